@@ -92,7 +92,7 @@ struct Conditions {
   friend bool operator==(const Conditions&, const Conditions&) = default;
 };
 
-// One figure of a profiler: "speed_of_light.sm_throughput_pct" (docs/profiling.md has them all).
+// One figure of a profiler: "speed_of_light.sm_throughput_pct" (docs/user/profiling.md has them all).
 struct ProfileMetric {
   std::string name;
   double value = 0;

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/version.h"
-#include "gpu_worker/escape_check.h"
-#include "gpu_worker/stub/sandbox.h"
+#include "core/base/version.h"
+#include "gpu_worker/child/sandbox/sandbox.h"
+#include "gpu_worker/lane/escape_check.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 using nlohmann::json;
@@ -75,7 +75,7 @@ std::string to_json(const Inventory& inventory) {
   for (const Backend backend : inventory.backends) backends.push_back(to_string(backend));
   const auto layers = words_of(inventory.sandbox);
   std::vector<std::string_view> all(sandbox::kLayerNames.begin(), sandbox::kLayerNames.end());
-  all.push_back("cgroup");  // harness/cgroup.py
+  all.push_back("cgroup");  // harness/sandbox/cgroup.py
   for (const std::string_view layer : all) {
     if (std::find(layers.begin(), layers.end(), layer) == layers.end()) missing.push_back(layer);
   }
@@ -95,4 +95,4 @@ std::string to_json(const Inventory& inventory) {
          "\n";
 }
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -31,28 +31,28 @@ import time
 import traceback
 from pathlib import Path
 
-FDS = (0, 1, 2, 3)  # 3: the control process's socket
-FDS_MAX = 1024  # that a process of the suite may have open
+FDS = (0, 1, 2, 3)  # the descriptors that a client passes on; 3 is the socket of the control process
+FDS_MAX = 1024  # the number of descriptors that a process of the tests may have open
 REQUEST_BYTES = 128 << 10
 CONNECT_LIMIT_S = 20.0  # the server listens before it imports
 
 
 def run(folder: Path, words: list[str]) -> int:
     server = None
-    if words and (words[0] == "-c" or Path(words[0]).name == "zygote.py"):
+    if words and (words[0] == "-c" or Path(words[0]).parts[-2:] == ("zygote", "main.py")):
         hold(FDS[-1])
         server = connect(folder / ("cpu" if words[1:3] == ["--device", "cpu"] else "cuda"))
     if server is None:
         os.execv(sys.executable, [sys.executable, *words])
     request = {"words": words, "environment": dict(os.environ), "directory": os.getcwd(), "asker": os.getpid()}
     socket.send_fds(server, [json.dumps(request).encode()], FDS)
-    os.closerange(3, server.fileno())  # the control process must see the fork's end
+    os.closerange(3, server.fileno())  # so that the control process notices when the fork ends
     os.closerange(server.fileno() + 1, FDS_MAX)
     return int(server.recv(16) or 1)
 
 
 def hold(fd: int) -> None:
-    """So that nothing else of ours gets this number."""
+    """Moves the descriptor out of the way, so that no other descriptor of this process gets the number."""
     try:
         os.fstat(fd)
     except OSError:
@@ -88,9 +88,9 @@ def serve(folder: Path, stub_path: str, harness: Path) -> int:
     wake, tell = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    asking: dict[int, socket.socket] = {}  # by the process number of the fork
+    clients: dict[int, socket.socket] = {}  # the client's connection by the pid of its fork
     while True:
-        ready, _, _ = select.select([0, listener, wake, *asking.values()], [], [])
+        ready, _, _ = select.select([0, listener, wake, *clients.values()], [], [])
         if 0 in ready:
             return 0
         if wake in ready:
@@ -99,23 +99,23 @@ def serve(folder: Path, stub_path: str, harness: Path) -> int:
         for pid, who in list(asking.items()):
             if who in ready:  # it never says anything more: it is gone
                 os.kill(pid, signal.SIGKILL)
-                who.close()
-                del asking[pid]
+                client.close()
+                del clients[pid]
         if listener in ready:
-            who, _ = listener.accept()
+            client, _ = listener.accept()
             try:
-                packet, fds, _, _ = socket.recv_fds(who, REQUEST_BYTES, len(FDS))
+                packet, fds, _, _ = socket.recv_fds(client, REQUEST_BYTES, len(FDS))
             except OSError:
-                packet, fds = b"", []  # killed before it asked
+                packet, fds = b"", []  # the client was killed before its request
             if len(fds) != len(FDS):
-                who.close()
+                client.close()
                 continue
             pid = os.fork()
             if pid == 0:
                 become(json.loads(packet), fds, forks)
             for fd in fds:
                 os.close(fd)
-            asking[pid] = who
+            clients[pid] = client
 
 
 def reap(asking: dict[int, socket.socket], forks: Path) -> None:
@@ -130,9 +130,9 @@ def reap(asking: dict[int, socket.socket], forks: Path) -> None:
         who = asking.pop(pid, None)
         if who is not None:
             code = os.waitstatus_to_exitcode(status)
-            with contextlib.suppress(OSError):  # it was killed at the same time
-                who.send(str(code if code >= 0 else 128 - code).encode())
-            who.close()
+            with contextlib.suppress(OSError):  # the client may have been killed at the same time
+                client.send(str(code if code >= 0 else 128 - code).encode())
+            client.close()
 
 
 def forget(fork: int, forks: Path) -> None:
@@ -144,31 +144,32 @@ def forget(fork: int, forks: Path) -> None:
 
 
 def import_as_zygotes_do(stub_path: str, harness: Path) -> str:
-    """In two processes from the import of torch on; the device that this one is for."""
+    """Imports torch and splits into two processes; returns the device that the current process is for."""
     sys.path.insert(0, str(harness.parent))
-    from harness import forker, zygote
-    from harness.huge_pages import HugePages
-    from harness.stub import Stub
+    from harness.children.runtime import ChildRuntime
+    from harness.zygote import fork_server
+    from harness.zygote import main as zygote
+    from harness.zygote.huge_pages import HugePages
 
     zygote.set_environment("cuda")
     gc.disable()
-    huge_pages = HugePages(Stub(stub_path))
+    huge_pages = HugePages(ChildRuntime(stub_path))
     import torch  # noqa: F401
 
     device = "cpu" if os.fork() == 0 else "cuda"
     zygote.set_environment(device)
-    forker.import_everything("cpu")  # without what a zygote then does for its GPU
-    from harness import extension_record
+    fork_server.import_everything("cpu")  # without what a zygote then does for its GPU
+    from harness.extensions import tracing_child
 
-    extension_record.prepare()
+    tracing_child.prepare()
     if device == "cuda":
         from triton.runtime.cache import triton_key
 
         triton_key()
     huge_pages.settle()
-    huge_pages.collapse()  # not after the first children, as a zygote does: many zygotes come of this one
+    huge_pages.collapse()  # a zygote does this after its first children, but here every fork is a zygote
     gc.freeze()
-    # A zygote reads its own harness, which may be another one.
+    # A zygote imports its own harness, which may be in another folder, so the modules are dropped here.
     for name in [name for name in sys.modules if name.partition(".")[0] == "harness"]:
         del sys.modules[name]
     del sys.path[0]
@@ -206,7 +207,7 @@ def become(request: dict, fds: list[int], forks: Path) -> None:
 
 
 def execute(words: list[str]) -> None:
-    """As Python does its command line."""
+    """Runs the program as Python would run its command line."""
     if words[0] == "-c":
         sys.path[0:1] = ["", *filter(None, os.environ.get("PYTHONPATH", "").split(":"))]
         sys.argv = ["-c", *words[2:]]

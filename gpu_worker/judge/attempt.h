@@ -1,4 +1,4 @@
-// One attempt from its plan to its report: the straight line of judging. See docs/architecture.md.
+// One attempt from its plan to its report: the straight line of judging. See docs/design/architecture.md.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "core/plan.h"
-#include "gpu_worker/judge/calibration.h"
-#include "gpu_worker/judge/reference_side.h"
-#include "gpu_worker/judge/submission_side.h"
-#include "gpu_worker/judge/trials.h"
+#include "gpu_worker/judge/timing/calibration.h"
+#include "gpu_worker/judge/trial/reference_side.h"
+#include "gpu_worker/judge/trial/submission_side.h"
+#include "gpu_worker/judge/trial/trials.h"
 
 namespace kq::judge {
 

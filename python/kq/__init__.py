@@ -1,6 +1,6 @@
-"""Client of kq, which evaluates GPU kernels: submit them, wait for them, read their rows, take speedups as rewards.
+"""The Python client of kq, which evaluates GPU kernels: submit kernels, wait for them, read results, use rewards.
 
-A script hands over a sweep and reads its rows as they come:
+A script submits a sweep and reads each result as its job finishes:
 
     problem = kq.Problem.read("examples/sweep/problems/relu.py")
     mine = kq.Submission.of(Path("mine.cu"), label="relu/mine", problem=problem)
@@ -9,28 +9,62 @@ A script hands over a sweep and reads its rows as they come:
         for one in batch.as_completed(timeout=600, progress=True):
             print(one.label, one.verdict.name if one.verdict else one.infra_error)
 
-A learner asks what kernels are worth:
+A training loop asks for the rewards of kernels:
 
     with kq.Client() as client:
         for one in client.evaluate_many(texts, problem=problem, timeout=300):
-            print(one.reward, one.infra_error)  # a reward, or why there is none
+            print(one.reward, one.infra_error)  # a reward, or a sentence that says why there is none
+
+The modules at the top of this package are public. The subpackages are private: `records` holds the records that client
+and broker exchange, `wire` the protocol, `connection` the socket, `calls` what each call does, `tables` results as
+tables.
 """
 
 from kq.aio import AsyncBatch, AsyncClient
-from kq.batch import PendingJob
+from kq.calls.batch import PendingJob
+from kq.calls.progress import Tally
 from kq.client import Batch, Client, reward
-from kq.columns import Row
 from kq.completion import first_code_block
 from kq.errors import BadInput, BadSource, BrokerUnreachable, Error, GaveUp, InfraError
 from kq.evaluation import Evaluation, Reward
 from kq.evaluator import KernelGuide, LocalKernelEvaluatorWrapper
-from kq.hash import Hash
 from kq.kernelbench import KernelExecResult, score
-from kq.messages import Acceptance, BrokerReply, JobAck, JobStatus, WorkerStatus
-from kq.records import DeviceInfo, DeviceKind, JobRecord, JobState, LeaderboardRow, Result, RunEntry, RunRow, Samples
-from kq.submission import Backend, Baseline, DeviceWish, Precision, Problem, Profiler, SourceFile, Submission, Trials
-from kq.tally import Tally
-from kq.verdict import Correctness, Evidence, Fault, Measurement, Mismatch, Stage, Statistics, Verdict, VerdictName
+from kq.records.hash import Hash
+from kq.records.jobs import (
+    DeviceInfo,
+    DeviceKind,
+    JobRecord,
+    JobState,
+    LeaderboardRow,
+    Result,
+    RunEntry,
+    RunRow,
+    Samples,
+)
+from kq.records.submission import (
+    Backend,
+    Baseline,
+    DeviceWish,
+    Precision,
+    Problem,
+    Profiler,
+    SourceFile,
+    Submission,
+    Trials,
+)
+from kq.records.verdict import (
+    Correctness,
+    Evidence,
+    Fault,
+    Measurement,
+    Mismatch,
+    Stage,
+    Statistics,
+    Verdict,
+    VerdictName,
+)
+from kq.tables.columns import Row
+from kq.wire.messages import Acceptance, BrokerReply, JobAck, JobStatus, WorkerStatus
 
 __version__ = "0.1.0"
 

@@ -1,4 +1,8 @@
-"""The client for asyncio, and the one call that reinforcement learning needs."""
+"""The client for asyncio. Any number of tasks of one event loop may share it.
+
+One task receives all replies and hands each to the future of its request. Requests to the broker are limited by two
+semaphores: one for requests that the broker answers immediately, one for status queries whose answer may wait.
+"""
 
 from __future__ import annotations
 
@@ -11,82 +15,85 @@ from typing import Any, TypeVar
 import zmq
 import zmq.asyncio
 
-from kq import batch, operations
-from kq.batch import BatchView, Jobs, Outcomes, PendingJob
+from kq.calls import batch, operations
+from kq.calls.batch import BatchView, Jobs, Outcomes, PendingJob
+from kq.calls.coalesce import TaskCoalescer
+from kq.calls.operations import Ask, Operation, Sleep, status_text
+from kq.calls.progress import Progress, progress_of
+from kq.calls.watch import Watch
 from kq.client import POLL_TIMEOUT_S
-from kq.coalesce import OfTasks
-from kq.errors import BadInput, BrokerUnreachable, Error, GaveUp
-from kq.evaluation import EVALUATE_TIMEOUT_S, Evaluation, GivenProblem, Reward, Source, order_of
-from kq.key import given_key
-from kq.link import (
+from kq.connection.handshake import HandshakeMonitor
+from kq.connection.key import given_key
+from kq.connection.link import (
     RETRY_S,
     Connection,
-    at_once,
     broker_url,
+    broker_wait_s,
     decoded,
     encoded,
+    is_refusal_of_unreadable,
     refused,
-    refuses_unread,
     resend_s,
     unanswered,
-    waits_s,
+    without_wait,
 )
-from kq.messages import Acceptance, BrokerReply, JobAck, JobStatus, Reply, Request
-from kq.operations import Ask, Operation, Sleep, standing
-from kq.queue import JobAction
-from kq.records import RunRow
-from kq.refusal import Refusal
-from kq.submission import Backend, Submission
-from kq.submitter import submitter_name
-from kq.tables import Board, Evaluations, Rows
-from kq.tally import Progress, progress_of
-from kq.validate import span_s
-from kq.watch import Watch
+from kq.connection.submitter import submitter_name
+from kq.errors import BadInput, BrokerUnreachable, Error, GaveUp
+from kq.evaluation import EVALUATE_TIMEOUT_S, Evaluation, GivenProblem, Reward, Source, order_of
+from kq.records.jobs import RunRow
+from kq.records.submission import Backend, Submission
+from kq.records.validate import span_s
+from kq.tables.html import Board, Evaluations, Rows
+from kq.wire.messages import Acceptance, BrokerReply, JobAck, JobStatus, Reply, Request
+from kq.wire.queue_messages import JobAction
 
 T = TypeVar("T")
 
-IN_FLIGHT_MAX = 64  # requests on the wire at once; the broker keeps at most 256 replies per peer
-WAITING_MAX = 128  # and questions whose answer may wait
+IN_FLIGHT_MAX = 64  # requests in flight; the broker keeps at most 256 replies per peer
+WAITING_QUERIES_MAX = 128  # status queries in flight whose answer the broker may hold back
 
 
 class AsyncClient:
-    """A connection to a broker for one event loop. Any number of its calls may be awaited at once."""
+    """A client of one broker for one event loop. Any number of its calls may be awaited at the same time."""
 
     def __init__(self, url: str | None = None, key: str | Path | None = None, *, submitter: str | None = None) -> None:
-        """As Client()."""
+        """Takes the arguments of Client(). The socket is opened by the first call, in the event loop of that call."""
         self.url = broker_url(url)
         self.submitter = submitter_name(submitter)
         self._key = given_key(key)
         self._connection: Connection | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None  # whose the connection is
+        self._loop: asyncio.AbstractEventLoop | None = None  # the event loop that the connection belongs to
         self._receiver: asyncio.Task[None] | None = None
-        self._waiting: dict[int, asyncio.Future[Reply]] = {}
+        self._replies: dict[int, asyncio.Future[Reply]] = {}
         self._last_request_id = 0
         self._in_flight = asyncio.Semaphore(IN_FLIGHT_MAX)
-        self._waiting_for_news = asyncio.Semaphore(WAITING_MAX)
-        self._submits = OfTasks(self._submit)
+        self._waiting_queries = asyncio.Semaphore(WAITING_QUERIES_MAX)
+        self._submits = TaskCoalescer(self._submit)
         self._watch = Watch(self._run)
         self._evaluating: dict[int, PendingJob] = {}
 
     @property
     def pending(self) -> list[PendingJob]:
-        """The evaluations that somebody awaits, as they stood when the broker was last asked; job 0: not taken yet."""
+        """The jobs of awaited evaluate() calls, with their status at the broker's last answer.
+
+        The job number is 0 until the broker has accepted the job.
+        """
         return [self._seen(job) for job in self._evaluating.values()]
 
     async def submit(self, run: str, submissions: Iterable[Submission], timeout: float | None = None) -> list[JobAck]:
-        """As Client.submit(); what tasks submit at the same time shares batches."""
+        """See Client.submit(). Jobs that several tasks submit at the same time share messages."""
         return await self._submits.submit(run, operations.checked(run, submissions, self.submitter), timeout)
 
     async def wait(self, seqs: Sequence[int], timeout: float | None = None) -> list[JobStatus]:
-        """As Client.wait()."""
+        """See Client.wait()."""
         return await self._run(operations.wait(seqs, timeout, asyncio.get_running_loop().time))
 
     async def results(self, run: str, with_samples: bool = False) -> Rows:
-        """As Client.results()."""
+        """See Client.results()."""
         return Rows(await self._run(operations.results(run, with_samples)))
 
     async def each_row(self, run: str, with_samples: bool = False) -> AsyncIterator[RunRow]:
-        """As Client.each_row()."""
+        """See Client.each_row()."""
         after: str | None = ""
         while after is not None:
             reply = await self._run(operations.page(run, after, with_samples))
@@ -95,28 +102,28 @@ class AsyncClient:
             after = operations.next_page(reply)
 
     async def leaderboard(self) -> Board:
-        """As Client.leaderboard()."""
+        """See Client.leaderboard()."""
         return Board(await self._run(operations.leaderboard()))
 
     async def status(self) -> BrokerReply:
-        """As Client.status()."""
+        """See Client.status()."""
         return await self._run(operations.status())
 
     async def poll(self, seqs: Sequence[int], timeout: float = POLL_TIMEOUT_S) -> list[JobStatus]:
-        """As Client.poll()."""
+        """See Client.poll()."""
         return await self._run(operations.wait(seqs, timeout, asyncio.get_running_loop().time, first=True))
 
     async def submit_many(
         self, run: str, submissions: Iterable[Submission], timeout: float | None = None
     ) -> AsyncBatch:
-        """As Client.submit_many()."""
+        """See Client.submit_many()."""
         jobs = Jobs(run)
         clock = asyncio.get_running_loop().time
         await self._run(batch.submit_many(jobs, submissions, self.submitter, timeout, clock))
         return AsyncBatch(self, jobs)
 
     async def cancel(self, seqs: Iterable[int]) -> list[JobAction]:
-        """As Client.cancel()."""
+        """See Client.cancel()."""
         return await self._run(operations.cancel(seqs))
 
     async def evaluate(
@@ -132,13 +139,13 @@ class AsyncClient:
         fresh: bool = False,
         **fields: Any,
     ) -> Evaluation:
-        """Submits one source, waits for its verdict and returns it with its figures and its reward.
+        """Submits one source, waits for its verdict and returns the Evaluation with times and reward.
 
-        It raises BadInput for what the caller got wrong, and nothing else: what went wrong elsewhere, and the end of
-        `timeout` seconds, stand in the Evaluation's `infra_error`. Equal work is evaluated once, however often it is
-        asked for; `fresh` has it done again. `source`, `problem`, `backend` and `contract` are as in Submission.of(),
-        `fields` are its other fields: device, gpu_model, trials, author, tags. Without a `label` the row is named
-        after its content.
+        The call raises BadInput for a mistake of the caller and no other error. Every other failure, including the end
+        of `timeout` seconds, is the Evaluation's `infra_error`. Equal work is evaluated once, however often it is
+        submitted; `fresh` evaluates it again. `source`, `problem`, `backend` and `contract` are the arguments of
+        Submission.of(); `fields` are the other fields of a Submission, such as device, gpu_model, trials, author, tags.
+        Without a `label` the row's label is made from a hash of the submission.
         """
         span_s(timeout)
         order = order_of(
@@ -152,7 +159,7 @@ class AsyncClient:
             **fields,
         )
         for submission in order.submissions.values():
-            order.settle(await self._in_time(run, submission, timeout))
+            order.add_outcome(await self._in_time(run, submission, timeout))
         return order.evaluations()[0]
 
     async def evaluate_many(
@@ -165,7 +172,7 @@ class AsyncClient:
         progress: bool | Progress | None = None,
         **arguments: Any,
     ) -> Evaluations:
-        """As Client.evaluate_many()."""
+        """See Client.evaluate_many()."""
         span_s(job_timeout, "job_timeout")
         told = progress_of(progress)
         order = order_of(sources, problem=problem, **arguments)
@@ -179,15 +186,16 @@ class AsyncClient:
         left = None if timeout is None else max(0.0, start_s + timeout - clock())
         outcomes = batch.as_completed(jobs, clock, left, job_timeout, progress=told)
         async for one in self._each(outcomes):
-            order.settle(one)
+            order.add_outcome(one)
         order.fail(failure)
         return Evaluations(order.evaluations())
 
     async def reward(self, kernel: Source, problem: GivenProblem, **arguments: Any) -> Reward:
-        """As Client.reward()."""
+        """See Client.reward()."""
         return (await self.evaluate(kernel, problem=problem, **arguments)).as_reward()
 
     async def close(self) -> None:
+        """Closes the connection and fails all calls that are awaited."""
         self._watch.close()
         if self._receiver is not None:
             self._receiver.cancel()
@@ -204,13 +212,14 @@ class AsyncClient:
         await self.close()
 
     async def _in_time(self, run: str, submission: Submission, timeout: float | None) -> Evaluation:
+        """Evaluates one submission; returns a failure if it is not finished after `timeout` seconds."""
         label = submission.label
         job = PendingJob(label, 0, asyncio.get_running_loop().time(), JobStatus())
         self._evaluating[id(job)] = job
         try:
             return await asyncio.wait_for(self._evaluate(run, submission, job), timeout)
         except asyncio.TimeoutError:
-            where = f"it goes on ({standing(self._seen(job).status)})" if job.seq else "no broker took it"
+            where = f"the job goes on ({status_text(self._seen(job).status)})" if job.seq else "no broker accepted it"
             return Evaluation(run, label, job.seq, failure=f"{label}: not finished within {timeout:g} s; {where}")
         except BrokerUnreachable as error:
             return Evaluation(run, label, job.seq, failure=str(error))
@@ -218,10 +227,12 @@ class AsyncClient:
             del self._evaluating[id(job)]
 
     def _seen(self, job: PendingJob) -> PendingJob:
+        """Returns the job with the latest status that the watch has."""
         job.status = self._watch.status(job.seq) or job.status
         return job
 
     async def _evaluate(self, run: str, submission: Submission, job: PendingJob) -> Evaluation:
+        """Submits one submission, waits until it is finished and returns its row; keeps `job` up to date."""
         (ack,) = await self.submit(run, [submission])
         label = submission.label
         job.seq, job.status = ack.seq, JobStatus(ack.seq, ack.state)
@@ -232,9 +243,9 @@ class AsyncClient:
             row = await self._run(operations.row(run, label))
             if row is None or row.entry.seq != ack.seq:
                 raise BadInput(
-                    f"{label}: this label of run '{run}' stands for another job by now; each submission needs its own"
+                    f"{label}: this label of run '{run}' now names another job; each submission needs its own label"
                 )
-            if row.result is not None:  # else another submission had it queued again
+            if row.result is not None:  # else the job was queued again by another submission
                 return Evaluation(run, label, ack.seq, row)
 
     async def _submit(self, run: str, submissions: list[Submission], timeout: float | None) -> list[JobAck]:
@@ -242,6 +253,7 @@ class AsyncClient:
         return await self._run(operations.submit(run, submissions, self.submitter, timeout, clock))
 
     async def _run(self, operation: Operation[T]) -> T:
+        """Drives an operation to its end and returns its result."""
         answer: Reply | Error | None = None
         while True:
             try:
@@ -251,7 +263,7 @@ class AsyncClient:
             answer = await self._done(step)
 
     async def _each(self, operation: Outcomes) -> AsyncIterator[Evaluation]:
-        """Does what the operation asks for, and yields whatever else it yields."""
+        """Drives an operation, and yields its Evaluations to the caller."""
         answer: Reply | Error | None = None
         while True:
             try:
@@ -265,7 +277,7 @@ class AsyncClient:
                 answer = await self._done(step)
 
     async def _done(self, step: Ask | Sleep) -> Reply | Error | None:
-        """The reply to a question, or why there is none; nothing after a pause."""
+        """Carries out one step: returns the reply to an Ask, or its error; returns None after a Sleep."""
         if isinstance(step, Sleep):
             await asyncio.sleep(step.seconds)
             return None
@@ -275,42 +287,48 @@ class AsyncClient:
             return error
 
     async def _ask(self, request: Request, timeout_s: float) -> Reply:
-        """Sends the request again with the same number until its reply is here: every request may be repeated."""
+        """Returns the reply to a request; sends the request again, with the same number, until the reply arrives.
+
+        Every request may be repeated.
+        """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
         slots = self._in_flight
-        if waits_s(request):  # these hold their place for long, and must leave those of all others alone
-            slots = self._waiting_for_news
+        if broker_wait_s(request):  # a query whose answer may wait must not take the slot of a short request
+            slots = self._waiting_queries
             if slots.locked():
-                request, slots = at_once(request), self._in_flight
+                request, slots = without_wait(request), self._in_flight
         try:
             await asyncio.wait_for(slots.acquire(), timeout_s)
-        except asyncio.TimeoutError:  # so many others have been waiting for an answer all the while
+        except asyncio.TimeoutError:  # other requests used all slots for the whole timeout
             raise unanswered(self.url, timeout_s) from None
         try:
-            socket, refusal = self._connected()
-            refusal.knock_again()
+            socket, handshake = self._connected()
+            handshake.reconnect_if_refused()
             self._last_request_id += 1
             request_id = self._last_request_id
             data = encoded(request_id, request)
             reply: asyncio.Future[Reply] = loop.create_future()
-            self._waiting[request_id] = reply
+            self._replies[request_id] = reply
             try:
                 while (left := deadline - loop.time()) > 0:
                     pause = resend_s(data, request) if await _send(socket, data) else RETRY_S
                     done, _ = await asyncio.wait({reply}, timeout=min(pause, left))
                     if done:
                         return reply.result()
-                    if reason := refusal.reason():
+                    if reason := handshake.refusal_reason():
                         raise refused(self.url, reason)
             finally:
-                del self._waiting[request_id]
+                del self._replies[request_id]
         finally:
             slots.release()
         raise unanswered(self.url, timeout_s)
 
-    def _connected(self) -> tuple[zmq.asyncio.Socket, Refusal]:
-        # Not in __init__: the socket belongs to the event loop that runs now.
+    def _connected(self) -> tuple[zmq.asyncio.Socket, HandshakeMonitor]:
+        """Returns the socket and its handshake monitor; opens the connection and starts the receiver if needed.
+
+        The connection is not opened in __init__, because a socket belongs to the event loop that runs now.
+        """
         loop = asyncio.get_running_loop()
         if self._connection is None:
             self._connection, self._loop = Connection(self, zmq.asyncio.Context(), self.url, self._key), loop
@@ -319,9 +337,10 @@ class AsyncClient:
         self._connection.check()
         if self._receiver is None or self._receiver.done():
             self._receiver = asyncio.create_task(self._receive(self._connection.socket))
-        return self._connection.socket, self._connection.refusal
+        return self._connection.socket, self._connection.handshake
 
     async def _receive(self, socket: zmq.asyncio.Socket) -> None:
+        """Receives replies for ever and gives each to the future of its request."""
         while True:
             frames = await socket.recv_multipart()
             try:
@@ -332,20 +351,22 @@ class AsyncClient:
             if arrived is None:
                 continue
             request_id, reply = arrived
-            if refuses_unread(request_id, reply):  # any of ours may be meant
+            if is_refusal_of_unreadable(request_id, reply):  # the reply does not say which request the broker means
                 self._fail(BadInput(f"the broker refused a request: {reply.reason}"))
-            future = self._waiting.get(request_id)
+            future = self._replies.get(request_id)
             if future is not None and not future.done():
                 future.set_result(reply)
 
     def _fail(self, error: Error) -> None:
-        for future in self._waiting.values():
+        """Fails all requests that wait for a reply."""
+        for future in self._replies.values():
             if not future.done():
                 future.set_exception(error)
-                future.exception()  # whoever waited may be cancelled by now: nobody need hear of it
+                future.exception()  # marks the error as read: the waiting task may have been cancelled
 
 
 async def _send(socket: zmq.asyncio.Socket, data: bytes) -> bool:
+    """Returns whether ZeroMQ took the message; it does not while the connection is being made."""
     try:
         await socket.send(data, zmq.DONTWAIT)
         return True
@@ -354,7 +375,7 @@ async def _send(socket: zmq.asyncio.Socket, data: bytes) -> bool:
 
 
 class AsyncBatch(BatchView):
-    """As Batch, of AsyncClient.submit_many()."""
+    """The jobs of one AsyncClient.submit_many() call; see Batch."""
 
     def __init__(self, client: AsyncClient, jobs: Jobs) -> None:
         super().__init__(jobs)
@@ -368,11 +389,12 @@ class AsyncBatch(BatchView):
         progress: bool | Progress | None = None,
         with_samples: bool = False,
     ) -> AsyncIterator[Evaluation]:
-        """As Batch.as_completed(), for `async for`."""
+        """See Batch.as_completed(); use it with `async for`."""
         clock = asyncio.get_running_loop().time
         return self._client._each(
             batch.as_completed(self._jobs, clock, timeout, job_timeout, with_samples, progress_of(progress))
         )
 
     async def cancel(self) -> list[JobAction]:
+        """Cancels the pending jobs."""
         return await self._client.cancel([job.seq for job in self._jobs.pending])

@@ -1,4 +1,4 @@
-"""The client for scripts and notebooks: each call returns when the broker has answered."""
+"""The client for scripts and notebooks. Each call blocks until the broker has answered."""
 
 from __future__ import annotations
 
@@ -12,90 +12,94 @@ from typing import Any, TypeVar
 
 import zmq
 
-from kq import batch, operations
-from kq.batch import BatchView, Jobs
-from kq.coalesce import OfThreads
-from kq.errors import BrokerUnreachable, Error, GaveUp
-from kq.evaluation import EVALUATE_TIMEOUT_S, Evaluation, GivenProblem, Order, Reward, Source, order_of
-from kq.key import given_key
-from kq.link import (
+from kq.calls import batch, operations
+from kq.calls.batch import BatchView, Jobs
+from kq.calls.coalesce import ThreadCoalescer
+from kq.calls.operations import Ask, Operation, Sleep
+from kq.calls.progress import Progress, progress_of
+from kq.connection.key import given_key
+from kq.connection.link import (
     RETRY_S,
     Connection,
-    at_once,
     broker_url,
+    broker_wait_s,
     decoded,
     encoded,
+    is_refusal_of_unreadable,
     refused,
-    refuses_unread,
     resend_s,
     unanswered,
-    waits_s,
+    without_wait,
 )
-from kq.messages import BrokerReply, JobAck, JobStatus, Reply, Request
-from kq.operations import Ask, Operation, Sleep
-from kq.queue import JobAction
-from kq.records import RunRow
-from kq.submission import Submission
-from kq.submitter import submitter_name
-from kq.tables import Board, Evaluations, Rows
-from kq.tally import Progress, progress_of
-from kq.validate import span_s
+from kq.connection.submitter import submitter_name
+from kq.errors import BrokerUnreachable, Error, GaveUp
+from kq.evaluation import EVALUATE_TIMEOUT_S, Evaluation, GivenProblem, Order, Reward, Source, order_of
+from kq.records.jobs import RunRow
+from kq.records.submission import Submission
+from kq.records.validate import span_s
+from kq.tables.html import Board, Evaluations, Rows
+from kq.wire.messages import BrokerReply, JobAck, JobStatus, Reply, Request
+from kq.wire.queue_messages import JobAction
 
 T = TypeVar("T")
 E = TypeVar("E")
 
 POLL_TIMEOUT_S = 30.0
-LOOK_S = 0.05  # how often a thread whose answer may wait looks whether others have something to ask
+LOCK_CHECK_S = 0.05  # how often a thread that waits for a delayed answer checks whether other threads need the socket
 
 
 class Client:
-    """A connection to a broker, made when it is first needed and again after each loss. Threads may share it."""
+    """A client of one broker. Threads may share it. ZeroMQ connects in the background and again after each loss."""
 
     def __init__(self, url: str | None = None, key: str | Path | None = None, *, submitter: str | None = None) -> None:
-        """`url`: the broker's, else KQ_BROKER, else the default of kq-broker. `key`: your file, else KQ_KEY, else none.
+        """Prepares a connection; raises BadInput for a wrong URL, key or submitter.
 
-        `submitter`: whose share and quota the jobs count against, else KQ_SUBMITTER, else user@host; a key's name stands
-        above all of these.
+        `url` is the broker's URL; the default is KQ_BROKER, else the default URL of kq-broker. `key` is the path of a
+        key file; the default is KQ_KEY, else no key. `submitter` is the name whose share and quota the jobs use; the
+        default is KQ_SUBMITTER, else user@host. The broker uses the name in the key instead, if there is a key.
         """
         self.url = broker_url(url)
         self.submitter = submitter_name(submitter)
         secret = given_key(key)
         self._lock = threading.Lock()
-        self._queued: list[None] = []  # one for each thread that waits for the lock; a list, whose changes are atomic
-        self._submits = OfThreads(
+        # One entry for each thread that waits for the lock. A list, because append() and pop() are atomic.
+        self._lock_waiters: list[None] = []
+        self._submits = ThreadCoalescer(
             lambda run, submissions, timeout: self._run(
                 operations.submit(run, submissions, self.submitter, timeout, time.monotonic)
             )
         )
         self._last_request_id = 0
         self._connection = Connection(self, zmq.Context(), self.url, secret)
-        self._socket, self._refusal = self._connection.socket, self._connection.refusal
+        self._socket, self._handshake = self._connection.socket, self._connection.handshake
 
     def submit(self, run: str, submissions: Iterable[Submission], timeout: float | None = None) -> list[JobAck]:
-        """Hands the jobs over, in as many batches as needed: one JobAck per submission, in order.
+        """Submits jobs, in as many messages as needed, and returns one JobAck per submission, in order.
 
-        What an accepted or reused ack says is on the broker's disk. A refused one says why in `reason`. After any
-        error, submitting the same again goes on where it stopped. What a busy broker has no room for is sent again until
-        it takes it; GaveUp after `timeout` seconds of that. What threads submit at the same time shares batches.
+        A job whose ack is accepted or reused is on the broker's disk. The `reason` of a refused ack says why. After any
+        error the same call may be repeated; jobs that the broker already has are not queued twice. Jobs that a busy
+        broker does not accept are sent again; after `timeout` seconds submit() raises GaveUp. Jobs that several threads
+        submit at the same time share messages.
         """
-        self._connection.check()  # before any lock: in a fork nobody may be left to open it
+        self._connection.check()  # before any lock is taken: after a fork the thread that held the lock may not exist
         return self._submits.submit(run, operations.checked(run, submissions, self.submitter), timeout)
 
     def wait(self, seqs: Sequence[int], timeout: float | None = None) -> list[JobStatus]:
-        """Returns when all these jobs are finished, in the order asked.
+        """Waits until all these jobs are finished and returns their statuses in the same order.
 
-        After `timeout` seconds it raises GaveUp, whose `pending` lists those that are not.
+        After `timeout` seconds wait() raises GaveUp, whose `pending` lists the unfinished jobs.
         """
         return self._run(operations.wait(seqs, timeout, time.monotonic))
 
     def poll(self, seqs: Sequence[int], timeout: float = POLL_TIMEOUT_S) -> list[JobStatus]:
-        """Returns when any of these jobs is finished, or after `timeout` seconds: where all of them stand."""
+        """Waits until any of these jobs is finished, or for `timeout` seconds; returns the statuses of all of them."""
         return self._run(operations.wait(seqs, timeout, time.monotonic, first=True))
 
     def submit_many(self, run: str, submissions: Iterable[Submission], timeout: float | None = None) -> Batch:
-        """As submit(), for any number of jobs, from a list or a generator; what comes back waits for them.
+        """Submits any number of jobs from a list or a generator and returns a Batch, which waits for them.
 
-        After any error, GaveUp after `timeout` seconds among them, submitting the same again goes on where it stopped.
+        After any error, including GaveUp after `timeout` seconds, the same call may be repeated; jobs that the broker
+        already has are not queued twice.
         """
         jobs = Jobs(run)
         self._run(batch.submit_many(jobs, submissions, self.submitter, timeout, time.monotonic))
@@ -104,7 +108,7 @@ class Client:
     def evaluate(
         self, source: Source, *, problem: GivenProblem, timeout: float | None = EVALUATE_TIMEOUT_S, **arguments: Any
     ) -> Evaluation:
-        """Submits one source, waits for its verdict and returns it with its figures and its reward.
+        """Submits one source, waits for its verdict and returns the Evaluation with times and reward.
 
         `arguments` are those of AsyncClient.evaluate().
         """
@@ -120,29 +124,30 @@ class Client:
         progress: bool | Progress | None = None,
         **arguments: Any,
     ) -> Evaluations:
-        """evaluate() for many sources at once, against one problem or one for each: an Evaluation for each, in order.
+        """Evaluates many sources together and returns one Evaluation per source, in order.
 
-        It returns after `timeout` seconds at the latest, with what is there by then; a job counts as late `job_timeout`
-        seconds after the broker took it. Equal sources are evaluated once.
+        `problem` is one problem for all sources, or a sequence with one for each. The call returns after `timeout`
+        seconds at the latest; a job that is not finished by then, or `job_timeout` seconds after the broker accepted
+        it, has an infra_error. Equal sources are evaluated once.
         """
         return self._evaluations(
             order_of(sources, problem=problem, **arguments), timeout, job_timeout, progress_of(progress)
         )
 
     def reward(self, kernel: Source, problem: GivenProblem, **arguments: Any) -> Reward:
-        """(value, infra_error): what a learner gets for a kernel, or why that is not known. See Evaluation.reward."""
+        """Evaluates one kernel and returns (value, infra_error); see Evaluation.reward."""
         return self.evaluate(kernel, problem=problem, **arguments).as_reward()
 
     def cancel(self, seqs: Iterable[int]) -> list[JobAction]:
-        """Ends jobs, queued or running, of this submitter; what is finished stays so."""
+        """Cancels queued or running jobs of this submitter. Finished jobs do not change."""
         return self._run(operations.cancel(seqs))
 
     def results(self, run: str, with_samples: bool = False) -> Rows:
-        """The rows of a run in label order; those of unfinished jobs have no result. None for a run that never was."""
+        """Returns the rows of a run in label order. Unfinished jobs have no result; an unknown run has no rows."""
         return Rows(self._run(operations.results(run, with_samples)))
 
     def each_row(self, run: str, with_samples: bool = False) -> Iterator[RunRow]:
-        """results() for runs of any size: a page at a time is in memory."""
+        """Yields the rows that results() returns, with only one page of them in memory."""
         after: str | None = ""
         while after is not None:
             reply = self._run(operations.page(run, after, with_samples))
@@ -150,14 +155,15 @@ class Client:
             after = operations.next_page(reply)
 
     def leaderboard(self) -> Board:
-        """The best row of each problem on each device model."""
+        """Returns the best row of each problem on each device model."""
         return Board(self._run(operations.leaderboard()))
 
     def status(self) -> BrokerReply:
-        """The broker's version, how many jobs are queued and leased, and its workers."""
+        """Returns the broker's version, the numbers of queued and leased jobs, and the connected workers."""
         return self._run(operations.status())
 
     def close(self) -> None:
+        """Closes the connection. A later call raises Error."""
         self._connection.close()
 
     def __enter__(self) -> Client:
@@ -171,6 +177,7 @@ class Client:
     def _evaluations(
         self, order: Order, timeout: float | None, job_timeout: float | None, progress: Progress | None
     ) -> Evaluations:
+        """Submits the order's submissions, waits for them, and returns one Evaluation per source."""
         span_s(job_timeout, "job_timeout")
         start_s, jobs, failure = time.monotonic(), Jobs(order.run), ""
         submissions = list(order.submissions.values())
@@ -180,11 +187,12 @@ class Client:
             failure = str(error)
         left = None if timeout is None else max(0.0, start_s + timeout - time.monotonic())
         for one in self._each(batch.as_completed(jobs, time.monotonic, left, job_timeout, progress=progress)):
-            order.settle(one)
+            order.add_outcome(one)
         order.fail(failure)
         return Evaluations(order.evaluations())
 
     def _run(self, operation: Operation[T]) -> T:
+        """Drives an operation to its end and returns its result."""
         try:
             next(self._each(operation))
         except StopIteration as end:
@@ -192,7 +200,7 @@ class Client:
         raise AssertionError("an operation without outcomes yielded one")
 
     def _each(self, operation: Generator[Ask | Sleep | E, Any, T]) -> Generator[E, None, T]:
-        """Does what the operation asks for, and yields whatever else it yields."""
+        """Drives an operation: answers each Ask, sleeps for each Sleep, and yields everything else to the caller."""
         answer: Reply | None = None
         error: Error | None = None
         while True:
@@ -212,46 +220,51 @@ class Client:
                 yield step
 
     def _ask(self, request: Request, timeout_s: float) -> Reply:
-        """Sends the request again with the same number until its reply is here: every request may be repeated."""
+        """Returns the reply to a request; sends the request again, with the same number, until the reply arrives.
+
+        Every request may be repeated. One thread at a time uses the socket.
+        """
         deadline = time.monotonic() + timeout_s
         self._connection.check()
-        self._queued.append(None)
+        self._lock_waiters.append(None)
         try:
-            if not self._lock.acquire(timeout=timeout_s):  # another thread has been waiting for an answer all the while
+            if not self._lock.acquire(timeout=timeout_s):  # another thread used the socket for the whole timeout
                 raise unanswered(self.url, timeout_s)
         finally:
-            self._queued.pop()
+            self._lock_waiters.pop()
         try:
             self._connection.check()
-            self._refusal.knock_again()
+            self._handshake.reconnect_if_refused()
             self._last_request_id += 1
             request_id = self._last_request_id
             data = encoded(request_id, request)
             now = time.monotonic()
             send_at = now
             while now < deadline:
-                if self._queued and waits_s(request):  # other threads have something to ask: the answer is wanted now
-                    request = at_once(request)
+                # If other threads wait for the socket, the request is sent again, to be answered immediately.
+                if self._lock_waiters and broker_wait_s(request):
+                    request = without_wait(request)
                     data, send_at = encoded(request_id, request), now
                 if now >= send_at:
                     send_at = now + (resend_s(data, request) if self._send(data) else RETRY_S)
-                look_at = now + LOOK_S if waits_s(request) else deadline
+                look_at = now + LOCK_CHECK_S if broker_wait_s(request) else deadline
                 if self._socket.poll(math.ceil(max(0.0, min(send_at, deadline, look_at) - now) * 1_000)):
                     arrived = decoded(self.url, self._socket.recv_multipart())
-                    if arrived and (arrived[0] == request_id or refuses_unread(*arrived)):
+                    if arrived and (arrived[0] == request_id or is_refusal_of_unreadable(*arrived)):
                         return arrived[1]  # type: ignore[no-any-return]
-                    # else a late answer to an earlier request: whoever asked has given up on it
-                elif reason := self._refusal.reason():
+                    # Else the message answers an earlier request, whose caller has given up.
+                elif reason := self._handshake.refusal_reason():
                     raise refused(self.url, reason)
                 now = time.monotonic()
         except zmq.ZMQError:
-            self._connection.check()  # another thread has closed it meanwhile
+            self._connection.check()  # raises "the client was closed" if another thread closed the socket meanwhile
             raise
         finally:
             self._lock.release()
         raise unanswered(self.url, timeout_s)
 
     def _send(self, data: bytes) -> bool:
+        """Returns whether ZeroMQ took the message; it does not while the connection is being made."""
         try:
             self._socket.send(data, zmq.DONTWAIT)
             return True
@@ -260,7 +273,7 @@ class Client:
 
 
 class Batch(BatchView):
-    """What submit_many() handed over. Each of its jobs has one outcome, and what has none yet is in `pending`."""
+    """The jobs of one submit_many() call. Each job has one outcome; `pending` lists the jobs without one."""
 
     def __init__(self, client: Client, jobs: Jobs) -> None:
         super().__init__(jobs)
@@ -274,21 +287,22 @@ class Batch(BatchView):
         progress: bool | Progress | None = None,
         with_samples: bool = False,
     ) -> Iterator[Evaluation]:
-        """Yields the Evaluation of each job as it comes; of all of them after `timeout` seconds at the latest.
+        """Yields the Evaluation of each job as the job finishes; ends after `timeout` seconds at the latest.
 
-        What is late then, or `job_timeout` seconds after the broker took it, has an infra_error and stays in `pending`:
-        ask again for what it became. `progress` is True for a line on stderr, or a function that is given a Tally.
+        A job that is not finished by then, or `job_timeout` seconds after the broker accepted it, has an infra_error
+        and stays in `pending`; a later as_completed() yields its outcome. `progress` is True for a line on stderr, or a
+        function that takes a Tally.
         """
         return self._client._each(
             batch.as_completed(self._jobs, time.monotonic, timeout, job_timeout, with_samples, progress_of(progress))
         )
 
     def cancel(self) -> list[JobAction]:
-        """Ends what is pending."""
+        """Cancels the pending jobs."""
         return self._client.cancel([job.seq for job in self._jobs.pending])
 
 
 def reward(kernel: Source, problem: GivenProblem, *, url: str | None = None, **arguments: Any) -> Reward:
-    """Client.reward() on a connection of its own: for one kernel now and then."""
+    """Calls Client.reward() on a new connection, which is closed afterwards."""
     with Client(url) as client:
         return client.reward(kernel, problem, **arguments)

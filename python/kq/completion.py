@@ -1,4 +1,4 @@
-"""What a model writes -> the source in it."""
+"""Extracts the source of a kernel from a language model's completion."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 from kq.errors import BadInput
 
-# A fence of three or more, and whatever language it names; cut short where the model stopped before the end.
+# A fence of three or more marks with any language name. The closing fence may be missing if the completion was cut off.
 FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.M | re.S)
 
 
 def first_code_block(text: str | Sequence[Mapping[str, Any]]) -> str:
-    """The first fenced block of a completion, as KernelBench takes it; the whole text where there is none.
+    """Returns the first fenced block of a completion, as KernelBench does, or the whole text if there is no fence.
 
-    A completion may be a chat, messages with `role` and `content` as TRL hands them on: then it is the last message's,
-    whose content may be texts among other parts, or nothing.
+    A completion may be a chat, which is a list of messages with `role` and `content` as TRL passes them. Then the last
+    message counts. Its content may be a text, a list of parts of which the texts count, or None.
     """
     if not isinstance(text, str):
         text = _last_text(text)

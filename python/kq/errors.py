@@ -1,6 +1,6 @@
-"""How calls of this package fail. Each message is one sentence: what was wrong, where, and what would be right.
+"""The exceptions of this package. Each text is one sentence that says what was wrong, where, and what would be right.
 
-What a kernel did wrong is no error: it is a Verdict, and a normal outcome.
+A failure of a kernel is not an exception. It is a Verdict, which is a normal outcome.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from typing import Any
 
 
 class Error(Exception):
-    """Base of all errors of this package."""
+    """The base class of all errors of this package."""
 
 
 class BadInput(Error):
-    """The caller asked for something that kq does not accept; nothing of it was done."""
+    """The caller asked for something that kq does not accept. No part of the call was carried out."""
 
 
 class BadSource(BadInput):
-    """The text of a kernel cannot be one: empty, too long, or with NUL bytes. To a learner it is worth 0."""
+    """The text of a kernel cannot be a source, because it is empty, too long, or holds NUL bytes. Its reward is 0."""
 
 
 class BrokerUnreachable(Error):
-    """The broker did not answer in time, or in words this version does not understand. Asking again does no harm."""
+    """The broker did not answer in time, or its answer is not of this protocol version. The call may be repeated."""
 
 
 class GaveUp(Error):
-    """The time of a wait is over; the jobs go on, and `pending` lists them: a JobStatus each."""
+    """The timeout of a wait has passed. The jobs go on; `pending` holds a JobStatus for each."""
 
     def __init__(self, what: str, pending: Sequence[Any] = ()) -> None:
         super().__init__(what)
@@ -34,4 +34,4 @@ class GaveUp(Error):
 
 
 class InfraError(Error):
-    """There is no figure, and not because of the kernel: a failure of ours, or the end of the time. It is no 0."""
+    """A kernel has no result, and the cause is not the kernel but a failure of kq or a timeout. It does not mean 0."""

@@ -1,4 +1,4 @@
-"""The outcome of one submission, and what it is worth to a learner."""
+"""The outcome of one submission and its reward, and the preparation of evaluate() calls."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from kq.codec import Malformed, encode
-from kq.declared import undeclared
 from kq.errors import BadInput, BadSource
-from kq.hash import Hash
-from kq.limits import NAME_BYTES_MAX
-from kq.records import RunRow
-from kq.submission import Backend, Problem, SourceFile, Submission, source_complaint
-from kq.verdict import Fault, Verdict, VerdictName
+from kq.records.field_types import field_type_error
+from kq.records.hash import Hash
+from kq.records.jobs import RunRow
+from kq.records.limits import NAME_BYTES_MAX
+from kq.records.submission import Backend, Problem, SourceFile, Submission, source_error
+from kq.records.verdict import Fault, Verdict, VerdictName
+from kq.wire.codec import Malformed, encode
 
-Source = (
-    str | Path | Sequence[SourceFile]
-)  # a kernel: its text, the path of its file, or its files with the entry first
-GivenProblem = Problem | str | Path  # or the path of its file
+# A kernel: its text, the Path of its file, or its files with the entry first.
+Source = str | Path | Sequence[SourceFile]
+# A problem, or the path of its file.
+GivenProblem = Problem | str | Path
 
-EVALUATE_TIMEOUT_S = 600.0  # for evaluations of which nobody said how long they may take
+EVALUATE_TIMEOUT_S = 600.0  # the default timeout of evaluate() and evaluate_many()
 
 
 class Reward(NamedTuple):
-    """Either a value, or the sentence that says why there is none. A failure of ours is never a value."""
+    """Either a value, or the sentence that says why there is none. A failure of kq itself never has a value."""
 
     value: float | None
     infra_error: str | None
@@ -34,33 +34,35 @@ class Reward(NamedTuple):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Either a finished row, or a source that cannot be a kernel, or a failure that is not the kernel's."""
+    """The outcome of one submission: a finished row, a source that cannot be a kernel, or a failure of kq."""
 
     run: str
     label: str
-    seq: int = 0  # the broker's number of the job; 0 when there is none
+    seq: int = 0  # the job's number; 0 if there is no job
     row: RunRow | None = None
-    bad_source: str = ""  # why nothing was sent: a sentence about the source's text
-    failure: str = ""  # why there is no finished row: a sentence
+    bad_source: str = ""  # a sentence that says why the source cannot be a kernel; then nothing was sent
+    failure: str = ""  # a sentence that says why there is no finished row
 
     @property
     def verdict(self) -> Verdict | None:
+        """The verdict of the finished row, or None."""
         return self.row.verdict if self.row else None
 
     @property
     def passed(self) -> bool:
+        """Whether the verdict is `passed`."""
         return self.verdict is not None and self.verdict.name is VerdictName.PASSED
 
     @property
     def speedup(self) -> float | None:
-        """How much faster than the reference; nothing unless it passed and was timed."""
+        """The reference's median time over the kernel's; None unless the kernel passed and was timed."""
         if not self.passed or self.verdict is None or self.verdict.measurement is None:
             return None
         return self.verdict.measurement.speedup or None
 
     @property
     def is_held_against_it(self) -> bool:
-        """Whether the kernel was judged and did not pass. A job that somebody cancelled was not judged."""
+        """Whether the kernel is at fault for not passing. A kernel is not at fault if its job was cancelled."""
         if self.bad_source:
             return True
         verdict = self.verdict
@@ -72,18 +74,18 @@ class Evaluation:
 
     @property
     def reward(self) -> float | None:
-        """The speedup over the reference when it passed, 0 when the kernel is at fault, None when neither is known.
+        """The speedup if the kernel passed, 0 if the kernel is at fault, None if neither is known.
 
-        The speedup is the reference's median time over the submission's, so 1.0 is as fast as the reference. Fault
-        `user` or `policy` earns 0, and so does a source that cannot be a kernel. Where `infra_error` says why there is
-        no reward (a machine failed, the time was over, no worker has such a device), leave the sample out or evaluate
-        it again: a 0 would teach that the kernel was bad.
+        The speedup is the reference's median time over the kernel's, so 1.0 is as fast as the reference. A verdict with
+        the fault `user` or `policy` has the reward 0, and so has a source that cannot be a kernel. If the reward is
+        None, `infra_error` says why, such as a failed machine, a timeout, or no worker with such a device. Leave such a
+        sample out or evaluate it again; a 0 would teach that the kernel was bad.
         """
         return 0.0 if self.is_held_against_it else self.speedup
 
     @property
     def infra_error(self) -> str | None:
-        """Why this says nothing about the kernel: a sentence, or None when it does."""
+        """A sentence that says why the outcome tells nothing about the kernel, or None if it does."""
         if self.is_held_against_it or self.speedup is not None:
             return None
         if self.failure:
@@ -96,19 +98,21 @@ class Evaluation:
         return f"{self.label}: {self.verdict.name.value}" + (f": {message}" if message else "")
 
     def as_reward(self) -> Reward:
+        """The reward and the infra_error as a tuple."""
         return Reward(self.reward, self.infra_error)
 
 
 @dataclass
 class Order:
-    """What evaluate_many() was asked for: the submissions to send, and where each source's outcome will be found."""
+    """The work of one evaluate() or evaluate_many() call: the submissions to send, and the outcomes by label."""
 
     run: str
-    labels: list[str] = field(default_factory=list)  # one per source; equal work has an equal one
+    labels: list[str] = field(default_factory=list)  # one label per source; sources of equal work share a label
     submissions: dict[str, Submission] = field(default_factory=dict)
     outcomes: dict[str, Evaluation] = field(default_factory=dict)
 
     def add(self, source: Source, label: str, fresh: bool, **arguments: Any) -> None:
+        """Adds a source; a source that cannot be a kernel gets its outcome here. Raises BadInput for other mistakes."""
         try:
             submission = Submission.of(source, label=label, **arguments)
         except BadSource as error:
@@ -119,7 +123,7 @@ class Order:
         if fresh:
             submission = replace(submission, salt=uuid4().hex)
         if not label:
-            if wrong := undeclared(submission):
+            if wrong := field_type_error(submission):
                 raise BadInput(f"submission: {wrong}")
             try:
                 submission = replace(submission, label=label_of(submission))
@@ -128,16 +132,18 @@ class Order:
         self.labels.append(submission.label)
         self.submissions[submission.label] = submission
 
-    def settle(self, evaluation: Evaluation) -> None:
+    def add_outcome(self, evaluation: Evaluation) -> None:
+        """Stores the outcome of a submission."""
         self.outcomes[evaluation.label] = evaluation
 
     def fail(self, failure: str) -> None:
-        """Whatever has no outcome yet has this one."""
+        """Gives this failure to every submission that has no outcome."""
         for label in self.submissions:
             if label not in self.outcomes:
                 self.outcomes[label] = Evaluation(self.run, label, failure=f"{label}: {failure}")
 
     def evaluations(self) -> list[Evaluation]:
+        """Returns the outcome of each source, in order."""
         return [self.outcomes[label] for label in self.labels]
 
 
@@ -152,15 +158,18 @@ def order_of(
     fresh: bool = False,
     **fields: Any,
 ) -> Order:
-    """One problem for all of them, or one for each. Only a single source may have a `label` of its own."""
-    if isinstance(sources, str | bytes | Path):  # whose letters would be a kernel each
+    """Returns the order for these sources, with one problem for all or one for each.
+
+    Raises BadInput for a mistake of the caller. `label` may be given for a single source only.
+    """
+    if isinstance(sources, str | bytes | Path):  # iterating over a text would make a kernel of each letter
         raise BadInput("evaluate_many() takes a list of sources, evaluate() a single one")
     if not isinstance(sources, Iterable):
         raise BadInput(f"evaluate_many() takes a list of sources, got {type(sources).__name__}")
     sources = list(sources)
     for i, source in enumerate(sources):
-        if complaint := source_complaint(source):
-            raise BadInput(complaint if len(sources) == 1 else f"source {i}: {complaint}")
+        if wrong := source_error(source):
+            raise BadInput(wrong if len(sources) == 1 else f"source {i}: {wrong}")
     if label and len(sources) > 1:
         raise BadInput(
             f"one label, {label!r}, for {len(sources)} sources; labels are unique inside a run, so leave it out"
@@ -172,7 +181,7 @@ def order_of(
         problems = [_problem_given(one, i) for i, one in enumerate(problem)]
         if len(problems) != len(sources):
             raise BadInput(
-                f"{len(sources)} sources and {len(problems)} problems; one is needed for all, or one for each"
+                f"{len(sources)} sources and {len(problems)} problems; one problem for all, or one for each, is needed"
             )
     for source, one in zip(sources, problems, strict=True):
         order.add(source, label, fresh, problem=one, backend=backend, contract=contract, **fields)
@@ -187,7 +196,7 @@ def _problem_given(problem: GivenProblem, i: int) -> Problem:
 
 
 def label_of(submission: Submission) -> str:
-    """Equal work has an equal label, other work another."""
+    """Returns a label made from the hash of the submission, so that equal work has equal labels."""
     digest = str(Hash.of(encode(submission)))[:24]
     label = f"{submission.problem.name}/{digest}"
     return label if len(label.encode()) <= NAME_BYTES_MAX else digest

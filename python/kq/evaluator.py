@@ -1,11 +1,12 @@
-"""The face of the persistent KernelBench evaluator: scripts that were written for it need one line changed, the import.
+"""A drop-in replacement for the persistent KernelBench evaluator. A script written for that needs only another import.
 
     with LocalKernelEvaluatorWrapper(gpu="L40S") as evaluator:
         guide = KernelGuide(modal_evaluator=evaluator)
         score, feedback = guide.get_feedback(task=prompt, response=code, info=reference)
 
-One connection serves all calls, which may come from any number of threads: an event loop of its own thread waits for all of
-them. Workers stay warm by themselves, so there is nothing to start and nothing to keep alive.
+One connection serves the calls of any number of threads: a background thread runs an event loop with an AsyncClient,
+and each call waits for its coroutine there. kq's workers stay warm by themselves, so a script starts and keeps nothing
+alive.
 """
 
 from __future__ import annotations
@@ -25,23 +26,23 @@ from kq.aio import AsyncClient
 from kq.completion import first_code_block
 from kq.errors import BadInput, BrokerUnreachable, Error, InfraError
 from kq.evaluation import Evaluation
-from kq.hash import Hash
 from kq.kernelbench import KernelExecResult, result_of, score
-from kq.messages import BrokerReply
-from kq.records import DeviceKind
-from kq.submission import Problem, Trials
+from kq.records.hash import Hash
+from kq.records.jobs import DeviceKind
+from kq.records.submission import Problem, Trials
+from kq.wire.messages import BrokerReply
 
-GPUS = ("L40S", "H100", "A100", "L4", "T4", "A10G")  # those the evaluator had; any other that a worker has will do
+GPUS = ("L40S", "H100", "A100", "L4", "T4", "A10G")  # the GPUs of that evaluator; kq accepts any GPU that a worker has
 TIMEOUT_S = 3_600.0
-TRIES = 2  # the broker has tried three times before it lets us know of a failure of its own
-LOOK_FOR_GPU_S = 60.0  # a worker may be starting
-LOOK_AGAIN_S = 1.0
-MISSING = "\0 nothing was said"  # unlike None, which is a model that has answered nothing
+TRIES = 2  # each try is already three attempts of the broker
+GPU_SEARCH_S = 60.0  # how long to wait for a worker with the GPU, since one may be starting
+GPU_SEARCH_PAUSE_S = 1.0  # the pause between two queries during that wait
+NOT_GIVEN = "\0 not given"  # the default of `response`; None means that the model returned nothing
 CODE_BEGINS = re.compile(r"^\s*(import|from|class|def|@|#include)\b", re.M)
 
 
 class LocalKernelEvaluatorWrapper:
-    """Evaluates kernels on a kind of GPU, each against the reference that comes with it."""
+    """Evaluates kernels on one kind of GPU, each against its own reference. Use it in a `with` block."""
 
     def __init__(
         self,
@@ -54,9 +55,10 @@ class LocalKernelEvaluatorWrapper:
         num_perf_trials: int = 100,
         run: str = "evaluator",
     ) -> None:
-        """`gpu`: part of a model's name, as "H100", or a label that workers have; "any" takes what there is, "cpu" the CPU.
+        """Stores the settings; the connection is opened by the `with` block.
 
-        `timeout` is that of one evaluation, in seconds, waiting in the queue included.
+        `gpu` is a word of the GPU model's name, such as "H100", or a label of workers; "any" takes any device and "cpu"
+        the CPU. `timeout` is how many seconds one evaluation may take, including the time in the queue.
         """
         self.gpu = gpu
         self._url, self._key = url, key
@@ -69,7 +71,7 @@ class LocalKernelEvaluatorWrapper:
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> LocalKernelEvaluatorWrapper:
-        self._client = AsyncClient(self._url, self._key)  # says at once when URL or key are wrong
+        self._client = AsyncClient(self._url, self._key)  # raises BadInput here if the URL or key is wrong
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="kq evaluator", daemon=True)
         self._thread.start()
@@ -80,7 +82,7 @@ class LocalKernelEvaluatorWrapper:
     ) -> None:
         if self._loop is None or self._client is None or self._thread is None:
             return
-        if not self._thread.is_alive():  # it stayed behind in the process before a fork
+        if not self._thread.is_alive():  # this is a forked process, and threads do not exist after a fork
             self._loop = self._client = self._thread = None
             return
         asyncio.run_coroutine_threadsafe(self._end(self._client), self._loop).result()
@@ -90,47 +92,48 @@ class LocalKernelEvaluatorWrapper:
         self._loop = self._client = self._thread = None
 
     def evaluate(self, ref_arch_src: str, custom_cuda: str, verbose: bool = False) -> KernelExecResult:
-        """KernelBench's result: a dict with compiled, correctness, metadata, runtime in ms, runtime_stats.
+        """Evaluates a kernel and returns KernelBench's result; see KernelExecResult.
 
-        A failure that is not the kernel's is tried once more, and is then an InfraError.
+        An evaluation that fails without fault of the kernel is repeated once; then evaluate() raises InfraError.
         """
         return self.start(ref_arch_src, custom_cuda, verbose).result()
 
     def start(self, ref_arch_src: str, custom_cuda: str, verbose: bool = False) -> Future[KernelExecResult]:
-        """evaluate() that does not wait: the future has its outcome. Any number may be on their way."""
+        """Starts evaluate() and returns a future of its result. Any number of evaluations may run at the same time."""
         return self._spawn(self._evaluate(ref_arch_src, custom_cuda, verbose))
 
     def evaluate_batch(
         self, ref_arch_src: str, custom_cudas: Sequence[str], verbose: bool = False
     ) -> list[KernelExecResult]:
-        """Many kernels against one reference at once, in their order."""
+        """Evaluates many kernels against one reference at the same time; returns their results in order."""
         started = [self.start(ref_arch_src, code, verbose) for code in custom_cudas]
         return [future.result() for future in started]
 
     def get_feedback(self, response: str, info: str) -> tuple[float, str]:
-        """As KernelGuide.get_feedback()."""
+        """See KernelGuide.get_feedback()."""
         return KernelGuide(self).get_feedback(response, info)
 
     def _spawn(self, work: Coroutine[Any, Any, KernelExecResult]) -> Future[KernelExecResult]:
+        """Runs the coroutine in the background thread."""
         if self._loop is None:
             work.close()
             raise RuntimeError("Evaluator not active. Use 'with LocalKernelEvaluatorWrapper() as evaluator:'")
         if self._thread is None or not self._thread.is_alive():
             work.close()
             raise Error(
-                "this evaluator was entered before a fork, which it does not outlive; enter one in each process"
+                "this evaluator was entered before a fork and cannot be used after it; enter one in each process"
             )
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     async def _evaluate(self, reference: str, code: str, verbose: bool) -> KernelExecResult:
         assert self._client is not None
         if not isinstance(reference, str):
-            raise BadInput(f"ref_arch_src is the text of the reference, got {type(reference).__name__}")
+            raise BadInput(f"ref_arch_src must be the text of the reference, got {type(reference).__name__}")
         digest = str(Hash.of(reference.encode(errors="surrogatepass")))[:12]
         problem = Problem.of(reference, f"reference-{digest}")
         deadline = time.monotonic() + self._timeout
         for tries in range(TRIES):
-            where = await self._place(min(deadline, time.monotonic() + LOOK_FOR_GPU_S))
+            where = await self._placement(min(deadline, time.monotonic() + GPU_SEARCH_S))
             one: Evaluation = await self._client.evaluate(
                 code,
                 problem=problem,
@@ -147,23 +150,27 @@ class LocalKernelEvaluatorWrapper:
             print(feedback_of(result), flush=True)
         return result
 
-    async def _place(self, deadline: float) -> dict[str, Any]:
-        """Which jobs run on this GPU: found once, in what workers have."""
+    async def _placement(self, deadline: float) -> dict[str, Any]:
+        """Returns the fields of a submission that select the GPU, found once among the connected workers.
+
+        Raises InfraError if no worker has the GPU before the deadline.
+        """
         while self._where is None:
             assert self._client is not None
             try:
                 status = await self._client.status()
-                self._where = place_of(self.gpu, status)
-                lacking = f"no worker has the GPU or label '{self.gpu}'; {here(status)}"
+                self._where = placement_of(self.gpu, status)
+                failure = f"no worker has the GPU or label '{self.gpu}'; {devices_text(status)}"
             except BrokerUnreachable as error:
-                lacking = str(error)
+                failure = str(error)
             if self._where is None:
-                if time.monotonic() + LOOK_AGAIN_S > deadline:
-                    raise InfraError(lacking)
-                await asyncio.sleep(LOOK_AGAIN_S)
+                if time.monotonic() + GPU_SEARCH_PAUSE_S > deadline:
+                    raise InfraError(failure)
+                await asyncio.sleep(GPU_SEARCH_PAUSE_S)
         return self._where
 
     async def _end(self, client: AsyncClient) -> None:
+        """Cancels all evaluations and closes the client."""
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
@@ -172,25 +179,27 @@ class LocalKernelEvaluatorWrapper:
 
 
 class KernelGuide:
-    """What an optimiser asks for each response: a score and a text about it."""
+    """Gives an optimiser a score and a text for each response of a model."""
 
     def __init__(self, modal_evaluator: LocalKernelEvaluatorWrapper, verbose: bool = False) -> None:
         self._evaluator = modal_evaluator
         self._verbose = verbose
 
     def get_feedback(
-        self, *given: str | None, response: str | None = MISSING, info: str | None = None, **_: Any
+        self, *given: str | None, response: str | None = NOT_GIVEN, info: str | None = None, **_: Any
     ) -> tuple[float, str]:
-        """(response, info) or (task, response, info): the kernel and the source of its reference. The task is not used.
+        """Returns (score, text) for (response, info) or (task, response, info).
 
-        A response that is None is one without a kernel. Raises InfraError where the failure is not the kernel's: that is no score.
+        `response` holds the kernel, `info` is the source of the reference, and the task is not used. None as response
+        is a response without a kernel. Raises InfraError, which is not a score, if the kernel is not at fault for a
+        failure.
         """
         if info is None and given:
             *others, info = given
             given = tuple(others)
-        if response is MISSING and given:
+        if response is NOT_GIVEN and given:
             response = given[-1]
-        if response is MISSING or info is None:
+        if response is NOT_GIVEN or info is None:
             raise BadInput(
                 f"get_feedback(response, info) needs {'both' if info else 'info, the source of the reference'}"
             )
@@ -198,11 +207,12 @@ class KernelGuide:
         return score(result), feedback_of(result)
 
     def metric(self, *given: str | None, **named: Any) -> float:
+        """Returns the score alone."""
         return self.get_feedback(*given, **named)[0]
 
 
 def feedback_of(result: KernelExecResult) -> str:
-    """The text for whoever writes the next kernel."""
+    """Returns the text about a result that the model reads before it writes the next kernel."""
     metadata = result["metadata"]
     if not result["compiled"]:
         return (
@@ -227,13 +237,16 @@ def feedback_of(result: KernelExecResult) -> str:
 
 
 def code_of(response: str) -> str:
-    """The kernel in a response: itself, or its first fenced block where that begins before any code does."""
+    """Returns the kernel in a response: its first fenced block if no code comes before it, else the whole response."""
     fence, code = response.find("```"), CODE_BEGINS.search(response)
     return first_code_block(response) if fence >= 0 and (code is None or fence < code.start()) else response
 
 
-def place_of(gpu: str, status: BrokerReply) -> dict[str, Any] | None:
-    """The fields of a submission that lead to such a GPU: a label that a worker has, else a model with that word."""
+def placement_of(gpu: str, status: BrokerReply) -> dict[str, Any] | None:
+    """Returns the fields of a submission that select the GPU, or None if no worker has it.
+
+    The GPU is found as a label of a worker, else as a word in the model's name.
+    """
     for worker in status.workers:
         for label in worker.labels:
             if label.casefold() == gpu.casefold():
@@ -249,7 +262,8 @@ def place_of(gpu: str, status: BrokerReply) -> dict[str, Any] | None:
     return {"device": "cuda", "gpu_model": min(models, key=lambda model: (-models[model], model))}
 
 
-def here(status: BrokerReply) -> str:
+def devices_text(status: BrokerReply) -> str:
+    """Returns a list of the connected workers' devices for an error text."""
     devices = sorted({device.model for worker in status.workers for device in worker.devices})
     return "there are: " + ", ".join(devices) if devices else "no worker is connected"
 

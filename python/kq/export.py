@@ -1,9 +1,11 @@
-"""A run as files that other tools read: JSON Lines of kq-dump, or a run of a broker -> Parquet, or a Hugging Face folder.
+"""The command `python -m kq export`, which writes a run as a Parquet file or as a Hugging Face folder.
+
+The rows come from JSON Lines that kq-dump wrote, or from a broker:
 
     kq-dump --run mine --format jsonl | python -m kq export --format parquet -o mine.parquet
     python -m kq export --run mine --format hf -o mine-dataset
 
-A new format is a file like kq/parquet.py and a row in FORMATS.
+A new format is a module like kq/parquet.py and an entry in FORMATS.
 """
 
 from __future__ import annotations
@@ -18,10 +20,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from kq.client import Client
-from kq.columns import SCHEMA, Row
 from kq.errors import BadInput, Error
 from kq.huggingface import to_huggingface
 from kq.parquet import Sink, batched, need_pyarrow, python_types, table_of_lines, to_parquet
+from kq.tables.columns import SCHEMA, Row
 
 LINE_BYTES_MAX = 8 << 20
 CHUNK_BYTES = 4 << 20
@@ -35,9 +37,10 @@ FORMATS: dict[str, Callable[[Rows, str], int]] = {
 
 
 def lines_to_parquet(lines: IO[bytes], name: str, out: str | Path) -> int:
-    """to_parquet(rows_of_lines()), twice as fast: Arrow reads the lines, as long as they are as they should be.
+    """Does what to_parquet(rows_of_lines()) does, twice as fast, and returns the number of rows.
 
-    What it does not take goes the other way, which knows whole numbers that are text, and says what is wrong in which line.
+    Arrow reads the lines chunk by chunk. A chunk that Arrow does not accept goes through rows_of_lines(), which accepts
+    whole numbers that are written as text and says what is wrong in which line.
     """
     number, first = 0, lines.readline(LINE_BYTES_MAX + 1)
     while first and not first.strip():
@@ -58,15 +61,16 @@ def lines_to_parquet(lines: IO[bytes], name: str, out: str | Path) -> int:
                     sink.write(batch)
             number += chunk.count(b"\n")
             chunk = b""
-    return sink.rows_n
+    return sink.row_count
 
 
 def rows_of_lines(
     lines: IO[bytes], name: str, number: int = 0, first: dict[str, Any] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Rows from JSON Lines of kq-dump, whatever columns were chosen; BadInput says which line is none.
+    """Yields rows from JSON Lines of kq-dump with any choice of columns; raises BadInput with the number of a bad line.
 
-    There are `number` lines before these; the columns are those of `first`, else of the first of them.
+    `number` is how many lines come before these. Every row must have the columns of `first`, which is by default the
+    first row.
     """
     types = python_types()
     while line := lines.readline(LINE_BYTES_MAX + 1):
@@ -81,15 +85,15 @@ def rows_of_lines(
         except (ValueError, RecursionError):
             row = None
         if not isinstance(row, dict):
-            raise BadInput(f"{where}: is no JSON object; lines of kq-dump --format jsonl are needed")
+            raise BadInput(f"{where}: is not a JSON object; lines of kq-dump --format jsonl are needed")
         if row.get("schema", SCHEMA) != SCHEMA:
             raise BadInput(f"{where}: its schema is {str(row['schema'])[:64]!r}; this version reads {SCHEMA}")
         first = first or row
         if unknown := row.keys() - first.keys():
-            raise BadInput(f"{where}: has a column '{min(unknown)[:64]}' that the first row has not")
+            raise BadInput(f"{where}: has a column '{min(unknown)[:64]}' that the first row does not have")
         try:
             yield {
-                # Most values are as they should be, and a call for each of them would take most of the time.
+                # Most values already have the right type; calling a function for each would take most of the time.
                 column: value
                 if value is None or type(value) is types.get(column)
                 else _value(types.get(column, str), value)
@@ -100,17 +104,19 @@ def rows_of_lines(
 
 
 def rows_of_run(client: Client, run: str) -> Iterator[Row]:
+    """Yields the rows of a run of a broker."""
     return (Row.of(row) for row in client.each_row(run))
 
 
 def write_lines(form: str, lines: IO[bytes], name: str, out: str) -> int:
+    """Writes JSON Lines of kq-dump in the given format and returns the number of rows."""
     if form == "parquet":
         return lines_to_parquet(lines, name, out)
     return FORMATS[form](rows_of_lines(lines, name), out)
 
 
 def _value(kind: type, value: Any) -> Any:
-    """As the column has it. A whole number above 2^53 is text in JSON, a time always."""
+    """Returns a JSON value as the column's type. In JSON, times and whole numbers above 2^53 are texts."""
     if type(value) is kind:
         return value
     if kind is datetime and isinstance(value, str):
@@ -121,54 +127,55 @@ def _value(kind: type, value: Any) -> Any:
         if (number := int(value)) > INT64_MAX:
             raise ValueError(f"{value} is larger than a column of whole numbers holds")
         return number
-    if kind is str:  # of a column that this version does not know
+    if kind is str:  # a column that this version does not know
         return json.dumps(value)
-    raise ValueError(f"{json.dumps(value)[:64]} is no {kind.__name__}")
+    raise ValueError(f"{json.dumps(value)[:64]} is not of type {kind.__name__}")
 
 
 def main(arguments: list[str]) -> int:
+    """Exports a run as the arguments say; returns 0, or 5 if there are no rows."""
     parser = argparse.ArgumentParser(prog="python -m kq export", description="Writes a run for other tools to read.")
-    parser.add_argument("--run", help="the run, asked of the broker")
+    parser.add_argument("--run", help="export this run of the broker")
     parser.add_argument(
-        "--input", help="instead: a file that kq-dump --format jsonl wrote, - for standard input (default: -)"
+        "--input", help="export this file of kq-dump --format jsonl instead; - is standard input (default: -)"
     )
     parser.add_argument(
-        "--format", choices=FORMATS, default="parquet", help="parquet, a file; hf, a folder (default: parquet)"
+        "--format", choices=FORMATS, default="parquet", help="parquet writes a file, hf a folder (default: parquet)"
     )
-    parser.add_argument("-o", "--out", required=True, help="the file or folder; it appears whole or not at all")
-    parser.add_argument("--broker", help="default: KQ_BROKER, else tcp://127.0.0.1:5570")
-    parser.add_argument("--key", help="your key, where the broker wants one; default: KQ_KEY")
+    parser.add_argument("-o", "--out", required=True, help="the file or folder; it appears complete or not at all")
+    parser.add_argument("--broker", help="the broker's URL (default: KQ_BROKER, else tcp://127.0.0.1:5570)")
+    parser.add_argument("--key", help="the key file, if the broker needs one (default: KQ_KEY)")
     given = parser.parse_args(arguments)
     if given.run is not None and given.input is not None:
-        parser.error("either --run or --input is needed, not both")
+        parser.error("--run and --input exclude each other")
     if given.out == "-":
-        parser.error("-o names a file or a folder: neither of these formats goes to standard output")
+        parser.error("-o must name a file or a folder, because no format can be written to standard output")
     need_pyarrow()
     write = FORMATS[given.format]
     if given.run is not None:
         with Client(given.broker, given.key) as client:
-            rows_n = write(rows_of_run(client, given.run), given.out)
+            row_count = write(rows_of_run(client, given.run), given.out)
         nothing = f"there is no run '{given.run}'"
     else:
         nothing = f"{given.input or 'standard input'} holds no row"
         if given.input in (None, "-"):
-            rows_n = write_lines(given.format, sys.stdin.buffer, "standard input", given.out)
+            row_count = write_lines(given.format, sys.stdin.buffer, "standard input", given.out)
         else:
             try:
                 lines = Path(given.input).open("rb")
             except OSError as error:
                 raise BadInput(f"{given.input}: {error.strerror}") from None
             with lines:
-                rows_n = write_lines(given.format, lines, given.input, given.out)
-    if rows_n == 0:
+                row_count = write_lines(given.format, lines, given.input, given.out)
+    if row_count == 0:
         print(f"kq export: {nothing}", file=sys.stderr)
         return 5
-    print(f"kq export: {rows_n} row{'' if rows_n == 1 else 's'} in {given.out}", file=sys.stderr)
+    print(f"kq export: {row_count} row{'' if row_count == 1 else 's'} in {given.out}", file=sys.stderr)
     return 0
 
 
 def run(arguments: list[str]) -> int:
-    """main(), with the exit codes of kq's programs."""
+    """Runs main() and turns its errors into the exit codes of kq's programs."""
     try:
         return main(arguments)
     except BadInput as error:

@@ -1,4 +1,7 @@
-"""An evaluation as KernelBench would have reported it: tools/kernelbench/outcome.cc in Python."""
+"""Converts an evaluation into the result that KernelBench would report.
+
+The Python twin of tools/kernelbench/outcome.cc.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,11 @@ from typing import Any
 
 from kq.errors import InfraError
 from kq.evaluation import Evaluation
-from kq.records import DeviceInfo
-from kq.verdict import Evidence, Stage, Statistics, VerdictName
+from kq.records.jobs import DeviceInfo
+from kq.records.verdict import Evidence, Stage, Statistics, VerdictName
 
-# The key of the message in KernelBench's metadata; with _name behind it, that of the exception's name.
-KEYS = {
+# The key of the error message in KernelBench's metadata. The same key with the suffix _name holds the exception's name.
+METADATA_KEYS = {
     VerdictName.SUSPECT: "other_error",
     VerdictName.WRONG_ANSWER: "correctness_issue",
     VerdictName.BUILD_FAILED: "compilation_error",
@@ -24,12 +27,15 @@ KEYS = {
     VerdictName.TIMED_OUT: "error",
     VerdictName.REJECTED: "error",
 }
-NAMELESS = ("error",)
+KEYS_WITHOUT_NAME = ("error",)
 
 
 class KernelExecResult(dict[str, Any]):
-    """KernelBench's result, read as a dict or by attribute: compiled, correctness, metadata, runtime (ms, -1 when there is
-    none), runtime_stats, ref_runtime, ref_runtime_stats. `evaluation` has everything else."""
+    """KernelBench's result, as a dict whose items are also attributes.
+
+    The items are compiled, correctness, metadata, runtime (in ms, -1 without a time), runtime_stats, ref_runtime and
+    ref_runtime_stats. The attribute `evaluation` holds the whole Evaluation.
+    """
 
     evaluation: Evaluation
 
@@ -41,7 +47,10 @@ class KernelExecResult(dict[str, Any]):
 
 
 def result_of(evaluation: Evaluation) -> KernelExecResult:
-    """InfraError where the evaluation says nothing about the kernel: KernelBench has no word for that."""
+    """Returns KernelBench's result of an evaluation.
+
+    Raises InfraError if the evaluation says nothing about the kernel.
+    """
     if evaluation.infra_error:
         raise InfraError(evaluation.infra_error)
     result = KernelExecResult(
@@ -62,7 +71,7 @@ def result_of(evaluation: Evaluation) -> KernelExecResult:
 
 
 def score(result: Mapping[str, Any]) -> float:
-    """0 when it does not compile or is wrong, else 1 / seconds: higher is better."""
+    """Returns 0 if the kernel does not compile or is wrong, else 1 / (its time in seconds)."""
     if not result.get("compiled") or not result.get("correctness") or result.get("runtime", -1.0) <= 0:
         return 0.0
     return 1_000.0 / float(result["runtime"])
@@ -76,7 +85,7 @@ def _fill(result: KernelExecResult, evaluation: Evaluation, device: DeviceInfo) 
         trials = verdict.correctness.trials_passed
         metadata["correctness_trials"] = f"({trials} / {trials})"
     if verdict.evidence is not None:
-        metadata |= _told(verdict.name, verdict.evidence)
+        metadata |= _evidence_metadata(verdict.name, verdict.evidence)
     metadata |= {"kq_verdict": verdict.name.value, "kq_job_id": evaluation.seq}
     stage = verdict.evidence.stage if verdict.evidence else Stage.NONE
     result["compiled"] = verdict.name not in (VerdictName.BUILD_FAILED, VerdictName.LOAD_FAILED) and stage not in (
@@ -93,7 +102,7 @@ def _fill(result: KernelExecResult, evaluation: Evaluation, device: DeviceInfo) 
         result["ref_runtime_stats"] = _stats(verdict.measurement.reference, device)
 
 
-def _told(name: VerdictName, evidence: Evidence) -> dict[str, Any]:
+def _evidence_metadata(name: VerdictName, evidence: Evidence) -> dict[str, Any]:
     message = evidence.message
     if name is VerdictName.TIMED_OUT:
         message = "Evaluation timed out" + (f": {message}" if message else "")
@@ -101,19 +110,19 @@ def _told(name: VerdictName, evidence: Evidence) -> dict[str, Any]:
         rule = f" ({evidence.rule})" if evidence.rule else ""
         place = f" at {evidence.place}" if evidence.place else ""
         message = f"rejected{rule}{place}: {message}"
-    key = KEYS.get(name, "other_error")
-    told: dict[str, Any] = {key: message or name.value}
-    if key not in NAMELESS:
-        told[f"{key}_name"] = _error_name(evidence.message, name)
+    key = METADATA_KEYS.get(name, "other_error")
+    metadata: dict[str, Any] = {key: message or name.value}
+    if key not in KEYS_WITHOUT_NAME:
+        metadata[f"{key}_name"] = _error_name(evidence.message, name)
     if evidence.hint:
-        told["hint"] = evidence.hint
+        metadata["hint"] = evidence.hint
     if evidence.mismatch is not None:
-        told["max_difference"] = [f"{evidence.mismatch.max_abs_err:.6f}"]
-    return told
+        metadata["max_difference"] = [f"{evidence.mismatch.max_abs_err:.6f}"]
+    return metadata
 
 
 def _error_name(message: str, name: VerdictName) -> str:
-    """ "RuntimeError: no such thing" names its exception; else the verdict stands for it."""
+    """Returns the exception's name at the start of a message such as "RuntimeError: text", else the verdict."""
     first = message.split(":")[0].split("\n")[0].split(" ")[0].split("(")[0]
     return first if first.endswith(("Error", "Exception")) else name.value
 

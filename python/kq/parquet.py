@@ -1,4 +1,7 @@
-"""Rows -> a Parquet file, of any length in the same memory. pyarrow is an extra, kq[parquet]."""
+"""Writes rows to a Parquet file, in memory that does not grow with the number of rows.
+
+The module needs pyarrow, which the extra kq[parquet] installs.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from kq.columns import SCHEMA, Row
 from kq.errors import BadInput, Error
-from kq.partial import partial_file, partial_of
+from kq.tables.columns import SCHEMA, Row
+from kq.tables.partial_output import partial_file, partial_path
 
 try:
     import pyarrow as pa
@@ -24,12 +27,13 @@ try:
 except ImportError:
     pa = pq = json_reader = None
 
-BATCH_ROWS = 1_024  # turned into columns at once: Python's objects take most room
+BATCH_ROWS = 1_024  # rows that are converted to columns together; their Python objects take most of the memory
+# A row group ends when it has so many rows or so many bytes.
 GROUP_ROWS = 64 * BATCH_ROWS
-GROUP_BYTES = 64 << 20  # a row group ends with whichever comes first
+GROUP_BYTES = 64 << 20
 COMPRESSION = "zstd"
 
-# Columns that only exist below the job: tools/levels.cc.
+# Columns of rows below the job, such as samples and kernels; tools/table/levels.cc defines them.
 BELOW_THE_JOB = {
     "case_n": int,
     "case_id": str,
@@ -44,26 +48,29 @@ BELOW_THE_JOB = {
 
 
 class Sink:
-    """A file that appears whole or not at all. Use it in a `with`: it is there when that ends without an exception."""
+    """A Parquet file that appears complete or not at all, when its `with` block ends without an exception.
+
+    The rows go to a partial file beside the target, which is renamed at the end.
+    """
 
     def __init__(self, path: str | Path, names: list[str], compression: str = COMPRESSION) -> None:
         need_pyarrow()
         self.path = Path(path)
-        self.rows_n = 0
+        self.row_count = 0
         self.schema = schema_of(names)
         self._compression = compression
-        self._partial = partial_of(self.path)
-        self._held = ExitStack()
+        self._partial = partial_path(self.path)
+        self._partial_scope = ExitStack()
         self._group: list[Any] = []
 
     def __enter__(self) -> Sink:
         if self.path.is_dir():
-            raise BadInput(f"{self.path} is a folder, the name of a file is needed")
+            raise BadInput(f"{self.path} is a folder; the name of a file is needed")
         try:
-            self._held.enter_context(partial_file(self.path))
+            self._partial_scope.enter_context(partial_file(self.path))
             self._writer = pq.ParquetWriter(self._partial, self.schema, compression=self._compression)
         except OSError as error:
-            self._held.close()
+            self._partial_scope.close()
             raise BadInput(f"{self.path}: cannot be written: {error.strerror or error}") from None
         return self
 
@@ -75,32 +82,33 @@ class Sink:
                 self._end_group()
             self._writer.close()
             if kind is None:
-                sync(self._partial)
+                sync_to_disk(self._partial)
                 self._partial.replace(self.path)
-                sync(self.path.parent)
+                sync_to_disk(self.path.parent)
         except OSError as failed:
             raise Error(f"{self.path}: cannot be written: {failed.strerror or failed}") from None
         finally:
-            self._held.close()
+            self._partial_scope.close()
 
     @property
-    def bytes_n(self) -> int:
-        """What is written so far, without the group that waits."""
+    def written_bytes(self) -> int:
+        """The bytes written so far, without the row group that is still in memory."""
         return self._partial.stat().st_size
 
     def write(self, rows: list[dict[str, Any]]) -> None:
-        """A batch of rows, by column names; what a row lacks is null."""
+        """Appends rows, which are dicts by column name. A missing column is null."""
         try:
             self._group.append(pa.RecordBatch.from_pylist(rows, self.schema))
-        except (TypeError, ValueError, OverflowError) as error:  # Arrow's own are among them
-            raise BadInput(f"among rows {self.rows_n + 1} to {self.rows_n + len(rows)}: {error}") from None
-        self.rows_n += len(rows)
+        except (TypeError, ValueError, OverflowError) as error:  # Arrow's errors are subclasses of these
+            first, last = self.row_count + 1, self.row_count + len(rows)
+            raise BadInput(f"one of the rows {first} to {last}: {error}") from None
+        self.row_count += len(rows)
         self._end_full_group()
 
     def write_table(self, table: Any) -> None:
-        """The same for a table of this schema."""
+        """Appends the rows of an Arrow table that has the schema of this file."""
         self._group += table.to_batches()
-        self.rows_n += table.num_rows
+        self.row_count += table.num_rows
         self._end_full_group()
 
     def _end_full_group(self) -> None:
@@ -117,7 +125,7 @@ class Sink:
 
 
 def to_parquet(rows: Iterable[Row | dict[str, Any]], path: str | Path, compression: str = COMPRESSION) -> int:
-    """Writes Rows, or dicts with their columns, and returns how many there were; with none there is no file."""
+    """Writes Rows, or dicts with their columns, to a file and returns their number. Without rows no file is written."""
     batches = batched(rows)
     first = next(batches, None)
     if first is None:
@@ -125,16 +133,16 @@ def to_parquet(rows: Iterable[Row | dict[str, Any]], path: str | Path, compressi
     with Sink(path, list(first[0]), compression) as sink:
         for batch in chain([first], batches):
             sink.write(batch)
-    return sink.rows_n
+    return sink.row_count
 
 
 def table_of_lines(lines: bytes, schema: Any) -> Any:
-    """JSON Lines of kq-dump with these columns as a table; None where they are not quite that."""
+    """Returns JSON Lines of kq-dump as an Arrow table, or None if Arrow cannot read them with exactly this schema."""
     exact = json_reader.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
     try:
         table = json_reader.read_json(BytesIO(lines), parse_options=exact)
-        table.validate(full=True)  # texts are UTF-8
-    except ValueError:  # Arrow's own are of that kind
+        table.validate(full=True)  # checks that texts are UTF-8
+    except ValueError:  # Arrow's errors are subclasses of ValueError
         return None
     if "schema" in schema.names and table["schema"].unique().to_pylist() != [SCHEMA]:
         return None
@@ -142,13 +150,14 @@ def table_of_lines(lines: bytes, schema: Any) -> Any:
 
 
 def batched(rows: Iterable[Row | dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Yields the rows as dicts, BATCH_ROWS at a time."""
     rest = iter(rows)
     while batch := list(islice(rest, BATCH_ROWS)):
         yield [dict(vars(row)) if isinstance(row, Row) else row for row in batch]
 
 
 def python_types() -> dict[str, type]:
-    """What a value of each known column is."""
+    """Returns the Python type of each known column."""
     hints = typing.get_type_hints(Row)
     return {
         name: next(one for one in typing.get_args(hint) if one is not type(None)) for name, hint in hints.items()
@@ -156,7 +165,7 @@ def python_types() -> dict[str, type]:
 
 
 def schema_of(names: list[str]) -> Any:
-    """Of columns in this order. One that this version does not know is text."""
+    """Returns the Arrow schema of these columns in this order. A column that this version does not know is text."""
     known = python_types()
     arrow = {
         str: pa.large_string(),
@@ -169,12 +178,13 @@ def schema_of(names: list[str]) -> Any:
 
 
 def need_pyarrow() -> None:
+    """Raises BadInput if pyarrow is not installed."""
     if pa is None:
-        raise BadInput("Parquet needs pyarrow, which is not here: pip install pyarrow")
+        raise BadInput("Parquet needs pyarrow, which is not installed: pip install pyarrow")
 
 
-def sync(path: Path) -> None:
-    """To the disk itself, a folder's entries too."""
+def sync_to_disk(path: Path) -> None:
+    """Writes a file, or the entries of a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,7 @@
-"""The places tests run in: a socket of their own, the real broker, both clients behind one face."""
+"""Fixtures for all tests: a folder and URL of their own, a scripted and a real broker, and both kinds of clients.
+
+The real broker is the program kq-broker in the folder KQ_BIN, else the newest one that was built in this checkout.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,14 @@ import kq
 
 STOP_LIMIT_S = 60
 
-# The same cases every time, and no limit that a busy machine could break.
+# Hypothesis draws the same examples in every run, without a deadline that a busy machine could exceed.
 settings.register_profile("kq", database=None, deadline=None, derandomize=True)
 settings.load_profile("kq")
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A short path: a socket's may have few bytes."""
+    """A temporary folder with a short path, because the path of a socket is limited to about a hundred bytes."""
     with tempfile.TemporaryDirectory(prefix="kq.") as name:
         yield Path(name)
 
@@ -40,7 +43,7 @@ def url(folder: Path) -> str:
 
 @pytest.fixture
 def scripted(url: str) -> Iterator[Callable[[Answer], ScriptedBroker]]:
-    """Starts a broker that answers by a function."""
+    """Returns a function that starts a broker whose answers are a given function."""
     started: list[ScriptedBroker] = []
 
     def start(answer: Answer) -> ScriptedBroker:
@@ -52,8 +55,8 @@ def scripted(url: str) -> Iterator[Callable[[Answer], ScriptedBroker]]:
         broker.close()
 
 
-class Asyncly:
-    """AsyncClient with the face of Client, so that one test serves both."""
+class BlockingAsyncClient:
+    """An AsyncClient with the blocking interface of Client, so that one test covers both clients."""
 
     def __init__(self, url: str, key: Path | None = None) -> None:
         self._loop = asyncio.new_event_loop()
@@ -78,9 +81,9 @@ class Asyncly:
         self._loop.close()
 
 
-@pytest.fixture(params=[kq.Client, Asyncly], ids=["sync", "async"])
+@pytest.fixture(params=[kq.Client, BlockingAsyncClient], ids=["sync", "async"])
 def connect(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
-    """Makes a client of either kind."""
+    """Returns a function that makes a client; each test runs with both kinds."""
     made: list[Any] = []
 
     def make(url: str, key: Path | None = None) -> Any:
@@ -93,9 +96,9 @@ def connect(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
 
 
 def program(name: str) -> Path:
-    """The one in KQ_BIN, else the newest that was built here."""
+    """Returns the path of a program: in KQ_BIN, else the newest one built here. Skips the test if there is none."""
     if folder := os.environ.get("KQ_BIN"):
-        return Path(folder) / name  # not there: the tests that need it fail
+        return Path(folder) / name  # if the program is missing, the tests that need it fail
     built = sorted(ROOT.glob(f"build/*/bin/{name}"), key=lambda path: path.stat().st_mtime)
     if not built:
         pytest.skip(f"no {name} is built; build it, or name its folder in KQ_BIN")
@@ -103,7 +106,7 @@ def program(name: str) -> Path:
 
 
 class RealBroker:
-    """kq-broker on a store of its own."""
+    """A running kq-broker with its own store."""
 
     def __init__(self, url: str, store: Path, *words: str) -> None:
         self.url = url
@@ -135,8 +138,8 @@ def broker(url: str, folder: Path) -> Iterator[RealBroker]:
 
 
 @pytest.fixture(scope="session")
-def hall() -> Iterator[str]:
-    """The URL of a broker with a fake worker that many tests share, each with runs and sources of its own."""
+def shared_broker() -> Iterator[str]:
+    """The URL of a broker with a fake worker. Many tests share the broker; each uses its own runs and sources."""
     with tempfile.TemporaryDirectory(prefix="kq.") as name:
         broker = RealBroker(f"ipc://{name}/broker.sock", Path(name) / "store")
         worker = FakeWorker(broker.url, judge, [DEVICE, GPU])

@@ -1,4 +1,4 @@
-"""Small values that many tests need."""
+"""Example problems, submissions and verdicts that many tests use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import kq
-from kq.verdict import Correctness, Statistics
+from kq.records.verdict import Correctness, Statistics
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -1,4 +1,4 @@
-"""A worker that evaluates nothing: a function says how each lease ends. It speaks the protocol with a real broker."""
+"""A fake worker for a real broker. It speaks the protocol but evaluates nothing: a function decides each verdict."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from examples import ROOT, ended, passed
 from worker_messages import REPLIES, AttemptResult, Heartbeat, Hello, Lease, LeaseBatch, ResultAck, ResultBatch, Unknown
 
 import kq
-from kq.codec import decode_message, encode_message
-from kq.messages import Blob, Packing
-from kq.packing import unpacked
-from kq.records import Conditions, GpuProcess, StageTimes
+from kq.records.jobs import Conditions, GpuProcess, StageTimes
+from kq.wire.codec import decode_message, encode_message
+from kq.wire.messages import Blob, Packing
+from kq.wire.packing import unpacked
 
 EPOCH = 1
 DEVICE = kq.DeviceInfo(kq.DeviceKind.CPU, model="a processor", memory_bytes=1 << 30)
@@ -27,7 +27,7 @@ CONDITIONS = Conditions(1_980, 0, 41, 312.5, "sw_power_cap", [GpuProcess(4711, 5
 
 
 def judge(lease: Lease) -> kq.Verdict:
-    """By what the source says of itself: "wrong", "abandoned", or "ends as" and the name of any verdict."""
+    """Returns the verdict that the source names: "wrong", "abandoned", or "ends as NAME"; else returns passed."""
     sources = {blob.hash: _plain(blob) for blob in lease.blobs}
     source = sources[lease.submission.files[0].hash]
     if b"wrong" in source:
@@ -44,6 +44,8 @@ def _plain(blob: Blob) -> bytes:
 
 
 class FakeWorker:
+    """A worker in a thread. It sends every result until the broker acknowledges it."""
+
     def __init__(
         self,
         broker_url: str,
@@ -73,7 +75,7 @@ class FakeWorker:
         while not self._stopped.is_set():
             if not socket.poll(100):
                 socket.send(encode_message(0, Heartbeat(EPOCH, [result.lease for result in held.values()])))
-                if held:  # until they are acknowledged, as the broker may have died meanwhile
+                if held:  # results are sent again until they are acknowledged, because the broker may have restarted
                     socket.send(encode_message(0, ResultBatch(EPOCH, list(held.values()))))
                 continue
             _, body = decode_message(socket.recv(), REPLIES)

@@ -1,4 +1,4 @@
-"""A broker whose answers are a function, on a real socket: for what only a network does."""
+"""A broker on a real socket whose answers are a function, for tests of lost, late and repeated replies."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import zmq
 
-from kq.codec import decode_message, encode_message
-from kq.messages import REQUESTS
+from kq.wire.codec import decode_message, encode_message
+from kq.wire.messages import REQUESTS
 
 Answer = Callable[[int, Any], "list[bytes]"]
 
@@ -19,7 +19,7 @@ def reply(request_id: int, body: Any) -> list[bytes]:
 
 
 class ScriptedBroker:
-    """`answer` gets (request_id, request) and says what to send back: nothing, or any messages."""
+    """Calls `answer` with (request_id, request) for each request and sends the messages that it returns."""
 
     def __init__(self, url: str, answer: Answer) -> None:
         self.requests: list[tuple[int, Any]] = []

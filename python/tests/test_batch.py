@@ -1,4 +1,4 @@
-"""A batch: one outcome for each submission, in time, whatever the broker does. No network, and a clock that moves by itself."""
+"""Tests that a batch yields one outcome per submission in time, whatever the broker does, on a simulated network."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 from examples import passed, submission
-from world import World
+from simulated_network import SimulatedNetwork
 
 import kq
-from kq import batch
-from kq.batch import Jobs
-from kq.limits import SUBMIT_JOBS_MAX
-from kq.messages import JobAck, JobStatus, RunQuery, RunReply, StatusQuery, StatusReply, SubmitAck, SubmitBatch
-from kq.operations import LAST_LOOK_S, SILENCE_S
-from kq.records import JobRecord, JobState, RunEntry, RunRow
-from kq.tally import StatusLine, Tally
+from kq.calls import batch
+from kq.calls.batch import Jobs
+from kq.calls.operations import FINAL_QUERY_S, SILENCE_S
+from kq.calls.progress import StatusLine, Tally
+from kq.records.jobs import JobRecord, JobState, RunEntry, RunRow
+from kq.records.limits import SUBMIT_JOBS_MAX
+from kq.wire.messages import JobAck, JobStatus, RunQuery, RunReply, StatusQuery, StatusReply, SubmitAck, SubmitBatch
 
 NEVER = 1e9
 
 
-class Broker(World):
-    """Finishes each job at its time; silent from `silent_s` on, until `back_s`."""
+class Broker(SimulatedNetwork):
+    """Finishes each job at a given time, and does not answer between `silent_s` and `back_s`."""
 
     def __init__(self, finish_s: dict[str, float], silent_s: float = NEVER, back_s: float = NEVER) -> None:
         super().__init__(self.reply_to)
@@ -70,7 +70,7 @@ def outcomes(broker: Broker, jobs: Jobs, **limits: Any) -> list[kq.Evaluation]:
     return list(broker.each(batch.as_completed(jobs, broker.now, **limits)))
 
 
-def test_who_stops_early_and_asks_again_misses_none() -> None:
+def test_a_caller_that_stops_early_and_continues_misses_no_outcome() -> None:
     def stop(_: Tally) -> None:
         raise KeyboardInterrupt
 
@@ -80,7 +80,7 @@ def test_who_stops_early_and_asks_again_misses_none() -> None:
         outcomes(broker, jobs, progress=stop)
     told = [next(broker.each(batch.as_completed(jobs, broker.now))).label]
     told += [one.label for one in outcomes(broker, jobs, timeout=5)]
-    assert sorted(told) == ["a", "b", "c", "d"]  # d is late
+    assert sorted(told) == ["a", "b", "c", "d"]  # d timed out
     assert [one.label for one in outcomes(broker, jobs)] == ["d"]
 
 
@@ -94,12 +94,12 @@ def test_outcomes_come_as_jobs_finish_and_once_each() -> None:
     assert jobs.pending == [] and outcomes(broker, jobs) == []
 
 
-def test_what_is_late_has_an_infra_error_and_stays_pending_until_it_is_asked_for_again() -> None:
+def test_a_late_job_has_an_infra_error_and_stays_pending_until_the_next_as_completed() -> None:
     broker = Broker({"a": 1, "b": 50})
     jobs = submitted(broker, "a", "b")
     late = outcomes(broker, jobs, timeout=10)[1]
     assert (broker.now_s, late.label, late.reward) == (10, "b", None)
-    assert late.infra_error == "b: not finished within 10 s; it goes on (queued)"
+    assert late.infra_error == "b: not finished within 10 s; the job goes on (queued)"
     assert [job.label for job in jobs.pending] == ["b"]
     assert jobs.tally() == Tally(total=2, passed=1, infra=1)
     (one,) = outcomes(broker, jobs, timeout=60)
@@ -109,67 +109,67 @@ def test_what_is_late_has_an_infra_error_and_stays_pending_until_it_is_asked_for
 def test_each_job_may_have_its_own_time() -> None:
     broker = Broker({"a": 3, "b": NEVER})
     got = outcomes(broker, submitted(broker, "a", "b"), timeout=100, job_timeout=5)
-    assert [one.infra_error for one in got] == [None, "b: not finished within 5 s; it goes on (queued)"]
+    assert [one.infra_error for one in got] == [None, "b: not finished within 5 s; the job goes on (queued)"]
     assert broker.now_s == 5
 
 
 @pytest.mark.parametrize("timeout", [0.0, 0.5, 20.0])
-def test_a_silent_broker_holds_nobody_beyond_the_time(timeout: float) -> None:
+def test_a_silent_broker_does_not_delay_the_end_of_the_timeout(timeout: float) -> None:
     broker = Broker({"a": NEVER, "b": NEVER}, silent_s=0.01)
     jobs = submitted(broker, "a", "b")
     broker.now_s = 0.02
     got = outcomes(broker, jobs, timeout=timeout)
     assert [one.reward for one in got] == [None, None] and all(one.infra_error for one in got)
-    assert broker.now_s <= 0.02 + timeout + LAST_LOOK_S
+    assert broker.now_s <= 0.02 + timeout + FINAL_QUERY_S
     assert len(jobs.pending) == 2
 
 
-def test_silence_is_borne_for_a_while_and_no_longer() -> None:
+def test_a_silent_broker_is_tolerated_for_a_limited_time() -> None:
     broker = Broker({"a": 20}, silent_s=5, back_s=5 + SILENCE_S / 2)
     assert [one.reward for one in outcomes(broker, submitted(broker, "a"))] == [1.5]
     broker = Broker({"a": 20}, silent_s=5)
     assert [one.infra_error for one in outcomes(broker, submitted(broker, "a"))] == ["silent"]
-    assert broker.now_s < 5 + SILENCE_S + 2 * LAST_LOOK_S
+    assert broker.now_s < 5 + SILENCE_S + 2 * FINAL_QUERY_S
 
 
-def test_what_will_never_have_a_row_has_an_outcome_that_says_why() -> None:
+def test_a_job_without_a_row_has_an_outcome_that_says_why() -> None:
     broker = Broker({"a": 1, "b": 1, "c": 1})
     broker.refused = "c"
     jobs = submitted(broker, "a", "b", "c")
-    broker.jobs = {"x": 2, "b": 77}  # job 2 has another label by now, and b is another job
+    broker.jobs = {"x": 2, "b": 77}  # the label of job 2 is now x, and the label b now names job 77
     broker.finish_s["x"] = 0
     assert {one.label: one.infra_error for one in outcomes(broker, jobs, timeout=9)} == {
         "a": "a: the broker knows no job 1; is this another broker or store?",
-        "b": "b: this label of run 'r' stands for another job by now",
+        "b": "b: this label of run 'r' now names another job",
         "c": "c: the broker refused it: not here",
     }
     assert jobs.pending == []
 
 
-def test_a_generator_is_read_as_it_is_sent() -> None:
+def test_a_generator_is_read_while_its_items_are_sent() -> None:
     broker = Broker({})
-    read_n = 0
+    read_count = 0
 
     def endless() -> Iterator[kq.Submission]:
-        nonlocal read_n
+        nonlocal read_count
         while True:
-            assert read_n <= sum(len(batch.jobs) for batch in broker.asked) + SUBMIT_JOBS_MAX
-            read_n += 1
-            yield replace(submission(), label=str(read_n % 1000))
+            assert read_count <= sum(len(batch.jobs) for batch in broker.asked) + SUBMIT_JOBS_MAX
+            read_count += 1
+            yield replace(submission(), label=str(read_count % 1000))
 
     with pytest.raises(kq.BadInput, match="1: this label is given twice"):
         broker.run(batch.submit_many(Jobs("r"), endless(), "", None, broker.now))
     assert len(broker.jobs) == 3 * SUBMIT_JOBS_MAX
 
 
-def test_nothing_of_a_list_is_sent_while_anything_in_it_is_wrong() -> None:
+def test_no_item_of_a_list_is_sent_if_one_is_wrong() -> None:
     broker = Broker({})
     with pytest.raises(kq.BadInput, match="label is empty"):
         submitted(broker, *map(str, range(300)), "")
     assert broker.asked == []
 
 
-def test_progress_is_one_line_that_changes() -> None:
+def test_progress_on_a_terminal_is_one_line_that_changes() -> None:
     broker = Broker({"a": 2, "b": 4})
     written: list[str] = []
     line = StatusLine(written.append, in_place=True, columns=60)
@@ -179,7 +179,7 @@ def test_progress_is_one_line_that_changes() -> None:
     assert all(len(text) <= 60 for text in written)
 
 
-def test_progress_elsewhere_is_a_line_now_and_then() -> None:
+def test_progress_without_a_terminal_is_an_occasional_line() -> None:
     written: list[str] = []
     now = [0.0]
     line = StatusLine(written.append, in_place=False, now=lambda: now[0])

@@ -1,4 +1,4 @@
-"""Both clients against the real broker, with a worker that only pretends."""
+"""Tests both clients with the real broker and a fake worker."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from examples import problem, submission
 from fake_worker import FakeWorker, judge
 
 import kq
-from kq.messages import SubmitBatch
-from kq.operations import ANSWER_TIMEOUT_S, Ask, Operation
-from kq.submission import Workload
-from kq.validate import check
+from kq.calls.operations import ANSWER_TIMEOUT_S, Ask, Operation
+from kq.records.submission import Workload
+from kq.records.validate import check
+from kq.wire.messages import SubmitBatch
 
 Connect = Callable[[str], Any]
 
@@ -27,7 +27,7 @@ def worker(broker: RealBroker) -> Iterator[FakeWorker]:
     worker.close()
 
 
-def test_submitted_jobs_are_known_by_their_work(connect: Connect, broker: RealBroker) -> None:
+def test_jobs_are_identified_by_their_work(connect: Connect, broker: RealBroker) -> None:
     client = connect(broker.url)
     jobs = [submission("relu/a", "# a"), submission("relu/b", "# b")]
     first = client.submit("tuesday", jobs)
@@ -54,7 +54,7 @@ def test_unfinished_run_has_rows_without_results(connect: Connect, broker: RealB
     assert (status.version, status.queued, status.leased, status.workers) == (kq.__version__, 300, 0, [])
 
 
-def test_wait_for_what_no_worker_serves_gives_up(connect: Connect, broker: RealBroker) -> None:
+def test_wait_for_a_job_that_no_worker_can_run_gives_up(connect: Connect, broker: RealBroker) -> None:
     client = connect(broker.url)
     (ack,) = client.submit("tuesday", [submission()])
     with pytest.raises(kq.GaveUp, match="1 of 1 jobs are not finished after 0.2 s"):
@@ -63,7 +63,7 @@ def test_wait_for_what_no_worker_serves_gives_up(connect: Connect, broker: RealB
         client.wait([77])
 
 
-def test_finished_jobs_come_with_their_figures(connect: Connect, broker: RealBroker, worker: FakeWorker) -> None:
+def test_finished_jobs_have_results_and_samples(connect: Connect, broker: RealBroker, worker: FakeWorker) -> None:
     client = connect(broker.url)
     acks = client.submit("tuesday", [submission("relu/good"), submission("relu/bad", "# wrong")])
     statuses = client.wait([ack.seq for ack in acks], timeout=60)
@@ -80,7 +80,7 @@ def test_finished_jobs_come_with_their_figures(connect: Connect, broker: RealBro
     assert [one.worker for one in client.status().workers] == ["fake"]
 
 
-def test_poll_tells_of_the_first_and_cancel_ends_the_rest(connect: Connect, broker: RealBroker) -> None:
+def test_poll_returns_when_one_job_is_finished_and_cancel_ends_the_others(connect: Connect, broker: RealBroker) -> None:
     client = connect(broker.url)
     seqs = [ack.seq for ack in client.submit("tuesday", [submission("relu/a", "# a"), submission("relu/b", "# b")])]
     assert [(one.state, one.why) for one in client.poll(seqs, timeout=0.1)] == 2 * [("queued", "no_worker")]
@@ -91,14 +91,14 @@ def test_poll_tells_of_the_first_and_cancel_ends_the_rest(connect: Connect, brok
     assert [str(job) for job in batch.pending] == ["relu/c (job 3): queued"] and "relu/c" in batch._repr_html_()
 
 
-def test_a_row_at_a_time_reads_a_run_of_many_pages(connect: Connect, broker: RealBroker) -> None:
+def test_each_row_reads_a_run_of_many_pages(connect: Connect, broker: RealBroker) -> None:
     client = connect(broker.url)
     client.submit("tuesday", [submission(f"relu/{i:03}", f"# {i}") for i in range(300)])
     assert list(client.each_row("tuesday")) == client.results("tuesday")
     assert list(client.each_row("wednesday")) == []
 
 
-def test_jobs_outlive_a_restart_of_the_broker(connect: Connect, broker: RealBroker) -> None:
+def test_jobs_survive_a_restart_of_the_broker(connect: Connect, broker: RealBroker) -> None:
     client = connect(broker.url)
     first = client.submit("tuesday", [submission()])
     broker.stop()
@@ -108,7 +108,7 @@ def test_jobs_outlive_a_restart_of_the_broker(connect: Connect, broker: RealBrok
 
 
 def unchecked(job: kq.Submission) -> Operation[str]:
-    """What the broker says about a submission that this package would not send."""
+    """Returns the broker's error text for a submission that the client would refuse to send."""
     ack = yield Ask(SubmitBatch("tuesday", [job]), ANSWER_TIMEOUT_S)
     return str(ack.jobs[0].reason)
 
@@ -137,7 +137,7 @@ BAD = [
 ]
 
 
-def test_what_is_refused_here_is_refused_there_in_the_same_words(broker: RealBroker) -> None:
+def test_client_and_broker_refuse_a_submission_with_the_same_text(broker: RealBroker) -> None:
     with kq.Client(broker.url) as client:
         for job in BAD:
             with pytest.raises(kq.BadInput) as here:
@@ -145,7 +145,7 @@ def test_what_is_refused_here_is_refused_there_in_the_same_words(broker: RealBro
             assert client._run(unchecked(job)) == str(here.value)
 
 
-def test_submission_without_bytes_that_nobody_has_is_refused(connect: Connect, broker: RealBroker) -> None:
+def test_a_submission_without_content_that_the_broker_lacks_is_refused(connect: Connect, broker: RealBroker) -> None:
     job = replace(submission(), files=[replace(file, content=None) for file in submission().files])
     client = connect(broker.url)
     (ack,) = client.submit("tuesday", [job])

@@ -1,4 +1,4 @@
-"""Both clients on a network that loses and repeats: requests are sent again until their own reply is here."""
+"""Tests both clients on a network that loses and repeats messages, and their checks of arguments."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from examples import MODEL
 from scripted_broker import Answer, ScriptedBroker, reply
 
 import kq
-from kq import operations
-from kq.messages import BrokerReply, Refused
+from kq.calls import operations
+from kq.wire.messages import BrokerReply, Refused
 
 Connect = Callable[[str], Any]
 Scripted = Callable[[Answer], ScriptedBroker]
@@ -39,13 +39,13 @@ def test_request_that_the_broker_cannot_read_is_refused(connect: Connect, script
         connect(url).status()
 
 
-def test_answer_in_other_words_is_said(connect: Connect, scripted: Scripted, url: str) -> None:
+def test_an_unreadable_reply_is_an_error(connect: Connect, scripted: Scripted, url: str) -> None:
     scripted(lambda number, _: [b"\x93\x02"])
-    with pytest.raises(kq.BrokerUnreachable, match="does not understand .*; are both of one version"):
+    with pytest.raises(kq.BrokerUnreachable, match="does not understand .*; do both have the same version"):
         connect(url).status()
 
 
-def test_absent_broker_is_said_in_time(connect: Connect, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_absent_broker_is_an_error_in_time(connect: Connect, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operations, "ANSWER_TIMEOUT_S", 0.3)
     client = connect(url)
     start = time.monotonic()
@@ -57,7 +57,7 @@ def test_absent_broker_is_said_in_time(connect: Connect, url: str, monkeypatch: 
     assert time.monotonic() - start < 5
 
 
-def test_broker_that_comes_later_is_found(connect: Connect, scripted: Scripted, url: str, monkeypatch: Any) -> None:
+def test_a_broker_that_starts_later_is_found(connect: Connect, scripted: Scripted, url: str, monkeypatch: Any) -> None:
     monkeypatch.setattr(operations, "ANSWER_TIMEOUT_S", 0.1)
     client = connect(url)
     with pytest.raises(kq.BrokerUnreachable):
@@ -80,7 +80,7 @@ def test_broker_that_comes_later_is_found(connect: Connect, scripted: Scripted, 
         ("ipc://" + "x" * 100, "longer than the 99 bytes"),
     ],
 )
-def test_url_of_no_broker_is_refused_at_once(url: str, sentence: str) -> None:
+def test_a_malformed_url_is_refused_immediately(url: str, sentence: str) -> None:
     for client in (kq.Client, kq.AsyncClient):
         with pytest.raises(kq.BadInput, match=sentence):
             client(url)
@@ -94,22 +94,26 @@ def test_url_of_no_broker_is_refused_at_once(url: str, sentence: str) -> None:
         ({"key": b"key"}, "key must be the path of a key file, got bytes"),
     ],
 )
-def test_arguments_of_another_type_are_said(arguments: dict[str, Any], sentence: str) -> None:
+def test_arguments_of_a_wrong_type_are_refused(arguments: dict[str, Any], sentence: str) -> None:
     for client in (kq.Client, kq.AsyncClient):
         with pytest.raises(kq.BadInput, match=sentence):
             client(**arguments)
 
 
-def test_a_number_for_a_key_closes_no_descriptor() -> None:
+def test_an_integer_as_key_closes_no_descriptor() -> None:
     with open("/dev/null", "rb") as mine:
         with pytest.raises(kq.BadInput, match="key must be the path of a key file, got int"):
             kq.Client(key=mine.fileno())  # type: ignore[arg-type]
-        assert mine.read() == b""  # the clients' own sockets were closed so, which ends the process
+        assert (
+            mine.read() == b""
+        )  # if the client closed the descriptor, its own sockets could be closed too, which aborts the process
 
 
-def test_progress_for_nobody_is_said_before_anything_is_sent(connect: Connect, scripted: Scripted, url: str) -> None:
+def test_a_wrong_progress_argument_is_refused_before_anything_is_sent(
+    connect: Connect, scripted: Scripted, url: str
+) -> None:
     broker = scripted(lambda number, _: [])
-    with pytest.raises(kq.BadInput, match="progress must be True or a function that is given a Tally, got str"):
+    with pytest.raises(kq.BadInput, match="progress must be True or a function that takes a Tally, got str"):
         connect(url).evaluate_many(["class ModelNew: ..."], problem=kq.Problem.of(MODEL, "relu"), progress="yes")
     assert broker.requests == []
 

@@ -1,4 +1,4 @@
-"""Submissions of many threads and tasks travel in few messages, and each gets its own answer."""
+"""Tests that submissions of many threads and tasks share messages and that each caller gets its own answer."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from examples import submission
 from scripted_broker import Answer, ScriptedBroker, reply
 
 import kq
-from kq.coalesce import OfThreads, Waiting, take_group
-from kq.limits import SUBMIT_JOBS_MAX
-from kq.messages import Acceptance, JobAck, SubmitAck, SubmitBatch
+from kq.calls.coalesce import PendingCall, ThreadCoalescer, take_group
+from kq.records.limits import SUBMIT_JOBS_MAX
+from kq.wire.messages import Acceptance, JobAck, SubmitAck, SubmitBatch
 
 Scripted = Callable[[Answer], ScriptedBroker]
 CALLERS = 200
@@ -27,16 +27,16 @@ def job(label: str) -> kq.Submission:
     return replace(submission(), label=label)
 
 
-def call(run: str, *labels: str, timeout: float | None = None) -> Waiting:
-    return Waiting(run, [job(label) for label in labels], timeout)
+def call(run: str, *labels: str, timeout: float | None = None) -> PendingCall:
+    return PendingCall(run, [job(label) for label in labels], timeout)
 
 
 def acks_for(batch: SubmitBatch) -> SubmitAck:
-    """The number of each job is the one in its label."""
+    """Returns acks in which each job's number is its label."""
     return SubmitAck([JobAck(acceptance=Acceptance.ACCEPTED, seq=int(one.label)) for one in batch.jobs])
 
 
-def test_a_group_is_of_one_run_and_patience_and_repeats_no_label() -> None:
+def test_a_group_has_one_run_and_timeout_and_no_label_twice() -> None:
     calls = [call("r", "1", "2"), call("other", "3"), call("r", "2"), call("r", "4", timeout=1.0), call("r", "5")]
     waiting = deque(calls)
     groups = []
@@ -91,7 +91,7 @@ def test_an_error_of_the_batch_reaches_all_that_share_it() -> None:
         go_on.wait(10)
         raise kq.BrokerUnreachable("gone")
 
-    submits = OfThreads(send)
+    submits = ThreadCoalescer(send)
     with ThreadPoolExecutor(3) as threads:
         calls = [threads.submit(submits.submit, "r", [job(str(i))], None) for i in range(3)]
         started.wait(10)
@@ -101,17 +101,17 @@ def test_an_error_of_the_batch_reaches_all_that_share_it() -> None:
                 one.result(10)
 
 
-def test_an_interrupted_sender_leaves_the_others_to_each_other() -> None:
+def test_the_calls_of_other_threads_survive_an_interrupted_sender() -> None:
     sent: list[list[str]] = []
 
     def send(run: str, submissions: list[kq.Submission], timeout: float | None) -> list[JobAck]:
         sent.append([one.label for one in submissions])
         if len(sent) == 1:
-            submits._waiting.append(call("r", "2"))
+            submits._calls.append(call("r", "2"))
             raise KeyboardInterrupt
         return acks_for(SubmitBatch(run, submissions, [], "")).jobs
 
-    submits = OfThreads(send)
+    submits = ThreadCoalescer(send)
     with pytest.raises(KeyboardInterrupt):
         submits.submit("r", [job("1")], None)
     assert [ack.seq for ack in submits.submit("r", [job("3")], None)] == [3]

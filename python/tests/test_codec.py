@@ -1,4 +1,4 @@
-"""Bytes <-> dataclasses, against the golden bytes that C++ wrote, and against whatever hypothesis thinks of."""
+"""Tests encoding and decoding with the golden bytes that C++ wrote and with random values of hypothesis."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from examples import ROOT, submission
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kq import messages, records
-from kq.codec import Malformed, decode, decode_message, encode, encode_message, message_name
-from kq.hash import Hash
-from kq.submission import Submission
+from kq.records import jobs as records
+from kq.records.hash import Hash
+from kq.records.submission import Submission
+from kq.wire import messages
+from kq.wire.codec import Malformed, decode, decode_message, encode, encode_message, message_name
 
 
 def is_for_clients(path: Path) -> bool:
-    """Everything that crosses the network, and records as they rested on disk before schema 4, which stand for what is inside messages.
+    """Whether a golden file holds something that clients understand: a message, or a record as a map.
 
-    Later ones have no names and are kq's own programs' business, as is what a worker's processes say to each other.
+    Records of disk schemas before 4 are maps and have the form of records inside messages. Records of later schemas are
+    arrays without names, which only the broker reads, and files named judge_ are messages between a worker's processes.
     """
     if path.name.startswith("record_"):
         return isinstance(msgpack.unpackb(path.read_bytes(), unicode_errors="replace"), dict)
@@ -56,7 +58,7 @@ def direction_of(name: str) -> str:
 
 
 def again(name: str, data: bytes) -> bytes:
-    """Decoded and encoded."""
+    """Decodes the bytes and encodes the result."""
     if name.startswith("record_"):
         return encode(decode(RECORDS[name.removeprefix("record_")], data))
     request_id, body = decode_message(data, DIRECTIONS[direction_of(name)])
@@ -64,11 +66,11 @@ def again(name: str, data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
-def test_golden_bytes_are_understood_and_written_alike(path: Path) -> None:
+def test_golden_bytes_are_decoded_and_encoded_unchanged(path: Path) -> None:
     name, version = path.name.removesuffix(".bin").rsplit(".v", 1)
     data = path.read_bytes()
     newest = path.with_name(f"{name}.v{int(version) + 1}.bin") not in GOLDEN
-    if newest and b"\x1b[31mdone\xff" not in data:  # a log that is not UTF-8 is shown to people with U+FFFD
+    if newest and b"\x1b[31mdone\xff" not in data:  # a log that is not UTF-8 is decoded with U+FFFD and so changes
         assert again(name, data) == data
     assert again(name, again(name, data)) == again(name, data)
 
@@ -80,13 +82,13 @@ def test_all_golden_bytes_are_there() -> None:
     assert names == wanted
 
 
-def test_log_that_is_not_utf8_is_text_all_the_same() -> None:
+def test_a_log_that_is_not_utf8_is_decoded_as_text() -> None:
     path = ROOT / "tests/golden/bytes/record_result_passed.v1.bin"
     assert decode(records.Result, path.read_bytes()).log == "compiling\n\x1b[31mdone\ufffd\n"
 
 
 @given(st.binary(max_size=300), st.text(max_size=300).filter(lambda text: "\0" not in text))
-def test_any_bytes_and_text_come_back(content: bytes, label: str) -> None:
+def test_any_bytes_and_text_survive_encoding_and_decoding(content: bytes, label: str) -> None:
     blob = messages.Blob(Hash.of(content), content)
     assert decode(messages.Blob, encode(blob)) == blob
     query = messages.RunQuery(run=label, after_label=content)
@@ -94,7 +96,7 @@ def test_any_bytes_and_text_come_back(content: bytes, label: str) -> None:
 
 
 @given(st.dictionaries(st.text(max_size=9), st.text(max_size=9)), st.floats(0, 1), st.integers(0, 2**32 - 1))
-def test_any_submission_comes_back(tags: dict[str, str], rtol: float, timed: int) -> None:
+def test_any_submission_survives_encoding_and_decoding(tags: dict[str, str], rtol: float, timed: int) -> None:
     problem = submission().problem
     one = Submission(
         label="a",
@@ -106,13 +108,13 @@ def test_any_submission_comes_back(tags: dict[str, str], rtol: float, timed: int
 
 
 @given(st.binary(max_size=200))
-def test_noise_is_refused_in_words(data: bytes) -> None:
+def test_random_bytes_are_malformed(data: bytes) -> None:
     with pytest.raises(Malformed):
         decode_message(data, messages.REPLIES)
 
 
 @given(st.sampled_from([path for path in GOLDEN if path.name.startswith("client_reply")]), st.data())
-def test_damaged_replies_are_read_or_refused_in_words(path: Path, data: st.DataObject) -> None:
+def test_damaged_replies_are_decoded_or_malformed(path: Path, data: st.DataObject) -> None:
     damaged = bytearray(path.read_bytes())
     damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
     with contextlib.suppress(Malformed):
@@ -137,7 +139,7 @@ def test_unknown_fields_are_ignored_and_absent_ones_keep_their_defaults() -> Non
         ([1, 1, ["board_reply", {"rows": [{"problem_hash": b"x"}]}]], "32 bytes of a hash was expected"),
     ],
 )
-def test_what_is_wrong_with_a_message_is_said(message: object, sentence: str) -> None:
+def test_a_malformed_message_has_an_exact_error_text(message: object, sentence: str) -> None:
     with pytest.raises(Malformed, match=sentence):
         decode_message(msgpack.packb(message), messages.REPLIES)
 

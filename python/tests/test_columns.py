@@ -1,4 +1,4 @@
-"""Rows with every column, and tables for notebooks: the same figures as kq-dump's, from the same broker."""
+"""Tests that flat rows equal the rows that kq-dump prints for the same broker, and tests the tables for notebooks."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from worker_messages import Lease
 
 import kq
 from kq import export
-from kq.columns import Row
-from kq.tables import SHOWN_MAX, Board, Evaluations, Rows, time_text
-from kq.verdict import Correctness, Statistics
+from kq.records.verdict import Correctness, Statistics
+from kq.tables.columns import Row
+from kq.tables.html import SHOWN_MAX, Board, Evaluations, Rows, time_text
 
 TYPES = {"text": str, "integer": int, "number": float, "boolean": bool, "time": datetime}
 STATISTICS = Statistics(100, 2_500.5, 2_600.25, 33.125, 2_400, 3_000, 2_900, 2_990)
@@ -54,7 +54,7 @@ def worker(broker: RealBroker) -> Iterator[FakeWorker]:
 
 
 def test_columns_are_those_of_the_table() -> None:
-    table = re.findall(r'^    \{"(\w+)", ColumnType::(\w+), "', (ROOT / "tools/columns.cc").read_text(), re.M)
+    table = re.findall(r'^    \{"(\w+)", ColumnType::(\w+), "', (ROOT / "tools/table/columns.cc").read_text(), re.M)
     hints = typing.get_type_hints(Row)
     mine = [(one.name, typing.get_args(hints[one.name])) for one in dataclasses.fields(Row)]
     assert mine == [(name, (TYPES[kind], types.NoneType)) for name, kind in table]

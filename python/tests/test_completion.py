@@ -1,4 +1,4 @@
-"""The source in what a model writes."""
+"""Tests how the source is extracted from a model's completion."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_first_fenced_block_is_the_source(text: str, source: str) -> None:
     assert kq.first_code_block(text) == source
 
 
-def test_of_a_chat_it_is_the_last_messages() -> None:
+def test_the_source_of_a_chat_is_in_its_last_message() -> None:
     chat = [
         {"role": "user", "content": "```\nno\n```"},
         {"role": "assistant", "content": "```python\nimport torch\n```"},
@@ -34,15 +34,14 @@ def test_of_a_chat_it_is_the_last_messages() -> None:
     assert kq.first_code_block([]) == ""
 
 
-def test_of_a_message_in_parts_it_is_in_their_texts_and_an_empty_one_has_none() -> None:
+def test_the_source_of_a_message_in_parts_is_in_their_texts() -> None:
     parts = [{"type": "text", "text": "```python\nimport"}, {"type": "image"}, {"type": "text", "text": " torch\n```"}]
     assert kq.first_code_block([{"role": "assistant", "content": parts}]) == "import torch\n"
-    assert (
-        kq.first_code_block([{"role": "assistant", "content": None, "tool_calls": []}]) == ""
-    )  # None is no source of four letters
+    # The content None has no source; it must not become the text "None".
+    assert kq.first_code_block([{"role": "assistant", "content": None, "tool_calls": []}]) == ""
 
 
 @pytest.mark.parametrize("completion", [5, None, b"x", ["x", 5], [{"role": "assistant"}]])
-def test_what_is_no_completion_is_said(completion: object) -> None:
+def test_a_value_that_is_not_a_completion_is_refused(completion: object) -> None:
     with pytest.raises(kq.BadInput, match="a completion is a text|a message has a content"):
         kq.first_code_block(completion)  # type: ignore[arg-type]

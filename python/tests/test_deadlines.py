@@ -1,4 +1,4 @@
-"""Nothing hangs: a broker that never answers, and every call of both clients is back when its time is over."""
+"""Tests that every call of both clients ends with its timeout, even if the broker never answers."""
 
 from __future__ import annotations
 
@@ -16,56 +16,58 @@ from examples import ROOT, problem, submission
 from scripted_broker import reply
 
 import kq
-from kq import batch, operations
+from kq.calls import batch, operations
 from kq.evaluator import LocalKernelEvaluatorWrapper
-from kq.messages import Acceptance, JobAck, StatusQuery, SubmitAck, SubmitBatch
+from kq.wire.messages import Acceptance, JobAck, StatusQuery, SubmitAck, SubmitBatch
 
 TIMEOUT_S = 0.2
-LAST_LOOK_S = 0.2  # here; the suite has no time to lose
+FINAL_QUERY_S = 0.2  # shorter than in the client, so that the tests are fast
 SLACK_S = 10.0  # tolerance for a busy machine; a call that hangs takes much longer
 
 
 @pytest.fixture
-def in_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(batch, "LAST_LOOK_S", LAST_LOOK_S)
-    monkeypatch.setattr(operations, "LAST_LOOK_S", LAST_LOOK_S)
+def deadline_check(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(batch, "FINAL_QUERY_S", FINAL_QUERY_S)
+    monkeypatch.setattr(operations, "FINAL_QUERY_S", FINAL_QUERY_S)
     start = time.monotonic()
     yield
-    assert time.monotonic() - start < TIMEOUT_S + 2 * LAST_LOOK_S + SLACK_S
+    assert time.monotonic() - start < TIMEOUT_S + 2 * FINAL_QUERY_S + SLACK_S
 
 
 @pytest.fixture
-def mute(scripted: Any, url: str, in_time: None) -> str:
-    """It is there, and takes everything, and says nothing."""
+def silent_broker(scripted: Any, url: str, deadline_check: None) -> str:
+    """The URL of a broker that receives all requests and never answers."""
     scripted(lambda number, request: [])
     return url
 
 
 def taken(number: int, request: Any) -> list[bytes]:
-    """Acknowledges jobs, and says nothing else."""
+    """Answers like a broker that acknowledges jobs and answers no other request."""
     if not isinstance(request, SubmitBatch):
         return []
     return reply(number, SubmitAck([JobAck(Acceptance.ACCEPTED, seq + 1) for seq in range(len(request.jobs))]))
 
 
-def test_submit_ends_in_time(connect: Callable[[str], Any], mute: str) -> None:
+def test_submit_ends_in_time(connect: Callable[[str], Any], silent_broker: str) -> None:
     with pytest.raises((kq.BrokerUnreachable, kq.GaveUp)):
-        connect(mute).submit("r", [submission()], timeout=TIMEOUT_S)
+        connect(silent_broker).submit("r", [submission()], timeout=TIMEOUT_S)
 
 
-def test_submit_many_ends_in_time(connect: Callable[[str], Any], mute: str) -> None:
+def test_submit_many_ends_in_time(connect: Callable[[str], Any], silent_broker: str) -> None:
     with pytest.raises(kq.BrokerUnreachable):
-        connect(mute).submit_many("r", [submission(str(i)) for i in range(1000)], timeout=TIMEOUT_S)
+        connect(silent_broker).submit_many("r", [submission(str(i)) for i in range(1000)], timeout=TIMEOUT_S)
 
 
-def test_evaluations_end_in_time_with_an_infra_error(connect: Callable[[str], Any], mute: str) -> None:
+def test_evaluations_end_in_time_with_an_infra_error(connect: Callable[[str], Any], silent_broker: str) -> None:
     sources = ["# a", "# b", " ", "# a"]
-    got = connect(mute).evaluate_many(sources, problem=problem(), timeout=TIMEOUT_S)
+    got = connect(silent_broker).evaluate_many(sources, problem=problem(), timeout=TIMEOUT_S)
     assert [one.reward for one in got] == [None, None, 0.0, None]
     assert got[0] == got[3] and all("did not answer within" in (got[i].infra_error or "") for i in (0, 1))
 
 
-def test_what_was_taken_ends_in_time_too(connect: Callable[[str], Any], scripted: Any, url: str, in_time: None) -> None:
+def test_accepted_jobs_end_in_time(
+    connect: Callable[[str], Any], scripted: Any, url: str, deadline_check: None
+) -> None:
     scripted(taken)
     got = connect(url).evaluate_many(["# a", "# b"], problem=problem(), timeout=TIMEOUT_S)
     assert [one.seq for one in got] == [1, 2] and all("not finished within" in (one.infra_error or "") for one in got)
@@ -74,10 +76,10 @@ def test_what_was_taken_ends_in_time_too(connect: Callable[[str], Any], scripted
 
 
 @pytest.mark.parametrize("timeout", [-1, float("nan"), "5", True])
-def test_a_time_that_is_none_is_refused_before_anything_is_sent(
-    connect: Callable[[str], Any], mute: str, timeout: Any
+def test_an_invalid_timeout_is_refused_before_anything_is_sent(
+    connect: Callable[[str], Any], silent_broker: str, timeout: Any
 ) -> None:
-    client = connect(mute)
+    client = connect(silent_broker)
     calls: list[Callable[[], Any]] = [
         lambda: client.submit("r", [submission()], timeout=timeout),
         lambda: client.submit_many("r", [submission()], timeout=timeout),
@@ -95,7 +97,7 @@ def test_a_time_that_is_none_is_refused_before_anything_is_sent(
         client.evaluate_many(["# a"], problem=problem(), timeout=0, job_timeout=timeout)
 
 
-def test_threads_that_share_a_client_do_not_wait_for_one_another(mute: str) -> None:
+def test_threads_that_share_a_client_do_not_wait_for_one_another(silent_broker: str) -> None:
     errors: list[Exception] = []
 
     def submit(client: kq.Client, label: str, timeout: float) -> None:
@@ -104,8 +106,8 @@ def test_threads_that_share_a_client_do_not_wait_for_one_another(mute: str) -> N
         except kq.Error as error:
             errors.append(error)
 
-    with kq.Client(mute) as client:
-        patient = threading.Thread(target=submit, args=(client, "patient", TIMEOUT_S + LAST_LOOK_S))
+    with kq.Client(silent_broker) as client:
+        patient = threading.Thread(target=submit, args=(client, "patient", TIMEOUT_S + FINAL_QUERY_S))
         patient.start()
         threads = [threading.Thread(target=submit, args=(client, str(i), TIMEOUT_S)) for i in range(20)]
         for thread in threads:
@@ -118,16 +120,16 @@ def test_threads_that_share_a_client_do_not_wait_for_one_another(mute: str) -> N
     assert len(errors) == 21
 
 
-def test_a_thousand_tasks_at_a_mute_broker_end_in_time(mute: str) -> None:
+def test_a_thousand_tasks_with_a_silent_broker_end_in_time(silent_broker: str) -> None:
     async def rewards() -> list[kq.Reward]:
-        async with kq.AsyncClient(mute) as client:
+        async with kq.AsyncClient(silent_broker) as client:
             calls = (client.reward(f"# {i}", problem(), timeout=TIMEOUT_S) for i in range(1000))
             return await asyncio.gather(*calls)
 
     assert all(value is None and error for value, error in asyncio.run(rewards()))
 
 
-FORGETFUL = """
+UNCLOSED_CLIENTS = """
 import asyncio, gc, os, sys, kq
 for _ in range(2):
     client = kq.Client("ipc:///tmp/kq.nobody")
@@ -153,9 +155,9 @@ os.wait()
 """
 
 
-def test_a_client_that_nobody_closed_holds_up_nothing() -> None:
+def test_an_unclosed_client_does_not_block_the_end_of_the_process() -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORGETFUL],
+        [sys.executable, "-W", "ignore", "-c", UNCLOSED_CLIENTS],
         cwd=ROOT / "python",
         capture_output=True,
         text=True,
@@ -165,7 +167,7 @@ def test_a_client_that_nobody_closed_holds_up_nothing() -> None:
     assert "not finished within 0.1 s" in done.stdout and "was made before a fork" in done.stdout
 
 
-def test_a_client_of_another_event_loop_says_so() -> None:
+def test_a_client_of_another_event_loop_is_refused() -> None:
     client = kq.AsyncClient("ipc:///tmp/kq.nobody")
 
     async def ask() -> None:
@@ -181,7 +183,7 @@ def test_a_client_of_another_event_loop_says_so() -> None:
     asyncio.run(ask_elsewhere())
 
 
-def test_an_evaluator_in_a_fork_says_so() -> None:
+def test_an_evaluator_in_a_forked_process_is_refused() -> None:
     with LocalKernelEvaluatorWrapper(url="ipc:///tmp/kq.nobody") as evaluator:
         if (child := os.fork()) == 0:
             try:

@@ -1,4 +1,4 @@
-"""docs/python.md: its snippets run one after another, against a real broker and a worker that only pretends."""
+"""Runs the snippets of docs/user/python.md one after another, with a real broker and a fake worker."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ SNIPPETS = re.compile(r"^```python\n(.*?)^```", re.M | re.S)
 
 
 @pytest.fixture
-def place(hall: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KQ_BROKER", hall)
+def place(shared_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KQ_BROKER", shared_broker)
     monkeypatch.chdir(ROOT)
 
 
 def test_every_snippet_of_the_document_runs(place: None, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {"folder": folder}
-    snippets = SNIPPETS.findall((ROOT / "docs/python.md").read_text())
+    snippets = SNIPPETS.findall((ROOT / "docs/user/python.md").read_text())
     for number, snippet in enumerate(snippets):
-        exec(compile(snippet, f"docs/python.md, snippet {number}", "exec"), names)
+        exec(compile(snippet, f"docs/user/python.md, snippet {number}", "exec"), names)
     names["client"].close()
     count = len(names["kernels"])
     assert [one.reward for one in names["evaluations"]] == names["rewards"]

@@ -1,4 +1,4 @@
-"""evaluate() against the real broker: many at once, and an infra_error whenever the kernel is not at fault."""
+"""Tests evaluate() with the real broker: many calls at once, and an infra_error whenever the kernel is not at fault."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from fake_worker import FakeWorker, judge
 from scripted_broker import reply
 
 import kq
-from kq import operations, watch
-from kq.messages import JobAck, SubmitAck, SubmitBatch
+from kq.calls import operations, watch
+from kq.wire.messages import JobAck, SubmitAck, SubmitBatch
 
 T = TypeVar("T")
 
@@ -23,9 +23,9 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(coroutine)
 
 
-def test_many_evaluations_at_once(hall: str) -> None:
+def test_many_evaluations_at_once(shared_broker: str) -> None:
     async def evaluations() -> list[kq.Evaluation]:
-        async with kq.AsyncClient(hall) as client:
+        async with kq.AsyncClient(shared_broker) as client:
             sources = [f"# {'wrong' if i % 2 else 'right'} {i}" for i in range(100)]
             calls = [client.evaluate(source, problem=problem(), backend="torch", timeout=60) for source in sources]
             return list(await asyncio.gather(*calls))
@@ -35,9 +35,9 @@ def test_many_evaluations_at_once(hall: str) -> None:
     assert len({one.label for one in got}) == len({one.seq for one in got}) == 100
 
 
-def test_equal_work_is_evaluated_once_unless_wanted_fresh(hall: str) -> None:
+def test_equal_work_is_evaluated_once_unless_wanted_fresh(shared_broker: str) -> None:
     async def evaluations() -> list[kq.Evaluation]:
-        async with kq.AsyncClient(hall) as client:
+        async with kq.AsyncClient(shared_broker) as client:
             return [
                 await client.evaluate("# a", problem=problem(), backend="torch", fresh=fresh, timeout=60)
                 for fresh in (False, False, True)
@@ -57,26 +57,26 @@ def one_evaluation(url: str, source: str, **arguments: Any) -> kq.Evaluation:
     return run(evaluation())
 
 
-def test_failure_of_ours_is_no_reward(hall: str) -> None:
-    one = one_evaluation(hall, "# abandoned", label="relu/a", timeout=60)
+def test_a_failure_of_kq_has_no_reward(shared_broker: str) -> None:
+    one = one_evaluation(shared_broker, "# abandoned", label="relu/a", timeout=60)
     assert (one.reward, one.infra_error) == (None, "relu/a: abandoned: the judge died")
 
 
-def test_a_kernel_and_its_problem_have_a_reward(hall: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert kq.reward("# right, of one call", problem(), url=hall) == (1.5, None)
-    monkeypatch.setenv("KQ_BROKER", hall)
+def test_reward_takes_a_kernel_and_a_problem(shared_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert kq.reward("# right, of one call", problem(), url=shared_broker) == (1.5, None)
+    monkeypatch.setenv("KQ_BROKER", shared_broker)
     assert kq.reward("# wrong, of one call", problem()) == (0.0, None)
     value, infra_error = kq.reward("# abandoned, of one call", problem(), timeout=60)
     assert value is None and infra_error and infra_error.endswith("abandoned: the judge died")
 
 
-def test_end_of_time_is_no_reward(broker: RealBroker) -> None:
+def test_a_timeout_has_no_reward(broker: RealBroker) -> None:
     one = one_evaluation(broker.url, "# a", label="relu/a", timeout=1)
-    sentence = "relu/a: not finished within 1 s; it goes on (queued, no_worker)"
+    sentence = "relu/a: not finished within 1 s; the job goes on (queued, no_worker)"
     assert (one.reward, one.seq, one.infra_error) == (None, 1, sentence)
 
 
-def test_what_is_awaited_is_listed(broker: RealBroker) -> None:
+def test_awaited_evaluations_are_pending(broker: RealBroker) -> None:
     wanted = ["a (job 1): queued, no_worker", "b (job 2): queued, no_worker"]
 
     async def listed() -> list[kq.PendingJob]:
@@ -92,14 +92,14 @@ def test_what_is_awaited_is_listed(broker: RealBroker) -> None:
     assert run(asyncio.wait_for(listed(), 60)) == []
 
 
-def test_absent_broker_is_no_reward(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_absent_broker_has_no_reward(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operations, "SUBMIT_TIMEOUT_S", 0.2)
     one = one_evaluation(url, "# a")
     assert one.reward is None
     assert one.infra_error and one.infra_error.startswith(f"broker {url} did not answer within 0.2 s")
 
 
-def test_evaluation_outlives_a_restart_of_the_broker(broker: RealBroker) -> None:
+def test_an_evaluation_survives_a_restart_of_the_broker(broker: RealBroker) -> None:
     async def evaluation() -> kq.Evaluation:
         async with kq.AsyncClient(broker.url) as client:
             waiting = asyncio.create_task(client.evaluate("# a", problem=problem(), backend="torch", timeout=60))
@@ -116,7 +116,7 @@ def test_evaluation_outlives_a_restart_of_the_broker(broker: RealBroker) -> None
     assert run(evaluation()).reward == 1.5
 
 
-def test_broker_that_goes_away_is_no_reward(scripted: Any, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broker_that_stops_answering_has_no_reward(scripted: Any, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "SILENCE_S", 0.2)
 
     def answer(number: int, request: Any) -> list[bytes]:
@@ -128,7 +128,7 @@ def test_broker_that_goes_away_is_no_reward(scripted: Any, url: str, monkeypatch
     assert one.infra_error and "did not answer within 0.2 s" in one.infra_error
 
 
-def test_source_that_cannot_be_a_kernel_earns_nothing_without_a_job(url: str) -> None:
+def test_a_source_that_cannot_be_a_kernel_has_reward_0_and_no_job(url: str) -> None:
     one = one_evaluation(url, " \n")
     assert (one.reward, one.bad_source, one.infra_error) == (0.0, "submission.py: is empty", None)
 
@@ -141,7 +141,7 @@ def test_many_sources_are_a_list_and_have_one_problem_or_as_many(url: str) -> No
             client.evaluate_many(["# a", "# b"], problem=3 * [problem()])
 
 
-def test_what_is_no_source_is_said_with_its_place(url: str) -> None:
+def test_a_wrong_source_is_refused_with_its_index(url: str) -> None:
     needed = "a source is a text, a Path or a list of SourceFile, got"
     with kq.Client(url) as client:
         for wrong, sentence in (

@@ -1,4 +1,4 @@
-"""What an evaluation is worth to a learner: never a 0 for what the kernel did not do."""
+"""Tests the reward of every outcome. The reward is 0 only if the kernel is at fault."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def evaluation(verdict: kq.Verdict) -> kq.Evaluation:
     return kq.Evaluation("run", "relu/a", 1, kq.RunRow(result=kq.Result(verdict=verdict)))
 
 
-def test_passed_earns_its_speedup() -> None:
+def test_the_reward_of_passed_is_its_speedup() -> None:
     one = evaluation(passed(median_ns=2_000, reference_ns=3_000))
     assert (one.reward, one.infra_error, one.passed) == (1.5, None, True)
 
 
 @pytest.mark.parametrize("name", list(VerdictName))
-def test_every_verdict_earns_a_reward_or_a_reason(name: VerdictName) -> None:
+def test_every_verdict_has_a_reward_or_an_infra_error(name: VerdictName) -> None:
     one = evaluation(passed() if name is VerdictName.PASSED else ended(name, "because"))
     assert (one.reward is None) == (one.infra_error is not None)
     if name is not VerdictName.PASSED:
@@ -29,27 +29,27 @@ def test_every_verdict_earns_a_reward_or_a_reason(name: VerdictName) -> None:
         assert one.infra_error == (None if judged else f"relu/a: {name}: because")
 
 
-def test_suspect_earns_nothing_though_it_has_figures() -> None:
+def test_the_reward_of_suspect_is_0_although_it_has_times() -> None:
     suspect = kq.Verdict(VerdictName.SUSPECT, kq.Evidence(), passed().measurement, passed().correctness)
     assert evaluation(suspect).reward == 0.0
 
 
-def test_passed_without_timed_trials_is_no_failure() -> None:
+def test_passed_without_timed_trials_has_no_reward() -> None:
     one = evaluation(passed(median_ns=0, reference_ns=0))
     assert one.reward is None
     assert one.infra_error == "relu/a: passed, but no trial was timed; ask for trials.timed > 0"
 
 
-def test_a_source_that_cannot_be_a_kernel_earns_nothing() -> None:
+def test_the_reward_of_a_source_that_cannot_be_a_kernel_is_0() -> None:
     assert kq.Evaluation("run", "", bad_source="submission.py: is empty").reward == 0.0
 
 
-def test_a_failure_of_ours_earns_no_reward() -> None:
+def test_a_failure_has_no_reward() -> None:
     one = kq.Evaluation("run", "relu/a", failure="the broker did not answer")
     assert (one.reward, one.infra_error) == (None, "the broker did not answer")
 
 
-def test_one_label_is_for_one_source() -> None:
+def test_a_label_is_only_for_a_single_source() -> None:
     with pytest.raises(kq.BadInput, match="one label, 'x', for 2 sources"):
         order_of(["import torch\n", "import triton\n"], problem=kq.Problem.of("x = 1\n", "p"), label="x")
 

@@ -1,4 +1,4 @@
-"""The persistent evaluator's face: its results, scores and texts, many calls at once, and a GPU by its short name."""
+"""Tests the replacement of the persistent KernelBench evaluator: results, scores, texts, and the choice of a GPU."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from fake_worker import GPU
 
 import kq
 from kq import evaluator as module
-from kq.evaluator import code_of, place_of
+from kq.evaluator import code_of, placement_of
 from kq.kernelbench import result_of
-from kq.messages import BrokerReply, WorkerStatus
+from kq.wire.messages import BrokerReply, WorkerStatus
 
 RIGHT = "import torch\nclass ModelNew: ...\n"
 
 
 @pytest.fixture
-def h100(hall: str) -> Iterator[kq.LocalKernelEvaluatorWrapper]:
-    with kq.LocalKernelEvaluatorWrapper(gpu="H100", url=hall, timeout=60) as evaluator:
+def h100(shared_broker: str) -> Iterator[kq.LocalKernelEvaluatorWrapper]:
+    with kq.LocalKernelEvaluatorWrapper(gpu="H100", url=shared_broker, timeout=60) as evaluator:
         yield evaluator
 
 
@@ -40,7 +40,7 @@ def test_results_scores_and_texts(h100: kq.LocalKernelEvaluatorWrapper, capsys: 
     assert score == 0.0 and "Compilation/Runtime failed" in text and "Error Type: SomeError" in text
     assert guide.get_feedback(" ", MODEL)[0] == 0.0
     for nothing in ({"response": None, "info": MODEL}, {"task": "make it fast", "response": None, "info": MODEL}):
-        score, text = guide.get_feedback(**nothing)  # the model has answered nothing
+        score, text = guide.get_feedback(**nothing)  # the model returned nothing
         assert score == 0.0 and "submission.py: is empty" in text
     assert guide.get_feedback(None, MODEL)[0] == 0.0
     for missing in ({"info": MODEL}, {"response": RIGHT}, {"response": RIGHT, "info": None}, {}):
@@ -48,17 +48,17 @@ def test_results_scores_and_texts(h100: kq.LocalKernelEvaluatorWrapper, capsys: 
             guide.get_feedback(**missing)
 
 
-def test_a_failure_of_ours_is_tried_again_and_is_no_score(h100: kq.LocalKernelEvaluatorWrapper) -> None:
+def test_a_failure_of_kq_is_repeated_and_has_no_score(h100: kq.LocalKernelEvaluatorWrapper) -> None:
     with pytest.raises(kq.InfraError, match="abandoned: the judge died"):
         h100.evaluate(MODEL, "# abandoned")
 
 
-def test_a_reference_that_is_no_text_is_said(h100: kq.LocalKernelEvaluatorWrapper) -> None:
-    with pytest.raises(kq.BadInput, match="ref_arch_src is the text of the reference, got PosixPath"):
+def test_a_reference_that_is_not_a_text_is_refused(h100: kq.LocalKernelEvaluatorWrapper) -> None:
+    with pytest.raises(kq.BadInput, match="ref_arch_src must be the text of the reference, got PosixPath"):
         h100.evaluate(Path("relu.py"), "class ModelNew: ...")  # type: ignore[arg-type]
 
 
-def test_many_calls_are_on_their_way_at_once(h100: kq.LocalKernelEvaluatorWrapper) -> None:
+def test_many_calls_run_at_the_same_time(h100: kq.LocalKernelEvaluatorWrapper) -> None:
     sources = [f"# {'wrong' if i % 2 else 'right'} {i}" for i in range(100)]
     with ThreadPoolExecutor(20) as threads:
         results = list(threads.map(lambda source: h100.evaluate(MODEL, source), sources))
@@ -66,12 +66,12 @@ def test_many_calls_are_on_their_way_at_once(h100: kq.LocalKernelEvaluatorWrappe
     assert h100.evaluate_batch(MODEL, sources) == results
 
 
-def test_a_gpu_that_nobody_has_is_said(hall: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LOOK_FOR_GPU_S", 0.0)
-    with kq.LocalKernelEvaluatorWrapper(gpu="cpu", url=hall, timeout=60) as on_cpu:
+def test_a_gpu_that_no_worker_has_is_an_error(shared_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GPU_SEARCH_S", 0.0)
+    with kq.LocalKernelEvaluatorWrapper(gpu="cpu", url=shared_broker, timeout=60) as on_cpu:
         assert on_cpu.evaluate(MODEL, RIGHT).metadata["hardware"] == "a processor"
     sentence = "no worker has the GPU or label 'L40S'; there are: NVIDIA H100 80GB HBM3, a processor"
-    with kq.LocalKernelEvaluatorWrapper(gpu="L40S", url=hall) as nowhere:
+    with kq.LocalKernelEvaluatorWrapper(gpu="L40S", url=shared_broker) as nowhere:
         with pytest.raises(kq.InfraError, match=sentence):
             nowhere.evaluate(MODEL, RIGHT)
     with pytest.raises(RuntimeError, match="Evaluator not active"):
@@ -96,13 +96,13 @@ def with_devices(*models: str, labels: list[str] | None = None) -> BrokerReply:
 )
 def test_short_names_stand_for_models(gpu: str, model: str) -> None:
     every = ["NVIDIA L40S", "NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB", "NVIDIA L4", "Tesla T4", "NVIDIA A10G"]
-    assert place_of(gpu, with_devices(*every)) == {"device": "cuda", "gpu_model": model}
-    assert place_of(gpu, with_devices(*(set(every) - {model}))) is None
-    assert place_of(gpu, with_devices("NVIDIA H200", labels=["fast", gpu.lower()])) == {"labels": [gpu.lower()]}
+    assert placement_of(gpu, with_devices(*every)) == {"device": "cuda", "gpu_model": model}
+    assert placement_of(gpu, with_devices(*(set(every) - {model}))) is None
+    assert placement_of(gpu, with_devices("NVIDIA H200", labels=["fast", gpu.lower()])) == {"labels": [gpu.lower()]}
 
 
 @pytest.mark.parametrize("name", list(kq.VerdictName))
-def test_every_verdict_is_a_result_or_no_failure_of_the_kernel(name: kq.VerdictName) -> None:
+def test_every_verdict_is_a_result_or_an_infra_error(name: kq.VerdictName) -> None:
     verdict = passed() if name is kq.VerdictName.PASSED else ended(name, "IndexError: because")
     one = kq.Evaluation("run", "a", 1, kq.RunRow(result=kq.Result(verdict=verdict)))
     if one.infra_error:
@@ -124,5 +124,5 @@ def test_every_verdict_is_a_result_or_no_failure_of_the_kernel(name: kq.VerdictN
         ("no code at all", "no code at all"),
     ],
 )
-def test_code_is_taken_out_of_a_response(response: str, code: str) -> None:
+def test_the_kernel_is_extracted_from_a_response(response: str, code: str) -> None:
     assert code_of(response) == code

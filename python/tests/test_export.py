@@ -1,4 +1,4 @@
-"""Parquet files and Hugging Face folders: equal when read back, in row groups and shards, whole or not there at all."""
+"""Tests Parquet files and Hugging Face folders: contents, row groups, shards, and that they appear complete."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from kq import export, huggingface, parquet
-from kq.columns import Row
 from kq.errors import BadInput
-from kq.partial import partial_file, partial_folder
+from kq.tables.columns import Row
+from kq.tables.partial_output import partial_file, partial_folder
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, 123_000, tzinfo=timezone.utc)
 
@@ -36,7 +36,7 @@ def rows(count: int) -> Iterator[Row]:
 
 
 def lines(count: int) -> bytes:
-    """As kq-dump writes them."""
+    """Returns the rows as JSON Lines in the form that kq-dump writes."""
     as_text = {"submitted_at": "2026-11-21T12:00:00.123000Z"}
     plain = (vars(row) | {"job_id": str(row.job_id)} | as_text for row in rows(count))
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in plain).encode()
@@ -56,7 +56,7 @@ def test_rows_read_back_equal(tmp_path: Path) -> None:
     assert pq.read_schema(tmp_path / "a.parquet").equals(pq.read_schema(tmp_path / "b.parquet"))
 
 
-def test_rows_come_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_written_in_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "BATCH_ROWS", 10)
     monkeypatch.setattr(parquet, "GROUP_ROWS", 20)
     parquet.to_parquet(rows(51), tmp_path / "a.parquet")
@@ -88,12 +88,12 @@ def test_a_folder_for_hugging_face_has_a_card_and_shards(tmp_path: Path, monkeyp
         "---\nconfigs:\n- config_name: default\n  data_files:\n  - split: train\n    path: data/train-*.parquet\n"
     )
     assert "25 evaluations" in card and "NVIDIA H200" in card and "| `median_us` | double |" in card
-    assert export.run(arguments) == 2  # it is there already
+    assert export.run(arguments) == 2  # the folder exists already
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "set"]
 
 
 @pytest.mark.parametrize("form", list(export.FORMATS))
-def test_what_breaks_off_leaves_nothing(tmp_path: Path, form: str) -> None:
+def test_an_export_that_fails_leaves_nothing(tmp_path: Path, form: str) -> None:
     def broken() -> Iterator[Row]:
         yield from rows(2 * parquet.BATCH_ROWS)
         raise BadInput("broken off")
@@ -106,7 +106,7 @@ def test_what_breaks_off_leaves_nothing(tmp_path: Path, form: str) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
 
-def test_what_a_killed_process_left_is_written_over_and_two_do_not_write_the_same(tmp_path: Path) -> None:
+def test_a_partial_output_is_overwritten_and_has_one_writer(tmp_path: Path) -> None:
     (tmp_path / ".a.parquet.partial").write_bytes(b"x" * 100_000)
     (tmp_path / ".a.partial" / "data").mkdir(parents=True)
     (tmp_path / ".a.partial" / "data" / "train-7.parquet").write_text("half")
@@ -122,8 +122,8 @@ def test_what_a_killed_process_left_is_written_over_and_two_do_not_write_the_sam
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "a.parquet"]
 
 
-def test_lines_that_arrow_does_not_take_are_read_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export, "CHUNK_BYTES", 2_000)  # some lines each
+def test_lines_that_arrow_does_not_accept_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export, "CHUNK_BYTES", 2_000)  # a chunk holds a few lines
     plain = [
         {"job_id": i, "label": "größer", "median_us": i / 3, "submitted_at": "2026-11-21T12:00:00.123000Z"}
         for i in range(99)
@@ -140,18 +140,18 @@ def test_lines_that_arrow_does_not_take_are_read_all_the_same(tmp_path: Path, mo
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (b"nonsense\n", "x:1: is no JSON object"),
-        (b"[]\n", "x:1: is no JSON object"),
-        (b'{"label": "a"}\n\n{"label": "b", "more": 1}\n', "x:3: has a column 'more' that the first row has not"),
+        (b"nonsense\n", "x:1: is not a JSON object"),
+        (b"[]\n", "x:1: is not a JSON object"),
+        (b'{"label": "a"}\n\n{"label": "b", "more": 1}\n', "x:3: has a column 'more' that the first row does not have"),
         (b'{"schema": "kq.result/2"}\n', "x:1: its schema is 'kq.result/2'; this version reads kq.result/1"),
-        (b'{"job_id": true}\n', "x:1: true is no int"),
+        (b'{"job_id": true}\n', "x:1: true is not of type int"),
         (b'{"job_id": "18446744073709551615"}\n', "x:1: 18446744073709551615 is larger than"),
-        (b'{"median_us": "fast"}\n', 'x:1: "fast" is no float'),
+        (b'{"median_us": "fast"}\n', 'x:1: "fast" is not of type float'),
         (b'{"submitted_at": "yesterday"}\n', "x:1: "),
-        (b'{"label": "\\ud800"}\n', "among rows 1 to 1: "),
+        (b'{"label": "\\ud800"}\n', "one of the rows 1 to 1: "),
     ],
 )
-def test_a_line_that_is_no_row_is_said(tmp_path: Path, text: bytes, sentence: str) -> None:
+def test_a_line_that_is_not_a_row_is_refused(tmp_path: Path, text: bytes, sentence: str) -> None:
     for write in (
         lambda: parquet.to_parquet(export.rows_of_lines(io.BytesIO(text), "x"), tmp_path / "a.parquet"),
         lambda: export.lines_to_parquet(io.BytesIO(text), "x", tmp_path / "a.parquet"),
@@ -162,7 +162,7 @@ def test_a_line_that_is_no_row_is_said(tmp_path: Path, text: bytes, sentence: st
         assert list(tmp_path.iterdir()) == []
 
 
-def test_mistakes_end_with_the_exit_codes_of_kq(
+def test_errors_have_the_exit_codes_of_kq(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "empty").touch()
@@ -177,16 +177,16 @@ def test_mistakes_end_with_the_exit_codes_of_kq(
     said = capsys.readouterr().err.splitlines()
     assert said[0] == "kq export: /nowhere: No such file or directory"
     assert said[1].endswith("empty holds no row") and "cannot be written" in said[2]
-    assert said[3] == f"kq export: {tmp_path} is a folder, the name of a file is needed"
-    assert said[4] == "kq export: Parquet needs pyarrow, which is not here: pip install pyarrow"
+    assert said[3] == f"kq export: {tmp_path} is a folder; the name of a file is needed"
+    assert said[4] == "kq export: Parquet needs pyarrow, which is not installed: pip install pyarrow"
 
 
-def test_a_file_called_dash_is_not_meant(
+def test_standard_output_is_refused_as_output(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.jsonl").write_bytes(lines(1))
     with pytest.raises(SystemExit) as end:
         export.run(["--input", "a.jsonl", "-o", "-"])
-    assert end.value.code == 2 and "neither of these formats goes to standard output" in capsys.readouterr().err
+    assert end.value.code == 2 and "no format can be written to standard output" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]

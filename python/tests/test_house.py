@@ -1,4 +1,4 @@
-"""What Python repeats from C++ says the same; the documents' tables are those of the code."""
+"""Tests that Python repeats limits, names and defaults of the C++ code correctly, and that the documents do too."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from conftest import program
 from examples import ROOT
 
 import kq
-from kq import limits, link, messages
-from kq.submission import Trials
-from kq.verdict import VerdictName
-from kq.word import Word
+from kq.connection import link
+from kq.records import limits
+from kq.records.submission import Trials
+from kq.records.text_enum import TextEnum
+from kq.records.verdict import VerdictName
+from kq.wire import messages
 
 VERDICT_ROW = re.compile(
-    r"\{VerdictName::(\w+), Fault::(\w+), (true|false), (true|false), (true|false), \"([^\"]*)\"\}"
+    r"\{VerdictName::(\w+), Fault::(\w+), (true|false), (true|false), (true|false),((?:\s*\"[^\"]*\")+)\}"
 )
 DOCUMENT_ROW = re.compile(r"^\| `(\w+)` \| (\w+) \| (\w+) \|")
 
@@ -28,8 +30,8 @@ def header(path: str) -> str:
 
 
 def value_of(text: str, constant: str) -> int:
-    (expression,) = re.findall(rf"\b{constant} = ([^;]+);", text)
-    return int(eval(re.sub(r"(?<=\d)u(ll)?|'", "", expression), {}))
+    (expression,) = re.findall(rf"\b{constant} =\s*([^;]+);", text)
+    return int(eval(" ".join(re.sub(r"(?<=\d)u(ll)?|'", "", expression).split()), {}))
 
 
 def test_limits_are_those_of_the_broker() -> None:
@@ -44,7 +46,7 @@ def test_protocol_and_addresses_are_those_of_the_broker() -> None:
     assert value_of(header("core/messages.h"), "kProtocolVersion") == messages.PROTOCOL_VERSION
     assert f'kDefaultBrokerUrl = "{link.DEFAULT_BROKER_URL}"' in header("net/endpoint.h")
     assert value_of(header("net/endpoint.h"), "kIpcPathBytesMax") == link.IPC_PATH_BYTES_MAX
-    assert f'kVersion = "{kq.__version__}"' in header("core/version.h")
+    assert f'kVersion = "{kq.__version__}"' in header("core/base/version.h")
     assert f'version = "{kq.__version__}"' in header("python/pyproject.toml")
 
 
@@ -53,7 +55,9 @@ def test_default_trials_are_those_of_the_core() -> None:
     for name, value in vars(Trials()).items():
         kind = type(value).__name__
         declared = (
-            f"{kind} {name} = {kind}::{value.value}" if isinstance(value, Word) else f"std::uint32_t {name} = {value}"
+            f"{kind} {name} = {kind}::{value.value}"
+            if isinstance(value, TextEnum)
+            else f"std::uint32_t {name} = {value}"
         )
         assert f"{declared};" in text
 
@@ -66,20 +70,20 @@ def test_verdicts_are_those_of_the_core() -> None:
 def test_verdicts_document_lists_the_table_of_the_core() -> None:
     wanted = {name: (fault, ranks) for name, fault, _, ranks, _, _ in VERDICT_ROW.findall(header("core/verdict.h"))}
     written = [
-        match.groups() for line in header("docs/verdicts.md").splitlines() if (match := DOCUMENT_ROW.match(line))
+        match.groups() for line in header("docs/user/verdicts.md").splitlines() if (match := DOCUMENT_ROW.match(line))
     ]
     assert {name: (fault, {"yes": "true", "no": "false"}[ranks]) for name, fault, ranks in written} == wanted
     assert len(written) == len(wanted)
 
 
 def test_exit_codes_document_lists_those_of_the_core() -> None:
-    (body,) = re.findall(r"enum class ExitCode : int \{(.*?)\};", header("core/error.h"), re.S)
+    (body,) = re.findall(r"enum class ExitCode : int \{(.*?)\};", header("core/base/error.h"), re.S)
     wanted = {number: name for name, number in re.findall(r"(\w+) = (\d+)", body)}
-    assert dict(re.findall(r"^\| (\d+) \| `(\w+)` \|", header("docs/verdicts.md"), re.M)) == wanted
+    assert dict(re.findall(r"^\| (\d+) \| `(\w+)` \|", header("docs/user/verdicts.md"), re.M)) == wanted
 
 
 def test_wire_document_shows_the_golden_bytes() -> None:
-    shown = re.findall(r"`(tests/golden/bytes/\S+)`.*?```\n(.*?)```", header("docs/wire.md"), re.S)
+    shown = re.findall(r"`(tests/golden/bytes/\S+)`.*?```\n(.*?)```", header("docs/design/wire.md"), re.S)
     assert len(shown) == 2
     for name, dump in shown:
         digits = re.findall(r"^[0-9a-f]{4}  ((?:[0-9a-f]{2} +)+)", dump, re.M)
@@ -87,7 +91,7 @@ def test_wire_document_shows_the_golden_bytes() -> None:
 
 
 def test_wire_document_names_every_message() -> None:
-    text = header("docs/wire.md")
+    text = header("docs/design/wire.md")
     for name in re.findall(
         r"AlternativeName<\w+> \{[^}]*= \"(\w+)\"", header("core/messages.h") + header("core/operations.h")
     ):
@@ -95,7 +99,7 @@ def test_wire_document_names_every_message() -> None:
 
 
 def rows_of(document: str) -> dict[str, str]:
-    """Two columns of its tables."""
+    """Returns the first two columns of all tables of a document."""
     return dict(re.findall(r"^\| ([^|]*) \| ([^|]*) \|", header(document), re.M))
 
 
@@ -105,7 +109,7 @@ def assert_shows(cell: str, *numbers: int) -> None:
 
 
 def test_limits_of_the_documents_are_those_of_the_code() -> None:
-    formats, wire = rows_of("docs/formats.md"), rows_of("docs/wire.md")
+    formats, wire = rows_of("docs/user/formats.md"), rows_of("docs/design/wire.md")
     assert_shows(formats["a file"], limits.FILE_BYTES_MAX)
     assert_shows(formats["files of a submission"], limits.FILES_PER_SUBMISSION_MAX)
     assert_shows(formats["a name: run, label, author, tag, salt, GPU model, file"], limits.NAME_BYTES_MAX)
@@ -130,15 +134,15 @@ def blocks(document: str, language: str) -> list[str]:
 
 
 def test_contract_in_the_document_is_the_one_of_the_example() -> None:
-    (contract,) = blocks("docs/formats.md", "json")
+    (contract,) = blocks("docs/user/formats.md", "json")
     example = header("examples/sweep/submissions/softmax/right_shared_cuda.json")
     assert json.loads(contract) == json.loads(example)
 
 
 def test_examples_in_the_document_are_accepted_by_kq_submit(tmp_path: Path) -> None:
     submit = program("kq-submit")
-    commands = [shlex.split(line) for block in blocks("docs/formats.md", "sh") for line in block.splitlines()]
-    (lines,) = blocks("docs/formats.md", "jsonl")
+    commands = [shlex.split(line) for block in blocks("docs/user/formats.md", "sh") for line in block.splitlines()]
+    (lines,) = blocks("docs/user/formats.md", "jsonl")
     (tmp_path / "document.jsonl").write_text(lines)
     for folder in ("problems", "submissions"):
         (tmp_path / folder).symlink_to(ROOT / "examples/sweep" / folder)
@@ -160,11 +164,11 @@ TEXTS = {
 }
 
 
-def test_a_source_tells_its_backend_as_to_kq_submit(tmp_path: Path) -> None:
+def test_a_source_has_the_same_backend_here_and_in_kq_submit(tmp_path: Path) -> None:
     for name, text in TEXTS.items():
         (tmp_path / f"{name}.py").write_text(text)
     (tmp_path / "raw.cu").write_text("__global__ void k() {}")
-    (tmp_path / "raw.json").write_text(json.dumps(json.loads(blocks("docs/formats.md", "json")[0])))
+    (tmp_path / "raw.json").write_text(json.dumps(json.loads(blocks("docs/user/formats.md", "json")[0])))
     sources = sorted(tmp_path.glob("*.[pc][yu]"))
     problem = ROOT / "examples/sweep/problems/relu.py"
     command = [program("kq-submit"), *sources, "--problem", problem, "--dry-run", "--json", "--run", "r"]

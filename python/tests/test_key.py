@@ -1,4 +1,4 @@
-"""Key files, and both clients against a real broker that wants a key."""
+"""Tests key files, and both clients with a real broker that requires keys."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import zmq
 from conftest import RealBroker
 
 import kq
-from kq.key import Key, given_key
+from kq.connection.key import Key, given_key
 
 Connect = Callable[..., Any]
 
 
 class Keys:
-    """A broker's folder of keys, written as docs/security.md has it."""
+    """A broker's folder of keys, in the form that docs/operator/security.md describes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -57,14 +57,14 @@ def guarded(url: str, folder: Path, keys: Keys) -> Iterator[RealBroker]:
     broker.stop()
 
 
-def test_the_right_key_opens(connect: Connect, guarded: RealBroker, keys: Keys) -> None:
+def test_an_authorized_key_is_accepted(connect: Connect, guarded: RealBroker, keys: Keys) -> None:
     for role in ("submit", "admin"):
         path = keys.issue(role, role)
         keys.authorize(path)
         assert connect(guarded.url, path).status().queued == 0
 
 
-def test_the_key_comes_from_the_environment_too(
+def test_the_key_may_come_from_the_environment(
     connect: Connect, guarded: RealBroker, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = keys.issue("ada", "submit")
@@ -73,33 +73,33 @@ def test_the_key_comes_from_the_environment_too(
     assert connect(guarded.url).status().queued == 0
 
 
-def test_whoever_has_no_key_is_told_at_once(connect: Connect, guarded: RealBroker) -> None:
-    with pytest.raises(kq.BadInput, match="refuses the connection: it .*give the path of yours as key or KQ_KEY"):
+def test_a_client_without_a_key_is_refused_immediately(connect: Connect, guarded: RealBroker) -> None:
+    with pytest.raises(kq.BadInput, match="refuses the connection: it .*give the path of your key as key or KQ_KEY"):
         connect(guarded.url).status()
 
 
-def test_a_key_where_none_is_wanted_is_told(connect: Connect, broker: RealBroker, keys: Keys) -> None:
+def test_a_key_for_a_broker_without_keys_is_refused(connect: Connect, broker: RealBroker, keys: Keys) -> None:
     with pytest.raises(kq.BadInput, match="it runs without keys"):
         connect(broker.url, keys.issue("ada", "submit")).status()
 
 
-def test_a_key_of_another_broker_is_told(connect: Connect, guarded: RealBroker, keys: Keys) -> None:
+def test_a_key_of_another_broker_is_refused(connect: Connect, guarded: RealBroker, keys: Keys) -> None:
     other = zmq.curve_keypair()[0].decode()
     with pytest.raises(kq.BadInput, match="refuses the connection: .*key"):
         connect(guarded.url, keys.issue("ada", "submit", other)).status()
 
 
-def test_a_key_let_in_later_serves_the_same_client(connect: Connect, guarded: RealBroker, keys: Keys) -> None:
+def test_a_client_works_once_its_key_is_authorized(connect: Connect, guarded: RealBroker, keys: Keys) -> None:
     path = keys.issue("ada", "submit")
     client = connect(guarded.url, path)
     for _ in range(2):
-        with pytest.raises(kq.BadInput, match="it does not let this key in"):
+        with pytest.raises(kq.BadInput, match="it does not accept this key"):
             client.status()
     keys.authorize(path)
     assert client.status().queued == 0
 
 
-def test_a_key_file_says_who_it_is(keys: Keys) -> None:
+def test_a_key_file_holds_name_role_and_broker(keys: Keys) -> None:
     path = keys.issue("ada", "submit")
     key = given_key(path)
     assert key is not None
@@ -110,25 +110,27 @@ def test_a_key_file_says_who_it_is(keys: Keys) -> None:
     ("text", "sentence"),
     [
         ("ssh-ed25519 AAAA", "its first line is not 'kq client key 1'"),
-        ("kq client key 1\nnom a", "'nom' is no field"),
-        ("kq client key 1\nname a\nname b", "'name' stands there twice"),
+        ("kq client key 1\nnom a", "'nom' is not a field"),
+        ("kq client key 1\nname a\nname b", "'name' is given twice"),
         ("kq client key 1\nname a\nrole submit\npublic x\nsecret x", "has no line 'broker ...'"),
         ("kq client key 1\nname a\nrole submit\npublic x\nsecret x\nbroker x", "a key is 40 characters of Z85"),
         ("x" * 5_000, "is longer than 4096 bytes"),
     ],
 )
-def test_a_file_that_is_no_key_is_refused(folder: Path, text: str, sentence: str) -> None:
+def test_a_malformed_key_file_is_refused(folder: Path, text: str, sentence: str) -> None:
     write_secret(folder / "x.key", text)
     with pytest.raises(kq.BadInput, match=sentence):
         kq.Client("ipc:///tmp/nobody", folder / "x.key")
 
 
-def test_a_key_for_others_or_of_another_role_is_refused(keys: Keys) -> None:
+def test_a_key_with_open_permissions_or_another_role_is_refused(keys: Keys) -> None:
     with pytest.raises(kq.BadInput, match="No such file"):
         Key.read("/nowhere/ada.key")
-    with pytest.raises(kq.BadInput, match="is of 'gpu' with the role work; here a key with the role submit or admin"):
+    with pytest.raises(
+        kq.BadInput, match="belongs to 'gpu' with the role work; a client needs a key with the role submit or admin"
+    ):
         Key.read(keys.issue("gpu", "work"))
     path = keys.issue("ada", "submit")
     os.chmod(path, 0o640)
-    with pytest.raises(kq.BadInput, match="holds a secret and others than its owner may use it"):
+    with pytest.raises(kq.BadInput, match="holds a secret and other users may read or write it"):
         Key.read(path)

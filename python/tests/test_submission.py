@@ -1,4 +1,4 @@
-"""What a person writes -> Submissions -> batches; mistakes are said in one sentence before anything is sent."""
+"""Tests how sources become submissions and batches, and that mistakes raise errors before anything is sent."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import zstandard
 from examples import MODEL, ROOT, problem, submission
 
 import kq
-from kq import operations, packing
+from kq.calls import operations
 from kq.evaluation import order_of
-from kq.hash import Hash
-from kq.limits import FILE_BYTES_MAX, SUBMIT_BYTES_MAX, SUBMIT_JOBS_MAX
-from kq.messages import Blob, Packing
-from kq.packing import batches, packed, unpacked
-from kq.validate import name_complaint
+from kq.records.hash import Hash
+from kq.records.limits import FILE_BYTES_MAX, SUBMIT_BYTES_MAX, SUBMIT_JOBS_MAX
+from kq.records.validate import name_error
+from kq.wire import packing
+from kq.wire.messages import Blob, Packing
+from kq.wire.packing import batches, packed, unpacked
 
 SWEEP = ROOT / "examples/sweep"
 RELU = SWEEP / "submissions/relu"
@@ -36,14 +37,14 @@ def test_python_that_compiles_is_torch_cuda() -> None:
     assert one.backend is kq.Backend.TORCH_CUDA
 
 
-def test_a_cu_file_takes_its_contract_along() -> None:
+def test_a_cu_file_includes_its_contract() -> None:
     path = SWEEP / "submissions/relu/right_fast_cuda.cu"
     one = kq.Submission.of(path, label="relu/cuda", problem=SWEEP / "problems/relu.py", backend="cuda")
     assert [file.name for file in one.files] == ["right_fast_cuda.cu", "right_fast_cuda.json"]
     assert (one.problem.name, one.problem.file) == ("relu", "relu.py")
 
 
-def test_a_contract_may_be_given_in_place() -> None:
+def test_a_contract_may_be_given_as_argument() -> None:
     one = submission(backend="cuda", contract={"args": [], "launch": {}})
     assert [file.name for file in one.files] == ["submission.cu", "submission.json"]
     assert one.files[1].content == b'{"args": [], "launch": {}}'
@@ -66,17 +67,17 @@ def test_a_contract_may_be_given_in_place() -> None:
         (
             lambda: submission(backend="multi_kernel"),
             kq.BadInput,
-            "backend multi_kernel needs a contract with entry_point",
+            "backend multi_kernel needs a contract whose entry_point",
         ),
         (
             lambda: kq.Submission.of(RELU / "right_fast_cuda.cu", label="x", problem=problem(), backend="triton"),
             kq.BadInput,
-            "right_fast_cuda.cu: backend triton takes a .py file, a .cu, .ptx or .cubin file is of backend cuda",
+            "right_fast_cuda.cu: backend triton takes a .py file; a .cu, .ptx or .cubin file needs backend cuda",
         ),
         (
             lambda: kq.Submission.of(RELU / "double_torch.py", label="x", problem=problem(), backend="cuda"),
             kq.BadInput,
-            "double_torch.py: backend cuda takes a .cu, .ptx or .cubin file with its .json beside it, Python",
+            "double_torch.py: backend cuda takes a .cu, .ptx or .cubin file with its .json beside it; Python",
         ),
         (
             lambda: operations.checked("run", [submission(device="cpu", gpu_model="NVIDIA H200")]),
@@ -86,26 +87,28 @@ def test_a_contract_may_be_given_in_place() -> None:
         (lambda: submission(problem=problem(text="")), kq.BadInput, "problem relu.py: is empty"),
         (lambda: submission(problem=MODEL), kq.BadInput, "Problem.of"),
         (lambda: submission(problem="m" * 5_000), kq.BadInput, "File name too long; a path is needed"),
-        (lambda: submission(problem=Path("no/such.py")), kq.BadInput, "is no file"),
+        (lambda: submission(problem=Path("no/such.py")), kq.BadInput, "is not a file"),
         (
             lambda: kq.Problem.read(SWEEP / "submissions/relu/double_torch.py"),
             kq.BadInput,
-            r"double_torch.py: a problem defines class Model, get_inputs and get_init_inputs; missing here: class Model, get_inputs, get_init_inputs",
+            "double_torch.py: a problem defines class Model, get_inputs and get_init_inputs; "
+            "missing here: class Model, get_inputs, get_init_inputs",
         ),
         (
             lambda: submission(gpu="H100"),
             kq.BadInput,
-            "there is no field 'gpu'; gpu_model takes the model's whole name as its worker has it, 'NVIDIA H200'",
+            "there is no field 'gpu'; gpu_model takes the model's whole name as its worker reports it, "
+            "such as 'NVIDIA H200'",
         ),
         (
             lambda: submission(prioriti="low"),
             kq.BadInput,
-            "there is no field 'prioriti'; known are author, tags, device, gpu_model, ",
+            "there is no field 'prioriti'; known fields are author, tags, device, gpu_model, ",
         ),
         (lambda: kq.Problem.of(MODEL, "relu", precision="fp8"), kq.BadInput, "as_given, fp32, fp16, bf16"),
     ],
 )
-def test_mistakes_are_said_at_once(make: object, error: type[Exception], sentence: str) -> None:
+def test_mistakes_are_refused_immediately(make: object, error: type[Exception], sentence: str) -> None:
     with pytest.raises(error, match=sentence) as raised:
         make()  # type: ignore[operator]
     assert (type(raised.value) is kq.BadSource) == (error is kq.BadSource)
@@ -128,21 +131,21 @@ def test_mistakes_are_said_at_once(make: object, error: type[Exception], sentenc
         ({"label": 5}, "label must be a text, got int"),
     ],
 )
-def test_fields_of_another_type_are_said_before_anything_is_sent(fields: dict[str, Any], sentence: str) -> None:
+def test_fields_of_a_wrong_type_are_refused_before_anything_is_sent(fields: dict[str, Any], sentence: str) -> None:
     with pytest.raises(kq.BadInput, match=sentence):
         operations.checked("run", [submission(**{"label": "x"} | fields)])
-    if "label" not in fields:  # evaluate() names it after its content
+    if "label" not in fields:  # evaluate() makes a label from the content's hash
         with pytest.raises(kq.BadInput, match=sentence.replace("x: ", "submission: ")):
             order_of([MODEL], **{"problem": problem()} | fields)
 
 
 @pytest.mark.parametrize("labels", [["lab", "a100", "lab"], ("lab", "a100"), {"lab", "a100"}])
-def test_labels_of_a_worker_come_in_any_order(labels: Any) -> None:
+def test_labels_of_a_worker_may_have_any_order(labels: Any) -> None:
     (one,) = operations.checked("run", [submission(labels=labels)])
     assert one.labels == ["a100", "lab"]
 
 
-def test_numbers_of_other_kinds_are_numbers() -> None:
+def test_numbers_of_other_types_are_accepted() -> None:
     operations.checked("run", [submission(problem=kq.Problem.of(MODEL, "relu", rtol=1, atol=Fraction(1, 2)))])
 
 
@@ -150,13 +153,13 @@ def test_numbers_of_other_kinds_are_numbers() -> None:
     ("contract", "sentence"),
     [
         (5, "contract must be a dict or the text of one, got int"),
-        ("x", "contract is no JSON: Expecting value"),
+        ("x", "contract is not JSON: Expecting value"),
         ("[]", r"contract must be a JSON object, got '\[\]'"),
-        ({"args": object()}, "contract is no JSON: Object of type object is not"),
-        ({"value": float("nan")}, "contract is no JSON: Out of range float"),
+        ({"args": object()}, "contract is not JSON: Object of type object is not"),
+        ({"value": float("nan")}, "contract is not JSON: Out of range float"),
     ],
 )
-def test_a_contract_that_is_no_json_object_is_said_at_once(contract: Any, sentence: str) -> None:
+def test_a_contract_that_is_not_a_json_object_is_refused(contract: Any, sentence: str) -> None:
     with pytest.raises(kq.BadInput, match=sentence):
         submission(backend="cuda", contract=contract)
 
@@ -174,18 +177,18 @@ def test_a_contract_that_is_no_json_object_is_said_at_once(contract: Any, senten
     ],
 )
 def test_names_follow_the_one_rule(name: str, complaint: str | None) -> None:
-    assert name_complaint(name) == complaint
+    assert name_error(name) == complaint
 
 
-def test_batches_hold_as_many_jobs_as_they_may() -> None:
+def test_batches_hold_as_many_jobs_as_allowed() -> None:
     jobs = [submission(f"relu/{i}") for i in range(SUBMIT_JOBS_MAX + 1)]
     made = list(batches("run", jobs))
     assert [len(batch.jobs) for batch in made] == [SUBMIT_JOBS_MAX, 1]
     assert [job for batch in made for job in batch.jobs] == jobs
-    assert all(len(batch.blobs) == 2 for batch in made)  # equal files travel once
+    assert all(len(batch.blobs) == 2 for batch in made)  # equal files are sent once
 
 
-def test_batches_hold_as_many_bytes_as_they_may() -> None:
+def test_batches_hold_as_many_bytes_as_allowed() -> None:
     jobs = [submission(f"relu/{i}", text=f"#{i:03}" + "x" * (FILE_BYTES_MAX - 4)) for i in range(20)]
     made = list(batches("run", jobs))
     assert [len(batch.jobs) for batch in made] == [15, 5]
@@ -195,17 +198,17 @@ def test_batches_hold_as_many_bytes_as_they_may() -> None:
         assert all(file.hash in named and job.problem.hash in named for job in batch.jobs for file in job.files)
 
 
-def test_files_travel_packed_where_that_is_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_compressed_if_that_is_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
     small, large = Hash.of(b"x"), Hash.of(b"x" * 1000)
     assert packed(small, b"x") == Blob(small, b"x", Packing.RAW)
     blob = packed(large, b"x" * 1000)
     assert (blob.packing, unpacked(blob.bytes)) == (Packing.ZSTD, b"x" * 1000) and len(blob.bytes) < 50
-    assert zstandard.frame_content_size(blob.bytes) == 1000  # the broker wants it named
+    assert zstandard.frame_content_size(blob.bytes) == 1000  # the broker requires the size in the frame
     monkeypatch.setattr(packing, "zstandard", None)
     assert packed(large, b"x" * 1000) == Blob(large, b"x" * 1000, Packing.RAW)
 
 
-def test_a_job_that_fits_into_no_batch_is_refused() -> None:
+def test_a_job_that_is_too_large_for_a_batch_is_refused() -> None:
     files = [kq.SourceFile.of(f"{i}.py", f"#{i:03}" + "x" * (FILE_BYTES_MAX - 4)) for i in range(16)]
     big = kq.Submission(label="big", files=files, problem=problem())
     with pytest.raises(kq.BadInput, match="big: its files have .* bytes, at most 16777216 are allowed"):

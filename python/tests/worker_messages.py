@@ -1,13 +1,13 @@
-"""The worker's half of the protocol, for the tests: core/messages.h, and what golden bytes hold beside it."""
+"""The messages between a worker and the broker, for tests: the fake worker sends them and golden files hold them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kq.hash import NO_HASH, Hash
-from kq.messages import Blob, Refused
-from kq.records import DeviceInfo, DeviceKind, Result
-from kq.submission import Backend, Submission
+from kq.records.hash import NO_HASH, Hash
+from kq.records.jobs import DeviceInfo, DeviceKind, Result
+from kq.records.submission import Backend, Submission
+from kq.wire.messages import Blob, Refused
 
 
 @dataclass(frozen=True)

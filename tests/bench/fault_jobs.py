@@ -4,7 +4,7 @@ them.
 
 from dataclasses import dataclass
 
-LIMIT_S = 5.0  # of those that never end by themselves
+LIMIT_S = 5.0  # the time limit of kernels that never end by themselves
 OTHERS_LIMIT_S = 30.0
 
 PROBLEM = """import torch
@@ -23,7 +23,7 @@ def get_init_inputs():
     return []
 """
 
-# The number makes each a submission of its own.
+# The number makes each source a different submission.
 KERNEL = """import torch
 {before}
 
@@ -52,7 +52,7 @@ def far(out, at):
 class Fault:
     body: str
     verdicts: tuple[str, ...]
-    limit_s: float = 0.0  # 0: it ends by itself
+    limit_s: float = 0.0  # 0: the kernel ends by itself
     before: str = ""
     backend: str = "torch"
 
@@ -70,7 +70,7 @@ ON_A_GPU = {
         "far[(1,)](x, 1 << 40); return torch.relu(x)", ("gpu_fault",), before=FAR_STORE, backend="triton"
     ),
     "device_assert": Fault("return x[torch.full((4,), 1 << 40, device=x.device)]", ("gpu_fault",)),
-    # It catches its own fault, and the error stays in the context for whatever comes next.
+    # The kernel catches its own fault, but the error stays in the CUDA context for later calls.
     "sticky_error": Fault(
         "\n        ".join(
             (

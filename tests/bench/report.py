@@ -1,4 +1,4 @@
-"""Figures of many runs made into one JSON value, and that into the table that people read."""
+"""Combines the figures of many runs into one JSON value, and formats that value as a table."""
 
 import statistics
 from typing import Any
@@ -7,7 +7,7 @@ from servers import Figures, Kind
 
 Rows = dict[str, dict[str, list[Figures]]]  # server -> row -> runs
 
-# Of the table, in order: heading, figure, how it is written.
+# The table's columns in order: heading, name of the figure, format.
 COLUMNS = (
     ("jobs/s", "jobs_per_s", "{:,.0f}"),
     ("put p50 us", "put_p50_us", "{:,.0f}"),
@@ -23,7 +23,7 @@ COLUMNS = (
 
 
 def folded(runs: list[Figures]) -> dict[str, dict[str, float]]:
-    """Median, min and max of each figure over the runs."""
+    """Returns median, min and max of each figure over the runs."""
     return {
         name: {
             "median": statistics.median(run[name] for run in runs),
@@ -57,6 +57,7 @@ def summary(rows: Rows, troubles: dict[str, dict[str, str]], kinds: list[tuple[K
 
 
 def as_table(result: dict[str, Any]) -> str:
+    """Returns the table with notes below it, as Markdown."""
     servers = {"kq": result["kq"], **result["peers"]}
     names: list[str] = []
     for server in servers.values():
@@ -87,6 +88,7 @@ def cell(figure: dict[str, float] | None, form: str) -> str:
 
 
 def comparisons(result: dict[str, Any]) -> list[str]:
+    """Returns sentences that compare kq with the other servers and with the limits of the machine."""
     kq, peers, limits = result["kq"], result["peers"], result["limits"]
     sentences = []
     for row, figure in (("pipelined", "jobs_per_s"), ("clients_64", "clients_64_jobs_per_s")):

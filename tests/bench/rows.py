@@ -1,4 +1,4 @@
-"""What is measured: one row of the table each, and how kq-bench is asked for it."""
+"""The rows of the benchmark's table, and the arguments with which kq-bench measures each."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 class Row:
     name: str
     what: str
-    peers: bool  # whether the peers are measured too
-    words: tuple[str, ...] = ()  # of kq-bench cycle
-    share: float = 1.0  # of the jobs that make a run of some seconds
-    random: bool = False  # bodies that nothing compresses
-    curve: bool = False  # every connection encrypted and known by its key: kq alone
+    peers: bool  # whether the other servers are measured too
+    words: tuple[str, ...] = ()  # the arguments of kq-bench cycle
+    share: float = 1.0  # a factor on the number of jobs, so that a run takes some seconds
+    random: bool = False  # whether bodies are random and so cannot be compressed
+    curve: bool = False  # whether connections are encrypted and authenticated by keys, which only kq supports
 
 
 CYCLES = (
@@ -44,7 +44,7 @@ CYCLES = (
     ),
     Row(
         "unloaded",
-        "one producer, one job at a time, nobody takes",
+        "one producer, one job at a time, no consumer",
         peers=True,
         words=("--consumers", "0"),
         share=0.05,

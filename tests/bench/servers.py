@@ -1,4 +1,4 @@
-"""The servers under load: how each is started with its own data directory, and what it takes of the machine."""
+"""The servers that the benchmark measures: starting each with its own data directory, and reading its resource use."""
 
 import os
 import random
@@ -21,18 +21,18 @@ Figures = dict[str, float]
 
 
 class Trouble(Exception):
-    """A sentence for the table in place of a figure."""
+    """A measurement failed. The text is printed in the table in place of a figure."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A row of the table of servers."""
+    """A kind of server."""
 
     name: str
-    program: str  # what must be there
-    package: str  # of Debian, that has it
-    durable_ack: str  # what its acknowledgement promises
-    jobs_per_s: int  # roughly; how many jobs make a run of some seconds
+    program: str  # the program that must be installed
+    package: str  # the Debian package with the program
+    durable_ack: str  # what the server guarantees when it acknowledges a job
+    jobs_per_s: int  # the approximate rate, from which the number of jobs of a run is chosen
 
 
 KINDS = (
@@ -61,7 +61,7 @@ def version(kind: Kind) -> str:
 
 
 def free_port() -> int:
-    """A port that is free, and the next one too: kq-broker needs two.
+    """Returns a free port whose successor is free too, because kq-broker needs two.
 
     Below those that the kernel gives to whoever connects: who connects again and again while a server is down would get
     its very port one day, and talk to himself.
@@ -79,7 +79,7 @@ def free_port() -> int:
 
 
 class Server:
-    """A running server in a session of its own. Its directory lives until stop()."""
+    """A running server in its own session. Its directory exists until stop()."""
 
     def __init__(self, kind: Kind, programs: Path, directory: Path, keys: Path | None = None):
         self.kind = kind
@@ -117,7 +117,7 @@ class Server:
         raise Trouble(f"{self.kind.name} did not start: {self._last_words()}")
 
     def _answers(self) -> bool:
-        # RabbitMQ listens before queues can be made.
+        # RabbitMQ listens before it can create queues.
         if self.kind.name == "rabbitmq":
             return "Server startup complete" in (self.directory / "output.log").read_text(errors="replace")
         try:
@@ -127,7 +127,7 @@ class Server:
             return False
 
     def kill(self) -> None:
-        """As a power cut would end it; start() brings it back on the same data."""
+        """Kills the server with SIGKILL. start() starts it again on the same data."""
         self._process.kill()
         self._process.wait()
 
@@ -145,7 +145,7 @@ class Server:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def cpu_s(self) -> float:
-        """Processor time so far, of all its processes."""
+        """Returns the processor time of all processes of the server so far."""
         return sum(float(fields[11]) + float(fields[12]) for _, fields in self._stats()) * TICK_S
 
     def resident_mb(self) -> float:
@@ -153,7 +153,7 @@ class Server:
         return pages * resource.getpagesize() / 1e6
 
     def _stats(self) -> list[tuple[int, list[str]]]:
-        """Pid and the fields of /proc/PID/stat behind the name, of every process of the session."""
+        """Returns, for each process of the session, its pid and the fields of /proc/PID/stat after the name."""
         found = []
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit():
@@ -171,7 +171,7 @@ class Server:
 
     def _last_words(self) -> str:
         lines = (self.directory / "output.log").read_text(errors="replace").strip().splitlines()
-        return lines[-1][:200] if lines else "it said nothing"
+        return lines[-1][:200] if lines else "there is no output"
 
     def _kq(self) -> tuple[list[str], dict[str, str]]:
         store = self.directory / "store"
@@ -189,7 +189,7 @@ class Server:
         return ["redis-server", *words, "--appendonly", "yes", "--appendfsync", "always"], {}
 
     def _rabbitmq(self) -> tuple[list[str], dict[str, str]]:
-        # Erlang's port mapper would otherwise be left running.
+        # Erlang's port mapper is started here, so that it can be stopped too.
         mapper_port = free_port()
         mapper = shutil.which("epmd") or sys.exit("bench broker: RabbitMQ is there, but not Erlang's epmd")
         self._helper = subprocess.Popen([mapper, "-port", str(mapper_port), "-address", "127.0.0.1"])

@@ -14,10 +14,10 @@ from pathlib import Path
 class Family:
     shape: str  # map or row
     arguments: str
-    reference: str  # what Model returns
-    torch: str  # what a submission returns
-    triton: str  # statements that make `out` of a block
-    cuda: str  # map: an expression of x and y; row: statements over EACH element i of a row
+    reference: str  # the expression that Model returns
+    torch: str  # the expression that a torch submission returns
+    triton: str  # statements that compute `out` from a block
+    cuda: str  # map: an expression of x and y; row: statements for EACH element i of a row
 
 
 FAMILIES = {
@@ -27,14 +27,16 @@ FAMILIES = {
         "torch.softmax(x, 1)", "e = tl.exp(x - tl.max(x, 0)); out = e / tl.sum(e, 0)",
         "float top = -3e38f, sum = 0; EACH top = fmaxf(top, x[i]); top = over_block(top, false);"
         " EACH sum += expf(x[i] - top); sum = over_block(sum, true); EACH out[i] = expf(x[i] - top) / sum;"),
-    "axpby": Family("map", "x, y", "2 * x + 3 * y", "torch.add(2 * x, y, "
-                                                    "alpha=3)", "out = 2.0 * x + 3.0 * y", "2.f * x + 3.f * y"),
+    "axpby": Family(
+        "map", "x, y", "2 * x + 3 * y", "torch.add(2 * x, y, alpha=3)", "out = 2.0 * x + 3.0 * y",
+        "2.f * x + 3.f * y"),
     "rms_norm": Family(
         "row", "x", "x * torch.rsqrt(x.pow(2).mean(1, keepdim=True) + 1e-5)", "F.rms_norm(x, (x.shape[1],), eps=1e-5)",
         "out = x / tl.sqrt(tl.sum(x * x, 0) / COLS + 1e-5)",
-        "float sum = 0; EACH sum += x[i] * x[i]; sum = over_block(sum, true); EACH out[i] = x[i] * rsqrtf(sum / cols "
-        "+ 1e-5f);"),
-    "silu": Family("map", "x", "x / (1 + torch.exp(-x))", "F.silu(x)", "out = x * tl.sigmoid(x)", "x / (1.f + expf(-x))"),
+        "float sum = 0; EACH sum += x[i] * x[i]; sum = over_block(sum, true);"
+        " EACH out[i] = x[i] * rsqrtf(sum / cols + 1e-5f);"),
+    "silu": Family(
+        "map", "x", "x / (1 + torch.exp(-x))", "F.silu(x)", "out = x * tl.sigmoid(x)", "x / (1.f + expf(-x))"),
     "layer_norm": Family(
         "row", "x", "(x - x.mean(1, keepdim=True)) * torch.rsqrt(x.var(1, keepdim=True, unbiased=False) + 1e-5)",
         "F.layer_norm(x, (x.shape[1],))",
@@ -42,15 +44,19 @@ FAMILIES = {
         "float mean = 0, var = 0; EACH mean += x[i]; mean = over_block(mean, true) / cols;"
         " EACH var += (x[i] - mean) * (x[i] - mean); var = over_block(var, true) / cols;"
         " EACH out[i] = (x[i] - mean) * rsqrtf(var + 1e-5f);"),
-    "gate": Family("map", "x, y", "x / (1 + torch.exp(-y))", "x * torch.sigmoid(y)", "out = x * tl.sigmoid(y)", "x / (1.f + expf(-y))"),
+    "gate": Family(
+        "map", "x, y", "x / (1 + torch.exp(-y))", "x * torch.sigmoid(y)", "out = x * tl.sigmoid(y)",
+        "x / (1.f + expf(-y))"),
     "below_top": Family(
         "row", "x", "x - torch.sort(x, 1).values[:, -1:]", "x - x.amax(1, keepdim=True)", "out = x - tl.max(x, 0)",
         "float top = -3e38f; EACH top = fmaxf(top, x[i]); top = over_block(top, false); EACH out[i] = x[i] - top;"),
     "hardswish": Family(
-        "map", "x", "x * torch.clamp(x + 3, 0, 6) / 6", "F.hardswish(x)", "out = x * tl.minimum(tl.maximum(x + 3.0, "
-                                                                          "0.0), 6.0) / 6.0",
+        "map", "x", "x * torch.clamp(x + 3, 0, 6) / 6", "F.hardswish(x)",
+        "out = x * tl.minimum(tl.maximum(x + 3.0, 0.0), 6.0) / 6.0",
         "x * fminf(fmaxf(x + 3.f, 0.f), 6.f) / 6.f"),
-    "lerp": Family("map", "x, y", "x + 0.25 * (y - x)", "torch.lerp(x, y, 0.25)", "out = x + 0.25 * (y - x)", "x + 0.25f * (y - x)"),
+    "lerp": Family(
+        "map", "x, y", "x + 0.25 * (y - x)", "torch.lerp(x, y, 0.25)", "out = x + 0.25 * (y - x)",
+        "x + 0.25f * (y - x)"),
 }  # fmt: skip
 
 # The shapes of KernelBench's level-1 problems 19 and 23: 6.4 GB of inputs.
@@ -149,7 +155,8 @@ torch::Tensor {name}_call({tensors}) {{
   return out;
 }}
 '''
-built = load_inline(name="{name}_built", cpp_sources="torch::Tensor {name}_call({tensors});", cuda_sources=SOURCE, functions=["{name}_call"])
+built = load_inline(name="{name}_built", cpp_sources="torch::Tensor {name}_call({tensors});", cuda_sources=SOURCE,
+                    functions=["{name}_call"])
 
 
 class ModelNew(torch.nn.Module):
@@ -173,7 +180,7 @@ class Problem:
     name: str
     family: Family
     rows: int
-    cols: int  # a power of two, but for torch alone
+    cols: int  # a power of two, except in problems for torch alone
     draw: str = "randn"
 
     def text(self) -> str:
@@ -182,7 +189,7 @@ class Problem:
         return PROBLEM.format(arguments=self.family.arguments, reference=self.family.reference, inputs=inputs)
 
     def kernel(self, backend: str, number: int) -> dict[str, str]:
-        """Files by their endings. `number` is in the compiled code's name, so that no build is any other's."""
+        """Returns the files by suffix. `number` is part of the compiled code's name, so that all builds differ."""
         family, names = self.family, self.family.arguments.split(", ")
         name, block = f"{self.name}_{number}", BLOCKS[number % len(BLOCKS)]
         if backend == "torch":
@@ -190,11 +197,12 @@ class Problem:
         if backend == "triton":
             pointers = ", ".join(f"{x}_ptr" for x in names)
             loads = "\n".join(f"    {x} = tl.load({x}_ptr + place)" for x in names)
-            text = TRITON.format(name=name, pointers=pointers, loads=loads, body=family.triton, arguments=family.arguments,
-                                 grid=self.rows, cols=self.cols, warps=block // 64)  # fmt: skip
+            text = TRITON.format(name=name, pointers=pointers, loads=loads, body=family.triton,
+                                 arguments=family.arguments, grid=self.rows, cols=self.cols,
+                                 warps=block // 64)  # fmt: skip
             return {".py": text}
         is_map = family.shape == "map"
-        suffix = "_all" if is_map else ""  # a map's one element has the plain name
+        suffix = "_all" if is_map else ""  # a map's single element has the plain name
         parameters = ", ".join(f"const float* {x}{suffix}" for x in names)
         loads = "\n".join(f"  const float {x} = {x}_all[i];" for x in names)
         source = (CUDA_MAP if is_map else CUDA_ROW).format(
@@ -229,7 +237,7 @@ class Problem:
 
 
 def problems_of(count: int, rows: int, cols: int) -> list[Problem]:
-    """Families in turn, and each time round twice as many rows."""
+    """Returns problems of all families in turn; every round has twice as many rows."""
     names = list(FAMILIES)
     found = []
     for i in range(count):
@@ -243,7 +251,7 @@ def large_problems() -> list[Problem]:
 
 
 def write_jobs(folder: Path, problems: list[Problem], backends: list[str], count: int) -> list[Job]:
-    """Problem by problem, as a sweep of samples comes; the backends in turn."""
+    """Yields jobs problem by problem, as a sweep of samples has them, with the backends in turn."""
     folder.mkdir(parents=True)
     jobs = []
     for number in range(count):

@@ -16,7 +16,7 @@ class MemoryInfo(ctypes.Structure):
 
 
 class Nvml:
-    """The GPUs of this machine; none where there is no driver."""
+    """The GPUs of this machine; none if there is no driver."""
 
     def __init__(self) -> None:
         self.handles: list[ctypes.c_void_p] = []
@@ -33,7 +33,7 @@ class Nvml:
                 self.handles.append(handle)
 
     def used_bytes(self) -> dict[str, int]:
-        """By UUID."""
+        """Returns the used memory of each GPU by UUID."""
         found = {}
         for handle in self.handles:
             uuid, memory = ctypes.create_string_buffer(UUID_BYTES), MemoryInfo()
@@ -46,7 +46,7 @@ class Nvml:
 
 
 def tree_below(root: int) -> list[int]:
-    """A process and its descendants, whatever namespaces they are in."""
+    """Returns a process and all its descendants, in whatever namespaces they run."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -60,24 +60,24 @@ def tree_below(root: int) -> list[int]:
 
 
 def pss_bytes(pid: int) -> int | None:
-    """Its memory, what it shares counted by its share; None where this user may not look."""
+    """Returns the proportional memory of a process (PSS), or None if this user may not read it."""
     try:
         text = Path(f"/proc/{pid}/smaps_rollup").read_text()
     except PermissionError:
         return None
-    except OSError:  # it is gone
+    except OSError:  # the process has ended
         return 0
     return next((int(line.split()[1]) << 10 for line in text.splitlines() if line.startswith("Pss:")), 0)
 
 
 class Peaks:
-    """`with Peaks(pid, nvml) as peaks: ...`, then the peaks of the block."""
+    """Samples memory during a block `with Peaks(pid, nvml) as peaks:`; holds the peaks afterwards."""
 
     def __init__(self, worker: int, nvml: Nvml) -> None:
         self.worker, self.nvml = worker, nvml
         self.host_bytes = 0
         self.processes_n = 0
-        self.unread_n = 0  # processes that could not be looked into: host_bytes is without them
+        self.unread_n = 0  # processes whose memory could not be read and is missing in host_bytes
         self.gpu_bytes: dict[str, int] = {}
         self.over = threading.Event()
         self.thread = threading.Thread(target=self.watch, daemon=True)

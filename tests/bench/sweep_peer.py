@@ -22,14 +22,14 @@ from pathlib import Path
 
 from sweep_jobs import Job
 
-LIMIT_S = 180  # KernelBench's own, of a batch
+LIMIT_S = 180  # KernelBench's own limit for a batch
 BUILD_LIMIT_S = 600
 BUILDS_MAX = 20  # KernelBench's num_cpu_workers
 BACKENDS = {
     "torch": "cuda",
     "triton": "triton",
     "torch_cuda": "cuda",
-}  # ours -> its word; it loads both of its "cuda" alike
+}  # kq's backend -> KernelBench's backend, which loads torch_cuda and cuda the same way
 
 
 @dataclass
@@ -113,7 +113,7 @@ class Peer:
 
 
 def chosen(jobs: list[Job], count: int) -> list[Job]:
-    """So many of them, equally many of each backend, from all over the sweep."""
+    """Returns a sample of the jobs with equally many of each backend, spread over the sweep."""
     backends = sorted({job.backend for job in jobs})
     found = []
     for backend in backends:
@@ -124,7 +124,7 @@ def chosen(jobs: list[Job], count: int) -> list[Job]:
 
 
 class Record:
-    """What KernelBench asks of pydantic.BaseModel: fields with defaults, set by name."""
+    """The part of pydantic.BaseModel that KernelBench uses: fields with defaults, set by name."""
 
     def __init__(self, **values: object) -> None:
         self.__dict__.update(values)
@@ -159,7 +159,7 @@ def main() -> int:
     checkout, order = Path(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text())
     answer: dict = {"stand_ins": stand_in_for_missing()}
     sys.path.insert(0, str(checkout / "src"))
-    sys.stdout, out = sys.stderr, sys.stdout  # it prints as it goes
+    sys.stdout, out = sys.stderr, sys.stdout  # KernelBench prints to stdout, which must hold only the result
     import torch
     from kernelbench import eval as kernelbench
 

@@ -19,15 +19,15 @@ GIB_OF_A_BUILD = 4
 
 
 def part_of(names: list[str], part: str) -> list[str]:
-    """The I-th of N parts, "I/N": neighbours stay together, as each twenty have one of every family."""
+    """Returns the I-th of N parts for "I/N". A part is contiguous, so that every 20 cases have one of each family."""
     i, _, n = part.partition("/")
     if not (i.isdigit() and n.isdigit() and 1 <= int(i) <= int(n)):
-        raise ValueError(f"a part is I/N, as 1/2, got '{part}'")
+        raise ValueError(f"a part must be I/N, such as 1/2, got '{part}'")
     return names[len(names) * (int(i) - 1) // int(n) : len(names) * int(i) // int(n)]
 
 
 def jobs_here(processors: int) -> int:
-    """As many as there are processors, and memory for."""
+    """Returns how many builds may run at the same time, limited by processors and memory."""
     available = next(
         int(line.split()[1])
         for line in Path("/proc/meminfo").read_text().splitlines()
@@ -59,12 +59,12 @@ def build_all(
 
 
 def is_settled(answer: Answer) -> bool:
-    """It was built, run, and right."""
+    """Whether the module was built and its results are correct."""
     return "s" in answer and answer.get("wrong") == ""
 
 
 def failures_of(sources: dict[str, dict[str, Answer]]) -> list[str]:
-    """What kq does otherwise than torch, and what neither does right."""
+    """Returns the cases in which kq differs from torch, and those in which both fail."""
     found = []
     for name, sides in sources.items():
         kq, torch = sides.get("kq", {}), sides.get("torch", {})
@@ -81,7 +81,7 @@ def undone_of(sources: dict[str, dict[str, Answer]]) -> list[str]:
 
 
 def lines_of(sources: dict[str, dict[str, Answer]]) -> list[str]:
-    """What came of it, for people."""
+    """Returns the comparison as text."""
     lines = []
     sides = list(dict.fromkeys(side for answers in sources.values() for side in answers))
     for side in sides:

@@ -1,4 +1,4 @@
-"""What a comparison of two builders says of its answers."""
+"""Tests what the comparison of two builders reports for given answers."""
 
 import unittest
 
@@ -25,7 +25,7 @@ class ComparisonTest(unittest.TestCase):
         self.assertIn("torch takes 8.0 times", text)
         self.assertNotIn("PARTIAL", text)
 
-    def test_what_is_not_built_or_wrong_is_a_failure_whoever_it_is(self) -> None:
+    def test_a_build_that_fails_or_is_wrong_is_a_failure_of_either_builder(self) -> None:
         sources = {
             "a": {"kq": {"error": "no such name"}, "torch": SLOW},
             "b": {"kq": RIGHT | {"wrong": "b: [1], expected [2]"}, "torch": SLOW},
@@ -34,7 +34,7 @@ class ComparisonTest(unittest.TestCase):
         self.assertEqual(len(comparison.failures_of(sources)), 3)
         self.assertIn("both right: 0", "\n".join(comparison.lines_of(sources)))
 
-    def test_what_time_was_up_for_is_partial_and_counts_for_nobody(self) -> None:
+    def test_a_build_that_was_cut_is_partial_and_counts_for_neither_builder(self) -> None:
         sources = {"a": {"kq": RIGHT, "torch": SLOW}, "b": {"kq": RIGHT, "torch": {"cut": "not done"}}}
         self.assertEqual(comparison.failures_of(sources), [])
         self.assertEqual(comparison.undone_of(sources), ["torch b"])
@@ -54,7 +54,7 @@ class ComparisonTest(unittest.TestCase):
         ):
             self.assertFalse(comparison.is_settled(answer))
 
-    def test_every_answer_is_told_and_torch_comes_after_kq(self) -> None:
+    def test_every_answer_is_reported_and_torch_comes_after_kq(self) -> None:
         told: list[tuple[str, str]] = []
         comparison.build_all(
             ["a", "b"],

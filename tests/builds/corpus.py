@@ -1,4 +1,4 @@
-"""Calls of load_inline of the kind models write, 200 of them: twenty families, ten of each.
+"""A corpus of 200 calls of load_inline of the kind that language models write: twenty families with ten cases each.
 
 A family is a function of a number 0 to 9, which varies what people vary: operators, block sizes, dtypes, includes,
 flags. Each case says what the module must compute, so that a build is checked by running it.
@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 BLOCKS = (64, 128, 256, 512, 1024)
-# C++ of one element, and the same of torch.
+# Pairs of a C++ expression of one element x and the same function in torch.
 OPERATORS: tuple[tuple[str, Callable[[torch.Tensor], torch.Tensor]], ...] = (
     ("fmaxf(v, 0.0f)", torch.relu),
     ("1.0f / (1.0f + expf(-v))", torch.sigmoid),
@@ -44,7 +44,7 @@ class Case:
     inputs: Callable[[], list[Any]]
     expected: Callable[..., Any]
     call: str = "run"
-    options: dict[str, Any] = field(default_factory=dict)  # of load_inline
+    options: dict[str, Any] = field(default_factory=dict)  # further arguments of load_inline
     tolerance: float = 1e-4
 
 
@@ -534,7 +534,7 @@ def cases() -> list[Case]:
 
 
 def arguments_of(case: Case) -> dict[str, Any]:
-    """As for torch.utils.cpp_extension.load_inline."""
+    """Returns the arguments of torch.utils.cpp_extension.load_inline."""
     name = case.name
     return {
         "name": name,
@@ -546,7 +546,7 @@ def arguments_of(case: Case) -> dict[str, Any]:
 
 
 def outputs(case: Case, module: Any, device: str) -> tuple[list[Any], list[torch.Tensor]]:
-    """The same inputs each time, and what the module computes of them."""
+    """Returns inputs, which are the same each time, and the module's results for them."""
     torch.manual_seed(0)
     inputs = [value.to(device) if isinstance(value, torch.Tensor) else value for value in case.inputs()]
     found = getattr(module, case.call)(*inputs)
@@ -554,7 +554,7 @@ def outputs(case: Case, module: Any, device: str) -> tuple[list[Any], list[torch
 
 
 def digest(case: Case, module: Any, device: str) -> str:
-    """Of every bit that it computes."""
+    """Returns a hash of every bit of the results."""
     hashed = hashlib.sha256()
     for tensor in outputs(case, module, device)[1]:
         hashed.update(
@@ -565,7 +565,7 @@ def digest(case: Case, module: Any, device: str) -> str:
 
 
 def wrong(case: Case, module: Any, device: str) -> str:
-    """What the module computes otherwise than it should; empty where all is well."""
+    """Returns how the module's results differ from the expected ones, or an empty text."""
     inputs, found = outputs(case, module, device)
     expected = case.expected(*inputs)
     for got, wanted in zip(found, expected if isinstance(expected, list) else [expected], strict=True):

@@ -1,4 +1,4 @@
-"""What deploy/ and docs/operations.md say about metrics is what the broker has.
+"""Tests that deploy/ and docs/operator/run.md name only metrics that the broker has.
 
 promtool (Debian package prometheus) judges the rules and every expression of the dashboard where it is installed; else
 that part is skipped.
@@ -15,19 +15,19 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "deploy/prometheus/kq.rules.yml"
 DASHBOARD = ROOT / "deploy/grafana/kq.json"
-PAGE = ROOT / "docs/operations.md"
+PAGE = ROOT / "docs/operator/run.md"
 PROMTOOL = shutil.which("promtool")
 NAME = re.compile(r"\bkq_[a-z_]+\b")
 
 
 def families() -> dict[str, str]:
-    """Name -> type, from the table in the code."""
-    text = (ROOT / "broker/prometheus.cc").read_text()
+    """Returns the type of each metric by name, from the table in the code."""
+    text = (ROOT / "broker/metrics/prometheus.cc").read_text()
     return dict(re.findall(r'\{"(kq_\w+)", MetricType::(\w+),', text))
 
 
 def series() -> set[str]:
-    """What may stand in an expression."""
+    """Returns the names that an expression may use."""
     names = set()
     for name, kind in families().items():
         names |= {f"{name}{end}" for end in ("_bucket", "_sum", "_count")} if kind == "histogram" else {name}
@@ -40,7 +40,7 @@ def expressions() -> list[str]:
 
 
 def judged(*words: str | Path) -> str:
-    """What promtool complains of."""
+    """Returns the errors that promtool reports."""
     done = subprocess.run(
         [str(PROMTOOL), *map(str, words)], capture_output=True, text=True, check=False, cwd=RULES.parent
     )

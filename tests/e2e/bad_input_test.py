@@ -1,4 +1,4 @@
-"""Whatever is wrong on a command line or in a file gets exit code 2 and one sentence, before anything is started."""
+"""Tests that a mistake on a command line or in a file ends with exit code 2 and one sentence before anything starts."""
 
 import unittest
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +8,7 @@ import kq
 
 
 class BadInput(kq.Story):
-    # Words after `kq`, and a piece of the sentence. FOLDER stands for the test's own folder.
+    # Arguments of `kq`, and a part of the error text. FOLDER stands for the test's own folder.
     TABLE = (
         (("swep", "x"), "did you mean kq sweep?"),
         (("../sweep", "x"), "there is no verb '../sweep'"),
@@ -71,7 +71,7 @@ class BadInput(kq.Story):
     def test_a_broker_that_is_away_is_our_fault_and_the_store_is_named(self) -> None:
         url = f"ipc://{self.folder}/nobody"
         verbs = (("results", "r"), ("dump", "--run", "r"), ("leaderboard",))
-        with ThreadPoolExecutor() as pool:  # each waits for its five seconds
+        with ThreadPoolExecutor() as pool:  # each command waits for its timeout of five seconds
             ends = pool.map(lambda words: kq.kq(*words, "--broker", url), verbs)
         for words, done in zip(verbs, ends):
             with self.subTest(words[0]):

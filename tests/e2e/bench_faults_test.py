@@ -41,7 +41,7 @@ class BenchFaults(kq.Story):
             self.assertEqual((len(one["cost_s"]), len(one["next_us"])), (1, 1))
             self.assertGreater(one["next_us"][0], 0)
 
-    def test_what_makes_no_sense_is_told(self) -> None:
+    def test_invalid_options_are_refused(self) -> None:
         self.assert_end(self.bench("--times", "0"), 2)
 
 

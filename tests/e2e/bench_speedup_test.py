@@ -47,7 +47,7 @@ class BenchSpeedup(kq.Story):
         for figures in found.values():
             self.assertEqual(len(figures), 2)
             self.assertGreater(min(figures), 0)
-        # A reference that disagrees with itself is no measure.
+        # A reference whose results differ from each other cannot be measured.
         (problems / "drawn.py").write_text(
             PROBLEM.format(result="x * torch.empty(1).fill_(__import__('time').time_ns() % 1009)")
         )
@@ -55,7 +55,7 @@ class BenchSpeedup(kq.Story):
         self.assert_end(done, 1)
         self.assertIn("drawn_0: problem_invalid", done.stderr)
 
-    def test_what_makes_no_sense_is_told(self) -> None:
+    def test_invalid_options_are_refused(self) -> None:
         self.assert_end(self.bench("--problems", self.folder), 2)
         self.assert_end(self.bench("--copies", "0"), 2)
 

@@ -41,7 +41,7 @@ class BenchSweep(kq.Story):
             self.assertGreater(figures["lane_overhead_ms"]["p50"], 0)
             self.assertGreaterEqual(figures["lane_overhead_ms"]["p95"], figures["lane_overhead_ms"]["p50"])
 
-    def test_what_cannot_be_measured_here_is_told(self) -> None:
+    def test_a_measurement_that_is_impossible_here_is_refused(self) -> None:
         done = bench("--device", "cpu", "--peer", "kernelbench", self.folder)
         self.assert_end(done, 2)
         self.assertIn("--peer needs --device cuda", done.stderr)

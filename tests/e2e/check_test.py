@@ -1,4 +1,4 @@
-"""kq-check over real files: what it says, in which form, and how it ends. It needs no GPU, no broker and no torch."""
+"""Tests kq-check with real files: findings, output formats and exit codes. It needs no GPU, no broker and no torch."""
 
 import json
 import re
@@ -71,7 +71,7 @@ class Check(kq.Story):
         self.assertTrue(done.stdout.startswith("<stdin>:4 cuda_stream_create"), done.stdout)
         self.assertEqual(check("-", stdin=STREAM).returncode, 2)
 
-    def test_what_cannot_be_judged_is_said_on_standard_error(self) -> None:
+    def test_an_input_that_cannot_be_checked_is_an_error_on_standard_error(self) -> None:
         (self.folder / "notes.txt").write_text("hello")
         done = check(self.folder / "notes.txt")
         self.assertEqual(done.returncode, 2)
@@ -118,10 +118,10 @@ class Check(kq.Story):
     def test_the_document_lists_the_rules_of_the_program(self) -> None:
         rules = json.loads(check("--rules", "--format", "json").stdout)
         wanted = [(rule["rule"], rule["severity"], rule["reason"], rule["message"]) for rule in rules]
-        self.assertEqual(DOCUMENT_ROW.findall((kq.ROOT / "docs/guard.md").read_text()), wanted)
+        self.assertEqual(DOCUMENT_ROW.findall((kq.ROOT / "docs/user/guard.md").read_text()), wanted)
 
     def test_the_examples_end_as_they_should(self) -> None:
-        """Nothing that must pass is rejected, and each stream is found."""
+        """No example that must pass is rejected, and every example with a side stream is found."""
         done = check("--format", "json", kq.ROOT / "examples")
         rejected = {one["file"] for one in json.loads(done.stdout)["findings"] if one["severity"] == "reject"}
         for line in (kq.ROOT / "examples/sweep/expected.csv").read_text().splitlines()[1:]:

@@ -1,4 +1,4 @@
-"""Workers that only build, beside one that runs what they built, with caches of their own."""
+"""Tests workers that only build, together with a worker that runs the artifacts; each worker has its own cache."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ import unittest
 
 import kq
 
-# Its module takes longer to compile than anything waits here.
+# The module of this source takes longer to compile than any wait in this test.
 ENDLESS = kq.SMALL_MODULE.replace(
     "#include <Python.h>",
     """#include <Python.h>
@@ -18,7 +18,7 @@ int endless = Tree<30, 1>::v;
 )
 
 
-# What the broker's and the builder's own tests show as well, without waiting for compilers.
+# The unit tests of broker and builder cover these cases too, without waiting for compilers.
 IN_CI = unittest.skipUnless(
     "KQ_KILLS" in os.environ, "KQ_KILLS is not set, as CI does: it takes half a minute of builds"
 )
@@ -46,7 +46,7 @@ class CompileOnly(kq.Queue):
         (job,) = self.submit(run, {"a": kq.small_module(mark=mark, source=source)}, "--device", device)
         return job
 
-    def test_what_a_builder_made_is_cached_for_the_worker_that_runs_it(self) -> None:
+    def test_an_artifact_of_a_builder_is_cached_by_the_worker_that_runs_it(self) -> None:
         with self.broker(), self.builder("sm_90", "cpu"):
             self.submit_extension("r", "first")
             gpu = self.submit_extension("g", "second", device="cuda")
@@ -55,7 +55,7 @@ class CompileOnly(kq.Queue):
             self.assertEqual(self.figure("kq_build_objects"), 2)
             with self.worker():
                 self.wait_for("r", {"a": "passed"})
-                # It has the object of no other, and builds that itself.
+                # The worker got no artifact for this job, so it builds the module itself.
                 self.submit("p", {"a": kq.RIGHT}, "--device", "cpu")
                 self.wait_for("p", {"a": "passed"})
             row = self.rows("r")["a"]
@@ -69,8 +69,8 @@ class CompileOnly(kq.Queue):
         self.ctl("verify", "--store", str(self.store))
 
     @IN_CI
-    def test_what_other_compilers_made_than_a_builder_started_with_is_not_handed_over(self) -> None:
-        # In the sandboxes of its children, which cannot see this one, it is the real g++.
+    def test_an_artifact_of_a_compiler_that_changed_is_not_sent(self) -> None:
+        # The sandboxes of the worker's children cannot see this file, so they use the real g++.
         other = self.folder / "bin/g++"
         other.parent.mkdir()
         other.write_text(

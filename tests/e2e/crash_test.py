@@ -1,6 +1,6 @@
-"""kill -9 of the worker, of the broker, and of both, while a run is under way: each job ends with exactly one result.
+"""Tests that each job gets exactly one result if the worker, the broker, or both are killed with SIGKILL during a run.
 
-KQ_E2E_JOBS says how many jobs; default 16, and 200 in CI.
+KQ_E2E_JOBS is the number of jobs; the default is 16.
 """
 
 import os
@@ -17,12 +17,12 @@ class Crash(kq.Story):
     def setUp(self) -> None:
         super().setUp()
         self.url = f"ipc://{self.folder}/b"
-        # Each a source of its own, so that none is the same work as another; every tenth is wrong.
+        # Each job has a different source, so that no two are the same work. Every tenth is wrong.
         sources = {f"relu/{i:04}": f"# {i}\n{kq.WRONG if i % 10 == 9 else kq.RIGHT}" for i in range(JOBS)}
         self.labels = sorted(sources)
         self.jobs = kq.write_sweep(self.folder / "jobs", sources)
 
-    # A short lease: what a killed worker held comes back within seconds, not half a minute.
+    # A short lease, so that the jobs of a killed worker are queued again within seconds instead of half a minute.
     def broker(self):
         return kq.program("kq-broker", "--bind", self.url, "--store", self.state / "store", "--lease", "3s")
 
@@ -48,14 +48,15 @@ class Crash(kq.Story):
             with self.broker() as broker:
                 with self.worker() as worker:
                     self.assert_end(kq.kq("submit", self.jobs, "--run", "r", "--broker", self.url), 0)
-                    # One that waits through it all.
+                    # This submitter waits during all kills.
                     waiter = self.start_waiting()
                     self.wait_for_share(0.2)
                     worker.kill()
                     seen = {row["label"]: row for row in self.finished()}
                     broker.kill()
                     broker.wait(30)
-            # Both are gone now; nothing is lost. Then the broker alone, twice, with its worker working on.
+            # Both have been killed and no job is lost. Next the broker alone is killed, twice, while its worker goes
+            # on.
             with self.worker():
                 for share in (0.4, 0.6):
                     with self.broker() as broker:
@@ -65,7 +66,7 @@ class Crash(kq.Story):
                 with self.broker():
                     table, _ = waiter.communicate(timeout=kq.LIMIT_S)
                     self.assertEqual(waiter.returncode, 1, table)
-                    # The same again is a no-op.
+                    # Submitting the same jobs again changes nothing.
                     again = kq.kq("submit", self.jobs, "--run", "r", "--broker", self.url, "--wait", "--exit-zero")
                     self.assert_end(again, 0)
                     self.assertIn(f"reused {JOBS}", again.stderr)
@@ -79,7 +80,7 @@ class Crash(kq.Story):
         self.assertEqual(len({row["job_id"] for row in rows}), JOBS)
         verdicts = Counter(row["verdict"] for row in rows)
         self.assertEqual(verdicts, Counter(passed=JOBS - JOBS // 10, wrong_answer=JOBS // 10))
-        # What was finished once is final: not one figure of it has changed.
+        # A finished job is final: none of its figures has changed.
         for row in rows:
             if row["label"] in seen:
                 self.assertEqual(row, seen[row["label"]])

@@ -1,4 +1,4 @@
-"""A queue that people look after: dead letters, backups, metrics, with the real programs."""
+"""Tests how an administrator manages a queue with the real programs: dead letters, backups, metrics."""
 
 import json
 import os
@@ -19,12 +19,12 @@ class Ctl(kq.Queue):
     def figure(self, name: str) -> float:
         return next(one["value"] for one in self.ctl_json("stats")["metrics"] if one["name"] == name)
 
-    def test_what_ended_long_ago_goes_and_the_store_is_whole_after_it(self) -> None:
+    def test_old_jobs_are_removed_and_the_store_is_intact_afterwards(self) -> None:
         with self.broker():
             old = self.submit("old", {"a": kq.RIGHT, "b": f"# b\n{kq.RIGHT}"})
             self.submit("young", {"c": f"# c\n{kq.RIGHT}"})
             self.ctl("cancel", *old)
-        time.sleep(1)  # it was long enough
+        time.sleep(1)  # the job's retention time passes
         with self.broker("--keep-for", "1s") as broker:
             for figure in ("kq_jobs_removed_total", "kq_files_removed_total"):
                 kq.wait_until(lambda name=figure: self.figure(name) == 2, f"{figure} is 2", 30)
@@ -104,23 +104,23 @@ class WithAWorker(kq.SharedWorker):
         kq.wait_until(self.leased, "it runs")
 
     def lost_its_judge(self, worker: int) -> bool:
-        """Kills it, again if the job was not there yet: then that judge is missed by nobody."""
+        """Kills the judge of a job. A kill before the job has started has no effect on the job and is repeated."""
         kq.kill_children(worker, "kq-judge")
         return not self.leased()
 
-    # By its name the last one: it kills the worker.
-    def test_what_our_own_failures_ended_is_a_dead_letter_until_somebody_deals_with_it(self) -> None:
+    # The name makes this test the last one, because it kills the worker.
+    def test_an_abandoned_job_is_a_dead_letter_until_it_is_retried_or_purged(self) -> None:
         with self.broker(lease="600ms"):
             (job,) = self.submit("r", {"a": SLOW_TO_LOAD})
             self.ctl("dead-letters", code=5)
             self.assertEqual([run["run"] for run in self.ctl_json("runs")["runs"]], ["r"])
-            # Its judge dies twice, and then the worker with it.
+            # The job's judge is killed twice, and then the worker.
             for _ in range(2):
                 self.wait_for_lease()
-                kq.wait_until(lambda: self.lost_its_judge(self.shared_worker.pid), "it came back")
+                kq.wait_until(lambda: self.lost_its_judge(self.shared_worker.pid), "the job is queued again")
             self.wait_for_lease()
             self.shared_worker.kill()
-            kq.wait_until(lambda: not self.leased(), "its lease lapsed")
+            kq.wait_until(lambda: not self.leased(), "the lease of the job has expired")
             self.wait_for("r", {"a": "abandoned"})
             (dead,) = self.ctl_json("dead-letters")["jobs"]
             self.assertEqual((dead["id"], dead["attempt"]), (int(job), 3))

@@ -1,4 +1,4 @@
-"""A worker with a GPU runs what another worker, without one, has built for it, each with a cache of its own.
+"""Checks that a worker with a GPU runs artifacts that another worker, without a GPU, has built; each has its own cache.
 
     KQ_BIN=build/release/bin python3 tests/e2e/handed_over_check.py [--device cpu]
 
@@ -33,7 +33,7 @@ COMPILERS = {
     "torch_cuda": "nvcc",
     "triton": "triton",
     "torch": "g++",
-}  # what a row's build_compiler begins with
+}  # how a row's build_compiler begins
 TRIALS = {"correctness": 2, "warmup": 1, "timed": 5}
 BUILD_LIMIT_S = 300
 NO_GPU = 3
@@ -41,7 +41,7 @@ ARCH_WITHOUT_GPU = "sm_90"
 
 
 def arch_of_gpu() -> str:
-    """ "sm_90", or nothing: there is no GPU."""
+    """Returns the architecture of the GPU, such as "sm_90", or an empty text without a GPU."""
     try:
         asked = subprocess.run(
             ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"],
@@ -130,13 +130,13 @@ class Check:
         return rows
 
     def cache(self, role: str) -> dict[str, str]:
-        """Name -> kind of every entry."""
+        """Returns the kind of every cache entry by name."""
         done = kq.kq("ctl", "cache", "ls", "--json", "--state", self.folder / role)
         assert done.returncode == 0, done.stderr
         return {entry["name"]: entry["kind"] for entry in kq.json.loads(done.stdout)}
 
     def build_ahead(self, jobs: list[Job]) -> None:
-        """Every job has its object in the broker, and nobody has run one."""
+        """Checks that the broker has an artifact for every job and that no job has run."""
         self.submit("ahead", jobs)
         begun = time.monotonic()
         kq.wait_until(
@@ -145,10 +145,10 @@ class Check:
             BUILD_LIMIT_S,
         )
         declined = self.figure("kq_builds_total", ending="declined")
-        assert declined == 0, f"of {len(jobs)} builds nothing came of {declined}"
+        assert declined == 0, f"{declined} of {len(jobs)} builds failed"
         print(
-            f"{len(jobs)} jobs built for {self.arch} by a worker without a device in {time.monotonic() - begun:.1f} "
-            "s, its headers with them"
+            f"{len(jobs)} jobs and the precompiled headers were built for {self.arch} by a worker without a device "
+            f"in {time.monotonic() - begun:.1f} s"
         )
 
     def run_what_was_built(self, jobs: list[Job]) -> None:
@@ -167,18 +167,18 @@ class Check:
         assert "header" not in mine.values(), f"the worker made a precompiled header: {mine}"
         assert set(mine) <= set(theirs), f"the worker built {sorted(set(mine) - set(theirs))} itself"
         print(
-            f"all {len(rows)} passed on {self.device} with objects of the builder's, {seconds:.1f} s from the "
-            "worker's start to the last; the worker built nothing itself"
+            f"all {len(rows)} jobs passed on {self.device} with artifacts of the builder, the last {seconds:.1f} s "
+            "after the worker's start; the worker built nothing itself"
         )
         for backend in sorted({job.backend for job in jobs}):
             took = [float(rows[job.label]["build_s"]) for job in jobs if job.backend == backend]
             print(
-                f"{backend:10} from a builder's object: {statistics.median(took):.3f} s in the median, "
+                f"{backend:10} from a builder's artifact: {statistics.median(took):.3f} s in the median, "
                 f"{max(took):.3f} at most"
             )
 
     def run_beside(self, jobs: list[Job]) -> None:
-        """Both are up, and share the work as it comes."""
+        """Runs both workers at the same time; they share the jobs."""
         before = self.figure("kq_builds_total", ending="taken")
         self.submit("beside", jobs)
         begun = time.monotonic()
@@ -186,16 +186,22 @@ class Check:
         taken = self.figure("kq_builds_total", ending="taken") - before
         cached = sum(row["build_cached"] == "true" for row in rows.values())
         print(
-            f"both at once: {len(rows)} passed in {time.monotonic() - begun:.1f} s; {taken} built by the builder, "
-            f"{cached} rows say build_cached"
+            f"with both workers {len(rows)} jobs passed in {time.monotonic() - begun:.1f} s; the builder built "
+            f"{taken}, and {cached} rows say build_cached"
         )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jobs", type=int, default=12, metavar="N", help="first, and as many again (default 12)")
-    parser.add_argument("--builds", type=int, default=4, metavar="N", help="that the builder makes at once (default 4)")
-    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda", help="that runs them (default cuda)")
+    parser.add_argument(
+        "--jobs", type=int, default=12, metavar="N", help="jobs in the first part, and in the last (default 12)"
+    )
+    parser.add_argument(
+        "--builds", type=int, default=4, metavar="N", help="builds that run at the same time (default 4)"
+    )
+    parser.add_argument(
+        "--device", choices=["cuda", "cpu"], default="cuda", help="the device that runs the jobs (default cuda)"
+    )
     options = parser.parse_args()
     arch = "cpu" if options.device == "cpu" else arch_of_gpu()
     with tempfile.TemporaryDirectory(prefix="kq-handed.", dir="/tmp") as place:

@@ -48,7 +48,7 @@ def problem_files(root: Path, level: int) -> list[Path]:
 
 
 def check_problems(root: Path) -> None:
-    """Every file is a problem to kq-submit, as a file and as a line of the data set, and Python can read it."""
+    """Checks that kq-submit and the Python client accept every problem, as a file and as a line of the data set."""
     with tempfile.TemporaryDirectory(prefix="kq-kb.") as folder:
         data_set = Path(folder, "hosted.jsonl")
         with data_set.open("w") as lines:
@@ -74,7 +74,7 @@ def check_problems(root: Path) -> None:
 
 
 def write_run(root: Path, run: Path) -> None:
-    """Two samples per problem: the reference itself, under the other name."""
+    """Writes two samples per problem, which are the reference itself under the name ModelNew."""
     run.mkdir(parents=True)
     for level in LEVELS:
         for path in problem_files(root, level):
@@ -108,8 +108,8 @@ def compare(level: int, theirs: dict, ours: dict) -> None:
             fail(f"level {level}: {key} is {theirs[key]} for KernelBench and {ours[key]} for kq-leaderboard")
     if abs(theirs["geo_mean_speedup"] / ours["geo_mean_speedup"] - 1) > 1e-9:
         fail(
-            f"level {level}: geo_mean_speedup is {theirs['geo_mean_speedup']} for KernelBench and "
-            f"{ours['geo_mean_speedup']} for kq-leaderboard"
+            f"level {level}: geo_mean_speedup is {theirs['geo_mean_speedup']} for KernelBench "
+            f"and {ours['geo_mean_speedup']} for kq-leaderboard"
         )
     for key in ("fast_p", "pass_at_k"):
         if theirs[key] != ours[key]:

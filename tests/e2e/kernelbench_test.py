@@ -1,6 +1,7 @@
-"""Ten files of a KernelBench checkout, each with its own Model submitted as ModelNew: all pass.
+"""Tests that ten KernelBench problems pass if each problem's own Model is submitted as ModelNew.
 
-KQ_KERNELBENCH names the folder that holds level1, level2 and level3. The ten fit 4 GiB and about a minute on two cores.
+KQ_KERNELBENCH names the folder that holds level1, level2 and level3. The ten problems need up to 4 GiB of memory and
+about a minute on two cores.
 """
 
 import os

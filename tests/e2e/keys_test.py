@@ -1,4 +1,4 @@
-"""A broker that other machines reach: who has a key works with it, who has none is told so and leaves no trace."""
+"""Tests a broker with keys: a client with a key works, and a client without one is refused and leaves no trace."""
 
 import socket
 import subprocess
@@ -9,7 +9,7 @@ import kq
 
 
 def free_port() -> int:
-    """One whose neighbour, the workers' port, is free too."""
+    """Returns a free port whose successor, which the workers use, is free too."""
     while True:
         with socket.socket() as first, socket.socket() as second:
             first.bind(("127.0.0.1", 0))
@@ -33,7 +33,7 @@ class Keys(kq.Story):
         subprocess.run([kq.BIN / "issue_key", self.folder / keys, role, name, path], check=True)
         return path
 
-    def test_whoever_has_a_key_gets_in(self) -> None:
+    def test_a_client_with_a_key_is_accepted(self) -> None:
         alice, gpu, root = self.issue("submit", "alice"), self.issue("work", "gpu"), self.issue("admin", "root")
         bind, store = f"tcp://0.0.0.0:{self.port}", self.folder / "store"
         kernels = kq.write_sweep(self.folder / "kernels", {"relu/a": kq.RIGHT})
@@ -72,7 +72,7 @@ class Keys(kq.Story):
             self.assertEqual(done.stdout, "")
 
     def revoke(self, name: str) -> None:
-        """As a person with an editor would, whole and by a rename."""
+        """Replaces the file by a rename, as an editor does."""
         listed = self.keys / "authorized"
         changed = self.keys / "authorized.new"
         lines = listed.read_text().splitlines(keepends=True)
@@ -95,7 +95,7 @@ class Keys(kq.Story):
         finally:
             self.assert_end(kq.kq("down", "--state", self.state), 0)
 
-    def test_without_keys_nobody_else_is_reached(self) -> None:
+    def test_without_keys_the_broker_listens_only_on_this_machine(self) -> None:
         command = [kq.BIN / "kq-broker", "--bind", f"tcp://0.0.0.0:{self.port}", "--store", self.folder / "store"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=kq.environment(), check=False)
         self.assert_end(done, 2)

@@ -33,16 +33,16 @@ from pathlib import Path
 import kq
 import warm
 
-SKIPPED = 77  # exit code, to ctest
-WAITING = 8  # jobs that wait, at least: enough for both
-LIFE_S = 3.0  # of a worker that is up, at most
+SKIPPED = 77  # the exit code that means "skipped" to ctest
+WAITING = 8  # the least number of queued jobs, so that both workers always have work
+LIFE_S = 3.0  # the longest time from a worker's start to its kill
 CALM_S = 300
-KILLS_TO_TELL = 100  # of which some are sure to have handed over an object
+KILLS_TO_TELL = 100  # after so many kills, some artifacts must have been sent from one worker to the other
 TIME_WAS_UP = 3
 
 
 class Kills:
-    """How many there are to be, shared by all rigs. None are left once time is up or a rig has failed."""
+    """The number of kills that are left, shared by all rigs. It is 0 once the time is up or a rig has failed."""
 
     def __init__(self, n: int, limit_s: float | None) -> None:
         self.left_n, self.lock, self.have_failed = n, threading.Lock(), False
@@ -62,7 +62,7 @@ class Kills:
 
 @dataclass
 class Found:
-    """Of one rig, or of several."""
+    """The counts of one rig, or the sums of several rigs."""
 
     kills: Counter[str] = field(default_factory=Counter)  # by role
     verdicts: Counter[str] = field(default_factory=Counter)
@@ -109,7 +109,7 @@ class Rig:
         return sum(n for name, n in self.figures().items() if name.startswith("kq_queue_jobs"))
 
     def submit_some(self) -> None:
-        """A queue that is never empty: a builder is given what waits."""
+        """Submits jobs if few are queued, because a builder only builds queued jobs."""
         figures = self.figures()
         if figures["kq_queue_jobsqueued"] + figures["kq_queue_jobswaiting"] >= WAITING:
             return
@@ -164,7 +164,7 @@ class Rig:
     def check_disk(self) -> None:
         for role in ("builder", "worker"):
             if role == "builder" and not (self.folder / role / "build-cache").exists():
-                continue  # it was killed before it built anything, and the worker was faster than the next one
+                continue  # the builder was killed before it built anything, and the worker then built the job itself
             done = kq.kq("ctl", "cache", "verify", "--state", self.folder / role)
             assert done.returncode == 0, f"cache of the {role}: {done.stdout}{done.stderr}"
         done = kq.kq("ctl", "verify", "--store", self.folder / "store")
@@ -172,14 +172,14 @@ class Rig:
 
 
 def run_all(seed: int, at_once: int, kills: Kills, python: str, folder: Path) -> tuple[Found, list[str]]:
-    """What the rigs found together, and what was wrong."""
+    """Runs the rigs; returns the sums of their counts, and their errors."""
     rigs = [Rig(folder / str(i), seed + i, python) for i in range(at_once)]
     found, wrong = Found(), []
 
     def run(rig: Rig) -> None:
         try:
             rig.run(kills)
-        except Exception as failed:  # of any kind: the others come to their end, and the run has failed
+        except Exception as failed:  # any error: the other rigs end normally, and the run has failed
             kills.stop()
             wrong.append(f"seed {rig.seed}, after {rig.found.kills.total()} kills: {type(failed).__name__}: {failed}")
             sys.stderr.write((rig.folder / "log").read_text(errors="replace")[-4000:])
@@ -198,7 +198,7 @@ def run_all(seed: int, at_once: int, kills: Kills, python: str, folder: Path) ->
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=3, help="how many")
+    parser.add_argument("--kills", type=int, default=3, help="number of kills (default 3)")
     parser.add_argument(
         "--seed",
         type=int,
@@ -206,8 +206,10 @@ def main() -> int:
         help="of what chance decides, of the first rig; of the next the next",
     )
     parser.add_argument("--at-once", type=int, default=1, metavar="N", help="rigs that share the kills (default 1)")
-    parser.add_argument("--warm", action="store_true", help="workers' Pythons are forks of one that has imported torch")
-    parser.add_argument("--limit-s", type=float, metavar="S", help="no kill after so long")
+    parser.add_argument(
+        "--warm", action="store_true", help="fork the workers' Python from a process that has imported torch"
+    )
+    parser.add_argument("--limit-s", type=float, metavar="S", help="stop killing after so many seconds")
     parser.add_argument(
         "--in-ci",
         action="store_true",
@@ -226,24 +228,24 @@ def main() -> int:
         )
     kills_n, counts = found.kills.total(), found.counts
     if not wrong and kills_n >= KILLS_TO_TELL and counts["cached"] == 0:
-        wrong.append("no job ran what was built elsewhere")
+        wrong.append("no job ran an artifact of another worker")
     kills = ", ".join(f"{n} of a {role}" for role, n in sorted(found.kills.items()))
     print(
-        f"seed {arguments.seed}, {arguments.at_once} at once: {kills_n} kill -9 ({kills}) in "
-        f"{time.monotonic() - began:.0f} s"
+        f"seed {arguments.seed}, {arguments.at_once} rigs: {kills_n} kill -9 ({kills}) "
+        f"in {time.monotonic() - began:.0f} s"
     )
     print(
-        f"{counts['leases_cut']} leases of a worker and {counts['builds_cut']} builds of a builder were cut short by "
-        "them"
+        f"the kills interrupted {counts['leases_cut']} leases of a worker and {counts['builds_cut']} builds "
+        "of a builder"
     )
     print(
-        f"{counts['jobs']} jobs: {dict(found.verdicts)}; {counts['taken']} objects were handed over, "
-        f"{counts['cached']} jobs ran what was built before"
+        f"{counts['jobs']} jobs: {dict(found.verdicts)}; {counts['taken']} artifacts were sent to the broker, "
+        f"{counts['cached']} jobs ran an artifact that existed before"
     )
     if wrong:
         print("\n".join(["FAILED", *wrong]), file=sys.stderr)
         return 1
-    print("no wrong object, no hang; all caches and stores are whole")
+    print("no artifact was wrong, no program hung, and all caches and stores are intact")
     if kills_n < arguments.kills:
         print(f"PARTIAL: time was up after {kills_n} of {arguments.kills} kills")
         return TIME_WAS_UP

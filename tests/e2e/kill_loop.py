@@ -36,12 +36,12 @@ JOBS_PER_ORDER = 100
 WORKERS = 2
 BUILDERS = 1  # workers that only build
 SUBMITTERS = 2
-MEAN_REST_S = 0.1  # between two orders of a submitter
-LOOKS = 4  # how often, between the kills, the store of a killed broker is verified and the rows so far are kept
+MEAN_REST_S = 0.1  # the mean pause between two orders of a submitter
+CHECKS = 4  # how many times between kills the store of a killed broker is verified and its finished rows are recorded
 LEASE_S = 2
-FREEZE_CHANCE = 0.2  # at each kill
+FREEZE_CHANCE = 0.2  # the probability, at each kill, that a worker is stopped for a while
 CALM_S = 120
-CALM_PER_KILL_S = 0.5  # the submitters go on while workers lie dead: a thousand kills leave 90,000 jobs behind
+CALM_PER_KILL_S = 0.5  # submitters go on while workers are dead, so that a thousand kills leave 90,000 queued jobs
 
 
 class Failure(Exception):
@@ -55,15 +55,15 @@ def expect(condition: object, what: str) -> None:
 
 @dataclass(frozen=True)
 class Row:
-    """What is compared of a row, of which there are many."""
+    """The part of a row that is compared; it is small, because there are many rows."""
 
     number: int
     attempt: int
     state: str
     verdict: str
     worker: str
-    cached: bool  # it came with what another worker had built
-    all: bytes  # a hash of every column
+    cached: bool  # whether the lease came with an artifact of another worker
+    all: bytes  # a hash of all columns
 
 
 def rows_of(store: Path, run: str) -> dict[str, Row]:
@@ -84,25 +84,25 @@ def rows_of(store: Path, run: str) -> dict[str, Row]:
                 digest,
             )
         said = dump.stderr.read()
-    expect(dump.returncode in (0, 5), f"kq-dump ended with {dump.returncode}: {said}")  # 5: nothing of that run yet
+    expect(dump.returncode in (0, 5), f"kq-dump ended with {dump.returncode}: {said}")  # 5: the run has no rows yet
     return rows
 
 
 def link_or_copy(source: str, copy: str) -> None:
-    """Tables are written once."""
+    """Links RocksDB's table and blob files, which never change once written, and copies all other files."""
     (os.link if source.endswith((".sst", ".blob")) else shutil.copyfile)(source, copy)
 
 
 class Submitter:
-    """One after another hands in orders of jobs that nobody else has, each until it is acknowledged."""
+    """Submits orders of jobs one after another, each repeatedly until it is acknowledged. All jobs are different."""
 
     def __init__(self, loop: "Loop", name: str) -> None:
         self.loop, self.name = loop, name
         self.orders_n = 0
-        self.numbers: dict[str, int] = {}  # acknowledged, by label
+        self.numbers: dict[str, int] = {}  # the numbers of acknowledged jobs by label
         self.process: subprocess.Popen[str] | None = None
         self.labels: list[str] = []
-        self.again = False  # the order was acknowledged before
+        self.again = False  # whether the current order was acknowledged before
         self.rests_until = 0.0
 
     def begin_order(self) -> None:
@@ -133,8 +133,8 @@ class Submitter:
             text=True,
         )
 
-    def look(self, more: bool) -> None:
-        """Goes on where its process has ended; with a new order if there are to be more."""
+    def advance(self, more: bool) -> None:
+        """If kq-submit has ended, handles its outcome; starts the next order if `more` orders are wanted."""
         if self.process is None:
             if more and time.monotonic() >= self.rests_until:
                 self.begin_order()
@@ -154,7 +154,7 @@ class Submitter:
         self.numbers |= numbers
         self.process = None
         self.rests_until = time.monotonic() + self.loop.random.uniform(0, 2 * MEAN_REST_S)
-        # Every tenth order is handed in once more: that must change nothing.
+        # Every tenth order is submitted once more, which must change nothing.
         if self.orders_n % 10 == 0 and not self.again:
             self.again = True
             self.submit()
@@ -168,15 +168,17 @@ class Loop:
         self.store = folder / "store"
         self.log = (folder / "log").open("ab")
         self.killed: Counter[str] = Counter()
-        self.start_ms: list[float] = []  # of the broker, after a kill
+        self.start_ms: list[float] = []  # how long the broker took to start after each kill
         self.workers_n = 0
         self.freezes_n = 0
-        self.frozen: dict[int, tuple[subprocess.Popen[bytes], float]] = {}  # until when, by process number
+        self.frozen: dict[
+            int, tuple[subprocess.Popen[bytes], float]
+        ] = {}  # stopped workers and when they continue, by pid
         self.broker: subprocess.Popen[bytes] | None = None
         self.workers: list[subprocess.Popen[bytes]] = []
         self.builders: list[subprocess.Popen[bytes]] = []
         self.submitters = [Submitter(self, f"s{i}") for i in range(SUBMITTERS)]
-        self.seen: dict[str, Row] = {}  # finished jobs, by label
+        self.seen: dict[str, Row] = {}  # finished jobs by label
 
     # ---- processes
 
@@ -201,7 +203,7 @@ class Loop:
     def kill_worker(self) -> None:
         awake = [place for place, worker in enumerate(self.workers) if worker.pid not in self.frozen]
         if not awake:
-            return  # who is stopped is to report late
+            return  # a stopped worker must live, so that it reports late
         place = self.random.choice(awake)
         self.kill(self.workers[place], "worker")
         self.workers[place] = self.start_worker()
@@ -225,7 +227,7 @@ class Loop:
         self.kill(self.broker, "broker")
 
     def kill_one(self) -> None:
-        """Or two at the same time."""
+        """Kills one process at random, or the broker and a worker at the same time."""
         chance = self.random.random()
         if chance < 0.45:
             self.kill_broker()
@@ -239,7 +241,7 @@ class Loop:
 
     def freeze(self) -> None:
         worker = self.random.choice(self.workers)
-        if not self.frozen:  # the other one works
+        if not self.frozen:  # at most one worker is stopped, so that the other goes on
             worker.send_signal(signal.SIGSTOP)
             self.frozen[worker.pid] = (worker, time.monotonic() + LEASE_S + self.random.uniform(0.2, 2))
             self.freezes_n += 1
@@ -258,22 +260,22 @@ class Loop:
                 process.wait(30)
         self.log.close()
 
-    # ---- what happens
+    # ---- the course of the test
 
     def run(self) -> dict[str, object]:
         began = time.monotonic()
         self.start_broker()
         self.workers = [self.start_worker() for _ in range(WORKERS)]
         self.builders = [self.start_worker("builds") for _ in range(BUILDERS)]
-        looks = {self.kills_n * (i + 1) // (LOOKS + 1) for i in range(LOOKS)}
+        checks = {self.kills_n * (i + 1) // (CHECKS + 1) for i in range(CHECKS)}
         while self.killed.total() < self.kills_n:
             self.go_on_for(self.random.uniform(0.02, 0.3))
             before = self.killed.total()
             self.kill_one()
             if self.random.random() < FREEZE_CHANCE:
                 self.freeze()
-            if any(before < look <= self.killed.total() for look in looks):
-                self.look()
+            if any(before < check <= self.killed.total() for check in checks):
+                self.check_store()
         kills_s = time.monotonic() - began
         self.calm_down()
         counts = self.count()
@@ -293,7 +295,7 @@ class Loop:
         while True:
             self.thaw()
             for submitter in self.submitters:
-                submitter.look(more=True)
+                submitter.advance(more=True)
             left = end - time.monotonic()
             if left <= 0:
                 return
@@ -312,7 +314,7 @@ class Loop:
         for label, row in self.rows(copy).items():
             if row.state == "finished":
                 known = self.seen.setdefault(label, row)
-                expect(known == row, f"job {row.number} was finished, and has changed: {known} is {row}")
+                expect(known == row, f"finished job {row.number} has changed from {known} to {row}")
         shutil.rmtree(copy)
 
     def rows(self, store: Path) -> dict[str, Row]:
@@ -329,12 +331,12 @@ class Loop:
         return sum(one["value"] for one in json.loads(done.stdout)["metrics"] if one["name"] == "kq_queue_jobs")
 
     def calm_down(self) -> None:
-        """Nothing is killed any more: all that was begun is acknowledged, all that was acknowledged finishes."""
+        """Waits, without further kills, until every order is acknowledged and every acknowledged job is finished."""
         self.thaw(all_of_them=True)
 
         def all_acknowledged() -> bool:
             for submitter in self.submitters:
-                submitter.look(more=False)
+                submitter.advance(more=False)
             return all(submitter.process is None for submitter in self.submitters)
 
         kq.wait_until(all_acknowledged, "every order is acknowledged", CALM_S)
@@ -372,7 +374,7 @@ class Loop:
     def check_row(self, label: str, row: Row, number: int) -> None:
         expect(row.number == number, f"{label} was acknowledged as job {number} and is job {row.number}")
         expect(row.state == "finished", f"job {number} is {row.state}")
-        # Our own failures may use up all attempts of a job: each worker that dies with it is one.
+        # Each killed worker uses up an attempt of its jobs, so a job may be abandoned.
         if row.verdict == "abandoned":
             return
         wanted = "wrong_answer" if label.endswith("9") else "passed"
@@ -407,15 +409,15 @@ def main() -> int:
     kills = ", ".join(f"{n} of a {what}" for what, n in sorted(figures["kills"].items()))
     start = figures["broker_start_ms"]
     print(
-        f"seed {seed}: {sum(figures['kills'].values())} kill -9 ({kills}) in {figures['kills_s']} s; a worker was "
-        f"stopped {figures['freezes']} times"
+        f"seed {seed}: {sum(figures['kills'].values())} kill -9 ({kills}) in {figures['kills_s']} s; "
+        f"a worker was stopped {figures['freezes']} times"
     )
-    print(f"the broker was there again in {start['median']} ms (median), {start['max']} ms (longest)")
+    print(f"the broker started again in {start['median']} ms (median), {start['max']} ms (longest)")
     print(
         f"{figures['jobs']} jobs acknowledged, {figures['attempts']} attempts; {figures['verdicts']}; "
-        f"{figures['built_elsewhere']} came with what a builder had built, each with its own"
+        f"{figures['built_elsewhere']} jobs came with an artifact of a builder, each with its own"
     )
-    print("0 lost, 0 doubled, 0 changed after their end, 0 of another attempt; kq-ctl verify finds nothing")
+    print("0 jobs lost, 0 doubled, 0 changed after their end, 0 of another attempt; kq-ctl verify finds no error")
     return 0
 
 

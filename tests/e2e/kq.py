@@ -1,4 +1,4 @@
-"""What the end-to-end tests share: the programs, a folder for each test, and waiting for what other processes do.
+"""Helpers of the end-to-end tests: running programs, a folder for each test, and waiting for conditions.
 
 KQ_BIN names the folder of the built programs; default: build/release/bin of the checkout, or bin of the tree that
 scripts/bundle makes.
@@ -55,7 +55,8 @@ class ModelNew(nn.Module):
 
 WRONG = RIGHT.replace("torch.relu(x)", "x + 1")
 
-# A module without torch's headers, which compile in no time a test has. With any other number's module it is wrong.
+# A module without torch's headers, which would take too long to compile for a test. A call of the module of another
+# number gives a wrong answer.
 SMALL_MODULE = """import torch
 from torch.utils.cpp_extension import load_inline
 
@@ -76,7 +77,7 @@ class ModelNew(torch.nn.Module):
 
 
 def small_module(number: int = 1, mark: str = "", source: str = SMALL_MODULE) -> str:
-    """A submission with one: sources of other numbers or marks are other builds."""
+    """Returns a submission with such a module; sources with different numbers or marks are different builds."""
     return source.replace("NUMBER", str(number)).replace("MARK", mark)
 
 
@@ -91,25 +92,25 @@ def environment(**changes: str) -> dict[str, str]:
 
 
 def kq(*words: str | Path, **changes: str) -> subprocess.CompletedProcess[str]:
-    """Runs `kq VERB ...` to its end."""
+    """Runs `kq VERB ...` and returns the ended process."""
     command = [str(BIN / "kq"), *map(str, words)]
     env = environment(**changes)
     return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, env=env, check=False)
 
 
 def wait_until(condition: Callable[[], object], what: str, limit_s: float = 120) -> None:
-    """Looks less and less often: most conditions start a program, and take time from what they wait for."""
+    """Waits for a condition, with growing pauses, because most conditions start a program and so slow down the test."""
     end = time.monotonic() + limit_s
     pause_s = 0.02
     while not condition():
         if time.monotonic() > end:
-            raise AssertionError(f"{what}: not so after {limit_s:.0f} s")
+            raise AssertionError(f"the condition '{what}' was not met after {limit_s:.0f} s")
         time.sleep(pause_s)
         pause_s = min(pause_s * 1.5, 0.25)
 
 
 def write_sweep(folder: Path, sources: dict[str, str], trials: tuple[int, int, int] = (1, 0, 1)) -> Path:
-    """A folder of relu jobs, one per label, with few trials."""
+    """Writes a folder of relu jobs, one per label, with few trials."""
     (folder / "problems").mkdir(parents=True)
     (folder / "problems/relu.py").write_text(RELU)
     params = dict(zip(("correctness", "warmup", "timed"), trials))
@@ -132,7 +133,7 @@ def dump(run: str, *where: str | Path) -> list[dict[str, str]]:
 
 
 def processes_of(folder: Path) -> list[int]:
-    """Brokers and workers that were started with this folder in their command line."""
+    """Returns the running brokers and workers that have this folder in their command line."""
     found = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):
@@ -144,7 +145,7 @@ def processes_of(folder: Path) -> list[int]:
 
 
 def kill_children(parent: int, name: str) -> None:
-    """SIGKILL for a process's children of that name."""
+    """Kills the children of that name of a process with SIGKILL."""
     for children in Path(f"/proc/{parent}/task").glob("*/children"):
         for child in children.read_text().split():
             with contextlib.suppress(OSError):
@@ -156,7 +157,7 @@ Program = contextlib.AbstractContextManager[subprocess.Popen[bytes]]
 
 
 def start(name: str, *words: str | Path, stderr: IO[bytes] | None = None, **changes: str) -> subprocess.Popen[bytes]:
-    """A program that says when it is ready, once it is."""
+    """Starts a program that has --ready-fd and returns once it is ready."""
     ready, tell = os.pipe()
     command = [str(BIN / name), *map(str, words), "--ready-fd", str(tell)]
     process = subprocess.Popen(
@@ -172,7 +173,7 @@ def start(name: str, *words: str | Path, stderr: IO[bytes] | None = None, **chan
 
 @contextlib.contextmanager
 def program(name: str, *words: str | Path, **changes: str) -> Iterator[subprocess.Popen[bytes]]:
-    """The same; killed at the end of the block if it still runs."""
+    """Does what start() does; kills the program at the end of the block if it still runs."""
     process = start(name, *words, **changes)
     try:
         yield process
@@ -183,7 +184,7 @@ def program(name: str, *words: str | Path, **changes: str) -> Iterator[subproces
 
 
 class Story(unittest.TestCase):
-    """Each test has a folder of its own, with a path short enough for a socket, and leaves no process behind."""
+    """Each test has its own folder, with a path short enough for a socket, and must leave no process behind."""
 
     def setUp(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="kq-e2e.", dir="/tmp"))
@@ -203,14 +204,14 @@ class Story(unittest.TestCase):
 
 
 class Queue(Story):
-    """A queue of its own for each test."""
+    """Each test has its own queue."""
 
     def setUp(self) -> None:
         super().setUp()
         self.url = f"ipc://{self.folder}/b"
         self.store = self.state / "store"
 
-    # A short lease: a worker hears of the next broker with its next heartbeat, a third of that.
+    # A short lease, because a worker notices a new broker with its next heartbeat, after a third of the lease.
     def broker(self, *more: str, lease: str = "3s") -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
         return program("kq-broker", "--bind", self.url, "--store", self.store, "--lease", lease, *more)
 
@@ -218,7 +219,7 @@ class Queue(Story):
         return program("kq-worker", "--connect", self.url, "--state", self.state / "w", "--devices", "cpu", *more)
 
     def ctl(self, *words: str, code: int | None = 0) -> str:
-        """What it prints; `code` None allows "nothing" as well."""
+        """Runs kq-ctl and returns its output. With `code` None, the exit code that means "no rows" is allowed too."""
         done = kq("ctl", *words, KQ_BROKER=self.url)
         self.assert_end(done, done.returncode if code is None and done.returncode in (0, 5) else code or 0)
         return done.stdout
@@ -243,7 +244,7 @@ class Queue(Story):
 
 
 class SharedWorker(Queue):
-    """Tests with one worker among them, which finds each broker that comes: a start of it takes a second and more."""
+    """Tests that share one worker, which connects to each new broker, because starting a worker takes over a second."""
 
     shared: Path
     shared_worker: subprocess.Popen[bytes]

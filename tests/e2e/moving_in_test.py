@@ -1,4 +1,4 @@
-"""Every recipe of docs/moving-in.md, as it stands there, in a small KernelBench checkout.
+"""Every recipe of docs/user/moving-in.md, as it stands there, in a small KernelBench checkout.
 
 A worker that judges nothing answers at once.
 """
@@ -12,7 +12,7 @@ import unittest
 
 import kq
 
-PAGE = kq.ROOT / "docs/moving-in.md"
+PAGE = kq.ROOT / "docs/user/moving-in.md"
 SUBMISSION_SCHEMA = kq.ROOT / "share/kq.submission-1.schema.json"
 MAKE_KERNELS = """import json
 for turn in range(3):
@@ -23,7 +23,7 @@ for turn in range(3):
 
 
 def blocks() -> list[tuple[int, str]]:
-    """(Line of the fence, commands) of each block whose fence says sh."""
+    """Returns the line number and the commands of each code block with the language sh."""
     text = PAGE.read_text()
     return [
         (text[: found.start()].count("\n") + 1, found[1])
@@ -69,8 +69,8 @@ class MovingIn(kq.Queue):
             timeout=60,
             check=False,
         )
-        # `kq results --failed` says with its code that something failed, and a good run has nothing to show.
-        self.assertEqual(done.returncode, 0, f"docs/moving-in.md:{line}: {done.stderr}{done.stdout}")
+        # `kq results --failed` has an exit code that says whether something failed, and shows no row of a good run.
+        self.assertEqual(done.returncode, 0, f"docs/user/moving-in.md:{line}: {done.stderr}{done.stdout}")
         self.outputs.append(done.stdout + done.stderr)
 
     def test_every_recipe_works_as_it_stands_there(self) -> None:
@@ -100,7 +100,7 @@ class MovingIn(kq.Queue):
         self.assertEqual(list((self.folder / "waiting").iterdir()), [])
 
     def interrupted(self, times: int, *more: str) -> tuple[int, str]:
-        """kq submit --wait, with nobody to take its jobs, and so many ^C once it waits."""
+        """Runs kq submit --wait without a worker, and interrupts it so many times while it waits."""
         words = [str(kq.BIN / "kq-submit"), "runs/mine", "--problems", ".", "--wait", "--progress", "json", *more]
         env = kq.environment(KQ_BROKER=self.url)
         process = subprocess.Popen(
@@ -123,13 +123,13 @@ class MovingIn(kq.Queue):
             code, said = self.interrupted(1)
             self.assertEqual(code, 130, said)
             self.assertIn(
-                "4 accepted jobs stay with the broker; resume: kq results mine --wait; cancel: kq ctl cancel --run "
-                "mine",
+                "4 accepted jobs stay with the broker; resume: kq results mine --wait; "
+                "cancel: kq ctl cancel --run mine",
                 said,
             )
             self.assertEqual(set(self.verdicts("mine").values()), {"queued"})
             code, said = self.interrupted(2)
-            self.assertEqual(code, 130, said)  # these are reused, none is of this call
+            self.assertEqual(code, 130, said)  # the jobs are reused, so none belongs to this call
             self.assertNotIn("cancelled", said)
             code, said = self.interrupted(2, "--force-rerun")
             self.assertEqual(code, 130, said)
@@ -143,8 +143,8 @@ class MovingIn(kq.Queue):
         self.assertEqual(set(schema["properties"]) - set(example), {"path", "io", "metadata"})
         (self.folder / "all.jsonl").write_text(json.dumps(example) + "\n")
         self.assert_end(kq.kq("submit", self.folder / "all.jsonl", "--dry-run"), 0)
-        # Each key is read: a value of the wrong kind is a mistake that names it.
-        for key in schema["properties"].keys() - {"io"}:  # which counts for CUDA alone
+        # Every key is read, so a value of the wrong type is an error that names the key.
+        for key in schema["properties"].keys() - {"io"}:  # io is only read for CUDA
             (self.folder / "all.jsonl").write_text(json.dumps(example | {key: [[]]}) + "\n")
             done = kq.kq("submit", self.folder / "all.jsonl", "--dry-run")
             self.assertEqual((key, done.returncode, key in done.stderr), (key, 2, True), done.stderr)

@@ -1,4 +1,4 @@
-"""Reading without a worker, and without a broker: runs that are unknown or not finished, columns explained."""
+"""Tests reading results without a worker or without a broker: unknown runs, unfinished runs, the schema of columns."""
 
 import json
 import shutil
@@ -11,7 +11,7 @@ import kq
 
 
 class Offline(kq.Story):
-    """Run `waiting` has two jobs that no worker ever took."""
+    """The run `waiting` has two jobs that no worker ever takes."""
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -58,7 +58,7 @@ class Offline(kq.Story):
         for column in ("label", "idempotency_key", "submitted_at"):
             self.assertEqual([row[column] for row in objects], [row[column] for row in self.online])
 
-    def test_rows_that_nobody_wants(self) -> None:
+    def test_rows_that_a_selection_excludes(self) -> None:
         done = kq.kq("dump", "--run", "waiting", "--where", "verdict=passed", "--store", self.state)
         self.assert_end(done, 5)
         self.assertTrue(done.stdout.startswith("schema,job_id,run,label,"), "the header is still written")
@@ -71,7 +71,7 @@ class Offline(kq.Story):
         self.assert_end(done, 0)
         self.assertEqual((json.loads(done.stdout)["problems_n"], json.loads(done.stdout)["rows"]), (1, []))
 
-    def test_a_file_appears_whole_beside_what_is_said_of_it(self) -> None:
+    def test_an_output_file_appears_complete(self) -> None:
         out = self.folder / "out.csv"
         (self.folder / ".out.csv.partial").write_text("of a dump that was killed")
         self.assert_end(kq.kq("dump", "--run", "waiting", "-o", out, "--store", self.state), 0)
@@ -80,7 +80,7 @@ class Offline(kq.Story):
         said = json.loads((self.folder / "out.csv.meta.json").read_text())
         self.assertEqual((said["rows"], said["bytes"], said["run"]), (len(self.online), out.stat().st_size, "waiting"))
 
-    def test_a_run_nobody_knows(self) -> None:
+    def test_an_unknown_run(self) -> None:
         done = kq.kq("results", "gone", "--store", self.state)
         self.assert_end(done, 5)
         self.assertIn("there is no run 'gone'", done.stderr)
@@ -111,7 +111,7 @@ class Offline(kq.Story):
         packages = {"cppzmq", "libzmq", "cpp-httplib", "spdlog", "rocksdb", "googletest", "cuda_toolkit", "compiler"}
         self.assertLessEqual(packages | {"kq", "protocol", "schema", "evaluator"}, versions.keys())
         for name, row in versions.items():
-            # CUDA alone may be absent, and then says why.
+            # Only CUDA may be absent, and then the message says why.
             self.assertTrue(row["version"] or (name == "cuda_toolkit" and row["note"]), name)
 
 

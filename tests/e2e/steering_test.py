@@ -1,4 +1,4 @@
-"""A queue that people steer: cancelled kernels, pauses, drains, quotas, labels, with the real programs."""
+"""Tests how users and administrators control a queue with the real programs: cancel, pause, drain, quotas, labels."""
 
 import time
 import unittest
@@ -25,9 +25,9 @@ class Steering(kq.SharedWorker):
                     run, {"a": source, "b": f"# {run}\n{kq.RIGHT}", "c": f"# c {run}\n{kq.RIGHT}"}
                 )
                 kq.wait_until(lambda: self.ctl_json("workers")["workers"][0]["running"] > 0, "it has its leases")
-                time.sleep(0.4)  # well inside the endless call
+                time.sleep(0.4)  # the endless call is running by now
                 start = time.monotonic()
-                # One that runs, and one that is built and waits behind it.
+                # One job runs, and another is built and waits until the first ends.
                 self.ctl("cancel", first, third)
                 self.wait_for(run, {"a": "cancelled", "b": "passed", "c": "cancelled"})
                 self.assertLess(time.monotonic() - start, 6, "sooner than any limit of the judge")

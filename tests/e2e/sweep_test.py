@@ -1,4 +1,4 @@
-"""kq sweep over a part of the example sweep: expected verdicts, one row a job, nothing twice, nothing left running."""
+"""Tests kq sweep with a part of the example sweep: expected verdicts, one row per job, and no process left running."""
 
 import csv
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 import kq
 
 EXAMPLES = kq.ROOT / "examples/sweep"
-# One of each kind that ends on any machine within a second or two.
+# One job of each kind that ends within a second or two on any machine.
 PART = (
     "relu/right_fast_torch",
     "relu/right_slow_torch",
@@ -30,7 +30,7 @@ ASLEEP = "import time\n" + kq.RIGHT.replace("return", "time.sleep(1000)\n       
 
 
 def part_of_examples(folder: Path) -> Path:
-    """The example sweep with the jobs of PART alone, and their expected verdicts."""
+    """Writes the example sweep with only the jobs of PART, and their expected verdicts."""
     shutil.copytree(EXAMPLES, folder)
     lines = [json.loads(line) for line in (folder / "submissions.jsonl").read_text().splitlines()]
     chosen = [line for line in lines if line["id"] in PART]
@@ -47,7 +47,7 @@ def part_of_examples(folder: Path) -> Path:
 
 class Sweep(kq.Story):
     def sweep(self, path: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
-        """On a stack of its own, which has no keys, whatever the environment names."""
+        """The sweep starts its own broker without keys, whatever broker and key the environment names."""
         named = {
             "KQ_BROKER": f"ipc://{self.folder}/nobody",
             "KQ_KEY": str(self.folder / "no.key"),
@@ -80,7 +80,7 @@ class Sweep(kq.Story):
                 self.assertGreater(float(row["median_us"]), 0)
                 self.assertAlmostEqual(float(row["speedup"]), float(row["reference_us"]) / float(row["median_us"]))
 
-        # The store is whole after the sweep, and says the same as the sweep did.
+        # The store is intact after the sweep and has the same results.
         self.assertEqual(kq.dump("r", "--store", self.state), rows)
 
         again = self.sweep(part, "--csv", out)
@@ -140,11 +140,11 @@ class Sweep(kq.Story):
                 return sweep
         raise AssertionError(f"the sweep ended with {sweep.wait(60)} before it said '{until}':\n{''.join(said)}")
 
-    def test_what_a_killed_sweep_started_ends_and_an_interrupt_stops_the_next_one(self) -> None:
+    def test_the_programs_of_a_killed_sweep_end_and_an_interrupt_stops_the_next_sweep(self) -> None:
         killed = self.start_long_sweep("killed", {"relu/first": f"# 1\n{kq.RIGHT}", "relu/c": SLOW}, "pass 1")
         killed.kill()
         killed.wait(60)
-        # The next one goes on in the same place, whatever the first had begun: it may have to wait for its slow job.
+        # A second sweep continues in the same folder, and may have to wait for a slow job of the first.
         sweep = self.start_long_sweep("next", {"relu/a": kq.RIGHT, "relu/b": f"# b\n{ASLEEP}"}, "pass 1")
         self.assertEqual(len(kq.processes_of(self.folder)), 2)
         os.kill(sweep.pid, signal.SIGINT)
@@ -153,7 +153,7 @@ class Sweep(kq.Story):
         rows = kq.dump("next", "--store", self.state)
         self.assertEqual({row["label"]: row["verdict"] for row in rows}, {"relu/a": "passed", "relu/b": ""})
 
-    def test_a_worker_that_cannot_start_is_told_with_its_words(self) -> None:
+    def test_the_error_of_a_worker_that_cannot_start_is_shown(self) -> None:
         good = kq.write_sweep(self.folder / "good", {"relu/a": kq.RIGHT})
         done = kq.kq("sweep", good, "--state", self.state, KQ_PYTHON="/nowhere/python")
         self.assert_end(done, 3)

@@ -1,4 +1,4 @@
-"""kq up and kq down: detached, in the foreground, twice in one folder, and with a program that dies under it."""
+"""Tests kq up and kq down: detached, in the foreground, twice in one folder, and with a program that dies."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ class UpDown(kq.Story):
         self.assert_end(done, 0)
         self.assertEqual(done.stdout.splitlines()[0], self.url)
         try:
-            # It is ready when it says so: the first question is answered, the jobs are judged.
+            # kq up says that it is ready only when the broker answers and jobs are judged.
             submitted = kq.kq("submit", self.jobs, "--run", "r", "--broker", self.url, "--wait")
             self.assert_end(submitted, 0)
             second = self.up("-d")
@@ -54,13 +54,13 @@ class UpDown(kq.Story):
         more = kq.write_sweep(self.folder / "more", {f"relu/{i}": f"# more {i}\n{kq.RIGHT}" for i in range(4)})
         self.assert_end(kq.kq("submit", more, "--run", "more", "--broker", self.url, "--wait"), 0)
 
-    def test_a_stack_that_cannot_start_is_told(self) -> None:
+    def test_a_stack_that_cannot_start_is_an_error(self) -> None:
         done = kq.kq("up", "-d", "--state", self.state, "--devices", "tpu", "--broker-url", self.url)
         self.assert_end(done, 3)
         self.assertIn("kq-worker did not start", done.stderr)
         self.assertIn("'tpu' is none of auto, cpu, cuda", done.stderr)
 
-    def test_in_the_foreground_until_it_is_told_to_stop(self) -> None:
+    def test_in_the_foreground_until_it_is_stopped(self) -> None:
         command = [str(kq.BIN / "kq"), "up", "--state", str(self.state), "--devices", "cpu", "--broker-url", self.url]
         up = subprocess.Popen(
             command, env=kq.environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

@@ -18,7 +18,7 @@ WARM = kq.ROOT / "tests/warm_python.py"
 
 
 def own_python() -> str:
-    """As kq-worker finds it."""
+    """Returns the Python interpreter that kq-worker would use."""
     found = os.environ.get("KQ_PYTHON") or next(
         (str(path) for path in [kq.ROOT / ".venv/bin/python"] if path.exists()), "python3"
     )
@@ -29,11 +29,13 @@ def own_python() -> str:
 
 @contextlib.contextmanager
 def python() -> Iterator[str]:
-    """Its path, for as long as the block runs."""
+    """Yields the path of the interpreter, which works during the block."""
     tree, own = kq.BIN.parent, own_python()
     folder = Path(tempfile.mkdtemp(prefix="kq-warm.", dir="/tmp"))
     (folder / "bin").mkdir()
-    (folder / "lib").symlink_to(Path(own).parent.parent / "lib")  # where programs look for the environment's packages
+    (folder / "lib").symlink_to(
+        Path(own).parent.parent / "lib"
+    )  # programs search the packages of the virtual environment there
     path = folder / "bin/python"
     path.write_text(f'#!/bin/sh\nexec {shlex.quote(own)} -I -S {shlex.quote(str(WARM))} run {folder} "$@"\n')
     path.chmod(0o755)

@@ -1,4 +1,8 @@
-"""Links in the documentation lead somewhere: relative files exist, and headings exist in them."""
+"""Links in the documentation lead somewhere: relative files exist, and headings exist in them.
+
+A path of the tree that a document names in code, as in `core/job.h`, exists too. Exceptions are CHANGELOG.md, which
+names files of earlier versions, and paths with a placeholder in capitals, as in `tools/exporters/NAME.cc`.
+"""
 
 import re
 from collections.abc import Iterator
@@ -12,6 +16,9 @@ REFERENCE = re.compile(r"^ {0,3}\[[^\]]+\]:\s*<?(\S+?)>?(?:\s|$)")
 HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$")
 HTML_ANCHOR = re.compile(r"<a\s+(?:id|name)=\"([^\"]+)\"")
 FENCE = re.compile(r"^\s*(```+|~~~+)")
+CODE = re.compile(r"(`+)(.+?)\1")
+PATH = re.compile(r"[a-z_.]+(/[\w.-]+)+/?")
+PLACEHOLDER = re.compile(r"\b[A-Z]{2,}\b")
 
 
 def prose(root: Path, path: str) -> Iterator[tuple[int, str]]:
@@ -49,6 +56,16 @@ def links(line: str) -> list[str]:
     return INLINE.findall(without_code) + REFERENCE.findall(without_code)
 
 
+def named_paths(root: Path, line: str) -> list[str]:
+    """The paths that a line names in code and that begin with a folder of the tree."""
+    names = [match.group(2) for match in CODE.finditer(line)]
+    return [
+        name
+        for name in names
+        if PATH.fullmatch(name) and not PLACEHOLDER.search(name) and (root / name.split("/")[0]).is_dir()
+    ]
+
+
 def check(root: Path, path: str, link: str) -> str | None:
     if re.match(r"[a-z][a-z0-9+.-]*:|//", link):
         return None
@@ -74,6 +91,12 @@ def rule(root: Path) -> list[str]:
                 complaint = check(root, path, link)
                 if complaint:
                     complaints.append(f"{path}:{number}: {complaint}")
+            if path != "CHANGELOG.md":
+                complaints += [
+                    f"{path}:{number}: names {name}, which is not there; correct the path"
+                    for name in named_paths(root, line)
+                    if not name.startswith("build/") and not (root / name).exists()
+                ]
     return complaints
 
 
@@ -99,6 +122,8 @@ CASES = [
         ("README.md:1: links to docs/guide.md#thrice, but there is no such heading; known are",),
     ),
     Case("no own heading", {"README.md": "[a](#gone)\n"}, ("README.md:1: links to #gone",)),
+    Case("a named file", {"README.md": "`core/job.h` `core/` `a/b.h` `build/x` `core/NAME.h`\n", "core/job.h": ""}),
+    Case("no named file", {"README.md": "see `core/gone.h`\n", "core/job.h": ""}, ("README.md:1: names core/gone.h",)),
     Case("outside", {"README.md": "[a](../other/x.md)\n"}, ("which is outside of the tree",)),
 ]
 

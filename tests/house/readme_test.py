@@ -1,8 +1,8 @@
-"""The README's commands work: every line of its ```sh blocks is run, in order, in an empty copy of the checkout.
+"""The README fits on one screen, and its commands work: its ```sh blocks run, in order, in a copy of the checkout.
 
-Lines that take long or need a package manager are known by name below and have tests of their own. A block that is not
-meant to be run (output, a configuration, something for another machine) carries another word than sh behind its fence.
-KQ_BIN names the folder of the built programs; default: build/release/bin of the tree.
+Commands that take long or need a package manager are listed in ALLOWED and have tests of their own. A block that must
+not run (output, a configuration, something for another machine) carries another word than sh behind its fence.
+KQ_BIN names the folder of the built programs; the default is build/release/bin of the tree.
 """
 
 import contextlib
@@ -17,6 +17,7 @@ from house import Case, lines, run
 
 README = "README.md"
 BLOCK_LIMIT_S = 120
+LINES_MAX = 60  # one screen
 
 # Whole commands, or their beginnings, that are not run here.
 ALLOWED = (
@@ -91,6 +92,9 @@ def run_block(first: int, block: list[str], folder: Path, programs: Path, groups
 def rule(root: Path) -> list[str]:
     if not (root / README).exists():
         return [f"{README}:1: is missing; write it"]
+    length = sum(1 for _ in lines(root, README))
+    if length > LINES_MAX:
+        return [f"{README}:{LINES_MAX + 1}: has {length} lines; move details to docs, {LINES_MAX} are one screen"]
     found = blocks(root)
     if not found:
         return [f"{README}:1: has no ```sh block; show the commands that build and run"]
@@ -124,6 +128,7 @@ CASES = [
     ),
     Case("long ones are known by name", readme("```sh\nscripts/demo\nsudo apt-get install x\n```")),
     Case("one block builds on another", readme("```sh\necho 1 >made\n```", "```sh\ntest -e made\n```")),
+    Case("longer than a screen", readme("```sh\ntrue\n```", "text\n" * 60), ("README.md:61: has 64 lines",)),
     Case("fails", readme("```sh\ntrue\n\nls gone\ntrue\n```"), ("README.md:5: 'ls gone' ends with exit code 2",)),
     Case("no such program", readme("```sh\nkq-gone\n```"), ("README.md:3: 'kq-gone' ends with exit code 127",)),
     Case("the second block", readme("```sh\ntrue\n```", "```sh\nfalse\n```"), ("README.md:6: 'false' ends",)),

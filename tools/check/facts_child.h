@@ -1,4 +1,4 @@
-// The Python child of kq-check: it reads Python sources and says what they do (harness/facts_server.py), one after
+// The Python child of kq-check: it reads Python sources and says what they do (harness/facts/server.py), one after
 // another.
 //
 // A source is foreign text, and what reads it may take too long or too much memory: the child has limits, and is
@@ -13,9 +13,9 @@
 #include <string_view>
 #include <variant>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
-namespace kq {
+namespace kq::tools {
 
 struct FactsChildOptions {
   std::string python;              // an interpreter, 3.10 or newer, by path or by name in PATH
@@ -54,4 +54,4 @@ class FactsChild {
   bool has_answered_ = false;
 };
 
-}  // namespace kq
+}  // namespace kq::tools

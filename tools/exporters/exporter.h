@@ -1,6 +1,6 @@
 // The formats kq-dump writes: one file each beside this one, and one row each in the table. To add a format, add both.
 //
-// csv.cc and jsonl.cc are the shortest examples, kernelbench.cc the one that writes several files; docs/extending.md
+// csv.cc and jsonl.cc are the shortest examples, kernelbench.cc the one that writes several files; docs/design/extending.md
 // goes through them.
 #pragma once
 
@@ -12,11 +12,11 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/records.h"
-#include "tools/selection.h"
+#include "tools/table/selection.h"
 
-namespace kq {
+namespace kq::tools {
 
 struct ExportOptions {
   std::string out = "-";  // a file, or the folder of a format that writes several
@@ -61,4 +61,4 @@ using AppendLine = std::function<void(std::span<const Cell> cells, std::string& 
 Expected<std::unique_ptr<Export>> open_lines(const ExportOptions& options, const Selection& selection,
                                              std::string header, AppendLine append);
 
-}  // namespace kq
+}  // namespace kq::tools

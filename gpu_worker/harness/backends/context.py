@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from harness.argument_binding import Forms
-from harness.role import Job
+from harness.children.argument_binding import ProblemSignature
+from harness.children.job import Job
 
 # What a call returns is what a model returns: a tensor, or a tuple or list of tensors and numbers.
 Call = Callable[..., Any]
@@ -18,4 +18,4 @@ class Context:
     job: Job
     seed: Callable[[], None]  # puts every generator where the job's seed wants it
     states: dict[str, torch.Tensor]  # the reference's parameters and buffers, in the window
-    forms: Forms
+    signature: ProblemSignature

@@ -4,8 +4,8 @@ gpu_worker/launcher. This is what is left for a child without one."""
 from typing import NoReturn
 
 from harness.backends.context import Context
-from harness.failures import Failed
-from harness.page import Failure
+from harness.children.failures import Failed
+from harness.children.page import Failure
 
 
 def load(context: Context) -> NoReturn:

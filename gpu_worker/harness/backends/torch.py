@@ -3,26 +3,29 @@ contract beside it names (target.py)."""
 
 import torch
 
-from harness import extension_serve, target
 from harness.backends.context import Call, Context
-from harness.model_file import Problem, import_file
-from harness.tensors import cast_model, short_name
+from harness.children import entry_point
+from harness.children.model_file import Problem, import_file
+from harness.children.tensors import cast_model, short_name
+from harness.extensions import loader
 
 
 def load(context: Context) -> Call:
     job = context.job
-    extension_serve.serve(job.source)
+    loader.install(job.source)
     context.seed()
     init_inputs = Problem(job.source / job.problem).init_inputs()
     module = import_file(job.source / job.entry)
-    spec = target.spec_of(job.source / job.entry)
-    wanted, is_class = target.found(module, spec, job.entry, job.backend)
+    spec = entry_point.read_contract(job.source / job.entry)
+    wanted, is_class = entry_point.find_target(module, spec, job.entry, job.backend)
     context.seed()
     model = wanted(*init_inputs) if is_class else wanted
     if isinstance(model, torch.nn.Module):
         model = cast_model(model.to(job.device), job.precision)
         take_state(model, context.states)
-    return target.with_arguments(target.method_of(model, spec) if is_class else model, spec, context.forms)
+    return entry_point.with_arguments(
+        entry_point.method_of(model, spec) if is_class else model, spec, context.signature
+    )
 
 
 def take_state(model: torch.nn.Module, states: dict[str, torch.Tensor]) -> None:

@@ -3,7 +3,7 @@
 import time
 import unittest
 
-from harness.ast_facts import facts_of
+from harness.facts.ast_facts import facts_of
 
 # A source, and the fact that must be among its facts.
 FOLLOWED = [

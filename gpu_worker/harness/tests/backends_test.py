@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-from harness.page import Command, Failure
+from harness.children.page import Command, Failure
 from world import RELU, WorldTest
 
 TRITON = """
@@ -164,7 +164,7 @@ class State(unittest.TestCase):
     def test_a_parameter_is_found_whatever_the_length_of_its_name(self) -> None:
         import torch
         from harness.backends.torch import take_state
-        from harness.tensors import short_name
+        from harness.children.tensors import short_name
 
         name = "weight_" * 30
         model = torch.nn.Module()
@@ -188,7 +188,7 @@ class State(unittest.TestCase):
 class Outputs(unittest.TestCase):
     def test_what_lies_in_memory_is_what_is_meant(self) -> None:
         import torch
-        from harness.tensors import outputs_of
+        from harness.children.tensors import outputs_of
 
         x = torch.tensor([1 + 2j, 3 - 4j])
         conjugated, negated = outputs_of((torch.conj(x), torch._neg_view(x.real)))

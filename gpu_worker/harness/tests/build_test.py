@@ -5,7 +5,7 @@ import shutil
 import unittest
 from pathlib import Path
 
-from harness.extension_tools import find_cuda
+from harness.extensions.toolchain import find_cuda
 from world import RELU, WorldTest
 
 ADD = """

@@ -6,7 +6,7 @@ import unittest
 
 LOAD = """
 import torch
-from harness import common_kernels
+from harness.kernels import common_kernels
 common_kernels.load(torch.device("{device}"), lambda: print("asks"))
 """
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from backends_test import TRITON
 from build_test import ADD
-from harness.page import Command, Failure, Place
+from harness.children.page import Command, Failure, Place
 from roundtrip_test import LINEAR
 from world import RELU, RELU_NEW, Child, WorldTest
 

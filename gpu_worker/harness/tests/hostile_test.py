@@ -8,8 +8,8 @@ import unittest
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.cgroup import KILLED_FOR_MEMORY
-from harness.page import Command, Failure
+from harness.children.page import Command, Failure
+from harness.sandbox.cgroup import KILLED_FOR_MEMORY
 from world import RELU, RELU_NEW, Child, WorldTest, Zygote, shared_zygote, take_shared_zygote
 
 

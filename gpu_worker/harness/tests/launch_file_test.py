@@ -1,4 +1,4 @@
-"""The file that a CUDA build leaves for the launcher; gpu_worker/launcher/launch_plan_test.cc reads the same."""
+"""The file that a CUDA build leaves for the launcher; gpu_worker/child/launcher/launch_plan_test.cc reads the same."""
 
 import json
 import tempfile
@@ -6,8 +6,8 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-from harness.kernel_spec import BadSpec, read_spec
-from harness.launch_file import text_of
+from harness.kernels.kernel_spec import BadSpec, read_spec
+from harness.kernels.launch_file import text_of
 
 
 class LaunchFile(unittest.TestCase):

@@ -1,16 +1,16 @@
-"""harness/page.py says of the page what gpu_worker/channel.h says."""
+"""harness/children/page.py says of the page what gpu_worker/channel/channel.h says."""
 
 import ctypes
 import unittest
 
-from harness import page, tensors
-from harness.stub import Stub
+from harness.children import page, tensors
+from harness.children.runtime import ChildRuntime
 from world import STUB
 
 
 class Layout(unittest.TestCase):
     def setUp(self) -> None:
-        self.stub = Stub(STUB)
+        self.stub = ChildRuntime(STUB)
 
     def test_every_field_has_its_offset(self) -> None:
         for structure in (page.Page, page.TensorDesc, page.Seeds):

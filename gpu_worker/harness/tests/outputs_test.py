@@ -2,7 +2,7 @@
 
 import unittest
 
-from harness.page import Command, Place
+from harness.children.page import Command, Place
 from world import ARENA_IS_EVERYWHERE, RELU, WorldTest
 
 NEW = {

@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from harness import preprocess
+from harness.kernels import preprocess
 
 SOURCE = '#include "own.h"\nint b = A;\n'
 

@@ -4,7 +4,7 @@ import os
 import struct
 import unittest
 
-from harness.page import Command, Failure, Kind, Place, Seeds, TensorDesc
+from harness.children.page import Command, Failure, Kind, Place, Seeds, TensorDesc
 from world import ARENA_IS_EVERYWHERE, RELU, RELU_NEW, WorldTest
 
 LINEAR = """
@@ -138,7 +138,7 @@ class Roundtrip(WorldTest):
         self.assertAlmostEqual(y, 3 * x, places=5)
 
     def test_of_several_answers_none_stays_in_the_arena(self) -> None:
-        patch = "import harness.role\nharness.role.Role._lies_in_arena = lambda self, output, entry: True\n"
+        patch = "import harness.children.command_handler\nharness.children.command_handler.CommandHandler._lies_in_arena = lambda self, output, entry: True\n"
         reference, _ = self.pair(RELU + patch, RELU_NEW)
         page = reference.page
         out = TensorDesc.from_buffer_copy(page.outputs[0])
@@ -159,7 +159,7 @@ class Roundtrip(WorldTest):
 
     def test_an_input_stays_in_the_arena_where_the_judge_asks_for_it_there(self) -> None:
         told = "    entry.place, entry.offset = 1, 12345\n    return True\n"
-        patch = f"import harness.role\ndef lies(self, value, entry):\n{told}harness.role.Role._lies_in_arena = lies\n"
+        patch = f"import harness.children.command_handler\ndef lies(self, value, entry):\n{told}harness.children.command_handler.CommandHandler._lies_in_arena = lies\n"
         for forward, stays in (("torch.relu(x)", True), ("x.mul_(2)", False)):
             reference, _ = self.pair(RELU.replace("torch.relu(x)", forward) + patch, RELU_NEW)
             page = reference.page
@@ -219,7 +219,9 @@ class Roundtrip(WorldTest):
 
     def test_a_compiled_reference_answers_as_the_reference_after_every_load(self) -> None:
         # Dynamo is the real one; what inductor makes of its graphs takes a C++ compiler half a minute, and is no business of this test.
-        reference, _ = self.pair(f"{LINEAR}\nimport harness.reference\nharness.reference.BACKEND = 'eager'\n", LINEAR)
+        reference, _ = self.pair(
+            f"{LINEAR}\nimport harness.children.reference\nharness.children.reference.BACKEND = 'eager'\n", LINEAR
+        )
         outputs = set()
         for seed in (8, 9):
             self.assert_ok(reference.do(Command.LOAD, seed))
@@ -236,7 +238,7 @@ class Roundtrip(WorldTest):
         self.assertEqual(len(outputs), 2, "another seed is another state")
 
     def test_what_torch_compile_cannot_take_is_told(self) -> None:
-        problem = f"{RELU}\nimport harness.reference\nharness.reference.BACKEND = 'nobody'\n"
+        problem = f"{RELU}\nimport harness.children.reference\nharness.children.reference.BACKEND = 'nobody'\n"
         reference, submission = self.pair(problem, RELU_NEW)
         self.assert_failed(reference.do(Command.COMPILE), Failure.UNSUPPORTED_HERE, "torch.compile cannot take it here")
         self.assert_failed(submission.do(Command.COMPILE), Failure.RUNTIME_ERROR, "compiles nothing")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from cuda_window import CudaWindow
-from harness.page import MAGIC, Command, Failure, Page, Status, TensorDesc
+from harness.children.page import MAGIC, Command, Failure, Page, Status, TensorDesc
 
 STUB = os.environ.get("KQ_TEST_STUB", "")
 HARNESS = Path(os.environ.get("KQ_TEST_HARNESS", Path(__file__).resolve().parent.parent))
@@ -44,8 +44,8 @@ def get_init_inputs():
 RELU_NEW = RELU.replace("Model", "ModelNew")
 # In a submission: as on a GPU, where torch makes what calls allocate in an arena that the judge has mapped.
 ARENA_IS_EVERYWHERE = """
-import harness.role
-harness.role.Role._arena = property(lambda self: (0, 1 << 62), lambda self, value: None)
+import harness.children.command_handler
+harness.children.command_handler.CommandHandler._arena = property(lambda self: (0, 1 << 62), lambda self, value: None)
 """
 
 
@@ -58,7 +58,7 @@ class Zygote:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket = ours
         self.device = device
-        command = [python, str(harness / "zygote.py"), "--device", device, "--stub", STUB, *more]
+        command = [python, str(harness / "zygote/main.py"), "--device", device, "--stub", STUB, *more]
         # The zygote finds its socket as descriptor 3, whatever its number is here.
         shell = ["sh", "-c", f'exec "$@" 3<&{theirs.fileno()}', "sh", *command]
         environment = {

@@ -1,4 +1,4 @@
-"""The rows that only a GPU can run, through the whole evaluator: C++ and CUDA that is compiled, and what is said of it.
+"""Runs the rows that need a GPU and a CUDA compiler through the whole evaluator and checks their verdicts.
 
     KQ_BIN=build/release/bin python tests/adversarial/suite/compiled_check.py     # scripts/gpu-check --rows runs it
 

@@ -1,4 +1,4 @@
-"""The device lane that rows run on (suite/lane_rows.cc), and what a row may have left behind on the machine."""
+"""Runs rows on a device lane (suite/lane_rows.cc) and finds processes and files that a row has left on the machine."""
 
 import contextlib
 import itertools
@@ -18,23 +18,24 @@ from rows import FOLDER
 ROOT = FOLDER.parents[1]
 BIN = Path(os.environ.get("KQ_BIN") or ROOT / "build/release/bin").resolve()
 START_LIMIT_S = 200
-ANSWER_LIMIT_S = 100  # a child that will not go is waited for, for a minute
-# Where a child could leave something that the next one, or somebody else, would find.
+ANSWER_LIMIT_S = 100  # the lane waits up to a minute for a child that does not end
+# Folders in which a child could leave a file for a later child or another process.
 SHARED = tuple(Path(folder) for folder in ("/tmp", "/var/tmp", "/dev/shm", "/run/lock", "/dev/mqueue"))
-OURS = ("kq-", "tmp", "pytest", "hsperfdata", "torchinductor")  # of other tests, which run at the same time
-MARK = "kq_marker"  # in the name of whatever a row tries to leave
+MARK = "kq_marker"  # part of the name of every file that a row tries to leave
 
 TRIALS = (2, 1, 3)
 
 
 def python() -> str:
-    """The interpreter with torch: KQ_PYTHON, else the one that runs this."""
+    """Returns the Python interpreter with torch: KQ_PYTHON, else the one that runs this program."""
     return os.environ.get("KQ_PYTHON") or sys.executable
 
 
 @dataclass(frozen=True)
 class Ending:
-    verdict: str  # "wrong_answer value"
+    """The outcome of one run of a row."""
+
+    verdict: str  # verdict and reason, such as "wrong_answer value"
     message: str
     log: str
     median_ns: float
@@ -42,9 +43,9 @@ class Ending:
 
 
 class Lane:
-    """One lane for many rows: its Python is warm, its judge and its zygote must outlive them all."""
+    """One lane for many rows. Its judge and its zygote must survive all of them."""
 
-    opened = itertools.count(os.getpid() * 4)  # their users differ, so that one finds nothing of another
+    opened = itertools.count(os.getpid() * 4)  # lanes have different numbers and so different users of their children
 
     def __init__(self, device: str = "cpu", pace: str = "patient") -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="kq-rows."))
@@ -58,15 +59,18 @@ class Lane:
             raise AssertionError(f"no lane: {self.started['error']}")
 
     def run(self, entry: Path, problem: Path, backend: str = "torch") -> Ending:
+        """Runs one submission; raises AssertionError if the lane fails or has another judge or zygote than before."""
         order = {"entry": str(entry), "problem": str(problem), "backend": backend, "trials": TRIALS}
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(order).encode() + b"\n")
         answer = self._receive(ANSWER_LIMIT_S)
-        for who in ("judge", "zygote"):
-            if answer[who] != self.started[who]:
-                raise AssertionError(f"{entry.name}: the {who} of the lane is another one than before: {answer}")
+        for name in ("judge", "zygote"):
+            if answer[name] != self.started[name]:
+                raise AssertionError(
+                    f"{entry.name}: the {name} of the lane is not the same process as before: {answer}"
+                )
         if "error" in answer:
-            raise AssertionError(f"{entry.name}: an error of ours: {answer['error']}")
+            raise AssertionError(f"{entry.name}: the lane failed: {answer['error']}")
         verdict = f"{answer['verdict']} {answer['reason']}".strip()
         return Ending(verdict, answer["message"], answer["log"], answer["median_ns"], answer["sandbox"])
 
@@ -82,24 +86,24 @@ class Lane:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def settle(self, entry: Path, problem: Path) -> None:
-        """An honest job; what is there after it is meant to be."""
+        """Runs an honest job. The processes and directories that exist after it are the expected ones."""
         if self.run(entry, problem).verdict != "passed":
             raise AssertionError(f"{entry.name} did not pass")
         self.left_behind()
         self.is_settling = False
 
     def left_behind(self) -> list[str]:
-        """Processes and files that no lane has between two jobs."""
+        """Returns the processes and files that a lane must not have between two jobs."""
         return self._processes_left() + self._files_left()
 
     def _receive(self, limit_s: float) -> dict[str, Any]:
         assert self.process.stdout is not None
         while b"\n" not in self._left:
             if not select.select([self.process.stdout], [], [], limit_s)[0]:
-                raise AssertionError(f"the lane has not answered for {limit_s:.0f} s")
+                raise AssertionError(f"the lane did not answer within {limit_s:.0f} s")
             piece = os.read(self.process.stdout.fileno(), 1 << 16)
             if not piece:
-                raise AssertionError(f"the lane is gone: exit code {self.process.wait(30)}")
+                raise AssertionError(f"the lane ended with exit code {self.process.wait(30)}")
             self._left += piece
         line, self._left = self._left.split(b"\n", 1)
         return json.loads(line)

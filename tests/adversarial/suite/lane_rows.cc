@@ -1,7 +1,8 @@
 // A device lane with its real judge, zygote and children, told what to run line by line: the run-time stage of the
 // suite.
 //
-// It opens the lane, prints one line, and then answers each line of its input with one line of its output, JSON both:
+// The program opens the lane and prints one line. Then it answers each line of its input with one line of output, in
+// JSON:
 //
 //   <-  {"ready": true, "judge": PID, "zygote": PID, "scratch": DIR, "uids": [N, ...]}
 //   ->  {"entry": FILE, "problem": FILE, "backend": "torch", "trials": [CORRECTNESS, WARMUP, TIMED]}
@@ -22,23 +23,23 @@
 #include <numeric>
 #include <sstream>
 
-#include "gpu_worker/lane.h"
-#include "gpu_worker/process.h"
+#include "gpu_worker/lane/lane.h"
+#include "sys/process.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// Of a lane for rows that run into their limits; any other is as patient as a busy machine wants it.
+// The limits of the lane for rows that time out. Other lanes have the normal limits, which suit a busy machine.
 constexpr std::uint32_t kHastyCallLimitMs = 1'500;
 constexpr std::uint32_t kHastyLoadLimitMs = 4'000;
 constexpr std::int64_t kRunLimitMs = 30'000;
 constexpr std::uint32_t kBurstBelowNs =
     2'000'000'000;  // every call that is timed is also timed in bursts, on a CPU too
 constexpr std::uint64_t kHostBytes = 512ull << 20;
-// As the worker's slots: numbers that belong to nobody, below 65534 (nobody), and not to another lane of the same test.
+// User ids for children, as the worker chooses them: unused ids below 65534 (nobody), different in each lane of a test.
 constexpr std::uint32_t kFirstUid = 62'000, kLanesMax = 200;
 static_assert(kFirstUid + kLanesMax * kUidsPerLane < 65'534);
 std::uint32_t first_uid(std::uint32_t number) {
@@ -54,7 +55,7 @@ std::string content_of_file(const std::string& path) {
 
 LaneOptions options_of(const std::string& python, const std::string& root, DeviceKind device, const std::string& pace,
                        std::uint32_t number) {
-  const std::string programs = program_directory();
+  const std::string programs = sys::program_directory();
   Limits limits;
   if (pace == "hasty") {
     limits.first_launch_limit_ms = 0;
@@ -79,7 +80,7 @@ LaneOptions options_of(const std::string& python, const std::string& root, Devic
           .limits = limits,
           .run_limit_ms = kRunLimitMs,
           .bursts = pace == "bursts" ? Bursts::always : Bursts::doubt,
-          .audits = false};  // what becomes of rows that nobody detects is what they are for
+          .audits = false};  // the suite tests what happens to rows that no audit detects
 }
 
 Lease lease_of(const json& order, const DeviceInfo& device) {
@@ -123,8 +124,8 @@ int run(const std::string& python, const std::string& root, DeviceKind device, c
         std::uint32_t number) {
   ::signal(SIGPIPE, SIG_IGN);
   fs::create_directories(root + "/built");
-  const LaneOptions options = options_of(python, root, device, pace, number);
-  auto lane = Lane::open(options);
+  const worker::LaneOptions options = options_of(python, root, device, pace, number);
+  auto lane = worker::Lane::open(options);
   if (!lane) {
     say({{"error", lane.error().message}});
     return 3;
@@ -133,7 +134,7 @@ int run(const std::string& python, const std::string& root, DeviceKind device, c
     const auto zygote = (*lane)->zygote();
     return zygote ? (*zygote)->process() : 0;
   };
-  std::vector<std::uint32_t> uids(options.first_uid == 0 ? 1 : kUidsPerLane);
+  std::vector<std::uint32_t> uids(options.first_uid == 0 ? 1 : worker::kUidsPerLane);
   std::iota(uids.begin(), uids.end(), options.first_uid);
   say({{"ready", true},
        {"judge", (*lane)->judge_process()},
@@ -152,13 +153,13 @@ int run(const std::string& python, const std::string& root, DeviceKind device, c
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker
 
 int main(int argc, char** argv) {
   const auto device = argc == 6 ? kq::parse_enum<kq::DeviceKind>(argv[3]) : std::nullopt;
   const std::string pace = argc == 6 ? argv[4] : "";
   if (device && (pace == "hasty" || pace == "patient" || pace == "bursts")) {
-    return kq::run(argv[1], argv[2], *device, pace, static_cast<std::uint32_t>(std::strtoul(argv[5], nullptr, 10)));
+    return kq::worker::run(argv[1], argv[2], *device, pace, static_cast<std::uint32_t>(std::strtoul(argv[5], nullptr, 10)));
   }
   std::cerr << "usage: lane_rows PYTHON FOLDER cpu|cuda hasty|patient|bursts NUMBER, which tells lanes that run at the "
                "same time apart\n";

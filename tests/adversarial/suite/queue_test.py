@@ -43,10 +43,12 @@ class ThroughTheQueue(kq.Queue):
                     ending = f"{row['verdict']} {row['reason']}".strip()
                     expected = [one.replace("harmless", "passed") for one in found[name].expect.split(" | ")]
                     self.assertIn(ending, expected, row["message"])
-                    self.assertTrue(ending == "passed" or row["median_us"] == "", "figures of a row that did not pass")
+                    self.assertTrue(
+                        ending == "passed" or row["median_us"] == "", "a row that did not pass must have no times"
+                    )
                     if row["verdict"] != "rejected" or "tamper" in ending:
                         self.assertIn("rlimits", row["sandbox"], "the row tells which layers were in force")
-            # The same worker, and an honest job of a key that is new.
+            # The same worker still evaluates an honest job, whose work is new.
             self.submit("honest", {"relu/honest": kq.RIGHT + "# after them all\n"})
             kq.wait_until(lambda: self.finished("honest"), "the honest job has ended")
             self.assertEqual([row["verdict"] for row in self.finished("honest")], ["passed"])

@@ -1,4 +1,4 @@
-"""The rows of tests/adversarial: one file each, whose first lines say what must come of it.
+"""Reads the rows of tests/adversarial. A row is one submission in a file whose first lines state the expected verdicts.
 
     # What it does, in a sentence.
     # expect: rejected stream | passed | ...     the verdict of the whole evaluator, with its reason
@@ -22,12 +22,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[1]
+FOLDERS = ("clock", "cuda_api", "honest", "memory", "mutants", "output", "patching", "process", "streams")
 HEADER = re.compile(r"^(?:#|//) (expect|guard|run|gpu|row|problem|times|matrix): (.+)$", re.M)
 LONG = re.compile(r"^(?:#|//) long$", re.M)
 
 
 @dataclass(frozen=True)
 class Row:
+    """A submission with its expected verdicts, as its header states them."""
+
     path: Path
     expect: str
     guard: str
@@ -55,49 +58,52 @@ class Row:
         return "cuda" if self.path.suffix == ".cu" else "torch"
 
     def runs_on(self, device: str) -> bool:
+        """Whether the row runs on the device without the guard."""
         return bool(self.run) and not (device == "cuda" and self.gpu == "no")
 
     def endings(self, device: str = "cpu") -> list[str]:
-        said = self.gpu if device == "cuda" and self.gpu else self.run
-        return ["passed" if ending == "harmless" else ending for ending in said.split(" | ")]
+        """Returns the allowed verdicts of a run on the device without the guard."""
+        allowed = self.gpu if device == "cuda" and self.gpu else self.run
+        return ["passed" if ending == "harmless" else ending for ending in allowed.split(" | ")]
 
     @property
     def control(self) -> Path:
-        """The honest job on the same problem."""
+        """The path of the honest submission for the same problem."""
         return FOLDER / "problems" / f"{self.problem}_right.py"
 
 
 def problem_of(row: Row) -> Path:
+    """Returns the path of the row's problem."""
     return FOLDER / "problems" / f"{row.problem}.py"
 
 
 def rows() -> list[Row]:
+    """Returns all rows in the order of their file names, whatever their folders."""
     found = []
-    for path in sorted(FOLDER.iterdir()):
-        if path.suffix not in (".py", ".cu"):
-            continue
+    paths = (path for folder in FOLDERS for path in (FOLDER / folder).iterdir() if path.suffix in (".py", ".cu"))
+    for path in sorted(paths, key=lambda path: path.name):
         text = path.read_text()[:2000]
-        said = dict(HEADER.findall(text))
+        header = dict(HEADER.findall(text))
         found.append(
             Row(
                 path=path,
-                expect=said.get("expect", ""),
-                guard=said.get("guard", ""),
-                matrix=said.get("matrix", ""),
-                run=said.get("run", ""),
-                gpu=said.get("gpu", ""),
-                problem=said.get("problem", "relu"),
-                times=int(said.get("times", "1")),
+                expect=header.get("expect", ""),
+                guard=header.get("guard", ""),
+                matrix=header.get("matrix", ""),
+                run=header.get("run", ""),
+                gpu=header.get("gpu", ""),
+                problem=header.get("problem", "relu"),
+                times=int(header.get("times", "1")),
                 is_long=LONG.search(text) is not None,
             )
         )
     return found
 
 
-def complaint(row: Row, findings: list[dict[str, str]]) -> str | None:
-    """What is wrong with what the guard found in a row's file."""
+def guard_error(row: Row, findings: list[dict[str, str]]) -> str | None:
+    """Returns an error text if the guard's findings in a row's file are not the expected ones, else None."""
     rejected = [one for one in findings if one["severity"] == "reject"]
-    told = sorted({f"{one['severity']} {one['rule']} at line {one['line']}" for one in findings}) or ["nothing"]
+    found = sorted({f"{one['severity']} {one['rule']} at line {one['line']}" for one in findings}) or ["nothing"]
     match row.guard.split():
         case ["clean"]:
             is_right = not findings

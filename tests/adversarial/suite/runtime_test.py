@@ -17,12 +17,12 @@ from rows import FOLDER, Row, problem_of, rows
 
 DEVICE = os.environ.get("KQ_ADVERSARIAL_DEVICE", "cpu")
 CHOICE = os.environ.get("KQ_ADVERSARIAL", "")
-EVERY_NTH = 20  # of the rows, where there is no time for all
-SLOWER_AT_MOST = 20  # than the honest job usually is: the machine does other things meanwhile
+EVERY_NTH = 20  # by default every so many-th row runs
+SLOWER_AT_MOST = 20  # how many times slower than usual an honest job may be, because the machine is busy
 
 
 def chosen() -> list[Row]:
-    """By problem, so that a reference serves many rows."""
+    """Returns the rows to run, sorted by problem, so that one reference serves many rows."""
     all_rows = sorted((row for row in rows() if row.runs_on(DEVICE)), key=lambda row: row.problem)
     if CHOICE == "all":
         return all_rows
@@ -35,7 +35,7 @@ def chosen() -> list[Row]:
 
 
 def table_of(endings: Counter[tuple[str, str]]) -> list[str]:
-    """As docs/integrity.md has it."""
+    """Returns the lines of a table of verdicts by kind of row, as in docs/design/integrity.md."""
     kinds = sorted({kind for kind, _ in endings})
     lines = ["| ending | " + " | ".join(kinds) + " |", "|---|" + "---|" * len(kinds)]
     for verdict in sorted({verdict for _, verdict in endings}):
@@ -55,9 +55,7 @@ class Runtime(unittest.TestCase):
             lane.close()
 
     def lane_for(self, row: Row) -> Lane:
-        """One for those that run into their limits, which are short there, one for those that are about bursts, and one
-        for all others.
-        """
+        """Returns the row's lane: one has short limits for rows that time out, one times bursts, one is for others."""
         pace = "hasty" if any("timed_out" in ending for ending in row.endings(DEVICE)) else "patient"
         if row.path.stem.startswith("burst_"):
             pace = "bursts"
@@ -78,7 +76,7 @@ class Runtime(unittest.TestCase):
                     words = f"{row.path.name}: {ending.verdict} ({ending.message})\n{ending.log[-1500:]}"
                     self.assertIn(ending.verdict, row.endings(DEVICE), words)
                     self.assertIn("rlimits", ending.sandbox, "the row tells which layers were in force")
-                # Nothing of it is there any more, and an honest job does not notice that it was.
+                # The row has left nothing, and an honest job after it passes in its usual time.
                 self.assertEqual(lane.left_behind(), [], row.path.name)
                 known = times.setdefault(row.problem, [])
                 known.append(
@@ -90,7 +88,7 @@ class Runtime(unittest.TestCase):
         print("\n".join(table_of(endings)), flush=True)
 
     def honest_job_after(self, lane: Lane, row: Row, limit_ns: float) -> float:
-        """Its time, which is a usual one: at the second try, where the machine was busy during the first."""
+        """Runs the honest job after a row and returns its time; repeats the job up to five times if it was too slow."""
         took_ns = []
         while not took_ns or (took_ns[-1] > limit_ns and len(took_ns) < 5):
             control = lane.run(row.control, problem_of(row))
@@ -101,20 +99,20 @@ class Runtime(unittest.TestCase):
 
 
 class Rows(unittest.TestCase):
-    def test_there_are_as_many_as_promised(self) -> None:
+    def test_there_are_enough_rows_of_each_kind(self) -> None:
         ran = [row for row in rows() if row.run]
         self.assertGreaterEqual(sum(row.is_mutant for row in ran), 20)
         self.assertGreaterEqual(sum(row.is_hostile and not row.is_mutant for row in ran), 100)
         self.assertGreaterEqual(sum(not row.is_hostile for row in ran), 25)
 
-    def test_no_hostile_row_may_pass_but_for_nothing(self) -> None:
+    def test_a_hostile_row_passes_only_if_it_is_harmless(self) -> None:
         for row in rows():
             with self.subTest(row.path.name):
                 self.assertTrue(
                     row.run or "rejected" in row.expect or row.expect == "passed", "decided by neither stage"
                 )
                 if row.is_hostile:
-                    self.assertNotIn("passed", row.run, "say 'blocked' or 'gainless' where it gains nothing by passing")
+                    self.assertNotIn("passed", row.run, "write 'harmless' for an attack that gains nothing by passing")
                     self.assertTrue(row.control.exists() and problem_of(row).exists())
 
 

@@ -31,13 +31,12 @@ BODY_BYTES_MEAN = 4096
 BODY_BYTES_MIN = 1024
 RUN_S_MAX = 900
 TRIES_MAX = 4
-CALM_US = 1_000  # a synced append slower than this: the disk, or the machine, is busy with something else
-CALM_SHARE = 0.10  # of the processors, taken by others
+CALM_US = 1_000  # if a synced append takes longer, the disk or the machine is busy with other work
+CALM_SHARE = 0.10  # the share of the processors that unrelated processes may use during a run
 DEPTHS = (10_000, 1_000_000, 10_000_000)
-DEPTHS_QUICK = (
-    10_000,
-    400_000,
-)  # runs may finish more of what is queued than they put; a thousand was gone before the restart
+# A run may finish more queued jobs than it puts, so even the quick depths must be deep enough to leave jobs for the
+# restart.
+DEPTHS_QUICK = (10_000, 400_000)
 DEPTH_JOBS = 60_000
 FILL_WORDS = ("--producers", "2", "--consumers", "0", "--batch", "200", "--in-flight", "4")
 CROWD_WORDS = ("--workers", "1000", "--submitters", "100", "--pace", "10", "--run-ms", "50", "--seconds", "8")
@@ -70,23 +69,24 @@ def corpus() -> list[str]:
 
 
 def busy_s() -> float:
-    """Processor time that anybody took since the machine started: user, nice, system, interrupts, stolen."""
+    """Returns the processor time that all processes used since the machine started, interrupts and steal included."""
     fields = [int(field) for field in Path("/proc/stat").read_text().split("\n")[0].split()[1:]]
     return (sum(fields[:3]) + sum(fields[5:8])) * TICK_S
 
 
 def children_s() -> float:
-    """Processor time of the programs that were started here and have ended: kq-bench, before any server is stopped."""
+    """Returns the processor time of ended child processes, which are runs of kq-bench while all servers still run."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 def disturbance(figures: Figures) -> float:
+    """Returns how disturbed a run was; 0 is undisturbed."""
     return figures.get("others_cpu_share", 0) + (1 if figures.get("calibration_us", 0) > CALM_US else 0)
 
 
 def calmest(run: Callable[[], Figures], tries_max: int) -> Figures:
-    """The first of some tries that nobody disturbed, else the least disturbed."""
+    """Repeats a run until one is undisturbed; returns that run, else the least disturbed one."""
     tries: list[Figures] = []
     for _ in range(tries_max):
         tries.append(run())
@@ -96,6 +96,8 @@ def calmest(run: Callable[[], Figures], tries_max: int) -> Figures:
 
 
 class Bench:
+    """Runs kq-bench against servers, with files in one directory."""
+
     def __init__(self, programs: Path, directory: Path, quick: bool):
         self.programs = programs
         self.directory = directory
@@ -104,19 +106,19 @@ class Bench:
         self.corpus.write_text("\n".join(corpus()) + "\n")
 
     def ask(self, *words: str) -> Figures:
-        """One run of kq-bench."""
+        """Runs kq-bench with these arguments and returns its figures; raises Trouble if it fails."""
         command = [str(self.programs / "kq-bench"), *words]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_S_MAX)
         except subprocess.TimeoutExpired as slow:
-            raise Trouble(f"not done after {RUN_S_MAX} s") from slow
+            raise Trouble(f"kq-bench did not end within {RUN_S_MAX} s") from slow
         if done.returncode != 0:
             raise Trouble((done.stderr.strip() or f"kq-bench ended with {done.returncode}").splitlines()[-1])
         figures: Figures = json.loads(done.stdout)
         return figures
 
     def observed(self, server: Server, *words: str) -> Figures:
-        """The same beside a server, with what the server took of the processors, and what others took meanwhile."""
+        """Runs kq-bench; adds the processor time of the server and of unrelated processes to the figures."""
         calibration = self.calibrated()
         started, busy, served = time.monotonic(), busy_s(), server.cpu_s()
         asked = children_s()
@@ -131,7 +133,7 @@ class Bench:
         }
 
     def calibrated(self) -> float:
-        """The disk's latency now; waits a little for a better one."""
+        """Returns the disk's latency; waits a few seconds for a calm disk."""
         for _ in range(TRIES_MAX):
             latency = self.ask("calibrate", "--dir", str(self.directory))["fdatasync_p50_us"]
             if latency < CALM_US:
@@ -140,7 +142,7 @@ class Bench:
         return latency
 
     def cycle(self, kind: Kind, row: Row) -> Figures:
-        """One row on a fresh server."""
+        """Measures one row on a new server."""
         jobs = int(kind.jobs_per_s * row.share * (1 if self.quick else 3))
         keys = self.keys() if row.curve else None
         server = Server(kind, self.programs, self.directory / "server", keys)
@@ -157,16 +159,18 @@ class Bench:
         finally:
             server.stop()
         if figures["lost"] or figures["doubled"]:
-            raise Trouble(f"{figures['lost']:.0f} jobs lost, {figures['doubled']:.0f} doubled")
+            raise Trouble(f"{figures['lost']:.0f} jobs were lost and {figures['doubled']:.0f} were doubled")
         return figures
 
     def keys(self) -> Path:
+        """Returns the folder of keys for encrypted connections; makes the folder on the first call."""
         folder = self.directory / "keys"
         if not folder.exists():
             self.ask("keys", "--dir", str(folder))
         return folder
 
     def crowd(self, greedy_jobs: int, words: tuple[str, ...]) -> Figures:
+        """Measures kq-broker with many workers and submitters."""
         server = Server(KQ, self.programs, self.directory / "server")
         try:
             server.await_ready()
@@ -176,7 +180,7 @@ class Bench:
             server.stop()
 
     def greedy(self) -> Figures:
-        """A steady submitter alone, and beside a greedy one: how much of its work gets through, and how soon."""
+        """Measures how many jobs of a steady submitter are leased, and when: alone, and beside a greedy submitter."""
         alone = self.crowd(0, STEADY_WORDS)
         beside = self.crowd(GREEDY_JOBS, STEADY_WORDS)
         worse = max(alone, beside, key=disturbance)
@@ -211,14 +215,14 @@ class Bench:
             server.stop()
 
     def restart(self, server: Server) -> Figures:
-        """From the start after a kill -9 to a worker's first lease."""
+        """Measures the time from a start after kill -9 to a worker's first lease."""
         words = [str(self.programs / "kq-bench"), "first-lease", "--port", str(server.port)]
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as waiting:
             server.kill()
             server.start()
             answer, _ = waiting.communicate()
         if waiting.returncode != 0:
-            raise Trouble("no lease came after the restart")
+            raise Trouble("no worker got a lease after the restart")
         server.await_ready()
         return {
             "first_lease_s": (json.loads(answer)["at_ns"] - server.started_ns) / 1e9,
@@ -227,7 +231,7 @@ class Bench:
 
 
 class Table:
-    """What was measured so far: for each server its rows, for each row its runs or why there are none."""
+    """The measurements: for each server its rows, and for each row its runs or why there are none."""
 
     def __init__(self, tries_max: int) -> None:
         self.tries_max = tries_max
@@ -287,8 +291,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     names = [row.name for row in ROWS]
     peers = [kind.name for kind in KINDS]
     parser.add_argument("--json", metavar="FILE", type=Path, help="write every figure there")
-    parser.add_argument("--runs", type=int, default=3, help="of each row; medians are shown (default 3)")
-    parser.add_argument("--quick", action="store_true", help="small loads: whether it works, not how fast it is")
+    parser.add_argument("--runs", type=int, default=3, help="runs of each row; the table shows medians (default 3)")
+    parser.add_argument(
+        "--quick", action="store_true", help="use small loads, which test the benchmark but measure nothing"
+    )
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="ROW", help=", ".join(names))
     parser.add_argument("--peers", nargs="*", choices=peers, default=peers, metavar="NAME", help=", ".join(peers))
     parser.add_argument("--programs", type=Path, default=ROOT / "build/release/bin", help=argparse.SUPPRESS)
@@ -302,15 +308,15 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 def main(arguments: list[str]) -> None:
     options = parse(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the servers are stopped
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # a thousand workers are two thousand descriptors
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # an orderly exit stops the servers
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # a thousand workers need two thousand descriptors
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     kinds = [kind for kind in KINDS if kind.name in options.peers or kind is KQ]
     missing = [kind for kind in kinds if not is_installed(kind)]
     for kind in missing:
         print(f"bench broker: {kind.name} is missing: apt-get install {kind.package}", file=sys.stderr)
     kinds = [kind for kind in kinds if kind not in missing]
-    # Not in /tmp: that may be memory.
+    # Not in /tmp, which may be in memory.
     (ROOT / "build").mkdir(exist_ok=True)
     directory = Path(tempfile.mkdtemp(prefix="bench.", dir=options.directory or ROOT / "build"))
     table = Table(1 if options.quick else TRIES_MAX)

@@ -52,7 +52,7 @@ sys.path.insert(0, str(ROOT / "tests/builds"))
 import comparison  # noqa: E402
 
 if TYPE_CHECKING:
-    from harness.nvrtc import Nvrtc
+    from harness.kernels.nvrtc import Nvrtc
 
 PYTHON = os.environ.get("KQ_PYTHON") or next(
     (str(path) for path in [ROOT / ".venv/bin/python"] if path.exists()), sys.executable
@@ -72,7 +72,7 @@ def main() -> int:
         return work(arguments)
     if arguments.merge:
         return merge(arguments)
-    folder = Path(tempfile.mkdtemp(prefix="kq-bench-build-"))
+    folder = Path(tempfile.mkdtemp(prefix="kq-bench build-"))
     try:
         bench = Bench(arguments, folder)
         bench.compare() if arguments.compare else bench.run()
@@ -377,7 +377,7 @@ def worked_s() -> float:
 
 def call_of(case):  # type: ignore[no-untyped-def]
     import corpus
-    from harness.extension_call import inline_call
+    from harness.extensions.loader_call import inline_call
     from torch.utils import cpp_extension
 
     bound = inspect.signature(cpp_extension.load_inline).bind(**corpus.arguments_of(case))
@@ -387,8 +387,8 @@ def call_of(case):  # type: ignore[no-untyped-def]
 
 def compile_child(folder: Path, name: str, text: str, arch: str, variant: str = "") -> dict:
     import torch
-    from harness import extension_compile
-    from harness.role import Job
+    from harness.children.job import Job
+    from harness.extensions import compile_child
 
     place = folder / name
     shutil.rmtree(place, ignore_errors=True)
@@ -399,7 +399,7 @@ def compile_child(folder: Path, name: str, text: str, arch: str, variant: str = 
         (place / "src/variant").write_text(variant)
     shared = folder / "shared"
     begun = time.monotonic()
-    extension_compile.main(
+    compile_child.main(
         Job(
             "compile",
             torch.device("cpu"),
@@ -441,7 +441,7 @@ def build_by_torch(folder: Path, case, arch: str) -> dict:  # type: ignore[no-un
 
 def load(folder: Path, case, arch: str) -> dict:  # type: ignore[no-untyped-def]
     """What a submission's child does with a library that is there: from the call to the module."""
-    from harness.extension_serve import MANIFEST, Extensions
+    from harness.extensions.loader import MANIFEST, Extensions
 
     source = folder / f"load-{case.name}"
     source.mkdir()
@@ -467,8 +467,8 @@ def nvrtc(arch: str) -> dict:
     compiles once. The median of them.
     """
     from harness import huge_pages
-    from harness.build import warm_up
-    from harness.nvrtc import Nvrtc
+    from harness.kernels.build_child import warm_up
+    from harness.kernels.nvrtc import Nvrtc
 
     compiler = Nvrtc()
     ctypes.CDLL(None).prctl(huge_pages.PR_SET_THP_DISABLE, *map(ctypes.c_ulong, (1, 0, 0, 0)))
@@ -476,7 +476,7 @@ def nvrtc(arch: str) -> dict:
     for i in range(NVRTC_CHILDREN):
         reading, writing = os.pipe()
         if os.fork() == 0:
-            huge_pages.use_for_heap()
+            huge_pages.enable_for_process()
             warm_up(compiler, arch)
             os.write(writing, json.dumps(compile_raw(compiler, i, arch)).encode())
             os._exit(0)
@@ -487,10 +487,10 @@ def nvrtc(arch: str) -> dict:
 
 def nvrtc_alone(arch: str) -> dict:
     """What no plan of ours can be below: the median of as many in one process that has compiled as many before."""
-    from harness import huge_pages
-    from harness.nvrtc import Nvrtc
+    from harness.kernels.nvrtc import Nvrtc
+    from harness.zygote.main import huge_pages
 
-    huge_pages.use_for_heap()
+    huge_pages.enable_for_process()
     compiler = Nvrtc()
     return median_of([compile_raw(compiler, i, arch) for i in range(2 * NVRTC_CHILDREN)][NVRTC_CHILDREN:])
 

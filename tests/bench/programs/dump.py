@@ -16,7 +16,7 @@ BAR_ROWS_PER_S = 50_000
 
 
 def timed(*words: str | Path) -> tuple[float, float]:
-    """Seconds, and the most memory it had, in MB."""
+    """Runs a program; returns its seconds and its largest memory in MB."""
     start = time.monotonic()
     process = subprocess.Popen([str(word) for word in words])
     _, status, usage = os.wait4(process.pid, 0)
@@ -26,7 +26,7 @@ def timed(*words: str | Path) -> tuple[float, float]:
 
 
 def value_of(kind: str, text: str | None) -> object:
-    """A cell of CSV as the value that JSON Lines has for it."""
+    """Returns the value that JSON Lines has for a cell of CSV."""
     if text is None or text == "":
         return None
     return {"number": float, "integer": int, "boolean": lambda word: word == "true"}.get(kind, str)(text)
@@ -41,7 +41,7 @@ def kinds(schema: dict) -> dict[str, str]:
 
 
 def compare(csv_path: Path, jsonl_path: Path, schema: dict) -> int:
-    """Rows that Python's csv module reads as json reads theirs: every value of every column."""
+    """Compares every value of every row between CSV and JSON Lines; returns the number of rows."""
     kind = kinds(schema)
     rows_n = 0
     with csv_path.open(newline="", encoding="utf-8") as table, jsonl_path.open(encoding="utf-8") as lines:
@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--json", metavar="FILE", help="also write the figures there")
     parser.add_argument("--no-compare", action="store_true", help="only measure: reading back takes minutes")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="kq-bench-dump.") as folder:
+    with tempfile.TemporaryDirectory(prefix="kq-bench dump.") as folder:
         store, out = Path(folder) / "store", Path(folder)
         subprocess.run([BIN / "dump_rows", store, str(options.rows)], check=True)
         figures = []

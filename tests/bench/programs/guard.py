@@ -105,7 +105,7 @@ def main() -> int:
     parser.add_argument("--files", type=int, default=1000)
     options = parser.parse_args()
     program = Path(os.environ.get("KQ_BIN") or ROOT / "build/release/bin") / "kq-check"
-    with tempfile.TemporaryDirectory(prefix="kq-bench-guard.") as name:
+    with tempfile.TemporaryDirectory(prefix="kq-bench guard.") as name:
         folder = Path(name)
         fill(folder, options.files)
         groups = {"all": ["*"], "Python with CUDA C++ inside": ["*_generated.py"], "CUDA C++": ["*.cu"]}

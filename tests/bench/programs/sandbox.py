@@ -31,14 +31,16 @@ PAUSE_S = (
 ALL, NO_GROUPS, NONE = "every layer", "without control groups", "none"
 WARM = 30  # children before the first that counts: the zygote moves itself into huge pages meanwhile
 
-# In place of zygote.py, without a layer: workers have no such option.
+# In place of zygote/main.py, without a layer: workers have no such option.
 BARE = f"""
 import sys
 sys.path[0] = {str(ROOT / "gpu_worker")!r}
-from harness import forker, sandbox, zygote
+from harness.sandbox.sandbox import sandbox
+from harness.zygote.main import fork_server
+from harness.zygote.main import main as zygote
 zygote.set_environment("cpu")
 sandbox.ALL_LAYERS = 0
-forker.main(zygote.CONTROL_FD, "cpu", {str(STUB)!r}, with_cgroups=False)
+fork_server.main(zygote.CONTROL_FD, "cpu", {str(STUB)!r}, with_cgroups=False)
 """
 
 
@@ -71,7 +73,8 @@ def measured(directory: Path, children: int) -> tuple[str, dict[str, list[float]
     python = subprocess.run(
         [ROOT / "scripts/setup", "--print-python"], capture_output=True, text=True, check=True
     ).stdout.strip()
-    (directory / "zygote.py").write_text(BARE)
+    (directory / "zygote").mkdir()
+    (directory / "zygote/main.py").write_text(BARE)
     zygotes = {
         ALL: Zygote(python),
         NO_GROUPS: Zygote(python, more=("--without-cgroups",)),

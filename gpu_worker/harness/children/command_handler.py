@@ -1,0 +1,312 @@
+"""What reference and submission children have in common: a channel, a window, a device, and commands answered one by one."""
+
+import contextlib
+import os
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from harness.children.channel import Channel
+from harness.children.failures import Failed, classify, describe
+from harness.children.job import Job
+from harness.children.page import Command, Failure, Place, TensorDesc
+from harness.children.runtime import ChildRuntime
+from harness.children.tensors import TensorSpec, Window, fill_tensor, held_elsewhere, seed_everything, value_of
+
+AUDITED_CALLS = 2  # whose launches CUPTI tells of: the warm ones
+
+
+class CommandHandler:
+    """Answers the commands of a channel. Whatever is raised becomes a failure the judge is told of; it never becomes an ok."""
+
+    def __init__(self, job: Job, channel: Channel, runtime: ChildRuntime, gpu_byte: torch.Tensor | None = None) -> None:
+        self.job = job
+        self.channel = channel
+        self.page = channel.page
+        self._runtime = runtime
+        self._window: Window | None = None
+        self._gpu_byte = gpu_byte  # on the GPU, for what must have something to do there
+        self._null_call_memory: torch.Tensor | None = None  # by null calls
+        self._arena: tuple[int, int] | None = None  # pointer and bytes
+        self._pool: torch.cuda.MemPool | None = None
+        self._pool_use: contextlib.AbstractContextManager[None] | None = None  # while in it
+        self._last_outputs: list[
+            torch.Tensor
+        ] = []  # the outputs of the last call: the judge looks at them where they are
+        self._staged: dict[str, list[Any]] = {}
+        self._output_row = 0  # of the output table: where this call's outputs are described
+        self._copies_outputs = False  # outputs into the window, wherever they came about
+        self._audit_polls = 0  # how often it was asked whether CUPTI still tells
+        self._views: dict[tuple[bytes, int], list[Any]] = {}
+        self._slots: list[dict[str, list[Any]]] = []  # what stage_burst staged, by slot
+        self._commands: dict[int, Callable[[], None]] = {
+            Command.ATTACH: self.attach,
+            Command.NULL_CALL: self.null_call,
+            Command.LOAD: self.load,
+            Command.PUT_STATE: self.put_state,
+            Command.MAKE_INPUTS: self.make_inputs,
+            Command.CALL: self.call,
+            Command.STAGE: self.stage,
+            Command.STAGE_BURST: self.stage_burst,
+            Command.BURST: self.burst,
+            Command.COMPILE: self.compile,
+            Command.CALL_COMPILED: self.call_compiled,
+            Command.ANSWER: self.answer,
+        }
+
+    @staticmethod
+    def prepare(job: Job) -> None:
+        """Before the judge has anything to say: what is ours to do for a job and runs nothing of it."""
+
+    def serve(self) -> None:
+        self.channel.serve(seed_everything, self.handle, self.explain)
+
+    def fail(self, error: Exception) -> None:
+        """Its answer to whatever it is asked."""
+        self._commands = dict.fromkeys(self._commands, _raiser(error))
+
+    def handle(self, command: int) -> bool:
+        try:
+            work = self._commands.get(command)
+            if work is None:
+                raise Failed(Failure.RUNTIME_ERROR, f"this child knows no command {command}")
+            work()
+            if command in (Command.CALL, Command.CALL_COMPILED, Command.ANSWER):
+                self._staged.clear()
+        except BaseException as error:  # SystemExit and KeyboardInterrupt too: they came out of a model
+            self.channel.answer_failed(self.failure_of(error, command), describe(error, str(self.job.source)))
+            return False
+        self.channel.answer_ok()
+        return True
+
+    def explain(self, command: int) -> None:
+        """CUDA failed after the command: what torch says of it."""
+        try:
+            torch.cuda.synchronize()
+            raise Failed(Failure.GPU_FAULT, "CUDA could not finish what was launched")
+        except Exception as error:
+            self.channel.answer_failed(self.failure_of(error, command), describe(error, str(self.job.source)))
+
+    def failure_of(self, error: BaseException, command: int) -> Failure:
+        otherwise = Failure.LOAD_FAILED if command in (Command.ATTACH, Command.LOAD) else Failure.RUNTIME_ERROR
+        return classify(error, otherwise, self.job.on_gpu)
+
+    def attach(self) -> None:
+        fd = self.channel.receive_fd(b"W")
+        try:
+            self._views.clear()
+            self._null_call_memory = None
+            if self._window is not None:
+                self._window.close()
+            self._window = self._map(fd, self.page.window_bytes)
+        finally:
+            os.close(fd)
+
+    def use_arena(self, pointer: int, size: int) -> None:
+        """For what calls allocate; what a model is made of needs no place there."""
+        self._arena = (pointer, size)
+        self._runtime.arena_use(pointer, size)
+        allocator = torch.cuda.memory.CUDAPluggableAllocator(self._runtime.path, "kq_arena_malloc", "kq_arena_free")
+        self._pool = torch.cuda.MemPool(allocator.allocator())
+
+    def _map(self, fd: int, size: int) -> Window:
+        if not self.job.on_gpu:
+            return Window.of_host(self._runtime.map_shared(fd, max(size, 1)))
+        pointer = self._runtime.map_cuda_window(fd, size)
+        if self.page.arena_bytes and self._arena is None:
+            self.use_arena(pointer + size - self.page.arena_bytes, self.page.arena_bytes)
+            return Window.of_cuda(pointer, size, lambda: None)
+        return Window.of_cuda(pointer, size, lambda: self._runtime.unmap_cuda_window(pointer, size))
+
+    def synchronize(self) -> None:
+        if self.job.on_gpu:
+            torch.cuda.synchronize()
+
+    def null_call(self) -> None:
+        """What a call costs when nothing is called: on a GPU the switch to this process, so it must have something to do there.
+
+        In the window where there is one: memory of its own is the driver's to give, who may be busy taking the last child's.
+        """
+        if self._gpu_byte is None:
+            return
+        touched = max(self.page.touch_bytes, 1)
+        if self._null_call_memory is None or self._null_call_memory.numel() < touched:
+            self._null_call_memory = self.null_call_tensor(touched)
+        self._null_call_memory[:touched].zero_()
+
+    def null_call_tensor(self, touched: int) -> torch.Tensor:
+        if self._gpu_byte is not None and touched <= self._gpu_byte.numel():
+            return self._gpu_byte
+        if self._window is not None and touched <= self.page.window_bytes:
+            return self._window.bytes(touched)
+        return torch.empty(touched, dtype=torch.uint8, device=self.job.device)
+
+    def stage(self) -> None:
+        """Whatever a call needs that is not the model's own work: it must not fall into the measurement."""
+        self.prepare_call()
+        self._staged = {table: self.views(table) for table in ("inputs", "outputs")}
+
+    def stage_burst(self) -> None:
+        """The same for calls in any of several places."""
+        self.prepare_call()
+        width = self.page.outputs_n // max(self.page.calls, 1)
+        self._slots = [
+            {"inputs": self.views("inputs", slot), "outputs": self.views("outputs", slot)[:width]}
+            for slot in range(self.page.slots)
+        ]
+
+    def prepare_call(self) -> None:
+        if self.job.audit:
+            self.poll_audit()
+        self.enter_pool()
+
+    def poll_audit(self) -> None:
+        """Whether what the submission's code has done so far was heard. Launches are heard while it loads and in its first calls only."""
+        self._runtime.audit_listen()
+        if self._audit_polls == AUDITED_CALLS:
+            self._runtime.audit_leave_launches()
+        self._audit_polls += 1
+
+    def enter_pool(self) -> None:
+        self._last_outputs = []
+        if self._pool is not None and self._pool_use is None:
+            self._pool_use = torch.cuda.use_mem_pool(self._pool)
+            self._pool_use.__enter__()  # until it is left: whoever drops it leaves the pool
+
+    def leave_pool(self) -> None:
+        self._last_outputs = []
+        if self._pool_use is not None:
+            self._pool_use.__exit__(None, None, None)
+            self._pool_use = None
+
+    def input_views(self) -> list[Any]:
+        """The arguments of a call, each handed out once: a model may do to the object what it likes."""
+        found = self._staged.pop("inputs", None)
+        return self.views("inputs") if found is None else found
+
+    def load(self) -> None:
+        raise Failed(Failure.LOAD_FAILED, f"a {self.job.role} child loads nothing")
+
+    def put_state(self) -> None:
+        raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child puts no state")
+
+    def make_inputs(self) -> None:
+        raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child makes no inputs")
+
+    def call(self) -> None:
+        raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child calls nothing")
+
+    def compile(self) -> None:
+        raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child compiles nothing")
+
+    def call_compiled(self) -> None:
+        raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child has nothing compiled")
+
+    def answer(self) -> None:
+        raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child has no answers")
+
+    def burst(self) -> None:
+        """Calls one behind the other. Where the next one's inputs lie is told when the last one has returned; none waits for the GPU."""
+        rows = self.page.outputs_n
+        width = rows // max(self.page.calls, 1)
+        kept: list[torch.Tensor] = []
+        returned = 0
+        try:
+            while (slot := self.channel.next_slot(returned)) >= 0:
+                self._staged, self._output_row = self._slots[slot], returned * width
+                self.call()
+                if self.page.outputs_n != rows:
+                    raise Failed(Failure.RUNTIME_ERROR, "returned another number of outputs than before")
+                kept += self._last_outputs
+                returned += 1
+        finally:
+            self._staged, self._output_row = {}, 0
+        self._last_outputs = kept
+
+    def entries(self, table: str) -> list[TensorDesc]:
+        entries: list[TensorDesc] = getattr(self.page, table)[: getattr(self.page, f"{table}_n")]
+        return entries
+
+    def views(self, table: str, slot: int = 0) -> list[Any]:
+        """The entries of a table as what they stand for: tensors in the window, numbers, None.
+
+        Kept by the table's bytes, so that a call that comes again costs no wrapping. Each tensor is handed out as a fresh alias: what a
+        model does to the object it got does not stay.
+        """
+        raw = self.channel.raw(table, getattr(self.page, f"{table}_n"))
+        found = self._views.get((raw, slot))
+        if found is None:
+            shift = slot * self.page.slot_bytes
+            found = self._views[raw, slot] = [self.view(entry, shift) for entry in self.entries(table)]
+        return [value.detach() if isinstance(value, torch.Tensor) else value for value in found]
+
+    def view(self, entry: TensorDesc, shift: int = 0) -> Any:
+        if entry.dtype == 0:
+            return value_of(entry)
+        if self._window is None:
+            raise Failed(Failure.RUNTIME_ERROR, "no window is attached yet")
+        return self._window.tensor(entry, self.job.device, shift)
+
+    def output_views(self) -> list[Any]:
+        """The places of the outputs in the window, the same ones all through a call."""
+        if "outputs" not in self._staged:
+            self._staged["outputs"] = self.views("outputs")
+        return self._staged["outputs"]
+
+    def _lies_in_arena(self, output: torch.Tensor, entry: TensorDesc) -> bool:
+        """Tells the judge where, when it does."""
+        if self._arena is None or output.device.type != self.job.device.type or not output.is_contiguous():
+            return False
+        offset = output.data_ptr() - self._arena[0]
+        if not 0 <= offset <= self._arena[1] - entry.bytes:
+            return False
+        entry.place, entry.offset = Place.ARENA, offset
+        return True
+
+    def _may_stay_in_arena(self, outputs: list[torch.Tensor]) -> list[bool]:
+        """Of each output, whether it need not be brought, where it lies in the arena.
+
+        A kernel returns new outputs: of one that its model has as well, to count on or to write again, the new one is the copy. So what stays is
+        nobody's once the next call is staged, and the judge writes over it before that one.
+        """
+        if self._copies_outputs:
+            return [False] * len(outputs)
+        if self._arena is None:
+            return [True] * len(outputs)
+        outputs[:] = [
+            output.detach() for output in outputs
+        ]  # of what the model returned nothing is left, if nobody holds it
+        return [not is_held for is_held in held_elsewhere(outputs)]
+
+    def put_outputs(self, outputs: list[torch.Tensor]) -> str:
+        """Brings outputs into the window where they are what the table expects, and says in words where they are not."""
+        views = self.output_views()
+        if len(outputs) != len(views):
+            self.page.outputs_n = min(len(outputs), len(self.page.outputs))
+            return f"returned {len(outputs)} outputs"
+        self._last_outputs = outputs
+        mismatch = ""
+        may_stay = self._may_stay_in_arena(outputs)
+        for i, (output, view) in enumerate(zip(outputs, views)):
+            entry = self.page.outputs[self._output_row + i]
+            if output.dtype == view.dtype and output.shape == view.shape:
+                if not (may_stay[i] and self._lies_in_arena(output, entry)) and not _is_in_place(output, view):
+                    view.copy_(output)
+            else:
+                expected = TensorSpec.of(entry)
+                fill_tensor(entry, f"out{i}", output.dtype, output.shape)
+                mismatch = f"output {i} is {TensorSpec(output.dtype, output.shape)}, expected {expected}"
+        return mismatch
+
+
+def _is_in_place(output: torch.Tensor, view: torch.Tensor) -> bool:
+    """It was written where it belongs."""
+    return output.data_ptr() == view.data_ptr() and output.is_contiguous() and output.device == view.device
+
+
+def _raiser(error: Exception) -> Callable[[], None]:
+    def answer() -> None:
+        raise error
+
+    return answer

@@ -1,0 +1,89 @@
+"""What an exception says about a child, as the few failures a child may claim against itself, and in one short text."""
+
+import traceback
+
+import torch
+
+from harness.children.page import TEXT_MAX, Failure
+
+MESSAGE_MAX = 1500
+
+# Words of torch, triton and CUDA that tell what happened, where the exception's type does not.
+HOST_MEMORY = ("can't allocate memory", "cannot allocate memory", "std::bad_alloc", "cudaErrorMemoryAllocation: host")
+GPU_MEMORY = (
+    "cuda error: out of memory",
+    "cuda out of memory",
+    "cuda_error_out_of_memory",
+    "cublas_status_alloc_failed",
+)
+GPU_FAULTS = (
+    "illegal memory access",
+    "illegal address",
+    "misaligned address",
+    "illegal instruction",
+    "unspecified launch failure",
+    "launch failed",
+    "device-side assert",
+    "hardware stack error",
+    "invalid program counter",
+    "operation not supported on global/shared address space",
+    "uncorrectable ecc",
+)
+NEEDS_A_GPU = (
+    "0 active drivers",
+    "torch not compiled with cuda",
+    "found no nvidia driver",
+    "no cuda gpus are available",
+    "no cuda-capable device",
+    "cuda driver initialization failed",
+    "libcuda.so",
+    "invalid device string: 'cuda",
+    "cuda_home environment variable is not set",
+)
+
+
+class Failed(Exception):
+    """A failure whose kind is known where it is raised."""
+
+    def __init__(self, failure: Failure, text: str) -> None:
+        super().__init__(text)
+        self.failure = failure
+
+
+def classify(error: BaseException, otherwise: Failure, on_gpu: bool) -> Failure:
+    """What the exception means; `otherwise` where it says nothing of its own."""
+    if isinstance(error, Failed):
+        return error.failure
+    if isinstance(error, torch.OutOfMemoryError):
+        return Failure.OUT_OF_GPU_MEMORY
+    if isinstance(error, MemoryError):
+        return Failure.OUT_OF_HOST_MEMORY
+    words = str(error).lower()
+    if any(word in words for word in HOST_MEMORY):
+        return Failure.OUT_OF_HOST_MEMORY
+    if on_gpu and any(word in words for word in GPU_MEMORY):
+        return Failure.OUT_OF_GPU_MEMORY
+    if on_gpu and any(word in words for word in GPU_FAULTS):
+        return Failure.GPU_FAULT
+    if not on_gpu and any(word in words for word in NEEDS_A_GPU):
+        return Failure.UNSUPPORTED_HERE
+    return otherwise
+
+
+def describe(error: BaseException, source: str) -> str:
+    """ "TypeError: it says so (add.py:12)": the place is the last one in the files below `source`."""
+    if isinstance(error, Failed):
+        return str(error)[:TEXT_MAX]
+    message = str(error).strip()
+    if len(message) > MESSAGE_MAX:
+        message = message[: MESSAGE_MAX // 2] + " ... " + message[-MESSAGE_MAX // 2 :]
+    place = place_of(error, source)
+    return f"{type(error).__name__}: {message}" + (f" ({place})" if place else "")
+
+
+def place_of(error: BaseException, source: str) -> str:
+    """ "add.py:12", or nothing when no frame of the traceback lies below `source`."""
+    if isinstance(error, SyntaxError) and error.filename and error.filename.startswith(source):
+        return f"{error.filename.rpartition('/')[2]}:{error.lineno}"
+    places = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(source)]
+    return f"{places[-1].filename.rpartition('/')[2]}:{places[-1].lineno}" if places else ""

@@ -1,0 +1,67 @@
+"""One child's work."""
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from harness.children.tensors import PRECISIONS
+
+READY_FIELDS = ("role", "device", "source", "work", "out", "arch")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One child's work, as the control process ordered it; paths are those inside the sandbox."""
+
+    role: str
+    device: torch.device
+    backend: str
+    source: Path
+    work: Path
+    out: Path
+    entry: str
+    problem: str
+    precision: torch.dtype | None
+    arch: str
+    audit: bool = False
+    shared: Path | None = None  # of a compile child: precompiled headers, to read
+    profiler: str = ""  # of a profile child: ncu
+    kernels: bool = False  # of a ready child: the common ones are loaded, too
+
+    @staticmethod
+    def from_order(order: dict[str, Any], source: Path, work: Path, out: Path, shared: Path | None = None) -> "Job":
+        return Job(
+            role=order["role"],
+            device=torch.device(order["device"]),
+            backend=order.get("backend", ""),
+            source=source,
+            work=work,
+            out=out,
+            entry=order.get("entry", ""),
+            problem=order.get("problem", ""),
+            precision=PRECISIONS[order.get("precision", "as_given")],
+            arch=order.get("arch", ""),
+            audit=order.get("audit", False),
+            shared=shared,
+            profiler=order.get("profiler", ""),
+            kernels=order.get("kernels", False),
+        )
+
+    def words(self) -> dict[str, str]:
+        """Of a ready child, before it is told what it is to be: for a process that starts anew."""
+        return {
+            field.name: str(getattr(self, field.name))
+            for field in dataclasses.fields(self)
+            if field.name in READY_FIELDS
+        }
+
+    @staticmethod
+    def from_words(words: dict[str, str]) -> "Job":
+        return Job.from_order(words, *(Path(words[place]) for place in ("source", "work", "out")))
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.device.type == "cuda"

@@ -1,0 +1,72 @@
+"""Problem and submission files: imported as real modules, because triton and inspect read their source."""
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from harness.facts import known_imports
+
+
+class Problem:
+    """A reference: class Model, get_inputs() and, where its constructor wants arguments, get_init_inputs()."""
+
+    def __init__(self, path: Path) -> None:
+        self.module = import_file(path)
+        self.model_class = attribute(self.module, "Model", path.name)
+        self.get_inputs = attribute(self.module, "get_inputs", path.name)
+        self._get_init_inputs = getattr(self.module, "get_init_inputs", list)
+
+    def init_inputs(self) -> list[Any]:
+        return list(self._get_init_inputs())
+
+
+def import_file(path: Path) -> ModuleType:
+    """Imports the file under its own name, or under one of ours where that name is taken."""
+    name = path.stem if path.stem.isidentifier() and not _is_taken(path.stem) else f"kq_{path.stem}"
+    if name in sys.modules and getattr(sys.modules[name], "__file__", None) == str(path):
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path.name} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    known_imports.provide(module)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _is_taken(name: str) -> bool:
+    """Whether it belongs to Python or to what is installed and loaded: a file of a job must not replace that. To look at all modules instead
+    takes a fork 4 ms: each is touched for the first time."""
+    return name in sys.stdlib_module_names or (name in sys.modules and not _is_of_the_job(sys.modules[name]))
+
+
+def _is_of_the_job(module: ModuleType) -> bool:
+    file = getattr(module, "__file__", None)
+    return file is not None and bool(sys.path) and str(file).startswith(sys.path[0] + "/")
+
+
+def attribute(module: ModuleType, name: str, file: str) -> Any:
+    if not hasattr(module, name):
+        raise AttributeError(f"{file} defines no {name}")
+    return getattr(module, name)
+
+
+def parameter_names(function: Callable[..., Any], count: int) -> list[str]:
+    """Names for `count` positional arguments: the function's own; of *args, its name and a number."""
+    names: list[str] = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            names += [f"{parameter.name}{i}" for i in range(count - len(names))]
+        elif parameter.kind is not inspect.Parameter.VAR_KEYWORD:
+            names.append(parameter.name)
+    names += [f"arg{i}" for i in range(len(names), count)]
+    return names[:count]

@@ -1,0 +1,112 @@
+"""The page between judge and child: gpu_worker/channel/channel.h in Python. Tests hold both to the same offsets."""
+
+import ctypes
+from ctypes import c_char, c_double, c_int64, c_uint32, c_uint64
+from enum import IntEnum
+
+MAGIC = 0x6B710007
+INPUTS_MAX = 64
+OUTPUTS_MAX = 64
+STATES_MAX = 2048
+DIMS_MAX = 8
+ANSWERS_MAX = 8
+TEXT_MAX = 4096
+ALIGN = 256
+
+
+class Command(IntEnum):
+    NONE = 0
+    ATTACH = 1
+    NULL_CALL = 2
+    LOAD = 3
+    PUT_STATE = 4
+    MAKE_INPUTS = 5
+    CALL = 6
+    STAGE = 7
+    STAGE_BURST = 8
+    BURST = 9
+    COMPILE = 10
+    CALL_COMPILED = 11
+    ANSWER = 12
+
+
+class Status(IntEnum):
+    OK = 0
+    FAILED = 1
+
+
+class Failure(IntEnum):
+    NONE = 0
+    LOAD_FAILED = 1
+    RUNTIME_ERROR = 2
+    OUT_OF_HOST_MEMORY = 3
+    OUT_OF_GPU_MEMORY = 4
+    GPU_FAULT = 5
+    UNSUPPORTED_HERE = 6
+    PROBLEM_INVALID = 7
+
+
+class Kind(IntEnum):
+    NONE = 0
+    TENSOR = 1
+    INTEGER = 2
+    REAL = 3
+    BOOLEAN = 4
+
+
+class Place(IntEnum):
+    WINDOW = 0
+    ARENA = 1
+
+
+class TensorDesc(ctypes.Structure):
+    _fields_ = [
+        ("name", c_char * 80),
+        ("kind", c_uint32),
+        ("dtype", c_uint32),
+        ("ndim", c_uint32),
+        ("place", c_uint32),
+        ("shape", c_int64 * DIMS_MAX),
+        ("offset", c_uint64),
+        ("bytes", c_uint64),
+        ("integer", c_int64),
+        ("real", c_double),
+    ]
+
+
+class Seeds(ctypes.Structure):
+    _fields_ = [("inputs", c_uint64), ("calls", c_uint64)]
+
+
+class Page(ctypes.Structure):
+    _fields_ = [
+        ("magic", c_uint32),
+        ("page_bytes", c_uint32),
+        ("go", c_uint32),
+        ("command", c_uint32),
+        ("seed", c_uint64),
+        ("answers_n", c_uint64),
+        ("spin_ns", c_uint64),
+        ("window_bytes", c_uint64),
+        ("arena_bytes", c_uint64),
+        ("touch_bytes", c_uint64),
+        ("done", c_uint32),
+        ("status", c_uint32),
+        ("failure", c_uint32),
+        ("text_bytes", c_uint32),
+        ("event_ns", c_int64),
+        ("slot_bytes", c_uint64),
+        ("slots", c_uint32),
+        ("calls", c_uint32),
+        ("turn", c_uint32),
+        ("returned", c_uint32),
+        ("text", c_char * TEXT_MAX),
+        ("inputs_n", c_uint32),
+        ("outputs_n", c_uint32),
+        ("states_n", c_uint32),
+        ("launched", c_uint32),
+        ("inputs", TensorDesc * INPUTS_MAX),
+        ("outputs", TensorDesc * OUTPUTS_MAX),
+        ("states", TensorDesc * STATES_MAX),
+        ("answers", Seeds * ANSWERS_MAX),
+    ]

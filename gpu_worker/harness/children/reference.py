@@ -1,0 +1,245 @@
+"""The reference child: makes inputs and expected outputs of one problem from the judge's seeds.
+
+It is as untrusted as a submission for the machine, and trusted for what is right: whatever goes wrong here is the problem's fault.
+"""
+
+import copy
+from typing import Any
+
+import torch
+
+from harness.children.command_handler import CommandHandler
+from harness.children.failures import Failed, classify, describe
+from harness.children.input_generation import InputGenerator
+from harness.children.model_file import Problem, parameter_names
+from harness.children.page import ANSWERS_MAX, INPUTS_MAX, OUTPUTS_MAX, STATES_MAX, Failure, Place
+from harness.children.tensors import (
+    TensorSpec,
+    cast,
+    cast_model,
+    fill_tensor,
+    fill_value,
+    matches,
+    outputs_of,
+    problem_error,
+    seed_everything,
+)
+
+BACKEND = "inductor"
+MEMORY = (Failure.OUT_OF_HOST_MEMORY, Failure.OUT_OF_GPU_MEMORY, Failure.UNSUPPORTED_HERE)
+
+
+class Reference(CommandHandler):
+    problem: Problem
+    generator: InputGenerator
+    model: torch.nn.Module
+    scalars: list[Any]  # of the last inputs; None where a tensor is
+    compiled_copy: torch.nn.Module | None = (
+        None  # a copy of a model, which torch.compile was given; it outlives that one
+    )
+    compiled: Any = None
+    changes_inputs = False  # the model has done so in an answer
+
+    def failure_of(self, error: BaseException, command: int) -> Failure:
+        """A problem that fails is invalid, except where another machine could run it."""
+        failure = classify(error, Failure.PROBLEM_INVALID, self.job.on_gpu)
+        return failure if failure in MEMORY else Failure.PROBLEM_INVALID
+
+    def load(self) -> None:
+        seed = self.page.seed
+        self.problem = Problem(self.job.source / self.job.problem)
+        # There may be no room for two; nor are they to lie where calls allocate.
+        vars(self).pop("model", None)
+        self.leave_pool()
+        seed_everything(seed)
+        init_inputs = self.problem.init_inputs()
+        seed_everything(seed)
+        self.model = cast_model(self.problem.model_class(*init_inputs).to(self.job.device), self.job.precision)
+        self.generator = InputGenerator(self.problem.get_inputs, torch.device(self.job.device))
+        inputs = self.on_device(self.generator.first_inputs(lambda: seed_everything(seed)))
+        seed_everything(seed)
+        self.fill_inputs(inputs)
+        with torch.no_grad():
+            self.fill_outputs(outputs_of(self.model(*inputs)))
+        self.fill_states()
+        self.synchronize()
+
+    def draw_inputs(self) -> list[Any]:
+        return self.on_device(self.generator.next_inputs())
+
+    def on_device(self, inputs: Any) -> list[Any]:
+        if not isinstance(inputs, (list, tuple)):
+            raise problem_error(
+                f"get_inputs() returned a {type(inputs).__name__}; it returns a list of forward's arguments"
+            )
+        return [cast(x.to(self.job.device), self.job.precision) if isinstance(x, torch.Tensor) else x for x in inputs]
+
+    def fill_inputs(self, inputs: list[Any]) -> None:
+        if len(inputs) > INPUTS_MAX:
+            raise problem_error(f"get_inputs() returned {len(inputs)} arguments; at most {INPUTS_MAX} are possible")
+        for entry, name, value in zip(self.page.inputs, parameter_names(self.model.forward, len(inputs)), inputs):
+            fill_value(entry, name, value)
+        self.page.inputs_n = len(inputs)
+        self.scalars = [None if isinstance(x, torch.Tensor) else x for x in inputs]
+
+    def fill_outputs(self, outputs: list[torch.Tensor]) -> None:
+        if not 0 < len(outputs) <= OUTPUTS_MAX:
+            raise problem_error(f"the reference returned {len(outputs)} outputs; 1 to {OUTPUTS_MAX} are possible")
+        for i, output in enumerate(outputs):
+            fill_tensor(self.page.outputs[i], f"out{i}", output.dtype, output.shape)
+        self.page.outputs_n = len(outputs)
+
+    def fill_states(self) -> None:
+        states = self.state()
+        if len(states) > STATES_MAX:
+            raise problem_error(
+                f"the reference has {len(states)} parameters and buffers; at most {STATES_MAX} are possible"
+            )
+        for entry, (name, tensor) in zip(self.page.states, states.items()):
+            fill_tensor(entry, name, tensor.dtype, tensor.shape)
+        self.page.states_n = len(states)
+
+    def state(self) -> dict[str, torch.Tensor]:
+        return {name: value for name, value in self.model.state_dict().items() if isinstance(value, torch.Tensor)}
+
+    def put_state(self) -> None:
+        for view, tensor in zip(self.views("states"), self.state().values(), strict=True):
+            view.copy_(tensor)
+        self.synchronize()
+
+    def make_inputs(self) -> None:
+        self._last_outputs = []
+        self.copy_inputs(self.draw_inputs())
+        self.synchronize()
+
+    def copy_inputs(self, inputs: list[Any], slot: int = 0, may_leave: bool = False) -> None:
+        """Copies of them lie in the window then, but of what the judge asks for in the arena: where it was drawn there, it may be left."""
+        entries = self.entries("inputs")
+        if len(inputs) != len(entries):
+            raise problem_error(f"get_inputs() returned {len(entries)} arguments, then {len(inputs)}")
+        for entry, view, value, scalar in zip(entries, self.views("inputs", slot), inputs, self.scalars):
+            name = entry.name.decode(errors="replace")
+            if not isinstance(view, torch.Tensor):
+                if isinstance(value, torch.Tensor) or not _equal(value, scalar):
+                    raise problem_error(
+                        f"get_inputs() gave {name} = {scalar!r}, then {value!r}; numbers must not change from call to call"
+                    )
+            elif not isinstance(value, torch.Tensor) or not matches(value, TensorSpec.of(entry)):
+                raise problem_error(
+                    f"get_inputs() gave {name} as {TensorSpec.of(entry)}, then as {_words(value)}; shapes must not change"
+                )
+            else:
+                is_asked, entry.place = entry.place == Place.ARENA, Place.WINDOW
+                if not (is_asked and may_leave and self._lies_in_arena(value, entry)):
+                    view.copy_(value)
+
+    def compile(self) -> None:
+        """Under torch.compile as KernelBench has it, in its usual mode. Another seed is another state, and the same code."""
+        import torch._inductor.config
+
+        torch._inductor.config.compile_threads = 1  # no process may stay beside this one
+        try:
+            if self.compiled_copy is None:
+                self.compiled_copy = copy.deepcopy(self.model)
+                self.compiled = torch.compile(self.compiled_copy, backend=BACKEND)
+            self.compiled_copy.load_state_dict(self.model.state_dict())
+            self.make_inputs()
+            with torch.no_grad():
+                self.compiled(*self.views("inputs"))
+            self.synchronize()
+        except Exception as error:
+            if classify(error, Failure.NONE, self.job.on_gpu) in MEMORY:
+                raise
+            text = f"torch.compile cannot take it here: {describe(error, str(self.job.source))}"
+            raise Failed(Failure.UNSUPPORTED_HERE, text) from error
+
+    def call(self) -> None:
+        self.call_model(self.model, self.input_views())
+
+    def call_compiled(self) -> None:
+        self.call_model(self.compiled, self.input_views())
+
+    def answer(self) -> None:
+        self.enter_pool()
+        slots = range(min(self.page.answers_n, ANSWERS_MAX))
+        width = self.page.outputs_n // max(len(slots), 1)
+        outputs = [self.views("outputs", slot)[:width] for slot in slots]
+        # No more outputs are kept than those of one call: what finds no room in the arena would be in the way of calls that are timed.
+        self._copies_outputs = len(slots) > 1
+        try:
+            for slot in slots:
+                self._staged, self._output_row = {"outputs": outputs[slot]}, slot * width
+                while not self.answer_slot(slot):
+                    self.changes_inputs = True
+        finally:
+            self._staged, self._output_row, self._copies_outputs = {}, 0, False
+
+    def answer_slot(self, slot: int) -> bool:
+        """False: the model has changed what the judge was to find where it was drawn, which nobody had seen it do before."""
+        seeds, entries = self.page.answers[slot], self.entries("inputs")
+        asked = [(entry, entry.place, entry.offset) for entry in (*entries, *self.entries("outputs"))]
+        seed_everything(seeds.inputs)
+        drawn = self.draw_inputs()
+        is_for_model = self.can_pass_directly(drawn)
+        self.copy_inputs(drawn, slot, may_leave=is_for_model)
+        inputs = (
+            [_alias(value) for value in drawn]
+            if is_for_model
+            else [_clone(view) for view in self.views("inputs", slot)]
+        )
+        seed_everything(seeds.calls)
+        versions = _versions(inputs)
+        self.call_model(self.model, inputs)
+        is_left, is_changed = any(entry.place == Place.ARENA for entry in entries), versions != _versions(inputs)
+        if is_left and is_changed:
+            for entry, place, offset in asked:
+                entry.place, entry.offset = place, offset
+            self._last_outputs = []
+            return False
+        if is_left:
+            self._last_outputs = [*self._last_outputs, *drawn]
+        self.changes_inputs = self.changes_inputs or is_changed
+        return True
+
+    def can_pass_directly(self, drawn: list[Any]) -> bool:
+        """Whether a model may be given what was drawn: it is as the submission gets it, plain and each in memory of its own.
+
+        A problem may hand out the same tensors again and again, so a model that changes what it is given gets copies of the window's.
+        """
+        tensors = [value for value in drawn if isinstance(value, torch.Tensor)]
+        are_plain = all(
+            type(value) is torch.Tensor and value.is_contiguous() and not value.is_inference() for value in tensors
+        )
+        return (
+            are_plain
+            and not self.changes_inputs
+            and len({value.untyped_storage().data_ptr() for value in tensors}) == len(tensors)
+        )
+
+    def call_model(self, model: Any, inputs: list[Any]) -> None:
+        with torch.no_grad():
+            outputs = outputs_of(model(*inputs))
+            mismatch = self.put_outputs(outputs)
+        if mismatch:
+            raise problem_error(f"the reference disagrees with itself: {mismatch}")
+
+
+def _alias(value: Any) -> Any:
+    return value.detach() if isinstance(value, torch.Tensor) else value
+
+
+def _clone(value: Any) -> Any:
+    return value.clone() if isinstance(value, torch.Tensor) else value
+
+
+def _versions(inputs: list[Any]) -> list[int]:
+    """They grow with every change that torch knows of."""
+    return [value._version for value in inputs if isinstance(value, torch.Tensor) and not value.is_inference()]
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and (a == b or (a != a and b != b))
+
+
+def _words(value: Any) -> str:
+    return str(TensorSpec(value.dtype, value.shape)) if isinstance(value, torch.Tensor) else repr(value)

@@ -1,0 +1,1 @@
+"""A submission run under NVIDIA Nsight Compute (ncu), and the figures made of its report."""

@@ -1,0 +1,1 @@
+"""What surrounds a child: its sandbox layers, control group, mount view, environment and memory watchdog."""

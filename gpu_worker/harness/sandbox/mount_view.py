@@ -1,0 +1,142 @@
+"""What a child sees of the machine: the plan of its mount view, in the words of gpu_worker/child/runtime/view.h."""
+
+import functools
+import glob
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+# Inside the view; short, and the same on every machine, because tracebacks show them.
+SOURCE = Path("/kq/src")
+WORK = Path("/kq/work")
+OUT = Path("/kq/out")
+SHARED = Path("/kq/shared")
+
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+# What libraries and Python look up; nothing that names people's secrets.
+ETC = (
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "passwd",
+    "group",
+    "nsswitch.conf",
+    "localtime",
+    "alternatives",
+    "python3*",
+)
+DEVICES = ("null", "zero", "full", "random", "urandom")
+GPU_DEVICES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")
+CUDA_SETTINGS = ("KQ_CUDA", "CUDA_HOME", "CUDA_PATH")
+PROFILERS = "/opt/nvidia/nsight-compute"  # where the packages of ncu put what its command starts
+INODES = 20_000  # of /tmp, /dev/shm and the work directory together
+
+
+def mount_plan(
+    directory: Path,
+    scratch_bytes: int,
+    runtime: str,
+    gpu: bool,
+    keeps_root: bool,
+    has_out: bool,
+    shared: str = "",
+    profiler: str = "",
+) -> str:
+    """The view of one child. It is asked for once per child, so what is the same for all is kept."""
+    lines: list[list[str]] = [["scratch", str(scratch_bytes), str(INODES), "/tmp", "/dev/shm", str(WORK)]]
+    own = [["ro", str(directory / "src"), str(SOURCE)], ["work", str(directory / "work")]]
+    if has_out:
+        own.append(["rw", str(directory / "out"), str(OUT)])
+    if profiler:
+        own += [
+            ["ro", os.path.realpath(path), path]
+            for path in uncovered([str(Path(profiler).parent), *glob.glob(PROFILERS)])
+        ]
+    if shared:
+        own.append(["ro", shared, str(SHARED)])
+    return text_of(lines) + machine_plan(runtime, gpu, keeps_root) + text_of(own)
+
+
+def text_of(lines: list[list[str]]) -> str:
+    return "".join("\t".join(line) + "\n" for line in lines)
+
+
+@functools.cache
+def machine_plan(runtime: str, gpu: bool, keeps_root: bool) -> str:
+    lines = system_lines()
+    lines += [
+        ["ro", os.path.realpath(path), path]
+        for path in uncovered(python_paths() + cuda_paths() + [str(Path(runtime).parent)])
+    ]
+    lines += [["ro", path, path] for name in ETC for path in sorted(glob.glob(f"/etc/{name}"))]
+    lines += [["ro", "/sys", "/sys"]]
+    lines += [["dev", f"/dev/{name}"] for name in DEVICES]
+    lines += [["dev", node] for node in (gpu_nodes() if gpu else [])]
+    lines += [["link", "/proc/self/fd", "/dev/fd"]]
+    lines += [["link", f"/proc/self/fd/{fd}", f"/dev/{name}"] for fd, name in enumerate(("stdin", "stdout", "stderr"))]
+    lines += [["proc", "/proc"]]
+    if keeps_root:
+        # Files below belong to root, who needs no capability to write to them.
+        lines += [["ro", "/proc/sys", "/proc/sys"]]
+    return text_of(lines)
+
+
+def system_lines() -> list[list[str]]:
+    """The system's directories; where /bin is a link into /usr it stays one."""
+    lines = []
+    for path in SYSTEM:
+        if os.path.islink(path):
+            lines.append(["link", os.readlink(path), path])
+        elif os.path.isdir(path):
+            lines.append(["ro", path, path])
+    return lines
+
+
+def python_paths() -> list[str]:
+    """Where this interpreter and its modules live, and what the loader was told."""
+    paths = [sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(os.path.realpath(sys.executable))]
+    paths += [path for path in sys.path if path]
+    paths.append(str(Path(__file__).resolve().parents[1]))
+    paths += [path for path in os.environ.get("LD_LIBRARY_PATH", "").split(":") if path]
+    return paths
+
+
+def cuda_paths() -> list[str]:
+    told = [os.environ[name] for name in CUDA_SETTINGS if os.environ.get(name)]
+    return told + sorted(glob.glob("/usr/local/cuda*")) + ["/usr/local/nvidia"]
+
+
+def uncovered(paths: Iterable[str]) -> list[str]:
+    """Absolute paths that are there and do not lie below what is in the view already; outer ones first.
+
+    A path that leads through links is needed under both names.
+    """
+    names = {name for path in paths for name in (os.path.abspath(path), os.path.realpath(path))}
+    found: list[str] = []
+    for name in sorted(names):
+        inside = any(name == other or name.startswith(other.rstrip("/") + "/") for other in (*SYSTEM, *found))
+        if os.path.exists(name) and not inside and name != "/" and not set(name) & {"\t", "\n"}:
+            found.append(name)
+    return found
+
+
+def gpu_nodes() -> list[str]:
+    """The device nodes of this zygote's GPU; of all, where it cannot be told which one is its."""
+    common = [f"/dev/{name}" for name in GPU_DEVICES]
+    minor = minors_by_uuid().get(os.environ.get("CUDA_VISIBLE_DEVICES", ""))
+    if minor is not None:
+        return [*common, f"/dev/nvidia{minor}"]
+    return common + sorted(glob.glob("/dev/nvidia[0-9]*"))
+
+
+def minors_by_uuid(pattern: str = "/proc/driver/nvidia/gpus/*/information") -> dict[str, int]:
+    """Of the GPUs that have a node here."""
+    minors = {}
+    for path in glob.glob(pattern):
+        lines = [line.partition(":") for line in Path(path).read_text(errors="replace").splitlines()]
+        facts = {name.strip(): value.strip() for name, _, value in lines}
+        minor = facts.get("Device Minor", "")
+        if minor.isdigit() and os.path.exists(f"/dev/nvidia{minor}"):
+            minors[facts.get("GPU UUID", "")] = int(minor)
+    return minors

@@ -1,0 +1,54 @@
+"""What a call of load_inline or load is written down as."""
+
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+from harness.extensions.loader_call import FLAGS_MAX, FUNCTIONS_MAX, SOURCES_MAX, BadCall, flags, inline_call
+
+
+def call(**arguments: Any) -> Any:
+    return inline_call({"name": "m", "cpp_sources": "", **arguments})
+
+
+class ExtensionCall(unittest.TestCase):
+    def test_flags_are_words(self) -> None:
+        for given, words in (
+            (["-O3"], ["-O3"]),
+            ("-O2 -DN=4\n-g", ["-O2", "-DN=4", "-g"]),
+            (["-Xcompiler '-fPIC -O3'"], ["-Xcompiler", "-fPIC,-O3"]),
+            (["-Xcompiler", "'-fPIC -O3'"], ["-Xcompiler", "-fPIC,-O3"]),
+            (["-Xcompiler='-fPIC -O3'"], ["-Xcompiler=-fPIC,-O3"]),
+            (['-DNAME="small"', "-D'X"], ['-DNAME="small"', "-D'X"]),
+            (["'-O2 -g'"], ["-O2", "-g"]),
+            ("-O2\u00a0-g", ["-O2", "-g"]),
+        ):
+            self.assertEqual(flags(given, "extra_cflags"), words)
+
+    def test_flags_that_another_reader_would_split_elsewhere_are_refused(self) -> None:
+        for given in ("-DX=\u00e9", "-DX=\x01", ["-O2"] * (FLAGS_MAX + 1), "-D" + "X" * 1100):
+            with self.subTest(given), self.assertRaises(BadCall):
+                flags(given, "extra_cflags")
+
+    def test_there_are_so_many_sources_and_functions_and_no_more(self) -> None:
+        self.assertEqual(len(call(cpp_sources=[""] * SOURCES_MAX).cpp), SOURCES_MAX)
+        for arguments in (
+            {"cpp_sources": [""] * 1_900_000},
+            {"cuda_sources": [""] * (SOURCES_MAX + 1)},
+            {"functions": ["f"] * (FUNCTIONS_MAX + 1)},
+        ):
+            with self.assertRaises(BadCall):
+                call(**arguments)
+
+    def test_headers_of_the_submission_come_along(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "mine.h").write_text("int f();")
+            Path(folder, "data.txt").write_text("1")
+            found = call(cpp_sources='#include "mine.h"', extra_include_paths=[folder, "/usr/include"])
+        self.assertEqual(found.files, [["part0/mine.h", "int f();"]])
+        self.assertEqual(found.include_paths, ["part0", "/usr/include"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,446 @@
+"""The zygote's loop: orders in, children out, exits reported."""
+
+import contextlib
+import gc
+import hashlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+from collections.abc import Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.children.runtime import ChildRuntime, ChildRuntimeError
+from harness.zygote import malloc_thresholds
+from harness.zygote.huge_pages import HugePages
+
+PACKET_BYTES = 160 << 10
+DESCRIPTORS_MAX = 4
+DESCRIPTORS_OF_ROLE = {
+    "ready": 2,
+    "build": 1,
+    "ready_build": 2,
+    "record": 1,
+    "compile": 1,
+    "profile": 2,
+}  # [log pipe], or [log pipe, channel]; an audited one has its pipe besides
+SANDBOX_LIMIT_S = 20.0  # of a child until it is in its sandbox: it takes milliseconds
+PROBE_BYTES = 64 << 20
+HUGE_PAGES_AFTER = (
+    24  # children; moving the rest into them takes 0.1 to 0.6 s, and each later child then takes 15 ms less
+)
+
+# The fields of an order; those without a default must be there.
+ORDER_FIELDS: dict[str, tuple[type, Any]] = {
+    "id": (int, None),
+    "role": (str, None),
+    "dir": (str, None),
+    "device": (str, None),
+    "uid": (int, 0),
+    "backend": (str, ""),
+    "entry": (str, ""),
+    "problem": (str, ""),
+    "precision": (str, "as_given"),
+    "arch": (str, ""),
+    "shared": (str, ""),
+    "profiler": (str, ""),
+    "host_bytes": (int, 4 << 30),
+    "scratch_bytes": (int, 1 << 30),
+    "window_bytes": (int, 8 << 30),  # of the judge's, which a child maps
+    "audit": (bool, False),
+    "kernels": (bool, False),
+}
+
+
+class OrderFailed(Exception):
+    """An order that cannot be carried out, in one sentence."""
+
+
+def main(
+    control_fd: int, device: str, runtime_path: str, with_cgroups: bool = True, cores: Set[int] = frozenset()
+) -> int:
+    control = socket.socket(fileno=control_fd)
+    malloc_thresholds.keep_freed_memory()
+    gc.disable()  # what is imported stays: looking through it again and again finds nothing
+    runtime = ChildRuntime(runtime_path)
+    huge_pages = HugePages(runtime)
+    try:
+        versions = import_everything(device)
+    except ImportError as error:
+        words = f"{sys.executable} cannot import torch, triton and numpy ({error}); set KQ_PYTHON to an interpreter that can"
+        control.send(json.dumps({"error": words}).encode())
+        return 3
+    huge_pages.finish_imports()
+    try:
+        forker = ForkServer(control, device, runtime, huge_pages, with_cgroups, cores)
+        layers = forker.probe_sandbox()
+    except (OSError, OrderFailed) as error:
+        control.send(json.dumps({"error": f"no sandbox can be had here: {error}"}).encode())
+        return 3
+    control.send(json.dumps({"ready": True, **versions, "sandbox": layers}).encode())
+    forker.loop()
+    return 0
+
+
+def import_everything(device: str) -> dict[str, str | list[str]]:
+    """Imports what children will need, our own modules too: inside the walls there may be nothing to read them from."""
+    import numpy  # noqa: F401
+    import torch
+    import triton
+
+    import_extensions()
+    from harness.children import child  # noqa: F401
+    from harness.kernels import (
+        device_code,  # noqa: F401
+        nvrtc,  # noqa: F401
+        triton_precompile,  # noqa: F401
+    )
+
+    if device == "cuda":
+        triton_precompile.prepare()
+
+    return {
+        "python": sys.version.split()[0],
+        "torch": torch.__version__,
+        "triton": triton.__version__,
+        "cuda": torch.version.cuda or "",
+        "packages": packages_hash(sys.path),
+        "compilers": device_code.compilers(),
+        # A cuda job where there is no NVRTC ends as unsupported_here, in words, and not in waiting for a worker that never comes.
+        "backends": ["torch", "triton", "cuda", "torch_cuda", "multi_kernel"],
+    }
+
+
+def packages_hash(path: list[str]) -> str:
+    """Equal where all packages are of equal versions. By the names of the folders that pip keeps of each: to read them would take 0.2 s."""
+    installed = {entry.name for folder in path for entry in Path(folder).glob("*.dist-info")}
+    return hashlib.sha256("\n".join(sorted(installed)).encode()).hexdigest()
+
+
+def import_extensions() -> None:
+    """What replaces load_inline in children has something to replace. On import it asks whether there is a GPU, which would initialise CUDA."""
+    import torch
+
+    is_available = torch.cuda.is_available
+    torch.cuda.is_available = lambda: True
+    try:
+        import torch.utils.cpp_extension  # noqa: F401
+    except ImportError:
+        pass  # without setuptools there is no load_inline either
+    finally:
+        torch.cuda.is_available = is_available
+
+
+@dataclass
+class ForkedChild:
+    """A child as the zygote knows it: B of harness/child.py."""
+
+    order_id: int | None
+    lifeline: socket.socket
+    group: str  # its control group
+    over_memory: bool = False  # the watchdog has killed it
+
+
+class ForkServer:
+    def __init__(
+        self,
+        control: socket.socket,
+        device: str,
+        runtime: ChildRuntime,
+        huge_pages: HugePages,
+        with_cgroups: bool,
+        cores: Set[int],
+    ) -> None:
+        from harness.sandbox.cgroup import Cgroups
+        from harness.sandbox.sandbox import ALL_LAYERS
+        from harness.sandbox.watchdog import Watchdog
+
+        self._control = control
+        self._device = device
+        self._cores = cores
+        self._runtime = runtime
+        self._huge_pages = huge_pages
+        self._layers_wanted = ALL_LAYERS
+        self._cgroups = Cgroups.find() if with_cgroups else None
+        self._watchdog = Watchdog() if self._cgroups is None else None
+        self._children: dict[int, ForkedChild] = {}
+        # Nobody may look into this process, nor keep alive what a child left behind.
+        self._runtime.hide()
+        self._runtime.adopt_orphans()
+        self._wake, wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        self._forks = 0
+        self._is_tracing_prepared = False
+        gc.freeze()  # a collection in a child would copy every page of what was imported
+        gc.enable()
+
+    def probe_sandbox(self) -> str:
+        """The layers that can be had here, by having them once. Where the kernel lets a mount view fail half-way, there is none."""
+        from harness.sandbox.sandbox import MOUNT
+
+        try:
+            return self.fork_probe_child()
+        except OrderFailed:
+            self._layers_wanted &= ~MOUNT
+            return self.fork_probe_child()
+
+    def fork_probe_child(self) -> str:
+        null = os.open("/dev/null", os.O_RDWR)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        uid = 65534 if os.geteuid() == 0 else 0
+        order = validate_order(
+            {
+                "id": 0,
+                "role": "ready",
+                "device": self._device,
+                "dir": "/",
+                "uid": uid,
+                "scratch_bytes": PROBE_BYTES,
+            }
+        )
+        try:
+            pid, layers = self.fork(order, [null, theirs.fileno()])
+        finally:
+            os.close(null)
+            ours.close()
+            theirs.close()
+        self._children[pid].order_id = None
+        os.kill(pid, signal.SIGKILL)
+        return layers
+
+    def loop(self) -> None:
+        """Until control closes its socket. Children end with us: their lifelines close."""
+        poll = select.poll()
+        poll.register(self._control, select.POLLIN)
+        poll.register(self._wake, select.POLLIN)
+        while True:
+            ready = {fd for fd, _ in poll.poll(self.poll_timeout_ms())}
+            self.kill_over_memory()
+            if self._wake in ready:
+                os.read(self._wake, 4096)
+                self.reap()
+            if self._control.fileno() in ready and not self.handle_order():
+                break
+        if self._cgroups is not None:
+            self._cgroups.close()
+
+    def poll_timeout_ms(self) -> int | None:
+        """How long nobody need be looked after."""
+        from harness.sandbox.watchdog import POLL_MS
+
+        return None if self._watchdog is None or self._watchdog.idle else POLL_MS
+
+    def kill_over_memory(self) -> None:
+        if self._watchdog is None:
+            return
+        for pid in self._watchdog.over_limit():
+            self._children[pid].over_memory = True
+            self._watchdog.forget(pid)
+            os.kill(pid, signal.SIGKILL)
+
+    def handle_order(self) -> bool:
+        """Carries out one order. False: control is gone."""
+        try:
+            packet, fds, _, _ = socket.recv_fds(self._control, PACKET_BYTES, DESCRIPTORS_MAX, socket.MSG_CMSG_CLOEXEC)
+        except ConnectionResetError:
+            return False
+        if not packet:
+            return False
+        order_id = 0
+        try:
+            order = parse_order(packet)
+            order_id = order.get("id", 0)
+            validate_order(order)
+            expected = DESCRIPTORS_OF_ROLE[order["role"]] + order["audit"]
+            if len(fds) != expected:
+                raise OrderFailed(f"{len(fds)} descriptors came with a {order['role']} order, expected {expected}")
+            pid, layers = self.fork(order, fds)
+            answer = {"id": order_id, "pid": pid, "sandbox": layers}
+        except (OrderFailed, OSError) as error:
+            answer = {"id": order_id, "error": str(error)}
+        finally:
+            for fd in fds:
+                os.close(fd)
+        self.report(answer)
+        return True
+
+    def prepare_shared_state(self, order: dict[str, Any]) -> None:
+        """Once for all children what takes each as long as its own work. What is imported may look for a GPU, so that is not done where there is one;
+        nor is NVRTC opened there, which a torch that looks for its own would find instead, unless it is torch's own."""
+        from harness.extensions import tracing_child
+        from harness.kernels import nvrtc
+
+        if (
+            order["role"] in ("build", "ready_build")
+            and order["backend"] == "cuda"
+            and (self._device == "cpu" or nvrtc.is_torch_library())
+        ):
+            with contextlib.suppress(nvrtc.NvrtcMissing):  # the build says so
+                nvrtc.shared_nvrtc()
+        if self._device != "cpu":
+            return
+        if order["role"] == "record" and not self._is_tracing_prepared:
+            self._is_tracing_prepared = True
+            gc.disable()
+            tracing_child.prepare()
+            gc.freeze()
+            gc.enable()
+
+    def fork(self, order: dict[str, Any], fds: list[int]) -> tuple[int, str]:
+        """A child inside its sandbox: the pid to kill, and the layers in force."""
+        from harness.children.child import BUILDS, Child
+        from harness.sandbox.cgroup import MARGIN_BYTES
+
+        self.check_forkable()
+        self._forks += 1
+        self.prepare_shared_state(order)
+        if self._forks == HUGE_PAGES_AFTER:
+            self._huge_pages.collapse()
+        child = Child(order, self._runtime, self._layers_wanted, self._cores)
+        group = f"child-{self._forks}"
+        memory_bytes = order["host_bytes"] + order["scratch_bytes"] + MARGIN_BYTES
+        if self._cgroups is not None:
+            self._cgroups.make(group, memory_bytes, order["role"] in BUILDS)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            b = child.fork()
+        except ChildRuntimeError as error:
+            ours.close()
+            theirs.close()
+            self.close_cgroup(group)
+            raise OrderFailed(str(error)) from error
+        if b == 0:
+            channel = fds[1] if len(fds) > 1 else None
+            child.run(
+                lambda: self.enter_cgroup(group), fds[0], channel, theirs.fileno(), fds[2] if order["audit"] else None
+            )
+        theirs.close()
+        ours.settimeout(SANDBOX_LIMIT_S)
+        self._children[b] = ForkedChild(order["id"], ours, group)
+        try:
+            layers = self.await_sandbox(ours)
+        except (OrderFailed, OSError) as error:
+            self._children[b].order_id = None  # told now, not when it is reaped
+            os.kill(b, signal.SIGKILL)
+            raise OrderFailed(str(error)) from error
+        ours.setblocking(False)
+        if self._watchdog is not None:
+            self._watchdog.watch(b, memory_bytes + order["window_bytes"])
+        return b, f"{layers},{'watchdog' if self._cgroups is None else 'cgroup'}"
+
+    def enter_cgroup(self, group: str) -> None:
+        """The calling process and all that it forks belong to the group from now on."""
+        if self._cgroups is not None:
+            self._cgroups.enter(group)
+
+    def await_sandbox(self, lifeline: socket.socket) -> str:
+        """What a child says once its sandbox stands: the layers in force."""
+        try:
+            word, _, rest = lifeline.recv(1024).decode(errors="replace").partition(" ")
+        except TimeoutError as error:
+            raise OrderFailed(f"a child was not in its sandbox after {SANDBOX_LIMIT_S:.0f} s") from error
+        if word != "in":
+            raise OrderFailed(rest or "a child died before it was in its sandbox")
+        return rest
+
+    def check_forkable(self) -> None:
+        """A fork of a process with threads, or with CUDA open, would not be what children are promised to be."""
+        import torch
+
+        if torch.cuda.is_initialized():
+            raise OrderFailed("CUDA is initialised in the zygote")
+        for fd in os.listdir("/proc/self/fd"):
+            try:
+                target = os.readlink(f"/proc/self/fd/{fd}")
+            except FileNotFoundError:
+                continue  # the descriptor of listdir itself
+            if target.startswith("/dev/nvidia"):
+                raise OrderFailed(f"the zygote has {target} open")
+
+    def reap(self) -> None:
+        """Reports every child that has ended, and ends what it may have left behind."""
+        from harness.sandbox.cgroup import KILLED_FOR_MEMORY
+
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            self.kill_orphans()
+            child = self._children.pop(pid, None)
+            if child is not None:
+                end = exit_status(child.lifeline, status)
+                killed, left = self.close_cgroup(child.group)
+                if self._watchdog is not None:
+                    self._watchdog.forget(pid)
+                if child.over_memory:
+                    killed, end = KILLED_FOR_MEMORY, int(signal.SIGKILL)
+                if child.order_id is not None:
+                    self.report({"id": child.order_id, "exit": end | killed, "left": left})
+                child.lifeline.close()
+
+    def close_cgroup(self, group: str) -> tuple[int, int]:
+        """What the child's control group adds to its wait status, and how many processes would not go; the group goes."""
+        from harness.sandbox.cgroup import KILLED_FOR_MEMORY
+
+        if self._cgroups is None:
+            return 0, 0
+        left = self._cgroups.end(group)
+        killed = self._cgroups.killed_for_memory(group)
+        self._cgroups.remove(group)
+        return KILLED_FOR_MEMORY if killed else 0, left
+
+    def kill_orphans(self) -> None:
+        """Without a pid namespace, what outlives a killed supervisor becomes our child."""
+        try:
+            with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as children:
+                pids = [int(pid) for pid in children.read().split()]
+        except OSError:
+            return
+        for pid in pids:
+            if pid not in self._children:
+                os.kill(pid, signal.SIGKILL)
+
+    def report(self, answer: dict[str, Any]) -> None:
+        try:
+            self._control.send(json.dumps(answer).encode())
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # the loop sees the same, and ends
+
+
+def exit_status(lifeline: socket.socket, status: int) -> int:
+    """How the job ended, as its supervisor said; where it was killed before it could, how the supervisor itself ended."""
+    lifeline.setblocking(False)
+    try:
+        word, _, rest = lifeline.recv(64).decode(errors="replace").partition(" ")
+    except OSError:
+        return status
+    return int(rest) if word == "exit" else status
+
+
+def parse_order(packet: bytes) -> dict[str, Any]:
+    try:
+        order = json.loads(packet)
+    except ValueError as error:
+        raise OrderFailed(f"the order is no JSON: {error}") from error
+    if not isinstance(order, dict):
+        raise OrderFailed("the order is no object")
+    return order
+
+
+def validate_order(order: dict[str, Any]) -> dict[str, Any]:
+    """The order with every field, of the right type."""
+    for name, (kind, default) in ORDER_FIELDS.items():
+        value = order.setdefault(name, default)
+        if not isinstance(value, kind) or (isinstance(value, int) and value < 0):
+            raise OrderFailed(f"the order's {name} is {value!r}, expected {'a number' if kind is int else 'a text'}")
+    if order["role"] not in DESCRIPTORS_OF_ROLE:
+        raise OrderFailed(f"unknown role '{order['role']}'; known are {', '.join(DESCRIPTORS_OF_ROLE)}")
+    return order

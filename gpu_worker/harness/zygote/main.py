@@ -1,0 +1,62 @@
+"""The warm Python process that forks every child of a worker: gpu_worker/zygote/zygote.h describes its protocol.
+
+    python zygote.py --device cpu|cuda --stub libkqstub.so        with the control process's socket as descriptor 3
+
+It imports torch, triton and numpy once, which takes seconds, and forks, which takes milliseconds. It never initialises CUDA, runs nothing
+of a job, and ends when its socket closes.
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+CONTROL_FD = 3
+
+
+def main() -> int:
+    arguments = parse_arguments()
+    set_environment(arguments.device)
+    # This file's directory is a package, and no module of a job may be found, or hidden, through it.
+    sys.path[0] = str(Path(__file__).resolve().parents[2])
+    from harness.zygote.main import fork_server
+
+    del sys.path[0]
+    return fork_server.main(
+        CONTROL_FD, arguments.device, arguments.runtime, not arguments.without_cgroups, arguments.cores
+    )
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="forks the children of a kq worker; started by kq-worker")
+    parser.add_argument("--device", choices=["cpu", "cuda"], required=True)
+    parser.add_argument("--stub", required=True, help="path of libkqstub.so")
+    parser.add_argument(
+        "--cores",
+        type=lambda text: {int(word) for word in text.split(",") if word},
+        default=set(),
+        help="what children other than builds keep to, like 0,1,8 (default: all of them)",
+    )
+    parser.add_argument(
+        "--without-cgroups", action="store_true", help="watch the memory of children, as where no control groups are"
+    )
+    return parser.parse_args()
+
+
+def set_environment(device: str) -> None:
+    """What must be said before torch and triton are imported."""
+    for pool in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[pool] = "1"
+    # Threads of a reference that wait for its next call must not spin on the cores of the submission's.
+    os.environ["OMP_WAIT_POLICY"] = "passive"
+    if device == "cpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+        os.environ["TRITON_INTERPRET"] = "1"
+    else:
+        # Asks the driver through NVML whether there is a GPU: CUDA would be initialised, and no fork could use it.
+        os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+
+
+if __name__ == "__main__":
+    code = main()
+    os._exit(code)  # at once: Python would take 0.3 s to take apart what was imported

@@ -1,0 +1,240 @@
+"""The records that the broker stores and returns: jobs, results, devices, rows of runs and of the leaderboard.
+
+The Python twin of core/records.h, core/result.h, core/device.h and core/leaderboard.h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kq.records.hash import NO_HASH, Hash
+from kq.records.submission import Backend, DeviceWish, Priority, Submission
+from kq.records.text_enum import TextEnum
+from kq.records.verdict import Verdict
+
+
+class JobState(TextEnum):
+    """The state of a job in the broker's queue."""
+
+    QUEUED = "queued"
+    LEASED = "leased"
+    FINISHED = "finished"
+
+
+class DeviceKind(TextEnum):
+    """The kind of a device."""
+
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """A device of a worker."""
+
+    kind: DeviceKind = DeviceKind.CPU
+    model: str = ""
+    uuid: str = ""
+    arch: str = ""
+    memory_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class StageTimes:
+    """How long the stages of an evaluation took."""
+
+    build_ms: int = 0
+    build_cached: bool = False
+    run_ms: int = 0
+    trials_us: int = 0  # the part of run_ms from the start of the first trial to the end of the last
+
+
+@dataclass(frozen=True)
+class Software:
+    """The versions of the software that evaluated a job."""
+
+    kq: str = ""
+    python: str = ""
+    torch: str = ""
+    triton: str = ""
+    cuda: str = ""
+    evaluator: str = ""
+    packages: str = ""  # SHA-256 of the names and versions of all Python packages
+
+
+@dataclass(frozen=True)
+class Host:
+    """The machine that evaluated a job, and the container and scheduler that its worker runs under."""
+
+    name: str = ""
+    cpu: str = ""
+    cores: int = 0
+    governor: str = ""
+    kernel: str = ""
+    distro: str = ""
+    libc: str = ""
+    driver: str = ""
+    container: str = ""
+    scheduler: str = ""
+    scheduled_as: str = ""
+
+
+@dataclass(frozen=True)
+class GpuProcess:
+    """A process that uses a GPU."""
+
+    pid: int = 0
+    memory_mib: int = 0
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The driver's readings of a GPU directly after the trials.
+
+    A value that the driver does not report is 0 or empty.
+    """
+
+    sm_clock_mhz: int = 0
+    memory_clock_mhz: int = 0
+    temperature_c: int = 0
+    power_w: float = 0
+    throttle: str = ""  # "none", "sw_power_cap,hw_thermal_slowdown"
+    foreign: list[GpuProcess] | None = None  # processes of other users on the GPU
+
+
+@dataclass(frozen=True)
+class ProfileMetric:
+    """One figure of a profiler, with a name such as "speed_of_light.sm_throughput_pct"."""
+
+    name: str = ""
+    value: float = 0
+
+
+@dataclass(frozen=True)
+class KernelProfile:
+    """The profiler's figures for one kernel."""
+
+    kernel: str = ""
+    metrics: list[ProfileMetric] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The result of the profiler that a submission asked for. The profiler runs in a separate pass after the timing."""
+
+    tool: str = ""  # name and version, such as "ncu 2025.3.1.0"
+    directory: str = ""  # the directory of the profiler's files on the worker's machine
+    message: str = ""  # why the profile is incomplete or missing
+    ms: int = 0
+    kernels: list[KernelProfile] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """The compiler and flags that built the kernel; both are empty if nothing was compiled."""
+
+    compiler: str = ""
+    flags: str = ""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The raw samples of the judge's clock, in the order in which the calls were scheduled."""
+
+    submission_ns: list[int] = field(default_factory=list)
+    reference_ns: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of one finished job."""
+
+    verdict: Verdict = field(default_factory=Verdict)
+    device: DeviceInfo = field(default_factory=DeviceInfo)
+    worker: str = ""
+    times: StageTimes = field(default_factory=StageTimes)
+    software: Software = field(default_factory=Software)
+    sandbox: str = ""
+    log: str = ""  # the kernel's output, which is untrusted; bytes that are not UTF-8 appear as U+FFFD
+    samples: Samples = field(default_factory=Samples)
+    toolchain: Toolchain = field(default_factory=Toolchain)
+    host: Host = field(default_factory=Host)
+    conditions: Conditions | None = None  # only if the worker monitors the GPU
+    profile: Profile | None = None  # only for a passed job whose submission asked for a profiler
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """What a job requires of a worker and its device."""
+
+    wish: DeviceWish = DeviceWish.ANY
+    gpu_model: str = ""
+    memory_above_bytes: int = 0
+    backend: Backend = Backend.TORCH
+    labels: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    """A job as the broker stores it."""
+
+    seq: int = 0
+    key: Hash = NO_HASH
+    state: JobState = JobState.QUEUED
+    attempt: int = 0
+    failures: int = 0
+    submitted_at_ms: int = 0  # Unix time
+    leased_at_ms: int = 0
+    finished_at_ms: int = 0
+    last_error: str = ""
+    submitter: str = ""  # the submitter whose share and quota the job uses
+    run: str = ""  # the run that submitted the job last
+    priority: Priority = Priority.NORMAL
+    needs: Requirements = field(default_factory=Requirements)
+    problem: Hash = NO_HASH
+    not_before_ms: int = 0
+    deadline_ms: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True)
+class RunEntry:
+    """One label of a run: the submission and the number of its job."""
+
+    seq: int = 0
+    submission: Submission = field(default_factory=Submission)
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One label of a run with its job, and with the job's result once the job is finished."""
+
+    run: str = ""
+    entry: RunEntry = field(default_factory=RunEntry)
+    job: JobRecord = field(default_factory=JobRecord)
+    result: Result | None = None
+
+    @property
+    def label(self) -> str:
+        return self.entry.submission.label
+
+    @property
+    def verdict(self) -> Verdict | None:
+        return self.result.verdict if self.result else None
+
+
+@dataclass(frozen=True)
+class LeaderboardRow:
+    """The best passed job of one problem on one device model."""
+
+    problem: str = ""
+    problem_hash: Hash = NO_HASH
+    device_model: str = ""
+    seq: int = 0
+    label: str = ""
+    author: str = ""
+    backend: str = ""
+    median_ns: float = 0
+    reference_ns: float = 0
+    speedup: float = 0
+    finished_at_ms: int = 0

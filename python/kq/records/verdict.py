@@ -1,0 +1,150 @@
+"""The verdict of a job and the figures that belong to it. The Python twin of core/verdict.h and core/measurement.h.
+
+python/tests/test_house.py checks that the names in both languages agree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kq.records.text_enum import TextEnum
+
+
+class Fault(TextEnum):
+    """Who caused a verdict. Only USER and POLICY mean that the submission is at fault."""
+
+    NONE = "none"
+    USER = "user"
+    POLICY = "policy"
+    PROBLEM = "problem"
+    NOBODY = "nobody"
+    OURS = "ours"
+
+
+class Stage(TextEnum):
+    """The stage of evaluation at which a job ended."""
+
+    NONE = "none"
+    QUEUE = "queue"
+    GUARD = "guard"
+    BUILD = "build"
+    LOAD = "load"
+    RUN = "run"
+    JUDGE = "judge"
+
+
+class VerdictName(TextEnum):
+    """The names of all verdicts, each with its fault, as in VerdictName.PASSED.fault."""
+
+    fault: Fault
+
+    def __new__(cls, name: str, fault: Fault) -> VerdictName:
+        self = str.__new__(cls, name)
+        self._value_ = name
+        self.fault = fault
+        return self
+
+    PASSED = "passed", Fault.NONE
+    SUSPECT = "suspect", Fault.POLICY
+    COMPILED_ONLY = "compiled_only", Fault.NONE
+    WRONG_ANSWER = "wrong_answer", Fault.USER
+    BUILD_FAILED = "build_failed", Fault.USER
+    LOAD_FAILED = "load_failed", Fault.USER
+    RUNTIME_ERROR = "runtime_error", Fault.USER
+    CRASHED = "crashed", Fault.USER
+    GPU_FAULT = "gpu_fault", Fault.USER
+    OUT_OF_MEMORY = "out_of_memory", Fault.USER
+    TIMED_OUT = "timed_out", Fault.USER
+    REJECTED = "rejected", Fault.POLICY
+    PROBLEM_INVALID = "problem_invalid", Fault.PROBLEM
+    TOO_LARGE = "too_large", Fault.NOBODY
+    UNSUPPORTED_HERE = "unsupported_here", Fault.NOBODY
+    CANCELLED = "cancelled", Fault.USER
+    EXPIRED = "expired", Fault.NOBODY
+    ABANDONED = "abandoned", Fault.OURS
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Statistics of timed samples, in nanoseconds."""
+
+    samples_n: int = 0
+    median_ns: float = 0
+    mean_ns: float = 0
+    std_ns: float = 0
+    min_ns: float = 0
+    max_ns: float = 0
+    p95_ns: float = 0  # 0 with fewer than 20 samples
+    p99_ns: float = 0  # 0 with fewer than 100 samples
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The times of a passed or suspect job, in nanoseconds."""
+
+    method: str = ""
+    submission: Statistics = Statistics()  # the submission's times; their median is the published time
+    reference: Statistics = Statistics()  # times of the problem's own Model, on the same inputs by the same clock
+    overhead_ns: float = 0  # the overhead that was subtracted from every sample
+    drift_ns: float = 0  # how much the time of a trusted null call changed during the trials
+    attested_ns: float = 0  # median of the judge's own clock alone
+    event_ns: float = 0  # median of the submission's own clock, which is only a hint; 0 if there is none
+    burst_ns: float = 0  # time per call when several calls were timed in one interval; 0 if that was not done
+
+    @property
+    def speedup(self) -> float:
+        """The reference's median over the submission's median; 0 if either is 0, as without timed trials."""
+        if self.submission.median_ns <= 0 or self.reference.median_ns <= 0:
+            return 0.0
+        return self.reference.median_ns / self.submission.median_ns
+
+
+@dataclass(frozen=True)
+class Correctness:
+    """The result of the correctness trials."""
+
+    trials_passed: int = 0
+    max_abs_err: float = 0
+    max_rel_err: float = 0
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """The first element that differs from the expected output, and the largest errors."""
+
+    trial: int = 0
+    output: int = 0
+    element: int = 0  # row-major index
+    expected: float = 0
+    got: float = 0
+    max_abs_err: float = 0
+    max_rel_err: float = 0
+    mismatched: int = 0  # the number of elements that differ, out of `total`
+    total: int = 0
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The explanation of a verdict. `message` may quote the kernel and is untrusted text."""
+
+    stage: Stage = Stage.NONE
+    reason: str = ""
+    message: str = ""
+    hint: str = ""
+    rule: str = ""
+    place: str = ""
+    mismatch: Mismatch | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a job ended. Only `passed` and `suspect` have a measurement; only `passed` has no evidence."""
+
+    name: VerdictName = VerdictName.ABANDONED
+    evidence: Evidence | None = None
+    measurement: Measurement | None = None
+    correctness: Correctness | None = None
+
+    @property
+    def fault(self) -> Fault:
+        return self.name.fault

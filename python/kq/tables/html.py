@@ -1,0 +1,131 @@
+"""Lists of results that a notebook shows as an HTML table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
+from typing import TypeVar
+
+from kq.evaluation import Evaluation
+from kq.records.jobs import LeaderboardRow, RunRow
+from kq.tables.columns import Row
+
+T = TypeVar("T")
+
+SHOWN_MAX = 200  # the number of rows that a notebook shows; the list itself holds all rows
+TEXT_MAX = 160  # the number of characters that a cell shows
+
+
+class Rows(list[RunRow]):
+    """The rows of a run."""
+
+    def flat(self) -> list[Row]:
+        """Returns the rows as flat records with every column of kq-dump."""
+        return [Row.of(row) for row in self]
+
+    def _repr_html_(self) -> str:
+        return html_table(self, ROW_CELLS)
+
+
+class Board(list[LeaderboardRow]):
+    """The rows of a leaderboard."""
+
+    def _repr_html_(self) -> str:
+        return html_table(self, BOARD_CELLS)
+
+
+class Evaluations(list[Evaluation]):
+    """The outcomes of evaluate_many(), in the order of its sources."""
+
+    @property
+    def rewards(self) -> list[float | None]:
+        """The reward of each source, or None where it is unknown."""
+        return [one.reward for one in self]
+
+    def _repr_html_(self) -> str:
+        return html_table(self, EVALUATION_CELLS)
+
+
+def time_text(ns: float | None) -> str:
+    """Returns a time with a unit, such as "1.23 us" or "45.6 ms"; returns an empty text for 0 and None."""
+    if not ns:
+        return ""
+    for unit, size in (("ns", 1), ("us", 1e3), ("ms", 1e6)):
+        if ns < 1000 * size:
+            return f"{ns / size:.3g} {unit}"
+    return f"{ns / 1e9:.3g} s"
+
+
+def speedup_text(speedup: float | None) -> str:
+    """Returns a speedup such as "1.50x"; returns an empty text for 0 and None."""
+    return f"{speedup:.2f}x" if speedup else ""
+
+
+def html_table(rows: Sequence[T], cells: Mapping[str, Callable[[T], str]]) -> str:
+    """Returns an HTML table with one line per row. All texts are escaped, because they are untrusted."""
+    lines = [_line("th", cells), *(_line("td", [cell(row) for cell in cells.values()]) for row in rows[:SHOWN_MAX])]
+    more = f"<p>and {len(rows) - SHOWN_MAX} more</p>" if len(rows) > SHOWN_MAX else ""
+    return f"<table>{''.join(lines)}</table>{more}"
+
+
+def _line(tag: str, texts: Iterable[str]) -> str:
+    shown = (text if len(text) <= TEXT_MAX else text[: TEXT_MAX - 1] + "…" for text in texts)
+    return "<tr>" + "".join(f"<{tag}>{escape(text)}</{tag}>" for text in shown) + "</tr>"
+
+
+def _verdict(row: RunRow | None) -> str:
+    if row is None:
+        return ""
+    return row.verdict.name.value if row.verdict else row.job.state.value
+
+
+def _time(row: RunRow | None) -> str:
+    measured = row.verdict.measurement if row and row.verdict else None
+    return time_text(measured.submission.median_ns) if measured else ""
+
+
+def _reference_time(row: RunRow | None) -> str:
+    measured = row.verdict.measurement if row and row.verdict else None
+    return time_text(measured.reference.median_ns) if measured else ""
+
+
+def _speedup(row: RunRow) -> str:
+    measured = row.verdict.measurement if row.verdict else None
+    return speedup_text(measured.speedup) if measured else ""
+
+
+def _message(row: RunRow | None) -> str:
+    evidence = row.verdict.evidence if row and row.verdict else None
+    return evidence.message if evidence else ""
+
+
+ROW_CELLS: dict[str, Callable[[RunRow], str]] = {
+    "label": lambda row: row.label,
+    "problem": lambda row: row.entry.submission.problem.name,
+    "verdict": _verdict,
+    "time": _time,
+    "reference": _reference_time,
+    "speedup": _speedup,
+    "device": lambda row: row.result.device.model if row.result else "",
+    "message": _message,
+}
+
+BOARD_CELLS: dict[str, Callable[[LeaderboardRow], str]] = {
+    "problem": lambda row: row.problem,
+    "device": lambda row: row.device_model,
+    "label": lambda row: row.label,
+    "author": lambda row: row.author,
+    "backend": lambda row: row.backend,
+    "time": lambda row: time_text(row.median_ns),
+    "reference": lambda row: time_text(row.reference_ns),
+    "speedup": lambda row: speedup_text(row.speedup),
+}
+
+EVALUATION_CELLS: dict[str, Callable[[Evaluation], str]] = {
+    "label": lambda one: one.label,
+    "verdict": lambda one: _verdict(one.row) if one.row else "bad source" if one.bad_source else "",
+    "reward": lambda one: "" if one.reward is None else f"{one.reward:.3g}",
+    "time": lambda one: _time(one.row),
+    "reference": lambda one: _reference_time(one.row),
+    "message": lambda one: one.infra_error or one.bad_source or _message(one.row),
+}

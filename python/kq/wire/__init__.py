@@ -1,0 +1,1 @@
+"""The wire protocol: the messages, their bytes and the packing of files."""

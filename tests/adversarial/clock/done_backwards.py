@@ -1,0 +1,30 @@
+# Counts done back.
+# expect: rejected tamper | timed_out run | wrong_answer value | wrong_answer nan | harmless
+# guard: review probes_harness
+# run: rejected tamper | timed_out run | wrong_answer value | wrong_answer nan | harmless
+import ctypes
+
+import torch
+import torch.nn as nn
+from harness.children.page import Page
+
+
+def page():
+    for line in open("/proc/self/maps"):
+        if "kq-page" in line:
+            return Page.from_address(int(line.split("-")[0], 16))
+    raise RuntimeError("no page")
+
+
+def say_done(number):
+    there = page()
+    there.status = 0
+    there.done = number
+    at = ctypes.addressof(there) + Page.done.offset
+    ctypes.CDLL(None).syscall(202, ctypes.c_void_p(at), 1, 1 << 30, None, None, 0)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        say_done((page().go - 2) & 0xFFFFFFFF)
+        return torch.relu(x)
