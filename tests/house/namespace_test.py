@@ -100,7 +100,10 @@ CASES = [
     Case("std", {"core/a.h": in_namespace("std", "template <> struct hash<kq::A> { int x; };")}),
     Case(
         "main",
-        {"broker/shell/main.cc": "int main() { return 0; }\n", "broker/a.cc": in_namespace("", "int f() { return 1; }")},
+        {
+            "broker/shell/main.cc": "int main() { return 0; }\n",
+            "broker/a.cc": in_namespace("", "int f() { return 1; }"),
+        },
     ),
     Case("other folders are free", {"tests/sim/a.h": in_namespace("sim", "struct A {};")}),
 ]
