@@ -95,9 +95,9 @@ def serve(folder: Path, stub_path: str, harness: Path) -> int:
             return 0
         if wake in ready:
             os.read(wake, 4096)
-            reap(asking, forks)
-        for pid, who in list(asking.items()):
-            if who in ready:  # it never says anything more: it is gone
+            reap(clients, forks)
+        for pid, client in list(clients.items()):
+            if client in ready:  # a client sends nothing after its request, so it has ended
                 os.kill(pid, signal.SIGKILL)
                 client.close()
                 del clients[pid]
@@ -118,7 +118,7 @@ def serve(folder: Path, stub_path: str, harness: Path) -> int:
             clients[pid] = client
 
 
-def reap(asking: dict[int, socket.socket], forks: Path) -> None:
+def reap(clients: dict[int, socket.socket], forks: Path) -> None:
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -127,8 +127,8 @@ def reap(asking: dict[int, socket.socket], forks: Path) -> None:
         if pid == 0:
             return
         forget(pid, forks)
-        who = asking.pop(pid, None)
-        if who is not None:
+        client = clients.pop(pid, None)
+        if client is not None:
             code = os.waitstatus_to_exitcode(status)
             with contextlib.suppress(OSError):  # the client may have been killed at the same time
                 client.send(str(code if code >= 0 else 128 - code).encode())

@@ -22,7 +22,7 @@ from kq.wire.messages import Acceptance, JobAck, StatusQuery, SubmitAck, SubmitB
 
 TIMEOUT_S = 0.2
 FINAL_QUERY_S = 0.2  # shorter than in the client, so that the tests are fast
-SLACK_S = 2.0  # tolerance for a busy machine
+SLACK_S = 10.0  # tolerance for a busy machine; a call that hangs takes much longer
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from house import Case, files, run
 
 IDEAS_MAX = 16
-FREE = {"tests", "testdata", "examples"}
+FREE = {"tests", "testdata", "examples", "results"}  # bench/results holds raw runs
 SUFFIXES = re.compile(r"(?:_gpu_test|_test)?\.(?:h|cc|cu|py)$")
 
 

@@ -19,6 +19,10 @@ NAMESPACES = {
     "broker": "kq::broker",
     "guard": "kq::guard",
     "gpu_worker": "kq::worker",
+    "gpu_worker/channel": "kq::channel",
+    "gpu_worker/child/launcher": "kq::launcher",
+    "gpu_worker/child/runtime": "kq::runtime",
+    "gpu_worker/child/sandbox": "kq::sandbox",
     "gpu_worker/judge": "kq::judge",
     "producer": "kq::producer",
     "tools": "kq::tools",
@@ -100,7 +104,10 @@ CASES = [
     Case("std", {"core/a.h": in_namespace("std", "template <> struct hash<kq::A> { int x; };")}),
     Case(
         "main",
-        {"broker/shell/main.cc": "int main() { return 0; }\n", "broker/a.cc": in_namespace("", "int f() { return 1; }")},
+        {
+            "broker/shell/main.cc": "int main() { return 0; }\n",
+            "broker/a.cc": in_namespace("", "int f() { return 1; }"),
+        },
     ),
     Case("other folders are free", {"tests/sim/a.h": in_namespace("sim", "struct A {};")}),
 ]

@@ -59,7 +59,11 @@ CASES = [
     Case("tests nothing", {"core/jobs_test.cc": ""}, ("core/jobs_test.cc:1: tests no file",)),
     Case("other folders are free", {"tests/sim/world.cc": ""}),
     Case("excused", {"broker/shell/main.cc": "", LIST: "# why\n*/main.cc  a list of steps\n"}),
-    Case("no reason", {"broker/shell/main.cc": "", LIST: "*/main.cc\n"}, ("no_unit_test.txt:1: '*/main.cc' has no reason",)),
+    Case(
+        "no reason",
+        {"broker/shell/main.cc": "", LIST: "*/main.cc\n"},
+        ("no_unit_test.txt:1: '*/main.cc' has no reason",),
+    ),
     Case("stale", {"core/a.cc": "", "core/a_test.cc": "", LIST: "core/a.cc x\n"}, (":1: 'core/a.cc' excuses no file",)),
 ]
 

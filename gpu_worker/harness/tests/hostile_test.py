@@ -188,7 +188,7 @@ class ZygoteItself(unittest.TestCase):
         ]
         for order, fds, words in cases:
             order_id = zygote.send(order, fds)
-            answer = zygote.await_packet(lambda packet: packet.get("id") == order_id, 30)
+            answer = zygote.await_packet(lambda packet, order_id=order_id: packet.get("id") == order_id, 30)
             self.assertIn(words, answer["error"])
         zygote.socket.send(b"nonsense")
         answer = zygote.await_packet(lambda packet: packet.get("id") == 0, 30)

@@ -116,5 +116,7 @@ def guard_error(row: Row, findings: list[dict[str, str]]) -> str | None:
         case _:
             return f"{row.path.name}: its header has no guard: line"
     return (
-        None if is_right else f"{row.path.name}: must be '{row.guard}' ({row.expect}), the guard says {', '.join(told)}"
+        None
+        if is_right
+        else f"{row.path.name}: must be '{row.guard}' ({row.expect}), the guard says {', '.join(found)}"
     )
