@@ -1,4 +1,4 @@
-"""One child's work."""
+"""The work of one child, as its order describes it. Every kind of child reads a Job."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ READY_FIELDS = ("role", "device", "source", "work", "out", "arch")
 
 @dataclass(frozen=True)
 class Job:
-    """One child's work, as the control process ordered it; paths are those inside the sandbox."""
+    """The work of one child. Paths are those inside the sandbox."""
 
     role: str
     device: torch.device
@@ -27,9 +27,9 @@ class Job:
     precision: torch.dtype | None
     arch: str
     audit: bool = False
-    shared: Path | None = None  # of a compile child: precompiled headers, to read
-    profiler: str = ""  # of a profile child: ncu
-    kernels: bool = False  # of a ready child: the common ones are loaded, too
+    shared: Path | None = None  # compile child: the folder of precompiled headers, read only
+    profiler: str = ""  # profile child: the path of ncu
+    kernels: bool = False  # pre-forked child: loads the kernels that most references use
 
     @staticmethod
     def from_order(order: dict[str, Any], source: Path, work: Path, out: Path, shared: Path | None = None) -> "Job":
@@ -51,7 +51,7 @@ class Job:
         )
 
     def words(self) -> dict[str, str]:
-        """Of a ready child, before it is told what it is to be: for a process that starts anew."""
+        """Returns the fields of a pre-forked child without an assignment as text, for a process that starts anew."""
         return {
             field.name: str(getattr(self, field.name))
             for field in dataclasses.fields(self)
