@@ -1,4 +1,4 @@
-"""harness/heap.py, in a child of a real zygote."""
+"""Tests zygote/malloc_thresholds.py in a child of a real zygote."""
 
 import unittest
 

@@ -1,4 +1,6 @@
-"""What a profile child leaves in out/, with a stand-in for ncu, which needs a GPU: tests/gpu/profile_gpu_test has the real one."""
+"""Tests what a profile child leaves in out/, with a shell script in place of ncu, which needs a GPU;
+tests/gpu/profile_gpu_test uses the real one.
+"""
 
 import dataclasses
 import json
@@ -10,7 +12,7 @@ from harness.children.job import Job
 from harness.profiling import profile_child
 
 RECORDED = Path(__file__).with_name("ncu_raw.csv")
-# Says what it was asked, does what it was asked to look at, and has a report only where it was let.
+# A script that prints its arguments, runs the program to profile, and writes a report only if it is allowed to.
 NCU = """#!/bin/sh
 echo "$@" >> {folder}/asked
 case $1 in
