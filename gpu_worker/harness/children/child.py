@@ -125,7 +125,7 @@ class Child:
         # Output is written line by line, so that a child that is killed loses at most its last line.
         sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
         sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
-        self.tell_zygote(f"in {self.sandbox.words()}")
+        self.tell_zygote(f"in {self.sandbox.layer_names()}")
         self.lifeline.close()
         # From here on code of the job runs.
         code = EXIT_BROKEN

@@ -279,7 +279,7 @@ class CommandHandler:
         """Returns for each output whether the judge may read it in the arena, without a copy into the window.
 
         An output whose memory the model holds as well must be copied, because the model could count on its contents or
-        write them again. The memory of the other outputs belongs to nobody once the next call is staged, and the judge
+        write them again. The memory of the other outputs is free once the next call is staged, and the judge
         overwrites it before that call.
         """
         if self._copies_outputs:
@@ -291,8 +291,8 @@ class CommandHandler:
         return [not is_held for is_held in held_elsewhere(outputs)]
 
     def put_outputs(self, outputs: list[torch.Tensor]) -> str:
-        """Copies outputs into the window where they have the expected type and shape. Returns a text about the first
-        one that has not, or an empty text.
+        """Copies outputs into the window where they have the expected type and shape. Returns a text about an output
+        that has not, or an empty text.
         """
         views = self.output_views()
         if len(outputs) != len(views):

@@ -9,7 +9,7 @@ import torch
 
 from harness.children.tensors import PRECISIONS
 
-READY_FIELDS = ("role", "device", "source", "work", "out", "arch")
+PREFORKED_FIELDS = ("role", "device", "source", "work", "out", "arch")
 
 
 @dataclass(frozen=True)
@@ -50,17 +50,17 @@ class Job:
             kernels=order.get("kernels", False),
         )
 
-    def words(self) -> dict[str, str]:
+    def as_strings(self) -> dict[str, str]:
         """Returns the fields of a pre-forked child without an assignment as text, for a process that starts anew."""
         return {
             field.name: str(getattr(self, field.name))
             for field in dataclasses.fields(self)
-            if field.name in READY_FIELDS
+            if field.name in PREFORKED_FIELDS
         }
 
     @staticmethod
-    def from_words(words: dict[str, str]) -> "Job":
-        return Job.from_order(words, *(Path(words[place]) for place in ("source", "work", "out")))
+    def from_strings(strings: dict[str, str]) -> "Job":
+        return Job.from_order(strings, *(Path(strings[place]) for place in ("source", "work", "out")))
 
     @property
     def on_gpu(self) -> bool:

@@ -59,8 +59,8 @@ class ChildRuntime:
         return int(value)
 
     def map_shared(self, fd: int, size: int) -> "ctypes.Array[ctypes.c_ubyte]":
-        """Maps shared memory as a buffer, which is unmapped when nobody refers to it. Unlike Python's mmap, the buffer
-        keeps no descriptor.
+        """Maps shared memory as a buffer, which is unmapped with its last reference. Unlike Python's mmap, it keeps no
+        descriptor.
         """
         address = self._map_shared(fd, size)
         if not address:

@@ -73,7 +73,7 @@ class Walk:
 
     def never_called(self) -> frozenset[str]:
         """Returns the functions of the module that nothing mentions, directly or through others, and MAIN. The harness
-        asks for the entry alone, so nobody else calls them. Returns an empty set if the source may call by computed
+        asks for the entry alone, so nothing else calls them. Returns an empty set if the source may call by computed
         names.
         """
         everything = set().union(*self._mentioned.values())

@@ -60,7 +60,7 @@ def run(job: Job, runtime: str, launcher: str) -> int:
         target = [
             sys.executable,
             str(Path(__file__).with_name("profiled_program.py")),
-            json.dumps(job.words()),
+            json.dumps(job.as_strings()),
             runtime,
         ]
     ended = subprocess.run([job.profiler, *options, *target], pass_fds=[CHANNEL_FD], check=False)

@@ -22,7 +22,7 @@ def main() -> int:
     from harness.children.runtime import ChildRuntime
     from harness.zygote import fork_server
 
-    job = Job.from_words(json.loads(sys.argv[1]))
+    job = Job.from_strings(json.loads(sys.argv[1]))
     fork_server.import_everything(job.device.type)
     submission = submission_role()
     del sys.path[0]

@@ -60,7 +60,7 @@ class Sandbox:
     def has_view(self) -> bool:
         return bool(self.layers & MOUNT)
 
-    def words(self) -> str:
+    def layer_names(self) -> str:
         """ "uid,user,pid": the names of the layers in force."""
         words = ctypes.create_string_buffer(ERROR_BYTES)
         self._words(self.layers, words, ERROR_BYTES)

@@ -90,7 +90,7 @@ def trace_or_read_its_parent() -> bool:
 def end_its_supervisor() -> bool:
     for number in (signal.SIGTERM, signal.SIGKILL):
         succeeds(os.kill, os.getppid(), number)
-    return os.getppid() == 0  # if the supervisor was killed, nobody is left to report it
+    return os.getppid() == 0  # if the supervisor was killed, no process is left to report it
 
 
 @attempt

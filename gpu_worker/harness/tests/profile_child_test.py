@@ -70,8 +70,8 @@ class Words(unittest.TestCase):
     def test_a_job_comes_back_from_them_as_it_was(self) -> None:
         order = {"role": "profile", "device": "cuda", "arch": "sm_90", "backend": "torch", "profiler": "/bin/ncu"}
         job = Job.from_order(order, Path("/kq/src"), Path("/kq/work"), Path("/kq/out"))
-        words = json.loads(json.dumps(job.words()))
-        self.assertEqual(Job.from_words(words), dataclasses.replace(job, backend="", profiler=""))
+        words = json.loads(json.dumps(job.as_strings()))
+        self.assertEqual(Job.from_strings(words), dataclasses.replace(job, backend="", profiler=""))
 
 
 if __name__ == "__main__":

@@ -96,13 +96,13 @@ def main(
         return 3
     huge_pages.finish_imports()
     try:
-        forker = ForkServer(control, device, runtime, huge_pages, with_cgroups, cores)
-        layers = forker.probe_sandbox()
+        server = ForkServer(control, device, runtime, huge_pages, with_cgroups, cores)
+        layers = server.probe_sandbox()
     except (OSError, OrderFailed) as error:
         control.send(json.dumps({"error": f"this machine allows no sandbox: {error}"}).encode())
         return 3
     control.send(json.dumps({"ready": True, **versions, "sandbox": layers}).encode())
-    forker.loop()
+    server.loop()
     return 0
 
 
