@@ -30,8 +30,6 @@ from harness.extensions.torch_headers import REPLACED, header_text, host_flags, 
 from harness.kernels.cubin import plain_name
 
 OPTIMISED = ("2", "3", "fast")
-
-
 NO_MEMORY = (
     "out of memory",
     "cannot allocate memory",

@@ -25,6 +25,17 @@ UNKNOWN = re.compile(
 )
 WORD = re.compile(rb"[A-Za-z_]\w*")
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.M)
+TAIL_MAX = 1200
+# Matches "cuda_sources:9:12: error: words" of g++, and "cuda_sources(9): error: words" of cudafe++ and cicc.
+FIRST_ERROR = re.compile(
+    r"^(?P<file>[^\s:(]+)(?:\((?P<line>\d+)\)|:(?P<line2>\d+)(?::\d+)?): "
+    r"(?:catastrophic |fatal )?error(?: #[\w-]+)?:? ?(?P<words>.*)$",
+    re.M,
+)
+LINK_ERROR = re.compile(
+    r"(undefined (?:reference to|symbol:?) .*|cannot find -l\S+|unable to find library \S+|duplicate symbol:? .*"
+    r"|multiple definition of .*)"
+)
 
 
 def words_of(text: bytes) -> bytes:
@@ -54,23 +65,6 @@ def is_source_error(
 
 def occurrences(name: str, text: str) -> int:
     return len(re.findall(rf"\b{name}\b", text))
-
-
-TAIL_MAX = 1200
-
-
-# Matches "cuda_sources:9:12: error: words" of g++, and "cuda_sources(9): error: words" of cudafe++ and cicc.
-FIRST_ERROR = re.compile(
-    r"^(?P<file>[^\s:(]+)(?:\((?P<line>\d+)\)|:(?P<line2>\d+)(?::\d+)?): "
-    r"(?:catastrophic |fatal )?error(?: #[\w-]+)?:? ?(?P<words>.*)$",
-    re.M,
-)
-
-
-LINK_ERROR = re.compile(
-    r"(undefined (?:reference to|symbol:?) .*|cannot find -l\S+|unable to find library \S+|duplicate symbol:? .*"
-    r"|multiple definition of .*)"
-)
 
 
 def error_excerpt(call: Call, log: str) -> str:

@@ -3,8 +3,6 @@
 from harness.extensions.toolchain import DEFINES, HALF_DEFINES, Toolchain
 
 SLIM = ["torch/types.h", "torch/csrc/Exceptions.h", "torch/csrc/utils/pybind.h"]
-
-
 SLIM_CUDA = [
     "cuda_runtime.h",
     "cuda.h",
@@ -14,8 +12,6 @@ SLIM_CUDA = [
     "c10/cuda/CUDAGuard.h",
     "c10/cuda/CUDAException.h",
 ]
-
-
 # Headers that include all of torch, which the slim headers replace. A source that needs more fails to compile, and is
 # then compiled in the way "full".
 REPLACED = ("torch/extension.h", "torch/torch.h", "torch/all.h", "torch/python.h")

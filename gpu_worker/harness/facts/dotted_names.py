@@ -3,12 +3,6 @@ compute such names.
 """
 
 UNKNOWN = "?"
-
-
-def is_namespace(name: str) -> bool:
-    return name.endswith(".__dict__") or name in ("sys.modules", "globals()", "locals()")
-
-
 # Functions that return an attribute of their first argument, whose name is their second.
 GETTERS = frozenset(
     {
@@ -19,11 +13,7 @@ GETTERS = frozenset(
         "types.ModuleType.__getattribute__",
     }
 )
-
-
 IMPORTERS = frozenset({"importlib.import_module", "importlib.__import__", "pydoc.locate", "pkgutil.resolve_name"})
-
-
 # Prefixes by which the same objects are known, and the prefixes that facts use for them.
 SAME = {
     "builtins.": "",
@@ -32,6 +22,10 @@ SAME = {
     "torch.cuda.streams.": "torch.cuda.",
     "torch.cuda.graphs.": "torch.cuda.",
 }
+
+
+def is_namespace(name: str) -> bool:
+    return name.endswith(".__dict__") or name in ("sys.modules", "globals()", "locals()")
 
 
 def joined(base: str, attr: str) -> str:
