@@ -14,14 +14,24 @@ VALUE = r"[A-Za-z0-9_.,:/+*=@%^~-]*"
 DEFINE = rf"-[DU]{WORD}(={VALUE})?"
 # Flags that change how the source is read are not allowed, because the guard has read the source already.
 HOST = re.compile(
-    rf"-O([0-3sgz]|fast)?|-g[0-3]?|-std=(c|gnu)\+\+\w+|-[DU]{WORD}(=[^\s]*)?|-f(?!plugin|dump|profile|file-prefix|debug-prefix|macro-prefix|use-ld|sanitize|compare-debug|"
-    r"self-test|lto|diagnostics|random-seed|pre-include|pch|(input|exec|wide-exec)-charset|preprocessed|directives-only|module|no-diagnostics)[a-z0-9-]+(=[A-Za-z0-9_.-]+)?|-m[a-z0-9.-]+(=[A-Za-z0-9_.+-]+)?|-W[a-z0-9+-]*(=[A-Za-z0-9_-]+)?|-w|"
+    r"-O([0-3sgz]|fast)?|-g[0-3]?|-std=(c|gnu)\+\+\w+|"
+    rf"-[DU]{WORD}(=[^\s]*)?|"
+    r"-f(?!plugin|dump|profile|file-prefix|debug-prefix|macro-prefix|use-ld|sanitize|compare-debug|self-test|lto|"
+    r"diagnostics|random-seed|pre-include|pch|(input|exec|wide-exec)-charset|preprocessed|directives-only|module|"
+    r"no-diagnostics)[a-z0-9-]+(=[A-Za-z0-9_.-]+)?|"
+    r"-m[a-z0-9.-]+(=[A-Za-z0-9_.+-]+)?|-W[a-z0-9+-]*(=[A-Za-z0-9_-]+)?|-w|"
     r"-pthread|-pedantic|-pipe|-fPIC|-fopenmp|-ansi"
 )
 DEVICE = re.compile(
-    rf"-O[0-3]?|-g|-G|-std=c\+\+\w+|--std=c\+\+\w+|{DEFINE}|--?use_fast_math|--expt-(relaxed-constexpr|extended-lambda)|--extended-lambda|-expt-\w[\w-]*|"
-    r"-lineinfo|--generate-line-info|--?fmad=(true|false)|--?ftz=(true|false)|--?prec-(div|sqrt)=(true|false)|--?maxrregcount=?\d*|--restrict|-restrict|"
-    r"--?extra-device-vectorization|-m64|--?default-stream=legacy|-Xptxas=[\w,=-]+|-Xcudafe=--(diag_suppress=[\w,]+|display_error_number)|-Wno-[\w-]+|-w|--disable-warnings|--ptxas-options=[\w,=-]+|--resource-usage|-res-usage|-diag-suppress=?[\d,]*|--diag-suppress=?[\d,]*|"
+    r"-O[0-3]?|-g|-G|-std=c\+\+\w+|--std=c\+\+\w+|"
+    rf"{DEFINE}|"
+    r"--?use_fast_math|--expt-(relaxed-constexpr|extended-lambda)|--extended-lambda|-expt-\w[\w-]*|"
+    r"-lineinfo|--generate-line-info|--?fmad=(true|false)|--?ftz=(true|false)|--?prec-(div|sqrt)=(true|false)|"
+    r"--?maxrregcount=?\d*|--restrict|-restrict|"
+    r"--?extra-device-vectorization|-m64|--?default-stream=legacy|-Xptxas=[\w,=-]+|"
+    r"-Xcudafe=--(diag_suppress=[\w,]+|display_error_number)|"
+    r"-Wno-[\w-]+|-w|--disable-warnings|--ptxas-options=[\w,=-]+|--resource-usage|-res-usage|"
+    r"-diag-suppress=?[\d,]*|--diag-suppress=?[\d,]*|"
     r"-allow-unsupported-compiler|--allow-unsupported-compiler|--dopt=?\w*|-split-compile=?\d*|--split-compile=?\d*"
 )
 # Flags whose value is the next word.
@@ -53,7 +63,9 @@ PAIRS = (
 )
 ARCH = ("-gencode", "--generate-code", "-arch", "--gpu-architecture", "-code")
 IGNORED = re.compile(
-    r"(-gencode|--generate-code|-arch|--gpu-architecture|-code|--gpu-code|-t|--threads)=?.*|-v|--verbose|-keep|--keep|-ccbin=?$|-c|-shared|-rdc=false|-MMD|-Wl,.*|-time|--time|-f(no-)?diagnostics-color(=\w+)?"
+    r"(-gencode|--generate-code|-arch|--gpu-architecture|-code|--gpu-code|-t|--threads)=?.*|"
+    r"-v|--verbose|-keep|--keep|-ccbin=?$|-c|-shared|-rdc=false|-MMD|-Wl,.*|-time|--time|"
+    r"-f(no-)?diagnostics-color(=\w+)?"
 )
 PASSED_VALUES = {
     "-Xptxas": re.compile(r"[\w,=-]+"),
@@ -70,7 +82,9 @@ PASSED_VALUES = {
     "-Xfatbin": re.compile(r"-compress-all|--?compress(=\w+|-all)?"),
 }
 LINK = re.compile(
-    rf"-l[A-Za-z0-9_.+-]+|-L{VALUE}|-Wl,(--no-as-needed|--as-needed|-rpath,(\$ORIGIN)?{VALUE}|--no-undefined|--strip-all|-s|-z,\w+|-O\d)|-pthread|-fopenmp|-s|-O\d"
+    rf"-l[A-Za-z0-9_.+-]+|-L{VALUE}|"
+    rf"-Wl,(--no-as-needed|--as-needed|-rpath,(\$ORIGIN)?{VALUE}|--no-undefined|--strip-all|-s|-z,\w+|-O\d)|"
+    r"-pthread|-fopenmp|-s|-O\d"
 )
 
 

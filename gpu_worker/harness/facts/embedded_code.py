@@ -11,7 +11,8 @@ PIECE_MAX = 700  # characters of a text's line in one fact; escaping can make fo
 HOLE = "$"  # stands for a part of a text that is only known at run time
 
 MARKS = re.compile(
-    r"__global__|__device__|#\s*include|#\s*define|extern\s+\"C\"|cudaStream|cuStream|<<<|TORCH_LIBRARY|PYBIND11_MODULE|torch::Tensor|at::Tensor|"
+    r"__global__|__device__|#\s*include|#\s*define|extern\s+\"C\"|cudaStream|cuStream|<<<|TORCH_LIBRARY|"
+    r"PYBIND11_MODULE|torch::Tensor|at::Tensor|"
     r"getStreamFromPool|dlsym|cudaGraph"
 )
 # What sentences do not have: a call that ends a statement, a function's body, a directive.
@@ -20,7 +21,8 @@ PYTHON = re.compile(r"(?:^|[;\n])[ \t]*(?:import[ \t]+\w|from[ \t]+[\w.]+[ \t]+i
 
 # Calls that compile or parse C or CUDA, of any library.
 COMPILERS = re.compile(
-    r"(?:^|\.)(?:load_inline|RawKernel|RawModule|SourceModule|nvrtcCreateProgram|cdef|ElementwiseKernel|ReductionKernel|compile_to_ptx|_load_kernel)$"
+    r"(?:^|\.)(?:load_inline|RawKernel|RawModule|SourceModule|nvrtcCreateProgram|cdef|ElementwiseKernel|"
+    r"ReductionKernel|compile_to_ptx|_load_kernel)$"
 )
 # The arguments of such calls that are sources.
 SOURCES = frozenset({"cpp_sources", "cuda_sources", "source", "code", "src", "operation", "preamble", "csource"})

@@ -17,7 +17,8 @@ from harness.kernels.kernel_spec import KernelSpec
 from harness.kernels.nvrtc import CompileError, NvrtcMissing, shared_nvrtc, toolkits
 
 GLOBAL = re.compile(
-    rb"__global__\s+(?:[A-Za-z_][\w:]*\s+|__launch_bounds__\s*\([^)]*\)\s*)*?void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?([A-Za-z_]\w*)\s*\("
+    rb"__global__\s+(?:[A-Za-z_][\w:]*\s+|__launch_bounds__\s*\([^)]*\)\s*)*?"
+    rb"void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?([A-Za-z_]\w*)\s*\("
 )
 COMMENTS = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 ENTRIES = re.compile(rb"^\s*(?:\.visible\s+|\.weak\s+)?\.entry\s+([\w$.]+)", re.M)

@@ -41,9 +41,12 @@ STAGES_MAX = 32
 
 # Flags that choose how code is generated. Flags that name files or other programs are not allowed.
 OPTIONS = re.compile(
-    r"(--?use_fast_math|-lineinfo|--generate-line-info|--?fmad=(true|false)|--?ftz=(true|false)|--?prec-(div|sqrt)=(true|false)|"
-    r"--?maxrregcount=[0-9]{1,3}|--?std=c\+\+[0-9]{2}|(-D|--define-macro=)[A-Za-z_][A-Za-z0-9_]*(=[A-Za-z0-9_.+\-]*)?|--extra-device-vectorization|"
-    r"--restrict|-w|--disable-warnings|-O[0-3]|--expt-relaxed-constexpr|(-arch|--gpu-architecture)=(sm|compute)_[0-9]{2,3}[af]?|--ptxas-options=[A-Za-z0-9_,=-]+)"
+    r"(--?use_fast_math|-lineinfo|--generate-line-info|"
+    r"--?fmad=(true|false)|--?ftz=(true|false)|--?prec-(div|sqrt)=(true|false)|"
+    r"--?maxrregcount=[0-9]{1,3}|--?std=c\+\+[0-9]{2}|"
+    r"(-D|--define-macro=)[A-Za-z_][A-Za-z0-9_]*(=[A-Za-z0-9_.+\-]*)?|"
+    r"--extra-device-vectorization|--restrict|-w|--disable-warnings|-O[0-3]|--expt-relaxed-constexpr|"
+    r"(-arch|--gpu-architecture)=(sm|compute)_[0-9]{2,3}[af]?|--ptxas-options=[A-Za-z0-9_,=-]+)"
 )
 OPTIONS_WORDS = (
     "--use_fast_math, -lineinfo, --fmad=, --ftz=, --prec-div=, --prec-sqrt=, --maxrregcount=, --std=, -D, -O, "

@@ -205,12 +205,17 @@ def fake_gpu(arch: str) -> Iterator[None]:
     # Triton compiles for the alignment of a tensor's address, and storages are aligned.
     fake_tensor.FakeTensor.data_ptr = fake_address  # type: ignore[assignment, method-assign]
     torch.nn.Module._apply = apply_without_swap  # type: ignore[method-assign]
-    torch.compile = lambda model=None, **_: model if model is not None else lambda inner: inner  # type: ignore[assignment]
+    torch.compile = uncompiled
     pretend_gpu(arch)
     install_driver(arch)
     limit_compiles(triton.compiler)
     with fake_tensor.FakeTensorMode(allow_non_fake_inputs=True):
         yield
+
+
+def uncompiled(model: Any = None, **_: Any) -> Any:
+    """Replaces torch.compile, as a call and as a decorator with options."""
+    return model if model is not None else lambda inner: inner
 
 
 def fake_address(tensor: torch._C.TensorBase) -> int:
