@@ -2,17 +2,17 @@
 
 #include <utility>
 
-#include "broker/builds.h"
-#include "broker/intake.h"
-#include "broker/leasing.h"
-#include "broker/operations.h"
-#include "broker/queries.h"
+#include "broker/gc/retention.h"
+#include "broker/jobs/lease.h"
+#include "broker/jobs/result.h"
+#include "broker/jobs/submit.h"
 #include "broker/recovery.h"
-#include "broker/results.h"
-#include "broker/retention.h"
-#include "broker/sessions.h"
+#include "broker/requests/operate.h"
+#include "broker/requests/queries.h"
+#include "broker/requests/session.h"
+#include "broker/tables/builds.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 Expected<void> handle(Step& step, FromClient event) {
@@ -40,7 +40,7 @@ Expected<void> handle(Step& step, Undelivered event) {
   return take_back(step, event);
 }
 
-Expected<void> handle(Step& step, Space space) {
+Expected<void> handle(Step& step, store::Space space) {
   if (space.nearly_full != step.state.space.nearly_full) {
     step.ready.note(space.nearly_full ? NoteLevel::warning : NoteLevel::info,
                     space.nearly_full ? "the disk is nearly full: new jobs are answered busy, results still land"
@@ -71,15 +71,14 @@ Expected<void> handle(Step& step, Dispatch) {
 
 }  // namespace
 
-Expected<Broker> Broker::recover(const Store& store, const BrokerOptions& options, std::int64_t now_ms) {
-  auto state = recovered(store, options, now_ms);
-  if (!state) return failure(std::move(state.error()));
-  return Broker(std::move(*state));
+Expected<Broker> Broker::recover(const store::Store& store, const BrokerOptions& options, std::int64_t now_ms) {
+  KQ_TRY_VALUE(auto state, recovered(store, options, now_ms));
+  return Broker(std::move(state));
 }
 
 Expected<Ready> Broker::step(Event event, std::int64_t now_ms) {
   Ready ready;
-  if (auto done = step(std::move(event), now_ms, ready); !done) return failure(std::move(done.error()));
+  KQ_TRY(step(std::move(event), now_ms, ready));
   return ready;
 }
 
@@ -88,4 +87,4 @@ Expected<void> Broker::step(Event event, std::int64_t now_ms, Ready& turn) {
   return std::visit([&](auto& alternative) { return handle(step, std::move(alternative)); }, event);
 }
 
-}  // namespace kq
+}  // namespace kq::broker

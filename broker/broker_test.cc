@@ -2,14 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include "broker/script.h"
+#include "broker/script/script.h"
 #include "store/keys.h"
 #include "store/memory_store.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
-std::optional<std::int64_t> wake_of(Broker& broker, MemoryStore& store, std::int64_t now_ms) {
+std::optional<std::int64_t> wake_of(Broker& broker, store::MemoryStore& store, std::int64_t now_ms) {
   Ready ready;
   for (Event event : {Event(Tick{}), Event(Dispatch{})}) ready.merge(*broker.step(std::move(event), now_ms));
   const auto wake_at_ms = ready.wake_at_ms();
@@ -18,13 +18,13 @@ std::optional<std::int64_t> wake_of(Broker& broker, MemoryStore& store, std::int
 }
 
 TEST(Broker, an_idle_broker_need_not_wake) {
-  MemoryStore store;
+  store::MemoryStore store;
   auto broker = Broker::recover(store, {}, 1000);
   EXPECT_EQ(wake_of(*broker, store, 1000), std::nullopt);
 }
 
 TEST(Broker, wakes_when_the_next_lease_lapses) {
-  MemoryStore store;
+  store::MemoryStore store;
   Script(store).run("submit jobs=a");
   auto broker = Broker::recover(store, {}, 1000);
   Hello hello{
@@ -38,21 +38,21 @@ TEST(Broker, wakes_when_the_next_lease_lapses) {
 }
 
 TEST(Broker, sequences_go_on_even_if_the_counter_is_lost) {
-  MemoryStore store;
+  store::MemoryStore store;
   Script(store).run("submit jobs=a,b");
-  const Write write{Family::meta, std::string(kNextSequenceKey), std::nullopt};
+  const store::Write write{store::Family::meta, std::string(store::kNextSequenceKey), std::nullopt};
   ASSERT_TRUE(store.commit(std::span(&write, 1)));
   EXPECT_EQ(Broker::recover(store, {}, 1000)->state().next_sequence, 3u);
 }
 
 TEST(Broker, refuses_to_start_from_a_damaged_index) {
-  MemoryStore store;
-  const Write write{Family::queue, queue_key({}, 1), "damaged"};
+  store::MemoryStore store;
+  const store::Write write{store::Family::queue, store::queue_key({}, 1), "damaged"};
   ASSERT_TRUE(store.commit(std::span(&write, 1)));
   const auto broker = Broker::recover(store, {}, 1000);
   ASSERT_FALSE(broker);
-  EXPECT_EQ(broker.error().code, ExitCode::our_fault);
+  EXPECT_EQ(broker.error().kind, ErrorKind::our_fault);
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

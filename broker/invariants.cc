@@ -1,6 +1,6 @@
 #include "broker/invariants.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 using Broken = std::optional<std::string>;
@@ -95,4 +95,4 @@ std::optional<std::string> broken_invariant(const State& state) {
   return std::nullopt;
 }
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -4,11 +4,11 @@
 #include <optional>
 #include <string>
 
-#include "broker/state.h"
+#include "broker/core/state.h"
 
-namespace kq {
+namespace kq::broker {
 
 // The first promise that is broken, in words, or nothing. Linear in the number of unfinished jobs and sessions.
 std::optional<std::string> broken_invariant(const State& state);
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "broker/lifecycle.h"
+#include "broker/jobs/lifecycle.h"
 #include "store/memory_store.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 class InvariantsTest : public testing::Test {
@@ -23,7 +23,7 @@ class InvariantsTest : public testing::Test {
 
   std::string broken() { return broken_invariant(state).value_or("nothing"); }
 
-  MemoryStore store;
+  store::MemoryStore store;
   State state{.options = {}, .store = &store};
   Ready ready;
   Step step{state, ready, 0};
@@ -41,17 +41,17 @@ TEST_F(InvariantsTest, keys_lead_to_their_jobs) {
 }
 
 TEST_F(InvariantsTest, queued_jobs_are_in_their_lane) {
-  state.scheduler.remove(LaneId{.priority = Priority::normal}, 1);
+  state.scheduler.remove(store::LaneId{.priority = Priority::normal}, 1);
   EXPECT_EQ(broken(), "job 1: queued and not in its lane");
 }
 
 TEST_F(InvariantsTest, lanes_hold_queued_jobs_only) {
-  state.scheduler.add(LaneId{.priority = Priority::normal}, {.seq = 2});
+  state.scheduler.add(store::LaneId{.priority = Priority::normal}, {.seq = 2});
   EXPECT_EQ(broken(), "job 2: in a lane and not queued");
 }
 
 TEST_F(InvariantsTest, accounts_count_every_unfinished_job) {
-  state.accounts.add(LaneId{}, 1);
+  state.accounts.add(store::LaneId{}, 1);
   EXPECT_EQ(broken(), "the accounts count other jobs than there are");
 }
 
@@ -81,4 +81,4 @@ TEST_F(InvariantsTest, failures_end) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

@@ -6,16 +6,16 @@
 #include <utility>
 #include <vector>
 
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 #include "store/keys.h"
 #include "store/reader.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 class Recovery {
  public:
-  Recovery(const Store& store, const BrokerOptions& options, std::int64_t now_ms)
+  Recovery(const store::Store& store, const BrokerOptions& options, std::int64_t now_ms)
       : state_{.options = options, .store = &store, .scheduler = Scheduler(options.lane_window)},
         store_(store),
         now_ms_(now_ms) {}
@@ -23,9 +23,9 @@ class Recovery {
   Expected<State> run() {
     for (const auto part : {&Recovery::names, &Recovery::queue, &Recovery::timers, &Recovery::leases,
                             &Recovery::switches, &Recovery::sequence}) {
-      if (auto done = (this->*part)(); !done) return failure(std::move(done.error()));
+      KQ_TRY((this->*part)());
     }
-    if (auto done = recover_builds(state_); !done) return failure(std::move(done.error()));
+    KQ_TRY(recover_builds(state_));
     drop_unused_names();
     return std::move(state_);
   }
@@ -41,21 +41,21 @@ class Recovery {
     };
     std::string end(prefix);
     end.back() = static_cast<char>(end.back() + 1);
-    if (auto scanned = store_.scan(Family::meta, prefix, end, visit); !scanned) return scanned;
+    if (auto scanned = store_.scan(store::Family::meta, prefix, end, visit); !scanned) return scanned;
     return done;
   }
 
   Expected<void> names() {
-    auto classes = scan_meta(kClassPrefix, [&](std::string_view key, std::string_view value) -> Expected<void> {
-      const auto number = number_from(kClassPrefix, key);
+    auto classes = scan_meta(store::kClassPrefix, [&](std::string_view key, std::string_view value) -> Expected<void> {
+      const auto number = store::number_from(store::kClassPrefix, key);
       auto needs = decode<Requirements>(value);
       if (!number || !needs) return our_fault("store, family 'meta': a class of jobs is unreadable");
       known_classes_.restore(*number, *needs);
       return {};
     });
     if (!classes) return classes;
-    return scan_meta(kSubmitterPrefix, [&](std::string_view key, std::string_view value) -> Expected<void> {
-      const auto number = number_from(kSubmitterPrefix, key);
+    return scan_meta(store::kSubmitterPrefix, [&](std::string_view key, std::string_view value) -> Expected<void> {
+      const auto number = store::number_from(store::kSubmitterPrefix, key);
       if (!number) return our_fault("store, family 'meta': a submitter is unreadable");
       known_submitters_.restore(*number, std::string(value));
       return {};
@@ -63,7 +63,7 @@ class Recovery {
   }
 
   // A lane's names must be known before anything enters it.
-  Expected<void> use(const LaneId& lane) {
+  Expected<void> use(const store::LaneId& lane) {
     if (last_used_ == lane) return {};
     const Requirements* needs = known_classes_.name(lane.needs);
     const std::string* submitter = known_submitters_.name(lane.submitter);
@@ -79,8 +79,8 @@ class Recovery {
   Expected<void> queue() {
     Expected<void> done;
     const auto visit = [&](std::string_view key, std::string_view value) {
-      const auto place = queue_place_from(key);
-      const auto entry = queue_entry_from(value);
+      const auto place = store::queue_place_from(key);
+      const auto entry = store::queue_entry_from(value);
       if (!place || !entry) {
         done = our_fault("store, family 'queue': an entry is unreadable");
         return false;
@@ -97,29 +97,29 @@ class Recovery {
       }
       return true;
     };
-    if (auto scanned = store_.scan(Family::queue, "", "", visit); !scanned) return scanned;
+    if (auto scanned = store_.scan(store::Family::queue, "", "", visit); !scanned) return scanned;
     return done;
   }
 
   Expected<void> timers() {
-    return recover_timers(state_.timers, store_, [&](Sequence seq, const LaneId& lane, const QueueEntry& entry) {
-      auto used = use(lane);
-      newest_ = std::max(newest_, seq);
-      if (used) state_.accounts.add(lane, entry.bytes);
-      return used;
-    });
+    return recover_timers(state_.timers, store_,
+                          [&](Sequence seq, const store::LaneId& lane, const store::QueueEntry& entry) {
+                            auto used = use(lane);
+                            newest_ = std::max(newest_, seq);
+                            if (used) state_.accounts.add(lane, entry.bytes);
+                            return used;
+                          });
   }
 
   Expected<void> leases() {
-    for (const QueuePlace& place : leased_) {
-      auto record = read_job(store_, place.seq);
-      if (!record) return failure(std::move(record.error()));
-      if (!*record || (*record)->state != JobState::leased) {
+    for (const store::QueuePlace& place : leased_) {
+      KQ_TRY_VALUE(auto record, store::read_job(store_, place.seq));
+      if (!record || record->state != JobState::leased) {
         return our_fault("store: job " + std::to_string(place.seq) +
                          " is leased in family 'queue' and not in family 'state'");
       }
       state_.jobs.insert(
-          {.record = std::move(**record),
+          {.record = std::move(*record),
            .lane = place.lane,
            .tenure =
                Tenure{.worker = "", .device = {}, .deadline_ms = now_ms_ + state_.options.lease_ms, .counts = false}});
@@ -128,33 +128,31 @@ class Recovery {
   }
 
   Expected<void> switches() {
-    auto paused = scan_meta(kPausedPrefix, [&](std::string_view key, std::string_view) -> Expected<void> {
-      const std::string name(key.substr(kPausedPrefix.size()));
+    auto paused = scan_meta(store::kPausedPrefix, [&](std::string_view key, std::string_view) -> Expected<void> {
+      const std::string name(key.substr(store::kPausedPrefix.size()));
       state_.paused.insert(name);
       if (name.empty()) return {};  // everybody, not whoever gave no name
       if (const auto number = state_.scheduler.submitters.find(name)) state_.scheduler.pause(*number, true);
       return {};
     });
     if (!paused) return paused;
-    return scan_meta(kDrainingPrefix, [&](std::string_view key, std::string_view) -> Expected<void> {
-      state_.draining.emplace(key.substr(kDrainingPrefix.size()), 0);
+    return scan_meta(store::kDrainingPrefix, [&](std::string_view key, std::string_view) -> Expected<void> {
+      state_.draining.emplace(key.substr(store::kDrainingPrefix.size()), 0);
       return {};
     });
   }
 
   Expected<void> sequence() {
-    const auto bytes = store_.get(Family::meta, kNextSequenceKey);
-    if (!bytes) return failure(bytes.error());
-    if (*bytes) {
-      const auto seq = sequence_from(**bytes);
+    KQ_TRY_VALUE(const auto bytes, store_.get(store::Family::meta, store::kNextSequenceKey));
+    if (bytes) {
+      const auto seq = store::sequence_from(*bytes);
       if (!seq) return our_fault("store, family 'meta', next_sequence: 8 bytes of a sequence were expected");
       state_.next_sequence = *seq;
     }
     state_.next_sequence = std::max(state_.next_sequence, newest_ + 1);
-    const auto from = store_.get(Family::meta, kRetainedFromKey);
-    if (!from) return failure(from.error());
-    if (*from) {
-      const auto seq = sequence_from(**from);
+    KQ_TRY_VALUE(const auto from, store_.get(store::Family::meta, store::kRetainedFromKey));
+    if (from) {
+      const auto seq = store::sequence_from(*from);
       if (!seq) return our_fault("store, family 'meta', retained_from: 8 bytes of a sequence were expected");
       state_.retention.begin_at(*seq, now_ms_);
     }
@@ -165,34 +163,35 @@ class Recovery {
   void drop_unused_names() {
     known_classes_.each([&](std::uint32_t number, const Requirements&) {
       if (state_.scheduler.classes.name(number) == nullptr)
-        state_.unused_names.push_back(numbered_key(kClassPrefix, number));
+        state_.unused_names.push_back(store::numbered_key(store::kClassPrefix, number));
     });
     known_submitters_.each([&](std::uint32_t number, const std::string&) {
       if (state_.scheduler.submitters.name(number) == nullptr)
-        state_.unused_names.push_back(numbered_key(kSubmitterPrefix, number));
+        state_.unused_names.push_back(store::numbered_key(store::kSubmitterPrefix, number));
     });
     state_.scheduler.classes.skip_to(known_classes_.next());
     state_.scheduler.submitters.skip_to(known_submitters_.next());
   }
 
   State state_;
-  const Store& store_;
+  const store::Store& store_;
   const std::int64_t now_ms_;
   Numbering<Requirements> known_classes_;
   Numbering<std::string> known_submitters_;
-  std::optional<LaneId> last_used_;
-  std::vector<QueuePlace> leased_;
+  std::optional<store::LaneId> last_used_;
+  std::vector<store::QueuePlace> leased_;
   Sequence newest_ = 0;
 };
 
 }  // namespace
 
-Expected<State> recovered(const Store& store, const BrokerOptions& options, std::int64_t now_ms) {
+Expected<State> recovered(const store::Store& store, const BrokerOptions& options, std::int64_t now_ms) {
   return Recovery(store, options, now_ms).run();
 }
 
 void forget_unused_names(Step& step) {
-  for (std::string& key : std::exchange(step.state.unused_names, {})) step.ready.erase(Family::meta, std::move(key));
+  for (std::string& key : std::exchange(step.state.unused_names, {}))
+    step.ready.erase(store::Family::meta, std::move(key));
 }
 
-}  // namespace kq
+}  // namespace kq::broker

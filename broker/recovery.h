@@ -4,16 +4,16 @@
 
 #include <cstdint>
 
-#include "broker/options.h"
-#include "broker/state.h"
-#include "core/error.h"
+#include "broker/core/options.h"
+#include "broker/core/state.h"
+#include "core/base/error.h"
 
-namespace kq {
+namespace kq::broker {
 
 // Leased jobs wait one lease for their worker to come back and list them.
-Expected<State> recovered(const Store& store, const BrokerOptions& options, std::int64_t now_ms);
+Expected<State> recovered(const store::Store& store, const BrokerOptions& options, std::int64_t now_ms);
 
 // Strikes the numbers that recovery found to be nobody's.
 void forget_unused_names(Step& step);
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -5,11 +5,11 @@
 
 #include "broker/broker.h"
 #include "broker/invariants.h"
-#include "broker/script.h"
+#include "broker/script/script.h"
 #include "core/limits.h"
 #include "store/memory_store.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 using testing::HasSubstr;
@@ -26,7 +26,7 @@ class RecoveryTest : public testing::Test {
     }
   }
 
-  MemoryStore store;
+  store::MemoryStore store;
   Script script{store};
   std::size_t next_ = 0;
 };
@@ -83,7 +83,7 @@ TEST_F(RecoveryTest, names_that_nobody_uses_any_more_are_dropped_and_their_numbe
 }
 
 TEST_F(RecoveryTest, a_lane_without_a_name_is_damage) {
-  const Write write{Family::queue, queue_key({.needs = 3}, 1), queue_value({})};
+  const store::Write write{store::Family::queue, store::queue_key({.needs = 3}, 1), store::queue_value({})};
   ASSERT_TRUE(store.commit(std::span(&write, 1)));
   const auto state = recovered(store, {}, 1'000);
   ASSERT_FALSE(state);
@@ -91,4 +91,4 @@ TEST_F(RecoveryTest, a_lane_without_a_name_is_damage) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

@@ -1,7 +1,9 @@
-# kq_test(NAME [LABELS label...] [LIBRARIES lib...] [ALONE filter...] SOURCES x_test.cc...): one GoogleTest program, and one test of ctest: a
+# kq_test(NAME [LABELS label...] [LIBRARIES lib...] [ALONE filter...] SOURCES x_test.cc...): one GoogleTest program, and
+# one test of ctest: a
 # process for each of a thousand cases takes longer than the cases. What it prints is shown when it fails.
 #
-# Cases that a filter in ALONE names are a test of their own, NAME.FILTER: those that take seconds, so that others run meanwhile, and those
+# Cases that a filter in ALONE names are a test of their own, NAME.FILTER: those that take seconds, so that others run
+# meanwhile, and those
 # that some machines have to skip, so that ctest says so.
 function(kq_test name)
   cmake_parse_arguments(arg "" "" "LABELS;LIBRARIES;ALONE;SOURCES" ${ARGN})

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/compress.h"
+#include "core/bytes/compress.h"
 #include "core/messages.h"
 
 namespace kq {

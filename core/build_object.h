@@ -4,15 +4,15 @@
 #include <cstddef>
 #include <string>
 
+#include "core/bytes/hash.h"
 #include "core/device.h"
-#include "core/hash.h"
 
 namespace kq {
 
 inline constexpr std::size_t kObjectBytesMax = 8u << 20;  // packed; a greater one stays where it was built
 
-// `key` is what its builder would find it by (gpu_worker/build/cache.h): whoever computes another one has no use for
-// it. The bytes are opaque to the broker (gpu_worker/build/object.h) and named by their SHA-256, which every receiver
+// `key` is what its builder would find it by (gpu_worker/compile/cache.h): whoever computes another one has no use for
+// it. The bytes are opaque to the broker (gpu_worker/compile/object.h) and named by their SHA-256, which every receiver
 // checks.
 struct BuildObject {
   DeviceKind kind = DeviceKind::cuda;  // what it was built for,

@@ -5,14 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "core/enum_names.h"
+#include "core/base/enum_names.h"
 #include "core/submission.h"
 
 namespace kq {
 
 enum class DeviceKind { cpu, cuda };
-template <>
-inline constexpr std::array<std::string_view, 2> kEnumNames<DeviceKind>{"cpu", "cuda"};
+constexpr std::array<std::string_view, 2> enum_names(DeviceKind) {
+  return {"cpu", "cuda"};
+}
 
 struct DeviceInfo {
   DeviceKind kind = DeviceKind::cpu;

@@ -5,14 +5,15 @@
 #include <string>
 #include <string_view>
 
-#include "core/enum_names.h"
+#include "core/base/enum_names.h"
 
 namespace kq {
 
 // What a key allows: submit may submit and read, work may take jobs, admin may do what submit may and rule the broker.
 enum class Role { submit, work, admin };
-template <>
-inline constexpr std::array<std::string_view, 3> kEnumNames<Role>{"submit", "work", "admin"};
+constexpr std::array<std::string_view, 3> enum_names(Role) {
+  return {"submit", "work", "admin"};
+}
 
 struct Identity {
   std::string name;         // as in the list of keys; empty where the broker runs without keys

@@ -12,13 +12,14 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/enum_names.h"
+#include "core/base/enum_names.h"
 
 namespace kq {
 
 enum class JobState { queued, leased, finished };
-template <>
-inline constexpr std::array<std::string_view, 3> kEnumNames<JobState>{"queued", "leased", "finished"};
+constexpr std::array<std::string_view, 3> enum_names(JobState) {
+  return {"queued", "leased", "finished"};
+}
 
 enum class JobEvent { lease, requeue, finish, revive };
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/hash.h"
+#include "core/bytes/hash.h"
 #include "core/job.h"
 #include "core/result.h"
 #include "core/submission.h"

@@ -28,7 +28,7 @@ inline constexpr std::size_t kP99SamplesMin = 100;
 // Statistics of raw samples; all zero for none.
 Statistics summarise(std::span<const std::int64_t> samples_ns);
 
-// How a time comes about: gpu_worker/judge/attested.h.
+// How a time comes about: gpu_worker/judge/timing/published_time.h.
 struct Measurement {
   std::string method;      // "attested": the judge's go->probe interval minus `overhead_ns`
   Statistics submission;   // of the attested samples; its median is the published one

@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "core/build_object.h"
-#include "core/compress.h"
+#include "core/bytes/compress.h"
+#include "core/bytes/shared_bytes.h"
 #include "core/device.h"
 #include "core/leaderboard.h"
 #include "core/operations.h"
 #include "core/records.h"
-#include "core/shared_bytes.h"
 
 namespace kq {
 
@@ -76,8 +76,9 @@ struct BrokerQuery {};
 // `busy` is a refusal for now: a quota, the queue or the disk is full. The same job may be sent again after
 // retry_after_ms.
 enum class Acceptance { accepted, reused, refused, busy };
-template <>
-inline constexpr std::array<std::string_view, 4> kEnumNames<Acceptance>{"accepted", "reused", "refused", "busy"};
+constexpr std::array<std::string_view, 4> enum_names(Acceptance) {
+  return {"accepted", "reused", "refused", "busy"};
+}
 
 struct JobAck {
   Acceptance acceptance = Acceptance::refused;
@@ -92,9 +93,9 @@ struct SubmitAck {
 };
 // Why a queued job does not run yet.
 enum class WaitReason { none, behind, no_worker, not_before, after_failure, paused, draining };
-template <>
-inline constexpr std::array<std::string_view, 7> kEnumNames<WaitReason>{
-    "none", "behind", "no_worker", "not_before", "after_failure", "paused", "draining"};
+constexpr std::array<std::string_view, 7> enum_names(WaitReason) {
+  return {"none", "behind", "no_worker", "not_before", "after_failure", "paused", "draining"};
+}
 struct JobStatus {
   Sequence seq = 0;
   JobState state = JobState::queued;

@@ -2,7 +2,7 @@
 //
 // Both ends are our own code on one socket pair; the codec's limits hold here too. Descriptors of the children's
 // channels travel beside the Plan, first the calibrator's, then the reference's, then the submission's
-// (gpu_worker/channel.h).
+// (gpu_worker/channel/channel.h).
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,16 @@ namespace kq {
 // them as far as their calls of load_inline. compile: compiles what those asked for. ready_build: a build's child that
 // is forked ahead. profile: a submission under a profiler.
 enum class ChildRole { reference, submission, build, calibrator, record, compile, ready, profile, ready_build };
-template <>
-inline constexpr std::array<std::string_view, 9> kEnumNames<ChildRole>{
-    "reference", "submission", "build", "calibrator", "record", "compile", "ready", "profile", "ready_build"};
+constexpr std::array<std::string_view, 9> enum_names(ChildRole) {
+  return {"reference", "submission", "build", "calibrator", "record", "compile", "ready", "profile", "ready_build"};
+}
 
-// When calls that are short enough are also timed several at once (gpu_worker/judge/burst.h). doubt: where the
+// When calls that are short enough are also timed several at once (gpu_worker/judge/trial/burst.h). doubt: where the
 // submission's clock says less than the judge's can agree with.
 enum class Bursts { never, doubt, always };
-template <>
-inline constexpr std::array<std::string_view, 3> kEnumNames<Bursts>{"never", "doubt", "always"};
+constexpr std::array<std::string_view, 3> enum_names(Bursts) {
+  return {"never", "doubt", "always"};
+}
 
 // Limits of one attempt. A call's limit is call_limit_ms plus call_limit_factor times the reference's own time for that
 // call.
@@ -57,7 +58,7 @@ struct Plan {
   // Whether these children were forked for this attempt; false: they are those of the last one, and no descriptor
   // travels for them.
   bool fresh_calibrator = true;
-  std::uint32_t calibrator = 0;  // which one of those that are kept: children of one kind (gpu_worker/children.h)
+  std::uint32_t calibrator = 0;  // which one of those that are kept: children of one kind (gpu_worker/lane/children.h)
                                  // answer in a time of their own
   bool fresh_reference = true;
   Backend backend = Backend::torch;
@@ -75,7 +76,7 @@ struct ChildExited {
 };
 
 // Comes with one descriptor, before any plan, where children are forked ahead on a GPU: the page of
-// gpu_worker/warming.h.
+// gpu_worker/channel/warm_up.h.
 struct WarmingShared {};
 
 // The judge's answer: a verdict with its samples, or an Error of ours in words.

@@ -5,16 +5,17 @@
 #include <string>
 #include <vector>
 
-#include "core/enum_names.h"
-#include "core/hash.h"
+#include "core/base/enum_names.h"
+#include "core/bytes/hash.h"
 
 namespace kq {
 
 // What floating-point inputs, parameters and buffers are cast to before anything runs. Integers and booleans are never
 // cast.
 enum class Precision { as_given, fp32, fp16, bf16 };
-template <>
-inline constexpr std::array<std::string_view, 4> kEnumNames<Precision>{"as_given", "fp32", "fp16", "bf16"};
+constexpr std::array<std::string_view, 4> enum_names(Precision) {
+  return {"as_given", "fp32", "fp16", "bf16"};
+}
 
 // One shape and seed policy of a problem. KernelBench problems have exactly one: what get_inputs() returns.
 struct Workload {
@@ -28,7 +29,7 @@ struct Problem {
   std::string file;  // plain file name of the reference source
   Hash hash;         // of the reference source; boards are keyed by it, so a slowed-down reference is another board
   Precision precision = Precision::as_given;
-  std::optional<double> rtol;  // otherwise by dtype, gpu_worker/judge/compare.h
+  std::optional<double> rtol;  // otherwise by dtype, gpu_worker/judge/check/compare.h
   std::optional<double> atol;
   std::vector<Workload> workloads{Workload{}};
 

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "core/build_object.h"
+#include "core/bytes/hash.h"
 #include "core/device.h"
-#include "core/hash.h"
 #include "core/job.h"
 #include "core/result.h"
 #include "core/submission.h"

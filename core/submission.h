@@ -7,28 +7,30 @@
 #include <string>
 #include <vector>
 
-#include "core/enum_names.h"
-#include "core/error.h"
-#include "core/hash.h"
+#include "core/base/enum_names.h"
+#include "core/base/error.h"
+#include "core/bytes/hash.h"
 #include "core/problem.h"
 
 namespace kq {
 
 // How the submission's files are built and called. One file per backend in gpu_worker/harness/backends.
 enum class Backend { torch, triton, cuda, torch_cuda, multi_kernel };
-template <>
-inline constexpr std::array<std::string_view, 5> kEnumNames<Backend>{"torch", "triton", "cuda", "torch_cuda",
-                                                                     "multi_kernel"};
+constexpr std::array<std::string_view, 5> enum_names(Backend) {
+  return {"torch", "triton", "cuda", "torch_cuda", "multi_kernel"};
+}
 
 // Where a job wants to run. `any` takes a GPU where there is one, else the CPU.
 enum class DeviceWish { any, cpu, cuda };
-template <>
-inline constexpr std::array<std::string_view, 3> kEnumNames<DeviceWish>{"any", "cpu", "cuda"};
+constexpr std::array<std::string_view, 3> enum_names(DeviceWish) {
+  return {"any", "cpu", "cuda"};
+}
 
-// A job of a higher priority goes first, but waiting counts as well: see broker/scheduler.h, "ageing".
+// A job of a higher priority goes first, but waiting counts as well: see broker/tables/scheduler.h, "ageing".
 enum class Priority { low, normal, high };
-template <>
-inline constexpr std::array<std::string_view, 3> kEnumNames<Priority>{"low", "normal", "high"};
+constexpr std::array<std::string_view, 3> enum_names(Priority) {
+  return {"low", "normal", "high"};
+}
 
 // A file of the submission. The bytes travel and rest as a blob named by `hash`.
 struct SourceFile {
@@ -41,14 +43,16 @@ struct SourceFile {
 // What a submission's time is compared with: the reference as it is, or under torch.compile. What is right is told by
 // the former.
 enum class Baseline { eager, compile };
-template <>
-inline constexpr std::array<std::string_view, 2> kEnumNames<Baseline>{"eager", "compile"};
+constexpr std::array<std::string_view, 2> enum_names(Baseline) {
+  return {"eager", "compile"};
+}
 
 // Whether the work of a passed submission's kernels is looked at after its timing, in a pass of its own, and by what
-// (gpu_worker/profile.h).
+// (gpu_worker/lane/profile.h).
 enum class Profiler { none, ncu };
-template <>
-inline constexpr std::array<std::string_view, 2> kEnumNames<Profiler>{"none", "ncu"};
+constexpr std::array<std::string_view, 2> enum_names(Profiler) {
+  return {"none", "ncu"};
+}
 
 // Trials of one job. Each correctness or timed trial draws fresh inputs; every output of both kinds is checked.
 struct Trials {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/examples.h"
 #include "core/limits.h"
+#include "core/testing/examples.h"
 
 namespace kq {
 namespace {
@@ -26,7 +26,7 @@ Submission with(const Change& change) {
 std::string complaint_of(const Change& change) {
   const auto valid = validate(with(change));
   if (valid) return "valid";
-  EXPECT_EQ(valid.error().code, ExitCode::bad_input);
+  EXPECT_EQ(valid.error().kind, ErrorKind::bad_input);
   return valid.error().message;
 }
 

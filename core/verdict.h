@@ -6,7 +6,7 @@
 #include <string>
 #include <variant>
 
-#include "core/enum_names.h"
+#include "core/base/enum_names.h"
 #include "core/measurement.h"
 
 namespace kq {
@@ -31,24 +31,24 @@ enum class VerdictName {
   expired,
   abandoned
 };
-template <>
-inline constexpr std::array<std::string_view, 18> kEnumNames<VerdictName>{
-    "passed",          "suspect",   "compiled_only",    "wrong_answer",  "build_failed", "load_failed",
-    "runtime_error",   "crashed",   "gpu_fault",        "out_of_memory", "timed_out",    "rejected",
-    "problem_invalid", "too_large", "unsupported_here", "cancelled",     "expired",      "abandoned"};
+constexpr std::array<std::string_view, 18> enum_names(VerdictName) {
+  return {"passed",          "suspect",   "compiled_only",    "wrong_answer",  "build_failed", "load_failed",
+          "runtime_error",   "crashed",   "gpu_fault",        "out_of_memory", "timed_out",    "rejected",
+          "problem_invalid", "too_large", "unsupported_here", "cancelled",     "expired",      "abandoned"};
+}
 
 // Whose doing it was. Only `user` and `policy` are held against the submission; `ours` is retried before it becomes a
 // verdict.
 enum class Fault { none, user, policy, problem, nobody, ours };
-template <>
-inline constexpr std::array<std::string_view, 6> kEnumNames<Fault>{"none",    "user",   "policy",
-                                                                   "problem", "nobody", "ours"};
+constexpr std::array<std::string_view, 6> enum_names(Fault) {
+  return {"none", "user", "policy", "problem", "nobody", "ours"};
+}
 
 // Where in a job's life it ended.
 enum class Stage { none, queue, guard, build, load, run, judge };
-template <>
-inline constexpr std::array<std::string_view, 7> kEnumNames<Stage>{"none", "queue", "guard", "build",
-                                                                   "load", "run",   "judge"};
+constexpr std::array<std::string_view, 7> enum_names(Stage) {
+  return {"none", "queue", "guard", "build", "load", "run", "judge"};
+}
 
 // THE VERDICT TABLE, one row per VerdictName in its order.
 struct VerdictRow {

@@ -4,27 +4,27 @@
 #include <filesystem>
 #include <iostream>
 
-#include "core/version.h"
-#include "gpu_worker/build/cache_report.h"
-#include "gpu_worker/process.h"
+#include "core/base/version.h"
+#include "gpu_worker/compile/cache_report.h"
+#include "sys/process.h"
 
 namespace {
 
 int run(const std::string& word, const std::string& state, std::uint32_t gib, bool as_json) {
-  const auto verb = kq::parse_enum<kq::CacheVerb>(word);
+  const auto verb = kq::parse_enum<kq::worker::CacheVerb>(word);
   if (!verb) {
     std::cerr << "kq-cache: there is no verb '" << word << "'; known are ls, stats, verify, prune\n";
     return static_cast<int>(kq::ExitCode::bad_input);
   }
   const std::string dir =
-      std::filesystem::absolute(state.empty() ? kq::default_worker_state() : state).lexically_normal().string() +
+      std::filesystem::absolute(state.empty() ? kq::sys::default_worker_state() : state).lexically_normal().string() +
       "/build-cache";
   if (!std::filesystem::is_directory(dir)) {
     std::cerr << "kq-cache: there is no build cache at " << dir << "; say --state DIR, as kq-worker was told\n";
     return static_cast<int>(kq::ExitCode::bad_input);
   }
-  const kq::CacheAnswer answer =
-      kq::ask_cache(kq::BuildCache(dir), *verb, static_cast<std::uintmax_t>(gib) << 30, as_json);
+  const kq::worker::CacheAnswer answer =
+      kq::worker::ask_cache(kq::worker::BuildCache(dir), *verb, static_cast<std::uintmax_t>(gib) << 30, as_json);
   std::cout << answer.text << std::flush;
   return static_cast<int>(answer.is_sound ? kq::ExitCode::ok : kq::ExitCode::job_failed);
 }
@@ -34,7 +34,7 @@ int run(const std::string& word, const std::string& state, std::uint32_t gib, bo
 int main(int argc, char** argv) {
   std::string verb;
   std::string state;
-  std::uint32_t gib = static_cast<std::uint32_t>(kq::kCacheBytesMax >> 30);
+  std::uint32_t gib = static_cast<std::uint32_t>(kq::worker::kCacheBytesMax >> 30);
   bool as_json = false;
   CLI::App app("Lists, counts, verifies or prunes the build cache of this machine's workers.", "kq-cache");
   app.set_version_flag("--version", std::string(kq::kVersion));

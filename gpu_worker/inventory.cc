@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/version.h"
-#include "gpu_worker/escape_check.h"
-#include "gpu_worker/stub/sandbox.h"
+#include "core/base/version.h"
+#include "gpu_worker/child/sandbox/sandbox.h"
+#include "gpu_worker/lane/escape_check.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 using nlohmann::json;
@@ -95,4 +95,4 @@ std::string to_json(const Inventory& inventory) {
          "\n";
 }
 
-}  // namespace kq
+}  // namespace kq::worker

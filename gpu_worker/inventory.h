@@ -9,9 +9,9 @@
 
 #include "core/device.h"
 #include "core/result.h"
-#include "gpu_worker/lane.h"
+#include "gpu_worker/lane/lane.h"
 
-namespace kq {
+namespace kq::worker {
 
 struct Inventory {
   std::vector<DeviceInfo> devices;  // that could be opened
@@ -41,4 +41,4 @@ bool is_without_sandbox(const std::string& layers);
 // "sandbox_missing": [...], "backends": [...]}.
 std::string to_json(const Inventory& inventory);
 
-}  // namespace kq
+}  // namespace kq::worker

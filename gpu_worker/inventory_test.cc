@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 TEST(Inventory, says_what_there_is_and_what_is_missing) {
@@ -63,4 +63,4 @@ TEST(Inventory, a_lane_that_cannot_be_opened_is_a_sentence) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

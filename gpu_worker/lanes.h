@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "gpu_worker/lane.h"
+#include "gpu_worker/lane/lane.h"
 
-namespace kq {
+namespace kq::worker {
 
 struct Lanes {
   std::vector<std::unique_ptr<Lane>> open;
@@ -21,4 +21,4 @@ Expected<Lanes> open_lanes(const std::vector<LaneOptions>& wanted);
 // For builds: the first that lives, and of which nothing is wrong with the lane.
 Expected<std::shared_ptr<Zygote>> zygote_of(const std::vector<std::unique_ptr<Lane>>& lanes);
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "gpu_worker/lane_of_tests.h"
+#include "gpu_worker/lane/lane_of_tests.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 LaneOptions working() {
@@ -38,4 +38,4 @@ TEST(Lanes, where_none_opens_the_first_says_why) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

@@ -14,10 +14,10 @@
 #include <string>
 #include <thread>
 
-#include "core/codec.h"
-#include "net/clock.h"
+#include "core/bytes/codec.h"
+#include "sys/clock.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 // The loop looks at its signals and timers at least this often.
@@ -46,7 +46,7 @@ class Mailbox {
   }
 
  private:
-  Fd wake_{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+  sys::Fd wake_{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
   std::mutex mutex_;
   std::deque<WorkerEvent> events_;
 };
@@ -122,7 +122,7 @@ void log_result(const Lease& lease, const Expected<Result>& result, bool stopped
 
 }  // namespace
 
-Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lanes, const LoopOptions& options,
+Expected<void> work(net::ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lanes, const LoopOptions& options,
                     const std::atomic<bool>& drain, const std::atomic<bool>& stop) {
   Worker worker(options.worker);
   Mailbox mailbox;
@@ -175,12 +175,12 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
       if (why) spdlog::warn("the broker refuses the connection, which is tried again: {}", *why);
       refusal = std::move(why);
     }
-    auto packet = broker.receive(std::clamp<std::int64_t>(wake_at_ms - monotonic_now_ms(), 0, kLookMs));
-    if (!packet) return failure(packet.error());
-    if (*packet) {
-      auto message = decode_message<WorkerReply>(**packet);
+    KQ_TRY_VALUE(auto packet,
+                 broker.receive(std::clamp<std::int64_t>(wake_at_ms - sys::monotonic_now_ms(), 0, kLookMs)));
+    if (packet) {
+      auto message = decode_message<WorkerReply>(*packet);
       if (message) {
-        obey(worker.step(BrokerSaid{std::move(message->body)}, monotonic_now_ms()));
+        obey(worker.step(BrokerSaid{std::move(message->body)}, sys::monotonic_now_ms()));
       } else {
         spdlog::warn("the broker sent something unreadable: {}", message.error().message);
       }
@@ -188,20 +188,20 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
     while (auto event = mailbox.take()) {
       if (const auto* built = std::get_if<BuildDone>(&*event)) going.erase(built->lease);
       if (const auto* run = std::get_if<RunDone>(&*event)) going.erase(run->lease);
-      obey(worker.step(std::move(*event), monotonic_now_ms()));
+      obey(worker.step(std::move(*event), sys::monotonic_now_ms()));
     }
     if (drain && !stop && !drain_told) {  // who is to end at once says nothing of a second signal
       drain_told = true;
       spdlog::info(
           "asked to end: it takes nothing new, and ends when all it has is with the broker; a second signal ends it at "
           "once");
-      obey(worker.step(DrainAsked{}, monotonic_now_ms()));
+      obey(worker.step(DrainAsked{}, sys::monotonic_now_ms()));
     }
-    if (monotonic_now_ms() >= wake_at_ms) obey(worker.step(Tick{}, monotonic_now_ms()));
+    if (sys::monotonic_now_ms() >= wake_at_ms) obey(worker.step(Tick{}, sys::monotonic_now_ms()));
   }
   for (auto& [lease, stopping] : going) stopping.request_stop();
   if (!finished) broker.send(encode_message(Message<WorkerRequest>{0, Goodbye{options.worker.epoch}}));
   return {};
 }
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "gpu_worker/build/builder.h"
-#include "gpu_worker/lane.h"
-#include "gpu_worker/worker.h"
+#include "gpu_worker/compile/builder.h"
+#include "gpu_worker/core/worker.h"
+#include "gpu_worker/lane/lane.h"
 #include "net/link.h"
 
-namespace kq {
+namespace kq::worker {
 
 struct LoopOptions {
   WorkerOptions worker;
@@ -23,7 +23,7 @@ struct LoopOptions {
 
 // Without lanes it only builds, for others. Works until `drain` becomes true and everything that ran is reported, or
 // until `stop` becomes true (leases go back by Goodbye).
-Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lanes, const LoopOptions& options,
+Expected<void> work(net::ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lanes, const LoopOptions& options,
                     const std::atomic<bool>& drain, const std::atomic<bool>& stop);
 
-}  // namespace kq
+}  // namespace kq::worker

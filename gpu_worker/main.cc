@@ -13,22 +13,22 @@
 #include <filesystem>
 #include <iostream>
 
+#include "core/base/version.h"
 #include "core/limits.h"
-#include "core/version.h"
-#include "gpu_worker/build/zygotes.h"
-#include "gpu_worker/cores.h"
-#include "gpu_worker/escape_check.h"
-#include "gpu_worker/host.h"
+#include "gpu_worker/compile/zygotes.h"
 #include "gpu_worker/inventory.h"
+#include "gpu_worker/lane/escape_check.h"
+#include "gpu_worker/lane/profile.h"
 #include "gpu_worker/lanes.h"
 #include "gpu_worker/loop.h"
-#include "gpu_worker/process.h"
-#include "gpu_worker/profile.h"
-#include "gpu_worker/scratch_root.h"
+#include "gpu_worker/machine/host.h"
+#include "gpu_worker/machine/scratch_root.h"
 #include "gpu_worker/wanted_devices.h"
 #include "net/endpoint.h"
 #include "net/log.h"
-#include "net/zmq_link.h"
+#include "net/zmq/link.h"
+#include "sys/cores.h"
+#include "sys/process.h"
 
 namespace {
 
@@ -46,7 +46,7 @@ void on_signal(int signal) {
 }
 
 struct Flags {
-  std::string broker = std::string(kq::kDefaultBrokerUrl);
+  std::string broker = std::string(kq::net::kDefaultBrokerUrl);
   std::string key;
   std::string state;
   std::string profiles;
@@ -57,7 +57,7 @@ struct Flags {
   std::string log_format = "auto";
   std::uint32_t builds = 0;
   std::uint32_t children_ahead = 2;
-  std::uint32_t cache_gib = static_cast<std::uint32_t>(kq::kCacheBytesMax >> 30);
+  std::uint32_t cache_gib = static_cast<std::uint32_t>(kq::worker::kCacheBytesMax >> 30);
   int ready_fd = -1;
   bool self_test = false;
   bool insecure = false;
@@ -115,7 +115,8 @@ kq::Limits limits_for(kq::DeviceKind device, std::size_t lanes) {
   constexpr std::uint64_t kChildrenPerMemory = 8;
   kq::Limits limits;
   if (device == kq::DeviceKind::cuda)
-    limits.host_bytes_max = std::max(limits.host_bytes_max, kq::usable_memory_bytes() / kChildrenPerMemory / lanes);
+    limits.host_bytes_max =
+        std::max(limits.host_bytes_max, kq::worker::usable_memory_bytes() / kChildrenPerMemory / lanes);
   return limits;
 }
 
@@ -126,11 +127,11 @@ std::uint32_t build_slots(const Flags& flags, std::size_t lanes) {
   constexpr std::uint64_t kSlotsMax = 32;
   constexpr std::uint64_t kCoresPerLane = 2;
   if (flags.builds > 0) return flags.builds;
-  const std::uint64_t cores = kq::usable_cores();
+  const std::uint64_t cores = kq::sys::usable_cores();
   const std::uint64_t taken = kCoresPerLane * lanes;
   const std::uint64_t spare = cores > taken ? cores - taken : 1;
   return static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(std::min(spare, kq::usable_memory_bytes() / 2 / kBytesPerBuild), 1, kSlotsMax));
+      std::clamp<std::uint64_t>(std::min(spare, kq::worker::usable_memory_bytes() / 2 / kBytesPerBuild), 1, kSlotsMax));
 }
 
 std::string worker_name() {
@@ -147,17 +148,16 @@ Expected<std::uint64_t> random_epoch() {
 
 // Ordinary users' numbers end at 60000 (login.defs); 61000 upward belongs to nobody. Only root can take another uid.
 std::uint32_t slot_uid(std::size_t slot) {
-  return ::geteuid() == 0 ? 61000 + static_cast<std::uint32_t>(slot) * kq::kUidsPerLane : 0;
+  return ::geteuid() == 0 ? 61000 + static_cast<std::uint32_t>(slot) * kq::worker::kUidsPerLane : 0;
 }
 
-Expected<std::vector<kq::LaneOptions>> lanes_of(const Flags& flags, const std::string& scratch,
-                                                const std::string& name) {
-  const auto wanted = kq::wanted_devices(flags.devices, kq::count_gpus());
-  if (!wanted) return kq::failure(wanted.error());
-  const std::string programs = kq::program_directory();
-  std::vector<kq::LaneOptions> lanes;
-  for (const kq::DeviceId& device : *wanted) {
-    const std::vector<int> cores = kq::cores_of_lane(lanes.size(), wanted->size());
+Expected<std::vector<kq::worker::LaneOptions>> lanes_of(const Flags& flags, const std::string& scratch,
+                                                        const std::string& name) {
+  KQ_TRY_VALUE(const auto wanted, kq::worker::wanted_devices(flags.devices, kq::worker::count_gpus()));
+  const std::string programs = kq::sys::program_directory();
+  std::vector<kq::worker::LaneOptions> lanes;
+  for (const kq::worker::DeviceId& device : wanted) {
+    const std::vector<int> cores = kq::sys::cores_of_lane(lanes.size(), wanted.size());
     lanes.push_back(
         {.device = device.kind,
          .index = device.index,
@@ -172,22 +172,21 @@ Expected<std::vector<kq::LaneOptions>> lanes_of(const Flags& flags, const std::s
                     .cores = cores},
          .scratch = scratch + "/lane" + std::to_string(lanes.size()),
          .first_uid = slot_uid(lanes.size() + 1),
-         .limits = limits_for(device.kind, wanted->size()),
+         .limits = limits_for(device.kind, wanted.size()),
          .bursts = *kq::parse_enum<kq::Bursts>(flags.bursts),
          .children_ahead = flags.children_ahead,
-         .profiler = kq::find_ncu(),
+         .profiler = kq::worker::find_ncu(),
          .profiles = fs::absolute(flags.profiles.empty() ? (fs::path(scratch).parent_path() / "profiles").string()
                                                          : flags.profiles),
          .audits = flags.audits,
-         .lock_dirs = kq::gpu_lock_dirs()});
+         .lock_dirs = kq::worker::gpu_lock_dirs()});
   }
   return lanes;
 }
 
-Expected<kq::Lanes> open_lanes(const Flags& flags, const std::string& scratch, const std::string& name) {
-  const auto wanted = lanes_of(flags, scratch, name);
-  if (!wanted) return kq::failure(wanted.error());
-  auto lanes = kq::open_lanes(*wanted);
+Expected<kq::worker::Lanes> open_lanes(const Flags& flags, const std::string& scratch, const std::string& name) {
+  KQ_TRY_VALUE(const auto wanted, lanes_of(flags, scratch, name));
+  auto lanes = kq::worker::open_lanes(wanted);
   if (!lanes) return lanes;
   for (std::size_t i = 0; i < lanes->open.size(); ++i)
     spdlog::info("lane {}: {} {}", i, to_string(lanes->open[i]->device().kind), lanes->open[i]->device().model);
@@ -195,28 +194,27 @@ Expected<kq::Lanes> open_lanes(const Flags& flags, const std::string& scratch, c
   return lanes;
 }
 
-Expected<kq::ScratchRoot> scratch_of(const Flags& flags) {
-  return kq::ScratchRoot::make(
-      fs::absolute(flags.state.empty() ? kq::default_worker_state() : flags.state).lexically_normal());
+Expected<kq::worker::ScratchRoot> scratch_of(const Flags& flags) {
+  return kq::worker::ScratchRoot::make(
+      fs::absolute(flags.state.empty() ? kq::sys::default_worker_state() : flags.state).lexically_normal());
 }
 
 // What a job could do here, were it let in.
 Expected<void> check_sandbox(const std::string& layers, bool insecure) {
-  if (!kq::is_without_sandbox(layers)) return {};
+  if (!kq::worker::is_without_sandbox(layers)) return {};
   if (!insecure) {
-    return kq::our_fault(std::string(kq::kNoSandbox));
+    return kq::our_fault(std::string(kq::worker::kNoSandbox));
   }
   spdlog::warn("no sandbox: jobs run as this user, with its files and its network");
   return {};
 }
 
 // What it tries is tried on this machine: not where nothing lies between.
-Expected<void> test_sandboxes(std::vector<std::unique_ptr<kq::Lane>>& lanes, bool insecure) {
+Expected<void> test_sandboxes(std::vector<std::unique_ptr<kq::worker::Lane>>& lanes, bool insecure) {
   for (const auto& lane : lanes) {
-    const auto zygote = lane->zygote();
-    if (!zygote) return kq::failure(zygote.error());
-    if (kq::is_without_sandbox((*zygote)->sandbox())) continue;
-    auto held = kq::test_sandbox(*lane, harness_of(kq::program_directory()));
+    KQ_TRY_VALUE(const auto zygote, lane->zygote());
+    if (kq::worker::is_without_sandbox(zygote->sandbox())) continue;
+    auto held = kq::worker::test_sandbox(*lane, harness_of(kq::sys::program_directory()));
     if (!held && !insecure) return held;
     if (!held) spdlog::warn("{}", held.error().message);
     if (!lane->no_audit().empty())
@@ -227,29 +225,24 @@ Expected<void> test_sandboxes(std::vector<std::unique_ptr<kq::Lane>>& lanes, boo
 }
 
 Expected<void> test_itself(const Flags& flags) {
-  const auto scratch = scratch_of(flags);
-  if (!scratch) return kq::failure(scratch.error());
-  const auto lanes = lanes_of(flags, scratch->dir(), worker_name());
-  if (!lanes) return kq::failure(lanes.error());
-  const kq::Inventory inventory = kq::take_inventory(*lanes);
-  std::cout << to_json(inventory) << std::flush;
-  if (auto why = kq::complaint_of(inventory, flags.insecure)) return kq::our_fault(std::move(*why));
+  KQ_TRY_VALUE(const auto scratch, scratch_of(flags));
+  KQ_TRY_VALUE(const auto lanes, lanes_of(flags, scratch.dir(), worker_name()));
+  const kq::worker::Inventory inventory = kq::worker::take_inventory(lanes);
+  std::cout << kq::worker::to_json(inventory) << std::flush;
+  if (auto why = kq::worker::complaint_of(inventory, flags.insecure)) return kq::our_fault(std::move(*why));
   return {};
 }
 
-Expected<kq::WorkerOptions> worker_options(const Flags& flags, const std::string& name) {
-  auto labels = labels_of(flags.labels);
-  if (!labels) return kq::failure(labels.error());
-  auto targets = targets_of(flags.compile_for);
-  if (!targets) return kq::failure(targets.error());
-  const auto epoch = random_epoch();
-  if (!epoch) return kq::failure(epoch.error());
-  return kq::WorkerOptions{.name = name,
-                           .epoch = *epoch,
-                           .devices = {},
-                           .labels = std::move(*labels),
-                           .host = kq::this_host(),
-                           .builds_for = std::move(*targets)};
+Expected<kq::worker::WorkerOptions> worker_options(const Flags& flags, const std::string& name) {
+  KQ_TRY_VALUE(auto labels, labels_of(flags.labels));
+  KQ_TRY_VALUE(auto targets, targets_of(flags.compile_for));
+  KQ_TRY_VALUE(const auto epoch, random_epoch());
+  return kq::worker::WorkerOptions{.name = name,
+                                   .epoch = epoch,
+                                   .devices = {},
+                                   .labels = std::move(labels),
+                                   .host = kq::worker::this_host(),
+                                   .builds_for = std::move(targets)};
 }
 
 void say_ready(int fd) {
@@ -260,7 +253,7 @@ void say_ready(int fd) {
 }
 
 // Where only builds run, their sandbox is tested all the same: on a lane of the CPU, which then goes.
-Expected<kq::Lanes> tested_lanes(const Flags& flags, const std::string& scratch, const std::string& name) {
+Expected<kq::worker::Lanes> tested_lanes(const Flags& flags, const std::string& scratch, const std::string& name) {
   Flags own = flags;
   if (!flags.compile_for.empty()) {
     own.devices = "cpu";
@@ -268,55 +261,46 @@ Expected<kq::Lanes> tested_lanes(const Flags& flags, const std::string& scratch,
   }
   auto lanes = open_lanes(own, scratch, name);
   if (!lanes) return lanes;
-  const auto zygote = lanes->open.front()->zygote();
-  if (!zygote) return kq::failure(zygote.error());
-  if (auto secure = check_sandbox((*zygote)->sandbox(), flags.insecure); !secure) return kq::failure(secure.error());
-  if (auto held = test_sandboxes(lanes->open, flags.insecure); !held) return kq::failure(held.error());
+  KQ_TRY_VALUE(const auto zygote, lanes->open.front()->zygote());
+  KQ_TRY(check_sandbox(zygote->sandbox(), flags.insecure));
+  KQ_TRY(test_sandboxes(lanes->open, flags.insecure));
   // The first job finds what every other one finds.
   for (const auto& lane : lanes->open) lane->settle();
   return lanes;
 }
 
 Expected<void> run(const Flags& flags) {
-  const auto endpoints = kq::parse_broker_url(flags.broker);
-  if (!endpoints) return kq::failure(endpoints.error());
-  const auto key = kq::read_key_for(kq::Side::worker, flags.key);
-  if (!key) return kq::failure(key.error());
+  KQ_TRY_VALUE(const auto endpoints, kq::net::parse_broker_url(flags.broker));
+  KQ_TRY_VALUE(const auto key, kq::net::read_key_for(kq::net::Side::worker, flags.key));
   const auto root = scratch_of(flags);  // first, as it goes last
   if (!root) return kq::failure(root.error());
   const std::string scratch = root->dir();
   const std::string name = worker_name();
-  auto worker = worker_options(flags, name);
-  if (!worker) return kq::failure(worker.error());
-  auto tested = tested_lanes(flags, scratch, name);
-  if (!tested) return kq::failure(tested.error());
-  std::vector<std::unique_ptr<kq::Lane>> lanes = std::move(tested->open);
+  KQ_TRY_VALUE(auto worker, worker_options(flags, name));
+  KQ_TRY_VALUE(auto tested, tested_lanes(flags, scratch, name));
+  std::vector<std::unique_ptr<kq::worker::Lane>> lanes = std::move(tested.open);
   const bool only_builds = !flags.compile_for.empty();
   if (only_builds) lanes.clear();
-  kq::BuildZygotes zygotes({.python = find_python(kq::program_directory()),
-                            .harness = harness_of(kq::program_directory()),
-                            .stub = kq::program_directory() + "/../lib/libkqstub.so"});
-  kq::LoopOptions options{
-      .worker = std::move(*worker),
-      .builder = {.scratch = scratch,
-                  .uid = slot_uid(lanes.size() + tested->closed.size() + 1),
-                  .no_gpu_arch = "sm_90"},
+  kq::worker::BuildZygotes zygotes({.python = find_python(kq::sys::program_directory()),
+                                    .harness = harness_of(kq::sys::program_directory()),
+                                    .stub = kq::sys::program_directory() + "/../lib/libkqstub.so"});
+  kq::worker::LoopOptions options{
+      .worker = std::move(worker),
+      .builder = {.scratch = scratch, .uid = slot_uid(lanes.size() + tested.closed.size() + 1), .no_gpu_arch = "sm_90"},
       .cache_dir = fs::path(scratch).parent_path() / "build-cache",
       .cache_bytes_max = static_cast<std::uintmax_t>(flags.cache_gib) << 30,
-      .zygote = [&](kq::DeviceKind kind) { return only_builds ? zygotes.get(kind) : kq::zygote_of(lanes); }};
+      .zygote = [&](kq::DeviceKind kind) { return only_builds ? zygotes.get(kind) : kq::worker::zygote_of(lanes); }};
   options.worker.build_slots = build_slots(flags, lanes.size());
-  options.worker.closed = std::move(tested->closed);
+  options.worker.closed = std::move(tested.closed);
   for (const auto& lane : lanes) options.worker.devices.push_back(lane->device());
   // Each of a worker that only builds starts before it says that it is ready.
   for (const kq::DeviceInfo& device : only_builds ? options.worker.builds_for : options.worker.devices) {
-    const auto zygote = options.zygote(device.kind);
-    if (!zygote) return kq::failure(zygote.error());
-    options.worker.backends = (*zygote)->backends();
+    KQ_TRY_VALUE(const auto zygote, options.zygote(device.kind));
+    options.worker.backends = zygote->backends();
   }
-  auto broker = kq::connect_client(endpoints->worker, *key);
-  if (!broker) return kq::failure(broker.error());
+  KQ_TRY_VALUE(auto broker, kq::net::connect_client(endpoints.worker, key));
   say_ready(flags.ready_fd);
-  return kq::work(**broker, lanes, options, drain, stop);
+  return kq::worker::work(*broker, lanes, options, drain, stop);
 }
 
 }  // namespace
@@ -383,9 +367,9 @@ int main(int argc, char** argv) {
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGTERM, on_signal);
   ::signal(SIGINT, on_signal);
-  kq::start_log("kq-worker", *kq::parse_enum<kq::LogFormat>(flags.log_format), flags.log_level);
+  kq::net::start_log("kq-worker", *kq::parse_enum<kq::net::LogFormat>(flags.log_format), flags.log_level);
   const auto ran = flags.self_test ? test_itself(flags) : run(flags);
   if (ran) return 0;
   spdlog::error("{}", ran.error().message);
-  return static_cast<int>(ran.error().code);
+  return static_cast<int>(kq::exit_code(ran.error().kind));
 }

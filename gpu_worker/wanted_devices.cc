@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <system_error>
 
-#include "gpu_worker/process.h"
+#include "sys/process.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 constexpr int kGpusMax = 64;
@@ -38,7 +38,7 @@ std::size_t count_gpus() {
     std::error_code ignored;
     gpus += std::filesystem::exists("/dev/nvidia" + std::to_string(i), ignored) ? 1 : 0;
   }
-  const auto visible = visible_gpus();
+  const auto visible = sys::visible_gpus();
   return visible ? std::min(gpus, visible->size()) : gpus;
 }
 
@@ -66,4 +66,4 @@ Expected<std::vector<DeviceId>> wanted_devices(const std::string& text, std::siz
   return wanted;
 }
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/device.h"
-#include "core/error.h"
 
-namespace kq {
+namespace kq::worker {
 
 struct DeviceId {
   DeviceKind kind = DeviceKind::cpu;
@@ -24,4 +24,4 @@ std::size_t count_gpus();
 // cuda:N, each device once: a device has one lane, whose trials it is quiet for.
 Expected<std::vector<DeviceId>> wanted_devices(const std::string& text, std::size_t gpus);
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 const DeviceId kCpu{DeviceKind::cpu, 0};
@@ -13,7 +13,7 @@ DeviceId gpu(int index) {
 std::string refusal(const std::string& text) {
   const auto wanted = wanted_devices(text, 2);
   if (wanted) return "none";
-  EXPECT_EQ(wanted.error().code, ExitCode::bad_input);
+  EXPECT_EQ(wanted.error().kind, ErrorKind::bad_input);
   return wanted.error().message;
 }
 
@@ -39,4 +39,4 @@ TEST(WantedDevices, no_device_has_two_lanes) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

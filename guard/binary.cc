@@ -6,7 +6,7 @@
 
 #include "guard/elf.h"
 
-namespace kq {
+namespace kq::guard {
 namespace {
 
 constexpr std::string_view kBytecode[] = {".pyc", ".pyo"};
@@ -48,4 +48,4 @@ std::vector<Finding> judge_binary(std::string_view bytes, std::string_view name)
   return findings;
 }
 
-}  // namespace kq
+}  // namespace kq::guard

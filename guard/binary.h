@@ -7,7 +7,7 @@
 
 #include "guard/guard.h"
 
-namespace kq {
+namespace kq::guard {
 
 // Whether it is such a file, by its name or by how it begins.
 bool is_binary(std::string_view bytes, std::string_view name);
@@ -16,4 +16,4 @@ bool is_binary(std::string_view bytes, std::string_view name);
 // any other file.
 std::vector<Finding> judge_binary(std::string_view bytes, std::string_view name);
 
-}  // namespace kq
+}  // namespace kq::guard

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <string>
 
-namespace kq {
+namespace kq::guard {
 namespace {
 
 std::string rule_for(std::string_view bytes, std::string_view name) {
@@ -62,4 +62,4 @@ TEST(Binary, a_library_is_judged_by_what_it_asks_for) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::guard

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace kq {
+namespace kq::guard {
 namespace {
 
 bool starts_name(char c) {
@@ -186,4 +186,4 @@ std::vector<Token> CppText::tokens(std::uint32_t file) const {
   return found;
 }
 
-}  // namespace kq
+}  // namespace kq::guard

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace kq {
+namespace kq::guard {
 
 enum class TokenKind : std::uint8_t {
   name,  // an identifier; '$' counts, as it does for compilers here, and as what stands for a hole in a text
@@ -50,4 +50,4 @@ class CppText {
   std::vector<LineStart> starts_;
 };
 
-}  // namespace kq
+}  // namespace kq::guard

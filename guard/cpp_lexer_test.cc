@@ -4,7 +4,7 @@
 
 #include "core/limits.h"
 
-namespace kq {
+namespace kq::guard {
 namespace {
 
 std::string tokens(std::string_view source) {
@@ -76,4 +76,4 @@ TEST(CppLexer, many_unfinished_raw_strings_take_no_time) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::guard

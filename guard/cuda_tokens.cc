@@ -6,7 +6,7 @@
 #include <set>
 #include <unordered_map>
 
-namespace kq {
+namespace kq::guard {
 namespace {
 
 constexpr std::size_t kArgumentTokensMax = 48;
@@ -334,4 +334,4 @@ CudaFacts preprocessed_facts(const CppSource& source, std::span<const CppSource>
   return read(Preprocessor(source, others, true));
 }
 
-}  // namespace kq
+}  // namespace kq::guard

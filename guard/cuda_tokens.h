@@ -20,7 +20,7 @@
 #include "guard/facts.h"
 #include "guard/preprocessor.h"
 
-namespace kq {
+namespace kq::guard {
 
 struct CudaFacts {
   std::deque<std::string> texts;  // what the facts are views of
@@ -35,4 +35,4 @@ CudaFacts cuda_facts(const CppSource& source, std::span<const CppSource> others 
 // out.
 CudaFacts preprocessed_facts(const CppSource& source, std::span<const CppSource> others = {});
 
-}  // namespace kq
+}  // namespace kq::guard

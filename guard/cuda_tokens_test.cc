@@ -5,7 +5,7 @@
 #include "core/limits.h"
 #include "guard/guard.h"
 
-namespace kq {
+namespace kq::guard {
 namespace {
 
 std::string facts(std::string_view source) {
@@ -173,4 +173,4 @@ TEST(JudgeCuda, a_preprocessors_output_is_judged_by_its_marks) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::guard

@@ -8,7 +8,7 @@
 #include <set>
 #include <type_traits>
 
-namespace kq {
+namespace kq::guard {
 namespace {
 
 constexpr std::uint16_t kCudaMachine = 190;
@@ -33,8 +33,7 @@ class Reader {
     if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB)
       return bad_input("is no ELF file of 64 bits, little endian");
     found_.is_device_code = header->e_machine == kCudaMachine;
-    const auto done = found_.is_device_code ? read_sections(*header) : read_programs(*header);
-    if (!done) return failure(done.error());
+    KQ_TRY(found_.is_device_code ? read_sections(*header) : read_programs(*header));
     found_.symbols.assign(names_.begin(), names_.end());
     if (!found_.is_device_code) look_for_what_hides();
     return std::move(found_);
@@ -281,4 +280,4 @@ std::vector<Finding> judge_elf(std::string_view bytes, std::string_view name) {
   return findings;
 }
 
-}  // namespace kq
+}  // namespace kq::guard

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "guard/guard.h"
 
-namespace kq {
+namespace kq::guard {
 
 inline constexpr std::size_t kElfSymbolsMax = 200'000;
 inline constexpr std::size_t kElfNameBytesMax = 4096;
@@ -39,4 +39,4 @@ Expected<ElfImports> read_elf(std::string_view bytes);
 // findings, line 0.
 std::vector<Finding> judge_elf(std::string_view bytes, std::string_view name);
 
-}  // namespace kq
+}  // namespace kq::guard

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::guard {
 namespace {
 
 std::string bytes_of(const char* path) {
@@ -156,4 +156,4 @@ TEST(Elf, damaged_files_are_read_or_refused) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::guard

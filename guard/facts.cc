@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace kq {
+namespace kq::guard {
 namespace {
 
 bool printable(std::string_view text) {
@@ -114,4 +114,4 @@ std::vector<CodeText> code_texts(const std::vector<Fact>& facts) {
   return texts;
 }
 
-}  // namespace kq
+}  // namespace kq::guard

@@ -20,10 +20,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/enum_names.h"
-#include "core/error.h"
+#include "core/base/enum_names.h"
+#include "core/base/error.h"
 
-namespace kq {
+namespace kq::guard {
 
 inline constexpr std::string_view kFactsVersion = "2";
 inline constexpr std::size_t kFactsBytesMax = 8u << 20;
@@ -43,9 +43,9 @@ enum class FactKind {
   text,     // of C++: a string that is a name
   symbol    // of a built library: what it asks the loader for
 };
-template <>
-inline constexpr std::array<std::string_view, 11> kEnumNames<FactKind>{
-    "call", "base", "value", "set", "read", "option", "import", "note", "code", "text", "symbol"};
+constexpr std::array<std::string_view, 11> enum_names(FactKind) {
+  return {"call", "base", "value", "set", "read", "option", "import", "note", "code", "text", "symbol"};
+}
 
 struct Fact {
   std::string_view file{};
@@ -71,4 +71,4 @@ struct CodeText {
 };
 std::vector<CodeText> code_texts(const std::vector<Fact>& facts);
 
-}  // namespace kq
+}  // namespace kq::guard

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::guard {
 namespace {
 
 TEST(Facts, belong_to_the_file_above_them) {
@@ -73,4 +73,4 @@ TEST(Facts, every_malformed_text_is_refused_with_its_line) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::guard

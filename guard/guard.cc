@@ -9,7 +9,7 @@
 #include "core/limits.h"
 #include "guard/cuda_tokens.h"
 
-namespace kq {
+namespace kq::guard {
 namespace {
 
 constexpr std::size_t kRulesMax = 64;
@@ -116,11 +116,10 @@ std::vector<Finding> judge(std::span<const Fact> facts) {
 }
 
 Expected<std::vector<Finding>> judge_facts(std::string_view text) {
-  const auto facts = parse_facts(text);
-  if (!facts) return failure(facts.error());
+  KQ_TRY_VALUE(const auto facts, parse_facts(text));
   Judge judge;
-  judge.read(*facts);
-  const std::vector<CodeText> texts = code_texts(*facts);
+  judge.read(facts);
+  const std::vector<CodeText> texts = code_texts(facts);
   std::vector<CudaFacts> read;  // what the findings' names are views of
   read.reserve(texts.size());
   std::size_t work = 0;
@@ -170,4 +169,4 @@ std::vector<Finding> judge_preprocessed(const CppSource& source, std::span<const
   return judge_all(preprocessed_facts(source, others));
 }
 
-}  // namespace kq
+}  // namespace kq::guard

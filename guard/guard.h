@@ -12,12 +12,12 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "guard/facts.h"
 #include "guard/preprocessor.h"
 #include "guard/rules.h"
 
-namespace kq {
+namespace kq::guard {
 
 inline constexpr std::size_t kFindingsMax = 64;  // of each severity: what a person can read; the rest is not reported
 
@@ -58,4 +58,4 @@ std::vector<Finding> judge_trigraphs(const CppSource& source);
 // Judges facts that were read elsewhere: those of a built library (guard/elf.h).
 std::vector<Finding> judge(std::span<const Fact> facts);
 
-}  // namespace kq
+}  // namespace kq::guard

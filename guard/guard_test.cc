@@ -7,7 +7,7 @@
 #include "guard/facts.h"
 #include "guard/rules.h"
 
-namespace kq {
+namespace kq::guard {
 namespace {
 
 std::vector<Finding> judge(const std::string& facts) {
@@ -184,4 +184,4 @@ TEST(JudgeTrigraphs, tells_those_that_hide_something_with_their_line) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::guard

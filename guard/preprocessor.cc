@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-namespace kq {
+namespace kq::guard {
 namespace {
 
 constexpr std::size_t kArgumentDepthMax = 48;  // of macros in arguments of macros
@@ -512,4 +512,4 @@ std::string_view Preprocessor::keep(std::string text) {
   return kept_.emplace_back(std::move(text));
 }
 
-}  // namespace kq
+}  // namespace kq::guard

@@ -17,7 +17,7 @@
 
 #include "guard/cpp_lexer.h"
 
-namespace kq {
+namespace kq::guard {
 
 struct CppSource {
   std::string_view name;
@@ -128,4 +128,4 @@ class Preprocessor {
   bool is_partly_read_ = false;
 };
 
-}  // namespace kq
+}  // namespace kq::guard

@@ -4,7 +4,7 @@
 
 #include "core/limits.h"
 
-namespace kq {
+namespace kq::guard {
 namespace {
 
 std::string spelled(const Preprocessor& preprocessor) {
@@ -167,4 +167,4 @@ TEST(Preprocessor, says_which_lines_pretend_to_be_elsewhere) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::guard

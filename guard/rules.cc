@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace kq {
+namespace kq::guard {
 namespace {
 
 using enum FactKind;
@@ -649,4 +649,4 @@ bool matches_any(std::string_view name, Patterns patterns) {
                      [&](std::string_view pattern) { return matches(name, pattern); });
 }
 
-}  // namespace kq
+}  // namespace kq::guard

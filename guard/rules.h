@@ -8,15 +8,16 @@
 #include <string_view>
 #include <vector>
 
-#include "core/enum_names.h"
+#include "core/base/enum_names.h"
 #include "guard/facts.h"
 
-namespace kq {
+namespace kq::guard {
 
 // `reject` ends the job; `review` is told and changes nothing: the sandbox and the judge's clock do not depend on it.
 enum class Severity { review, reject };
-template <>
-inline constexpr std::array<std::string_view, 2> kEnumNames<Severity>{"review", "reject"};
+constexpr std::array<std::string_view, 2> enum_names(Severity) {
+  return {"review", "reject"};
+}
 
 using Patterns = std::span<const std::string_view>;
 
@@ -51,4 +52,4 @@ const Rule* find_rule(std::string_view name);
 bool matches(std::string_view name, std::string_view pattern);
 bool matches_any(std::string_view name, Patterns patterns);
 
-}  // namespace kq
+}  // namespace kq::guard

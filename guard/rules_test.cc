@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::guard {
 namespace {
 
 TEST(Rules, have_unique_names_and_say_what_would_be_right) {
@@ -45,4 +45,4 @@ TEST(Patterns, are_looked_for_once_in_a_name_of_any_length) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::guard

@@ -7,7 +7,7 @@
 
 #include "core/submission.h"
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 constexpr std::string_view kTcp = "tcp://";
@@ -70,4 +70,4 @@ bool is_loopback(std::string_view endpoint) {
   return host == "[::1]" || host == "localhost";
 }
 
-}  // namespace kq
+}  // namespace kq::net

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
-namespace kq {
+namespace kq::net {
 
 // tcp://HOST:PORT or ipc://PATH, as given by --broker or KQ_BROKER.
 struct Endpoints {
@@ -29,4 +29,4 @@ inline constexpr std::size_t kIpcPathBytesMax = 99;
 // Where programs look for the broker when nothing is given.
 inline constexpr std::string_view kDefaultBrokerUrl = "tcp://127.0.0.1:5570";
 
-}  // namespace kq
+}  // namespace kq::net

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 using testing::HasSubstr;
@@ -11,7 +11,7 @@ using testing::HasSubstr;
 std::string complaint(std::string_view url) {
   const Expected<Endpoints> endpoints = parse_broker_url(url);
   if (endpoints) return "accepted as " + endpoints->client + " and " + endpoints->worker;
-  EXPECT_EQ(endpoints.error().code, ExitCode::bad_input);
+  EXPECT_EQ(endpoints.error().kind, ErrorKind::bad_input);
   return endpoints.error().message;
 }
 
@@ -64,4 +64,4 @@ TEST(Endpoint, refuses_control_characters) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::net

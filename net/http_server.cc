@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -253,4 +253,4 @@ std::uint16_t HttpServer::port() const {
   return parts_->port;
 }
 
-}  // namespace kq
+}  // namespace kq::net

@@ -11,9 +11,9 @@
 #include <memory>
 #include <string>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
-namespace kq {
+namespace kq::net {
 
 inline constexpr std::size_t kHttpThreads = 8;
 inline constexpr std::size_t kHttpWaitingMax =
@@ -43,4 +43,4 @@ class HttpServer {
   std::unique_ptr<Parts> parts_;
 };
 
-}  // namespace kq
+}  // namespace kq::net

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 using testing::EndsWith;
@@ -188,7 +188,7 @@ TEST(HttpServerTest, a_port_has_one_owner) {
   const auto http = server();
   const auto second = HttpServer::start("127.0.0.1", http->port(), {});
   ASSERT_FALSE(second);
-  EXPECT_EQ(second.error().code, ExitCode::bad_input);
+  EXPECT_EQ(second.error().kind, ErrorKind::bad_input);
   EXPECT_THAT(second.error().message,
               HasSubstr("http://127.0.0.1:" + std::to_string(http->port()) + " cannot be listened on"));
   EXPECT_FALSE(HttpServer::start("192.0.2.1", 0, {})) << "no address of this machine";
@@ -209,4 +209,4 @@ TEST(HttpServerTest, two_are_answered_at_once) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::net

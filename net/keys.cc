@@ -15,7 +15,7 @@
 
 #include "core/submission.h"
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 constexpr std::string_view kBrokerKeyTitle = "kq broker key 1";
@@ -172,11 +172,10 @@ Expected<AuthorizedKey> authorized_in(std::string_view line) {
   const std::size_t first = line.find(' ');
   const std::size_t last = line.rfind(' ');
   if (first == std::string_view::npos || first == last) return bad_input("'role name public-key' is needed");
-  const auto who = identity_of(line.substr(0, first), line.substr(first + 1, last - first - 1));
-  if (!who) return failure(who.error());
+  KQ_TRY_VALUE(const auto who, identity_of(line.substr(0, first), line.substr(first + 1, last - first - 1)));
   const std::string_view key = line.substr(last + 1);
   if (const auto wrong = key_complaint(key)) return bad_input(*wrong);
-  return AuthorizedKey{*who, std::string(key)};
+  return AuthorizedKey{who, std::string(key)};
 }
 
 // Two who change `authorized` at once do so one after the other. Held until the File closes.
@@ -244,21 +243,18 @@ Expected<void> make_key_folder(const std::string& folder, const KeyPair& broker)
 
 Expected<KeyPair> read_broker_key(const std::string& folder) {
   const std::string path = broker_key_path(folder);
-  const auto text = read_file(path, kKeyFileBytesMax, Privacy::secret);
-  if (!text) return failure(text.error());
-  auto fields = read_fields<2>(*text, path, kBrokerKeyTitle, {"public", "secret"});
-  if (!fields) return failure(fields.error());
-  auto& [public_key, secret_key] = *fields;
+  KQ_TRY_VALUE(const auto text, read_file(path, kKeyFileBytesMax, Privacy::secret));
+  KQ_TRY_VALUE(auto fields, read_fields<2>(text, path, kBrokerKeyTitle, {"public", "secret"}));
+  auto& [public_key, secret_key] = fields;
   if (const auto wrong = keys_complaint({public_key, secret_key})) return bad_input("key file " + path + ": " + *wrong);
   return KeyPair{std::move(public_key), std::move(secret_key)};
 }
 
 Expected<ClientKey> read_client_key(const std::string& path) {
-  const auto text = read_file(path, kKeyFileBytesMax, Privacy::secret);
-  if (!text) return failure(text.error());
-  auto fields = read_fields<5>(*text, path, kClientKeyTitle, {"name", "role", "public", "secret", "broker"});
-  if (!fields) return failure(fields.error());
-  auto& [name, role, public_key, secret_key, broker_key] = *fields;
+  KQ_TRY_VALUE(const auto text, read_file(path, kKeyFileBytesMax, Privacy::secret));
+  KQ_TRY_VALUE(auto fields,
+               read_fields<5>(text, path, kClientKeyTitle, {"name", "role", "public", "secret", "broker"}));
+  auto& [name, role, public_key, secret_key, broker_key] = fields;
   auto who = identity_of(role, name);
   if (!who) return bad_input("key file " + path + ": " + who.error().message);
   if (const auto wrong = keys_complaint({public_key, secret_key, broker_key})) {
@@ -277,41 +273,36 @@ Expected<void> write_client_key(const std::string& path, const ClientKey& key) {
 }
 
 Expected<Authorized> read_authorized(const std::string& folder) {
-  const auto text = authorized_text(folder);
-  if (!text) return failure(text.error());
-  return Authorized::parse(*text, authorized_path(folder));
+  KQ_TRY_VALUE(const auto text, authorized_text(folder));
+  return Authorized::parse(text, authorized_path(folder));
 }
 
 Expected<KeyFolder> read_key_folder(const std::string& folder) {
-  auto broker = read_broker_key(folder);
-  if (!broker) return failure(std::move(broker.error()));
-  auto authorized = read_authorized(folder);
-  if (!authorized) return failure(std::move(authorized.error()));
-  return KeyFolder{std::move(*broker), std::move(*authorized)};
+  KQ_TRY_VALUE(auto broker, read_broker_key(folder));
+  KQ_TRY_VALUE(auto authorized, read_authorized(folder));
+  return KeyFolder{std::move(broker), std::move(authorized)};
 }
 
 Expected<void> authorize(const std::string& folder, const AuthorizedKey& key) {
   const File lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (auto locked = lock_folder(lock, folder); !locked) return locked;
-  if (const auto who = identity_of(to_string(key.who.role), key.who.name); !who) return failure(who.error());
-  auto text = authorized_text(folder);
-  if (!text) return failure(std::move(text.error()));
-  if (!text->empty() && text->back() != '\n') *text += '\n';
-  *text += std::string(to_string(key.who.role)) + " " + key.who.name + " " + key.public_key + "\n";
+  KQ_TRY(identity_of(to_string(key.who.role), key.who.name));
+  KQ_TRY_VALUE(auto text, authorized_text(folder));
+  if (!text.empty() && text.back() != '\n') text += '\n';
+  text += std::string(to_string(key.who.role)) + " " + key.who.name + " " + key.public_key + "\n";
   // What a broker could not read is not written.
-  if (const auto parsed = Authorized::parse(*text, authorized_path(folder)); !parsed) return failure(parsed.error());
-  return write_file(authorized_path(folder), *text, kEverybodyReads, true);
+  KQ_TRY(Authorized::parse(text, authorized_path(folder)));
+  return write_file(authorized_path(folder), text, kEverybodyReads, true);
 }
 
 Expected<std::vector<AuthorizedKey>> revoke(const std::string& folder, const std::string& name) {
   const File lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (auto locked = lock_folder(lock, folder); !locked) return failure(locked.error());
-  const auto text = authorized_text(folder);
-  if (!text) return failure(text.error());
-  if (const auto parsed = Authorized::parse(*text, authorized_path(folder)); !parsed) return failure(parsed.error());
+  KQ_TRY(lock_folder(lock, folder));
+  KQ_TRY_VALUE(const auto text, authorized_text(folder));
+  KQ_TRY(Authorized::parse(text, authorized_path(folder)));
   std::vector<AuthorizedKey> revoked;
   std::string kept;
-  for (std::string_view left = *text; !left.empty();) {
+  for (std::string_view left = text; !left.empty();) {
     const std::string_view line = take_line(left);
     auto key = is_entry(line) ? authorized_in(line) : bad_input("a comment");
     if (key && key->who.name == name) {
@@ -327,4 +318,4 @@ Expected<std::vector<AuthorizedKey>> revoke(const std::string& folder, const std
   return revoked;
 }
 
-}  // namespace kq
+}  // namespace kq::net

@@ -12,10 +12,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/identity.h"
 
-namespace kq {
+namespace kq::net {
 
 inline constexpr std::size_t kKeyChars = 40;                  // of one key in Z85
 inline constexpr std::size_t kKeyFileBytesMax = 4u << 10;     // broker.key, or one person's file
@@ -89,4 +89,4 @@ Expected<void> authorize(const std::string& folder, const AuthorizedKey& key);
 // Takes away every line with this name and returns the keys; bad input if there is none.
 Expected<std::vector<AuthorizedKey>> revoke(const std::string& folder, const std::string& name);
 
-}  // namespace kq
+}  // namespace kq::net

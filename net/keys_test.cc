@@ -9,7 +9,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 using testing::ElementsAre;
@@ -46,7 +46,7 @@ class Keys : public testing::Test {
   template <class T>
   static std::string complaint(const Expected<T>& result) {
     if (result) return "accepted";
-    EXPECT_EQ(result.error().code, ExitCode::bad_input);
+    EXPECT_EQ(result.error().kind, ErrorKind::bad_input);
     return result.error().message;
   }
   std::string parse_complaint(const std::string& text) { return complaint(Authorized::parse(text, "list")); }
@@ -163,4 +163,4 @@ TEST_F(Keys, what_the_broker_could_not_read_is_not_written) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::net

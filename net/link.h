@@ -9,17 +9,18 @@
 #include <string_view>
 #include <vector>
 
-#include "core/enum_names.h"
-#include "core/error.h"
+#include "core/base/enum_names.h"
+#include "core/base/error.h"
 #include "core/identity.h"
 
-namespace kq {
+namespace kq::net {
 
 // Which of the broker's two sockets: workers have their own, so that results and heartbeats never wait behind a flood
 // of submits.
 enum class Side { client, worker };
-template <>
-inline constexpr std::array<std::string_view, 2> kEnumNames<Side>{"client", "worker"};
+constexpr std::array<std::string_view, 2> enum_names(Side) {
+  return {"client", "worker"};
+}
 
 struct Peer {
   Side side = Side::client;
@@ -64,4 +65,4 @@ class ClientLink {
   virtual std::optional<std::string> refusal() { return std::nullopt; }
 };
 
-}  // namespace kq
+}  // namespace kq::net

@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 // spdlog's patterns know no escapes, so JSON is a formatter of its own.
@@ -63,4 +63,4 @@ std::string log_line_json(std::int64_t unix_ms, std::string_view level, std::str
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-}  // namespace kq
+}  // namespace kq::net

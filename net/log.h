@@ -5,13 +5,14 @@
 #include <string>
 #include <string_view>
 
-#include "core/enum_names.h"
+#include "core/base/enum_names.h"
 
-namespace kq {
+namespace kq::net {
 
 enum class LogFormat { automatic, text, json };  // automatic: text on a terminal, JSON otherwise
-template <>
-inline constexpr std::array<std::string_view, 3> kEnumNames<LogFormat>{"auto", "text", "json"};
+constexpr std::array<std::string_view, 3> enum_names(LogFormat) {
+  return {"auto", "text", "json"};
+}
 
 // Makes standard error the default log of spdlog. `level` as spdlog names it: debug, info, warning, error or off.
 void start_log(const std::string& program, LogFormat format, const std::string& level);
@@ -21,4 +22,4 @@ void start_log(const std::string& program, LogFormat format, const std::string& 
 std::string log_line_json(std::int64_t unix_ms, std::string_view level, std::string_view program, int pid,
                           std::string_view message);
 
-}  // namespace kq
+}  // namespace kq::net

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 TEST(LogTest, a_line_is_one_json_object_with_the_time_in_utc) {
@@ -18,4 +18,4 @@ TEST(LogTest, what_a_worker_said_cannot_end_the_line_or_the_object) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::net

@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <system_error>
 
-#include "store/rocks_store.h"
+#include "store/rocks/rocks_store.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -58,9 +58,8 @@ bool is_in_use(const fs::path& dir) {
 }
 
 Expected<Verified> verify_at(const std::string& dir, const std::function<void(const std::string&)>& report) {
-  const auto store = open_rocks_store(dir, OpenMode::read_only);
-  if (!store) return failure(store.error());
-  auto found = verify(**store, report);
+  KQ_TRY_VALUE(const auto store, open_rocks_store(dir, OpenMode::read_only));
+  auto found = verify(*store, report);
   if (found && found->problems_n > 0) {
     return our_fault("store at " + dir + " has " + std::to_string(found->problems_n) +
                      " problems; nothing was restored");
@@ -107,4 +106,4 @@ Expected<Verified> restore(const std::string& from, const std::string& dir,
   }
 }
 
-}  // namespace kq
+}  // namespace kq::store

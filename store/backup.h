@@ -7,7 +7,7 @@
 #include "store/store.h"
 #include "store/verify.h"
 
-namespace kq {
+namespace kq::store {
 
 // Of a store that is open, also while it is written to. `dir` must not exist, and exists only whole.
 Expected<void> backup(Store& store, const std::string& dir);
@@ -18,4 +18,4 @@ Expected<void> backup(Store& store, const std::string& dir);
 Expected<Verified> restore(const std::string& from, const std::string& dir,
                            const std::function<void(const std::string& problem)>& report);
 
-}  // namespace kq
+}  // namespace kq::store

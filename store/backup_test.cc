@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "store/keys.h"
-#include "store/rocks_store.h"
+#include "store/rocks/rocks_store.h"
 #include "store/temporary_directory.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -57,7 +57,7 @@ TEST_F(BackupTest, a_restored_store_holds_what_the_running_one_held_and_can_be_w
 TEST_F(BackupTest, nothing_is_restored_over_anything) {
   ASSERT_TRUE(backup(*store, path("copy")));
   EXPECT_EQ(restore_to("store").error(),
-            (Error{ExitCode::bad_input,
+            (Error{ErrorKind::bad_input,
                    "nothing is restored to " + path("store") + ": it is not empty; name a new or an empty directory"}));
   fs::create_directory(path("empty"));
   EXPECT_TRUE(restore_to("empty"));
@@ -81,7 +81,7 @@ TEST_F(BackupTest, a_damaged_copy_is_not_restored) {
     file.seekp(40);
     file << "damage";
   }
-  EXPECT_EQ(restore_to("restored").error().code, ExitCode::our_fault);
+  EXPECT_EQ(restore_to("restored").error().kind, ErrorKind::our_fault);
   EXPECT_FALSE(fs::exists(path("restored")));
 }
 
@@ -109,7 +109,7 @@ TEST_F(BackupTest, a_store_that_another_process_has_open_is_not_restored) {
   close(ready[0]);
   close(ready[1]);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ExitCode::bad_input);
+  EXPECT_EQ(refused.error().kind, ErrorKind::bad_input);
   EXPECT_THAT(refused.error().message, HasSubstr("is in use by a running broker"));
   EXPECT_FALSE(fs::exists(path("restored")));
   EXPECT_TRUE(restore_to("restored")) << "its lock is gone";
@@ -118,11 +118,11 @@ TEST_F(BackupTest, a_store_that_another_process_has_open_is_not_restored) {
 TEST_F(BackupTest, a_copy_that_fails_leaves_an_empty_directory) {
   ASSERT_TRUE(backup(*store, path("copy")));
   fs::create_directory(path("copy") + "/folder");  // cannot be copied as a file
-  EXPECT_EQ(restore_to("restored").error().code, ExitCode::our_fault);
+  EXPECT_EQ(restore_to("restored").error().kind, ErrorKind::our_fault);
   EXPECT_TRUE(fs::is_empty(path("restored")));
   fs::remove(path("copy") + "/folder");
   EXPECT_TRUE(restore_to("restored"));
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <system_error>
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 // All of it or nothing. Where the file system cannot set room aside without writing it, there is no reserve.
@@ -33,7 +33,7 @@ Expected<std::uint64_t> free_bytes(const std::string& dir) {
 
 Expected<DiskSpace> DiskSpace::watch(const std::string& dir, const SpaceMarks& marks) {
   DiskSpace space(dir, marks);
-  if (auto seen = space.look(); !seen) return failure(std::move(seen.error()));
+  KQ_TRY(space.look());
   return space;
 }
 
@@ -57,4 +57,4 @@ Expected<Space> DiskSpace::look() {
   return Space{.free_bytes = *free, .nearly_full = nearly_full_};
 }
 
-}  // namespace kq
+}  // namespace kq::store

@@ -11,16 +11,16 @@
 #include <cstdint>
 #include <string>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "store/store.h"
 
-namespace kq {
+namespace kq::store {
 
 struct SpaceMarks {
   std::uint64_t reserve_bytes = 64u << 20;  // some ten thousand results; 0: none
   // What may still come once the mark is passed unseen: what is taken until the next look, into the log and again into
-  // tables (broker/loop.h, kSpaceBytes and a turn: some 200 MB), and a flush of every memtable (256 MB,
-  // store/rocks_store_settings.h).
+  // tables (broker/shell/loop.h, kSpaceBytes and a turn: some 200 MB), and a flush of every memtable (256 MB,
+  // store/rocks/settings.h).
   std::uint64_t low_bytes = 512u << 20;
 };
 
@@ -48,4 +48,4 @@ class DiskSpace {
 // What a user who is not root may still write on the file system of `dir`.
 Expected<std::uint64_t> free_bytes(const std::string& dir);
 
-}  // namespace kq
+}  // namespace kq::store

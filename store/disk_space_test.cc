@@ -11,12 +11,12 @@
 #include <fstream>
 #include <thread>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "store/keys.h"
-#include "store/rocks_store.h"
+#include "store/rocks/rocks_store.h"
 #include "store/temporary_directory.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -191,9 +191,9 @@ TEST(DiskSpace, what_may_be_taken_leaves_the_disk_above_its_mark) {
 
 TEST(DiskSpace, a_directory_that_is_gone_is_said) {
   EXPECT_EQ(DiskSpace::watch("/no/such/place", {}).error(),
-            (Error{ExitCode::our_fault,
+            (Error{ErrorKind::our_fault,
                    "store at /no/such/place: how much room its disk has cannot be asked: No such file or directory"}));
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

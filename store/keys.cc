@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 constexpr std::size_t kLaneBytes = 9;
@@ -208,4 +208,4 @@ std::string board_key(const Hash& problem, std::string_view device_model) {
   return hash_key(problem).append(device_model);
 }
 
-}  // namespace kq
+}  // namespace kq::store

@@ -7,12 +7,12 @@
 #include <string_view>
 #include <utility>
 
-#include "core/compress.h"
-#include "core/hash.h"
+#include "core/bytes/compress.h"
+#include "core/bytes/hash.h"
 #include "core/job.h"
 #include "core/submission.h"
 
-namespace kq {
+namespace kq::store {
 
 // Families state, body, result, samples, object: the 8 bytes of the sequence.
 std::string sequence_key(Sequence seq);
@@ -100,4 +100,4 @@ inline constexpr std::string_view kNextSequenceKey =
 inline constexpr std::string_view kRetainedFromKey =
     "retained_from";  // 8 bytes: every job below it was removed; absent: none was
 
-}  // namespace kq
+}  // namespace kq::store

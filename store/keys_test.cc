@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 TEST(Keys, sequences_are_big_endian_and_come_back) {
@@ -113,4 +113,4 @@ TEST(Keys, a_file_lies_beside_itself_in_each_packing) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

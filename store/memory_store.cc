@@ -1,6 +1,6 @@
 #include "store/memory_store.h"
 
-namespace kq {
+namespace kq::store {
 
 Expected<void> MemoryStore::commit(std::span<const Write> writes) {
   if (failure_) return our_fault(*failure_);
@@ -32,4 +32,4 @@ Expected<void> MemoryStore::scan(Family family, std::string_view first, std::str
   return {};
 }
 
-}  // namespace kq
+}  // namespace kq::store

@@ -9,7 +9,7 @@
 
 #include "store/store.h"
 
-namespace kq {
+namespace kq::store {
 
 class MemoryStore final : public Store {
  public:
@@ -32,4 +32,4 @@ class MemoryStore final : public Store {
   Space space_;
 };
 
-}  // namespace kq
+}  // namespace kq::store

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 // What it shares with the disk is in store_test.cc.
@@ -14,7 +14,7 @@ TEST(MemoryStore, a_commit_told_to_fail_writes_nothing_and_neither_does_any_late
   const std::vector<Write> writes = {{Family::state, "a", "1"}, {Family::ids, "b", "2"}};
   store.fail_next_commit("disk full");
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(store.commit(writes).error(), (Error{ExitCode::our_fault, "disk full"}));
+    EXPECT_EQ(store.commit(writes).error(), (Error{ErrorKind::our_fault, "disk full"}));
     EXPECT_EQ(store.get(Family::state, "a").value(), std::nullopt);
     EXPECT_EQ(store.get(Family::ids, "b").value(), std::nullopt);
   }
@@ -28,10 +28,10 @@ TEST(MemoryStore, has_the_space_it_is_told) {
 }
 
 TEST(MemoryStore, has_no_files_to_copy) {
-  EXPECT_EQ(
-      MemoryStore().checkpoint("/x").error(),
-      (Error{ExitCode::bad_input, "no checkpoint at /x: this store has no files; only a store on disk can be copied"}));
+  EXPECT_EQ(MemoryStore().checkpoint("/x").error(),
+            (Error{ErrorKind::bad_input,
+                   "no checkpoint at /x: this store has no files; only a store on disk can be copied"}));
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

@@ -7,7 +7,7 @@
 #include "store/keys.h"
 #include "store/migration_2.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 // Nothing there changes; what comes may be what an older kq would not find, or not read.
@@ -25,17 +25,15 @@ static_assert(std::size(kSteps) == kSchemaVersion - kOldestSchema);
 
 Expected<void> run(Store& store, const MigrationStep& step, std::size_t slice_records) {
   for (;;) {
-    auto place = store.get(Family::meta, kMigrationKey);
-    if (!place) return failure(std::move(place.error()));
+    KQ_TRY_VALUE(auto place, store.get(Family::meta, kMigrationKey));
     std::vector<Write> writes;
-    auto next = step.slice(store, place->value_or(""), slice_records, writes);
-    if (!next) return failure(std::move(next.error()));
-    const bool done = next->empty();
+    KQ_TRY_VALUE(auto next, step.slice(store, place.value_or(""), slice_records, writes));
+    const bool done = next.empty();
     if (done) {
       writes.push_back({Family::meta, std::string(kMigrationKey), std::nullopt});
       writes.push_back({Family::meta, std::string(kSchemaKey), std::to_string(step.from + 1)});
     } else {
-      writes.push_back({Family::meta, std::string(kMigrationKey), std::move(*next)});
+      writes.push_back({Family::meta, std::string(kMigrationKey), std::move(next)});
     }
     if (auto committed = store.commit(writes); !committed) return committed;
     if (done) return {};
@@ -53,4 +51,4 @@ Expected<void> migrate(Store& store, std::uint32_t from, const MigrationNote& no
   return {};
 }
 
-}  // namespace kq
+}  // namespace kq::store

@@ -13,7 +13,7 @@
 
 #include "store/store.h"
 
-namespace kq {
+namespace kq::store {
 
 inline constexpr std::uint32_t kOldestSchema = 1;
 inline constexpr std::string_view kMigrationKey = "migration";  // family meta: where the running step goes on
@@ -25,4 +25,4 @@ using MigrationNote = std::function<void(const std::string&)>;
 Expected<void> migrate(Store& store, std::uint32_t from, const MigrationNote& note,
                        std::size_t slice_records = kMigrationSliceRecords);
 
-}  // namespace kq
+}  // namespace kq::store

@@ -5,12 +5,12 @@
 #include <optional>
 #include <utility>
 
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 #include "core/records.h"
 #include "store/keys.h"
 #include "store/reader.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 // First every job, then every label of every run, which tells a job its run. A place is the part's letter and the last
@@ -32,12 +32,11 @@ struct Page {
 Expected<Page> read_page(const Store& store, Family family, const std::string& after, std::size_t items_max) {
   Page page;
   const std::string first = after.empty() ? after : after + '\0';
-  auto scanned = store.scan(family, first, "", [&](std::string_view key, std::string_view value) {
+  KQ_TRY(store.scan(family, first, "", [&](std::string_view key, std::string_view value) {
     page.more = page.items.size() == items_max;
     if (!page.more) page.items.emplace_back(key, value);
     return !page.more;
-  });
-  if (!scanned) return failure(std::move(scanned.error()));
+  }));
   return page;
 }
 
@@ -63,17 +62,15 @@ class Slice {
   Expected<void> take_job(const std::string& value) {
     auto job = decode<JobRecord>(value);
     if (!job) return damaged(Family::state, job.error().message);
-    const auto submission = read_body(store_, job->seq);
-    if (!submission) return failure(submission.error());
-    if (!*submission) return damaged(Family::body, "job " + std::to_string(job->seq) + " has none");
-    job->needs = requirements_of(**submission);
-    job->problem = (*submission)->problem.hash;
+    KQ_TRY_VALUE(const auto submission, read_body(store_, job->seq));
+    if (!submission) return damaged(Family::body, "job " + std::to_string(job->seq) + " has none");
+    job->needs = requirements_of(*submission);
+    job->problem = submission->problem.hash;
     if (job->state == JobState::finished) {
       if (auto listed = list_if_abandoned(*job); !listed) return listed;
     } else {
-      auto bytes = bytes_of(**submission);
-      if (!bytes) return failure(std::move(bytes.error()));
-      job->bytes = *bytes;
+      KQ_TRY_VALUE(auto bytes, bytes_of(*submission));
+      job->bytes = bytes;
       enqueue(*job);
     }
     write(*job);
@@ -83,13 +80,12 @@ class Slice {
   Expected<void> take_label(const std::string& key, const std::string& value) {
     auto entry = decode<RunEntry>(value);
     if (!entry) return damaged(Family::run, entry.error().message);
-    auto job = read_job(store_, entry->seq);
-    if (!job) return failure(std::move(job.error()));
-    if (!*job) return damaged(Family::run, "job " + std::to_string(entry->seq) + " has no record in family 'state'");
-    (*job)->run = key.substr(0, key.find('\0'));
-    write(**job);
+    KQ_TRY_VALUE(auto job, read_job(store_, entry->seq));
+    if (!job) return damaged(Family::run, "job " + std::to_string(entry->seq) + " has no record in family 'state'");
+    job->run = key.substr(0, key.find('\0'));
+    write(*job);
     // Which label was its first is no longer known.
-    writes_.push_back({Family::reuse, reuse_key(entry->seq, key), reuse_value((*job)->submitted_at_ms)});
+    writes_.push_back({Family::reuse, reuse_key(entry->seq, key), reuse_value(job->submitted_at_ms)});
     return {};
   }
 
@@ -99,9 +95,8 @@ class Slice {
   Expected<std::uint32_t> bytes_of(const Submission& submission) const {
     std::uint32_t bytes = kRecordBytes;
     for (const SourceFile& file : submission.files) {
-      const auto blob = store_.get(Family::blob, hash_key(file.hash));
-      if (!blob) return failure(blob.error());
-      if (*blob) bytes += static_cast<std::uint32_t>((*blob)->size());
+      KQ_TRY_VALUE(const auto blob, store_.get(Family::blob, hash_key(file.hash)));
+      if (blob) bytes += static_cast<std::uint32_t>(blob->size());
     }
     return bytes;
   }
@@ -109,9 +104,8 @@ class Slice {
   // A job without failures of ours was not abandoned: its result need not be read.
   Expected<void> list_if_abandoned(const JobRecord& job) {
     if (job.failures == 0) return {};
-    const auto result = read_result(store_, job.seq, false);
-    if (!result) return failure(result.error());
-    if (*result && name_of((*result)->verdict) == VerdictName::abandoned) {
+    KQ_TRY_VALUE(const auto result, read_result(store_, job.seq, false));
+    if (result && name_of(result->verdict) == VerdictName::abandoned) {
       writes_.push_back({Family::dead, sequence_key(job.seq), ""});
     }
     return {};
@@ -143,17 +137,16 @@ Expected<std::string> migrate_1_to_2(const Store& store, const std::string& plac
                                      std::vector<Write>& writes) {
   const char part = place.empty() ? kJobs : place.front();
   const std::string after = place.empty() ? "" : place.substr(1);
-  auto page = read_page(store, part == kJobs ? Family::state : Family::run, after, records);
-  if (!page) return failure(std::move(page.error()));
+  KQ_TRY_VALUE(auto page, read_page(store, part == kJobs ? Family::state : Family::run, after, records));
   Slice slice(store, writes);
-  if (auto loaded = slice.load_classes(); !loaded) return failure(std::move(loaded.error()));
-  for (const auto& [key, value] : page->items) {
+  KQ_TRY(slice.load_classes());
+  for (const auto& [key, value] : page.items) {
     if (auto taken = part == kJobs ? slice.take_job(value) : slice.take_label(key, value); !taken) {
       return failure(std::move(taken.error()));
     }
   }
-  if (page->more) return part + page->items.back().first;
+  if (page.more) return part + page.items.back().first;
   return part == kJobs ? std::string(1, kRuns) : std::string();
 }
 
-}  // namespace kq
+}  // namespace kq::store

@@ -8,7 +8,7 @@
 
 #include "store/store.h"
 
-namespace kq {
+namespace kq::store {
 
 // A row of the table in migration.cc. `slice` appends what one commit is to hold, for at most `records` records, and
 // gives where the next slice goes on; empty: the step is done. `place` is what the slice before gave, empty at the
@@ -23,4 +23,4 @@ struct MigrationStep {
 Expected<std::string> migrate_1_to_2(const Store& store, const std::string& place, std::size_t records,
                                      std::vector<Write>& writes);
 
-}  // namespace kq
+}  // namespace kq::store

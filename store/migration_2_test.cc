@@ -3,15 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/codec.h"
-#include "core/examples.h"
+#include "core/bytes/codec.h"
 #include "core/records.h"
+#include "core/testing/examples.h"
 #include "store/keys.h"
 #include "store/memory_store.h"
 #include "store/migration.h"
 #include "store/reader.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 using testing::HasSubstr;
@@ -118,4 +118,4 @@ TEST_F(Migration2Test, a_job_without_a_submission_is_damage) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

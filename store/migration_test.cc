@@ -12,15 +12,15 @@
 #include <map>
 #include <set>
 
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 #include "core/records.h"
 #include "store/keys.h"
 #include "store/reader.h"
-#include "store/rocks_store.h"
+#include "store/rocks/rocks_store.h"
 #include "store/temporary_directory.h"
 #include "store/verify.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -185,12 +185,12 @@ TEST_F(MigrationTest, a_reader_of_an_older_schema_is_told_what_to_do) {
   const auto store = open(OpenMode::read_only);
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error(),
-            (Error{ExitCode::bad_input, "store at " + dir + " has schema 1, this program reads " +
-                                            std::to_string(kSchemaVersion) +
-                                            "; start kq-broker on it once, which brings it up to date"}));
+            (Error{ErrorKind::bad_input, "store at " + dir + " has schema 1, this program reads " +
+                                             std::to_string(kSchemaVersion) +
+                                             "; start kq-broker on it once, which brings it up to date"}));
   EXPECT_TRUE(open(OpenMode::read_write));
   EXPECT_TRUE(open(OpenMode::read_only));
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

@@ -4,11 +4,11 @@
 #include <functional>
 #include <utility>
 
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 #include "core/limits.h"
 #include "store/keys.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 constexpr std::size_t kWalkedPerValueMax = 4;  // keys
@@ -24,10 +24,9 @@ std::string job_text(Sequence seq) {
 
 template <class T>
 Expected<std::optional<T>> read_record(const Store& store, Family family, Sequence seq) {
-  auto bytes = store.get(family, sequence_key(seq));
-  if (!bytes) return failure(std::move(bytes.error()));
-  if (!*bytes) return std::nullopt;
-  auto record = decode<T>(**bytes);
+  KQ_TRY_VALUE(auto bytes, store.get(family, sequence_key(seq)));
+  if (!bytes) return std::nullopt;
+  auto record = decode<T>(*bytes);
   if (!record) return damaged(family, job_text(seq), record.error().message);
   return std::optional<T>(std::move(*record));
 }
@@ -56,10 +55,9 @@ Expected<void> each_value(const Store& store, Family family, const std::vector<S
   std::vector<std::string> keys;
   keys.reserve(seqs.size());
   for (const Sequence seq : seqs) keys.push_back(sequence_key(seq));
-  const auto values = store.get_many(family, keys);
-  if (!values) return failure(values.error());
+  KQ_TRY_VALUE(const auto values, store.get_many(family, keys));
   for (std::size_t i = 0; i < seqs.size(); ++i) {
-    if ((*values)[i]) visit(i, *(*values)[i]);
+    if (values[i]) visit(i, *values[i]);
   }
   return {};
 }
@@ -127,9 +125,8 @@ Expected<void> fill_rows(const Store& store, const std::string& run, std::vector
 Expected<void> settle_samples(const Store& store, Sequence seq, bool with_samples, Result& result) {
   if (!with_samples) result.samples = {};
   if (!with_samples || result.samples != Samples{}) return {};
-  auto samples = read_record<Samples>(store, Family::samples, seq);
-  if (!samples) return failure(std::move(samples.error()));
-  if (*samples) result.samples = std::move(**samples);
+  KQ_TRY_VALUE(auto samples, read_record<Samples>(store, Family::samples, seq));
+  if (samples) result.samples = std::move(*samples);
   return {};
 }
 
@@ -143,12 +140,11 @@ Expected<Page> read_page(const Store& store, Family family, std::string_view fir
                          std::size_t limit) {
   const std::size_t items_max = std::min(limit, kQueryRowsMax);
   Page page;
-  auto scanned = store.scan(family, first, end, [&](std::string_view key, std::string_view value) {
+  KQ_TRY(store.scan(family, first, end, [&](std::string_view key, std::string_view value) {
     page.more = page.items.size() == items_max;
     if (!page.more) page.items.emplace_back(key, value);
     return !page.more;
-  });
-  if (!scanned) return failure(std::move(scanned.error()));
+  }));
   return page;
 }
 
@@ -165,16 +161,14 @@ Expected<std::optional<Submission>> read_body(const Store& store, Sequence seq) 
 Expected<std::optional<Result>> read_result(const Store& store, Sequence seq, bool with_samples) {
   auto result = read_record<Result>(store, Family::result, seq);
   if (!result || !*result) return result;
-  if (const auto settled = settle_samples(store, seq, with_samples, **result); !settled)
-    return failure(settled.error());
+  KQ_TRY(settle_samples(store, seq, with_samples, **result));
   return result;
 }
 
 Expected<std::optional<Sequence>> find_key(const Store& store, const Hash& key) {
-  auto bytes = store.get(Family::ids, hash_key(key));
-  if (!bytes) return failure(std::move(bytes.error()));
-  if (!*bytes) return std::nullopt;
-  const auto seq = sequence_from(**bytes);
+  KQ_TRY_VALUE(auto bytes, store.get(Family::ids, hash_key(key)));
+  if (!bytes) return std::nullopt;
+  const auto seq = sequence_from(*bytes);
   if (!seq) return damaged(Family::ids, "key " + to_hex(key), "8 bytes of a sequence were expected");
   return seq;
 }
@@ -182,27 +176,24 @@ Expected<std::optional<Sequence>> find_key(const Store& store, const Hash& key) 
 Expected<RunReply> read_run(const Store& store, const RunQuery& query) {
   const std::string first =
       query.after_label.empty() ? run_prefix(query.run) : first_after(run_key(query.run, query.after_label));
-  auto page = read_page(store, Family::run, first, run_prefix_end(query.run), query.limit);
-  if (!page) return failure(std::move(page.error()));
+  KQ_TRY_VALUE(auto page, read_page(store, Family::run, first, run_prefix_end(query.run), query.limit));
   RunReply reply;
-  reply.more = page->more;
-  reply.rows.resize(page->items.size());
-  for (std::size_t i = 0; i < page->items.size(); ++i) {
-    auto entry = decode<RunEntry>(page->items[i].second);
+  reply.more = page.more;
+  reply.rows.resize(page.items.size());
+  for (std::size_t i = 0; i < page.items.size(); ++i) {
+    auto entry = decode<RunEntry>(page.items[i].second);
     if (!entry) return damaged(Family::run, "run '" + query.run + "'", entry.error().message);
     reply.rows[i].run = query.run;
     reply.rows[i].entry = std::move(*entry);
   }
-  if (const auto filled = fill_rows(store, query.run, reply.rows); !filled) return failure(filled.error());
+  KQ_TRY(fill_rows(store, query.run, reply.rows));
   for (std::size_t i = 0; i < reply.rows.size(); ++i) {
     RunEntry& entry = reply.rows[i].entry;
-    if (is_as_first_submitted(entry))
-      entry.submission.label = page->items[i].first.substr(run_prefix(query.run).size());
+    if (is_as_first_submitted(entry)) entry.submission.label = page.items[i].first.substr(run_prefix(query.run).size());
   }
   for (RunRow& row : reply.rows) {
     if (!row.result) continue;
-    if (const auto settled = settle_samples(store, row.entry.seq, query.with_samples, *row.result); !settled)
-      return failure(settled.error());
+    KQ_TRY(settle_samples(store, row.entry.seq, query.with_samples, *row.result));
   }
   return reply;
 }
@@ -213,22 +204,20 @@ Expected<RunsReply> read_runs(const Store& store, const RunsQuery& query) {
   RunsReply reply;
   std::string first = query.after.empty() ? "" : run_prefix_end(query.after);
   for (;;) {
-    const auto page = read_page(store, Family::run, first, "", 1);
-    if (!page) return failure(page.error());
-    if (page->items.empty()) return reply;
+    KQ_TRY_VALUE(const auto page, read_page(store, Family::run, first, "", 1));
+    if (page.items.empty()) return reply;
     reply.more = reply.runs.size() == runs_max;
     if (reply.more) return reply;
-    const auto& [key, value] = page->items.front();
+    const auto& [key, value] = page.items.front();
     KnownRun known{.run = key.substr(0, key.find('\0')), .submitter = {}, .submitted_at_ms = 0};
     const auto entry = decode<RunEntry>(value);
     if (!entry) return damaged(Family::run, "run '" + known.run + "'", entry.error().message);
-    const auto job = read_job(store, entry->seq);
-    if (!job) return failure(job.error());
-    if (!*job)
+    KQ_TRY_VALUE(const auto job, read_job(store, entry->seq));
+    if (!job)
       return damaged(Family::run, "run '" + known.run + "'",
                      "job " + std::to_string(entry->seq) + " has no record in family 'state'");
-    known.submitter = (*job)->submitter;
-    known.submitted_at_ms = (*job)->submitted_at_ms;
+    known.submitter = job->submitter;
+    known.submitted_at_ms = job->submitted_at_ms;
     first = run_prefix_end(known.run);
     reply.runs.push_back(std::move(known));
   }
@@ -236,11 +225,10 @@ Expected<RunsReply> read_runs(const Store& store, const RunsQuery& query) {
 
 Expected<BoardReply> read_board(const Store& store, const BoardQuery& query) {
   const std::string first = query.after_key.empty() ? "" : first_after(query.after_key);
-  auto page = read_page(store, Family::board, first, "", query.limit);
-  if (!page) return failure(std::move(page.error()));
+  KQ_TRY_VALUE(auto page, read_page(store, Family::board, first, "", query.limit));
   BoardReply reply;
-  reply.more = page->more;
-  for (auto& [key, value] : page->items) {
+  reply.more = page.more;
+  for (auto& [key, value] : page.items) {
     auto row = decode<LeaderboardRow>(value);
     if (!row) return damaged(Family::board, "a row", row.error().message);
     reply.rows.push_back(std::move(*row));
@@ -249,4 +237,4 @@ Expected<BoardReply> read_board(const Store& store, const BoardQuery& query) {
   return reply;
 }
 
-}  // namespace kq
+}  // namespace kq::store

@@ -9,7 +9,7 @@
 #include "core/records.h"
 #include "store/store.h"
 
-namespace kq {
+namespace kq::store {
 
 Expected<std::optional<JobRecord>> read_job(const Store& store, Sequence seq);
 Expected<std::optional<Submission>> read_body(const Store& store, Sequence seq);
@@ -21,4 +21,4 @@ Expected<RunReply> read_run(const Store& store, const RunQuery& query);
 Expected<RunsReply> read_runs(const Store& store, const RunsQuery& query);
 Expected<BoardReply> read_board(const Store& store, const BoardQuery& query);
 
-}  // namespace kq
+}  // namespace kq::store

@@ -3,13 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/codec.h"
-#include "core/examples.h"
+#include "core/bytes/codec.h"
 #include "core/limits.h"
+#include "core/testing/examples.h"
 #include "store/keys.h"
 #include "store/memory_store.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 using testing::ElementsAre;
@@ -201,7 +201,7 @@ TEST_F(ReaderTest, boards_are_paged_by_their_last_key) {
 template <class T>
 void expect_our_fault(const Expected<T>& read, const std::string& where) {
   ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().code, ExitCode::our_fault);
+  EXPECT_EQ(read.error().kind, ErrorKind::our_fault);
   EXPECT_THAT(read.error().message, HasSubstr(where));
 }
 
@@ -257,4 +257,4 @@ TEST_F(ReaderTest, a_finished_job_whose_result_is_missing_is_our_fault) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

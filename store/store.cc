@@ -1,14 +1,13 @@
 #include "store/store.h"
 
-namespace kq {
+namespace kq::store {
 
 Expected<Store::Values> Store::get_many(Family family, std::span<const std::string> keys) const {
   Values values;
   values.reserve(keys.size());
   for (const std::string& key : keys) {
-    auto value = get(family, key);
-    if (!value) return failure(std::move(value.error()));
-    values.push_back(std::move(*value));
+    KQ_TRY_VALUE(auto value, get(family, key));
+    values.push_back(std::move(value));
   }
   return values;
 }
@@ -27,4 +26,4 @@ Expected<Space> Store::space() {
   return Space{};
 }
 
-}  // namespace kq
+}  // namespace kq::store

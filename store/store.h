@@ -12,18 +12,18 @@
 #include <string_view>
 #include <vector>
 
-#include "core/enum_names.h"
-#include "core/error.h"
+#include "core/base/enum_names.h"
+#include "core/base/error.h"
 
-namespace kq {
+namespace kq::store {
 
 // What lives where; values are described in core/records.h, keys in store/keys.h. A store that lacks a family gets it
 // when it is opened for writing, so a new one goes to the end and needs no migration.
 enum class Family { meta, state, ids, body, result, samples, blob, run, board, queue, timer, dead, reuse, object };
-template <>
-inline constexpr std::array<std::string_view, 14> kEnumNames<Family>{"meta",    "state", "ids",   "body",  "result",
-                                                                     "samples", "blob",  "run",   "board", "queue",
-                                                                     "timer",   "dead",  "reuse", "object"};
+constexpr std::array<std::string_view, 14> enum_names(Family) {
+  return {"meta", "state", "ids",   "body",  "result", "samples", "blob",
+          "run",  "board", "queue", "timer", "dead",   "reuse",   "object"};
+}
 
 // Puts a key; without a value removes it, or with an end every key in [key, end).
 struct Write {
@@ -82,4 +82,4 @@ class Store {
   virtual Expected<Space> space();
 };
 
-}  // namespace kq
+}  // namespace kq::store

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "store/memory_store.h"
-#include "store/rocks_store.h"
+#include "store/rocks/rocks_store.h"
 #include "store/temporary_directory.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 using testing::ElementsAre;
@@ -230,4 +230,4 @@ TEST(StoreTwins, hold_the_same_after_any_commits) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

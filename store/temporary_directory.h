@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <string>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
-namespace kq {
+namespace kq::store {
 
 class TemporaryDirectory {
  public:
@@ -34,4 +34,4 @@ class TemporaryDirectory {
   std::string path_;
 };
 
-}  // namespace kq
+}  // namespace kq::store

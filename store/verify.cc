@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "core/blob.h"
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 #include "core/leaderboard.h"
 #include "core/limits.h"
 #include "core/records.h"
 #include "store/keys.h"
 #include "store/reader.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 std::string job_text(Sequence seq) {
@@ -38,11 +38,10 @@ class Verification {
         {Family::object, &Verification::object}};
     for (const auto& [family, check] : kChecks) {
       family_ = family;
-      auto scanned = store_.scan(family, "", "", [&, check = check](std::string_view key, std::string_view value) {
+      KQ_TRY(store_.scan(family, "", "", [&, check = check](std::string_view key, std::string_view value) {
         (this->*check)(key, value);
         return !broken_;
-      });
-      if (!scanned) return failure(std::move(scanned.error()));
+      }));
       if (broken_) return failure(std::move(*broken_));
     }
     totals();
@@ -103,7 +102,7 @@ class Verification {
     }
   }
 
-  // Of finished jobs too: what a submission names stays as long as it does (broker/retention.h).
+  // Of finished jobs too: what a submission names stays as long as it does (broker/gc/retention.h).
   void files(const std::string& who, const Submission& submission) {
     const auto check = [&](const char* what, const std::string& name, const Hash& hash) {
       if (!has_file(hash)) problem(who + ": its " + what + " '" + name + "' (SHA-256 " + to_hex(hash) + ") is missing");
@@ -331,4 +330,4 @@ Expected<Verified> verify(const Store& store, const std::function<void(const std
   return Verification(store, report).run();
 }
 
-}  // namespace kq
+}  // namespace kq::store

@@ -9,7 +9,7 @@
 
 #include "store/store.h"
 
-namespace kq {
+namespace kq::store {
 
 struct Verified {
   std::uint64_t queued_n = 0;
@@ -29,4 +29,4 @@ struct Verified {
 // on.
 Expected<Verified> verify(const Store& store, const std::function<void(const std::string& problem)>& report);
 
-}  // namespace kq
+}  // namespace kq::store

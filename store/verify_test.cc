@@ -8,17 +8,17 @@
 #include <functional>
 #include <vector>
 
-#include "core/codec.h"
-#include "core/compress.h"
+#include "core/bytes/codec.h"
+#include "core/bytes/compress.h"
 #include "core/leaderboard.h"
 #include "core/records.h"
 #include "store/keys.h"
 #include "store/memory_store.h"
 #include "store/reader.h"
-#include "store/rocks_store.h"
+#include "store/rocks/rocks_store.h"
 #include "store/temporary_directory.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 using testing::Contains;
@@ -227,4 +227,4 @@ TEST_F(VerifyTest, a_board_is_a_refold_of_who_passed) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

@@ -6,7 +6,7 @@
 
 #include "core/records.h"
 
-namespace kq {
+namespace kq::tools {
 
 inline RunRow queued_row(std::string label, Sequence seq = 1) {
   RunRow row;
@@ -62,4 +62,4 @@ inline RunRow ended_row(std::string label, VerdictName name, Evidence evidence =
   return finished_row(std::move(label), ended(name, std::move(evidence)), seq);
 }
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <fstream>
 
-#include "gpu_worker/judge/attested.h"
-#include "gpu_worker/judge/bracket.h"
-#include "gpu_worker/judge/burst.h"
-#include "gpu_worker/judge/bystanders.h"
+#include "gpu_worker/judge/timing/concurrent_warm_ups.h"
+#include "gpu_worker/judge/timing/published_time.h"
+#include "gpu_worker/judge/timing/timed_interval.h"
+#include "gpu_worker/judge/trial/burst.h"
 
 namespace kq::judge {
 namespace {
@@ -96,30 +96,28 @@ void Judge::make_ahead(const Plan& last) {
 
 Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report) {
   const std::uint64_t seed = draw_();  // of both constructors
-  Warming* const warming = device_.bystanders() == nullptr ? nullptr : &device_.bystanders()->warming();
-  std::optional<Preparing> preparing(warming);
+  channel::Warming* const warming = device_.bystanders() == nullptr ? nullptr : &device_.bystanders()->warming();
+  std::optional<channel::Preparing> preparing(warming);
 
   // 1. The children of our own and the reference: its model, its window, its state.
-  if (const auto opened = open_children(plan, channels); !opened) return tl::unexpected(opened.error());
-  if (const auto loaded = load_reference(plan, seed); !loaded) return tl::unexpected(loaded.error());
+  KQ_TRY(open_children(plan, channels));
+  KQ_TRY(load_reference(plan, seed));
 
   // 2. The submission: its window, the clock's overhead, then its own code. While that loads nothing is timed, and the
   // reference is ahead.
-  auto submission = SubmissionSide::open(device_, std::move(channels.submission), exits_, waiting_, plan, *reference_,
-                                         std::exchange(ahead_, std::nullopt));
-  if (!submission) return tl::unexpected(submission.error());
+  KQ_TRY_VALUE(auto submission, SubmissionSide::open(device_, std::move(channels.submission), exits_, waiting_, plan,
+                                                     *reference_, std::exchange(ahead_, std::nullopt)));
   // Where nothing is timed, all that counts is whether the outputs are right.
   Calibrator& calibrator = *calibrators_.at(plan.calibrator);
   const auto overhead_by = [&](Step<Overhead> (Calibrator::*how)(std::uint64_t, std::int64_t)) -> Step<Overhead> {
-    if (plan.trials.timed == 0) return (*submission)->overhead();
+    if (plan.trials.timed == 0) return submission->overhead();
     return (calibrator.*how)(reference_->layout().bytes(), plan.limits.load_limit_ms);
   };
-  const auto before = overhead_by(&Calibrator::recall);
-  if (!before) return tl::unexpected(before.error());
-  if (const auto begun = (*submission)->begin_load(plan, seed); !begun) return tl::unexpected(begun.error());
-  TrialRun trials(device_, *reference_, **submission, plan, draw_);
-  const auto made_ahead = trials.make_ahead_while([&] { return (*submission)->is_loading(); });
-  if (const auto loaded = (*submission)->finish_load(); !loaded) return tl::unexpected(loaded.error());
+  KQ_TRY_VALUE(const auto before, overhead_by(&Calibrator::recall));
+  KQ_TRY(submission->begin_load(plan, seed));
+  TrialRun trials(device_, *reference_, *submission, plan, draw_);
+  const auto made_ahead = trials.make_ahead_while([&] { return submission->is_loading(); });
+  KQ_TRY(submission->finish_load());
   if (!made_ahead) return tl::unexpected(made_ahead.error());
 
   preparing.reset();
@@ -132,21 +130,20 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   report.waited_us = waited_us() - waited_before_us;
   if (!times) return tl::unexpected(times.error());
   preparing.emplace(warming);
-  const auto after = overhead_by(&Calibrator::calibrate);
-  if (!after) return tl::unexpected(after.error());
+  KQ_TRY_VALUE(const auto after, overhead_by(&Calibrator::calibrate));
   preparing.reset();
 
   // 4. It passed: its time.
-  const double drift_ns = after->median_ns - before->median_ns;
+  const double drift_ns = after.median_ns - before.median_ns;
   const double overhead_ns = std::min(
-      common_overhead_ns({(*submission)->overhead().median_ns, before->median_ns, after->median_ns}), kOverheadMaxNs);
+      common_overhead_ns({submission->overhead().median_ns, before.median_ns, after.median_ns}), kOverheadMaxNs);
   report.samples = {samples_of(times->submission.brackets_ns, overhead_ns),
                     samples_of(times->reference.brackets_ns, overhead_ns)};
   Attested ours = attest(report.samples.submission_ns, times->submission.events_ns, drift_ns);
   double burst_ns = 0;
   if (plan.limits.bursts == Bursts::always || (plan.limits.bursts == Bursts::doubt && ours.is_doubted)) {
     const std::int64_t first_burst_ns = clock_ns();
-    const auto share_ns = burst_share(plan, **submission, *times);
+    const auto share_ns = burst_share(plan, *submission, *times);
     report.trials_us += (clock_ns() - first_burst_ns) / 1'000;
     if (!share_ns) return tl::unexpected(share_ns.error());
     burst_ns = *share_ns;
@@ -164,8 +161,8 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
       .attested_ns = ours.attested_ns,
       .event_ns = ours.event_ns,
       .burst_ns = burst_ns};
-  const Correctness& correctness = (*submission)->correctness();
-  auto suspicion = (*submission)->suspicion();
+  const Correctness& correctness = submission->correctness();
+  auto suspicion = submission->suspicion();
   if (!suspicion && plan.trials.timed > 0)
     suspicion = below_floor(device_, reference_->layout(), measurement.submission.median_ns);
   if (!suspicion && plan.trials.timed > 0 && trials.are_inputs_stale()) suspicion = stale_inputs();
@@ -176,21 +173,19 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
 Step<void> Judge::open_children(const Plan& plan, Channels& channels) {
   if (plan.fresh_calibrator) {
     calibrators_.erase(plan.calibrator);
-    auto opened = Calibrator::open(device_, std::move(channels.calibrator), exits_, waiting_);
-    if (!opened) return tl::unexpected(opened.error());
-    calibrators_[plan.calibrator] = std::move(*opened);
+    KQ_TRY_VALUE(auto opened, Calibrator::open(device_, std::move(channels.calibrator), exits_, waiting_));
+    calibrators_[plan.calibrator] = std::move(opened);
   }
   if (!calibrators_.contains(plan.calibrator))
-    return stop(Error{ExitCode::our_fault, "the plan counts on a calibrator that the judge does not have"});
+    return stop(Error{ErrorKind::our_fault, "the plan counts on a calibrator that the judge does not have"});
   if (plan.fresh_reference) {
     ahead_.reset();  // there may be no room for both
     reference_.reset();
-    auto opened = ReferenceSide::open(device_, std::move(channels.reference), exits_, waiting_, plan);
-    if (!opened) return tl::unexpected(opened.error());
-    reference_ = std::move(*opened);
+    KQ_TRY_VALUE(auto opened, ReferenceSide::open(device_, std::move(channels.reference), exits_, waiting_, plan));
+    reference_ = std::move(opened);
   }
   if (!reference_)
-    return stop(Error{ExitCode::our_fault, "the plan counts on a reference child that the judge does not have"});
+    return stop(Error{ErrorKind::our_fault, "the plan counts on a reference child that the judge does not have"});
   return {};
 }
 
@@ -207,22 +202,19 @@ Step<double> Judge::burst_share(const Plan& plan, SubmissionSide& submission, co
   const bool is_steady = waiting_ == Waiting::spin || device_.info().kind == DeviceKind::cpu;
   const bool may_burst = singles.size() >= kBurstSinglesMin && is_steady;
   if (!may_burst || summarise(singles).median_ns - overhead_ns >= plan.limits.burst_below_ns) return 0;
-  const auto draws = reference_->depends_on_seed(plan, draw_());
-  if (!draws) return tl::unexpected(draws.error());
-  if (*draws) return 0;
-  auto burst = Burst::open(device_, submission, *reference_, plan);
-  if (!burst) return tl::unexpected(burst.error());
-  if (!*burst) return 0;
+  KQ_TRY_VALUE(const auto draws, reference_->depends_on_seed(plan, draw_()));
+  if (draws) return 0;
+  KQ_TRY_VALUE(auto burst, Burst::open(device_, submission, *reference_, plan));
+  if (!burst) return 0;
   std::vector<std::int64_t> intervals;
   std::uint32_t early = 0;
   for (std::uint32_t i = 0; i < kBursts + 1; ++i) {
     const std::uint32_t number = static_cast<std::uint32_t>(singles.size()) + i;
-    const auto timed = (*burst)->run(plan, draw_, number, call_limit_ms(plan.limits, 0));
-    if (!timed) return tl::unexpected(timed.error());
-    if (timed->is_early && ++early > kEarlyBurstsMax) return stop(VerdictName::rejected, early_evidence(number));
+    KQ_TRY_VALUE(const auto timed, burst->run(plan, draw_, number, call_limit_ms(plan.limits, 0)));
+    if (timed.is_early && ++early > kEarlyBurstsMax) return stop(VerdictName::rejected, early_evidence(number));
     // Somebody else had the device, or nobody: it says nothing, and gains nothing.
-    if (timed->is_early || timed->absence_ns > submission.overhead().absence_ns + kAbsenceNs || i == 0) continue;
-    intervals.push_back(timed->bracket_ns);
+    if (timed.is_early || timed.absence_ns > submission.overhead().absence_ns + kAbsenceNs || i == 0) continue;
+    intervals.push_back(timed.bracket_ns);
   }
   return burst_share_ns(intervals, singles);
 }

@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "core/plan.h"
-#include "gpu_worker/judge/calibration.h"
-#include "gpu_worker/judge/reference_side.h"
-#include "gpu_worker/judge/submission_side.h"
-#include "gpu_worker/judge/trials.h"
+#include "gpu_worker/judge/timing/calibration.h"
+#include "gpu_worker/judge/trial/reference_side.h"
+#include "gpu_worker/judge/trial/submission_side.h"
+#include "gpu_worker/judge/trial/trials.h"
 
 namespace kq::judge {
 

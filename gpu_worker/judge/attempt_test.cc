@@ -10,8 +10,8 @@
 
 #include <gtest/gtest.h>
 
-#include "gpu_worker/judge/fake_device.h"
-#include "gpu_worker/judge/fake_problem.h"
+#include "gpu_worker/judge/testing/fake_device.h"
+#include "gpu_worker/judge/testing/fake_problem.h"
 
 namespace kq::judge {
 namespace {

@@ -1,22 +1,21 @@
 #include "gpu_worker/judge/control.h"
 
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 
 namespace kq::judge {
 
 Expected<void> Control::say(const JudgeReply& reply) {
-  return send_packet(socket_, encode_message(Message<JudgeReply>{0, reply}));
+  return sys::send_packet(socket_, encode_message(Message<JudgeReply>{0, reply}));
 }
 
 Expected<PlanPacket> Control::next_plan() {
   for (;;) {
-    auto packet = receive(-1);
-    if (!packet) return failure(packet.error());
-    if (!*packet) continue;
+    KQ_TRY_VALUE(auto packet, receive(-1));
+    if (!packet) continue;
     exits_.erase(ChildRole::submission);
-    if ((*packet)->plan.fresh_calibrator) exits_.erase(ChildRole::calibrator);
-    if ((*packet)->plan.fresh_reference) exits_.erase(ChildRole::reference);
-    return std::move(**packet);
+    if (packet->plan.fresh_calibrator) exits_.erase(ChildRole::calibrator);
+    if (packet->plan.fresh_reference) exits_.erase(ChildRole::reference);
+    return std::move(*packet);
   }
 }
 
@@ -26,16 +25,15 @@ Expected<std::optional<int>> Control::exit_of(ChildRole role, std::int64_t timeo
     return exit == exits_.end() ? std::nullopt : std::optional(exit->second);
   };
   if (known()) return known();
-  const auto packet = receive(timeout_ms);
-  if (!packet) return failure(packet.error());
-  if (*packet) return our_fault("control sent a plan while another one runs");
+  KQ_TRY_VALUE(const auto packet, receive(timeout_ms));
+  if (packet) return our_fault("control sent a plan while another one runs");
   return known();
 }
 
 // Takes note of an exit; hands a plan on.
 Expected<std::optional<PlanPacket>> Control::receive(std::int64_t timeout_ms) {
-  auto packet = receive_packet(socket_, timeout_ms);
-  if (!packet) return failure({ExitCode::nothing, "control is gone: " + packet.error().message});
+  auto packet = sys::receive_packet(socket_, timeout_ms);
+  if (!packet) return failure({ErrorKind::not_found, "control is gone: " + packet.error().message});
   if (!*packet) return std::optional<PlanPacket>();
   auto message = decode_message<JudgeRequest>((*packet)->bytes);
   if (!message) return our_fault("control sent nonsense: " + message.error().message);
@@ -43,12 +41,11 @@ Expected<std::optional<PlanPacket>> Control::receive(std::int64_t timeout_ms) {
     exits_[exited->role] = exited->wait_status;
     return std::optional<PlanPacket>();
   }
-  std::vector<Fd>& fds = (*packet)->fds;
+  std::vector<sys::Fd>& fds = (*packet)->fds;
   if (std::holds_alternative<WarmingShared>(message->body)) {
-    auto warming =
-        fds.size() == 1 ? Warming::map(std::move(fds.front())) : our_fault("control shared no page of who warms up");
-    if (!warming) return failure(warming.error());
-    bystanders_.emplace(std::move(*warming));
+    KQ_TRY_VALUE(auto warming, fds.size() == 1 ? channel::Warming::map(std::move(fds.front()))
+                                               : our_fault("control shared no page of who warms up"));
+    bystanders_.emplace(std::move(warming));
     device_.set_bystanders(&*bystanders_);
     return std::optional<PlanPacket>();
   }

@@ -8,10 +8,10 @@
 
 #include <map>
 
-#include "gpu_worker/fd.h"
-#include "gpu_worker/judge/bystanders.h"
-#include "gpu_worker/judge/child.h"
+#include "gpu_worker/judge/child/child.h"
 #include "gpu_worker/judge/exits.h"
+#include "gpu_worker/judge/timing/concurrent_warm_ups.h"
+#include "sys/fd.h"
 
 namespace kq::judge {
 

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/codec.h"
-#include "gpu_worker/judge/cpu_device.h"
+#include "core/bytes/codec.h"
+#include "gpu_worker/judge/device/cpu_device.h"
 
 namespace kq::judge {
 namespace {
@@ -22,17 +22,17 @@ class ControlTest : public testing::Test {
  protected:
   ControlTest()
       : device_(std::move(*open_cpu_device())),
-        ends_(std::move(*packet_pair())),
+        ends_(std::move(*sys::packet_pair())),
         control_(ends_.second.get(), *device_) {}
 
   void send(const JudgeRequest& request, std::size_t channels_n) {
     const std::array<int, 3> fds{ends_.first.get(), ends_.first.get(), ends_.first.get()};
-    ASSERT_TRUE(send_packet(ends_.first.get(), encode_message(Message<JudgeRequest>{0, request}),
-                            std::span(fds).first(channels_n)));
+    ASSERT_TRUE(sys::send_packet(ends_.first.get(), encode_message(Message<JudgeRequest>{0, request}),
+                                 std::span(fds).first(channels_n)));
   }
 
   std::unique_ptr<Device> device_;
-  std::pair<Fd, Fd> ends_;
+  std::pair<sys::Fd, sys::Fd> ends_;
   Control control_;
 };
 
@@ -57,10 +57,10 @@ TEST_F(ControlTest, a_plan_brings_its_channels) {
 }
 
 TEST_F(ControlTest, who_warms_up_is_the_devices_bystanders_from_the_next_plan_on) {
-  const auto warming = Warming::make();
+  const auto warming = channel::Warming::make();
   ASSERT_TRUE(warming);
-  ASSERT_TRUE(send_packet(ends_.first.get(), encode_message(Message<JudgeRequest>{0, WarmingShared{}}),
-                          std::array{warming->fd()}));
+  ASSERT_TRUE(sys::send_packet(ends_.first.get(), encode_message(Message<JudgeRequest>{0, WarmingShared{}}),
+                               std::array{warming->fd()}));
   send(plan(7, false), 1);
   ASSERT_TRUE(control_.next_plan());
   EXPECT_NE(device_->bystanders(), nullptr);
@@ -98,16 +98,16 @@ TEST_F(ControlTest, the_exit_of_a_submission_is_forgotten_with_the_next_plan) {
 TEST_F(ControlTest, a_closed_socket_a_second_plan_and_nonsense_are_errors) {
   send(plan(1, false), 1);
   EXPECT_FALSE(control_.exit_of(ChildRole::submission, 0));
-  ASSERT_TRUE(send_packet(ends_.first.get(), "hello"));
-  EXPECT_EQ(control_.next_plan().error().code, ExitCode::our_fault);
-  ends_.first = Fd();
-  EXPECT_EQ(control_.next_plan().error().code, ExitCode::nothing);
+  ASSERT_TRUE(sys::send_packet(ends_.first.get(), "hello"));
+  EXPECT_EQ(control_.next_plan().error().kind, ErrorKind::our_fault);
+  ends_.first = sys::Fd();
+  EXPECT_EQ(control_.next_plan().error().kind, ErrorKind::not_found);
   EXPECT_FALSE(control_.exit_of(ChildRole::submission, 0));
 }
 
 TEST_F(ControlTest, says_what_it_is_told_to_say) {
   ASSERT_TRUE(control_.say(Report{.id = 3, .verdict = {}, .samples = {}, .error = "no", .reference_usable = false}));
-  const auto packet = receive_packet(ends_.first.get(), 1000);
+  const auto packet = sys::receive_packet(ends_.first.get(), 1000);
   ASSERT_TRUE(packet && *packet);
   const auto message = decode_message<JudgeReply>((*packet)->bytes);
   ASSERT_TRUE(message);

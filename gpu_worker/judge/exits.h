@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/plan.h"
 
 namespace kq::judge {

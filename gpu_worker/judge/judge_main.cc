@@ -14,12 +14,12 @@
 #include <optional>
 #include <string_view>
 
-#include "core/check.h"
-#include "gpu_worker/cores.h"
+#include "core/base/check.h"
 #include "gpu_worker/judge/attempt.h"
 #include "gpu_worker/judge/control.h"
-#include "gpu_worker/judge/cpu_device.h"
-#include "gpu_worker/judge/cuda_device.h"
+#include "gpu_worker/judge/device/cpu_device.h"
+#include "gpu_worker/judge/device/cuda_device.h"
+#include "sys/cores.h"
 
 namespace kq::judge {
 namespace {
@@ -44,7 +44,7 @@ std::optional<Options> parse(int argc, char** argv) {
   if (!device || error != std::errc() || end != index.data() + index.size() || options.index < 0) return std::nullopt;
   options.device = *device;
   const std::string_view cores = has_cores ? argv[6] : "";
-  options.cores = parse_core_list(cores);
+  options.cores = sys::parse_core_list(cores);
   if (options.cores.empty() && !cores.empty()) return std::nullopt;
   return options;
 }
@@ -61,7 +61,7 @@ Expected<std::unique_ptr<Device>> open_device(const Options& options) {
 }
 
 Waiting waiting_for(const Device& device) {
-  const bool has_cores = usable_cores() >= kSpinningCoresMin;
+  const bool has_cores = sys::usable_cores() >= kSpinningCoresMin;
   return device.info().kind == DeviceKind::cuda && has_cores ? Waiting::spin : Waiting::sleep;
 }
 
@@ -73,7 +73,7 @@ std::uint64_t draw() {
 
 int end_with(const Error& error) {
   std::fprintf(stderr, "kq-judge: %s\n", error.message.c_str());
-  return static_cast<int>(error.code);
+  return static_cast<int>(exit_code(error.kind));
 }
 
 int serve(Device& device, Control& control) {
@@ -81,7 +81,7 @@ int serve(Device& device, Control& control) {
   if (!control.say(JudgeReady{device.info()})) return 0;
   for (;;) {
     auto packet = control.next_plan();
-    if (!packet) return packet.error().code == ExitCode::nothing ? 0 : end_with(packet.error());
+    if (!packet) return packet.error().kind == ErrorKind::not_found ? 0 : end_with(packet.error());
     const Report report = judge.run(packet->plan, std::move(packet->channels));
     if (!control.say(report)) return 0;
     // A context that has died answers nothing any more: control starts another judge.
@@ -95,10 +95,10 @@ int run(int argc, char** argv) {
   const auto options = parse(argc, argv);
   if (!options)
     return end_with(
-        {ExitCode::bad_input,
+        {ErrorKind::bad_input,
          "usage: kq-judge --device cpu|cuda --index N [--cores LIST], with the control socket at descriptor 3"});
   harden();
-  keep_to(options->cores);
+  sys::keep_to(options->cores);
   const auto device = open_device(*options);
   if (!device) return end_with(device.error());
   Control control(kControlSocket, **device);

@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/codec.h"
-#include "gpu_worker/judge/fake_problem.h"
+#include "core/bytes/codec.h"
+#include "gpu_worker/judge/testing/fake_problem.h"
 
 namespace kq::judge {
 namespace {
@@ -26,7 +26,7 @@ std::string program() {
 
 class Program {
  public:
-  explicit Program(std::vector<std::string> arguments) : ends_(std::move(*packet_pair())) {
+  explicit Program(std::vector<std::string> arguments) : ends_(std::move(*sys::packet_pair())) {
     std::string path = program();
     std::vector<char*> argv{path.data()};
     for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -37,14 +37,14 @@ class Program {
       ::execv(path.c_str(), argv.data());
       ::_exit(98);
     }
-    ends_.second = Fd();
+    ends_.second = sys::Fd();
   }
   ~Program() { hang_up(); }
 
   int socket() const { return ends_.first.get(); }
 
   std::optional<JudgeReply> reply() {
-    const auto packet = receive_packet(socket(), 10'000);
+    const auto packet = sys::receive_packet(socket(), 10'000);
     if (!packet || !*packet) return std::nullopt;
     auto message = decode_message<JudgeReply>((*packet)->bytes);
     if (!message) return std::nullopt;
@@ -58,14 +58,14 @@ class Program {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
   int hang_up() {
-    ends_.first = Fd();
+    ends_.first = sys::Fd();
     return exit_code();
   }
 
   pid_t pid() const { return pid_; }
 
  private:
-  std::pair<Fd, Fd> ends_;
+  std::pair<sys::Fd, sys::Fd> ends_;
   pid_t pid_ = 0;
 };
 
@@ -77,18 +77,18 @@ TEST(JudgeProgram, serves_plans_until_control_hangs_up) {
 
   FakeChild calibrator([](FakeTurn&) {});
   FakeChild reference(fake_reference());
-  const Fd calibrator_socket = calibrator.take_socket();
-  const Fd reference_socket = reference.take_socket();
+  const sys::Fd calibrator_socket = calibrator.take_socket();
+  const sys::Fd reference_socket = reference.take_socket();
   for (std::uint64_t id = 1; id <= 2; ++id) {
     FakeChild submission(fake_submission());
-    const Fd submission_socket = submission.take_socket();
+    const sys::Fd submission_socket = submission.take_socket();
     Plan plan;
     plan.id = id;
     plan.fresh_calibrator = plan.fresh_reference = id == 1;
     plan.trials = {.correctness = 1, .warmup = 0, .timed = 2};
     std::vector<int> channels{submission_socket.get()};
     if (id == 1) channels.insert(channels.begin(), {calibrator_socket.get(), reference_socket.get()});
-    ASSERT_TRUE(send_packet(judge.socket(), encode_message(Message<JudgeRequest>{0, plan}), channels));
+    ASSERT_TRUE(sys::send_packet(judge.socket(), encode_message(Message<JudgeRequest>{0, plan}), channels));
     const auto reply = judge.reply();
     ASSERT_TRUE(reply && std::holds_alternative<Report>(*reply));
     const Report& report = std::get<Report>(*reply);
@@ -121,14 +121,14 @@ TEST(JudgeProgram, is_told_of_an_exit) {
   FakeChild reference(fake_reference());
   FakeChild submission(fake_submission(at(channel::Command::load, [&](FakeTurn& turn) {
     turn.ends = true;
-    EXPECT_TRUE(
-        send_packet(judge.socket(), encode_message(Message<JudgeRequest>{0, ChildExited{ChildRole::submission, 6}})));
+    EXPECT_TRUE(sys::send_packet(judge.socket(),
+                                 encode_message(Message<JudgeRequest>{0, ChildExited{ChildRole::submission, 6}})));
   })));
-  const Fd calibrator_socket = calibrator.take_socket();
-  const Fd reference_socket = reference.take_socket();
-  const Fd submission_socket = submission.take_socket();
+  const sys::Fd calibrator_socket = calibrator.take_socket();
+  const sys::Fd reference_socket = reference.take_socket();
+  const sys::Fd submission_socket = submission.take_socket();
   const std::array<int, 3> channels{calibrator_socket.get(), reference_socket.get(), submission_socket.get()};
-  ASSERT_TRUE(send_packet(judge.socket(), encode_message(Message<JudgeRequest>{0, Plan{}}), channels));
+  ASSERT_TRUE(sys::send_packet(judge.socket(), encode_message(Message<JudgeRequest>{0, Plan{}}), channels));
   const auto reply = judge.reply();
   ASSERT_TRUE(reply && std::holds_alternative<Report>(*reply));
   const Report& report = std::get<Report>(*reply);
@@ -143,7 +143,7 @@ TEST(JudgeProgram, says_with_its_exit_code_that_there_is_no_such_device) {
 TEST(JudgeProgram, nonsense_from_control_is_our_fault) {
   Program judge({"--device", "cpu", "--index", "0"});
   ASSERT_TRUE(judge.reply());
-  ASSERT_TRUE(send_packet(judge.socket(), "nonsense"));
+  ASSERT_TRUE(sys::send_packet(judge.socket(), "nonsense"));
   EXPECT_EQ(judge.exit_code(), static_cast<int>(ExitCode::our_fault));
 }
 

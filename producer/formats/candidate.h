@@ -1,4 +1,5 @@
-// What a format finds on disk: one Candidate per job, still as paths; producer/pack.h reads and judges the files.
+// What a format finds on disk: one Candidate per job, still as paths; producer/submit/pack.h reads and judges the
+// files.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +13,9 @@
 #include <vector>
 
 #include "core/submission.h"
-#include "producer/file_ref.h"
+#include "producer/submit/file_ref.h"
 
-namespace kq {
+namespace kq::producer {
 
 struct Candidate {
   std::string where;  // for complaints: "run/submissions.jsonl:3", "add.py"
@@ -100,4 +101,4 @@ Found gathered(Read read) {
   return found;
 }
 
-}  // namespace kq
+}  // namespace kq::producer

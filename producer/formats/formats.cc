@@ -8,7 +8,7 @@
 #include "producer/formats/kernels.h"
 #include "producer/formats/single_file.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 constexpr std::array kFormats{
@@ -80,4 +80,4 @@ Expected<KnownAs> find_candidates(const std::filesystem::path& input, const std:
   return known;
 }
 
-}  // namespace kq
+}  // namespace kq::producer

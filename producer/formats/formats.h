@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "producer/formats/candidate.h"
 
-namespace kq {
+namespace kq::producer {
 
 struct Format {
   std::string_view name;
@@ -30,4 +30,4 @@ struct KnownAs {
 Expected<KnownAs> find_candidates(const std::filesystem::path& input, const std::string& format,
                                   const InputOptions& options, const Finds& finds);
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -3,14 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "producer/test_folder.h"
+#include "producer/submit/test_folder.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 Found find_candidates(const std::filesystem::path& input, const InputOptions& options, const std::string& format = "") {
   return gathered([&](const Finds& finds) {
-    const auto known = kq::find_candidates(input, format, options, finds);
+    const auto known = kq::producer::find_candidates(input, format, options, finds);
     if (!known) finds.mistake(known.error().message);
   });
 }
@@ -96,4 +96,4 @@ TEST(Formats, a_file_that_is_no_kernel_is_a_mistake) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

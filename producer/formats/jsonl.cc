@@ -7,14 +7,14 @@
 #include <memory>
 
 #include "core/limits.h"
+#include "producer/client/json.h"
+#include "producer/client/when.h"
 #include "producer/formats/kernelbench_problems.h"
 #include "producer/formats/problems.h"
 #include "producer/formats/single_file.h"
-#include "producer/json.h"
-#include "producer/recognise.h"
-#include "producer/when.h"
+#include "producer/submit/recognise.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -317,4 +317,4 @@ void read_jsonl(const fs::path& input, const InputOptions& options, const Finds&
   if (!any) finds.mistake(name + " holds no submissions");
 }
 
-}  // namespace kq
+}  // namespace kq::producer

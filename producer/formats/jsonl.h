@@ -15,11 +15,11 @@
 
 #include "producer/formats/candidate.h"
 
-namespace kq {
+namespace kq::producer {
 
 inline constexpr std::size_t kLineBytesMax = 8u << 20;  // a full source with every character escaped
 
 std::string why_jsonl(const std::filesystem::path& input);
 void read_jsonl(const std::filesystem::path& input, const InputOptions& options, const Finds& finds);
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "producer/test_folder.h"
+#include "producer/submit/test_folder.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 using testing::ElementsAre;
@@ -207,4 +207,4 @@ TEST_F(Jsonl, standard_input_is_called_so_and_counts_paths_from_here) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

@@ -4,9 +4,9 @@
 #include <map>
 
 #include "producer/formats/problems.h"
-#include "producer/sample_name.h"
+#include "producer/formats/sample_name.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -78,4 +78,4 @@ Candidate reference_candidate(std::uint32_t level, std::uint32_t id, const FileR
   return candidate;
 }
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -10,7 +10,7 @@
 
 #include "producer/formats/candidate.h"
 
-namespace kq {
+namespace kq::producer {
 
 std::string why_kernelbench_problems(const std::filesystem::path& input);
 void read_kernelbench_problems(const std::filesystem::path& input, const InputOptions& options, const Finds& finds);
@@ -18,4 +18,4 @@ void read_kernelbench_problems(const std::filesystem::path& input, const InputOp
 // A problem's Model as ModelNew.
 Candidate reference_candidate(std::uint32_t level, std::uint32_t id, const FileRef& problem, const std::string& code);
 
-}  // namespace kq
+}  // namespace kq::producer

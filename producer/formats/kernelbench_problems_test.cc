@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "producer/test_folder.h"
+#include "producer/submit/test_folder.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 using testing::ElementsAre;
@@ -65,4 +65,4 @@ TEST_F(Problems, two_files_of_one_number_are_a_mistake) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

@@ -6,12 +6,12 @@
 #include <iterator>
 #include <set>
 
+#include "producer/client/json.h"
+#include "producer/client/sentences.h"
 #include "producer/formats/problems.h"
-#include "producer/json.h"
-#include "producer/sample_name.h"
-#include "producer/sentences.h"
+#include "producer/formats/sample_name.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -169,4 +169,4 @@ KernelBenchProblems problems_of_run(const fs::path& run, const InputOptions& opt
   return KernelBenchProblems(problem_roots(run, options), options.problems && one_level);
 }
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -10,9 +10,9 @@
 
 #include "producer/formats/candidate.h"
 #include "producer/formats/problems.h"
-#include "producer/sample_name.h"
+#include "producer/formats/sample_name.h"
 
-namespace kq {
+namespace kq::producer {
 
 std::string why_kernelbench_run(const std::filesystem::path& input);
 void read_kernelbench_run(const std::filesystem::path& input, const InputOptions& options, const Finds& finds);
@@ -22,4 +22,4 @@ Candidate sample_candidate(const std::filesystem::path& file, const SampleName& 
 // Where the problems of a run are looked for. `one_level`: the options may name the directory of that level.
 KernelBenchProblems problems_of_run(const std::filesystem::path& run, const InputOptions& options, bool one_level);
 
-}  // namespace kq
+}  // namespace kq::producer

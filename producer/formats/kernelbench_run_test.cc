@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "producer/test_folder.h"
+#include "producer/submit/test_folder.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 using testing::ElementsAre;
@@ -150,4 +150,4 @@ TEST(KernelBenchRun, a_subset_can_be_asked_for) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

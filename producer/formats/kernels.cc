@@ -5,7 +5,7 @@
 
 #include "producer/formats/single_file.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,4 +46,4 @@ void read_kernels(const fs::path& input, const InputOptions& options, const Find
   }
 }
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -7,9 +7,9 @@
 
 #include "producer/formats/candidate.h"
 
-namespace kq {
+namespace kq::producer {
 
 std::string why_kernels(const std::filesystem::path& input);
 void read_kernels(const std::filesystem::path& input, const InputOptions& options, const Finds& finds);
 
-}  // namespace kq
+}  // namespace kq::producer

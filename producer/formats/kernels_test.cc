@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "producer/test_folder.h"
+#include "producer/submit/test_folder.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 using testing::ElementsAre;
@@ -61,4 +61,4 @@ TEST(kernels, each_may_name_a_problem_of_its_own) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

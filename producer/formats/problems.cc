@@ -5,9 +5,9 @@
 #include <cstring>
 #include <fstream>
 
-#include "producer/file_ref.h"
+#include "producer/submit/file_ref.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -141,9 +141,8 @@ Expected<FoundProblem> KernelBenchProblems::find(std::uint32_t level, std::uint3
   const std::string level_name = "level" + std::to_string(level);
   for (const fs::path& root : roots_) {
     if (root.extension() == ".jsonl") {
-      const auto problems = data_set(root);
-      if (!problems) return failure(problems.error());
-      if (const auto found = (*problems)->find({level, id}); found != (*problems)->end()) return found->second;
+      KQ_TRY_VALUE(const auto problems, data_set(root));
+      if (const auto found = problems->find({level, id}); found != problems->end()) return found->second;
       continue;
     }
     std::vector<fs::path> directories{root / level_name, root / "KernelBench" / level_name};
@@ -169,4 +168,4 @@ Expected<FoundProblem> KernelBenchProblems::find(std::uint32_t level, std::uint3
                    "_*.py in the problems; say where they are with --problems DIR");
 }
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
-#include "producer/file_ref.h"
-#include "producer/json.h"
+#include "core/base/error.h"
+#include "producer/client/json.h"
+#include "producer/submit/file_ref.h"
 
-namespace kq {
+namespace kq::producer {
 
 struct FoundProblem {
   FileRef file;
@@ -63,4 +63,4 @@ std::map<std::uint32_t, std::vector<std::filesystem::path>> problem_files(const 
 
 inline constexpr std::size_t kHostedProblemsMax = 100'000;  // of one data set
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "producer/test_folder.h"
+#include "producer/submit/test_folder.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 using testing::HasSubstr;
@@ -109,4 +109,4 @@ TEST(HostedProblems, a_number_is_enough_of_a_checkout_too) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

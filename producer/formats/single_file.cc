@@ -7,15 +7,15 @@
 #include <iterator>
 #include <string_view>
 
-#include "core/hash.h"
+#include "core/bytes/hash.h"
 #include "producer/formats/kernelbench_run.h"
 #include "producer/formats/problems.h"
-#include "producer/io_contract.h"
-#include "producer/recognise.h"
-#include "producer/sample_name.h"
-#include "producer/settings.h"
+#include "producer/formats/sample_name.h"
+#include "producer/submit/io_contract.h"
+#include "producer/submit/recognise.h"
+#include "producer/submit/settings.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 // Settings that a sweep over kernels of others must not take from their text.
@@ -123,4 +123,4 @@ void read_single_file(const std::filesystem::path& input, const InputOptions& op
   if (!any_wrong) finds.candidate(std::move(candidate));
 }
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -10,7 +10,7 @@
 
 #include "producer/formats/candidate.h"
 
-namespace kq {
+namespace kq::producer {
 
 bool is_named_as_kernel(const std::filesystem::path& input);
 std::string why_single_file(const std::filesystem::path& input);
@@ -19,4 +19,4 @@ void read_single_file(const std::filesystem::path& input, const InputOptions& op
 // The files of a submission by its entry: X.cu takes X.json, its IOContract, with it, and X.py does where it is one.
 std::vector<FileRef> source_files(const std::filesystem::path& entry);
 
-}  // namespace kq
+}  // namespace kq::producer

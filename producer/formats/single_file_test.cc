@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "producer/test_folder.h"
+#include "producer/submit/test_folder.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 using testing::ElementsAre;
@@ -139,4 +139,4 @@ TEST_F(SingleFile, what_stands_in_for_standard_input_has_a_name_that_does_not_ch
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

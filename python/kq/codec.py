@@ -1,4 +1,4 @@
-"""bytes <-> dataclasses: core/codec.cc in Python.
+"""bytes <-> dataclasses: core/bytes/codec.cc in Python.
 
 A record is a map of its fields, an enumerator its name, a Hash 32 bytes of `bin`. Text and bytes are both `str`, whose
 bytes the format does not restrict: in between, Python holds them as text with surrogateescape, which loses nothing.

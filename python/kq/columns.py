@@ -1,4 +1,4 @@
-"""A row as one flat record with every column of kq-dump: tools/columns.cc in Python. A test holds the two to each other.
+"""A row as one flat record with every column of kq-dump: tools/table/columns.cc in Python. A test holds the two to each other.
 
 None is "unknown", or "there is none": of a job that is not finished, of a kernel that was not timed.
 """

@@ -1,4 +1,4 @@
-"""Where the broker is and how its socket is set: net/endpoint.cc and net/zmq_link.cc in Python."""
+"""Where the broker is and how its socket is set: net/endpoint.cc and net/zmq/link.cc in Python."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _close(context: Any, socket: Any, refusal: Refusal, process: int) -> None:
 def connect(socket: Any, url: str, key: Key | None) -> Refusal:
     socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.MAXMSGSIZE, MESSAGE_BYTES_MAX)
-    socket.setsockopt(zmq.RCVHWM, 0)  # only what was asked for comes; why no limit: net/waiting.h
+    socket.setsockopt(zmq.RCVHWM, 0)  # only what was asked for comes; why no limit: net/limits/inbound_queue.h
     socket.setsockopt(zmq.HEARTBEAT_IVL, 2_000)  # a machine that vanished is noticed without traffic of ours
     socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 10_000)
     socket.setsockopt(zmq.RECONNECT_IVL, 50)

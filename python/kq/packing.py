@@ -16,7 +16,7 @@ try:
 except ImportError:  # raw will do, it only takes more room
     zstandard = None  # type: ignore[assignment]
 
-LEVEL = -1  # core/compress.cc, which knows why
+LEVEL = -1  # core/bytes/compress.cc, which knows why
 
 
 def batches(run: str, submissions: Sequence[Submission], submitter: str = "") -> Iterator[SubmitBatch]:

@@ -29,7 +29,7 @@ GROUP_ROWS = 64 * BATCH_ROWS
 GROUP_BYTES = 64 << 20  # a row group ends with whichever comes first
 COMPRESSION = "zstd"
 
-# Columns that only exist below the job: tools/levels.cc.
+# Columns that only exist below the job: tools/table/levels.cc.
 BELOW_THE_JOB = {
     "case_n": int,
     "case_id": str,

@@ -1,6 +1,6 @@
 """What an export writes before it is whole: a hidden file or folder beside its target, which one process at a time has.
 
-What a process that was killed left there is written over by the next one: tools/output_file.cc in Python.
+What a process that was killed left there is written over by the next one: tools/cli/output_file.cc in Python.
 """
 
 from __future__ import annotations

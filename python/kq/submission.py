@@ -277,7 +277,7 @@ def files_of(
 
 
 def backend_complaint(name: str, backend: Backend) -> str | None:
-    """producer/recognise.h: why a file cannot be of that backend."""
+    """producer/submit/recognise.h: why a file cannot be of that backend."""
     is_device_code = name.endswith(DEVICE_CODE)
     if is_device_code == (backend is Backend.CUDA):
         return None
@@ -314,7 +314,7 @@ def source_complaint(source: Any) -> str | None:
 
 
 def missing_from_problem(content: bytes) -> list[str]:
-    """producer/recognise.h: what of a problem's three names the text nowhere says."""
+    """producer/submit/recognise.h: what of a problem's three names the text nowhere says."""
     names = ("class Model", "get_inputs", "get_init_inputs")
     return [
         name for name in names if not re.search(rb"(?<![0-9A-Za-z_])" + name.encode() + rb"(?![0-9A-Za-z_])", content)
@@ -322,7 +322,7 @@ def missing_from_problem(content: bytes) -> list[str]:
 
 
 def recognised_backend(entry: SourceFile) -> Backend:
-    """producer/recognise.h: device code is cuda, Python that has a @triton.jit is triton, that imports from
+    """producer/submit/recognise.h: device code is cuda, Python that has a @triton.jit is triton, that imports from
     torch.utils.cpp_extension torch_cuda, the rest torch."""
     if entry.name.endswith(DEVICE_CODE):
         return Backend.CUDA

@@ -1,4 +1,4 @@
-"""Who submits: producer/submitter.h in Python."""
+"""Who submits: producer/client/submitter.h in Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a batch has come, in one line: producer/progress.h in Python."""
+"""How far a batch has come, in one line: producer/client/progress.h in Python."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def worker(broker: RealBroker) -> Iterator[FakeWorker]:
 
 
 def test_columns_are_those_of_the_table() -> None:
-    table = re.findall(r'^    \{"(\w+)", ColumnType::(\w+), "', (ROOT / "tools/columns.cc").read_text(), re.M)
+    table = re.findall(r'^    \{"(\w+)", ColumnType::(\w+), "', (ROOT / "tools/table/columns.cc").read_text(), re.M)
     hints = typing.get_type_hints(Row)
     mine = [(one.name, typing.get_args(hints[one.name])) for one in dataclasses.fields(Row)]
     assert mine == [(name, (TYPES[kind], types.NoneType)) for name, kind in table]

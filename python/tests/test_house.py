@@ -44,7 +44,7 @@ def test_protocol_and_addresses_are_those_of_the_broker() -> None:
     assert value_of(header("core/messages.h"), "kProtocolVersion") == messages.PROTOCOL_VERSION
     assert f'kDefaultBrokerUrl = "{link.DEFAULT_BROKER_URL}"' in header("net/endpoint.h")
     assert value_of(header("net/endpoint.h"), "kIpcPathBytesMax") == link.IPC_PATH_BYTES_MAX
-    assert f'kVersion = "{kq.__version__}"' in header("core/version.h")
+    assert f'kVersion = "{kq.__version__}"' in header("core/base/version.h")
     assert f'version = "{kq.__version__}"' in header("python/pyproject.toml")
 
 
@@ -73,7 +73,7 @@ def test_verdicts_document_lists_the_table_of_the_core() -> None:
 
 
 def test_exit_codes_document_lists_those_of_the_core() -> None:
-    (body,) = re.findall(r"enum class ExitCode : int \{(.*?)\};", header("core/error.h"), re.S)
+    (body,) = re.findall(r"enum class ExitCode : int \{(.*?)\};", header("core/base/error.h"), re.S)
     wanted = {number: name for name, number in re.findall(r"(\w+) = (\d+)", body)}
     assert dict(re.findall(r"^\| (\d+) \| `(\w+)` \|", header("docs/verdicts.md"), re.M)) == wanted
 

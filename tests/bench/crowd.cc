@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 #include "tests/bench/kq_jobs.h"
 #include "tests/bench/measure.h"
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 #include "core/records.h"
 #include "store/keys.h"
-#include "store/rocks_store.h"
+#include "store/rocks/rocks_store.h"
 
 namespace {
 
@@ -80,7 +80,7 @@ Result judged(Sequence seq, std::mt19937_64& random) {
   return result;
 }
 
-void put(std::vector<Write>& writes, Sequence seq, std::mt19937_64& random) {
+void put(std::vector<store::Write>& writes, Sequence seq, std::mt19937_64& random) {
   Submission submission;
   char label[32];
   std::snprintf(label, sizeof label, "k/%09llu", static_cast<unsigned long long>(seq));
@@ -101,10 +101,10 @@ void put(std::vector<Write>& writes, Sequence seq, std::mt19937_64& random) {
   job.finished_at_ms = job.submitted_at_ms + 4'000;
   job.submitter = "ada@lab";
   const Result result = judged(seq, random);
-  writes.push_back({Family::state, sequence_key(seq), encode(job)});
-  writes.push_back({Family::body, sequence_key(seq), encode(submission)});
-  writes.push_back({Family::result, sequence_key(seq), encode(result)});
-  writes.push_back({Family::run, run_key(kRun, submission.label), encode(ShortRunEntry{seq})});
+  writes.push_back({store::Family::state, store::sequence_key(seq), encode(job)});
+  writes.push_back({store::Family::body, store::sequence_key(seq), encode(submission)});
+  writes.push_back({store::Family::result, store::sequence_key(seq), encode(result)});
+  writes.push_back({store::Family::run, store::run_key(kRun, submission.label), encode(ShortRunEntry{seq})});
 }
 
 }  // namespace
@@ -116,9 +116,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: dump_rows STORE ROWS\n");
     return 2;
   }
-  auto store = open_rocks_store(argv[1], OpenMode::read_write);
+  auto store = store::open_rocks_store(argv[1], store::OpenMode::read_write);
   std::mt19937_64 random(1);
-  std::vector<Write> writes;
+  std::vector<store::Write> writes;
   for (Sequence seq = 1; store && seq <= rows_n; ++seq) {
     put(writes, seq, random);
     if (seq % kRowsPerCommit != 0 && seq != rows_n) continue;

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "core/blob.h"
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 #include "store/keys.h"
-#include "store/rocks_store.h"
+#include "store/rocks/rocks_store.h"
 #include "tests/bench/kq_jobs.h"
 #include "tests/bench/measure.h"
 
@@ -58,7 +58,7 @@ void check(Decompressor& decompressor, const Blob& blob) {
 
 class Floor {
  public:
-  Floor(Store& store, const Bodies& bodies) : store_(store), bodies_(bodies) {}
+  Floor(store::Store& store, const Bodies& bodies) : store_(store), bodies_(bodies) {}
 
   void run() {
     std::thread client([this] { produce(); }), worker([this] { work(); });
@@ -90,17 +90,18 @@ class Floor {
     Decompressor decompressor;
     for (std::size_t finished = 0; finished < kJobs;) {
       std::deque<Batch> batches = to_server_.take();
-      std::vector<Write> writes;
+      std::vector<store::Write> writes;
       for (const Batch& batch : batches) {
         for (const FloorJob& job : batch) {
           if (!job.result.empty()) {
-            writes.push_back({Family::result, sequence_key(job.number), job.result});
+            writes.push_back({store::Family::result, store::sequence_key(job.number), job.result});
             ++finished;
             continue;
           }
           check(decompressor, job.blob);
-          writes.push_back({Family::body, sequence_key(job.number), encode(job.submission)});
-          writes.push_back({Family::blob, blob_key(job.blob.hash, job.blob.packing), std::string(job.blob.bytes)});
+          writes.push_back({store::Family::body, store::sequence_key(job.number), encode(job.submission)});
+          writes.push_back(
+              {store::Family::blob, store::blob_key(job.blob.hash, job.blob.packing), std::string(job.blob.bytes)});
         }
       }
       if (const auto done = store_.commit(writes); !done) give_up(done.error().message);
@@ -128,7 +129,7 @@ class Floor {
     }
   }
 
-  Store& store_;
+  store::Store& store_;
   const Bodies& bodies_;
   Way to_server_, to_client_, to_worker_;
 };
@@ -137,7 +138,7 @@ class Floor {
 
 nlohmann::json measure_floor(const std::string& dir, const Bodies& bodies) {
   const std::string store_dir = dir + "/floor";
-  auto store = open_rocks_store(store_dir, OpenMode::read_write);
+  auto store = store::open_rocks_store(store_dir, store::OpenMode::read_write);
   if (!store) give_up(store.error().message);
   const std::int64_t worked_ns = process_cpu_ns(), begun_ns = now_ns();
   Floor(**store, bodies).run();

@@ -1,6 +1,6 @@
 #include "tests/bench/kq_jobs.h"
 
-#include "net/zmq_keys.h"
+#include "net/zmq/keys.h"
 #include "tests/bench/measure.h"
 
 namespace kq::bench {
@@ -34,7 +34,7 @@ def get_init_inputs():
 
 }  // namespace
 
-KqSocket::KqSocket(zmq::context_t& context, int port, const std::optional<ClientKey>& key)
+KqSocket::KqSocket(zmq::context_t& context, int port, const std::optional<net::ClientKey>& key)
     : socket_(context, zmq::socket_type::dealer) {
   socket_.set(zmq::sockopt::linger, kLingerMs);
   socket_.set(zmq::sockopt::reconnect_ivl, kReconnectMs);
@@ -69,14 +69,14 @@ std::optional<zmq::message_t> KqSocket::receive(int wait_ms) {
 void issue_keys(const std::string& folder) {
   for (const Role role : {Role::submit, Role::work}) {
     const std::string name(to_string(role));
-    if (const auto issued = issue_key(folder, {name, role}, folder + "." + name); !issued)
+    if (const auto issued = net::issue_key(folder, {name, role}, folder + "." + name); !issued)
       give_up(issued.error().message);
   }
 }
 
-std::optional<ClientKey> issued_key(const std::string& folder, Role role) {
+std::optional<net::ClientKey> issued_key(const std::string& folder, Role role) {
   if (folder.empty()) return std::nullopt;
-  auto key = read_client_key(folder + "." + std::string(to_string(role)));
+  auto key = net::read_client_key(folder + "." + std::string(to_string(role)));
   if (!key) give_up(key.error().message);
   return std::move(*key);
 }

@@ -17,7 +17,7 @@ namespace kq::bench {
 // all.
 class KqSocket {
  public:
-  KqSocket(zmq::context_t& context, int port, const std::optional<ClientKey>& key = std::nullopt);
+  KqSocket(zmq::context_t& context, int port, const std::optional<net::ClientKey>& key = std::nullopt);
 
   void send(std::string bytes);
   // Nothing within that time. 0: what is here already.
@@ -35,7 +35,7 @@ inline std::string_view view(const zmq::message_t& message) {
 // Makes a folder of keys for a broker, and beside it one key for all clients and one for all workers.
 void issue_keys(const std::string& folder);
 // The key of that role; nothing for an empty folder name.
-std::optional<ClientKey> issued_key(const std::string& folder, Role role);
+std::optional<net::ClientKey> issued_key(const std::string& folder, Role role);
 
 // One job around that source: a key of its own by its hash, a label by its number. Its problem is problem_blob().
 Submission submission_of(const Hash& source, const std::string& label, const std::string& author);

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "core/blob.h"
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 #include "core/limits.h"
-#include "net/zmq_link.h"
+#include "net/zmq/link.h"
 #include "tests/bench/kq_jobs.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/peer.h"
@@ -27,20 +27,20 @@ std::uint64_t distinct_epoch() {
 constexpr int kSendTriesMax = 1'000;  // each waits a little
 
 // The link that kq's own programs have.
-std::unique_ptr<ClientLink> connect(int port, const std::optional<ClientKey>& key) {
-  auto link = connect_client("tcp://127.0.0.1:" + std::to_string(port), key);
+std::unique_ptr<net::ClientLink> connect(int port, const std::optional<net::ClientKey>& key) {
+  auto link = net::connect_client("tcp://127.0.0.1:" + std::to_string(port), key);
   if (!link) give_up(link.error().message);
   return std::move(*link);
 }
 
-void insist(ClientLink& link, std::string_view bytes) {
+void insist(net::ClientLink& link, std::string_view bytes) {
   for (int i = 0; i < kSendTriesMax; ++i) {
     if (link.send(bytes)) return;
   }
   give_up("kq-broker does not take messages");
 }
 
-std::optional<std::string> next(ClientLink& link, std::int64_t wait_ms) {
+std::optional<std::string> next(net::ClientLink& link, std::int64_t wait_ms) {
   auto message = link.receive(wait_ms);
   if (!message) give_up(message.error().message);
   return std::move(*message);
@@ -109,7 +109,7 @@ class KqProducer final : public Producer {
     return ack.jobs.size();
   }
 
-  const std::unique_ptr<ClientLink> link_;
+  const std::unique_ptr<net::ClientLink> link_;
   Compressor compressor_;
   const std::string prefix_;
   const std::string author_;
@@ -173,7 +173,7 @@ class KqConsumer final : public Consumer {
     send(std::move(results));
   }
 
-  const std::unique_ptr<ClientLink> link_;
+  const std::unique_ptr<net::ClientLink> link_;
   Decompressor decompressor_;
   const Hello hello_;
   const Result result_;

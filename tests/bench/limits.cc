@@ -9,9 +9,9 @@
 #include <vector>
 #include <zmq.hpp>
 
-#include "core/hash.h"
+#include "core/bytes/hash.h"
 #include "store/keys.h"
-#include "store/rocks_store.h"
+#include "store/rocks/rocks_store.h"
 #include "tests/bench/floor.h"
 #include "tests/bench/measure.h"
 
@@ -76,11 +76,11 @@ Rate zeromq_round_trips(const std::string& body) {
 }
 
 // Jobs of one record each: less than any durable queue writes.
-Rate synced_commits(Store& store, const Bodies& bodies, std::size_t jobs_n, std::uint64_t& number) {
+Rate synced_commits(store::Store& store, const Bodies& bodies, std::size_t jobs_n, std::uint64_t& number) {
   return repeat(kProbeNs, [&] {
-    std::vector<Write> writes;
+    std::vector<store::Write> writes;
     for (std::size_t i = 0; i < jobs_n; ++i)
-      writes.push_back({Family::body, sequence_key(++number), bodies.body(number)});
+      writes.push_back({store::Family::body, store::sequence_key(++number), bodies.body(number)});
     if (const auto done = store.commit(writes); !done) give_up(done.error().message);
   });
 }
@@ -102,7 +102,7 @@ nlohmann::json measure_limits(const std::string& dir, const Bodies& bodies) {
   limits["zeromq_round_trip_p99_us"] = trips.each.percentile_us(99);
 
   const std::string store_dir = dir + "/limits";
-  auto store = open_rocks_store(store_dir, OpenMode::read_write);
+  auto store = store::open_rocks_store(store_dir, store::OpenMode::read_write);
   if (!store) give_up(store.error().message);
   std::uint64_t number = 0;
   for (const std::size_t jobs_n : {1, 64, 256}) {

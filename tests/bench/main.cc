@@ -16,17 +16,17 @@ using namespace kq::bench;
 
 struct CommandLine {
   std::string peer = "kq";
-  Address address;
+  kq::bench::Address address;
   std::string corpus;
   std::string dir;
-  Shape shape;
-  Crowd crowd;
+  kq::bench::Shape shape;
+  kq::bench::Crowd crowd;
 };
 
 nlohmann::json cycle(const CommandLine& line) {
-  const Bodies bodies(line.corpus);
-  const auto peer = make_peer(line.peer, line.address);
-  Outcome outcome = run_cycle(*peer, bodies, line.shape);
+  const kq::bench::Bodies bodies(line.corpus);
+  const auto peer = kq::bench::make_peer(line.peer, line.address);
+  kq::bench::Outcome outcome = kq::bench::run_cycle(*peer, bodies, line.shape);
   return {{"jobs_per_s", static_cast<double>(line.shape.jobs_n) / outcome.seconds},
           {"seconds", outcome.seconds},
           {"put_p50_us", outcome.put.percentile_us(50)},
@@ -41,28 +41,28 @@ nlohmann::json cycle(const CommandLine& line) {
 }
 
 nlohmann::json crowd(const CommandLine& line) {
-  return run_crowd(line.address.port, Bodies(line.corpus), line.crowd);
+  return kq::bench::run_crowd(line.address.port, kq::bench::Bodies(line.corpus), line.crowd);
 }
 
 nlohmann::json first_lease(const CommandLine& line) {
-  return {{"at_ns", await_first_lease(line.address.port)}};
+  return {{"at_ns", kq::bench::await_first_lease(line.address.port)}};
 }
 
 nlohmann::json limits(const CommandLine& line) {
-  return measure_limits(line.dir, Bodies(line.corpus));
+  return kq::bench::measure_limits(line.dir, kq::bench::Bodies(line.corpus));
 }
 
 nlohmann::json codec(const CommandLine& line) {
-  return measure_codec(Bodies(line.corpus));
+  return kq::bench::measure_codec(kq::bench::Bodies(line.corpus));
 }
 
 nlohmann::json keys(const CommandLine& line) {
-  issue_keys(line.dir);
+  kq::bench::issue_keys(line.dir);
   return nlohmann::json::object();
 }
 
 nlohmann::json calibrate(const CommandLine& line) {
-  return {{"fdatasync_p50_us", calibrate_us(line.dir)}};
+  return {{"fdatasync_p50_us", kq::bench::calibrate_us(line.dir)}};
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ NAME = re.compile(r"\bkq_[a-z_]+\b")
 
 def families() -> dict[str, str]:
     """Name -> type, from the table in the code."""
-    text = (ROOT / "broker/prometheus.cc").read_text()
+    text = (ROOT / "broker/metrics/prometheus.cc").read_text()
     return dict(re.findall(r'\{"(kq_\w+)", MetricType::(\w+),', text))
 
 

@@ -1,5 +1,5 @@
-// A worker that judges nothing: kq-worker's protocol (gpu_worker/worker.h) over its real link, and results made up in
-// no time. For kill_loop.py, which needs thousands of jobs and no torch.
+// A worker that judges nothing: kq-worker's protocol (gpu_worker/core/worker.h) over its real link, and results made up
+// in no time. For kill_loop.py, which needs thousands of jobs and no torch.
 //
 //   light_worker URL NAME [builds]
 //
@@ -19,11 +19,11 @@
 #include <string>
 #include <string_view>
 
-#include "core/codec.h"
-#include "gpu_worker/worker.h"
-#include "net/clock.h"
+#include "core/bytes/codec.h"
+#include "gpu_worker/core/worker.h"
 #include "net/endpoint.h"
-#include "net/zmq_link.h"
+#include "net/zmq/link.h"
+#include "sys/clock.h"
 
 namespace {
 
@@ -43,7 +43,7 @@ BuildObject object_of(const Lease& lease) {
 
 class LightWorker {
  public:
-  LightWorker(ClientLink& link, std::string name, std::uint64_t epoch, bool only_builds)
+  LightWorker(net::ClientLink& link, std::string name, std::uint64_t epoch, bool only_builds)
       : link_(link),
         name_(std::move(name)),
         random_(epoch),
@@ -51,36 +51,34 @@ class LightWorker {
 
   Expected<void> work() {
     for (;;) {
-      std::int64_t wait_ms = std::clamp<std::int64_t>(wake_at_ms_ - monotonic_now_ms(), 0, kLookMs);
+      std::int64_t wait_ms = std::clamp<std::int64_t>(wake_at_ms_ - sys::monotonic_now_ms(), 0, kLookMs);
       if (!running_.empty())
-        wait_ms = std::clamp<std::int64_t>(running_.begin()->first - monotonic_now_ms(), 0, wait_ms);
-      auto packet = link_.receive(wait_ms);
-      if (!packet) return failure(std::move(packet.error()));
-      if (*packet) {
-        auto message = decode_message<WorkerReply>(**packet);
-        if (!message) return failure(std::move(message.error()));
-        step(BrokerSaid{std::move(message->body)});
+        wait_ms = std::clamp<std::int64_t>(running_.begin()->first - sys::monotonic_now_ms(), 0, wait_ms);
+      KQ_TRY_VALUE(auto packet, link_.receive(wait_ms));
+      if (packet) {
+        KQ_TRY_VALUE(auto message, decode_message<WorkerReply>(*packet));
+        step(worker::BrokerSaid{std::move(message.body)});
       }
-      const std::int64_t now_ms = monotonic_now_ms();
+      const std::int64_t now_ms = sys::monotonic_now_ms();
       while (!running_.empty() && running_.begin()->first <= now_ms) {
         const auto lease = running_.extract(running_.begin()).mapped();
         if (lease->id.attempt == 0) {
-          step(BuildDone{lease->id, Built{.verdict = std::nullopt,
-                                          .dir = "none",
-                                          .cached = false,
-                                          .ms = 1,
-                                          .toolchain = {},
-                                          .object = object_of(*lease)}});
+          step(worker::BuildDone{lease->id, worker::Built{.verdict = std::nullopt,
+                                                          .dir = "none",
+                                                          .cached = false,
+                                                          .ms = 1,
+                                                          .toolchain = {},
+                                                          .object = object_of(*lease)}});
         } else {
-          step(RunDone{lease->id, result_of(*lease)});
+          step(worker::RunDone{lease->id, result_of(*lease)});
         }
       }
-      if (now_ms >= wake_at_ms_) step(Tick{});
+      if (now_ms >= wake_at_ms_) step(worker::Tick{});
     }
   }
 
  private:
-  WorkerOptions options(std::uint64_t epoch) const {
+  worker::WorkerOptions options(std::uint64_t epoch) const {
     DeviceInfo cpu;
     cpu.model = "made up";
     return {.name = name_,
@@ -90,29 +88,30 @@ class LightWorker {
             .leases_ahead = 4};
   }
 
-  WorkerOptions builder_options(std::uint64_t epoch) const {
+  worker::WorkerOptions builder_options(std::uint64_t epoch) const {
     return {.name = name_, .epoch = epoch, .devices = {}, .build_slots = 4, .builds_for = {DeviceInfo{}}};
   }
 
-  void step(WorkerEvent event) {
-    std::deque<WorkerEvent> events;
+  void step(worker::WorkerEvent event) {
+    std::deque<worker::WorkerEvent> events;
     events.push_back(std::move(event));
     for (; !events.empty(); events.pop_front()) {
-      const WorkerReady ready = worker_.step(std::move(events.front()), monotonic_now_ms());
+      const worker::WorkerReady ready = worker_.step(std::move(events.front()), sys::monotonic_now_ms());
       for (const std::string& note : ready.notes) std::fprintf(stderr, "light_worker: %s\n", note.c_str());
-      for (const BuildStart& start : ready.builds) {
+      for (const worker::BuildStart& start : ready.builds) {
         if (start.lease->id.attempt == 0) {
-          running_.emplace(monotonic_now_ms() + std::uniform_int_distribution<std::int64_t>(1, kBuildMsMax)(random_),
-                           start.lease);
+          running_.emplace(
+              sys::monotonic_now_ms() + std::uniform_int_distribution<std::int64_t>(1, kBuildMsMax)(random_),
+              start.lease);
           continue;
         }
-        events.push_back(
-            BuildDone{start.lease->id, Built{.verdict = std::nullopt, .dir = "none", .cached = false, .ms = 1}});
+        events.push_back(worker::BuildDone{
+            start.lease->id, worker::Built{.verdict = std::nullopt, .dir = "none", .cached = false, .ms = 1}});
       }
-      for (const RunStart& start : ready.runs) {
+      for (const worker::RunStart& start : ready.runs) {
         const bool is_long = start.lease->submission.label.ends_with("77");
         std::uniform_int_distribution<std::int64_t> ms(0, is_long ? kLongRunMsMax : kRunMsMax);
-        running_.emplace(monotonic_now_ms() + ms(random_), start.lease);
+        running_.emplace(sys::monotonic_now_ms() + ms(random_), start.lease);
       }
       for (const WorkerRequest& request : ready.sends) link_.send(encode_message(Message<WorkerRequest>{0, request}));
       wake_at_ms_ = ready.wake_at_ms;
@@ -148,10 +147,10 @@ class LightWorker {
     return summarise(samples_ns);
   }
 
-  ClientLink& link_;
+  net::ClientLink& link_;
   const std::string name_;
   std::mt19937_64 random_;
-  Worker worker_;
+  worker::Worker worker_;
   std::multimap<std::int64_t, std::shared_ptr<const Lease>> running_;  // by their end
   std::int64_t wake_at_ms_ = 0;
 };
@@ -160,12 +159,13 @@ class LightWorker {
 
 int main(int argc, char** argv) {
   std::uint64_t epoch = 0;
-  const auto endpoints = argc >= 3 ? parse_broker_url(argv[1]) : bad_input("usage: light_worker URL NAME [builds]");
+  const auto endpoints =
+      argc >= 3 ? net::parse_broker_url(argv[1]) : bad_input("usage: light_worker URL NAME [builds]");
   if (!endpoints || ::getrandom(&epoch, sizeof epoch, 0) != sizeof epoch) {
     std::fprintf(stderr, "light_worker: %s\n", endpoints ? "getrandom failed" : endpoints.error().message.c_str());
     return 2;
   }
-  auto link = connect_client(endpoints->worker);
+  auto link = net::connect_client(endpoints->worker);
   const auto done = link ? LightWorker(**link, argv[2], epoch, argc > 3 && std::string_view(argv[3]) == "builds").work()
                          : failure(link.error());
   std::fprintf(stderr, "light_worker: %s\n", done.error().message.c_str());

@@ -17,35 +17,34 @@ std::string value_of(Sequence n, std::size_t bytes) {
 
 }  // namespace
 
-std::vector<Write> batch(Sequence n) {
-  const std::string key = sequence_key(n);
+std::vector<store::Write> batch(Sequence n) {
+  const std::string key = store::sequence_key(n);
   std::mt19937_64 random(n * 7919);
   const std::size_t bytes = random() % 4 == 0 ? random() % kValueBytesMax : random() % 600;
-  return {{Family::state, key, value_of(n, random() % 200)},
-          {Family::blob, key, value_of(n + 1, bytes)},
-          {Family::ids, key, key},
-          {.family = Family::ids, .key = sequence_key(0), .value = std::nullopt, .end = key},
-          {Family::meta, std::string(kNextSequenceKey), sequence_key(n + 1)}};
+  return {{store::Family::state, key, value_of(n, random() % 200)},
+          {store::Family::blob, key, value_of(n + 1, bytes)},
+          {store::Family::ids, key, key},
+          {.family = store::Family::ids, .key = store::sequence_key(0), .value = std::nullopt, .end = key},
+          {store::Family::meta, std::string(store::kNextSequenceKey), store::sequence_key(n + 1)}};
 }
 
-Expected<Sequence> commits_in(const Store& store) {
-  const auto next = store.get(Family::meta, kNextSequenceKey);
-  if (!next) return failure(next.error());
-  return *next ? sequence_from(**next).value() - 1 : 0;
+Expected<Sequence> commits_in(const store::Store& store) {
+  KQ_TRY_VALUE(const auto next, store.get(store::Family::meta, store::kNextSequenceKey));
+  return next ? store::sequence_from(*next).value() - 1 : 0;
 }
 
-std::string complaint_about(const Store& store, Sequence n) {
+std::string complaint_about(const store::Store& store, Sequence n) {
   for (Sequence i = 1; i <= n; ++i) {
-    for (const Write& write : batch(i)) {
-      if (!write.value || write.family == Family::meta) continue;
-      const bool gone = write.family == Family::ids && i < n;
+    for (const store::Write& write : batch(i)) {
+      if (!write.value || write.family == store::Family::meta) continue;
+      const bool gone = write.family == store::Family::ids && i < n;
       const auto found = store.get(write.family, write.key);
       if (!found) return found.error().message;
       if (*found != (gone ? std::nullopt : write.value)) return "commit " + std::to_string(i) + " is not whole";
     }
   }
-  for (const Family family : {Family::state, Family::blob, Family::ids}) {
-    const auto found = store.get(family, sequence_key(n + 1));
+  for (const store::Family family : {store::Family::state, store::Family::blob, store::Family::ids}) {
+    const auto found = store.get(family, store::sequence_key(n + 1));
     if (!found) return found.error().message;
     if (*found) return "part of commit " + std::to_string(n + 1);
   }

@@ -16,12 +16,12 @@ extern std::uint64_t first_seed;
 
 // Commit n, from 1: three families, values of up to several blocks of the log; the keys of all commits before are
 // removed from `ids`.
-std::vector<Write> batch(Sequence n);
+std::vector<store::Write> batch(Sequence n);
 
 // The number of the newest commit.
-Expected<Sequence> commits_in(const Store& store);
+Expected<Sequence> commits_in(const store::Store& store);
 
 // What is wrong with a store that should hold commits 1..n and nothing else, or nothing.
-std::string complaint_about(const Store& store, Sequence n);
+std::string complaint_about(const store::Store& store, Sequence n);
 
 }  // namespace kq::faults

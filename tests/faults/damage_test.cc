@@ -10,9 +10,9 @@
 #include <random>
 #include <vector>
 
-#include "core/check.h"
-#include "store/log_ending.h"
-#include "store/rocks_store.h"
+#include "core/base/check.h"
+#include "store/rocks/rocks_store.h"
+#include "store/rocks/wal_tail.h"
 #include "store/temporary_directory.h"
 #include "tests/faults/commits.h"
 
@@ -28,11 +28,13 @@ class Image {
  public:
   Image() {
     const std::string running = directory_.path() + "/running";
-    const auto store = open_rocks_store(running, OpenMode::read_write, {.space = {.reserve_bytes = 0}}).value();
+    const auto store =
+        store::open_rocks_store(running, store::OpenMode::read_write, {.space = {.reserve_bytes = 0}}).value();
     for (Sequence n = 1; n <= kCommits; ++n) {
       KQ_CHECK(store->commit(batch(n)));
       if (n != kCommits / 2) continue;
-      for (const Family family : {Family::state, Family::blob, Family::ids, Family::meta}) {
+      for (const store::Family family :
+           {store::Family::state, store::Family::blob, store::Family::ids, store::Family::meta}) {
         KQ_CHECK(store->drop(family, "\xFF", "\xFF\xFF"));  // flushes
       }
     }
@@ -40,13 +42,13 @@ class Image {
     // Without the room ahead: most damage would be to that, and mean nothing.
     for (const auto& entry : fs::directory_iterator(dir())) {
       if (entry.path().extension() == ".log")
-        fs::resize_file(entry.path(), look_at_log(entry.path(), LogCheck::headers)->good_bytes);
+        fs::resize_file(entry.path(), store::look_at_log(entry.path(), store::LogCheck::headers)->good_bytes);
     }
   }
   std::string dir() const { return directory_.path() + "/image"; }
 
  private:
-  TemporaryDirectory directory_;
+  store::TemporaryDirectory directory_;
 };
 
 // A file of the store that holds something, its newest log more often than others.
@@ -69,7 +71,7 @@ std::uint64_t last_record(const fs::path& log) {
   const fs::path cut = log.string() + ".cut";
   fs::copy_file(log, cut);
   fs::resize_file(cut, fs::file_size(log) - 1);
-  const std::uint64_t begin = look_at_log(cut.string(), LogCheck::checksums)->good_bytes;
+  const std::uint64_t begin = store::look_at_log(cut.string(), store::LogCheck::checksums)->good_bytes;
   fs::remove(cut);
   return begin;
 }
@@ -98,7 +100,7 @@ enum class Found { refused, met_in_reading, last_commit_torn, whole };
 
 // What a reader notices, or what is wrong with what it is served.
 Expected<Found> inspect(const std::string& dir) {
-  const auto store = open_rocks_store(dir, OpenMode::read_write, {.space = {.reserve_bytes = 0}});
+  const auto store = store::open_rocks_store(dir, store::OpenMode::read_write, {.space = {.reserve_bytes = 0}});
   if (!store)
     return store.error().message.empty() ? Expected<Found>(our_fault("refused without a word")) : Found::refused;
   const auto present = commits_in(**store);
@@ -117,7 +119,7 @@ TEST(StoreDamage, is_refused_or_met_in_reading_and_never_served) {
   const Image image;
   std::map<Found, int> found_n;
   for (std::uint64_t seed = first_seed; seed < first_seed + seeds_n; ++seed) {
-    const TemporaryDirectory directory;
+    const store::TemporaryDirectory directory;
     const std::string dir = directory.path() + "/store";
     fs::copy(image.dir(), dir);
     std::mt19937_64 random(seed);

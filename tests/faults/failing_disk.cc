@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/check.h"
-#include "store/rocks_store_direct.h"
+#include "core/base/check.h"
+#include "store/rocks/direct_log.h"
 
 namespace kq::faults {
 namespace {
@@ -88,7 +88,7 @@ class FailingDirectory final : public rocksdb::FSDirectory {
 };
 
 FailingDisk::FailingDisk(fs::path dir)
-    : FileSystemWrapper(with_direct_logs(rocksdb::FileSystem::Default())),
+    : FileSystemWrapper(store::with_direct_logs(rocksdb::FileSystem::Default())),
       dir_(std::move(dir)),
       kept_dir_(dir_.string() + ".kept") {
   fs::create_directories(kept_dir_);

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "tests/faults/commits.h"
 
 namespace kq::faults {

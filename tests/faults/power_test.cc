@@ -9,9 +9,9 @@
 #include <fstream>
 #include <memory>
 
-#include "core/check.h"
-#include "store/rocks_store.h"
-#include "store/rocks_store_room.h"
+#include "core/base/check.h"
+#include "store/rocks/preallocation.h"
+#include "store/rocks/rocks_store.h"
 #include "store/temporary_directory.h"
 #include "tests/faults/commits.h"
 #include "tests/faults/failing_disk.h"
@@ -28,11 +28,11 @@ constexpr std::uint64_t kOperationsMax = 120;  // until a fault is met: an openi
 // A store without commits, made once: creating one takes longer than all of a seed.
 class Template {
  public:
-  Template() { KQ_CHECK(open_rocks_store(dir(), OpenMode::read_write, {.space = {.reserve_bytes = 0}})); }
+  Template() { KQ_CHECK(store::open_rocks_store(dir(), store::OpenMode::read_write, {.space = {.reserve_bytes = 0}})); }
   std::string dir() const { return directory_.path() + "/store"; }
 
  private:
-  TemporaryDirectory directory_;
+  store::TemporaryDirectory directory_;
 };
 
 // After a failed flush RocksDB sleeps for a second before it tries again.
@@ -46,7 +46,7 @@ class Impatient final : public rocksdb::SystemClockWrapper {
 class TestEnv final : public rocksdb::EnvWrapper {
  public:
   explicit TestEnv(const std::shared_ptr<FailingDisk>& disk)
-      : EnvWrapper(rocksdb::NewCompositeEnv(with_log_room(disk))) {
+      : EnvWrapper(rocksdb::NewCompositeEnv(store::with_log_room(disk))) {
     system_clock_ = std::make_shared<Impatient>();
   }
 };
@@ -81,12 +81,12 @@ class World {
   int met_n() const { return met_n_; }  // faults
 
  private:
-  Expected<std::unique_ptr<Store>> open() {
-    return open_rocks_store(dir(), OpenMode::read_write,
-                            {.space = {.reserve_bytes = 0}, .env = env_.get(), .compacts = false});
+  Expected<std::unique_ptr<store::Store>> open() {
+    return store::open_rocks_store(dir(), store::OpenMode::read_write,
+                                   {.space = {.reserve_bytes = 0}, .env = env_.get(), .compacts = false});
   }
 
-  std::string look(const Store& store) {
+  std::string look(const store::Store& store) {
     const auto found = commits_in(store);
     if (!found) return found.error().message;
     const Sequence present = *found;
@@ -98,11 +98,11 @@ class World {
     return complaint_about(store, present);
   }
 
-  void work(Store& store) {
+  void work(store::Store& store) {
     std::optional<Error> broken;
     for (int turn = 0; turn < kCommitsMax; ++turn) {
       if (random_() % 8 == 0 && !broken) {
-        if (auto dropped = store.drop(Family::run, "a", "b"); !dropped) broken = dropped.error();  // a flush
+        if (auto dropped = store.drop(store::Family::run, "a", "b"); !dropped) broken = dropped.error();  // a flush
       }
       begun_ = broken ? begun_ : acknowledged_ + 1;
       const auto done = store.commit(batch(acknowledged_ + 1));
@@ -113,7 +113,7 @@ class World {
     }
   }
 
-  TemporaryDirectory directory_;
+  store::TemporaryDirectory directory_;
   std::mt19937_64 random_;
   std::shared_ptr<FailingDisk> disk_;
   std::unique_ptr<rocksdb::Env> env_;

@@ -7,8 +7,8 @@
 
 #include "broker/broker.h"
 #include "broker/invariants.h"
-#include "core/check.h"
-#include "core/codec.h"
+#include "core/base/check.h"
+#include "core/bytes/codec.h"
 #include "store/memory_store.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -23,8 +23,8 @@ enum class Kind { client, worker, undelivered, time, restart };
 constexpr std::size_t kKinds = 5;
 
 // Small enough that an input can reach the limits.
-BrokerOptions options() {
-  BrokerOptions options;
+broker::BrokerOptions options() {
+  broker::BrokerOptions options;
   options.unfinished_jobs_max = 8;
   options.sessions_max = 4;
   options.leases_per_step_max = 4;
@@ -33,62 +33,64 @@ BrokerOptions options() {
 
 class House {
  public:
-  House() : broker_(*Broker::recover(store_, options(), now_ms_)) {}
+  House() : broker_(*broker::Broker::recover(store_, options(), now_ms_)) {}
 
   void event(Kind kind, std::uint8_t who, std::string_view bytes) {
     const std::string peer(1, static_cast<char>('a' + who % 3));
     if (kind == Kind::time) now_ms_ += bytes.empty() ? 1 : static_cast<unsigned char>(bytes.front()) * 1000;
-    if (kind == Kind::restart) broker_ = *Broker::recover(store_, options(), now_ms_);
-    Ready turn;
-    step(Tick{}, turn);
+    if (kind == Kind::restart) broker_ = *broker::Broker::recover(store_, options(), now_ms_);
+    broker::Ready turn;
+    step(broker::Tick{}, turn);
     switch (kind) {
       case Kind::client:
-        if (auto message = decode_message<ClientRequest>(bytes)) step(FromClient{peer, std::move(*message)}, turn);
+        if (auto message = decode_message<ClientRequest>(bytes))
+          step(broker::FromClient{peer, std::move(*message)}, turn);
         break;
       case Kind::worker:
-        if (auto message = decode_message<WorkerRequest>(bytes)) step(FromWorker{peer, std::move(*message)}, turn);
+        if (auto message = decode_message<WorkerRequest>(bytes))
+          step(broker::FromWorker{peer, std::move(*message)}, turn);
         break;
       case Kind::undelivered:
-        step(Undelivered{.peer = peer, .leases = {{.seq = who, .attempt = 1}}}, turn);
+        step(broker::Undelivered{.peer = peer, .leases = {{.seq = who, .attempt = 1}}}, turn);
         break;
       case Kind::time:
         break;
       case Kind::restart:
         break;
     }
-    step(Dispatch{}, turn);
+    step(broker::Dispatch{}, turn);
     finish(std::move(turn));
   }
 
  private:
-  void step(Event event, Ready& turn) {
+  void step(broker::Event event, broker::Ready& turn) {
     auto ready = broker_.step(std::move(event), now_ms_);
     KQ_CHECK(ready.has_value());  // the store is whole: there is nothing to fail at
-    if (const auto broken = broken_invariant(broker_.state())) {
+    if (const auto broken = broker::broken_invariant(broker_.state())) {
       std::fprintf(stderr, "broken: %s\n", broken->c_str());
       std::abort();
     }
     turn.merge(std::move(*ready));
   }
 
-  void finish(Ready turn) {
-    const auto sends = commit(std::move(turn), store_);
+  void finish(broker::Ready turn) {
+    const auto sends = broker::commit(std::move(turn), store_);
     KQ_CHECK(sends.has_value());
-    for (const Send& send : *sends) check(send);
+    for (const broker::Send& send : *sends) check(send);
   }
 
   // Whatever goes out can be read at the other end.
-  static void check(const Send& send) {
-    if (const auto* to_client = std::get_if<ToClient>(&send)) {
+  static void check(const broker::Send& send) {
+    if (const auto* to_client = std::get_if<broker::ToClient>(&send)) {
       KQ_CHECK(decode_message<ClientReply>(encode_message(to_client->message)));
     } else {
-      KQ_CHECK(decode_message<WorkerReply>(encode_message(std::get<ToWorker>(send).message)));
+      KQ_CHECK(decode_message<WorkerReply>(encode_message(std::get<broker::ToWorker>(send).message)));
     }
   }
 
-  MemoryStore store_;
+  store::MemoryStore store_;
   std::int64_t now_ms_ = kStartMs;
-  Broker broker_;
+  broker::Broker broker_;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // A directory that a build child left: a byte says which files are there, the rest is cut into them.
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/limits.h"
-#include "gpu_worker/build/outcome.h"
+#include "gpu_worker/compile/outcome.h"
 #include "tests/fuzz/folder.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   folder.put("message", message, (present & 2) != 0);
   folder.put("facts", rest, (present & 4) != 0);
 
-  const auto verdict = read_outcome(folder.path());
+  const auto verdict = worker::read_outcome(folder.path());
   if (!verdict) {
     KQ_CHECK((present & 1) != 0 && status.starts_with("ok"));
     return 0;

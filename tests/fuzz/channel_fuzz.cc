@@ -7,10 +7,10 @@
 #include <array>
 #include <cstring>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/limits.h"
 #include "gpu_worker/judge/attempt.h"
-#include "gpu_worker/judge/fake_problem.h"
+#include "gpu_worker/judge/testing/fake_problem.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace kq;
@@ -46,7 +46,7 @@ std::vector<Poke> take_pokes(std::string_view rest) {
 }
 
 // Where a poke lands: the interesting parts of the page are small beside its tables.
-void apply(const Poke& poke, FakeTurn& turn) {
+void apply(const Poke& poke, judge::FakeTurn& turn) {
   char* const page = reinterpret_cast<char*>(&turn.page);
   struct Part {
     char* at;
@@ -65,9 +65,9 @@ void apply(const Poke& poke, FakeTurn& turn) {
 }
 
 // A child that never trusts the page itself: what it does with its window stays inside.
-FakeChild::Script child_of(bool is_reference, const std::vector<Poke>& pokes) {
-  return [is_reference, &pokes](FakeTurn& turn) {
-    if (is_reference && turn.command == Command::load) fake_describe(turn);
+judge::FakeChild::Script child_of(bool is_reference, const std::vector<Poke>& pokes) {
+  return [is_reference, &pokes](judge::FakeTurn& turn) {
+    if (is_reference && turn.command == Command::load) judge::fake_describe(turn);
     if (turn.command == Command::call && turn.window != nullptr) {
       for (const std::size_t i : {0u, 1u}) {
         const std::uint64_t offset = turn.page.outputs[i].offset;
@@ -86,11 +86,11 @@ FakeChild::Script child_of(bool is_reference, const std::vector<Poke>& pokes) {
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::vector<Poke> pokes = take_pokes(fuzz::text_of(data, size));
-  FakeHouse house;
+  judge::FakeHouse house;
   house.plan.trials = {.correctness = 1, .warmup = 0, .timed = 1};
-  FakeChild reference(child_of(true, pokes));
-  FakeChild submission(child_of(false, pokes));
-  FakeChild calibrator([](FakeTurn&) {});
+  judge::FakeChild reference(child_of(true, pokes));
+  judge::FakeChild submission(child_of(false, pokes));
+  judge::FakeChild calibrator([](judge::FakeTurn&) {});
   const Report report =
       house.judge->run(house.plan, {calibrator.take_socket(), reference.take_socket(), submission.take_socket()});
 

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "core/check.h"
-#include "core/codec.h"
+#include "core/base/check.h"
+#include "core/bytes/codec.h"
 #include "core/limits.h"
 
 namespace kq::fuzz {
@@ -15,7 +15,7 @@ template <class Decode, class Encode>
 void check_decoder(std::string_view bytes, Decode decode, Encode encode) {
   const auto first = decode(bytes);
   if (!first) {
-    KQ_CHECK(first.error().code == ExitCode::bad_input && !first.error().message.empty());
+    KQ_CHECK(first.error().kind == ErrorKind::bad_input && !first.error().message.empty());
     return;
   }
   const std::string written = encode(*first);

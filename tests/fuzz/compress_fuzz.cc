@@ -1,6 +1,6 @@
 // Files as they travel: any bytes as a frame or a block, and any content through one.
-#include "core/check.h"
-#include "core/compress.h"
+#include "core/base/check.h"
+#include "core/bytes/compress.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace kq;
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (content) {
       KQ_CHECK(content->size() <= bytes_max);
     } else {
-      KQ_CHECK(content.error().code == ExitCode::bad_input && !content.error().message.empty());
+      KQ_CHECK(content.error().kind == ErrorKind::bad_input && !content.error().message.empty());
     }
   }
   if (const auto block = compressor.compress(bytes)) {

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "tests/fuzz/fuzz.h"
-#include "tools/csv.h"
-#include "tools/text.h"
+#include "tools/cli/text.h"
+#include "tools/table/csv.h"
 
 using namespace kq;
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kCellsMax = 64;
 
-Cell take_cell(std::string_view& rest) {
+tools::Cell take_cell(std::string_view& rest) {
   switch (fuzz::take_byte(rest) % 5) {
     case 0:
       return {};
@@ -36,11 +36,11 @@ Cell take_cell(std::string_view& rest) {
 }
 
 // What a reader must find in the field.
-std::string expected_of(const Cell& cell) {
+std::string expected_of(const tools::Cell& cell) {
   const auto* text = std::get_if<std::string>(&cell);
-  if (text == nullptr) return csv_field(cell);
+  if (text == nullptr) return tools::csv_field(cell);
   std::string valid;
-  for (const char c : valid_utf8(*text)) valid += c == '\0' ? "\xEF\xBF\xBD" : std::string(1, c);
+  for (const char c : tools::valid_utf8(*text)) valid += c == '\0' ? "\xEF\xBF\xBD" : std::string(1, c);
   return valid;
 }
 
@@ -53,10 +53,10 @@ bool reads_back(const std::string& field, double value) {
 }
 
 void check_writer(std::string_view rest) {
-  std::vector<Cell> cells;
+  std::vector<tools::Cell> cells;
   while (!rest.empty() && cells.size() < kCellsMax) cells.push_back(take_cell(rest));
   if (cells.empty()) return;
-  const auto lines = parse_csv(csv_line(cells));
+  const auto lines = tools::parse_csv(tools::csv_line(cells));
   KQ_CHECK(lines && lines->size() == 1 && lines->front().number == 1);
   const std::vector<std::string>& fields = lines->front().fields;
   KQ_CHECK(fields.size() == cells.size());
@@ -67,13 +67,13 @@ void check_writer(std::string_view rest) {
 }
 
 void check_reader(std::string_view text) {
-  const auto lines = parse_csv(text);
+  const auto lines = tools::parse_csv(text);
   if (!lines) {
-    KQ_CHECK(lines.error().code == ExitCode::bad_input && lines.error().message.starts_with("line "));
+    KQ_CHECK(lines.error().kind == ErrorKind::bad_input && lines.error().message.starts_with("line "));
     return;
   }
   std::size_t number = 0;
-  for (const CsvLine& line : *lines) {
+  for (const tools::CsvLine& line : *lines) {
     KQ_CHECK(!line.fields.empty() && line.number > number);
     number = line.number;
   }

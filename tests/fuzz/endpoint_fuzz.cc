@@ -1,5 +1,5 @@
 // The broker's URL, as a person writes it.
-#include "core/check.h"
+#include "core/base/check.h"
 #include "net/endpoint.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -7,15 +7,16 @@ using namespace kq;
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view url = fuzz::text_of(data, size);
-  const auto endpoints = parse_broker_url(url);
+  const auto endpoints = net::parse_broker_url(url);
   if (!endpoints) {
-    KQ_CHECK(endpoints.error().code == ExitCode::bad_input && !endpoints.error().message.empty());
+    KQ_CHECK(endpoints.error().kind == ErrorKind::bad_input && !endpoints.error().message.empty());
     return 0;
   }
   KQ_CHECK(endpoints->client == url);
   KQ_CHECK(endpoints->worker != endpoints->client);
   KQ_CHECK(endpoints->worker.find('\0') == std::string::npos);
   // Both go to ZeroMQ as they are: the workers' is as good a URL as the clients'.
-  if (url.starts_with("tcp://")) KQ_CHECK(endpoints->worker.ends_with(":65535") || parse_broker_url(endpoints->worker));
+  if (url.starts_with("tcp://"))
+    KQ_CHECK(endpoints->worker.ends_with(":65535") || net::parse_broker_url(endpoints->worker));
   return 0;
 }

@@ -1,5 +1,5 @@
 // The facts file that a build child left.
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/limits.h"
 #include "guard/facts.h"
 #include "guard/guard.h"
@@ -9,24 +9,25 @@ using namespace kq;
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = fuzz::text_of(data, size);
-  const auto facts = parse_facts(text);
-  const auto findings = judge_facts(text);
+  const auto facts = guard::parse_facts(text);
+  const auto findings = guard::judge_facts(text);
   KQ_CHECK(facts.has_value() == findings.has_value());
   if (!facts) {
     KQ_CHECK(facts.error().message.starts_with("facts"));
     return 0;
   }
   std::string written;
-  for (const Fact& fact : *facts) {
+  for (const guard::Fact& fact : *facts) {
     KQ_CHECK(fact.line > 0 && !fact.file.empty() && !fact.name.empty());
-    KQ_CHECK(fact.name.size() + fact.argument.size() <= kFactLineBytesMax);
-    written += "file\t" + std::string(fact.file) + "\t" + std::string(kFactsVersion) + "\n" +
+    KQ_CHECK(fact.name.size() + fact.argument.size() <= guard::kFactLineBytesMax);
+    written += "file\t" + std::string(fact.file) + "\t" + std::string(guard::kFactsVersion) + "\n" +
                std::to_string(fact.line) + "\t" + std::string(to_string(fact.kind)) + "\t" + std::string(fact.name) +
                "\t" + std::string(fact.argument) + (fact.is_dead ? "\tdead" : "") + "\n";
   }
-  if (written.size() <= kFactsBytesMax) KQ_CHECK(parse_facts(written) == facts);
-  KQ_CHECK(findings->size() <= 2 * kFindingsMax);
-  for (const CodeText& code : code_texts(*facts)) KQ_CHECK(!code.lines.empty() && code.line_in_file(1) > 0);
-  for (const Finding& finding : *findings) KQ_CHECK(finding.message.size() <= kMessageTextMax);
+  if (written.size() <= guard::kFactsBytesMax) KQ_CHECK(guard::parse_facts(written) == facts);
+  KQ_CHECK(findings->size() <= 2 * guard::kFindingsMax);
+  for (const guard::CodeText& code : guard::code_texts(*facts))
+    KQ_CHECK(!code.lines.empty() && code.line_in_file(1) > 0);
+  for (const guard::Finding& finding : *findings) KQ_CHECK(finding.message.size() <= kMessageTextMax);
   return 0;
 }

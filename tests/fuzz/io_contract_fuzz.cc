@@ -1,12 +1,12 @@
 // The IOContract beside a CUDA kernel: every mistake is a sentence that names the file.
-#include "core/check.h"
-#include "producer/io_contract.h"
+#include "core/base/check.h"
+#include "producer/submit/io_contract.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace kq;
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  for (const std::string& mistake : io_contract_mistakes("k.json", fuzz::text_of(data, size))) {
+  for (const std::string& mistake : producer::io_contract_mistakes("k.json", fuzz::text_of(data, size))) {
     KQ_CHECK(mistake.starts_with("k.json: ") && mistake.size() > 8);
   }
   return 0;

@@ -1,8 +1,8 @@
 // JSON of producers: what is read is written and read back to the same, and never nests deeper than it may.
 #include <algorithm>
 
-#include "core/check.h"
-#include "producer/json.h"
+#include "core/base/check.h"
+#include "producer/client/json.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace kq;
@@ -11,10 +11,10 @@ namespace {
 
 constexpr std::size_t kComplaintBytesMax = 400;
 
-std::size_t depth(const Json& json) {
+std::size_t depth(const producer::Json& json) {
   std::size_t deepest = 0;
   if (json.array() != nullptr) {
-    for (const Json& item : *json.array()) deepest = std::max(deepest, depth(item));
+    for (const producer::Json& item : *json.array()) deepest = std::max(deepest, depth(item));
     return deepest + 1;
   }
   if (json.object() == nullptr) return 0;
@@ -26,22 +26,22 @@ std::size_t depth(const Json& json) {
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes = fuzz::text_of(data, size);
-  const auto json = parse_json(bytes);
+  const auto json = producer::parse_json(bytes);
   if (!json) {
-    KQ_CHECK(json.error().code == ExitCode::bad_input && !json.error().message.empty());
+    KQ_CHECK(json.error().kind == ErrorKind::bad_input && !json.error().message.empty());
     KQ_CHECK(json.error().message.size() <= kComplaintBytesMax);
   } else {
-    KQ_CHECK(depth(*json) <= kJsonDepthMax);
-    const std::string written = to_text(*json);
-    const auto again = parse_json(written);
+    KQ_CHECK(depth(*json) <= producer::kJsonDepthMax);
+    const std::string written = producer::to_text(*json);
+    const auto again = producer::parse_json(written);
     KQ_CHECK(again.has_value());
-    KQ_CHECK(to_text(*again) == written);
-    const std::string words = described(*json);
+    KQ_CHECK(producer::to_text(*again) == written);
+    const std::string words = producer::described(*json);
     KQ_CHECK(!words.empty() && words.size() <= kComplaintBytesMax);
-    KQ_CHECK(*parse_json(json_quoted(words))->text() == words);  // no character was cut in two
+    KQ_CHECK(*producer::parse_json(producer::json_quoted(words))->text() == words);  // no character was cut in two
   }
   // Whatever the bytes are, in quotes they are a JSON text.
-  const auto quoted = parse_json(json_quoted(bytes));
+  const auto quoted = producer::parse_json(producer::json_quoted(bytes));
   KQ_CHECK(quoted && quoted->text() != nullptr);
   return 0;
 }

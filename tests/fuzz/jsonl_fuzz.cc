@@ -1,8 +1,8 @@
 // A file of JSON Lines, from its bytes to jobs that a broker would accept.
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/submission.h"
 #include "producer/formats/jsonl.h"
-#include "producer/pack.h"
+#include "producer/submit/pack.h"
 #include "tests/fuzz/folder.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -27,11 +27,12 @@ const fuzz::Folder& folder() {
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   folder().put("submissions.jsonl", fuzz::text_of(data, size));
-  const Found found = gathered([](const Finds& finds) { read_jsonl(folder().path(), {}, finds); });
+  const producer::Found found =
+      producer::gathered([](const producer::Finds& finds) { producer::read_jsonl(folder().path(), {}, finds); });
   KQ_CHECK(!found.candidates.empty() || !found.mistakes.empty());
 
-  Packer packer;
-  for (const Candidate& candidate : found.candidates) {
+  producer::Packer packer;
+  for (const producer::Candidate& candidate : found.candidates) {
     std::vector<std::string> mistakes;
     const auto job = packer.pack(candidate, mistakes);
     KQ_CHECK(!job || (validate(job->submission) && mistakes.empty()));

@@ -1,5 +1,5 @@
 // Keys on disk: byte order is the order of what they stand for, and nothing of one run is found in another.
-#include "core/check.h"
+#include "core/base/check.h"
 #include "store/keys.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -16,22 +16,23 @@ std::string name_of(std::string_view bytes) {
 
 // A key that can be read is the one that would be written, and lies in its own lane alone.
 void check_places(std::string_view a, std::string_view b) {
-  const auto first = queue_place_from(a);
-  const auto second = queue_place_from(b);
+  const auto first = store::queue_place_from(a);
+  const auto second = store::queue_place_from(b);
   if (first) {
-    KQ_CHECK(queue_key(first->lane, first->seq) == a);
-    KQ_CHECK(queue_key(first->lane, 0) <= a && a < queue_end(first->lane));
+    KQ_CHECK(store::queue_key(first->lane, first->seq) == a);
+    KQ_CHECK(store::queue_key(first->lane, 0) <= a && a < store::queue_end(first->lane));
   }
   if (first && second && first->lane != second->lane)
-    KQ_CHECK(b < queue_key(first->lane, 0) || b >= queue_end(first->lane));
-  if (const auto timer = timer_place_from(a)) KQ_CHECK(timer_key(*timer) == a);
+    KQ_CHECK(b < store::queue_key(first->lane, 0) || b >= store::queue_end(first->lane));
+  if (const auto timer = store::timer_place_from(a)) KQ_CHECK(store::timer_key(*timer) == a);
   // A value, unlike a key, may be spelled in several ways: any flag but 0 is true.
-  if (const auto value = timer_value_from(a)) {
-    const std::string written = timer_value(value->first, value->second);
-    const auto again = timer_value_from(written);
-    KQ_CHECK(again && timer_value(again->first, again->second) == written);
+  if (const auto value = store::timer_value_from(a)) {
+    const std::string written = store::timer_value(value->first, value->second);
+    const auto again = store::timer_value_from(written);
+    KQ_CHECK(again && store::timer_value(again->first, again->second) == written);
   }
-  if (const auto number = number_from(kClassPrefix, a)) KQ_CHECK(numbered_key(kClassPrefix, *number) == a);
+  if (const auto number = store::number_from(store::kClassPrefix, a))
+    KQ_CHECK(store::numbered_key(store::kClassPrefix, *number) == a);
 }
 
 }  // namespace
@@ -40,12 +41,13 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string_view rest = fuzz::text_of(data, size);
   check_places(rest, rest);
   check_places(rest.substr(0, rest.size() / 2), rest.substr(rest.size() / 2));
-  const auto a = sequence_from(rest.substr(0, 8));
+  const auto a = store::sequence_from(rest.substr(0, 8));
   KQ_CHECK(a.has_value() == (rest.size() >= 8));
   if (!a) return 0;
-  KQ_CHECK(sequence_key(*a) == fuzz::take(rest, 8));
-  if (const auto b = sequence_from(rest.substr(0, 8))) KQ_CHECK((*a < *b) == (sequence_key(*a) < sequence_key(*b)));
-  KQ_CHECK(!sequence_from(rest) || rest.size() == 8);
+  KQ_CHECK(store::sequence_key(*a) == fuzz::take(rest, 8));
+  if (const auto b = store::sequence_from(rest.substr(0, 8)))
+    KQ_CHECK((*a < *b) == (store::sequence_key(*a) < store::sequence_key(*b)));
+  KQ_CHECK(!store::sequence_from(rest) || rest.size() == 8);
 
   const std::size_t run_size = fuzz::take_byte(rest);
   const std::string run = name_of(fuzz::take(rest, run_size));
@@ -53,9 +55,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string other = name_of(fuzz::take(rest, other_size));
   const std::string label = name_of(rest);
   const auto is_in = [](const std::string& key, const std::string& of) {
-    return run_prefix(of) <= key && key < run_prefix_end(of);
+    return store::run_prefix(of) <= key && key < store::run_prefix_end(of);
   };
-  KQ_CHECK(is_in(run_key(run, label), run));
-  KQ_CHECK(run == other || !is_in(run_key(run, label), other));
+  KQ_CHECK(is_in(store::run_key(run, label), run));
+  KQ_CHECK(run == other || !is_in(store::run_key(run, label), other));
   return 0;
 }

@@ -1,12 +1,12 @@
 // What people choose and name: labels and runs, hashes, the file names of a KernelBench run.
-#include "core/check.h"
-#include "core/hash.h"
+#include "core/base/check.h"
+#include "core/bytes/hash.h"
 #include "core/limits.h"
 #include "core/submission.h"
-#include "producer/recognise.h"
-#include "producer/sample_name.h"
+#include "producer/formats/sample_name.h"
+#include "producer/submit/recognise.h"
 #include "tests/fuzz/fuzz.h"
-#include "tools/text.h"
+#include "tools/cli/text.h"
 
 using namespace kq;
 
@@ -14,18 +14,18 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view name = fuzz::text_of(data, size);
   if (!name_complaint(name)) {
     KQ_CHECK(!name.empty() && name.size() <= kNameBytesMax);
-    KQ_CHECK(valid_utf8(name) == name);
+    KQ_CHECK(tools::valid_utf8(name) == name);
   }
-  if (const auto sample = parse_sample_name(name)) {
-    KQ_CHECK(parse_sample_name("level_" + std::to_string(sample->level) + "_problem_" +
-                               std::to_string(sample->problem) + "_sample_" + std::to_string(sample->sample) +
-                               "_kernel.py") == sample);
+  if (const auto sample = producer::parse_sample_name(name)) {
+    KQ_CHECK(producer::parse_sample_name("level_" + std::to_string(sample->level) + "_problem_" +
+                                         std::to_string(sample->problem) + "_sample_" + std::to_string(sample->sample) +
+                                         "_kernel.py") == sample);
   }
   if (const auto hash = hash_from_hex(name)) KQ_CHECK(hash_from_hex(to_hex(*hash)) == hash);
   if (const auto hash = hash_from_bytes(name)) KQ_CHECK(as_bytes(*hash) == name);
 
-  const Backend backend = recognise_backend("k.py", name);
-  KQ_CHECK(backend_complaint("k.py", backend).empty());
-  KQ_CHECK(missing_from_problem(name).size() <= 3);
+  const Backend backend = producer::recognise_backend("k.py", name);
+  KQ_CHECK(producer::backend_complaint("k.py", backend).empty());
+  KQ_CHECK(producer::missing_from_problem(name).size() <= 3);
   return 0;
 }

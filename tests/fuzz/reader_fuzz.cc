@@ -1,5 +1,5 @@
 // A store that another program damaged: whatever its records hold, readers answer or say what is broken.
-#include "core/check.h"
+#include "core/base/check.h"
 #include "store/keys.h"
 #include "store/memory_store.h"
 #include "store/reader.h"
@@ -13,25 +13,25 @@ constexpr Sequence kSeqMax = 4;  // few, so that records meet
 const std::string kRun = "r";
 
 // One byte names the family, one the key, two the length; the value follows.
-std::optional<Write> take_write(std::string_view& rest) {
+std::optional<store::Write> take_write(std::string_view& rest) {
   if (rest.empty()) return std::nullopt;
-  Write write{};
-  write.family = static_cast<Family>(fuzz::take_byte(rest) % kEnumNames<Family>.size());
+  store::Write write{};
+  write.family = static_cast<store::Family>(fuzz::take_byte(rest) % kEnumNames<store::Family>.size());
   const std::uint8_t key = fuzz::take_byte(rest);
   switch (write.family) {
-    case Family::ids:
-    case Family::blob:
-    case Family::board:
-      write.key = hash_key(sha256(std::string(1, static_cast<char>(key % kSeqMax))));
+    case store::Family::ids:
+    case store::Family::blob:
+    case store::Family::board:
+      write.key = store::hash_key(sha256(std::string(1, static_cast<char>(key % kSeqMax))));
       break;
-    case Family::run:
-      write.key = run_key(kRun, std::to_string(key % kSeqMax));
+    case store::Family::run:
+      write.key = store::run_key(kRun, std::to_string(key % kSeqMax));
       break;
-    case Family::meta:
-      write.key = kNextSequenceKey;
+    case store::Family::meta:
+      write.key = store::kNextSequenceKey;
       break;
     default:
-      write.key = sequence_key(key % kSeqMax);
+      write.key = store::sequence_key(key % kSeqMax);
   }
   const std::size_t size =
       static_cast<std::size_t>(fuzz::take_byte(rest)) | static_cast<std::size_t>(fuzz::take_byte(rest)) << 8;
@@ -42,28 +42,28 @@ std::optional<Write> take_write(std::string_view& rest) {
 template <class T>
 void check(const Expected<T>& answer) {
   if (!answer)
-    KQ_CHECK(answer.error().code == ExitCode::our_fault && answer.error().message.starts_with("store, family"));
+    KQ_CHECK(answer.error().kind == ErrorKind::our_fault && answer.error().message.starts_with("store, family"));
 }
 
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  MemoryStore store;
+  store::MemoryStore store;
   std::string_view rest = fuzz::text_of(data, size);
   while (const auto write = take_write(rest)) KQ_CHECK(store.commit(std::span(&*write, 1)));
   for (Sequence seq = 0; seq < kSeqMax; ++seq) {
-    check(read_job(store, seq));
-    check(read_body(store, seq));
-    check(read_result(store, seq, true));
-    check(find_key(store, sha256(std::string(1, static_cast<char>(seq)))));
+    check(store::read_job(store, seq));
+    check(store::read_body(store, seq));
+    check(store::read_result(store, seq, true));
+    check(store::find_key(store, sha256(std::string(1, static_cast<char>(seq)))));
   }
   RunQuery run{};
   run.run = kRun;
   run.limit = 2;
   run.with_samples = true;
-  check(read_run(store, run));
+  check(store::read_run(store, run));
   BoardQuery board{};
   board.limit = 2;
-  check(read_board(store, board));
+  check(store::read_board(store, board));
   return 0;
 }

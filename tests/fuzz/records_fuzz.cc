@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
 
   if (const auto submission = decode<Submission>(bytes)) {
     KQ_CHECK(submission_key(*submission) == submission_key(*decode<Submission>(encode(*submission))));
-    if (const auto valid = validate(*submission); !valid) KQ_CHECK(valid.error().code == ExitCode::bad_input);
+    if (const auto valid = validate(*submission); !valid) KQ_CHECK(valid.error().kind == ErrorKind::bad_input);
   }
   return 0;
 }

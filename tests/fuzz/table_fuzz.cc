@@ -1,9 +1,9 @@
 // The tables that a child wrote about its tensors, and the layout that the judge makes of them.
 #include <cstring>
 
-#include "core/check.h"
-#include "gpu_worker/judge/layout.h"
-#include "gpu_worker/judge/table.h"
+#include "core/base/check.h"
+#include "gpu_worker/judge/tensor/layout.h"
+#include "gpu_worker/judge/tensor/table.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace kq;
@@ -23,32 +23,32 @@ std::vector<channel::TensorDesc> rows_of(std::string_view rest) {
   return rows;
 }
 
-void check_tensor(const Tensor& tensor) {
-  KQ_CHECK(!describe(tensor).empty());
+void check_tensor(const judge::Tensor& tensor) {
+  KQ_CHECK(!judge::describe(tensor).empty());
   if (tensor.kind != channel::Kind::tensor) {
     KQ_CHECK(tensor.shape.empty() && tensor.bytes == 0);
     return;
   }
-  KQ_CHECK(tensor.shape.size() <= channel::kDimsMax && tensor.bytes <= kTensorBytesMax);
-  const auto again = read_table(std::vector{row_of(tensor)}, "row");
-  KQ_CHECK(again && difference(tensor, again->front()).reason.empty() && again->front().bytes == tensor.bytes);
+  KQ_CHECK(tensor.shape.size() <= channel::kDimsMax && tensor.bytes <= judge::kTensorBytesMax);
+  const auto again = judge::read_table(std::vector{judge::row_of(tensor)}, "row");
+  KQ_CHECK(again && judge::difference(tensor, again->front()).reason.empty() && again->front().bytes == tensor.bytes);
 }
 
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto table = read_table(rows_of(fuzz::text_of(data, size)), "input");
+  const auto table = judge::read_table(rows_of(fuzz::text_of(data, size)), "input");
   if (!table) {
     KQ_CHECK(table.error().starts_with("input "));
     return 0;
   }
-  for (const Tensor& tensor : *table) check_tensor(tensor);
+  for (const judge::Tensor& tensor : *table) check_tensor(tensor);
   // The same table three times is as much as a child can say.
-  const Layout layout = make_layout({.inputs = *table, .outputs = *table, .states = *table});
-  KQ_CHECK(fits(layout, layout.tables));
+  const judge::Layout layout = judge::make_layout({.inputs = *table, .outputs = *table, .states = *table});
+  KQ_CHECK(judge::fits(layout, layout.tables));
   std::uint64_t end = 0;
   for (const auto* part : {&layout.tables.inputs, &layout.tables.states, &layout.tables.outputs}) {
-    for (const Tensor& tensor : *part) {
+    for (const judge::Tensor& tensor : *part) {
       KQ_CHECK(tensor.offset % channel::kAlign == 0 && tensor.offset >= end + channel::kAlign);
       end = tensor.offset + tensor.bytes;
     }

@@ -1,12 +1,12 @@
 // Words of strangers on their way to a terminal: nothing in them can drive it, wherever they pass.
 #include <algorithm>
 
-#include "core/check.h"
-#include "gpu_worker/judge/table.h"
-#include "gpu_worker/log_pump.h"
-#include "producer/sentences.h"
+#include "core/base/check.h"
+#include "gpu_worker/judge/tensor/table.h"
+#include "producer/client/sentences.h"
+#include "sys/log_pump.h"
 #include "tests/fuzz/fuzz.h"
-#include "tools/text.h"
+#include "tools/cli/text.h"
 
 using namespace kq;
 
@@ -24,21 +24,21 @@ bool has_control(std::string_view text, std::string_view but) {
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes = fuzz::text_of(data, size);
-  const std::string shown = printable(bytes);
-  KQ_CHECK(!has_control(shown, "") && valid_utf8(shown) == shown);
-  KQ_CHECK(printable(shown) == shown);
+  const std::string shown = tools::printable(bytes);
+  KQ_CHECK(!has_control(shown, "") && tools::valid_utf8(shown) == shown);
+  KQ_CHECK(tools::printable(shown) == shown);
 
-  const std::string line = one_line(bytes);
-  KQ_CHECK(!has_control(line, "") && valid_utf8(line) == line);
+  const std::string line = producer::one_line(bytes);
+  KQ_CHECK(!has_control(line, "") && tools::valid_utf8(line) == line);
 
   // The judge's own: what it lets through of a child's text is text already.
   const std::size_t room = bytes.empty() ? 0 : bytes.size() - bytes.size() / 3;
-  const std::string kept = printable(bytes, room);
-  KQ_CHECK(kept.size() <= room && !has_control(kept, "\n\t") && valid_utf8(kept) == kept);
+  const std::string kept = sys::printable(bytes, room);
+  KQ_CHECK(kept.size() <= room && !has_control(kept, "\n\t") && tools::valid_utf8(kept) == kept);
 
   // A log in pieces is the log in one piece, and no longer than it may be.
-  CappedLog whole(kLogBytes);
-  CappedLog pieces(kLogBytes);
+  sys::CappedLog whole(kLogBytes);
+  sys::CappedLog pieces(kLogBytes);
   whole.append(bytes);
   for (std::string_view rest = bytes; !rest.empty();)
     pieces.append(fuzz::take(rest, 1 + static_cast<unsigned char>(rest.front()) % 7));

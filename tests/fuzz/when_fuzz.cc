@@ -1,6 +1,6 @@
 // Points in time as people write them.
-#include "core/check.h"
-#include "producer/when.h"
+#include "core/base/check.h"
+#include "producer/client/when.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace kq;
@@ -8,13 +8,13 @@ using namespace kq;
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::int64_t now_ms = 1'700'000'000'000;
   constexpr std::int64_t day_ms = 86'400'000;
-  const auto when = parse_when(fuzz::text_of(data, size), now_ms);
+  const auto when = producer::parse_when(fuzz::text_of(data, size), now_ms);
   if (!when) {
-    KQ_CHECK(when.error().code == ExitCode::bad_input && !when.error().message.empty());
+    KQ_CHECK(when.error().kind == ErrorKind::bad_input && !when.error().message.empty());
     return 0;
   }
-  KQ_CHECK(*when > 0 && *when <= now_ms + kWhenAheadDaysMax * day_ms);
+  KQ_CHECK(*when > 0 && *when <= now_ms + producer::kWhenAheadDaysMax * day_ms);
   // What people give has whole seconds, and is shown to them as it is.
-  KQ_CHECK(*when % 1000 == 0 && parse_when(when_text(*when), now_ms) == *when);
+  KQ_CHECK(*when % 1000 == 0 && producer::parse_when(producer::when_text(*when), now_ms) == *when);
   return 0;
 }

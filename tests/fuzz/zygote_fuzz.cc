@@ -1,14 +1,15 @@
 // Packets on the zygote's socket.
-#include "core/check.h"
-#include "gpu_worker/zygote_packets.h"
+#include "core/base/check.h"
+#include "gpu_worker/zygote/packets.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace kq;
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view packet = fuzz::text_of(data, size);
-  if (const auto hello = parse_zygote_hello(packet); !hello) KQ_CHECK(hello.error().code == ExitCode::our_fault);
-  if (const auto news = parse_zygote_news(packet))
+  if (const auto hello = worker::parse_zygote_hello(packet); !hello)
+    KQ_CHECK(hello.error().kind == ErrorKind::our_fault);
+  if (const auto news = worker::parse_zygote_news(packet))
     KQ_CHECK(packet.find("id") != std::string_view::npos || packet.find('\\') != std::string_view::npos);
   return 0;
 }

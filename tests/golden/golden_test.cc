@@ -1,10 +1,10 @@
 // The bytes of every record and message, frozen. A store written yesterday and a peer of yesterday must be understood
 // tomorrow.
 //
-// bytes/NAME.vN.bin holds what core/examples.h encoded to when format N of NAME was made. The newest file of each name
-// must equal today's encoding byte for byte, and every file, however old, must decode. After a change of format (a
-// field more) add vN+1: run this program with KQ_GOLDEN_WRITE=1, which writes what is missing, never edits what is
-// there. If an old file no longer decodes, stores in the world do not either: raise kSchemaVersion and write a
+// bytes/NAME.vN.bin holds what core/testing/examples.h encoded to when format N of NAME was made. The newest file of
+// each name must equal today's encoding byte for byte, and every file, however old, must decode. After a change of
+// format (a field more) add vN+1: run this program with KQ_GOLDEN_WRITE=1, which writes what is missing, never edits
+// what is there. If an old file no longer decodes, stores in the world do not either: raise kSchemaVersion and write a
 // migration, or take the change back.
 #include <gtest/gtest.h>
 
@@ -16,10 +16,10 @@
 #include <string>
 #include <vector>
 
-#include "core/codec.h"
-#include "core/examples.h"
+#include "core/bytes/codec.h"
+#include "core/testing/examples.h"
 
-namespace kq {
+namespace kq::golden {
 namespace {
 
 namespace fs = std::filesystem;
@@ -130,4 +130,4 @@ TEST(GoldenFiles, each_belongs_to_a_record_or_message) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::golden

@@ -14,9 +14,9 @@
 #include <variant>
 #include <vector>
 
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 
-namespace kq {
+namespace kq::golden {
 namespace {
 
 using Orders = std::map<std::string, std::string>;
@@ -106,4 +106,4 @@ TEST(GoldenOrders, a_short_entry_is_the_beginning_of_a_long_one) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::golden

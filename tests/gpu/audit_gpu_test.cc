@@ -8,10 +8,10 @@
 
 #include <gtest/gtest.h>
 
-#include "gpu_worker/lane.h"
-#include "gpu_worker/process.h"
+#include "gpu_worker/lane/lane.h"
+#include "sys/process.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -32,22 +32,22 @@ class AuditGpuTest : public ::testing::Test {
   static void SetUpTestSuite() {
     root_ = fs::temp_directory_path() / ("kq-audit-gpu-" + std::to_string(::getpid()));
     fs::create_directories(root_ / "built");
-    const std::string programs = program_directory();
+    const std::string programs = sys::program_directory();
     const char* python = std::getenv("KQ_PYTHON");
-    auto lane = Lane::open({.device = DeviceKind::cuda,
-                            .index = 0,
-                            .worker = "test",
-                            .judge_program = programs + "/kq-judge",
-                            .zygote = {.python = python == nullptr ? "python3" : python,
-                                       .harness = programs + "/../share/kq/harness",
-                                       .stub = programs + "/../lib/libkqstub.so",
-                                       .device = DeviceKind::cuda,
-                                       .device_index = 0},
-                            .scratch = root_ / "lane",
-                            .first_uid = ::geteuid() == 0 ? 61500u : 0u,
-                            .limits = {},
-                            .audits = true});
-    if (!lane && lane.error().code == ExitCode::nothing) return;
+    auto lane = worker::Lane::open({.device = DeviceKind::cuda,
+                                    .index = 0,
+                                    .worker = "test",
+                                    .judge_program = programs + "/kq-judge",
+                                    .zygote = {.python = python == nullptr ? "python3" : python,
+                                               .harness = programs + "/../share/kq/harness",
+                                               .stub = programs + "/../lib/libkqstub.so",
+                                               .device = DeviceKind::cuda,
+                                               .device_index = 0},
+                                    .scratch = root_ / "lane",
+                                    .first_uid = ::geteuid() == 0 ? 61500u : 0u,
+                                    .limits = {},
+                                    .audits = true});
+    if (!lane && lane.error().kind == ErrorKind::not_found) return;
     ASSERT_TRUE(lane) << lane.error().message;
     lane_ = std::move(*lane);
   }
@@ -92,10 +92,10 @@ class AuditGpuTest : public ::testing::Test {
   }
 
   static fs::path root_;
-  static std::unique_ptr<Lane> lane_;
+  static std::unique_ptr<worker::Lane> lane_;
 };
 fs::path AuditGpuTest::root_;
-std::unique_ptr<Lane> AuditGpuTest::lane_;
+std::unique_ptr<worker::Lane> AuditGpuTest::lane_;
 
 std::string model(const std::string& call, const std::string& before = "pass", const std::string& init = "pass") {
   return "import ctypes, glob, os, subprocess, torch\nimport torch.nn.functional as F\n" + before +
@@ -219,4 +219,4 @@ TEST_F(AuditGpuTest, who_silences_it_or_will_not_be_watched_does_not_rank) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

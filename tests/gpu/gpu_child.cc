@@ -7,9 +7,9 @@
 #include <chrono>
 #include <string_view>
 
-#include "gpu_worker/channel.h"
-#include "gpu_worker/fd.h"
-#include "gpu_worker/judge/cuda_driver.h"
+#include "gpu_worker/channel/channel.h"
+#include "gpu_worker/judge/device/cuda_driver.h"
+#include "sys/fd.h"
 
 namespace kq::judge {
 namespace {
@@ -141,7 +141,7 @@ class GpuChild {
   }
 
   bool attach(std::uint64_t bytes) {
-    const Fd file = receive('W');
+    const sys::Fd file = receive('W');
     cuda::Allocation allocation = 0;
     const cuda::AccessDescription access{{cuda::kOnDevice, device_}, cuda::kReadWrite};
     return file &&
@@ -153,7 +153,7 @@ class GpuChild {
   }
 
   Page* receive_page() {
-    const Fd file = receive('P');
+    const sys::Fd file = receive('P');
     void* const at =
         file ? ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0) : MAP_FAILED;
     return at == MAP_FAILED ? nullptr : static_cast<Page*>(at);
@@ -164,10 +164,10 @@ class GpuChild {
     return ::poll(&socket, 1, 0) > 0 && (socket.revents & POLLHUP) != 0;
   }
 
-  static Fd receive(char byte) {
-    auto packet = receive_packet(kSocket, 60'000);
+  static sys::Fd receive(char byte) {
+    auto packet = sys::receive_packet(kSocket, 60'000);
     if (!packet || !*packet || (*packet)->bytes != std::string_view(&byte, 1) || (*packet)->fds.size() != 1)
-      return Fd();
+      return sys::Fd();
     return std::move((*packet)->fds[0]);
   }
 

@@ -19,9 +19,9 @@
 #include <gtest/gtest.h>
 
 #include "gpu_worker/judge/attempt.h"
-#include "gpu_worker/judge/bracket.h"
-#include "gpu_worker/judge/cuda_device.h"
-#include "gpu_worker/judge/outputs.h"
+#include "gpu_worker/judge/device/cuda_device.h"
+#include "gpu_worker/judge/timing/timed_interval.h"
+#include "gpu_worker/judge/trial/outputs.h"
 #include "tests/gpu/gpu_child.h"
 
 namespace kq::judge {
@@ -36,7 +36,7 @@ constexpr std::uint64_t kMiB = 1ull << 20;
 class ChildProcess : public Exits {
  public:
   ChildProcess() {
-    auto ends = std::move(*packet_pair());
+    auto ends = std::move(*sys::packet_pair());
     pid_ = ::fork();
     if (pid_ == 0) {
       // dup2 onto itself would keep close-on-exec.
@@ -56,7 +56,7 @@ class ChildProcess : public Exits {
       status_ = status;
     }
   }
-  Fd take_socket() { return std::move(socket_); }
+  sys::Fd take_socket() { return std::move(socket_); }
 
   Expected<std::optional<int>> exit_of(ChildRole, std::int64_t timeout_ms) override {
     int status = 0;
@@ -70,7 +70,7 @@ class ChildProcess : public Exits {
 
  private:
   pid_t pid_ = 0;
-  Fd socket_;
+  sys::Fd socket_;
   std::optional<int> status_;
 };
 
@@ -78,7 +78,7 @@ class JudgeGpuTest : public testing::Test {
  protected:
   void SetUp() override {
     auto opened = open_cuda_device(0);
-    if (!opened && opened.error().code == ExitCode::nothing)
+    if (!opened && opened.error().kind == ErrorKind::not_found)
       GTEST_SKIP() << "skipped: no GPU (" << opened.error().message << ")";
     ASSERT_TRUE(opened) << opened.error().message;
     device_ = std::move(*opened);
@@ -158,7 +158,7 @@ TEST_F(JudgeGpuTest, says_what_it_is) {
 }
 
 TEST_F(JudgeGpuTest, an_index_beyond_the_last_is_nothing) {
-  EXPECT_EQ(open_cuda_device(4096).error().code, ExitCode::nothing);
+  EXPECT_EQ(open_cuda_device(4096).error().kind, ErrorKind::not_found);
 }
 
 TEST_F(JudgeGpuTest, windows_are_whole_granules) {

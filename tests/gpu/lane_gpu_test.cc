@@ -8,12 +8,12 @@
 
 #include <gtest/gtest.h>
 
-#include "gpu_worker/build/builder.h"
-#include "gpu_worker/escape_check.h"
-#include "gpu_worker/lane.h"
-#include "gpu_worker/process.h"
+#include "gpu_worker/compile/builder.h"
+#include "gpu_worker/lane/escape_check.h"
+#include "gpu_worker/lane/lane.h"
+#include "sys/process.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -49,23 +49,23 @@ class LaneGpuTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     root_ = fs::temp_directory_path() / ("kq-lane-gpu-" + std::to_string(::getpid()));
-    const std::string programs = program_directory();
+    const std::string programs = sys::program_directory();
     const char* python = std::getenv("KQ_PYTHON");
     Limits limits;
     limits.call_limit_ms = 3'000;
-    auto lane = Lane::open({.device = DeviceKind::cuda,
-                            .index = 0,
-                            .worker = "test",
-                            .judge_program = programs + "/kq-judge",
-                            .zygote = {.python = python == nullptr ? "python3" : python,
-                                       .harness = programs + "/../share/kq/harness",
-                                       .stub = programs + "/../lib/libkqstub.so",
-                                       .device = DeviceKind::cuda,
-                                       .device_index = 0},
-                            .scratch = root_ / "lane",
-                            .first_uid = ::geteuid() == 0 ? 61400u : 0u,
-                            .limits = limits});
-    if (!lane && lane.error().code == ExitCode::nothing) return;
+    auto lane = worker::Lane::open({.device = DeviceKind::cuda,
+                                    .index = 0,
+                                    .worker = "test",
+                                    .judge_program = programs + "/kq-judge",
+                                    .zygote = {.python = python == nullptr ? "python3" : python,
+                                               .harness = programs + "/../share/kq/harness",
+                                               .stub = programs + "/../lib/libkqstub.so",
+                                               .device = DeviceKind::cuda,
+                                               .device_index = 0},
+                                    .scratch = root_ / "lane",
+                                    .first_uid = ::geteuid() == 0 ? 61400u : 0u,
+                                    .limits = limits});
+    if (!lane && lane.error().kind == ErrorKind::not_found) return;
     ASSERT_TRUE(lane) << lane.error().message;
     lane_ = std::move(*lane);
   }
@@ -95,8 +95,9 @@ class LaneGpuTest : public ::testing::Test {
     return lease;
   }
   static Expected<Result> run(const Lease& lease) {
-    Builder builder({.scratch = root_ / "builds", .uid = ::geteuid() == 0 ? 61410u : 0u, .no_gpu_arch = "sm_90"},
-                    BuildCache(root_ / "cache"), [](DeviceKind) { return lane_->zygote(); });
+    worker::Builder builder(
+        {.scratch = root_ / "builds", .uid = ::geteuid() == 0 ? 61410u : 0u, .no_gpu_arch = "sm_90"},
+        worker::BuildCache(root_ / "cache"), [](DeviceKind) { return lane_->zygote(); });
     const auto built = builder.build(lease);
     if (!built) return failure(built.error());
     if (built->verdict)
@@ -121,10 +122,10 @@ class LaneGpuTest : public ::testing::Test {
   }
 
   static fs::path root_;
-  static std::unique_ptr<Lane> lane_;
+  static std::unique_ptr<worker::Lane> lane_;
 };
 fs::path LaneGpuTest::root_;
-std::unique_ptr<Lane> LaneGpuTest::lane_;
+std::unique_ptr<worker::Lane> LaneGpuTest::lane_;
 
 TEST_F(LaneGpuTest, device_code_passes_without_python) {
   const auto result = run_cuda("if (i < n) out[i] = x[i] + 1.0f;");
@@ -173,13 +174,13 @@ TEST_F(LaneGpuTest, problems_that_fit_one_after_the_other_all_run) {
 }
 
 TEST_F(LaneGpuTest, the_sandbox_holds_beside_a_gpu) {
-  const auto held = test_sandbox(*lane_, program_directory() + "/../share/kq/harness");
+  const auto held = worker::test_sandbox(*lane_, sys::program_directory() + "/../share/kq/harness");
   EXPECT_TRUE(held) << held.error().message;
 }
 
 // What a driver tells of memory and errors, and that it is watched at all.
 TEST_F(LaneGpuTest, the_driver_says_what_is_left) {
-  const auto watch = watch_gpu(lane_->device().uuid);
+  const auto watch = worker::watch_gpu(lane_->device().uuid);
   ASSERT_TRUE(watch) << "no NVML";
   const auto ownerless = watch->ownerless_bytes();
   std::printf("    memory without an owner: %s\n",
@@ -206,4 +207,4 @@ TEST_F(LaneGpuTest, a_result_tells_how_the_gpu_ran) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

@@ -6,59 +6,42 @@ from pathlib import Path
 
 from house import Case, files, lines, run
 
-ROOMS = ("core", "net", "store", "guard", "broker", "gpu_worker", "producer", "tools")
+ROOMS = ("core", "sys", "net", "store", "guard", "broker", "gpu_worker", "producer", "tools")
 
 # Room -> patterns of the headers of other rooms that each of its files may include.
 ALLOWED = {
     "core": (),
-    "net": ("core/*",),
-    "store": ("core/*",),
+    "sys": ("core/*",),
+    "net": ("core/*", "sys/*"),
+    "store": ("core/*", "sys/*"),
     "guard": ("core/*",),
     "broker": ("core/*", "store/store.h", "store/keys.h", "store/reader.h", "net/link.h"),
-    "gpu_worker": ("core/*", "guard/*", "net/clock.h"),
-    "producer": ("core/*", "net/*"),
+    "gpu_worker": ("core/*", "sys/*", "guard/*"),
+    "producer": ("core/*", "sys/*", "net/*"),
     "tools": (
         "core/*",
+        "sys/*",
         "net/*",
         "guard/*",
         "store/store.h",
         "store/reader.h",
         "store/verify.h",
-        "producer/client.h",
-        "producer/json.h",
-        "producer/pack.h",
-        "producer/progress.h",
-        "producer/sample_name.h",
-        "producer/standard_output.h",
-        "producer/scripted_link.h",
-        "producer/sentences.h",
-        "producer/submit.h",
-        "producer/submitter.h",
-        "producer/wait.h",
-        "producer/when.h",
+        "producer/client/*",
+        "producer/formats/sample_name.h",
+        "producer/submit/pack.h",
+        "producer/submit/submit.h",
     ),
 }
 
-# The same for mains and loops alone, where the doors are put together.
+# What main files and loops may include besides: they construct the sockets and the store and connect them.
 ALLOWED_IN_MAINS = {
-    "broker": ("net/*", "store/rocks_store.h"),
+    "broker": ("net/*", "sys/*", "store/rocks/rocks_store.h"),
     "gpu_worker": ("net/*",),
-    "tools": ("store/backup.h", "store/rocks_store.h"),
+    "tools": ("store/backup.h", "store/rocks/rocks_store.h"),
 }
 
-# A trust domain inside a room: the judge knows what the children may touch, and nothing of the process that orders it.
-WALLS = {
-    "gpu_worker/judge/": (
-        "gpu_worker/judge/*",
-        "core/*",
-        "gpu_worker/channel.h",
-        "gpu_worker/cores.h",
-        "gpu_worker/fd.h",
-        "gpu_worker/printable.h",
-        "gpu_worker/text_line.h",
-        "gpu_worker/warming.h",
-    )
-}
+# A trust domain inside a room: the judge may include what the children share with it, and nothing of the control process.
+WALLS = {"gpu_worker/judge/": ("gpu_worker/judge/*", "core/*", "sys/*", "gpu_worker/channel/*")}
 
 ALLOWED_IN_TESTS = ("store/memory_store.h",)
 
@@ -66,12 +49,12 @@ MAINS = ("*/main.cc", "*_main.cc", "*/loop.cc", "*/loop.h")
 
 # Library -> (patterns of its headers, patterns of the files that may include them).
 LIBRARIES = {
-    "ZeroMQ": (("zmq.h", "zmq.hpp", "zmq_addon.hpp"), ("net/zmq_*",)),
-    "RocksDB": (("rocksdb/*",), ("store/rocks_store*",)),
-    "msgpack": (("msgpack.h", "msgpack.hpp", "msgpack/*"), ("core/msgpack_*_test.cc",)),
-    "OpenSSL": (("openssl/*",), ("core/hash.cc",)),
-    "zstd": (("zstd.h", "zstd_errors.h", "zdict.h"), ("core/compress.cc",)),
-    "LZ4": (("lz4.h", "lz4frame.h", "lz4hc.h"), ("core/compress.cc",)),
+    "ZeroMQ": (("zmq.h", "zmq.hpp", "zmq_addon.hpp"), ("net/zmq/*",)),
+    "RocksDB": (("rocksdb/*",), ("store/rocks/*",)),
+    "msgpack": (("msgpack.h", "msgpack.hpp", "msgpack/*"), ("core/bytes/msgpack_*_test.cc",)),
+    "OpenSSL": (("openssl/*",), ("core/bytes/hash.cc",)),
+    "zstd": (("zstd.h", "zstd_errors.h", "zdict.h"), ("core/bytes/compress.cc",)),
+    "LZ4": (("lz4.h", "lz4frame.h", "lz4hc.h"), ("core/bytes/compress.cc",)),
     "spdlog": (("spdlog/*", "fmt/*"), (*MAINS, "net/log.*")),
     "cpp-httplib": (("httplib.h",), ("net/http_server.cc",)),
     "CUDA, which is opened with dlopen only,": (
@@ -82,7 +65,7 @@ LIBRARIES = {
 }
 
 # core is std only, but for what stands in for a std that g++ 12 lacks; libraries it has by the table above come on top.
-CORE_EXTRA = {"core/error.h": ("tl/expected.hpp",)}
+CORE_EXTRA = {"core/base/error.h": ("tl/expected.hpp",)}
 
 # What core must take as a parameter.
 CORE_WORDS = re.compile(
@@ -169,32 +152,32 @@ CASES = [
     one("core/job.h", '#include "net/link.h"', 'core/job.h:2: includes "net/link.h"; it may include core/*'),
     one("core/job.h", "#include <sys/stat.h>", "core includes the standard library only"),
     one("core/job.h", "#include <nlohmann/json.hpp>", "core includes the standard library only"),
-    one("core/error.h", "#include <tl/expected.hpp>"),
+    one("core/base/error.h", "#include <tl/expected.hpp>"),
     one("core/job.cc", "auto t = std::chrono::system_clock::now();", "uses system_clock; core takes time"),
     one("core/job.cc", "// unlike system_clock this does not jump"),
-    one("core/job.cc", "#include <msgpack.hpp>", "msgpack belongs in core/msgpack_*_test.cc"),
-    one("core/msgpack_reader_test.cc", "#include <msgpack.hpp>"),
-    one("core/hash.cc", "#include <openssl/evp.h>"),
-    one("tools/dump.cc", "#include <zstd.h>", "zstd belongs in core/compress.cc"),
+    one("core/job.cc", "#include <msgpack.hpp>", "msgpack belongs in core/bytes/msgpack_*_test.cc"),
+    one("core/bytes/msgpack_reader_test.cc", "#include <msgpack.hpp>"),
+    one("core/bytes/hash.cc", "#include <openssl/evp.h>"),
+    one("tools/dump.cc", "#include <zstd.h>", "zstd belongs in core/bytes/compress.cc"),
     one("core/job_test.cc", "#include <gtest/gtest.h>"),
     one("core/job.cc", "#include <gtest/gtest.h>", "GoogleTest belongs in *_test.cc"),
-    one("net/zmq_link.cc", "#include <zmq.hpp>"),
-    one("net/zmq_door.cc", "#include <zmq.hpp>"),
-    one("net/zmq_link.h", '  #  include "zmq.hpp"'),
-    one("net/http_server.cc", "#include <zmq.hpp>", "ZeroMQ belongs in net/zmq_*"),
+    one("net/zmq/link.cc", "#include <zmq.hpp>"),
+    one("net/zmq/zap.cc", "#include <zmq.hpp>"),
+    one("net/zmq/link.h", '  #  include "zmq.hpp"'),
+    one("net/http_server.cc", "#include <zmq.hpp>", "ZeroMQ belongs in net/zmq/*"),
     one("net/link.h", '#include "store/store.h"', 'includes "store/store.h"; it may include net/*, core/*'),
-    one("store/rocks_store_schema.cc", "#include <rocksdb/db.h>"),
-    one("store/keys.cc", "#include <rocksdb/db.h>", "RocksDB belongs in store/rocks_store*"),
+    one("store/rocks/schema.cc", "#include <rocksdb/db.h>"),
+    one("store/keys.cc", "#include <rocksdb/db.h>", "RocksDB belongs in store/rocks/*"),
     one("guard/rules.cc", '#include "gpu_worker/plan.h"', 'includes "gpu_worker/plan.h"'),
     one("broker/broker.h", '#include "store/store.h"'),
-    one("broker/broker.cc", '#include "store/rocks_store.h"', 'includes "store/rocks_store.h"'),
+    one("broker/broker.cc", '#include "store/rocks/rocks_store.h"', 'includes "store/rocks/rocks_store.h"'),
     one("broker/broker.h", '#include "net/link.h"'),
-    one("broker/broker.cc", '#include "net/clock.h"', 'includes "net/clock.h"'),
-    one("broker/main.cc", '#include "net/zmq_link.h"'),
-    one("broker/loop.cc", '#include "net/clock.h"'),
-    one("broker/main.cc", '#include "store/rocks_store.h"'),
-    one("broker/main.cc", "#include <spdlog/spdlog.h>"),
-    one("broker/loop.cc", "#include <spdlog/spdlog.h>"),
+    one("broker/broker.cc", '#include "sys/clock.h"', 'includes "sys/clock.h"'),
+    one("broker/shell/main.cc", '#include "net/zmq/link.h"'),
+    one("broker/shell/loop.cc", '#include "sys/clock.h"'),
+    one("broker/shell/main.cc", '#include "store/rocks/rocks_store.h"'),
+    one("broker/shell/main.cc", "#include <spdlog/spdlog.h>"),
+    one("broker/shell/loop.cc", "#include <spdlog/spdlog.h>"),
     one(
         "broker/broker.cc",
         "#include <spdlog/spdlog.h>",
@@ -202,17 +185,17 @@ CASES = [
     ),
     one("broker/broker_test.cc", '#include "store/memory_store.h"'),
     one("broker/broker.cc", '#include "store/memory_store.h"', 'includes "store/memory_store.h"'),
-    one("gpu_worker/judge/trial.cc", '#include "gpu_worker/channel.h"'),
-    one("gpu_worker/judge/trial.cc", '#include "gpu_worker/lane.h"', 'includes "gpu_worker/lane.h"'),
-    one("gpu_worker/lane.cc", '#include "guard/rules.h"'),
+    one("gpu_worker/judge/trial.cc", '#include "gpu_worker/channel/channel.h"'),
+    one("gpu_worker/judge/trial.cc", '#include "gpu_worker/lane/lane.h"', 'includes "gpu_worker/lane/lane.h"'),
+    one("gpu_worker/lane/lane.cc", '#include "guard/rules.h"'),
     one("gpu_worker/judge/trial.cc", '#include "broker/broker.h"', 'includes "broker/broker.h"'),
     one("gpu_worker/gpu.cc", "#include <nvml.h>", "CUDA, which is opened with dlopen only, belongs in no file"),
-    one("producer/client.cc", '#include "net/link.h"'),
-    one("producer/client.cc", '#include "broker/broker.h"', 'includes "broker/broker.h"'),
-    one("tools/sweep.cc", '#include "producer/client.h"'),
+    one("producer/client/client.cc", '#include "net/link.h"'),
+    one("producer/client/client.cc", '#include "broker/broker.h"', 'includes "broker/broker.h"'),
+    one("tools/sweep.cc", '#include "producer/client/client.h"'),
     one("tools/sweep.cc", '#include "producer/formats/kernelbench.h"', 'includes "producer/formats/kernelbench.h"'),
-    one("tools/dump.cc", '#include "store/rocks_store.h"', 'includes "store/rocks_store.h"'),
-    one("tools/dump_main.cc", '#include "store/rocks_store.h"'),
+    one("tools/dump.cc", '#include "store/rocks/rocks_store.h"', 'includes "store/rocks/rocks_store.h"'),
+    one("tools/programs/dump_main.cc", '#include "store/rocks/rocks_store.h"'),
     one("tools/dump.cc", '#include "exporters/csv.h"', 'write the path from the root, as in "core/job.h"'),
     one("tests/sim/world.cc", '#include "broker/broker.h"'),
 ]

@@ -58,8 +58,8 @@ CASES = [
     Case("no test", {"core/job.cc": ""}, ("core/job.cc:1: has no test; write core/job_test.cc",)),
     Case("tests nothing", {"core/jobs_test.cc": ""}, ("core/jobs_test.cc:1: tests no file",)),
     Case("other folders are free", {"tests/sim/world.cc": ""}),
-    Case("excused", {"broker/main.cc": "", LIST: "# why\n*/main.cc  a list of steps\n"}),
-    Case("no reason", {"broker/main.cc": "", LIST: "*/main.cc\n"}, ("no_unit_test.txt:1: '*/main.cc' has no reason",)),
+    Case("excused", {"broker/shell/main.cc": "", LIST: "# why\n*/main.cc  a list of steps\n"}),
+    Case("no reason", {"broker/shell/main.cc": "", LIST: "*/main.cc\n"}, ("no_unit_test.txt:1: '*/main.cc' has no reason",)),
     Case("stale", {"core/a.cc": "", "core/a_test.cc": "", LIST: "core/a.cc x\n"}, (":1: 'core/a.cc' excuses no file",)),
 ]
 

@@ -2,20 +2,20 @@
 
 #include <algorithm>
 
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 #include "store/keys.h"
 
 namespace kq::sim {
 
-void Asked::hear(const Packet& packet) {
-  if (packet.peer.side == Side::client) return hear_client(packet);
+void Asked::hear(const net::Packet& packet) {
+  if (packet.peer.side == net::Side::client) return hear_client(packet);
   const auto message = decode_message<WorkerRequest>(packet.bytes);
   const auto* batch = message ? std::get_if<ResultBatch>(&message->body) : nullptr;
   if (batch == nullptr) return;
   for (const AttemptResult& result : batch->results) reported_.insert(result.lease);
 }
 
-void Asked::hear_client(const Packet& packet) {
+void Asked::hear_client(const net::Packet& packet) {
   const auto message = decode_message<ClientRequest>(packet.bytes);
   if (!message) return;
   const bool rules = packet.who.role == Role::admin;
@@ -48,8 +48,8 @@ bool Asked::cancels(const JobRecord& job) const {
          });
 }
 
-void Switches::hear(const Packet& packet) {
-  if (packet.peer.side != Side::client || packet.who.role != Role::admin) return;
+void Switches::hear(const net::Packet& packet) {
+  if (packet.peer.side != net::Side::client || packet.who.role != Role::admin) return;
   const auto message = decode_message<ClientRequest>(packet.bytes);
   if (!message) return;
   const auto open = [&](std::string_view prefix, const std::string& name, bool on) {
@@ -57,11 +57,13 @@ void Switches::hear(const Packet& packet) {
     certain_.erase(key);
     open_[key] = {packet.peer, message->request_id, on};
   };
-  if (const auto* pause = std::get_if<Pause>(&message->body)) open(kPausedPrefix, pause->submitter, pause->paused);
-  if (const auto* drain = std::get_if<Drain>(&message->body)) open(kDrainingPrefix, drain->worker, drain->draining);
+  if (const auto* pause = std::get_if<Pause>(&message->body))
+    open(store::kPausedPrefix, pause->submitter, pause->paused);
+  if (const auto* drain = std::get_if<Drain>(&message->body))
+    open(store::kDrainingPrefix, drain->worker, drain->draining);
 }
 
-void Switches::acknowledge(const Peer& peer, std::uint64_t request_id) {
+void Switches::acknowledge(const net::Peer& peer, std::uint64_t request_id) {
   const auto place = std::find_if(open_.begin(), open_.end(), [&](const auto& entry) {
     return entry.second.peer == peer && entry.second.id == request_id;
   });

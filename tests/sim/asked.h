@@ -20,7 +20,7 @@ struct Wanted {
 
 class Asked {
  public:
-  void hear(const Packet& packet);
+  void hear(const net::Packet& packet);
   void forget();  // the turn is over, or the process
 
   const std::vector<Wanted>& submissions(const Hash& key) const;
@@ -31,7 +31,7 @@ class Asked {
   bool reports(const LeaseId& lease) const { return reported_.contains(lease); }
 
  private:
-  void hear_client(const Packet& packet);
+  void hear_client(const net::Packet& packet);
 
   std::map<Hash, std::vector<Wanted>> submitted_;
   std::map<Sequence, std::vector<Identity>> cancelled_;
@@ -44,9 +44,9 @@ class Asked {
 // somebody asks for it again; in between either is right.
 class Switches {
  public:
-  void hear(const Packet& packet);
+  void hear(const net::Packet& packet);
   // The broker says that it is done.
-  void acknowledge(const Peer& peer, std::uint64_t request_id);
+  void acknowledge(const net::Peer& peer, std::uint64_t request_id);
 
   // By their keys in family meta: whether it is certainly on.
   bool is_on(const std::string& key) const;
@@ -54,7 +54,7 @@ class Switches {
 
  private:
   struct Request {
-    Peer peer;
+    net::Peer peer;
     std::uint64_t id = 0;
     bool on = false;
   };

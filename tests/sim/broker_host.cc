@@ -13,7 +13,7 @@ constexpr std::int64_t kBackMsMax = 5'000;
 }  // namespace
 
 BrokerHost::BrokerHost(Nature& nature, Network& network, Oracle& oracle, Saboteur& saboteur,
-                       const BrokerOptions& options)
+                       const broker::BrokerOptions& options)
     : nature_(nature),
       network_(network),
       oracle_(oracle),
@@ -21,7 +21,7 @@ BrokerHost::BrokerHost(Nature& nature, Network& network, Oracle& oracle, Saboteu
       options_(options),
       clock_(nature.timeline, nature.random),
       disk_(nature, oracle, life_, saboteur) {
-  network_.attach_broker([this](Packet packet) {
+  network_.attach_broker([this](net::Packet packet) {
     if (!is_up()) return;
     arrived_.push_back(std::move(packet));
     if (arrived_.size() == 1) wake_in(nature_.random.between(0, kGatherMsMax));
@@ -41,7 +41,7 @@ void BrokerHost::start() {
   arrived_.clear();
   is_turn_open_ = false;
   frozen_until_ms_ = 0;
-  auto broker = Broker::recover(disk_, saboteur_.on_start(options_), clock_.now_ms());
+  auto broker = broker::Broker::recover(disk_, saboteur_.on_start(options_), clock_.now_ms());
   if (!broker) return oracle_.violated("the broker does not start again: " + broker.error().message);
   broker_.emplace(std::move(*broker));
   oracle_.restarted(*broker_, disk_.safe());
@@ -51,7 +51,7 @@ void BrokerHost::start() {
 
 // What kq-broker does after its start. It ends with an Error: a planned one, or a finding.
 void BrokerHost::serve() {
-  Loop loop(*broker_, disk_, static_cast<ServerLink&>(*this), [this] { return clock_.now_ms(); });
+  broker::Loop loop(*broker_, disk_, static_cast<net::ServerLink&>(*this), [this] { return clock_.now_ms(); });
   const std::sig_atomic_t never = 0;
   const auto done = loop.run(never);
   if (done.error().message.find(kInjected) == std::string::npos) {
@@ -92,7 +92,7 @@ void BrokerHost::run_on() {
   });
 }
 
-Expected<std::vector<Packet>> BrokerHost::receive(std::int64_t timeout_ms, std::size_t packets_max) {
+Expected<std::vector<net::Packet>> BrokerHost::receive(std::int64_t timeout_ms, std::size_t packets_max) {
   if (!is_turn_open_ && turns_n_ > 0 && !life_.is_cut()) oracle_.turned(*broker_);
   // A loop that does not want to wait takes some time all the same.
   if (!is_turn_open_ && arrived_.empty() && !life_.is_cut()) {
@@ -102,11 +102,11 @@ Expected<std::vector<Packet>> BrokerHost::receive(std::int64_t timeout_ms, std::
   if (life_.is_cut()) return our_fault(std::string(kInjected) + ": crash between two turns");
   // Workers first, as the real link does.
   std::stable_partition(arrived_.begin(), arrived_.end(),
-                        [](const Packet& packet) { return packet.peer.side == Side::worker; });
+                        [](const net::Packet& packet) { return packet.peer.side == net::Side::worker; });
   const auto end = arrived_.begin() + static_cast<std::ptrdiff_t>(std::min(packets_max, arrived_.size()));
-  std::vector<Packet> packets(std::make_move_iterator(arrived_.begin()), std::make_move_iterator(end));
+  std::vector<net::Packet> packets(std::make_move_iterator(arrived_.begin()), std::make_move_iterator(end));
   arrived_.erase(arrived_.begin(), end);
-  for (Packet& packet : packets) {
+  for (net::Packet& packet : packets) {
     oracle_.hearing(packet);
     saboteur_.on_arrival(packet);
   }
@@ -115,7 +115,7 @@ Expected<std::vector<Packet>> BrokerHost::receive(std::int64_t timeout_ms, std::
   return packets;
 }
 
-bool BrokerHost::send(const Peer& peer, std::string bytes) {
+bool BrokerHost::send(const net::Peer& peer, std::string bytes) {
   if (!life_.holds()) return true;
   for (const auto& [other, more] : saboteur_.on_send(peer, bytes)) {
     oracle_.sending(other, more, disk_.safe());

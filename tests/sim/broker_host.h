@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "broker/loop.h"
+#include "broker/shell/loop.h"
 #include "tests/sim/clock.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/fiber.h"
@@ -17,9 +17,10 @@
 
 namespace kq::sim {
 
-class BrokerHost final : private ServerLink {
+class BrokerHost final : private net::ServerLink {
  public:
-  BrokerHost(Nature& nature, Network& network, Oracle& oracle, Saboteur& saboteur, const BrokerOptions& options);
+  BrokerHost(Nature& nature, Network& network, Oracle& oracle, Saboteur& saboteur,
+             const broker::BrokerOptions& options);
   ~BrokerHost() override;
 
   // The process ends now, between two turns, and is started again.
@@ -33,15 +34,15 @@ class BrokerHost final : private ServerLink {
   void jump_ahead(std::int64_t ms) { clock_.jump(ms); }
 
   bool is_up() const { return process_.has_value(); }
-  const Store& disk() const { return disk_.safe(); }
+  const store::Store& disk() const { return disk_.safe(); }
   const Clock& clock() const { return clock_; }
   std::uint64_t turns_n() const { return turns_n_; }
 
   std::int64_t down_ms_max = 0;  // a crashed broker is started again after at most this long
 
  private:
-  Expected<std::vector<Packet>> receive(std::int64_t timeout_ms, std::size_t packets_max) override;
-  bool send(const Peer& peer, std::string bytes) override;
+  Expected<std::vector<net::Packet>> receive(std::int64_t timeout_ms, std::size_t packets_max) override;
+  bool send(const net::Peer& peer, std::string bytes) override;
 
   void start();
   void serve();
@@ -52,14 +53,14 @@ class BrokerHost final : private ServerLink {
   Network& network_;
   Oracle& oracle_;
   Saboteur& saboteur_;
-  const BrokerOptions options_;
+  const broker::BrokerOptions options_;
   Clock clock_;
   Lifeline life_;
   Disk disk_;
 
-  std::optional<Broker> broker_;
+  std::optional<broker::Broker> broker_;
   std::optional<Fiber> process_;  // that runs the Loop
-  std::vector<Packet> arrived_;
+  std::vector<net::Packet> arrived_;
   bool is_turn_open_ = false;  // between the packets of a turn and the wait for the next
   std::uint64_t wake_n_ = 0;   // only the newest planned wake-up happens
   std::int64_t frozen_until_ms_ = 0;

@@ -9,7 +9,7 @@ constexpr std::int64_t kAwayMsMax = 2'000;
 
 }  // namespace
 
-class ClientHost::Link final : public ClientLink {
+class ClientHost::Link final : public net::ClientLink {
  public:
   explicit Link(ClientHost& host) : host_(host) {}
 
@@ -31,7 +31,8 @@ class ClientHost::Link final : public ClientLink {
   ClientHost& host_;
 };
 
-ClientHost::ClientHost(Nature& nature, Network& network, std::string machine, std::function<void(Client&)> program)
+ClientHost::ClientHost(Nature& nature, Network& network, std::string machine,
+                       std::function<void(producer::Client&)> program)
     : nature_(nature),
       network_(network),
       machine_(std::move(machine)),
@@ -57,7 +58,7 @@ void ClientHost::start() {
 }
 
 void ClientHost::serve() {
-  Client client(machine_, std::make_unique<Link>(*this), [this] { return clock_.now_ms(); });
+  producer::Client client(machine_, std::make_unique<Link>(*this), [this] { return clock_.now_ms(); });
   client.stop_when([this] { return is_killed_; });
   program_(client);
 }

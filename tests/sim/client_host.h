@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "producer/client.h"
+#include "producer/client/client.h"
 #include "tests/sim/clock.h"
 #include "tests/sim/fiber.h"
 #include "tests/sim/nature.h"
@@ -19,7 +19,7 @@ namespace kq::sim {
 class ClientHost {
  public:
   // `program` begins again as a new process after each kill, until it returns without having been killed.
-  ClientHost(Nature& nature, Network& network, std::string machine, std::function<void(Client&)> program);
+  ClientHost(Nature& nature, Network& network, std::string machine, std::function<void(producer::Client&)> program);
   ~ClientHost();
 
   void start();
@@ -36,7 +36,7 @@ class ClientHost {
  private:
   class Link;
 
-  Peer peer() const { return {Side::client, address_of(machine_, connection_n_)}; }
+  net::Peer peer() const { return {net::Side::client, address_of(machine_, connection_n_)}; }
   void serve();
   void run_on();
   void wait(std::int64_t ms);
@@ -44,7 +44,7 @@ class ClientHost {
   Nature& nature_;
   Network& network_;
   const std::string machine_;
-  const std::function<void(Client&)> program_;
+  const std::function<void(producer::Client&)> program_;
   const Clock clock_;
 
   std::optional<Fiber> process_;

@@ -4,7 +4,7 @@
 
 namespace kq::sim {
 
-Expected<void> Disk::commit(std::span<const Write> writes) {
+Expected<void> Disk::commit(std::span<const store::Write> writes) {
   if (life_.is_cut()) return our_fault(std::string(kInjected) + ": the process is gone");
   const bool holds = life_.holds();
   if (!holds || std::exchange(commit_fails_, false)) {
@@ -20,16 +20,16 @@ Expected<void> Disk::commit(std::span<const Write> writes) {
   return {};
 }
 
-void Disk::make_safe(std::span<const Write> writes) {
-  const std::vector<Write> kept = saboteur_.on_commit(writes);
+void Disk::make_safe(std::span<const store::Write> writes) {
+  const std::vector<store::Write> kept = saboteur_.on_commit(writes);
   oracle_.committing(kept, safe_);
   (void)safe_.commit(kept);
 }
 
-Expected<Space> Disk::space() {
+Expected<store::Space> Disk::space() {
   const bool nearly_full = nature_.timeline.now_ms() < full_until_ms_;
   oracle_.told_space(nearly_full);
-  return Space{.free_bytes = nearly_full ? 1u : 1u << 30, .nearly_full = nearly_full};
+  return store::Space{.free_bytes = nearly_full ? 1u : 1u << 30, .nearly_full = nearly_full};
 }
 
 void Disk::start_again() {
@@ -44,14 +44,15 @@ Expected<void> Disk::read() const {
   return {};
 }
 
-Expected<std::optional<std::string>> Disk::get(Family family, std::string_view key) const {
-  if (auto done = read(); !done) return failure(std::move(done.error()));
+Expected<std::optional<std::string>> Disk::get(store::Family family, std::string_view key) const {
+  KQ_TRY(read());
   auto value = seen_.get(family, key);
   if (value) saboteur_.on_get(family, *value);
   return value;
 }
 
-Expected<void> Disk::scan(Family family, std::string_view first, std::string_view end, const Visit& visit) const {
+Expected<void> Disk::scan(store::Family family, std::string_view first, std::string_view end,
+                          const Visit& visit) const {
   if (auto done = read(); !done) return done;
   return seen_.scan(family, first, end, visit);
 }

@@ -36,16 +36,17 @@ class Lifeline {
   bool is_cut_ = false;
 };
 
-class Disk final : public Store {
+class Disk final : public store::Store {
  public:
   Disk(Nature& nature, Oracle& oracle, Lifeline& life, Saboteur& saboteur)
       : nature_(nature), oracle_(oracle), life_(life), saboteur_(saboteur) {}
 
-  Expected<void> commit(std::span<const Write> writes) override;
-  Expected<std::optional<std::string>> get(Family family, std::string_view key) const override;
-  Expected<void> scan(Family family, std::string_view first, std::string_view end, const Visit& visit) const override;
+  Expected<void> commit(std::span<const store::Write> writes) override;
+  Expected<std::optional<std::string>> get(store::Family family, std::string_view key) const override;
+  Expected<void> scan(store::Family family, std::string_view first, std::string_view end,
+                      const Visit& visit) const override;
 
-  Expected<Space> space() override;
+  Expected<store::Space> space() override;
 
   void fill_for(std::int64_t ms) { full_until_ms_ = nature_.timeline.now_ms() + ms; }
   void fail_next_commit() { commit_fails_ = true; }
@@ -53,18 +54,18 @@ class Disk final : public Store {
   // The process is gone, and with it what was not safe.
   void start_again();
 
-  const Store& safe() const { return safe_; }
+  const store::Store& safe() const { return safe_; }
 
  private:
   Expected<void> read() const;
-  void make_safe(std::span<const Write> writes);
+  void make_safe(std::span<const store::Write> writes);
 
   Nature& nature_;
   Oracle& oracle_;
   Lifeline& life_;
   Saboteur& saboteur_;
-  MemoryStore seen_;  // by the process
-  MemoryStore safe_;  // after a crash
+  store::MemoryStore seen_;  // by the process
+  store::MemoryStore safe_;  // after a crash
   bool commit_fails_ = false;
   std::int64_t full_until_ms_ = 0;
   mutable std::optional<std::uint32_t> reads_left_;

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "core/enum_names.h"
+#include "core/base/enum_names.h"
 #include "tests/sim/random.h"
 
 namespace kq::sim {
@@ -72,31 +72,32 @@ struct FaultCounts {
   std::string text() const;            // "lost 17, repeated 4": those that happened
 };
 
-}  // namespace kq::sim
+constexpr std::array<std::string_view, kFaultsN> enum_names(Fault) {
+  return {"lost",
+          "repeated",
+          "late",
+          "not_taken",
+          "partitioned",
+          "attempt_fails",
+          "attempt_poisoned",
+          "address_reused",
+          "clock_back",
+          "cut",
+          "cut_one_way",
+          "broker_crash",
+          "broker_crash_within",
+          "broker_freeze",
+          "commit_fails",
+          "read_fails",
+          "disk_full",
+          "clock_ahead",
+          "worker_crash",
+          "worker_crash_for_good",
+          "worker_leaves",
+          "worker_drains",
+          "worker_reconnects",
+          "worker_freeze",
+          "client_crash"};
+}
 
-template <>
-inline constexpr std::array<std::string_view, kq::sim::kFaultsN> kq::kEnumNames<kq::sim::Fault>{"lost",
-                                                                                                "repeated",
-                                                                                                "late",
-                                                                                                "not_taken",
-                                                                                                "partitioned",
-                                                                                                "attempt_fails",
-                                                                                                "attempt_poisoned",
-                                                                                                "address_reused",
-                                                                                                "clock_back",
-                                                                                                "cut",
-                                                                                                "cut_one_way",
-                                                                                                "broker_crash",
-                                                                                                "broker_crash_within",
-                                                                                                "broker_freeze",
-                                                                                                "commit_fails",
-                                                                                                "read_fails",
-                                                                                                "disk_full",
-                                                                                                "clock_ahead",
-                                                                                                "worker_crash",
-                                                                                                "worker_crash_for_good",
-                                                                                                "worker_leaves",
-                                                                                                "worker_drains",
-                                                                                                "worker_reconnects",
-                                                                                                "worker_freeze",
-                                                                                                "client_crash"};
+}  // namespace kq::sim

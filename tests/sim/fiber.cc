@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>

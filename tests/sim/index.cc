@@ -18,12 +18,12 @@ bool waits(const JobRecord& job) {
 }
 
 // Every job that is unfinished and need not wait has one entry, and nobody else has.
-Wrong complaint_about_queue(const std::map<Sequence, JobRecord>& jobs, const Store& disk) {
+Wrong complaint_about_queue(const std::map<Sequence, JobRecord>& jobs, const store::Store& disk) {
   Wrong wrong;
   std::set<Sequence> indexed;
-  (void)disk.scan(Family::queue, "", "", [&](std::string_view key, std::string_view value) {
-    const auto place = queue_place_from(key);
-    const auto entry = queue_entry_from(value);
+  (void)disk.scan(store::Family::queue, "", "", [&](std::string_view key, std::string_view value) {
+    const auto place = store::queue_place_from(key);
+    const auto entry = store::queue_entry_from(value);
     const auto job = place ? jobs.find(place->seq) : jobs.end();
     if (!entry || job == jobs.end()) {
       wrong = "an entry of the queue is unreadable, or of no job";
@@ -46,18 +46,18 @@ Wrong complaint_about_queue(const std::map<Sequence, JobRecord>& jobs, const Sto
 }
 
 // Every job that waits has its time there. An expiry may outlive its meaning.
-Wrong complaint_about_timers(const std::map<Sequence, JobRecord>& jobs, const Store& disk) {
+Wrong complaint_about_timers(const std::map<Sequence, JobRecord>& jobs, const store::Store& disk) {
   Wrong wrong;
   std::set<Sequence> timed;
   std::set<Sequence> expiring;
-  (void)disk.scan(Family::timer, "", "", [&](std::string_view key, std::string_view value) {
-    const auto place = timer_place_from(key);
+  (void)disk.scan(store::Family::timer, "", "", [&](std::string_view key, std::string_view value) {
+    const auto place = store::timer_place_from(key);
     const auto job = place ? jobs.find(place->seq) : jobs.end();
     if (job == jobs.end()) {
       wrong = "a timer is unreadable, or of no job";
-    } else if (place->kind == TimerKind::expires) {
+    } else if (place->kind == store::TimerKind::expires) {
       if (job->second.deadline_ms == place->at_ms) expiring.insert(place->seq);
-    } else if (!timer_value_from(value) || !waits(job->second) || job->second.not_before_ms != place->at_ms) {
+    } else if (!store::timer_value_from(value) || !waits(job->second) || job->second.not_before_ms != place->at_ms) {
       wrong = "a timer says other things of " + text_of(place->seq) + " than its record";
     } else {
       timed.insert(place->seq);
@@ -74,11 +74,11 @@ Wrong complaint_about_timers(const std::map<Sequence, JobRecord>& jobs, const St
   return wrong;
 }
 
-Wrong complaint_about_dead(const std::map<Sequence, JobRecord>& jobs, const Store& disk,
+Wrong complaint_about_dead(const std::map<Sequence, JobRecord>& jobs, const store::Store& disk,
                            const std::function<bool(Sequence)>& is_dead) {
   std::set<Sequence> dead;
-  (void)disk.scan(Family::dead, "", "", [&](std::string_view key, std::string_view) {
-    dead.insert(sequence_from(key).value_or(0));
+  (void)disk.scan(store::Family::dead, "", "", [&](std::string_view key, std::string_view) {
+    dead.insert(store::sequence_from(key).value_or(0));
     return true;
   });
   for (const auto& [seq, job] : jobs) {
@@ -92,29 +92,29 @@ Wrong complaint_about_dead(const std::map<Sequence, JobRecord>& jobs, const Stor
 
 }  // namespace
 
-bool is_for_ever(Family family) {
+bool is_for_ever(store::Family family) {
   switch (family) {
-    case Family::state:
-    case Family::ids:
-    case Family::body:
-    case Family::result:
-    case Family::samples:
-    case Family::blob:
-    case Family::run:
-    case Family::board:
-    case Family::reuse:
+    case store::Family::state:
+    case store::Family::ids:
+    case store::Family::body:
+    case store::Family::result:
+    case store::Family::samples:
+    case store::Family::blob:
+    case store::Family::run:
+    case store::Family::board:
+    case store::Family::reuse:
       return true;
-    case Family::meta:
-    case Family::queue:
-    case Family::timer:
-    case Family::dead:
-    case Family::object:
+    case store::Family::meta:
+    case store::Family::queue:
+    case store::Family::timer:
+    case store::Family::dead:
+    case store::Family::object:
       return false;
   }
   return true;
 }
 
-std::optional<std::string> complaint_about_indexes(const std::map<Sequence, JobRecord>& jobs, const Store& disk,
+std::optional<std::string> complaint_about_indexes(const std::map<Sequence, JobRecord>& jobs, const store::Store& disk,
                                                    const std::function<bool(Sequence)>& is_dead) {
   if (auto wrong = complaint_about_queue(jobs, disk)) return wrong;
   if (auto wrong = complaint_about_timers(jobs, disk)) return wrong;

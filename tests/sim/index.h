@@ -12,10 +12,10 @@
 namespace kq::sim {
 
 // The families whose keys nothing but retention removes: what they hold was promised.
-bool is_for_ever(Family family);
+bool is_for_ever(store::Family family);
 
 // What is wrong, or nothing. `is_dead` knows which finished jobs nobody has dealt with.
-std::optional<std::string> complaint_about_indexes(const std::map<Sequence, JobRecord>& jobs, const Store& disk,
+std::optional<std::string> complaint_about_indexes(const std::map<Sequence, JobRecord>& jobs, const store::Store& disk,
                                                    const std::function<bool(Sequence)>& is_dead);
 
 }  // namespace kq::sim

@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/error.h"
-#include "core/hash.h"
+#include "core/base/error.h"
+#include "core/bytes/hash.h"
 #include "tests/sim/world.h"
 
 namespace {
@@ -42,7 +42,7 @@ struct Options {
   std::uint64_t last = 200;
   unsigned jobs = 1;
   bool trace = false;
-  Plant plant = Plant::none;
+  sim::Plant plant = sim::Plant::none;
 };
 
 std::optional<std::uint64_t> number_in(std::string_view text) {
@@ -70,8 +70,8 @@ bool take_option(std::string_view name, std::vector<std::string_view>& arguments
   if (name == "--trace") return options.trace = true;
   const std::string_view value = next();
   if (name == "--plant") {
-    const auto plant = parse_enum<Plant>(value);
-    options.plant = plant.value_or(Plant::none);
+    const auto plant = parse_enum<sim::Plant>(value);
+    options.plant = plant.value_or(sim::Plant::none);
     return plant.has_value();
   }
   if (name == "--seeds-from") {
@@ -97,9 +97,9 @@ bool take_option(std::string_view name, std::vector<std::string_view>& arguments
 }
 
 // How to see a world again.
-std::string command_for(std::uint64_t seed, Plant plant) {
+std::string command_for(std::uint64_t seed, sim::Plant plant) {
   std::string command = "kq-sim --seed " + std::to_string(seed) + " --trace";
-  if (plant != Plant::none) command += " --plant " + std::string(to_string(plant));
+  if (plant != sim::Plant::none) command += " --plant " + std::string(to_string(plant));
   return command;
 }
 
@@ -117,7 +117,7 @@ extern "C" void say_seed_and_die(int signal) {
 
 struct Finding {
   std::uint64_t seed = 0;
-  Outcome outcome{};
+  sim::Outcome outcome{};
 };
 
 struct Totals {
@@ -126,10 +126,10 @@ struct Totals {
   std::uint64_t removed_n = 0;
   std::uint64_t turns_n = 0;
   std::int64_t simulated_ms = 0;
-  FaultCounts faults{};
+  sim::FaultCounts faults{};
   std::optional<Finding> finding{};  // the one with the lowest seed
 
-  void add(std::uint64_t seed, Outcome outcome) {
+  void add(std::uint64_t seed, sim::Outcome outcome) {
     worlds_n += 1;
     jobs_n += outcome.jobs_n;
     removed_n += outcome.removed_n;
@@ -152,7 +152,7 @@ Totals run_all(const Options& options) {
       const std::uint64_t seed = next++;
       if (seed > options.last) return;
       seed_at_work = seed;
-      Outcome outcome = run_world(seed, options.plant, tell);
+      sim::Outcome outcome = sim::run_world(seed, options.plant, tell);
       const std::lock_guard lock(mutex);
       if (outcome.violation) found = true;
       totals.add(seed, std::move(outcome));
@@ -196,7 +196,7 @@ int main(int argc, char** argv) {
     const std::string_view name = arguments.front();
     arguments.erase(arguments.begin());
     if (!take_option(name, arguments, options)) {
-      std::fprintf(stderr, kUsage, known_names<Plant>().c_str());
+      std::fprintf(stderr, kUsage, known_names<sim::Plant>().c_str());
       return static_cast<int>(ExitCode::bad_input);
     }
   }

@@ -7,7 +7,7 @@
 namespace kq::sim {
 namespace {
 
-std::string machine_of(const Peer& peer) {
+std::string machine_of(const net::Peer& peer) {
   return peer.id.substr(0, peer.id.find('.'));
 }
 
@@ -17,7 +17,7 @@ std::string address_of(const std::string& machine, std::uint64_t connection) {
   return machine + "." + std::to_string(connection);
 }
 
-bool Network::to_broker(const Peer& from, std::string_view bytes) {
+bool Network::to_broker(const net::Peer& from, std::string_view bytes) {
   return carry(from, Way::to_broker, [this, from, bytes = std::string(bytes)] {
     nature_.trace([&] { return from.id + " -> " + text_to_broker(from.side, bytes); });
     const auto key = keys_.find(machine_of(from));
@@ -25,7 +25,7 @@ bool Network::to_broker(const Peer& from, std::string_view bytes) {
   });
 }
 
-bool Network::to_peer(const Peer& peer, std::string_view bytes) {
+bool Network::to_peer(const net::Peer& peer, std::string_view bytes) {
   if (!peers_.contains(peer)) return false;
   return carry(peer, Way::from_broker, [this, peer, bytes = std::string(bytes)] {
     const auto place = peers_.find(peer);
@@ -40,13 +40,13 @@ void Network::cut(const std::string& machine, Way way, std::int64_t ms) {
   until_ms = std::max(until_ms, nature_.timeline.now_ms() + ms);
 }
 
-bool Network::is_cut(const Peer& peer, Way way) const {
+bool Network::is_cut(const net::Peer& peer, Way way) const {
   if (cut_until_ms_.empty()) return false;
   const auto place = cut_until_ms_.find({machine_of(peer), way});
   return place != cut_until_ms_.end() && nature_.timeline.now_ms() < place->second;
 }
 
-bool Network::carry(const Peer& peer, Way way, const std::function<void()>& deliver) {
+bool Network::carry(const net::Peer& peer, Way way, const std::function<void()>& deliver) {
   if (nature_.strikes(Fault::not_taken)) return false;
   if (is_cut(peer, way)) {
     nature_.counts.add(Fault::partitioned);

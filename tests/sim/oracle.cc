@@ -5,7 +5,7 @@
 
 #include "broker/broker.h"
 #include "broker/invariants.h"
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 #include "core/leaderboard.h"
 #include "store/keys.h"
 #include "store/reader.h"
@@ -31,10 +31,10 @@ bool waits(const JobRecord& job) {
 }
 
 // The result that is written with the record at the head of `writes`.
-std::optional<Result> result_of(Sequence seq, std::span<const Write> writes) {
-  const std::string key = sequence_key(seq);
-  for (const Write& write : writes) {
-    if (write.family == Family::result && write.key == key && write.value) return *decode<Result>(*write.value);
+std::optional<Result> result_of(Sequence seq, std::span<const store::Write> writes) {
+  const std::string key = store::sequence_key(seq);
+  for (const store::Write& write : writes) {
+    if (write.family == store::Family::result && write.key == key && write.value) return *decode<Result>(*write.value);
   }
   return std::nullopt;
 }
@@ -50,52 +50,53 @@ const JobRecord* Oracle::job(Sequence seq) const {
   return place == jobs_.end() ? nullptr : &place->second;
 }
 
-void Oracle::watch(const BrokerOptions& options, const Clock& clock) {
+void Oracle::watch(const broker::BrokerOptions& options, const Clock& clock) {
   options_ = options;
   clock_ = &clock;
 }
 
-void Oracle::hearing(const Packet& packet) {
+void Oracle::hearing(const net::Packet& packet) {
   asked_.hear(packet);
   switches_.hear(packet);
-  if (packet.peer.side == Side::client) return;
+  if (packet.peer.side == net::Side::client) return;
   auto message = decode_message<WorkerRequest>(packet.bytes);
   if (auto* hello = message ? std::get_if<Hello>(&message->body) : nullptr) workers_[packet.peer] = std::move(*hello);
 }
 
 // ---- what goes to the disk -----------------------------------------------------------------------------------------
 
-void Oracle::committing(std::span<const Write> writes, const Store& disk) {
+void Oracle::committing(std::span<const store::Write> writes, const store::Store& disk) {
   check_removals(writes, disk);
   for (std::size_t i = 0; i < writes.size(); ++i) {
-    const Write& write = writes[i];
+    const store::Write& write = writes[i];
     if (!write.value) {
-      if (write.family == Family::dead && asked_.purges(*sequence_from(write.key)))
-        dead_.erase(*sequence_from(write.key));
-    } else if (write.family == Family::state) {
+      if (write.family == store::Family::dead && asked_.purges(*store::sequence_from(write.key)))
+        dead_.erase(*store::sequence_from(write.key));
+    } else if (write.family == store::Family::state) {
       check_job(*decode<JobRecord>(*write.value), writes.subspan(i + 1), disk);
-    } else if (write.family == Family::object) {
+    } else if (write.family == store::Family::object) {
       const auto object = decode<BuildObject>(*write.value);
       if (sha256(object->bytes) != object->hash) violated("an object was kept that is not what its hash says");
       if (is_disk_full_) violated("an object was kept, and the disk is nearly full");
-    } else if (write.family == Family::ids) {
+    } else if (write.family == store::Family::ids) {
       const auto known = keys_.find(*hash_from_bytes(write.key));
-      if (known == keys_.end() || known->second != sequence_from(*write.value)) violated("a key leads to another job");
+      if (known == keys_.end() || known->second != store::sequence_from(*write.value))
+        violated("a key leads to another job");
     }
   }
-  for (const Write& write : writes) {
-    if (write.family == Family::run && write.value) named_[write.key] = decode<RunEntry>(*write.value)->seq;
-    if (write.family == Family::board && write.value)
+  for (const store::Write& write : writes) {
+    if (write.family == store::Family::run && write.value) named_[write.key] = decode<RunEntry>(*write.value)->seq;
+    if (write.family == store::Family::board && write.value)
       check_board_write(write.key, *decode<LeaderboardRow>(*write.value));
   }
 }
 
 // Retention removes whole jobs that ended long ago, and files that no job names. Nothing else is ever removed.
-void Oracle::check_removals(std::span<const Write> writes, const Store& disk) {
+void Oracle::check_removals(std::span<const store::Write> writes, const store::Store& disk) {
   std::set<Sequence> gone;
-  for (const Write& write : writes) {
-    if (write.family != Family::state || write.value) continue;
-    const Sequence seq = sequence_from(write.key).value_or(0);
+  for (const store::Write& write : writes) {
+    if (write.family != store::Family::state || write.value) continue;
+    const Sequence seq = store::sequence_from(write.key).value_or(0);
     const auto place = jobs_.find(seq);
     if (place == jobs_.end()) {
       violated(text_of(seq) + " was removed and is not there");
@@ -104,9 +105,9 @@ void Oracle::check_removals(std::span<const Write> writes, const Store& disk) {
     check_removed_job(place->second, disk);
     gone.insert(seq);
   }
-  for (const Write& write : writes) {
-    if (write.value || !is_for_ever(write.family) || write.family == Family::state) continue;
-    if (write.family == Family::blob) {
+  for (const store::Write& write : writes) {
+    if (write.value || !is_for_ever(write.family) || write.family == store::Family::state) continue;
+    if (write.family == store::Family::blob) {
       ++removed_files_n_;
       check_removed_file(*hash_from_bytes(std::string_view(write.key).substr(0, sizeof(Hash::bytes))), writes, disk);
     } else {
@@ -122,13 +123,14 @@ void Oracle::check_removals(std::span<const Write> writes, const Store& disk) {
   }
 }
 
-void Oracle::check_removed_job(const JobRecord& job, const Store& disk) {
+void Oracle::check_removed_job(const JobRecord& job, const store::Store& disk) {
   if (job.state != JobState::finished) violated(text_of(job) + " was removed");
   std::int64_t asked_ms = job.finished_at_ms;
-  (void)disk.scan(Family::reuse, sequence_key(job.seq), sequence_key(job.seq + 1), [&](auto, std::string_view value) {
-    asked_ms = std::max(asked_ms, reused_at_ms_from(value).value_or(0));
-    return true;
-  });
+  (void)disk.scan(store::Family::reuse, store::sequence_key(job.seq), store::sequence_key(job.seq + 1),
+                  [&](auto, std::string_view value) {
+                    asked_ms = std::max(asked_ms, store::reused_at_ms_from(value).value_or(0));
+                    return true;
+                  });
   const std::int64_t age_ms = clock_->now_ms() - asked_ms;
   const bool old = options_.keep_ms != 0 && age_ms >= options_.keep_ms;
   const bool too_many =
@@ -139,43 +141,44 @@ void Oracle::check_removed_job(const JobRecord& job, const Store& disk) {
   }
 }
 
-void Oracle::check_removed_key(const Write& write, const std::set<Sequence>& gone, const Store& disk) {
+void Oracle::check_removed_key(const store::Write& write, const std::set<Sequence>& gone, const store::Store& disk) {
   Sequence seq = 0;
   const auto bytes = disk.get(write.family, write.key);
-  if (write.family == Family::ids) {
-    seq = bytes && *bytes ? sequence_from(**bytes).value_or(0) : 0;
-  } else if (write.family == Family::run) {
+  if (write.family == store::Family::ids) {
+    seq = bytes && *bytes ? store::sequence_from(**bytes).value_or(0) : 0;
+  } else if (write.family == store::Family::run) {
     seq = bytes && *bytes ? decode<RunEntry>(**bytes)->seq : 0;
-  } else if (write.family == Family::reuse) {
-    seq = reuse_place_from(write.key)->seq;
-  } else if (write.family != Family::board) {
-    seq = sequence_from(write.key).value_or(0);
+  } else if (write.family == store::Family::reuse) {
+    seq = store::reuse_place_from(write.key)->seq;
+  } else if (write.family != store::Family::board) {
+    seq = store::sequence_from(write.key).value_or(0);
   }
   if (!gone.contains(seq))
     violated("a record was removed from family " + std::string(to_string(write.family)) + " and its job was not");
 }
 
-void Oracle::check_removed_file(const Hash& hash, std::span<const Write> writes, const Store& disk) {
+void Oracle::check_removed_file(const Hash& hash, std::span<const store::Write> writes, const store::Store& disk) {
   const auto names = [&](const Submission& submission) {
     return submission.problem.hash == hash || std::any_of(submission.files.begin(), submission.files.end(),
                                                           [&](const SourceFile& file) { return file.hash == hash; });
   };
-  const auto is_put = [&](const Write& write) {
-    return write.family == Family::blob && write.value && std::string_view(write.key).starts_with(as_bytes(hash));
+  const auto is_put = [&](const store::Write& write) {
+    return write.family == store::Family::blob && write.value &&
+           std::string_view(write.key).starts_with(as_bytes(hash));
   };
   if (std::any_of(writes.begin(), writes.end(), is_put)) return;  // with the job that needs it
   for (const auto& [seq, job] : jobs_) {
-    const auto body = read_body(disk, seq);
+    const auto body = store::read_body(disk, seq);
     if (body && *body && names(**body)) violated("a file was removed that " + text_of(seq) + " names");
   }
-  for (const Write& write : writes) {
-    if (write.family == Family::body && write.value && names(*decode<Submission>(*write.value))) {
+  for (const store::Write& write : writes) {
+    if (write.family == store::Family::body && write.value && names(*decode<Submission>(*write.value))) {
       violated("a file was removed in the turn in which a job came that names it");
     }
   }
 }
 
-void Oracle::check_job(const JobRecord& next, std::span<const Write> later, const Store& disk) {
+void Oracle::check_job(const JobRecord& next, std::span<const store::Write> later, const store::Store& disk) {
   const auto [owner, is_new_key] = keys_.emplace(next.key, next.seq);
   if (owner->second != next.seq) violated(text_of(next.seq) + " and " + text_of(owner->second) + " have the same key");
   const auto place = jobs_.find(next.seq);
@@ -195,8 +198,8 @@ void Oracle::check_job(const JobRecord& next, std::span<const Write> later, cons
   jobs_[next.seq] = next;
 }
 
-void Oracle::check_change(const JobRecord& before, const JobRecord& next, std::span<const Write> later,
-                          const Store& disk) {
+void Oracle::check_change(const JobRecord& before, const JobRecord& next, std::span<const store::Write> later,
+                          const store::Store& disk) {
   const bool begins = before.state == JobState::queued && next.state == JobState::leased;
   if (next.attempt != before.attempt + (begins ? 1 : 0)) violated(text_of(before) + " became " + text_of(next));
   if (begins) return check_begin(before, next);
@@ -242,8 +245,8 @@ void Oracle::check_begin(const JobRecord& before, const JobRecord& next) {
   }
 }
 
-void Oracle::check_end(const JobRecord& before, const JobRecord& next, std::span<const Write> later,
-                       const Store& disk) {
+void Oracle::check_end(const JobRecord& before, const JobRecord& next, std::span<const store::Write> later,
+                       const store::Store& disk) {
   const auto result = result_of(next.seq, later);
   if (!result) return violated(text_of(next) + " without a result");
   const VerdictName verdict = name_of(result->verdict);
@@ -306,15 +309,16 @@ void Oracle::check_wanted(const JobRecord& record, bool is_revived) {
   if (own_n > options_.submitter_jobs_max) violated(text_of(record) + " is one more than its submitter may have");
 }
 
-void Oracle::enter_board(const JobRecord& record, const Result& result, const Store& disk) {
+void Oracle::enter_board(const JobRecord& record, const Result& result, const store::Store& disk) {
   const Measurement* measurement = measurement_of(result.verdict);
   if (name_of(result.verdict) != VerdictName::passed || measurement->submission.samples_n == 0) return;
-  const auto body = read_body(disk, record.seq);
+  const auto body = store::read_body(disk, record.seq);
   if (!body || !*body) return violated(text_of(record.seq) + " passed and has no body");
   LeaderboardRow row;
   row.seq = record.seq;
   row.median_ns = measurement->submission.median_ns;
-  const auto [place, is_new] = best_.try_emplace(board_key(board_hash((*body)->problem), result.device.model), row);
+  const auto [place, is_new] =
+      best_.try_emplace(store::board_key(board_hash((*body)->problem), result.device.model), row);
   if (!is_new && is_better(row, place->second)) place->second = row;
 }
 
@@ -326,8 +330,8 @@ void Oracle::check_board_write(const std::string& key, const LeaderboardRow& row
 
 // ---- what leaves the broker ----------------------------------------------------------------------------------------
 
-void Oracle::sending(const Peer& peer, std::string_view bytes, const Store& disk) {
-  if (peer.side == Side::client) {
+void Oracle::sending(const net::Peer& peer, std::string_view bytes, const store::Store& disk) {
+  if (peer.side == net::Side::client) {
     const auto reply = decode_message<ClientReply>(bytes);
     if (!reply) return violated("a reply that nobody can read: " + reply.error().message);
     if (std::holds_alternative<Done>(reply->body)) switches_.acknowledge(peer, reply->request_id);
@@ -351,11 +355,11 @@ void Oracle::sending(const Peer& peer, std::string_view bytes, const Store& disk
   }
 }
 
-void Oracle::check_reply(const ClientReply& reply, const Store& disk) {
+void Oracle::check_reply(const ClientReply& reply, const store::Store& disk) {
   if (const auto* ack = std::get_if<SubmitAck>(&reply)) {
     for (const JobAck& one : ack->jobs) {
       if (one.acceptance == Acceptance::refused || one.acceptance == Acceptance::busy) continue;
-      const auto record = read_job(disk, one.seq);
+      const auto record = store::read_job(disk, one.seq);
       if (!record || !*record) violated(text_of(one.seq) + " was acknowledged and is not on disk");
       check_said(one.seq, one.state, "an acknowledgement");
     }
@@ -382,9 +386,9 @@ void Oracle::check_said(Sequence seq, JobState state, const char* where) {
   if (!was) violated(std::string(where) + " says " + std::string(to_string(state)) + " of " + text_of(*record));
 }
 
-void Oracle::check_lease(const Peer& peer, const Lease& lease, const Store& disk) {
+void Oracle::check_lease(const net::Peer& peer, const Lease& lease, const store::Store& disk) {
   const std::string name = "lease " + tag_of(lease.id);
-  const auto record = read_job(disk, lease.id.seq);
+  const auto record = store::read_job(disk, lease.id.seq);
   // Its number fences for ever. The job itself may be elsewhere by now: what came in the same turn, a goodbye or a
   // cancellation, was committed with the lease.
   if (!record || !*record || (*record)->attempt < lease.id.attempt) {
@@ -407,16 +411,17 @@ void Oracle::check_lease(const Peer& peer, const Lease& lease, const Store& disk
   if (lease.object) ++objects_n_;
   if (lease.object && *lease.object != object_of(lease.submission, lease.device))
     violated(name + " came with an object that is not its own");
-  if (switches_.is_on(std::string(kDrainingPrefix) + hello.worker)) violated(name + " went to a worker that drains");
-  if (switches_.is_on(std::string(kPausedPrefix)) ||
-      switches_.is_on(std::string(kPausedPrefix) + (*record)->submitter)) {
+  if (switches_.is_on(std::string(store::kDrainingPrefix) + hello.worker))
+    violated(name + " went to a worker that drains");
+  if (switches_.is_on(std::string(store::kPausedPrefix)) ||
+      switches_.is_on(std::string(store::kPausedPrefix) + (*record)->submitter)) {
     violated(name + " was granted while its submitter is paused");
   }
   check_rank(hello, **record, disk);
 }
 
 // It waits, and may be built there.
-void Oracle::check_build(const Peer& peer, const Lease& build) {
+void Oracle::check_build(const net::Peer& peer, const Lease& build) {
   const std::string name = "the build of " + text_of(build.id.seq);
   const JobRecord* record = job(build.id.seq);
   if (build.id.attempt != 0) violated(name + " has an attempt");
@@ -432,12 +437,13 @@ void Oracle::check_build(const Peer& peer, const Lease& build) {
                      record->needs.labels.end())) {
     violated(name + " went to " + hello.worker + ", which lacks its labels");
   }
-  if (switches_.is_on(std::string(kDrainingPrefix) + hello.worker)) violated(name + " went to a worker that drains");
+  if (switches_.is_on(std::string(store::kDrainingPrefix) + hello.worker))
+    violated(name + " went to a worker that drains");
   if (is_disk_full_) violated(name + " left the broker, and the disk has no room for what comes of it");
 }
 
 // No job of a higher priority that this worker could run was passed over.
-void Oracle::check_rank(const Hello& hello, const JobRecord& leased, const Store& disk) {
+void Oracle::check_rank(const Hello& hello, const JobRecord& leased, const store::Store& disk) {
   if (options_.lane_window.jobs_max < jobs_.size()) return;  // it may not have been in RAM yet
   const auto runs = [&](const Requirements& needs) {
     const auto on = [&](const DeviceInfo& device) {  // what runs anywhere may wait for a GPU
@@ -452,20 +458,20 @@ void Oracle::check_rank(const Hello& hello, const JobRecord& leased, const Store
     if (turn_.contains(seq)) continue;  // queued by what came in this very turn, after its leases
     if (job.state != JobState::queued || waits(job) || job.priority <= leased.priority || !runs(job.needs)) continue;
     const std::int64_t head_start_ms =
-        Scheduler::kHeadStartMs * (static_cast<int>(job.priority) - static_cast<int>(leased.priority));
+        broker::Scheduler::kHeadStartMs * (static_cast<int>(job.priority) - static_cast<int>(leased.priority));
     if (job.submitted_at_ms - head_start_ms > leased.submitted_at_ms) continue;
-    const auto paused = disk.get(Family::meta, std::string(kPausedPrefix) + job.submitter);
+    const auto paused = disk.get(store::Family::meta, std::string(store::kPausedPrefix) + job.submitter);
     if (paused && !*paused) violated(text_of(leased) + " went before " + text_of(job) + ", which ranks higher");
   }
 }
 
 // ---- between the turns ---------------------------------------------------------------------------------------------
 
-void Oracle::turned(const Broker& broker) {
-  if (const auto broken = broken_invariant(broker.state())) violated("invariant: " + *broken);
+void Oracle::turned(const broker::Broker& broker) {
+  if (const auto broken = broker::broken_invariant(broker.state())) violated("invariant: " + *broken);
   if (++turns_n_ % kCompareEveryTurns == 0) compare(broker);
   for (const auto& [seq, records] : turn_) {
-    const Job* ram = broker.state().jobs.find(seq);
+    const broker::Job* ram = broker.state().jobs.find(seq);
     if (ram == nullptr) continue;
     if (is_removed(seq)) violated(text_of(seq) + " is in RAM and was removed");
     if (jobs_.contains(seq) && ram->record != jobs_.at(seq)) {
@@ -476,11 +482,11 @@ void Oracle::turned(const Broker& broker) {
   asked_.forget();
 }
 
-void Oracle::compare(const Broker& broker) {
+void Oracle::compare(const broker::Broker& broker) {
   std::uint64_t queued_n = 0;
   std::uint64_t waiting_n = 0;
   for (const auto& [seq, record] : jobs_) {
-    const Job* ram = broker.state().jobs.find(seq);
+    const broker::Job* ram = broker.state().jobs.find(seq);
     if (ram == nullptr && record.state == JobState::leased) violated(text_of(record) + " is forgotten");
     if (ram != nullptr && ram->record != record) {
       violated(text_of(ram->record) + " in RAM is " + text_of(record) + " on disk");
@@ -494,9 +500,9 @@ void Oracle::compare(const Broker& broker) {
   }
 }
 
-void Oracle::restarted(const Broker& broker, const Store& disk) {
+void Oracle::restarted(const broker::Broker& broker, const store::Store& disk) {
   std::map<Sequence, JobRecord> found;
-  (void)disk.scan(Family::state, "", "", [&](std::string_view, std::string_view value) {
+  (void)disk.scan(store::Family::state, "", "", [&](std::string_view, std::string_view value) {
     const auto record = decode<JobRecord>(value);
     found[record->seq] = *record;
     return true;
@@ -504,12 +510,12 @@ void Oracle::restarted(const Broker& broker, const Store& disk) {
   if (found != jobs_) violated("the disk has other jobs than were committed");
   jobs_ = std::move(found);
   for (const auto& [key, seq] : promises_) {
-    const auto known = find_key(disk, key);
+    const auto known = store::find_key(disk, key);
     if (is_removed(seq)) continue;
     if (!known || *known != seq || !jobs_.contains(seq)) violated(text_of(seq) + " was acknowledged and is lost");
   }
   for (const auto& [key, on] : switches_.certain()) {
-    const auto value = disk.get(Family::meta, key);
+    const auto value = disk.get(store::Family::meta, key);
     if (value && value->has_value() != on) violated("the switch " + key + " was acknowledged and is lost");
   }
   is_disk_full_ = false;  // it has not looked yet
@@ -519,7 +525,7 @@ void Oracle::restarted(const Broker& broker, const Store& disk) {
   compare(broker);
 }
 
-void Oracle::check_indexes(const Store& disk) {
+void Oracle::check_indexes(const store::Store& disk) {
   if (const auto wrong = complaint_about_indexes(jobs_, disk, [&](Sequence seq) { return dead_.contains(seq); })) {
     violated(*wrong);
   }
@@ -531,7 +537,7 @@ void Oracle::promised(const std::string& run, const Submission& submission, Sequ
   if (is_removed(place->second)) place->second = seq;
   if (place->second != seq)
     violated("the same work was acknowledged as " + text_of(place->second) + " and as " + text_of(seq));
-  entries_[run_key(run, submission.label)] = {seq, submission};
+  entries_[store::run_key(run, submission.label)] = {seq, submission};
 }
 
 void Oracle::shown(const RunRow& row) {
@@ -558,29 +564,29 @@ std::string Oracle::unfinished_text() const {
   return text;
 }
 
-void Oracle::ended(const Store& disk) {
+void Oracle::ended(const store::Store& disk) {
   for (const auto& [key, entry] : entries_) {
-    const auto bytes = disk.get(Family::run, key);
+    const auto bytes = disk.get(store::Family::run, key);
     // A request that is repeated late may have given the label to another job, which was removed with it.
     const auto named = named_.find(key);
     if (is_removed(entry.seq) || (named != named_.end() && is_removed(named->second))) continue;
     if (!bytes || !*bytes) violated("the entry of label " + entry.submission.label + " is lost");
   }
   for (const auto& [seq, record] : jobs_) {
-    const auto result = read_result(disk, seq, true);
+    const auto result = store::read_result(disk, seq, true);
     if (!result || !*result) violated(text_of(seq) + " is finished and has no result");
   }
   check_board(disk);
   check_indexes(disk);
   // And what kq-ctl verify would say of it.
-  const auto verified = verify(disk, [&](const std::string& problem) { violated("verify: " + problem); });
+  const auto verified = store::verify(disk, [&](const std::string& problem) { violated("verify: " + problem); });
   if (!verified) violated("verify: " + verified.error().message);
 }
 
 // The board, folded again from the results.
-void Oracle::check_board(const Store& disk) {
+void Oracle::check_board(const store::Store& disk) {
   std::size_t rows_n = 0;
-  (void)disk.scan(Family::board, "", "", [&](std::string_view key, std::string_view value) {
+  (void)disk.scan(store::Family::board, "", "", [&](std::string_view key, std::string_view value) {
     const auto row = decode<LeaderboardRow>(value);
     const auto place = best_.find(std::string(key));
     ++rows_n;

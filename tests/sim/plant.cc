@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 #include "store/keys.h"
 #include "tests/sim/index.h"
 #include "tests/sim/oracle.h"
@@ -22,43 +22,46 @@ void change_message(std::string& bytes, const Change& change) {
 }
 
 template <class Keep>
-std::vector<Write> those(std::span<const Write> writes, const Keep& keep) {
-  std::vector<Write> kept;
-  for (const Write& write : writes) {
+std::vector<store::Write> those(std::span<const store::Write> writes, const Keep& keep) {
+  std::vector<store::Write> kept;
+  for (const store::Write& write : writes) {
     if (keep(write)) kept.push_back(write);
   }
   return kept;
 }
 
 // The rows of runs whose job is not new in these writes.
-bool is_row_of_known_job(const Write& write, std::span<const Write> writes) {
-  if (write.family != Family::run || !write.value) return false;
-  const std::string seq = sequence_key(decode<RunEntry>(*write.value)->seq);
-  return std::none_of(writes.begin(), writes.end(),
-                      [&](const Write& other) { return other.family == Family::body && other.key == seq; });
+bool is_row_of_known_job(const store::Write& write, std::span<const store::Write> writes) {
+  if (write.family != store::Family::run || !write.value) return false;
+  const std::string seq = store::sequence_key(decode<RunEntry>(*write.value)->seq);
+  return std::none_of(writes.begin(), writes.end(), [&](const store::Write& other) {
+    return other.family == store::Family::body && other.key == seq;
+  });
 }
 
 // A job of `writes` that ends as cancelled in them.
-bool is_of_cancelled(const Write& write, std::span<const Write> writes) {
+bool is_of_cancelled(const store::Write& write, std::span<const store::Write> writes) {
   if (!is_for_ever(write.family)) return false;
-  return std::any_of(writes.begin(), writes.end(), [&](const Write& other) {
-    return other.family == Family::result && other.value && other.key == write.key &&
+  return std::any_of(writes.begin(), writes.end(), [&](const store::Write& other) {
+    return other.family == store::Family::result && other.value && other.key == write.key &&
            name_of(decode<Result>(*other.value)->verdict) == VerdictName::cancelled;
   });
 }
 
-bool is_wakeup(const Write& write) {
-  const auto place = write.family == Family::timer && write.value ? timer_place_from(write.key) : std::nullopt;
-  return place && place->kind == TimerKind::may_run;
+bool is_wakeup(const store::Write& write) {
+  const auto place =
+      write.family == store::Family::timer && write.value ? store::timer_place_from(write.key) : std::nullopt;
+  return place && place->kind == store::TimerKind::may_run;
 }
 
-bool is_lease(const Write& write) {
-  return write.family == Family::state && write.value && decode<JobRecord>(*write.value)->state == JobState::leased;
+bool is_lease(const store::Write& write) {
+  return write.family == store::Family::state && write.value &&
+         decode<JobRecord>(*write.value)->state == JobState::leased;
 }
 
 }  // namespace
 
-BrokerOptions Saboteur::on_start(BrokerOptions options) const {
+broker::BrokerOptions Saboteur::on_start(broker::BrokerOptions options) const {
   if (is(Plant::no_lease_expiry)) options.lease_ms = 1u << 31;
   if (is(Plant::quota_forgotten)) options.submitter_jobs_max = 1'000;
   if (is(Plant::removed_too_early)) {
@@ -68,71 +71,77 @@ BrokerOptions Saboteur::on_start(BrokerOptions options) const {
   return options;
 }
 
-std::vector<Write> Saboteur::on_commit(std::span<const Write> writes) {
-  const auto is_first = [this](const Write& write) { return written_.insert(write.key).second; };
+std::vector<store::Write> Saboteur::on_commit(std::span<const store::Write> writes) {
+  const auto is_first = [this](const store::Write& write) { return written_.insert(write.key).second; };
   switch (plant_) {
     case Plant::send_before_persist:
       return std::exchange(unsafe_, {writes.begin(), writes.end()});
     case Plant::lease_not_saved:
-      return those(writes, [](const Write& write) { return !is_lease(write); });
+      return those(writes, [](const store::Write& write) { return !is_lease(write); });
     case Plant::worse_row_stays:
-      return those(writes, [&](const Write& write) { return write.family != Family::board || is_first(write); });
+      return those(writes,
+                   [&](const store::Write& write) { return write.family != store::Family::board || is_first(write); });
     case Plant::run_row_lost:
-      return those(writes, [&](const Write& write) { return !is_row_of_known_job(write, writes); });
+      return those(writes, [&](const store::Write& write) { return !is_row_of_known_job(write, writes); });
     case Plant::requeue_lost: {
-      std::vector<Write> changed(writes.begin(), writes.end());
-      for (Write& write : changed) {
-        const auto entry = write.family == Family::queue && write.value ? queue_entry_from(*write.value) : std::nullopt;
+      std::vector<store::Write> changed(writes.begin(), writes.end());
+      for (store::Write& write : changed) {
+        const auto entry =
+            write.family == store::Family::queue && write.value ? store::queue_entry_from(*write.value) : std::nullopt;
         if (entry && !is_first(write) && !entry->leased) write.value.reset();
       }
       return changed;
     }
     case Plant::wakeup_lost:
-      return those(writes, [](const Write& write) { return !is_wakeup(write); });
+      return those(writes, [](const store::Write& write) { return !is_wakeup(write); });
     case Plant::dead_letter_lost:
-      return those(writes, [](const Write& write) { return write.family != Family::dead || !write.value; });
+      return those(writes,
+                   [](const store::Write& write) { return write.family != store::Family::dead || !write.value; });
     case Plant::cancel_forgotten:
-      return those(writes, [&](const Write& write) { return !is_of_cancelled(write, writes); });
+      return those(writes, [&](const store::Write& write) { return !is_of_cancelled(write, writes); });
     case Plant::pause_forgotten:
-      return those(writes, [](const Write& write) { return !write.key.starts_with(kPausedPrefix); });
+      return those(writes, [](const store::Write& write) { return !write.key.starts_with(store::kPausedPrefix); });
     case Plant::label_left:
-      return those(writes, [](const Write& write) { return write.family != Family::run || write.value; });
+      return those(writes, [](const store::Write& write) { return write.family != store::Family::run || write.value; });
     case Plant::file_taken: {
-      std::vector<Write> changed(writes.begin(), writes.end());
-      const auto is_removal = [](const Write& write) { return write.family == Family::state && !write.value; };
+      std::vector<store::Write> changed(writes.begin(), writes.end());
+      const auto is_removal = [](const store::Write& write) {
+        return write.family == store::Family::state && !write.value;
+      };
       if (std::any_of(writes.begin(), writes.end(), is_removal) && !newest_file_.empty()) {
-        changed.push_back({Family::blob, std::exchange(newest_file_, {}), std::nullopt});
+        changed.push_back({store::Family::blob, std::exchange(newest_file_, {}), std::nullopt});
       }
-      for (const Write& write : writes) {
-        if (write.family == Family::blob && write.value) newest_file_ = write.key;
+      for (const store::Write& write : writes) {
+        if (write.family == store::Family::blob && write.value) newest_file_ = write.key;
       }
       return changed;
     }
     case Plant::object_swapped:
-      for (const Write& write : writes) {
-        if (write.family == Family::object && write.value) newest_object_ = *write.value;
+      for (const store::Write& write : writes) {
+        if (write.family == store::Family::object && write.value) newest_object_ = *write.value;
       }
       return {writes.begin(), writes.end()};
     case Plant::object_left:
-      return those(writes, [](const Write& write) { return write.family != Family::object || write.value; });
+      return those(writes,
+                   [](const store::Write& write) { return write.family != store::Family::object || write.value; });
     default:
       return {writes.begin(), writes.end()};
   }
 }
 
-void Saboteur::on_get(Family family, std::optional<std::string>& value) const {
-  if (is(Plant::no_dedupe) && family == Family::ids) value.reset();
-  if (is(Plant::object_swapped) && family == Family::object && !newest_object_.empty()) value = newest_object_;
-  if (is(Plant::worse_row_wins) && family == Family::board) value.reset();
-  if (is(Plant::revives_settled) && family == Family::result && value) {
+void Saboteur::on_get(store::Family family, std::optional<std::string>& value) const {
+  if (is(Plant::no_dedupe) && family == store::Family::ids) value.reset();
+  if (is(Plant::object_swapped) && family == store::Family::object && !newest_object_.empty()) value = newest_object_;
+  if (is(Plant::worse_row_wins) && family == store::Family::board) value.reset();
+  if (is(Plant::revives_settled) && family == store::Family::result && value) {
     Result result = *decode<Result>(*value);
     result.verdict = ended(VerdictName::cancelled, {});
     value = encode(result);
   }
 }
 
-void Saboteur::on_arrival(Packet& packet) {
-  if (packet.peer.side == Side::client) {
+void Saboteur::on_arrival(net::Packet& packet) {
+  if (packet.peer.side == net::Side::client) {
     if (!is(Plant::priority_forgotten) && !is(Plant::deadline_forgotten)) return;
     return change_message<SubmitBatch, ClientRequest>(packet.bytes, [&](SubmitBatch& batch) {
       for (Submission& job : batch.jobs) {
@@ -161,9 +170,9 @@ void Saboteur::on_arrival(Packet& packet) {
   }
 }
 
-std::vector<std::pair<Peer, std::string>> Saboteur::on_send(const Peer& peer, std::string& bytes) {
-  std::vector<std::pair<Peer, std::string>> more;
-  if (peer.side == Side::client) return more;
+std::vector<std::pair<net::Peer, std::string>> Saboteur::on_send(const net::Peer& peer, std::string& bytes) {
+  std::vector<std::pair<net::Peer, std::string>> more;
+  if (peer.side == net::Side::client) return more;
   if (is(Plant::double_lease)) {
     std::string copy = bytes;
     change_message<LeaseBatch, WorkerReply>(copy, [&](LeaseBatch& batch) {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "broker/options.h"
-#include "core/enum_names.h"
+#include "broker/core/options.h"
+#include "core/base/enum_names.h"
 #include "core/job.h"
 #include "net/link.h"
 #include "store/store.h"
@@ -60,54 +60,55 @@ class Saboteur {
   bool is(Plant plant) const { return plant_ == plant; }
 
   // The options with which the broker runs instead of these.
-  BrokerOptions on_start(BrokerOptions options) const;
+  broker::BrokerOptions on_start(broker::BrokerOptions options) const;
   // What becomes safe when the broker commits these.
-  std::vector<Write> on_commit(std::span<const Write> writes);
+  std::vector<store::Write> on_commit(std::span<const store::Write> writes);
   void on_crash() { unsafe_.clear(); }
   // What the broker reads there.
-  void on_get(Family family, std::optional<std::string>& value) const;
+  void on_get(store::Family family, std::optional<std::string>& value) const;
   // What the broker hears.
-  void on_arrival(Packet& packet);
+  void on_arrival(net::Packet& packet);
   // What the broker says, and what it says beside it.
-  std::vector<std::pair<Peer, std::string>> on_send(const Peer& peer, std::string& bytes);
+  std::vector<std::pair<net::Peer, std::string>> on_send(const net::Peer& peer, std::string& bytes);
 
  private:
   const Plant plant_;
   const Oracle& oracle_;
-  std::vector<Write> unsafe_;             // seen and not yet safe
-  std::set<std::string> written_;         // keys
-  std::string newest_file_;               // key
-  std::string newest_object_;             // value
-  std::map<Peer, std::uint64_t> epochs_;  // of the workers' last Hellos
-  std::map<Sequence, Attempt> dropped_;   // results that the broker never got
+  std::vector<store::Write> unsafe_;           // seen and not yet safe
+  std::set<std::string> written_;              // keys
+  std::string newest_file_;                    // key
+  std::string newest_object_;                  // value
+  std::map<net::Peer, std::uint64_t> epochs_;  // of the workers' last Hellos
+  std::map<Sequence, Attempt> dropped_;        // results that the broker never got
 };
 
-}  // namespace kq::sim
+constexpr std::array<std::string_view, kPlantsN> enum_names(Plant) {
+  return {"none",
+          "send_before_persist",
+          "torn_commit",
+          "lease_not_saved",
+          "no_attempt_fencing",
+          "no_lease_expiry",
+          "no_dedupe",
+          "double_lease",
+          "result_dropped",
+          "worse_row_stays",
+          "worse_row_wins",
+          "revives_settled",
+          "run_row_lost",
+          "requeue_lost",
+          "wakeup_lost",
+          "dead_letter_lost",
+          "cancel_forgotten",
+          "pause_forgotten",
+          "priority_forgotten",
+          "deadline_forgotten",
+          "quota_forgotten",
+          "removed_too_early",
+          "label_left",
+          "file_taken",
+          "object_swapped",
+          "object_left"};
+}
 
-template <>
-inline constexpr std::array<std::string_view, kq::sim::kPlantsN> kq::kEnumNames<kq::sim::Plant>{"none",
-                                                                                                "send_before_persist",
-                                                                                                "torn_commit",
-                                                                                                "lease_not_saved",
-                                                                                                "no_attempt_fencing",
-                                                                                                "no_lease_expiry",
-                                                                                                "no_dedupe",
-                                                                                                "double_lease",
-                                                                                                "result_dropped",
-                                                                                                "worse_row_stays",
-                                                                                                "worse_row_wins",
-                                                                                                "revives_settled",
-                                                                                                "run_row_lost",
-                                                                                                "requeue_lost",
-                                                                                                "wakeup_lost",
-                                                                                                "dead_letter_lost",
-                                                                                                "cancel_forgotten",
-                                                                                                "pause_forgotten",
-                                                                                                "priority_forgotten",
-                                                                                                "deadline_forgotten",
-                                                                                                "quota_forgotten",
-                                                                                                "removed_too_early",
-                                                                                                "label_left",
-                                                                                                "file_taken",
-                                                                                                "object_swapped",
-                                                                                                "object_left"};
+}  // namespace kq::sim

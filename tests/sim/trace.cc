@@ -1,6 +1,6 @@
 #include "tests/sim/trace.h"
 
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 #include "tests/sim/workload.h"
 
 namespace kq::sim {
@@ -80,12 +80,12 @@ std::string text_of(std::string_view bytes) {
 
 }  // namespace
 
-std::string text_to_broker(Side from, std::string_view bytes) {
-  return from == Side::client ? text_of<ClientRequest>(bytes) : text_of<WorkerRequest>(bytes);
+std::string text_to_broker(net::Side from, std::string_view bytes) {
+  return from == net::Side::client ? text_of<ClientRequest>(bytes) : text_of<WorkerRequest>(bytes);
 }
 
-std::string text_from_broker(Side to, std::string_view bytes) {
-  return to == Side::client ? text_of<ClientReply>(bytes) : text_of<WorkerReply>(bytes);
+std::string text_from_broker(net::Side to, std::string_view bytes) {
+  return to == net::Side::client ? text_of<ClientReply>(bytes) : text_of<WorkerReply>(bytes);
 }
 
 }  // namespace kq::sim

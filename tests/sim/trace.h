@@ -8,7 +8,7 @@
 
 namespace kq::sim {
 
-std::string text_to_broker(Side from, std::string_view bytes);
-std::string text_from_broker(Side to, std::string_view bytes);
+std::string text_to_broker(net::Side from, std::string_view bytes);
+std::string text_from_broker(net::Side to, std::string_view bytes);
 
 }  // namespace kq::sim

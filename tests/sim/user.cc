@@ -17,19 +17,20 @@ constexpr std::array<const char*, 3> kWorkers{"w1", "w2", "w3"};
 
 }  // namespace
 
-User::User(Nature& nature, Network& network, Oracle& oracle, std::string name, std::vector<Prepared> orders, bool rules)
+User::User(Nature& nature, Network& network, Oracle& oracle, std::string name, std::vector<producer::Prepared> orders,
+           bool rules)
     : nature_(nature),
       oracle_(oracle),
       rules_(rules),
       orders_(std::make_move_iterator(orders.begin()), std::make_move_iterator(orders.end())),
-      host_(nature, network, std::move(name), [this](Client& client) { work(client); }) {}
+      host_(nature, network, std::move(name), [this](producer::Client& client) { work(client); }) {}
 
 void User::finish() {
   is_calm_ = true;
   settled_at_ms_ = nature_.timeline.now_ms() + Network::kLateMsMax + kSettleMs;
 }
 
-void User::work(Client& client) {
+void User::work(producer::Client& client) {
   while (!host_.is_killed()) {
     host_.sleep(is_calm_ ? kCalmPauseMs : nature_.random.between(0, kPauseMsMax));
     if (!is_calm_) {
@@ -48,7 +49,7 @@ void User::work(Client& client) {
   }
 }
 
-void User::do_something(Client& client) {
+void User::do_something(producer::Client& client) {
   switch (nature_.random.below(12)) {
     case 0:
       return submit_again(client);
@@ -70,24 +71,24 @@ void User::do_something(Client& client) {
   }
 }
 
-void User::submit_one(Client& client) {
+void User::submit_one(producer::Client& client) {
   if (orders_.empty() || !submit(client, orders_.front())) return;
   acknowledged_.push_back(std::move(orders_.front()));
   orders_.pop_front();
 }
 
-void User::submit_again(Client& client) {
+void User::submit_again(producer::Client& client) {
   if (!acknowledged_.empty()) submit(client, acknowledged_[nature_.random.below(acknowledged_.size())]);
 }
 
 // Whether all of it was acknowledged.
-bool User::submit(Client& client, const Prepared& order) {
-  SubmitOptions options;
+bool User::submit(producer::Client& client, const producer::Prepared& order) {
+  producer::SubmitOptions options;
   options.timeout_ms = kPatienceMsMax;
-  const SubmitSummary summary = kq::submit(client, order, options);
-  for (const SubmittedJob& job : summary.jobs) {
+  const producer::SubmitSummary summary = kq::producer::submit(client, order, options);
+  for (const producer::SubmittedJob& job : summary.jobs) {
     const auto packed = std::find_if(order.jobs.begin(), order.jobs.end(),
-                                     [&](const PackedJob& one) { return one.submission.label == job.label; });
+                                     [&](const producer::PackedJob& one) { return one.submission.label == job.label; });
     if (job.ack.acceptance == Acceptance::refused) {
       oracle_.violated("a job was refused: " + job.ack.reason);
     } else {
@@ -99,7 +100,7 @@ bool User::submit(Client& client, const Prepared& order) {
   return !summary.stopped;
 }
 
-void User::ask(Client& client) {
+void User::ask(producer::Client& client) {
   StatusQuery query;
   for (const auto& [seq, job] : jobs_) query.seqs.push_back(seq);
   const auto reply = client.ask_for<StatusReply>(query);
@@ -117,16 +118,16 @@ void User::ask(Client& client) {
     oracle_.violated("a status reply has not the jobs that were asked for and acknowledged");
 }
 
-void User::wait(Client& client, std::int64_t patience_ms) {
+void User::wait(producer::Client& client, std::int64_t patience_ms) {
   std::erase_if(unfinished_, [&](Sequence seq) { return oracle_.is_removed(seq); });
-  WaitList jobs;
+  producer::WaitList jobs;
   for (const Sequence seq : unfinished_) jobs.add(jobs_.at(seq));
-  WaitOptions options;
+  producer::WaitOptions options;
   options.timeout_ms = patience_ms;
   options.now_ms = [this] { return host_.now_ms(); };
   options.sleep_ms = [this](std::int64_t ms) { host_.sleep(ms); };
   options.interrupted = [this] { return host_.is_killed(); };
-  auto outcome = wait_for(client, std::move(jobs), options);
+  auto outcome = producer::wait_for(client, std::move(jobs), options);
   if (!outcome) {
     const bool no_answer = outcome.error().message.find("did not answer") != std::string::npos;
     const bool removed =
@@ -134,13 +135,13 @@ void User::wait(Client& client, std::int64_t patience_ms) {
     if (!no_answer && !removed) oracle_.violated(outcome.error().message);
     return;
   }
-  for (const WaitList::Job& job : outcome->jobs.jobs()) {
-    if (job.standing == WaitList::Standing::finished) unfinished_.erase(job.seq);
+  for (const producer::WaitList::Job& job : outcome->jobs.jobs()) {
+    if (job.standing == producer::WaitList::Standing::finished) unfinished_.erase(job.seq);
   }
 }
 
 // Every row of a run, page by page.
-void User::read_run(Client& client) {
+void User::read_run(producer::Client& client) {
   RunQuery query{.run = "run " + std::to_string(nature_.random.below(2)), .after_label = "", .limit = 3};
   for (bool more = true; more;) {
     const auto reply = client.ask_for<RunReply>(query);
@@ -168,13 +169,13 @@ void User::check(const ActionReply& reply, const std::vector<Sequence>& asked) {
   }
 }
 
-void User::cancel(Client& client) {
+void User::cancel(producer::Client& client) {
   const CancelJobs request{some_jobs()};
   if (const auto reply = client.ask_for<ActionReply>(request)) check(*reply, request.seqs);
 }
 
 // What only an admin may.
-void User::rule(Client& client) {
+void User::rule(producer::Client& client) {
   const bool on = nature_.random.chance(0.5);
   switch (nature_.random.below(4)) {
     case 0:
@@ -190,7 +191,7 @@ void User::rule(Client& client) {
   }
 }
 
-void User::retry(Client& client) {
+void User::retry(producer::Client& client) {
   const RetryJobs request{some_jobs()};
   const auto reply = client.ask_for<ActionReply>(request);
   if (!reply) return;
@@ -198,7 +199,7 @@ void User::retry(Client& client) {
   unfinished_.insert(request.seqs.begin(), request.seqs.end());
 }
 
-void User::purge(Client& client) {
+void User::purge(producer::Client& client) {
   const auto dead = client.ask_for<JobsReply>(DeadQuery{.after_seq = 0, .limit = 2});
   if (!dead) return;
   PurgeDead request;
@@ -207,7 +208,7 @@ void User::purge(Client& client) {
 }
 
 // Questions whose answers the oracle looks at when they leave the broker.
-void User::look(Client& client) {
+void User::look(producer::Client& client) {
   switch (nature_.random.below(4)) {
     case 0:
       (void)client.ask_for<JobsReply>(JobsQuery{static_cast<JobState>(nature_.random.below(3)), 0, 5});
@@ -225,7 +226,7 @@ void User::look(Client& client) {
 }
 
 // No pause and no drain is left. False: no answer, and so nobody knows.
-bool User::lift_all(Client& client) {
+bool User::lift_all(producer::Client& client) {
   for (const char* submitter : kSubmitters) {
     if (!client.ask_for<Done>(Pause{submitter, false})) return false;
   }

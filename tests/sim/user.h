@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "producer/submit.h"
+#include "producer/submit/submit.h"
 #include "tests/sim/client_host.h"
 #include "tests/sim/oracle.h"
 
@@ -17,7 +17,8 @@ namespace kq::sim {
 class User {
  public:
   // `rules`: may pause, drain, retry and purge.
-  User(Nature& nature, Network& network, Oracle& oracle, std::string name, std::vector<Prepared> orders, bool rules);
+  User(Nature& nature, Network& network, Oracle& oracle, std::string name, std::vector<producer::Prepared> orders,
+       bool rules);
 
   void start() { host_.start(); }
   void crash() { host_.kill(); }
@@ -30,20 +31,20 @@ class User {
   const std::string& machine() const { return host_.machine(); }
 
  private:
-  void work(Client& client);
-  void do_something(Client& client);
-  void submit_one(Client& client);
-  void submit_again(Client& client);
-  bool submit(Client& client, const Prepared& order);
-  void ask(Client& client);
-  void wait(Client& client, std::int64_t patience_ms);
-  void read_run(Client& client);
-  void cancel(Client& client);
-  void rule(Client& client);
-  void retry(Client& client);
-  void purge(Client& client);
-  void look(Client& client);
-  bool lift_all(Client& client);
+  void work(producer::Client& client);
+  void do_something(producer::Client& client);
+  void submit_one(producer::Client& client);
+  void submit_again(producer::Client& client);
+  bool submit(producer::Client& client, const producer::Prepared& order);
+  void ask(producer::Client& client);
+  void wait(producer::Client& client, std::int64_t patience_ms);
+  void read_run(producer::Client& client);
+  void cancel(producer::Client& client);
+  void rule(producer::Client& client);
+  void retry(producer::Client& client);
+  void purge(producer::Client& client);
+  void look(producer::Client& client);
+  bool lift_all(producer::Client& client);
   std::vector<Sequence> some_jobs();
   void check(const ActionReply& reply, const std::vector<Sequence>& asked);
 
@@ -51,12 +52,12 @@ class User {
   Oracle& oracle_;
   const bool rules_;
   bool is_calm_ = false;
-  std::int64_t settled_at_ms_ = 0;  // then what was said before the calm has arrived
-  std::deque<Prepared> orders_;     // not yet acknowledged as a whole
-  std::vector<Prepared> acknowledged_;
-  std::map<Sequence, WaitedJob> jobs_;  // acknowledged
-  std::set<Sequence> unfinished_;       // of jobs_, as far as this user was told
-  ClientHost host_;                     // last: its program ends with it
+  std::int64_t settled_at_ms_ = 0;         // then what was said before the calm has arrived
+  std::deque<producer::Prepared> orders_;  // not yet acknowledged as a whole
+  std::vector<producer::Prepared> acknowledged_;
+  std::map<Sequence, producer::WaitedJob> jobs_;  // acknowledged
+  std::set<Sequence> unfinished_;                 // of jobs_, as far as this user was told
+  ClientHost host_;                               // last: its program ends with it
 };
 
 }  // namespace kq::sim

@@ -4,8 +4,8 @@
 #include <map>
 #include <utility>
 
-#include "core/codec.h"
-#include "gpu_worker/worker.h"
+#include "core/bytes/codec.h"
+#include "gpu_worker/core/worker.h"
 #include "tests/sim/workload.h"
 
 namespace kq::sim {
@@ -34,16 +34,16 @@ class WorkerHost::Process {
                  .leases_ahead = host.traits_.leases_ahead,
                  .builds_for = host.traits_.builds_for}) {}
 
-  void handle(WorkerEvent event) {
-    const WorkerReady ready = worker_.step(std::move(event), host_.clock_.now_ms());
+  void handle(worker::WorkerEvent event) {
+    const worker::WorkerReady ready = worker_.step(std::move(event), host_.clock_.now_ms());
     for (const std::string& note : ready.notes) host_.oracle_.violated("a worker complains: " + note);
-    for (const BuildStart& start : ready.builds) build(start.lease);
-    for (const RunStart& start : ready.runs) run(start.lease);
+    for (const worker::BuildStart& start : ready.builds) build(start.lease);
+    for (const worker::RunStart& start : ready.runs) run(start.lease);
     for (const LeaseId& lease : ready.stops) stop(lease);
     for (const WorkerRequest& request : ready.sends) say(request);
     if (ready.finished) return die();
     host_.after(host_.clock_.until(ready.wake_at_ms), [this, mine = ++wake_n_] {
-      if (mine == wake_n_) handle(Tick{});
+      if (mine == wake_n_) handle(worker::Tick{});
     });
   }
 
@@ -59,7 +59,8 @@ class WorkerHost::Process {
   void build(std::shared_ptr<const Lease> lease) {
     if (lease->id.attempt == 0) return build_for_others(std::move(lease));
     begin(lease->id, nature_.random.between(1, kBuildMsMax), [this, lease](bool is_stopped) {
-      BuildDone done{lease->id, Built{.verdict = std::nullopt, .dir = "built", .cached = false, .ms = 1}};
+      worker::BuildDone done{lease->id,
+                             worker::Built{.verdict = std::nullopt, .dir = "built", .cached = false, .ms = 1}};
       if (is_stopped || nature_.strikes(Fault::attempt_fails)) {
         done.built = our_fault("no room for the build");
       } else if (verdict_of(*lease) == VerdictName::build_failed) {
@@ -74,7 +75,8 @@ class WorkerHost::Process {
     const std::int64_t most_ms = nature_.random.chance(kLongRun) ? kLongRunMsMax : kBuildMsMax;
     begin(lease->id, nature_.random.between(1, most_ms), [this, lease](bool is_stopped) {
       if (is_poison(lease->submission) && nature_.strikes(Fault::attempt_poisoned)) return die();
-      BuildDone done{lease->id, Built{.verdict = std::nullopt, .dir = "built", .cached = false, .ms = 1}};
+      worker::BuildDone done{lease->id,
+                             worker::Built{.verdict = std::nullopt, .dir = "built", .cached = false, .ms = 1}};
       if (is_stopped || nature_.strikes(Fault::attempt_fails)) {
         done.built = our_fault("no room for the build");
       } else if (verdict_of(*lease) == VerdictName::build_failed) {
@@ -92,7 +94,7 @@ class WorkerHost::Process {
     begin(lease->id, nature_.random.between(1, most_ms), [this, lease](bool is_stopped) {
       if (is_poison(lease->submission) && nature_.strikes(Fault::attempt_poisoned)) return die();
       const bool fails = is_stopped || nature_.strikes(Fault::attempt_fails);
-      handle(RunDone{lease->id, fails ? Expected<Result>(our_fault("the judge is gone")) : result_of(*lease)});
+      handle(worker::RunDone{lease->id, fails ? Expected<Result>(our_fault("the judge is gone")) : result_of(*lease)});
     });
   }
 
@@ -140,7 +142,7 @@ class WorkerHost::Process {
   WorkerHost& host_;
   Nature& nature_;
   const std::uint64_t epoch_;
-  Worker worker_;
+  worker::Worker worker_;
   std::map<LeaseId, Ending> under_way_;  // builds and runs
   std::uint64_t wake_n_ = 0;             // only the newest planned wake-up happens
 };
@@ -159,7 +161,7 @@ void WorkerHost::start() {
   if (connection_n_ == 0 || !nature_.strikes(Fault::address_reused)) ++connection_n_;
   process_ = std::make_shared<Process>(*this);
   connect();
-  after(0, [this] { process_->handle(Tick{}); });
+  after(0, [this] { process_->handle(worker::Tick{}); });
 }
 
 void WorkerHost::crash() {
@@ -176,7 +178,7 @@ void WorkerHost::leave() {
 }
 
 void WorkerHost::drain() {
-  after(0, [this] { process_->handle(DrainAsked{}); });
+  after(0, [this] { process_->handle(worker::DrainAsked{}); });
 }
 
 void WorkerHost::reconnect() {
@@ -199,7 +201,7 @@ void WorkerHost::connect() {
     after(0, [this, bytes = std::move(bytes)] {
       auto message = decode_message<WorkerReply>(bytes);
       if (!message) return oracle_.violated("a worker cannot read: " + message.error().message);
-      process_->handle(BrokerSaid{std::move(message->body)});
+      process_->handle(worker::BrokerSaid{std::move(message->body)});
     });
   });
 }

@@ -47,7 +47,7 @@ class WorkerHost {
  private:
   class Process;
 
-  Peer peer() const { return {Side::worker, address_of(traits_.machine, connection_n_)}; }
+  net::Peer peer() const { return {net::Side::worker, address_of(traits_.machine, connection_n_)}; }
   void connect();
   // Does the action after that time, unless the process is another one by then; a frozen process does it when it thaws.
   void after(std::int64_t ms, std::function<void()> action);

@@ -8,7 +8,7 @@ namespace {
 constexpr std::uint64_t kProblems = 3;
 constexpr std::string_view kPoison = "poison";
 
-FileRef text_file(const std::string& name, const std::string& text) {
+producer::FileRef text_file(const std::string& name, const std::string& text) {
   return {.name = name, .path = name, .text = text};
 }
 
@@ -47,8 +47,8 @@ Taste draw_taste(Random& random) {
   return taste;
 }
 
-Prepared draw_order(Random& random, const Taste& taste, const std::string& submitter, std::size_t number) {
-  Prepared order;
+producer::Prepared draw_order(Random& random, const Taste& taste, const std::string& submitter, std::size_t number) {
+  producer::Prepared order;
   order.run = "run " + std::to_string(random.below(2));
   order.submitter = submitter;
   const auto jobs_n = random.between(1, taste.jobs_per_order_max);
@@ -56,7 +56,7 @@ Prepared draw_order(Random& random, const Taste& taste, const std::string& submi
     const std::string source =
         std::string(random.chance(0.05) ? kPoison : "source") + " " + std::to_string(random.below(taste.sources));
     const std::string problem = "problem " + std::to_string(random.below(kProblems));
-    PackedJob job;
+    producer::PackedJob job;
     // Users have labels in common: whoever submits last has the row.
     job.submission.label = source + " of order " + std::to_string(number) + "." + std::to_string(i);
     job.submission.files = {{"kernel.py", sha256(source)}};

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/messages.h"
-#include "producer/submit.h"
+#include "producer/submit/submit.h"
 #include "tests/sim/random.h"
 
 namespace kq::sim {
@@ -24,7 +24,7 @@ struct Taste {
 Taste draw_taste(Random& random);
 
 // What somebody submits at once.
-Prepared draw_order(Random& random, const Taste& taste, const std::string& submitter, std::size_t number);
+producer::Prepared draw_order(Random& random, const Taste& taste, const std::string& submitter, std::size_t number);
 
 // How an attempt ends that nothing disturbs: decided by the source and the device, so that attempts agree.
 VerdictName verdict_of(const Lease& lease);

@@ -17,7 +17,7 @@ constexpr std::int64_t kCalmMsMax = 600'000;
 constexpr std::size_t kUsers = 2;
 constexpr std::int64_t kOrdersMax = 6;  // of each user
 
-void draw_retention(Random& random, BrokerOptions& options) {
+void draw_retention(Random& random, broker::BrokerOptions& options) {
   if (random.chance(0.6)) options.keep_ms = random.between(1'000, 15'000);
   if (options.keep_ms == 0 || random.chance(0.4)) options.keep_jobs = static_cast<std::uint64_t>(random.between(1, 10));
   options.keep_ms_min = random.between(200, 5'000);
@@ -29,8 +29,8 @@ void draw_retention(Random& random, BrokerOptions& options) {
   if (random.chance(0.5)) options.files_read_per_step_max = 1;
 }
 
-BrokerOptions draw_options(Random& random) {
-  BrokerOptions options;
+broker::BrokerOptions draw_options(Random& random) {
+  broker::BrokerOptions options;
   options.lease_ms = 3'000;
   options.heartbeat_ms = 500;
   options.rest_ms_min = 50;
@@ -147,7 +147,7 @@ class World {
     const Taste taste = draw_taste(random());
     for (std::size_t i = 0; i < kUsers; ++i) {
       const std::string name = "c" + std::to_string(i + 1);
-      std::vector<Prepared> orders;
+      std::vector<producer::Prepared> orders;
       for (auto left = random().between(1, kOrdersMax); left > 0; --left)
         orders.push_back(draw_order(random(), taste, name, orders.size()));
       // With keys the first user is an admin; without them everybody may do everything.

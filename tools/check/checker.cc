@@ -6,7 +6,7 @@
 #include "core/limits.h"
 #include "guard/binary.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 constexpr std::string_view kCpp[] = {".cu", ".cuh", ".cc", ".cpp", ".cxx", ".c", ".h", ".hpp", ".hh", ".inl"};
@@ -23,7 +23,7 @@ std::string_view file_name(std::string_view path) {
 }  // namespace
 
 std::optional<Language> language_of(std::string_view path, std::string_view bytes) {
-  if (!bytes.empty() && is_binary(bytes, path)) return Language::library;
+  if (!bytes.empty() && guard::is_binary(bytes, path)) return Language::library;
   if (path.ends_with(".py")) return Language::python;
   if (ends_with_any(path, kCpp)) return Language::cuda;
   return std::nullopt;
@@ -33,32 +33,30 @@ bool is_header(std::string_view path) {
   return ends_with_any(path, kHeaders);
 }
 
-Expected<void> Checker::check(const CheckInput& input, Language language, std::span<const CppSource> headers,
+Expected<void> Checker::check(const CheckInput& input, Language language, std::span<const guard::CppSource> headers,
                               CheckReport& report) {
   ++report.files;
   const auto start = std::chrono::steady_clock::now();
-  std::vector<Finding> findings;
+  std::vector<guard::Finding> findings;
   if (language == Language::python) {
-    const auto facts = python_.facts("source.py", input.bytes);
-    if (!facts) return failure(facts.error());
-    if (const auto* refused = std::get_if<Refused>(&*facts)) {
+    KQ_TRY_VALUE(const auto facts, python_.facts("source.py", input.bytes));
+    if (const auto* refused = std::get_if<Refused>(&facts)) {
       report.unjudged.push_back({.path = input.path, .line = refused->line, .message = refused->message});
       return {};
     }
-    auto judged = judge_facts(std::get<std::string>(*facts));
-    if (!judged) return failure(judged.error());
-    findings = std::move(*judged);
-    for (Finding& finding : findings) finding.file.clear();
+    KQ_TRY_VALUE(auto judged, guard::judge_facts(std::get<std::string>(facts)));
+    findings = std::move(judged);
+    for (guard::Finding& finding : findings) finding.file.clear();
   } else if (language == Language::library) {
-    findings = judge_binary(input.bytes, file_name(input.path));
+    findings = guard::judge_binary(input.bytes, file_name(input.path));
   } else {
-    findings = judge_cuda({.name = file_name(input.path), .text = input.bytes}, headers);
+    findings = guard::judge_cuda({.name = file_name(input.path), .text = input.bytes}, headers);
   }
   report.file_ms.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   std::stable_sort(findings.begin(), findings.end(),
-                   [](const Finding& a, const Finding& b) { return a.line < b.line; });
+                   [](const guard::Finding& a, const guard::Finding& b) { return a.line < b.line; });
   const std::string folder = input.path.substr(0, input.path.rfind('/') + 1);
-  for (Finding& finding : findings) {
+  for (guard::Finding& finding : findings) {
     // A header's findings are told where it is included, under its own name.
     finding.file = finding.file == file_name(input.path) || finding.file.empty() ? input.path : folder + finding.file;
     report.findings.push_back(std::move(finding));
@@ -66,4 +64,4 @@ Expected<void> Checker::check(const CheckInput& input, Language language, std::s
   return {};
 }
 
-}  // namespace kq
+}  // namespace kq::tools

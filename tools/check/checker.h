@@ -6,15 +6,16 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "guard/guard.h"
 #include "tools/check/facts_child.h"
 
-namespace kq {
+namespace kq::tools {
 
 enum class Language { automatic, python, cuda, library };
-template <>
-inline constexpr std::array<std::string_view, 4> kEnumNames<Language>{"auto", "python", "cuda", "library"};
+constexpr std::array<std::string_view, 4> enum_names(Language) {
+  return {"auto", "python", "cuda", "library"};
+}
 
 struct CheckInput {
   std::string path;  // as it is told; "<stdin>" for standard input
@@ -29,7 +30,7 @@ struct Unjudged {
 };
 
 struct CheckReport {
-  std::vector<Finding> findings;  // in the order of the files
+  std::vector<guard::Finding> findings;  // in the order of the files
   std::vector<Unjudged> unjudged;
   std::size_t files = 0;
   std::vector<double> file_ms;  // of each file that was judged
@@ -44,11 +45,11 @@ class Checker {
   explicit Checker(FactsChildOptions options) : python_(std::move(options)) {}
 
   // `headers`: what a C++ source may include. Adds to `report`; an Error only where Python cannot be run.
-  Expected<void> check(const CheckInput& input, Language language, std::span<const CppSource> headers,
+  Expected<void> check(const CheckInput& input, Language language, std::span<const guard::CppSource> headers,
                        CheckReport& report);
 
  private:
   FactsChild python_;
 };
 
-}  // namespace kq
+}  // namespace kq::tools

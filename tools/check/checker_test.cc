@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include "tools/stack.h"
+#include "tools/stack/stack.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 Checker checker() {
@@ -16,7 +16,7 @@ Checker checker() {
 }
 std::vector<std::string> told(const CheckReport& report) {
   std::vector<std::string> lines;
-  for (const Finding& finding : report.findings)
+  for (const guard::Finding& finding : report.findings)
     lines.push_back(finding.file + ":" + std::to_string(finding.line) + " " + finding.rule);
   return lines;
 }
@@ -47,7 +47,7 @@ TEST(Checker, findings_have_the_path_they_were_asked_with) {
 TEST(Checker, a_header_beside_a_source_is_read_with_it) {
   Checker check{checker()};
   CheckReport report;
-  const std::vector<CppSource> headers{
+  const std::vector<guard::CppSource> headers{
       {"own.cuh", "\ninline void f() { cudaStreamCreate(&s); }\n#define MAKE cudaStreamCreate\n"}};
   ASSERT_TRUE(
       check.check({"dir/k.cu", "#include \"own.cuh\"\nvoid g() { MAKE(&s); }"}, Language::cuda, headers, report));
@@ -72,4 +72,4 @@ TEST(Checker, what_is_no_source_is_told_with_its_line) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

@@ -14,9 +14,9 @@
 #include <charconv>
 #include <cstring>
 
-#include "net/clock.h"
+#include "sys/clock.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 constexpr rlim_t kMemoryBytesMax = 4ull << 30;
@@ -25,7 +25,7 @@ constexpr std::size_t kAnswerBytesMax = 16u << 20;
 
 bool wait_for(int fd, short events, std::int64_t deadline_ms) {
   for (;;) {
-    const std::int64_t left_ms = deadline_ms - monotonic_now_ms();
+    const std::int64_t left_ms = deadline_ms - sys::monotonic_now_ms();
     if (left_ms <= 0) return false;
     pollfd one{.fd = fd, .events = events, .revents = 0};
     const int ready = ::poll(&one, 1, static_cast<int>(std::min<std::int64_t>(left_ms, 1000)));
@@ -128,7 +128,7 @@ bool FactsChild::receive_line(std::string& into, std::int64_t deadline_ms) {
 
 Expected<std::variant<std::string, Refused>> FactsChild::facts(std::string_view name, std::string_view source) {
   if (pid_ < 0) {
-    if (const auto started = start(); !started) return failure(started.error());
+    KQ_TRY(start());
   }
   // Whether it works at all is told by a source of ours: one that does not end is the fault of who wrote it.
   has_answered_ = has_answered_ || ask("start.py", "").has_value();
@@ -144,7 +144,7 @@ Expected<std::variant<std::string, Refused>> FactsChild::facts(std::string_view 
 
 // Nothing where no answer came in time.
 std::optional<std::variant<std::string, Refused>> FactsChild::ask(std::string_view name, std::string_view source) {
-  const std::int64_t deadline_ms = monotonic_now_ms() + options_.limit_ms;
+  const std::int64_t deadline_ms = sys::monotonic_now_ms() + options_.limit_ms;
   const std::string request = std::to_string(name.size()) + " " + std::to_string(source.size()) + "\n" +
                               std::string(name) + std::string(source);
   std::string header, body;
@@ -162,4 +162,4 @@ std::optional<std::variant<std::string, Refused>> FactsChild::ask(std::string_vi
   return Refused{.line = std::max(line, 1u), .message = body};
 }
 
-}  // namespace kq
+}  // namespace kq::tools

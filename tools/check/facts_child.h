@@ -13,9 +13,9 @@
 #include <string_view>
 #include <variant>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
-namespace kq {
+namespace kq::tools {
 
 struct FactsChildOptions {
   std::string python;              // an interpreter, 3.10 or newer, by path or by name in PATH
@@ -54,4 +54,4 @@ class FactsChild {
   bool has_answered_ = false;
 };
 
-}  // namespace kq
+}  // namespace kq::tools

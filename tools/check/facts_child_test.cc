@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "core/limits.h"
-#include "tools/stack.h"
+#include "tools/stack/stack.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 FactsChildOptions options() {
@@ -69,11 +69,11 @@ TEST(FactsChild, a_python_that_is_none_is_our_fault) {
   FactsChild child(wrong);
   const auto facts = child.facts("a.py", "f()\n");
   ASSERT_FALSE(facts);
-  EXPECT_EQ(facts.error().code, ExitCode::our_fault);
+  EXPECT_EQ(facts.error().kind, ErrorKind::our_fault);
   EXPECT_NE(facts.error().message.find("KQ_PYTHON"), std::string::npos);
   // More than is on its way before the child is seen to be gone.
   EXPECT_FALSE(child.facts("large.py", std::string(8u << 20, '#')));
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

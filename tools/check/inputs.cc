@@ -9,9 +9,9 @@
 #include <iterator>
 
 #include "core/limits.h"
-#include "tools/text.h"
+#include "tools/cli/text.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -54,7 +54,7 @@ Expected<std::vector<InputFile>> find_inputs(const std::vector<std::string>& pat
     if (path == "-") {
       found.push_back({.path = path, .is_named = true});
     } else if (fs::is_directory(path, error)) {
-      if (const auto done = find_in_folder(path, found); !done) return failure(done.error());
+      KQ_TRY(find_in_folder(path, found));
     } else if (fs::exists(path, error)) {
       found.push_back({.path = path, .is_named = true});
     } else {
@@ -97,4 +97,4 @@ std::vector<CheckInput> headers_beside(const std::string& path) {
   return found;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

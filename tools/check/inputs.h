@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "tools/check/checker.h"
 
-namespace kq {
+namespace kq::tools {
 
 inline constexpr std::size_t kInputFilesMax = 100'000;
 inline constexpr std::size_t kLibraryBytesMax = 256u << 20;
@@ -28,4 +28,4 @@ Expected<std::string> read_input(const std::string& path, std::size_t bytes_max)
 // The headers beside a C++ source.
 std::vector<CheckInput> headers_beside(const std::string& path);
 
-}  // namespace kq
+}  // namespace kq::tools

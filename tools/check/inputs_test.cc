@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -54,4 +54,4 @@ TEST_F(InputsTest, headers_are_those_beside_the_source) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

@@ -6,10 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/version.h"
-#include "tools/text.h"
+#include "core/base/version.h"
+#include "tools/cli/text.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -45,12 +45,12 @@ std::string sentence(std::string text) {
   return text;
 }
 
-Json sarif_rule(const Rule& rule) {
+Json sarif_rule(const guard::Rule& rule) {
   return {{"id", rule.name},
           {"shortDescription", {{"text", sentence(std::string(rule.message)) + "."}}},
           {"fullDescription", {{"text", rule.why}}},
           {"help", {{"text", sentence(std::string(rule.hint)) + "."}}},
-          {"defaultConfiguration", {{"level", rule.severity == Severity::reject ? "error" : "note"}}},
+          {"defaultConfiguration", {{"level", rule.severity == guard::Severity::reject ? "error" : "note"}}},
           {"properties", {{"severity", to_string(rule.severity)}, {"reason", rule.reason}}}};
 }
 
@@ -64,10 +64,10 @@ double percentile(std::vector<double> values, double part) {
 
 std::string report_text(const CheckReport& report) {
   std::string text;
-  for (const Finding& finding : report.findings) {
+  for (const guard::Finding& finding : report.findings) {
     const std::string line = finding.line == 0 ? "" : ":" + std::to_string(finding.line);
     text += printable(finding.file) + line + " " + finding.rule + " " +
-            (finding.severity == Severity::review ? "review: " : "") + printable(finding.message) + "; " +
+            (finding.severity == guard::Severity::review ? "review: " : "") + printable(finding.message) + "; " +
             finding.hint + "\n";
   }
   return text;
@@ -75,7 +75,7 @@ std::string report_text(const CheckReport& report) {
 
 std::string report_json(const CheckReport& report) {
   Json findings = Json::array(), unjudged = Json::array();
-  for (const Finding& finding : report.findings) {
+  for (const guard::Finding& finding : report.findings) {
     findings.push_back({{"file", finding.file},
                         {"line", finding.line},
                         {"rule", finding.rule},
@@ -91,12 +91,12 @@ std::string report_json(const CheckReport& report) {
 
 std::string report_sarif(const CheckReport& report) {
   Json all_rules = Json::array(), results = Json::array(), notifications = Json::array();
-  for (const Rule& rule : rules()) all_rules.push_back(sarif_rule(rule));
-  for (const Finding& finding : report.findings) {
-    const Rule* rule = find_rule(finding.rule);
+  for (const guard::Rule& rule : guard::rules()) all_rules.push_back(sarif_rule(rule));
+  for (const guard::Finding& finding : report.findings) {
+    const guard::Rule* rule = guard::find_rule(finding.rule);
     results.push_back({{"ruleId", finding.rule},
-                       {"ruleIndex", rule - rules().data()},
-                       {"level", finding.severity == Severity::reject ? "error" : "note"},
+                       {"ruleIndex", rule - guard::rules().data()},
+                       {"level", finding.severity == guard::Severity::reject ? "error" : "note"},
                        {"message", {{"text", sentence(finding.message) + ". " + sentence(finding.hint) + "."}}},
                        {"locations", Json::array({location_of(finding.file, finding.line)})}});
   }
@@ -116,7 +116,7 @@ std::string report_sarif(const CheckReport& report) {
 
 std::string rules_text() {
   std::vector<std::vector<std::string>> cells;
-  for (const Rule& rule : rules()) {
+  for (const guard::Rule& rule : guard::rules()) {
     cells.push_back({std::string(rule.name), std::string(to_string(rule.severity)), std::string(rule.reason),
                      std::string(rule.message)});
   }
@@ -125,7 +125,7 @@ std::string rules_text() {
 
 std::string rules_json() {
   Json all = Json::array();
-  for (const Rule& rule : rules()) {
+  for (const guard::Rule& rule : guard::rules()) {
     all.push_back({{"rule", rule.name},
                    {"severity", to_string(rule.severity)},
                    {"reason", rule.reason},
@@ -136,8 +136,8 @@ std::string rules_json() {
   return dumped(all);
 }
 
-std::string explained(const Rule& rule) {
-  const bool rejects = rule.severity == Severity::reject;
+std::string explained(const guard::Rule& rule) {
+  const bool rejects = rule.severity == guard::Severity::reject;
   std::string text = std::string(rule.name) +
                      (rejects ? ": rejected (" + std::string(rule.reason) + ")" : ": for review, changes no verdict") +
                      "\n\n";
@@ -156,4 +156,4 @@ std::string times_text(const CheckReport& report) {
   return text;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

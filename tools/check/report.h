@@ -5,7 +5,7 @@
 
 #include "tools/check/checker.h"
 
-namespace kq {
+namespace kq::tools {
 
 // "add.py:12 cuda_stream_create creates a CUDA stream: torch.cuda.Stream; launch on ..." and for reviews "review: "
 // before the message.
@@ -16,9 +16,9 @@ std::string report_sarif(const CheckReport& report);
 
 std::string rules_text();
 std::string rules_json();
-std::string explained(const Rule& rule);
+std::string explained(const guard::Rule& rule);
 
 // How long files took, for people.
 std::string times_text(const CheckReport& report);
 
-}  // namespace kq
+}  // namespace kq::tools

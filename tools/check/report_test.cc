@@ -2,21 +2,21 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 CheckReport report() {
   CheckReport made;
   made.files = 2;
   made.findings.push_back({.rule = "cuda_graph",
-                           .severity = Severity::reject,
+                           .severity = guard::Severity::reject,
                            .reason = "stream",
                            .file = "a b/c\xff.py",
                            .line = 3,
                            .message = "captures\x1b",
                            .hint = "do not"});
   made.findings.push_back({.rule = "process",
-                           .severity = Severity::review,
+                           .severity = guard::Severity::review,
                            .reason = "policy",
                            .file = "d.py",
                            .line = 1,
@@ -49,7 +49,7 @@ TEST(Report, json_holds_all_of_it) {
 }
 
 TEST(Report, every_rule_is_listed_and_explained) {
-  for (const Rule& rule : rules()) {
+  for (const guard::Rule& rule : guard::rules()) {
     EXPECT_NE(rules_text().find(rule.name), std::string::npos);
     EXPECT_NE(rules_json().find(rule.name), std::string::npos);
     EXPECT_NE(explained(rule).find(rule.why), std::string::npos);
@@ -57,4 +57,4 @@ TEST(Report, every_rule_is_listed_and_explained) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

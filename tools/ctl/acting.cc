@@ -4,18 +4,18 @@
 #include <ostream>
 
 #include "core/limits.h"
-#include "producer/sentences.h"
+#include "producer/client/sentences.h"
 #include "tools/ctl/asking.h"
 #include "tools/ctl/listing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 // Asks for one thing to be done to many jobs, a message's worth at a time, and keeps what came of it.
 template <class Request>
 class Doer {
  public:
-  Doer(const CtlWorld& world, Client& client, bool json)
+  Doer(const CtlWorld& world, producer::Client& client, bool json)
       : world_(world), client_(client), json_(json), listing_(world.out, json, "jobs", {}) {}
 
   Expected<void> act(std::span<const Sequence> seqs) {
@@ -37,7 +37,7 @@ class Doer {
     if (!json_) {
       for (const std::string& sentence : first_refusals_) world_.err << printable(sentence) << '\n';
       if (refused_n_ > first_refusals_.size()) world_.err << "and " << refused_n_ - first_refusals_.size() << " more\n";
-      world_.out << done_word << " " << counted(done_n_ - already_n_, "job")
+      world_.out << done_word << " " << producer::counted(done_n_ - already_n_, "job")
                  << (already_n_ > 0 ? ", " + std::to_string(already_n_) + " had no need" : "")
                  << (refused_n_ > 0 ? ", not " + std::to_string(refused_n_) : "") << '\n';
     }
@@ -49,16 +49,16 @@ class Doer {
   void note(const JobAction& action) {
     ++(action.done ? done_n_ : refused_n_);
     if (action.done && !action.reason.empty()) ++already_n_;
-    if (!action.done && first_refusals_.size() < kSentencesShown) first_refusals_.push_back(action.reason);
+    if (!action.done && first_refusals_.size() < producer::kSentencesShown) first_refusals_.push_back(action.reason);
     if (!json_) return;
     listing_.add({}, {{"id", json_number(action.seq)},
-                      {"done", Json{action.done}},
+                      {"done", producer::Json{action.done}},
                       {"state", json_text(to_string(action.state))},
-                      {"reason", action.reason.empty() ? Json{nullptr} : json_text(action.reason)}});
+                      {"reason", action.reason.empty() ? producer::Json{nullptr} : json_text(action.reason)}});
   }
 
   const CtlWorld& world_;
-  Client& client_;
+  producer::Client& client_;
   bool json_;
   Listing listing_;
   std::uint64_t done_n_ = 0;
@@ -81,7 +81,7 @@ struct Choice {
 };
 
 template <class Act>
-Expected<void> each_unfinished_of_run(Client& client, const std::string& run, Act act) {
+Expected<void> each_unfinished_of_run(producer::Client& client, const std::string& run, Act act) {
   return each_run_page(client, run, [&](const std::vector<RunRow>& rows) {
     std::vector<Sequence> seqs;
     for (const RunRow& row : rows) {
@@ -100,20 +100,18 @@ std::vector<Sequence> seqs_of(const JobsReply& page, const std::string& submitte
 }
 
 // Whether these are dead letters, one by one: only so much of the list is asked for.
-Expected<bool> is_dead(Client& client, Sequence seq) {
+Expected<bool> is_dead(producer::Client& client, Sequence seq) {
   if (seq == 0) return false;
-  const auto page = ask<JobsReply>(client, DeadQuery{.after_seq = seq - 1, .limit = 1});
-  if (!page) return failure(page.error());
-  return !page->jobs.empty() && page->jobs.front().job.seq == seq;
+  KQ_TRY_VALUE(const auto page, ask<JobsReply>(client, DeadQuery{.after_seq = seq - 1, .limit = 1}));
+  return !page.jobs.empty() && page.jobs.front().job.seq == seq;
 }
 
 // By number: the broker would queue any job again that did not settle, one that somebody cancelled too.
-Expected<void> act_on_dead(Client& client, Doer<RetryJobs>& doer, const std::vector<Sequence>& seqs) {
+Expected<void> act_on_dead(producer::Client& client, Doer<RetryJobs>& doer, const std::vector<Sequence>& seqs) {
   std::vector<Sequence> dead;
   for (const Sequence seq : seqs) {
-    const auto is = is_dead(client, seq);
-    if (!is) return failure(is.error());
-    if (*is) {
+    KQ_TRY_VALUE(const auto is, is_dead(client, seq));
+    if (is) {
       dead.push_back(seq);
     } else {
       doer.refuse(seq, "job " + std::to_string(seq) + " is no dead letter; kq-ctl retry queues others again");
@@ -122,7 +120,7 @@ Expected<void> act_on_dead(Client& client, Doer<RetryJobs>& doer, const std::vec
   return doer.act(dead);
 }
 
-Expected<void> act_on_dead(Client&, Doer<PurgeDead>& doer, const std::vector<Sequence>& seqs) {
+Expected<void> act_on_dead(producer::Client&, Doer<PurgeDead>& doer, const std::vector<Sequence>& seqs) {
   return doer.act(seqs);
 }
 
@@ -138,15 +136,11 @@ Expected<ExitCode> deal_with_dead(int argc, const char* const* argv, const CtlWo
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   if (choice.named_n() != 1) return bad_input("which? name jobs by number, or say --all");
-  const auto seqs = parse_seqs(choice.words);
-  if (!seqs) return failure(seqs.error());
-  auto client = connect(world, broker);
-  if (!client) return failure(client.error());
-  Doer<Request> doer(world, *client, broker.json);
-  const auto acted =
-      choice.all ? each_page(*client, DeadQuery{}, [&](const JobsReply& page) { return doer.act(seqs_of(page, "")); })
-                 : act_on_dead(*client, doer, *seqs);
-  if (!acted) return failure(acted.error());
+  KQ_TRY_VALUE(const auto seqs, parse_seqs(choice.words));
+  KQ_TRY_VALUE(auto client, connect(world, broker));
+  Doer<Request> doer(world, client, broker.json);
+  KQ_TRY(choice.all ? each_page(client, DeadQuery{}, [&](const JobsReply& page) { return doer.act(seqs_of(page, "")); })
+                    : act_on_dead(client, doer, seqs));
   return doer.finish(done_word);
 }
 
@@ -165,25 +159,23 @@ Expected<ExitCode> ctl_cancel(int argc, const char* const* argv, const CtlWorld&
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   if (choice.named_n() != 1) return bad_input("which? name jobs by number, or say --run NAME or --submitter NAME");
-  const auto seqs = parse_seqs(choice.words);
-  if (!seqs) return failure(seqs.error());
-  auto client = connect(world, broker);
-  if (!client) return failure(client.error());
+  KQ_TRY_VALUE(const auto seqs, parse_seqs(choice.words));
+  KQ_TRY_VALUE(auto client, connect(world, broker));
 
-  Doer<CancelJobs> doer(world, *client, broker.json);
+  Doer<CancelJobs> doer(world, client, broker.json);
   const auto act = [&](const std::vector<Sequence>& some) { return doer.act(some); };
   Expected<void> acted;
   if (!choice.run.empty()) {
-    acted = each_unfinished_of_run(*client, choice.run, act);
+    acted = each_unfinished_of_run(client, choice.run, act);
   } else if (!choice.submitter.empty()) {
     // The waiting ones first: else each one cancelled on a worker would only make room for the next.
     for (const JobState state : {JobState::queued, JobState::leased}) {
       if (acted)
-        acted = each_page(*client, JobsQuery{.state = state},
+        acted = each_page(client, JobsQuery{.state = state},
                           [&](const JobsReply& page) { return act(seqs_of(page, choice.submitter)); });
     }
   } else {
-    acted = doer.act(*seqs);
+    acted = doer.act(seqs);
   }
   if (!acted) return failure(acted.error());
   return doer.finish("cancelled");
@@ -201,14 +193,12 @@ Expected<ExitCode> ctl_retry(int argc, const char* const* argv, const CtlWorld& 
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   if (choice.named_n() != 1) return bad_input("which? name jobs by number, or say --run NAME");
-  const auto seqs = parse_seqs(choice.words);
-  if (!seqs) return failure(seqs.error());
-  auto client = connect(world, broker);
-  if (!client) return failure(client.error());
+  KQ_TRY_VALUE(const auto seqs, parse_seqs(choice.words));
+  KQ_TRY_VALUE(auto client, connect(world, broker));
 
-  Doer<RetryJobs> doer(world, *client, broker.json);
+  Doer<RetryJobs> doer(world, client, broker.json);
   const auto acted =
-      choice.run.empty() ? doer.act(*seqs) : each_run_page(*client, choice.run, [&](const std::vector<RunRow>& rows) {
+      choice.run.empty() ? doer.act(seqs) : each_run_page(client, choice.run, [&](const std::vector<RunRow>& rows) {
         std::vector<Sequence> again;
         for (const RunRow& row : rows) {
           if (row.result && !row_of(name_of(row.result->verdict)).settles) again.push_back(row.job.seq);
@@ -229,4 +219,4 @@ Expected<ExitCode> ctl_purge(int argc, const char* const* argv, const CtlWorld& 
                                    "struck off");
 }
 
-}  // namespace kq
+}  // namespace kq::tools

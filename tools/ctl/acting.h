@@ -3,11 +3,11 @@
 
 #include "tools/ctl/ctl.h"
 
-namespace kq {
+namespace kq::tools {
 
 Expected<ExitCode> ctl_cancel(int argc, const char* const* argv, const CtlWorld& world);
 Expected<ExitCode> ctl_retry(int argc, const char* const* argv, const CtlWorld& world);
 Expected<ExitCode> ctl_requeue(int argc, const char* const* argv, const CtlWorld& world);
 Expected<ExitCode> ctl_purge(int argc, const char* const* argv, const CtlWorld& world);
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "core/limits.h"
-#include "producer/json.h"
+#include "producer/client/json.h"
 #include "tools/ctl/scripted_world.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 class CtlActing : public testing::Test {
@@ -136,4 +136,4 @@ TEST_F(CtlActing, exactly_one_choice_is_needed) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

@@ -4,18 +4,18 @@
 
 #include "core/limits.h"
 #include "net/endpoint.h"
-#include "tools/text.h"
+#include "tools/cli/text.h"
 
-namespace kq {
+namespace kq::tools {
 
 void add_flags(Flags& flags, BrokerFlags& into) {
-  into.broker = kDefaultBrokerUrl;
+  into.broker = net::kDefaultBrokerUrl;
   flags.option("--broker", "URL", "ask this broker (default " + into.broker + ")", into.broker, "KQ_BROKER");
   flags.option("--key", "FILE", "your key, where the broker wants one", into.key, "KQ_KEY");
   flags.flag("--json", "one JSON object on stdout", into.json);
 }
 
-Expected<Client> connect(const CtlWorld& world, const BrokerFlags& flags) {
+Expected<producer::Client> connect(const CtlWorld& world, const BrokerFlags& flags) {
   return world.connect(flags.broker, flags.key);
 }
 
@@ -32,20 +32,19 @@ Expected<std::vector<Sequence>> parse_seqs(const std::vector<std::string>& words
   return seqs;
 }
 
-Expected<void> each_run_page(Client& client, const std::string& run,
+Expected<void> each_run_page(producer::Client& client, const std::string& run,
                              const std::function<Expected<void>(const std::vector<RunRow>&)>& visit) {
   RunQuery query{.run = run, .after_label = "", .limit = kQueryRowsMax};
   for (bool is_first = true;; is_first = false) {
-    const auto page = ask<RunReply>(client, query);
-    if (!page) return failure(page.error());
-    if (page->rows.empty()) {
-      if (is_first) return failure(Error{ExitCode::nothing, "there is no run '" + run + "'"});
+    KQ_TRY_VALUE(const auto page, ask<RunReply>(client, query));
+    if (page.rows.empty()) {
+      if (is_first) return failure(Error{ErrorKind::not_found, "there is no run '" + run + "'"});
       return {};
     }
-    if (auto visited = visit(page->rows); !visited) return visited;
-    if (!page->more) return {};
-    query.after_label = page->rows.back().entry.submission.label;
+    if (auto visited = visit(page.rows); !visited) return visited;
+    if (!page.more) return {};
+    query.after_label = page.rows.back().entry.submission.label;
   }
 }
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -8,10 +8,10 @@
 
 #include "core/limits.h"
 #include "core/messages.h"
+#include "tools/cli/flags.h"
 #include "tools/ctl/ctl.h"
-#include "tools/flags.h"
 
-namespace kq {
+namespace kq::tools {
 
 struct BrokerFlags {
   std::string broker;
@@ -21,11 +21,12 @@ struct BrokerFlags {
 // --broker, --key and --json.
 void add_flags(Flags& flags, BrokerFlags& into);
 
-Expected<Client> connect(const CtlWorld& world, const BrokerFlags& flags);
+Expected<producer::Client> connect(const CtlWorld& world, const BrokerFlags& flags);
 
 // What the broker does not allow or cannot make sense of is the asker's mistake, in the broker's words.
 template <class Reply>
-Expected<Reply> ask(Client& client, const ClientRequest& request, std::int64_t timeout_ms = kAnswerTimeoutMs) {
+Expected<Reply> ask(producer::Client& client, const ClientRequest& request,
+                    std::int64_t timeout_ms = producer::kAnswerTimeoutMs) {
   Expected<ClientReply> reply = client.ask(request, timeout_ms);
   if (reply && std::holds_alternative<Refused>(*reply)) return bad_input(std::get<Refused>(*reply).reason);
   if (!reply) return failure(reply.error());
@@ -39,21 +40,21 @@ Expected<std::vector<Sequence>> parse_seqs(const std::vector<std::string>& words
 
 // Calls `visit` with each page of an answer; pages by sequence, from the start.
 template <class Query>
-Expected<void> each_page(Client& client, Query query, const std::function<Expected<void>(const JobsReply&)>& visit) {
+Expected<void> each_page(producer::Client& client, Query query,
+                         const std::function<Expected<void>(const JobsReply&)>& visit) {
   query.limit = kQueryRowsMax;
   for (;;) {
-    const auto page = ask<JobsReply>(client, query);
-    if (!page) return failure(page.error());
-    if (auto visited = visit(*page); !visited) return visited;
-    if (!page->more) return {};
-    if (page->last_seq <= query.after_seq)
+    KQ_TRY_VALUE(const auto page, ask<JobsReply>(client, query));
+    if (auto visited = visit(page); !visited) return visited;
+    if (!page.more) return {};
+    if (page.last_seq <= query.after_seq)
       return our_fault("broker " + client.url() + " gave the same page of jobs twice");
-    query.after_seq = page->last_seq;
+    query.after_seq = page.last_seq;
   }
 }
 
 // Calls `visit` with each page of a run's rows, in label order. ExitCode::nothing when there is no such run.
-Expected<void> each_run_page(Client& client, const std::string& run,
+Expected<void> each_run_page(producer::Client& client, const std::string& run,
                              const std::function<Expected<void>(const std::vector<RunRow>&)>& visit);
 
-}  // namespace kq
+}  // namespace kq::tools

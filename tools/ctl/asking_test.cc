@@ -4,7 +4,7 @@
 
 #include "tools/ctl/scripted_world.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 TEST(ctl_asking, numbers_of_jobs_are_numbers) {
@@ -12,20 +12,20 @@ TEST(ctl_asking, numbers_of_jobs_are_numbers) {
   for (const char* wrong : {"0", "-1", "1x", "", " 1", "18446744073709551616"}) {
     const auto seqs = parse_seqs({"1", wrong});
     ASSERT_FALSE(seqs) << wrong;
-    EXPECT_EQ(seqs.error().code, ExitCode::bad_input);
+    EXPECT_EQ(seqs.error().kind, ErrorKind::bad_input);
   }
 }
 
 TEST(ctl_asking, a_refusal_is_the_askers_and_another_kind_of_answer_is_ours) {
   ScriptedWorld kq;
-  Client client = kq.broker.client();
+  producer::Client client = kq.broker.client();
   kq.on<BrokerQuery>([](const auto&) { return Refused{"no"}; });
-  EXPECT_EQ(ask<BrokerReply>(client, BrokerQuery{}).error(), (Error{ExitCode::bad_input, "no"}));
+  EXPECT_EQ(ask<BrokerReply>(client, BrokerQuery{}).error(), (Error{ErrorKind::bad_input, "no"}));
   kq.on<BrokerQuery>([](const auto&) { return Done{}; });
-  EXPECT_EQ(ask<BrokerReply>(client, BrokerQuery{}).error().code, ExitCode::our_fault);
+  EXPECT_EQ(ask<BrokerReply>(client, BrokerQuery{}).error().kind, ErrorKind::our_fault);
   kq.broker.reachable = false;
-  EXPECT_EQ(ask<BrokerReply>(client, BrokerQuery{}).error().code, ExitCode::our_fault);
+  EXPECT_EQ(ask<BrokerReply>(client, BrokerQuery{}).error().kind, ErrorKind::our_fault);
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

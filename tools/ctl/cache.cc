@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "tools/stack.h"
+#include "tools/stack/stack.h"
 
-namespace kq {
+namespace kq::tools {
 
 // Returns only when there is no such program, or it cannot be started.
 Expected<ExitCode> ctl_cache(int argc, const char* const* argv, const CtlWorld&) {
@@ -23,4 +23,4 @@ Expected<ExitCode> ctl_cache(int argc, const char* const* argv, const CtlWorld&)
   return our_fault("cannot start " + program + ": " + std::strerror(errno));
 }
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 // It becomes another program: so in a process of its own. Where there is none beside it, it says so.
@@ -26,4 +26,4 @@ TEST(ctl_cache, becomes_the_program_that_may_look_or_says_that_there_is_none) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

@@ -3,7 +3,9 @@
 #include <ostream>
 #include <vector>
 
-#include "core/version.h"
+#include "core/base/version.h"
+#include "tools/cli/nearest.h"
+#include "tools/cli/text.h"
 #include "tools/ctl/acting.h"
 #include "tools/ctl/cache.h"
 #include "tools/ctl/keeping.h"
@@ -12,10 +14,8 @@
 #include "tools/ctl/seeing.h"
 #include "tools/ctl/steering.h"
 #include "tools/ctl/why.h"
-#include "tools/nearest.h"
-#include "tools/text.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 constexpr CtlVerb kVerbs[] = {
@@ -60,7 +60,7 @@ std::string unknown(const std::string& word) {
 
 int tell(const CtlWorld& world, const std::string& program, const Error& error) {
   world.err << program << ": " << printable(error.message) << '\n';
-  return static_cast<int>(error.code);
+  return static_cast<int>(exit_code(error.kind));
 }
 
 }  // namespace
@@ -88,7 +88,7 @@ int run_ctl(int argc, const char* const* argv, const CtlWorld& world) {
     world.out << std::flush;
     return done ? static_cast<int>(*done) : tell(world, program, done.error());
   }
-  return tell(world, "kq-ctl", {ExitCode::bad_input, unknown(word)});
+  return tell(world, "kq-ctl", {ErrorKind::bad_input, unknown(word)});
 }
 
-}  // namespace kq
+}  // namespace kq::tools

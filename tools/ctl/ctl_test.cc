@@ -5,7 +5,7 @@
 
 #include "tools/ctl/scripted_world.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 using testing::HasSubstr;
@@ -47,4 +47,4 @@ TEST(ctl, without_a_broker_every_question_ends_in_one_sentence_and_code_3) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

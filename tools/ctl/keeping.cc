@@ -3,11 +3,11 @@
 #include <filesystem>
 #include <ostream>
 
-#include "producer/sentences.h"
+#include "producer/client/sentences.h"
 #include "tools/ctl/asking.h"
 #include "tools/ctl/listing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 // Problems as they are found, then what is there.
@@ -19,7 +19,7 @@ class Findings {
   ReportProblem report() {
     return [this](const std::string& problem) { listing_.add({problem}, {{"problem", json_text(problem)}}); };
   }
-  void finish(const Verified& found, const std::string& sentence) {
+  void finish(const store::Verified& found, const std::string& sentence) {
     listing_.finish({{"queued", json_number(found.queued_n)},
                      {"leased", json_number(found.leased_n)},
                      {"finished", json_number(found.finished_n)},
@@ -29,10 +29,11 @@ class Findings {
                      {"labels", json_number(found.labels_n)},
                      {"board_rows", json_number(found.board_rows_n)}});
     if (json_) return;
-    world_.out << printable(sentence) << ": " << counted(found.queued_n, "job") << " queued, " << found.leased_n
-               << " leased, " << found.finished_n << " finished, " << counted(found.blobs_n, "file") << " of "
-               << bytes_text(found.blob_bytes) << ", " << counted(found.board_rows_n, "board row") << "; "
-               << (found.problems_n == 0 ? "no problems" : counted(found.problems_n, "problem")) << '\n';
+    world_.out << printable(sentence) << ": " << producer::counted(found.queued_n, "job") << " queued, "
+               << found.leased_n << " leased, " << found.finished_n << " finished, "
+               << producer::counted(found.blobs_n, "file") << " of " << bytes_text(found.blob_bytes) << ", "
+               << producer::counted(found.board_rows_n, "board row") << "; "
+               << (found.problems_n == 0 ? "no problems" : producer::counted(found.problems_n, "problem")) << '\n';
   }
   // Those reported so far, when there is nothing to say of the rest.
   void end() { listing_.finish(); }
@@ -101,15 +102,14 @@ Expected<ExitCode> ctl_backup(int argc, const char* const* argv, const CtlWorld&
   std::error_code error;
   const std::filesystem::path dir = std::filesystem::absolute(given, error).lexically_normal();
   if (error || given.empty()) return bad_input("'" + given + "' is no directory's name");
-  auto client = connect(world, broker);
-  if (!client) return failure(client.error());
-  if (const auto done = ask<Done>(*client, Backup{dir.string()}, kBackupTimeoutMs); !done) return failure(done.error());
+  KQ_TRY_VALUE(auto client, connect(world, broker));
+  KQ_TRY(ask<Done>(client, Backup{dir.string()}, kBackupTimeoutMs));
   if (broker.json) {
-    world.out << to_text(Json{JsonObject{{"dir", json_text(dir.string())}}}) << '\n';
+    world.out << producer::to_text(producer::Json{producer::JsonObject{{"dir", json_text(dir.string())}}}) << '\n';
   } else {
     world.out << "the store as of now is in " << printable(dir.string()) << '\n';
   }
   return ExitCode::ok;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

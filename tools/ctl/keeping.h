@@ -3,7 +3,7 @@
 
 #include "tools/ctl/ctl.h"
 
-namespace kq {
+namespace kq::tools {
 
 Expected<ExitCode> ctl_backup(int argc, const char* const* argv, const CtlWorld& world);
 Expected<ExitCode> ctl_restore(int argc, const char* const* argv, const CtlWorld& world);
@@ -11,4 +11,4 @@ Expected<ExitCode> ctl_verify(int argc, const char* const* argv, const CtlWorld&
 
 inline constexpr std::int64_t kBackupTimeoutMs = 600'000;  // files are linked where the disk allows, else copied
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -6,7 +6,7 @@
 
 #include "tools/ctl/scripted_world.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 TEST(ctl_keeping, a_backup_goes_where_it_is_told_by_its_whole_name) {
@@ -24,15 +24,15 @@ TEST(ctl_keeping, a_backup_goes_where_it_is_told_by_its_whole_name) {
 
 TEST(ctl_keeping, a_store_is_told_with_every_problem_and_a_sound_one_in_a_line) {
   ScriptedWorld kq;
-  Verified found{.queued_n = 1,
-                 .leased_n = 2,
-                 .finished_n = 3,
-                 .results_n = 3,
-                 .blobs_n = 4,
-                 .blob_bytes = 2048,
-                 .labels_n = 6,
-                 .board_rows_n = 1};
-  kq.world.verify = [&](const std::string& dir, const ReportProblem& report) -> Expected<Verified> {
+  store::Verified found{.queued_n = 1,
+                        .leased_n = 2,
+                        .finished_n = 3,
+                        .results_n = 3,
+                        .blobs_n = 4,
+                        .blob_bytes = 2048,
+                        .labels_n = 6,
+                        .board_rows_n = 1};
+  kq.world.verify = [&](const std::string& dir, const ReportProblem& report) -> Expected<store::Verified> {
     if (dir != "/s") return bad_input("store at " + dir + ": there is none");
     if (found.problems_n > 0) report("job 7: has no body");
     return found;
@@ -56,9 +56,9 @@ TEST(ctl_keeping, a_store_is_told_with_every_problem_and_a_sound_one_in_a_line) 
 TEST(ctl_keeping, a_backup_is_restored_or_refused_with_its_problems) {
   ScriptedWorld kq;
   kq.world.restore = [&](const std::string& from, const std::string& dir,
-                         const ReportProblem& report) -> Expected<Verified> {
+                         const ReportProblem& report) -> Expected<store::Verified> {
     EXPECT_EQ(dir, "/new");
-    if (from == "/sound") return Verified{.finished_n = 3};
+    if (from == "/sound") return store::Verified{.finished_n = 3};
     report("blob ab: is not what its name says");
     return our_fault("store at /broken has 1 problems; nothing was restored");
   };
@@ -72,4 +72,4 @@ TEST(ctl_keeping, a_backup_is_restored_or_refused_with_its_problems) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

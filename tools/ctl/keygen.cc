@@ -4,12 +4,12 @@
 
 #include "core/submission.h"
 #include "net/keys.h"
-#include "net/zmq_keys.h"
-#include "producer/sentences.h"
+#include "net/zmq/keys.h"
+#include "producer/client/sentences.h"
+#include "tools/cli/flags.h"
 #include "tools/ctl/listing.h"
-#include "tools/flags.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 struct KeygenFlags {
@@ -22,18 +22,18 @@ struct KeygenFlags {
 };
 
 Expected<ExitCode> take_away(const CtlWorld& world, const KeygenFlags& flags) {
-  const auto gone = revoke(flags.folder, flags.revoke);
-  if (!gone) return failure(gone.error());
+  KQ_TRY_VALUE(const auto gone, net::revoke(flags.folder, flags.revoke));
   if (flags.json) {
-    JsonArray keys;
-    for (const AuthorizedKey& key : *gone) {
-      keys.push_back(
-          Json{JsonObject{{"role", json_text(to_string(key.who.role))}, {"public_key", json_text(key.public_key)}}});
+    producer::JsonArray keys;
+    for (const net::AuthorizedKey& key : gone) {
+      keys.push_back(producer::Json{producer::JsonObject{{"role", json_text(to_string(key.who.role))},
+                                                         {"public_key", json_text(key.public_key)}}});
     }
-    world.out << to_text(Json{JsonObject{{"name", json_text(flags.revoke)}, {"revoked", Json{std::move(keys)}}}})
+    world.out << producer::to_text(producer::Json{producer::JsonObject{{"name", json_text(flags.revoke)},
+                                                                       {"revoked", producer::Json{std::move(keys)}}}})
               << '\n';
   } else {
-    world.out << counted(gone->size(), "key") << " of '" << printable(flags.revoke)
+    world.out << producer::counted(gone.size(), "key") << " of '" << printable(flags.revoke)
               << "' revoked: a running broker follows at once\n";
   }
   return ExitCode::ok;
@@ -48,13 +48,12 @@ Expected<ExitCode> make(const CtlWorld& world, const KeygenFlags& flags) {
     return bad_input("--name '" + flags.name + "' cannot name a file here: say where the key goes with -o FILE");
   }
   const std::string path = flags.out.empty() ? flags.name + ".key" : flags.out;
-  const auto key = issue_key(flags.folder, who, path);
-  if (!key) return failure(key.error());
+  KQ_TRY_VALUE(const auto key, net::issue_key(flags.folder, who, path));
   if (flags.json) {
-    world.out << to_text(Json{JsonObject{{"name", json_text(flags.name)},
-                                         {"role", json_text(flags.role)},
-                                         {"file", json_text(path)},
-                                         {"public_key", json_text(key->own.public_key)}}})
+    world.out << producer::to_text(producer::Json{producer::JsonObject{{"name", json_text(flags.name)},
+                                                                       {"role", json_text(flags.role)},
+                                                                       {"file", json_text(path)},
+                                                                       {"public_key", json_text(key.own.public_key)}}})
               << '\n';
   } else {
     world.out << printable(path) << " is the key of '" << printable(flags.name) << "', role " << flags.role
@@ -82,4 +81,4 @@ Expected<ExitCode> ctl_keygen(int argc, const char* const* argv, const CtlWorld&
   return given.revoke.empty() ? make(world, given) : take_away(world, given);
 }
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -3,8 +3,8 @@
 
 #include "tools/ctl/ctl.h"
 
-namespace kq {
+namespace kq::tools {
 
 Expected<ExitCode> ctl_keygen(int argc, const char* const* argv, const CtlWorld& world);
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -5,9 +5,9 @@
 
 #include "net/keys.h"
 #include "tools/ctl/scripted_world.h"
-#include "tools/fake_programs.h"
+#include "tools/stack/fake_programs.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 using testing::HasSubstr;
@@ -20,16 +20,16 @@ TEST(ctl_keygen, makes_a_key_lets_it_in_and_takes_it_away) {
   EXPECT_EQ(kq.run({"keygen", "--keys", keys.c_str(), "--name", "ann", "--role", "submit", "-o", file.c_str()}), 0)
       << kq.err.str();
   EXPECT_THAT(kq.out.str(), HasSubstr("ann.key is the key of 'ann', role submit"));
-  const auto key = read_client_key(file);
+  const auto key = net::read_client_key(file);
   ASSERT_TRUE(key);
   EXPECT_EQ(key->who, (Identity{"ann", Role::submit}));
-  EXPECT_NE(read_authorized(keys)->find(key->own.public_key), nullptr);
+  EXPECT_NE(net::read_authorized(keys)->find(key->own.public_key), nullptr);
 
   EXPECT_EQ(kq.run({"keygen", "--keys", keys.c_str(), "--name", "ann", "--role", "submit", "-o", file.c_str()}), 2)
       << "never replaces a file";
   EXPECT_EQ(kq.run({"keygen", "--keys", keys.c_str(), "--revoke", "ann", "--json"}), 0);
   EXPECT_THAT(kq.out.str(), HasSubstr("{\"name\": \"ann\", \"revoked\": [{\"role\": \"submit\", \"public_key\": "));
-  EXPECT_EQ(read_authorized(keys)->find(key->own.public_key), nullptr);
+  EXPECT_EQ(net::read_authorized(keys)->find(key->own.public_key), nullptr);
   EXPECT_EQ(kq.run({"keygen", "--keys", keys.c_str(), "--revoke", "ann"}), 2);
 }
 
@@ -45,4 +45,4 @@ TEST(ctl_keygen, says_what_is_missing) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

@@ -3,14 +3,15 @@
 #include <ostream>
 #include <utility>
 
-namespace kq {
+namespace kq::tools {
 
 Listing::Listing(std::ostream& out, bool json, std::string name, std::vector<TableColumn> columns)
     : out_(out), json_(json), name_(std::move(name)), columns_(std::move(columns)) {}
 
-void Listing::add(std::vector<std::string> cells, JsonObject object) {
+void Listing::add(std::vector<std::string> cells, producer::JsonObject object) {
   if (json_) {
-    out_ << (rows_n_ == 0 ? "{" + json_quoted(name_) + ": [\n" : ",\n") << to_text(Json{std::move(object)});
+    out_ << (rows_n_ == 0 ? "{" + producer::json_quoted(name_) + ": [\n" : ",\n")
+         << producer::to_text(producer::Json{std::move(object)});
   } else {
     page_.push_back(std::move(cells));
     if (page_.size() == kListingPage) print_page();
@@ -18,13 +19,14 @@ void Listing::add(std::vector<std::string> cells, JsonObject object) {
   ++rows_n_;
 }
 
-void Listing::finish(const JsonObject& rest) {
+void Listing::finish(const producer::JsonObject& rest) {
   if (!json_) {
     print_page();
     return;
   }
-  out_ << (rows_n_ == 0 ? "{" + json_quoted(name_) + ": [" : "\n") << "]";
-  for (const auto& [name, value] : rest) out_ << ", " << json_quoted(name) << ": " << to_text(value);
+  out_ << (rows_n_ == 0 ? "{" + producer::json_quoted(name_) + ": [" : "\n") << "]";
+  for (const auto& [name, value] : rest)
+    out_ << ", " << producer::json_quoted(name) << ": " << producer::to_text(value);
   out_ << "}\n";
 }
 
@@ -34,22 +36,22 @@ void Listing::print_page() {
   page_.clear();
 }
 
-Json json_text(std::string_view text) {
-  return Json{std::string(text)};
+producer::Json json_text(std::string_view text) {
+  return producer::Json{std::string(text)};
 }
 
-Json json_number(std::uint64_t number) {
-  return Json{static_cast<std::int64_t>(number)};
+producer::Json json_number(std::uint64_t number) {
+  return producer::Json{static_cast<std::int64_t>(number)};
 }
 
-Json json_texts(const std::vector<std::string>& texts) {
-  JsonArray array;
+producer::Json json_texts(const std::vector<std::string>& texts) {
+  producer::JsonArray array;
   for (const std::string& text : texts) array.push_back(json_text(text));
-  return Json{std::move(array)};
+  return producer::Json{std::move(array)};
 }
 
-Json json_time(std::int64_t unix_ms) {
-  return unix_ms == 0 ? Json{nullptr} : Json{unix_ms};
+producer::Json json_time(std::int64_t unix_ms) {
+  return unix_ms == 0 ? producer::Json{nullptr} : producer::Json{unix_ms};
 }
 
-}  // namespace kq
+}  // namespace kq::tools

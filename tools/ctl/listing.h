@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "producer/json.h"
-#include "tools/text.h"
+#include "producer/client/json.h"
+#include "tools/cli/text.h"
 
-namespace kq {
+namespace kq::tools {
 
 inline constexpr std::size_t kListingPage = 256;  // rows that share their widths, and are printed together
 
@@ -19,9 +19,9 @@ class Listing {
  public:
   Listing(std::ostream& out, bool json, std::string name, std::vector<TableColumn> columns);
 
-  void add(std::vector<std::string> cells, JsonObject object);
+  void add(std::vector<std::string> cells, producer::JsonObject object);
   // Nothing can be added any more. `rest` are further members of the JSON object.
-  void finish(const JsonObject& rest = {});
+  void finish(const producer::JsonObject& rest = {});
 
   std::size_t rows_n() const { return rows_n_; }
 
@@ -38,9 +38,9 @@ class Listing {
 };
 
 // Shorthands for the members of those objects.
-Json json_text(std::string_view text);
-Json json_number(std::uint64_t number);
-Json json_texts(const std::vector<std::string>& texts);
-Json json_time(std::int64_t unix_ms);  // as a number; null for 0
+producer::Json json_text(std::string_view text);
+producer::Json json_number(std::uint64_t number);
+producer::Json json_texts(const std::vector<std::string>& texts);
+producer::Json json_time(std::int64_t unix_ms);  // as a number; null for 0
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 TEST(ctl_listing, holds_one_page_and_keeps_its_widths) {
@@ -26,7 +26,7 @@ TEST(ctl_listing, nothing_is_no_heading_and_an_empty_array) {
   Listing(text, false, "jobs", {{"job", true}}).finish();
   EXPECT_EQ(text.str(), "");
   std::ostringstream json;
-  Listing(json, true, "jobs", {}).finish({{"more", Json{false}}});
+  Listing(json, true, "jobs", {}).finish({{"more", producer::Json{false}}});
   EXPECT_EQ(json.str(), "{\"jobs\": [], \"more\": false}\n");
 }
 
@@ -41,4 +41,4 @@ TEST(ctl_listing, json_is_printed_as_it_comes) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

@@ -3,10 +3,10 @@
 #include "tools/ctl/asking.h"
 #include "tools/ctl/listing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
-JsonObject job_object(const JobRow& row) {
+producer::JsonObject job_object(const JobRow& row) {
   const JobRecord& job = row.job;
   return {{"id", json_number(job.seq)},
           {"state", json_text(to_string(job.state))},
@@ -54,14 +54,13 @@ Expected<ExitCode> ctl_jobs(int argc, const char* const* argv, const CtlWorld& w
   flags.option("--submitter", "NAME", "only this submitter's", submitter);
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
-  auto client = connect(world, broker);
-  if (!client) return failure(client.error());
+  KQ_TRY_VALUE(auto client, connect(world, broker));
 
   Listing listing(
       world.out, broker.json, "jobs",
       {{"job", true}, {"priority"}, {"submitter"}, {"run"}, {"label"}, {"attempt", true}, {"worker"}, {state, true}});
   const JobsQuery query{.state = *parse_enum<JobState>(state)};
-  const auto listed = each_page(*client, query, [&](const JobsReply& page) {
+  const auto listed = each_page(client, query, [&](const JobsReply& page) {
     for (const JobRow& row : page.jobs) {
       const JobRecord& job = row.job;
       if (!submitter.empty() && job.submitter != submitter) continue;
@@ -85,12 +84,11 @@ Expected<ExitCode> ctl_dead_letters(int argc, const char* const* argv, const Ctl
               "kq-ctl purge strikes them off. Exit code 5 when there is none.");
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
-  auto client = connect(world, broker);
-  if (!client) return failure(client.error());
+  KQ_TRY_VALUE(auto client, connect(world, broker));
   Listing listing(
       world.out, broker.json, "jobs",
       {{"job", true}, {"submitter"}, {"run"}, {"label"}, {"attempt", true}, {"dead for", true}, {"last failure"}});
-  const auto listed = each_page(*client, DeadQuery{}, [&](const JobsReply& page) {
+  const auto listed = each_page(client, DeadQuery{}, [&](const JobsReply& page) {
     for (const JobRow& row : page.jobs) {
       const JobRecord& job = row.job;
       listing.add(
@@ -112,26 +110,24 @@ Expected<ExitCode> ctl_runs(int argc, const char* const* argv, const CtlWorld& w
               "when there is none.");
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
-  auto client = connect(world, broker);
-  if (!client) return failure(client.error());
+  KQ_TRY_VALUE(auto client, connect(world, broker));
   Listing listing(world.out, broker.json, "runs", {{"run"}, {"submitter"}, {"submitted", true}});
   RunsQuery query{.after = {}, .limit = kQueryRowsMax};
   for (bool more = true; more;) {
-    const auto page = ask<RunsReply>(*client, query);
-    if (!page) return failure(page.error());
-    for (const KnownRun& row : page->runs) {
+    KQ_TRY_VALUE(const auto page, ask<RunsReply>(client, query));
+    for (const KnownRun& row : page.runs) {
       listing.add({row.run, or_dash(row.submitter), age_text(world.unix_now_ms() - row.submitted_at_ms)},
                   {{"run", json_text(row.run)},
                    {"submitter", json_text(row.submitter)},
                    {"submitted_at_ms", json_time(row.submitted_at_ms)}});
     }
-    more = page->more;
-    if (more && (page->runs.empty() || page->runs.back().run <= query.after))
-      return our_fault("broker " + client->url() + " gave the same page of runs twice");
-    if (more) query.after = page->runs.back().run;
+    more = page.more;
+    if (more && (page.runs.empty() || page.runs.back().run <= query.after))
+      return our_fault("broker " + client.url() + " gave the same page of runs twice");
+    if (more) query.after = page.runs.back().run;
   }
   listing.finish();
   return listing.rows_n() > 0 ? ExitCode::ok : ExitCode::nothing;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -3,10 +3,10 @@
 
 #include "tools/ctl/ctl.h"
 
-namespace kq {
+namespace kq::tools {
 
 Expected<ExitCode> ctl_jobs(int argc, const char* const* argv, const CtlWorld& world);
 Expected<ExitCode> ctl_dead_letters(int argc, const char* const* argv, const CtlWorld& world);
 Expected<ExitCode> ctl_runs(int argc, const char* const* argv, const CtlWorld& world);
 
-}  // namespace kq
+}  // namespace kq::tools

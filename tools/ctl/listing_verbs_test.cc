@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "producer/json.h"
+#include "producer/client/json.h"
 #include "tools/ctl/scripted_world.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 TEST(ctl_listing_verbs, jobs_of_a_state_are_listed_page_by_page) {
@@ -41,7 +41,7 @@ TEST(ctl_listing_verbs, json_is_one_object_with_an_object_for_each_job) {
   const std::vector<JobRow> all{job_row(1), job_row(2)};
   kq.on<JobsQuery>([&](const JobsQuery& query) { return page_of(all, query, 1); });
   EXPECT_EQ(kq.run({"jobs", "--json"}), 0);
-  const auto json = parse_json(kq.out.str());
+  const auto json = producer::parse_json(kq.out.str());
   ASSERT_TRUE(json) << kq.out.str();
   ASSERT_EQ(json->find("jobs")->array()->size(), 2u);
   EXPECT_EQ(*json->find("jobs")->array()->at(1).find("label")->text(), "relu/2");
@@ -89,4 +89,4 @@ TEST(ctl_listing_verbs, a_broker_that_does_not_move_on_is_no_endless_loop) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

@@ -6,20 +6,20 @@
 #include <string>
 #include <vector>
 
-#include "producer/scripted_link.h"
+#include "producer/client/scripted_link.h"
 #include "tools/ctl/ctl.h"
 
-namespace kq {
+namespace kq::tools {
 
 struct ScriptedWorld {
   std::ostringstream out;
   std::ostringstream err;
-  ScriptedBroker broker;
+  producer::ScriptedBroker broker;
   std::int64_t unix_now_ms = 1'795'284'000'000;  // 2026-11-21T18:00:00Z
   CtlWorld world{
       .out = out,
       .err = err,
-      .connect = [this](const std::string&, const std::string&) { return Expected<Client>(broker.client()); },
+      .connect = [this](const std::string&, const std::string&) { return Expected<producer::Client>(broker.client()); },
       .unix_now_ms = [this] { return unix_now_ms; },
       .nap =
           [this](std::int64_t ms) {
@@ -87,4 +87,4 @@ JobsReply page_of(const std::vector<JobRow>& all, const Query& query, std::size_
   return reply;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

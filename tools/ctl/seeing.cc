@@ -5,12 +5,12 @@
 #include <ostream>
 
 #include "core/limits.h"
-#include "producer/sentences.h"
-#include "producer/wait.h"
+#include "producer/client/sentences.h"
+#include "producer/client/wait.h"
 #include "tools/ctl/asking.h"
 #include "tools/ctl/listing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 std::string labels_text(const Metric& metric) {
@@ -26,16 +26,18 @@ std::string value_text(const Metric& metric) {
   if (is("_bytes") && metric.value >= 0) return bytes_text(static_cast<std::uint64_t>(metric.value));
   if (std::abs(metric.value) < 1e15 && metric.value == std::floor(metric.value))
     return std::to_string(static_cast<std::int64_t>(metric.value));
-  return to_text(Json{metric.value});
+  return producer::to_text(producer::Json{metric.value});
 }
 
-JsonObject metric_object(const Metric& metric) {
-  JsonObject labels;
+producer::JsonObject metric_object(const Metric& metric) {
+  producer::JsonObject labels;
   for (const auto& [name, value] : metric.labels) labels.emplace_back(name, json_text(value));
-  return {{"name", json_text(metric.name)}, {"labels", Json{std::move(labels)}}, {"value", Json{metric.value}}};
+  return {{"name", json_text(metric.name)},
+          {"labels", producer::Json{std::move(labels)}},
+          {"value", producer::Json{metric.value}}};
 }
 
-JsonObject needs_object(const Requirements& needs) {
+producer::JsonObject needs_object(const Requirements& needs) {
   return {{"device", json_text(to_string(needs.wish))},
           {"gpu", json_text(needs.gpu_model)},
           {"memory_above_bytes", json_number(needs.memory_above_bytes)},
@@ -49,16 +51,16 @@ std::string lane_state(const LaneRow& lane) {
 }
 
 void list_lane(Listing& listing, const LaneRow& lane, std::int64_t now_ms) {
-  JsonObject object{{"priority", json_text(to_string(lane.priority))},
-                    {"submitter", json_text(lane.submitter)},
-                    {"needs", Json{needs_object(lane.needs)}},
-                    {"queued", json_number(lane.queued)},
-                    {"oldest_ms", json_time(lane.oldest_ms)},
-                    {"served", Json{lane.served}},
-                    {"paused", Json{lane.paused}}};
+  producer::JsonObject object{{"priority", json_text(to_string(lane.priority))},
+                              {"submitter", json_text(lane.submitter)},
+                              {"needs", producer::Json{needs_object(lane.needs)}},
+                              {"queued", json_number(lane.queued)},
+                              {"oldest_ms", json_time(lane.oldest_ms)},
+                              {"served", producer::Json{lane.served}},
+                              {"paused", producer::Json{lane.paused}}};
   listing.add({std::string(to_string(lane.priority)), lane.submitter.empty() ? "-" : lane.submitter,
-               needs_text(lane.needs), std::string(to_string(lane.needs.backend)), std::to_string(lane.queued),
-               age_text(now_ms - lane.oldest_ms), lane_state(lane)},
+               producer::needs_text(lane.needs), std::string(to_string(lane.needs.backend)),
+               std::to_string(lane.queued), age_text(now_ms - lane.oldest_ms), lane_state(lane)},
               std::move(object));
 }
 
@@ -105,19 +107,19 @@ std::string worker_state(const WorkerStatus& worker) {
   return worker.draining ? "draining" : worker.running > 0 ? "busy" : "idle";
 }
 
-JsonObject worker_object(const WorkerStatus& worker) {
-  JsonArray devices;
+producer::JsonObject worker_object(const WorkerStatus& worker) {
+  producer::JsonArray devices;
   for (const DeviceInfo& device : worker.devices) {
-    devices.push_back(Json{JsonObject{{"kind", json_text(to_string(device.kind))},
-                                      {"model", json_text(device.model)},
-                                      {"uuid", json_text(device.uuid)},
-                                      {"memory_bytes", json_number(device.memory_bytes)}}});
+    devices.push_back(producer::Json{producer::JsonObject{{"kind", json_text(to_string(device.kind))},
+                                                          {"model", json_text(device.model)},
+                                                          {"uuid", json_text(device.uuid)},
+                                                          {"memory_bytes", json_number(device.memory_bytes)}}});
   }
   return {{"worker", json_text(worker.worker)},
           {"state", json_text(worker_state(worker))},
           {"running", json_number(worker.running)},
-          {"devices", Json{std::move(devices)}},
-          {"backends", worker.backends.empty() ? Json{nullptr} : json_texts(backends_of(worker))},
+          {"devices", producer::Json{std::move(devices)}},
+          {"backends", worker.backends.empty() ? producer::Json{nullptr} : json_texts(backends_of(worker))},
           {"quarantined", json_texts(worker.quarantined)},
           {"builds_for", json_texts(targets_of(worker))},
           {"built", json_number(worker.built_n)},
@@ -132,12 +134,10 @@ Expected<ExitCode> ctl_stats(int argc, const char* const* argv, const CtlWorld& 
   Flags flags(argv[0], "Prints every figure the broker keeps of itself. docs/operations.md says what they mean.");
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
-  auto client = connect(world, broker);
-  if (!client) return failure(client.error());
-  const auto stats = ask<StatsReply>(*client, StatsQuery{});
-  if (!stats) return failure(stats.error());
+  KQ_TRY_VALUE(auto client, connect(world, broker));
+  KQ_TRY_VALUE(const auto stats, ask<StatsReply>(client, StatsQuery{}));
   Listing listing(world.out, broker.json, "metrics", {{"figure"}, {"of"}, {"value", true}});
-  for (const Metric& metric : stats->metrics) {
+  for (const Metric& metric : stats.metrics) {
     if (!broker.json && metric.name.ends_with("_bucket")) continue;  // for programs
     listing.add({metric.name, labels_text(metric), value_text(metric)}, metric_object(metric));
   }
@@ -153,29 +153,28 @@ Expected<ExitCode> ctl_queue(int argc, const char* const* argv, const CtlWorld& 
               "next comes first.");
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
-  auto client = connect(world, broker);
-  if (!client) return failure(client.error());
+  KQ_TRY_VALUE(auto client, connect(world, broker));
   Listing listing(world.out, broker.json, "lanes",
                   {{"priority"}, {"submitter"}, {"needs"}, {"backend"}, {"queued", true}, {"oldest", true}, {"state"}});
   std::uint64_t queued = 0;
   std::uint64_t waiting = 0;
   QueueQuery query{.limit = kQueryRowsMax};
   for (bool more = true; more;) {
-    const auto queue = ask<QueueReply>(*client, query);
-    if (!queue) return failure(queue.error());
-    waiting = queue->waiting;
-    more = queue->more && !queue->lanes.empty();
-    query.skip += static_cast<std::uint32_t>(queue->lanes.size());
-    for (const LaneRow& lane : queue->lanes) {
+    KQ_TRY_VALUE(const auto queue, ask<QueueReply>(client, query));
+    waiting = queue.waiting;
+    more = queue.more && !queue.lanes.empty();
+    query.skip += static_cast<std::uint32_t>(queue.lanes.size());
+    for (const LaneRow& lane : queue.lanes) {
       queued += lane.queued;
       list_lane(listing, lane, world.unix_now_ms());
     }
   }
   listing.finish({{"waiting", json_number(waiting)}});
   if (broker.json) return ExitCode::ok;
-  world.out << counted(queued, "job") << " in " << counted(listing.rows_n(), "lane");
+  world.out << producer::counted(queued, "job") << " in " << producer::counted(listing.rows_n(), "lane");
   if (waiting > 0)
-    world.out << "; " << counted(waiting, "job") << (waiting == 1 ? " waits" : " wait") << " for a later time";
+    world.out << "; " << producer::counted(waiting, "job") << (waiting == 1 ? " waits" : " wait")
+              << " for a later time";
   world.out << '\n';
   return ExitCode::ok;
 }
@@ -185,13 +184,11 @@ Expected<ExitCode> ctl_workers(int argc, const char* const* argv, const CtlWorld
   Flags flags(argv[0], "Prints the connected workers. Exit code 5 when there is none.");
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
-  auto client = connect(world, broker);
-  if (!client) return failure(client.error());
-  const auto status = ask<BrokerReply>(*client, BrokerQuery{});
-  if (!status) return failure(status.error());
+  KQ_TRY_VALUE(auto client, connect(world, broker));
+  KQ_TRY_VALUE(const auto status, ask<BrokerReply>(client, BrokerQuery{}));
   Listing listing(world.out, broker.json, "workers",
                   {{"worker"}, {"state"}, {"running", true}, {"devices"}, {"backends"}, {"labels"}, {"heard", true}});
-  for (const WorkerStatus& worker : status->workers) {
+  for (const WorkerStatus& worker : status.workers) {
     listing.add({worker.worker, worker_state(worker), std::to_string(worker.running), devices_text(worker),
                  worker.backends.empty() ? "all" : joined(backends_of(worker)),
                  worker.labels.empty() ? "-" : joined(worker.labels),
@@ -199,9 +196,9 @@ Expected<ExitCode> ctl_workers(int argc, const char* const* argv, const CtlWorld
                 worker_object(worker));
   }
   listing.finish();
-  if (!status->workers.empty()) return ExitCode::ok;
+  if (!status.workers.empty()) return ExitCode::ok;
   return broker.json ? Expected<ExitCode>(ExitCode::nothing)
-                     : failure(Error{ExitCode::nothing, "no worker is connected to broker " + client->url()});
+                     : failure(Error{ErrorKind::not_found, "no worker is connected to broker " + client.url()});
 }
 
-}  // namespace kq
+}  // namespace kq::tools

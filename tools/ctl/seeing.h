@@ -3,10 +3,10 @@
 
 #include "tools/ctl/ctl.h"
 
-namespace kq {
+namespace kq::tools {
 
 Expected<ExitCode> ctl_stats(int argc, const char* const* argv, const CtlWorld& world);
 Expected<ExitCode> ctl_queue(int argc, const char* const* argv, const CtlWorld& world);
 Expected<ExitCode> ctl_workers(int argc, const char* const* argv, const CtlWorld& world);
 
-}  // namespace kq
+}  // namespace kq::tools

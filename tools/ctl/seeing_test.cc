@@ -4,7 +4,7 @@
 
 #include "tools/ctl/scripted_world.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 TEST(ctl_seeing, stats_are_a_table_with_units_and_json_without) {
@@ -140,4 +140,4 @@ TEST(ctl_seeing, a_broker_that_refuses_is_answered_in_its_own_words) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

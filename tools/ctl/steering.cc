@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <ostream>
 
-#include "producer/sentences.h"
+#include "producer/client/sentences.h"
 #include "tools/ctl/asking.h"
 #include "tools/ctl/listing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
-void tell(const CtlWorld& world, bool json, JsonObject object, const std::string& sentence) {
+void tell(const CtlWorld& world, bool json, producer::JsonObject object, const std::string& sentence) {
   if (json) {
-    world.out << to_text(Json{std::move(object)}) << '\n';
+    world.out << producer::to_text(producer::Json{std::move(object)}) << '\n';
   } else {
     world.out << printable(sentence) << '\n';
   }
@@ -28,11 +28,11 @@ Expected<ExitCode> set_paused(int argc, const char* const* argv, const CtlWorld&
   flags.option("--submitter", "NAME", "only this submitter's jobs (default: everybody's)", submitter);
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
-  auto client = connect(world, broker);
-  if (!client) return failure(client.error());
-  if (const auto done = ask<Done>(*client, Pause{submitter, paused}); !done) return failure(done.error());
+  KQ_TRY_VALUE(auto client, connect(world, broker));
+  KQ_TRY(ask<Done>(client, Pause{submitter, paused}));
   tell(world, broker.json,
-       {{"submitter", submitter.empty() ? Json{nullptr} : json_text(submitter)}, {"paused", Json{paused}}},
+       {{"submitter", submitter.empty() ? producer::Json{nullptr} : json_text(submitter)},
+        {"paused", producer::Json{paused}}},
        (submitter.empty() ? std::string("the queue") : "submitter " + submitter) +
            (paused ? " is paused: nothing more is leased, what runs goes on" : " is leased again"));
   return ExitCode::ok;
@@ -46,20 +46,20 @@ const WorkerStatus* find(const BrokerReply& status, const std::string& name) {
 }
 
 // Until the worker has nothing left or is gone. An Error: gave up, or interrupted.
-Expected<void> wait_until_idle(const CtlWorld& world, Client& client, const std::string& name,
+Expected<void> wait_until_idle(const CtlWorld& world, producer::Client& client, const std::string& name,
                                std::optional<double> timeout_s) {
   const std::int64_t start_ms = client.now_ms();
   for (;;) {
-    const auto status = ask<BrokerReply>(client, BrokerQuery{});
-    if (!status) return failure(status.error());
-    const WorkerStatus* worker = find(*status, name);
+    KQ_TRY_VALUE(const auto status, ask<BrokerReply>(client, BrokerQuery{}));
+    const WorkerStatus* worker = find(status, name);
     if (worker == nullptr || worker->running == 0) return {};
     if (timeout_s && static_cast<double>(client.now_ms() - start_ms) >= *timeout_s * 1000) {
-      return failure(Error{ExitCode::gave_up, "worker " + name + " still has " + counted(worker->running, "job") +
-                                                  "; it goes on draining"});
+      return failure(Error{
+          ErrorKind::gave_up,
+          "worker " + name + " still has " + producer::counted(worker->running, "job") + "; it goes on draining"});
     }
     if (world.nap(kDrainPollMs))
-      return failure(Error{ExitCode::interrupted, "interrupted; worker " + name + " goes on draining"});
+      return failure(Error{ErrorKind::interrupted, "interrupted; worker " + name + " goes on draining"});
   }
 }
 
@@ -88,19 +88,17 @@ Expected<ExitCode> ctl_drain(int argc, const char* const* argv, const CtlWorld& 
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   if (undo && wait) return bad_input("--undo gives it work and --wait waits until it has none; use one of them");
-  auto client = connect(world, broker);
-  if (!client) return failure(client.error());
-  const auto status = ask<BrokerReply>(*client, BrokerQuery{});
-  if (!status) return failure(status.error());
-  const bool connected = find(*status, name) != nullptr;
+  KQ_TRY_VALUE(auto client, connect(world, broker));
+  KQ_TRY_VALUE(const auto status, ask<BrokerReply>(client, BrokerQuery{}));
+  const bool connected = find(status, name) != nullptr;
   // An unknown name is most likely a slip; but a drain may be undone after its worker has gone.
   if (!connected && !undo)
-    return failure(Error{ExitCode::nothing, "no worker '" + name + "' is connected; kq-ctl workers lists them"});
-  if (const auto done = ask<Done>(*client, Drain{name, !undo}); !done) return failure(done.error());
+    return failure(Error{ErrorKind::not_found, "no worker '" + name + "' is connected; kq-ctl workers lists them"});
+  KQ_TRY(ask<Done>(client, Drain{name, !undo}));
   if (wait) {
-    if (const auto idle = wait_until_idle(world, *client, name, timeout_s); !idle) return failure(idle.error());
+    KQ_TRY(wait_until_idle(world, client, name, timeout_s));
   }
-  tell(world, broker.json, {{"worker", json_text(name)}, {"draining", Json{!undo}}},
+  tell(world, broker.json, {{"worker", json_text(name)}, {"draining", producer::Json{!undo}}},
        "worker " + name +
            (undo   ? " gets jobs again"
             : wait ? " gets nothing new and has nothing left"
@@ -108,4 +106,4 @@ Expected<ExitCode> ctl_drain(int argc, const char* const* argv, const CtlWorld& 
   return ExitCode::ok;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

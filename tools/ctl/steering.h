@@ -3,7 +3,7 @@
 
 #include "tools/ctl/ctl.h"
 
-namespace kq {
+namespace kq::tools {
 
 Expected<ExitCode> ctl_pause(int argc, const char* const* argv, const CtlWorld& world);
 Expected<ExitCode> ctl_resume(int argc, const char* const* argv, const CtlWorld& world);
@@ -11,4 +11,4 @@ Expected<ExitCode> ctl_drain(int argc, const char* const* argv, const CtlWorld& 
 
 inline constexpr std::int64_t kDrainPollMs = 500;  // between two looks of drain --wait
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -4,7 +4,7 @@
 
 #include "tools/ctl/scripted_world.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 class CtlSteering : public testing::Test {
@@ -60,4 +60,4 @@ TEST_F(CtlSteering, a_drain_is_undone_even_if_the_worker_is_gone) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

@@ -7,13 +7,13 @@
 
 #include "core/limits.h"
 #include "core/verdict.h"
-#include "producer/sentences.h"
-#include "producer/wait.h"
-#include "producer/when.h"
+#include "producer/client/sentences.h"
+#include "producer/client/wait.h"
+#include "producer/client/when.h"
 #include "tools/ctl/asking.h"
 #include "tools/ctl/listing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 bool has_device(const WorkerStatus& worker, const Requirements& needs) {
@@ -52,26 +52,27 @@ std::string nobody_serves(const Requirements& needs, std::vector<WorkerStatus> w
                    [&](const WorkerStatus& worker) { return has_device(worker, needs); })) {
     Requirements device = needs;
     device.labels.clear();
-    return "waits for " + needs_text(device) + ": " +
+    return "waits for " + producer::needs_text(device) + ": " +
            (workers.size() == 1 ? "the only worker has none"
-                                : "none of the " + counted(workers.size(), "worker") + " has one");
+                                : "none of the " + producer::counted(workers.size(), "worker") + " has one");
   }
   if (able_of(needs, workers).empty())
-    return "waits for " + needs_text(needs) + ": no worker has both, or all of the labels";
+    return "waits for " + producer::needs_text(needs) + ": no worker has both, or all of the labels";
   return "waits for a worker that can build " + std::string(to_string(needs.backend)) + " kernels";
 }
 
 std::string turn_text(const JobStatus& status) {
   std::string text = "waits its turn: ";
-  text += status.ahead == 0 ? "it is the next"
-                            : counted(status.ahead, "job") + (status.ahead == 1 ? " is" : " are") + " ahead of it";
+  text += status.ahead == 0
+              ? "it is the next"
+              : producer::counted(status.ahead, "job") + (status.ahead == 1 ? " is" : " are") + " ahead of it";
   if (status.position > 0) text += ", it is its submitter's " + ordinal_text(status.position) + " of its kind";
   return text;
 }
 
 std::string waiting_text(const JobStatus& status, const JobRecord& job, const std::vector<WorkerStatus>& workers,
                          std::int64_t now_ms) {
-  const std::string until = when_text(status.until_ms) + ", in " + age_text(status.until_ms - now_ms);
+  const std::string until = producer::when_text(status.until_ms) + ", in " + age_text(status.until_ms - now_ms);
   switch (status.why) {
     case WaitReason::behind:
       return turn_text(status);
@@ -80,7 +81,7 @@ std::string waiting_text(const JobStatus& status, const JobRecord& job, const st
     case WaitReason::not_before:
       return "may not run before " + until;
     case WaitReason::after_failure:
-      return "failed " + counted(job.failures, "time") + " by our own fault" +
+      return "failed " + producer::counted(job.failures, "time") + " by our own fault" +
              (job.last_error.empty() ? "" : " (" + job.last_error + ")") + " and is tried again at " + until;
     case WaitReason::paused:
       return "waits because " +
@@ -98,22 +99,21 @@ std::string waiting_text(const JobStatus& status, const JobRecord& job, const st
 std::string where_to_look(const JobStatus& status, const JobRecord& job) {
   if (job.run.empty()) return "";
   const bool passed = status.verdict == to_string(VerdictName::passed);
-  return "; " + std::string(passed ? "its figures" : "why") + ": kq results " + shell_quoted(job.run) +
+  return "; " + std::string(passed ? "its figures" : "why") + ": kq results " + producer::shell_quoted(job.run) +
          (passed ? "" : " --failed");
 }
 
 // Answers about jobs, gathered page by page.
 class Explainer {
  public:
-  Explainer(const CtlWorld& world, Client& client, bool json)
+  Explainer(const CtlWorld& world, producer::Client& client, bool json)
       : world_(world), client_(client), listing_(world.out, json, "jobs", {}), json_(json) {}
 
   // `jobs` are what is known of them already; the others are looked up where they wait.
   Expected<void> explain(const std::vector<Sequence>& seqs, const std::map<Sequence, JobRecord>& jobs) {
     if (!workers_) {
-      auto broker = ask<BrokerReply>(client_, BrokerQuery{});
-      if (!broker) return failure(broker.error());
-      workers_ = std::move(broker->workers);
+      KQ_TRY_VALUE(auto broker, ask<BrokerReply>(client_, BrokerQuery{}));
+      workers_ = std::move(broker.workers);
     }
     for (std::size_t at = 0; at < seqs.size(); at += kQuerySeqsMax) {
       const auto chunk = std::span(seqs).subspan(at, std::min(kQuerySeqsMax, seqs.size() - at));
@@ -121,9 +121,8 @@ class Explainer {
       if (!reply) return failure(reply.error());
       known_n_ += reply->jobs.size();
       for (const JobStatus& status : reply->jobs) {
-        const auto job = record_of(status, jobs);
-        if (!job) return failure(job.error());
-        say(status, *job);
+        KQ_TRY_VALUE(const auto job, record_of(status, jobs));
+        say(status, job);
       }
     }
     return {};
@@ -134,10 +133,10 @@ class Explainer {
  private:
   Expected<JobRecord> record_of(const JobStatus& status, const std::map<Sequence, JobRecord>& jobs) {
     if (const auto known = jobs.find(status.seq); known != jobs.end()) return known->second;
-    auto rows = ask<JobsReply>(client_, JobsQuery{.state = status.state, .after_seq = status.seq - 1, .limit = 1});
-    if (!rows) return failure(rows.error());
-    if (rows->jobs.empty() || rows->jobs[0].job.seq != status.seq) return JobRecord();  // it has moved on
-    return std::move(rows->jobs[0].job);
+    KQ_TRY_VALUE(auto rows,
+                 ask<JobsReply>(client_, JobsQuery{.state = status.state, .after_seq = status.seq - 1, .limit = 1}));
+    if (rows.jobs.empty() || rows.jobs[0].job.seq != status.seq) return JobRecord();  // it has moved on
+    return std::move(rows.jobs[0].job);
   }
 
   void say(const JobStatus& status, const JobRecord& job) {
@@ -146,25 +145,26 @@ class Explainer {
       world_.out << printable(sentence) << '\n';
       return;
     }
-    listing_.add({}, {{"id", json_number(status.seq)},
-                      {"state", json_text(to_string(status.state))},
-                      {"verdict", status.state == JobState::finished ? json_text(status.verdict) : Json{nullptr}},
-                      {"why", json_text(to_string(status.why))},
-                      {"position", json_number(status.position)},
-                      {"ahead", json_number(status.ahead)},
-                      {"until_ms", json_time(status.until_ms)},
-                      {"sentence", json_text(sentence)}});
+    listing_.add({},
+                 {{"id", json_number(status.seq)},
+                  {"state", json_text(to_string(status.state))},
+                  {"verdict", status.state == JobState::finished ? json_text(status.verdict) : producer::Json{nullptr}},
+                  {"why", json_text(to_string(status.why))},
+                  {"position", json_number(status.position)},
+                  {"ahead", json_number(status.ahead)},
+                  {"until_ms", json_time(status.until_ms)},
+                  {"sentence", json_text(sentence)}});
   }
 
   const CtlWorld& world_;
-  Client& client_;
+  producer::Client& client_;
   Listing listing_;
   bool json_;
   std::optional<std::vector<WorkerStatus>> workers_;
   std::size_t known_n_ = 0;
 };
 
-Expected<void> explain_run(Client& client, const std::string& run, Explainer& explainer) {
+Expected<void> explain_run(producer::Client& client, const std::string& run, Explainer& explainer) {
   return each_run_page(client, run, [&](const std::vector<RunRow>& rows) {
     std::vector<Sequence> seqs;
     std::map<Sequence, JobRecord> jobs;
@@ -206,23 +206,20 @@ Expected<ExitCode> ctl_why(int argc, const char* const* argv, const CtlWorld& wo
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   if (words.empty() == run.empty()) return bad_input("whose? name jobs by number, or a run with --run NAME");
-  const auto seqs = parse_seqs(words);
-  if (!seqs) return failure(seqs.error());
-  auto client = connect(world, broker);
-  if (!client) return failure(client.error());
+  KQ_TRY_VALUE(const auto seqs, parse_seqs(words));
+  KQ_TRY_VALUE(auto client, connect(world, broker));
 
-  Explainer explainer(world, *client, broker.json);
-  const auto explained = run.empty() ? explainer.explain(*seqs, {}) : explain_run(*client, run, explainer);
-  if (!explained) return failure(explained.error());
+  Explainer explainer(world, client, broker.json);
+  KQ_TRY(run.empty() ? explainer.explain(seqs, {}) : explain_run(client, run, explainer));
   explainer.finish();
   if (explainer.known_n() == 0 && !run.empty() && !broker.json)
     world.out << "every job of run " << printable(run) << " is finished\n";
-  if (explainer.known_n() < seqs->size()) {
-    const std::size_t unknown = seqs->size() - explainer.known_n();
-    return failure(Error{ExitCode::nothing, counted(unknown, "job") + (unknown == 1 ? " is" : " are") +
-                                                " unknown to broker " + client->url()});
+  if (explainer.known_n() < seqs.size()) {
+    const std::size_t unknown = seqs.size() - explainer.known_n();
+    return failure(Error{ErrorKind::not_found, producer::counted(unknown, "job") + (unknown == 1 ? " is" : " are") +
+                                                   " unknown to broker " + client.url()});
   }
   return ExitCode::ok;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

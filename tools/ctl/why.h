@@ -8,7 +8,7 @@
 #include "core/messages.h"
 #include "tools/ctl/ctl.h"
 
-namespace kq {
+namespace kq::tools {
 
 Expected<ExitCode> ctl_why(int argc, const char* const* argv, const CtlWorld& world);
 
@@ -17,4 +17,4 @@ Expected<ExitCode> ctl_why(int argc, const char* const* argv, const CtlWorld& wo
 std::string why_text(const JobStatus& status, const JobRecord& job, const std::vector<WorkerStatus>& workers,
                      std::int64_t unix_now_ms);
 
-}  // namespace kq
+}  // namespace kq::tools

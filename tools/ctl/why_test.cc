@@ -4,7 +4,7 @@
 
 #include "tools/ctl/scripted_world.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 constexpr std::int64_t kNow = 1'795'284'000'000;
@@ -157,4 +157,4 @@ TEST(ctl_why, somebody_must_be_meant) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

@@ -1,8 +1,8 @@
-#include "tools/csv.h"
+#include "tools/table/csv.h"
 
 #include "tools/exporters/exporter.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 // What a spreadsheet would take for a formula gets an apostrophe in front: names and messages are written by strangers.
@@ -28,4 +28,4 @@ Expected<std::unique_ptr<Export>> open_csv(const ExportOptions& options, const S
   });
 }
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -1,11 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tools/csv.h"
 #include "tools/exporters/testing.h"
+#include "tools/table/csv.h"
 #include "tools/testing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 TEST(csv_exporter, every_row_has_a_field_for_every_column) {
@@ -32,4 +32,4 @@ TEST(csv_exporter, formulas_are_exact_unless_a_spreadsheet_reads_them) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

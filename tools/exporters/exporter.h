@@ -12,11 +12,11 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/records.h"
-#include "tools/selection.h"
+#include "tools/table/selection.h"
 
-namespace kq {
+namespace kq::tools {
 
 struct ExportOptions {
   std::string out = "-";  // a file, or the folder of a format that writes several
@@ -61,4 +61,4 @@ using AppendLine = std::function<void(std::span<const Cell> cells, std::string& 
 Expected<std::unique_ptr<Export>> open_lines(const ExportOptions& options, const Selection& selection,
                                              std::string header, AppendLine append);
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -1,8 +1,8 @@
+#include "tools/cli/output_file.h"
+#include "tools/cli/text.h"
 #include "tools/exporters/exporter.h"
-#include "tools/output_file.h"
-#include "tools/text.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 constexpr Exporter kExporters[] = {
@@ -59,7 +59,7 @@ Error unknown_format(const std::string& name) {
   if (name == "parquet")
     sentence +=
         "; Parquet is made of JSON Lines: kq-dump --run NAME --format jsonl | python -m kq export -o FILE.parquet";
-  return {ExitCode::bad_input, sentence};
+  return {ErrorKind::bad_input, sentence};
 }
 
 Expected<std::unique_ptr<Export>> open_lines(const ExportOptions& options, const Selection& selection,
@@ -67,8 +67,8 @@ Expected<std::unique_ptr<Export>> open_lines(const ExportOptions& options, const
   Expected<OutputFile> file = OutputFile::open(options.out);
   if (!file) return failure(file.error());
   auto lines = std::make_unique<Lines>(std::move(*file), selection, std::move(append));
-  if (const auto written = lines->write(header); !written) return failure(written.error());
+  KQ_TRY(lines->write(header));
   return lines;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

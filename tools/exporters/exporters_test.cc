@@ -6,7 +6,7 @@
 #include "tools/exporters/testing.h"
 #include "tools/testing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -91,4 +91,4 @@ TEST(exporters, a_format_that_there_is_not_is_answered_with_those_that_there_are
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

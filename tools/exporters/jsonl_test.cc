@@ -5,7 +5,7 @@
 #include "tools/exporters/testing.h"
 #include "tools/testing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 TEST(jsonl_exporter, a_row_is_one_line_that_names_its_schema) {
@@ -17,7 +17,7 @@ TEST(jsonl_exporter, a_row_is_one_line_that_names_its_schema) {
 
 TEST(jsonl_exporter, is_the_same_json_as_that_of_other_programs) {
   const RunRow row = passed_row("relu/fast", 12'500, 25'000);
-  EXPECT_EQ(exported("jsonl", {row}), to_text(to_json(row)) + "\n");
+  EXPECT_EQ(exported("jsonl", {row}), producer::to_text(to_json(row)) + "\n");
 }
 
 TEST(jsonl_exporter, what_is_unknown_is_null) {
@@ -26,4 +26,4 @@ TEST(jsonl_exporter, what_is_unknown_is_null) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

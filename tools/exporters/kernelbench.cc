@@ -17,13 +17,13 @@
 #include <filesystem>
 #include <tuple>
 
+#include "tools/cli/output_file.h"
+#include "tools/cli/text.h"
 #include "tools/exporters/exporter.h"
 #include "tools/kernelbench/figures.h"
 #include "tools/kernelbench/outcome.h"
-#include "tools/output_file.h"
-#include "tools/text.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -38,14 +38,14 @@ struct Entry {
   std::uint64_t offset;
 };
 
-Json null_stats(const DeviceInfo& device) {
-  return Json{JsonObject{{"mean", Json{nullptr}},
-                         {"std", Json{nullptr}},
-                         {"min", Json{nullptr}},
-                         {"max", Json{nullptr}},
-                         {"num_trials", Json{std::int64_t{0}}},
-                         {"hardware", Json{device.model}},
-                         {"device", Json{std::string(to_string(device.kind))}}}};
+producer::Json null_stats(const DeviceInfo& device) {
+  return producer::Json{producer::JsonObject{{"mean", producer::Json{nullptr}},
+                                             {"std", producer::Json{nullptr}},
+                                             {"min", producer::Json{nullptr}},
+                                             {"max", producer::Json{nullptr}},
+                                             {"num_trials", producer::Json{std::int64_t{0}}},
+                                             {"hardware", producer::Json{device.model}},
+                                             {"device", producer::Json{std::string(to_string(device.kind))}}}};
 }
 
 std::string file_name_of(const std::string& device_model) {
@@ -89,13 +89,14 @@ class KernelBenchExport final : public Export {
     }
     if (devices_.size() < kDevicesNoted) devices_.insert(row.result->device.model);
     KernelBenchOutcome outcome = kernelbench_outcome(row, options_.strict);
-    const std::string text = indented_text(Json{JsonObject{{"sample_id", Json{std::int64_t{place.sample}}},
-                                                           {"compiled", Json{outcome.compiled}},
-                                                           {"correctness", Json{outcome.correct}},
-                                                           {"metadata", std::move(outcome.metadata)},
-                                                           {"runtime", Json{outcome.runtime_ms}},
-                                                           {"runtime_stats", std::move(outcome.runtime_stats)}}},
-                                           kEntryStep, 2 * kEntryStep);
+    const std::string text = producer::indented_text(
+        producer::Json{producer::JsonObject{{"sample_id", producer::Json{std::int64_t{place.sample}}},
+                                            {"compiled", producer::Json{outcome.compiled}},
+                                            {"correctness", producer::Json{outcome.correct}},
+                                            {"metadata", std::move(outcome.metadata)},
+                                            {"runtime", producer::Json{outcome.runtime_ms}},
+                                            {"runtime_stats", std::move(outcome.runtime_stats)}}},
+        kEntryStep, 2 * kEntryStep);
     entries_.push_back(
         {place.level, place.problem, place.sample, static_cast<std::uint32_t>(text.size()), waiting_bytes_});
     return keep(text);
@@ -185,14 +186,13 @@ class KernelBenchExport final : public Export {
   // What the file has of samples that the run has not, as if it had been a row.
   Expected<void> take_over(std::uint32_t level) {
     const fs::path path = folder_ / "eval_results.json";
-    const auto results = read_kernelbench_results(path);
-    if (!results) return failure(results.error());
+    KQ_TRY_VALUE(const auto results, read_kernelbench_results(path));
     const std::vector<Entry> of_run = entries_;  // sorted
-    for (const auto& [problem, sample, result] : *results) {
+    for (const auto& [problem, sample, result] : results) {
       const Entry entry{level, problem, sample, 0, 0};
       if (std::binary_search(of_run.begin(), of_run.end(), entry, stands_before)) continue;
       figures_.add_result(level, problem, sample, result);
-      const std::string text = indented_text(result, kEntryStep, 2 * kEntryStep);
+      const std::string text = producer::indented_text(result, kEntryStep, 2 * kEntryStep);
       entries_.push_back({level, problem, sample, static_cast<std::uint32_t>(text.size()), waiting_bytes_});
       if (const auto kept = keep(text); !kept) return kept;
       ++merged_n_;
@@ -239,7 +239,7 @@ class KernelBenchExport final : public Export {
       const std::vector<std::string> warnings = figures_.pass_at_k_warnings(level, options_.pass_at_k);
       warnings_.insert(warnings_.end(), warnings.begin(), warnings.end());
       return write_whole(folder / "pass_at_k_results.json",
-                         indented_text(figures_.pass_at_k_results(level, options_.pass_at_k), kPassAtKStep));
+                         producer::indented_text(figures_.pass_at_k_results(level, options_.pass_at_k), kPassAtKStep));
     }
     return {};
   }
@@ -252,21 +252,25 @@ class KernelBenchExport final : public Export {
       for (const auto& [which, reference] : problem->references) devices.emplace(which, reference.first);
     }
     for (const auto& [which, device] : devices) {
-      std::map<std::uint32_t, JsonObject> levels;
+      std::map<std::uint32_t, producer::JsonObject> levels;
       for (const KernelBenchProblem* problem : figures_.problems()) {
         if (problem->file.empty()) continue;  // only known from a file that was merged
         const auto reference = problem->references.find(which);
-        Json stats = reference != problem->references.end() ? kernelbench_stats(reference->second.second, device)
-                                                            : null_stats(device);
-        std::get<JsonObject>(stats.value).emplace_back("precision", Json{std::string(to_string(problem->precision))});
+        producer::Json stats = reference != problem->references.end()
+                                   ? kernelbench_stats(reference->second.second, device)
+                                   : null_stats(device);
+        std::get<producer::JsonObject>(stats.value)
+            .emplace_back("precision", producer::Json{std::string(to_string(problem->precision))});
         levels[problem->level].emplace_back(problem->file, std::move(stats));
       }
-      JsonObject baseline;
+      producer::JsonObject baseline;
       for (auto& [level, problems] : levels)
-        baseline.emplace_back("level" + std::to_string(level), Json{std::move(problems)});
+        baseline.emplace_back("level" + std::to_string(level), producer::Json{std::move(problems)});
       const fs::path path =
           folder_ / "timing" / file_name_of(which.first) / kBaselineFiles[static_cast<std::size_t>(which.second)];
-      if (const auto written = write_whole(path, indented_text(Json{std::move(baseline)}, kEntryStep)); !written)
+      if (const auto written =
+              write_whole(path, producer::indented_text(producer::Json{std::move(baseline)}, kEntryStep));
+          !written)
         return written;
     }
     return {};
@@ -299,4 +303,4 @@ Expected<std::unique_ptr<Export>> open_kernelbench(const ExportOptions& options,
   return std::make_unique<KernelBenchExport>(options, selection, waiting, is_new);
 }
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -6,7 +6,7 @@
 #include "tools/exporters/testing.h"
 #include "tools/testing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -99,18 +99,18 @@ TEST(kernelbench_exporter, results_are_in_numeric_order_and_laid_out_as_kernelbe
         }
     ]
 })json");
-  const auto ks = parse_json(folder.read("pass_at_k_results.json"));
+  const auto ks = producer::parse_json(folder.read("pass_at_k_results.json"));
   ASSERT_TRUE(ks);
-  EXPECT_EQ(to_text(*ks->find("averages")), R"({"avg_pass@1": 0.75, "avg_pass@2": 0.5})");
+  EXPECT_EQ(producer::to_text(*ks->find("averages")), R"({"avg_pass@1": 0.75, "avg_pass@2": 0.5})");
 }
 
 TEST(kernelbench_exporter, a_problem_nobody_solved_stands_in_the_baseline_without_figures) {
   const ExportFolder folder;
   dump(folder, {right(1, 1, 0), wrong(1, 2, 0), right(2, 1, 0)});
-  const auto baseline = parse_json(folder.read("timing/GPU_A_1/baseline_time_torch.json"));
+  const auto baseline = producer::parse_json(folder.read("timing/GPU_A_1/baseline_time_torch.json"));
   ASSERT_TRUE(baseline);
   EXPECT_EQ(
-      to_text(*baseline->find("level1")),
+      producer::to_text(*baseline->find("level1")),
       R"({"1_p_.py": {"mean": 2.0, "std": 0.0, "min": 0.0, "max": 0.0, "num_trials": 20, "hardware": "GPU A/1", "device": "cpu", "precision": "as_given"}, )"
       R"("2_p_.py": {"mean": null, "std": null, "min": null, "max": null, "num_trials": 0, "hardware": "GPU A/1", "device": "cpu", "precision": "as_given"}})");
   EXPECT_NE(baseline->find("level2"), nullptr);
@@ -122,8 +122,8 @@ TEST(kernelbench_exporter, references_under_torch_compile_have_a_baseline_file_o
   compiled.entry.submission.trials.baseline = Baseline::compile;
   dump(folder, {right(1, 1, 0), compiled});
   const auto mean = [&](const char* file, const char* problem) {
-    const auto baseline = parse_json(folder.read(std::string("timing/GPU_A_1/") + file));
-    return baseline ? to_text(*baseline->find("level1")->find(problem)).substr(0, 12) : "no file";
+    const auto baseline = producer::parse_json(folder.read(std::string("timing/GPU_A_1/") + file));
+    return baseline ? producer::to_text(*baseline->find("level1")->find(problem)).substr(0, 12) : "no file";
   };
   EXPECT_EQ(mean("baseline_time_torch.json", "1_p_.py"), R"({"mean": 2.0)");
   EXPECT_EQ(mean("baseline_time_torch.json", "2_p_.py"), R"({"mean": nul)");
@@ -147,7 +147,7 @@ TEST(kernelbench_exporter, of_two_rows_of_one_sample_the_newer_is_written) {
     rows[1].job.seq = 7;
     if (newer_is_first) std::swap(rows[0], rows[1]);
     EXPECT_THAT(dump(folder, rows), ElementsAre(HasSubstr("1 row was left out: a newer row of the run")));
-    const auto results = parse_json(folder.read("eval_results.json"));
+    const auto results = producer::parse_json(folder.read("eval_results.json"));
     ASSERT_TRUE(results);
     ASSERT_EQ(results->find("2")->array()->size(), 1u);
     EXPECT_EQ(*(*results->find("2")->array())[0].find("correctness")->boolean(), true);
@@ -193,11 +193,12 @@ TEST(kernelbench_exporter, what_was_evaluated_before_can_stay) {
   const auto notes = export_rows(*find_exporter("kernelbench"), {.out = folder.path().string(), .merge = true}, {},
                                  {right(1, 2, 1), right(1, 10, 0)});
   EXPECT_THAT(notes, ElementsAre(HasSubstr("2 results of other samples stayed")));
-  const auto results = parse_json(folder.read("eval_results.json"));
+  const auto results = producer::parse_json(folder.read("eval_results.json"));
   ASSERT_TRUE(results);
   ASSERT_EQ(results->object()->size(), 3u);
   EXPECT_EQ((*results->object())[1].name, "7");  // in numeric order
-  EXPECT_EQ(to_text((*results->find("2")->array())[0]), R"({"sample_id": 0, "compiled": true, "correctness": true})");
+  EXPECT_EQ(producer::to_text((*results->find("2")->array())[0]),
+            R"({"sample_id": 0, "compiled": true, "correctness": true})");
   EXPECT_EQ(*(*results->find("2")->array())[1].find("compiled")->boolean(), true);  // the run's own word wins
   EXPECT_THAT(folder.read("pass_at_k_results.json"), HasSubstr("\"total_evaluated_samples\": 4"));
 }
@@ -213,4 +214,4 @@ TEST(kernelbench_exporter, a_file_that_cannot_be_merged_stays_as_it_is) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

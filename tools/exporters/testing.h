@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "tools/exporters/exporter.h"
 
-namespace kq {
+namespace kq::tools {
 
 // A folder that is removed at the end.
 class ExportFolder {
@@ -54,4 +54,4 @@ inline std::string exported(std::string_view format, const std::vector<RunRow>& 
   return folder.read("out");
 }
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -6,17 +6,17 @@
 #include <fstream>
 #include <iterator>
 
+#include "tools/cli/text.h"
 #include "tools/kernelbench/outcome.h"
-#include "tools/text.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 constexpr std::int64_t kSampleMax = 1'000'000'000;
 constexpr std::uint32_t kProblemsOfLevel[] = {0, 100, 100, 50, 20};
 
-std::optional<double> mean_in(const Json& entry) {
-  const Json* mean = entry.find("mean");
+std::optional<double> mean_in(const producer::Json& entry) {
+  const producer::Json* mean = entry.find("mean");
   if (mean == nullptr) return std::nullopt;
   if (mean->floating() != nullptr) return *mean->floating();
   if (mean->integer() != nullptr) return static_cast<double>(*mean->integer());
@@ -69,11 +69,11 @@ Expected<KernelBenchBaseline> read_kernelbench_baseline(const std::string& path)
   if (!file.is_open())
     return bad_input("cannot read " + path +
                      ": a baseline file of KernelBench is needed, such as results/timing/GPU/baseline_time_torch.json");
-  const Expected<Json> json = parse_json(text);
+  const Expected<producer::Json> json = producer::parse_json(text);
   if (!json) return bad_input(path + ": not JSON, " + json.error().message);
   if (json->object() == nullptr)
     return bad_input(path + R"(: a baseline file is {"level1": {"1_name.py": {"mean": ms, ...}}}, got )" +
-                     described(*json));
+                     producer::described(*json));
   KernelBenchBaseline baseline;
   for (const auto& [name, problems] : *json->object()) {
     std::uint32_t level = 0;
@@ -134,18 +134,18 @@ Expected<std::vector<KernelBenchResult>> read_kernelbench_results(const std::fil
   std::ifstream file(path, std::ios::binary);
   if (!file.is_open()) return found;
   const std::string text((std::istreambuf_iterator<char>(file)), {});
-  const Expected<Json> json = parse_json(text);
+  const Expected<producer::Json> json = producer::parse_json(text);
   if (!json) return bad_input(path.string() + ": not JSON, " + json.error().message);
   if (json->object() == nullptr)
-    return bad_input(path.string() + ": results by problem are needed, got " + described(*json));
+    return bad_input(path.string() + ": results by problem are needed, got " + producer::described(*json));
   for (const auto& [name, results] : *json->object()) {
     std::uint32_t problem = 0;
     const auto [end, wrong] = std::from_chars(name.data(), name.data() + name.size(), problem);
     if (wrong != std::errc{} || end != name.data() + name.size())
       return bad_input(path.string() + ": '" + printable(name) + "' is no number of a problem");
-    const JsonArray one{results};
-    for (const Json& result : results.array() != nullptr ? *results.array() : one) {
-      const Json* sample = result.find("sample_id");
+    const producer::JsonArray one{results};
+    for (const producer::Json& result : results.array() != nullptr ? *results.array() : one) {
+      const producer::Json* sample = result.find("sample_id");
       if (sample == nullptr || sample->integer() == nullptr || *sample->integer() < 0 ||
           *sample->integer() > kSampleMax) {
         return bad_input(path.string() + ": a result of problem " + name + " has no sample_id");
@@ -156,14 +156,15 @@ Expected<std::vector<KernelBenchResult>> read_kernelbench_results(const std::fil
   return found;
 }
 
-void KernelBenchFigures::add_result(std::uint32_t level, std::uint32_t id, std::uint32_t sample, const Json& result) {
+void KernelBenchFigures::add_result(std::uint32_t level, std::uint32_t id, std::uint32_t sample,
+                                    const producer::Json& result) {
   const Key key{level, id};
   if (!samples_[key].try_emplace(sample).second) return;
   KernelBenchProblem& problem = problems_.try_emplace(key).first->second;
   problem.level = level;
   problem.id = id;
   const auto says = [&result](const char* name) {
-    const Json* value = result.find(name);
+    const producer::Json* value = result.find(name);
     return value != nullptr && value->boolean() != nullptr && *value->boolean();
   };
   ++problem.samples_n;
@@ -226,8 +227,8 @@ KernelBenchLevel KernelBenchFigures::level(std::uint32_t level, const KernelBenc
   return figures;
 }
 
-Json KernelBenchFigures::pass_at_k_results(std::uint32_t level, const std::vector<std::uint32_t>& ks) const {
-  JsonObject problems, averages;
+producer::Json KernelBenchFigures::pass_at_k_results(std::uint32_t level, const std::vector<std::uint32_t>& ks) const {
+  producer::JsonObject problems, averages;
   std::map<std::uint32_t, std::pair<double, std::int64_t>> sums;  // by k: of how many problems
   std::int64_t problems_n = 0, samples_n = 0, correct_n = 0;
   for (const auto& [key, problem] : problems_) {
@@ -239,27 +240,28 @@ Json KernelBenchFigures::pass_at_k_results(std::uint32_t level, const std::vecto
     for (const std::uint32_t k : ks)
       values[std::min(k, problem.samples_n)] =
           pass_at_k(problem.samples_n, problem.correct_n, std::min(k, problem.samples_n));
-    JsonObject entry{{"total_samples", Json{std::int64_t{problem.samples_n}}},
-                     {"correct_samples", Json{std::int64_t{problem.correct_n}}}};
+    producer::JsonObject entry{{"total_samples", producer::Json{std::int64_t{problem.samples_n}}},
+                               {"correct_samples", producer::Json{std::int64_t{problem.correct_n}}}};
     for (const auto& [k, value] : values) {
-      entry.emplace_back("pass@" + std::to_string(k), Json{value});
+      entry.emplace_back("pass@" + std::to_string(k), producer::Json{value});
       sums[k].first += value;
       ++sums[k].second;
     }
-    problems.emplace_back(std::to_string(problem.id), Json{std::move(entry)});
+    problems.emplace_back(std::to_string(problem.id), producer::Json{std::move(entry)});
   }
-  JsonObject metadata{{"total_problems", Json{problems_n}},
-                      {"problems_with_samples", Json{problems_n}},
-                      {"total_evaluated_samples", Json{samples_n}},
-                      {"total_correct_samples", Json{correct_n}}};
+  producer::JsonObject metadata{{"total_problems", producer::Json{problems_n}},
+                                {"problems_with_samples", producer::Json{problems_n}},
+                                {"total_evaluated_samples", producer::Json{samples_n}},
+                                {"total_correct_samples", producer::Json{correct_n}}};
   for (const std::uint32_t k : ks) {
     if (problems_n > 0)
-      averages.emplace_back("avg_pass@" + std::to_string(k), Json{sums[k].first / static_cast<double>(problems_n)});
-    metadata.emplace_back("pass@" + std::to_string(k) + "_count", Json{sums[k].second});
+      averages.emplace_back("avg_pass@" + std::to_string(k),
+                            producer::Json{sums[k].first / static_cast<double>(problems_n)});
+    metadata.emplace_back("pass@" + std::to_string(k) + "_count", producer::Json{sums[k].second});
   }
-  return Json{JsonObject{{"averages", Json{std::move(averages)}},
-                         {"metadata", Json{std::move(metadata)}},
-                         {"problems", Json{std::move(problems)}}}};
+  return producer::Json{producer::JsonObject{{"averages", producer::Json{std::move(averages)}},
+                                             {"metadata", producer::Json{std::move(metadata)}},
+                                             {"problems", producer::Json{std::move(problems)}}}};
 }
 
 std::vector<std::string> KernelBenchFigures::pass_at_k_warnings(std::uint32_t level,
@@ -298,4 +300,4 @@ Expected<std::vector<std::uint32_t>> parse_pass_at_k(const std::string& words) {
   return ks;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

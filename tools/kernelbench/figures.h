@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "core/records.h"
-#include "producer/json.h"
+#include "producer/client/json.h"
 
-namespace kq {
+namespace kq::tools {
 
 inline constexpr double kKernelBenchThresholds[] = {0, 0.5, 0.8, 1, 1.5, 2};
 
@@ -68,7 +68,7 @@ Expected<KernelBenchBaseline> read_kernelbench_baseline(const std::string& path)
 struct KernelBenchResult {
   std::uint32_t problem = 0;
   std::uint32_t sample = 0;
-  Json result{nullptr};
+  producer::Json result{nullptr};
 };
 Expected<std::vector<KernelBenchResult>> read_kernelbench_results(const std::filesystem::path& path);
 
@@ -91,7 +91,7 @@ class KernelBenchFigures {
   Place add(const RunRow& row, bool strict);
 
   // A result that stood in an eval_results.json, for pass@k.
-  void add_result(std::uint32_t level, std::uint32_t problem, std::uint32_t sample, const Json& result);
+  void add_result(std::uint32_t level, std::uint32_t problem, std::uint32_t sample, const producer::Json& result);
 
   // In the order of level and number.
   std::vector<const KernelBenchProblem*> problems() const;
@@ -100,7 +100,7 @@ class KernelBenchFigures {
   // is of those that the baseline has, as there.
   KernelBenchLevel level(std::uint32_t level, const KernelBenchBaseline* baseline = nullptr, bool whole = false) const;
   // KernelBench's pass_at_k_results.json. A problem with fewer than k samples counts as 0 in avg_pass@k, as it has it.
-  Json pass_at_k_results(std::uint32_t level, const std::vector<std::uint32_t>& ks) const;
+  producer::Json pass_at_k_results(std::uint32_t level, const std::vector<std::uint32_t>& ks) const;
   // A sentence for each k that some problem has fewer samples than.
   std::vector<std::string> pass_at_k_warnings(std::uint32_t level, const std::vector<std::uint32_t>& ks) const;
   // The speedup of sample 0; nothing where it is not right or was not timed.
@@ -120,4 +120,4 @@ class KernelBenchFigures {
 Expected<std::vector<std::uint32_t>> parse_pass_at_k(const std::string& words);
 inline constexpr std::uint32_t kPassAtKMax = 1'000'000;
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -8,7 +8,7 @@
 #include "tools/exporters/testing.h"
 #include "tools/testing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 using ::testing::ElementsAre;
@@ -121,7 +121,7 @@ TEST(kernelbench_figures, of_two_rows_of_one_sample_the_newer_counts) {
 TEST(kernelbench_figures, pass_at_k_results_are_kernelbenchs) {
   const auto figures = gathered({right(1, 0, 1, 2), wrong(1, 1), wrong(2, 0), wrong(2, 1)});
   EXPECT_EQ(
-      to_text(figures.pass_at_k_results(1, {1, 5})),
+      producer::to_text(figures.pass_at_k_results(1, {1, 5})),
       R"({"averages": {"avg_pass@1": 0.25, "avg_pass@5": 0.0}, "metadata": {"total_problems": 2, "problems_with_samples": 2, )"
       R"("total_evaluated_samples": 4, "total_correct_samples": 1, "pass@1_count": 2, "pass@5_count": 0}, )"
       R"("problems": {"1": {"total_samples": 2, "correct_samples": 1, "pass@1": 0.5, "pass@2": 1.0}, )"
@@ -160,4 +160,4 @@ TEST(kernelbench_figures, ks_are_different_numbers) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

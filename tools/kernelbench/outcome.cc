@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstdio>
 
-#include "producer/sample_name.h"
+#include "producer/formats/sample_name.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 std::optional<std::uint32_t> number(std::string_view text) {
@@ -70,17 +70,17 @@ std::string message_of(VerdictName verdict, const Evidence& evidence) {
   return message.empty() ? std::string(to_string(verdict)) : message;
 }
 
-void add_evidence(VerdictName verdict, const Evidence& evidence, JsonObject& metadata) {
+void add_evidence(VerdictName verdict, const Evidence& evidence, producer::JsonObject& metadata) {
   for (const Words& words : kWords) {
     if (words.verdict != verdict) continue;
-    metadata.emplace_back(words.key, Json{message_of(verdict, evidence)});
+    metadata.emplace_back(words.key, producer::Json{message_of(verdict, evidence)});
     if (words.name_key != nullptr)
-      metadata.emplace_back(words.name_key, Json{error_name(evidence, to_string(verdict))});
+      metadata.emplace_back(words.name_key, producer::Json{error_name(evidence, to_string(verdict))});
   }
   if (evidence.mismatch) {
     char text[64];
     std::snprintf(text, sizeof text, "%.6f", evidence.mismatch->max_abs_err);
-    metadata.emplace_back("max_difference", Json{JsonArray{Json{std::string(text)}}});
+    metadata.emplace_back("max_difference", producer::Json{producer::JsonArray{producer::Json{std::string(text)}}});
   }
 }
 
@@ -100,7 +100,7 @@ std::optional<KernelBenchId> kernelbench_id(const Submission& submission) {
   if (level && problem) return KernelBenchId{*level, *problem, sample};
   // kq-submit once gave a single file the name of the file as its label, down to "_kernel".
   for (const char* ending : {"_kernel.py", ".py"}) {
-    if (const auto name = parse_sample_name(submission.label + ending))
+    if (const auto name = producer::parse_sample_name(submission.label + ending))
       return KernelBenchId{name->level, name->problem, name->sample};
   }
   auto id = id_of_problem(submission.problem.name);
@@ -122,16 +122,16 @@ KernelBenchOutcome kernelbench_outcome(const RunRow& row, bool strict) {
   const Evidence* evidence = evidence_of(result.verdict);
   KernelBenchOutcome outcome{.compiled = is_compiled(verdict, evidence, strict),
                              .correct = verdict == VerdictName::passed};
-  JsonObject metadata{{"hardware", Json{result.device.model}},
-                      {"device", Json{std::string(to_string(result.device.kind))}}};
+  producer::JsonObject metadata{{"hardware", producer::Json{result.device.model}},
+                                {"device", producer::Json{std::string(to_string(result.device.kind))}}};
   if (const Correctness* right = correctness_of(result.verdict)) {
     const std::string n = std::to_string(right->trials_passed);
-    metadata.emplace_back("correctness_trials", Json{"(" + n + " / " + n + ")"});
+    metadata.emplace_back("correctness_trials", producer::Json{"(" + n + " / " + n + ")"});
   }
   if (evidence != nullptr) add_evidence(verdict, *evidence, metadata);
-  metadata.emplace_back("kq_verdict", Json{std::string(to_string(verdict))});
-  metadata.emplace_back("kq_job_id", Json{static_cast<std::int64_t>(row.job.seq)});
-  outcome.metadata = Json{std::move(metadata)};
+  metadata.emplace_back("kq_verdict", producer::Json{std::string(to_string(verdict))});
+  metadata.emplace_back("kq_job_id", producer::Json{static_cast<std::int64_t>(row.job.seq)});
+  outcome.metadata = producer::Json{std::move(metadata)};
   const Measurement* measured = measurement_of(result.verdict);
   if (outcome.correct && measured != nullptr && measured->submission.samples_n > 0) {
     outcome.runtime_ms = measured->submission.mean_ns / 1e6;
@@ -140,16 +140,17 @@ KernelBenchOutcome kernelbench_outcome(const RunRow& row, bool strict) {
   return outcome;
 }
 
-Json kernelbench_stats(const Statistics& statistics, const DeviceInfo& device) {
+producer::Json kernelbench_stats(const Statistics& statistics, const DeviceInfo& device) {
   const double n = statistics.samples_n;
   const double population_std = n > 0 ? statistics.std_ns * std::sqrt((n - 1) / n) : 0;
-  return Json{JsonObject{{"mean", Json{statistics.mean_ns / 1e6}},
-                         {"std", Json{population_std / 1e6}},
-                         {"min", Json{statistics.min_ns / 1e6}},
-                         {"max", Json{statistics.max_ns / 1e6}},
-                         {"num_trials", Json{static_cast<std::int64_t>(statistics.samples_n)}},
-                         {"hardware", Json{device.model}},
-                         {"device", Json{std::string(to_string(device.kind))}}}};
+  return producer::Json{
+      producer::JsonObject{{"mean", producer::Json{statistics.mean_ns / 1e6}},
+                           {"std", producer::Json{population_std / 1e6}},
+                           {"min", producer::Json{statistics.min_ns / 1e6}},
+                           {"max", producer::Json{statistics.max_ns / 1e6}},
+                           {"num_trials", producer::Json{static_cast<std::int64_t>(statistics.samples_n)}},
+                           {"hardware", producer::Json{device.model}},
+                           {"device", producer::Json{std::string(to_string(device.kind))}}}};
 }
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "core/records.h"
-#include "producer/json.h"
+#include "producer/client/json.h"
 
-namespace kq {
+namespace kq::tools {
 
 // A job without a sample number of its own gets one from whoever gathers.
 struct KernelBenchId {
@@ -29,9 +29,9 @@ bool is_kernelbench_result(const RunRow& row);
 struct KernelBenchOutcome {
   bool compiled = false;
   bool correct = false;
-  Json metadata{JsonObject{}};
+  producer::Json metadata{producer::JsonObject{}};
   double runtime_ms = -1;  // the mean; -1: not measured
-  Json runtime_stats{JsonObject{}};
+  producer::Json runtime_stats{producer::JsonObject{}};
 };
 
 // `strict`: a GPU fault or a timeout counts as not compiled, as KernelBench has it. Otherwise `compiled` is true once
@@ -41,6 +41,6 @@ KernelBenchOutcome kernelbench_outcome(const RunRow& row, bool strict);
 
 // KernelBench's stats of one side's times: mean, std (of the population), min and max in ms, num_trials, hardware,
 // device.
-Json kernelbench_stats(const Statistics& statistics, const DeviceInfo& device);
+producer::Json kernelbench_stats(const Statistics& statistics, const DeviceInfo& device);
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -5,7 +5,7 @@
 
 #include "tools/testing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 KernelBenchId id_of(std::string label, std::map<std::string, std::string> tags = {}, std::string problem = "") {
@@ -17,8 +17,8 @@ KernelBenchId id_of(std::string label, std::map<std::string, std::string> tags =
 }
 std::string metadata(const RunRow& row, const char* key, bool strict = false) {
   const KernelBenchOutcome outcome = kernelbench_outcome(row, strict);
-  const Json* value = outcome.metadata.find(key);
-  return value != nullptr ? to_text(*value) : "";
+  const producer::Json* value = outcome.metadata.find(key);
+  return value != nullptr ? producer::to_text(*value) : "";
 }
 RunRow ended_at(VerdictName name, Stage stage, std::string message) {
   return ended_row("level_1_problem_2_sample_3", name, evidence_at(stage, std::move(message)));
@@ -54,10 +54,10 @@ TEST(kernelbench_outcome, a_passed_row_has_full_digits_in_milliseconds) {
   EXPECT_TRUE(outcome.correct);
   EXPECT_EQ(outcome.runtime_ms, 1.23456725);
   EXPECT_EQ(
-      to_text(outcome.runtime_stats),
+      producer::to_text(outcome.runtime_stats),
       R"({"mean": 1.23456725, "std": 0.0017320508075688772, "min": 1.0, "max": 2.0, "num_trials": 4, "hardware": "Test CPU", "device": "cpu"})");
   EXPECT_EQ(
-      to_text(outcome.metadata),
+      producer::to_text(outcome.metadata),
       R"json({"hardware": "Test CPU", "device": "cpu", "correctness_trials": "(27 / 27)", "kq_verdict": "passed", "kq_job_id": 1})json");
 }
 
@@ -98,8 +98,8 @@ TEST(kernelbench_outcome, every_verdict_has_an_entry_or_none) {
     const KernelBenchOutcome outcome = kernelbench_outcome(row, false);
     EXPECT_FALSE(outcome.correct);
     EXPECT_EQ(outcome.runtime_ms, -1);
-    EXPECT_EQ(to_text(outcome.runtime_stats), "{}");
-    EXPECT_THAT(to_text(outcome.metadata), ::testing::HasSubstr("why")) << to_string(verdict.name);
+    EXPECT_EQ(producer::to_text(outcome.runtime_stats), "{}");
+    EXPECT_THAT(producer::to_text(outcome.metadata), ::testing::HasSubstr("why")) << to_string(verdict.name);
   }
   RunRow suspect = passed_row("level_1_problem_2_sample_3", 1, 2);
   suspect.result->verdict = Suspect{*measurement_of(suspect.result->verdict), {}, {}};
@@ -108,4 +108,4 @@ TEST(kernelbench_outcome, every_verdict_has_an_entry_or_none) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

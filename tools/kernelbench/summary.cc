@@ -2,10 +2,10 @@
 
 #include <cstdio>
 
-#include "tools/csv.h"
-#include "tools/text.h"
+#include "tools/cli/text.h"
+#include "tools/table/csv.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 std::string decimal(const char* format, double value) {
@@ -16,7 +16,7 @@ std::string decimal(const char* format, double value) {
 
 // As Python writes a float: "0.0", "0.5", "2.0".
 std::string threshold(double p) {
-  return to_text(Json{p});
+  return producer::to_text(producer::Json{p});
 }
 
 double rate(std::uint32_t n, std::uint32_t of) {
@@ -30,7 +30,7 @@ std::string joined(const std::set<std::string>& names) {
 }
 
 // A k that no problem has as many samples as has no figure.
-std::string pass_text(const Json& results) {
+std::string pass_text(const producer::Json& results) {
   std::string text;
   for (const auto& [name, value] : *results.find("averages")->object()) {
     const std::string pass = name.substr(4);  // "pass@5"
@@ -63,19 +63,20 @@ constexpr ProblemColumn kProblemColumns[] = {
      }},
 };
 
-JsonArray problems_json(const KernelBenchSummary& summary, std::uint32_t level) {
-  JsonArray problems;
+producer::JsonArray problems_json(const KernelBenchSummary& summary, std::uint32_t level) {
+  producer::JsonArray problems;
   for (const KernelBenchProblem* problem : summary.figures.problems()) {
     if (problem->level != level) continue;
-    JsonObject object;
+    producer::JsonObject object;
     for (const ProblemColumn& column : kProblemColumns)
       object.emplace_back(column.name, to_json(column.get(*problem, summary.baseline)));
     for (const std::uint32_t k : summary.ks) {
       const bool has = problem->samples_n >= k;
-      object.emplace_back("pass@" + std::to_string(k),
-                          has ? Json{pass_at_k(problem->samples_n, problem->correct_n, k)} : Json{nullptr});
+      object.emplace_back(
+          "pass@" + std::to_string(k),
+          has ? producer::Json{pass_at_k(problem->samples_n, problem->correct_n, k)} : producer::Json{nullptr});
     }
-    problems.push_back(Json{std::move(object)});
+    problems.push_back(producer::Json{std::move(object)});
   }
   return problems;
 }
@@ -111,7 +112,7 @@ std::string kernelbench_table(const KernelBenchSummary& summary) {
                             {"speedup", true}},
                            rows);
   for (const std::uint32_t level : summary.figures.levels()) {
-    const Json passes = summary.figures.pass_at_k_results(level, summary.ks);
+    const producer::Json passes = summary.figures.pass_at_k_results(level, summary.ks);
     text += level_text(summary.figures.level(level, summary.baseline, summary.whole), pass_text(passes));
   }
   return text;
@@ -129,31 +130,32 @@ std::string kernelbench_csv(const KernelBenchSummary& summary) {
   return text;
 }
 
-Json kernelbench_json(const KernelBenchSummary& summary) {
-  JsonArray levels;
+producer::Json kernelbench_json(const KernelBenchSummary& summary) {
+  producer::JsonArray levels;
   for (const std::uint32_t number : summary.figures.levels()) {
     const KernelBenchLevel level = summary.figures.level(number, summary.baseline, summary.whole);
-    JsonObject fast_p;
-    for (const auto& [p, fraction] : level.fast_p) fast_p.emplace_back(threshold(p), Json{fraction});
-    Json passes = summary.figures.pass_at_k_results(number, summary.ks);
-    JsonObject pass_at_k{{"metadata", *passes.find("metadata")}, {"averages", *passes.find("averages")}};
-    levels.push_back(Json{JsonObject{{"run_name", Json{summary.run}},
-                                     {"level", Json{std::int64_t{number}}},
-                                     {"hardware", Json{joined(level.devices)}},
-                                     {"total_count", Json{std::int64_t{level.problems_n}}},
-                                     {"total_eval", Json{std::int64_t{level.evaluated_n}}},
-                                     {"compiled_count", Json{std::int64_t{level.compiled_n}}},
-                                     {"correct_count", Json{std::int64_t{level.correct_n}}},
-                                     {"compilation_rate", Json{rate(level.compiled_n, level.problems_n)}},
-                                     {"correctness_rate", Json{rate(level.correct_n, level.problems_n)}},
-                                     {"geo_mean_speedup", Json{level.geometric_mean_speedup}},
-                                     {"fast_p", Json{std::move(fast_p)}},
-                                     {"pass_at_k", Json{std::move(pass_at_k)}},
-                                     {"problems", Json{problems_json(summary, number)}}}});
+    producer::JsonObject fast_p;
+    for (const auto& [p, fraction] : level.fast_p) fast_p.emplace_back(threshold(p), producer::Json{fraction});
+    producer::Json passes = summary.figures.pass_at_k_results(number, summary.ks);
+    producer::JsonObject pass_at_k{{"metadata", *passes.find("metadata")}, {"averages", *passes.find("averages")}};
+    levels.push_back(producer::Json{
+        producer::JsonObject{{"run_name", producer::Json{summary.run}},
+                             {"level", producer::Json{std::int64_t{number}}},
+                             {"hardware", producer::Json{joined(level.devices)}},
+                             {"total_count", producer::Json{std::int64_t{level.problems_n}}},
+                             {"total_eval", producer::Json{std::int64_t{level.evaluated_n}}},
+                             {"compiled_count", producer::Json{std::int64_t{level.compiled_n}}},
+                             {"correct_count", producer::Json{std::int64_t{level.correct_n}}},
+                             {"compilation_rate", producer::Json{rate(level.compiled_n, level.problems_n)}},
+                             {"correctness_rate", producer::Json{rate(level.correct_n, level.problems_n)}},
+                             {"geo_mean_speedup", producer::Json{level.geometric_mean_speedup}},
+                             {"fast_p", producer::Json{std::move(fast_p)}},
+                             {"pass_at_k", producer::Json{std::move(pass_at_k)}},
+                             {"problems", producer::Json{problems_json(summary, number)}}}});
   }
-  return Json{JsonObject{{"schema", Json{std::string("kq.kernelbench/1")}},
-                         {"run", Json{summary.run}},
-                         {"levels", Json{std::move(levels)}}}};
+  return producer::Json{producer::JsonObject{{"schema", producer::Json{std::string("kq.kernelbench/1")}},
+                                             {"run", producer::Json{summary.run}},
+                                             {"levels", producer::Json{std::move(levels)}}}};
 }
 
-}  // namespace kq
+}  // namespace kq::tools

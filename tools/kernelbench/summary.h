@@ -6,7 +6,7 @@
 
 #include "tools/kernelbench/figures.h"
 
-namespace kq {
+namespace kq::tools {
 
 struct KernelBenchSummary {
   std::string run;
@@ -21,6 +21,6 @@ std::string kernelbench_csv(const KernelBenchSummary& summary);  // a line per p
 
 // {schema, run, levels: [...]}, where a level has the keys that KernelBench's benchmark_eval_analysis.py writes, and
 // its problems.
-Json kernelbench_json(const KernelBenchSummary& summary);
+producer::Json kernelbench_json(const KernelBenchSummary& summary);
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -5,7 +5,7 @@
 
 #include "tools/testing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 using ::testing::HasSubstr;
@@ -45,7 +45,7 @@ TEST(kernelbench_summary, a_k_above_all_numbers_of_samples_has_no_figure_for_peo
 
 TEST(kernelbench_summary, json_has_the_keys_of_its_analysis) {
   const KernelBenchFigures figures = example();
-  const std::string json = to_text(kernelbench_json({.run = "r1", .figures = figures, .ks = {1, 2}}));
+  const std::string json = producer::to_text(kernelbench_json({.run = "r1", .figures = figures, .ks = {1, 2}}));
   EXPECT_EQ(
       json.find(
           R"({"schema": "kq.kernelbench/1", "run": "r1", "levels": [{"run_name": "r1", "level": 1, "hardware": "Test CPU", "total_count": 3, )"
@@ -65,4 +65,4 @@ TEST(kernelbench_summary, csv_is_a_line_per_problem) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

@@ -20,10 +20,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "gpu_worker/lane.h"
-#include "gpu_worker/process.h"
+#include "gpu_worker/lane/lane.h"
+#include "sys/process.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -37,8 +37,8 @@ constexpr std::uint32_t kBurstBelowNs = 2'000'000'000;  // every call that is ti
 constexpr std::uint64_t kHostBytes = 512ull << 20;
 // As the worker's slots: numbers that belong to nobody, below 65534 (nobody), and not to another lane of the same test.
 constexpr std::uint32_t kFirstUid = 62'000, kLanesMax = 200;
-static_assert(kFirstUid + kLanesMax * kUidsPerLane < 65'534);
-std::uint32_t first_uid(std::uint32_t number) { return ::geteuid() == 0 ? kFirstUid + number % kLanesMax * kUidsPerLane : 0; }
+static_assert(kFirstUid + kLanesMax * worker::kUidsPerLane < 65'534);
+std::uint32_t first_uid(std::uint32_t number) { return ::geteuid() == 0 ? kFirstUid + number % kLanesMax * worker::kUidsPerLane : 0; }
 
 std::string content_of_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -47,8 +47,8 @@ std::string content_of_file(const std::string& path) {
   return bytes.str();
 }
 
-LaneOptions options_of(const std::string& python, const std::string& root, DeviceKind device, const std::string& pace, std::uint32_t number) {
-  const std::string programs = program_directory();
+worker::LaneOptions options_of(const std::string& python, const std::string& root, DeviceKind device, const std::string& pace, std::uint32_t number) {
+  const std::string programs = sys::program_directory();
   Limits limits;
   if (pace == "hasty") {
     limits.first_launch_limit_ms = 0;
@@ -113,8 +113,8 @@ void say(const json& line) { std::cout << line.dump(-1, ' ', false, json::error_
 int run(const std::string& python, const std::string& root, DeviceKind device, const std::string& pace, std::uint32_t number) {
   ::signal(SIGPIPE, SIG_IGN);
   fs::create_directories(root + "/built");
-  const LaneOptions options = options_of(python, root, device, pace, number);
-  auto lane = Lane::open(options);
+  const worker::LaneOptions options = options_of(python, root, device, pace, number);
+  auto lane = worker::Lane::open(options);
   if (!lane) {
     say({{"error", lane.error().message}});
     return 3;
@@ -123,7 +123,7 @@ int run(const std::string& python, const std::string& root, DeviceKind device, c
     const auto zygote = (*lane)->zygote();
     return zygote ? (*zygote)->process() : 0;
   };
-  std::vector<std::uint32_t> uids(options.first_uid == 0 ? 1 : kUidsPerLane);
+  std::vector<std::uint32_t> uids(options.first_uid == 0 ? 1 : worker::kUidsPerLane);
   std::iota(uids.begin(), uids.end(), options.first_uid);
   say({{"ready", true},
        {"judge", (*lane)->judge_process()},
@@ -142,13 +142,13 @@ int run(const std::string& python, const std::string& root, DeviceKind device, c
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker
 
 int main(int argc, char** argv) {
   const auto device = argc == 6 ? kq::parse_enum<kq::DeviceKind>(argv[3]) : std::nullopt;
   const std::string pace = argc == 6 ? argv[4] : "";
   if (device && (pace == "hasty" || pace == "patient" || pace == "bursts")) {
-    return kq::run(argv[1], argv[2], *device, pace, static_cast<std::uint32_t>(std::strtoul(argv[5], nullptr, 10)));
+    return kq::worker::run(argv[1], argv[2], *device, pace, static_cast<std::uint32_t>(std::strtoul(argv[5], nullptr, 10)));
   }
   std::cerr << "usage: lane_rows PYTHON FOLDER cpu|cuda hasty|patient|bursts NUMBER, which tells lanes that run at the same time apart\n";
   return 2;

@@ -1,0 +1,258 @@
+#include "broker/jobs/lease.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "broker/jobs/lifecycle.h"
+#include "broker/jobs/read_ahead.h"
+#include "core/base/check.h"
+#include "store/keys.h"
+#include "store/reader.h"
+
+namespace kq::broker {
+namespace {
+
+// A worker that missed this many heartbeats is probably gone: what it has may still come, but it gets nothing new.
+constexpr std::int64_t kQuietHeartbeats = 3;
+
+constexpr std::size_t kReadAhead = 64;  // jobs that are read from disk at once
+
+// What leaves for one worker; several messages if the blobs are many.
+struct Parcel {
+  std::vector<LeaseBatch> batches;
+  std::size_t last_bytes = 0;
+};
+
+Expected<std::optional<Lease>> give_up(Step& step, Job& job, const std::string& message) {
+  KQ_TRY(abandon(step, job, message));
+  return std::optional<Lease>();
+}
+
+class Handout {
+ public:
+  explicit Handout(Step& step) : step_(step), state_(step.state) {}
+
+  Expected<void> run() {
+    if (state_.paused.contains("")) return {};
+    std::vector<Session*> sessions = with_credit();
+    for (const Session* session : sessions) credit_ += session->free_credit();
+    std::set<const Session*> done;  // workers with a GPU that nothing is left for: others may have what runs anywhere
+    // One lease to each worker in turn, the least busy first, so that few jobs spread over many workers.
+    for (bool any = true; any && !state_.scheduler.empty();) {
+      any = false;
+      std::erase_if(sessions,
+                    [&](const Session* session) { return !has_room(step_, *session) || done.contains(session); });
+      a_gpu_is_free_ =
+          std::any_of(sessions.begin(), sessions.end(), [](const Session* session) { return session->has_gpu(); });
+      for (Session* session : sessions) {
+        if (granted_n_ >= state_.options.leases_per_step_max) break;
+        KQ_TRY_VALUE(auto granted, grant_one(*session));
+        if (!granted && session->has_gpu()) done.insert(session);
+        any = any || granted || done.contains(session);
+      }
+      if (granted_n_ >= state_.options.leases_per_step_max) {
+        step_.ready.wake_at(step_.now_ms);
+        break;
+      }
+    }
+    send();
+    return {};
+  }
+
+ private:
+  std::vector<Session*> with_credit() {
+    std::vector<Session*> sessions;
+    for (auto& [id, session] : state_.workers.all()) {
+      if (session.builds_for.empty() && has_room(step_, session)) sessions.push_back(&session);
+    }
+    std::stable_sort(sessions.begin(), sessions.end(),
+                     [](const Session* a, const Session* b) { return a->leases.size() < b->leases.size(); });
+    return sessions;
+  }
+
+  // False if there is nothing for this worker.
+  Expected<bool> grant_one(Session& session) {
+    const Offer offer = session.offer(!a_gpu_is_free_);
+    const auto place = state_.scheduler.choose(offer, [&](const Requirements& needs) {
+      const auto device = next_device(session, offer, needs);
+      return device ? state_.workers.warmth(session, *device) : Warmth{};
+    });
+    if (!place) return false;
+    ++granted_n_;
+    if (state_.jobs.find(place->seq) == nullptr) {
+      const std::size_t more =
+          std::min({kReadAhead, credit_ - granted_n_ + 1, state_.options.leases_per_step_max - granted_n_ + 1});
+      KQ_TRY(read_ahead(step_, place->lane, more));
+    }
+    KQ_TRY_VALUE(auto found, load(step_, place->seq));
+    if (found == nullptr)
+      return our_fault("store: job " + std::to_string(place->seq) + " is in family 'queue' and not queued");
+    Job& job = *found;
+    // Its timer has not fired yet: more were due than one Tick handles.
+    if (job.record.leased_at_ms == 0 && job.record.deadline_ms != 0 && job.record.deadline_ms <= step_.now_ms) {
+      KQ_TRY(expire_queued(step_, job));
+      return true;
+    }
+    KQ_TRY_VALUE(auto lease, lease_for(step_, job));
+    if (!lease) return true;  // it was abandoned, there may be others
+    const auto device = next_device(session, offer, job.record.needs);
+    KQ_CHECK(device.has_value());
+    KQ_TRY_VALUE(auto object, object_for(step_, job.record.seq, session.devices[*device]));
+    lease->object = std::move(object);
+    lease_out(step_, job, session, *device);
+    lease->id = {job.record.seq, job.record.attempt};
+    lease->device = session.devices[*device];
+    pack(session, std::move(*lease));
+    return true;
+  }
+
+  // Of the session's devices that fit, a GPU before the CPU, then the one with the fewest leases.
+  std::optional<std::size_t> next_device(const Session& session, const Offer& offer, const Requirements& needs) const {
+    if (session.devices.size() == 1)
+      return fits(offer, session.devices[0], needs) ? std::optional<std::size_t>(0) : std::nullopt;
+    const auto cost = [&](const DeviceInfo& device) {
+      const auto n = std::ranges::count_if(
+          session.leases, [&](Sequence seq) { return state_.jobs.find(seq)->tenure->device == device; });
+      return std::pair(device.kind == DeviceKind::cpu, n);
+    };
+    std::optional<std::size_t> best;
+    for (std::size_t i = 0; i < session.devices.size(); ++i) {
+      if (fits(offer, session.devices[i], needs) && (!best || cost(session.devices[i]) < cost(session.devices[*best])))
+        best = i;
+    }
+    return best;
+  }
+
+  void pack(const Session& session, Lease lease) {
+    Parcel& parcel = parcels_[session.id];
+    const std::size_t bytes = bytes_of(lease);
+    if (parcel.batches.empty() || parcel.last_bytes + bytes > state_.options.lease_batch_bytes_max) {
+      parcel.batches.push_back({.epoch = session.epoch, .leases = {}});
+      parcel.last_bytes = 0;
+    }
+    parcel.batches.back().leases.push_back(std::move(lease));
+    parcel.last_bytes += bytes;
+  }
+
+  void send() {
+    for (auto& [id, parcel] : parcels_) {
+      const std::string& peer = state_.workers.find(id)->peer;
+      for (LeaseBatch& batch : parcel.batches) step_.ready.send_to_worker(peer, 0, std::move(batch));
+    }
+  }
+
+  Step& step_;
+  State& state_;
+  std::map<SessionId, Parcel> parcels_;
+  std::size_t credit_ = 0;  // of all, before the first lease
+  std::size_t granted_n_ = 0;
+  bool a_gpu_is_free_ = false;  // a job that runs anywhere then waits for it
+};
+
+// The next jobs of the lane in the index, at most as many as the window lacks.
+Expected<void> refill(Step& step, const store::LaneId& id) {
+  const Lane& lane = *step.state.scheduler.find(id);
+  const LaneWindow& window = step.state.options.lane_window;
+  std::vector<Lane::Waiting> more;
+  bool exhausted = true;
+  bool well_formed = true;
+  const auto visit = [&](std::string_view key, std::string_view value) {
+    if (more.size() >= window.jobs_max - window.jobs_min) {
+      exhausted = false;
+      return false;
+    }
+    const auto place = store::queue_place_from(key);
+    const auto entry = store::queue_entry_from(value);
+    well_formed = place && entry;
+    if (!well_formed) return false;
+    if (!entry->leased)
+      more.push_back({.seq = place->seq, .problem = entry->problem, .submitted_at_ms = entry->submitted_at_ms});
+    return true;
+  };
+  auto scanned = step.state.store->scan(store::Family::queue, store::queue_key(id, lane.window_end()),
+                                        store::queue_end(id), visit);
+  if (!scanned) return scanned;
+  if (!well_formed) return our_fault("store, family 'queue': an entry is unreadable");
+  step.state.scheduler.refill(id, more, exhausted);
+  return {};
+}
+
+}  // namespace
+
+Expected<void> refill_windows(Step& step) {
+  const std::set<store::LaneId> hungry = step.state.scheduler.hungry();
+  std::size_t refilled_n = 0;
+  for (const store::LaneId& id : hungry) {
+    if (refilled_n++ >= step.state.options.refills_per_step_max) {
+      step.ready.wake_at(step.now_ms);
+      break;
+    }
+    if (auto done = refill(step, id); !done) return done;
+  }
+  return {};
+}
+
+bool has_room(const Step& step, const Session& session) {
+  const State& state = step.state;
+  const std::int64_t quiet_ms = kQuietHeartbeats * state.options.heartbeat_ms;
+  return session.free_credit() > 0 && session.last_seen_ms + quiet_ms > step.now_ms &&
+         session.rests_until_ms <= step.now_ms && !state.draining.contains(session.worker);
+}
+
+Expected<std::optional<Lease>> lease_for(Step& step, Job& job) {
+  KQ_TRY_VALUE(const auto submission, submission_of(step, job));
+  if (submission == nullptr) return give_up(step, job, "the store has lost its submission");
+  Lease lease{.id = {}, .run = job.record.run, .submission = *submission, .blobs = {}, .device = {}};
+  std::vector<Hash> hashes{lease.submission.problem.hash};
+  for (const SourceFile& file : lease.submission.files) hashes.push_back(file.hash);
+  std::ranges::sort(hashes);
+  hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
+  lease.blobs.reserve(hashes.size());
+  for (const Hash& hash : hashes) {
+    KQ_TRY_VALUE(auto blob, step.state.blobs.find(*step.state.store, hash));
+    if (blob == nullptr) return give_up(step, job, "the store has lost the file with SHA-256 " + to_hex(hash));
+    lease.blobs.push_back(*blob);
+  }
+  return std::optional(std::move(lease));
+}
+
+std::size_t bytes_of(const Lease& lease) {
+  std::size_t bytes = lease.object ? lease.object->bytes.size() : 0;
+  for (const Blob& blob : lease.blobs) bytes += blob.bytes.size();
+  return bytes;
+}
+
+Expected<void> expire_leases(Step& step) {
+  for (const Sequence seq : step.state.jobs.lapsed(step.now_ms)) {
+    Job& job = *step.state.jobs.find(seq);
+    if (!job.tenure->counts) {
+      put_back(step, job, "nobody came back with it after the broker's restart");
+      continue;
+    }
+    step.state.metrics.lapsed();
+    const std::string message = "worker " + job.tenure->worker + " was silent for longer than its lease of " +
+                                std::to_string(step.state.options.lease_ms) + " ms";
+    if (auto failed = fail(step, job, message); !failed) return failed;
+  }
+  return {};
+}
+
+Expected<void> dispatch(Step& step) {
+  if (auto done = Handout(step).run(); !done) return done;
+  // This is the end of a turn: what is due next is known.
+  if (!step.state.scheduler.hungry().empty()) step.ready.wake_at(step.now_ms);
+  if (const auto next = step.state.jobs.next_deadline_ms()) step.ready.wake_at(*next);
+  if (const auto next = step.state.timers.next_ms) step.ready.wake_at(*next);
+  for (const auto& [id, session] : step.state.workers.all()) {
+    step.ready.wake_at(session.last_seen_ms + step.state.options.lease_ms);
+    if (session.rests_until_ms > step.now_ms && !step.state.scheduler.empty())
+      step.ready.wake_at(session.rests_until_ms);
+  }
+  return {};
+}
+
+}  // namespace kq::broker

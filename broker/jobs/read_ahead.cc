@@ -1,0 +1,60 @@
+#include "broker/jobs/read_ahead.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/bytes/codec.h"
+
+namespace kq::broker {
+namespace {
+
+// The jobs of the lane that are not in RAM, with what the store has of them.
+Expected<std::vector<Job>> read_jobs(Step& step, const store::LaneId& lane, std::size_t jobs_max) {
+  std::vector<std::string> keys;
+  for (const Sequence seq : step.state.scheduler.find(lane)->front(jobs_max)) {
+    if (step.state.jobs.find(seq) == nullptr) keys.push_back(store::sequence_key(seq));
+  }
+  KQ_TRY_VALUE(const auto records, step.state.store->get_many(store::Family::state, keys));
+  KQ_TRY_VALUE(const auto bodies, step.state.store->get_many(store::Family::body, keys));
+  std::vector<Job> jobs;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (!records[i]) continue;
+    auto record = decode<JobRecord>(*records[i]);
+    // Whoever leases it finds what is wrong with it.
+    if (!record || record->state != JobState::queued || store::sequence_key(record->seq) != keys[i]) continue;
+    Job job{.record = std::move(*record), .lane = lane};
+    if (auto body = bodies[i] ? decode<Submission>(*bodies[i]) : bad_input("none"); body) {
+      job.submission = std::make_shared<const Submission>(std::move(*body));
+    }
+    jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
+Expected<void> read_files(Step& step, const std::vector<Job>& jobs) {
+  std::set<Hash> wanted;
+  const auto want = [&](const Hash& hash) {
+    if (!step.state.blobs.has(hash)) wanted.insert(hash);
+  };
+  for (const Job& job : jobs) {
+    if (!job.submission) continue;
+    want(job.submission->problem.hash);
+    for (const SourceFile& file : job.submission->files) want(file.hash);
+  }
+  return step.state.blobs.read(*step.state.store, {wanted.begin(), wanted.end()});
+}
+
+}  // namespace
+
+Expected<void> read_ahead(Step& step, const store::LaneId& lane, std::size_t jobs_max) {
+  KQ_TRY_VALUE(auto jobs, read_jobs(step, lane, jobs_max));
+  if (auto done = read_files(step, jobs); !done) return done;
+  for (Job& job : jobs) step.state.jobs.insert(std::move(job));
+  return {};
+}
+
+}  // namespace kq::broker

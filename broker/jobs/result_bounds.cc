@@ -1,0 +1,104 @@
+#include "broker/jobs/result_bounds.h"
+
+#include <cmath>
+#include <variant>
+#include <vector>
+
+#include "core/submission.h"
+
+namespace kq::broker {
+namespace {
+
+constexpr std::size_t kCutMarkBytesMax = 1'024;  // what a worker puts between head and tail of a log
+constexpr std::size_t kFlagsBytesMax = 4 * kMessageTextMax;
+
+std::size_t bytes_max_of(std::string_view field) {
+  if (field == "log") return kLogBytesMax + kCutMarkBytesMax;
+  if (field == "flags") return kFlagsBytesMax;
+  if (field == "name") return kNameBytesMax;
+  return kMessageTextMax;
+}
+
+// Goes over every text there is, so that none is forgotten which a later field brings.
+struct Cutter {
+  bool has_cut = false;
+
+  void operator()(std::string_view field, std::string& text) {
+    const std::string_view front = front_of(text, bytes_max_of(field));
+    if (front.size() == text.size()) return;
+    text.resize(front.size());
+    has_cut = true;
+  }
+  template <class T>
+  void operator()(std::string_view field, std::optional<T>& value) {
+    if (value) (*this)(field, *value);
+  }
+  template <class T>
+  void operator()(std::string_view field, std::vector<T>& values) {
+    for (T& value : values) (*this)(field, value);
+  }
+  template <class... T>
+  void operator()(std::string_view field, std::variant<T...>& value) {
+    std::visit([&](auto& alternative) { (*this)(field, alternative); }, value);
+  }
+  template <class T>
+  void operator()(std::string_view, T& value) {
+    if constexpr (requires { fields(*this, value); }) fields(*this, value);  // else a number or an enumerator
+  }
+  template <class T>
+  void keep(std::vector<T>& values, std::size_t n_max) {
+    if (values.size() <= n_max) return;
+    values.erase(values.begin() + static_cast<std::ptrdiff_t>(n_max), values.end());
+    has_cut = true;
+  }
+};
+
+std::optional<std::string> complaint_about(const DeviceInfo& device) {
+  for (const auto& [what, name] :
+       {std::pair("model", &device.model), {"uuid", &device.uuid}, {"architecture", &device.arch}}) {
+    if (name->empty()) continue;
+    if (const auto wrong = name_complaint(*name)) return "its device's " + std::string(what) + " " + *wrong;
+  }
+  return std::nullopt;
+}
+
+bool is_time(double ns) {
+  return std::isfinite(ns) && ns >= 0;
+}
+
+}  // namespace
+
+std::optional<std::string> complaint_about(const Result& result) {
+  if (auto wrong = complaint_about(result.device)) return wrong;
+  for (const auto* samples : {&result.samples.submission_ns, &result.samples.reference_ns}) {
+    if (samples->size() > kSamplesMax)
+      return std::to_string(samples->size()) + " samples, at most " + std::to_string(kSamplesMax) + " are allowed";
+  }
+  const Measurement* measurement = measurement_of(result.verdict);
+  if (measurement != nullptr &&
+      (!is_time(measurement->submission.median_ns) || !is_time(measurement->reference.median_ns))) {
+    return "a median that is no time";
+  }
+  return std::nullopt;
+}
+
+bool cut_to_limits(Result& result) {
+  Cutter cutter;
+  if (result.conditions && result.conditions->foreign) cutter.keep(*result.conditions->foreign, kForeignProcessesMax);
+  if (result.profile) {
+    cutter.keep(result.profile->kernels, kProfiledKernelsMax);
+    for (KernelProfile& kernel : result.profile->kernels) cutter.keep(kernel.metrics, kProfileMetricsMax);
+  }
+  fields(cutter, result);
+  return cutter.has_cut;
+}
+
+std::string_view front_of(std::string_view text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max) return text;
+  constexpr int kContinuedMax = 3;  // bytes of a character behind its first
+  std::size_t end = bytes_max;
+  for (int i = 0; i < kContinuedMax && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80; ++i) --end;
+  return text.substr(0, end);
+}
+
+}  // namespace kq::broker

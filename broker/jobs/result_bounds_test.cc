@@ -1,0 +1,76 @@
+#include "broker/jobs/result_bounds.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "core/testing/examples.h"
+
+namespace kq::broker {
+namespace {
+
+TEST(FrontOf, ends_with_a_whole_character) {
+  EXPECT_EQ(front_of("abc", 3), "abc");
+  EXPECT_EQ(front_of("abc", 2), "ab");
+  EXPECT_EQ(front_of("a\xC3\xA9", 2), "a");
+  EXPECT_EQ(front_of("a\xF0\x9F\x98\x80z", 4), "a");
+  EXPECT_EQ(front_of("a\xF0\x9F\x98\x80z", 5), "a\xF0\x9F\x98\x80");
+  EXPECT_EQ(front_of("\x80\x80\x80\x80\x80\x80", 5).size(), 2u) << "not UTF-8";
+}
+
+TEST(ResultBounds, what_an_honest_worker_says_stays_as_it_is) {
+  Result result = examples::result();
+  const Result before = result;
+  EXPECT_EQ(complaint_about(result), std::nullopt);
+  EXPECT_FALSE(cut_to_limits(result));
+  EXPECT_EQ(result, before);
+}
+
+TEST(ResultBounds, texts_and_lists_are_cut_wherever_they_stand) {
+  const std::string endless(1u << 20, 'x');
+  Result result;
+  result.verdict =
+      Suspect{{.method = endless, .submission = {}, .reference = {}},
+              {},
+              {.reason = endless, .message = endless, .hint = {}, .rule = {}, .place = endless, .mismatch = {}}};
+  result.log = endless;
+  result.sandbox = endless;
+  result.host.cpu = endless;
+  result.toolchain.flags = endless;
+  result.conditions.emplace().throttle = endless;
+  result.conditions->foreign.emplace(1'000);
+  result.profile.emplace().kernels.assign(
+      20, {.kernel = endless, .metrics = std::vector<ProfileMetric>(1'000, {std::string(300, 'x'), 1})});
+  EXPECT_TRUE(cut_to_limits(result));
+  EXPECT_EQ(measurement_of(result.verdict)->method.size(), kMessageTextMax);
+  EXPECT_EQ(evidence_of(result.verdict)->message.size(), kMessageTextMax);
+  EXPECT_EQ(evidence_of(result.verdict)->place.size(), kMessageTextMax);
+  EXPECT_LT(result.log.size(), kLogBytesMax + 2'000);
+  EXPECT_EQ(result.sandbox.size(), kMessageTextMax);
+  EXPECT_EQ(result.host.cpu.size(), kMessageTextMax);
+  EXPECT_EQ(result.conditions->throttle.size(), kMessageTextMax);
+  EXPECT_EQ(result.conditions->foreign->size(), kForeignProcessesMax);
+  ASSERT_EQ(result.profile->kernels.size(), kProfiledKernelsMax);
+  EXPECT_EQ(result.profile->kernels[9].metrics.size(), kProfileMetricsMax);
+  EXPECT_EQ(result.profile->kernels[9].metrics[0].name.size(), kNameBytesMax);
+  EXPECT_FALSE(cut_to_limits(result)) << "once is enough";
+}
+
+TEST(ResultBounds, what_no_worker_says_is_refused) {
+  Result odd;
+  odd.device.model = "H\n200";
+  EXPECT_EQ(complaint_about(odd), "its device's model holds a control character at byte 1");
+  Result many;
+  many.samples.reference_ns.resize(4'001);
+  EXPECT_EQ(complaint_about(many), "4001 samples, at most 4000 are allowed");
+  for (const double ns : {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    Measurement measurement;
+    measurement.submission.median_ns = ns;
+    Result timeless;
+    timeless.verdict = Passed{measurement, {}};
+    EXPECT_EQ(complaint_about(timeless), "a median that is no time");
+  }
+}
+
+}  // namespace
+}  // namespace kq::broker

@@ -1,0 +1,222 @@
+#include "broker/requests/operate.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "broker/jobs/lifecycle.h"
+#include "core/limits.h"
+#include "store/keys.h"
+#include "store/reader.h"
+
+namespace kq::broker {
+namespace {
+
+// The job as it is now, finished ones included; nothing for a job that never was.
+Expected<std::optional<JobRecord>> record_of(const State& state, Sequence seq) {
+  if (const Job* job = state.jobs.find(seq)) return std::optional(job->record);
+  if (state.retention.removed.contains(seq)) return std::optional<JobRecord>();
+  return store::read_job(*state.store, seq);
+}
+
+// How it ended. The job is finished.
+Expected<VerdictName> verdict_of(const State& state, Sequence seq) {
+  if (const Job* job = state.jobs.find(seq); job != nullptr && job->ending) return job->ending->verdict;
+  KQ_TRY_VALUE(const auto result, store::read_result(*state.store, seq, false));
+  if (!result) return our_fault("store: job " + std::to_string(seq) + " is finished, but has no result");
+  return name_of(result->verdict);
+}
+
+// One JobAction per sequence, in order; `act` gets the job's record and fills done, state and reason.
+template <class Act>
+Expected<void> for_each(Step& step, const Caller& caller, const std::vector<Sequence>& seqs, Act act) {
+  if (seqs.size() > kQuerySeqsMax) {
+    reply(step, caller,
+          Refused{std::to_string(seqs.size()) + " jobs in one request, at most " + std::to_string(kQuerySeqsMax) +
+                  " are allowed"});
+    return {};
+  }
+  ActionReply answers;
+  for (const Sequence seq : seqs) {
+    JobAction& action = answers.jobs.emplace_back(JobAction{.seq = seq, .reason = ""});
+    KQ_TRY_VALUE(auto record, record_of(step.state, seq));
+    if (!record) {
+      const bool was_there = seq > 0 && seq < step.state.next_sequence;
+      action.reason = was_there ? "job " + std::to_string(seq) + " was removed some time after its end"
+                                : "no job " + std::to_string(seq);
+      continue;
+    }
+    action.state = record->state;
+    if (auto done = act(*record, action); !done) return done;
+  }
+  reply(step, caller, std::move(answers));
+  return {};
+}
+
+Expected<void> cancel_one(Step& step, const Caller& caller, const JobRecord& record, JobAction& action) {
+  if (caller.who.role != Role::admin && caller.who.name != record.submitter) {
+    action.reason =
+        "job " + std::to_string(record.seq) + " is " + record.submitter + "'s; only they or an admin may cancel it";
+    return {};
+  }
+  if (record.state == JobState::finished) {
+    KQ_TRY_VALUE(const auto verdict, verdict_of(step.state, record.seq));
+    action.done = verdict == VerdictName::cancelled;
+    action.reason = "job " + std::to_string(record.seq) + " is finished: " + std::string(to_string(verdict));
+    return {};
+  }
+  KQ_TRY_VALUE(const auto job, load(step, record.seq));
+  if (auto done = cancel(step, *job, caller.who.name); !done) return done;
+  action.done = true;
+  action.state = JobState::finished;
+  return {};
+}
+
+Expected<void> retry_one(Step& step, JobRecord record, JobAction& action) {
+  action.done = record.state != JobState::finished;
+  if (action.done) {
+    action.reason = "job " + std::to_string(record.seq) + " is " + std::string(to_string(record.state));
+    return {};
+  }
+  KQ_TRY_VALUE(const auto verdict, verdict_of(step.state, record.seq));
+  if (row_of(verdict).settles) {
+    action.reason = "job " + std::to_string(record.seq) + " has its verdict, " + std::string(to_string(verdict)) +
+                    "; submit it with --force-rerun to judge it once more";
+    return {};
+  }
+  // Its end struck off the time before which it was not to run; what was asked for is in its body.
+  KQ_TRY_VALUE(const auto body, store::read_body(*step.state.store, record.seq));
+  if (body) record.not_before_ms = body->not_before_ms;
+  record.state = JobState::queued;
+  record.failures = 0;
+  record.last_error.clear();
+  record.submitted_at_ms = step.now_ms;
+  record.leased_at_ms = record.finished_at_ms = 0;
+  if (record.deadline_ms <= step.now_ms) record.deadline_ms = 0;  // asked for again in person
+  if (auto queued = enqueue(step, record); !queued) {
+    if (queued.error().kind != ErrorKind::bad_input) return queued;
+    action.reason = queued.error().message;
+    return {};
+  }
+  if (verdict == VerdictName::abandoned) step.ready.erase(store::Family::dead, store::sequence_key(record.seq));
+  action.done = true;
+  action.state = JobState::queued;
+  return {};
+}
+
+// There is room for one more worker that drains. Names are kept for machines that are away; one that never came back
+// gives its place, the one that was drained longest ago.
+bool make_room_to_drain(Step& step) {
+  State& state = step.state;
+  if (state.draining.size() < state.options.sessions_max) return true;
+  auto oldest = state.draining.end();
+  for (auto one = state.draining.begin(); one != state.draining.end(); ++one) {
+    if ((oldest == state.draining.end() || one->second < oldest->second) && !state.workers.is_connected(one->first))
+      oldest = one;
+  }
+  if (oldest == state.draining.end()) return false;
+  step.ready.note(NoteLevel::warning, "worker " + oldest->first +
+                                          ": it is not connected, and no longer known to be drained: " +
+                                          std::to_string(state.draining.size()) + " workers are, the limit");
+  step.ready.erase(store::Family::meta, std::string(store::kDrainingPrefix) + oldest->first);
+  state.draining.erase(oldest);
+  return true;
+}
+
+// Sets or clears a mark in family meta.
+void mark(Step& step, std::string_view prefix, const std::string& name, bool on) {
+  const std::string key = std::string(prefix) + name;
+  if (on) {
+    step.ready.write(store::Family::meta, key, "");
+  } else {
+    step.ready.erase(store::Family::meta, key);
+  }
+}
+
+}  // namespace
+
+Expected<void> answer(Step& step, const Caller& caller, const CancelJobs& request) {
+  return for_each(step, caller, request.seqs,
+                  [&](const JobRecord& record, JobAction& action) { return cancel_one(step, caller, record, action); });
+}
+
+Expected<void> answer(Step& step, const Caller& caller, const RetryJobs& request) {
+  if (!may_rule(step, caller)) return {};
+  return for_each(step, caller, request.seqs,
+                  [&](const JobRecord& record, JobAction& action) { return retry_one(step, record, action); });
+}
+
+Expected<void> answer(Step& step, const Caller& caller, const PurgeDead& request) {
+  if (!may_rule(step, caller)) return {};
+  return for_each(step, caller, request.seqs, [&](const JobRecord& record, JobAction& action) -> Expected<void> {
+    const std::string key = store::sequence_key(record.seq);
+    KQ_TRY_VALUE(const auto letter, step.state.store->get(store::Family::dead, key));
+    action.done = letter.has_value();
+    if (!action.done) action.reason = "job " + std::to_string(record.seq) + " is no dead letter";
+    if (action.done) step.ready.erase(store::Family::dead, key);
+    return {};
+  });
+}
+
+Expected<void> answer(Step& step, const Caller& caller, const Pause& request) {
+  if (!may_rule(step, caller)) return {};
+  if (const auto wrong = name_complaint(request.submitter); wrong && !request.submitter.empty()) {
+    reply(step, caller, Refused{"submitter " + *wrong});
+    return {};
+  }
+  State& state = step.state;
+  const bool room = state.paused.contains(request.submitter) || state.paused.size() < state.options.submitters_max;
+  if (request.paused && !room) {
+    reply(step, caller, Refused{std::to_string(state.paused.size()) + " submitters are paused, the limit"});
+    return {};
+  }
+  if (request.paused) {
+    state.paused.insert(request.submitter);
+  } else {
+    state.paused.erase(request.submitter);
+  }
+  if (const auto number = state.scheduler.submitters.find(request.submitter); number && !request.submitter.empty()) {
+    state.scheduler.pause(*number, request.paused);
+  }
+  mark(step, store::kPausedPrefix, request.submitter, request.paused);
+  const std::string whose = request.submitter.empty() ? "everybody" : "submitter " + request.submitter;
+  step.ready.note(NoteLevel::info, whose + (request.paused ? ": paused" : ": resumed"));
+  reply(step, caller, Done{});
+  return {};
+}
+
+Expected<void> answer(Step& step, const Caller& caller, const Drain& request) {
+  if (!may_rule(step, caller)) return {};
+  State& state = step.state;
+  if (const auto wrong = name_complaint(request.worker)) {
+    reply(step, caller, Refused{"the worker's name " + *wrong});
+    return {};
+  }
+  if (request.draining && !state.draining.contains(request.worker) && !make_room_to_drain(step)) {
+    reply(step, caller, Refused{std::to_string(state.draining.size()) + " workers are draining, the limit"});
+    return {};
+  }
+  if (request.draining) {
+    state.draining.insert_or_assign(request.worker, step.now_ms);
+  } else {
+    state.draining.erase(request.worker);
+  }
+  mark(step, store::kDrainingPrefix, request.worker, request.draining);
+  step.ready.note(NoteLevel::info,
+                  "worker " + request.worker + (request.draining ? ": gets nothing new" : ": gets jobs again"));
+  reply(step, caller, Done{});
+  return {};
+}
+
+Expected<void> answer(Step& step, const Caller& caller, const Backup& request) {
+  if (!may_rule(step, caller)) return {};
+  if (request.dir.empty() || request.dir.front() != '/') {
+    reply(step, caller, Refused{"backup '" + request.dir + "': an absolute path on the broker's machine is needed"});
+    return {};
+  }
+  step.ready.backup(caller.peer, caller.request_id, request.dir);
+  return {};
+}
+
+}  // namespace kq::broker

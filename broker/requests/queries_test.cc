@@ -1,0 +1,79 @@
+#include "broker/requests/queries.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/version.h"
+#include "core/bytes/codec.h"
+#include "core/limits.h"
+#include "store/keys.h"
+#include "store/memory_store.h"
+
+namespace kq::broker {
+namespace {
+
+class QueriesTest : public testing::Test {
+ protected:
+  ClientReply reply_to(const auto& query) {
+    Ready ready;
+    Step step{state, ready, 1000};
+    EXPECT_TRUE(answer(step, {.peer = "c", .request_id = 1}, query));
+    EXPECT_TRUE(ready.writes().empty());
+    return std::get<ToClient>(commit(std::move(ready), store)->at(0)).message.body;
+  }
+
+  store::MemoryStore store;
+  State state{.options = {}, .store = &store};
+};
+
+TEST_F(QueriesTest, too_many_jobs_in_one_query_are_refused_in_words) {
+  EXPECT_EQ(std::get<Refused>(reply_to(StatusQuery{std::vector<Sequence>(kQuerySeqsMax + 1)})).reason,
+            "4097 jobs in one query, at most 4096 are allowed");
+}
+
+TEST_F(QueriesTest, jobs_that_never_were_are_left_out) {
+  EXPECT_TRUE(std::get<StatusReply>(reply_to(StatusQuery{{1, 2}})).jobs.empty());
+}
+
+TEST_F(QueriesTest, an_idle_broker_says_its_version) {
+  const auto reply = std::get<BrokerReply>(reply_to(BrokerQuery{}));
+  EXPECT_EQ(reply.version, kVersion);
+  EXPECT_EQ(reply.queued + reply.leased, 0u);
+}
+
+TEST_F(QueriesTest, a_page_of_long_results_is_closed_before_a_message_ends) {
+  Result result;
+  result.verdict = ended(VerdictName::timed_out, {});
+  result.log.assign(10u << 20, 'x');
+  for (const Sequence seq : {1, 2, 3}) {
+    Submission submission;
+    submission.label = std::to_string(seq);
+    const store::Write writes[] = {
+        {store::Family::run, store::run_key("r", submission.label), encode(RunEntry{seq, submission})},
+        {store::Family::state, store::sequence_key(seq),
+         encode(JobRecord{.seq = seq, .key = {}, .state = JobState::finished, .last_error = ""})},
+        {store::Family::result, store::sequence_key(seq), encode(result)}};
+    ASSERT_TRUE(store.commit(writes));
+  }
+  std::vector<std::string> labels;
+  for (bool more = true; more;) {
+    const auto page = std::get<RunReply>(
+        reply_to(RunQuery{.run = "r", .after_label = labels.empty() ? "" : labels.back(), .limit = 256}));
+    ASSERT_EQ(page.rows.size(), 1u);
+    labels.push_back(page.rows[0].entry.submission.label);
+    more = page.more;
+  }
+  EXPECT_EQ(labels, (std::vector<std::string>{"1", "2", "3"}));
+}
+
+TEST_F(QueriesTest, a_store_that_cannot_be_read_is_our_error_not_the_clients) {
+  const store::Write write{store::Family::state, store::sequence_key(1), "damaged"};
+  ASSERT_TRUE(store.commit(std::span(&write, 1)));
+  Ready ready;
+  Step step{state, ready, 1000};
+  const auto done = answer(step, {.peer = "c", .request_id = 1}, StatusQuery{{1}});
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().kind, ErrorKind::our_fault);
+}
+
+}  // namespace
+}  // namespace kq::broker

@@ -1,0 +1,207 @@
+#include "broker/requests/session.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "broker/jobs/lifecycle.h"
+#include "broker/tables/builds.h"
+
+namespace kq::broker {
+namespace {
+
+std::optional<std::string> complaint_about(const Hello& hello, const State& state) {
+  if (hello.evaluator != kEvaluatorVersion) {
+    return "evaluator '" + hello.evaluator + "', this broker takes results of '" + std::string(kEvaluatorVersion) +
+           "'; run a worker of the broker's version";
+  }
+  if (const auto wrong = name_complaint(hello.worker)) return "the worker's name " + *wrong;
+  if (hello.devices.size() > state.options.devices_max) {
+    return std::to_string(hello.devices.size()) + " devices, at most " + std::to_string(state.options.devices_max) +
+           " are allowed";
+  }
+  for (const DeviceInfo& device : hello.devices) {
+    if (const auto wrong = name_complaint(device.model)) return "a device's model " + *wrong;
+    for (const std::string* name : {&device.uuid, &device.arch}) {
+      if (const auto wrong = name_complaint(*name); wrong && !name->empty())
+        return "a device's UUID or architecture " + *wrong;
+    }
+  }
+  if (hello.backends.size() > kEnumNames<Backend>.size())
+    return std::to_string(hello.backends.size()) + " backends, there are " + std::to_string(kEnumNames<Backend>.size());
+  if (hello.labels.size() > kLabelsMax) {
+    return std::to_string(hello.labels.size()) + " labels, at most " + std::to_string(kLabelsMax) + " are allowed";
+  }
+  for (const std::string& label : hello.labels) {
+    if (const auto wrong = name_complaint(label)) return "a label " + *wrong;
+  }
+  if (hello.quarantined.size() > state.options.devices_max) {
+    return std::to_string(hello.quarantined.size()) + " quarantined devices, at most " +
+           std::to_string(state.options.devices_max) + " are allowed";
+  }
+  for (const std::string& sentence : hello.quarantined) {
+    if (sentence.size() > kMessageTextMax) return std::string("a quarantined device's sentence is too long");
+  }
+  if (hello.builds_for.size() > state.options.devices_max) {
+    return "it builds for " + std::to_string(hello.builds_for.size()) + " kinds of devices, at most " +
+           std::to_string(state.options.devices_max) + " are allowed";
+  }
+  for (const DeviceInfo& target : hello.builds_for) {
+    if (const auto wrong = name_complaint(target.arch); wrong && target.kind == DeviceKind::cuda)
+      return "an architecture it builds for " + *wrong;
+  }
+  if (!hello.builds_for.empty() && !hello.devices.empty())
+    return "a worker that builds for others has no devices of its own";
+  if (!std::is_sorted(hello.labels.begin(), hello.labels.end())) return "its labels must be sorted";
+  if (hello.credit > state.options.credit_max) {
+    return "credit " + std::to_string(hello.credit) + ", at most " + std::to_string(state.options.credit_max) +
+           " is allowed";
+  }
+  return std::nullopt;
+}
+
+// The session ends; its leases run on until their deadlines, for the worker may come back and list them.
+void forget(Step& step, Session& session, const std::string& why) {
+  step.ready.note(NoteLevel::info, "worker " + session.worker + ": " + why);
+  for (const Sequence seq : std::set(session.leases)) orphan(step, *step.state.jobs.find(seq));
+  decline_builds(step, session);
+  step.state.workers.remove(session.id);
+}
+
+// The session of the process that says Hello: its old one, perhaps under a new address, or a new one.
+Session* session_for(Step& step, const std::string& peer, const Hello& hello) {
+  WorkerPool& workers = step.state.workers;
+  Session* session = workers.find_process(hello.worker, hello.epoch);
+  if (Session* other = workers.find_peer(peer); other != nullptr && other != session) {
+    forget(step, *other, "another process took its address");
+  }
+  if (session != nullptr) {
+    workers.move(*session, peer);
+    return session;
+  }
+  if (workers.size() >= step.state.options.sessions_max) return nullptr;
+  step.ready.note(NoteLevel::info,
+                  "worker " + hello.worker + ": connected " +
+                      (hello.builds_for.empty() ? "with " + std::to_string(hello.devices.size()) + " devices"
+                                                : "to build for others"));
+  return &workers.insert(peer, hello, step.now_ms);
+}
+
+}  // namespace
+
+Expected<void> greet(Step& step, const std::string& peer, std::uint64_t request_id, const Hello& hello) {
+  if (auto complaint = complaint_about(hello, step.state)) {
+    step.ready.note(NoteLevel::warning,
+                    "worker" + (name_complaint(hello.worker) ? "" : " " + hello.worker) + " refused: " + *complaint);
+    step.ready.send_to_worker(peer, request_id, Refused{std::move(*complaint)});
+    return {};
+  }
+  Session* session = session_for(step, peer, hello);
+  if (session == nullptr) {
+    const std::string most = std::to_string(step.state.options.sessions_max);
+    step.ready.send_to_worker(peer, request_id, Refused{most + " workers are connected, the limit; retry later"});
+    return {};
+  }
+  if (session->devices != hello.devices) step.state.workers.set_devices(*session, hello.devices);
+  session->credit = hello.credit;
+  session->labels = hello.labels;
+  session->backends = hello.backends;
+  session->builds_for = hello.builds_for;
+  if (!hello.builds_for.empty()) step.state.builds.look_at_ms = 0;
+  if (hello.quarantined.size() > session->quarantined.size()) {
+    step.ready.note(NoteLevel::warning, "worker " + hello.worker + ": quarantined " + hello.quarantined.back());
+  }
+  session->quarantined = hello.quarantined;
+  session->last_seen_ms = step.now_ms;
+  const BrokerOptions& options = step.state.options;
+  step.ready.send_to_worker(peer, request_id, Welcome{options.heartbeat_ms, options.lease_ms});
+  return {};
+}
+
+Expected<void> heartbeat(Step& step, const std::string& peer, std::uint64_t request_id, const Heartbeat& heartbeat) {
+  Session* session = step.state.workers.find_peer(peer);
+  if (session == nullptr || session->epoch != heartbeat.epoch) {
+    step.ready.send_to_worker(peer, request_id, Unknown{});
+    return {};
+  }
+  session->last_seen_ms = step.now_ms;
+  std::set<Sequence> listed;
+  std::set<Sequence> builds;
+  std::set<LeaseId> strays;
+  for (const LeaseId& lease : heartbeat.leases) {
+    if (lease.attempt == 0 && session->builds.contains(lease.seq)) {
+      builds.insert(lease.seq);
+    } else if (Job* job = current(step.state, lease);
+               job != nullptr && !is_held_by_another(step.state, *job, heartbeat.epoch)) {
+      hold(step, *job, *session);
+      listed.insert(lease.seq);
+    } else {
+      strays.insert(lease);
+    }
+  }
+  session->strays_n = strays.size();
+  // Nobody waits for these: what told the worker so was lost, or known to an earlier broker alone. What does not fit is
+  // listed again.
+  if (!strays.empty()) {
+    const auto end =
+        std::next(strays.begin(),
+                  static_cast<std::ptrdiff_t>(std::min<std::size_t>(strays.size(), step.state.options.credit_max)));
+    step.ready.send_to_worker(peer, 0, Revoke{.leases = {strays.begin(), end}});
+  }
+  keep_builds(step, *session, builds);
+  // A lease that left the broker just after this heartbeat left the worker is missing once; missing again, it never
+  // arrived.
+  for (const Sequence seq : std::set(session->leases)) {
+    if (listed.contains(seq)) continue;
+    Job& job = *step.state.jobs.find(seq);
+    if (++job.tenure->heartbeats_missed < step.state.options.heartbeats_missed_max) continue;
+    if (auto failed = fail(step, job, "worker " + session->worker + " does not have the lease it was sent"); !failed)
+      return failed;
+  }
+  return {};
+}
+
+Expected<void> farewell(Step& step, const std::string& peer, const Goodbye& goodbye) {
+  Session* session = step.state.workers.find_peer(peer);
+  if (session == nullptr || session->epoch != goodbye.epoch) return {};
+  for (const Sequence seq : std::set(session->leases)) put_back(step, *step.state.jobs.find(seq), "its worker left");
+  give_builds_back(step, *session);
+  forget(step, *session, "left");
+  return {};
+}
+
+Expected<void> take_back(Step& step, const Undelivered& undelivered) {
+  Session* session = step.state.workers.find_peer(undelivered.peer);
+  if (session == nullptr) return {};
+  for (const LeaseId& lease : undelivered.leases) {
+    Job* job = current(step.state, lease);
+    if (job != nullptr && job->tenure->holder == session->id) put_back(step, *job, "its lease could not be delivered");
+    if (lease.attempt == 0) give_build_back(step, *session, lease.seq);
+  }
+  forget(step, *session, "not reached");
+  return {};
+}
+
+void excuse_all(Step& step, std::int64_t away_ms) {
+  step.ready.note(NoteLevel::warning,
+                  "nobody was heard for " + std::to_string(away_ms) + " ms: leases last as much longer");
+  step.state.jobs.extend_all(away_ms);
+  for (auto& [id, session] : step.state.workers.all())
+    session.last_seen_ms = std::min(session.last_seen_ms + away_ms, step.now_ms);
+  for (auto& [seq, going] : step.state.builds.going) going.deadline_ms += away_ms;
+}
+
+Expected<void> forget_silent(Step& step) {
+  const std::int64_t silence_ms = step.state.options.lease_ms;
+  std::vector<SessionId> silent;
+  for (const auto& [id, session] : step.state.workers.all()) {
+    if (session.last_seen_ms + silence_ms <= step.now_ms) silent.push_back(id);
+  }
+  for (const SessionId id : silent) forget(step, *step.state.workers.find(id), "silent for too long");
+  return {};
+}
+
+}  // namespace kq::broker

@@ -1,0 +1,34 @@
+// What kq-broker was asked for: flags, then the environment, then defaults.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "broker/core/options.h"
+#include "core/base/error.h"
+
+namespace kq::broker {
+
+struct CommandLine {
+  std::string bind;  // the broker's URL
+  std::string store_dir;
+  BrokerOptions options;
+  std::string key_folder{};       // net/keys.h; empty: no keys
+  std::optional<int> ready_fd{};  // where to write "ready URL" once requests are answered
+  std::string log_level = "info";
+  std::string log_format = "auto";
+  std::optional<std::uint16_t> metrics_port{};  // serve Prometheus there; 0: any free one
+  std::string metrics_bind = "127.0.0.1";
+};
+
+// Nothing to run: --help or --version (code ok, text for stdout), or a mistake (code bad_input, text for stderr).
+struct EarlyEnd {
+  ExitCode code = ExitCode::bad_input;
+  std::string text;
+};
+
+std::variant<CommandLine, EarlyEnd> parse_command_line(int argc, const char* const* argv);
+
+}  // namespace kq::broker

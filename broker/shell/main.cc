@@ -1,0 +1,150 @@
+// kq-broker: the one process that owns the store.
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include "broker/broker.h"
+#include "broker/metrics/metrics.h"
+#include "broker/metrics/prometheus.h"
+#include "broker/shell/command_line.h"
+#include "broker/shell/lock_file.h"
+#include "broker/shell/loop.h"
+#include "net/endpoint.h"
+#include "net/http_server.h"
+#include "net/log.h"
+#include "net/zmq/link.h"
+#include "store/rocks/rocks_store.h"
+#include "sys/clock.h"
+#include "sys/descriptors.h"
+
+namespace {
+
+using namespace kq;
+
+volatile std::sig_atomic_t stop = 0;
+
+void listen_for_signals() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { stop = 1; };
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);  // whoever waited for "ready" may be gone
+}
+
+// The threads of libraries inherit a closed ear: a signal must interrupt the loop's wait, and only the main thread
+// waits.
+void hear_signals(bool hear) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(hear ? SIG_UNBLOCK : SIG_BLOCK, &signals, nullptr);
+}
+
+// Unix time that never goes back: set once, then counted by the monotonic clock, so that no step of the wall clock ends
+// a lease.
+class SteadyUnixTime {
+ public:
+  std::int64_t operator()() const { return offset_ms_ + sys::monotonic_now_ms(); }
+
+ private:
+  std::int64_t offset_ms_ = sys::unix_now_ms() - sys::monotonic_now_ms();
+};
+
+Expected<broker::LockFile> lock_store(const std::string& dir) {
+  std::filesystem::path path = std::filesystem::path(dir).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  std::error_code error;
+  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
+  if (error) return bad_input(dir + ": " + error.message() + "; --store needs a directory that can be made");
+  return broker::LockFile::take(path.string() + ".lock", "store " + dir);
+}
+
+// ZeroMQ lets a second broker take an ipc path away from a live one, without a word to either. TCP needs no lock.
+Expected<std::optional<broker::LockFile>> lock_address(const std::string& url) {
+  constexpr std::string_view kIpc = "ipc://";
+  if (!url.starts_with(kIpc)) return std::nullopt;
+  KQ_TRY_VALUE(auto lock, broker::LockFile::take(url.substr(kIpc.size()) + ".lock", url));
+  return std::optional<broker::LockFile>(std::move(lock));
+}
+
+void say_ready(int fd, const std::string& url) {
+  const std::string text = "ready " + url + "\n";
+  if (write(fd, text.data(), text.size()) < 0) spdlog::warn("--ready-fd {}: not writable", fd);
+  if (fd > STDERR_FILENO) close(fd);  // its reader need not wait for our end
+}
+
+net::ServerOptions server_options(const broker::CommandLine& line) {
+  net::ServerOptions options{.key_folder = line.key_folder};
+  const std::size_t wanted = options.limits.connections_max;
+  options.limits.connections_max = sys::connections_possible(wanted);
+  if (options.limits.connections_max < wanted) {
+    spdlog::warn("room for {} connections only: the limit of open files (ulimit -n) is too low for {}",
+                 options.limits.connections_max, wanted);
+  }
+  return options;
+}
+
+// Nothing where nobody asked for it.
+Expected<std::unique_ptr<net::HttpServer>> serve_metrics(const broker::CommandLine& line,
+                                                         const broker::MetricsBoard& board,
+                                                         const SteadyUnixTime& now_ms) {
+  if (!line.metrics_port) return std::unique_ptr<net::HttpServer>();
+  auto server = net::HttpServer::start(
+      line.metrics_bind, *line.metrics_port,
+      {{"/metrics",
+        [&] { return net::HttpAnswer{.type = std::string(broker::kPrometheusType), .body = board.text(now_ms())}; }}});
+  if (server) spdlog::info("metrics at http://{}:{}/metrics", line.metrics_bind, (*server)->port());
+  return server;
+}
+
+Expected<void> run(const broker::CommandLine& line) {
+  hear_signals(false);
+  KQ_TRY_VALUE(const auto endpoints, net::parse_broker_url(line.bind));
+  KQ_TRY(lock_store(line.store_dir));
+  KQ_TRY(lock_address(line.bind));
+  KQ_TRY_VALUE(const auto store, store::open_rocks_store(line.store_dir, store::OpenMode::read_write));
+  const SteadyUnixTime now_ms;
+  broker::BrokerOptions options = line.options;
+  options.notes_per_job = line.log_level == "debug";
+  auto broker = broker::Broker::recover(*store, options, now_ms());
+  if (!broker) return failure(broker.error());
+  KQ_TRY_VALUE(const auto link, net::bind_server(endpoints, server_options(line)));
+
+  const broker::State& state = broker->state();
+  broker::Loop loop(*broker, *store, *link, now_ms);
+  broker::MetricsBoard board;
+  KQ_TRY_VALUE(const auto metrics, serve_metrics(line, board, now_ms));
+  if (metrics) loop.watch([&](std::int64_t at_ms) { board.publish(broker::metrics_of(state, at_ms), at_ms); });
+  spdlog::info("listening on {}; {} jobs queued, {} leased", line.bind, state.scheduler.size() + state.timers.waiting_n,
+               state.jobs.leased_n());
+  hear_signals(true);
+  if (line.ready_fd) say_ready(*line.ready_fd, line.bind);
+  auto ended = loop.run(stop);
+  if (ended) {
+    spdlog::info("stopped; {} jobs queued, {} leased", state.scheduler.size() + state.timers.waiting_n,
+                 state.jobs.leased_n());
+  }
+  return ended;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto parsed = broker::parse_command_line(argc, argv);
+  if (const auto* end = std::get_if<broker::EarlyEnd>(&parsed)) {
+    std::fputs(end->text.c_str(), end->code == ExitCode::ok ? stdout : stderr);
+    return static_cast<int>(end->code);
+  }
+  const auto& line = std::get<broker::CommandLine>(parsed);
+  net::start_log("kq-broker", *parse_enum<net::LogFormat>(line.log_format), line.log_level);
+  listen_for_signals();
+  const auto done = run(line);
+  if (done) return static_cast<int>(ExitCode::ok);
+  spdlog::error(done.error().message);
+  return static_cast<int>(exit_code(done.error().kind));
+}

@@ -1,0 +1,91 @@
+#include "broker/tables/blob_cache.h"
+
+#include <gtest/gtest.h>
+
+#include "store/memory_store.h"
+
+namespace kq::broker {
+namespace {
+
+Blob blob(char content, std::size_t size = 1, Packing packing = Packing::raw) {
+  const std::string bytes(size, content);
+  return {.hash = sha256(bytes), .bytes = bytes, .packing = packing};
+}
+
+void save(store::MemoryStore& store, const Blob& blob) {
+  const store::Write write = write_of(blob);
+  ASSERT_TRUE(store.commit(std::span(&write, 1)));
+}
+
+TEST(BlobCache, finds_what_is_in_ram_or_on_disk_raw_or_packed) {
+  store::MemoryStore store;
+  BlobCache blobs;
+  blobs.put(blob('a'));
+  save(store, blob('b'));
+  save(store, blob('c', 1, Packing::zstd));
+  EXPECT_EQ(**blobs.find(store, blob('a').hash), blob('a'));
+  EXPECT_EQ(**blobs.find(store, blob('b').hash), blob('b'));
+  EXPECT_EQ(**blobs.find(store, blob('c').hash), blob('c', 1, Packing::zstd));
+  EXPECT_EQ(*blobs.find(store, blob('d').hash), nullptr);
+}
+
+TEST(BlobCache, reads_many_at_once_and_leaves_out_what_is_nowhere) {
+  store::MemoryStore store;
+  BlobCache blobs;
+  save(store, blob('b'));
+  save(store, blob('c', 1, Packing::zstd));
+  ASSERT_TRUE(blobs.read(store, {blob('b').hash, blob('c').hash, blob('d').hash}));
+  const store::MemoryStore empty;
+  EXPECT_EQ(**blobs.find(empty, blob('b').hash), blob('b'));
+  EXPECT_EQ(**blobs.find(empty, blob('c').hash), blob('c', 1, Packing::zstd));
+  EXPECT_FALSE(blobs.has(blob('d').hash));
+}
+
+TEST(BlobCache, forgets_what_is_no_longer_in_the_store) {
+  store::MemoryStore store;
+  BlobCache blobs;
+  blobs.put(blob('a'));
+  blobs.forget(blob('a').hash);
+  blobs.forget(blob('b').hash);
+  EXPECT_EQ(*blobs.find(store, blob('a').hash), nullptr);
+  EXPECT_EQ(blobs.size_bytes(), 0u);
+}
+
+TEST(BlobCache, forgets_what_was_not_used_for_longest) {
+  store::MemoryStore store;
+  BlobCache blobs;
+  const std::size_t third = BlobCache::kBytesMax / 3;
+  const Blob a = blob('a', third), b = blob('b', third), c = blob('c', third), d = blob('d', third);
+  blobs.put(a);
+  blobs.put(b);
+  blobs.put(c);
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(blobs.find(store, a.hash));
+  blobs.put(d);
+  EXPECT_TRUE(blobs.has(b.hash)) << "it may not be on disk yet";
+  blobs.shrink();
+  EXPECT_TRUE(blobs.has(a.hash));
+  EXPECT_FALSE(blobs.has(b.hash));
+  EXPECT_LE(blobs.size_bytes(), BlobCache::kBytesMax);
+}
+
+TEST(BlobCache, forgets_what_was_asked_for_once_sooner_than_what_is_shared_or_waits) {
+  store::MemoryStore store;
+  BlobCache blobs;
+  const std::size_t half = BlobCache::kAskedBytesMax / 2;
+  const Blob shared = blob('s', half), waits = blob('w', half);
+  blobs.put(shared);
+  blobs.put(waits);
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(blobs.find(store, shared.hash));
+  for (const char name : {'a', 'b', 'c'}) {
+    blobs.put(blob(name, half));
+    EXPECT_EQ(**blobs.find(store, blob(name, half).hash), blob(name, half));
+  }
+  EXPECT_TRUE(blobs.has(blob('a', half).hash)) << "it may not be on disk yet";
+  blobs.shrink();
+  EXPECT_FALSE(blobs.has(blob('a', half).hash));
+  for (const Blob& kept : {shared, waits, blob('b', half), blob('c', half)}) EXPECT_TRUE(blobs.has(kept.hash));
+  EXPECT_EQ(blobs.size_bytes(), 4 * half);
+}
+
+}  // namespace
+}  // namespace kq::broker

@@ -1,0 +1,239 @@
+// With functions in place of CUPTI's: what arrives through its callback becomes lines. That CUPTI itself calls is shown
+// on a GPU.
+#include "gpu_worker/child/runtime/audit.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "gpu_worker/channel/channel.h"
+#include "gpu_worker/child/runtime/runtime.h"
+
+namespace kq::runtime {
+namespace {
+
+constexpr std::uint32_t kDriver = 1, kResource = 3;
+constexpr std::uint32_t kContextCreated = 1, kStreamCreated = 3, kAttributeChanged = 21;
+
+// What a subscriber is told of.
+struct Subscribed {
+  Cupti::Callback callback = nullptr;
+  void* user = nullptr;
+  bool is_deaf = false;
+  std::vector<std::string> enabled;
+  std::vector<std::string> disabled;
+};
+Subscribed subscribed;
+const std::vector<const char*> kFunctions{"cuInit",           "cuStreamCreate",  "cuLaunchKernel",
+                                          "cuLaunchKernelEx", "cuGraphLaunch",   "cuMemcpyAsync_ptsz",
+                                          "cuCtxSetLimit",    "cuMemcpyDtoH_v2", "cudaMemcpyAsync"};
+
+int subscribe(void** subscriber, Cupti::Callback callback, void* user) {
+  subscribed.callback = callback;
+  subscribed.user = user;
+  *subscriber = &subscribed;
+  return 0;
+}
+int subscribe_too_late(void**, Cupti::Callback, void*) {
+  return 39;
+}
+int name_of(std::uint32_t domain, std::uint32_t id, const char** name) {
+  if (domain != kDriver || id > kFunctions.size()) return 1;
+  *name = kFunctions[id - 1];
+  return 0;
+}
+int enable(std::uint32_t on, void*, std::uint32_t domain, std::uint32_t id) {
+  const char* name = nullptr;
+  if (name_of(domain, id, &name) == 0) (on != 0 ? subscribed.enabled : subscribed.disabled).emplace_back(name);
+  return 0;
+}
+int stream_create(void** stream, unsigned) {
+  *stream = &subscribed;
+  if (!subscribed.is_deaf) subscribed.callback(subscribed.user, kResource, kStreamCreated, nullptr);
+  return 0;
+}
+int stream_destroy(void*) {
+  return 0;
+}
+
+class AuditTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    subscribed = {};
+    ASSERT_EQ(::pipe2(pipe_, O_CLOEXEC | O_NONBLOCK), 0);
+  }
+  void TearDown() override {
+    ::close(pipe_[0]);
+    ::close(pipe_[1]);
+  }
+  void begin() { audit_.begin(cupti_, pipe_[1]); }
+  std::string lines() {
+    std::string text(64u << 10, '\0');
+    const ssize_t n = ::read(pipe_[0], text.data(), text.size());
+    text.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+    return text;
+  }
+  static void resource(std::uint32_t id, const void* data = nullptr) {
+    subscribed.callback(subscribed.user, kResource, id, data);
+  }
+  static void call(const char* name, const void* parameters, int site = 0) {
+    const struct {
+      int site;
+      const char* name;
+      const void* parameters;
+    } data{site, name, parameters};
+    subscribed.callback(subscribed.user, kDriver, 1, &data);
+  }
+
+  Cupti cupti_{subscribe, enable, name_of, stream_create, stream_destroy, "libcupti.so"};
+  int pipe_[2] = {-1, -1};
+  Audit audit_;
+};
+
+TEST_F(AuditTest, asks_for_the_functions_that_matter_by_their_names) {
+  begin();
+  EXPECT_EQ(lines(), "on\tlibcupti.so\n");
+  EXPECT_EQ(subscribed.enabled,
+            (std::vector<std::string>{"cuStreamCreate", "cuLaunchKernel", "cuLaunchKernelEx", "cuGraphLaunch",
+                                      "cuMemcpyAsync_ptsz", "cuCtxSetLimit", "cuMemcpyDtoH_v2", "cudaMemcpyAsync"}));
+}
+
+TEST_F(AuditTest, launches_are_left_alone_once_told_so_and_the_rest_is_not) {
+  audit_.leave_launches();  // nobody listens yet
+  begin();
+  audit_.leave_launches();
+  EXPECT_EQ(subscribed.disabled, (std::vector<std::string>{"cuLaunchKernel", "cuLaunchKernelEx"}));
+}
+
+TEST_F(AuditTest, says_why_it_cannot_listen) {
+  cupti_.subscribe = subscribe_too_late;
+  begin();
+  EXPECT_EQ(lines(), "off\tcuptiSubscribe failed with 39\n");
+  audit_.listen();
+  EXPECT_EQ(lines(), "");
+}
+
+TEST_F(AuditTest, a_stream_comes_with_its_flags_and_whose_code_made_it) {
+  begin();
+  lines();
+  struct {
+    void** stream;
+    unsigned flags;
+  } parameters{nullptr, 1};
+  call("cuStreamCreate", &parameters, 0);
+  resource(kStreamCreated);
+  call("cuStreamCreate", &parameters, 1);
+  const std::string said = lines();
+  EXPECT_EQ(said.substr(0, 11), "stream\t0x1\t") << said;
+  EXPECT_NE(said.find("audit_test"), said.npos) << said;  // this program: its code is on the stack
+  resource(kStreamCreated);
+  EXPECT_EQ(lines().substr(0, 9), "stream\t?\t");
+}
+
+TEST_F(AuditTest, the_same_comes_once_and_all_of_it_is_bounded) {
+  begin();
+  lines();
+  for (int i = 0; i < 128; ++i) resource(kStreamCreated);
+  const std::string said = lines();
+  EXPECT_EQ(said.find('\n'), said.size() - 1) << said;
+  for (int i = 0; i < 1000; ++i) {
+    const std::string name = "cuGraphLaunch" + std::to_string(i) + std::string(2000, 'x');
+    call(name.c_str(), nullptr);
+  }
+  const std::string more = lines();
+  EXPECT_LE(more.size(), kAuditLinesMax * (kAuditLineBytesMax + 1));
+  EXPECT_TRUE(more.ends_with("\nmore\n")) << more.substr(more.size() - 200);
+}
+
+TEST_F(AuditTest, what_defers_or_persists_is_told_and_honest_launches_are_not) {
+  begin();
+  lines();
+  struct {
+    void* function;
+    unsigned sizes[7];
+    std::uint64_t stream;
+  } launch{nullptr, {}, 0};
+  call("cuLaunchKernel", &launch);
+  launch.stream = 0x7F00'0000'1000;
+  call("cuLaunchKernel", &launch);
+  const int stack_limit[] = {0, 0, 4096};
+  call("cuCtxSetLimit", stack_limit);
+  EXPECT_EQ(lines(), "");
+  launch.stream = 2;
+  call("cuLaunchKernel", &launch);
+  EXPECT_EQ(lines().substr(0, 44), "api\tcuLaunchKernel on the per-thread stream\t");
+  struct {
+    unsigned sizes[7];
+    std::uint64_t stream;
+  } config{{}, 2};
+  const void* extended = &config;
+  call("cuLaunchKernelEx", &extended);
+  EXPECT_EQ(lines().substr(0, 46), "api\tcuLaunchKernelEx on the per-thread stream\t");
+  call("cuMemcpyAsync_ptsz", nullptr);
+  EXPECT_EQ(lines().substr(0, 23), "api\tcuMemcpyAsync_ptsz\t");
+  const int persisting_limit[] = {6, 0, 1 << 20};
+  call("cuCtxSetLimit", persisting_limit);
+  EXPECT_EQ(lines().substr(0, 8), "persist\t");
+  struct {
+    void* stream;
+    int attribute;
+  } changed{nullptr, 3};
+  resource(kAttributeChanged, &changed);
+  EXPECT_EQ(lines(), "");
+  changed.attribute = 1;
+  resource(kAttributeChanged, &changed);
+  EXPECT_EQ(lines().substr(0, 29), "persist\taccess policy window\t");
+  resource(kContextCreated);
+  EXPECT_EQ(lines().substr(0, 10), "context\t-\t");
+}
+
+// As the channel says: from an answer until `go`.
+TEST_F(AuditTest, copies_are_told_while_nothing_is_asked_of_the_child) {
+  begin();
+  lines();
+  const auto page = std::make_unique<channel::Page>();
+  call("cuMemcpyDtoH_v2", nullptr);
+  EXPECT_EQ(lines(), "") << "it has begun with nothing yet";
+  kq_post_done(page.get(), 1);
+  call("cuMemcpyDtoH_v2", nullptr);
+  call("cuMemcpyDtoH_v2", nullptr, 1);
+  EXPECT_EQ(lines().substr(0, 24), "waiting\tcuMemcpyDtoH_v2\t");
+  call("cudaMemcpyAsync", nullptr);
+  EXPECT_EQ(lines().substr(0, 24), "waiting\tcudaMemcpyAsync\t");
+  page->go = 1;
+  ASSERT_EQ(kq_wait_go(page.get(), 0, 1'000'000'000), 1);
+  call("cuMemcpyDtoHAsync_v2", nullptr);
+  EXPECT_EQ(lines().substr(0, 29), "waiting\tcuMemcpyDtoHAsync_v2\t") << "between `go` and the clock";
+  kq_begin(page.get());
+  call("cuMemcpyHtoD_v2", nullptr);
+  EXPECT_EQ(lines(), "");
+}
+
+TEST_F(AuditTest, hears_its_own_stream_or_says_that_it_was_silenced) {
+  begin();
+  lines();
+  audit_.listen();
+  audit_.listen();
+  subscribed.is_deaf = true;
+  audit_.listen();
+  EXPECT_EQ(lines(), "heard\nheard\nsilent\n");
+}
+
+TEST(Audit, without_a_driver_it_says_so) {
+  int pipe[2];
+  ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
+  kq_audit_begin(pipe[1]);
+  char text[200] = "";
+  ASSERT_GT(::read(pipe[0], text, sizeof text - 1), 0);
+  EXPECT_TRUE(std::string(text).starts_with("off\t") || std::string(text).starts_with("on\t")) << text;
+  ::close(pipe[0]);
+  ::close(pipe[1]);
+}
+
+}  // namespace
+}  // namespace kq::runtime

@@ -1,0 +1,237 @@
+#include "gpu_worker/child/sandbox/sandbox.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "gpu_worker/child/runtime/runtime.h"
+#include "gpu_worker/child/runtime/view.h"
+#include "gpu_worker/child/sandbox/landlock.h"
+#include "gpu_worker/child/sandbox/supervise.h"
+#include "gpu_worker/child/sandbox/system_calls.h"
+
+namespace kq::sandbox {
+namespace {
+
+constexpr int kCapabilitiesMax = 63;  // more than there are; asking for one too many is no harm
+
+bool wants(const Options& options, Layer layer) {
+  return (options.wanted & layer) != 0;
+}
+
+std::string failed(const char* what) {
+  return std::string(what) + ": " + std::strerror(errno);
+}
+
+bool write_file(const char* path, const std::string& text) {
+  const int fd = ::open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  ::close(fd);
+  return written;
+}
+
+// Who a process is where no map says otherwise yet.
+struct Who {
+  std::string uid = std::to_string(::geteuid());
+  std::string gid = std::to_string(::getegid());
+};
+
+// In a new user namespace: we are who we were, alone, and hold every capability over what belongs to it.
+Expected<void> settle_user_namespace(const Who& who) {
+  // A process that cannot be dumped does not own its own /proc files, and could not write the maps.
+  ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+  write_file("/proc/self/setgroups", "deny");
+  if (!write_file("/proc/self/uid_map", who.uid + " " + who.uid + " 1") ||
+      !write_file("/proc/self/gid_map", who.gid + " " + who.gid + " 1")) {
+    return our_fault(failed("cannot write the maps of a user namespace"));
+  }
+  // A job that made another one would hold every capability in there; the limit is this namespace's own.
+  write_file("/proc/sys/user/max_user_namespaces", "0");
+  return {};
+}
+
+Expected<Layers> take_uid(const Options& options, Layers layers) {
+  if (!wants(options, kUid) || options.uid == 0 || ::geteuid() != 0 || (layers & (kUid | kUser)) != 0) return layers;
+  const auto id = static_cast<gid_t>(options.uid);
+  if (::setgroups(0, nullptr) != 0 || ::setresgid(id, id, id) != 0 ||
+      ::setresuid(options.uid, options.uid, options.uid) != 0) {
+    return our_fault(failed("cannot take the slot's uid"));
+  }
+  return layers | kUid;
+}
+
+Expected<Layers> take_user_namespace(const Options& options, Layers layers) {
+  if (!wants(options, kUser) || (layers & kUser) != 0) return layers;
+  const Who who;
+  if (::unshare(CLONE_NEWUSER) != 0) return layers;
+  KQ_TRY(settle_user_namespace(who));
+  return layers | kUser;
+}
+
+// fork() with namespaces. The C library does not know of it: what it keeps of the thread's number is renewed by the
+// kernel, as in its own.
+int fork_into(int namespaces) {
+  int* number = nullptr;
+  const bool is_known = ::prctl(PR_GET_TID_ADDRESS, &number, 0, 0, 0) == 0;
+  const int renew = is_known ? CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID : 0;
+  return static_cast<int>(::syscall(SYS_clone, namespaces | renew | SIGCHLD, nullptr, nullptr, number, nullptr));
+}
+
+void drop_capabilities() {
+  for (int capability = 0; capability <= kCapabilitiesMax; ++capability) ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+  ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  const std::array<__user_cap_data_struct, 2> none{};
+  ::syscall(SYS_capset, &header, none.data());
+}
+
+// What this process has by now of what RLIMIT_DATA counts.
+std::uint64_t data_bytes() {
+  std::FILE* status = std::fopen("/proc/self/status", "re");
+  if (status == nullptr) return 0;
+  std::array<char, 256> line{};
+  unsigned long long kib = 0;
+  while (std::fgets(line.data(), line.size(), status) != nullptr &&
+         std::sscanf(line.data(), "VmData: %llu kB", &kib) != 1) {
+  }
+  std::fclose(status);
+  return kib << 10;
+}
+
+bool limit(__rlimit_resource resource, std::uint64_t value) {
+  rlimit now{};
+  if (::getrlimit(resource, &now) != 0) return false;
+  const rlim_t wanted = std::min<rlim_t>(value, now.rlim_max);
+  const rlimit both{wanted, wanted};
+  return ::setrlimit(resource, &both) == 0;
+}
+
+}  // namespace
+
+std::string to_string(Layers layers) {
+  std::string text;
+  for (std::size_t i = 0; i < kLayerNames.size(); ++i) {
+    if ((layers & (1u << i)) == 0) continue;
+    if (!text.empty()) text += ',';
+    text += kLayerNames[i];
+  }
+  return text;
+}
+
+Expected<Fork> fork_apart(const Options& options) {
+  // Root forks into a pid namespace as it is, and takes the slot's uid last. Others may where they own the user
+  // namespace too; root without the right to either takes the uid in enter(), which allows less than it would need for
+  // this.
+  const bool takes_uid = wants(options, kUid) && options.uid != 0 && ::geteuid() == 0;
+  const Who who;
+  int pid = wants(options, kPid) ? fork_into(CLONE_NEWPID) : -1;
+  if (pid >= 0) return Fork{.pid = pid, .layers = kPid};
+  if (wants(options, kPid) && wants(options, kUser) && !takes_uid) pid = fork_into(CLONE_NEWUSER | CLONE_NEWPID);
+  if (pid == 0) {
+    const auto settled = settle_user_namespace(who);
+    return Fork{.pid = 0, .layers = kUser | kPid, .trouble = settled ? "" : settled.error().message};
+  }
+  if (pid > 0) return Fork{.pid = pid, .layers = kUser | kPid};
+  pid = fork_into(0);
+  if (pid < 0) return our_fault(failed("cannot fork"));
+  return Fork{.pid = pid};
+}
+
+Expected<Layers> enter(const Options& options, Layers layers) {
+  constexpr std::pair<Layer, int> kNamespaces[] = {{kIpc, CLONE_NEWIPC}, {kNet, CLONE_NEWNET}, {kUts, CLONE_NEWUTS}};
+  for (const auto& [layer, flag] : kNamespaces) {
+    if (wants(options, layer) && ::unshare(flag) == 0) layers |= layer;
+  }
+  if ((layers & kUts) != 0) ::sethostname("kq", 2);
+  if (wants(options, kMount) && ::unshare(CLONE_NEWNS) == 0) {
+    KQ_TRY(runtime::make_view(options.view));
+    layers |= kMount;
+  }
+
+  // From here on only less is possible.
+  const auto with_uid = take_uid(options, layers);
+  if (!with_uid) return with_uid;
+  const auto with_user = take_user_namespace(options, *with_uid);
+  if (!with_user) return with_user;
+  drop_capabilities();
+  if ((layers & kPid) == 0) adopt_orphans();
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return our_fault(failed("cannot set no_new_privs"));
+  // The job must not look into the process that supervises it.
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  return *with_user;
+}
+
+Expected<Layers> confine(const Options& options, Layers layers) {
+  // RLIMIT_AS is none of them: CUDA reserves terabytes of addresses that cost nothing.
+  const bool limited = limit(RLIMIT_CORE, 0) && limit(RLIMIT_NOFILE, kFilesOpenMax) &&
+                       limit(RLIMIT_FSIZE, kFileBytesMax) && limit(RLIMIT_DATA, data_bytes() + options.host_bytes) &&
+                       ((layers & kUid) == 0 || limit(RLIMIT_NPROC, kProcessesMax));
+  if (!limited) return our_fault(failed("cannot set limits"));
+  layers |= kRlimits;
+  if (wants(options, kLandlock) && !options.view.empty()) {
+    KQ_TRY_VALUE(const auto restricted, restrict_files(options.view, (layers & kMount) != 0));
+    if (restricted) layers |= kLandlock;
+  }
+  if (wants(options, kSeccomp)) {
+    KQ_TRY_VALUE(const auto refused, refuse_system_calls());
+    if (refused) layers |= kSeccomp;
+  }
+  // Its own /proc files are its own again; nobody else can see them.
+  ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+  return layers;
+}
+
+}  // namespace kq::sandbox
+
+namespace {
+
+kq::sandbox::Options from(const kq_sandbox_options& options) {
+  return {.uid = options.uid, .wanted = options.wanted, .host_bytes = options.host_bytes, .view = options.view};
+}
+
+std::int64_t answer(const kq::Expected<kq::sandbox::Layers>& layers, char* error, std::size_t error_bytes) {
+  if (layers) return *layers;
+  std::snprintf(error, error_bytes, "%s", layers.error().message.c_str());
+  return -1;
+}
+
+}  // namespace
+
+int kq_sandbox_fork(const kq_sandbox_options* options, std::uint32_t* layers, char* error, std::size_t error_bytes) {
+  const auto fork = kq::sandbox::fork_apart(from(*options));
+  *error = '\0';
+  if (!fork || !fork->trouble.empty()) {
+    std::snprintf(error, error_bytes, "%s", fork ? fork->trouble.c_str() : fork.error().message.c_str());
+  }
+  if (!fork) return -1;
+  *layers = fork->layers;
+  return fork->pid;
+}
+std::int64_t kq_sandbox_enter(const kq_sandbox_options* options, std::uint32_t layers, char* error,
+                              std::size_t error_bytes) {
+  return answer(kq::sandbox::enter(from(*options), layers), error, error_bytes);
+}
+std::int64_t kq_sandbox_confine(const kq_sandbox_options* options, std::uint32_t layers, char* error,
+                                std::size_t error_bytes) {
+  return answer(kq::sandbox::confine(from(*options), layers), error, error_bytes);
+}
+void kq_sandbox_words(std::uint32_t layers, char* words, std::size_t words_bytes) {
+  std::snprintf(words, words_bytes, "%s", kq::sandbox::to_string(layers).c_str());
+}
+int kq_hide() {
+  return ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}

@@ -1,0 +1,87 @@
+#include "gpu_worker/child/sandbox/system_calls.h"
+
+#include <sched.h>
+#include <seccomp.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+namespace kq::sandbox {
+namespace {
+
+// By name: libseccomp knows the numbers, and leaves out what this architecture or this version of it does not have.
+constexpr const char* kRefused[] = {
+    // other processes
+    "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp",
+    // the kernel's keys, programs, counters and rings
+    "add_key", "request_key", "keyctl", "bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter",
+    "io_uring_register", "fanotify_init", "lookup_dcookie",
+    // mounts and namespaces
+    "mount", "umount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount", "fsopen", "fsconfig", "fsmount",
+    "fspick", "mount_setattr", "unshare", "setns", "name_to_handle_at", "open_by_handle_at", "swapon", "swapoff",
+    "quotactl", "quotactl_fd", "acct",
+    // the machine
+    "init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "settimeofday",
+    "clock_settime", "clock_adjtime", "adjtimex", "syslog", "vhangup", "iopl", "ioperm", "modify_ldt", "uselib",
+    "sysfs", "_sysctl", "nfsservctl"};
+
+constexpr std::uint64_t kNewNamespaces[] = {CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
+                                            CLONE_NEWUSER, CLONE_NEWPID,    CLONE_NEWNET};
+constexpr std::uint64_t kPushInput = 0x5412,
+                        kConsole = 0x541C;               // TIOCSTI and TIOCLINUX: words typed into somebody's terminal
+constexpr std::uint64_t kWhichPersonality = 0xFFFFFFFF;  // asks, and changes nothing
+
+struct Release {
+  void operator()(void* filter) const { seccomp_release(filter); }
+};
+using Filter = std::unique_ptr<void, Release>;
+
+std::uint32_t error(int number) {
+  return SCMP_ACT_ERRNO(static_cast<std::uint32_t>(number));
+}
+
+bool add_rules(scmp_filter_ctx filter) {
+  bool ok = true;
+  const auto refuse = [&](int number, const char* name, auto... arguments) {
+    const int call = seccomp_syscall_resolve_name(name);
+    if (call == __NR_SCMP_ERROR) return;
+    const int added = seccomp_rule_add(filter, error(number), call, sizeof...(arguments), arguments...);
+    ok = ok && (added == 0 || added == -EDOM);  // EDOM: not on this architecture
+  };
+  for (const char* name : kRefused) refuse(EPERM, name);
+  // Its flags lie in memory, where a filter cannot look; the C library falls back to clone.
+  refuse(ENOSYS, "clone3");
+  for (const std::uint64_t flag : kNewNamespaces) refuse(EPERM, "clone", SCMP_A0(SCMP_CMP_MASKED_EQ, flag, flag));
+  // Of sockets only local ones and the Internet's, for which there is no network.
+  for (std::uint64_t family = AF_INET + 1; family < AF_INET6; ++family)
+    refuse(EAFNOSUPPORT, "socket", SCMP_A0(SCMP_CMP_EQ, family));
+  refuse(EAFNOSUPPORT, "socket", SCMP_A0(SCMP_CMP_GT, AF_INET6));
+  for (const std::uint64_t request : {kPushInput, kConsole})
+    refuse(EPERM, "ioctl", SCMP_A1(SCMP_CMP_MASKED_EQ, 0xFFFFFFFF, request));
+  refuse(EPERM, "personality", SCMP_A0(SCMP_CMP_NE, kWhichPersonality));
+  return ok;
+}
+
+}  // namespace
+
+Expected<bool> refuse_system_calls() {
+  if (::prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0) return false;
+  // Calls of another architecture, whose numbers mean something else, end the process; the default ends the thread, and
+  // CUDA has others.
+  const Filter filter(seccomp_init(SCMP_ACT_ALLOW));
+  if (filter == nullptr || seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) != 0 ||
+      !add_rules(filter.get()))
+    return our_fault("the list of refused system calls cannot be made");
+  (void)seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE,
+                         2);  // a tree: a call costs five comparisons, not eighty
+  const int loaded = seccomp_load(filter.get());
+  if (loaded == -EINVAL || loaded == -ENOSYS) return false;
+  if (loaded != 0) return our_fault(std::string("cannot refuse system calls: ") + std::strerror(-loaded));
+  return true;
+}
+
+}  // namespace kq::sandbox

@@ -1,0 +1,426 @@
+#include "gpu_worker/compile/builder.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/limits.h"
+#include "core/plan.h"
+#include "gpu_worker/compile/object.h"
+#include "gpu_worker/compile/outcome.h"
+#include "gpu_worker/core/limit.h"
+#include "gpu_worker/machine/scratch.h"
+#include "guard/binary.h"
+#include "sys/clock.h"
+#include "sys/printable.h"
+
+namespace kq::worker {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kNoLimitMs = 1'000'000'000;  // eleven days
+
+// What lies beside what was built, for who looks at it later.
+constexpr std::string_view kManifest = "kq_extensions.json";  // harness/extension_serve.py
+constexpr std::string_view kNeedsGpu = "kq_needs_gpu";
+constexpr std::string_view kLaunchesTriton = "kq_triton";     // harness/build.py
+constexpr std::string_view kTritonArchive = "kq_triton.zip";  // harness/triton_ahead.py
+constexpr std::size_t kTritonBytesMax = 64u << 20;
+constexpr std::string_view kForThisMachine = "kq_native";  // compiled for the processor it was compiled on
+constexpr std::string_view kToolchainOfMachine = "toolchain_id";
+constexpr std::size_t kToolchainBytesMax = 4096;
+
+Built ended_build(Verdict verdict) {
+  return {.verdict = std::move(verdict), .dir = {}, .cached = false, .ms = 0};
+}
+
+bool is_cpp(std::string_view name) {
+  constexpr std::string_view kEndings[] = {".cu", ".cuh", ".h", ".hpp", ".hh", ".cc", ".cpp", ".cxx", ".c", ".inl"};
+  return std::any_of(std::begin(kEndings), std::end(kEndings),
+                     [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+// Whether a contract asks for such a standard, in whichever of its texts.
+bool asks_for_trigraphs_in(std::string_view contract) {
+  bool asks = false;
+  constexpr int kDepthMax = 16;
+  const auto look = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
+    asks = asks || (event == nlohmann::json::parse_event_t::value && value.is_string() &&
+                    guard::asks_for_trigraphs(value.get_ref<const std::string&>()));
+    return depth <= kDepthMax;
+  };
+  return nlohmann::json::parse(contract, look, false).is_discarded() || asks;  // Python may read what is none here
+}
+
+// C++ files need no compiler to be read, and binaries cannot be: what breaks a rule is told before anything runs.
+Expected<std::optional<Built>> judge_files(const Lease& lease, const BuildTime& time) {
+  std::vector<std::string> bytes;
+  std::vector<guard::CppSource> sources;
+  bytes.reserve(lease.submission.files.size());
+  for (const SourceFile& file : lease.submission.files) {
+    auto content = file_of(lease, file.hash);
+    if (!content) continue;  // the build says so
+    sources.push_back({.name = file.name, .text = bytes.emplace_back(std::move(*content))});
+  }
+  const bool has_trigraphs =
+      lease.submission.backend == Backend::cuda && std::ranges::any_of(sources, [](const guard::CppSource& source) {
+        return source.name.ends_with(".json") && asks_for_trigraphs_in(source.text);
+      });
+  for (const guard::CppSource& source : sources) {
+    if (auto over = time.over())
+      return over->map([](Verdict& verdict) { return std::optional(ended_build(std::move(verdict))); });
+    const auto binary = guard::judge_binary(source.text, source.name);
+    if (const guard::Finding* finding = guard::first_rejected(binary))
+      return std::optional(ended_build(rejected(*finding)));
+    if (!is_cpp(source.name)) continue;
+    auto findings = has_trigraphs ? guard::judge_trigraphs(source) : std::vector<guard::Finding>();
+    std::ranges::move(guard::judge_cuda(source, sources), std::back_inserter(findings));
+    if (const guard::Finding* finding = guard::first_rejected(findings))
+      return std::optional(ended_build(rejected(*finding)));
+  }
+  return std::optional<Built>();
+}
+
+// What a run finds beside the submission's files, under these names.
+bool is_made_here(const Submission& submission, const SourceFile& file) {
+  if (submission.backend == Backend::cuda)
+    return file.name == "launch" || (file.name == "module.cubin" && file.name != submission.files.front().name);
+  return file.name == kManifest || file.name == kTritonArchive ||
+         (file.name.starts_with("kq_extension_") && file.name.ends_with(".so"));
+}
+
+// What lies beside it may be anything that can be read; this is what the guard reads as the language it is loaded in.
+std::optional<Built> judge_entry(const Submission& submission) {
+  if (submission.files.empty()) return std::nullopt;  // the build says so
+  for (const SourceFile& file : submission.files) {
+    if (is_made_here(submission, file))
+      return ended_build(build_ended(VerdictName::build_failed, {},
+                                     file.name + ": the build makes a file of this name; call yours otherwise"));
+  }
+  const std::string& entry = submission.files.front().name;
+  const bool is_cuda = submission.backend == Backend::cuda;
+  const bool fits =
+      is_cuda ? entry.ends_with(".cu") || entry.ends_with(".ptx") || entry.ends_with(".cubin") : entry.ends_with(".py");
+  if (fits) return std::nullopt;
+  return ended_build(build_ended(VerdictName::build_failed, {},
+                                 entry + ": a " + std::string(to_string(submission.backend)) +
+                                     " submission begins with a " +
+                                     (is_cuda ? ".cu, .ptx or .cubin file" : ".py file")));
+}
+
+Expected<void> write(const std::string& path, std::string_view text) {
+  std::error_code ignored;
+  fs::remove(path, ignored);
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  if (!out.flush()) return our_fault("cannot write " + path);
+  return {};
+}
+
+std::string words_in(const std::string& dir) {
+  return read_child_file(dir + "/toolchain", kToolchainBytesMax).value_or("");
+}
+
+Toolchain toolchain_in(const std::string& dir) {
+  const std::string text = words_in(dir);
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::size_t second = std::min(end + 1, text.size());
+  const auto line = [&](std::size_t from, std::size_t size) {
+    return sys::printable(std::string_view(text).substr(from, size), kToolchainBytesMax);
+  };
+  return {.compiler = line(0, end), .flags = line(second, text.find('\n', second) - second)};
+}
+
+// What a child said it compiles with; nothing where it did not come to that.
+std::optional<std::string> toolchain_id_in(const std::string& dir) {
+  auto toolchain = read_child_file(dir + "/" + std::string(kToolchainOfMachine), kToolchainBytesMax);
+  return toolchain ? std::optional(std::move(*toolchain)) : std::nullopt;
+}
+
+// It is what the key of the build names: a child may see other compilers than the zygote, or somebody may have changed
+// them since that started.
+bool is_as_the_key_says(const Zygote& zygote, const std::string& dir) {
+  const auto toolchain = toolchain_id_in(dir);
+  return !toolchain || zygote.compilers().find(*toolchain) != std::string::npos;
+}
+
+// "-march=native", wherever it is said.
+bool is_for_this_machine(const ExtensionCall& call) {
+  const auto says = [](const std::string& text) { return text.find("=native") != std::string::npos; };
+  return std::any_of(call.flags.begin(), call.flags.end(), [&](const auto& flag) { return says(flag.second); }) ||
+         std::any_of(call.sources.begin(), call.sources.end(), [&](const auto& source) { return says(source.second); });
+}
+
+}  // namespace
+
+Builder::Builder(BuilderOptions options, BuildCache cache, ZygoteSource zygote)
+    : options_(std::move(options)),
+      cache_(std::move(cache)),
+      zygote_(std::move(zygote)),
+      ready_({.scratch = options_.scratch,
+              .first_uid = options_.uid == 0 ? 0 : options_.uid + kReadyUids,
+              .host_bytes = options_.host_bytes,
+              .scratch_bytes = kBuildScratchBytes}) {}
+
+Expected<Builder::Job> Builder::begin(const Lease& lease, std::stop_token stop, std::size_t slot,
+                                      std::int64_t start_ms) const {
+  KQ_TRY_VALUE(auto zygote, zygote_(lease.device.kind));
+  return Job{.lease = lease,
+             .arch = lease.device.arch.empty() ? options_.no_gpu_arch : lease.device.arch,
+             .zygote = std::move(zygote),
+             .stop = std::move(stop),
+             .slot = slot,
+             .end_ms = start_ms + limit_of(lease.submission, kNoLimitMs)};
+}
+
+BuildTime Builder::time_to_judge(const Lease& lease, const std::stop_token& stop, std::int64_t end_ms) const {
+  return {.stop = stop,
+          .end_ms = std::min(end_ms, sys::monotonic_now_ms() + options_.limit_ms),
+          .limit_ms = limit_of(lease.submission, options_.limit_ms)};
+}
+
+Hash Builder::key_of(const Job& job) {
+  return build_key(job.lease.submission, job.lease.device.kind, job.arch, job.zygote->software(),
+                   job.zygote->compilers());
+}
+
+Expected<Built> Builder::build(const Lease& lease, std::stop_token stop, std::size_t slot) {
+  if (stop.stop_requested()) return our_fault("stopped before it began");
+  const std::int64_t start_ms = sys::monotonic_now_ms();
+  KQ_TRY_VALUE(auto judged,
+               judge_files(lease, time_to_judge(lease, stop, start_ms + limit_of(lease.submission, kNoLimitMs))));
+  if (judged) return std::move(*judged);
+  if (auto built = judge_entry(lease.submission)) return std::move(*built);
+  KQ_TRY_VALUE(const auto job, begin(lease, std::move(stop), slot, start_ms));
+  const Hash key = key_of(job);
+  const BuildTime time{.stop = job.stop, .end_ms = job.end_ms, .limit_ms = limit_of(lease.submission, kNoLimitMs)};
+  const KeysInWork::Hold hold(keys_, key, time);
+  if (auto over = time.over()) return over->map(ended_build);
+  if (lease.object) adopt(job, key);
+  auto cached = from_cache(job, key);
+  auto built = cached ? Expected<Built>(std::move(*cached)) : run(job, key);
+  if (built) built->ms = sys::monotonic_now_ms() - start_ms;
+  return built;
+}
+
+Expected<Built> Builder::build_object(const Lease& lease, std::stop_token stop, std::size_t slot) {
+  auto built = build(lease, stop, slot);
+  if (!built || built->dir.empty()) return built;
+  KQ_TRY_VALUE(const auto job, begin(lease, std::move(stop), slot, sys::monotonic_now_ms()));
+  std::error_code error;
+  if (!is_as_the_key_says(*job.zygote, built->dir))
+    return our_fault("builds here find other compilers than this worker found when it started");
+  if (fs::exists(built->dir + "/" + std::string(kForThisMachine), error))
+    return our_fault("it was compiled for the processor here alone");
+  KQ_TRY_VALUE(auto object, pack_object(built->dir, lease.device.kind, lease.device.arch, key_of(job)));
+  built->object = std::move(object);
+  return built;
+}
+
+// What is wrong with an object is no reason not to build.
+void Builder::adopt(const Job& job, const Hash& key) {
+  if (job.lease.object->key != key || cache_.has(key)) return;
+  const auto scratch = this->scratch(job, "object");
+  if (!scratch || !unpack_object(*job.lease.object, scratch->out())) return;
+  (void)cache_.put(key, scratch->out());
+}
+
+bool Builder::is_of_this_toolchain(const Job& job, const std::string& dir) {
+  if (is_as_the_key_says(*job.zygote, dir)) return true;
+  const std::lock_guard lock(toolchain_mutex_);
+  return toolchain_id_in(dir) == toolchain_;
+}
+
+// Only builds that went well are kept: an entry that says otherwise was damaged, and goes; so does what was compiled by
+// other compilers than are here.
+std::optional<Built> Builder::from_cache(const Job& job, const Hash& key) {
+  const auto entry = cache_.find(key);
+  if (!entry) return std::nullopt;
+  if (is_of_this_toolchain(job, *entry)) {
+    auto built = outcome(job, *entry, true);
+    if (!built.verdict || name_of(*built.verdict) != VerdictName::build_failed) return built;
+  }
+  cache_.remove(key);
+  return std::nullopt;
+}
+
+Expected<Scratch> Builder::scratch(const Job& job, const std::string& name) const {
+  return Scratch::make(options_.scratch, name + std::to_string(job.slot),
+                       options_.uid == 0 ? 0 : options_.uid + static_cast<std::uint32_t>(job.slot));
+}
+
+BuildChild Builder::child_of(const Job& job, ChildRole role, std::uint32_t limit_ms, const std::string& shared) const {
+  return {.role = role,
+          .arch = job.arch,
+          .shared = shared,
+          .uid = options_.uid == 0 ? 0 : options_.uid + static_cast<std::uint32_t>(job.slot),
+          .host_bytes = options_.host_bytes,
+          .limit_ms =
+              static_cast<std::uint32_t>(std::clamp<std::int64_t>(job.end_ms - sys::monotonic_now_ms(), 1, limit_ms)),
+          .whole_limit_ms = static_cast<std::uint32_t>(limit_of(job.lease.submission, limit_ms))};
+}
+
+Expected<BuildEnd> Builder::run_child(const Job& job, ChildRole role, const Scratch& scratch, std::uint32_t limit_ms,
+                                      const std::string& shared) const {
+  return run_build_child(child_of(job, role, limit_ms, shared), job.lease, scratch, *job.zygote, job.stop);
+}
+
+Expected<Built> Builder::run(const Job& job, const Hash& key) {
+  auto ready = job.lease.submission.backend == Backend::cuda ? ready_.take(job.zygote, job.arch) : std::nullopt;
+  if (ready && !ready->assign(job.lease)) ready_.end(*std::exchange(ready, std::nullopt));
+  KQ_TRY_VALUE(const auto scratch, ready ? Expected<Scratch>(std::move(ready->scratch)) : this->scratch(job, "build"));
+  KQ_TRY(ready ? Expected<void>() : put_sources(scratch, job.lease, true));
+  KQ_TRY_VALUE(auto end,
+               ready ? run_ready_build(child_of(job, ChildRole::build, options_.limit_ms), *ready, scratch, job.stop)
+                     : run_child(job, ChildRole::build, scratch, options_.limit_ms));
+  if (end.verdict) return ended_build(*std::move(end.verdict));
+  Built built = outcome(job, scratch.out(), false);
+  // A compiler that was killed, of a child that lives on and tells of it in its way.
+  const bool has_failed = built.verdict && name_of(*built.verdict) == VerdictName::build_failed;
+  if (has_failed && end.was_killed_for_memory) return ended_build(build_out_of_memory(options_.host_bytes));
+  if (built.verdict && name_of(*built.verdict) != VerdictName::compiled_only) return built;
+
+  bool cached = false;
+  if (const auto toolchain = toolchain_id_in(scratch.out())) {
+    {
+      const std::lock_guard lock(toolchain_mutex_);
+      toolchain_ = *toolchain;
+    }
+    KQ_TRY_VALUE(auto verdict, build_extensions(job, *toolchain, scratch.out(), cached));
+    if (verdict) {
+      Built failed = ended_build(std::move(*verdict));
+      failed.toolchain = toolchain_in(scratch.out());
+      return failed;
+    }
+  }
+  std::error_code error;
+  if (fs::exists(scratch.out() + "/" + std::string(kLaunchesTriton), error)) {
+    KQ_TRY(compile_ahead(job, scratch.out()));
+  }
+  const auto entry = cache_.put(key, scratch.out());
+  if (!entry && entry.error().kind == ErrorKind::bad_input) {
+    return ended_build(build_ended(VerdictName::build_failed, {}, entry.error().message));
+  }
+  if (!entry) return failure(entry.error());
+  return outcome(job, *entry, cached);
+}
+
+Expected<std::optional<Verdict>> Builder::build_extensions(const Job& job, const std::string& toolchain,
+                                                           const std::string& out, bool& cached) {
+  KQ_TRY_VALUE(const auto scratch, this->scratch(job, "record"));
+  KQ_TRY(put_sources(scratch, job.lease, true));
+  KQ_TRY_VALUE(const auto end, run_child(job, ChildRole::record, scratch, options_.limit_ms));
+  if (end.verdict && name_of(*end.verdict) != VerdictName::build_failed) return end.verdict;
+  const auto text = read_child_file(scratch.out() + "/calls", kExtensionCallBytesMax + 1);
+  if (!text) return std::optional<Verdict>();  // it died before it came to its calls: its run says how
+  if (const auto complaint = read_child_file(scratch.out() + "/complaint", kMessageTextMax);
+      complaint && !complaint->empty()) {
+    return std::optional(build_ended(VerdictName::build_failed, {}, *complaint));
+  }
+  const auto calls = parse_calls(*text);
+  if (!calls) return std::optional(build_ended(VerdictName::build_failed, {}, calls.error().message));
+
+  // All are judged before any is compiled.
+  const BuildTime time = time_to_judge(job.lease, job.stop, job.end_ms);
+  for (const ExtensionCall& call : *calls) {
+    if (auto verdict = judge_call(call, [&] { return !time.over(); })) return verdict;
+    if (auto over = time.over()) return over->map([](Verdict& verdict) { return std::optional(std::move(verdict)); });
+  }
+  nlohmann::json modules = nlohmann::json::object();
+  cached = !calls->empty();
+  for (std::size_t i = 0; i < calls->size(); ++i) {
+    const ExtensionCall& call = (*calls)[i];
+    KQ_TRY_VALUE(const auto compiled, compile(job, call, toolchain));
+    if (!compiled.toolchain.empty()) (void)write(out + "/toolchain", compiled.toolchain);
+    if (compiled.verdict) return compiled.verdict;
+    const std::string file = "kq_extension_" + std::to_string(i) + ".so";
+    std::error_code error;
+    fs::copy_file(compiled.dir + "/module.so", out + "/" + file, error);
+    if (error) return our_fault("cannot copy what was compiled: " + error.message());
+    modules[call.key] = file;
+    cached = cached && compiled.cached;
+    if (is_for_this_machine(call)) (void)write(out + "/" + std::string(kForThisMachine), "");
+    if (call.has_cuda_sources) (void)write(out + "/" + std::string(kNeedsGpu), "");
+  }
+  KQ_TRY(write(out + "/" + std::string(kManifest), nlohmann::json{{"modules", modules}}.dump()));
+  return std::optional<Verdict>();
+}
+
+// However it ends: what is not compiled here, the job compiles, and says what is wrong with it.
+Expected<void> Builder::compile_ahead(const Job& job, const std::string& out) {
+  KQ_TRY_VALUE(const auto scratch, this->scratch(job, "record"));
+  if (const auto put = put_sources(scratch, job.lease, true); !put) return put;
+  KQ_TRY_VALUE(const auto end, run_child(job, ChildRole::record, scratch, options_.ahead_limit_ms));
+  const auto archive = read_child_file(scratch.out() + "/" + std::string(kTritonArchive), kTritonBytesMax + 1);
+  if (end.verdict || !archive || archive->size() > kTritonBytesMax) return {};
+  if (const auto written = write(out + "/" + std::string(kTritonArchive), *archive); !written) return written;
+  return write(out + "/toolchain", toolchain_in(out).compiler + "\ncompiled ahead\n");
+}
+
+Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall& call, const std::string& toolchain) {
+  const Hash key = extension_key(call, job.arch, toolchain);
+  const BuildTime time{.stop = job.stop, .end_ms = job.end_ms, .limit_ms = limit_of(job.lease.submission, kNoLimitMs)};
+  const KeysInWork::Hold hold(keys_, key, time);
+  if (auto over = time.over())
+    return over->map(
+        [](Verdict& verdict) { return Compiled{.verdict = std::move(verdict), .dir = {}, .cached = false}; });
+  if (const auto entry = cache_.find(key))
+    return Compiled{.verdict = {}, .dir = *entry, .cached = true, .toolchain = words_in(*entry)};
+  const Hash group = sha256(toolchain);
+  const std::string variant = header_variant(call);
+  if (!variant.empty()) {
+    KQ_TRY(make_header(job, group, variant));
+  }
+  KQ_TRY_VALUE(const auto headers, cache_.headers(group));
+  KQ_TRY_VALUE(const auto scratch, this->scratch(job, "compile"));
+  for (const auto& [name, text] :
+       {std::pair{std::string("call.json"), call.text}, std::pair{std::string("variant"), variant}}) {
+    KQ_TRY(scratch.put(name, text));
+  }
+  KQ_TRY_VALUE(auto end, run_child(job, ChildRole::compile, scratch, options_.compile_limit_ms, headers));
+  if (end.verdict) return Compiled{.verdict = std::move(end.verdict), .dir = {}, .cached = false};
+  if (auto verdict = read_outcome(scratch.out())) {
+    if (end.was_killed_for_memory && name_of(*verdict) == VerdictName::build_failed)
+      verdict = build_out_of_memory(options_.host_bytes);
+    return Compiled{.verdict = std::move(*verdict), .dir = {}, .cached = false, .toolchain = words_in(scratch.out())};
+  }
+  auto entry = cache_.put(key, scratch.out());
+  if (!entry && entry.error().kind == ErrorKind::bad_input) {
+    return Compiled{
+        .verdict = build_ended(VerdictName::build_failed, {}, entry.error().message), .dir = {}, .cached = false};
+  }
+  if (!entry) return failure(entry.error());
+  std::string words = words_in(*entry);
+  return Compiled{.verdict = {}, .dir = std::move(*entry), .cached = false, .toolchain = std::move(words)};
+}
+
+// Once for all builds of this machine, by the first that wants it. Who finds it being made does not wait: the same
+// header as a text takes g++ twice as long and comes to the same code. Where it cannot be made all are built so.
+Expected<void> Builder::make_header(const Job& job, const Hash& group, const std::string& variant) {
+  const KeysInWork::Hold hold(keys_, sha256(to_hex(group) + variant), std::try_to_lock);
+  if (!hold.is_held() || cache_.has_header(group, variant)) return {};
+  KQ_TRY_VALUE(const auto scratch, this->scratch(job, "header"));
+  if (const auto put = scratch.put("call.json", nlohmann::json{{"precompile", variant}}.dump()); !put) return put;
+  KQ_TRY_VALUE(const auto end, run_child(job, ChildRole::compile, scratch, options_.compile_limit_ms));
+  if (end.verdict || read_outcome(scratch.out())) return {};
+  (void)cache_.put_header(group, variant, scratch.out());  // a disk too small for it is no reason not to build
+  return {};
+}
+
+Built Builder::outcome(const Job& job, const std::string& dir, bool cached) const {
+  if (auto verdict = read_outcome(dir)) return ended_build(std::move(*verdict));
+  Built built{.verdict = {}, .dir = dir, .cached = cached, .ms = 0};
+  built.toolchain = toolchain_in(dir);
+  std::error_code error;
+  const bool needs_gpu =
+      job.lease.submission.backend == Backend::cuda || fs::exists(dir + "/" + std::string(kNeedsGpu), error);
+  if (needs_gpu && job.lease.device.kind == DeviceKind::cpu) {
+    built.verdict = build_ended(VerdictName::compiled_only, {}, "built; running it needs a GPU");
+  }
+  return built;
+}
+
+}  // namespace kq::worker

@@ -1,0 +1,669 @@
+// The build lane with the zygote of a device lane and real, sandboxed build children.
+#include "gpu_worker/compile/builder.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "gpu_worker/compile/object.h"
+#include "gpu_worker/lane/lane_of_tests.h"
+
+namespace kq::worker {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kContract = R"({"kernel_name": "copy", "args": [
+  {"name": "x", "type": "tensor", "role": "input"},
+  {"name": "out", "type": "tensor", "role": "output", "tensor_spec": {"shape": [64], "dtype": "float32"}}],
+  "launch": {"grid": {"x": 1}, "block": {"x": 64}}})";
+
+class BuilderTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    const auto tests = LaneOfTests::get();
+    ASSERT_TRUE(tests) << tests.error().message;
+    root_ = LaneOfTests::root() / "builder";
+    auto zygote = (*tests)->lane().zygote();
+    ASSERT_TRUE(zygote) << zygote.error().message;
+    zygote_ = *zygote;
+  }
+  static void TearDownTestSuite() { zygote_.reset(); }
+
+  static Lease lease_of(Backend backend, const std::vector<std::pair<std::string, std::string>>& files) {
+    Lease lease;
+    lease.submission.label = "test";
+    lease.submission.backend = backend;
+    lease.submission.problem.name = "p";
+    lease.submission.problem.file = "p.py";
+    lease.submission.problem.hash = sha256("p");
+    lease.blobs = {{sha256("p"), "p"}};
+    for (const auto& [name, bytes] : files) {
+      lease.submission.files.push_back({name, sha256(bytes)});
+      lease.blobs.push_back({sha256(bytes), bytes});
+    }
+    return lease;
+  }
+  static Expected<Built> build(const Lease& lease, std::stop_token stop = {}) {
+    Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"},
+                    BuildCache(root_ / "cache"), [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
+    return builder.build(lease, std::move(stop));
+  }
+  static Expected<Built> build_python(const std::string& source) {
+    return build(lease_of(Backend::torch, {{"k.py", source}}));
+  }
+  static Expected<Built> build_cuda(const std::string& source) {
+    return build(lease_of(Backend::cuda, {{"k.cu", source}, {"k.json", std::string(kContract)}}));
+  }
+  static std::string verdict_of(const Expected<Built>& built) {
+    if (!built) return "error: " + built.error().message;
+    return built->verdict ? std::string(to_string(name_of(*built->verdict))) : "built";
+  }
+  static Evidence evidence(const Expected<Built>& built) { return *evidence_of(*built->verdict); }
+
+  static fs::path root_;
+  static std::shared_ptr<Zygote> zygote_;
+};
+fs::path BuilderTest::root_;
+std::shared_ptr<Zygote> BuilderTest::zygote_;
+
+TEST_F(BuilderTest, a_python_kernel_is_built_once_and_then_found) {
+  const auto first = build_python("class ModelNew: pass\n");
+  ASSERT_EQ(verdict_of(first), "built");
+  EXPECT_FALSE(first->cached);
+  const auto second = build_python("class ModelNew: pass\n");
+  ASSERT_EQ(verdict_of(second), "built");
+  EXPECT_TRUE(second->cached);
+  EXPECT_EQ(first->dir, second->dir);
+}
+
+TEST_F(BuilderTest, a_damaged_entry_of_the_cache_is_built_again) {
+  const auto first = build_python("class ModelNew: x = 1\n");
+  ASSERT_EQ(verdict_of(first), "built");
+  fs::resize_file(first->dir + "/status", 0);
+  const auto second = build_python("class ModelNew: x = 1\n");
+  ASSERT_EQ(verdict_of(second), "built");
+  EXPECT_FALSE(second->cached);
+}
+
+TEST_F(BuilderTest, a_syntax_error_is_named_with_its_line) {
+  const auto built = build_python("class ModelNew:\n  def f(:\n");
+  ASSERT_EQ(verdict_of(built), "build_failed");
+  EXPECT_NE(evidence(built).message.find("k.py:2"), std::string::npos) << evidence(built).message;
+  EXPECT_EQ(evidence(built).place, "k.py:2");
+}
+
+TEST_F(BuilderTest, a_stream_user_is_rejected_with_rule_and_place_also_from_the_cache) {
+  const std::string source = "from torch.cuda import Stream as S\n\nclass ModelNew:\n  s = S()\n";
+  for (int i = 0; i < 2; ++i) {
+    const auto built = build_python(source);
+    ASSERT_EQ(verdict_of(built), "rejected");
+    EXPECT_EQ(evidence(built).rule, "cuda_stream_create");
+    EXPECT_EQ(evidence(built).place, "k.py:4");
+    EXPECT_EQ(evidence(built).reason, "stream");
+  }
+}
+
+TEST_F(BuilderTest, what_nobody_can_read_is_rejected_wherever_it_lies) {
+  const std::string bytecode("\xA7\x0D\x0D\x0A\0\0\0\0", 8);
+  for (const auto& files : {std::vector<std::pair<std::string, std::string>>{{"k.pyc", bytecode}},
+                            {{"k.py", "from evil import ModelNew\n"}, {"evil.pyc", bytecode}},
+                            {{"k.py", "import evil\n"},
+                             {"evil.so",
+                              "\x7f"
+                              "ELF"}}}) {
+    const auto built = build(lease_of(Backend::torch, files));
+    ASSERT_EQ(verdict_of(built), "rejected") << files.back().first;
+    EXPECT_EQ(evidence(built).place, files.back().first);
+  }
+}
+
+TEST_F(BuilderTest, a_submission_begins_with_what_its_backend_can_load) {
+  const std::string kernel = "extern \"C\" __global__ void copy(const float* x, float* out) { out[0] = x[0]; }";
+  for (const auto& [backend, entry, source, expected] :
+       {std::tuple{Backend::torch, "k.txt", std::string("class ModelNew: pass\n"),
+                   "k.txt: a torch submission begins with a .py file"},
+        {Backend::cuda, "k.txt", kernel, "k.txt: a cuda submission begins with a .cu, .ptx or .cubin file"},
+        {Backend::cuda, "k.cc", kernel, "k.cc: a cuda submission begins with a .cu, .ptx or .cubin file"},
+        {Backend::cuda, "launch", kernel, "launch: the build makes a file of this name; call yours otherwise"},
+        {Backend::torch, "kq_extension_0.so", "text",
+         "kq_extension_0.so: the build makes a file of this name; call yours otherwise"}}) {
+    const auto built = build(lease_of(backend, {{entry, source}, {"k.json", std::string(kContract)}}));
+    ASSERT_EQ(verdict_of(built), "build_failed") << entry;
+    EXPECT_EQ(evidence(built).message, expected);
+  }
+  const auto with_notes = build(lease_of(Backend::torch, {{"k.py", "class ModelNew: pass\n"},
+                                                          {"definition.json", "{}"},
+                                                          {"notes.md", "# Notes\n"},
+                                                          {"own.cuh", "#pragma once\n"},
+                                                          {"data.txt", "1 2 3"}}));
+  EXPECT_EQ(verdict_of(with_notes), "built");
+}
+
+TEST_F(BuilderTest, a_cuda_stream_user_is_rejected_before_anything_compiles) {
+  const auto built = build_cuda("void f() { cudaStreamCreate(0); }");
+  ASSERT_EQ(verdict_of(built), "rejected");
+  EXPECT_EQ(verdict_of(build(lease_of(Backend::cuda, {{"k.cu", "int a?\?/\n;"},
+                                                      {"k.json", R"({"compiler_options": ["--std\u003dc++14"]})"}}))),
+            "rejected")
+      << "a trigraph, where it is one";
+  EXPECT_EQ(evidence(built).place, "k.cu:1");
+}
+
+// The inodes of the directories of those that wait, once there are as many as are meant to.
+std::set<ino_t> waiting_in(const fs::path& scratch) {
+  std::set<ino_t> found;
+  for (int i = 0; i < 2'000 && found.size() < kReadyBuildsMax; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    found.clear();
+    std::error_code none;
+    for (const auto& entry : fs::directory_iterator(scratch, none)) {
+      struct stat seen {};
+      if (entry.path().filename().string().starts_with("ready") && ::stat(entry.path().c_str(), &seen) == 0)
+        found.insert(seen.st_ino);
+    }
+  }
+  return found;
+}
+
+TEST_F(BuilderTest, after_a_first_kernel_children_wait_for_the_next_ones) {
+  const fs::path scratch = root_ / "waiting";
+  Builder builder({.scratch = scratch, .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"},
+                  BuildCache(root_ / "cache"), [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
+  const auto lease_with = [&](const std::string& statement) {
+    const std::string source = "extern \"C\" __global__ void copy(const float* x, float* out) { " + statement + " }";
+    return lease_of(Backend::cuda, {{"k.cu", source}, {"k.json", std::string(kContract)}});
+  };
+  ASSERT_EQ(verdict_of(builder.build(lease_with("out[0] = x[1];"))), "compiled_only");
+  const auto before = waiting_in(scratch);
+  ASSERT_EQ(before.size(), kReadyBuildsMax);
+  const auto built = builder.build(lease_with("out[0] = x[2];"));
+  ASSERT_EQ(verdict_of(built), "compiled_only");
+  EXPECT_TRUE(fs::exists(built->dir + "/module.cubin"));
+  const auto after = waiting_in(scratch);
+  EXPECT_EQ(after.size(), kReadyBuildsMax);
+  EXPECT_NE(after, before) << "one of them built it, and another came in its place";
+  const auto failed = builder.build(lease_with("out[0] = y;"));
+  ASSERT_EQ(verdict_of(failed), "build_failed");
+  EXPECT_NE(evidence(failed).message.find("k.cu:1"), std::string::npos) << evidence(failed).message;
+}
+
+TEST_F(BuilderTest, a_stopped_build_ends_at_once) {
+  const std::string endless =
+      "template <int n, int at> struct Tree { static const int v = Tree<n - 1, 2 * at>::v + Tree<n - 1, 2 * at + "
+      "1>::v; };\n"
+      "template <int at> struct Tree<0, at> { static const int v = at % 3; };\n"
+      "extern \"C\" __global__ void copy(const float* x, float* out) { out[0] = Tree<28, 1>::v; }";
+  std::stop_source stop;
+  std::thread stopper([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    stop.request_stop();
+  });
+  const auto start = std::chrono::steady_clock::now();
+  const auto built =
+      build(lease_of(Backend::cuda, {{"k.cu", endless}, {"k.json", std::string(kContract)}}), stop.get_token());
+  const auto took = std::chrono::steady_clock::now() - start;
+  stopper.join();
+  if (verdict_of(built) == "unsupported_here") GTEST_SKIP() << "skipped: no CUDA toolkit: " << evidence(built).message;
+  EXPECT_EQ(verdict_of(built), "error: stopped");
+  EXPECT_LT(took, std::chrono::seconds(2));
+}
+
+TEST_F(BuilderTest, a_build_that_takes_too_much_memory_says_so) {
+  const std::string source =
+      "template <int n, int at> struct Tree { static const int v = Tree<n - 1, 2 * at>::v + Tree<n - 1, 2 * at + "
+      "1>::v; };\n"
+      "template <int at> struct Tree<0, at> { static const int v = at % 3; };\n"
+      "extern \"C\" __global__ void copy(const float* x, float* out) { out[0] = Tree<24, 1>::v; }";
+  Builder builder({.scratch = root_ / "scratch",
+                   .uid = ::geteuid() == 0 ? 61200u : 0u,
+                   .no_gpu_arch = "sm_90",
+                   .host_bytes = 192u << 20},
+                  BuildCache(root_ / "cache"), [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
+  const auto built = builder.build(lease_of(Backend::cuda, {{"k.cu", source}, {"k.json", std::string(kContract)}}));
+  if (verdict_of(built) == "unsupported_here") GTEST_SKIP() << "skipped: no CUDA toolkit: " << evidence(built).message;
+  ASSERT_EQ(verdict_of(built), "out_of_memory") << evidence(built).message;
+  EXPECT_EQ(evidence(built).reason, "host");
+  EXPECT_EQ(evidence(built).stage, Stage::build);
+  EXPECT_NE(evidence(built).message.find("more memory than a build may have"), std::string::npos)
+      << evidence(built).message;
+}
+
+TEST_F(BuilderTest, a_cuda_kernel_compiles_without_a_gpu) {
+  const std::string source =
+      "extern \"C\" __global__ void copy(const float* x, float* out) { out[threadIdx.x] = x[threadIdx.x]; }";
+  const auto built = build_cuda(source);
+  if (verdict_of(built) == "unsupported_here") GTEST_SKIP() << "skipped: no CUDA toolkit: " << evidence(built).message;
+  ASSERT_EQ(verdict_of(built), "compiled_only") << evidence(built).message;
+  EXPECT_TRUE(fs::exists(built->dir + "/module.cubin"));
+  EXPECT_TRUE(build_cuda(source)->cached);
+}
+
+TEST_F(BuilderTest, a_cuda_kernel_that_does_not_compile_says_where) {
+  const auto built = build_cuda("extern \"C\" __global__ void copy(float* x) {\n  x[0] = y;\n}");
+  if (verdict_of(built) == "unsupported_here") GTEST_SKIP() << "skipped: no CUDA toolkit: " << evidence(built).message;
+  ASSERT_EQ(verdict_of(built), "build_failed");
+  EXPECT_NE(evidence(built).message.find("k.cu"), std::string::npos) << evidence(built).message;
+}
+
+// With the zygote of a worker that has a GPU, which it takes none to build for.
+TEST_F(BuilderTest, kernels_of_triton_are_compiled_ahead_for_a_gpu) {
+  constexpr std::string_view kProblem =
+      "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\ndef "
+      "get_inputs():\n    return [torch.rand(64)]\n";
+  constexpr std::string_view kKernel =
+      "import torch, triton, triton.language as tl\n@triton.jit\ndef add(x, out, N: tl.constexpr):\n    i = "
+      "tl.arange(0, N)\n"
+      "    tl.store(out + i, tl.load(x + i) + 1)\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        "
+      "out = torch.empty_like(x)\n"
+      "        add[(1,)](x, out, N=64)\n        return out\n";
+  ZygoteOptions options = LaneOfTests::options().zygote;
+  options.device = DeviceKind::cuda;
+  auto started = Zygote::start(options);
+  ASSERT_TRUE(started) << started.error().message;
+  const std::shared_ptr<Zygote> zygote = std::move(*started);
+  const auto build_for = [&](DeviceKind device, const std::string& source, std::uint32_t limit_ms = 120'000) {
+    Lease lease = lease_of(Backend::triton, {{"k.py", source}});
+    lease.submission.problem.hash = sha256(kProblem);
+    lease.blobs.push_back({sha256(kProblem), std::string(kProblem)});
+    lease.device.kind = device;
+    lease.device.arch = device == DeviceKind::cuda ? "sm_90" : "";
+    Builder builder({.scratch = root_ / "scratch",
+                     .uid = ::geteuid() == 0 ? 61200u : 0u,
+                     .no_gpu_arch = "sm_90",
+                     .ahead_limit_ms = limit_ms},
+                    BuildCache(root_ / "cache"), [&](DeviceKind) {
+                      return Expected<std::shared_ptr<Zygote>>(device == DeviceKind::cuda ? zygote : zygote_);
+                    });
+    return builder.build(lease);
+  };
+  const auto is_ahead = [](const Expected<Built>& built) { return fs::exists(built->dir + "/kq_triton.zip"); };
+
+  const auto built = build_for(DeviceKind::cuda, std::string(kKernel));
+  ASSERT_EQ(verdict_of(built), "built") << evidence(built).message;
+  EXPECT_TRUE(is_ahead(built));
+  EXPECT_EQ(built->toolchain.compiler.find("triton "), 0u) << built->toolchain.compiler;
+  EXPECT_NE(built->toolchain.compiler.find(", ptxas "), std::string::npos) << built->toolchain.compiler;
+  EXPECT_EQ(built->toolchain.flags, "compiled ahead");
+  EXPECT_TRUE(build_for(DeviceKind::cuda, std::string(kKernel))->cached);
+
+  const auto endless = build_for(DeviceKind::cuda, std::string(kKernel) + "while True: pass\n", 300);
+  ASSERT_EQ(verdict_of(endless), "built") << "what is wrong with it, its run tells";
+  EXPECT_FALSE(is_ahead(endless));
+  EXPECT_EQ(endless->toolchain.flags, "");
+
+  const auto interpreted = build_for(DeviceKind::cpu, std::string(kKernel));
+  ASSERT_EQ(verdict_of(interpreted), "built");
+  EXPECT_FALSE(interpreted->cached || is_ahead(interpreted));
+  EXPECT_EQ(interpreted->toolchain, Toolchain());
+}
+
+// A module that nobody loads: without the headers of torch, which compile in no time a test has, and of Python, which
+// take ten times what this does.
+std::string extension(const std::string& body, const std::string& more = "") {
+  return "from torch.utils.cpp_extension import load_inline\nSOURCE = r'''\n#include <cstddef>\n" + body +
+         "\nextern const char name[] = NAME;\n"
+         "extern \"C\" void* PyInit_small() { return nullptr; }\n'''\n"
+         "small = load_inline('small', SOURCE, no_implicit_headers=True, extra_cflags=['-DNAME=\"small\"']" +
+         more + ")\n";
+}
+
+TEST_F(BuilderTest, a_call_of_load_inline_is_compiled_once_for_all_submissions) {
+  const auto built = build_python(extension("int number = 1;"));
+  ASSERT_EQ(verdict_of(built), "built") << evidence(built).message;
+  EXPECT_FALSE(built->cached);
+  EXPECT_TRUE(fs::exists(built->dir + "/kq_extension_0.so"));
+  EXPECT_TRUE(fs::exists(built->dir + "/kq_extensions.json"));
+  EXPECT_EQ(built->toolchain.compiler.find("g++ "), 0u) << built->toolchain.compiler;
+  EXPECT_NE(built->toolchain.flags.find("-DNAME"), std::string::npos) << built->toolchain.flags;
+
+  const auto again = build_python(extension("int number = 1;"));
+  ASSERT_EQ(verdict_of(again), "built");
+  EXPECT_TRUE(again->cached);
+  EXPECT_EQ(again->toolchain, built->toolchain);
+  const auto other = build_python("# another submission with the same call\n" + extension("int number = 1;"));
+  ASSERT_EQ(verdict_of(other), "built");
+  EXPECT_TRUE(other->cached);
+}
+
+// What torch's headers take, 20 s and more, is too long for every run of the tests.
+TEST_F(BuilderTest, torchs_headers_are_precompiled_once_and_nobody_waits_for_who_does_that) {
+  if (std::getenv("KQ_HEADERS") == nullptr)
+    GTEST_SKIP() << "skipped: takes a minute; KQ_HEADERS=yes runs it, as CI does";
+  const BuildCache cache(root_ / "cache");
+  Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"}, cache,
+                  [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
+  const auto verdict_of_number = [&](std::size_t number) {
+    const std::string source =
+        "from torch.utils.cpp_extension import load_inline\nSOURCE = 'torch::Tensor add(torch::Tensor x) { return x "
+        "+ " +
+        std::to_string(number) + "; }'\nmodule = load_inline('added', SOURCE, functions=['add'])\n";
+    return verdict_of(builder.build(lease_of(Backend::torch_cuda, {{"k.py", source}}), {}, number));
+  };
+  std::vector<std::string> verdicts(2);
+  {
+    std::vector<std::jthread> both;
+    for (std::size_t i = 0; i < verdicts.size(); ++i) both.emplace_back([&, i] { verdicts[i] = verdict_of_number(i); });
+  }
+  EXPECT_EQ(verdicts, std::vector<std::string>(2, "built"));
+  const auto headers = [&] {
+    return std::ranges::count_if(cache.list(),
+                                 [](const CacheEntry& entry) { return entry.name.starts_with("headers/"); });
+  };
+  EXPECT_EQ(headers(), 1);
+  EXPECT_EQ(verdict_of_number(2), "built");
+  EXPECT_EQ(headers(), 1);
+}
+
+// While its calls are recorded a file may run anything.
+TEST_F(BuilderTest, a_build_that_fills_the_disk_ends) {
+  const auto begun = std::chrono::steady_clock::now();
+  const auto built =
+      build_python("import time\nfor i in range(" + std::to_string(kBuildDiskMax.entries + 1) +
+                   "):\n    open(f'/kq/out/{i}', 'w').close()\ntime.sleep(60)\n" + extension("int number = 4;"));
+  ASSERT_EQ(verdict_of(built), "out_of_memory");
+  EXPECT_EQ(evidence(built).reason, "disk");
+  EXPECT_EQ(evidence(built).message, "the build wrote more than it may: 2048 MiB in 20000 files");
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(50));
+}
+
+TEST_F(BuilderTest, a_damaged_object_of_the_cache_is_never_served) {
+  const auto text_of = [](const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const auto built = build_python(extension("int number = 20;"));
+  ASSERT_EQ(verdict_of(built), "built") << evidence(built).message;
+  const std::string right = text_of(built->dir + "/kq_extension_0.so");
+  // Every copy of it: of the call and of the submission, a byte changed where no size tells.
+  std::size_t damaged = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(root_ / "cache")) {
+    if (!entry.is_regular_file() || text_of(entry.path()) != right) continue;
+    fs::permissions(entry.path(), fs::perms::owner_write, fs::perm_options::add);
+    std::fstream file(entry.path(), std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(static_cast<std::streamoff>(right.size() / 2));
+    file.put(static_cast<char>(right[right.size() / 2] ^ 1));
+    ++damaged;
+  }
+  EXPECT_EQ(damaged, 2u);
+  const auto again = build_python(extension("int number = 20;"));
+  ASSERT_EQ(verdict_of(again), "built");
+  EXPECT_FALSE(again->cached);
+  EXPECT_EQ(text_of(again->dir + "/kq_extension_0.so"), right);
+}
+
+TEST_F(BuilderTest, a_template_bomb_in_an_extension_costs_its_own_verdict) {
+  const std::string bomb =
+      "template <int n, int at> struct Tree { static const int v = Tree<n - 1, 2 * at>::v + Tree<n - 1, 2 * at + "
+      "1>::v; };\n"
+      "template <int at> struct Tree<0, at> { static const int v = at % 3; };\nint number = Tree<28, 1>::v;";
+  Builder builder({.scratch = root_ / "scratch",
+                   .uid = ::geteuid() == 0 ? 61200u : 0u,
+                   .no_gpu_arch = "sm_90",
+                   .compile_limit_ms = 700},
+                  BuildCache(root_ / "cache"), [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
+  const auto built = builder.build(lease_of(Backend::torch_cuda, {{"k.py", extension(bomb)}}));
+  ASSERT_EQ(verdict_of(built), "timed_out") << (built && built->verdict ? evidence(built).message : "");
+  EXPECT_EQ(evidence(built).stage, Stage::build);
+  EXPECT_EQ(verdict_of(build_python(extension("int number = 21;"))), "built");
+}
+
+TEST_F(BuilderTest, what_several_slots_want_at_once_is_built_once) {
+  Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"},
+                  BuildCache(root_ / "cache"), [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
+  std::vector<Expected<Built>> built(3, our_fault("not yet"));
+  {
+    std::vector<std::jthread> crew;
+    for (std::size_t slot = 0; slot < built.size(); ++slot) {
+      crew.emplace_back([&, slot] {
+        const std::string comment = slot == 2 ? "# another file\n" : "";
+        built[slot] =
+            builder.build(lease_of(Backend::torch_cuda, {{"k.py", comment + extension("int number = 8;")}}), {}, slot);
+      });
+    }
+  }
+  std::size_t compiled = 0;
+  for (const auto& one : built) {
+    ASSERT_EQ(verdict_of(one), "built");
+    compiled += one->cached ? 0u : 1u;
+  }
+  EXPECT_EQ(compiled, 1u);
+}
+
+TEST_F(BuilderTest, an_error_in_inline_source_is_told_in_lines_of_the_file) {
+  const auto built = build_python(extension("int number = nonsense;"));
+  ASSERT_EQ(verdict_of(built), "build_failed");
+  EXPECT_EQ(evidence(built).message.find("k.py:4: ‘nonsense’ was not declared in this scope (cpp_sources line 3)\n"),
+            0u)
+      << evidence(built).message;
+  EXPECT_EQ(evidence(built).place, "k.py:4");
+  EXPECT_EQ(built->toolchain.compiler.find("g++ "), 0u) << built->toolchain.compiler;
+}
+
+TEST_F(BuilderTest, inline_source_is_judged_as_it_comes_out_of_the_run) {
+  const auto built = build_python(
+      "import json\n" + extension("''' + json.loads('\"void f() { cuda\\\\u0053treamCreate(0); }\"') + r'''"));
+  ASSERT_EQ(verdict_of(built), "rejected") << (built && built->verdict ? evidence(built).message : "");
+  EXPECT_EQ(evidence(built).reason, "stream");
+  EXPECT_EQ(evidence(built).place, "k.py:9, cpp_sources:3");
+}
+
+TEST_F(BuilderTest, a_flag_that_names_other_programs_is_refused) {
+  const auto built = build_python(extension("int number = 2;", ", extra_ldflags=['@' + '/etc/passwd']"));
+  ASSERT_EQ(verdict_of(built), "rejected");
+  EXPECT_EQ(evidence(built).rule, "compiler_flag");
+  const auto odd = build_python(extension("int number = 2;", ", extra_ldflags=['-Wl,-T,x.ld']"));
+  ASSERT_EQ(verdict_of(odd), "build_failed");
+  EXPECT_NE(evidence(odd).message.find("-Wl,-T,x.ld"), std::string::npos) << evidence(odd).message;
+}
+
+TEST_F(BuilderTest, what_the_guard_reads_itself_ends_with_the_jobs_time) {
+  Lease lease = lease_of(Backend::torch, {{"k.py", "class ModelNew: pass\n"}});
+  std::string slow = "#define P(x) " + std::string(390, 'u') + "##x\n";
+  for (int i = 0; i < 40'000; ++i) slow += "P(" + std::to_string(i) + ") ";
+  for (int i = 0; i < 15; ++i) lease.submission.files.push_back({"own" + std::to_string(i) + ".cuh", sha256(slow)});
+  lease.blobs.push_back({sha256(slow), slow});
+  lease.submission.time_limit_ms = 100;
+  const auto built = build(lease);
+  ASSERT_EQ(verdict_of(built), "timed_out");
+  EXPECT_EQ(evidence(built).stage, Stage::build);
+  EXPECT_EQ(evidence(built).message, "the build took longer than 100 ms");
+  std::stop_source stop;
+  lease.submission.time_limit_ms = 0;
+  std::jthread stopper([&] { stop.request_stop(); });
+  EXPECT_FALSE(build(lease, stop.get_token()));
+}
+
+// What one builder hands over, another with a cache of its own finds in it.
+class HandedOverTest : public BuilderTest {
+ protected:
+  static Expected<Built> build_with(const std::string& cache, const Lease& lease, bool for_others = false) {
+    Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"},
+                    BuildCache(root_ / cache), [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
+    return for_others ? builder.build_object(lease) : builder.build(lease);
+  }
+  static Lease lease_for(const std::string& source) { return lease_of(Backend::torch_cuda, {{"k.py", source}}); }
+};
+
+TEST_F(HandedOverTest, an_object_is_found_where_it_was_not_built) {
+  Lease lease = lease_for(extension("int number = 30;"));
+  const auto built = build_with("theirs", lease, true);
+  ASSERT_EQ(verdict_of(built), "built") << evidence(built).message;
+  ASSERT_TRUE(built->object);
+  lease.object = built->object;
+  const auto found = build_with("ours", lease);
+  ASSERT_EQ(verdict_of(found), "built");
+  EXPECT_TRUE(found->cached);
+  EXPECT_EQ(found->toolchain, built->toolchain);
+  EXPECT_NE(found->toolchain.flags.find("-DNAME"), std::string::npos);
+  EXPECT_TRUE(fs::exists(found->dir + "/kq_extension_0.so"));
+  lease.object.reset();
+  EXPECT_TRUE(build_with("ours", lease)->cached) << "it stays";
+}
+
+TEST_F(HandedOverTest, a_cuda_kernel_is_handed_over_too) {
+  const std::string source =
+      "extern \"C\" __global__ void copy(const float* x, float* out) { out[threadIdx.x] = x[threadIdx.x] + 0; }";
+  Lease lease = lease_of(Backend::cuda, {{"k.cu", source}, {"k.json", std::string(kContract)}});
+  const auto built = build_with("theirs", lease, true);
+  if (verdict_of(built) == "unsupported_here") GTEST_SKIP() << "skipped: no CUDA toolkit: " << evidence(built).message;
+  ASSERT_TRUE(built->object);
+  lease.object = built->object;
+  const auto found = build_with("ours", lease);
+  ASSERT_EQ(verdict_of(found), "compiled_only");
+  EXPECT_TRUE(found->cached);
+  EXPECT_EQ(found->toolchain, built->toolchain);
+}
+
+TEST_F(HandedOverTest, nothing_but_the_object_of_this_very_build_is_used) {
+  Lease lease = lease_for(extension("int number = 31;"));
+  const auto right = build_with("theirs", lease, true);
+  ASSERT_TRUE(right && right->object);
+  const auto other = build_with("theirs", lease_for(extension("int number = 32;")), true);
+  ASSERT_TRUE(other && other->object);
+  BuildObject garbled = *right->object;
+  garbled.bytes[garbled.bytes.size() / 2] = static_cast<char>(garbled.bytes[garbled.bytes.size() / 2] ^ 1);
+  // Rightly named, by other compilers than are here.
+  fs::create_directories(root_ / "forged");
+  for (const auto& file : fs::directory_iterator(right->dir)) {
+    if (file.path().filename() != kEntryListName) fs::copy_file(file.path(), root_ / "forged" / file.path().filename());
+  }
+  fs::remove(root_ / "forged/toolchain_id");
+  std::ofstream(root_ / "forged/toolchain_id") << "extensions/3 of another machine";
+  const auto forged = pack_object(BuildCache(root_ / "forger").put(right->object->key, root_ / "forged").value(),
+                                  DeviceKind::cpu, "", right->object->key);
+  ASSERT_TRUE(forged);
+  int i = 0;
+  for (const BuildObject& wrong : {*other->object, garbled, *forged}) {
+    lease.object = wrong;
+    const auto built = build_with("ours" + std::to_string(++i), lease);
+    ASSERT_EQ(verdict_of(built), "built");
+    EXPECT_FALSE(built->cached) << i;
+  }
+}
+
+// In the sandbox of a child, which does not see the folder, it is another one.
+TEST_F(HandedOverTest, a_compiler_that_only_the_worker_sees_costs_objects_and_not_the_cache) {
+  fs::create_directories(root_ / "bin");
+  std::ofstream(root_ / "bin/g++") << "#!/bin/sh\necho 'g++ (Other) 11.1.1'\n";
+  fs::permissions(root_ / "bin/g++", fs::perms::owner_all);
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", ((root_ / "bin").string() + ":" + path).c_str(), 1);
+  auto started = Zygote::start(LaneOfTests::options().zygote);
+  ::setenv("PATH", path.c_str(), 1);
+  ASSERT_TRUE(started) << started.error().message;
+  const std::shared_ptr<Zygote> zygote = std::move(*started);
+  ASSERT_NE(zygote->compilers().find("11.1.1"), std::string::npos);
+  Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"},
+                  BuildCache(root_ / "odd"), [&](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote); });
+  const Lease lease = lease_for(extension("int number = 34;"));
+  ASSERT_EQ(verdict_of(builder.build(lease)), "built");
+  fs::remove_all(root_ / "scratch");
+  const auto again = builder.build(lease);
+  ASSERT_EQ(verdict_of(again), "built");
+  EXPECT_FALSE(fs::exists(root_ / "scratch")) << "nothing was built";
+  EXPECT_EQ(verdict_of(builder.build_object(lease)),
+            "error: builds here find other compilers than this worker found when it started");
+}
+
+TEST_F(HandedOverTest, what_the_guard_rejects_is_rejected_where_it_runs) {
+  Lease lease = lease_for("import torch\ns = torch.cuda.Stream()\n");
+  const auto built = build_with("theirs", lease, true);
+  EXPECT_EQ(verdict_of(built), "rejected");
+  EXPECT_FALSE(built->object);
+}
+
+TEST_F(HandedOverTest, what_was_compiled_for_the_builders_own_processor_stays_there) {
+  for (int i = 0; i < 2; ++i) {
+    const auto built = build_with(
+        "theirs",
+        lease_for(extension("int number = 33;", ", extra_ldflags=[]").replace(0, 0, "FLAG = '-march=' + 'native'\n") +
+                  "other = load_inline('small', SOURCE + '// 2', no_implicit_headers=True, "
+                  "extra_cflags=['-DNAME=\"small\"', FLAG])\n"),
+        true);
+    EXPECT_EQ(verdict_of(built), "error: it was compiled for the processor here alone");
+  }
+}
+
+// From the build to the verdict, on the lane.
+class ExtensionRunTest : public BuilderTest {
+ protected:
+  static constexpr std::string_view kProblem =
+      "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"
+      "def get_inputs():\n    return [torch.rand(64)]\ndef get_init_inputs():\n    return []\n";
+
+  // ModelNew calls load_inline in its constructor, or in forward, with `more` behind its C source.
+  static std::string submission(bool in_forward, const std::string& more) {
+    const std::string load = "load_inline('small', SOURCE + " + more + ", no_implicit_headers=True)";
+    return "import os, torch\nfrom torch.utils.cpp_extension import load_inline\nSOURCE = r'''\n#include <Python.h>\n"
+           "static PyObject* one(PyObject*, PyObject*) { return PyLong_FromLong(1); }\n"
+           "static PyMethodDef methods[] = {{\"one\", one, METH_NOARGS, \"\"}, {nullptr, nullptr, 0, nullptr}};\n"
+           "static PyModuleDef definition = {PyModuleDef_HEAD_INIT, \"small\", nullptr, -1, methods};\n"
+           "PyMODINIT_FUNC PyInit_small() { return PyModule_Create(&definition); }\n'''\n"
+           "class ModelNew(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.small "
+           "= " +
+           (in_forward ? "None" : load) +
+           "\n    def forward(self, x):\n        small = " + (in_forward ? load : "self.small") +
+           "\n        return x + small.one()\n";
+  }
+  static Expected<Result> build_and_run(const std::string& source, const std::string& file = "// none") {
+    Lane& lane = (*LaneOfTests::get())->lane();
+    Lease lease = lease_of(Backend::torch_cuda, {{"k.py", source}, {"small.cc", file}});
+    lease.device = lane.device();
+    lease.submission.problem.hash = sha256(kProblem);
+    lease.submission.trials = {.correctness = 1, .warmup = 1, .timed = 2};
+    lease.blobs.push_back({sha256(kProblem), std::string(kProblem)});
+    const auto built = build(lease);
+    if (!built) return failure(built.error());
+    if (built->verdict) return our_fault("not built: " + evidence_of(*built->verdict)->message);
+    return lane.run(lease, *built);
+  }
+};
+
+TEST_F(ExtensionRunTest, what_the_constructor_or_forward_asks_for_is_there_when_it_runs) {
+  for (const bool in_forward : {false, true}) {
+    const auto result = build_and_run(submission(in_forward, "''"));
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ(to_string(name_of(result->verdict)), "passed")
+        << (evidence_of(result->verdict) ? evidence_of(result->verdict)->message : "");
+    EXPECT_EQ(result->toolchain.compiler.find("g++ "), 0u);
+  }
+}
+
+// load() of a file beside the submission, of which no module but a library comes: it says in its environment that it
+// was loaded.
+TEST_F(ExtensionRunTest, files_are_loaded_and_libraries_that_are_no_modules) {
+  const auto result = build_and_run(
+      "import pathlib, torch\nfrom torch.utils.cpp_extension import load\n"
+      "path = load('small', [pathlib.Path(__file__).parent / 'small.cc'], extra_cflags=['-DONE=1'], "
+      "is_python_module=False)\n"
+      "class ModelNew(torch.nn.Module):\n    def forward(self, x):\n        with open(pathlib.Path.cwd() / 'loaded') "
+      "as file:\n            return x + int(file.read())\n",
+      "#include <fstream>\nnamespace {\nstruct Loaded {\n  Loaded() { std::ofstream(\"loaded\") << ONE; }\n} "
+      "loaded;\n}\n");
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(to_string(name_of(result->verdict)), "passed")
+      << (evidence_of(result->verdict) ? evidence_of(result->verdict)->message : "");
+}
+
+TEST_F(ExtensionRunTest, what_is_computed_anew_in_each_process_is_not_compiled_on_the_lane) {
+  const auto result = build_and_run(submission(false, "f'// {os.urandom(4)}'"));
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(to_string(name_of(result->verdict)), "load_failed");
+  EXPECT_EQ(evidence_of(result->verdict)
+                ->message.find("k.py:13: this call of load_inline was not there when the submission was built"),
+            0u)
+      << evidence_of(result->verdict)->message;
+}
+
+}  // namespace
+}  // namespace kq::worker

@@ -1,0 +1,128 @@
+#include "gpu_worker/compile/child.h"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+
+#include "gpu_worker/compile/outcome.h"
+#include "gpu_worker/core/limit.h"
+#include "sys/clock.h"
+#include "sys/log_pump.h"
+
+namespace kq::worker {
+namespace {
+
+constexpr std::int64_t kLookMs = 20;       // how often a build looks whether it is still wanted
+constexpr std::int64_t kDiskLookMs = 250;  // and what it has written
+
+// A compiler that the kernel ended for its memory, or that said itself that it could get no more of it.
+bool was_out_of_memory(int status, const std::string& said) {
+  if ((status & kKilledForMemory) != 0) return true;
+  constexpr std::string_view kWords[] = {"MemoryError", "std::bad_alloc", "out of memory", "Cannot allocate memory"};
+  return std::any_of(std::begin(kWords), std::end(kWords),
+                     [&](std::string_view word) { return said.find(word) != std::string::npos; });
+}
+
+struct Waited {
+  std::optional<int> status = {};  // once the child is gone; nothing at a limit, or when it is to stop
+  bool has_filled_disk = false;
+};
+
+Expected<Waited> wait_or_stop(Zygote& zygote, std::uint64_t child, std::int64_t limit_ms, const std::stop_token& stop,
+                              const std::string& dir) {
+  const std::int64_t deadline_ms = sys::monotonic_now_ms() + limit_ms;
+  std::int64_t look_ms = sys::monotonic_now_ms() + kDiskLookMs;
+  for (;;) {
+    const std::int64_t now_ms = sys::monotonic_now_ms();
+    if (stop.stop_requested() || now_ms >= deadline_ms) return Waited{};
+    if (now_ms >= look_ms) {
+      if (holds_more_than(dir, kBuildDiskMax)) return Waited{.has_filled_disk = true};
+      look_ms = sys::monotonic_now_ms() + kDiskLookMs;
+    }
+    KQ_TRY_VALUE(const auto status, zygote.wait(child, std::min(deadline_ms - now_ms, kLookMs)));
+    if (status) return Waited{.status = status, .has_filled_disk = holds_more_than(dir, kBuildDiskMax)};
+  }
+}
+
+// Of one that runs: until it is gone, or its time is.
+Expected<BuildEnd> end_of(const BuildChild& child, Zygote& zygote, std::uint64_t id, sys::LogPump& log,
+                          const std::string& dir, const std::stop_token& stop) {
+  const auto waited = wait_or_stop(zygote, id, child.limit_ms, stop, dir);
+  const auto status = waited.map([](const Waited& how) { return how.status; });
+  if (!status || !*status) {
+    zygote.kill(id);
+    (void)zygote.wait(id, 5000);
+  }
+  zygote.forget(id);
+  const std::string text = log.finish(1000);
+  if (!status) return failure(status.error());
+  if (stop.stop_requested()) return our_fault("stopped");
+  BuildEnd end;
+  if (waited->has_filled_disk) {
+    end.verdict = build_ended(VerdictName::out_of_memory, "disk",
+                              "the build wrote more than it may: " + std::to_string(kBuildDiskMax.bytes >> 20) +
+                                  " MiB in " + std::to_string(kBuildDiskMax.entries) + " files");
+    return end;
+  }
+  if (!*status) {
+    end.verdict = build_timed_out(child.whole_limit_ms);
+    return end;
+  }
+  end.was_killed_for_memory = (**status & kKilledForMemory) != 0;
+  const bool is_whole = WIFEXITED(**status) && WEXITSTATUS(**status) == 0;
+  if (is_whole) return end;
+  end.verdict = was_out_of_memory(**status, text)
+                    ? build_out_of_memory(child.host_bytes)
+                    : build_ended(VerdictName::build_failed, {}, "the compiler's process died: " + text);
+  return end;
+}
+
+}  // namespace
+
+Verdict build_ended(VerdictName name, std::string reason, std::string message) {
+  return ended(name, {.stage = Stage::build,
+                      .reason = std::move(reason),
+                      .message = shortened(std::move(message)),
+                      .hint = {},
+                      .rule = {},
+                      .place = {},
+                      .mismatch = {}});
+}
+
+Verdict build_timed_out(std::int64_t limit_ms) {
+  return build_ended(VerdictName::timed_out, "build", "the build took longer than " + limit_text(limit_ms));
+}
+
+Verdict build_out_of_memory(std::uint64_t host_bytes) {
+  return build_ended(VerdictName::out_of_memory, "host",
+                     "the build took more memory than a build may have, " + std::to_string(host_bytes >> 20) + " MiB");
+}
+
+Expected<BuildEnd> run_build_child(const BuildChild& child, const Lease& lease, const Scratch& scratch, Zygote& zygote,
+                                   const std::stop_token& stop) {
+  KQ_TRY_VALUE(auto log, sys::LogPump::open());
+  const auto id =
+      zygote.fork({.role = child.role,
+                   .backend = lease.submission.backend,
+                   .dir = scratch.dir(),
+                   .uid = child.uid,
+                   .entry = lease.submission.files.empty() ? std::string() : lease.submission.files.front().name,
+                   .problem = problem_file(lease),
+                   .precision = lease.submission.problem.precision,
+                   .arch = child.arch,
+                   .shared = child.shared,
+                   .host_bytes = child.host_bytes,
+                   .scratch_bytes = kBuildScratchBytes,
+                   .window_bytes = 0},
+                  log.second.get(), -1);
+  log.second = sys::Fd();
+  if (!id) return failure(id.error());
+  return end_of(child, zygote, *id, log.first, scratch.dir(), stop);
+}
+
+Expected<BuildEnd> run_ready_build(const BuildChild& child, ReadyBuild& ready, const Scratch& scratch,
+                                   const std::stop_token& stop) {
+  return end_of(child, *ready.zygote, ready.id, ready.log, scratch.dir(), stop);
+}
+
+}  // namespace kq::worker

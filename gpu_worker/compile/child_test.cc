@@ -1,0 +1,27 @@
+// Children that end well, are stopped or run out of memory are seen in build/builder_test.cc; here are the words of
+// their endings.
+#include "gpu_worker/compile/child.h"
+
+#include <gtest/gtest.h>
+
+#include "core/limits.h"
+
+namespace kq::worker {
+namespace {
+
+TEST(BuildEnding, says_its_stage_and_no_more_than_a_sentence_may) {
+  const Verdict verdict = build_ended(VerdictName::timed_out, "build", std::string(2 * kMessageTextMax, 'x'));
+  EXPECT_EQ(name_of(verdict), VerdictName::timed_out);
+  EXPECT_EQ(evidence_of(verdict)->stage, Stage::build);
+  EXPECT_EQ(evidence_of(verdict)->reason, "build");
+  EXPECT_EQ(evidence_of(verdict)->message.size(), kMessageTextMax);
+}
+
+TEST(BuildEnding, of_too_much_memory_names_the_limit) {
+  const Verdict verdict = build_out_of_memory(512u << 20);
+  EXPECT_EQ(name_of(verdict), VerdictName::out_of_memory);
+  EXPECT_EQ(evidence_of(verdict)->message, "the build took more memory than a build may have, 512 MiB");
+}
+
+}  // namespace
+}  // namespace kq::worker

@@ -1,0 +1,376 @@
+#include "gpu_worker/compile/extension.h"
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/limits.h"
+#include "gpu_worker/compile/outcome.h"
+#include "guard/guard.h"
+
+namespace kq::worker {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kDepthMax = 8;
+
+// What a call holds (harness/extension_call.py), each of exactly this form: what would be of another is something else
+// to the compile child than it is here.
+enum class Form {
+  text,
+  flag,
+  texts,
+  words,      // printable ASCII without blanks: another reader would split them elsewhere
+  functions,  // nothing, or pairs of texts
+  pairs,      // of texts
+  lines       // numbers by text
+};
+struct Field {
+  const char* name;
+  const char* called;  // by who writes the call
+  Form form;
+  std::size_t n_max = 0;
+};
+constexpr Field kFields[] = {{"name", "name", Form::text},
+                             {"inline", "the kind of call", Form::flag},
+                             {"cpp", "cpp_sources", Form::texts, kExtensionSourcesMax},
+                             {"cuda", "cuda_sources", Form::texts, kExtensionSourcesMax},
+                             {"files", "the files", Form::pairs, kExtensionSourcesMax},
+                             {"sources", "sources", Form::texts, kExtensionSourcesMax},
+                             {"functions", "functions", Form::functions, kExtensionFunctionsMax},
+                             {"cflags", "extra_cflags", Form::words, kExtensionFlagsMax},
+                             {"cuda_cflags", "extra_cuda_cflags", Form::words, kExtensionFlagsMax},
+                             {"ldflags", "extra_ldflags", Form::words, kExtensionFlagsMax},
+                             {"include_paths", "extra_include_paths", Form::texts, kExtensionFlagsMax},
+                             {"with_cuda", "with_cuda", Form::flag},
+                             {"is_python_module", "is_python_module", Form::flag},
+                             {"error_handling", "with_pytorch_error_handling", Form::flag},
+                             {"implicit_headers", "no_implicit_headers", Form::flag},
+                             {"place", "the place", Form::text},
+                             {"lines", "the lines", Form::lines, 2 * kExtensionSourcesMax}};
+
+bool is_text(const json& value) {
+  return value.is_string();
+}
+bool is_pair(const json& value) {
+  return value.is_array() && value.size() == 2 && is_text(value[0]) && is_text(value[1]);
+}
+bool is_line(const json& value) {
+  return value.is_number_unsigned() && value.get<std::uint64_t>() <= std::numeric_limits<std::uint32_t>::max();
+}
+bool is_word(const json& value) {
+  if (!value.is_string()) return false;
+  const auto& text = value.get_ref<const std::string&>();
+  return text.size() <= kExtensionFlagBytesMax && std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
+}
+
+bool is_of(Form form, const json& value) {
+  switch (form) {
+    case Form::text:
+      return is_text(value);
+    case Form::flag:
+      return value.is_boolean();
+    case Form::texts:
+      return value.is_array() && std::all_of(value.begin(), value.end(), is_text);
+    case Form::words:
+      return value.is_array() && std::all_of(value.begin(), value.end(), is_word);
+    case Form::functions:
+      return value.is_null() || (value.is_array() && std::all_of(value.begin(), value.end(), is_pair));
+    case Form::pairs:
+      return value.is_array() && std::all_of(value.begin(), value.end(), is_pair);
+    case Form::lines:
+      return value.is_object() && std::all_of(value.begin(), value.end(), is_line);
+  }
+  return false;
+}
+
+// All fields, and nothing else.
+Expected<void> check_fields(const json& object) {
+  if (!object.is_object() || object.size() != std::size(kFields)) return bad_input("a call of load_inline is none");
+  for (const Field& field : kFields) {
+    const auto value = object.find(field.name);
+    if (value == object.end()) return bad_input("a call of load_inline is none");
+    const std::string what = std::string("load_inline: ") + field.called;
+    if (!is_of(field.form, *value)) return bad_input(what + " is not of the form that it has in a call");
+    if (field.n_max != 0 && value->size() > field.n_max)
+      return bad_input(what + " are more than " + std::to_string(field.n_max));
+  }
+  return {};
+}
+
+bool flag_at(const json& object, const char* name) {
+  return object.at(name).get<bool>();
+}
+
+std::vector<std::string> texts_at(const json& object, const char* name) {
+  return object.at(name).get<std::vector<std::string>>();
+}
+
+std::string label(const std::string& what, std::size_t i, std::size_t n) {
+  return n == 1 ? what : what + "[" + std::to_string(i) + "]";
+}
+
+void add_sources(ExtensionCall& call, const std::string& what, const std::vector<std::string>& texts) {
+  for (std::size_t i = 0; i < texts.size(); ++i) call.sources.emplace_back(label(what, i, texts.size()), texts[i]);
+}
+
+// Of an object whose fields were looked at.
+ExtensionCall call_of(const json& object, std::string key) {
+  ExtensionCall call;
+  call.key = std::move(key);
+  call.name = object.at("name").get<std::string>();
+  call.place = object.at("place").get<std::string>().substr(0, kNameBytesMax);
+  call.with_cuda = flag_at(object, "with_cuda");
+  call.is_inline = flag_at(object, "inline");
+  const auto cpp = texts_at(object, "cpp");
+  const auto cuda = texts_at(object, "cuda");
+  call.has_cuda_sources = !cuda.empty();
+  const auto has_loop = [](const std::string& text) {
+    return text.find("for") != std::string::npos || text.find("while") != std::string::npos;
+  };
+  call.has_loops = std::any_of(cpp.begin(), cpp.end(), has_loop);
+  add_sources(call, "cpp_sources", cpp);
+  add_sources(call, "cuda_sources", cuda);
+  call.files_at = call.sources.size();
+  for (const json& file : object.at("files")) {
+    call.sources.emplace_back(file[0].get<std::string>(), file[1].get<std::string>());
+    call.has_cuda_sources = call.has_cuda_sources || call.sources.back().first.ends_with(".cu");
+  }
+  for (const json& function : object.at("functions")) call.functions.push_back(function[0].get<std::string>());
+  call.uses_torch = call.is_inline && flag_at(object, "implicit_headers");
+  for (const auto& [name, text] : call.sources) {
+    for (const char* header : {"torch/", "ATen/", "c10/", "pybind11/"})
+      call.uses_torch = call.uses_torch || text.find(header) != std::string::npos;
+  }
+  for (const char* kind : {"cflags", "cuda_cflags", "ldflags"}) {
+    for (const std::string& flag : texts_at(object, kind)) call.flags.emplace_back(std::string("extra_") + kind, flag);
+  }
+  for (const auto& [name, line] : object.at("lines").items()) call.lines[name] = line.get<std::uint32_t>();
+  call.text = object.dump(-1, ' ', false, json::error_handler_t::replace);
+  return call;
+}
+
+std::vector<guard::Finding> judge_flags(const ExtensionCall& call) {
+  std::map<std::string, std::string> joined;  // "-default-stream", "per-thread"
+  for (const auto& [kind, flag] : call.flags) joined[kind] += (joined[kind].empty() ? "" : " ") + flag;
+  std::deque<std::string> names;
+  std::vector<guard::Fact> facts;
+  std::uint32_t line = 0;  // one each, so that no rule is told once for all of them
+  const auto add = [&](const std::string& kind, const std::string& flag) {
+    facts.push_back({.file = call.place,
+                     .line = ++line,
+                     .kind = guard::FactKind::option,
+                     .name = names.emplace_back("torch.utils.cpp_extension.load_inline(" + kind + ")"),
+                     .argument = flag});
+  };
+  for (const auto& [kind, flag] : call.flags) add(kind, flag);
+  for (const auto& [kind, flags] : joined) add(kind, flags);
+  return guard::judge(facts);
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (std::size_t at = text.find(separator); at != std::string_view::npos; at = text.find(separator)) {
+    parts.push_back(text.substr(0, at));
+    text.remove_prefix(at + 1);
+  }
+  parts.push_back(text);
+  return parts;
+}
+
+// What the flags define, for the guard: perhaps, as a flag may be of another language's compiler. -Xcompiler has
+// several in a word, behind commas; a part that is taken for a definition and is none harms nothing.
+std::string definitions_in(const ExtensionCall& call) {
+  std::string text;
+  const auto define = [&](std::string_view words) {
+    std::string definition(words);
+    const std::size_t value = definition.find('=');
+    definition = value == std::string::npos ? definition + " 1" : definition.replace(value, 1, " ");
+    text += "#ifdef KQ_FLAGS\n#define " + definition + "\n#endif\n";
+  };
+  bool is_next = false;
+  for (const auto& [kind, flag] : call.flags) {
+    std::string_view word = flag;
+    if (is_next) define(word);
+    is_next = word == "-D";
+    for (const std::string_view option : {"-Xcompiler=", "--compiler-options="}) {
+      if (word.starts_with(option)) word.remove_prefix(option.size());
+    }
+    std::vector<std::string_view> parts = split(word, ',');
+    if (parts.size() > 1) parts.push_back(word);
+    for (std::string_view part : parts) {
+      part.remove_prefix(std::min(part.find_first_not_of("'\""), part.size()));
+      if (part.starts_with("-D") && part.size() > 2) define(part.substr(2));
+    }
+  }
+  return text;
+}
+
+using Source = std::pair<std::string, std::string>;  // label or file name, text
+
+// What a compiler reads as one, and where in it each source begins.
+class Joined {
+ public:
+  explicit Joined(std::string definitions)
+      : text_(std::move(definitions)), lines_(static_cast<std::uint32_t>(std::ranges::count(text_, '\n'))) {}
+
+  // As harness/extension_compile.py joins them: a source that ends in a backslash takes in the next line, which is this
+  // one.
+  void add(std::string_view name, std::string_view source) {
+    text_.append("#line 1 \"").append(name).append("\"\n");
+    parts_.push_back({.name = name, .lines_before = ++lines_});
+    text_.append(source).append("\n");
+    lines_ += static_cast<std::uint32_t>(std::ranges::count(source, '\n')) + 1;
+  }
+
+  // What is found before the first source, as of a flag's definition, is of its first line.
+  std::vector<guard::Finding> judged(std::span<const guard::CppSource> others) const {
+    auto findings = guard::judge_cuda({.name = kName, .text = text_}, others);
+    for (guard::Finding& finding : findings) {
+      if (finding.file != kName) continue;
+      const Part* part = &parts_.front();
+      for (const Part& each : parts_) part = each.lines_before < finding.line ? &each : part;
+      finding.file = part->name;
+      finding.line = std::max(finding.line, part->lines_before + 1) - part->lines_before;
+    }
+    return findings;
+  }
+
+ private:
+  static constexpr std::string_view kName = "(sources)";  // of no file: those have a folder
+  struct Part {
+    std::string_view name;
+    std::uint32_t lines_before;
+  };
+  std::string text_;
+  std::uint32_t lines_;
+  std::vector<Part> parts_;
+};
+
+// Names become words of a source that compilers read behind the call's own, macros and all.
+std::string module_of(const ExtensionCall& call) {
+  std::string text = "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {\n";
+  for (const std::string& function : call.functions) text += "m.def(" + function + ");\n";
+  return text + "}";
+}
+
+// Every text that a compiler may read as one (harness/extension_compile.py): each file; the C++ sources with the
+// module; the CUDA sources; and both, as `split` has them.
+std::vector<Joined> texts_of(const ExtensionCall& call) {
+  const std::string definitions = definitions_in(call), module = module_of(call);
+  std::vector<Joined> texts;
+  const std::span inline_sources = std::span(call.sources).first(call.files_at);
+  const auto cuda_at =
+      std::ranges::find_if(inline_sources, [](const auto& source) { return source.first.starts_with("cuda_sources"); });
+  const std::span cpp(inline_sources.begin(), cuda_at), cuda(cuda_at, inline_sources.end());
+  const auto join = [&](std::initializer_list<std::span<const Source>> lists, bool has_module) {
+    Joined& joined = texts.emplace_back(definitions);
+    for (const auto& list : lists) {
+      for (const auto& [name, text] : list) joined.add(name, text);
+    }
+    if (has_module) joined.add("functions", module);
+  };
+  if (call.is_inline) join({cpp}, true);
+  if (!cuda.empty()) {
+    join({cuda}, false);
+    join({cpp, cuda}, true);
+  }
+  for (const Source& file : std::span(call.sources).subspan(call.files_at)) join({{&file, 1}}, false);
+  return texts;
+}
+
+// In lines of the submission's file where the source stands there word for word.
+guard::Finding placed(const ExtensionCall& call, guard::Finding finding) {
+  const auto line = call.lines.find(finding.file);
+  const std::string file = call.place.substr(0, call.place.find(':'));
+  if (line != call.lines.end() && !file.empty()) {
+    finding.line = line->second + (finding.line == 0 ? 0 : finding.line - 1);
+    finding.file = file;
+  } else if (!call.place.empty()) {
+    finding.file = call.place + ", " + finding.file;
+  }
+  return finding;
+}
+
+}  // namespace
+
+Expected<std::vector<ExtensionCall>> parse_calls(std::string_view text) {
+  if (text.size() > kExtensionCallBytesMax)
+    return bad_input("the sources of all calls of load_inline have more than " +
+                     std::to_string(kExtensionCallBytesMax) + " bytes");
+  const auto depth_limit = [](int depth, json::parse_event_t, json&) { return depth <= kDepthMax; };
+  const json all = json::parse(text, depth_limit, false);
+  if (!all.is_object() || !all.contains("calls") || !all["calls"].is_array() || !all.contains("keys") ||
+      !all["keys"].is_array()) {
+    return bad_input("what calls load_inline could not be told: the submission changed how it is written down");
+  }
+  const json& keys = all["keys"];
+  const json& list = all["calls"];
+  if (list.size() != keys.size() || list.size() > kExtensionCallsMax) {
+    return bad_input("load_inline is called more than " + std::to_string(kExtensionCallsMax) + " times");
+  }
+  std::vector<ExtensionCall> calls;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    KQ_TRY(check_fields(list[i]));
+    if (!keys[i].is_string() || keys[i].get<std::string>().size() > kNameBytesMax)
+      return bad_input("a call of load_inline is none");
+    calls.push_back(call_of(list[i], keys[i].get<std::string>()));
+  }
+  return calls;
+}
+
+std::optional<Verdict> judge_call(const ExtensionCall& call, const std::function<bool()>& may_go_on) {
+  const auto flags = judge_flags(call);
+  if (const guard::Finding* finding = guard::first_rejected(flags)) {
+    guard::Finding told = *finding;
+    told.file = call.place.empty() ? "load_inline" : call.place;
+    told.line = 0;
+    return rejected(told);
+  }
+  const bool reads_trigraphs =
+      std::ranges::any_of(call.flags, [](const auto& flag) { return guard::asks_for_trigraphs(flag.second); });
+  for (const auto& [name, text] : call.sources) {
+    const auto findings =
+        reads_trigraphs ? guard::judge_trigraphs({.name = name, .text = text}) : std::vector<guard::Finding>();
+    if (const guard::Finding* finding = guard::first_rejected(findings)) return rejected(placed(call, *finding));
+  }
+  std::vector<guard::CppSource> files;  // what a source may include
+  for (const auto& [name, text] : std::span(call.sources).subspan(call.files_at))
+    files.push_back({.name = name, .text = text});
+  for (const Joined& text : texts_of(call)) {
+    if (!may_go_on()) return std::nullopt;
+    const auto findings = text.judged(files);
+    if (const guard::Finding* finding = guard::first_rejected(findings)) return rejected(placed(call, *finding));
+  }
+  return std::nullopt;
+}
+
+Hash extension_key(const ExtensionCall& call, const std::string& arch, const std::string& toolchain) {
+  json object = json::parse(call.text, nullptr, false);
+  if (object.is_object()) {
+    object.erase("place");
+    object.erase("lines");
+  }
+  std::string text = "kq-extension/1\n";
+  for (const std::string& part : {arch, toolchain, object.dump(-1, ' ', false, json::error_handler_t::replace)}) {
+    text += std::to_string(part.size()) + ":" + part + "\n";
+  }
+  return sha256(text);
+}
+
+std::string header_variant(const ExtensionCall& call) {
+  if (!call.uses_torch) return {};
+  bool is_optimised = false;
+  for (const auto& [kind, flag] : call.flags) {
+    if (kind == "extra_cflags" && flag.find("-O") != std::string::npos) {
+      is_optimised = flag.find("-O2") != std::string::npos || flag.find("-O3") != std::string::npos ||
+                     flag.find("-Ofast") != std::string::npos;
+    }
+  }
+  return std::string(call.with_cuda ? "cuda" : "cpp") +
+         (is_optimised && (!call.has_cuda_sources || call.has_loops) ? "-O2" : "-O1");
+}
+
+}  // namespace kq::worker

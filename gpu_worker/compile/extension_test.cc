@@ -1,0 +1,180 @@
+#include "gpu_worker/compile/extension.h"
+
+#include <gtest/gtest.h>
+
+namespace kq::worker {
+namespace {
+
+// Every field that a call has; `fields` come behind it and are what counts.
+std::string calls(const std::string& fields, const std::string& key = "k1") {
+  const std::string plain =
+      R"("name": "m", "place": "add.py:9", "inline": true, "implicit_headers": true, "cpp": [], "cuda": [], "files": [], "sources": [], "functions": null, )"
+      R"("cflags": [], "cuda_cflags": [], "ldflags": [], "include_paths": [], "with_cuda": false, "is_python_module": true, "error_handling": true, "lines": {})";
+  return R"({"calls": [{)" + plain + (fields.empty() ? "" : ", " + fields) + R"(}], "keys": [")" + key + R"("]})";
+}
+ExtensionCall call(const std::string& fields) {
+  const auto parsed = parse_calls(calls(fields));
+  EXPECT_TRUE(parsed) << parsed.error().message;
+  return parsed->front();
+}
+std::string verdict(const std::string& fields) {
+  const auto found = judge_call(call(fields));
+  if (!found) return "fine";
+  const Evidence& evidence = *evidence_of(*found);
+  return evidence.reason + " " + evidence.rule + " at " + evidence.place;
+}
+
+TEST(ExtensionCalls, are_read_with_their_sources_and_flags) {
+  const ExtensionCall found = call(
+      R"("cpp": ["int f();"], "cuda": ["a", "b"], "cuda_cflags": ["-O3"], "with_cuda": true, "lines": {"cuda_sources[0]": 3})");
+  EXPECT_EQ(found.key, "k1");
+  EXPECT_EQ(found.name, "m");
+  EXPECT_TRUE(found.with_cuda && found.has_cuda_sources && found.uses_torch);
+  ASSERT_EQ(found.sources.size(), 3u);
+  EXPECT_EQ(found.sources[0].first, "cpp_sources");
+  EXPECT_EQ(found.sources[2].first, "cuda_sources[1]");
+  EXPECT_EQ(found.flags.front(), (std::pair<std::string, std::string>("extra_cuda_cflags", "-O3")));
+  EXPECT_EQ(found.lines.at("cuda_sources[0]"), 3u);
+}
+
+TEST(ExtensionCalls, are_judged_as_the_compiler_reads_them) {
+  EXPECT_EQ(verdict(R"("cuda": ["int x;\nvoid f() { MAKE(&s); }"], "cuda_cflags": ["-DMAKE=cudaStreamCreate"])"),
+            "stream cuda_stream_create at add.py:9, cuda_sources:2");
+  EXPECT_EQ(verdict(R"("cuda": ["void f() { MAKE(&s); }"], "cuda_cflags": ["-D", "MAKE=cudaStreamCreate"])"),
+            "stream cuda_stream_create at add.py:9, cuda_sources:1");
+  EXPECT_EQ(
+      verdict(
+          R"("cuda": ["#define MAKE cudaStreamCreate", "void g();\nvoid f() { MAKE(&s); }"], "lines": {"cuda_sources[1]": 30})"),
+      "stream cuda_stream_create at add.py:31");
+  EXPECT_EQ(verdict(R"("cuda": ["#define SAME(x) x\nvoid f() { SAME(", "cudaStreamCreate(&s)); }"])"),
+            "stream cuda_stream_create at add.py:9, cuda_sources[1]:1");
+  // `split` compiles both as one text.
+  EXPECT_EQ(verdict(R"("cpp": ["#define MAKE cudaStreamCreate"], "cuda": ["void f() { MAKE(&s); }"])"),
+            "stream cuda_stream_create at add.py:9, cuda_sources:1");
+  // The compile child puts a line of its own between two: it is what the backslash takes in.
+  EXPECT_EQ(verdict(R"("cpp": ["// \\", "void f() { cudaStreamCreate(&s); }"])"),
+            "stream cuda_stream_create at add.py:9, cpp_sources[1]:1");
+  EXPECT_EQ(verdict(R"("cpp": ["#define f std::thread"], "functions": [["f", ""]])"),
+            "async host_thread at add.py:9, functions:2");
+  EXPECT_EQ(verdict(R"("cuda": ["void f() { k<<<N, 256>>>(); }"], "cuda_cflags": ["-DN=4", "-O3"])"), "fine");
+}
+
+TEST(ExtensionCalls, that_are_none_are_bad_input) {
+  for (const std::string text : {"", "[]", "{}", R"({"calls": 3, "keys": []})", R"({"calls": [3], "keys": ["a"]})",
+                                 R"({"calls": [{}], "keys": []})", R"({"calls": [{}], "keys": [7]})", "\xff\xfe"}) {
+    const auto parsed = parse_calls(text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_EQ(parsed.error().kind, ErrorKind::bad_input);
+  }
+  EXPECT_FALSE(parse_calls(std::string(kExtensionCallBytesMax + 1, ' ')));
+}
+
+TEST(ExtensionCalls, are_judged_in_lines_of_the_file_where_they_stand_there) {
+  EXPECT_EQ(verdict(R"("cuda": ["\nvoid f() { cudaStreamCreate(&s); }"])"),
+            "stream cuda_stream_create at add.py:9, cuda_sources:2");
+  EXPECT_EQ(verdict(R"("cuda": ["\nvoid f() { cudaStreamCreate(&s); }"], "lines": {"cuda_sources": 20})"),
+            "stream cuda_stream_create at add.py:21");
+  EXPECT_EQ(verdict(R"("files": [["part0/x.cu", "void f() { cudaStreamCreate(&s); }"]])"),
+            "stream cuda_stream_create at add.py:9, part0/x.cu:1");
+  EXPECT_EQ(verdict(R"("cuda": ["// cudaStreamCreate"])"), "fine");
+}
+
+TEST(ExtensionCalls, may_not_bring_flags_that_break_a_rule) {
+  EXPECT_EQ(verdict(R"("cuda_cflags": ["--default-stream=per-thread"])"), "policy per_thread_flag at add.py:9");
+  EXPECT_EQ(verdict(R"("cuda_cflags": ["--default-stream", "per-thread"])"), "policy per_thread_flag at add.py:9");
+  EXPECT_EQ(verdict(R"("cflags": ["-fplugin=x.so"])"), "policy compiler_flag at add.py:9");
+}
+
+TEST(ExtensionCalls, bring_definitions_in_every_place_that_a_flag_has_for_them) {
+  for (const char* flags :
+       {R"("cflags": ["-O2", "-DT=std::thread"])", R"("cuda_cflags": ["-Xcompiler=-DT=std::thread"])",
+        R"("cuda_cflags": ["-Xcompiler", "-O2,-DT=std::thread"])",
+        R"("cuda_cflags": ["--compiler-options", "'-O2,-DT=std::thread'"])",
+        R"("cuda_cflags": ["-D", "T=std::thread"])"}) {
+    EXPECT_EQ(verdict(std::string(R"("cpp": ["void f() { T t; }"], )") + flags),
+              "async host_thread at add.py:9, cpp_sources:1")
+        << flags;
+  }
+  EXPECT_EQ(verdict(R"("cpp": ["void f() { std::thread t; }"], "cuda_cflags": ["-Dthread=mutex"])"),
+            "async host_thread at add.py:9, cpp_sources:1")
+      << "the flag is another compiler's";
+  const std::string last = std::string(kExtensionFlagBytesMax - 40, 'x') + ",--default-stream=per-thread";
+  EXPECT_EQ(verdict(R"("cuda_cflags": ["-Xcompiler=)" + last + R"("])"), "policy per_thread_flag at add.py:9");
+}
+
+TEST(ExtensionCalls, that_are_not_of_their_form_are_refused) {
+  for (const char* fields : {R"("cpp": {"std::thread t;": 1})",
+                             R"("cpp": "int a;")",
+                             R"("cpp": ["a", 3])",
+                             R"("cpp": null)",
+                             R"("cflags": {"-DX": 1})",
+                             R"("cflags": ["-O2 -DX"])",
+                             R"("cflags": ["-O2\t-DX"])",
+                             R"("cflags": ["-DX=\u00e9"])",
+                             R"("cflags": ["-O2\u00a0-DX"])",
+                             R"("files": [["a", "b", "c"]])",
+                             R"("files": {"a": "b"})",
+                             R"("sources": [3])",
+                             R"("functions": ["f"])",
+                             R"("functions": {"f": "f"})",
+                             R"("inline": 1)",
+                             R"("with_cuda": "yes")",
+                             R"("name": ["m"])",
+                             R"("lines": {"a": -1})",
+                             R"("lines": [])",
+                             R"("more": 1)",
+                             R"("include_paths": "/x")"}) {
+    const auto parsed = parse_calls(calls(fields));
+    ASSERT_FALSE(parsed) << fields;
+    EXPECT_EQ(parsed.error().kind, ErrorKind::bad_input);
+  }
+}
+
+TEST(ExtensionCalls, have_so_many_sources_and_no_more) {
+  std::string many = R"("cpp": [""])";
+  for (std::size_t i = 1; i < kExtensionSourcesMax; ++i) many.insert(many.size() - 1, R"(, "")");
+  EXPECT_TRUE(parse_calls(calls(many)));
+  many.insert(many.size() - 1, R"(, "")");
+  const auto parsed = parse_calls(calls(many));
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().message, "load_inline: cpp_sources are more than 64");
+}
+
+TEST(ExtensionCalls, are_judged_as_long_as_there_is_time) {
+  int asked = 0;
+  EXPECT_FALSE(judge_call(call(R"("cpp": ["std::thread t;"])"), [&] { return ++asked == 0; }));
+  EXPECT_EQ(asked, 1);
+}
+
+TEST(ExtensionCalls, may_not_hide_behind_trigraphs) {
+  const std::string source = R"("cpp": ["\nstd::th?\u003f/\nread t;"])";
+  for (const char* flag : {"-std=c++14", "-std=c++11", "-ansi", "--std=c++0x"}) {
+    EXPECT_EQ(verdict(source + R"(, "cflags": [")" + flag + R"("])"),
+              "policy disguised_source at add.py:9, cpp_sources:2")
+        << flag;
+  }
+  EXPECT_EQ(verdict(source + R"(, "cflags": ["-std=gnu++14"])"), "fine");
+}
+
+TEST(ExtensionKey, is_of_all_that_shapes_the_module_and_of_nothing_else) {
+  const ExtensionCall one = call(R"("cpp": ["a"])");
+  const Hash key = extension_key(one, "sm_90", "g++ 12");
+  EXPECT_NE(key, extension_key(one, "sm_100", "g++ 12"));
+  EXPECT_NE(key, extension_key(one, "sm_90", "g++ 13"));
+  EXPECT_NE(key, extension_key(call(R"("cpp": ["b"])"), "sm_90", "g++ 12"));
+  EXPECT_NE(key, extension_key(call(R"("cpp": ["a"], "cflags": ["-O3"])"), "sm_90", "g++ 12"));
+  EXPECT_EQ(key, extension_key(call(R"("cpp": ["a"], "lines": {"cpp_sources": 7})"), "sm_90", "g++ 12"));
+}
+
+TEST(ExtensionHeader, is_chosen_by_what_is_compiled) {
+  EXPECT_EQ(header_variant(call(R"("cpp": ["a"])")), "cpp-O1");
+  EXPECT_EQ(header_variant(call(R"("cpp": ["a"], "cflags": ["-O3"])")), "cpp-O2");
+  EXPECT_EQ(header_variant(call(R"("cpp": ["a"], "cuda": ["b"], "with_cuda": true, "cflags": ["-O3"])")), "cuda-O1");
+  EXPECT_EQ(header_variant(call(R"("cpp": ["for (;;) {}"], "cuda": ["b"], "with_cuda": true, "cflags": ["-O3"])")),
+            "cuda-O2");
+  EXPECT_EQ(header_variant(call(R"("implicit_headers": false, "cpp": ["#include <cmath>"])")), "");
+  EXPECT_EQ(header_variant(call(R"("implicit_headers": false, "cpp": ["#include <ATen/ATen.h>"])")), "cpp-O1");
+}
+
+}  // namespace
+}  // namespace kq::worker

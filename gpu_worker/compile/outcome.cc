@@ -1,0 +1,113 @@
+#include "gpu_worker/compile/outcome.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/limits.h"
+#include "gpu_worker/compile/cache.h"
+#include "gpu_worker/machine/scratch.h"
+#include "guard/elf.h"
+#include "guard/facts.h"
+#include "sys/printable.h"
+
+namespace kq::worker {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kStatusBytesMax = 32;
+constexpr std::size_t kElfMagicBytes = 4;
+constexpr std::size_t kPreprocessedBytesMax = 4u << 20;
+
+// "add.py:31", where "add.py:31: words" is what was said.
+std::string place_in(const std::string& message) {
+  const std::size_t colon = message.find(':');
+  if (colon == std::string::npos || colon == 0 || colon > kNameBytesMax || message.find_first_of(" \n") < colon)
+    return {};
+  const std::size_t end = message.find_first_not_of("0123456789", colon + 1);
+  return end == std::string::npos || end == colon + 1 ? std::string() : message.substr(0, std::min(end, kNameBytesMax));
+}
+
+Verdict failed(Stage stage, std::string_view said) {
+  std::string message = shortened(said);
+  std::string place = place_in(message);
+  return ended(VerdictName::build_failed, {.stage = stage,
+                                           .reason = {},
+                                           .message = std::move(message),
+                                           .hint = {},
+                                           .rule = {},
+                                           .place = std::move(place),
+                                           .mismatch = {}});
+}
+
+// What was built is judged by what it asks for, whichever source it was made of. Device code is among it.
+std::optional<Verdict> judge_built(const std::string& dir) {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(dir, error)) {
+    const std::string path = entry.path().string();
+    const auto start = read_child_file(path, kElfMagicBytes);
+    if (!start || !guard::is_elf(*start)) continue;
+    const auto bytes = read_child_file(path, kBuildBytesMax);
+    if (!bytes) return failed(Stage::guard, bytes.error().message);
+    const auto findings = guard::judge_elf(*bytes, entry.path().filename().string());
+    if (const guard::Finding* finding = guard::first_rejected(findings)) return rejected(*finding);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Verdict> read_outcome(const std::string& dir) {
+  // One byte more than there may be: facts that were cut off at a line's end would look whole.
+  if (const auto facts = read_child_file(dir + "/facts", guard::kFactsBytesMax + 1)) {
+    const auto findings = guard::judge_facts(*facts);
+    if (!findings) return failed(Stage::guard, findings.error().message);
+    if (const guard::Finding* finding = guard::first_rejected(*findings)) return rejected(*finding);
+  }
+  // What macros of headers made of the source.
+  if (const auto text = read_child_file(dir + "/source.ii", kPreprocessedBytesMax)) {
+    const auto findings = guard::judge_preprocessed({.name = "source.ii", .text = *text});
+    if (const guard::Finding* finding = guard::first_rejected(findings)) return rejected(*finding);
+  }
+  const auto status = read_child_file(dir + "/status", kStatusBytesMax);
+  const std::string word = status ? status->substr(0, status->find_first_of(" \n")) : "missing";
+  if (word == "ok") return judge_built(dir);
+  std::string message = shortened(read_child_file(dir + "/message", kMessageTextMax).value_or(""));
+  if (word == "unsupported") {
+    return ended(VerdictName::unsupported_here, {.stage = Stage::build,
+                                                 .reason = {},
+                                                 .message = std::move(message),
+                                                 .hint = {},
+                                                 .rule = {},
+                                                 .place = {},
+                                                 .mismatch = {}});
+  }
+  if (word == "memory") {
+    return ended(VerdictName::out_of_memory, {.stage = Stage::build,
+                                              .reason = "host",
+                                              .message = std::move(message),
+                                              .hint = {},
+                                              .rule = {},
+                                              .place = {},
+                                              .mismatch = {}});
+  }
+  return failed(Stage::build, message.empty() ? "the build left no result" : message);
+}
+
+Verdict rejected(const guard::Finding& finding) {
+  return ended(
+      VerdictName::rejected,
+      {.stage = Stage::guard,
+       .reason = finding.reason,
+       .message = shortened(finding.message),
+       .hint = finding.hint,
+       .rule = finding.rule,
+       .place = shortened(finding.line == 0 ? finding.file : finding.file + ":" + std::to_string(finding.line)),
+       .mismatch = {}});
+}
+
+std::string shortened(std::string_view text) {
+  return sys::printable(text, kMessageTextMax);
+}
+
+}  // namespace kq::worker

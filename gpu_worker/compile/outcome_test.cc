@@ -1,0 +1,129 @@
+#include "gpu_worker/compile/outcome.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "core/limits.h"
+#include "guard/facts.h"
+
+namespace kq::worker {
+namespace {
+
+namespace fs = std::filesystem;
+
+class BuildOutcomeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    dir_ = fs::temp_directory_path() / ("kq-outcome-" + std::to_string(::getpid()));
+    fs::remove_all(dir_);
+    fs::create_directories(dir_);
+  }
+  void TearDown() override { fs::remove_all(dir_); }
+  void leave(const std::string& name, const std::string& bytes) const {
+    std::ofstream(dir_ / name, std::ios::binary) << bytes;
+  }
+  // "build_failed at build: words", or "built".
+  std::string read() const {
+    const auto verdict = read_outcome(dir_);
+    if (!verdict) return "built";
+    const Evidence& evidence = *evidence_of(*verdict);
+    return std::string(to_string(name_of(*verdict))) + " at " + std::string(to_string(evidence.stage)) + ": " +
+           evidence.message;
+  }
+  fs::path dir_;
+};
+
+TEST_F(BuildOutcomeTest, the_status_is_a_word) {
+  leave("status", "ok\n");
+  EXPECT_EQ(read(), "built");
+  leave("message", "no nvrtc");
+  leave("status", "unsupported\n");
+  EXPECT_EQ(read(), "unsupported_here at build: no nvrtc");
+  leave("status", "failed\n");
+  EXPECT_EQ(read(), "build_failed at build: no nvrtc");
+  leave("status", "okay\n");
+  EXPECT_EQ(read(), "build_failed at build: no nvrtc");
+}
+
+TEST_F(BuildOutcomeTest, a_message_that_begins_with_a_place_names_it) {
+  leave("status", "failed\n");
+  const std::pair<std::string, std::string> said[] = {{"k.py:2: invalid syntax", "k.py:2"},
+                                                      {"k.cu:31", ""},
+                                                      {"k.py: no such file", ""},
+                                                      {"in k.py:2: no", ""},
+                                                      {":3: no", ""},
+                                                      {std::string(kNameBytesMax + 1, 'k') + ":2: no", ""}};
+  for (const auto& [message, place] : said) {
+    leave("message", message);
+    EXPECT_EQ(evidence_of(*read_outcome(dir_))->place, place) << message;
+  }
+}
+
+TEST_F(BuildOutcomeTest, what_left_nothing_has_failed) {
+  EXPECT_EQ(read(), "build_failed at build: the build left no result");
+}
+
+TEST_F(BuildOutcomeTest, a_broken_rule_weighs_more_than_the_status) {
+  leave("status", "ok\n");
+  leave("facts", "file\tk.py\t2\n4\tcall\ttorch.cuda.Stream\n");
+  EXPECT_EQ(read(), "rejected at guard: creates a CUDA stream: torch.cuda.Stream");
+  leave("facts", "file\tk.py\t2\n4\tset\ttime.time\t?\n");
+  EXPECT_EQ(evidence_of(*read_outcome(dir_))->reason, "policy");
+  leave("facts", "file\tk.py\t2\n4\tcall\tos.fork\n");
+  EXPECT_EQ(read(), "built");
+  leave("facts", "nonsense\n");
+  EXPECT_EQ(read().find("build_failed at guard: facts, line 1"), 0u) << read();
+}
+
+TEST_F(BuildOutcomeTest, what_a_preprocessor_made_of_the_source_is_judged) {
+  leave("status", "ok\n");
+  leave("source.ii", "# 7 \"k.cu\"\nk<<<1, 2, 0, ((cudaStream_t)0x0)>>>();\n");
+  EXPECT_EQ(read(), "built");
+  leave("source.ii", "# 7 \"k.cu\"\nk<<<1, 2, 0, ((cudaStream_t)0x2)>>>();\n");
+  EXPECT_EQ(read(), "rejected at guard: uses a stream by a special handle: stream_number 0x2");
+  EXPECT_EQ(evidence_of(*read_outcome(dir_))->place, "k.cu:7");
+}
+
+TEST_F(BuildOutcomeTest, what_was_built_is_judged_by_what_it_asks_for) {
+  leave("status", "ok\n");
+  leave("module.so", std::string("\x7f"
+                                 "ELF") +
+                         std::string(100, '\0'));
+  EXPECT_EQ(read().find("rejected at guard: was built so that its use of CUDA cannot be seen"), 0u) << read();
+  EXPECT_EQ(evidence_of(*read_outcome(dir_))->place, "module.so");
+}
+
+TEST_F(BuildOutcomeTest, a_message_is_no_longer_than_it_may_be) {
+  leave("status", "failed\n");
+  leave("message", std::string(2 * kMessageTextMax, 'x'));
+  EXPECT_EQ(evidence_of(*read_outcome(dir_))->message.size(), kMessageTextMax);
+}
+
+TEST_F(BuildOutcomeTest, nothing_in_a_message_is_a_command_to_a_terminal) {
+  leave("status", "failed\n");
+  leave("message", "k.py:2: \x1b[2Jgone\x07\xff\nsecond");
+  EXPECT_EQ(read(), "build_failed at build: k.py:2: ?[2Jgone??\nsecond");
+  const Verdict verdict = rejected({.file = "a\x1b.py", .line = 3, .message = "makes \x9b"});
+  EXPECT_EQ(evidence_of(verdict)->place, "a?.py:3");
+  EXPECT_EQ(evidence_of(verdict)->message, "makes ?");
+}
+
+// Cut off at the end of a line they would look whole, and what stands behind would never be judged.
+TEST_F(BuildOutcomeTest, facts_that_are_too_many_are_not_cut_off) {
+  leave("status", "ok\n");
+  std::string facts = "file\tk.py\t2\n";
+  while (facts.size() + 200 <= guard::kFactsBytesMax) facts += "1\tcall\t" + std::string(92, 'x') + "\n";
+  facts += "1\tcall\t" + std::string(guard::kFactsBytesMax - facts.size() - 8, 'x') + "\n";
+  ASSERT_EQ(facts.size(), guard::kFactsBytesMax);
+  leave("facts", facts);
+  EXPECT_EQ(read(), "built");
+  leave("facts", facts + "2\tcall\ttorch.cuda.Stream\n");
+  EXPECT_EQ(read().find("build_failed at guard: facts: more than"), 0u) << read();
+}
+
+}  // namespace
+}  // namespace kq::worker

@@ -1,0 +1,133 @@
+// With a real zygote's children: what they build is seen in builder_test.cc.
+#include "gpu_worker/compile/ready_builds.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <set>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "gpu_worker/compile/child.h"
+#include "gpu_worker/lane/lane_of_tests.h"
+
+namespace kq::worker {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ReadyBuildsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto tests = LaneOfTests::get();
+    ASSERT_TRUE(tests) << tests.error().message;
+    (*tests)->lane().settle();
+    auto zygote = (*tests)->lane().zygote();
+    ASSERT_TRUE(zygote) << zygote.error().message;
+    zygote_ = *zygote;
+  }
+  static std::set<std::string> directories() {
+    std::set<std::string> found;
+    std::error_code none;
+    for (const auto& entry : fs::directory_iterator(root(), none)) found.insert(entry.path());
+    return found;
+  }
+  // Of the next ones, once they are there: nobody else forks from this zygote.
+  std::vector<std::uint64_t> waiting_after(const ReadyBuild& child) const {
+    std::vector<std::uint64_t> ids;
+    for (std::uint64_t id = child.id + 1; id <= child.id + kReadyBuildsMax; ++id) {
+      for (int i = 0; i < 2'000 && zygote_->process_of(id) == 0; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      ids.push_back(id);
+    }
+    return ids;
+  }
+  static std::string root() { return (LaneOfTests::root() / "ready_builds").string(); }
+  static std::unique_ptr<ReadyBuilds> pool() {
+    return std::make_unique<ReadyBuilds>(ReadyBuildsOptions{.scratch = root(),
+                                                            .first_uid = ::geteuid() == 0 ? 61300u : 0u,
+                                                            .host_bytes = 4ull << 30,
+                                                            .scratch_bytes = kBuildScratchBytes});
+  }
+  // Within twenty seconds.
+  std::optional<ReadyBuild> taken_in_time(ReadyBuilds& pool, const std::string& arch = "sm_90") {
+    for (int i = 0; i < 2'000; ++i) {
+      if (auto child = pool.take(zygote_, arch)) return child;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return std::nullopt;
+  }
+
+  std::shared_ptr<Zygote> zygote_;
+};
+
+TEST_F(ReadyBuildsTest, none_waits_before_one_was_wanted_and_each_has_a_place_of_its_own) {
+  const auto pool = this->pool();
+  EXPECT_FALSE(pool->take(zygote_, "sm_90"));
+  std::vector<ReadyBuild> children;
+  std::set<std::string> places;
+  for (int i = 0; i < 4; ++i) {
+    auto child = taken_in_time(*pool);
+    ASSERT_TRUE(child);
+    places.insert(child->scratch.dir());
+    children.push_back(std::move(*child));
+  }
+  EXPECT_EQ(places.size(), 4u);
+  for (ReadyBuild& child : children) {
+    EXPECT_FALSE(*zygote_->wait(child.id, 0)) << "it waits";
+    child.channel = sys::Fd();
+    EXPECT_EQ(*zygote_->wait(child.id, 20'000), std::optional(0)) << "nobody is there to tell it what to build";
+    zygote_->forget(child.id);
+  }
+}
+
+TEST_F(ReadyBuildsTest, those_for_one_architecture_wait_while_others_are_wanted) {
+  const auto pool = this->pool();
+  auto first = taken_in_time(*pool);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->arch, "sm_90");
+  waiting_after(*first);
+  const auto of_first = directories();
+  EXPECT_FALSE(pool->take(zygote_, "sm_80")) << "those that wait compile for sm_90";
+  auto other = taken_in_time(*pool, "sm_80");
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->arch, "sm_80");
+  auto again = pool->take(zygote_, "sm_90");
+  ASSERT_TRUE(again) << "it waited all the while";
+  EXPECT_TRUE(of_first.contains(again->scratch.dir()));
+  for (auto* const child : {&first, &other, &again}) pool->end(std::move(**child));
+}
+
+TEST_F(ReadyBuildsTest, one_that_died_is_not_given) {
+  const auto pool = this->pool();
+  auto first = taken_in_time(*pool);
+  ASSERT_TRUE(first);
+  for (const std::uint64_t id : waiting_after(*first)) {
+    zygote_->kill(id);
+    EXPECT_TRUE(*zygote_->wait(id, 20'000));
+  }
+  const auto next = taken_in_time(*pool);
+  ASSERT_TRUE(next);
+  EXPECT_FALSE(*zygote_->wait(next->id, 100));
+  pool->end(std::move(*first));
+}
+
+TEST_F(ReadyBuildsTest, none_is_left_of_a_pool_that_is_gone) {
+  auto pool = this->pool();
+  auto child = taken_in_time(*pool);
+  ASSERT_TRUE(child);
+  std::vector<int> processes{zygote_->process_of(child->id)};
+  for (const std::uint64_t id : waiting_after(*child)) processes.push_back(zygote_->process_of(id));
+  pool->end(std::move(*child));
+  child.reset();
+  pool.reset();
+  EXPECT_TRUE(directories().empty());
+  for (const int process : processes) EXPECT_TRUE(::kill(process, 0) != 0 && errno == ESRCH) << process;
+}
+
+}  // namespace
+}  // namespace kq::worker

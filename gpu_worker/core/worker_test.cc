@@ -1,0 +1,465 @@
+#include "gpu_worker/core/worker.h"
+
+#include <gtest/gtest.h>
+
+#include "core/limits.h"
+
+namespace kq::worker {
+namespace {
+
+const DeviceInfo kCpu{.kind = DeviceKind::cpu, .model = "test", .uuid = {}, .arch = {}, .memory_bytes = 1};
+
+Lease lease(Sequence seq, Attempt attempt = 1, const std::string& problem = "p") {
+  Lease lease;
+  lease.id = {seq, attempt};
+  lease.device = kCpu;
+  lease.submission.problem.hash = sha256(problem);
+  return lease;
+}
+
+Result passed() {
+  return {.verdict = Passed{},
+          .device = kCpu,
+          .worker = "w",
+          .times = {},
+          .software = {},
+          .sandbox = {},
+          .log = {},
+          .samples = {}};
+}
+
+template <class T>
+std::vector<T> all(const WorkerReady& ready) {
+  std::vector<T> found;
+  for (const WorkerRequest& send : ready.sends) {
+    if (const T* body = std::get_if<T>(&send)) found.push_back(*body);
+  }
+  return found;
+}
+
+class WorkerTest : public ::testing::Test {
+ protected:
+  WorkerReady welcome() { return worker.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now); }
+  WorkerReady take(std::vector<Lease> leases) {
+    return worker.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = std::move(leases)}}, now);
+  }
+  // Takes one lease through the build, so that it runs.
+  WorkerReady run(Lease one) {
+    const LeaseId id = one.id;
+    take({std::move(one)});
+    return worker.step(BuildDone{id, Built{}}, now);
+  }
+
+  std::int64_t now = 1000;
+  Worker worker{{.name = "w", .epoch = 7, .devices = {kCpu}}};
+};
+
+TEST_F(WorkerTest, says_hello_until_it_is_welcome) {
+  EXPECT_EQ(all<Hello>(worker.step(Tick{}, now)).size(), 1u);
+  EXPECT_EQ(all<Hello>(worker.step(Tick{}, now + 500)).size(), 0u);
+  EXPECT_EQ(all<Hello>(worker.step(Tick{}, now + 1000)).size(), 1u);
+  now += 1001;
+  EXPECT_EQ(all<Heartbeat>(welcome()).size(), 1u);
+  EXPECT_EQ(all<Hello>(worker.step(Tick{}, now + 10'000)).size(), 0u);
+}
+
+TEST_F(WorkerTest, says_hello_again_and_names_its_leases_after_the_broker_forgot_it) {
+  worker.step(Tick{}, now);
+  welcome();
+  run(lease(1));
+  now += 2000;
+  EXPECT_EQ(all<Hello>(worker.step(BrokerSaid{Unknown{}}, now)).size(), 1u);
+  const auto heartbeats = all<Heartbeat>(welcome());
+  ASSERT_EQ(heartbeats.size(), 1u);
+  EXPECT_EQ(heartbeats[0].leases, (std::vector<LeaseId>{{1, 1}}));
+}
+
+// Two GPUs of one model and one of another.
+class LostDeviceTest : public WorkerTest {
+ protected:
+  static DeviceInfo gpu(const std::string& uuid, const std::string& model = "H200") {
+    return {.kind = DeviceKind::cuda, .model = model, .uuid = uuid, .arch = "sm_90", .memory_bytes = 1};
+  }
+  static Lease lease_on(Sequence seq, const DeviceInfo& device) {
+    Lease meant = lease(seq);
+    meant.device = device;
+    return meant;
+  }
+  WorkerReady take(std::vector<Lease> leases) {
+    return three.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = std::move(leases)}}, now);
+  }
+  WorkerReady built(Sequence seq) { return three.step(BuildDone{{seq, 1}, Built{}}, now); }
+  WorkerReady ran(Sequence seq) { return three.step(RunDone{{seq, 1}, passed()}, now); }
+  WorkerReady acknowledged(Sequence seq) { return three.step(BrokerSaid{ResultAck{{{seq, 1}}}}, now); }
+  void SetUp() override {
+    three.step(Tick{}, now);
+    three.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
+  }
+
+  const DeviceInfo first = gpu("GPU-1"), second = gpu("GPU-2"), other = gpu("GPU-3", "A100");
+  Worker three{{.name = "w", .epoch = 7, .devices = {first, second, other}}};
+};
+
+TEST_F(LostDeviceTest, is_not_offered_any_more_and_told_once) {
+  const auto ready = three.step(DeviceLost{0, "H200 GPU-1: 2 processes are left"}, now);
+  ASSERT_EQ(ready.notes.size(), 1u);
+  const auto hello = all<Hello>(ready);
+  ASSERT_EQ(hello.size(), 1u);
+  EXPECT_EQ(hello[0].devices, (std::vector{second, other}));
+  EXPECT_EQ(hello[0].quarantined, std::vector<std::string>{"H200 GPU-1: 2 processes are left"});
+  three.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
+  EXPECT_TRUE(all<Hello>(three.step(DeviceLost{0, "again"}, now)).empty());
+}
+
+TEST_F(LostDeviceTest, what_waited_for_it_goes_to_its_equal) {
+  take({lease_on(1, first), lease_on(2, first), lease_on(3, second)});
+  built(1), built(2), built(3);
+  const auto ready = three.step(DeviceLost{0, "lost"}, now);
+  EXPECT_TRUE(all<Goodbye>(ready).empty());
+  const auto failed = all<ResultBatch>(three.step(RunDone{{1, 1}, our_fault("not clean")}, now));
+  ASSERT_EQ(failed.size(), 1u);
+  EXPECT_EQ(failed[0].errors.size(), 1u) << "2 is nobody's failure";
+  const auto next = ran(3);
+  ASSERT_EQ(next.runs.size(), 1u);
+  EXPECT_EQ(std::pair(next.runs[0].lease->id.seq, next.runs[0].device), std::pair(Sequence{2}, std::size_t{1}));
+}
+
+TEST_F(LostDeviceTest, what_nobody_else_here_can_run_is_given_back_without_a_failure) {
+  take({lease_on(1, other), lease_on(2, other), lease_on(3, first), lease_on(4, first)});
+  built(1), built(2), built(3);  // 1 runs and 2 waits behind it; 3 runs and 4 is being built
+  auto ready = three.step(DeviceLost{2, "lost"}, now);
+  three.step(RunDone{{1, 1}, our_fault("not clean")}, now);
+  EXPECT_TRUE(all<Goodbye>(ready).empty()) << "3 still runs, and 1 is not acknowledged";
+  EXPECT_TRUE(acknowledged(1).runs.empty());
+  EXPECT_TRUE(built(4).runs.empty()) << "nothing begins meanwhile";
+  three.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
+  now += 5000;
+  EXPECT_EQ(all<Heartbeat>(three.step(Tick{}, now)).at(0).leases, (std::vector<LeaseId>{{2, 1}, {3, 1}, {4, 1}}))
+      << "until then nothing is missing";
+  ran(3);
+  ready = acknowledged(3);
+  ASSERT_EQ(ready.sends.size(), 2u) << "and in this order";
+  EXPECT_TRUE(std::holds_alternative<Goodbye>(ready.sends[0]));
+  ASSERT_TRUE(std::holds_alternative<Hello>(ready.sends[1]));
+  EXPECT_EQ(std::get<Hello>(ready.sends[1]).devices, (std::vector{first, second}));
+  EXPECT_FALSE(ready.finished);
+  take({lease_on(5, first)});
+  EXPECT_EQ(built(5).runs.size(), 1u) << "what is left works on";
+}
+
+TEST_F(LostDeviceTest, what_is_being_built_for_it_is_stopped) {
+  take({lease_on(1, other), lease_on(2, other)});
+  const auto ready = three.step(DeviceLost{2, "lost"}, now);  // 1 is being built, 2 waits for that
+  EXPECT_EQ(ready.stops, (std::vector<LeaseId>{{1, 1}}));
+  EXPECT_EQ(all<Goodbye>(ready).size(), 1u);
+  EXPECT_TRUE(all<ResultBatch>(three.step(BuildDone{{1, 1}, our_fault("stopped")}, now)).empty());
+  EXPECT_EQ(take({lease_on(3, first)}).builds.size(), 1u);
+}
+
+TEST_F(WorkerTest, a_lease_that_was_on_its_way_to_a_lost_device_is_given_back) {
+  worker.step(DeviceLost{0, "cpu: lost"}, now);
+  const auto ready = take({lease(4)});
+  EXPECT_TRUE(all<ResultBatch>(ready).empty());
+  EXPECT_EQ(all<Goodbye>(ready).size(), 1u);
+  EXPECT_EQ(all<Hello>(ready).at(0).credit, 0u);
+}
+
+TEST_F(WorkerTest, devices_that_did_not_open_are_told_as_quarantined_beside_those_that_were_lost) {
+  Worker two{{.name = "w", .epoch = 7, .devices = {kCpu}, .closed = {std::string(kMessageTextMax + 1, 'x')}}};
+  auto hello = all<Hello>(two.step(Tick{}, now)).at(0);
+  EXPECT_EQ(hello.devices.size(), 1u);
+  EXPECT_EQ(hello.quarantined, std::vector<std::string>{std::string(kMessageTextMax, 'x')})
+      << "the broker takes no longer ones";
+  hello = all<Hello>(two.step(DeviceLost{0, "cpu: dirty"}, now)).at(0);
+  EXPECT_EQ(hello.quarantined.size(), 2u);
+}
+
+TEST_F(WorkerTest, every_result_names_the_machine_and_the_evaluator) {
+  Worker mine{{.name = "w", .epoch = 7, .devices = {kCpu}, .host = {.name = "rack-7"}}};
+  mine.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
+  mine.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = {lease(1), lease(2)}}}, now);
+  const auto unbuilt = all<ResultBatch>(
+      mine.step(BuildDone{{1, 1}, Built{.verdict = ended(VerdictName::build_failed, {}), .dir = {}}}, now));
+  mine.step(BuildDone{{2, 1}, Built{}}, now);
+  const auto run = all<ResultBatch>(mine.step(RunDone{{2, 1}, passed()}, now));
+  for (const auto& batches : {unbuilt, run}) {
+    ASSERT_EQ(batches.size(), 1u);
+    EXPECT_EQ(batches[0].results[0].result.host.name, "rack-7");
+    EXPECT_EQ(batches[0].results[0].result.software.evaluator, kEvaluatorVersion);
+  }
+}
+
+TEST_F(WorkerTest, builds_ahead_while_the_device_is_busy) {
+  auto ready = take({lease(1), lease(2), lease(3)});
+  ASSERT_EQ(ready.builds.size(), 1u);
+  EXPECT_EQ(ready.builds[0].lease->id.seq, 1u);
+  ready = worker.step(BuildDone{{1, 1}, Built{}}, now);
+  ASSERT_EQ(ready.runs.size(), 1u);
+  ASSERT_EQ(ready.builds.size(), 1u);
+  EXPECT_EQ(ready.builds[0].lease->id.seq, 2u);
+  ready = worker.step(BuildDone{{2, 1}, Built{}}, now);
+  EXPECT_TRUE(ready.runs.empty()) << "one job at a time on a device";
+}
+
+TEST_F(WorkerTest, prefers_the_problem_whose_reference_is_up) {
+  run(lease(1, 1, "a"));
+  run(lease(2, 1, "b"));
+  run(lease(3, 1, "a"));
+  const auto ready = worker.step(RunDone{{1, 1}, passed()}, now);
+  ASSERT_EQ(ready.runs.size(), 1u);
+  EXPECT_EQ(ready.runs[0].lease->id.seq, 3u);
+}
+
+TEST_F(WorkerTest, a_lease_of_another_problem_is_passed_over_only_so_often) {
+  run(lease(1, 1, "a"));
+  run(lease(2, 1, "b"));
+  Sequence running = 1;
+  for (Sequence next = 3; running != 2 && next < 100; ++next) {
+    run(lease(next, 1, "a"));
+    const auto ready = worker.step(RunDone{{running, 1}, passed()}, now);
+    ASSERT_EQ(ready.runs.size(), 1u);
+    running = ready.runs[0].lease->id.seq;
+  }
+  EXPECT_EQ(running, 2u);
+}
+
+TEST_F(WorkerTest, resends_a_result_until_it_is_acknowledged) {
+  run(lease(1));
+  ASSERT_EQ(all<ResultBatch>(worker.step(RunDone{{1, 1}, passed()}, now)).size(), 1u);
+  EXPECT_EQ(all<ResultBatch>(worker.step(Tick{}, now + 500)).size(), 0u);
+  EXPECT_EQ(all<ResultBatch>(worker.step(Tick{}, now + 1000)).size(), 1u);
+  worker.step(BrokerSaid{ResultAck{{{1, 1}}}}, now + 1001);
+  EXPECT_EQ(all<ResultBatch>(worker.step(Tick{}, now + 5000)).size(), 0u);
+}
+
+TEST_F(WorkerTest, a_verdict_of_the_build_lane_is_a_result_without_a_run) {
+  take({lease(1)});
+  const auto ready =
+      worker.step(BuildDone{{1, 1}, Built{.verdict = ended(VerdictName::build_failed, {}), .dir = {}}}, now);
+  EXPECT_TRUE(ready.runs.empty());
+  const auto batches = all<ResultBatch>(ready);
+  ASSERT_EQ(batches.size(), 1u);
+  EXPECT_EQ(name_of(batches[0].results.at(0).result.verdict), VerdictName::build_failed);
+}
+
+TEST_F(WorkerTest, our_failure_is_an_error_and_never_a_verdict) {
+  run(lease(1));
+  const auto batches = all<ResultBatch>(worker.step(RunDone{{1, 1}, our_fault("the judge is gone")}, now));
+  ASSERT_EQ(batches.size(), 1u);
+  EXPECT_TRUE(batches[0].results.empty());
+  EXPECT_EQ(batches[0].errors.at(0).message, "the judge is gone");
+}
+
+TEST_F(WorkerTest, ignores_leases_of_another_epoch_and_a_lease_sent_twice) {
+  EXPECT_TRUE(worker.step(BrokerSaid{LeaseBatch{.epoch = 6, .leases = {lease(1)}}}, now).builds.empty());
+  EXPECT_EQ(take({lease(2)}).builds.size(), 1u);
+  EXPECT_TRUE(take({lease(2)}).builds.empty());
+}
+
+TEST_F(WorkerTest, a_lease_for_a_device_it_does_not_have_goes_back_in_words) {
+  Lease wrong = lease(1);
+  wrong.device.model = "another";
+  const auto batches = all<ResultBatch>(take({wrong}));
+  ASSERT_EQ(batches.size(), 1u);
+  EXPECT_EQ(batches[0].errors.size(), 1u);
+}
+
+TEST_F(WorkerTest, tells_its_labels_and_what_works_here) {
+  Worker labelled({.name = "w", .epoch = 7, .devices = {kCpu}, .labels = {"big", "lab"}, .backends = {Backend::torch}});
+  const auto hello = all<Hello>(labelled.step(Tick{}, now)).at(0);
+  EXPECT_EQ(hello.labels, (std::vector<std::string>{"big", "lab"}));
+  EXPECT_EQ(hello.backends, std::vector<Backend>{Backend::torch});
+}
+
+TEST_F(WorkerTest, a_revoked_lease_that_waits_is_forgotten) {
+  run(lease(1));
+  run(lease(2));               // waits for the device
+  take({lease(3), lease(4)});  // 3 is being built, 4 waits for it
+  const auto ready = worker.step(BrokerSaid{Revoke{{{2, 1}, {4, 1}, {9, 1}}}}, now);
+  EXPECT_TRUE(ready.stops.empty());
+  now += 10'000;
+  EXPECT_EQ(all<Heartbeat>(welcome())[0].leases, (std::vector<LeaseId>{{1, 1}, {3, 1}}));
+  EXPECT_TRUE(worker.step(RunDone{{1, 1}, passed()}, now).runs.empty());
+  EXPECT_TRUE(worker.step(BuildDone{{3, 1}, Built{}}, now).builds.empty());
+}
+
+TEST_F(WorkerTest, a_revoked_run_is_stopped_and_its_lane_is_the_next_ones) {
+  run(lease(1));
+  run(lease(2));
+  const auto stopping = worker.step(BrokerSaid{Revoke{{{1, 1}}}}, now);
+  EXPECT_EQ(stopping.stops, (std::vector<LeaseId>{{1, 1}}));
+  EXPECT_TRUE(stopping.runs.empty()) << "the device is busy until the lane says so";
+  EXPECT_TRUE(worker.step(BrokerSaid{Revoke{{{1, 1}}}}, now).stops.empty()) << "once is enough";
+  EXPECT_EQ(all<Heartbeat>(welcome())[0].leases, (std::vector<LeaseId>{{2, 1}}));
+  const auto ready = worker.step(RunDone{{1, 1}, our_fault("stopped")}, now);
+  EXPECT_TRUE(all<ResultBatch>(ready).empty());
+  ASSERT_EQ(ready.runs.size(), 1u);
+  EXPECT_EQ(ready.runs[0].lease->id.seq, 2u);
+}
+
+TEST_F(WorkerTest, a_revoked_build_is_stopped_and_reported_by_nobody) {
+  take({lease(1)});
+  EXPECT_EQ(worker.step(BrokerSaid{Revoke{{{1, 1}}}}, now).stops, (std::vector<LeaseId>{{1, 1}}));
+  const auto ready = worker.step(BuildDone{{1, 1}, Built{}}, now);
+  EXPECT_TRUE(ready.runs.empty());
+  EXPECT_TRUE(all<ResultBatch>(ready).empty());
+}
+
+TEST_F(WorkerTest, a_revoked_result_is_not_sent_again) {
+  run(lease(1));
+  worker.step(RunDone{{1, 1}, passed()}, now);
+  worker.step(BrokerSaid{Revoke{{{1, 1}}}}, now);
+  EXPECT_TRUE(all<ResultBatch>(worker.step(Tick{}, now + 5000)).empty());
+}
+
+TEST_F(WorkerTest, leases_for_equal_devices_are_spread_over_them) {
+  Worker twins({.name = "w", .epoch = 7, .devices = {kCpu, kCpu}});
+  twins.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = {lease(1), lease(2)}}}, now);
+  EXPECT_EQ(twins.step(BuildDone{{1, 1}, Built{}}, now).runs.at(0).device, 0u);
+  EXPECT_EQ(twins.step(BuildDone{{2, 1}, Built{}}, now).runs.at(0).device, 1u);
+}
+
+TEST_F(WorkerTest, a_device_that_would_idle_takes_the_newest_job_that_waits_for_its_equal) {
+  DeviceInfo first = kCpu, second = kCpu, other = kCpu;
+  first.uuid = "GPU-1", second.uuid = "GPU-2", other.uuid = "GPU-3", other.model = "another";
+  Worker three({.name = "w", .epoch = 7, .devices = {first, second, other}, .build_slots = 4});
+  const auto on = [](Lease lease, const DeviceInfo& device) { return lease.device = device, lease; };
+  const auto built = [&](Sequence seq) { return three.step(BuildDone{{seq, 1}, Built{}}, now).runs; };
+  three.step(BrokerSaid{LeaseBatch{.epoch = 7,
+                                   .leases = {on(lease(1), first), on(lease(2), first), on(lease(3), first),
+                                              on(lease(4), first), on(lease(5), second)}}},
+             now);
+  EXPECT_EQ(built(1).size(), 1u);
+  EXPECT_EQ(built(2).size(), 0u) << "the second has a job of its own that is being built";
+  EXPECT_EQ(built(3).size(), 0u);
+  auto taken = built(4);
+  ASSERT_EQ(taken.size(), 1u) << "but by now they pile up";
+  EXPECT_EQ(std::pair(taken[0].lease->id.seq, taken[0].device), std::pair(Sequence{4}, std::size_t{1}));
+  EXPECT_EQ(built(5).size(), 0u);
+  const auto done = [&](Sequence seq) { return three.step(RunDone{{seq, 1}, passed()}, now).runs; };
+  EXPECT_EQ(done(4).at(0).lease->id.seq, 5u) << "its own comes first";
+  taken = done(5);
+  ASSERT_EQ(taken.size(), 1u);
+  EXPECT_EQ(std::pair(taken[0].lease->id.seq, taken[0].device), std::pair(Sequence{3}, std::size_t{1}));
+  EXPECT_EQ(done(1).at(0).device, 0u);
+}
+
+TEST_F(WorkerTest, an_idle_device_takes_nothing_from_an_idle_equal) {
+  DeviceInfo first = kCpu, second = kCpu;
+  first.uuid = "GPU-1", second.uuid = "GPU-2";
+  Worker two({.name = "w", .epoch = 7, .devices = {first, second}});
+  Lease its = lease(1);
+  its.device = second;
+  two.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = {its}}}, now);
+  const auto runs = two.step(BuildDone{{1, 1}, Built{}}, now).runs;
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].device, 1u);
+}
+
+TEST_F(WorkerTest, drains_what_runs_gives_back_what_waits_and_leaves) {
+  run(lease(1));
+  run(lease(2));
+  auto ready = worker.step(DrainAsked{}, now);
+  EXPECT_FALSE(ready.finished);
+  ASSERT_EQ(all<Hello>(ready).size(), 1u);
+  EXPECT_EQ(all<Hello>(ready)[0].credit, 0u);
+  EXPECT_EQ(all<Heartbeat>(welcome())[0].leases.size(), 2u) << "until Goodbye nothing is missing";
+  worker.step(RunDone{{1, 1}, passed()}, now);
+  ready = worker.step(BrokerSaid{ResultAck{{{1, 1}}}}, now);
+  EXPECT_TRUE(ready.finished);
+  EXPECT_EQ(all<Goodbye>(ready).size(), 1u);
+}
+
+// A worker without devices: it builds for others.
+class CompileOnlyTest : public ::testing::Test {
+ protected:
+  static Lease build(Sequence seq) {
+    Lease build = lease(seq, 0);
+    build.device = kTarget;
+    return build;
+  }
+  WorkerReady take(std::vector<Lease> builds) {
+    return worker.step(BrokerSaid{BuildBatch{.epoch = 7, .builds = std::move(builds)}}, now);
+  }
+  static Built with_object() {
+    Built built;
+    built.object = BuildObject{
+        .kind = DeviceKind::cuda, .arch = "sm_90", .key = sha256("key"), .hash = sha256("object"), .bytes = "object"};
+    return built;
+  }
+
+  static inline const DeviceInfo kTarget{.kind = DeviceKind::cuda, .model = {}, .uuid = {}, .arch = "sm_90"};
+  std::int64_t now = 1000;
+  Worker worker{{.name = "b", .epoch = 7, .devices = {}, .build_slots = 2, .leases_ahead = 1, .builds_for = {kTarget}}};
+};
+
+TEST_F(CompileOnlyTest, says_what_it_builds_for_and_how_many_builds_it_wants) {
+  const auto hello = all<Hello>(worker.step(Tick{}, now));
+  ASSERT_EQ(hello.size(), 1u);
+  EXPECT_TRUE(hello[0].devices.empty());
+  EXPECT_EQ(hello[0].builds_for, std::vector<DeviceInfo>{kTarget});
+  EXPECT_EQ(hello[0].credit, 3u);
+}
+
+TEST_F(CompileOnlyTest, hands_each_build_over_until_that_is_acknowledged) {
+  auto ready = take({build(1), build(2), build(3)});
+  ASSERT_EQ(ready.builds.size(), 2u) << "as many at once as there are slots";
+  EXPECT_TRUE(take({build(1)}).builds.empty()) << "sent twice";
+  ready = worker.step(BuildDone{{1, 0}, with_object()}, now);
+  auto results = all<BuildResult>(ready);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].epoch, 7u);
+  EXPECT_EQ(results[0].build, (LeaseId{1, 0}));
+  EXPECT_EQ(results[0].object->bytes, "object");
+  EXPECT_TRUE(ready.runs.empty());
+  EXPECT_EQ(ready.builds.size(), 1u);
+  EXPECT_TRUE(all<BuildResult>(worker.step(Tick{}, now + 1000)).empty())
+      << "an object is large: it is not sent again so soon";
+  EXPECT_EQ(all<BuildResult>(worker.step(Tick{}, now + 10'000)).size(), 1u);
+  worker.step(BrokerSaid{ResultAck{.leases = {{1, 0}}}}, now);
+  EXPECT_TRUE(all<BuildResult>(worker.step(Tick{}, now + 30'000)).empty());
+}
+
+TEST_F(CompileOnlyTest, a_build_that_makes_nothing_says_why) {
+  take({build(1), build(2)});
+  auto results = all<BuildResult>(
+      worker.step(BuildDone{{1, 0}, Built{.verdict = ended(VerdictName::build_failed, {}), .dir = {}}}, now));
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_FALSE(results[0].object);
+  EXPECT_EQ(results[0].message, "it ended as build_failed");
+  results = all<BuildResult>(worker.step(BuildDone{{2, 0}, our_fault("no room")}, now));
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].message, "no room");
+}
+
+TEST_F(CompileOnlyTest, names_its_builds_in_heartbeats_and_stops_those_that_are_revoked) {
+  take({build(1), build(2), build(3)});
+  auto ready = worker.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
+  EXPECT_EQ(all<Heartbeat>(ready)[0].leases, (std::vector<LeaseId>{{1, 0}, {2, 0}, {3, 0}}));
+  ready = worker.step(BrokerSaid{Revoke{.leases = {{1, 0}, {3, 0}}}}, now);
+  EXPECT_EQ(ready.stops, (std::vector<LeaseId>{{1, 0}}));
+  ready = worker.step(BuildDone{{1, 0}, our_fault("stopped")}, now);
+  EXPECT_TRUE(all<BuildResult>(ready).empty()) << "nobody wants to hear of it";
+  EXPECT_TRUE(ready.builds.empty());
+}
+
+TEST_F(CompileOnlyTest, a_lease_that_strays_here_goes_back) {
+  const auto ready = worker.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = {lease(1)}}}, now);
+  ASSERT_EQ(all<ResultBatch>(ready).size(), 1u);
+  EXPECT_EQ(all<ResultBatch>(ready)[0].errors[0].lease, (LeaseId{1, 1}));
+}
+
+TEST_F(CompileOnlyTest, drains_after_what_it_builds) {
+  take({build(1), build(2), build(3)});
+  auto ready = worker.step(DrainAsked{}, now);
+  EXPECT_EQ(all<Hello>(ready)[0].credit, 0u);
+  EXPECT_FALSE(ready.finished);
+  worker.step(BuildDone{{1, 0}, with_object()}, now);
+  worker.step(BuildDone{{2, 0}, our_fault("no room")}, now);
+  ready = worker.step(BrokerSaid{ResultAck{.leases = {{1, 0}, {2, 0}}}}, now);
+  EXPECT_TRUE(ready.finished);
+  EXPECT_EQ(all<Goodbye>(ready).size(), 1u);
+}
+
+}  // namespace
+}  // namespace kq::worker

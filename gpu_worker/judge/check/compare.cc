@@ -1,0 +1,297 @@
+#include "gpu_worker/judge/check/compare.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "core/base/check.h"
+
+namespace kq::judge {
+namespace {
+
+using channel::Dtype;
+
+struct ToleranceRow {
+  Dtype dtype;
+  double tolerance;  // both relative and absolute
+};
+constexpr ToleranceRow kTolerances[] = {
+    {Dtype::none, 0},          {Dtype::float64, 1e-7}, {Dtype::float32, 1e-4}, {Dtype::float16, 1e-2},
+    {Dtype::bfloat16, 1e-2},   {Dtype::int64, 0},      {Dtype::int32, 0},      {Dtype::int16, 0},
+    {Dtype::int8, 0},          {Dtype::uint8, 0},      {Dtype::boolean, 0},    {Dtype::complex64, 1e-4},
+    {Dtype::complex128, 1e-7},
+};
+
+// How a floating-point dtype is stored, and the type it is compared in: every stored value is exact there.
+struct Double {
+  using Stored = double;
+  using Value = double;
+  static constexpr std::size_t kParts = 1;
+  static Value value(Stored stored) { return stored; }
+};
+struct Single {
+  using Stored = float;
+  using Value = float;
+  static constexpr std::size_t kParts = 1;
+  static Value value(Stored stored) { return stored; }
+};
+struct ComplexDouble : Double {
+  static constexpr std::size_t kParts = 2;
+};
+struct ComplexSingle : Single {
+  static constexpr std::size_t kParts = 2;
+};
+struct Half {
+  using Stored = std::uint16_t;
+  using Value = float;
+  static constexpr std::size_t kParts = 1;
+  // Scaling by 2^112 moves the exponent of a half to that of a float, subnormals included; infinity and NaN keep their
+  // all-ones.
+  static Value value(Stored stored) {
+    const std::uint32_t magnitude = (stored & 0x7FFFu) << 13;
+    const auto scaled = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112f);
+    const std::uint32_t special = magnitude >= 0x0F800000u ? 0x7F800000u : 0u;
+    return std::bit_cast<float>(scaled | special | ((stored & 0x8000u) << 16));
+  }
+};
+struct Brain {
+  using Stored = std::uint16_t;
+  using Value = float;
+  static constexpr std::size_t kParts = 1;
+  static Value value(Stored stored) { return std::bit_cast<float>(static_cast<std::uint32_t>(stored) << 16); }
+};
+
+// Elements are judged by blocks: all right at once, or one by one to say which is wrong.
+constexpr std::size_t kBlock = 1024;
+constexpr std::size_t kLanes = 16;
+
+struct Worst {
+  double abs_err = 0;
+  double rel_err = 0;
+};
+
+// The worst errors of a block in which every element is finite and right; nothing when one may not be. Written for the
+// vectoriser: fixed trip counts, one accumulator per lane, no branch.
+template <class Value>
+std::optional<Worst> judge_block(const Value* expected, const Value* got, Tolerance tolerance) {
+  const Value rtol = static_cast<Value>(tolerance.rtol);
+  const Value atol = static_cast<Value>(tolerance.atol);
+  constexpr Value kHuge = std::numeric_limits<Value>::infinity();
+  std::array<Value, kLanes> abs_err{};
+  std::array<Value, kLanes> rel_err{};
+  std::array<Value, kLanes> excess{};  // becomes 1 where an element is wrong, NaN or infinite
+  for (std::size_t i = 0; i < kBlock; i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const Value e = expected[i + lane];
+      const Value size = std::abs(e);
+      const Value error = std::abs(got[i + lane] - e);
+      const Value relative = error / (size > 0 ? size : kHuge);
+      excess[lane] = error <= atol + rtol * size ? excess[lane] : Value{1};
+      excess[lane] = size < kHuge ? excess[lane] : Value{1};
+      abs_err[lane] = error > abs_err[lane] ? error : abs_err[lane];
+      rel_err[lane] = relative > rel_err[lane] ? relative : rel_err[lane];
+    }
+  }
+  if (std::ranges::any_of(excess, [](Value value) { return value != 0; })) return std::nullopt;
+  return Worst{*std::ranges::max_element(abs_err), *std::ranges::max_element(rel_err)};
+}
+
+// A block of a stored format as values.
+template <class Format>
+void decode_block(const typename Format::Stored* stored, std::array<typename Format::Value, kBlock>& values) {
+  for (std::size_t i = 0; i < kBlock; ++i) values[i] = Format::value(stored[i]);
+}
+
+template <class Format>
+std::optional<Worst> judge_stored(const typename Format::Stored* expected, const typename Format::Stored* got,
+                                  Tolerance tolerance) {
+  if constexpr (std::is_same_v<typename Format::Stored, typename Format::Value>) {
+    return judge_block(expected, got, tolerance);
+  } else {
+    std::array<typename Format::Value, kBlock> expected_values;
+    std::array<typename Format::Value, kBlock> got_values;
+    decode_block<Format>(expected, expected_values);
+    decode_block<Format>(got, got_values);
+    return judge_block(expected_values.data(), got_values.data(), tolerance);
+  }
+}
+
+bool close(double expected, double got, Tolerance tolerance) {
+  if (std::isnan(expected)) return std::isnan(got);
+  if (std::isinf(expected) || std::isinf(got)) return expected == got;
+  return std::abs(got - expected) <= tolerance.atol + tolerance.rtol * std::abs(expected);  // false for NaN
+}
+
+template <class T>
+const T* elements(std::span<const std::byte> bytes) {
+  KQ_CHECK(bytes.size() % sizeof(T) == 0 && reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(T) == 0);
+  return reinterpret_cast<const T*>(bytes.data());
+}
+
+template <class Format>
+std::vector<double> decoded(std::span<const std::byte> bytes) {
+  const auto* const stored = elements<typename Format::Stored>(bytes);
+  std::vector<double> numbers(bytes.size() / sizeof(typename Format::Stored));
+  std::transform(stored, stored + numbers.size(), numbers.begin(),
+                 [](auto one) { return static_cast<double>(Format::value(one)); });
+  return numbers;
+}
+
+bool same_bytes(const void* a, const void* b, std::size_t n) {
+  return std::memcmp(a, b, n) == 0;
+}
+
+}  // namespace
+
+Tolerance tolerance_for(Dtype dtype, std::optional<double> rtol, std::optional<double> atol) {
+  const auto* row = std::ranges::find(kTolerances, dtype, &ToleranceRow::dtype);
+  KQ_CHECK(row != std::end(kTolerances));
+  return {.rtol = rtol.value_or(row->tolerance), .atol = atol.value_or(row->tolerance)};
+}
+
+std::vector<double> numbers_of(Dtype dtype, std::span<const std::byte> bytes) {
+  switch (dtype) {
+    case Dtype::float64:
+    case Dtype::complex128:
+      return decoded<Double>(bytes);
+    case Dtype::float32:
+    case Dtype::complex64:
+      return decoded<Single>(bytes);
+    case Dtype::float16:
+      return decoded<Half>(bytes);
+    case Dtype::bfloat16:
+      return decoded<Brain>(bytes);
+    case Dtype::none:
+    case Dtype::int64:
+    case Dtype::int32:
+    case Dtype::int16:
+    case Dtype::int8:
+    case Dtype::uint8:
+    case Dtype::boolean:
+      return {};
+  }
+  return {};
+}
+
+void Comparison::add(std::span<const std::byte> expected, std::span<const std::byte> got) {
+  KQ_CHECK(expected.size() == got.size());
+  switch (dtype_) {
+    case Dtype::none:
+      return;
+    case Dtype::float64:
+      return add_floats<Double>(expected, got);
+    case Dtype::float32:
+      return add_floats<Single>(expected, got);
+    case Dtype::float16:
+      return add_floats<Half>(expected, got);
+    case Dtype::bfloat16:
+      return add_floats<Brain>(expected, got);
+    case Dtype::int64:
+      return add_integers<std::int64_t>(expected, got);
+    case Dtype::int32:
+      return add_integers<std::int32_t>(expected, got);
+    case Dtype::int16:
+      return add_integers<std::int16_t>(expected, got);
+    case Dtype::int8:
+      return add_integers<std::int8_t>(expected, got);
+    case Dtype::uint8:
+      return add_integers<std::uint8_t>(expected, got);
+    case Dtype::boolean:
+      return add_booleans(expected, got);
+    case Dtype::complex64:
+      return add_floats<ComplexSingle>(expected, got);
+    case Dtype::complex128:
+      return add_floats<ComplexDouble>(expected, got);
+  }
+}
+
+void Comparison::add_agreed(std::uint64_t elements, double max_abs_err, double max_rel_err) {
+  total_ += elements;
+  max_abs_err_ = std::max(max_abs_err_, max_abs_err);
+  max_rel_err_ = std::max(max_rel_err_, max_rel_err);
+}
+
+Mismatch Comparison::mismatch() const {
+  return {.trial = 0,
+          .output = 0,
+          .element = first_,
+          .expected = first_expected_,
+          .got = first_got_,
+          .max_abs_err = max_abs_err_,
+          .max_rel_err = max_rel_err_,
+          .mismatched = mismatched_,
+          .total = total_};
+}
+
+template <class Format>
+void Comparison::add_floats(std::span<const std::byte> expected_bytes, std::span<const std::byte> got_bytes) {
+  using Stored = typename Format::Stored;
+  const Stored* const expected = elements<Stored>(expected_bytes);
+  const Stored* const got = elements<Stored>(got_bytes);
+  const std::size_t n = expected_bytes.size() / sizeof(Stored);  // parts
+  KQ_CHECK(n % Format::kParts == 0);
+  for (std::size_t start = 0; start < n; start += kBlock) {
+    const std::size_t size = std::min(kBlock, n - start);
+    if (same_bytes(expected + start, got + start, size * sizeof(Stored))) continue;
+    if (size == kBlock) {
+      if (const auto worst = judge_stored<Format>(expected + start, got + start, tolerance_)) {
+        max_abs_err_ = std::max(max_abs_err_, worst->abs_err);
+        max_rel_err_ = std::max(max_rel_err_, worst->rel_err);
+        continue;
+      }
+    }
+    for (std::size_t i = start; i < start + size; i += Format::kParts) {
+      bool is_noted = false;  // the wrong part of a complex element is the one that is told
+      for (std::size_t part = i; part < i + Format::kParts; ++part) {
+        const double e = static_cast<double>(Format::value(expected[part]));
+        const double g = static_cast<double>(Format::value(got[part]));
+        const bool is_equal = close(e, g, tolerance_);
+        note(total_ + i / Format::kParts, is_equal || is_noted, e, g);
+        is_noted = is_noted || !is_equal;
+      }
+    }
+  }
+  total_ += n / Format::kParts;
+}
+
+template <class Integer>
+void Comparison::add_integers(std::span<const std::byte> expected_bytes, std::span<const std::byte> got_bytes) {
+  const Integer* const expected = elements<Integer>(expected_bytes);
+  const Integer* const got = elements<Integer>(got_bytes);
+  const std::size_t n = expected_bytes.size() / sizeof(Integer);
+  for (std::size_t start = 0; start < n; start += kBlock) {
+    const std::size_t size = std::min(kBlock, n - start);
+    if (same_bytes(expected + start, got + start, size * sizeof(Integer))) continue;
+    for (std::size_t i = start; i < start + size; ++i) {
+      note(total_ + i, expected[i] == got[i], static_cast<double>(expected[i]), static_cast<double>(got[i]));
+    }
+  }
+  total_ += n;
+}
+
+void Comparison::add_booleans(std::span<const std::byte> expected, std::span<const std::byte> got) {
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const bool e = expected[i] != std::byte{0};
+    note(total_ + i, got[i] == static_cast<std::byte>(e), e ? 1 : 0, std::to_integer<int>(got[i]));
+  }
+  total_ += expected.size();
+}
+
+void Comparison::note(std::uint64_t element, bool is_equal, double expected, double got) {
+  if (!is_equal && mismatched_++ == 0) {
+    first_ = element;
+    first_expected_ = expected;
+    first_got_ = got;
+  }
+  if (std::isfinite(expected) && !std::isfinite(got)) not_finite_ = true;
+  if (!std::isfinite(expected) || !std::isfinite(got)) return;
+  const double error = std::abs(got - expected);
+  max_abs_err_ = std::max(max_abs_err_, error);
+  if (expected != 0) max_rel_err_ = std::max(max_rel_err_, error / std::abs(expected));
+}
+
+}  // namespace kq::judge

@@ -1,0 +1,184 @@
+#include "gpu_worker/judge/check/compare.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace kq::judge {
+namespace {
+
+using channel::Dtype;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+template <class T>
+Comparison compare(Dtype dtype, const std::vector<T>& expected, const std::vector<T>& got,
+                   std::optional<double> rtol = {}, std::optional<double> atol = {}) {
+  Comparison comparison(dtype, tolerance_for(dtype, rtol, atol));
+  comparison.add(std::as_bytes(std::span(expected)), std::as_bytes(std::span(got)));
+  return comparison;
+}
+
+// Rounds to nearest even, the other way round than compare.cc: a second opinion on the two half formats.
+std::uint16_t half(double value) {
+  for (std::uint32_t bits = 0; bits < 0x7C00; ++bits) {
+    const int exponent = static_cast<int>(bits >> 10);
+    const double decoded =
+        exponent == 0 ? std::ldexp(bits & 0x3FF, -24) : std::ldexp((bits & 0x3FF) | 0x400, exponent - 25);
+    if (decoded == std::abs(value)) return static_cast<std::uint16_t>(bits | (std::signbit(value) ? 0x8000u : 0u));
+  }
+  ADD_FAILURE() << value << " is no half";
+  return 0;
+}
+std::uint16_t brain(float value) {
+  return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16);
+}
+
+TEST(Tolerances, are_by_dtype_unless_the_problem_says_otherwise) {
+  EXPECT_EQ(tolerance_for(Dtype::float64, {}, {}).rtol, 1e-7);
+  EXPECT_EQ(tolerance_for(Dtype::float32, {}, {}).atol, 1e-4);
+  EXPECT_EQ(tolerance_for(Dtype::float16, {}, {}).atol, 1e-2);
+  EXPECT_EQ(tolerance_for(Dtype::bfloat16, {}, {}).rtol, 1e-2);
+  EXPECT_EQ(tolerance_for(Dtype::complex64, {}, {}).rtol, 1e-4);
+  EXPECT_EQ(tolerance_for(Dtype::complex128, {}, {}).rtol, 1e-7);
+  EXPECT_EQ(tolerance_for(Dtype::float32, 0.5, {}).rtol, 0.5);
+  EXPECT_EQ(tolerance_for(Dtype::float32, 0.5, {}).atol, 1e-4);
+  EXPECT_EQ(tolerance_for(Dtype::float32, {}, 0.25).atol, 0.25);
+}
+
+TEST(Compare, floats_within_the_tolerance_are_equal) {
+  EXPECT_TRUE(compare<float>(Dtype::float32, {1000.0f, 0.0f}, {1000.05f, 0.00009f}).equal());
+  EXPECT_FALSE(compare<float>(Dtype::float32, {1000.0f}, {1000.2f}).equal());
+  EXPECT_FALSE(compare<float>(Dtype::float32, {0.0f}, {0.0002f}).equal());
+  EXPECT_TRUE(compare<double>(Dtype::float64, {1.0}, {1.0 + 1.9e-7}).equal());
+  EXPECT_FALSE(compare<double>(Dtype::float64, {1.0}, {1.0 + 2.1e-7}).equal());
+  EXPECT_TRUE(compare<float>(Dtype::float32, {0.0f}, {-0.0f}, 0, 0).equal());
+}
+
+TEST(Compare, tells_the_first_mismatch_and_the_worst_errors) {
+  const auto comparison = compare<float>(Dtype::float32, {1, 2, -4, 0}, {1, 3, -2, 0.5f});
+  EXPECT_FALSE(comparison.equal());
+  EXPECT_EQ(comparison.reason(), "value");
+  const Mismatch mismatch = comparison.mismatch();
+  EXPECT_EQ(mismatch.element, 1u);
+  EXPECT_EQ(mismatch.expected, 2);
+  EXPECT_EQ(mismatch.got, 3);
+  EXPECT_EQ(mismatch.mismatched, 3u);
+  EXPECT_EQ(mismatch.total, 4u);
+  EXPECT_EQ(mismatch.max_abs_err, 2);
+  EXPECT_EQ(mismatch.max_rel_err, 0.5);
+}
+
+TEST(Compare, nan_belongs_only_where_the_reference_has_it) {
+  EXPECT_TRUE(compare<double>(Dtype::float64, {kNan, 1}, {-kNan, 1}).equal());
+  EXPECT_EQ(compare<double>(Dtype::float64, {1, 1}, {1, kNan}).reason(), "nan");
+  EXPECT_FALSE(compare<double>(Dtype::float64, {1, 1}, {1, kNan}).equal());
+  const auto missing = compare<double>(Dtype::float64, {kNan}, {1});
+  EXPECT_FALSE(missing.equal());
+  EXPECT_EQ(missing.reason(), "value");
+}
+
+TEST(Compare, infinities_are_equal_by_sign) {
+  EXPECT_TRUE(compare<double>(Dtype::float64, {kInf, -kInf}, {kInf, -kInf}).equal());
+  EXPECT_FALSE(compare<double>(Dtype::float64, {kInf}, {-kInf}).equal());
+  EXPECT_FALSE(compare<double>(Dtype::float64, {kInf}, {1e300}, kInf).equal());
+  EXPECT_EQ(compare<double>(Dtype::float64, {1}, {kInf}).reason(), "nan");
+  EXPECT_FALSE(compare<double>(Dtype::float64, {1}, {kInf}, 1e300, 1e300).equal());
+  EXPECT_FALSE(compare<double>(Dtype::float64, {kInf}, {kNan}).equal());
+}
+
+TEST(Compare, halves) {
+  EXPECT_TRUE(
+      compare<std::uint16_t>(Dtype::float16, {half(1), half(0x1p-24)}, {half(1 + 0x1p-7), half(-0x1p-24)}).equal());
+  const auto wrong = compare<std::uint16_t>(Dtype::float16, {half(-2.5), half(65504)}, {half(-2.5), half(1)});
+  EXPECT_EQ(wrong.mismatch().expected, 65504);
+  EXPECT_EQ(wrong.mismatch().got, 1);
+  EXPECT_EQ(wrong.mismatch().element, 1u);
+  EXPECT_TRUE(compare<std::uint16_t>(Dtype::float16, {0x7E00, 0x7C00, 0xFC00}, {0xFE01, 0x7C00, 0xFC00}).equal());
+  EXPECT_EQ(compare<std::uint16_t>(Dtype::float16, {half(1)}, {0x7C00}).reason(), "nan");
+  EXPECT_EQ(compare<std::uint16_t>(Dtype::float16, {half(0x1p-24)}, {half(0)}, 0, 0).mismatch().expected, 0x1p-24);
+}
+
+TEST(Compare, bfloats) {
+  EXPECT_TRUE(compare<std::uint16_t>(Dtype::bfloat16, {brain(1)}, {brain(1.0078125f)}).equal());
+  EXPECT_EQ(compare<std::uint16_t>(Dtype::bfloat16, {brain(-3e38f)}, {brain(2)}).mismatch().got, 2);
+  EXPECT_TRUE(compare<std::uint16_t>(Dtype::bfloat16, {0x7FC0}, {0xFFFF}).equal());
+}
+
+TEST(Compare, integers_are_exact_whatever_the_tolerance) {
+  EXPECT_TRUE(compare<std::int64_t>(Dtype::int64, {1ll << 62}, {1ll << 62}).equal());
+  EXPECT_FALSE(compare<std::int64_t>(Dtype::int64, {1ll << 62}, {(1ll << 62) + 1}, 1, 1).equal());
+  EXPECT_FALSE(compare<std::int32_t>(Dtype::int32, {7}, {8}, 1, 1).equal());
+  EXPECT_EQ(compare<std::int16_t>(Dtype::int16, {7, -3}, {7, 3}).mismatch().max_abs_err, 6);
+  EXPECT_EQ(compare<std::int8_t>(Dtype::int8, {-128}, {127}).mismatch().expected, -128);
+  EXPECT_EQ(compare<std::uint8_t>(Dtype::uint8, {255}, {0}).mismatch().expected, 255);
+}
+
+TEST(Compare, booleans_are_zero_or_one) {
+  EXPECT_TRUE(compare<std::uint8_t>(Dtype::boolean, {0, 1, 2}, {0, 1, 1}).equal());
+  EXPECT_EQ(compare<std::uint8_t>(Dtype::boolean, {1, 1}, {1, 0xFF}).mismatch().got, 255);
+  EXPECT_FALSE(compare<std::uint8_t>(Dtype::boolean, {0}, {1}).equal());
+}
+
+TEST(Compare, a_complex_element_counts_once) {
+  const auto comparison = compare<float>(Dtype::complex64, {1, 2, 3, 4}, {1, 2, 5, 6});
+  EXPECT_EQ(comparison.mismatch().element, 1u);
+  EXPECT_EQ(comparison.mismatch().mismatched, 1u);
+  EXPECT_EQ(comparison.mismatch().total, 2u);
+  const auto imaginary = compare<double>(Dtype::complex128, {1, 2}, {1, 9});
+  EXPECT_EQ(imaginary.mismatch().expected, 2);
+  EXPECT_EQ(imaginary.mismatch().got, 9);
+}
+
+TEST(Compare, nothing_equals_nothing) {
+  const auto comparison = compare<float>(Dtype::float32, {}, {});
+  EXPECT_TRUE(comparison.equal());
+  EXPECT_EQ(comparison.mismatch().total, 0u);
+}
+
+TEST(Compare, pieces_count_on) {
+  const std::vector<float> expected{1, 2};
+  const std::vector<float> got{1, 5};
+  Comparison comparison(Dtype::float32, {});
+  comparison.add(std::as_bytes(std::span(expected)), std::as_bytes(std::span(expected)));
+  comparison.add(std::as_bytes(std::span(expected)), std::as_bytes(std::span(got)));
+  EXPECT_EQ(comparison.mismatch().element, 3u);
+  EXPECT_EQ(comparison.mismatch().total, 4u);
+}
+
+// Large tensors take the vectorised way; it must agree with the way by single elements, wherever the wrong one lies.
+TEST(Compare, blocks_agree_with_single_elements) {
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<float> draw(-2, 2);
+  const float evil[] = {
+      std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 3e38f, 1e-42f, 0.0f, -0.0f};
+  for (int round = 0; round < 200; ++round) {
+    std::vector<float> expected(2500);
+    for (float& value : expected) value = draw(random);
+    std::vector<float> got = expected;
+    for (float& value : got) value *= 1 + 2e-5f * draw(random);
+    for (int i = 0; i < round % 4; ++i) {
+      expected[random() % 2500] = evil[random() % 6];
+      got[random() % 2500] = evil[random() % 6];
+    }
+    const auto whole = compare(Dtype::float32, expected, got);
+    Comparison single(Dtype::float32, tolerance_for(Dtype::float32, {}, {}));
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      single.add(std::as_bytes(std::span(&expected[i], 1)), std::as_bytes(std::span(&got[i], 1)));
+    }
+    ASSERT_EQ(whole.equal(), single.equal());
+    ASSERT_EQ(whole.reason(), single.reason());
+    ASSERT_EQ(whole.mismatch().element, single.mismatch().element);
+    ASSERT_EQ(whole.mismatch().mismatched, single.mismatch().mismatched);
+    ASSERT_NEAR(whole.max_abs_err(), single.max_abs_err(), 1e-6 * single.max_abs_err());
+    ASSERT_NEAR(whole.max_rel_err(), single.max_rel_err(), 1e-6 * single.max_rel_err());
+  }
+}
+
+}  // namespace
+}  // namespace kq::judge

@@ -1,0 +1,133 @@
+#include "gpu_worker/judge/check/expected_outputs.h"
+
+#include <gtest/gtest.h>
+
+#include "gpu_worker/judge/testing/fake_device.h"
+
+namespace kq::judge {
+namespace {
+
+Tensor tensor(std::int64_t elements) {
+  return {.name = "",
+          .kind = channel::Kind::tensor,
+          .dtype = channel::Dtype::float32,
+          .shape = {elements},
+          .bytes = static_cast<std::uint64_t>(elements) * 4};
+}
+
+class AnswersTest : public testing::Test {
+ protected:
+  // Laid out for a problem with that many floats in and out.
+  void lay_out(std::int64_t elements) {
+    ASSERT_TRUE(
+        answers_.lay_out(make_layout({.inputs = {tensor(elements)}, .outputs = {tensor(elements)}, .states = {}})));
+  }
+
+  // One that is told by its seed and by what lies in its memory; false: there is no room.
+  bool make(std::uint32_t word) {
+    const auto room = answers_.room();
+    EXPECT_TRUE(room);
+    if (*room == 0) return false;
+    Answer& next = answers_.begin_next();
+    fill_ends(*next.pristine, word);
+    fill_ends(*next.expected, ~word);
+    next.seeds.inputs = word;
+    answers_.keep_next();
+    return true;
+  }
+  void fill_ends(const Memory& memory, std::uint32_t word) {
+    for (const std::uint64_t at : {std::uint64_t{0}, memory.bytes() - 4})
+      EXPECT_TRUE(device_.fill(memory, at, 4, word));
+  }
+  std::size_t make_all() {
+    std::uint32_t made = 0;
+    while (made < 1000 && make(made)) ++made;
+    return made;
+  }
+  std::uint32_t word_of(const Memory& memory, std::uint64_t offset) {
+    std::uint32_t word = 0;
+    EXPECT_TRUE(device_.read(std::as_writable_bytes(std::span(&word, 1)), memory, offset));
+    return word;
+  }
+  void expect_at_hand(std::uint32_t word) {
+    const Answer& answer = answers_.at_hand();
+    EXPECT_EQ(answer.seeds.inputs, word);
+    for (const std::uint64_t at : {std::uint64_t{0}, answer.pristine->bytes() - 4})
+      EXPECT_EQ(word_of(*answer.pristine, at), word);
+    for (const std::uint64_t at : {std::uint64_t{0}, answer.expected->bytes() - 4})
+      EXPECT_EQ(word_of(*answer.expected, at), ~word);
+  }
+
+  FakeDevice device_;
+  Answers answers_{device_};
+};
+
+TEST_F(AnswersTest, come_to_hand_in_their_order_and_none_touches_another) {
+  lay_out(100);
+  EXPECT_EQ(answers_.next(), nullptr);
+  for (std::uint32_t word = 1; word <= 5; ++word) ASSERT_TRUE(make(word));
+  for (std::uint32_t word = 1; word <= 300; ++word) {
+    EXPECT_EQ(answers_.ahead(), 5u);
+    ASSERT_NE(answers_.next(), nullptr);
+    EXPECT_EQ(answers_.next()->inputs, word);
+    answers_.take_next();
+    ASSERT_TRUE(make(word + 5));  // in the place of one that was used
+    expect_at_hand(word);
+  }
+}
+
+TEST_F(AnswersTest, lie_where_no_child_can_map_them) {
+  lay_out(100);
+  ASSERT_TRUE(make(1));
+  answers_.take_next();
+  EXPECT_EQ(answers_.at_hand().pristine->fd(), -1);
+  EXPECT_EQ(answers_.at_hand().expected->fd(), -1);
+}
+
+TEST_F(AnswersTest, are_as_many_as_the_limits_allow) {
+  device_.described.memory_bytes = 1ull << 40;
+  lay_out(100);
+  EXPECT_EQ(make_all(), kAheadMax);
+  const std::int64_t elements = 1 << 20;
+  lay_out(elements);
+  const auto some = make_all();
+  EXPECT_LE(some * 2 * elements * 4, kAheadBytesMax);
+  EXPECT_GT((some + 2) * 2 * elements * 4, kAheadBytesMax);
+  lay_out(static_cast<std::int64_t>(kAheadBytesMax / 8));
+  EXPECT_EQ(make_all(), 0u);
+  device_.described.memory_bytes = kDevicePerAhead * 8'192;
+  lay_out(100);
+  EXPECT_EQ(make_all(), 8'192 / (2 * 1'024u));
+}
+
+TEST_F(AnswersTest, are_fewer_where_there_is_no_room) {
+  lay_out(100);
+  device_.private_bytes_max = 20 * 2'048;
+  EXPECT_EQ(make_all(), 16u);
+  lay_out(100);
+  device_.private_bytes_max = 0;
+  EXPECT_EQ(make_all(), 0u);
+  EXPECT_FALSE(make(1)) << "it is not tried again";
+}
+
+TEST_F(AnswersTest, what_was_for_nothing_is_room_again) {
+  lay_out(100);
+  const auto all = make_all();
+  answers_.take_next();
+  answers_.forget_ahead();
+  EXPECT_EQ(answers_.ahead(), 0u);
+  EXPECT_EQ(answers_.next(), nullptr);
+  expect_at_hand(0);
+  EXPECT_EQ(make_all(), all);
+}
+
+TEST_F(AnswersTest, a_problem_for_which_there_is_no_room_at_all_is_too_large) {
+  device_.private_bytes_max = 4'096;
+  const auto laid_out =
+      answers_.lay_out(make_layout({.inputs = {tensor(100)}, .outputs = {tensor(10'000)}, .states = {}}));
+  ASSERT_FALSE(laid_out);
+  EXPECT_EQ(std::get<Ended>(laid_out.error()).name, VerdictName::too_large);
+}
+
+}  // namespace
+}  // namespace kq::judge

@@ -1,0 +1,46 @@
+#include "gpu_worker/judge/check/input_copies.h"
+
+#include <tuple>
+
+#include <gtest/gtest.h>
+
+#include "gpu_worker/judge/testing/fake_device.h"
+
+namespace kq::judge {
+namespace {
+
+using Found =
+    std::vector<std::tuple<std::uint64_t, std::uint64_t, const Memory*, std::uint64_t>>;  // from, to, where it lies
+
+class PristineTest : public testing::Test {
+ protected:
+  static Found found(const Pristine& pristine, const Region& part) {
+    Found all;
+    for (const auto& stretch : pristine.stretches(part))
+      all.emplace_back(stretch.region.begin, stretch.region.end, &stretch.at.memory, stretch.at.offset);
+    return all;
+  }
+  FakeDevice device_;
+  std::unique_ptr<Memory> rest_ = std::move(*device_.make_private(1024));
+  std::unique_ptr<Memory> other_ = std::move(*device_.make_private(1024));
+};
+
+TEST_F(PristineTest, is_one_stretch_as_the_region_is) {
+  const Pristine pristine(*rest_, {256, 1280});
+  EXPECT_EQ(found(pristine, {256, 1280}), (Found{{256, 1280, rest_.get(), 0}}));
+  EXPECT_EQ(found(pristine, {512, 600}), (Found{{512, 600, rest_.get(), 256}}));
+  EXPECT_EQ(found(pristine, {512, 512}), Found());
+}
+
+TEST_F(PristineTest, has_a_tensor_elsewhere_and_nothing_of_what_is_beside_that) {
+  const Pristine pristine(*rest_, {256, 1280}, {512, 612}, {*other_, 40});
+  EXPECT_EQ(found(pristine, {256, 1280}),
+            (Found{{256, 512, rest_.get(), 0}, {512, 612, other_.get(), 40}, {612, 1280, rest_.get(), 356}}));
+  EXPECT_EQ(found(pristine, {512, 612}), (Found{{512, 612, other_.get(), 40}}));
+  EXPECT_EQ(found(pristine, {520, 620}), (Found{{520, 612, other_.get(), 48}, {612, 620, rest_.get(), 356}}));
+  EXPECT_EQ(found(pristine, {256, 512}), (Found{{256, 512, rest_.get(), 0}}));
+  EXPECT_EQ(found(pristine, {612, 1280}), (Found{{612, 1280, rest_.get(), 356}}));
+}
+
+}  // namespace
+}  // namespace kq::judge

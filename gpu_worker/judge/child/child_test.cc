@@ -1,0 +1,403 @@
+#include "gpu_worker/judge/child/child.h"
+
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "gpu_worker/judge/device/cpu_device.h"
+#include "gpu_worker/judge/testing/fake_child.h"
+#include "gpu_worker/judge/testing/fake_problem.h"
+
+namespace kq::judge {
+namespace {
+
+using channel::Command;
+using channel::Dtype;
+using channel::Failure;
+using channel::Kind;
+using channel::Page;
+using channel::Status;
+
+constexpr std::int64_t kShortMs = 30;
+constexpr std::int64_t kLongMs = 20'000;
+
+struct Pair {
+  explicit Pair(FakeChild::Script script, ChildRole role = ChildRole::submission, Waiting waiting = Waiting::sleep)
+      : fake(std::move(script)), child(std::move(*Child::start(fake.take_socket(), role, exits, waiting))) {}
+
+  Outcome command(Command command, std::int64_t limit_ms = kLongMs, std::uint64_t seed = 0) {
+    return std::move(*child->command({.command = command, .limit_ms = limit_ms, .seed = seed}));
+  }
+
+  FakeExits exits;
+  FakeChild fake;
+  std::unique_ptr<Child> child;
+};
+
+std::string malformed(const Outcome& outcome) {
+  const auto* what = std::get_if<Malformed>(&outcome);
+  return what == nullptr ? "well-formed" : what->what;
+}
+
+channel::TensorDesc float_row(std::vector<std::int64_t> shape) {
+  return row_of({.name = "x", .kind = Kind::tensor, .dtype = Dtype::float32, .shape = std::move(shape)});
+}
+
+void nothing(FakeTurn&) {}
+
+TEST(Child, answers_one_command_after_another) {
+  std::uint64_t seed = 0;
+  Pair pair([&](FakeTurn& turn) {
+    seed = turn.seed;
+    turn.page.event_ns = 77;
+  });
+  for (int i = 0; i < 20; ++i) {
+    const Outcome outcome = pair.command(Command::null_call, kLongMs, 42);
+    ASSERT_TRUE(std::holds_alternative<Answered>(outcome));
+    EXPECT_TRUE(std::get<Answered>(outcome).ok);
+    EXPECT_EQ(std::get<Answered>(outcome).event_ns, 77);
+    EXPECT_GT(std::get<Answered>(outcome).bracket_ns, 0);
+  }
+  EXPECT_EQ(seed, 42u);
+  EXPECT_TRUE(pair.child->usable());
+}
+
+TEST(Child, spinning_answers_too) {
+  Pair pair(nothing, ChildRole::submission, Waiting::spin);
+  EXPECT_TRUE(std::holds_alternative<Answered>(pair.command(Command::null_call)));
+}
+
+// The interval begins when the child says so, or when it has had its time.
+TEST(Child, launches_before_the_interval_begins) {
+  constexpr int kLaunchingUs = 20'000;
+  for (const bool says_so : {true, false}) {
+    Pair pair([&](FakeTurn& turn) {
+      ::usleep(kLaunchingUs);
+      if (says_so) std::atomic_ref(turn.page.launched).store(turn.page.go, std::memory_order_release);
+      ::usleep(kLaunchingUs);
+    });
+    const std::int64_t launch_ns = (says_so ? 10'000 : 1) * kLaunchingUs * 1'000LL;
+    std::int64_t began_ns = 0;
+    const std::int64_t go_ns = clock_ns();
+    const auto outcome = pair.child->command({.command = Command::call, .limit_ms = kLongMs},
+                                             {.launch_ns = launch_ns, .at_start = [&] { began_ns = clock_ns(); }});
+    ASSERT_TRUE(std::holds_alternative<Answered>(*outcome));
+    EXPECT_GE(began_ns - go_ns, kLaunchingUs * 1'000LL);
+    const auto& answered = std::get<Answered>(*outcome);
+    EXPECT_GE(answered.bracket_ns, kLaunchingUs * 500LL) << "what it does then is in it";
+    EXPECT_LE(answered.bracket_ns, clock_ns() - go_ns - kLaunchingUs * 900LL) << "what it launched in is not";
+    EXPECT_FALSE(answered.is_early);
+  }
+}
+
+TEST(Child, who_is_done_while_he_is_still_waited_for_is_early) {
+  Pair pair([](FakeTurn& turn) {
+    if (turn.command == Command::call) turn.fail(Failure::runtime_error, "no");
+  });
+  bool has_begun = false;
+  const std::int64_t go_ns = clock_ns();
+  for (const Command command : {Command::stage, Command::call}) {
+    const auto outcome = pair.child->command({.command = command, .limit_ms = kLongMs},
+                                             {.launch_ns = kLongMs * 1'000'000, .at_start = [&] { has_begun = true; }});
+    ASSERT_TRUE(std::holds_alternative<Answered>(*outcome));
+    EXPECT_TRUE(std::get<Answered>(*outcome).is_early);
+    EXPECT_TRUE(has_begun);
+  }
+  EXPECT_LT(clock_ns() - go_ns, kLongMs * 1'000'000);
+  EXPECT_FALSE(std::get<Answered>(pair.command(Command::stage)).is_early) << "nobody was waited for";
+}
+
+// Their slots are named while it launches, and the interval begins behind the last.
+TEST(Child, launches_all_calls_of_a_burst_before_the_interval_begins) {
+  Pair pair([&](FakeTurn& turn) {
+    channel::Page& page = turn.page;
+    for (std::uint32_t returned = 0;; ++returned) {
+      std::atomic_ref(page.returned).store(returned, std::memory_order_release);
+      std::uint32_t told = 0;
+      while ((told = std::atomic_ref(page.turn).load(std::memory_order_acquire)) >> 16 != returned + 1)
+        std::this_thread::yield();
+      if ((told & channel::kNoSlot) == channel::kNoSlot) break;
+    }
+    std::atomic_ref(page.launched).store(page.go, std::memory_order_release);
+    ::usleep(20'000);
+  });
+  const std::vector<std::uint16_t> slots{2, 0, 1};
+  std::int64_t began_ns = 0;
+  const auto outcome =
+      pair.child->command({.command = Command::burst, .limit_ms = kLongMs, .slots = slots},
+                          {.launch_ns = kLongMs * 1'000'000, .at_start = [&] { began_ns = clock_ns(); }});
+  ASSERT_TRUE(std::holds_alternative<Answered>(*outcome)) << malformed(*outcome);
+  EXPECT_FALSE(std::get<Answered>(*outcome).is_early);
+  EXPECT_GE(std::get<Answered>(*outcome).bracket_ns, 10'000'000);
+}
+
+TEST(Child, gets_tables_and_a_window) {
+  const auto device = std::move(*open_cpu_device());
+  const auto window = std::move(*device->make_window(4096));
+  std::uint64_t offset = 0;
+  Pair pair([&](FakeTurn& turn) {
+    offset = turn.page.outputs[0].offset;
+    std::memcpy(turn.window + offset, "done", 4);
+  });
+  pair.child->write_outputs(
+      {{.name = "out0", .kind = Kind::tensor, .dtype = Dtype::uint8, .shape = {4}, .bytes = 4, .offset = 512}});
+  pair.child->send_window(*window);
+  ASSERT_TRUE(std::holds_alternative<Answered>(pair.command(Command::attach)));
+  std::array<std::byte, 4> got{};
+  ASSERT_TRUE(device->read(got, *window, 512));
+  EXPECT_EQ(std::memcmp(got.data(), "done", 4), 0);
+}
+
+TEST(Child, describes_a_problem_when_a_reference_loads) {
+  Pair pair(
+      [](FakeTurn& turn) {
+        turn.page.inputs_n = 1;
+        turn.page.inputs[0] = float_row({2, 3});
+        turn.page.outputs_n = 1;
+        turn.page.outputs[0] = float_row({2});
+        turn.page.states_n = 1;
+        turn.page.states[0] = float_row({});
+      },
+      ChildRole::reference);
+  const Outcome outcome = pair.command(Command::load);
+  const Tables& tables = std::get<Answered>(outcome).tables;
+  EXPECT_EQ(describe(tables.inputs.at(0)), "float32[2, 3]");
+  EXPECT_EQ(describe(tables.outputs.at(0)), "float32[2]");
+  EXPECT_EQ(describe(tables.states.at(0)), "float32[]");
+}
+
+TEST(Child, may_fail_in_words) {
+  Pair pair([](FakeTurn& turn) { turn.fail(Failure::load_failed, "no \x1b[1mmodule"); });
+  const Outcome outcome = pair.command(Command::load);
+  const auto& answered = std::get<Answered>(outcome);
+  EXPECT_FALSE(answered.ok);
+  EXPECT_EQ(answered.failure, Failure::load_failed);
+  EXPECT_EQ(answered.text, "no ?[1mmodule");
+  EXPECT_TRUE(pair.child->usable());
+}
+
+TEST(Child, runs_at_done_inside_of_the_bracket) {
+  bool was_answered_first = false;
+  bool is_answered = false;
+  Pair pair([&](FakeTurn&) { is_answered = true; });
+  const auto outcome =
+      pair.child->command({.command = Command::call, .limit_ms = kLongMs}, {.at_done = [&]() -> Expected<void> {
+                            was_answered_first = is_answered;
+                            const std::int64_t start_ns = clock_ns();
+                            while (clock_ns() - start_ns < 1'000'000) {
+                            }
+                            return {};
+                          }});
+  EXPECT_TRUE(was_answered_first);
+  EXPECT_GE(std::get<Answered>(*outcome).bracket_ns, 1'000'000);
+}
+
+TEST(Child, a_failing_at_done_is_our_error) {
+  Pair pair(nothing);
+  EXPECT_FALSE(pair.child->command({.command = Command::call, .limit_ms = kLongMs},
+                                   {.at_done = []() -> Expected<void> { return our_fault("probe"); }}));
+  EXPECT_FALSE(pair.child->usable());
+}
+
+TEST(Child, silence_ends_at_the_limit) {
+  Pair pair([](FakeTurn& turn) { turn.answers = false; });
+  const std::int64_t start_ns = clock_ns();
+  EXPECT_EQ(std::get<TimedOut>(pair.command(Command::call, kShortMs)).limit_ms, kShortMs);
+  EXPECT_GE(clock_ns() - start_ns, kShortMs * 1'000'000);
+  EXPECT_FALSE(pair.child->usable());
+}
+
+TEST(Child, silence_ends_at_the_limit_while_spinning) {
+  Pair pair([](FakeTurn& turn) { turn.answers = false; }, ChildRole::submission, Waiting::spin);
+  EXPECT_TRUE(std::holds_alternative<TimedOut>(pair.command(Command::call, kShortMs)));
+}
+
+TEST(Child, an_exit_is_noticed_before_the_limit) {
+  FakeExits* exits = nullptr;
+  Pair pair([&](FakeTurn& turn) {
+    exits->tell(ChildRole::reference, 1);  // of the other child: does not matter
+    exits->tell(ChildRole::submission, 139);
+    turn.ends = true;
+  });
+  exits = &pair.exits;
+  EXPECT_EQ(std::get<Exited>(pair.command(Command::call)).wait_status, 139);
+}
+
+TEST(Child, an_answer_before_the_exit_counts) {
+  FakeExits* exits = nullptr;
+  Pair pair([&](FakeTurn& turn) {
+    std::atomic_ref(turn.page.done).store(1);
+    exits->tell(ChildRole::submission, 0);
+    turn.ends = true;
+  });
+  exits = &pair.exits;
+  EXPECT_TRUE(std::holds_alternative<Answered>(pair.command(Command::call)));
+  EXPECT_TRUE(std::holds_alternative<Exited>(pair.command(Command::call)));
+}
+
+TEST(Child, a_dead_socket_waits_for_the_news_of_the_exit) {
+  FakeExits exits;
+  auto ends = std::move(*sys::packet_pair());
+  ends.second = sys::Fd();
+  exits.tell(ChildRole::submission, 256);
+  const auto child = std::move(*Child::start(std::move(ends.first), ChildRole::submission, exits, Waiting::sleep));
+  const auto outcome = child->command({.command = Command::attach, .limit_ms = kLongMs});
+  EXPECT_EQ(std::get<Exited>(*outcome).wait_status, 256);
+}
+
+TEST(Child, lost_control_is_an_error) {
+  Pair pair([](FakeTurn& turn) { turn.answers = false; });
+  pair.exits.is_control_gone = true;
+  EXPECT_FALSE(pair.child->command({.command = Command::call, .limit_ms = kLongMs}));
+}
+
+// ---- hostile children ----
+
+TEST(HostileChild, counts_beyond_the_tables_are_malformed) {
+  Pair pair([](FakeTurn& turn) { turn.page.outputs_n = 65; });
+  EXPECT_EQ(malformed(pair.command(Command::call)), "65 outputs, at most 64");
+  Pair reference([](FakeTurn& turn) { turn.page.states_n = 0xFFFFFFFF; }, ChildRole::reference);
+  EXPECT_EQ(malformed(reference.command(Command::load)), "4294967295 states, at most 2048");
+  EXPECT_FALSE(reference.child->usable());
+}
+
+TEST(HostileChild, negative_and_overflowing_shapes_are_malformed) {
+  Pair pair([](FakeTurn& turn) {
+    turn.page.outputs_n = 1;
+    turn.page.outputs[0] = float_row({3, -1});
+  });
+  EXPECT_EQ(malformed(pair.command(Command::call)), "output 0 with a negative size");
+  Pair large([](FakeTurn& turn) {
+    turn.page.outputs_n = 1;
+    turn.page.outputs[0] = float_row({1ll << 40, 1ll << 40});
+  });
+  EXPECT_EQ(malformed(large.command(Command::call)), "output 0 with a size beyond any memory");
+}
+
+TEST(HostileChild, a_huge_text_is_malformed) {
+  Pair pair([](FakeTurn& turn) { turn.page.text_bytes = 0x80000000; });
+  EXPECT_EQ(malformed(pair.command(Command::null_call)), "a text of 2147483648 bytes");
+}
+
+TEST(HostileChild, unknown_words_are_malformed) {
+  Pair status([](FakeTurn& turn) { turn.page.status = static_cast<Status>(2); });
+  EXPECT_EQ(malformed(status.command(Command::null_call)), "an unknown status");
+  Pair failure([](FakeTurn& turn) { turn.page.failure = static_cast<Failure>(99); });
+  EXPECT_EQ(malformed(failure.command(Command::null_call)), "an unknown failure");
+}
+
+TEST(HostileChild, done_that_jumps_ahead_is_malformed) {
+  Pair pair([](FakeTurn& turn) { std::atomic_ref(turn.page.done).store(7); });
+  EXPECT_EQ(malformed(pair.command(Command::call)), "answered a command it was not given");
+}
+
+TEST(HostileChild, an_answer_before_the_command_is_malformed) {
+  Page* page = nullptr;
+  Pair pair([&](FakeTurn& turn) { page = &turn.page; });
+  ASSERT_TRUE(std::holds_alternative<Answered>(pair.command(Command::null_call)));
+  std::atomic_ref(page->done).store(2);
+  EXPECT_EQ(malformed(pair.command(Command::call)), "answered before it was asked");
+}
+
+TEST(HostileChild, a_scribbled_page_ends_in_an_outcome) {
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 60; ++round) {
+    Pair pair(
+        [&](FakeTurn& turn) {
+          auto* bytes = reinterpret_cast<unsigned char*>(&turn.page);
+          for (int i = 0; i < 2'000; ++i)
+            bytes[48 + random() % (sizeof(Page) - 48)] = static_cast<unsigned char>(random());
+          if (round % 2 == 0) turn.page.failure = Failure::none;
+          if (round % 3 == 0) turn.page.text_bytes = 5;
+          if (round % 3 == 0) turn.page.inputs_n = turn.page.outputs_n = turn.page.states_n = 2;
+        },
+        round % 2 == 0 ? ChildRole::reference : ChildRole::submission);
+    const Outcome outcome = pair.command(round % 4 < 2 ? Command::load : Command::call, kShortMs);
+    const auto* answered = std::get_if<Answered>(&outcome);
+    if (answered == nullptr) continue;
+    for (const auto* table : {&answered->tables.inputs, &answered->tables.outputs, &answered->tables.states}) {
+      for (const Tensor& tensor : *table) EXPECT_LE(tensor.bytes, kTensorBytesMax);
+    }
+  }
+}
+
+// The child goes on writing while the judge reads: what was checked is what is used.
+TEST(HostileChild, a_page_that_changes_all_the_time_ends_in_an_outcome) {
+  std::atomic<bool> is_over = false;
+  std::thread writer;
+  Pair pair([&](FakeTurn& turn) {
+    if (writer.joinable()) return;
+    writer = std::thread([&is_over, page = &turn.page] {
+      auto* const words = reinterpret_cast<volatile std::uint32_t*>(page);
+      for (std::uint32_t i = 0; !is_over; ++i) {
+        words[offsetof(Page, text_bytes) / 4] = i % 2 == 0 ? 3 : 0xFFFFFFFF;
+        words[offsetof(Page, outputs_n) / 4] = i % 2 == 0 ? 1 : 0xFFFF;
+        words[(offsetof(Page, outputs) + offsetof(channel::TensorDesc, ndim)) / 4] = i % 2 == 0 ? 1 : 0xFFFF;
+      }
+    });
+  });
+  for (int i = 0; i < 200 && pair.child->usable(); ++i) (void)pair.command(Command::call);
+  is_over = true;
+  if (writer.joinable()) writer.join();
+}
+
+// ---- of an attempt ----
+
+TEST(Limits, a_hanging_call_times_out) {
+  FakeHouse house;
+  house.plan.limits.call_limit_ms = 30;
+  const Report report = house.run(at(Command::call, [](FakeTurn& turn) { turn.answers = false; }));
+  EXPECT_EQ(ending(report), "timed_out/run at run");
+  EXPECT_TRUE(report.reference_usable);
+}
+
+TEST(Limits, a_first_call_may_compile_for_longer_than_a_call_may_take) {
+  FakeHouse house;
+  house.plan.limits.call_limit_ms = 30;
+  house.plan.limits.call_limit_factor = 0;  // of the reference's time, which a busy host makes long
+  house.plan.limits.first_launch_limit_ms = 20'000;
+  const auto slow_at = [](int slow) {
+    return at(Command::call, [slow, call = 0](FakeTurn&) mutable {
+      if (call++ == slow) ::usleep(200'000);
+    });
+  };
+  EXPECT_EQ(ending(house.run(slow_at(0))), "passed");
+  EXPECT_EQ(ending(house.run_again(slow_at(1))), "timed_out/run at run") << "only the first call compiles";
+}
+
+TEST(Limits, a_first_call_that_has_launched_its_work_has_the_limit_of_any_call) {
+  FakeHouse house;
+  house.plan.limits.call_limit_ms = 30;
+  house.plan.limits.first_launch_limit_ms = 20'000;
+  const Report launched = house.run(at(Command::call, [](FakeTurn& turn) {
+    std::atomic_ref(turn.page.launched).store(std::atomic_ref(turn.page.go).load());
+    turn.answers = false;
+  }));
+  ASSERT_EQ(ending(launched), "timed_out/run at run");
+  EXPECT_NE(evidence_in(launched).message.find("longer than 30 ms"), std::string::npos)
+      << evidence_in(launched).message;
+  house.plan.limits.first_launch_limit_ms = 100;
+  const Report never = house.run_again(at(Command::call, [](FakeTurn& turn) { turn.answers = false; }));
+  ASSERT_EQ(ending(never), "timed_out/run at run");
+  EXPECT_NE(evidence_in(never).message.find("longer than 130 ms"), std::string::npos) << evidence_in(never).message;
+}
+
+TEST(Limits, the_limit_of_a_call_grows_with_the_reference) {
+  FakeHouse house;
+  house.plan.trials = {.correctness = 1, .warmup = 0, .timed = 0};
+  house.plan.limits.call_limit_ms = 1;
+  house.plan.limits.call_limit_factor = 20;
+  const Report report = house.run(at(Command::call, [](FakeTurn&) { ::usleep(20'000); }),
+                                  at(Command::call, [](FakeTurn&) { ::usleep(10'000); }));
+  EXPECT_EQ(ending(report), "passed");
+}
+
+TEST(Limits, a_hanging_load_times_out) {
+  FakeHouse house;
+  house.plan.limits.load_limit_ms = 200;
+  EXPECT_EQ(ending(house.run(at(Command::load, [](FakeTurn& turn) { turn.answers = false; }))),
+            "timed_out/load at load");
+}
+
+}  // namespace
+}  // namespace kq::judge

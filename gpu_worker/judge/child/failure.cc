@@ -1,0 +1,159 @@
+#include "gpu_worker/judge/child/failure.h"
+
+#include <sys/wait.h>
+
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "core/limits.h"
+
+namespace kq::judge {
+namespace {
+
+using channel::Failure;
+
+Stage stage_of(Phase phase) {
+  return phase == Phase::run ? Stage::run : Stage::load;
+}
+std::string word_of(Phase phase) {
+  return phase == Phase::run ? "run" : "load";
+}
+
+std::string signal_name(int signal) {
+  const char* name = ::sigdescr_np(signal);
+  return "signal " + std::to_string(signal) + (name == nullptr ? "" : std::string(" (") + name + ")");
+}
+
+// In words, for either side.
+std::string sentence(const Exited& exited) {
+  if (WIFSIGNALED(exited.wait_status)) return "its process died of " + signal_name(WTERMSIG(exited.wait_status));
+  return "it ended its process with status " + std::to_string(WEXITSTATUS(exited.wait_status));
+}
+std::string sentence(const TimedOut& timed_out, Phase phase) {
+  return (phase == Phase::run ? "a call took longer than " : "loading took longer than ") +
+         std::to_string(timed_out.limit_ms) + " ms";
+}
+std::string sentence(const Malformed& malformed) {
+  return "its channel says what no honest child says: " + malformed.what;
+}
+
+std::string sentence(const Outcome& outcome, Phase phase) {
+  if (const auto* exited = std::get_if<Exited>(&outcome)) return sentence(*exited);
+  if (const auto* timed_out = std::get_if<TimedOut>(&outcome)) return sentence(*timed_out, phase);
+  if (const auto* malformed = std::get_if<Malformed>(&outcome)) return sentence(*malformed);
+  return std::get<Answered>(outcome).text;
+}
+
+// ---- the submission ----
+
+// What a submission may say against itself.
+VerdictName claimed(Failure failure, const Doing& doing) {
+  const VerdictName otherwise = doing.phase == Phase::run ? VerdictName::runtime_error : VerdictName::load_failed;
+  switch (failure) {
+    case Failure::none:
+    case Failure::problem_invalid:
+      return otherwise;
+    case Failure::load_failed:
+      return VerdictName::load_failed;
+    case Failure::runtime_error:
+      return otherwise;
+    case Failure::out_of_host_memory:
+    case Failure::out_of_gpu_memory:
+      return VerdictName::out_of_memory;
+    case Failure::gpu_fault:
+      return VerdictName::gpu_fault;
+    // A GPU worker has what there is to have: saying otherwise would keep a job in the queue for ever.
+    case Failure::unsupported_here:
+      return doing.device == DeviceKind::cpu ? VerdictName::unsupported_here : otherwise;
+  }
+  return otherwise;
+}
+
+Stop submission_failed(const Answered& answered, const Doing& doing) {
+  Evidence found = evidence(stage_of(doing.phase), {}, answered.text);
+  const VerdictName name = claimed(answered.failure, doing);
+  if (name == VerdictName::out_of_memory)
+    found.reason = answered.failure == Failure::out_of_gpu_memory ? "gpu" : "host";
+  return Ended{name, std::move(found)};
+}
+
+Stop submission_exited(const Exited& exited, const Doing& doing) {
+  Evidence found = evidence(stage_of(doing.phase), {}, sentence(exited));
+  if (!WIFSIGNALED(exited.wait_status)) {
+    return Ended{doing.phase == Phase::run ? VerdictName::runtime_error : VerdictName::load_failed, std::move(found)};
+  }
+  if ((exited.wait_status & kKilledForMemory) != 0) {
+    found.reason = "host";
+    return Ended{VerdictName::out_of_memory, std::move(found)};
+  }
+  const int signal = WTERMSIG(exited.wait_status);
+  found.reason = "signal " + std::to_string(signal);
+  if (signal == SIGKILL) found.hint = "the kernel kills a process when the machine has no more memory";
+  if (signal == SIGSYS) found.hint = "the sandbox kills a process that asks for a forbidden system call";
+  return Ended{VerdictName::crashed, std::move(found)};
+}
+
+Stop submission_ended(const Outcome& outcome, const Doing& doing) {
+  if (const auto* exited = std::get_if<Exited>(&outcome)) return submission_exited(*exited, doing);
+  if (const auto* timed_out = std::get_if<TimedOut>(&outcome)) {
+    return Ended{VerdictName::timed_out,
+                 evidence(stage_of(doing.phase), word_of(doing.phase), sentence(*timed_out, doing.phase))};
+  }
+  if (const auto* malformed = std::get_if<Malformed>(&outcome)) {
+    Evidence found = evidence(stage_of(doing.phase), "tamper", sentence(*malformed));
+    found.rule = "channel";
+    return Ended{VerdictName::rejected, std::move(found)};
+  }
+  return submission_failed(std::get<Answered>(outcome), doing);
+}
+
+// ---- the reference ----
+
+Stop reference_ended(const Outcome& outcome, const Doing& doing) {
+  VerdictName name = VerdictName::problem_invalid;
+  if (const auto* exited = std::get_if<Exited>(&outcome);
+      exited != nullptr && (exited->wait_status & kKilledForMemory) != 0) {
+    name = VerdictName::too_large;
+  }
+  if (const auto* answered = std::get_if<Answered>(&outcome)) {
+    const bool is_memory =
+        answered->failure == Failure::out_of_host_memory || answered->failure == Failure::out_of_gpu_memory;
+    if (is_memory) name = VerdictName::too_large;
+    if (answered->failure == Failure::unsupported_here && doing.device == DeviceKind::cpu)
+      name = VerdictName::unsupported_here;
+  }
+  return Ended{name, evidence(stage_of(doing.phase), {}, "the reference: " + sentence(outcome, doing.phase))};
+}
+
+}  // namespace
+
+Step<Answered> accept(Expected<Outcome> outcome, const Doing& doing) {
+  if (!outcome) return stop(outcome.error());
+  if (auto* answered = std::get_if<Answered>(&*outcome); answered != nullptr && answered->ok)
+    return std::move(*answered);
+  if (doing.phase == Phase::setup) {
+    return stop(Error{ErrorKind::our_fault, "a fresh " + std::string(to_string(doing.role)) +
+                                                " child could not be set up: " + sentence(*outcome, doing.phase)});
+  }
+  return tl::unexpected<Stop>(doing.role == ChildRole::reference ? reference_ended(*outcome, doing)
+                                                                 : submission_ended(*outcome, doing));
+}
+
+tl::unexpected<Stop> stop(VerdictName name, Evidence evidence) {
+  return tl::unexpected<Stop>(Ended{name, std::move(evidence)});
+}
+
+tl::unexpected<Stop> stop(Error error) {
+  return tl::unexpected<Stop>(std::move(error));
+}
+
+Evidence evidence(Stage stage, std::string reason, std::string message) {
+  Evidence evidence;
+  evidence.stage = stage;
+  evidence.reason = std::move(reason);
+  evidence.message = sys::printable(message, kMessageTextMax);
+  return evidence;
+}
+
+}  // namespace kq::judge

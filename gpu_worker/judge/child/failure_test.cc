@@ -1,0 +1,81 @@
+#include "gpu_worker/judge/child/failure.h"
+
+#include <gtest/gtest.h>
+
+namespace kq::judge {
+namespace {
+
+using channel::Failure;
+
+Answered failed(Failure failure) {
+  Answered answered;
+  answered.failure = failure;
+  answered.text = "text";
+  return answered;
+}
+
+std::string ending(Outcome outcome, Doing doing) {
+  const auto accepted = accept(std::move(outcome), doing);
+  if (accepted) return "accepted";
+  if (const auto* error = std::get_if<Error>(&accepted.error())) return "error: " + error->message;
+  const auto& ended = std::get<Ended>(accepted.error());
+  return std::string(to_string(ended.name)) + " " + ended.evidence.reason + " " +
+         std::string(to_string(ended.evidence.stage));
+}
+
+constexpr Doing kLoading{ChildRole::submission, Phase::load, DeviceKind::cpu};
+constexpr Doing kRunning{ChildRole::submission, Phase::run, DeviceKind::cpu};
+constexpr Doing kRunningOnGpu{ChildRole::submission, Phase::run, DeviceKind::cuda};
+constexpr Doing kLoadingReference{ChildRole::reference, Phase::load, DeviceKind::cpu};
+constexpr Doing kRunningReference{ChildRole::reference, Phase::run, DeviceKind::cuda};
+
+TEST(Accept, hands_an_ok_answer_on) {
+  Answered answered;
+  answered.ok = true;
+  answered.bracket_ns = 5;
+  EXPECT_EQ(accept(Outcome(answered), kRunning)->bracket_ns, 5);
+}
+
+TEST(Accept, everything_that_ends_a_submission) {
+  EXPECT_EQ(ending(Exited{11}, kRunning), "crashed signal 11 run");
+  EXPECT_EQ(ending(Exited{31}, kLoading), "crashed signal 31 load");
+  EXPECT_EQ(ending(Exited{0}, kRunning), "runtime_error  run");
+  EXPECT_EQ(ending(Exited{1 << 8}, kLoading), "load_failed  load");
+  EXPECT_EQ(ending(TimedOut{5}, kLoading), "timed_out load load");
+  EXPECT_EQ(ending(TimedOut{5}, kRunning), "timed_out run run");
+  EXPECT_EQ(ending(Malformed{"x"}, kRunning), "rejected tamper run");
+  EXPECT_EQ(ending(failed(Failure::gpu_fault), kRunningOnGpu), "gpu_fault  run");
+}
+
+TEST(Accept, a_submission_is_unsupported_on_a_cpu_only) {
+  EXPECT_EQ(ending(failed(Failure::unsupported_here), kRunning), "unsupported_here  run");
+  EXPECT_EQ(ending(failed(Failure::unsupported_here), kRunningOnGpu), "runtime_error  run");
+}
+
+TEST(Accept, everything_that_ends_a_reference) {
+  EXPECT_EQ(ending(Exited{11}, kRunningReference), "problem_invalid  run");
+  EXPECT_EQ(ending(TimedOut{5}, kLoadingReference), "problem_invalid  load");
+  EXPECT_EQ(ending(Malformed{"x"}, kRunningReference), "problem_invalid  run");
+  EXPECT_EQ(ending(failed(Failure::runtime_error), kRunningReference), "problem_invalid  run");
+  EXPECT_EQ(ending(failed(Failure::out_of_host_memory), kLoadingReference), "too_large  load");
+  EXPECT_EQ(ending(failed(Failure::unsupported_here), kLoadingReference), "unsupported_here  load");
+  EXPECT_EQ(ending(failed(Failure::unsupported_here), kRunningReference), "problem_invalid  run");
+}
+
+TEST(Accept, whatever_goes_wrong_in_setup_is_ours) {
+  for (const ChildRole role : {ChildRole::reference, ChildRole::submission}) {
+    for (const Outcome& outcome :
+         {Outcome(Exited{9}), Outcome(TimedOut{5}), Outcome(Malformed{"x"}), Outcome(failed(Failure::gpu_fault))}) {
+      EXPECT_EQ(ending(outcome, {role, Phase::setup, DeviceKind::cuda}).substr(0, 15), "error: a fresh ");
+    }
+  }
+  EXPECT_TRUE(std::holds_alternative<Error>(accept(our_fault("control is gone"), kRunning).error()));
+}
+
+TEST(Evidence, bounds_and_cleans_its_message) {
+  EXPECT_EQ(evidence(Stage::run, "r", std::string(10'000, 'x')).message.size(), 4096u);
+  EXPECT_EQ(evidence(Stage::run, "r", "a\x1b").message, "a?");
+}
+
+}  // namespace
+}  // namespace kq::judge

@@ -1,0 +1,61 @@
+#include "gpu_worker/judge/device/cuda_compare.h"
+
+#include <bit>
+
+#include "core/base/check.h"
+
+namespace kq::judge::cuda {
+namespace {
+
+constexpr std::uint64_t kWordsEach = sizeof(AgreeWords) / sizeof(std::uint64_t);
+static_assert(kLooksMax * kWordsEach <= kToldMax);
+
+}  // namespace
+
+Looks::~Looks() {
+  if (words_ != 0) driver_.free(words_);
+}
+
+Expected<void> Looks::open() {
+  if (const auto opened = shared_.open(); !opened) return opened;
+  if (const Result r = driver_.allocate(&words_, kLooksMax * sizeof(AgreeWords)); r != kSuccess) {
+    words_ = 0;
+    return failure(error_of(driver_, "cuMemAlloc of a few words", r));
+  }
+  if (const Result r = driver_.fill_words(words_, 0, kLooksMax * sizeof(AgreeWords) / 4); r != kSuccess) {
+    return failure(error_of(driver_, "cuMemsetD32", r));
+  }
+  return {};
+}
+
+// Another's would be taken for these.
+void Looks::begin() {
+  KQ_CHECK(!is_asked_);
+  count_ = 0;
+}
+
+Pointer Looks::next() {
+  KQ_CHECK(count_ < kLooksMax);
+  return words_ + count_++ * sizeof(AgreeWords);
+}
+
+Expected<void> Looks::send() {
+  const auto sent = kernels_.tell(shared_.device(offsetof(Shared, words)), words_, count_ * kWordsEach,
+                                  shared_.device(offsetof(Shared, number)), ++number_);
+  is_asked_ = sent.has_value();
+  return sent;
+}
+
+Expected<std::vector<std::optional<Agreement>>> Looks::finish() {
+  is_asked_ = false;
+  KQ_TRY(await_number(driver_, shared_->number, number_));
+  std::vector<std::optional<Agreement>> seen(count_);
+  for (std::size_t i = 0; i < count_; ++i) {
+    const AgreeWords& words = shared_->words[i];
+    if (words.wrong == 0)
+      seen[i] = Agreement{std::bit_cast<double>(words.max_abs_err), std::bit_cast<double>(words.max_rel_err)};
+  }
+  return seen;
+}
+
+}  // namespace kq::judge::cuda

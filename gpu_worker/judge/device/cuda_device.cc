@@ -1,0 +1,323 @@
+#include "gpu_worker/judge/device/cuda_device.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <optional>
+
+#include "core/base/check.h"
+#include "gpu_worker/judge/device/cuda_compare.h"
+#include "gpu_worker/judge/device/cuda_kernels.h"
+#include "gpu_worker/judge/device/cuda_spin_kernel.h"
+#include "sys/fd.h"
+
+namespace kq::judge {
+namespace {
+
+using cuda::Driver;
+using cuda::error_of;
+using cuda::kSuccess;
+using cuda::Pointer;
+using cuda::Result;
+
+tl::unexpected<Error> failed(const Driver& driver, const char* function, Result result) {
+  return failure(error_of(driver, function, result));
+}
+
+// Memory of cuMemAlloc.
+class PrivateMemory : public Memory {
+ public:
+  PrivateMemory(const Driver& driver, Pointer at, std::uint64_t bytes) : driver_(driver) {
+    address_ = at;
+    bytes_ = bytes;
+  }
+  ~PrivateMemory() override { driver_.free(address_); }
+
+ private:
+  const Driver& driver_;
+};
+
+// A mapped allocation with its exported descriptor. It is built up step by step and takes back whatever steps were
+// done.
+class WindowMemory : public Memory {
+ public:
+  WindowMemory(const Driver& driver, std::uint64_t bytes) : driver_(driver) { bytes_ = bytes; }
+  ~WindowMemory() override {
+    if (is_mapped_) driver_.memory_unmap(address_, bytes_);
+    if (address_ != 0) driver_.address_free(address_, bytes_);
+    if (allocation_) driver_.memory_release(*allocation_);
+  }
+
+  // False: there is no room.
+  Expected<bool> build(const cuda::AllocationProperties& properties) {
+    cuda::Allocation allocation = 0;
+    const Result created = driver_.memory_create(&allocation, bytes_, &properties, 0);
+    if (created == cuda::kOutOfMemory) return false;
+    if (created != kSuccess) return failed(driver_, "cuMemCreate", created);
+    allocation_ = allocation;
+    int exported = -1;
+    if (const Result r = driver_.memory_export(&exported, allocation, cuda::kPosixFileDescriptor, 0); r != kSuccess) {
+      return failed(driver_, "cuMemExportToShareableHandle", r);
+    }
+    file_ = sys::Fd(exported);
+    fd_ = exported;
+    if (const Result r = driver_.address_reserve(&address_, bytes_, 0, 0, 0); r != kSuccess) {
+      address_ = 0;
+      return failed(driver_, "cuMemAddressReserve", r);
+    }
+    if (const Result r = driver_.memory_map(address_, bytes_, 0, allocation, 0); r != kSuccess)
+      return failed(driver_, "cuMemMap", r);
+    is_mapped_ = true;
+    const cuda::AccessDescription access{properties.location, cuda::kReadWrite};
+    if (const Result r = driver_.set_access(address_, bytes_, &access, 1); r != kSuccess)
+      return failed(driver_, "cuMemSetAccess", r);
+    return true;
+  }
+
+ private:
+  const Driver& driver_;
+  std::optional<cuda::Allocation> allocation_;
+  sys::Fd file_;
+  bool is_mapped_ = false;
+};
+
+class CudaDevice : public Device {
+ public:
+  CudaDevice(const Driver& driver, cuda::Ordinal ordinal) : driver_(driver), ordinal_(ordinal) {}
+  ~CudaDevice() override {
+    hold_.reset();
+    looks_.reset();
+    kernels_.reset();
+    if (is_retained_) driver_.context_release(ordinal_);
+  }
+
+  Expected<void> open(int index) {
+    return describe(index).and_then([this] { return make_context(); }).and_then([this] { return make_kernels(); });
+  }
+
+  const DeviceInfo& info() const override { return info_; }
+
+  Expected<std::unique_ptr<Memory>> make_window(std::uint64_t asked) override {
+    const cuda::AllocationProperties properties = window_properties();
+    const std::uint64_t bytes = std::max<std::uint64_t>((asked + granularity_ - 1) / granularity_, 1) * granularity_;
+    auto window = std::make_unique<WindowMemory>(driver_, bytes);
+    KQ_TRY_VALUE(const auto built, window->build(properties));
+    return std::unique_ptr<Memory>(built ? std::move(window) : nullptr);
+  }
+
+  Expected<std::unique_ptr<Memory>> make_private(std::uint64_t asked) override {
+    const std::uint64_t bytes = std::max<std::uint64_t>(asked, 4);
+    Pointer at = 0;
+    const Result allocated = driver_.allocate(&at, bytes);
+    if (allocated == cuda::kOutOfMemory) return std::unique_ptr<Memory>();
+    if (allocated != kSuccess) return failed(driver_, "cuMemAlloc", allocated);
+    return std::unique_ptr<Memory>(new PrivateMemory(driver_, at, bytes));
+  }
+
+  Expected<void> copy(const Memory& to, std::uint64_t to_offset, const Memory& from, std::uint64_t from_offset,
+                      std::uint64_t bytes) override {
+    const Pointer target = at(to, to_offset, bytes);
+    const Pointer source = at(from, from_offset, bytes);
+    if (bytes == 0) return {};
+    if (const Result r = driver_.copy(target, source, bytes); r != kSuccess) return failed(driver_, "cuMemcpyDtoD", r);
+    if (hold_) hold_->note_copied(bytes);
+    return complete();
+  }
+
+  Expected<void> read(std::span<std::byte> to, const Memory& from, std::uint64_t offset) override {
+    const Pointer source = at(from, offset, to.size());
+    if (to.empty()) return {};
+    const Result r = driver_.copy_to_host(to.data(), source, to.size());
+    return r == kSuccess ? Expected<void>() : failed(driver_, "cuMemcpyDtoH", r);
+  }
+
+  Expected<void> fill(const Memory& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t word) override {
+    KQ_CHECK(offset % 4 == 0 && bytes % 4 == 0);
+    const Pointer target = at(to, offset, bytes);
+    if (bytes == 0) return {};
+    if (const Result r = driver_.fill_words(target, word, bytes / 4); r != kSuccess)
+      return failed(driver_, "cuMemsetD32", r);
+    if (hold_) hold_->note_copied(bytes);
+    return complete();
+  }
+
+  void begin_copies() override { is_copying_ = true; }
+  Expected<void> finish_copies() override {
+    is_copying_ = false;
+    return complete();
+  }
+
+  Expected<void> probe() override { return hold_->probe(); }
+  Expected<void> settle() override { return hold_->settle(); }
+
+  // What the cache does not keep goes to the memory, on both edges of its clock.
+  double write_floor_ns(std::uint64_t bytes) const override {
+    const std::uint64_t to_memory = bytes - std::min(bytes, cache_bytes_);
+    return memory_bytes_per_ns_ > 0 ? static_cast<double>(to_memory) / memory_bytes_per_ns_ : 0;
+  }
+
+  std::int64_t launch_ns(std::int64_t usual_ns) const override { return usual_ns; }
+  Expected<void> begin_hold() override { return hold_->begin(); }
+  Expected<void> hold() override { return hold_->hold(); }
+  void release() override { hold_->release(); }
+  std::int64_t absence_ns() override { return hold_->absence_ns(); }
+  double memory_slowness() override { return hold_->memory_slowness(); }
+  Expected<void> await_quick_memory(std::int64_t limit_ns) override { return hold_->await_quick_memory(limit_ns); }
+
+  Expected<void> begin_looks(std::span<const Look> looks) override {
+    KQ_CHECK(looks.size() <= kLooksMax);
+    looks_->begin();
+    for (const Look& look : looks) {
+      if (const auto begun = begin_look(look); !begun) return begun;
+      hold_->note_copied(look.bytes);  // it reads at least half as much as a copy reads and writes
+    }
+    hold_->note_copied(0);
+    return looks_->send();
+  }
+  Expected<std::vector<std::optional<Agreement>>> finish_looks() override { return looks_->finish(); }
+
+ private:
+  Expected<void> describe(int index) {
+    if (const Result r = driver_.device_get(&ordinal_, index); r != kSuccess) return failed(driver_, "cuDeviceGet", r);
+    std::array<char, 256> name{};
+    if (const Result r = driver_.device_name(name.data(), static_cast<int>(name.size()) - 1, ordinal_); r != kSuccess) {
+      return failed(driver_, "cuDeviceGetName", r);
+    }
+    cuda::Uuid uuid{};
+    if (const Result r = driver_.device_uuid(&uuid, ordinal_); r != kSuccess)
+      return failed(driver_, "cuDeviceGetUuid", r);
+    std::size_t memory_bytes = 0;
+    if (const Result r = driver_.device_memory(&memory_bytes, ordinal_); r != kSuccess)
+      return failed(driver_, "cuDeviceTotalMem", r);
+    const auto major = attribute(cuda::kCapabilityMajor);
+    const auto minor = attribute(cuda::kCapabilityMinor);
+    const auto has_virtual_memory = attribute(cuda::kHasVirtualMemory);
+    const auto has_posix_handles = attribute(cuda::kHasPosixHandles);
+    const auto cache_bytes = attribute(cuda::kL2Bytes);
+    const auto clock_khz = attribute(cuda::kMemoryClockKhz);
+    const auto bus_bits = attribute(cuda::kMemoryBusBits);
+    for (const auto& value : {major, minor, has_virtual_memory, has_posix_handles, cache_bytes, clock_khz, bus_bits}) {
+      if (!value) return failure(value.error());
+    }
+    if (*has_virtual_memory == 0 || *has_posix_handles == 0) {
+      return our_fault(std::string(name.data()) + " cannot share memory by descriptors, which windows need");
+    }
+    info_ = {.kind = DeviceKind::cuda,
+             .model = name.data(),
+             .uuid = uuid_text(uuid),
+             .arch = "sm_" + std::to_string(*major) + std::to_string(*minor),
+             .memory_bytes = memory_bytes};
+    cache_bytes_ = static_cast<std::uint64_t>(*cache_bytes);
+    memory_bytes_per_ns_ = 2.0 * *clock_khz / 1e6 * *bus_bits / 8;
+    return {};
+  }
+
+  Expected<void> make_context() {
+    // Spinning brings the end of the probe to the judge without a wake-up. A context that exists already keeps its own
+    // flags.
+    driver_.context_flags(ordinal_, cuda::kScheduleSpin);
+    cuda::Context context = nullptr;
+    if (const Result r = driver_.context_retain(&context, ordinal_); r != kSuccess)
+      return failed(driver_, "cuDevicePrimaryCtxRetain", r);
+    is_retained_ = true;
+    if (const Result r = driver_.context_set_current(context); r != kSuccess)
+      return failed(driver_, "cuCtxSetCurrent", r);
+    const cuda::AllocationProperties properties = window_properties();
+    if (const Result r = driver_.granularity(&granularity_, &properties, cuda::kGranularityMinimum); r != kSuccess) {
+      return failed(driver_, "cuMemGetAllocationGranularity", r);
+    }
+    if (granularity_ == 0) return our_fault("cuMemGetAllocationGranularity says 0");
+    return {};
+  }
+
+  Expected<void> make_kernels() {
+    kernels_.emplace();
+    if (auto loaded = kernels_->load(driver_); !loaded) return loaded;
+    looks_.emplace(driver_, *kernels_);
+    if (const auto opened = looks_->open(); !opened) return opened;
+    hold_.emplace(driver_, *kernels_);
+    return hold_->open(cache_bytes_);
+  }
+
+  Expected<int> attribute(int number) {
+    int value = 0;
+    if (const Result r = driver_.device_attribute(&value, number, ordinal_); r != kSuccess)
+      return failed(driver_, "cuDeviceGetAttribute", r);
+    return value;
+  }
+
+  Expected<void> begin_look(const Look& look) {
+    const Pointer got = at(*look.got, look.got_offset, look.bytes);
+    if (look.expected == nullptr) return looks_->add_word(got, look.word, look.bytes);
+    const Pointer expected = at(*look.expected, look.expected_offset, look.bytes);
+    const auto format = look.dtype ? cuda::float_format(*look.dtype) : std::nullopt;
+    return format ? looks_->add_numbers(*format, expected, got, look.bytes, look.tolerance)
+                  : looks_->add_bytes(expected, got, look.bytes);
+  }
+
+  Expected<void> complete() { return is_copying_ || (hold_ && hold_->is_begun()) ? Expected<void>() : synchronize(); }
+
+  Expected<void> synchronize() {
+    const Result r = driver_.synchronize();
+    return r == kSuccess ? Expected<void>() : failed(driver_, "cuCtxSynchronize", r);
+  }
+
+  cuda::AllocationProperties window_properties() const {
+    return {.type = cuda::kPinned,
+            .requested_handle_types = cuda::kPosixFileDescriptor,
+            .location = {cuda::kOnDevice, ordinal_},
+            .win32_handle_metadata = nullptr,
+            .flags = {}};
+  }
+
+  static Pointer at(const Memory& memory, std::uint64_t offset, std::uint64_t bytes) {
+    KQ_CHECK(offset <= memory.bytes() && bytes <= memory.bytes() - offset);
+    return memory.address() + offset;
+  }
+
+  // As nvidia-smi writes it: GPU-12345678-1234-1234-1234-123456789abc
+  static std::string uuid_text(const cuda::Uuid& uuid) {
+    std::string text = "GPU";
+    for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
+      if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+      std::array<char, 3> hex{};
+      std::snprintf(hex.data(), hex.size(), "%02x", static_cast<unsigned>(uuid.bytes[i]));
+      text += hex.data();
+    }
+    return text;
+  }
+
+  Driver driver_;
+  cuda::Ordinal ordinal_;
+  DeviceInfo info_;
+  std::uint64_t cache_bytes_ = 0;
+  double memory_bytes_per_ns_ = 0;
+  std::size_t granularity_ = 0;
+  bool is_retained_ = false;
+  bool is_copying_ = false;
+  std::optional<cuda::Kernels> kernels_;
+  std::optional<cuda::Hold> hold_;
+  std::optional<cuda::Looks> looks_;
+};
+
+}  // namespace
+
+Expected<std::unique_ptr<Device>> open_cuda_device(int index) {
+  KQ_TRY_VALUE(const auto driver, cuda::open_driver());
+  return open_cuda_device(driver, index);
+}
+
+Expected<std::unique_ptr<Device>> open_cuda_device(const Driver& driver, int index) {
+  int count = 0;
+  const Result initialised = driver.init(0);
+  if (initialised != kSuccess || driver.device_count(&count) != kSuccess || index < 0 || index >= count) {
+    const std::string why =
+        initialised == kSuccess ? std::to_string(count) + " are here" : error_of(driver, "cuInit", initialised).message;
+    return failure({ErrorKind::not_found, "no CUDA device " + std::to_string(index) + ": " + why});
+  }
+  auto device = std::make_unique<CudaDevice>(driver, 0);
+  KQ_TRY(device->open(index));
+  return std::unique_ptr<Device>(std::move(device));
+}
+
+}  // namespace kq::judge

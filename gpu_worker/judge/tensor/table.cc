@@ -1,0 +1,109 @@
+#include "gpu_worker/judge/tensor/table.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string_view>
+
+#include "core/base/check.h"
+
+namespace kq::judge {
+namespace {
+
+using channel::Dtype;
+using channel::Kind;
+using channel::Place;
+using channel::TensorDesc;
+
+constexpr std::array<std::string_view, 5> kKindNames{"None", "tensor", "integer", "real", "boolean"};
+constexpr std::array<std::string_view, 13> kDtypeNames{"none",    "float64",   "float32",   "float16", "bfloat16",
+                                                       "int64",   "int32",     "int16",     "int8",    "uint8",
+                                                       "boolean", "complex64", "complex128"};
+
+template <class E, std::size_t N>
+bool known(E value, const std::array<std::string_view, N>&) {
+  return static_cast<std::uint32_t>(value) < N;
+}
+template <class E, std::size_t N>
+std::string name_of(E value, const std::array<std::string_view, N>& names) {
+  return std::string(names[static_cast<std::size_t>(value)]);
+}
+
+tl::expected<Tensor, std::string> read_row(const TensorDesc& row) {
+  if (!known(row.kind, kKindNames)) return tl::unexpected<std::string>("an unknown kind");
+  Tensor tensor;
+  tensor.name = sys::printable(std::string_view(row.name, ::strnlen(row.name, sizeof row.name)), sizeof row.name);
+  tensor.kind = row.kind;
+  tensor.integer = row.integer;
+  tensor.real = row.real;
+  if (row.kind != Kind::tensor) return tensor;
+  if (row.place != Place::window && row.place != Place::arena) return tl::unexpected<std::string>("an unknown place");
+  tensor.place = row.place;
+  if (row.place == Place::arena) tensor.offset = row.offset;
+
+  if (!known(row.dtype, kDtypeNames) || row.dtype == Dtype::none)
+    return tl::unexpected<std::string>("an unknown dtype");
+  if (row.ndim > channel::kDimsMax) return tl::unexpected<std::string>("too many dimensions");
+  tensor.dtype = row.dtype;
+  tensor.shape.assign(row.shape, row.shape + row.ndim);
+  if (std::ranges::any_of(tensor.shape, [](std::int64_t size) { return size < 0; }))
+    return tl::unexpected<std::string>("a negative size");
+  tensor.bytes = channel::element_bytes(row.dtype);
+  if (std::ranges::find(tensor.shape, 0) != tensor.shape.end()) tensor.bytes = 0;
+  if (tensor.bytes == 0) return tensor;
+  for (std::int64_t size : tensor.shape) {
+    if (__builtin_mul_overflow(tensor.bytes, static_cast<std::uint64_t>(size), &tensor.bytes) ||
+        tensor.bytes > kTensorBytesMax) {
+      return tl::unexpected<std::string>("a size beyond any memory");
+    }
+  }
+  return tensor;
+}
+
+}  // namespace
+
+tl::expected<std::vector<Tensor>, std::string> read_table(std::span<const TensorDesc> rows, const std::string& what) {
+  std::vector<Tensor> table;
+  table.reserve(rows.size());
+  for (const TensorDesc& row : rows) {
+    auto tensor = read_row(row);
+    if (!tensor) return tl::unexpected(what + " " + std::to_string(table.size()) + " with " + tensor.error());
+    table.push_back(std::move(*tensor));
+  }
+  return table;
+}
+
+TensorDesc row_of(const Tensor& tensor) {
+  TensorDesc row{};
+  KQ_CHECK(tensor.shape.size() <= channel::kDimsMax);
+  std::memcpy(row.name, tensor.name.data(), std::min(tensor.name.size(), sizeof row.name - 1));
+  row.kind = tensor.kind;
+  row.dtype = tensor.dtype;
+  row.ndim = static_cast<std::uint32_t>(tensor.shape.size());
+  std::copy(tensor.shape.begin(), tensor.shape.end(), row.shape);
+  row.place = tensor.place;
+  row.offset = tensor.offset;
+  row.bytes = tensor.bytes;
+  row.integer = tensor.integer;
+  row.real = tensor.real;
+  return row;
+}
+
+FormDifference difference(const Tensor& expected, const Tensor& got) {
+  if (expected.kind == got.kind && expected.dtype == got.dtype && expected.shape == got.shape) return {};
+  const bool is_dtype = expected.kind != got.kind || expected.dtype != got.dtype;
+  return {is_dtype ? "dtype" : "shape", "is " + describe(got) + ", must be " + describe(expected)};
+}
+
+bool same_form(std::span<const Tensor> a, std::span<const Tensor> b) {
+  return std::ranges::equal(a, b, [](const Tensor& x, const Tensor& y) { return difference(x, y).reason.empty(); });
+}
+
+std::string describe(const Tensor& tensor) {
+  if (tensor.kind != Kind::tensor) return name_of(tensor.kind, kKindNames);
+  std::string text = name_of(tensor.dtype, kDtypeNames) + "[";
+  for (std::size_t i = 0; i < tensor.shape.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(tensor.shape[i]);
+  return text + "]";
+}
+
+}  // namespace kq::judge

@@ -1,0 +1,107 @@
+#include "gpu_worker/judge/tensor/table.h"
+
+#include <cstring>
+#include <limits>
+#include <random>
+
+#include <gtest/gtest.h>
+
+namespace kq::judge {
+namespace {
+
+using channel::Dtype;
+using channel::Kind;
+using channel::TensorDesc;
+
+TensorDesc tensor_row(Dtype dtype, std::vector<std::int64_t> shape) {
+  return row_of({.name = "x", .kind = Kind::tensor, .dtype = dtype, .shape = std::move(shape)});
+}
+
+std::string complaint(const TensorDesc& row) {
+  const auto table = read_table(std::span(&row, 1), "output");
+  return table ? "" : table.error();
+}
+
+TEST(ReadTable, computes_the_size_itself) {
+  TensorDesc row = tensor_row(Dtype::float32, {3, 4});
+  row.bytes = 1;
+  row.offset = 77;
+  const auto table = read_table(std::span(&row, 1), "input");
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table->at(0).bytes, 48u);
+  EXPECT_EQ(table->at(0).offset, 0u);
+  EXPECT_EQ(describe(table->at(0)), "float32[3, 4]");
+}
+
+TEST(ReadTable, knows_scalars_and_empty_tensors) {
+  const TensorDesc rows[] = {tensor_row(Dtype::complex128, {}),
+                             tensor_row(Dtype::int64, {1'000'000, 0, 1'000'000'000'000'000})};
+  const auto table = read_table(rows, "input");
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table->at(0).bytes, 16u);
+  EXPECT_EQ(table->at(1).bytes, 0u);
+}
+
+TEST(ReadTable, gives_a_plain_value_no_shape) {
+  TensorDesc row = tensor_row(Dtype::float32, {3});
+  row.kind = Kind::integer;
+  row.integer = -5;
+  const auto table = read_table(std::span(&row, 1), "input");
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table->at(0).integer, -5);
+  EXPECT_EQ(table->at(0).bytes, 0u);
+  EXPECT_TRUE(table->at(0).shape.empty());
+  EXPECT_EQ(describe(table->at(0)), "integer");
+}
+
+TEST(ReadTable, refuses_what_no_honest_child_writes) {
+  EXPECT_EQ(complaint(tensor_row(static_cast<Dtype>(13), {1})), "output 0 with an unknown dtype");
+  EXPECT_EQ(complaint(tensor_row(Dtype::none, {1})), "output 0 with an unknown dtype");
+  EXPECT_EQ(complaint(tensor_row(Dtype::int8, {-1})), "output 0 with a negative size");
+  EXPECT_EQ(complaint(tensor_row(Dtype::int8, {0, -1})), "output 0 with a negative size");
+  EXPECT_EQ(complaint(tensor_row(Dtype::float32, {1ll << 62, 8})), "output 0 with a size beyond any memory");
+  EXPECT_EQ(complaint(tensor_row(Dtype::int8, {1ll << 49})), "output 0 with a size beyond any memory");
+  TensorDesc row = tensor_row(Dtype::int8, {1});
+  row.ndim = 9;
+  EXPECT_EQ(complaint(row), "output 0 with too many dimensions");
+  row.kind = static_cast<Kind>(5);
+  EXPECT_EQ(complaint(row), "output 0 with an unknown kind");
+}
+
+TEST(ReadTable, bounds_names_without_an_end) {
+  TensorDesc row = tensor_row(Dtype::int8, {1});
+  std::memset(row.name, '\1', sizeof row.name);
+  const auto table = read_table(std::span(&row, 1), "input");
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table->at(0).name, std::string(sizeof row.name, '?'));
+}
+
+TEST(ReadTable, survives_random_bytes) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 20'000; ++i) {
+    TensorDesc row{};
+    auto* bytes = reinterpret_cast<unsigned char*>(&row);
+    for (std::size_t at = 0; at < sizeof row; ++at)
+      bytes[at] = static_cast<unsigned char>(random() % (i % 3 == 0 ? 256 : 3));
+    const auto table = read_table(std::span(&row, 1), "input");
+    if (!table) continue;
+    EXPECT_LE(table->at(0).bytes, kTensorBytesMax);
+    EXPECT_EQ(row_of(table->at(0)).bytes, table->at(0).bytes);
+  }
+}
+
+TEST(Difference, names_the_first_thing_that_is_wrong) {
+  const Tensor expected{.name = "", .kind = Kind::tensor, .dtype = Dtype::float32, .shape = {2, 3}};
+  Tensor got = expected;
+  EXPECT_EQ(difference(expected, got).reason, "");
+  got.shape = {3, 2};
+  EXPECT_EQ(difference(expected, got).reason, "shape");
+  EXPECT_EQ(difference(expected, got).message, "is float32[3, 2], must be float32[2, 3]");
+  got.dtype = Dtype::float16;
+  EXPECT_EQ(difference(expected, got).reason, "dtype");
+  got = Tensor{.name = "", .kind = Kind::real};
+  EXPECT_EQ(difference(expected, got).message, "is real, must be float32[2, 3]");
+}
+
+}  // namespace
+}  // namespace kq::judge

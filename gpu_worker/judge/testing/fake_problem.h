@@ -1,0 +1,198 @@
+// For tests: a tiny problem computed by fake children, honest unless a test says otherwise.
+//
+//   inputs   x float32[8], n integer        y = max(x, 0) * w[0] + n
+//   outputs  y float32[8], k int32[1]       k = number of x above 0
+//   states   w float32[4], of the model's seed
+#pragma once
+
+#include <functional>
+#include <random>
+#include <span>
+
+#include "gpu_worker/judge/attempt.h"
+#include "gpu_worker/judge/device/cpu_device.h"
+#include "gpu_worker/judge/testing/fake_child.h"
+
+namespace kq::judge {
+
+// What a test adds to an honest child: runs after the honest work of every command.
+using Twist = std::function<void(FakeTurn&)>;
+
+inline channel::TensorDesc fake_tensor(const char* name, channel::Dtype dtype, std::vector<std::int64_t> shape) {
+  return row_of({.name = name, .kind = channel::Kind::tensor, .dtype = dtype, .shape = std::move(shape)});
+}
+
+template <class T>
+T* fake_data(FakeTurn& turn, const channel::TensorDesc& row) {
+  return reinterpret_cast<T*>(turn.window + row.offset);
+}
+
+inline void fake_describe(FakeTurn& turn) {
+  turn.page.inputs_n = 2;
+  turn.page.inputs[0] = fake_tensor("x", channel::Dtype::float32, {8});
+  turn.page.inputs[1] = row_of({.name = "n", .kind = channel::Kind::integer});
+  turn.page.outputs_n = 2;
+  turn.page.outputs[0] = fake_tensor("out0", channel::Dtype::float32, {8});
+  turn.page.outputs[1] = fake_tensor("out1", channel::Dtype::int32, {1});
+  turn.page.states_n = 1;
+  turn.page.states[0] = fake_tensor("w", channel::Dtype::float32, {4});
+}
+
+inline void fake_call(FakeTurn& turn, float w) {
+  const float* x = fake_data<float>(turn, turn.page.inputs[0]);
+  float* y = fake_data<float>(turn, turn.page.outputs[0]);
+  std::int32_t* k = fake_data<std::int32_t>(turn, turn.page.outputs[1]);
+  *k = 0;
+  for (int i = 0; i < 8; ++i) {
+    y[i] = std::max(x[i], 0.0f) * w + static_cast<float>(turn.page.inputs[1].integer);
+    *k += x[i] > 0 ? 1 : 0;
+  }
+}
+
+// `then` comes after each call, with the window of its slot and how many there were before.
+inline void fake_burst(FakeTurn& turn, float w, const std::function<void(std::uint32_t)>& then = {}) {
+  channel::Page& page = turn.page;
+  char* const window = turn.window;
+  for (std::uint32_t returned = 0;; ++returned) {
+    std::atomic_ref(page.returned).store(returned, std::memory_order_release);
+    std::uint32_t told = 0;
+    while ((told = std::atomic_ref(page.turn).load(std::memory_order_acquire)) >> 16 != returned + 1)
+      std::this_thread::yield();
+    if ((told & channel::kNoSlot) == channel::kNoSlot) break;
+    turn.window = window + (told & channel::kNoSlot) * page.slot_bytes;
+    fake_call(turn, w);
+    if (then) then(returned);
+  }
+  turn.window = window;
+}
+
+inline void fake_draw(FakeTurn& turn, std::uint64_t seed, std::optional<std::int64_t> n) {
+  std::mt19937_64 random(seed);
+  float* x = fake_data<float>(turn, turn.page.inputs[0]);
+  for (int i = 0; i < 8; ++i) x[i] = static_cast<float>(random() % 1000) / 100 - 5;
+  turn.page.inputs[1].integer = n.value_or(static_cast<std::int64_t>(random() % 100));
+}
+
+// Of Command::answer.
+inline std::span<const channel::Seeds> fake_asked(const FakeTurn& turn) {
+  return std::span(turn.page.answers).first(turn.page.answers_n);
+}
+
+// In one command all have one number.
+inline void fake_answer(FakeTurn& turn, float w, std::optional<std::int64_t> n) {
+  char* const window = turn.window;
+  for (const channel::Seeds& seeds : fake_asked(turn)) {
+    fake_draw(turn, seeds.inputs, n);
+    n = turn.page.inputs[1].integer;
+    fake_call(turn, w);
+    turn.window += turn.page.slot_bytes;
+  }
+  turn.window = window;
+}
+
+// `n` is the number that it draws each time; without one they differ.
+inline FakeChild::Script fake_reference(Twist twist = {}, std::optional<std::int64_t> n = std::nullopt) {
+  return [n, twist = std::move(twist), model_seed = std::uint64_t{0}](FakeTurn& turn) mutable {
+    using channel::Command;
+    if (turn.command == Command::load) {
+      model_seed = turn.seed;
+      fake_describe(turn);
+    }
+    if (turn.command == Command::put_state)
+      *fake_data<float>(turn, turn.page.states[0]) = static_cast<float>(model_seed % 7 + 1);
+    const float w = static_cast<float>(model_seed % 7 + 1);
+    if (turn.command == Command::make_inputs) fake_draw(turn, turn.seed, n);
+    if (turn.command == Command::call) fake_call(turn, w);
+    if (turn.command == Command::answer) fake_answer(turn, w, n);
+    if (twist) twist(turn);
+  };
+}
+
+inline FakeChild::Script fake_submission(Twist twist = {}) {
+  return [twist = std::move(twist), w = 0.0f](FakeTurn& turn) mutable {
+    using channel::Command;
+    if (turn.command == Command::load) w = *fake_data<float>(turn, turn.page.states[0]);
+    if (turn.command == Command::call) fake_call(turn, w);
+    if (turn.command == Command::burst) fake_burst(turn, w);
+    if (twist) twist(turn);
+  };
+}
+
+// Does `change` after the honest work of `command`.
+inline Twist at(channel::Command command, Twist change) {
+  return [=](FakeTurn& turn) {
+    if (turn.command == command) change(turn);
+  };
+}
+
+// A judge with the CPU as its device and small limits.
+struct FakeHouse {
+  FakeHouse() {
+    plan.id = 1;
+    plan.trials = {.correctness = 2, .warmup = 1, .timed = 3};
+    plan.limits.load_limit_ms = 20'000;  // reached by hanging children only
+    plan.limits.call_limit_ms = 20'000;
+    plan.limits.first_launch_limit_ms = 0;
+    plan.limits.window_bytes_max = 1 << 20;
+  }
+
+  // One attempt with fresh children.
+  Report run(Twist submission_twist = {}, Twist reference_twist = {}) {
+    reference = std::make_unique<FakeChild>(fake_reference(std::move(reference_twist), drawn_n));
+    plan.fresh_reference = true;
+    exits.forget(ChildRole::reference);
+    return run_with(std::move(submission_twist), reference->take_socket());
+  }
+  // One attempt with the reference of the last one.
+  Report run_again(Twist submission_twist = {}) {
+    plan.fresh_reference = false;
+    return run_with(std::move(submission_twist), sys::Fd());
+  }
+
+  Report run_with(Twist submission_twist, sys::Fd reference_socket) {
+    exits.forget(ChildRole::submission);
+    FakeChild submission(fake_submission(std::move(submission_twist)));
+    Channels channels{
+        .calibrator = {}, .reference = std::move(reference_socket), .submission = submission.take_socket()};
+    plan.fresh_calibrator = !calibrator;
+    if (!calibrator) {
+      calibrator = std::make_unique<FakeChild>(calibrator_script);
+      channels.calibrator = calibrator->take_socket();
+    }
+    Report report = judge->run(plan, std::move(channels));
+    if (!report.verdict) calibrator.reset();  // as a lane does
+    return report;
+  }
+
+  // Another device or way of waiting, before the first run.
+  void use(std::unique_ptr<Device> other, Waiting waiting = Waiting::sleep) {
+    device = std::move(other);
+    judge = std::make_unique<Judge>(*device, exits, waiting, [this] { return random(); });
+  }
+
+  std::unique_ptr<Device> device = std::move(*open_cpu_device());
+  FakeExits exits;
+  std::mt19937_64 random{1};
+  FakeChild::Script calibrator_script = [](FakeTurn&) {};
+  std::unique_ptr<FakeChild> calibrator;
+  std::unique_ptr<FakeChild> reference;
+  std::optional<std::int64_t> drawn_n;  // as in fake_reference
+  std::unique_ptr<Judge> judge = std::make_unique<Judge>(*device, exits, Waiting::sleep, [this] { return random(); });
+  Plan plan;
+};
+
+// "wrong_answer/value at judge", or the error in words.
+inline std::string ending(const Report& report) {
+  if (!report.verdict) return "error: " + report.error;
+  std::string text(to_string(name_of(*report.verdict)));
+  if (const Evidence* found = evidence_of(*report.verdict)) {
+    text += (found->reason.empty() ? "" : "/" + found->reason) + " at " + std::string(to_string(found->stage));
+  }
+  return text;
+}
+
+inline const Evidence& evidence_in(const Report& report) {
+  return *evidence_of(*report.verdict);
+}
+
+}  // namespace kq::judge

@@ -1,0 +1,21 @@
+#include "gpu_worker/judge/timing/concurrent_warm_ups.h"
+
+#include <time.h>
+
+#include <cstdint>
+
+#include "gpu_worker/judge/child/child.h"
+
+namespace kq::judge {
+namespace {
+
+constexpr timespec kNap{0, 50'000};
+
+}  // namespace
+
+void Bystanders::wait() const {
+  const std::int64_t asked_ns = clock_ns();
+  while (any() && clock_ns() - asked_ns < patience_ns_) ::nanosleep(&kNap, nullptr);
+}
+
+}  // namespace kq::judge

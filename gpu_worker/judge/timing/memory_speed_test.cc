@@ -1,0 +1,101 @@
+#include "gpu_worker/judge/timing/memory_speed.h"
+
+#include <memory>
+
+#include <gtest/gtest.h>
+
+#include "gpu_worker/judge/testing/fake_device.h"
+#include "gpu_worker/judge/testing/fake_problem.h"
+#include "gpu_worker/judge/trial/schedule.h"
+
+namespace kq::judge {
+namespace {
+
+using channel::Command;
+
+void add(MemorySpeed& speed, std::size_t times, std::int64_t ns) {
+  for (std::size_t i = 0; i < times; ++i) speed.add(ns);
+}
+
+TEST(MemorySpeed, nothing_is_slow_before_it_is_known_what_is_usual) {
+  MemorySpeed speed;
+  EXPECT_EQ(speed.slowness(), 1);
+  add(speed, kWritesKnown - 1, 20'000);
+  speed.add(0);
+  EXPECT_EQ(speed.slowness(), 1) << "it was not seen";
+  speed.add(20'000);
+  speed.add(25'000);
+  EXPECT_DOUBLE_EQ(speed.slowness(), 1.25);
+  speed.add(0);
+  EXPECT_EQ(speed.slowness(), 1);
+}
+
+TEST(MemorySpeed, what_is_slow_for_a_while_is_not_usual_and_what_stays_so_is) {
+  MemorySpeed speed;
+  add(speed, kWritesKept, 20'000);
+  add(speed, kWritesKept / 2, 23'000);
+  EXPECT_DOUBLE_EQ(speed.slowness(), 1.15);
+  add(speed, kWritesKept / 2, 23'000);
+  EXPECT_DOUBLE_EQ(speed.slowness(), 1);
+  add(speed, kWritesKept, 20'000);
+  EXPECT_DOUBLE_EQ(speed.slowness(), 1) << "and back";
+}
+
+// A house whose memory is slow until somebody waits for it, or for good.
+class SlowHouse {
+ public:
+  explicit SlowHouse(bool of_reference, bool for_good = false) {
+    auto fake = std::make_unique<FakeDevice>();
+    fake->slowness = [this, of_reference] { return is_slow_ && (is_reference_ || !of_reference) ? 1.12 : 1.0; };
+    fake->at_slow_memory = [this, for_good] {
+      ++waits;
+      is_slow_ = for_good;
+    };
+    house.use(std::move(fake));
+    house.plan.trials = {.correctness = 1, .warmup = 1, .timed = kTimed};
+  }
+  Report run() {
+    const auto noted = [this](bool is_reference, int& count) {
+      return [this, is_reference, &count](FakeTurn& turn) {
+        if (turn.command != Command::call) return;
+        is_reference_ = is_reference;
+        ++count;
+      };
+    };
+    return house.run(noted(false, calls), noted(true, references));
+  }
+
+  static constexpr std::uint32_t kTimed = 9;
+  FakeHouse house;
+  int waits = 0, calls = 0, references = 0;
+
+ private:
+  bool is_slow_ = true;
+  bool is_reference_ = false;
+};
+
+TEST(MemorySpeed, calls_beside_slow_memory_are_made_again_once_it_is_quick) {
+  for (const bool for_good : {false, true}) {
+    SlowHouse slow(false, for_good);
+    const Report report = slow.run();
+    ASSERT_TRUE(report.verdict) << report.error;
+    EXPECT_EQ(name_of(*report.verdict), VerdictName::passed);
+    EXPECT_EQ(slow.waits, 1) << "once";
+    EXPECT_EQ(report.samples.submission_ns.size(), SlowHouse::kTimed);
+    EXPECT_GE(report.samples.reference_ns.size(), kTimedSamplesMin);
+    EXPECT_GE(slow.calls, 2 * static_cast<int>(SlowHouse::kTimed));
+  }
+}
+
+TEST(MemorySpeed, a_reference_beside_slow_memory_is_timed_again) {
+  SlowHouse slow(true);
+  const Report report = slow.run();
+  ASSERT_TRUE(report.verdict) << report.error;
+  EXPECT_EQ(slow.waits, 1);
+  EXPECT_EQ(report.samples.submission_ns.size(), SlowHouse::kTimed);
+  EXPECT_EQ(report.samples.reference_ns.size(), kTimedSamplesMin);
+  EXPECT_GE(slow.references, 2 * static_cast<int>(kTimedSamplesMin));
+}
+
+}  // namespace
+}  // namespace kq::judge

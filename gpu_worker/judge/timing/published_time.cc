@@ -1,0 +1,86 @@
+#include "gpu_worker/judge/timing/published_time.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+#include "core/measurement.h"
+
+namespace kq::judge {
+namespace {
+
+// The standard error of a median, by the median absolute deviation: sigma = 1.4826 MAD and error = sqrt(pi / 2) sigma /
+// sqrt(n), both for normal samples (Rousseeuw and Croux, Alternatives to the Median Absolute Deviation, 1993; Kenney
+// and Keeping, Mathematics of Statistics).
+double standard_error(std::span<const std::int64_t> samples_ns, double median_ns) {
+  std::vector<std::int64_t> deviations;
+  deviations.reserve(samples_ns.size());
+  for (const std::int64_t sample : samples_ns) deviations.push_back(std::llabs(sample - std::llround(median_ns)));
+  return 1.2533 * 1.4826 * summarise(deviations).median_ns / std::sqrt(static_cast<double>(samples_ns.size()));
+}
+
+// The quartile by nearest rank.
+double early_ns(std::span<const std::int64_t> samples_ns, double median_ns) {
+  if (samples_ns.size() < kQuartileSamplesMin) return median_ns;
+  std::vector<std::int64_t> sorted(samples_ns.begin(), samples_ns.end());
+  const auto quarter = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 4);
+  std::ranges::nth_element(sorted, quarter);
+  return std::max(static_cast<double>(*quarter), median_ns - std::min(kLateMaxNs, kLateMaxShare * median_ns));
+}
+
+std::string in_words(double attested_ns, double event_ns) {
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "the judge's clock says %.1f us a call, the clock inside of the submission's process %.1f us",
+                attested_ns / 1e3, event_ns / 1e3);
+  return text;
+}
+
+// The child's own median; 0 where it gave none for some call.
+double event_median_ns(std::span<const std::int64_t> events_ns) {
+  if (!std::ranges::all_of(events_ns, [](std::int64_t event) { return event > 0; })) return 0;
+  return summarise(events_ns).median_ns;
+}
+
+bool disagree(double attested_ns, double event_ns) {
+  return std::abs(event_ns - attested_ns) > std::max(kDisagreeNs, kDisagreeShare * attested_ns);
+}
+
+}  // namespace
+
+Attested attest(std::span<const std::int64_t> samples_ns, std::span<const std::int64_t> events_ns, double drift_ns,
+                double burst_ns) {
+  if (samples_ns.empty()) return {};
+  Attested attested;
+  attested.attested_ns = summarise(samples_ns).median_ns;
+  attested.event_ns = event_median_ns(events_ns);
+  if (attested.event_ns == 0) {
+    attested.median_ns = attested.attested_ns;
+    return attested;
+  }
+  const double cap =
+      std::min(std::max(kSlackMaxNs, kSlackMaxShare * attested.attested_ns), kSlackMaxOfAll * attested.attested_ns);
+  const double by_chance = standard_error(samples_ns, attested.attested_ns);
+  const double error = 3 * std::hypot(by_chance, kCalibrationErrorNs) + std::abs(drift_ns);
+  attested.is_doubted = attested.event_ns < attested.attested_ns - std::min(3 * by_chance + std::abs(drift_ns), cap);
+  double slack = std::min(error, cap);
+  double share = 0;
+  if (burst_ns > 0 && burst_ns <= attested.attested_ns) {
+    share = (1 - kBurstErrorShare) * burst_ns;
+    slack = std::max(slack, std::min(kBurstSlackNs, kBurstSlackShare * attested.attested_ns));
+  }
+  attested.median_ns = std::max({attested.event_ns, share, early_ns(samples_ns, attested.attested_ns) - slack, 1.0});
+  if (disagree(attested.attested_ns, attested.event_ns))
+    attested.disagreement = in_words(attested.attested_ns, attested.event_ns);
+  return attested;
+}
+
+double reference_median_ns(std::span<const std::int64_t> samples_ns, std::span<const std::int64_t> events_ns) {
+  const double attested_ns = summarise(samples_ns).median_ns;
+  const double event_ns = event_median_ns(events_ns);
+  if (event_ns == 0 || disagree(attested_ns, event_ns)) return attested_ns;
+  return std::min(event_ns, attested_ns + 3 * kCalibrationErrorNs);
+}
+
+}  // namespace kq::judge

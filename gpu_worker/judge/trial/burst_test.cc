@@ -1,0 +1,212 @@
+#include "gpu_worker/judge/trial/burst.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "gpu_worker/judge/testing/fake_device.h"
+#include "gpu_worker/judge/testing/fake_problem.h"
+
+namespace kq::judge {
+namespace {
+
+using channel::Command;
+
+std::string ending(const Report& report) {
+  if (!report.verdict) return "error: " + report.error;
+  std::string text(to_string(name_of(*report.verdict)));
+  if (const Evidence* found = evidence_of(*report.verdict))
+    text += " " + found->reason + (found->rule.empty() ? "" : " " + found->rule);
+  return text;
+}
+
+// Where every call is short enough.
+struct BurstHouse : FakeHouse {
+  BurstHouse() {
+    plan.trials = {.correctness = 1, .warmup = 1, .timed = kTimedSamplesMin};
+    plan.limits.bursts = Bursts::always;
+    plan.limits.burst_below_ns = 2'000'000'000;
+    drawn_n =
+        7;  // a problem's numbers do not change from call to call (harness/reference.py), as those of the fake one do
+  }
+};
+
+TEST(Burst, every_call_of_it_is_on_inputs_of_its_own_and_checked) {
+  BurstHouse house;
+  int bursts = 0;
+  const Report report = house.run(at(Command::burst, [&](FakeTurn&) { ++bursts; }));
+  ASSERT_EQ(ending(report), "passed");
+  EXPECT_EQ(bursts, static_cast<int>(kBursts) + 1);
+  EXPECT_GE(correctness_of(*report.verdict)->trials_passed, (kBursts + 1) * kBurstCalls + kTimedSamplesMin);
+  EXPECT_GT(measurement_of(*report.verdict)->burst_ns, 0);
+  EXPECT_EQ(report.samples.submission_ns.size(), kTimedSamplesMin);
+}
+
+TEST(Burst, calls_that_are_long_enough_have_none) {
+  BurstHouse house;
+  house.plan.limits.burst_below_ns = 1'000'000;
+  const Report report = house.run([](FakeTurn& turn) {
+    EXPECT_NE(turn.command, Command::burst);
+    if (turn.command == Command::call) ::usleep(5'000);
+  });
+  EXPECT_EQ(ending(report), "passed");
+  EXPECT_EQ(measurement_of(*report.verdict)->burst_ns, 0);
+}
+
+TEST(Burst, in_doubt_are_times_of_the_submissions_own_that_the_judge_cannot_agree_with) {
+  for (const auto& [event_ns, is_doubted] : {std::pair{1L, true}, {1'000'000'000L, false}, {0L, false}}) {
+    BurstHouse house;
+    house.plan.limits.bursts = Bursts::doubt;
+    int bursts = 0;
+    const Report report = house.run([&, event = event_ns](FakeTurn& turn) {
+      if (turn.command == Command::burst) ++bursts;
+      if (turn.command != Command::call) return;
+      ::usleep(5'000);
+      turn.page.event_ns = event;
+    });
+    ASSERT_EQ(ending(report), "passed") << event_ns;
+    EXPECT_EQ(bursts > 0, is_doubted) << event_ns;
+    EXPECT_EQ(measurement_of(*report.verdict)->burst_ns > 0, is_doubted) << event_ns;
+  }
+}
+
+TEST(Burst, one_wrong_output_among_all_is_a_wrong_answer) {
+  BurstHouse house;
+  const auto spoil_last = [](FakeTurn& turn) {
+    // Of all slots only those that were called differ from their poison: spoil one of these.
+    for (std::uint32_t slot = turn.page.slots; slot-- > 0;) {
+      float& y = *reinterpret_cast<float*>(turn.window + slot * turn.page.slot_bytes + turn.page.outputs[0].offset);
+      if (y != y) continue;
+      y += 1;
+      return;
+    }
+  };
+  EXPECT_EQ(ending(house.run(at(Command::burst, spoil_last))), "wrong_answer value");
+}
+
+TEST(Burst, work_on_slots_that_were_not_called_is_rejected) {
+  BurstHouse house;
+  const auto ahead = [](FakeTurn& turn) {
+    for (std::uint32_t slot = 0; slot < turn.page.slots; ++slot) {
+      float& y = *reinterpret_cast<float*>(turn.window + slot * turn.page.slot_bytes + turn.page.outputs[0].offset);
+      if (y != y) y = 0;
+    }
+  };
+  EXPECT_EQ(ending(house.run(at(Command::burst, ahead))), "rejected tamper ahead");
+}
+
+TEST(Burst, a_changed_input_is_noticed_in_its_slot) {
+  BurstHouse house;
+  const auto change = [](FakeTurn& turn) {
+    for (std::uint32_t slot = 0; slot < turn.page.slots; ++slot) {
+      *reinterpret_cast<float*>(turn.window + slot * turn.page.slot_bytes + turn.page.inputs[0].offset) += 1;
+    }
+  };
+  EXPECT_EQ(ending(house.run(at(Command::burst, change))), "wrong_answer mutated_input");
+}
+
+TEST(Burst, a_child_that_skips_calls_or_counts_wrong_is_no_honest_one) {
+  for (const std::uint32_t returned : {0u, 3u, 9u, 70'000u}) {
+    BurstHouse house;
+    FakeChild::Script honest = fake_submission();
+    FakeChild::Script liar = [honest, returned](FakeTurn& turn) mutable {
+      if (turn.command == Command::burst) {
+        std::atomic_ref(turn.page.returned).store(returned, std::memory_order_release);
+        ::usleep(5'000);
+        return;  // and says done, ok
+      }
+      honest(turn);
+    };
+    FakeChild submission(std::move(liar));
+    FakeChild reference(fake_reference());
+    FakeChild calibrator(house.calibrator_script);
+    const Report report = house.judge->run(house.plan, {.calibrator = calibrator.take_socket(),
+                                                        .reference = reference.take_socket(),
+                                                        .submission = submission.take_socket()});
+    EXPECT_EQ(ending(report), "rejected tamper channel") << returned;
+    house.judge.reset();
+  }
+}
+
+// As a GPU, and tells where the last window with an arena is: the fake child has it mapped until there are slots.
+struct ArenaDevice : FakeDevice {
+  ArenaDevice() { described.kind = DeviceKind::cuda; }
+  Expected<std::unique_ptr<Memory>> make_window(std::uint64_t bytes) override {
+    auto made = FakeDevice::make_window(bytes);
+    if (made && *made && bytes > 32 << 20) last = reinterpret_cast<char*>((*made)->address());
+    return made;
+  }
+  char* last = nullptr;
+};
+
+// Those of a burst before the next one, and that of the last single call before the first.
+TEST(Burst, of_what_was_returned_nothing_is_there_for_the_next_one) {
+  constexpr std::uint64_t kEach = 256;
+  BurstHouse house;
+  auto gpu = std::make_unique<ArenaDevice>();
+  const ArenaDevice& device = *gpu;
+  house.use(std::move(gpu), Waiting::spin);
+  std::uint64_t arena_begin = 0;
+  std::array<bool, kBurstCalls> has_returned{};
+  int looked = 0;
+  const auto bring = [&](FakeTurn& turn, std::uint32_t place) {
+    float* const y = reinterpret_cast<float*>(device.last + arena_begin + place * kEach);
+    looked += has_returned[place] ? 1 : 0;
+    if (std::exchange(has_returned[place], true)) {
+      EXPECT_TRUE(std::all_of(y, y + 8, [](float number) { return number != number; }))
+          << "at " << place << " after " << looked;
+    }
+    std::copy_n(fake_data<float>(turn, turn.page.outputs[0]), 8, y);
+  };
+  const auto tell = [&](FakeTurn& turn, std::uint32_t place) {
+    channel::TensorDesc& row = turn.page.outputs[place * 2];
+    row.place = channel::Place::arena;
+    row.offset = place * kEach;
+  };
+  FakeChild submission([&, honest = fake_submission(), w = 0.0f](FakeTurn& turn) mutable {
+    if (turn.command == Command::load) w = *fake_data<float>(turn, turn.page.states[0]);
+    if (turn.command == Command::burst) {
+      fake_burst(turn, w, [&](std::uint32_t returned) { bring(turn, returned); });
+      for (std::uint32_t i = 0; i < kBurstCalls; ++i) tell(turn, i);
+      return;
+    }
+    if (turn.command == Command::attach && turn.page.arena_bytes > 0)
+      arena_begin = turn.window_bytes - turn.page.arena_bytes;
+    honest(turn);
+    if (turn.command != Command::call) return;
+    bring(turn, 0);
+    tell(turn, 0);
+  });
+  FakeChild reference(fake_reference({}, house.drawn_n));
+  FakeChild calibrator(house.calibrator_script);
+  const Report report = house.judge->run(house.plan, {.calibrator = calibrator.take_socket(),
+                                                      .reference = reference.take_socket(),
+                                                      .submission = submission.take_socket()});
+  EXPECT_EQ(ending(report), "passed") << (report.verdict && evidence_of(*report.verdict)
+                                              ? evidence_of(*report.verdict)->message
+                                              : "");
+  const int calls = 2 + static_cast<int>(kTimedSamplesMin);
+  EXPECT_GE(looked, calls - 1 + 1 + static_cast<int>(kBursts * kBurstCalls));
+  house.judge.reset();
+}
+
+TEST(Burst, one_that_fails_in_the_middle_says_why) {
+  BurstHouse house;
+  EXPECT_EQ(
+      ending(house.run(at(Command::burst, [](FakeTurn& turn) { turn.fail(channel::Failure::runtime_error, "no"); }))),
+      "runtime_error ");
+}
+
+TEST(burst_share, is_free_of_what_every_interval_has) {
+  const std::vector<std::int64_t> singles{150'000, 151'000, 149'000};
+  const std::vector<std::int64_t> bursts{192'000, 191'900, 192'100, 300'000, 192'000};
+  EXPECT_EQ(burst_share_ns(bursts, singles), 6'000);
+  EXPECT_EQ(burst_share_ns(std::vector<std::int64_t>(kBurstsMin, 100), singles), 1) << "never below a nanosecond";
+  EXPECT_EQ(burst_share_ns(std::span(bursts).first(kBurstsMin - 1), singles), 0);
+  EXPECT_EQ(burst_share_ns(bursts, {}), 0);
+}
+
+}  // namespace
+}  // namespace kq::judge

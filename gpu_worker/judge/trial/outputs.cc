@@ -1,0 +1,85 @@
+#include "gpu_worker/judge/trial/outputs.h"
+
+#include <algorithm>
+
+namespace kq::judge {
+namespace {
+
+constexpr std::uint64_t kBesides = 64ull << 20;
+constexpr std::uint64_t kTimes = 3;
+constexpr std::uint64_t kLargeBytes = 4u << 20;  // below that one copy more costs as much as copying too much
+
+bool is_possible(const Tensor& output, const Arena& arena) {
+  if (output.place == channel::Place::window) return true;
+  return arena.memory != nullptr && output.offset <= arena.bytes() && output.bytes <= arena.bytes() - output.offset;
+}
+
+}  // namespace
+
+std::uint64_t arena_bytes(const Layout& layout, std::uint32_t calls) {
+  return (kTimes + calls) * layout.outputs.bytes() + kBesides;
+}
+
+bool places_are_possible(std::span<const Tensor> outputs, const Arena& arena) {
+  return std::ranges::all_of(outputs, [&](const Tensor& output) { return is_possible(output, arena); });
+}
+
+std::vector<Region> regions_in_arena(std::span<const Tensor> outputs) {
+  constexpr std::uint64_t kWord = 4;
+  std::vector<Region> regions;
+  for (const Tensor& output : outputs) {
+    if (output.place != channel::Place::arena) continue;
+    const Region region{(output.offset + kWord - 1) / kWord * kWord, (output.offset + output.bytes) / kWord * kWord};
+    if (region.begin < region.end) regions.push_back(region);
+  }
+  return regions;
+}
+
+std::unique_ptr<Memory> outputs_in_place(const Layout& layout, const Taking& from, std::span<const Tensor> got) {
+  const Region& region = layout.outputs;
+  const auto in_arena =
+      std::ranges::count_if(got, [](const Tensor& output) { return output.place == channel::Place::arena; });
+  if (in_arena == 0) return std::make_unique<PartMemory>(from.window, from.shift + region.begin, region.bytes());
+  const Tensor& place = layout.tables.outputs.front();
+  if (got.size() != 1 || got[0].bytes != place.bytes || !is_possible(got[0], from.arena)) return nullptr;
+  const std::uint64_t element_bytes = channel::element_bytes(got[0].dtype);  // 0: it is no tensor
+  if (element_bytes == 0 || got[0].offset % element_bytes != 0)
+    return nullptr;  // no load of the device's may look there
+  const Memory& memory = *from.arena.memory;
+  const std::uint64_t at = from.arena.begin + got[0].offset;
+  const std::uint64_t before = place.offset - region.begin;
+  if (at < before || region.bytes() > memory.bytes() - (at - before)) return nullptr;
+  return std::make_unique<PartMemory>(memory, at - before, region.bytes());
+}
+
+Expected<void> take_outputs(Device& device, const Layout& layout, const Taking& from, std::span<const Tensor> got,
+                            const Memory& to) {
+  const Region& region = layout.outputs;
+  const std::vector<Tensor>& places = layout.tables.outputs;
+  const auto is_in_arena = [&](std::size_t i) {
+    return i < got.size() && got[i].place == channel::Place::arena && got[i].bytes == places[i].bytes &&
+           is_possible(got[i], from.arena);
+  };
+  // Of the window all but large outputs that are not there; over it what is in the arena.
+  std::uint64_t at = region.begin;
+  const auto take_until = [&](std::uint64_t end) {
+    return device.copy(to, at - region.begin, from.window, from.shift + at, end - at);
+  };
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i].bytes < kLargeBytes || !is_in_arena(i)) continue;
+    if (const auto copied = take_until(places[i].offset); !copied) return copied;
+    at = places[i].offset + places[i].bytes;
+  }
+  if (const auto copied = take_until(region.end); !copied) return copied;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (!is_in_arena(i)) continue;
+    const Arena& arena = from.arena;
+    if (const auto copied =
+            device.copy(to, places[i].offset - region.begin, *arena.memory, arena.begin + got[i].offset, got[i].bytes);
+        !copied)
+      return copied;
+  }
+  return {};
+}
+
+}  // namespace kq::judge

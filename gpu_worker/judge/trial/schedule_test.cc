@@ -1,0 +1,55 @@
+#include "gpu_worker/judge/trial/schedule.h"
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace kq::judge {
+namespace {
+
+Draw from(std::uint64_t seed) {
+  return [random = std::mt19937_64(seed)]() mutable { return random(); };
+}
+
+TEST(Schedule, warm_calls_come_first_and_everything_asked_for_comes) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const auto kinds = make_schedule({.correctness = 5, .warmup = 2, .timed = 20}, from(seed));
+    EXPECT_EQ(kinds[0], TrialKind::warm);
+    EXPECT_EQ(kinds[1], TrialKind::warm);
+    EXPECT_EQ(std::ranges::count(kinds, TrialKind::warm), 2);
+    EXPECT_EQ(std::ranges::count(kinds, TrialKind::correctness), 5);
+    EXPECT_EQ(std::ranges::count(kinds, TrialKind::timed), 20);
+    EXPECT_GE(std::ranges::count(kinds, TrialKind::decoy), 1);
+    EXPECT_LE(std::ranges::count(kinds, TrialKind::decoy), 1 + 20 / kTimedPerDecoy);
+  }
+}
+
+TEST(Schedule, neither_order_nor_length_can_be_known_beforehand) {
+  std::set<std::vector<TrialKind>> orders;
+  std::set<std::size_t> lengths;
+  std::set<TrialKind> first, last;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const auto kinds = make_schedule({.correctness = 5, .warmup = 0, .timed = 20}, from(seed));
+    orders.insert(kinds);
+    lengths.insert(kinds.size());
+    first.insert(kinds.front());
+    last.insert(kinds.back());
+  }
+  EXPECT_EQ(orders.size(), 200u);
+  EXPECT_EQ(lengths.size(), 1 + 20 / kTimedPerDecoy);
+  EXPECT_EQ(first.size(), 3u);
+  EXPECT_EQ(last.size(), 3u);
+}
+
+TEST(Schedule, nothing_passes_unchecked) {
+  EXPECT_EQ(make_schedule({.correctness = 0, .warmup = 0, .timed = 0}, from(1)), std::vector{TrialKind::correctness});
+}
+
+TEST(Schedule, without_timed_calls_there_is_nothing_to_hide) {
+  EXPECT_EQ(make_schedule({.correctness = 3, .warmup = 1, .timed = 0}, from(1)).size(), 4u);
+}
+
+}  // namespace
+}  // namespace kq::judge

@@ -1,0 +1,571 @@
+#include "gpu_worker/judge/trial/submission_side.h"
+
+#include <algorithm>
+#include <bit>
+#include <ranges>
+#include <utility>
+
+#include "core/base/check.h"
+#include "gpu_worker/judge/check/degenerate_tolerance.h"
+#include "gpu_worker/judge/trial/burst.h"
+#include "gpu_worker/judge/trial/outputs.h"
+
+namespace kq::judge {
+namespace {
+
+using channel::Command;
+
+// A kernel's time depends on where in memory its data lies: twenty processes with one place each had medians up to 9 %
+// apart (H200). So calls are made in several places, where that is no matter of gigabytes. On a CPU nothing of the kind
+// was seen, and a place costs page faults.
+constexpr std::uint32_t kPlacesMax = 4;
+constexpr std::uint64_t kPlacesBytesMax = 256ull << 20;
+constexpr std::uint64_t kMadeAheadBytesMax = 1ull << 30;
+// Of outputs. To look at smaller ones costs less while the reference makes the next trial; of these the copy costs
+// more.
+constexpr std::uint64_t kInPlaceBytesMin = 64ull << 20;
+constexpr int kLongLooksMax = 3;  // one after the other, until outputs are taken again
+// Looked at of an output, whether it is like the expected one; and before, whether that is small.
+constexpr std::uint64_t kLookBytesMax = 256u << 10;
+constexpr std::uint64_t kFirstLookBytes = 16u << 10;
+constexpr std::uint64_t kFirstLooks = 8;  // evenly over all of it
+
+bool same_number(const Tensor& a, const Tensor& b) {
+  return a.integer == b.integer && std::bit_cast<std::uint64_t>(a.real) == std::bit_cast<std::uint64_t>(b.real);
+}
+
+// The rows of a table, of tensors that lie so far behind.
+std::vector<Tensor> shifted(std::vector<Tensor> rows, std::uint64_t shift) {
+  for (Tensor& row : rows) {
+    if (row.kind == channel::Kind::tensor) row.offset += shift;
+  }
+  return rows;
+}
+
+std::string output_name(std::size_t i) {
+  return "output " + std::to_string(i);
+}
+
+tl::unexpected<Stop> wrong(const SubmissionSide::Trial& trial, std::string reason, const std::string& message) {
+  return stop(VerdictName::wrong_answer,
+              evidence(Stage::judge, std::move(reason), message + ", in trial " + std::to_string(trial.number)));
+}
+
+}  // namespace
+
+SubmissionMemory::Sizes SubmissionMemory::sizes(const Device& device, const Layout& layout, const Plan& plan) {
+  const bool may_burst = plan.limits.bursts != Bursts::never && layout.outputs.bytes() <= kBurstOutputBytesMax;
+  const std::uint64_t places = device.info().kind == DeviceKind::cuda ? kPlacesBytesMax / layout.bytes() : 1;
+  return {.window = layout.bytes(),
+          .places = std::clamp<std::uint64_t>(places, 1, kPlacesMax),
+          .snapshot = layout.outputs.bytes(),
+          .arena = arena_bytes(layout, may_burst ? kBurstCalls : 0)};
+}
+
+bool SubmissionMemory::fits(Device& device, const Layout& layout, const Plan& plan) const {
+  return asked_ == sizes(device, layout, plan);
+}
+
+Step<SubmissionMemory> SubmissionMemory::make(Device& device, const Layout& layout, const Plan& plan) {
+  SubmissionMemory memory;
+  memory.asked_ = sizes(device, layout, plan);
+  // No room for an arena is no reason to stop: outputs are copied then.
+  KQ_TRY_VALUE(auto window, make_window(device, memory.asked_.places, memory.asked_.window, memory.asked_.arena));
+  memory.window = std::move(window);
+  KQ_TRY_VALUE(auto snapshot, make_memory(device, &Device::make_private, memory.asked_.snapshot));
+  memory.snapshot = std::move(snapshot);
+  return memory;
+}
+
+std::optional<SubmissionMemory> SubmissionMemory::make_ahead(Device& device, const Layout& layout, const Plan& plan) {
+  const Sizes asked = sizes(device, layout, plan);
+  if (device.info().kind != DeviceKind::cuda ||
+      asked.places * asked.window + asked.snapshot + asked.arena > kMadeAheadBytesMax)
+    return std::nullopt;
+  auto made = make(device, layout, plan);
+  if (!made) return std::nullopt;  // whoever needs it is told why
+  return std::move(*made);
+}
+
+Step<std::unique_ptr<SubmissionSide>> SubmissionSide::open(Device& device, sys::Fd channel, Exits& exits,
+                                                           Waiting waiting, const Plan& plan,
+                                                           const ReferenceSide& reference,
+                                                           std::optional<SubmissionMemory> ahead) {
+  auto child = Child::start(std::move(channel), ChildRole::submission, exits, waiting);
+  if (!child) return stop(child.error());
+  if (ahead && !ahead->fits(device, reference.layout(), plan)) ahead.reset();
+  KQ_TRY_VALUE(auto memory, ahead ? Step<SubmissionMemory>(std::move(*ahead))
+                                  : SubmissionMemory::make(device, reference.layout(), plan));
+  std::unique_ptr<SubmissionSide> side(new SubmissionSide(device, std::move(*child), reference, std::move(memory)));
+  KQ_TRY(side->attach(plan));
+  // It still runs our code only, so its null calls can be trusted.
+  KQ_TRY_VALUE(const auto overhead, calibrate(device, *side->child_, side->doing(Phase::setup),
+                                              reference.layout().bytes(), plan.limits.load_limit_ms));
+  side->overhead_ = overhead;
+  return side;
+}
+
+Step<void> SubmissionSide::attach(const Plan& plan) {
+  const Layout& layout = reference_.layout();
+  child_->write_inputs(layout.tables.inputs);
+  child_->write_outputs(layout.tables.outputs);
+  child_->write_states(layout.tables.states);
+  child_->send_window(window(), arena());
+  KQ_TRY(accept(child_->command({.command = Command::attach, .limit_ms = plan.limits.load_limit_ms}),
+                doing(Phase::setup)));
+  return {};
+}
+
+Step<void> SubmissionSide::load(const Plan& plan, std::uint64_t seed) {
+  if (const auto begun = begin_load(plan, seed); !begun) return begun;
+  return finish_load();
+}
+
+Step<void> SubmissionSide::begin_load(const Plan& plan, std::uint64_t seed) {
+  const Region& states = reference_.layout().states;
+  if (const auto copied = device_.copy(window(), states.begin, reference_.window(), states.begin, states.bytes());
+      !copied) {
+    return stop(copied.error());
+  }
+  // From here on the child runs the submission's code.
+  child_->begin({.command = Command::load, .limit_ms = plan.limits.load_limit_ms, .seed = seed});
+  return {};
+}
+
+Step<void> SubmissionSide::finish_load() {
+  KQ_TRY(accept(child_->finish(), doing(Phase::load)));
+  return {};
+}
+
+void SubmissionSide::begin_staging(const Trial& trial) {
+  staged_inputs_ = reference_.inputs();
+  const std::uint64_t shift = shift_of(trial);
+  child_->write_inputs(shifted(staged_inputs_, shift));
+  child_->write_outputs(shifted(reference_.layout().tables.outputs, shift));
+  judge::begin_staging(*child_, {.command = Command::call, .limit_ms = trial.limit_ms});
+}
+
+Step<void> SubmissionSide::finish_staging(const Trial& trial) {
+  auto staged = accept(child_->finish(), doing(Phase::run));
+  if (!staged) return tl::unexpected(staged.error());
+  if (std::ranges::equal(staged_inputs_, reference_.inputs(), same_number)) return {};
+  // The numbers among them are others than those of the trial before.
+  begin_staging(trial);
+  staged = accept(child_->finish(), doing(Phase::run));
+  if (!staged) return tl::unexpected(staged.error());
+  return {};
+}
+
+Step<SubmissionSide::Called> SubmissionSide::call(const Plan& plan, const Trial& trial) {
+  seen_.reset();
+  const Layout& layout = reference_.layout();
+  const Region& inputs = layout.inputs;
+  const Region& outputs = layout.outputs;
+  const std::uint64_t shift = shift_of(trial);
+  auto prepare = [&]() -> Expected<void> {
+    const auto poisoned = device_.fill(window(), shift + outputs.begin, outputs.bytes(), trial.poison).and_then([&] {
+      return poison_returned(trial.poison);
+    });
+    if (!poisoned) return poisoned;
+    for (const auto& [region, from] : reference_.pristine().stretches(inputs)) {
+      if (const auto copied = device_.copy(window(), shift + region.begin, from.memory, from.offset, region.bytes());
+          !copied)
+        return copied;
+    }
+    return {};
+  };
+  const Taking from{.window = window(), .shift = shift, .arena = arena()};
+  std::unique_ptr<Memory> in_place;
+  auto take = [&](const Answered& answered) {
+    in_place = outputs_to_look_at(trial, from, answered.tables.outputs);
+    return in_place ? look_in_place(plan, trial, *in_place)
+                    : take_outputs(device_, layout, from, answered.tables.outputs, *memory_.snapshot);
+  };
+  const Order order{.command = Command::call,
+                    .limit_ms = trial.limit_ms,
+                    .launch_limit_ms = trial.launch_limit_ms,
+                    .seed = trial.seed};
+  auto outcome = bracket(device_, *child_, order, {.prepare = prepare, .take = take});
+  const auto seen = finish_looks();
+  KQ_TRY_VALUE(auto called, accept(std::move(outcome), doing(Phase::run)));
+  if (!seen) return tl::unexpected(seen.error());
+  const std::int64_t absence_ns = device_.absence_ns();
+  const double slowness = device_.memory_slowness();
+  KQ_TRY(note_returned(called.tables.outputs));
+  // A device that is slow at looking is at it for longer than a call may be away; others that disturb it do not do so
+  // again and again.
+  long_looks_ = in_place && absence_ns > overhead_.absence_ns + kAbsenceNs ? long_looks_ + 1 : 0;
+  const bool is_unclear = in_place && (long_looks_ == kLongLooksMax || !is_all_right(*seen));
+  if (in_place && !is_unclear) seen_ = *seen;
+  if (is_unclear) {
+    may_look_in_place_ = false;
+    const auto taken = take_outputs(device_, layout, from, called.tables.outputs, *memory_.snapshot);
+    if (!taken) return stop(taken.error());
+  }
+  return Called{called.bracket_ns, called.event_ns, absence_ns,
+                called.is_early,   is_unclear,      std::move(called.tables.outputs),
+                slowness};
+}
+
+// Null: they are taken. So are those of the first trial, where it is seen which of them are small.
+std::unique_ptr<Memory> SubmissionSide::outputs_to_look_at(const Trial& trial, const Taking& from,
+                                                           std::span<const Tensor> got) const {
+  const Layout& layout = reference_.layout();
+  const bool is_large = device_.info().kind == DeviceKind::cuda && layout.outputs.bytes() >= kInPlaceBytesMin;
+  if (!is_large || correctness_.trials_passed == 0 || !may_look_in_place_ || !check_forms(trial, held_to(trial), got))
+    return nullptr;
+  return outputs_in_place(layout, from, got);
+}
+
+Expected<void> SubmissionSide::look_in_place(const Plan& plan, const Trial& trial, const Memory& outputs) {
+  const Case taken = held_to(trial);
+  const std::vector<Look> wanted =
+      looks(plan, trial, {taken.inputs, taken.outputs, taken.pristine, taken.expected, outputs, taken.shift, true});
+  if (wanted.size() > kLooksMax) {  // nothing is seen then
+    may_look_in_place_ = false;
+    return {};
+  }
+  // The likeness of what is small is looked at from the host.
+  for (std::size_t i = 0; i < is_small_.size(); ++i) {
+    if (!is_small_[i]) continue;
+    const Region part = looked_at(trial, taken.outputs[i]);
+    const std::uint64_t at = part.begin - reference_.layout().outputs.begin;
+    if (const auto copied = device_.copy(taken.snapshot, at, outputs, at, part.bytes()); !copied) return copied;
+  }
+  const auto begun = device_.begin_looks(wanted);
+  if (begun) looks_ = wanted.size();
+  return begun;
+}
+
+bool SubmissionSide::is_all_right(const Seen& seen) const {
+  const std::vector<Tensor>& expected = reference_.outputs();
+  const auto is_right = [&](std::size_t i) {
+    return expected[i].kind != channel::Kind::tensor || (i < seen.outputs.size() && seen.outputs[i]);
+  };
+  const bool are_outputs_right = std::ranges::all_of(std::views::iota(std::size_t{0}, expected.size()), is_right);
+  return are_outputs_right && seen.guards && (seen.inputs || !keeps_inputs());
+}
+
+SubmissionSide::Case SubmissionSide::held_to(const Trial& trial) const {
+  return {reference_.inputs(),           reference_.outputs(), reference_.pristine(),
+          reference_.expected_outputs(), *memory_.snapshot,    shift_of(trial)};
+}
+
+Step<void> SubmissionSide::begin_check(const Plan& plan, const Trial& trial, const Called& called) {
+  return begin_looks(plan, trial, held_to(trial), called.outputs);
+}
+
+Step<void> SubmissionSide::check(const Plan& plan, const Trial& trial, const Called& called) {
+  return check_seen(plan, trial, held_to(trial), called.outputs);
+}
+
+Step<void> SubmissionSide::check(const Plan& plan, const Trial& trial, const Case& held_to,
+                                 std::span<const Tensor> got) {
+  if (const auto begun = begin_looks(plan, trial, held_to, got); !begun) return begun;
+  return check_seen(plan, trial, held_to, got);
+}
+
+// Where there are more than the device can look at in one go, they are looked at one by one.
+Step<void> SubmissionSide::begin_looks(const Plan& plan, const Trial& trial, const Case& held_to,
+                                       std::span<const Tensor> got) {
+  if (seen_ || !check_forms(trial, held_to, got)) return {};
+  const std::vector<Look> wanted = looks(plan, trial, held_to);
+  if (wanted.size() > kLooksMax) return {};
+  if (const auto begun = device_.begin_looks(wanted); !begun) return stop(begun.error());
+  looks_ = wanted.size();
+  return {};
+}
+
+// Outputs that are tensors, the gaps about them, all inputs.
+std::vector<Look> SubmissionSide::looks(const Plan& plan, const Trial& trial, const Case& held) const {
+  const Region& outputs = reference_.layout().outputs;
+  const Region& inputs = reference_.layout().inputs;
+  std::vector<Look> wanted;
+  for (const Tensor& output : held.outputs) {
+    if (output.kind != channel::Kind::tensor) continue;
+    const std::uint64_t at = output.offset - outputs.begin;
+    wanted.push_back({.expected = &held.expected,
+                      .expected_offset = at,
+                      .got = &held.snapshot,
+                      .got_offset = at,
+                      .bytes = output.bytes,
+                      .dtype = output.dtype,
+                      .tolerance = tolerance_for(output.dtype, plan.rtol, plan.atol)});
+  }
+  for (const Region& gap : gaps(outputs, reference_.layout().tables.outputs)) {
+    Look look{
+        .got = &held.snapshot, .got_offset = gap.begin - outputs.begin, .bytes = gap.bytes(), .word = trial.poison};
+    if (held.is_in_place) look.got = &window(), look.got_offset = held.shift + gap.begin;
+    wanted.push_back(look);
+  }
+  if (!keeps_inputs()) return wanted;
+  for (const auto& [region, at] : held.pristine.stretches(inputs)) {
+    wanted.push_back({.expected = &at.memory,
+                      .expected_offset = at.offset,
+                      .got = &window(),
+                      .got_offset = held.shift + region.begin,
+                      .bytes = region.bytes()});
+  }
+  return wanted;
+}
+
+Step<SubmissionSide::Seen> SubmissionSide::finish_looks() {
+  const std::size_t looks = std::exchange(looks_, 0);
+  if (looks == 0) return Seen{};
+  const auto told = device_.finish_looks();
+  if (!told) return stop(told.error());
+  if (told->empty()) return Seen{};
+  KQ_CHECK(told->size() == looks);
+  Seen seen;
+  auto next = told->begin();
+  for (const Tensor& output : reference_.outputs())
+    seen.outputs.push_back(output.kind == channel::Kind::tensor ? *next++ : std::nullopt);
+  const auto is_right = [](const auto& one) { return one.has_value(); };
+  const auto behind =
+      next + static_cast<std::ptrdiff_t>(gaps(reference_.layout().outputs, reference_.layout().tables.outputs).size());
+  seen.guards = std::all_of(next, behind, is_right);
+  seen.inputs = keeps_inputs() && std::all_of(behind, told->end(), is_right);
+  return seen;
+}
+
+bool SubmissionSide::keeps_inputs() const {
+  return std::ranges::count(reference_.mutable_inputs(), true) == 0;
+}
+
+Step<void> SubmissionSide::attach_slots(const Plan& plan, std::unique_ptr<Memory> window, std::uint32_t slots,
+                                        std::uint32_t calls) {
+  const Layout& layout = reference_.layout();
+  slots_ = std::move(window);
+  child_->lay_slots(slots, layout.bytes(), calls);
+  child_->write_inputs(reference_.inputs());
+  std::vector<Tensor> rows;
+  for (std::uint32_t i = 0; i < calls; ++i)
+    rows.insert(rows.end(), layout.tables.outputs.begin(), layout.tables.outputs.end());
+  child_->write_outputs(rows);
+  child_->write_states(layout.tables.states);
+  child_->send_window(*slots_);
+  KQ_TRY(
+      accept(child_->command({.command = Command::attach, .limit_ms = plan.limits.load_limit_ms}), doing(Phase::run)));
+  return {};
+}
+
+Step<Answered> SubmissionSide::run_burst(std::span<const std::uint16_t> slots, const Trial& trial,
+                                         const Around& around) {
+  child_->write_inputs(reference_.inputs());
+  std::vector<Tensor> rows;
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    rows.insert(rows.end(), reference_.layout().tables.outputs.begin(), reference_.layout().tables.outputs.end());
+  child_->write_outputs(rows);
+  const Order order{.command = Command::burst, .limit_ms = trial.limit_ms, .slots = slots, .seed = trial.seed};
+  if (const auto staged = accept(stage(*child_, order), doing(Phase::run)); !staged) return staged;
+  auto called = accept(bracket(device_, *child_, order, around), doing(Phase::run));
+  if (!called) return called;
+  KQ_TRY(note_returned(called->tables.outputs));
+  return called;
+}
+
+// The harness lets only stay in the arena what the model does not have as well (role.py). By now the next call is
+// staged, so it is nobody's.
+Expected<void> SubmissionSide::poison_returned(std::uint32_t poison) {
+  for (const Region& region : std::exchange(returned_, {})) {
+    if (const auto filled = device_.fill(*arena().memory, arena().begin + region.begin, region.bytes(), poison);
+        !filled)
+      return filled;
+  }
+  return {};
+}
+
+Step<void> SubmissionSide::note_returned(const std::vector<Tensor>& got) {
+  if (!places_are_possible(got, arena())) {
+    Evidence found = evidence(Stage::judge, "tamper", "it says that an output lies where there is no memory");
+    found.rule = "channel";
+    return stop(VerdictName::rejected, std::move(found));
+  }
+  returned_ = regions_in_arena(got);
+  return {};
+}
+
+Step<void> SubmissionSide::check_seen(const Plan& plan, const Trial& trial, const Case& held_to,
+                                      std::span<const Tensor> got) {
+  KQ_TRY_VALUE(const auto seen, seen_ ? Step<Seen>(*std::exchange(seen_, {})) : finish_looks());
+  if (const auto right = check_forms(trial, held_to, got); !right) return right;
+  if (const auto right = seen.guards ? Step<void>() : check_guards(trial, held_to); !right) return right;
+  if (const auto right = check_values(plan, trial, held_to, got, seen); !right) return right;
+  if (const auto right = seen.inputs ? Step<void>() : check_inputs(trial, held_to); !right) return right;
+  ++correctness_.trials_passed;
+  return {};
+}
+
+Step<void> SubmissionSide::check_forms(const Trial& trial, const Case& held_to, std::span<const Tensor> got) const {
+  const std::vector<Tensor>& expected = held_to.outputs;
+  if (got.size() != expected.size()) {
+    return wrong(trial, "shape",
+                 "returned " + std::to_string(got.size()) + " outputs, must be " + std::to_string(expected.size()));
+  }
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const FormDifference found = difference(expected[i], got[i]);
+    if (!found.reason.empty()) return wrong(trial, found.reason, output_name(i) + " " + found.message);
+  }
+  return {};
+}
+
+Step<void> SubmissionSide::check_guards(const Trial& trial, const Case& held_to) {
+  const Region& region = reference_.layout().outputs;
+  for (const Region& gap : gaps(region, reference_.layout().tables.outputs)) {
+    const auto difference = checks_.difference(trial.poison, {held_to.snapshot, gap.begin - region.begin}, gap.bytes());
+    if (!difference) return stop(difference.error());
+    if (!*difference) continue;
+    return wrong(
+        trial, "mutated_input",
+        "wrote outside of its outputs: at byte " + std::to_string(gap.begin + **difference) + " of the window");
+  }
+  return {};
+}
+
+Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, const Case& held_to,
+                                        std::span<const Tensor> got, const Seen& seen) {
+  const std::vector<Tensor>& expected = held_to.outputs;
+  const std::uint64_t begin = reference_.layout().outputs.begin;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const Tensor& output = expected[i];
+    const bool is_tensor = output.kind == channel::Kind::tensor;
+    const PlainValue plain = plain_value(output);
+    const channel::Dtype dtype = is_tensor ? output.dtype : plain.dtype;
+    Comparison comparison(dtype, tolerance_for(dtype, plan.rtol, plan.atol));
+    if (i < seen.outputs.size() && seen.outputs[i]) {
+      comparison.add_agreed(output.bytes / channel::element_bytes(dtype), seen.outputs[i]->max_abs_err,
+                            seen.outputs[i]->max_rel_err);
+    } else if (is_tensor) {
+      const std::uint64_t at = output.offset - begin;
+      const auto compared = checks_.compare(comparison, {held_to.expected, at}, {held_to.snapshot, at}, output.bytes);
+      if (!compared) return stop(compared.error());
+    } else {
+      comparison.add(plain.bytes, plain_value(got[i]).bytes);
+    }
+    if (comparison.equal()) {
+      correctness_.max_abs_err = std::max(correctness_.max_abs_err, comparison.max_abs_err());
+      correctness_.max_rel_err = std::max(correctness_.max_rel_err, comparison.max_rel_err());
+      if (const auto looked = is_tensor ? check_likeness(trial, held_to, i, comparison.tolerance()) : Step<void>();
+          !looked)
+        return looked;
+      continue;
+    }
+    Mismatch mismatch = comparison.mismatch();
+    mismatch.trial = trial.number;
+    mismatch.output = static_cast<std::uint32_t>(i);
+    Evidence found =
+        evidence(Stage::judge, comparison.reason(),
+                 output_name(i) + ", " + describe(output) + ": " + std::to_string(mismatch.mismatched) + " of " +
+                     std::to_string(mismatch.total) + " elements differ, in trial " + std::to_string(trial.number));
+    found.mismatch = mismatch;
+    if (is_tensor && is_unwritten(output, held_to, comparison, trial.poison)) {
+      found.hint = "the first of them holds what the judge wrote there before the call: nothing was written";
+    }
+    return stop(VerdictName::wrong_answer, std::move(found));
+  }
+  return {};
+}
+
+// Of an output: a piece that nobody knows before a timed call.
+Region SubmissionSide::looked_at(const Trial& trial, const Tensor& output) const {
+  const std::uint64_t element_bytes = channel::element_bytes(output.dtype);
+  const std::uint64_t elements = output.bytes / element_bytes;
+  const std::uint64_t looked = std::min(elements, kLookBytesMax / element_bytes);
+  const std::uint64_t first = trial.place / memory_.window.slots % (elements - looked + 1);
+  const std::uint64_t begin = output.offset + first * element_bytes;
+  return {begin, begin + looked * element_bytes};
+}
+
+// Where nothing that was looked at in the first trial is small, nothing is looked at any more.
+Step<void> SubmissionSide::check_likeness(const Trial& trial, const Case& held_to, std::size_t output,
+                                          Tolerance tolerance) {
+  is_small_.resize(std::max(is_small_.size(), output), false);  // what lies before is no tensor
+  const Tensor& tensor = held_to.outputs[output];
+  const std::uint64_t element_bytes = channel::element_bytes(tensor.dtype);
+  const std::uint64_t elements = tensor.bytes / element_bytes;
+  const bool is_first = is_small_.size() == output;
+  if (is_first) is_small_.push_back(false);
+  if (elements == 0 || !is_floating(tensor.dtype)) return {};
+  const std::uint64_t begin = tensor.offset - reference_.layout().outputs.begin;
+  if (is_first) {
+    const std::uint64_t looked = std::min(elements, kFirstLookBytes / element_bytes);
+    for (std::uint64_t look = 0; look < kFirstLooks && !is_small_[output]; ++look) {
+      const std::uint64_t first = (elements - looked) * look / (kFirstLooks - 1);
+      const auto expected =
+          checks_.numbers(tensor.dtype, {held_to.expected, begin + first * element_bytes}, looked * element_bytes);
+      if (!expected) return stop(expected.error());
+      is_small_[output] = likeness(*expected, *expected, tolerance).zeros_are_right;
+    }
+  }
+  if (!is_small_[output]) return {};
+  const Region part = looked_at(trial, tensor);
+  const std::uint64_t at = part.begin - reference_.layout().outputs.begin;
+  const auto expected = checks_.numbers(tensor.dtype, {held_to.expected, at}, part.bytes());
+  if (!expected) return stop(expected.error());
+  const auto got = checks_.numbers(tensor.dtype, {held_to.snapshot, at}, part.bytes());
+  if (!got) return stop(got.error());
+  const Likeness found = likeness(*expected, *got, tolerance);
+  if (!found.zeros_are_right || found.is_like || suspicion_) return {};
+  suspicion_ =
+      evidence(Stage::judge, "value",
+               output_name(output) + ", " + describe(tensor) + ": zeros are within the tolerance, too, and in trial " +
+                   std::to_string(trial.number) + " it was hardly more like the expected output than a constant is");
+  suspicion_->hint = "an rtol and atol of the problem's own, smaller than what is expected, can tell right from wrong";
+  return {};
+}
+
+Step<void> SubmissionSide::check_inputs(const Trial& trial, const Case& held_to) {
+  const Region& region = reference_.layout().inputs;
+  const std::vector<Tensor>& inputs = held_to.inputs;
+  auto first_change = [&](const Region& part) -> Expected<std::optional<std::uint64_t>> {
+    for (const auto& [stretch, at] : held_to.pristine.stretches(part)) {
+      KQ_TRY_VALUE(const auto change,
+                   checks_.difference(at, {window(), held_to.shift + stretch.begin}, stretch.bytes()));
+      if (change) return stretch.begin - part.begin + *change;
+    }
+    return std::nullopt;
+  };
+  // All at once: each look at a device's memory costs more than what it looks at.
+  if (keeps_inputs()) {
+    const auto change = first_change(region);
+    if (!change) return stop(change.error());
+    if (!*change) return {};
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (reference_.mutable_inputs()[i]) continue;
+    const auto change = first_change({inputs[i].offset, inputs[i].offset + inputs[i].bytes});
+    if (!change) return stop(change.error());
+    if (!*change) continue;
+    return wrong(
+        trial, "mutated_input",
+        "changed its input " + std::to_string(i) + " (" + inputs[i].name + ") at byte " + std::to_string(**change));
+  }
+  for (const Region& gap : gaps(region, inputs)) {
+    const auto change = first_change(gap);
+    if (!change) return stop(change.error());
+    if (!*change) continue;
+    return wrong(trial, "mutated_input",
+                 "wrote outside of its inputs: at byte " + std::to_string(gap.begin + **change) + " of the window");
+  }
+  return {};
+}
+
+// For the hint only: what cannot be read is not unwritten.
+bool SubmissionSide::is_unwritten(const Tensor& output, const Case& held_to, const Comparison& comparison,
+                                  std::uint32_t poison) {
+  const std::uint64_t element_bytes = channel::element_bytes(output.dtype);
+  const std::uint64_t at =
+      output.offset - reference_.layout().outputs.begin + comparison.mismatch().element * element_bytes;
+  const auto difference = checks_.difference(poison, {held_to.snapshot, at}, element_bytes);
+  return difference && !difference->has_value();
+}
+
+std::uint32_t poison_word(std::uint64_t random) {
+  // Each half is NaN as float16 and as bfloat16; the upper one makes NaN of the float32 and the float64 that it leads,
+  // too.
+  constexpr std::uint32_t kNan = 0x7FF8'7FC0;
+  constexpr std::uint32_t kFree = 0x8007'803F;  // signs and the last bits of the payloads
+  return kNan | (static_cast<std::uint32_t>(random) & kFree);
+}
+
+}  // namespace kq::judge

@@ -1,0 +1,287 @@
+#include "gpu_worker/judge/trial/trials.h"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "gpu_worker/judge/timing/concurrent_warm_ups.h"
+#include "gpu_worker/judge/timing/timed_interval.h"
+
+namespace kq::judge {
+namespace {
+
+// In a timed trial, by how many samples there were before it of either side.
+bool times_reference(std::size_t timed, std::size_t references) {
+  return references < kTimedSamplesMin + timed / kTimedPerReference;
+}
+
+// Where they are not, nobody knows which were disturbed.
+bool are_most(const Times& kept, const Times& all) {
+  return all.size() == 0 || 2 * kept.size() > all.size();
+}
+
+}  // namespace
+
+std::int64_t call_limit_ms(const Limits& limits, std::int64_t reference_ns) {
+  return limits.call_limit_ms +
+         static_cast<std::int64_t>(limits.call_limit_factor * static_cast<double>(reference_ns) / 1e6);
+}
+
+Evidence early_evidence(std::uint32_t trial) {
+  Evidence found = evidence(
+      Stage::judge, "async",
+      "it said that a call was done before the GPU could have begun with it, in trial " + std::to_string(trial));
+  found.rule = "early";
+  found.hint = "what a call returns is computed on the GPU, in that call";
+  return found;
+}
+
+TrialRun::TrialRun(Device& device, ReferenceSide& reference, SubmissionSide& submission, const Plan& plan,
+                   const Draw& draw)
+    : device_(device),
+      reference_(reference),
+      submission_(submission),
+      plan_(plan),
+      draw_(draw),
+      left_(make_schedule(plan.trials, draw)) {
+  voids_max_ = kVoidTrialsMax + left_.size() / kTrialsPerVoid;
+}
+
+Step<void> TrialRun::make_ahead_while(const std::function<bool()>& has_time) {
+  while (reference_.answer_ns() <= kAtOnceNs && has_time()) {
+    KQ_TRY_VALUE(const auto made,
+                 reference_.make_ahead(plan_, draw_ahead(left_.size() - std::min(left_.size(), reference_.ahead()))));
+    if (made == 0) break;
+  }
+  return {};
+}
+
+Step<TimedTrials> TrialRun::run() {
+  const auto ran = run_all();
+  reference_.settle();
+  if (!ran) return tl::unexpected(ran.error());
+  return std::move(times_);
+}
+
+Step<void> TrialRun::run_all() {
+  std::optional<Trial> trial = next();
+  if (const auto begun = begin(*trial); !begun) return begun;
+  while (trial) {
+    if (const auto ready = get_ready(*trial); !ready) return ready;
+    KQ_TRY_VALUE(const auto called, submission_.call(plan_, asked(*trial)));
+    if (const auto looking = submission_.begin_check(plan_, asked(*trial), called); !looking) return looking;
+    const Standing standing = standing_of(*trial, called);
+    if (standing == Standing::counts) note(*trial, called);
+    auto following = standing == Standing::again ? make(trial->kind) : next();
+    const bool is_free = !reference_.is_left_in_place();
+    auto begun = following && is_free ? begin(*following) : Step<void>();
+    // Its inputs and expected outputs are kept until the following one gets ready.
+    if (const auto right = submission_.check(plan_, asked(*trial), called); !right) return right;
+    if (following && !is_free) begun = begin(*following);
+    if (standing == Standing::too_many) {
+      return stop(VerdictName::rejected,
+                  called.is_early ? early_evidence(trial->number) : void_evidence(*trial, called.absence_ns));
+    }
+    if (!begun) return begun;
+    trial = std::move(following);
+  }
+  return {};
+}
+
+std::optional<TrialRun::Trial> TrialRun::next() {
+  // Only slowness ends the timing early; what is checked is checked all the same.
+  const bool has_enough = times_.submission.size() >= kTimedSamplesMin && missing_references() == 0;
+  const bool is_enough = has_enough && timed_ns() > plan_.limits.timed_budget_ms * 1e6;
+  if (is_enough)
+    std::erase_if(left_, [](TrialKind kind) { return kind == TrialKind::timed || kind == TrialKind::decoy; });
+  if (left_.empty()) left_.assign(drop_disturbed(is_enough), TrialKind::timed);
+  if (left_.empty()) return std::nullopt;
+  auto chosen = left_.begin();
+  if (*chosen == TrialKind::timed && is_beside_others()) {
+    const auto untimed = std::ranges::find_if(left_, [](TrialKind kind) { return kind != TrialKind::timed; });
+    if (untimed != left_.end()) chosen = untimed;
+  }
+  const TrialKind kind = *chosen;
+  left_.erase(chosen);
+  return make(kind);
+}
+
+TrialRun::Trial TrialRun::make(TrialKind kind) {
+  if (kind == TrialKind::timed && needs_quiet() && is_beside_others()) device_.bystanders()->wait();
+  Trial trial{.number = numbers_++,
+              .kind = kind,
+              .seeds = {},
+              .poison = poison_word(draw_()),
+              .place = kind == TrialKind::warm ? numbers_ : draw_()};
+  trial.times_reference =
+      trial.number == 0 || (trial.is_timed() && times_reference(times_.submission.size(), times_.reference.size()));
+  trial.is_ahead = reference_.next_ahead() != nullptr;
+  trial.seeds = trial.is_ahead ? *reference_.next_ahead() : draw_seeds();
+  trial.is_beside = is_beside_others();
+  return trial;
+}
+
+SubmissionSide::Trial TrialRun::asked(const Trial& trial) const {
+  return {.number = trial.number,
+          .seed = trial.seeds.calls,
+          .poison = trial.poison,
+          .place = trial.place,
+          .limit_ms = call_limit_ms(plan_.limits, reference_ns_),
+          .launch_limit_ms = trial.number == 0 ? plan_.limits.first_launch_limit_ms : 0};
+}
+
+Step<void> TrialRun::begin(Trial& trial) {
+  if (!trial.is_ahead) {
+    std::vector<Seeds> seeds = draw_ahead(1 + left_.size());
+    seeds.front() = trial.seeds;
+    KQ_TRY_VALUE(const auto begun, seeds.size() > 1 ? reference_.begin_ahead(plan_, seeds) : 0);
+    trial.is_ahead = begun > 0;
+  }
+  // What is timed computes the answer itself.
+  if (!trial.is_ahead && trial.times_reference) reference_.begin_inputs(plan_, trial.seeds);
+  if (!trial.is_ahead && !trial.times_reference) reference_.begin_trial(plan_, trial.seeds);
+  if (!trial.times_reference) submission_.begin_staging(asked(trial));
+  return {};
+}
+
+Step<void> TrialRun::get_ready(const Trial& trial) {
+  const auto answer = [&] { return trial.times_reference ? reference_.finish_inputs() : reference_.finish_trial(); };
+  if (const auto made = trial.is_ahead ? reference_.finish_ahead() : answer(); !made) return made;
+  if (trial.is_ahead) reference_.take_ahead();
+  if (const auto looked = freshness_.look(device_, reference_.pristine(), reference_.inputs()); !looked)
+    return stop(looked.error());
+  if (!trial.times_reference) return submission_.finish_staging(asked(trial));
+  if (const auto timed = time_reference(trial); !timed) return timed;
+  if (trial.number == 0) {
+    if (const auto agreed = reference_.agree_with_itself(plan_, trial.seeds.calls); !agreed) return agreed;
+  }
+  submission_.begin_staging(asked(trial));
+  return submission_.finish_staging(asked(trial));
+}
+
+// A sample that somebody has disturbed is none: there will be another one in the next timed trial. Where too few are
+// left it is taken once more, without our own children.
+Step<void> TrialRun::time_reference(const Trial& trial) {
+  auto called = reference_.time_trial(plan_, trial.seeds);
+  bool is_sample = trial.is_timed() && called && !is_void(called->absence_ns);
+  bool is_beside = was_beside_others(trial);
+  if (called && trial.is_timed() && !is_sample) {
+    if (!is_beside && ++voids_ > voids_max_)
+      return stop(VerdictName::rejected, void_evidence(trial, called->absence_ns));
+    const bool is_last = std::cmp_less(std::ranges::count(left_, TrialKind::timed), missing_references());
+    if (missing_references() > 0 && (is_last || (is_beside && called->bracket_ns > kReferenceLongNs))) {
+      if (is_beside) device_.bystanders()->wait();
+      is_beside = is_beside_others();
+      called = reference_.time_trial(plan_, trial.seeds);
+      is_sample = true;
+    }
+  }
+  if (!called) return tl::unexpected(called.error());
+  if (is_sample) times_.reference.add(called->bracket_ns, called->event_ns, is_beside, called->slowness);
+  reference_ns_ = sample_ns(called->bracket_ns, submission_.overhead().median_ns);
+  return {};
+}
+
+// Of those that there are to be first.
+std::size_t TrialRun::missing_references() const {
+  const std::size_t wanted = std::min(kTimedSamplesMin, plan_.trials.timed);
+  return wanted - std::min(wanted, times_.reference.size());
+}
+
+// Of all timed calls, were each as long as most: one that sleeps ends nothing, for which others behind it might be
+// slow.
+double TrialRun::timed_ns() const {
+  const auto& brackets_ns = times_.submission.brackets_ns;
+  return static_cast<double>(brackets_ns.size()) *
+         (summarise(brackets_ns).median_ns - submission_.overhead().median_ns);
+}
+
+// Of the answers of one command, where so many are wanted.
+std::vector<Seeds> TrialRun::draw_ahead(std::size_t wanted) const {
+  const std::int64_t answer_ns = reference_.answer_ns();
+  const auto in_time = answer_ns == 0 ? 1 : std::max<std::int64_t>(kAtOnceNs / answer_ns, 1);
+  std::vector<Seeds> seeds(std::min({wanted, static_cast<std::size_t>(in_time), std::size_t{channel::kAnswersMax}}));
+  std::ranges::generate(seeds, [this] { return draw_seeds(); });
+  return seeds;
+}
+
+TrialRun::Standing TrialRun::standing_of(const Trial& trial, const SubmissionSide::Called& called) {
+  if (called.is_unclear) return Standing::again;
+  if (trial.is_timed() && needs_quiet() && was_beside_others(trial) && ++disturbed_ <= kDisturbedMax)
+    return Standing::again;
+  if (!called.is_early && !is_void(called.absence_ns)) return Standing::counts;
+  if (was_beside_others(trial)) {
+    // A child of ours may be the reason.
+    if (!trial.is_timed()) return Standing::counts;
+    if (++disturbed_ <= kDisturbedMax) return Standing::again;
+    device_.bystanders()->wait();
+    if (!is_beside_others()) return Standing::again;
+  }
+  return ++voids_ > voids_max_ ? Standing::too_many : Standing::again;
+}
+
+Evidence TrialRun::void_evidence(const Trial& trial, std::int64_t absence_ns) {
+  Evidence found = evidence(Stage::judge, "async",
+                            "for " + std::to_string(absence_ns / 1000) +
+                                " us before a call the GPU did work that was not the judge's, in trial " +
+                                std::to_string(trial.number));
+  found.rule = "quiet";
+  found.hint = "nothing may run on the GPU between calls: no kernel that stays, no thread that launches";
+  return found;
+}
+
+bool TrialRun::is_beside_others() const {
+  return device_.bystanders() != nullptr && device_.bystanders()->any();
+}
+
+// Says how many timed trials come again for it.
+std::size_t TrialRun::drop_disturbed(bool is_enough) {
+  const std::size_t slow_n = drop_slow();
+  return std::max({slow_n, drop_disturbed_references(), drop_disturbed_calls(is_enough)});
+}
+
+// Either side's, where most of what is published would tell of the memory.
+std::size_t TrialRun::drop_slow() {
+  const bool are_calls = had_slow_memory(times_.submission, kSlowShare);
+  const bool are_references = had_slow_memory(times_.reference, kSlowReferenceShare);
+  if ((!are_calls && !are_references) || std::exchange(has_waited_for_memory_, true)) return 0;
+  (void)device_.await_quick_memory(kSlowMemoryLimitNs);  // a device that fails does so again in the next trial
+  const std::size_t calls_n = are_calls ? times_.submission.size() : 0;
+  if (are_calls) times_.submission = {};
+  if (are_references) times_.reference = {};
+  return std::max(calls_n, missing_references());
+}
+
+std::size_t TrialRun::drop_disturbed_references() {
+  Times kept = undisturbed_reference(times_.reference);
+  const bool is_unclear = kept.size() < std::min(kReferencesMin, times_.reference.size());
+  if (is_unclear && std::exchange(has_taken_references_again_, true)) return 0;
+  times_.reference = std::move(kept);
+  if (!is_unclear) return 0;
+  device_.bystanders()->wait();
+  return missing_references();
+}
+
+std::size_t TrialRun::drop_disturbed_calls(bool is_enough) {
+  Times kept = undisturbed(times_.submission);
+  const bool is_unclear = !are_most(kept, times_.submission);
+  if (is_unclear && std::exchange(has_taken_all_again_, true)) return 0;
+  if (is_unclear) kept = {};
+  const std::size_t dropped = times_.submission.size() - kept.size();
+  if (dropped == 0) return 0;
+  times_.submission = std::move(kept);
+  disturbed_ += static_cast<std::uint32_t>(dropped);
+  if (is_unclear || disturbed_ > kDisturbedMax) device_.bystanders()->wait();
+  const bool are_few = times_.submission.size() < std::min<std::size_t>(kTimedSamplesMin, plan_.trials.timed);
+  return !is_enough || are_few ? dropped : 0;
+}
+
+void TrialRun::note(const Trial& trial, const SubmissionSide::Called& called) {
+  // Some timed trials are made for the reference alone.
+  if (!trial.is_timed() || times_.submission.size() == plan_.trials.timed) return;
+  const bool is_beside = was_beside_others(trial);
+  times_.submission.add(called.bracket_ns, called.event_ns, is_beside, called.slowness);
+}
+
+}  // namespace kq::judge

@@ -1,0 +1,168 @@
+#include "gpu_worker/lane/call_audit.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "gpu_worker/child/runtime/audit.h"
+
+namespace kq::worker {
+namespace {
+
+constexpr std::size_t kMessageBytesMax = 600;
+
+std::vector<std::string_view> split(std::string_view text, char by) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t at = text.find(by);
+    parts.push_back(text.substr(0, at));
+    if (at == text.npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+// Hostile bytes for people to read.
+std::string printable(std::string_view text) {
+  std::string clean(text.substr(0, kMessageBytesMax));
+  std::ranges::replace_if(
+      clean, [](char letter) { return letter < ' ' || letter > '~'; }, '?');
+  return clean;
+}
+
+std::string_view file_of(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+bool begins_with_any(std::string_view name, std::span<const std::string_view> beginnings) {
+  return std::ranges::any_of(beginnings, [&](std::string_view beginning) { return name.starts_with(beginning); });
+}
+
+// Between whoever wants something of CUDA and the callback: the driver and the runtime.
+bool is_cuda_itself(std::string_view path) {
+  static constexpr std::array<std::string_view, 4> kCuda{"libcuda.so", "libcudart", "libnvidia-", "libcudadebugger"};
+  return begins_with_any(file_of(path), kCuda);
+}
+
+// Whose code asked for it; and what asked that in turn, for people.
+struct Makers {
+  std::string_view maker;
+  std::string_view on_behalf_of;
+};
+Makers makers_of(std::string_view modules) {
+  const auto parts = split(modules, '|');
+  const auto first = std::ranges::find_if_not(parts, is_cuda_itself);
+  if (first == parts.end()) return {"?", {}};
+  const auto next = std::find_if(first + 1, parts.end(), [](std::string_view path) { return !is_cuda_itself(path); });
+  return {*first, next == parts.end() ? std::string_view() : *next};
+}
+
+std::string in_words(const Makers& makers) {
+  std::string words = makers.maker == "?" ? std::string("code that no file holds") : std::string(makers.maker);
+  if (!makers.on_behalf_of.empty()) words += ", called by " + std::string(makers.on_behalf_of);
+  return words;
+}
+
+struct Meaning {
+  std::string_view kind;
+  std::string_view rule;  // of guard/rules.cc, where there is one
+  std::string_view reason;
+  std::string_view words;
+  std::string_view hint;
+};
+constexpr Meaning kMeanings[] = {
+    {"stream", "cuda_stream_create", "stream", "created a CUDA stream", "launch on the current stream"},
+    {"api", "cuda_graph", "stream", "called", "launch kernels directly, on the current stream"},
+    {"persist", "persisting_l2", "policy", "asked for lines of the L2 cache to stay", "leave the cache as it is"},
+    {"waiting", "copy_while_waiting", "async", "copied memory while it waited for a call",
+     "what a call needs of its inputs is copied in the call"},
+    {"context", "cuda_context", "policy", "created a CUDA context", "use the device's primary context"},
+};
+
+Meaning meaning_of(const Meaning& of_kind, std::string_view name) {
+  Meaning found = of_kind;
+  if (name.find("HostFunc") != name.npos || name.find("AddCallback") != name.npos) {
+    found.rule = "host_callback";
+    found.reason = "async";
+  } else if (name.find("_pts") != name.npos || name.find("per-thread") != name.npos) {
+    found.rule = "stream_per_thread";
+  } else if (name.starts_with("cuGreenCtx")) {
+    found.rule = "cuda_stream_create";
+  }
+  return found;
+}
+
+std::optional<Evidence> evidence_of_line(const std::vector<std::string_view>& parts, std::string_view python_home) {
+  if (parts.size() != 3) return std::nullopt;
+  const auto* const row = std::ranges::find(kMeanings, parts[0], &Meaning::kind);
+  if (row == std::end(kMeanings)) return std::nullopt;
+  const Makers makers = makers_of(parts[2]);
+  if (makes_streams_by_itself(makers.maker, python_home)) return std::nullopt;
+  const Meaning meaning = row->kind == "api" ? meaning_of(*row, parts[1]) : *row;
+  std::string what(meaning.words);
+  if (row->kind == "stream") what += parts[1] == "?" ? "" : " with flags " + std::string(parts[1]);
+  if (row->kind == "api" || row->kind == "persist" || row->kind == "waiting")
+    what += (row->kind == "api" ? " " : " by ") + std::string(parts[1]);
+  return Evidence{.stage = Stage::judge,
+                  .reason = std::string(meaning.reason),
+                  .message = printable(in_words(makers) + " " + what),
+                  .hint = std::string(meaning.hint),
+                  .rule = std::string(meaning.rule),
+                  .place = printable(file_of(makers.maker)),
+                  .mismatch = {}};
+}
+
+Evidence silenced() {
+  return {.stage = Stage::judge,
+          .reason = "tamper",
+          .message = "CUPTI fell silent while it ran: it no longer told of streams",
+          .hint = "leave CUPTI and the harness alone; a profiler has no place in a submission",
+          .rule = "profiler_tamper",
+          .place = {},
+          .mismatch = {}};
+}
+
+}  // namespace
+
+AuditReport read_audit(std::string_view text, std::uint32_t calls, std::string_view python_home) {
+  AuditReport report;
+  std::uint32_t heard = 0;
+  bool is_silent = false;
+  for (const std::string_view line : split(text, '\n')) {
+    const auto parts = split(line, '\t');
+    if (parts[0] == "on") report.is_on = true;
+    if (parts[0] == "off" && parts.size() == 2 && !report.is_on) report.off = printable(parts[1]);
+    if (parts[0] == "heard") ++heard;
+    if (parts[0] == "silent") is_silent = true;
+    if (!report.rejection) report.rejection = evidence_of_line(parts, python_home);
+  }
+  if (!report.is_on && report.off.empty()) report.off = "its child said nothing";
+  // Beside a stream it made, that it also silenced the audit is no news.
+  if (report.is_on && !report.rejection &&
+      (is_silent || heard < std::min<std::uint32_t>(calls, runtime::kAuditAnswersMax)))
+    report.rejection = silenced();
+  return report;
+}
+
+bool makes_streams_by_itself(std::string_view named, std::string_view python_home) {
+  static constexpr std::array<std::string_view, 11> kLibraries{"libcublas.so",
+                                                               "libcublasLt.so",
+                                                               "libcudnn",
+                                                               "libcusolver",
+                                                               "libcusparse",
+                                                               "libcufft",
+                                                               "libcurand.so",
+                                                               "libcudss",
+                                                               "libnccl.so",
+                                                               "libcutensor",
+                                                               "libtorch_cuda_linalg.so"};
+  // Where a job writes; a view without these walls has its scratch elsewhere, but then nothing holds it anyway.
+  static constexpr std::array<std::string_view, 5> kOfJobs{"/kq/", "/tmp/", "/dev/", "/proc/", "/memfd:"};
+  // The loader names what it found by a search path with ".." in it.
+  const std::string path = std::filesystem::path(named).lexically_normal();
+  const bool is_jobs = begins_with_any(path, kOfJobs) && (python_home.empty() || !path.starts_with(python_home));
+  return path.starts_with('/') && !is_jobs && begins_with_any(file_of(path), kLibraries);
+}
+
+}  // namespace kq::worker

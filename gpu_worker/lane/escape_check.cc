@@ -1,0 +1,50 @@
+#include "gpu_worker/lane/escape_check.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "gpu_worker/machine/scratch.h"
+
+namespace kq::worker {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kFile[] = "self_test.py";
+constexpr std::size_t kSourceBytesMax = 64u << 10;
+constexpr Trials kTrials{.correctness = 1, .warmup = 0, .timed = 0};
+
+Lease lease_of(const std::string& source, const DeviceInfo& device) {
+  Lease lease;
+  lease.device = device;
+  lease.submission.label = "self-test";
+  lease.submission.backend = Backend::torch;
+  lease.submission.files = {{kFile, sha256(source)}};
+  lease.submission.problem.name = "self-test";
+  lease.submission.problem.file = std::string("problem_") + kFile;
+  lease.submission.problem.hash = sha256(source);
+  lease.submission.trials = kTrials;
+  lease.blobs = {{sha256(source), source}};
+  return lease;
+}
+
+}  // namespace
+
+Expected<void> test_sandbox(Lane& lane, const std::string& harness) {
+  KQ_TRY_VALUE(const auto source, read_child_file(harness + "/sandbox/" + kFile, kSourceBytesMax));
+  // Nothing was built for it.
+  const std::string built = lane.scratch() + "/self-test";
+  std::error_code error;
+  fs::create_directories(built, error);
+  if (error) return our_fault("cannot make " + built + ": " + error.message());
+  const auto result = lane.run(lease_of(source, lane.device()), {.verdict = {}, .dir = built});
+  fs::remove_all(built, error);
+  if (!result) return our_fault("the self-test did not run: " + result.error().message);
+  if (name_of(result->verdict) == VerdictName::passed) return {};
+  const Evidence* evidence = evidence_of(result->verdict);
+  return our_fault("the sandbox does not hold here: a job ended as " +
+                   std::string(to_string(name_of(result->verdict))) +
+                   (evidence == nullptr ? "" : ": " + evidence->message));
+}
+
+}  // namespace kq::worker

@@ -1,0 +1,67 @@
+// The one lane of a test program, with its real judge, its real zygote and real children, on the CPU: opening it
+// imports torch.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "gpu_worker/lane/lane.h"
+#include "sys/process.h"
+
+namespace kq::worker {
+
+class LaneOfTests {
+ public:
+  // Opened when it is first asked for; ends with the program.
+  static Expected<LaneOfTests*> get() {
+    static LaneOfTests tests;
+    if (!tests.lane_) {
+      std::filesystem::create_directories(root() / "built");
+      ::setenv("KQ_TEST_SECRET", "of the worker", 1);
+      KQ_TRY_VALUE(auto opened, Lane::open(options()));
+      tests.lane_ = std::move(opened);
+    }
+    return &tests;
+  }
+  static std::filesystem::path root() {
+    return std::filesystem::temp_directory_path() / ("kq-lane-" + std::to_string(::getpid()));
+  }
+  static LaneOptions options() {
+    const std::string programs = sys::program_directory();
+    const char* named = std::getenv("KQ_PYTHON");
+    Limits limits;
+    limits.first_launch_limit_ms = 0;
+    limits.call_limit_ms = 2'000;
+    limits.load_limit_ms = 20'000;
+    return {.device = DeviceKind::cpu,
+            .index = 0,
+            .worker = "test",
+            .judge_program = programs + "/kq-judge",
+            .zygote = {.python = named != nullptr ? named : KQ_TEST_PYTHON,
+                       .harness = programs + "/../share/kq/harness",
+                       .stub = programs + "/../lib/libkqstub.so",
+                       .device = DeviceKind::cpu,
+                       .device_index = 0},
+            .scratch = root() / "scratch",
+            .first_uid = ::geteuid() == 0 ? 61100u : 0u,
+            .limits = limits};
+  }
+  Lane& lane() { return *lane_; }
+
+  ~LaneOfTests() {
+    lane_.reset();
+    std::error_code ignored;
+    std::filesystem::remove_all(root(), ignored);
+  }
+
+ private:
+  std::unique_ptr<Lane> lane_;
+};
+
+}  // namespace kq::worker

@@ -1,0 +1,57 @@
+#include "gpu_worker/zygote/packets.h"
+
+#include <gtest/gtest.h>
+
+namespace kq::worker {
+namespace {
+
+TEST(zygote_hello, says_what_children_run_on) {
+  const auto hello = parse_zygote_hello(
+      R"({"ready": true, "python": "3.11.2", "torch": "2.11.0", "triton": "3.6.0", "cuda": null, "packages": "0a1b",
+          "backends": ["torch", "hip", 7, "cuda"], "compilers": "g++ 12", "sandbox": "uid,user"})");
+  ASSERT_TRUE(hello);
+  EXPECT_EQ(hello->software.python, "3.11.2");
+  EXPECT_EQ(hello->software.torch, "2.11.0");
+  EXPECT_EQ(hello->software.triton, "3.6.0");
+  EXPECT_EQ(hello->software.cuda, "");
+  EXPECT_EQ(hello->software.packages, "0a1b");
+  EXPECT_EQ(hello->backends, (std::vector<Backend>{Backend::torch, Backend::cuda}));
+  EXPECT_EQ(hello->compilers, "g++ 12");
+  EXPECT_EQ(hello->sandbox, "uid,user");
+}
+
+TEST(zygote_hello, carries_why_it_could_not_start) {
+  EXPECT_EQ(parse_zygote_hello(R"({"error": "no torch"})").error().message, "no torch");
+  for (const char* packet : {"", "[]", "null", "{", "{}"})
+    EXPECT_EQ(parse_zygote_hello(packet).error().message, "") << packet;
+}
+
+TEST(zygote_news, tells_of_forks_ends_and_failures) {
+  const auto forked = parse_zygote_news(R"({"id": 7, "pid": 1234})");
+  ASSERT_TRUE(forked);
+  EXPECT_EQ(forked->id, 7u);
+  EXPECT_EQ(forked->pid, 1234);
+  EXPECT_FALSE(forked->exit);
+  EXPECT_EQ(parse_zygote_news(R"({"id": 7, "exit": 9})")->exit, 9);
+  EXPECT_EQ(parse_zygote_news(R"({"id": 7, "exit": 9})")->left, 0);
+  EXPECT_EQ(parse_zygote_news(R"({"id": 7, "exit": 9, "left": 2})")->left, 2);
+  EXPECT_EQ(parse_zygote_news(R"({"id": 7, "error": "no memory"})")->error, "no memory");
+}
+
+TEST(zygote_news, without_an_id_it_is_none) {
+  for (const char* packet : {"", "[7]", "{}", R"({"id": -7})", R"({"id": "7"})", R"({"id": 7.5})", R"({"id": 7)"}) {
+    EXPECT_FALSE(parse_zygote_news(packet)) << packet;
+  }
+}
+
+// 2^32 + 1 would be the process 1 if its upper half were cut off.
+TEST(zygote_news, a_number_that_is_no_process_is_not_there) {
+  for (const char* number : {"4294967297", "-4294967297", "18446744073709551615", "1.5", "\"1\"", "true"}) {
+    const auto news = parse_zygote_news(R"({"id": 7, "pid": )" + std::string(number) + "}");
+    ASSERT_TRUE(news);
+    EXPECT_FALSE(news->pid) << number;
+  }
+}
+
+}  // namespace
+}  // namespace kq::worker

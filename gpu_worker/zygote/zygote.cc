@@ -1,0 +1,188 @@
+#include "gpu_worker/zygote/zygote.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "core/base/check.h"
+#include "gpu_worker/zygote/packets.h"
+#include "sys/cores.h"
+#include "sys/process.h"
+
+namespace kq::worker {
+namespace {
+
+using nlohmann::json;
+
+// Importing torch takes 2-3 s warm; a cold disk or a loaded machine takes much longer.
+constexpr std::int64_t kStartLimitMs = 180'000;
+constexpr std::int64_t kForkLimitMs = 30'000;
+
+// A child can read what its zygote was started with in /proc/self/environ, whatever it unsets: so nothing of the
+// worker's own is in there.
+const std::vector<std::string> kInherited{
+    "PATH",       "HOME",       "LANG",    "LC_ALL",    "TMPDIR",   "LD_LIBRARY_PATH",
+    "PYTHONPATH", "PYTHONHOME", "KQ_CUDA", "CUDA_HOME", "CUDA_PATH"};
+
+json to_json(std::uint64_t id, const ChildOrder& order, DeviceKind device) {
+  return {{"id", id},
+          {"role", to_string(order.role)},
+          {"device", to_string(device)},
+          {"backend", to_string(order.backend)},
+          {"dir", order.dir},
+          {"uid", order.uid},
+          {"entry", order.entry},
+          {"problem", order.problem},
+          {"precision", to_string(order.precision)},
+          {"arch", order.arch},
+          {"shared", order.shared},
+          {"profiler", order.profiler},
+          {"host_bytes", order.host_bytes},
+          {"scratch_bytes", order.scratch_bytes},
+          {"window_bytes", order.window_bytes},
+          {"audit", order.audit},
+          {"kernels", order.kernels}};
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
+  KQ_TRY_VALUE(auto pair, sys::packet_pair());
+  std::unique_ptr<Zygote> zygote(new Zygote);
+  zygote->device_ = options.device;
+  const bool on_gpu = options.device == DeviceKind::cuda;
+  const std::string gpu = !on_gpu                       ? ""
+                          : options.device_uuid.empty() ? sys::gpu_word(options.device_index)
+                                                        : options.device_uuid;
+  const auto pid = sys::start_process(
+      {.argv = {options.python, options.harness + "/zygote/main.py", "--device", std::string(to_string(options.device)),
+                "--stub", options.stub, "--cores", sys::core_list(options.cores)},
+       .environment = {{"CUDA_VISIBLE_DEVICES", gpu},
+                       {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
+                       {"CUDA_DEVICE_MAX_CONNECTIONS", "1"},
+                       {"CUDA_DEVICE_MAX_COPY_CONNECTIONS", "1"},      // harness/children/preforked.py says what for
+                       {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"}},  // harness/zygote/huge_pages.py says what for
+       .inherited = kInherited,
+       .socket = pair.second.get()});
+  if (!pid) return failure(pid.error());
+  zygote->pid_ = *pid;
+  zygote->socket_ = std::move(pair.first);
+  pair.second = sys::Fd();  // ours must close, so that its death closes the socket
+
+  const auto packet = sys::receive_packet(zygote->socket_.get(), kStartLimitMs);
+  if (!packet || !*packet) {
+    return our_fault("the Python of the worker did not start: " + options.python + " " + options.harness +
+                     "/zygote/main.py; set KQ_PYTHON to an interpreter with torch and triton");
+  }
+  auto hello = parse_zygote_hello((*packet)->bytes);
+  if (!hello) return our_fault("the Python of the worker did not start: " + hello.error().message);
+  zygote->software_ = std::move(hello->software);
+  zygote->compilers_ = std::move(hello->compilers);
+  zygote->sandbox_ = std::move(hello->sandbox);
+  zygote->backends_ = std::move(hello->backends);
+  zygote->alive_ = true;
+  zygote->reader_ = std::thread([raw = zygote.get()] { raw->read_loop(); });
+  return zygote;
+}
+
+Zygote::~Zygote() {
+  sys::end_process(pid_);  // closes its end of the socket, which ends the reader
+  if (reader_.joinable()) reader_.join();
+}
+
+void Zygote::stop() {
+  const std::lock_guard lock(mutex_);
+  if (alive_) ::kill(pid_, SIGKILL);  // not reaped before our destructor: the number is its own
+}
+
+bool Zygote::alive() const {
+  const std::lock_guard lock(mutex_);
+  return alive_;
+}
+
+Expected<std::uint64_t> Zygote::fork(const ChildOrder& order, int log, int channel, int audit) {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t id = next_id_++;
+  children_.emplace(id, Child{});
+  std::vector<int> fds{log};
+  if (channel >= 0) fds.push_back(channel);
+  KQ_CHECK(order.audit == (audit >= 0));
+  if (order.audit) fds.push_back(audit);
+  if (const auto sent = sys::send_packet(socket_.get(), to_json(id, order, device_).dump(), fds); !sent) {
+    children_.erase(id);
+    return failure(sent.error());
+  }
+  changed_.wait_for(lock, std::chrono::milliseconds(kForkLimitMs), [&] { return !alive_ || children_[id].answered; });
+  const Child& child = children_[id];
+  if (child.pid > 0) return id;
+  const std::string why = !child.error.empty() ? child.error : alive_ ? "no answer" : "it died";
+  children_.erase(id);
+  return our_fault("the zygote could not fork a child: " + why);
+}
+
+void Zygote::kill(std::uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  const auto child = children_.find(id);
+  // The zygote tells of an exit right after it has reaped it; when it is dead itself, so are its children, and their
+  // numbers may be others'.
+  if (alive_ && child != children_.end() && child->second.pid > 0 && !child->second.exit)
+    ::kill(child->second.pid, SIGKILL);
+}
+
+Expected<std::optional<int>> Zygote::wait(std::uint64_t id, std::int64_t timeout_ms) {
+  std::unique_lock lock(mutex_);
+  KQ_CHECK(children_.contains(id));
+  changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms), [&] { return !alive_ || children_[id].exit; });
+  if (children_[id].exit) return children_[id].exit;
+  if (!alive_) return our_fault("the zygote died");
+  return std::optional<int>();
+}
+
+int Zygote::process_of(std::uint64_t id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = children_.find(id);
+  return found == children_.end() || found->second.exit ? 0 : found->second.pid;
+}
+
+int Zygote::left_by(std::uint64_t id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = children_.find(id);
+  return found == children_.end() ? 0 : found->second.left;
+}
+
+void Zygote::forget(std::uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  children_.erase(id);
+}
+
+void Zygote::read_loop() {
+  for (;;) {
+    auto packet = sys::receive_packet(socket_.get(), -1);
+    if (packet && !*packet) continue;
+    const std::lock_guard lock(mutex_);
+    if (!packet) {
+      alive_ = false;
+      changed_.notify_all();
+      return;
+    }
+    handle((*packet)->bytes);
+    changed_.notify_all();
+  }
+}
+
+void Zygote::handle(const std::string& packet) {
+  auto news = parse_zygote_news(packet);
+  if (!news) return;
+  const auto found = children_.find(news->id);
+  if (found == children_.end()) return;
+  Child& child = found->second;
+  child.answered = true;
+  if (news->pid) child.pid = *news->pid;
+  if (news->exit) child.exit = *news->exit;
+  child.left = news->left;
+  child.error = std::move(news->error);
+}
+
+}  // namespace kq::worker

@@ -1,0 +1,35 @@
+#include "net/limits/log_rate_limiter.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace kq::net {
+
+std::vector<std::string> FewNotes::take(std::int64_t now_ms) {
+  begin_period(now_ms);
+  return std::exchange(lines_, {});
+}
+
+bool FewNotes::admits(std::string_view subject, std::int64_t now_ms) {
+  begin_period(now_ms);
+  const bool is_known = std::find(subjects_.begin(), subjects_.end(), subject) != subjects_.end();
+  if (is_known || subjects_.size() == kNotesPerPeriod) {
+    ++untold_n_;
+    return false;
+  }
+  subjects_.emplace_back(subject);
+  return true;
+}
+
+void FewNotes::begin_period(std::int64_t now_ms) {
+  if (now_ms < period_end_ms_) return;
+  if (untold_n_ > 0) {
+    lines_.push_back("and " + std::to_string(untold_n_) + " more of such within " +
+                     std::to_string(kNotesPeriodMs / 1000) + " s");
+  }
+  untold_n_ = 0;
+  subjects_.clear();
+  period_end_ms_ = now_ms + kNotesPeriodMs;
+}
+
+}  // namespace kq::net

@@ -1,0 +1,40 @@
+#include "net/limits/senders.h"
+
+namespace kq::net {
+namespace {
+
+// Whose limits it counts against: the key's where there are keys, else the connection's.
+std::string_view account_of(const Packet& packet) {
+  return packet.who.name.empty() ? packet.peer.id : packet.who.name;
+}
+
+std::string text_of(const Packet& packet) {
+  return std::string(to_string(packet.peer.side)) + " at " + packet.address +
+         (packet.who.name.empty() ? "" : " (" + packet.who.name + ")");
+}
+
+}  // namespace
+
+bool Senders::allow(const Packet& packet, std::size_t bytes, std::int64_t now_ms) {
+  if (rates_.allow(account_of(packet), bytes, now_ms)) return true;
+  notes_.add("rate " + packet.address, now_ms, [&] {
+    return text_of(packet) + " sends more than " + std::to_string(limits_.messages_per_s) + " messages or " +
+           std::to_string(limits_.bytes_per_s) + " bytes a second, or garbage; what is over is dropped";
+  });
+  return false;
+}
+
+void Senders::blame(const Packet& packet, std::string_view why, std::int64_t now_ms) {
+  rates_.blame(account_of(packet), now_ms);
+  notes_.add("garbage " + packet.address, now_ms, [&] { return text_of(packet) + ": " + std::string(why); });
+}
+
+void Senders::note(const std::string& subject, const Packet& packet, std::string_view what, std::int64_t now_ms) {
+  notes_.add(subject + " " + packet.address, now_ms, [&] { return text_of(packet) + std::string(what); });
+}
+
+void Senders::note(const std::string& subject, const std::string& text, std::int64_t now_ms) {
+  notes_.add(subject, now_ms, [&] { return text; });
+}
+
+}  // namespace kq::net

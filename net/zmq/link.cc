@@ -1,0 +1,387 @@
+#include "net/zmq/link.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <zmq.hpp>
+
+#include "core/limits.h"
+#include "net/limits/inbound_queue.h"
+#include "net/limits/senders.h"
+#include "net/local/link.h"
+#include "net/zmq/monitor.h"
+#include "net/zmq/zap.h"
+#include "sys/clock.h"
+
+namespace kq::net {
+namespace {
+
+constexpr int kHeartbeatMs = 2'000;          // a peer whose machine vanished is noticed without traffic of ours
+constexpr int kHeartbeatTimeoutMs = 10'000;  // long enough for a stopped or swapping peer
+constexpr int kReconnectMs = 50;
+constexpr int kReconnectMsMax = 1'000;
+constexpr int kLingerMs = 300;   // a goodbye or a last reply may still go out; nobody waits longer for it
+constexpr int kSendWaitMs = 50;  // lets the very first send of a client meet its connection
+constexpr int kHungUpMax = 3;    // handshakes broken off in a row, before that is told
+
+constexpr std::size_t kLooksMax = 1'024;             // messages taken from a socket before the other one has its turn
+constexpr std::size_t kReceiveBytesMax = 16u << 20;  // after so many, receive() leaves the rest for later
+
+// bind() takes addresses only: ZeroMQ looks names up for connect() alone.
+std::string bindable(std::string endpoint) {
+  constexpr std::string_view name = "tcp://localhost:";
+  if (endpoint.starts_with(name)) endpoint.replace(0, name.size(), "tcp://127.0.0.1:");
+  return endpoint;
+}
+
+// A message that sends these bytes from where they are.
+zmq::message_t message_of(std::string bytes) {
+  auto owned = std::make_unique<std::string>(std::move(bytes));
+  char* const data = owned->data();
+  const std::size_t size = owned->size();
+  return {data, size, [](void*, void* string) { delete static_cast<std::string*>(string); }, owned.release()};
+}
+
+void set_options(zmq::socket_t& socket, std::string_view endpoint) {
+  socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(kMessageBytesMax));
+  socket.set(zmq::sockopt::linger, kLingerMs);
+  socket.set(zmq::sockopt::sndhwm, kLinkMessagesMax);
+  socket.set(zmq::sockopt::rcvhwm, 0);  // never stops reading: net/limits/inbound_queue.h says why, and has the limits
+  socket.set(zmq::sockopt::heartbeat_ivl, kHeartbeatMs);
+  socket.set(zmq::sockopt::heartbeat_timeout, kHeartbeatTimeoutMs);
+  socket.set(zmq::sockopt::ipv6, endpoint.starts_with("tcp://["));
+}
+
+Error described(std::string_view endpoint, const zmq::error_t& error) {
+  return Error{ErrorKind::our_fault, std::string(endpoint) + ": " + error.what()};
+}
+
+std::string taken_from(const zmq::message_t& frame) {
+  return {static_cast<const char*>(frame.data()), frame.size()};
+}
+
+// What ZeroMQ knows of the connection a message came by; valid as long as the message. Empty: nothing.
+std::string_view property(const zmq::message_t& frame, const char* name) {
+  const char* value = zmq_msg_gets(const_cast<zmq_msg_t*>(frame.handle()), name);
+  return value == nullptr ? std::string_view() : value;
+}
+
+class ZmqServerLink final : public ServerLink {
+ public:
+  explicit ZmqServerLink(const RateLimits& limits) : senders_(limits) {}
+
+  Expected<void> bind(const Endpoints& endpoints, const ServerOptions& options) {
+    KQ_TRY_VALUE(auto keys, read_key_folder(options.key_folder));
+    door_.emplace(context_, clients_, workers_,
+                  DoorOptions{.key_folder = options.key_folder,
+                              .connections_max = options.limits.connections_max,
+                              .connections_per_address_max = options.limits.connections_per_address_max},
+                  std::move(keys.authorized));
+    const int handshake_ms = options.limits.handshake_ms;
+    if (auto bound = bind_one(Side::client, endpoints.client, keys.broker, handshake_ms); !bound) return bound;
+    return bind_one(Side::worker, endpoints.worker, keys.broker, handshake_ms);
+  }
+
+  Expected<std::vector<Packet>> receive(std::int64_t timeout_ms, std::size_t packets_max) override {
+    std::vector<Packet> packets;
+    try {
+      std::array<zmq::pollitem_t, 2> items{
+          {{of(Side::worker).handle(), 0, ZMQ_POLLIN, 0}, {of(Side::client).handle(), 0, ZMQ_POLLIN, 0}}};
+      const bool is_behind = !waiting_of(Side::worker).empty() || !waiting_of(Side::client).empty();
+      zmq::poll(items, std::chrono::milliseconds(is_behind ? 0 : timeout_ms));
+      now_ms_ = sys::monotonic_now_ms();
+      authorized_ = door_->authorized();
+      // Workers first: a flood of submissions must not age the results and heartbeats behind it. A flood of workers
+      // leaves a quarter to the clients.
+      Batch batch{.packets = packets, .bytes_n = 0};
+      const std::size_t share = packets_max - packets_max / 4;
+      if (is_behind || items[0].revents != 0) take(Side::worker, share, batch);
+      const bool has_more = packets.size() >= share;
+      if (is_behind || items[1].revents != 0) take(Side::client, packets_max, batch);
+      if (has_more) take(Side::worker, packets_max, batch);
+    } catch (const zmq::error_t& error) {
+      // A signal came: the caller looks at its own flags and comes back.
+      if (error.num() != EINTR) return failure(described("the broker's sockets", error));
+    }
+    return packets;
+  }
+
+  bool send(const Peer& peer, std::string bytes) override {
+    try {
+      zmq::socket_t& socket = of(peer.side);
+      // ROUTER_MANDATORY answers here for a peer that is gone or whose pipe is full; the second frame then has its
+      // place.
+      if (!socket.send(zmq::buffer(peer.id), zmq::send_flags::sndmore | zmq::send_flags::dontwait)) return false;
+      zmq::message_t message = message_of(std::move(bytes));
+      return socket.send(message, zmq::send_flags::dontwait).has_value();
+    } catch (const zmq::error_t&) {
+      return false;  // EHOSTUNREACH: the peer is gone
+    }
+  }
+
+  void blame(const Packet& packet, std::string_view why) override { senders_.blame(packet, why, now_ms_); }
+
+  std::vector<std::string> take_notes() override {
+    std::vector<std::string> notes = door_->take_notes();
+    for (std::string& note : senders_.take_notes(sys::monotonic_now_ms())) notes.push_back(std::move(note));
+    return notes;
+  }
+
+ private:
+  zmq::socket_t& of(Side side) { return side == Side::worker ? workers_ : clients_; }
+  Waiting& waiting_of(Side side) { return waiting_[static_cast<std::size_t>(side)]; }
+
+  Expected<void> bind_one(Side side, const std::string& endpoint, const KeyPair& own, int handshake_ms) {
+    try {
+      zmq::socket_t& socket = of(side);
+      set_options(socket, endpoint);
+      socket.set(zmq::sockopt::router_mandatory, true);
+      socket.set(zmq::sockopt::handshake_ivl, handshake_ms);
+      socket.set(zmq::sockopt::curve_server, true);
+      socket.set(zmq::sockopt::curve_secretkey, own.secret_key);
+      socket.set(zmq::sockopt::zap_domain, std::string(to_string(side)));
+      socket.bind(bindable(endpoint));
+      return {};
+    } catch (const zmq::error_t& error) {
+      const auto refuse = [&](std::string_view hint) {
+        return our_fault(described(endpoint, error).message + "; " + std::string(hint));
+      };
+      if (error.num() == EADDRINUSE) return refuse("another program listens there, choose another port");
+      if (error.num() == ENOENT) return refuse("its directory must exist");
+      return refuse("the broker cannot listen there");
+    }
+  }
+
+  struct Batch {
+    std::vector<Packet>& packets;
+    std::size_t bytes_n;
+
+    bool has_room(std::size_t packets_max) const { return packets.size() < packets_max && bytes_n < kReceiveBytesMax; }
+    void add(Packet packet) {
+      bytes_n += packet.bytes.size();
+      packets.push_back(std::move(packet));
+    }
+  };
+
+  // What waits, then what has arrived; what has no room waits.
+  void take(Side side, std::size_t packets_max, Batch& batch) {
+    Waiting& waiting = waiting_of(side);
+    while (!waiting.empty() && batch.has_room(packets_max)) batch.add(*waiting.take());
+    for (std::size_t i = 0; i < kLooksMax; ++i) {
+      zmq::message_t id, bytes;
+      if (!of(side).recv(id, zmq::recv_flags::dontwait)) return;
+      bool whole = id.more() && of(side).recv(bytes, zmq::recv_flags::dontwait) && !bytes.more();
+      Packet packet{.peer = {side, taken_from(id)}, .bytes = "", .who = {}, .address = {}};
+      packet.address = property(bytes, "Peer-Address");
+      // A message of any other shape is not ours: its frames are thrown away one by one.
+      if (!whole) {
+        while (of(side).get(zmq::sockopt::rcvmore)) (void)of(side).recv(bytes, zmq::recv_flags::dontwait);
+        senders_.note("shape", packet, ": a message of several parts", now_ms_);
+        continue;
+      }
+      if (!admits(bytes, packet)) continue;
+      packet.bytes = taken_from(bytes);
+      if (waiting.empty() && batch.has_room(packets_max)) {
+        batch.add(std::move(packet));
+        continue;
+      }
+      const Packet sender{.peer = {side, ""}, .bytes = "", .who = packet.who, .address = packet.address};
+      if (!waiting.put(std::move(packet))) {
+        senders_.note("waiting", sender, " sends faster than it is served; what is over is dropped", now_ms_);
+      }
+    }
+  }
+
+  // Finds out who sent it, and whether he may: a key may have been taken back, and everybody has a limit.
+  bool admits(const zmq::message_t& bytes, Packet& packet) {
+    const Identity* who = authorized_->find(property(bytes, "User-Id"));
+    if (who == nullptr || !may_use(who->role, packet.peer.side)) {
+      senders_.note("revoked", packet, ": its key has been taken back; what it sends is dropped", now_ms_);
+      return false;
+    }
+    packet.who = *who;
+    return senders_.allow(packet, bytes.size(), now_ms_);
+  }
+
+  Senders senders_;
+  std::array<Waiting, 2> waiting_;  // by Side
+  std::int64_t now_ms_ = 0;         // of the last receive()
+  std::shared_ptr<const Authorized> authorized_;
+  zmq::context_t context_;
+  zmq::socket_t clients_{context_, zmq::socket_type::router};
+  zmq::socket_t workers_{context_, zmq::socket_type::router};
+  std::optional<Door> door_;  // goes before the sockets it watches
+};
+
+class ZmqClientLink final : public ClientLink {
+ public:
+  Expected<void> connect(const std::string& endpoint, const ClientKey& key) {
+    try {
+      endpoint_ = endpoint;
+      set_options(socket_, endpoint);
+      // Queue for a live connection only: what waits for an absent server would reach it stale and many times over.
+      socket_.set(zmq::sockopt::immediate, true);
+      socket_.set(zmq::sockopt::reconnect_ivl, kReconnectMs);
+      socket_.set(zmq::sockopt::reconnect_ivl_max, kReconnectMsMax);
+      socket_.set(zmq::sockopt::sndtimeo, kSendWaitMs);
+      socket_.set(zmq::sockopt::curve_serverkey, key.broker_key);
+      socket_.set(zmq::sockopt::curve_publickey, key.own.public_key);
+      socket_.set(zmq::sockopt::curve_secretkey, key.own.secret_key);
+      if (zmq_socket_monitor(socket_.handle(), kMonitor, kMonitored) != 0) throw zmq::error_t();
+      monitor_.connect(kMonitor);
+      socket_.connect(endpoint);
+      return {};
+    } catch (const zmq::error_t& error) {
+      return bad_input(described(endpoint, error).message + "; tcp://HOST:PORT or ipc://PATH of a broker is needed");
+    }
+  }
+
+  ~ZmqClientLink() override { (void)zmq_socket_monitor(socket_.handle(), nullptr, 0); }
+
+  bool send(std::string_view bytes) override {
+    try {
+      knock_again();
+      return socket_.send(zmq::buffer(bytes), zmq::send_flags::none).has_value();
+    } catch (const zmq::error_t&) {
+      return false;  // a signal came
+    }
+  }
+
+  Expected<std::optional<std::string>> receive(std::int64_t timeout_ms) override {
+    try {
+      knock_again();
+      zmq::message_t bytes;
+      // What is there already needs no zmq_poll, which asks the kernel some six times.
+      if (socket_.recv(bytes, zmq::recv_flags::dontwait)) return whole(bytes);
+      std::array<zmq::pollitem_t, 3> items{{{socket_.handle(), 0, ZMQ_POLLIN, 0},
+                                            {monitor_.handle(), 0, ZMQ_POLLIN, 0},
+                                            {nullptr, wake_fd_, ZMQ_POLLIN, 0}}};
+      // A connection that comes or goes is no reason to return, one that is refused is.
+      const std::int64_t end_ms = sys::monotonic_now_ms() + timeout_ms;
+      do {
+        const std::int64_t left_ms = std::max<std::int64_t>(end_ms - sys::monotonic_now_ms(), 0);
+        zmq::poll(items.data(), wake_fd_ >= 0 ? 3 : 2, std::chrono::milliseconds(left_ms));
+        hear_monitor();
+      } while (items[1].revents != 0 && items[0].revents == 0 && items[2].revents == 0 && !refusal_);
+      if (!socket_.recv(bytes, zmq::recv_flags::dontwait)) return std::nullopt;
+      return whole(bytes);
+    } catch (const zmq::error_t& error) {
+      if (error.num() == EINTR) return std::nullopt;
+      return failure(described(endpoint_, error));
+    }
+  }
+
+  void wake_on(int fd) override { wake_fd_ = fd; }
+
+  std::optional<std::string> refusal() override {
+    hear_monitor();
+    return refusal_;
+  }
+
+ private:
+  static constexpr const char* kMonitor = "inproc://kq.monitor";
+  static constexpr int kMonitored = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
+                                    ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
+
+  // Nothing, if it is of several parts.
+  std::optional<std::string> whole(zmq::message_t& bytes) {
+    if (!bytes.more()) return taken_from(bytes);
+    while (socket_.get(zmq::sockopt::rcvmore)) (void)socket_.recv(bytes, zmq::recv_flags::dontwait);
+    return std::nullopt;
+  }
+
+  void hear_monitor() {
+    while (const auto heard = next_event(monitor_)) {
+      switch (heard->event) {
+        case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
+          refusal_.reset();
+          hung_up_n_ = 0;
+          break;
+        case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
+          refuse("it does not let this key in");
+          break;
+        case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
+          refuse(heard->value != ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
+                     ? "what answers there is not a broker, or has other keys than this key was made for"
+                     : "it runs without keys; leave out --key and KQ_KEY, or give it its --keys");
+          break;
+        default:
+          // Once may be a broker that was just being stopped.
+          if (++hung_up_n_ < kHungUpMax) break;
+          refusal_ =
+              "it hangs up before the handshake is over; either it runs without keys, or this key was made for another "
+              "broker";
+          break;
+      }
+    }
+  }
+
+  // From such an end ZeroMQ does not connect again by itself. A key may be let in later, so this asks again.
+  void refuse(std::string why) {
+    refusal_ = std::move(why);
+    knock_at_ms_ = sys::monotonic_now_ms() + kReconnectMsMax;
+  }
+  void knock_again() {
+    if (!knock_at_ms_ || sys::monotonic_now_ms() < *knock_at_ms_) return;
+    knock_at_ms_.reset();
+    zmq_disconnect(socket_.handle(), endpoint_.c_str());  // fails where nothing is left of the connection
+    socket_.connect(endpoint_);
+  }
+
+  std::string endpoint_;
+  int wake_fd_ = -1;
+  int hung_up_n_ = 0;
+  std::optional<std::string> refusal_;
+  std::optional<std::int64_t> knock_at_ms_;
+  zmq::context_t context_;
+  zmq::socket_t monitor_{context_, zmq::socket_type::pair};
+  zmq::socket_t socket_{context_, zmq::socket_type::dealer};
+};
+
+template <class Port>
+Expected<std::unique_ptr<Port>> opened(const auto& open) {
+  try {
+    return open();
+  } catch (const zmq::error_t& error) {  // no context or socket: out of descriptors
+    return failure(described("ZeroMQ", error));
+  }
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<ServerLink>> bind_server(const Endpoints& endpoints, const ServerOptions& options) {
+  if (!options.key_folder.empty()) {
+    return opened<ServerLink>([&]() -> Expected<std::unique_ptr<ServerLink>> {
+      auto link = std::make_unique<ZmqServerLink>(options.limits.rates);
+      KQ_TRY(link->bind(endpoints, options));
+      return link;
+    });
+  }
+  if (is_loopback(endpoints.client)) return bind_plain_server(endpoints, options.limits);
+  return bad_input(endpoints.client +
+                   ": off-loopback needs keys; give the broker a folder of them with --keys DIR, or bind "
+                   "127.0.0.1 or ipc://");
+}
+
+Expected<std::unique_ptr<ClientLink>> connect_client(const std::string& endpoint, const std::optional<ClientKey>& key) {
+  if (!key) return connect_plain_client(endpoint);
+  return opened<ClientLink>([&]() -> Expected<std::unique_ptr<ClientLink>> {
+    auto link = std::make_unique<ZmqClientLink>();
+    KQ_TRY(link->connect(endpoint, *key));
+    return link;
+  });
+}
+
+Expected<std::optional<ClientKey>> read_key_for(Side side, const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  KQ_TRY_VALUE(auto key, read_client_key(path));
+  if (may_use(key.who.role, side)) return std::optional<ClientKey>(std::move(key));
+  return bad_input("key file " + path + " is of '" + key.who.name + "' with the role " +
+                   std::string(to_string(key.who.role)) + "; here a key with the role " +
+                   (side == Side::worker ? "work" : "submit or admin") + " is needed");
+}
+
+}  // namespace kq::net

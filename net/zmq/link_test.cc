@@ -1,0 +1,405 @@
+#include "net/zmq/link.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <thread>
+#include <zmq.hpp>
+
+#include "core/limits.h"
+#include "net/limits/log_rate_limiter.h"
+#include "net/zmq/keys.h"
+#include "sys/clock.h"
+
+namespace kq::net {
+namespace {
+
+using testing::AllOf;
+using testing::AnyOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr std::int64_t kSoonMs = 5'000;  // nothing here waits that long unless it is broken
+
+// With keys it is ZeroMQ, without them net/local/link.h: nobody should see a difference.
+class ZmqLink : public testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    std::string pattern = "/tmp/kq-link.XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+    endpoints_ = *parse_broker_url("ipc://" + folder_ + "/kq.sock");
+    if (!GetParam()) return;
+    options_.key_folder = folder_ + "/keys";
+    keys_[Side::client] = *issue_key(options_.key_folder, {"alice", Role::submit}, folder_ + "/alice.key");
+    bob_ = *issue_key(options_.key_folder, {"bob", Role::submit}, folder_ + "/bob.key");
+    keys_[Side::worker] = *issue_key(options_.key_folder, {"gpu", Role::work}, folder_ + "/gpu.key");
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::unique_ptr<ServerLink> server() {
+    auto link = bind_server(endpoints_, options_);
+    EXPECT_TRUE(link) << link.error().message;
+    broker_ = link->get();
+    return std::move(*link);
+  }
+  std::optional<ClientKey> key(Side side) const {
+    const auto place = keys_.find(side);
+    return place == keys_.end() ? std::nullopt : std::optional(place->second);
+  }
+  std::unique_ptr<ClientLink> client(const std::string& endpoint) const {
+    auto link = connect_client(endpoint, key(endpoint == endpoints_.client ? Side::client : Side::worker));
+    EXPECT_TRUE(link) << link.error().message;
+    return std::move(*link);
+  }
+  // With another name: limits are a name's.
+  std::unique_ptr<ClientLink> somebody_else() const { return std::move(*connect_client(endpoints_.client, bob_)); }
+  // Sends as every caller does: again until accepted. The broker has its turn in between, without taking anything.
+  void insist(ClientLink& link, std::string_view bytes) const {
+    for (int i = 0; i < 200; ++i) {
+      if (link.send(bytes)) return;
+      if (broker_ != nullptr) (void)broker_->receive(0, 0);
+    }
+    FAIL() << "not accepted within 200 tries";
+  }
+  static Packet one_packet(ServerLink& link) {
+    const auto packets = link.receive(kSoonMs, 1);
+    EXPECT_TRUE(packets && packets->size() == 1);
+    return packets && packets->size() == 1 ? packets->front() : Packet{};
+  }
+  // The same while `from` still has some of it to send.
+  static Packet one_packet(ServerLink& link, ClientLink& from) {
+    for (const std::int64_t end_ms = sys::monotonic_now_ms() + kSoonMs; sys::monotonic_now_ms() < end_ms;) {
+      const auto packets = link.receive(1, 1);
+      if (packets && !packets->empty()) return packets->front();
+      (void)from.receive(0);
+    }
+    ADD_FAILURE() << "it did not come";
+    return {};
+  }
+  static std::string one_message(ClientLink& link) {
+    const auto message = link.receive(kSoonMs);
+    return message && *message ? **message : "nothing";
+  }
+
+  std::string folder_;
+  Endpoints endpoints_;
+  ServerOptions options_;
+  std::map<Side, ClientKey> keys_;
+  std::optional<ClientKey> bob_;
+  ServerLink* broker_ = nullptr;  // the last one made; none where it has a thread of its own
+};
+INSTANTIATE_TEST_SUITE_P(, ZmqLink, testing::Bool(),
+                         [](const auto& made) { return made.param ? "with_keys" : "plain"; });
+
+TEST_P(ZmqLink, request_and_reply_over_ipc) {
+  const auto broker = server();
+  const auto submit = client(endpoints_.client);
+  insist(*submit, "ping");
+  const Packet packet = one_packet(*broker);
+  EXPECT_EQ(packet.bytes, "ping");
+  EXPECT_EQ(packet.peer.side, Side::client);
+  EXPECT_TRUE(broker->send(packet.peer, "pong"));
+  EXPECT_EQ(one_message(*submit), "pong");
+}
+
+TEST_P(ZmqLink, what_is_held_goes_when_it_is_released) {
+  const auto broker = server();
+  const auto submit = client(endpoints_.client);
+  insist(*submit, "ping");
+  const Packet packet = one_packet(*broker);
+  broker->hold();
+  EXPECT_TRUE(broker->send(packet.peer, "one"));
+  EXPECT_TRUE(broker->send(packet.peer, "two"));
+  EXPECT_FALSE(broker->send(Peer{Side::client, "nobody"}, "x"));
+  broker->release();
+  EXPECT_EQ(one_message(*submit), "one");
+  EXPECT_EQ(one_message(*submit), "two");
+  EXPECT_TRUE(broker->send(packet.peer, "three"));
+  EXPECT_EQ(one_message(*submit), "three");
+}
+
+TEST_P(ZmqLink, request_and_reply_over_tcp) {
+  Expected<std::unique_ptr<ServerLink>> broker = bad_input("no port tried");
+  for (int port = 20'000 + static_cast<int>(getpid()) % 20'000, i = 0; !broker && i < 50; ++i, port += 2) {
+    endpoints_ = *parse_broker_url("tcp://localhost:" + std::to_string(port));
+    broker = bind_server(endpoints_, options_);
+    if (broker) broker_ = broker->get();
+  }
+  ASSERT_TRUE(broker) << broker.error().message;
+  const auto worker = client(endpoints_.worker);
+  insist(*worker, "hello");
+  const Packet packet = one_packet(**broker);
+  EXPECT_EQ(packet.bytes, "hello");
+  EXPECT_EQ(packet.peer.side, Side::worker);
+  EXPECT_TRUE((*broker)->send(packet.peer, "welcome"));
+  EXPECT_EQ(one_message(*worker), "welcome");
+
+  const auto second = bind_server(endpoints_, options_);
+  ASSERT_FALSE(second);
+  EXPECT_THAT(second.error().message, HasSubstr("Address already in use; another program listens there"));
+}
+
+TEST_P(ZmqLink, workers_are_taken_before_clients) {
+  const auto broker = server();
+  const auto submit = client(endpoints_.client);
+  const auto worker = client(endpoints_.worker);
+  // A round shows the order when both packets are there at once; nothing forces that, so there are many rounds.
+  for (int round = 0; round < 1000; ++round) {
+    insist(*worker, "result");
+    insist(*submit, "submission");
+    ASSERT_TRUE(broker->receive(kSoonMs, 0)->empty());  // waits, takes nothing
+    const auto both = broker->receive(0, 2);
+    ASSERT_TRUE(both && !both->empty());
+    if (both->size() == 2) {
+      EXPECT_EQ((*both)[0].bytes, "result");
+      EXPECT_EQ((*both)[1].bytes, "submission");
+      return;
+    }
+    one_packet(*broker);
+  }
+  FAIL() << "the two packets never waited together";
+}
+
+TEST_P(ZmqLink, takes_at_most_what_was_asked_for) {
+  const auto broker = server();
+  const auto submit = client(endpoints_.client);
+  for (int i = 0; i < 5; ++i) insist(*submit, std::to_string(i));
+  std::vector<std::string> order;
+  while (order.size() < 5) {
+    const auto packets = broker->receive(kSoonMs, 2);
+    ASSERT_TRUE(packets && !packets->empty());
+    EXPECT_LE(packets->size(), 2u);
+    for (const Packet& packet : *packets) order.push_back(packet.bytes);
+  }
+  EXPECT_EQ(order, (std::vector<std::string>{"0", "1", "2", "3", "4"}));
+}
+
+TEST_P(ZmqLink, nothing_arrives_within_the_timeout) {
+  const auto broker = server();
+  const auto submit = client(endpoints_.client);
+  EXPECT_TRUE(broker->receive(0, 10)->empty());
+  EXPECT_EQ(*submit->receive(0), std::nullopt);
+}
+
+TEST_P(ZmqLink, a_readable_descriptor_ends_the_wait_of_a_client) {
+  const auto worker = client(endpoints_.worker);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  worker->wake_on(ends[0]);
+  ASSERT_EQ(write(ends[1], "x", 1), 1);
+  const std::int64_t start_ms = sys::monotonic_now_ms();
+  EXPECT_EQ(*worker->receive(kSoonMs), std::nullopt);
+  EXPECT_LT(sys::monotonic_now_ms() - start_ms, kSoonMs);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST_P(ZmqLink, sending_to_an_unknown_peer_is_refused) {
+  const auto broker = server();
+  EXPECT_FALSE(broker->send(Peer{Side::client, "nobody"}, "x"));
+  EXPECT_FALSE(broker->send(Peer{Side::worker, ""}, "x"));
+}
+
+TEST_P(ZmqLink, sending_to_an_absent_server_is_refused_not_queued) {
+  const auto submit = client(endpoints_.client);
+  EXPECT_FALSE(submit->send("early"));
+  const auto broker = server();
+  insist(*submit, "late");
+  EXPECT_EQ(one_packet(*broker).bytes, "late");
+}
+
+TEST_P(ZmqLink, client_reconnects_to_a_restarted_server) {
+  auto broker = server();
+  const auto submit = client(endpoints_.client);
+  insist(*submit, "before");
+  const Peer old_peer = one_packet(*broker).peer;
+  broker.reset();
+  broker = server();
+  EXPECT_FALSE(broker->send(old_peer, "reply to a connection that is gone"));
+  Packet packet;
+  // The first one may still go into the old connection: that is why everybody resends.
+  for (int i = 0; i < 100 && packet.bytes.empty(); ++i) {
+    (void)submit->send("after");
+    const auto packets = broker->receive(100, 1);
+    if (packets && !packets->empty()) packet = packets->front();
+  }
+  EXPECT_EQ(packet.bytes, "after");
+}
+
+TEST_P(ZmqLink, bytes_travel_unchanged) {
+  const auto broker = server();
+  const auto submit = client(endpoints_.client);
+  std::string bytes(3u << 20, '\0');
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 31);
+  insist(*submit, bytes);
+  const Packet packet = one_packet(*broker, *submit);
+  EXPECT_TRUE(packet.bytes == bytes);
+  EXPECT_TRUE(broker->send(packet.peer, ""));
+  EXPECT_EQ(one_message(*submit), "");
+}
+
+TEST_P(ZmqLink, message_over_the_limit_never_reaches_the_server) {
+  const auto broker = server();
+  const auto flood = client(endpoints_.client);
+  insist(*flood, std::string(kMessageBytesMax + 1, 'x'));
+  const auto honest = client(endpoints_.client);
+  (void)flood->receive(0);
+  insist(*honest, "small");
+  EXPECT_EQ(one_packet(*broker).bytes, "small");
+}
+
+TEST_P(ZmqLink, a_flood_loses_what_is_over_its_limit_and_nobody_else_waits) {
+  constexpr int kFlood = 300'000;
+  constexpr int kRequests = 200;
+  options_.limits.rates.messages_per_s =
+      10'000;  // a flood on the slowest machine, as who is not over it waits where there are no keys
+  const auto broker = server();
+  broker_ = nullptr;
+  std::atomic<bool> flooded = false;
+  std::thread flood([&] {
+    const auto link = client(endpoints_.client);
+    for (int i = 0; i < kFlood; ++i) {
+      while (!link->send("x")) {
+      }
+    }
+    flooded = true;
+  });
+  std::atomic<int> answered = 0;
+  std::int64_t slowest_ms = 0;
+  std::thread honest([&] {
+    const auto link = somebody_else();
+    for (int i = 0; i < kRequests; ++i) {
+      const std::int64_t start_ms = sys::monotonic_now_ms();
+      insist(*link, "question");
+      if (one_message(*link) == "answer") ++answered;
+      slowest_ms = std::max(slowest_ms, sys::monotonic_now_ms() - start_ms);
+    }
+  });
+  int taken = 0;
+  std::vector<std::string> notes;
+  for (const std::int64_t end_ms = sys::monotonic_now_ms() + 60'000; sys::monotonic_now_ms() < end_ms;) {
+    const auto packets = broker->receive(20, 32);
+    ASSERT_TRUE(packets);
+    for (const Packet& packet : *packets) {
+      if (packet.bytes == "x") ++taken;
+      (void)broker->send(packet.peer, packet.bytes == "x" ? "no" : "answer");
+    }
+    for (std::string& note : broker->take_notes()) notes.push_back(std::move(note));
+    if (packets->empty() && flooded && answered == kRequests) break;
+  }
+  flood.join();
+  honest.join();
+  EXPECT_EQ(answered, kRequests);
+  EXPECT_LT(slowest_ms, 1'000);
+  EXPECT_GT(taken, 1'000);
+  EXPECT_LT(taken, kFlood);
+  ASSERT_FALSE(notes.empty());
+  EXPECT_THAT(notes.front(), AnyOf(HasSubstr("sends more than 10000 messages or 536870912 bytes a second"),
+                                   HasSubstr("sends faster than it is served")));
+  EXPECT_LE(notes.size(), 10u);
+  RecordProperty("slowest_ms", static_cast<int>(slowest_ms));
+  RecordProperty("taken", taken);
+}
+
+TEST_P(ZmqLink, garbage_harms_its_sender_and_is_noted_once) {
+  const auto broker = server();
+  const auto fool = client(endpoints_.client);
+  const auto honest = somebody_else();
+  int taken = 0;
+  std::vector<std::string> notes;
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 1'000; ++i) {
+    insist(*fool, "garbage");
+    insist(*honest, "sense");
+    for (bool sense = false; !sense;) {
+      const auto packets = broker->receive(kSoonMs, 1);
+      ASSERT_TRUE(packets);
+      if (packets->empty()) continue;
+      sense = packets->front().bytes == "sense";
+      if (sense) continue;
+      ++taken;
+      broker->blame(packets->front(), "malformed");
+    }
+    for (std::string& note : broker->take_notes()) notes.push_back(std::move(note));
+  }
+  // Two seconds' worth at once, and a hundred for each second that this took.
+  const auto seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start).count();
+  EXPECT_GE(taken, 200);
+  EXPECT_LE(taken, 200 + 100 * (seconds + 2));
+  // Either once, and on a machine that took longer than a period once in each, with a count of the untold.
+  const auto later_periods = static_cast<std::size_t>((seconds + 1) * 1'000 / kNotesPeriodMs);
+  ASSERT_GE(notes.size(), 2u);
+  EXPECT_LE(notes.size(), 2 + 3 * later_periods);
+  EXPECT_THAT(notes[0], AllOf(StartsWith("client at localhost:"), HasSubstr("malformed")));
+  EXPECT_THAT(notes[1], HasSubstr("or garbage; what is over is dropped"));
+}
+
+TEST_P(ZmqLink, a_message_of_several_parts_is_thrown_away_whole) {
+  const auto broker = server();
+  zmq::context_t context;
+  zmq::socket_t odd(context, zmq::socket_type::dealer);
+  if (const auto alice = key(Side::client)) {
+    odd.set(zmq::sockopt::curve_serverkey, alice->broker_key);
+    odd.set(zmq::sockopt::curve_publickey, alice->own.public_key);
+    odd.set(zmq::sockopt::curve_secretkey, alice->own.secret_key);
+  }
+  odd.connect(endpoints_.client);
+  for (int i = 0; i < 3; ++i) {
+    odd.send(zmq::str_buffer("one"), zmq::send_flags::sndmore);
+    odd.send(zmq::str_buffer("two"), zmq::send_flags::sndmore);
+    odd.send(zmq::str_buffer("three"), zmq::send_flags::none);
+  }
+  odd.send(zmq::str_buffer("whole"), zmq::send_flags::none);
+  EXPECT_EQ(one_packet(*broker).bytes, "whole");
+  EXPECT_THAT(broker->take_notes(), ElementsAre(HasSubstr("a message of several parts")));
+}
+
+TEST_P(ZmqLink, a_flood_of_workers_leaves_room_for_clients) {
+  const auto broker = server();
+  const auto worker = client(endpoints_.worker);
+  const auto submit = client(endpoints_.client);
+  insist(*submit, "submission");
+  // Its connection takes a while to come about; from then on a few rounds are enough.
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (std::chrono::steady_clock::now() < patience) {
+    for (int i = 0; i < 16; ++i) insist(*worker, "result");
+    const auto packets = broker->receive(kSoonMs, 8);
+    ASSERT_TRUE(packets);
+    for (const Packet& packet : *packets) {
+      if (packet.bytes == "submission") return;
+    }
+  }
+  FAIL() << "the client was never heard";
+}
+
+TEST_P(ZmqLink, addresses_that_other_machines_reach_are_refused) {
+  for (const char* url :
+       {"tcp://0.0.0.0:5570", "tcp://*:5570", "tcp://eth0:5570", "tcp://10.0.0.1:5570", "tcp://[::]:5570"}) {
+    const auto link = bind_server(*parse_broker_url(url));
+    ASSERT_FALSE(link) << url;
+    EXPECT_EQ(link.error().kind, ErrorKind::bad_input);
+    EXPECT_EQ(link.error().message, std::string(url) +
+                                        ": off-loopback needs keys; give the broker a folder of them with "
+                                        "--keys DIR, or bind 127.0.0.1 or ipc://");
+  }
+}
+
+TEST_P(ZmqLink, a_missing_directory_is_named) {
+  const auto link = bind_server(*parse_broker_url("ipc://" + folder_ + "/gone/kq.sock"), options_);
+  ASSERT_FALSE(link);
+  EXPECT_THAT(link.error().message, StartsWith("ipc://" + folder_ + "/gone/kq.sock: No such file or directory"));
+}
+
+}  // namespace
+}  // namespace kq::net

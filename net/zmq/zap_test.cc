@@ -1,0 +1,414 @@
+// Who gets in, over real sockets and with real keys.
+#include "net/zmq/zap.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "net/local/address.h"
+#include "net/zmq/keys.h"
+#include "net/zmq/link.h"
+#include "sys/clock.h"
+
+namespace kq::net {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+
+constexpr std::int64_t kSoonMs = 10'000;  // nothing here waits that long unless it is broken
+
+// A plain TCP connection to the broker, as a stranger makes it.
+class Stranger {
+ public:
+  explicit Stranger(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  }
+  Stranger(const Stranger&) = delete;
+  Stranger& operator=(const Stranger&) = delete;
+  ~Stranger() { ::close(fd_); }
+
+  void say(std::string_view bytes) { (void)::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
+  // Closes so that the other end sees an error and not an end.
+  void break_off() {
+    const linger at_once{.l_onoff = 1, .l_linger = 0};
+    ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  }
+  // Reads until the broker hangs up, which may need its turns for that; false: it did not.
+  bool is_hung_up_on(ServerLink& broker) {
+    char buffer[256];
+    for (const std::int64_t end_ms = sys::monotonic_now_ms() + kSoonMs; sys::monotonic_now_ms() < end_ms;) {
+      const ssize_t n = ::recv(fd_, buffer, sizeof buffer, MSG_DONTWAIT);
+      if (n == 0 || (n < 0 && errno == ECONNRESET)) return true;
+      if (n < 0) (void)broker.receive(10, 100);
+    }
+    return false;
+  }
+
+ private:
+  int fd_;
+};
+
+class ZmqDoor : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = "/tmp/kq-door.XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+    keys_ = folder_ + "/keys";
+  }
+  void TearDown() override {
+    server_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  ClientKey issue(const std::string& name, Role role) {
+    auto key = issue_key(keys_, {name, role}, folder_ + "/" + name + ".key");
+    EXPECT_TRUE(key) << key.error().message;
+    return *key;
+  }
+
+  void start(const ServerLimits& limits = {}, bool with_keys = true) {
+    server_.reset();
+    Expected<std::unique_ptr<ServerLink>> bound = bad_input("no port tried");
+    for (int i = 0; !bound && i < 50; ++i, port_ = static_cast<std::uint16_t>(port_ + 2)) {
+      endpoints_ =
+          *parse_broker_url("tcp://" + std::string(with_keys ? "0.0.0.0:" : "127.0.0.1:") + std::to_string(port_));
+      bound = bind_server(endpoints_, {.key_folder = with_keys ? keys_ : "", .limits = limits});
+    }
+    port_ = static_cast<std::uint16_t>(port_ - 2);
+    ASSERT_TRUE(bound) << bound.error().message;
+    server_ = std::move(*bound);
+    endpoints_ = *parse_broker_url("tcp://127.0.0.1:" + std::to_string(port_));
+  }
+
+  std::unique_ptr<ClientLink> connect(Side side, const std::optional<ClientKey>& key) {
+    auto link = connect_client(side == Side::client ? endpoints_.client : endpoints_.worker, key);
+    EXPECT_TRUE(link) << link.error().message;
+    return std::move(*link);
+  }
+
+  // What the broker made of a peer that says hello until it is heard or refused.
+  struct Outcome {
+    std::optional<Packet> packet;
+    std::string refusal;
+  };
+  Outcome knock(ClientLink& link) {
+    for (const std::int64_t end_ms = sys::monotonic_now_ms() + kSoonMs; sys::monotonic_now_ms() < end_ms;) {
+      (void)link.send("hello");
+      auto packets = server_->receive(10, 1);
+      if (packets && !packets->empty()) return {std::move(packets->front()), ""};
+      (void)link.receive(0);
+      if (auto refusal = link.refusal()) return {std::nullopt, *refusal};
+    }
+    return {std::nullopt, "nothing happened"};
+  }
+  Outcome knock(Side side, const std::optional<ClientKey>& key) { return knock(*connect(side, key)); }
+
+  bool hears_within(ClientLink& link, std::int64_t ms) {
+    for (const std::int64_t end_ms = sys::monotonic_now_ms() + ms; sys::monotonic_now_ms() < end_ms;) {
+      (void)link.send("hello");
+      const auto packets = server_->receive(10, 1);
+      if (packets && !packets->empty()) return true;
+    }
+    return false;
+  }
+
+  // Waits for a line in the log that holds this.
+  std::string note_with(const std::string& piece) {
+    std::string all;
+    for (const std::int64_t end_ms = sys::monotonic_now_ms() + kSoonMs; sys::monotonic_now_ms() < end_ms;) {
+      (void)server_->receive(10, 100);
+      for (const std::string& note : server_->take_notes()) {
+        if (note.find(piece) != std::string::npos) return note;
+        all += note + "\n";
+      }
+    }
+    return "no such note among:\n" + all;
+  }
+
+  std::string folder_;
+  std::string keys_;
+  std::uint16_t port_ = static_cast<std::uint16_t>(20'000 + getpid() % 20'000);
+  Endpoints endpoints_;
+  std::unique_ptr<ServerLink> server_;
+};
+
+TEST_F(ZmqDoor, each_role_has_its_socket) {
+  EXPECT_TRUE(may_use(Role::submit, Side::client));
+  EXPECT_TRUE(may_use(Role::admin, Side::client));
+  EXPECT_TRUE(may_use(Role::work, Side::worker));
+  EXPECT_FALSE(may_use(Role::submit, Side::worker));
+  EXPECT_FALSE(may_use(Role::admin, Side::worker));
+  EXPECT_FALSE(may_use(Role::work, Side::client));
+}
+
+TEST_F(ZmqDoor, the_right_key_is_let_in_and_known_by_name) {
+  const ClientKey alice = issue("alice", Role::submit);
+  const ClientKey root = issue("root", Role::admin);
+  const ClientKey worker = issue("gpu 1", Role::work);
+  start();
+  for (const auto& [side, key] : {std::pair{Side::client, alice}, {Side::client, root}, {Side::worker, worker}}) {
+    const auto link = connect(side, key);
+    const Outcome outcome = knock(*link);
+    ASSERT_TRUE(outcome.packet) << key.who.name << ": " << outcome.refusal;
+    EXPECT_EQ(outcome.packet->bytes, "hello");
+    EXPECT_EQ(outcome.packet->who, key.who);
+    EXPECT_EQ(outcome.packet->address, "127.0.0.1");
+    EXPECT_TRUE(server_->send(outcome.packet->peer, "welcome"));
+    EXPECT_EQ(link->receive(kSoonMs)->value_or("nothing"), "welcome");
+  }
+}
+
+TEST_F(ZmqDoor, without_keys_a_client_of_the_same_user_comes_by_the_shortcut) {
+  start({}, false);
+  for (const Side side : {Side::client, Side::worker}) {
+    const Outcome outcome = knock(side, std::nullopt);
+    ASSERT_TRUE(outcome.packet) << outcome.refusal;
+    EXPECT_THAT(outcome.packet->address, HasSubstr("localhost:" + std::to_string(::geteuid()) + ":"));
+    EXPECT_EQ(outcome.packet->peer.side, side);
+  }
+}
+
+TEST_F(ZmqDoor, a_shortcut_where_a_program_of_the_same_user_listens_is_not_shared) {
+  start({}, false);
+  const auto shortcut = shortcut_to(plain_address("tcp://127.0.0.1:" + std::to_string(port_ + 10)).value());
+  const int held = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::bind(held, shortcut->get(), shortcut->bytes), 0);
+  ASSERT_EQ(::listen(held, 1), 0);
+  const auto bound = bind_server(*parse_broker_url("tcp://127.0.0.1:" + std::to_string(port_ + 10)), {});
+  ASSERT_FALSE(bound);
+  EXPECT_THAT(bound.error().message, HasSubstr("another program listens there"));
+  ::close(held);
+}
+
+// Anybody may take a name before the broker does, and need not even listen there.
+TEST_F(ZmqDoor, a_shortcut_that_somebody_only_holds_costs_nothing_but_itself) {
+  start({}, false);
+  const auto url = *parse_broker_url("tcp://127.0.0.1:" + std::to_string(port_ + 10));
+  const auto shortcut = shortcut_to(plain_address(url.client).value());
+  const int held = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::bind(held, shortcut->get(), shortcut->bytes), 0);
+  auto bound = bind_server(url, {});
+  ASSERT_TRUE(bound) << bound.error().message;
+  EXPECT_THAT((*bound)->take_notes(), Contains(HasSubstr("abstract socket")));
+  server_ = std::move(*bound);
+  endpoints_ = url;
+  const Outcome outcome = knock(Side::client, std::nullopt);
+  ASSERT_TRUE(outcome.packet) << outcome.refusal;
+  EXPECT_EQ(outcome.packet->address, "127.0.0.1");
+  ::close(held);
+}
+
+TEST_F(ZmqDoor, without_keys_this_machine_may_do_everything) {
+  start({}, false);
+  const Outcome outcome = knock(Side::client, std::nullopt);
+  ASSERT_TRUE(outcome.packet);
+  EXPECT_EQ(outcome.packet->who, (Identity{"", Role::admin}));
+}
+
+TEST_F(ZmqDoor, a_key_that_is_not_in_the_list_is_refused) {
+  ClientKey stranger = issue("alice", Role::submit);
+  stranger.own = make_key_pair();
+  start();
+  EXPECT_EQ(knock(Side::client, stranger).refusal, "it does not let this key in");
+  EXPECT_THAT(note_with("refused"),
+              AllOf(HasSubstr("refused a client at 127.0.0.1"), HasSubstr(stranger.own.public_key)));
+}
+
+TEST_F(ZmqDoor, a_key_of_another_role_is_refused) {
+  const ClientKey alice = issue("alice", Role::submit);
+  const ClientKey worker = issue("w", Role::work);
+  start();
+  EXPECT_EQ(knock(Side::worker, alice).refusal, "it does not let this key in");
+  EXPECT_THAT(note_with("refused"), HasSubstr("refused a worker at 127.0.0.1: the key of 'alice' has the role submit"));
+  EXPECT_EQ(knock(Side::client, worker).refusal, "it does not let this key in");
+}
+
+TEST_F(ZmqDoor, whoever_comes_without_a_key_is_told_to_bring_one) {
+  issue("alice", Role::submit);
+  start();
+  // Which end notices first is chance: the words differ, the advice does not.
+  EXPECT_THAT(knock(Side::client, std::nullopt).refusal, HasSubstr("give yours with --key FILE or KQ_KEY"));
+  EXPECT_THAT(note_with("hung up on"), HasSubstr(": it "));  // without an address where the other end was faster
+}
+
+TEST_F(ZmqDoor, whoever_brings_a_key_where_none_is_wanted_is_told) {
+  const ClientKey alice = issue("alice", Role::submit);
+  start({}, false);
+  EXPECT_THAT(knock(Side::client, alice).refusal, HasSubstr("it runs without keys"));
+}
+
+TEST_F(ZmqDoor, a_key_made_for_another_broker_is_told_apart) {
+  ClientKey alice = issue("alice", Role::submit);
+  alice.broker_key = make_key_pair().public_key;
+  start();
+  EXPECT_THAT(knock(Side::client, alice).refusal, HasSubstr("key"));
+  EXPECT_THAT(note_with("127.0.0.1"), HasSubstr("key is for another broker"));
+}
+
+TEST_F(ZmqDoor, a_key_added_later_is_let_in_without_a_restart) {
+  issue("alice", Role::submit);
+  start();
+  ClientKey bob{{"bob", Role::submit}, make_key_pair(), read_broker_key(keys_)->public_key};
+  const auto link = connect(Side::client, bob);
+  EXPECT_EQ(knock(*link).refusal, "it does not let this key in");
+  ASSERT_TRUE(authorize(keys_, {bob.who, bob.own.public_key}));
+  EXPECT_TRUE(hears_within(*link, kSoonMs));
+}
+
+TEST_F(ZmqDoor, a_revoked_key_is_cut_off_in_the_middle_of_its_connection) {
+  const ClientKey alice = issue("alice", Role::submit);
+  const ClientKey bob = issue("bob", Role::submit);
+  start();
+  const auto a = connect(Side::client, alice);
+  const auto b = connect(Side::client, bob);
+  ASSERT_TRUE(knock(*a).packet);
+  ASSERT_TRUE(knock(*b).packet);
+  ASSERT_TRUE(revoke(keys_, "alice"));
+  // Silence counts from this length on: a busy machine is silent for less.
+  bool is_heard = true;
+  for (const std::int64_t end_ms = sys::monotonic_now_ms() + kSoonMs; is_heard && sys::monotonic_now_ms() < end_ms;) {
+    is_heard = hears_within(*a, 300);
+  }
+  EXPECT_FALSE(is_heard);
+  EXPECT_TRUE(hears_within(*b, kSoonMs));
+  EXPECT_THAT(note_with("taken back"), HasSubstr("client at 127.0.0.1"));
+  EXPECT_EQ(knock(Side::client, alice).refusal, "it does not let this key in");
+}
+
+TEST_F(ZmqDoor, a_list_that_cannot_be_read_changes_nothing) {
+  const ClientKey alice = issue("alice", Role::submit);
+  start();
+  std::ofstream(authorized_path(keys_), std::ios::app) << "king bob\n";
+  EXPECT_THAT(note_with("authorized"),
+              AllOf(HasSubstr("authorized:4: "), HasSubstr("the keys read before stay in force")));
+  EXPECT_TRUE(knock(Side::client, alice).packet);
+}
+
+TEST_F(ZmqDoor, a_broker_with_a_readable_secret_does_not_start) {
+  issue("alice", Role::submit);
+  ::chmod(broker_key_path(keys_).c_str(), 0644);
+  const auto link =
+      bind_server(*parse_broker_url("ipc://" + folder_ + "/kq.sock"), {.key_folder = keys_, .limits = {}});
+  ASSERT_FALSE(link);
+  EXPECT_EQ(link.error().kind, ErrorKind::bad_input);
+  EXPECT_THAT(link.error().message, HasSubstr("holds a secret"));
+}
+
+TEST_F(ZmqDoor, a_key_is_looked_at_before_it_is_used) {
+  issue("alice", Role::submit);
+  const std::string path = folder_ + "/alice.key";
+  EXPECT_TRUE(read_key_for(Side::client, path)->has_value());
+  EXPECT_FALSE(read_key_for(Side::client, "")->has_value());
+  EXPECT_THAT(read_key_for(Side::worker, path).error().message,
+              HasSubstr("is of 'alice' with the role submit; here a key with the role work is needed"));
+  ::chmod(path.c_str(), 0644);
+  EXPECT_THAT(read_key_for(Side::client, path).error().message, HasSubstr("holds a secret"));
+}
+
+TEST_F(ZmqDoor, strangers_with_garbage_or_half_a_handshake_are_hung_up_on) {
+  const ClientKey alice = issue("alice", Role::submit);
+  for (const bool with_keys : {true, false}) {
+    start({.handshake_ms = 300}, with_keys);
+    const auto friendly = connect(Side::client, with_keys ? std::optional(alice) : std::nullopt);
+    ASSERT_TRUE(knock(*friendly).packet);
+    const std::string mechanism = with_keys ? "CURVE" : std::string("NULL\0", 5);
+    const std::string greeting =
+        std::string("\xff\0\0\0\0\0\0\0\x01\x7f\x03", 11) + "\1" + mechanism + std::string(47, '\0');
+    for (const std::string& words :
+         {std::string(), std::string("GET / HTTP/1.1\r\n\r\n"), std::string(100'000, '\xff'), greeting.substr(0, 5),
+          greeting, greeting + std::string("\x04\xc8\x05HELLO", 8) + std::string(193, 'x'),
+          greeting + std::string("\x06\xff\xff\xff\xff\xff\xff\xff\xff", 9)}) {
+      Stranger stranger(port_);
+      stranger.say(words);
+      EXPECT_TRUE(stranger.is_hung_up_on(*server_)) << words.size() << " bytes";
+      EXPECT_TRUE(hears_within(*friendly, kSoonMs));
+    }
+    EXPECT_THAT(note_with("127.0.0.1"), HasSubstr("hung up on 127.0.0.1"));
+  }
+}
+
+TEST_F(ZmqDoor, messages_that_are_not_finished_are_held_for_a_time_and_up_to_a_bound) {
+  const std::string greeting = std::string("\xff\0\0\0\0\0\0\0\x01\x7f\x03\x01", 12) + "NULL" + std::string(48, '\0');
+  const std::string ready = std::string("\x04\x1c\x05READY\x0bSocket-Type\0\0\0\x06", 24) + "DEALER";
+  const std::string half = greeting + ready + std::string("\x02\0\0\0\0\0\x10\0\0", 9) + std::string(700'000, 'x');
+  start({.message_ms = 300}, false);
+  const auto friendly = connect(Side::client, std::nullopt);
+  {
+    Stranger late(port_);
+    late.say(half);
+    EXPECT_TRUE(late.is_hung_up_on(*server_));
+    EXPECT_THAT(note_with("127.0.0.1"), HasSubstr("it did not finish its message"));
+  }
+  ASSERT_TRUE(knock(*friendly).packet);
+  start({.begun_bytes_max = 1'000'000}, false);
+  Stranger first(port_), second(port_);
+  first.say(half);
+  EXPECT_TRUE(hears_within(*connect(Side::client, std::nullopt), kSoonMs)) << "there is room for one";
+  second.say(half);
+  EXPECT_TRUE(first.is_hung_up_on(*server_)) << "it has had the most time";
+  EXPECT_THAT(note_with("127.0.0.1"), HasSubstr("its message is not whole, and others' are not either"));
+}
+
+// It ends a libzmq 4.3 whose receive queue has a limit: an assertion in out_event, of the whole process.
+TEST_F(ZmqDoor, a_peer_that_floods_pings_and_breaks_off_ends_only_itself) {
+  start({}, false);
+  const std::string greeting = std::string("\xff\0\0\0\0\0\0\0\x01\x7f\x03\x01", 12) + "NULL" + std::string(48, '\0');
+  const std::string ready = std::string("\x04\x1c\x05READY\x0bSocket-Type\0\0\0\x06", 24) + "DEALER";
+  const std::string ping("\x04\x07\x04PING\0\0", 9);
+  {
+    Stranger stranger(port_);
+    stranger.say(greeting + ready);
+    (void)server_->receive(300, 1);
+    std::string flood;
+    for (int i = 0; i < 1'200; ++i) flood += std::string("\0\x01x", 3);
+    stranger.say(flood + ping + flood);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // until it is read, which nothing here can see
+    stranger.break_off();
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  int n = 0;
+  for (auto packets = server_->receive(100, 100); packets && !packets->empty(); packets = server_->receive(100, 100)) {
+    n += static_cast<int>(packets->size());
+  }
+  EXPECT_GT(n, 1'000);
+  EXPECT_TRUE(knock(Side::client, std::nullopt).packet);
+}
+
+TEST_F(ZmqDoor, connections_over_the_limit_are_hung_up_on_and_the_others_stay) {
+  const ClientKey alice = issue("alice", Role::submit);
+  for (const bool with_keys : {true, false}) {
+    start({.handshake_ms = 60'000, .connections_max = 8, .connections_per_address_max = 4}, with_keys);
+    const auto key = with_keys ? std::optional(alice) : std::nullopt;
+    const auto first = connect(Side::client, key);
+    ASSERT_TRUE(knock(*first).packet);
+    {
+      std::vector<std::unique_ptr<Stranger>> held;
+      // Without keys the first one came by the shortcut, and counts for this machine all the same.
+      for (int i = 0; i < 3; ++i) held.push_back(std::make_unique<Stranger>(port_));
+      for (int i = 0; i < 3; ++i) EXPECT_TRUE(Stranger(port_).is_hung_up_on(*server_));
+      EXPECT_THAT(note_with("connections of at most"),
+                  HasSubstr("hung up on 127.0.0.1: it has 4 connections of at most 4"));
+      EXPECT_TRUE(hears_within(*first, kSoonMs));
+    }
+    // What they leave can be taken again.
+    EXPECT_TRUE(knock(Side::client, key).packet);
+  }
+}
+
+}  // namespace
+}  // namespace kq::net

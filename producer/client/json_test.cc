@@ -1,0 +1,87 @@
+#include "producer/client/json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kq::producer {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string complaint(std::string_view text) {
+  const auto json = parse_json(text);
+  return json ? "accepted" : json.error().message;
+}
+
+TEST(Json, reads_every_kind_of_value) {
+  const auto json = parse_json(R"({"n":null,"b":true,"i":-3,"f":1.5,"t":"x\ny","l":[1,[2]],"o":{"k":"v"}})");
+  ASSERT_TRUE(json) << json.error().message;
+  EXPECT_EQ(json->find("n"), nullptr);
+  EXPECT_EQ(json->find("gone"), nullptr);
+  EXPECT_TRUE(*json->find("b")->boolean());
+  EXPECT_EQ(*json->find("i")->integer(), -3);
+  EXPECT_EQ(*json->find("f")->floating(), 1.5);
+  EXPECT_EQ(*json->find("t")->text(), "x\ny");
+  EXPECT_EQ(json->find("l")->array()->size(), 2u);
+  EXPECT_EQ(*json->find("o")->find("k")->text(), "v");
+  EXPECT_EQ(to_text(*json),
+            R"({"n": null, "b": true, "i": -3, "f": 1.5, "t": "x\ny", "l": [1, [2]], "o": {"k": "v"}})");
+}
+
+TEST(Json, an_integer_that_does_not_fit_is_a_floating_point_number) {
+  EXPECT_EQ(*parse_json("9223372036854775807")->integer(), 9223372036854775807);
+  EXPECT_NE(parse_json("9223372036854775808")->floating(), nullptr);
+}
+
+TEST(Json, says_where_it_stops_being_json) {
+  EXPECT_THAT(complaint("{\"a\": x}"), StartsWith("column 7: "));
+  EXPECT_THAT(complaint("{\"a\": 1,\n  b}"), StartsWith("line 2, column 3: "));
+  EXPECT_THAT(complaint(""), StartsWith("column 1: "));
+  EXPECT_THAT(complaint("{} {}"), StartsWith("column 4: "));
+  EXPECT_THAT(complaint("{\"a\": 1"), HasSubstr("unexpected end of input"));
+}
+
+TEST(Json, refuses_what_readers_disagree_about) {
+  EXPECT_EQ(complaint(R"({"a":1,"a":2})"), "key 'a' appears twice");
+  EXPECT_THAT(complaint("{\"a\":\"\xFF\"}"), HasSubstr("ill-formed UTF-8"));
+  EXPECT_NE(complaint("1e999"), "accepted");
+  EXPECT_NE(complaint("NaN"), "accepted");
+}
+
+// Comparing each key with all before it took minutes for a line of the largest size.
+TEST(Json, an_object_of_many_keys_takes_no_time) {
+  std::string text = "{";
+  for (int i = 0; i < 500'000; ++i) text += "\"" + std::to_string(i) + "\":0,";
+  EXPECT_EQ(complaint(text + "\"x\":0}"), "accepted");
+  EXPECT_EQ(complaint(text + "\"7\":0}"), "key '7' appears twice");
+}
+
+TEST(Json, a_complaint_quotes_no_more_than_a_person_reads) {
+  const std::string large(1'000'000, 'x');
+  EXPECT_LT(complaint("{\"a\": \"" + large).size(), 300u);
+  EXPECT_THAT(complaint("{\"a\": \"" + large), HasSubstr("missing closing quote; last read: '...xxx"));
+  EXPECT_EQ(complaint("{\"" + large + "\":0,\"" + large + "\":0}"),
+            "key '" + large.substr(0, 64) + "...' appears twice");
+}
+
+TEST(Json, depth_is_bounded) {
+  EXPECT_EQ(complaint(std::string(32, '[') + std::string(32, ']')), "accepted");
+  EXPECT_EQ(complaint(std::string(1'000'000, '[')), "nested more than 32 deep");
+}
+
+TEST(Json, quotes_any_bytes) {
+  EXPECT_EQ(json_quoted("a\"b\n\x01"), R"("a\"b\n\u0001")");
+  EXPECT_EQ(json_quoted("\xFF"), "\"\xEF\xBF\xBD\"");
+}
+
+TEST(Json, describes_values_for_complaints) {
+  EXPECT_EQ(described(Json{std::string("hip")}), "'hip'");
+  EXPECT_EQ(described(Json{std::int64_t{12}}), "12");
+  EXPECT_EQ(described(Json{JsonArray{}}), "a list");
+  EXPECT_EQ(described(Json{std::string(100, 'x')}), "'" + std::string(64, 'x') + "...'");
+  EXPECT_EQ(described(Json{std::string(63, 'x') + "\xC3\xA9"}), "'" + std::string(63, 'x') + "...'");
+}
+
+}  // namespace
+}  // namespace kq::producer

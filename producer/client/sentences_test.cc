@@ -1,0 +1,42 @@
+#include "producer/client/sentences.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace kq::producer {
+namespace {
+
+TEST(Sentences, text_stays_on_its_line) {
+  EXPECT_EQ(one_line("a\nb\r\tc\x1b[2J\x7f"), "a\\nb\\r\\tc\\x1b[2J\\x7f");
+  EXPECT_EQ(one_line("h\xC3\xA9llo \xE2\x82\xAC \xF0\x9F\x98\x80"), "h\xC3\xA9llo \xE2\x82\xAC \xF0\x9F\x98\x80");
+  EXPECT_EQ(one_line("\xFF"
+                     "a\xC3"),
+            "\\xffa\\xc3");
+  EXPECT_EQ(one_line(std::string_view("\0", 1)), "\\x00");
+}
+
+TEST(Sentences, a_long_list_is_cut_and_counted) {
+  EXPECT_EQ(listed("kq-submit", {}), "");
+  EXPECT_EQ(listed("kq-submit", std::vector<std::string>{"a", "b\nc"}), "kq-submit: a\nkq-submit: b\\nc\n");
+  const std::string text = listed("kq-submit", std::vector<std::string>(25, "x"));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 21);
+  EXPECT_TRUE(text.ends_with("kq-submit: and 5 more\n"));
+}
+
+TEST(Sentences, a_word_to_copy_is_what_a_shell_takes_for_it) {
+  EXPECT_EQ(shell_quoted("monday/2"), "monday/2");
+  EXPECT_EQ(shell_quoted("my run"), "'my run'");
+  EXPECT_EQ(shell_quoted("it's $(id)"), "'it'\\''s $(id)'");
+  EXPECT_EQ(shell_quoted("--run"), "'--run'");
+}
+
+TEST(Sentences, one_is_singular) {
+  EXPECT_EQ(counted(1, "job"), "1 job");
+  EXPECT_EQ(counted(0, "job"), "0 jobs");
+  EXPECT_EQ(left_out_text(1, "submitted"), "1 kernel was wrong and not submitted");
+  EXPECT_EQ(left_out_text(2, "evaluated"), "2 kernels were wrong and not evaluated");
+}
+
+}  // namespace
+}  // namespace kq::producer

@@ -1,0 +1,20 @@
+#include "producer/client/submitter.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include "core/submission.h"
+
+namespace kq::producer {
+
+std::string default_submitter() {
+  // A container may run a user without an entry in its passwd.
+  const passwd* user = ::getpwuid(::geteuid());
+  const std::string name = user != nullptr ? user->pw_name : "uid" + std::to_string(::geteuid());
+  char host[256] = "";
+  ::gethostname(host, sizeof host - 1);
+  const std::string submitter = name + "@" + host;
+  return name_complaint(submitter) ? name : submitter;
+}
+
+}  // namespace kq::producer

@@ -1,0 +1,266 @@
+#include "producer/client/wait.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/limits.h"
+#include "sys/clock.h"
+
+namespace kq::producer {
+namespace {
+
+class Waiter {
+ public:
+  Waiter(Client& client, WaitList jobs, const WaitOptions& options)
+      : client_(client), options_(options), start_ms_(options.now_ms()), outcome_{WaitEnd::finished, std::move(jobs)} {}
+
+  // Everything is asked about once, at once; from then on the first jobs that are not finished are asked about by a
+  // question that the broker answers when there is news, and the others in turn, some between two of those.
+  Expected<WaitOutcome> run() {
+    std::int64_t pause_ms = kPollMsMin;
+    for (bool is_first = true;; is_first = false) {
+      const std::int64_t asked_ms = options_.now_ms();
+      const std::size_t open_before = list().open_n();
+      const Expected<void> asked = is_first ? ask_all() : ask_again();
+      if (!asked && asked.error().kind == ErrorKind::interrupted) return end(WaitEnd::interrupted);
+      if (!asked && remaining_ms() <= 0) return end(WaitEnd::timed_out);
+      if (!asked) return failure(asked.error());
+      options_.progress(list().tally());
+      if (list().open_n() == 0) return end(WaitEnd::finished);
+      if (options_.interrupted()) return end(WaitEnd::interrupted);
+      if (remaining_ms() <= 0) return end(WaitEnd::timed_out);
+      // Soon after news, and long after none where the broker did not wait for any.
+      const bool has_news = list().open_n() < open_before;
+      const auto asked_n = static_cast<std::int64_t>(std::min(list().open_n(), kQuerySeqsMax));
+      pause_ms =
+          is_first || has_news ? kPollMsMin + asked_n * kPollUsPerJob / 1'000 : std::min(pause_ms * 3 / 2, kPollMsMax);
+      const std::int64_t waited_ms = has_news ? 0 : options_.now_ms() - asked_ms;
+      if (!is_first && pause_ms > waited_ms) options_.sleep_ms(std::min(pause_ms - waited_ms, remaining_ms()));
+    }
+  }
+
+ private:
+  WaitList& list() { return outcome_.jobs; }
+
+  Expected<WaitOutcome> end(WaitEnd end) {
+    outcome_.end = end;
+    return std::move(outcome_);
+  }
+
+  std::int64_t remaining_ms() const {
+    if (!options_.timeout_ms) return kSilenceMs;
+    return start_ms_ + *options_.timeout_ms - options_.now_ms();
+  }
+
+  Expected<void> ask_all() {
+    for (std::size_t at = 0; at < list().jobs().size();) {
+      if (const auto asked = ask(next(at), 0); !asked) return asked;
+    }
+    return {};
+  }
+
+  Expected<void> ask_again() {
+    while (first_ < list().jobs().size() && is_finished(first_)) ++first_;
+    std::size_t at = first_;
+    if (const auto asked = ask(next(at), kAnswerWaitMs); !asked) return asked;
+    for (std::size_t i = 0; i < kSweptPerTurn && list().open_n() > kQuerySeqsMax; ++i) {
+      swept_ = std::max(swept_, at);
+      const std::vector<Sequence> asked = next(swept_);
+      if (swept_ >= list().jobs().size()) swept_ = 0;
+      if (const auto heard = ask(asked, 0); !heard) return heard;
+    }
+    return {};
+  }
+
+  bool is_finished(std::size_t at) { return list().jobs()[at].standing == WaitList::Standing::finished; }
+
+  // As many jobs that are not finished, from `at` on, as fit into one question; `at` is then behind them.
+  std::vector<Sequence> next(std::size_t& at) {
+    std::vector<Sequence> open;
+    for (; at < list().jobs().size() && open.size() < kQuerySeqsMax; ++at) {
+      if (!is_finished(at)) open.push_back(list().jobs()[at].seq);
+    }
+    return open;
+  }
+
+  Expected<void> ask(const std::vector<Sequence>& asked, std::uint32_t wait_ms) {
+    if (asked.empty()) return {};
+    const std::int64_t patience_ms = std::max<std::int64_t>(1, std::min(remaining_ms(), kSilenceMs));
+    const StatusQuery query{.seqs = asked,
+                            .wait_ms = static_cast<std::uint32_t>(std::min<std::int64_t>(wait_ms, patience_ms))};
+    KQ_TRY_VALUE(const auto reply, client_.ask_for<StatusReply>(query, patience_ms));
+    for (const JobStatus& status : reply.jobs) list().hear(status);
+    for (const Sequence seq : asked) {
+      if (list().find(seq)->standing == WaitList::Standing::unheard) {
+        return our_fault("broker " + client_.url() + " does not know job " + std::to_string(seq) +
+                         "; its retention removed it, or its store was replaced");
+      }
+    }
+    return {};
+  }
+
+  Client& client_;
+  const WaitOptions& options_;
+  std::int64_t start_ms_;
+  WaitOutcome outcome_;
+  std::size_t first_ = 0;  // all before it are finished
+  std::size_t swept_ = 0;  // where the next of the others is asked about
+};
+
+// The place of a text in a list of few; of more than there is room for the last stands for the rest.
+std::size_t place_in(std::vector<std::string>& texts, const std::string& text, std::size_t texts_max) {
+  const auto found = std::find(texts.begin(), texts.end(), text);
+  if (found != texts.end()) return static_cast<std::size_t>(found - texts.begin());
+  if (texts.size() >= texts_max) return texts.size() - 1;
+  texts.push_back(text);
+  return texts.size() - 1;
+}
+
+std::size_t count_of(const Tally& tally, VerdictName name) {
+  const auto found = tally.by_verdict.find(std::string(to_string(name)));
+  return found == tally.by_verdict.end() ? 0 : found->second;
+}
+
+}  // namespace
+
+std::string needs_text(const Requirements& needs) {
+  std::string device = "a " + std::string(to_string(needs.wish)) + " device";
+  if (needs.wish == DeviceWish::any) device = "any device";
+  if (!needs.gpu_model.empty()) device = "a " + needs.gpu_model;
+  if (needs.memory_above_bytes != 0)
+    device += " with more than " + std::to_string(needs.memory_above_bytes >> 20) + " MiB";
+  if (needs.labels.empty()) return device;
+  std::string labels;
+  for (const std::string& label : needs.labels) labels += (labels.empty() ? "" : ", ") + label;
+  return "a worker labelled " + labels + " with " + device;
+}
+
+std::size_t Tally::passed() const {
+  return count_of(*this, VerdictName::passed);
+}
+std::size_t Tally::abandoned() const {
+  return count_of(*this, VerdictName::abandoned);
+}
+
+void WaitList::add(const WaitedJob& job) {
+  constexpr std::size_t kNeedsMax = 1u << 16;
+  jobs_.push_back(
+      {.seq = job.seq, .needs = static_cast<std::uint16_t>(place_in(needs_, needs_text(job.needs), kNeedsMax))});
+  is_settled_ = false;
+}
+
+// Once what was added is sorted, a job is found without an index that would take more room than the jobs.
+void WaitList::settle() {
+  if (is_settled_) return;
+  is_settled_ = true;
+  const auto by_sequence = [](const Job& a, const Job& b) { return a.seq < b.seq; };
+  if (!std::is_sorted(jobs_.begin(), jobs_.end(), by_sequence))
+    std::stable_sort(jobs_.begin(), jobs_.end(), by_sequence);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < jobs_.size(); ++i) {
+    if (kept > 0 && jobs_[kept - 1].seq == jobs_[i].seq) {
+      jobs_[kept - 1].times += jobs_[i].times;
+    } else {
+      jobs_[kept++] = jobs_[i];
+    }
+  }
+  jobs_.resize(kept);
+  tally_ = Tally();
+  open_n_ = 0;
+  for (const Job& job : jobs_) count(job, true);
+}
+
+const std::vector<WaitList::Job>& WaitList::jobs() {
+  settle();
+  return jobs_;
+}
+
+std::vector<WaitList::Job>::iterator WaitList::place_of(Sequence seq) {
+  settle();
+  const auto at = std::lower_bound(jobs_.begin(), jobs_.end(), seq,
+                                   [](const Job& job, Sequence wanted) { return job.seq < wanted; });
+  return at != jobs_.end() && at->seq == seq ? at : jobs_.end();
+}
+
+const WaitList::Job* WaitList::find(Sequence seq) {
+  const auto at = place_of(seq);
+  return at == jobs_.end() ? nullptr : &*at;
+}
+
+void WaitList::hear(const JobStatus& status) {
+  constexpr std::size_t kVerdictsMax = 1u << 8;
+  const auto job = place_of(status.seq);
+  if (job == jobs_.end()) return;
+  count(*job, false);
+  switch (status.state) {
+    case JobState::queued:
+      job->standing = status.served ? Standing::served : Standing::unserved;
+      break;
+    case JobState::leased:
+      job->standing = Standing::running;
+      break;
+    case JobState::finished:
+      job->standing = Standing::finished;
+      job->verdict = static_cast<std::uint8_t>(place_in(verdicts_, status.verdict, kVerdictsMax));
+      break;
+  }
+  count(*job, true);
+}
+
+// Puts the job into the tally, or takes it out again.
+void WaitList::count(const Job& job, bool in) {
+  const auto change = [&](std::size_t& n) { in ? n += job.times : n -= job.times; };
+  const auto change_of = [&](std::map<std::string, std::size_t>& counts, const std::string& name) {
+    std::size_t& n = counts[name];
+    change(n);
+    if (n == 0) counts.erase(name);
+  };
+  change(tally_.total);
+  if (job.standing != Standing::finished) open_n_ += in ? 1 : -std::size_t{1};
+  switch (job.standing) {
+    case Standing::unserved:
+      change_of(tally_.unserved, needs_[job.needs]);
+      [[fallthrough]];
+    case Standing::unheard:
+    case Standing::served:
+      change(tally_.queued);
+      break;
+    case Standing::running:
+      change(tally_.running);
+      break;
+    case Standing::finished:
+      change(tally_.finished);
+      change_of(tally_.by_verdict, verdicts_[job.verdict]);
+      break;
+  }
+}
+
+WaitOptions real_wait_options() {
+  WaitOptions options;
+  options.now_ms = sys::monotonic_now_ms;
+  options.sleep_ms = [](std::int64_t ms) {
+    poll(nullptr, 0, static_cast<int>(ms));
+  };  // a signal ends it, unlike sleep_for
+  return options;
+}
+
+Expected<WaitOutcome> wait_for(Client& client, WaitList jobs, const WaitOptions& options) {
+  return Waiter(client, std::move(jobs), options).run();
+}
+
+ExitCode exit_code_of(const WaitOutcome& outcome) {
+  switch (outcome.end) {
+    case WaitEnd::interrupted:
+      return ExitCode::interrupted;
+    case WaitEnd::timed_out:
+      return ExitCode::gave_up;
+    case WaitEnd::finished:
+      break;
+  }
+  if (outcome.tally().abandoned() > 0) return ExitCode::our_fault;
+  return outcome.tally().passed() == outcome.tally().total ? ExitCode::ok : ExitCode::job_failed;
+}
+
+}  // namespace kq::producer

@@ -1,0 +1,122 @@
+#include "producer/submit/inspect.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "producer/submit/test_folder.h"
+
+namespace kq::producer {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<std::string> labels(const JobSource& source) {
+  std::vector<std::string> labels;
+  const auto visited = source.each([&](PackedJob&& job) {
+    labels.push_back(job.submission.label);
+    return Expected<void>();
+  });
+  EXPECT_TRUE(visited) << visited.error().message;
+  return labels;
+}
+
+class Inspect : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_.write("problem.py", kTestProblem);
+    folder_.write("kernel.py", kTestKernel);
+  }
+  // A file of as many lines as labels; "-" is a line that is no JSON.
+  SubmitRequest lines(const std::vector<std::string>& labels) {
+    std::string text;
+    for (const std::string& label : labels) {
+      text +=
+          label == "-" ? "no\n" : R"({"id": ")" + label + R"(", "problem": "problem.py", "path": "kernel.py"})" + "\n";
+    }
+    SubmitRequest request;
+    request.inputs = {folder_.write("run.jsonl", text)};
+    return request;
+  }
+  TestFolder folder_;
+};
+
+TEST_F(Inspect, jobs_can_be_gone_through_again_and_again) {
+  const Inspected inspected = inspect(lines({"a", "b"}));
+  EXPECT_THAT(inspected.mistakes, IsEmpty());
+  EXPECT_EQ(inspected.source.run, "run");
+  EXPECT_EQ(inspected.source.jobs_n, 2u);
+  EXPECT_THAT(labels(inspected.source), ElementsAre("a", "b"));
+  EXPECT_THAT(labels(inspected.source), ElementsAre("a", "b"));
+  ASSERT_EQ(inspected.recognised.size(), 1u);
+  EXPECT_EQ(inspected.recognised[0].format, "jsonl");
+  EXPECT_EQ(inspected.recognised[0].why, "its name ends in .jsonl");
+}
+
+TEST_F(Inspect, an_option_that_is_wrong_for_every_file_is_told_once) {
+  SubmitRequest request;
+  request.inputs = {folder_.write("k/a.py", kTestKernel).parent_path()};
+  folder_.write("k/b.py", kTestKernel);
+  request.options.problem = "nope";
+  const Inspected inspected = inspect(request);
+  EXPECT_THAT(inspected.mistakes, ElementsAre(HasSubstr("--problem 'nope' is no file")));
+  EXPECT_EQ(inspected.mistakes_n, 1u);
+  EXPECT_EQ(inspected.left_out_n, 2u);
+}
+
+TEST_F(Inspect, what_is_wrong_is_told_and_what_is_right_is_left) {
+  const Inspected inspected = inspect(lines({"a", "-", "b", "a"}));
+  EXPECT_THAT(inspected.mistakes,
+              ElementsAre(HasSubstr("run.jsonl:2: not JSON"), HasSubstr("run.jsonl:4: the label 'a' is taken by ")));
+  EXPECT_THAT(labels(inspected.source), ElementsAre("a", "b"));
+  EXPECT_EQ(inspected.source.jobs_n, 2u);
+}
+
+TEST_F(Inspect, kernels_that_a_mistake_keeps_out_are_counted) {
+  SubmitRequest request = lines({"a", "-", "b", "a"});
+  EXPECT_EQ(inspect(request).left_out_n, 2u);
+  for (const char* name :
+       {"1_sample_0", "7_sample_0", "7_sample_1", "x_sample_1"}) {  // 7: the problem that is said to be missing once
+    folder_.write("run/level_1_problem_" + std::string(name) + "_kernel.py", kTestKernel);
+  }
+  folder_.write("run/level_1_problem_1_sample_1_kernel.py", std::string(1, '\0'));
+  folder_.write("level1/1_a.py", kTestProblem);
+  folder_.write("unheaded.py", kTestKernel);
+  request.inputs = {folder_ / "run", folder_ / "unheaded.py", folder_ / "gone.py"};
+  const Inspected inspected = inspect(request);
+  EXPECT_EQ(inspected.left_out_n, 5u);  // of what is not there nobody knows how many it would have been
+  EXPECT_EQ(inspected.source.jobs_n, 1u);
+}
+
+TEST_F(Inspect, mistakes_are_counted_beyond_those_that_are_kept) {
+  const Inspected inspected = inspect(lines(std::vector<std::string>(kMistakesKept + 5, "-")));
+  EXPECT_EQ(inspected.mistakes.size(), kMistakesKept);
+  EXPECT_EQ(inspected.mistakes_n, kMistakesKept + 5);
+}
+
+TEST_F(Inspect, a_file_that_changes_in_between_is_noticed) {
+  const Inspected inspected = inspect(lines({"a", "b"}));
+  folder_.write("kernel.py", "");
+  const auto visited = inspected.source.each([](PackedJob&&) { return Expected<void>(); });
+  ASSERT_FALSE(visited);
+  EXPECT_THAT(visited.error().message, HasSubstr("run.jsonl:1 changed while it was being submitted: "));
+  folder_.write("kernel.py", kTestKernel);
+  lines({"a"});
+  const auto shorter = inspected.source.each([](PackedJob&&) { return Expected<void>(); });
+  ASSERT_FALSE(shorter);
+  EXPECT_THAT(shorter.error().message, HasSubstr("the input changed"));
+}
+
+TEST_F(Inspect, whoever_has_enough_ends_it) {
+  const Inspected inspected = inspect(lines({"a", "b", "c"}));
+  int n = 0;
+  const auto visited =
+      inspected.source.each([&](PackedJob&&) { return ++n < 2 ? Expected<void>() : bad_input("enough"); });
+  ASSERT_FALSE(visited);
+  EXPECT_EQ(visited.error().message, "enough");
+  EXPECT_EQ(n, 2);
+}
+
+}  // namespace
+}  // namespace kq::producer

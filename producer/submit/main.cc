@@ -1,0 +1,383 @@
+// kq-submit: arguments -> validated jobs -> acknowledged jobs -> verdicts, and one exit code for all of it.
+#include <signal.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/bytes/hash.h"
+#include "core/limits.h"
+#include "net/endpoint.h"
+#include "producer/client/progress.h"
+#include "producer/client/sentences.h"
+#include "producer/client/standard_output.h"
+#include "producer/submit/command_line.h"
+#include "producer/submit/output.h"
+#include "producer/submit/spool.h"
+#include "producer/submit/spooled_stdin.h"
+#include "producer/submit/submit.h"
+#include "sys/clock.h"
+
+namespace kq::producer {
+namespace {
+
+constexpr const char* kProgram = "kq-submit";
+constexpr std::int64_t kSpoolAnswerMs =
+    1'500;  // a broker that is silent for as long is away, where jobs can be kept for it
+
+// A signal handler can reach nothing but globals.
+volatile sig_atomic_t g_interrupts = 0;
+bool interrupted() {
+  return g_interrupts > 0;
+}
+
+void say(const std::string& sentence) {
+  std::fputs((std::string(kProgram) + ": " + one_line(sentence) + "\n").c_str(), stderr);
+}
+
+void print(const std::string& text) {
+  std::cout << text;
+}
+
+constexpr int kInterruptsCounted = 2;
+constexpr std::int64_t kSecondInterruptMs = 2'000;
+
+// The first ^C ends the work in order, the second one cancels what was sent (after --wait), the third ends at once.
+void watch_for_interrupt() {
+  struct sigaction action {};
+  action.sa_handler = [](int) {
+    g_interrupts = g_interrupts + 1;
+    if (g_interrupts >= kInterruptsCounted) ::signal(SIGINT, SIG_DFL);
+  };
+  sigaction(SIGINT, &action, nullptr);  // no SA_RESTART: waits end early
+}
+
+Expected<std::string> random_salt() {
+  std::array<char, 16> bytes{};
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    return our_fault(std::string("no random numbers for --force-rerun: ") + std::strerror(errno));
+  }
+  return to_hex(sha256({bytes.data(), bytes.size()})).substr(0, 32);
+}
+
+// What the broker answers, as it answers: numbers or objects on standard output, progress and refusals on standard
+// error.
+class Answers {
+ public:
+  Answers(const SubmitCommandLine& line, const JobSource& source)
+      : line_(line), jobs_n_(source.jobs_n), list_(source.run, print) {
+    summary_.run = source.run;
+    status_ = stderr_status_line();
+  }
+
+  void add(SubmittedJob job) {
+    summary_.count_one(job.ack.acceptance);
+    if (job.ack.acceptance == Acceptance::refused && refusals_.size() <= kSentencesShown)
+      refusals_.push_back("refused " + job.label + ": " + job.ack.reason);
+    if (job.ack.acceptance == Acceptance::accepted && line_.wait) accepted_.push_back(job.ack.seq);
+    if (!line_.json && job.ack.seq != 0) print(std::to_string(job.ack.seq) + "\n");
+    if (line_.json && !line_.wait) list_.add(job_json(job));
+    if (line_.wait && job.ack.seq != 0) to_wait_for_.add({job.ack.seq, job.needs});
+    if (line_.wait && line_.json)
+      summary_.jobs.push_back(std::move(job));  // listed with their verdicts: the one thing that grows with its labels
+    show();
+  }
+
+  // The line of progress goes before anything else is said.
+  void finish() {
+    if (is_shown_) status_.write("\r\x1b[K");
+    is_shown_ = false;
+    std::cout.flush();
+    if (line_.progress == ProgressStyle::json && !line_.quiet)
+      std::fputs(sent_event(summary_, jobs_n_).c_str(), stderr);
+    const std::size_t refused_n = summary_.count(Acceptance::refused);
+    if (refused_n > refusals_.size()) refusals_.resize(refused_n);  // listed() counts those it does not show
+    std::fputs(listed(kProgram, refusals_).c_str(), stderr);
+  }
+
+  SubmitSummary& summary() { return summary_; }
+  JobList& list() { return list_; }
+  WaitList& to_wait_for() { return to_wait_for_; }
+  const std::vector<Sequence>& accepted() const { return accepted_; }
+
+ private:
+  static constexpr std::int64_t kShowMs = 250;
+
+  void show() {
+    const std::int64_t now_ms = sys::monotonic_now_ms();
+    if (line_.quiet || line_.progress == ProgressStyle::none || now_ms - shown_ms_ < kShowMs) return;
+    shown_ms_ = now_ms;
+    if (line_.progress == ProgressStyle::json) {
+      std::fputs(sent_event(summary_, jobs_n_).c_str(), stderr);
+    } else if (status_.in_place) {
+      status_.write("\r\x1b[K" + sending_text(summary_.answered_n(), jobs_n_));
+      is_shown_ = true;
+    }
+  }
+
+  const SubmitCommandLine& line_;
+  const std::size_t jobs_n_;
+  SubmitSummary summary_;
+  WaitList to_wait_for_;
+  JobList list_;
+  StatusLineOptions status_;
+  std::vector<std::string> refusals_;
+  std::vector<Sequence> accepted_;  // by this call, for a second ^C
+  std::int64_t shown_ms_ = sys::monotonic_now_ms();
+  bool is_shown_ = false;
+};
+
+// Progress goes to standard error; the outcome is left to the caller.
+Expected<WaitOutcome> wait_with_progress(Client& client, WaitList jobs, const SubmitCommandLine& line,
+                                         std::optional<std::int64_t> timeout_ms) {
+  WaitOptions options = real_wait_options();
+  options.timeout_ms = timeout_ms;
+  options.interrupted = interrupted;
+  StatusLine status(stderr_status_line(), options.now_ms());
+  if (!line.quiet && line.progress == ProgressStyle::automatic)
+    options.progress = [&](const Tally& tally) { status.update(tally, options.now_ms()); };
+  if (!line.quiet && line.progress == ProgressStyle::json)
+    options.progress = [&](const Tally& tally) { std::fputs(wait_event(tally).c_str(), stderr); };
+  if (!line.quiet) {
+    client.on_silence([&](const std::string& sentence) {
+      status.end();
+      say(sentence);
+    });
+  }
+  auto outcome = wait_for(client, std::move(jobs), options);
+  client.on_silence([](const std::string&) {});
+  return outcome;
+}
+
+// A second ^C soon after the first: what this call submitted, and nobody else had, is cancelled.
+void offer_to_cancel(Client& client, const std::vector<Sequence>& accepted) {
+  if (accepted.empty()) return;
+  say("^C again within 2 s cancels the " + counted(accepted.size(), "job") + " of this call");
+  const std::int64_t end_ms = sys::monotonic_now_ms() + kSecondInterruptMs;
+  while (g_interrupts < kInterruptsCounted && sys::monotonic_now_ms() < end_ms) ::usleep(10'000);
+  if (g_interrupts < kInterruptsCounted) return;
+  client.stop_when([] { return false; });
+  std::size_t cancelled_n = 0;
+  for (std::size_t first = 0; first < accepted.size(); first += kQuerySeqsMax) {
+    const auto end = accepted.begin() + static_cast<std::ptrdiff_t>(std::min(first + kQuerySeqsMax, accepted.size()));
+    const auto reply = client.ask_for<ActionReply>(
+        CancelJobs{{accepted.begin() + static_cast<std::ptrdiff_t>(first), end}}, kSubmitTimeoutMs);
+    if (!reply) return say("not cancelled: " + reply.error().message);
+    cancelled_n += static_cast<std::size_t>(
+        std::count_if(reply->jobs.begin(), reply->jobs.end(), [](const JobAction& job) { return job.done; }));
+  }
+  say("cancelled " + counted(cancelled_n, "job"));
+}
+
+// What another command of this shell would not find by itself.
+std::string broker_to_say(const SubmitCommandLine& line) {
+  const char* const known = std::getenv("KQ_BROKER");
+  return line.broker == (known != nullptr ? std::string_view(known) : net::kDefaultBrokerUrl) ? "" : line.broker;
+}
+
+void say_outcome(const WaitOutcome& outcome, const SubmitCommandLine& line, const std::string& run) {
+  const std::size_t unfinished = outcome.tally().total - outcome.tally().finished;
+  if (outcome.end == WaitEnd::timed_out) say("--timeout is over; " + resume_text(unfinished, run, broker_to_say(line)));
+  if (outcome.end == WaitEnd::interrupted) say("interrupted; " + resume_text(unfinished, run, broker_to_say(line)));
+  if (!line.quiet && line.progress != ProgressStyle::json) say(summary_text(outcome.tally()));
+}
+
+// What the machines failed at outweighs bad input, and that outweighs a kernel that did not pass.
+ExitCode final_code(ExitCode code, bool any_bad_input, bool exit_zero) {
+  if (any_bad_input && (code == ExitCode::ok || code == ExitCode::job_failed)) return ExitCode::bad_input;
+  if (exit_zero && code == ExitCode::job_failed) return ExitCode::ok;
+  return code;
+}
+
+// No broker: the jobs stay in the folder until a call that finds one.
+ExitCode keep_in_spool(const SubmitCommandLine& line, const JobSource& source, const Error& why) {
+  const auto kept = write_spool(line.spool, source, sys::unix_now_ms());
+  if (!kept) {
+    say(kept.error().message);
+    return exit_code(kept.error().kind);
+  }
+  say(why.message);
+  say(counted(*kept, "job") + " of run " + source.run + (*kept == 1 ? " waits in " : " wait in ") + line.spool +
+      "; to send: kq submit --spool " + line.spool);
+  return ExitCode::ok;
+}
+
+// What an earlier call left, before anything new.
+ExitCode empty_spool(Client& client, const SubmitCommandLine& line, const SubmitOptions& options) {
+  const SpoolEnd end = send_spool(client, line.spool, options);
+  std::fputs(listed(kProgram, end.refusals).c_str(), stderr);
+  if (end.accepted_n > 0 && !line.quiet) say("sent " + counted(end.accepted_n, "job") + " from " + line.spool);
+  if (!end.stopped) return end.refusals.empty() ? ExitCode::ok : ExitCode::bad_input;
+  say(end.stopped->message);
+  return exit_code(end.stopped->kind);
+}
+
+ExitCode after_sending(Client& client, Answers& answers, const SubmitCommandLine& line, std::int64_t start_ms) {
+  const SubmitSummary& summary = answers.summary();
+  WaitList heard;
+  ExitCode code = ExitCode::ok;
+  if (summary.stopped) {
+    say(summary.stopped->message);
+    code = exit_code(summary.stopped->kind);
+    const std::size_t accepted = summary.count(Acceptance::accepted);
+    if ((code == ExitCode::interrupted || code == ExitCode::gave_up) && accepted > 0)
+      say(resume_text(accepted, summary.run, broker_to_say(line)));
+  } else if (line.wait) {
+    std::optional<std::int64_t> left_ms = line.timeout_ms;
+    if (left_ms) *left_ms -= client.now_ms() - start_ms;
+    Expected<WaitOutcome> waited = wait_with_progress(client, std::move(answers.to_wait_for()), line, left_ms);
+    if (waited) {
+      code = exit_code_of(*waited);
+      say_outcome(*waited, line, summary.run);
+      heard = std::move(waited->jobs);
+    } else {
+      say(waited.error().message);
+      code = exit_code(waited.error().kind);
+    }
+  }
+  if (line.json && line.wait) list_jobs(summary, heard, answers.list());
+  if (line.json) answers.list().end();
+  if (code == ExitCode::interrupted && line.wait) offer_to_cancel(client, answers.accepted());
+  return code;
+}
+
+ExitCode send_and_wait(const Inspected& inspected, const SubmitCommandLine& line) {
+  watch_for_interrupt();
+  Expected<Client> client = Client::connect(line.broker, line.key);
+  if (!client) {
+    say(client.error().message);
+    return exit_code(client.error().kind);
+  }
+  client->stop_when(interrupted);
+  if (!line.quiet) client->on_silence(say);
+
+  const std::int64_t start_ms = client->now_ms();
+  SubmitOptions options{.timeout_ms = line.timeout_ms};
+  if (!line.quiet) options.busy = BusyNews([&] { return client->now_ms(); }, say);
+  const JobSource& source = inspected.source;
+  const bool has_new = !line.request.inputs.empty();
+  ExitCode spool_code = ExitCode::ok;
+  if (!line.spool.empty()) {
+    const auto waiting = spooled(line.spool);
+    if (waiting && waiting->empty() && !has_new) {
+      say(line.spool + " holds no jobs that wait for a broker");
+      return ExitCode::nothing;
+    }
+    const auto there = client->ask_for<BrokerReply>(BrokerQuery{}, kSpoolAnswerMs);
+    if (!there && there.error().kind == ErrorKind::our_fault && has_new)
+      return keep_in_spool(line, source, there.error());
+    spool_code = empty_spool(*client, line, options);
+    if (!has_new || spool_code == ExitCode::our_fault || spool_code == ExitCode::interrupted) return spool_code;
+  }
+  Answers answers(line, source);
+  options.answered = [&](SubmittedJob job) { answers.add(std::move(job)); };
+  answers.summary().stopped = submit(*client, source, options).stopped;
+  answers.finish();
+  const SubmitSummary& summary = answers.summary();
+  if (!line.quiet && line.progress != ProgressStyle::json && summary.answered_n() > 0) say(counts_text(summary));
+  if (summary.stopped && summary.stopped->kind == ErrorKind::our_fault && !line.spool.empty())
+    return keep_in_spool(line, source, *summary.stopped);
+  const ExitCode code = after_sending(*client, answers, line, start_ms);
+  const bool any_bad =
+      summary.count(Acceptance::refused) > 0 || inspected.mistakes_n > 0 || spool_code == ExitCode::bad_input;
+  return final_code(code, any_bad, line.exit_zero);
+}
+
+ExitCode show_dry_run(const Inspected& inspected, const SubmitCommandLine& line) {
+  if (!line.quiet) {
+    for (const Recognised& recognised : inspected.recognised) say(recognised_text(recognised));
+  }
+  JobList list(inspected.source.run, print);
+  const auto shown = inspected.source.each([&](PackedJob&& job) {
+    line.json ? list.add(dry_run_json(job)) : print(dry_run_line(job));
+    return Expected<void>();
+  });
+  if (line.json) list.end();
+  if (!shown) say(shown.error().message);
+  return shown && inspected.mistakes_n == 0 ? ExitCode::ok : ExitCode::bad_input;
+}
+
+// The sentences, and how many more there are.
+void say_mistakes(const Inspected& inspected) {
+  std::vector<std::string> mistakes = inspected.mistakes;
+  mistakes.resize(inspected.mistakes_n);
+  std::fputs(listed(kProgram, mistakes).c_str(), stderr);
+}
+
+ExitCode run(SubmitCommandLine line) {
+  if (line.force_rerun) {
+    const Expected<std::string> salt = random_salt();
+    if (!salt) {
+      say(salt.error().message);
+      return exit_code(salt.error().kind);
+    }
+    line.request.salt = *salt;
+  }
+  std::optional<StandIn> stdin_file;
+  if (line.reads_stdin) {
+    Expected<StandIn> file = StandIn::of(STDIN_FILENO);
+    if (!file) {
+      say(file.error().message);
+      return exit_code(file.error().kind);
+    }
+    stdin_file.emplace(std::move(*file));
+    line.request.inputs = {stdin_file->path()};
+    line.request.options.stand_in = "standard input";
+  }
+  if (!line.quiet) {
+    for (const std::string& note : line.notes) say(note);
+  }
+  const Inspected inspected = inspect(line.request);
+  say_mistakes(inspected);
+  if (inspected.mistakes_n > 0 && (!line.keep_going || inspected.source.jobs_n == 0)) {
+    say(inspected.source.jobs_n > 0 ? "nothing was sent; --keep-going sends the rest" : "nothing was sent");
+    return ExitCode::bad_input;
+  }
+  if (!line.quiet) {
+    for (const std::string& note : inspected.notes) say(note);
+  }
+  if (inspected.source.jobs_n == 0 && !line.request.inputs.empty()) {
+    say("there is nothing to send");
+    return ExitCode::nothing;
+  }
+  const ExitCode code = line.dry_run ? show_dry_run(inspected, line) : send_and_wait(inspected, line);
+  if (inspected.left_out_n > 0) say(left_out_text(inspected.left_out_n, "submitted"));
+  return code;
+}
+
+ExitCode main_of(int argc, char** argv) {
+  const auto parsed = parse_submit_command_line(argc, argv);
+  if (const EarlyEnd* end = std::get_if<EarlyEnd>(&parsed)) {
+    if (end->code == ExitCode::ok) {
+      print(end->text);
+    } else {
+      say(end->text);
+    }
+    return end->code;
+  }
+  return run(std::get<SubmitCommandLine>(parsed));
+}
+
+}  // namespace
+}  // namespace kq::producer
+
+int main(int argc, char** argv) {
+  kq::producer::StandardOutput output(kq::producer::kProgram);
+  kq::ExitCode code = kq::ExitCode::our_fault;
+  try {
+    code = kq::producer::main_of(argc, argv);
+  } catch (const std::exception& error) {  // out of memory; everything else is caught where it is thrown
+    kq::producer::say(error.what());
+  }
+  return output.end(static_cast<int>(code));
+}

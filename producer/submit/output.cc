@@ -1,0 +1,128 @@
+#include "producer/submit/output.h"
+
+#include <algorithm>
+
+#include "producer/client/json.h"
+#include "producer/client/sentences.h"
+
+namespace kq::producer {
+namespace {
+
+constexpr std::size_t kKeyDigits = 12;
+
+Json text(std::string_view value) {
+  return Json{std::string(value)};
+}
+
+std::string key_prefix(const Submission& submission) {
+  return to_hex(submission_key(submission)).substr(0, kKeyDigits);
+}
+
+std::string device_text(const Submission& submission) {
+  return submission.gpu_model.empty() ? std::string(to_string(submission.device)) : submission.gpu_model;
+}
+
+JobEnd end_of(const WaitList::Job& job, const WaitList& heard) {
+  if (job.standing == WaitList::Standing::finished)
+    return {.state = JobState::finished, .verdict = heard.verdict_of(job)};
+  return {.state = job.standing == WaitList::Standing::running ? JobState::leased : JobState::queued, .verdict = {}};
+}
+
+}  // namespace
+
+std::string counts_text(const SubmitSummary& summary) {
+  return "accepted " + std::to_string(summary.count(Acceptance::accepted)) + ", reused " +
+         std::to_string(summary.count(Acceptance::reused)) + ", refused " +
+         std::to_string(summary.count(Acceptance::refused)) + "; run " + summary.run;
+}
+
+void JobList::add(const Json& job) {
+  print_((is_open_ ? ", " : "{\"run\": " + json_quoted(run_) + ", \"jobs\": [") + to_text(job));
+  is_open_ = true;
+}
+
+void JobList::end() {
+  print_((is_open_ ? "" : "{\"run\": " + json_quoted(run_) + ", \"jobs\": [") + std::string("]}\n"));
+}
+
+Json job_json(const SubmittedJob& job, const std::optional<JobEnd>& end) {
+  const bool refused = job.ack.seq == 0;
+  const JobState state = end ? end->state : job.ack.state;
+  JsonObject object{{"id", refused ? Json{nullptr} : Json{static_cast<std::int64_t>(job.ack.seq)}},
+                    {"label", text(job.label)},
+                    {"state", refused ? Json{nullptr} : text(to_string(state))},
+                    {"acceptance", text(to_string(job.ack.acceptance))},
+                    {"reason", job.ack.reason.empty() ? Json{nullptr} : text(job.ack.reason)}};
+  if (end) object.emplace_back("verdict", state == JobState::finished ? text(end->verdict) : Json{nullptr});
+  return Json{std::move(object)};
+}
+
+void list_jobs(const SubmitSummary& summary, WaitList& heard, JobList& list) {
+  for (const SubmittedJob& job : summary.jobs) {
+    const WaitList::Job* known = job.ack.seq != 0 ? heard.find(job.ack.seq) : nullptr;
+    list.add(job_json(job, known != nullptr ? std::optional(end_of(*known, heard)) : std::nullopt));
+  }
+}
+
+std::string dry_run_line(const PackedJob& job) {
+  const Submission& submission = job.submission;
+  std::string line = submission.label + "\t" + std::string(to_string(submission.backend)) + "\t" +
+                     device_text(submission) + "\t" + key_prefix(submission);
+  for (const std::string& taken : job.taken) line += (&taken == &job.taken.front() ? "\t" : " ") + one_line(taken);
+  return line + "\n";
+}
+
+Json dry_run_json(const PackedJob& job) {
+  JsonArray taken;
+  for (const std::string& setting : job.taken) taken.push_back(text(setting));
+  return Json{JsonObject{{"label", text(job.submission.label)},
+                         {"backend", text(to_string(job.submission.backend))},
+                         {"device", text(to_string(job.submission.device))},
+                         {"gpu", text(job.submission.gpu_model)},
+                         {"key", text(to_hex(submission_key(job.submission)))},
+                         {"taken", Json{std::move(taken)}}}};
+}
+
+std::string recognised_text(const Recognised& recognised) {
+  return recognised.input + " is read as " + recognised.format + ": " + recognised.why;
+}
+
+std::string sent_event(const SubmitSummary& summary, std::size_t jobs_n) {
+  const auto number = [](std::size_t n) { return Json{static_cast<std::int64_t>(n)}; };
+  return to_text(Json{JsonObject{{"event", text("sent")},
+                                 {"run", text(summary.run)},
+                                 {"jobs", number(jobs_n)},
+                                 {"accepted", number(summary.count(Acceptance::accepted))},
+                                 {"reused", number(summary.count(Acceptance::reused))},
+                                 {"refused", number(summary.count(Acceptance::refused))}}}) +
+         "\n";
+}
+
+std::string wait_event(const Tally& tally) {
+  const auto number = [](std::size_t n) { return Json{static_cast<std::int64_t>(n)}; };
+  JsonObject verdicts;
+  for (const auto& [verdict, n] : tally.by_verdict) verdicts.emplace_back(verdict, number(n));
+  return to_text(Json{JsonObject{{"event", text("waiting")},
+                                 {"jobs", number(tally.total)},
+                                 {"queued", number(tally.queued)},
+                                 {"running", number(tally.running)},
+                                 {"finished", number(tally.finished)},
+                                 {"verdicts", Json{std::move(verdicts)}}}}) +
+         "\n";
+}
+
+std::string sending_text(std::size_t answered_n, std::size_t jobs_n) {
+  const std::string total = std::to_string(jobs_n), done = std::to_string(answered_n);
+  const std::string percent = std::to_string(jobs_n == 0 ? 100 : 100 * answered_n / jobs_n);
+  return "[" + std::string(total.size() - std::min(total.size(), done.size()), ' ') + done + "/" + total + "] " +
+         std::string(3 - std::min<std::size_t>(3, percent.size()), ' ') + percent + "% sent";
+}
+
+std::string resume_text(std::size_t unfinished, const std::string& run, const std::string& broker) {
+  const std::string where = broker.empty() ? "" : " --broker " + shell_quoted(broker);
+  return counted(unfinished, "accepted job") + (unfinished == 1 ? " stays" : " stay") +
+         " with the broker; resume: kq results " + shell_quoted(run) + " --wait" + where +
+         "; cancel: kq ctl cancel --run " + shell_quoted(run) + where;
+}
+
+}  // namespace kq::producer

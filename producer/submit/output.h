@@ -1,0 +1,59 @@
+// What kq-submit prints, as text.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "producer/client/json.h"
+#include "producer/client/wait.h"
+#include "producer/submit/submit.h"
+
+namespace kq::producer {
+
+// "accepted 3, reused 1, refused 0; run NAME"
+std::string counts_text(const SubmitSummary& summary);
+
+// {"run": NAME, "jobs": [...]}, written piece by piece: there may be a million of them.
+class JobList {
+ public:
+  JobList(const std::string& run, std::function<void(const std::string&)> print)
+      : run_(run), print_(std::move(print)) {}
+  void add(const Json& job);
+  void end();
+
+ private:
+  const std::string run_;
+  std::function<void(const std::string&)> print_;
+  bool is_open_ = false;
+};
+
+// {"id", "label", "state", "acceptance", "reason"}, and after a wait "verdict".
+struct JobEnd {
+  JobState state = JobState::queued;
+  std::string verdict;
+};
+Json job_json(const SubmittedJob& job, const std::optional<JobEnd>& end = std::nullopt);
+// Of all jobs, by what a wait heard of them.
+void list_jobs(const SubmitSummary& summary, WaitList& heard, JobList& list);
+
+// What would be sent: label, backend, device, the first digits of the key, and what its own text says of it.
+std::string dry_run_line(const PackedJob& job);
+Json dry_run_json(const PackedJob& job);
+
+// "runs/mine is read as kernelbench_run: it holds level_1_problem_1_sample_0_kernel.py"
+std::string recognised_text(const Recognised& recognised);
+
+// An event for --progress json, on a line of its own.
+std::string sent_event(const SubmitSummary& summary, std::size_t jobs_n);
+std::string wait_event(const Tally& tally);
+
+// "[  2560/1000000]   0% sent"
+std::string sending_text(std::size_t answered_n, std::size_t jobs_n);
+
+// "3 accepted jobs stay with the broker; resume: kq results NAME --wait; cancel: kq ctl cancel --run NAME", the name
+// quoted for a shell where it needs to be.
+std::string resume_text(std::size_t unfinished, const std::string& run, const std::string& broker = "");
+
+}  // namespace kq::producer

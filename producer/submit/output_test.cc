@@ -1,0 +1,106 @@
+#include "producer/submit/output.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kq::producer {
+namespace {
+
+SubmittedJob job(std::string label, Acceptance acceptance, Sequence seq, std::string reason = "") {
+  SubmittedJob job;
+  job.label = std::move(label);
+  job.ack.acceptance = acceptance;
+  job.ack.seq = seq;
+  job.ack.reason = std::move(reason);
+  return job;
+}
+
+SubmitSummary three() {
+  SubmitSummary summary;
+  summary.run = "monday";
+  summary.add(job("a", Acceptance::accepted, 7));
+  summary.add(job("b", Acceptance::reused, 3));
+  summary.add(job("c", Acceptance::refused, 0, "too \"big\""));
+  return summary;
+}
+
+std::string listed_jobs(const std::function<void(JobList&)>& fill) {
+  std::string text;
+  JobList list("monday", [&](const std::string& piece) { text += piece; });
+  fill(list);
+  list.end();
+  return text;
+}
+
+TEST(SubmitOutput, counts_every_answer) {
+  EXPECT_EQ(counts_text(three()), "accepted 1, reused 1, refused 1; run monday");
+}
+
+TEST(SubmitOutput, json_is_one_object) {
+  EXPECT_EQ(listed_jobs([](JobList&) {}), "{\"run\": \"monday\", \"jobs\": []}\n");
+  EXPECT_EQ(listed_jobs([](JobList& list) {
+              for (const SubmittedJob& job : three().jobs) list.add(job_json(job));
+            }),
+            R"({"run": "monday", "jobs": [)"
+            R"({"id": 7, "label": "a", "state": "queued", "acceptance": "accepted", "reason": null}, )"
+            R"({"id": 3, "label": "b", "state": "queued", "acceptance": "reused", "reason": null}, )"
+            R"({"id": null, "label": "c", "state": null, "acceptance": "refused", "reason": "too \"big\""}]})"
+            "\n");
+}
+
+TEST(SubmitOutput, json_after_a_wait_has_verdicts) {
+  WaitList heard;
+  heard.add({.seq = 7});
+  heard.hear({.seq = 7, .state = JobState::finished, .verdict = "passed"});
+  SubmitSummary summary = three();
+  summary.jobs.resize(1);
+  EXPECT_THAT(
+      listed_jobs([&](JobList& list) { list_jobs(summary, heard, list); }),
+      testing::HasSubstr(R"("state": "finished", "acceptance": "accepted", "reason": null, "verdict": "passed")"));
+}
+
+TEST(SubmitOutput, a_dry_run_lists_what_would_be_sent) {
+  PackedJob job;
+  job.submission.label = "a";
+  const std::string key = to_hex(submission_key(job.submission));
+  EXPECT_EQ(dry_run_line(job), "a\ttorch\tany\t" + key.substr(0, 12) + "\n");
+  EXPECT_EQ(to_text(dry_run_json(job)),
+            R"({"label": "a", "backend": "torch", "device": "any", "gpu": "", "key": ")" + key + R"(", "taken": []})");
+  job.submission.gpu_model = "NVIDIA H200";
+  job.taken = {"precision=fp16 (a.py:1)", "timed=7 (a.py:2)"};
+  EXPECT_THAT(dry_run_line(job), testing::StartsWith("a\ttorch\tNVIDIA H200\t"));
+  EXPECT_THAT(dry_run_line(job), testing::EndsWith("\tprecision=fp16 (a.py:1) timed=7 (a.py:2)\n"));
+}
+
+TEST(SubmitOutput, events_are_objects_on_lines_of_their_own) {
+  EXPECT_EQ(
+      sent_event(three(), 9),
+      "{\"event\": \"sent\", \"run\": \"monday\", \"jobs\": 9, \"accepted\": 1, \"reused\": 1, \"refused\": 1}\n");
+  Tally tally;
+  tally.total = 3;
+  tally.finished = 1;
+  tally.by_verdict["passed"] = 1;
+  EXPECT_EQ(wait_event(tally),
+            "{\"event\": \"waiting\", \"jobs\": 3, \"queued\": 0, \"running\": 0, \"finished\": 1, \"verdicts\": "
+            "{\"passed\": 1}}\n");
+}
+
+TEST(SubmitOutput, sending_has_a_line_of_its_own) {
+  EXPECT_EQ(sending_text(2'560, 1'000'000), "[   2560/1000000]   0% sent");
+  EXPECT_EQ(sending_text(0, 0), "[0/0] 100% sent");
+}
+
+TEST(SubmitOutput, says_how_to_come_back) {
+  EXPECT_EQ(
+      resume_text(3, "monday"),
+      "3 accepted jobs stay with the broker; resume: kq results monday --wait; cancel: kq ctl cancel --run monday");
+  EXPECT_EQ(resume_text(2, "monday", "ipc:///tmp/a b"),
+            "2 accepted jobs stay with the broker; resume: kq results monday --wait --broker 'ipc:///tmp/a b'; cancel: "
+            "kq ctl cancel --run monday --broker 'ipc:///tmp/a b'");
+  EXPECT_EQ(resume_text(1, "it's mine"),
+            "1 accepted job stays with the broker; resume: kq results 'it'\\''s mine' --wait; cancel: kq ctl cancel "
+            "--run 'it'\\''s mine'");
+}
+
+}  // namespace
+}  // namespace kq::producer

@@ -1,0 +1,69 @@
+#include "producer/submit/recognise.h"
+
+#include <cctype>
+
+namespace kq::producer {
+namespace {
+
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+// Whether `phrase` stands in `text` as whole words.
+bool holds(std::string_view text, std::string_view phrase) {
+  for (std::size_t at = text.find(phrase); at != std::string_view::npos; at = text.find(phrase, at + 1)) {
+    const std::size_t end = at + phrase.size();
+    if ((at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end]))) return true;
+  }
+  return false;
+}
+
+// Whether a line begins with this word or these words, after blanks.
+bool line_begins(std::string_view text, std::string_view words) {
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    std::string_view line = text.substr(start, end - start);
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    if (line.starts_with(words) && (line.size() == words.size() || !is_word(line[words.size()]))) return true;
+    start = end + 1;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_device_code(std::string_view file_name) {
+  return file_name.ends_with(".cu") || file_name.ends_with(".ptx") || file_name.ends_with(".cubin");
+}
+
+Backend recognise_backend(std::string_view file_name, std::string_view text) {
+  if (is_device_code(file_name)) return Backend::cuda;
+  // The import may be left out, as other usual ones may.
+  const bool imports = line_begins(text, "import triton") || line_begins(text, "from triton");
+  if (line_begins(text, "@triton.jit") || (imports && line_begins(text, "@jit"))) return Backend::triton;
+  for (const char* loader : {"from torch.utils.cpp_extension import", "import torch.utils.cpp_extension",
+                             "from torch.utils import cpp_extension"}) {
+    if (line_begins(text, loader)) return Backend::torch_cuda;
+  }
+  return Backend::torch;
+}
+
+std::string backend_complaint(std::string_view file_name, Backend backend) {
+  const bool is_device = is_device_code(file_name);
+  if (is_device == (backend == Backend::cuda)) return "";
+  if (is_device)
+    return "backend " + std::string(to_string(backend)) +
+           " takes a .py file, a .cu, .ptx or .cubin file is of backend cuda";
+  return "backend cuda takes a .cu, .ptx or .cubin file with its .json beside it, Python that compiles CUDA itself is "
+         "of backend torch_cuda";
+}
+
+std::vector<std::string> missing_from_problem(std::string_view text) {
+  std::vector<std::string> missing;
+  for (const char* phrase : {"class Model", "get_inputs", "get_init_inputs"}) {
+    if (!holds(text, phrase)) missing.emplace_back(phrase);
+  }
+  return missing;
+}
+
+}  // namespace kq::producer

@@ -1,0 +1,155 @@
+#include "producer/submit/settings.h"
+
+#include <charconv>
+
+#include "core/limits.h"
+#include "producer/client/when.h"
+
+namespace kq::producer {
+namespace {
+
+using Complaint = std::optional<std::string>;
+
+template <NamedEnum E>
+Complaint read_word(const std::string& value, E& into) {
+  const auto found = parse_enum<E>(value);
+  if (!found) return "must be one of " + known_names<E>() + ", got '" + value + "'";
+  into = *found;
+  return std::nullopt;
+}
+
+Complaint read_when(const std::string& value, std::int64_t now_ms, std::int64_t& into) {
+  const auto when = parse_when(value, now_ms);
+  if (!when) return when.error().message;
+  into = *when;
+  return std::nullopt;
+}
+
+Complaint read_limit(const std::string& value, std::uint32_t& into) {
+  const auto limit = parse_limit(value);
+  if (!limit) return limit.error().message;
+  into = *limit;
+  return std::nullopt;
+}
+
+Complaint read_tolerance(const std::string& value, std::optional<double>& into) {
+  double number = -1;
+  const auto [end, wrong] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (wrong != std::errc{} || end != value.data() + value.size() || !(number >= 0 && number <= 1))
+    return "must be a number from 0 to 1, got '" + value + "'";
+  into = number;
+  return std::nullopt;
+}
+
+template <std::uint32_t Trials::*Member, std::uint32_t Min>
+Complaint read_trials(Candidate& candidate, const std::string& value, std::int64_t) {
+  std::uint32_t number = 0;
+  const auto [end, wrong] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (wrong != std::errc{} || end != value.data() + value.size() || number < Min || number > kTrialsMax) {
+    return "must be an integer from " + std::to_string(Min) + " to " + std::to_string(kTrialsMax) + ", got '" + value +
+           "'";
+  }
+  candidate.trials.*Member = number;
+  return std::nullopt;
+}
+
+template <std::string Candidate::*Member>
+Complaint read_text(Candidate& candidate, const std::string& value, std::int64_t) {
+  candidate.*Member = value;
+  return std::nullopt;
+}
+
+// clang-format off
+constexpr Setting kSettings[] = {
+    {"id", read_text<&Candidate::label>},
+    {"problem", [](Candidate&, const std::string&, std::int64_t) { return Complaint(); }},  // looked up by the format, which knows where
+    {"backend", [](Candidate& candidate, const std::string& value, std::int64_t) { return read_word(value, candidate.backend.emplace()); }},
+    {"device", [](Candidate& candidate, const std::string& value, std::int64_t) { return read_word(value, candidate.device); }},
+    {"gpu", read_text<&Candidate::gpu_model>},
+    {"precision", [](Candidate& candidate, const std::string& value, std::int64_t) { return read_word(value, candidate.precision); }},
+    {"rtol", [](Candidate& candidate, const std::string& value, std::int64_t) { return read_tolerance(value, candidate.rtol); }},
+    {"atol", [](Candidate& candidate, const std::string& value, std::int64_t) { return read_tolerance(value, candidate.atol); }},
+    {"correctness", read_trials<&Trials::correctness, 1>},
+    {"warmup", read_trials<&Trials::warmup, 0>},
+    {"timed", read_trials<&Trials::timed, 0>},
+    {"baseline", [](Candidate& candidate, const std::string& value, std::int64_t) { return read_word(value, candidate.trials.baseline); }},
+    {"profile", [](Candidate& candidate, const std::string& value, std::int64_t) { return read_word(value, candidate.trials.profile); }},
+    {"priority", [](Candidate& candidate, const std::string& value, std::int64_t) { return read_word(value, candidate.priority); }},
+    {"not_before", [](Candidate& candidate, const std::string& value, std::int64_t now_ms) { return read_when(value, now_ms, candidate.not_before_ms); }},
+    {"deadline", [](Candidate& candidate, const std::string& value, std::int64_t now_ms) { return read_when(value, now_ms, candidate.deadline_ms); }},
+    {"time_limit_s", [](Candidate& candidate, const std::string& value, std::int64_t) { return read_limit(value, candidate.time_limit_ms); }},
+    {"require", [](Candidate& candidate, const std::string& value, std::int64_t) { candidate.labels.push_back(value); return Complaint(); }},
+    {"author", read_text<&Candidate::author>},
+};
+// clang-format on
+
+// The words of a `kq:` comment: key=value, where the value may stand in double quotes.
+void read_words(std::string_view text, std::size_t line, std::vector<HeaderSetting>& found) {
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t\r"), text.size()));
+    if (text.empty() || text == "*/") return;
+    const std::size_t key_end = std::min(text.find_first_of("= \t"), text.size());
+    HeaderSetting setting{.key = std::string(text.substr(0, key_end)), .value = {}, .line = line};
+    const bool has_value = key_end < text.size() && text[key_end] == '=';
+    text.remove_prefix(has_value ? key_end + 1 : key_end);
+    const bool is_quoted = has_value && text.starts_with('"') && text.find('"', 1) != std::string_view::npos;
+    if (is_quoted) text.remove_prefix(1);
+    const std::size_t end =
+        !has_value ? 0 : std::min(is_quoted ? text.find('"') : text.find_first_of(" \t\r"), text.size());
+    setting.value = std::string(text.substr(0, end));
+    text.remove_prefix(is_quoted ? end + 1 : end);
+    if (!has_value) {
+      setting.value = setting.key;
+      setting.key.clear();
+    }
+    found.push_back(std::move(setting));
+  }
+}
+
+}  // namespace
+
+std::span<const Setting> settings() {
+  return kSettings;
+}
+
+Complaint set_by_name(Candidate& candidate, const std::string& key, const std::string& value, std::int64_t now_ms) {
+  if (key.starts_with("tag.") && key.size() > 4) {
+    candidate.tags[key.substr(4)] = value;
+    return std::nullopt;
+  }
+  std::string known;
+  for (const Setting& setting : kSettings) {
+    if (setting.key == key) {
+      const Complaint wrong = setting.set(candidate, value, now_ms);
+      return wrong ? Complaint(key + " " + *wrong) : std::nullopt;
+    }
+    known += std::string(setting.key) + ", ";
+  }
+  return key.empty() ? "'" + value + "' is no key=value"
+                     : "there is no setting '" + key + "'; known are " + known + "tag.NAME";
+}
+
+std::vector<HeaderSetting> read_header(std::string_view text) {
+  std::vector<HeaderSetting> found;
+  std::size_t number = 0;
+  while (!text.empty()) {
+    ++number;
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
+    if (line.empty()) continue;
+    std::size_t sign = 0;
+    for (const std::string_view start : {"#!", "//", "/*", "*", "#"}) {
+      if (sign == 0 && line.starts_with(start)) sign = start.size();
+    }
+    if (sign == 0 || line.starts_with("#include") || line.starts_with("#pragma") || line.starts_with("#define"))
+      return found;
+    line.remove_prefix(sign);
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    if (line.starts_with("kq:")) read_words(line.substr(3), number, found);
+  }
+  return found;
+}
+
+}  // namespace kq::producer

@@ -1,0 +1,73 @@
+#include "producer/submit/settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kq::producer {
+namespace {
+
+using testing::HasSubstr;
+
+std::string words(std::string_view text) {
+  std::string all;
+  for (const HeaderSetting& setting : read_header(text))
+    all += std::to_string(setting.line) + " " + setting.key + "=" + setting.value + "\n";
+  return all;
+}
+std::string complaint(const std::string& key, const std::string& value) {
+  Candidate candidate;
+  return set_by_name(candidate, key, value, 0).value_or("");
+}
+
+TEST(settings, a_header_is_in_the_comments_before_the_first_line_of_code) {
+  EXPECT_EQ(words("#!/usr/bin/python\n\n# kq: problem=relu.py  precision=fp16\n# by me\n# kq: gpu=\"NVIDIA "
+                  "H200\"\nimport torch\n# kq: rtol=1\n"),
+            "3 problem=relu.py\n3 precision=fp16\n5 gpu=NVIDIA H200\n");
+  EXPECT_EQ(words("// kq: timed=100 backend=\r\n/* kq: author=ann */\n#include <x>\n// kq: rtol=1\n"),
+            "1 timed=100\n1 backend=\n2 author=ann\n");
+  EXPECT_EQ(words("import torch\n# kq: rtol=1\n"), "");
+  EXPECT_EQ(words(""), "");
+  EXPECT_EQ(words("# kq: fast"), "1 =fast\n");
+}
+
+TEST(settings, each_sets_what_it_names) {
+  Candidate candidate;
+  for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{
+           {"id", "mine"},      {"problem", "x"},        {"backend", "triton"},
+           {"device", "cuda"},  {"gpu", "NVIDIA H200"},  {"precision", "bf16"},
+           {"rtol", "0.5"},     {"atol", "1e-3"},        {"correctness", "7"},
+           {"warmup", "0"},     {"timed", "100"},        {"baseline", "compile"},
+           {"profile", "ncu"},  {"priority", "high"},    {"not_before", "1970-01-01T00:00:05Z"},
+           {"deadline", "+1h"}, {"time_limit_s", "1.5"}, {"require", "lab"},
+           {"author", "ann"},   {"tag.model", "m1"}}) {
+    EXPECT_EQ(set_by_name(candidate, key, value, 0), std::nullopt) << key;
+  }
+  EXPECT_EQ(candidate.label, "mine");
+  EXPECT_EQ(candidate.backend, Backend::triton);
+  EXPECT_EQ(candidate.device, DeviceWish::cuda);
+  EXPECT_EQ(candidate.gpu_model, "NVIDIA H200");
+  EXPECT_EQ(candidate.precision, Precision::bf16);
+  EXPECT_EQ(candidate.rtol, 0.5);
+  EXPECT_EQ(candidate.atol, 1e-3);
+  EXPECT_EQ(candidate.trials, (Trials{7, 0, 100, Baseline::compile, Profiler::ncu}));
+  EXPECT_EQ(candidate.priority, Priority::high);
+  EXPECT_EQ(candidate.not_before_ms, 5'000);
+  EXPECT_EQ(candidate.deadline_ms, 3'600'000);
+  EXPECT_EQ(candidate.time_limit_ms, 1'500u);
+  EXPECT_EQ(candidate.labels, std::vector<std::string>{"lab"});
+  EXPECT_EQ(candidate.author, "ann");
+  EXPECT_EQ(candidate.tags.at("model"), "m1");
+}
+
+TEST(settings, a_mistake_says_what_would_be_right) {
+  EXPECT_THAT(complaint("speed", "1"), HasSubstr("there is no setting 'speed'; known are id, problem, backend"));
+  EXPECT_EQ(complaint("", "fast"), "'fast' is no key=value");
+  EXPECT_EQ(complaint("rtol", "2"), "rtol must be a number from 0 to 1, got '2'");
+  EXPECT_EQ(complaint("timed", "1001"), "timed must be an integer from 0 to 1000, got '1001'");
+  EXPECT_EQ(complaint("correctness", "0"), "correctness must be an integer from 1 to 1000, got '0'");
+  EXPECT_THAT(complaint("backend", "hip"), HasSubstr("backend must be one of torch, triton"));
+  EXPECT_NE(complaint("deadline", "soon"), "");
+}
+
+}  // namespace
+}  // namespace kq::producer

@@ -1,0 +1,149 @@
+#include "store/rocks/blob_garbage.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "store/keys.h"
+#include "store/rocks/rocks_store.h"
+#include "store/rocks/settings.h"
+#include "store/temporary_directory.h"
+
+namespace kq::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kValueBytes = kMegabyte;
+constexpr std::uint64_t kPlenty = std::uint64_t{1} << 40;
+constexpr Sequence kValues = 2 * kGarbageBytesMin / kValueBytes;  // once half of them are dead, that is enough
+
+// A store's family of files, as kq sets it up, with compactions when the test says so.
+class Garbage : public testing::Test {
+ protected:
+  Garbage() {
+    auto families = all_families(false);
+    rocksdb::Options options(rocksdb::DBOptions(), families[static_cast<std::size_t>(Family::blob)].options);
+    options.create_if_missing = true;
+    options.allow_concurrent_memtable_write = false;
+    rocksdb::DB* db = nullptr;
+    EXPECT_TRUE(rocksdb::DB::Open(options, directory_.path(), &db).ok());
+    db_.reset(db);
+    garbage_ = std::make_unique<BlobGarbage>(*db_, db_->DefaultColumnFamily());
+    for (Sequence seq = 0; seq < kValues; ++seq)
+      EXPECT_TRUE(db_->Put({}, sequence_key(seq), std::string(kValueBytes, 'x')).ok());
+    EXPECT_TRUE(db_->Flush({}).ok());
+  }
+  void remove(Sequence first, Sequence end) {
+    for (Sequence seq = first; seq < end; ++seq) ASSERT_TRUE(db_->Delete({}, sequence_key(seq)).ok());
+    compact();
+  }
+  void compact() {
+    rocksdb::CompactRangeOptions options;
+    options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
+    ASSERT_TRUE(db_->CompactRange(options, nullptr, nullptr).ok());
+  }
+  // Looks, and gives what is left of the blob files after what that began.
+  std::uint64_t left_after_look(std::uint64_t room_bytes = kPlenty) {
+    garbage_->look(room_bytes);
+    while (garbage_->is_collecting()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return blob_bytes();
+  }
+  std::uint64_t blob_bytes() const {
+    std::uint64_t bytes = 0;
+    EXPECT_TRUE(db_->GetIntProperty(rocksdb::DB::Properties::kLiveBlobFileSize, &bytes));
+    return bytes;
+  }
+
+  const TemporaryDirectory directory_;
+  std::unique_ptr<rocksdb::DB> db_;
+  std::unique_ptr<BlobGarbage> garbage_;
+};
+
+TEST_F(Garbage, is_collected_where_half_of_all_is_dead) {
+  const std::uint64_t all = blob_bytes();
+  EXPECT_EQ(left_after_look(), all);
+  remove(0, kValues / 2 - 1);
+  EXPECT_EQ(left_after_look(), all);
+  remove(kValues / 2 - 1, kValues / 2 + 1);
+  EXPECT_EQ(blob_bytes(), all) << "no compaction of another kind gives room back";
+  EXPECT_LT(left_after_look(), kValues / 2 * kValueBytes);
+  for (Sequence seq = 0; seq < kValues; ++seq) {
+    std::string value;
+    EXPECT_EQ(db_->Get({}, sequence_key(seq), &value).ok(), seq > kValues / 2) << seq;
+  }
+}
+
+TEST_F(Garbage, is_collected_as_far_as_the_disk_has_room_and_not_where_that_is_nearly_full) {
+  remove(0, kValues * 3 / 4);
+  const std::uint64_t all = blob_bytes(), live = kValues / 4 * kValueBytes;
+  EXPECT_EQ(left_after_look(0), all);
+  EXPECT_EQ(left_after_look(live / kFilesShareMin), all);
+  EXPECT_EQ(left_after_look(live), all) << "half of one file is none";
+  EXPECT_LT(left_after_look(2 * live + 2 * kValueBytes), all / 2);
+}
+
+TEST_F(Garbage, is_cut_short_where_the_disk_becomes_nearly_full_and_where_the_store_is_closed) {
+  remove(0, kValues * 3 / 4);
+  const std::uint64_t all = blob_bytes();
+  ASSERT_TRUE(db_->PauseBackgroundWork().ok());  // it cannot be done before it is cut short
+  garbage_->look(kPlenty);
+  EXPECT_TRUE(garbage_->is_collecting());
+  garbage_->look(0);
+  ASSERT_TRUE(db_->ContinueBackgroundWork().ok());
+  while (garbage_->is_collecting()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(blob_bytes(), all);
+  garbage_->look(kPlenty);
+  garbage_.reset();  // or this waits for ever
+  EXPECT_GE(blob_bytes(), kValues / 4 * kValueBytes);
+}
+
+// As a broker does it: nobody asks for a compaction, and whoever asks for the room each second gets it back.
+TEST(GarbageOfAStore, goes_by_itself) {
+  const TemporaryDirectory directory;
+  const auto open = [&] {
+    return open_rocks_store(directory.path(), OpenMode::read_write, {.space = {.reserve_bytes = 0}}).value();
+  };
+  const auto blob_bytes = [&] {
+    std::uintmax_t bytes = 0;
+    for (const auto& entry : fs::directory_iterator(directory.path())) {
+      std::error_code gone;
+      if (entry.path().extension() == ".blob") bytes += entry.file_size(gone);
+    }
+    return bytes;
+  };
+  {
+    const auto store = open();
+    for (Sequence seq = 0; seq < kValues; ++seq) {
+      const Write write{Family::blob, sequence_key(seq), std::string(kValueBytes, 'x')};
+      ASSERT_TRUE(store->commit({&write, 1}));
+    }
+  }
+  EXPECT_GT(blob_bytes(), kValues * kValueBytes);
+  // Every life leaves a table of removals, and four such tables are a compaction, which tells RocksDB what is dead.
+  constexpr Sequence kLives = 8;
+  for (Sequence life = 0; life < kLives; ++life) {
+    const auto store = open();
+    for (Sequence seq = life; seq < kValues * 3 / 4; seq += kLives) {
+      const Write removal{Family::blob, sequence_key(seq), std::nullopt};
+      ASSERT_TRUE(store->commit({&removal, 1}));
+    }
+  }
+  const auto store = open();
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (blob_bytes() > kValues / 2 * kValueBytes && std::chrono::steady_clock::now() < limit) {
+    ASSERT_TRUE(store->space());
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  EXPECT_LE(blob_bytes(), kValues / 2 * kValueBytes);
+  for (Sequence seq = kValues * 3 / 4; seq < kValues; ++seq)
+    EXPECT_EQ(store->get(Family::blob, sequence_key(seq)).value().value().size(), kValueBytes);
+}
+
+}  // namespace
+}  // namespace kq::store

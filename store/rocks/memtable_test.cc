@@ -1,0 +1,181 @@
+#include "store/rocks/memtable.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace kq::store {
+namespace {
+
+using Rep = rocksdb::MemTableRep;
+
+// RocksDB's order and layout of a key; the table under test reads the layout itself.
+struct Version {
+  std::string user;
+  std::uint64_t tag = 0;
+
+  bool operator<(const Version& other) const { return user != other.user ? user < other.user : tag > other.tag; }
+  bool operator==(const Version&) const = default;
+
+  std::string internal() const {
+    std::string bytes = user;
+    for (int shift = 0; shift < 64; shift += 8) bytes += static_cast<char>(tag >> shift & 0xFF);
+    return bytes;
+  }
+  std::string entry() const {
+    const std::string key = internal();
+    std::string bytes;
+    std::size_t n = key.size();
+    for (; n >= 0x80; n >>= 7) bytes += static_cast<char>(n | 0x80);
+    bytes += static_cast<char>(n);
+    return bytes + key + "value";
+  }
+};
+
+class NoComparator final : public Rep::KeyComparator {
+ public:
+  int operator()(const char*, const char*) const override { return 0; }
+  int operator()(const char*, const rocksdb::Slice&) const override { return 0; }
+};
+
+class SortedLeavesTest : public ::testing::Test {
+ protected:
+  void insert(const Version& version) {
+    entries.push_back(version.entry());
+    table->Insert(entries.back().data());
+    expected.insert(version);
+  }
+  Version at(Rep::Iterator& place) {
+    const std::string_view entry(place.key());
+    const auto found = std::find_if(entries.begin(), entries.end(),
+                                    [&](const std::string& kept) { return kept.data() == place.key(); });
+    EXPECT_NE(found, entries.end());
+    for (const Version& version : expected) {
+      if (version.entry() == *found) return version;
+    }
+    return {};
+  }
+  // All entries in their order, forwards and backwards.
+  void expect_order() {
+    std::vector<const char*> forwards, backwards;
+    const std::unique_ptr<Rep::Iterator> place(table->GetIterator());
+    for (place->SeekToFirst(); place->Valid(); place->Next()) forwards.push_back(place->key());
+    for (place->SeekToLast(); place->Valid(); place->Prev()) backwards.push_back(place->key());
+    std::reverse(backwards.begin(), backwards.end());
+    EXPECT_EQ(forwards, backwards);
+    ASSERT_EQ(forwards.size(), expected.size());
+    auto wanted = expected.begin();
+    for (const char* entry : forwards) {
+      const std::string bytes = (wanted++)->entry();
+      ASSERT_EQ(std::string(entry, bytes.size()), bytes);
+    }
+  }
+
+  NoComparator comparator;
+  std::shared_ptr<rocksdb::MemTableRepFactory> factory = sorted_leaves();
+  std::unique_ptr<Rep> table{factory->CreateMemTableRep(comparator, nullptr, nullptr, nullptr)};
+  std::deque<std::string> entries;
+  std::set<Version> expected;
+};
+
+TEST_F(SortedLeavesTest, an_empty_table_has_no_place) {
+  const std::unique_ptr<Rep::Iterator> place(table->GetIterator());
+  for (const auto seek : {&Rep::Iterator::SeekToFirst, &Rep::Iterator::SeekToLast}) {
+    (place.get()->*seek)();
+    EXPECT_FALSE(place->Valid());
+  }
+  place->Seek(Version{"a", 1}.internal(), nullptr);
+  EXPECT_FALSE(place->Valid());
+  place->SeekForPrev(Version{"a", 1}.internal(), nullptr);
+  EXPECT_FALSE(place->Valid());
+  EXPECT_FALSE(table->Contains(Version{"a", 1}.entry().c_str()));
+}
+
+TEST_F(SortedLeavesTest, of_equal_keys_the_newest_comes_first_and_short_keys_before_longer_ones) {
+  using namespace std::string_literals;
+  std::uint64_t tag = 0;
+  for (const std::string& user :
+       {""s, "b"s, "a"s, "a\0"s, "abcdefgh"s, "abcdefghi"s, "b"s, "\xFF\xFF"s, std::string(300, 'x')})
+    insert({user, ++tag});
+  expect_order();
+}
+
+// As jobs come: new keys at the end, and in between older ones again in their order.
+TEST_F(SortedLeavesTest, keys_that_come_in_order_and_again_are_in_order) {
+  const auto key = [](std::uint64_t n) {
+    std::string bytes = "a lane of jobs ";
+    for (int shift = 56; shift >= 0; shift -= 8) bytes += static_cast<char>(n >> shift & 0xFF);
+    return bytes;
+  };
+  std::uint64_t tag = 0;
+  for (std::uint64_t turn = 0; turn < 60; ++turn) {
+    for (std::uint64_t i = 0; i < 50; ++i) insert({key(turn * 50 + i), ++tag});
+    for (std::uint64_t i = 0; i < 50 && turn > 2; ++i) insert({key((turn - 3) * 50 + i), ++tag});
+  }
+  expect_order();
+}
+
+TEST_F(SortedLeavesTest, any_keys_in_any_order_are_found_where_they_belong) {
+  std::mt19937_64 random(1);
+  std::uint64_t tag = 0;
+  for (int i = 0; i < 3'000; ++i) {
+    std::string user(random() % 12, '\0');
+    for (char& byte : user) byte = static_cast<char>(random() % 3);
+    insert({user, ++tag});
+  }
+  expect_order();
+  for (int i = 0; i < 1'000; ++i) {
+    Version wanted{.user = std::string(random() % 12, static_cast<char>(random() % 4)), .tag = random() % 3'000};
+    const auto after = expected.lower_bound(wanted);
+    const std::unique_ptr<Rep::Iterator> place(table->GetIterator());
+    place->Seek(wanted.internal(), nullptr);
+    ASSERT_EQ(place->Valid(), after != expected.end());
+    if (place->Valid()) {
+      ASSERT_EQ(std::string(place->key(), after->entry().size()), after->entry());
+    }
+    const auto above = expected.upper_bound(wanted);
+    place->SeekForPrev(wanted.internal(), wanted.entry().c_str());
+    ASSERT_EQ(place->Valid(), above != expected.begin());
+    if (place->Valid()) {
+      const std::string entry = std::prev(above)->entry();
+      ASSERT_EQ(std::string(place->key(), entry.size()), entry);
+    }
+    EXPECT_EQ(table->Contains(wanted.entry().c_str()), expected.contains(wanted));
+  }
+}
+
+// RocksDB's Get asks for one each time and never frees it.
+TEST_F(SortedLeavesTest, a_look_takes_the_place_of_the_one_before) {
+  insert({"a", 1});
+  insert({"b", 2});
+  Rep::Iterator* const first = table->GetDynamicPrefixIterator(nullptr);
+  first->SeekToFirst();
+  Rep::Iterator* const second = table->GetDynamicPrefixIterator(nullptr);
+  EXPECT_EQ(second, first);
+  EXPECT_FALSE(second->Valid());
+  second->Seek(Version{"b", 2}.internal(), nullptr);
+  ASSERT_TRUE(second->Valid());
+  EXPECT_EQ(at(*second), (Version{"b", 2}));
+  std::thread([&] { EXPECT_NE(table->GetDynamicPrefixIterator(nullptr), first); }).join();
+}
+
+TEST_F(SortedLeavesTest, a_walk_goes_on_from_its_entry_whatever_is_written_meanwhile) {
+  for (std::uint64_t i = 0; i < 500; ++i) insert({"k" + std::to_string(100'000 + 2 * i), 1});
+  const std::unique_ptr<Rep::Iterator> place(table->GetIterator());
+  place->SeekToFirst();
+  for (std::uint64_t i = 0; i < 499; ++i) {
+    ASSERT_EQ(at(*place).user, "k" + std::to_string(100'000 + 2 * i));
+    insert({"k" + std::to_string(100'000 + 2 * i - 1), 1});  // behind it
+    place->Next();
+  }
+  expect_order();
+}
+
+}  // namespace
+}  // namespace kq::store

@@ -1,0 +1,88 @@
+#include "store/rocks/readahead.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace kq::store {
+namespace {
+
+constexpr std::uint64_t kBytes = 2 * kAheadBytes + 1000;
+
+using Range = std::pair<std::uint64_t, std::size_t>;
+
+// Files of one content each, that tell what was asked for ahead of its need.
+class Told final : public rocksdb::FileSystemWrapper {
+ public:
+  class File final : public rocksdb::FSRandomAccessFile {
+   public:
+    explicit File(std::vector<Range>& asked) : asked_(asked) {}
+    rocksdb::IOStatus Read(std::uint64_t, std::size_t, const rocksdb::IOOptions&, rocksdb::Slice* result, char*,
+                           rocksdb::IODebugContext*) const override {
+      *result = "read";
+      return rocksdb::IOStatus::OK();
+    }
+    rocksdb::IOStatus Prefetch(std::uint64_t offset, std::size_t n, const rocksdb::IOOptions&,
+                               rocksdb::IODebugContext*) override {
+      asked_.emplace_back(offset, n);
+      return rocksdb::IOStatus::NotSupported("what is only asked for may be refused");
+    }
+
+   private:
+    std::vector<Range>& asked_;
+  };
+
+  Told() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+  const char* Name() const override { return "Told"; }
+  rocksdb::IOStatus NewRandomAccessFile(const std::string&, const rocksdb::FileOptions&,
+                                        std::unique_ptr<rocksdb::FSRandomAccessFile>* file,
+                                        rocksdb::IODebugContext*) override {
+    *file = std::make_unique<File>(asked);
+    return rocksdb::IOStatus::OK();
+  }
+  rocksdb::IOStatus GetFileSize(const std::string&, const rocksdb::IOOptions&, std::uint64_t* bytes,
+                                rocksdb::IODebugContext*) override {
+    *bytes = kBytes;
+    return rocksdb::IOStatus::OK();
+  }
+
+  std::vector<Range> asked;
+};
+
+class ReadsAhead : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(with_reads_ahead(told_)->NewRandomAccessFile("a.blob", {}, &file_, nullptr).ok());
+  }
+  void read() {
+    rocksdb::Slice result;
+    ASSERT_TRUE(file_->Read(0, 4, {}, &result, nullptr, nullptr).ok());
+    EXPECT_EQ(result, "read");
+  }
+  void read_many(std::size_t n) {
+    std::vector<rocksdb::FSReadRequest> requests(n);
+    ASSERT_TRUE(file_->MultiRead(requests.data(), n, {}, nullptr).ok());
+    for (const auto& request : requests) EXPECT_EQ(request.result, "read");
+  }
+
+  const std::shared_ptr<Told> told_ = std::make_shared<Told>();
+  std::unique_ptr<rocksdb::FSRandomAccessFile> file_;
+};
+
+TEST_F(ReadsAhead, begin_after_some_reads_and_end_with_the_file) {
+  for (std::uint64_t i = 0; i < kReadsBeforeAhead; ++i) read();
+  EXPECT_TRUE(told_->asked.empty());
+  for (int i = 0; i < 10; ++i) read();
+  EXPECT_EQ(told_->asked, (std::vector<Range>{{0, kAheadBytes}, {kAheadBytes, kAheadBytes}, {2 * kAheadBytes, 1000}}));
+}
+
+TEST_F(ReadsAhead, count_reads_that_come_together_and_ask_for_one_part_with_them) {
+  read_many(kReadsBeforeAhead + 1);
+  EXPECT_EQ(told_->asked, (std::vector<Range>{{0, kAheadBytes}}));
+}
+
+}  // namespace
+}  // namespace kq::store

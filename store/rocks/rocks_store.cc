@@ -1,0 +1,481 @@
+#include "store/rocks/rocks_store.h"
+
+#include <rocksdb/convenience.h>
+#include <rocksdb/utilities/checkpoint.h>
+#include <rocksdb/write_batch.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <list>
+#include <map>
+#include <system_error>
+#include <unordered_set>
+#include <vector>
+
+#include "core/records.h"
+#include "store/keys.h"
+#include "store/migration.h"
+#include "store/rocks/blob_garbage.h"
+#include "store/rocks/secondary.h"
+#include "store/rocks/settings.h"
+#include "store/rocks/small_tables.h"
+#include "store/rocks/wal_tail.h"
+
+namespace kq::store {
+namespace {
+
+// ---- the open store -------------------------------------------------------------------------------------------------
+
+rocksdb::Slice slice(std::string_view bytes) {
+  return {bytes.data(), bytes.size()};
+}
+std::string_view view(const rocksdb::Slice& bytes) {
+  return {bytes.data(), bytes.size()};
+}
+
+// The writes whose key a later one of the same commit writes again: a job that comes and is leased at once changes its
+// record and its place twice. Only the last one need reach the log.
+std::vector<bool> superseded_in(std::span<const Write> writes) {
+  std::vector<bool> superseded(writes.size());
+  std::array<std::unordered_set<std::string_view>, 2> later;
+  for (std::size_t i = writes.size(); i-- > 0;) {
+    const Write& write = writes[i];
+    if (!write.end.empty()) break;  // what comes before a range is left alone
+    if (write.family != Family::state && write.family != Family::queue) continue;
+    superseded[i] = !later[write.family == Family::queue].insert(write.key).second;
+  }
+  return superseded;
+}
+
+// May be null: the machine's own files.
+using Env = std::shared_ptr<rocksdb::Env>;
+
+class RocksStore final : public Store {
+ public:
+  // A null handle stands for a family that the store on disk does not have and that holds nothing.
+  RocksStore(std::string dir, OpenMode mode, Env env, std::unique_ptr<rocksdb::DB> db,
+             std::vector<rocksdb::ColumnFamilyHandle*> handles, std::optional<DiskSpace> space)
+      : dir_(std::move(dir)),
+        mode_(mode),
+        env_(std::move(env)),
+        db_(std::move(db)),
+        handles_(std::move(handles)),
+        space_(std::move(space)) {
+    if (mode != OpenMode::read_write) return;
+    for (const Family family : {Family::blob, Family::object}) garbage_.emplace_back(*db_, handle(family));
+  }
+
+  ~RocksStore() override {
+    // A store that was closed in order has no log to replay, and none in which damage could pass for a torn tail. One
+    // family after the other, and no further than the first error: two records of the MANIFEST that were not synced
+    // could be torn apart.
+    garbage_.clear();
+    bool flushed = mode_ == OpenMode::read_write && !broken_;
+    for (rocksdb::ColumnFamilyHandle* handle : handles_) flushed = flushed && db_->Flush({}, handle).ok();
+    for (rocksdb::ColumnFamilyHandle* handle : handles_) {
+      if (handle != nullptr) db_->DestroyColumnFamilyHandle(handle);
+    }
+  }
+
+  Expected<void> commit(std::span<const Write> writes) override {
+    if (broken_) return failure(*broken_);
+    if (writes.empty()) return {};
+    const std::vector<bool> superseded = superseded_in(writes);
+    batch_.Clear();
+    for (std::size_t i = 0; i < writes.size(); ++i) {
+      if (superseded[i]) continue;
+      const rocksdb::Status status = append(batch_, writes[i]);
+      if (!status.ok()) return break_off("commit", status);
+    }
+    rocksdb::WriteOptions options;
+    options.sync = true;
+    // From here on, if this is ok, the writes survive whatever happens to the process or the machine.
+    const rocksdb::Status status = db_->Write(options, &batch_);
+    if (!status.ok()) return break_off("commit", status);
+    return {};
+  }
+
+  Expected<std::optional<std::string>> get(Family family, std::string_view key) const override {
+    if (handle(family) == nullptr) return std::nullopt;
+    std::string value;
+    const rocksdb::Status status = db_->Get({}, handle(family), slice(key), &value);
+    if (status.IsNotFound()) return std::nullopt;
+    if (!status.ok()) return fail("read", status);
+    return value;
+  }
+
+  Expected<Values> get_many(Family family, std::span<const std::string> keys) const override {
+    Values values(keys.size());
+    if (handle(family) == nullptr) return values;
+    const std::vector<rocksdb::Slice> wanted(keys.begin(), keys.end());
+    std::vector<rocksdb::PinnableSlice> found(keys.size());
+    std::vector<rocksdb::Status> statuses(keys.size());
+    db_->MultiGet({}, handle(family), keys.size(), wanted.data(), found.data(), statuses.data());
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (statuses[i].IsNotFound()) continue;
+      if (!statuses[i].ok()) return fail("read", statuses[i]);
+      values[i] = found[i].ToString();
+    }
+    return values;
+  }
+
+  Expected<void> scan(Family family, std::string_view first, std::string_view end, const Visit& visit) const override {
+    if (handle(family) == nullptr) return {};
+    const rocksdb::Slice lower = slice(first);
+    const rocksdb::Slice upper = slice(end);
+    rocksdb::ReadOptions options;
+    options.iterate_lower_bound = &lower;
+    options.fill_cache = mode_ == OpenMode::read_write;  // a tool comes by once
+    if (!end.empty()) options.iterate_upper_bound = &upper;
+    const std::unique_ptr<rocksdb::Iterator> place(db_->NewIterator(options, handle(family)));
+    for (place->Seek(lower); place->Valid(); place->Next()) {
+      if (!visit(view(place->key()), view(place->value()))) return {};
+    }
+    if (!place->status().ok()) return fail("read", place->status());
+    return {};
+  }
+
+  Expected<void> drop(Family family, std::string_view first, std::string_view end) override {
+    if (first >= end) return {};
+    const Write removal{.family = family, .key = std::string(first), .value = std::nullopt, .end = std::string(end)};
+    if (auto removed = commit({&removal, 1}); !removed) return removed;
+    const rocksdb::Slice lower = slice(first);
+    const rocksdb::Slice upper = slice(end);
+    // Whole tables go at once. The flush then takes the tombstone out of the memtable, where every seek pays for it.
+    rocksdb::Status status = rocksdb::DeleteFilesInRange(db_.get(), handle(family), &lower, &upper, false);
+    if (status.ok()) status = db_->Flush({}, handle(family));
+    if (!status.ok()) return break_off("removal of a range", status);
+    return {};
+  }
+
+  Expected<void> checkpoint(const std::string& dir) override {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    const fs::path inside = fs::weakly_canonical(dir, error).lexically_relative(fs::weakly_canonical(dir_, error));
+    if (!inside.empty() && *inside.begin() != "..")
+      return bad_input("no checkpoint at " + dir + ": that is inside of the store; name a directory beside it");
+    if (fs::is_directory(dir, error) && fs::is_empty(dir, error)) fs::remove(dir, error);
+    if (fs::exists(dir, error))
+      return bad_input("no checkpoint at " + dir + ": it is not empty; name a new or an empty directory");
+    if (!fs::is_directory(fs::absolute(dir).parent_path(), error)) {
+      return bad_input("no checkpoint at " + dir + ": the directory that is to hold it does not exist");
+    }
+    rocksdb::Checkpoint* made = nullptr;
+    rocksdb::Status status = rocksdb::Checkpoint::Create(db_.get(), &made);
+    const std::unique_ptr<rocksdb::Checkpoint> owner(made);
+    if (status.ok()) status = made->CreateCheckpoint(dir);
+    if (!status.ok()) return fail("checkpoint to " + dir, status);
+    return {};
+  }
+
+  Expected<Space> space() override {
+    if (!space_) return Space{};
+    const auto seen = space_->look();
+    if (!seen) return seen;
+    for (BlobGarbage& garbage : garbage_) garbage.look(space_->spare_bytes(*seen));
+    return seen;
+  }
+
+  // At a start: a short life has no other time for it.
+  Expected<void> tidy() {
+    KQ_TRY_VALUE(const auto seen, space());
+    if (seen.nearly_full) return {};  // merging takes room first and gives it back later
+    const rocksdb::Status status = merge_small_tables(*db_, handles_);
+    if (!status.ok()) return break_off("merging small tables", status);
+    return {};
+  }
+
+  // Whether nothing was ever written.
+  bool is_new() const { return db_->GetLatestSequenceNumber() == 0; }
+
+ private:
+  rocksdb::ColumnFamilyHandle* handle(Family family) const { return handles_[static_cast<std::size_t>(family)]; }
+
+  rocksdb::Status append(rocksdb::WriteBatch& batch, const Write& write) const {
+    if (handle(write.family) == nullptr) return rocksdb::Status::NotSupported("opened for reading");
+    if (write.value) return batch.Put(handle(write.family), write.key, *write.value);
+    if (write.end.empty()) return batch.Delete(handle(write.family), write.key);
+    if (write.key >= write.end) return {};  // RocksDB takes such a range in and fails in a later flush
+    return batch.DeleteRange(handle(write.family), write.key, write.end);
+  }
+
+  tl::unexpected<Error> fail(const std::string& what, const rocksdb::Status& status) const {
+    return our_fault("store at " + dir_ + ": " + what + " failed: " + status.ToString());
+  }
+
+  // The page cache may now hold what the disk does not: no later sync can be believed.
+  tl::unexpected<Error> break_off(const std::string& what, const rocksdb::Status& status) {
+    broken_ = fail(what, status).value();
+    return failure(*broken_);
+  }
+
+  const std::string dir_;
+  const OpenMode mode_;
+  const Env env_;  // outlives db_
+  std::unique_ptr<rocksdb::DB> db_;
+  const std::vector<rocksdb::ColumnFamilyHandle*> handles_;
+  std::list<BlobGarbage> garbage_;
+  std::optional<DiskSpace> space_;
+  std::optional<Error> broken_;
+  rocksdb::WriteBatch batch_;  // of the last commit: its memory serves the next
+};
+
+// ---- opening --------------------------------------------------------------------------------------------------------
+
+// Names that RocksDB gives its files. Creation may have been cut short before CURRENT names a store.
+bool is_rocksdb_file(const std::string& name) {
+  for (const std::string_view start : {"LOG", "LOCK", "IDENTITY", "MANIFEST-", "OPTIONS-", "lost+found"}) {
+    if (name.starts_with(start)) return true;
+  }
+  for (const std::string_view end : {".log", ".dbtmp", ".sst", ".blob"}) {
+    if (name.ends_with(end)) return true;
+  }
+  return name == kReserveFile;
+}
+
+bool holds_store(const std::string& dir) {
+  return std::filesystem::exists(std::filesystem::path(dir) / "CURRENT");
+}
+
+// Refuses a directory in which there is no store and none may be made.
+Expected<void> check_directory(const std::string& dir, OpenMode mode) {
+  namespace fs = std::filesystem;
+  try {
+    if (!fs::exists(dir)) {
+      if (mode == OpenMode::read_only) return bad_input("no store at " + dir + ": no such directory");
+      fs::create_directories(dir);
+      return {};
+    }
+    if (!fs::is_directory(dir)) return bad_input("no store at " + dir + ": it is not a directory");
+    if (holds_store(dir)) return {};
+    if (mode == OpenMode::read_only) return bad_input("no store at " + dir + ": the directory does not hold one");
+    for (const fs::directory_entry& entry : fs::directory_iterator(dir)) {
+      const std::string name = entry.path().filename().string();
+      if (is_rocksdb_file(name)) continue;
+      return bad_input("no store at " + dir + ": it holds other files ('" + name +
+                       "'); name a new or an empty directory");
+    }
+    return {};
+  } catch (const fs::filesystem_error& error) {
+    return bad_input("no store at " + dir + ": " + error.code().message());
+  }
+}
+
+// Whether something was ever committed. Creating a store leaves none of these.
+bool holds_data(const std::string& dir) {
+  for (const auto& entry : std::filesystem::directory_iterator(dir)) {
+    const auto kind = entry.path().extension();
+    std::error_code gone;
+    if ((kind == ".log" || kind == ".sst" || kind == ".blob") && entry.file_size(gone) > 0 && !gone) return true;
+  }
+  return false;
+}
+
+// The file that CURRENT names.
+std::string manifest(const std::string& dir) {
+  std::string name;
+  std::getline(std::ifstream(std::filesystem::path(dir) / "CURRENT"), name);
+  return (std::filesystem::path(dir) / name).string();
+}
+
+// Refuses what RocksDB would pass over without a word.
+Expected<void> check_logs(const std::string& dir) {
+  for (const auto& entry : std::filesystem::directory_iterator(dir)) {
+    const std::string name = entry.path().filename().string();
+    // A MANIFEST that CURRENT does not name was on its way.
+    if (!name.ends_with(".log") && entry.path().string() != manifest(dir)) continue;
+    KQ_TRY_VALUE(const auto state, look_at_log(entry.path().string(), LogCheck::headers));
+    if (state.ending != LogEnding::damaged) continue;
+    return our_fault("store at " + dir + " is damaged: " + name + " is broken after byte " +
+                     std::to_string(state.good_bytes) + ", and records follow; restore a backup");
+  }
+  return {};
+}
+
+// Cuts off the wreck of the write during which the power went. Gives whether there was one.
+Expected<bool> cut_torn_end(const std::string& path, const RocksStoreOptions& options) {
+  KQ_TRY_VALUE(const auto state, look_at_log(path, LogCheck::checksums));
+  if (state.ending != LogEnding::torn) return false;
+  const std::uint64_t bytes = std::filesystem::file_size(path);
+  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  const bool cut = file >= 0 && ftruncate(file, static_cast<off_t>(state.good_bytes)) == 0 && fsync(file) == 0;
+  if (file >= 0) close(file);
+  if (!cut) return our_fault(path + ": its torn end cannot be cut off: " + std::strerror(errno));
+  options.note(path + ": the last " + std::to_string(bytes - state.good_bytes) +
+               " bytes were torn by a loss of power and belonged to no acknowledged commit; they are cut off");
+  return true;
+}
+
+tl::unexpected<Error> cannot_open(const std::string& dir, const rocksdb::Status& status) {
+  const std::string words = status.ToString();
+  if (status.IsIOError() &&
+      (words.find("lock file") != std::string::npos || words.find("lock hold") != std::string::npos)) {
+    return bad_input("store at " + dir +
+                     " is in use by a running broker; ask the broker, stop it, or name another directory");
+  }
+  if (status.IsCorruption()) return our_fault("store at " + dir + " is damaged: " + words);
+  return our_fault("store at " + dir + " cannot be opened: " + words);
+}
+
+using Families = std::vector<rocksdb::ColumnFamilyDescriptor>;
+
+// For reading, families that the store does not have are left out: an older version of kq wrote it.
+Expected<std::unique_ptr<RocksStore>> open_families(const std::string& dir, OpenMode mode, const Env& env,
+                                                    const Families& wanted, std::optional<DiskSpace> space) {
+  const rocksdb::DBOptions options = db_options(dir, mode, env.get());
+  Families present = wanted;
+  if (mode == OpenMode::read_only) {
+    std::vector<std::string> names;
+    if (const auto listed = rocksdb::DB::ListColumnFamilies(options, dir, &names); !listed.ok()) {
+      return cannot_open(dir, listed);
+    }
+    std::erase_if(present, [&](const auto& family) { return std::ranges::find(names, family.name) == names.end(); });
+  }
+  rocksdb::DB* db = nullptr;
+  std::vector<rocksdb::ColumnFamilyHandle*> opened;
+  const rocksdb::Status status = mode == OpenMode::read_only
+                                     ? rocksdb::DB::OpenForReadOnly(options, dir, present, &opened, &db)
+                                     : rocksdb::DB::Open(options, dir, present, &opened, &db);
+  if (!status.ok()) return cannot_open(dir, status);
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  for (const auto& family : wanted) {
+    const auto place = std::ranges::find(opened, family.name, [](auto* handle) { return handle->GetName(); });
+    handles.push_back(place == opened.end() ? nullptr : *place);
+  }
+  return std::make_unique<RocksStore>(dir, mode, env, std::unique_ptr<rocksdb::DB>(db), std::move(handles),
+                                      std::move(space));
+}
+
+// The schema of the store, if it may be opened so.
+Expected<std::uint32_t> check_schema(const std::string& dir, OpenMode mode, const RocksStore& store) {
+  KQ_TRY_VALUE(const auto schema, store.get(Family::meta, kSchemaKey));
+  if (!schema && store.is_new()) return kSchemaVersion;
+  if (!schema) return bad_input("store at " + dir + " has no schema version: it is not a store of kq");
+  std::uint32_t number = 0;
+  std::from_chars(schema->data(), schema->data() + schema->size(), number);
+  const bool is_older = number >= kOldestSchema && number < kSchemaVersion;
+  if (number == kSchemaVersion || (is_older && mode == OpenMode::read_write)) return number;
+  const std::string what =
+      "store at " + dir + " has schema " + *schema + ", this program reads " + std::to_string(kSchemaVersion);
+  if (is_older) return bad_input(what + "; start kq-broker on it once, which brings it up to date");
+  return bad_input(what + "; use the version of kq that wrote it, or name another directory");
+}
+
+// Cuts torn ends off the files in which a loss of power leaves them. Gives whether there were any.
+Expected<bool> mend(const std::string& dir, const RocksStoreOptions& options) {
+  if (!holds_store(dir)) return false;
+  // What looks torn in the store of a living process is a write on its way.
+  rocksdb::Env* env = options.env == nullptr ? rocksdb::Env::Default() : options.env;
+  rocksdb::FileLock* lock = nullptr;
+  const rocksdb::Status locked = env->LockFile(dir + "/LOCK", &lock);
+  if (!locked.ok()) return cannot_open(dir, locked);
+  Expected<bool> mended = false;
+  for (const std::string& path : {manifest(dir), newest_log(dir)}) {
+    if (!std::filesystem::is_regular_file(path)) continue;
+    const auto cut = cut_torn_end(path, options);
+    mended = cut ? Expected<bool>(*mended || *cut) : cut;
+    if (!mended) break;
+  }
+  env->UnlockFile(lock);
+  return mended;
+}
+
+// Looks at an existing store before it is opened for writing, so that one of another schema is left as it is. Gives its
+// schema. Nothing is checked where its creation was cut short.
+Expected<std::uint32_t> check_existing(const std::string& dir, OpenMode mode, const Env& env) {
+  KQ_TRY(check_logs(dir));
+  std::vector<std::string> names;
+  const rocksdb::DBOptions reading = db_options(dir, OpenMode::read_only, env.get());
+  const rocksdb::Status status = rocksdb::DB::ListColumnFamilies(reading, dir, &names);
+  if (!status.ok()) return cannot_open(dir, status);
+  if (std::ranges::find(names, to_string(Family::meta)) == names.end()) {
+    if (names.size() == 1 && !holds_data(dir)) return kSchemaVersion;
+    if (names.size() == 1)
+      return our_fault("store at " + dir + " is damaged: its MANIFEST knows nothing of its data; restore a backup");
+    return bad_input("store at " + dir + " has no schema version: it is not a store of kq");
+  }
+  auto families = all_families();
+  families = {families.front(), families.back()};  // meta, and the one RocksDB insists on
+  KQ_TRY_VALUE(auto store, open_families(dir, OpenMode::read_only, env, families, std::nullopt));
+  return check_schema(dir, mode, *store);
+}
+
+// What an opening that was killed had begun to write, of which RocksDB knows nothing any more. The store is open, so
+// nobody else writes any.
+void remove_unfinished_options(const std::string& dir) {
+  std::error_code gone;
+  for (std::filesystem::directory_iterator file(dir, gone), end; !gone && file != end; file.increment(gone)) {
+    const std::string name = file->path().filename();
+    std::error_code stays;  // it is in nobody's way
+    if (name.starts_with("OPTIONS-") && name.ends_with(".dbtmp")) std::filesystem::remove(file->path(), stays);
+  }
+}
+
+Expected<std::unique_ptr<Store>> try_open(const std::string& dir, OpenMode mode, const Env& env,
+                                          const RocksStoreOptions& options) {
+  Expected<std::uint32_t> schema = kSchemaVersion;
+  if (holds_store(dir)) schema = check_existing(dir, mode, env);
+  if (!schema) return failure(std::move(schema.error()));
+  std::optional<DiskSpace> space;
+  if (mode == OpenMode::read_write) {
+    // First of all: opening a store on a full disk needs the room that was kept for it.
+    KQ_TRY_VALUE(auto watched, DiskSpace::watch(dir, options.space));
+    space = std::move(watched);
+  }
+  KQ_TRY_VALUE(auto store, open_families(dir, mode, env, all_families(options.compacts), std::move(space)));
+  if (mode == OpenMode::read_write) remove_unfinished_options(dir);
+  if (mode == OpenMode::read_write && store->is_new()) {
+    const Write named{Family::meta, std::string(kSchemaKey), std::to_string(kSchemaVersion)};
+    KQ_TRY(store->commit({&named, 1}));
+  }
+  if (mode == OpenMode::read_write && options.compacts) {
+    KQ_TRY(store->tidy());
+  }
+  KQ_TRY(migrate(*store, *schema, options.note));
+  return std::unique_ptr<Store>(std::move(store));
+}
+
+// The files with their sizes and times of change: what a writer cannot leave as it is for long.
+using Listing = std::map<std::string, std::pair<std::uintmax_t, std::filesystem::file_time_type>>;
+
+Listing files_of(const std::string& dir) {
+  Listing files;
+  std::error_code gone;  // a file, or the directory: what is left out now was there before, or will be
+  for (const auto& entry : std::filesystem::directory_iterator(dir, gone)) {
+    files[entry.path().filename()] = {entry.file_size(gone), entry.last_write_time(gone)};
+  }
+  return files;
+}
+
+// Opens for reading, perhaps beside a writer: what is not right while files change may be right at the next look.
+Expected<std::unique_ptr<Store>> open_beside(const std::string& dir, const RocksStoreOptions& options) {
+  const auto files = options.env == nullptr ? rocksdb::FileSystem::Default() : options.env->GetFileSystem();
+  for (int looks_left = kLooksBesideMax - 1;; --looks_left) {
+    const Listing before = files_of(dir);
+    auto store = try_open(dir, OpenMode::read_only, rocksdb::NewCompositeEnv(beside_writer(files)), options);
+    if (store || looks_left == 0 || files_of(dir) == before) return store;
+  }
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<Store>> open_rocks_store(const std::string& dir, OpenMode mode,
+                                                  const RocksStoreOptions& options) {
+  KQ_TRY(check_directory(dir, mode));
+  if (mode == OpenMode::read_only) return open_beside(dir, options);
+  const Env env(std::shared_ptr<void>(), options.env);
+  auto store = try_open(dir, mode, env, options);
+  if (store || store.error().kind != ErrorKind::our_fault) return store;
+  KQ_TRY_VALUE(const auto mended, mend(dir, options));
+  return mended ? try_open(dir, mode, env, options) : std::move(store);
+}
+
+}  // namespace kq::store

@@ -1,0 +1,179 @@
+#include "store/rocks/secondary.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "store/rocks/wal_tail.h"
+
+namespace kq::store {
+namespace {
+
+using rocksdb::IODebugContext;
+using rocksdb::IOOptions;
+using rocksdb::IOStatus;
+
+// A log, up to one of its records.
+class WholeLog final : public rocksdb::FSSequentialFileOwnerWrapper {
+ public:
+  WholeLog(std::unique_ptr<rocksdb::FSSequentialFile>&& file, std::uint64_t bytes)
+      : FSSequentialFileOwnerWrapper(std::move(file)), left_(bytes) {}
+
+  IOStatus Read(std::size_t bytes, const IOOptions& options, rocksdb::Slice* result, char* room,
+                IODebugContext* debug) override {
+    IOStatus read = target()->Read(std::min<std::uint64_t>(bytes, left_), options, result, room, debug);
+    if (read.ok()) left_ -= result->size();
+    return read;
+  }
+  IOStatus Skip(std::uint64_t bytes) override {
+    const std::uint64_t skipped = std::min(bytes, left_);
+    left_ -= skipped;
+    return target()->Skip(skipped);
+  }
+
+ private:
+  std::uint64_t left_;
+};
+
+// Their names are numbers that ascend.
+bool is_older(const std::string& a, const std::string& b) {
+  return std::tuple(a.size(), a) < std::tuple(b.size(), b);
+}
+
+// Of the names of files, those that end so, the oldest first.
+std::vector<std::string> those(std::vector<std::string> names, std::string_view ending) {
+  std::erase_if(names, [&](const std::string& name) { return !name.ends_with(ending); });
+  std::ranges::sort(names, is_older);
+  return names;
+}
+
+constexpr std::string_view kLog = ".log";
+constexpr std::string_view kBlob = ".blob";
+
+class BesideWriter final : public rocksdb::FileSystemWrapper {
+ public:
+  explicit BesideWriter(const std::shared_ptr<rocksdb::FileSystem>& files) : FileSystemWrapper(files) {}
+
+  const char* Name() const override { return "kq.BesideWriter"; }
+
+  IOStatus NewSequentialFile(const std::string& path, const rocksdb::FileOptions& options,
+                             std::unique_ptr<rocksdb::FSSequentialFile>* file, IODebugContext* debug) override {
+    const std::filesystem::path place(path);
+    const std::string name = place.filename();
+    if (name == "CURRENT") are_logs_next_ = false;  // it is the MANIFEST that is next
+    if (name.starts_with("MANIFEST-")) {
+      are_logs_next_ = true;
+      held_.clear();
+      IOStatus listed = target()->GetChildren(place.parent_path(), {}, &before_manifest_, debug);
+      if (!listed.ok()) return listed;
+    }
+    if (const auto held = held_.find(name); held != held_.end()) {
+      *file = std::move(held->second);
+      held_.erase(held);
+      return IOStatus::OK();
+    }
+    return target()->NewSequentialFile(path, options, file, debug);
+  }
+
+  // What RocksDB lists first after it has read the MANIFEST are the logs that it is going to read.
+  IOStatus GetChildren(const std::string& dir, const IOOptions& options, std::vector<std::string>* names,
+                       IODebugContext* debug) override {
+    held_.clear();
+    IOStatus listed = target()->GetChildren(dir, options, names, debug);
+    if (!listed.ok() || !std::exchange(are_logs_next_, false)) return listed;
+    if (IOStatus held = hold_logs(dir, those(*names, kLog), debug); !held.ok()) return held;
+    return hold_blobs(dir, those(*names, kBlob), debug);
+  }
+
+  // RocksDB opens a blob file when a value in it is first asked for.
+  IOStatus NewRandomAccessFile(const std::string& path, const rocksdb::FileOptions& options,
+                               std::unique_ptr<rocksdb::FSRandomAccessFile>* file, IODebugContext* debug) override {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto blob = blobs_.find(path);
+      if (blob != blobs_.end() && blob->second.file) {
+        *file = std::move(blob->second.file);
+        return IOStatus::OK();
+      }
+    }
+    return target()->NewRandomAccessFile(path, options, file, debug);
+  }
+  IOStatus GetFileSize(const std::string& path, const IOOptions& options, std::uint64_t* bytes,
+                       IODebugContext* debug) override {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto blob = blobs_.find(path);
+      if (blob != blobs_.end()) {
+        *bytes = blob->second.bytes;
+        return IOStatus::OK();
+      }
+    }
+    return target()->GetFileSize(path, options, bytes, debug);
+  }
+
+ private:
+  struct Blob {
+    std::unique_ptr<rocksdb::FSRandomAccessFile> file;  // null: RocksDB has it
+    std::uint64_t bytes = 0;
+  };
+
+  IOStatus hold_logs(const std::string& dir, const std::vector<std::string>& logs, IODebugContext* debug) {
+    const auto before = those(before_manifest_, kLog);
+    // Where there was none, one may have come and gone.
+    if (!std::ranges::includes(logs, before, is_older) || before.empty() != logs.empty()) {
+      return IOStatus::IOError(dir, "logs were replaced by the process that writes it while it was opened for reading");
+    }
+    for (const std::string& name : logs) {
+      IOStatus opened = target()->NewSequentialFile(dir + "/" + name, {}, &held_[name], debug);
+      if (!opened.ok()) return opened;
+    }
+    if (logs.empty()) return IOStatus::OK();
+    const auto newest = look_at_log(dir + "/" + logs.back(), LogCheck::checksums);
+    if (!newest) return IOStatus::IOError(newest.error().message);
+    auto& file = held_[logs.back()];
+    // RocksDB says what is damaged.
+    if (newest->ending != LogEnding::damaged) file = std::make_unique<WholeLog>(std::move(file), newest->good_bytes);
+    return IOStatus::OK();
+  }
+
+  // Those above the limit, or above the system's for open files, are opened when they are needed, if they are still
+  // there.
+  IOStatus hold_blobs(const std::string& dir, const std::vector<std::string>& names, IODebugContext* debug) {
+    const std::lock_guard lock(mutex_);
+    blobs_.clear();
+    if (!std::ranges::includes(names, those(before_manifest_, kBlob), is_older)) {
+      return IOStatus::IOError(
+          dir, "blob files were replaced by the process that writes it while it was opened for reading");
+    }
+    for (const std::string& name : names) {
+      if (blobs_.size() >= kHeldBlobsMax) break;
+      const std::string path = dir + "/" + name;
+      Blob blob;
+      const bool is_held = target()->NewRandomAccessFile(path, {}, &blob.file, debug).ok() &&
+                           target()->GetFileSize(path, {}, &blob.bytes, debug).ok();
+      if (is_held) blobs_[path] = std::move(blob);
+    }
+    return IOStatus::OK();
+  }
+
+  std::vector<std::string> before_manifest_;  // the names of all files
+  bool are_logs_next_ = false;
+  std::map<std::string, std::unique_ptr<rocksdb::FSSequentialFile>> held_;  // logs by name
+  std::mutex mutex_;                                                        // the store's readers may be several
+  std::map<std::string, Blob> blobs_;                                       // by path
+};
+
+}  // namespace
+
+std::shared_ptr<rocksdb::FileSystem> beside_writer(const std::shared_ptr<rocksdb::FileSystem>& files) {
+  return std::make_shared<BesideWriter>(files);
+}
+
+}  // namespace kq::store

@@ -1,0 +1,51 @@
+#include "store/rocks/small_tables.h"
+
+#include <string>
+
+namespace kq::store {
+namespace {
+
+struct Run {
+  int level = 0;
+  std::vector<std::string> names;
+};
+
+// Tables of one level, side by side, each small. Level 0 is RocksDB's own affair: its tables overlap, and four of them
+// are a compaction.
+std::vector<Run> runs_of_small_tables(const rocksdb::ColumnFamilyMetaData& family) {
+  std::vector<Run> runs;
+  for (const rocksdb::LevelMetaData& level : family.levels) {
+    if (level.level == 0) continue;
+    bool goes_on = false;
+    for (const rocksdb::SstFileMetaData& table : level.files) {
+      if (table.size >= kSmallTableBytes || table.being_compacted) {
+        goes_on = false;
+        continue;
+      }
+      if (!goes_on || runs.back().names.size() == kMergedTablesMax) runs.push_back({level.level, {}});
+      runs.back().names.push_back(table.name);
+      goes_on = true;
+    }
+  }
+  std::erase_if(runs, [](const Run& run) { return run.names.size() <= kSmallTablesMax; });
+  return runs;
+}
+
+}  // namespace
+
+rocksdb::Status merge_small_tables(rocksdb::DB& db, const std::vector<rocksdb::ColumnFamilyHandle*>& families) {
+  rocksdb::CompactionOptions options;
+  options.compression = rocksdb::kDisableCompressionOption;  // that is: as the family has it
+  for (rocksdb::ColumnFamilyHandle* family : families) {
+    rocksdb::ColumnFamilyMetaData data;
+    db.GetColumnFamilyMetaData(family, &data);
+    for (const Run& run : runs_of_small_tables(data)) {
+      const rocksdb::Status merged = db.CompactFiles(options, family, run.names, run.level);
+      // RocksDB has begun to move or merge one of them meanwhile.
+      if (!merged.ok() && !merged.IsAborted() && !merged.IsInvalidArgument()) return merged;
+    }
+  }
+  return {};
+}
+
+}  // namespace kq::store

@@ -1,0 +1,114 @@
+#include "store/rocks/small_tables.h"
+
+#include <gtest/gtest.h>
+#include <rocksdb/env.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "store/keys.h"
+#include "store/rocks/rocks_store.h"
+#include "store/temporary_directory.h"
+
+namespace kq::store {
+namespace {
+
+// One family of a database in memory.
+class Tables : public testing::Test {
+ protected:
+  Tables() {
+    rocksdb::Options options;
+    options.env = env_.get();
+    options.create_if_missing = true;
+    options.disable_auto_compactions = true;
+    options.compression = rocksdb::kNoCompression;
+    rocksdb::DB* db = nullptr;
+    EXPECT_TRUE(rocksdb::DB::Open(options, "/db", &db).ok());
+    db_.reset(db);
+  }
+
+  // A table of its own in level 1, behind all before it.
+  void add(std::size_t value_bytes) {
+    ASSERT_TRUE(db_->Put({}, sequence_key(++last_), std::string(value_bytes, 'x')).ok());
+    ASSERT_TRUE(db_->Flush({}).ok());
+    rocksdb::ColumnFamilyMetaData data;
+    db_->GetColumnFamilyMetaData(&data);
+    rocksdb::CompactionOptions as_it_is;
+    as_it_is.compression = rocksdb::kNoCompression;
+    ASSERT_TRUE(db_->CompactFiles(as_it_is, {data.levels[0].files.at(0).name}, 1).ok());
+  }
+  void add_many(int n, std::size_t value_bytes = 10) {
+    for (int i = 0; i < n; ++i) add(value_bytes);
+  }
+  void merge() { ASSERT_TRUE(merge_small_tables(*db_, {db_->DefaultColumnFamily()}).ok()); }
+
+  std::size_t tables_n() const {
+    rocksdb::ColumnFamilyMetaData data;
+    db_->GetColumnFamilyMetaData(&data);
+    return data.file_count;
+  }
+  void expect_all_there() const {
+    for (Sequence seq = 1; seq <= last_; ++seq) {
+      std::string value;
+      EXPECT_TRUE(db_->Get({}, sequence_key(seq), &value).ok()) << seq;
+    }
+  }
+
+  const std::unique_ptr<rocksdb::Env> env_{rocksdb::NewMemEnv(rocksdb::Env::Default())};
+  std::unique_ptr<rocksdb::DB> db_;
+  Sequence last_ = 0;
+};
+
+TEST_F(Tables, many_small_ones_become_one) {
+  add_many(kSmallTablesMax + 1);
+  ASSERT_EQ(tables_n(), kSmallTablesMax + 1);
+  merge();
+  EXPECT_EQ(tables_n(), 1u);
+  expect_all_there();
+}
+
+TEST_F(Tables, a_few_small_ones_are_left_alone) {
+  add_many(kSmallTablesMax);
+  merge();
+  EXPECT_EQ(tables_n(), kSmallTablesMax);
+}
+
+TEST_F(Tables, large_ones_are_not_written_again) {
+  add_many(kSmallTablesMax - 1);
+  add(kSmallTableBytes + 1);
+  add_many(kSmallTablesMax);
+  merge();
+  EXPECT_EQ(tables_n(), 2 * kSmallTablesMax);
+  add_many(1);
+  merge();
+  EXPECT_EQ(tables_n(), kSmallTablesMax + 1);  // those before the large one are as few as they were
+  expect_all_there();
+}
+
+TEST_F(Tables, as_many_as_there_may_be_are_merged_in_parts) {
+  add_many(kMergedTablesMax + kSmallTablesMax + 1);
+  merge();
+  EXPECT_EQ(tables_n(), 2u);
+  expect_all_there();
+}
+
+// Each life leaves a table: without merging there are as many as lives.
+TEST(ShortLives, leave_a_store_of_few_tables) {
+  constexpr Sequence kLives = 24;
+  const TemporaryDirectory directory;
+  for (Sequence seq = 1; seq <= kLives; ++seq) {
+    const auto store = open_rocks_store(directory.path(), OpenMode::read_write, {.space = {.reserve_bytes = 0}});
+    ASSERT_TRUE(store) << store.error().message;
+    const Write write{Family::state, sequence_key(seq), "a job"};
+    ASSERT_TRUE((*store)->commit({&write, 1}));
+  }
+  const std::filesystem::directory_iterator files(directory.path());
+  const auto tables_n =
+      std::ranges::count_if(files, [](const auto& file) { return file.path().extension() == ".sst"; });
+  EXPECT_LE(tables_n, static_cast<std::ptrdiff_t>(2 * kSmallTablesMax));
+}
+
+}  // namespace
+}  // namespace kq::store

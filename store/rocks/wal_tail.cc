@@ -1,0 +1,199 @@
+#include "store/rocks/wal_tail.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "store/rocks/crc32c.h"
+
+namespace kq::store {
+namespace {
+
+constexpr std::size_t kBlockBytes = 32'768;
+constexpr std::size_t kHeaderBytes = 7;  // checksum 4, length 2, type 1
+constexpr std::uint8_t kFull = 1, kFirst = 2, kMiddle = 3, kLast = 4;
+
+std::uint8_t byte_at(std::string_view bytes, std::size_t at) {
+  return static_cast<std::uint8_t>(bytes[at]);
+}
+
+// CRC32C, rotated and shifted as RocksDB stores it, so that a checksum of checksums does not become trivial.
+std::uint32_t stored_checksum(std::string_view bytes) {
+  const std::uint32_t crc = crc32c(0, bytes);
+  return (crc >> 15 | crc << 17) + 0xA282EAD8u;
+}
+
+struct Fragment {
+  std::uint8_t type;
+  std::uint64_t end;
+};
+
+// What a reader finds at an offset.
+enum class Odd { end_of_log, broken };
+
+// A file, a block at a time: it may be another process that writes it. It is as long as it was at first; what that
+// process cuts off meanwhile was room, and is zeros. (A mapped file would end who reads it there.)
+class Blocks {
+ public:
+  explicit Blocks(const std::string& path)
+      : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), block_(kBlockBytes, '\0') {
+    struct stat found {};
+    if (file_ < 0 || ::fstat(file_, &found) != 0) {
+      error_ = errno;
+    } else {
+      size_ = static_cast<std::uint64_t>(found.st_size);
+    }
+  }
+  ~Blocks() {
+    if (file_ >= 0) ::close(file_);
+  }
+  Blocks(const Blocks&) = delete;
+  Blocks& operator=(const Blocks&) = delete;
+
+  int error() const { return error_; }  // of the system: the first, or 0
+  std::uint64_t size() const { return size_; }
+
+  // The bytes at `at`, as far as its block goes and the file, as they were when the block was last read.
+  std::string_view from(std::uint64_t at) {
+    if (begin_ != at - at % kBlockBytes) load(at - at % kBlockBytes);
+    return std::string_view(block_).substr(at - *begin_, size_ - at);
+  }
+  void forget() { begin_.reset(); }
+
+ private:
+  void load(std::uint64_t begin) {
+    std::size_t got = 0;
+    while (got < kBlockBytes) {
+      const ssize_t n = ::pread(file_, block_.data() + got, kBlockBytes - got, static_cast<off_t>(begin + got));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0 && error_ == 0) error_ = errno;
+      if (n <= 0) break;
+      got += static_cast<std::size_t>(n);
+    }
+    std::memset(block_.data() + got, 0, kBlockBytes - got);
+    begin_ = begin;
+  }
+
+  int file_ = -1;
+  int error_ = 0;
+  std::uint64_t size_ = 0;
+  std::string block_;
+  std::optional<std::uint64_t> begin_;  // of what block_ holds
+};
+
+class Log {
+ public:
+  Log(Blocks& blocks, LogCheck check) : blocks_(blocks), check_(check) {}
+
+  LogState state() {
+    std::uint64_t good = 0;
+    bool inside = false;  // a record of several fragments
+    for (std::uint64_t at = 0;;) {
+      at = skip_trailer(at);
+      const auto fragment = read(at, check_);
+      if (const Odd* odd = std::get_if<Odd>(&fragment)) {
+        if (!inside && is_blank_from(at)) return {LogEnding::whole, good};
+        // A length that leads past the end is a write cut short, or a wrong length.
+        if (begins_after(at)) {
+          if (is_there_by_now(at)) continue;
+          return {LogEnding::damaged, good};
+        }
+        return {*odd == Odd::end_of_log ? LogEnding::whole : LogEnding::torn, good};
+      }
+      const auto [type, end] = std::get<Fragment>(fragment);
+      const bool begins = type == kFull || type == kFirst;
+      if (begins == inside) return {begins || begins_after(at) ? LogEnding::damaged : LogEnding::torn, good};
+      inside = type == kFirst || type == kMiddle;
+      if (!inside) good = end;
+      at = end;
+    }
+  }
+
+ private:
+  // The last bytes of a block are too few for a header.
+  static std::uint64_t skip_trailer(std::uint64_t at) {
+    const std::uint64_t left = kBlockBytes - at % kBlockBytes;
+    return left < kHeaderBytes ? at + left : at;
+  }
+
+  std::variant<Fragment, Odd> read(std::uint64_t at, LogCheck check) {
+    if (at + kHeaderBytes > blocks_.size()) return Odd::end_of_log;
+    const std::string_view bytes = blocks_.from(at);
+    if (bytes.size() < kHeaderBytes) return Odd::broken;
+    const std::size_t length = byte_at(bytes, 4) | std::size_t{byte_at(bytes, 5)} << 8;
+    const std::uint8_t type = byte_at(bytes, 6);
+    const std::uint64_t end = at + kHeaderBytes + length;
+    if (type < kFull || type > kLast || end > (at / kBlockBytes + 1) * kBlockBytes) return Odd::broken;
+    if (end > blocks_.size()) return Odd::end_of_log;
+    if (check == LogCheck::checksums) {
+      std::uint32_t stored = 0;
+      for (std::size_t i = 4; i-- > 0;) stored = stored << 8 | byte_at(bytes, i);
+      if (stored != stored_checksum(bytes.substr(6, length + 1))) return Odd::broken;
+    }
+    return Fragment{type, end};
+  }
+
+  // Whether a record begins anywhere behind `at`: lengths cannot be believed there, so every offset is tried.
+  bool begins_after(std::uint64_t at) {
+    for (++at; at + kHeaderBytes <= blocks_.size(); ++at) {
+      const std::string_view bytes = blocks_.from(at);
+      if (bytes.size() < kHeaderBytes) continue;
+      const std::uint8_t type = byte_at(bytes, 6);
+      if (type != kFull && type != kFirst) continue;
+      if (std::holds_alternative<Fragment>(read(at, LogCheck::checksums))) return true;
+    }
+    return false;
+  }
+
+  // Room that was never written to.
+  bool is_blank_from(std::uint64_t at) {
+    while (at < blocks_.size()) {
+      const std::string_view bytes = blocks_.from(at);
+      if (bytes.find_first_not_of('\0') != std::string_view::npos) return false;
+      at += bytes.size();
+    }
+    return true;
+  }
+
+  // A living process writes one record after the other: where one is behind, the one here is whole, though it was not
+  // when it was looked at.
+  bool is_there_by_now(std::uint64_t at) {
+    blocks_.forget();
+    return std::holds_alternative<Fragment>(read(at, LogCheck::checksums));
+  }
+
+  Blocks& blocks_;
+  const LogCheck check_;
+};
+
+}  // namespace
+
+Expected<LogState> look_at_log(const std::string& path, LogCheck check) {
+  Blocks blocks(path);
+  LogState state;
+  if (blocks.error() == 0) state = Log(blocks, check).state();
+  if (blocks.error() != 0) return our_fault(path + ": cannot be read: " + std::strerror(blocks.error()));
+  return state;
+}
+
+std::string newest_log(const std::string& dir) {
+  const auto is_older = [](const std::string& a, const std::string& b) {
+    return std::pair(a.size(), a) < std::pair(b.size(), b);
+  };
+  std::string newest;
+  for (const auto& entry : std::filesystem::directory_iterator(dir)) {
+    if (entry.path().extension() == ".log") newest = std::max(newest, entry.path().string(), is_older);
+  }
+  return newest;
+}
+
+}  // namespace kq::store

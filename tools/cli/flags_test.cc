@@ -1,0 +1,125 @@
+#include "tools/cli/flags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace kq::tools {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::internal::CaptureStderr;
+using ::testing::internal::CaptureStdout;
+using ::testing::internal::GetCapturedStderr;
+using ::testing::internal::GetCapturedStdout;
+
+struct Values {
+  std::string path;
+  std::string run = "default";
+  std::string broker;
+  std::string format = "csv";
+  std::optional<double> timeout;
+  bool json = false;
+};
+
+// The parser's answer to one command line: its exit code, and what it said.
+struct Answer {
+  std::optional<ExitCode> code;
+  Values values;
+  std::string out;
+  std::string err;
+};
+
+Answer ask(std::vector<const char*> words) {
+  Answer answer;
+  Values& values = answer.values;
+  Flags flags("kq-try", "Tries flags.");
+  flags.argument("path", "A file", values.path);
+  flags.option("--run", "NAME", "The run", values.run);
+  flags.option("--broker", "URL", "The broker", values.broker, "KQ_FLAGS_TEST_BROKER");
+  flags.choice("--format", "How", values.format, {"csv", "jsonl"});
+  flags.seconds("--timeout", "How long", values.timeout);
+  flags.flag("--json", "As JSON", values.json);
+  words.insert(words.begin(), "kq-try");
+  CaptureStdout();
+  CaptureStderr();
+  answer.code = flags.parse(static_cast<int>(words.size()), words.data());
+  answer.err = GetCapturedStderr();
+  answer.out = GetCapturedStdout();
+  return answer;
+}
+
+TEST(flags, values_are_filled_in) {
+  const Answer answer = ask({"--run", "r1", "x.py", "--timeout", "1.5", "--json", "--format=jsonl"});
+  EXPECT_EQ(answer.code, std::nullopt);
+  EXPECT_EQ(answer.values.path, "x.py");
+  EXPECT_EQ(answer.values.run, "r1");
+  EXPECT_EQ(answer.values.timeout, 1.5);
+  EXPECT_EQ(answer.values.format, "jsonl");
+  EXPECT_TRUE(answer.values.json);
+}
+
+TEST(flags, defaults_stand) {
+  const Answer answer = ask({"x.py"});
+  EXPECT_EQ(answer.values.run, "default");
+  EXPECT_EQ(answer.values.timeout, std::nullopt);
+  EXPECT_FALSE(answer.values.json);
+}
+
+TEST(flags, the_command_line_beats_the_environment) {
+  ::setenv("KQ_FLAGS_TEST_BROKER", "ipc://env", 1);
+  EXPECT_EQ(ask({"x.py"}).values.broker, "ipc://env");
+  EXPECT_EQ(ask({"x.py", "--broker", "ipc://flag"}).values.broker, "ipc://flag");
+  ::unsetenv("KQ_FLAGS_TEST_BROKER");
+}
+
+TEST(flags, help_and_version_are_answered_on_stdout) {
+  const Answer help = ask({"--help"});
+  EXPECT_EQ(help.code, ExitCode::ok);
+  EXPECT_THAT(help.out, HasSubstr("Tries flags."));
+  EXPECT_THAT(help.out, HasSubstr("--broker URL"));
+  const Answer version = ask({"--version"});
+  EXPECT_EQ(version.code, ExitCode::ok);
+  EXPECT_THAT(version.out, HasSubstr("kq-try 0."));
+  EXPECT_EQ(help.err + version.err, "");
+}
+
+TEST(flags, a_flag_may_be_given_again) {
+  EXPECT_TRUE(ask({"x.py", "--json", "--json"}).values.json);
+}
+
+struct Wrong {
+  std::vector<const char*> words;
+  const char* sentence;
+};
+
+class WrongCommandLine : public ::testing::TestWithParam<Wrong> {};
+
+TEST_P(WrongCommandLine, ends_with_bad_input_and_one_sentence) {
+  const Answer answer = ask(GetParam().words);
+  EXPECT_EQ(answer.code, ExitCode::bad_input);
+  EXPECT_THAT(answer.err, HasSubstr(GetParam().sentence));
+  EXPECT_EQ(std::count(answer.err.begin(), answer.err.end(), '\n'), 1) << answer.err;
+  EXPECT_EQ(answer.out, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    all, WrongCommandLine,
+    ::testing::Values(Wrong{{"x.py", "--rum", "a"}, "there is no option '--rum'; did you mean --run?"},
+                      Wrong{{"x.py", "--frobnicate"}, "there is no option '--frobnicate' ("},
+                      Wrong{{"x.py", "y.py"}, "'y.py' is one argument too many"}, Wrong{{}, "path is required"},
+                      Wrong{{"x.py", "--run"}, "--run"},
+                      Wrong{{"x.py", "--run", "a", "--json", "--run", "b"},
+                            "--run is given 2 times, it takes one value ("},
+                      Wrong{{"x.py", "--format", "csv", "--format", "csv"}, "--format is given 2 times"},
+                      Wrong{{"x.py", "--timeout", "1", "--timeout", "2"}, "--timeout is given 2 times"},
+                      Wrong{{"x.py", "--run", ""}, "--run is empty; leave it out, or say which"},
+                      Wrong{{""}, "path is empty"},
+                      Wrong{{"x.py", "--format", "xml"}, "must be one of csv|jsonl, got xml"},
+                      Wrong{{"x.py", "--timeout", "soon"}, "must be a number of seconds above 0, got soon"},
+                      Wrong{{"x.py", "--timeout", "0"}, "must be a number of seconds above 0, got 0"},
+                      Wrong{{"x.py", "--timeout", "nan"}, "must be a number of seconds above 0, got nan"}));
+
+}  // namespace
+}  // namespace kq::tools

@@ -1,0 +1,105 @@
+#include "tools/cli/output_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace kq::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+class OutputFileTest : public ::testing::Test {
+ protected:
+  OutputFileTest() {
+    std::string name = (fs::temp_directory_path() / "kq-output.XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~OutputFileTest() override { fs::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string content(const std::string& name) const {
+    std::ostringstream text;
+    text << std::ifstream(path(name)).rdbuf();
+    return text.str();
+  }
+  std::size_t files_n() const { return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), {})); }
+
+  fs::path folder_;
+};
+
+TEST_F(OutputFileTest, appears_with_commit) {
+  auto file = OutputFile::open(path("a.csv"));
+  ASSERT_TRUE(file);
+  ASSERT_TRUE(file->write("one\n"));
+  EXPECT_FALSE(fs::exists(path("a.csv")));
+  ASSERT_TRUE(file->commit());
+  EXPECT_EQ(content("a.csv"), "one\n");
+  EXPECT_EQ(files_n(), 1u);
+}
+
+TEST_F(OutputFileTest, without_commit_the_old_file_stays_and_nothing_is_left) {
+  std::ofstream(path("a.csv")) << "old";
+  {
+    auto file = OutputFile::open(path("a.csv"));
+    ASSERT_TRUE(file);
+    ASSERT_TRUE(file->write(std::string(1 << 20, 'x')));
+  }
+  EXPECT_EQ(content("a.csv"), "old");
+  EXPECT_EQ(files_n(), 1u);
+}
+
+TEST_F(OutputFileTest, what_a_killed_writer_left_is_written_over) {
+  std::ofstream(path(".a.csv.partial")) << "half of a much longer li";
+  auto file = OutputFile::open(path("a.csv"));
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file->write("one\n"));
+  ASSERT_TRUE(file->commit());
+  EXPECT_EQ(content("a.csv"), "one\n");
+  EXPECT_EQ(files_n(), 1u);
+}
+
+TEST_F(OutputFileTest, two_at_once_do_not_write_the_same) {
+  {
+    auto first = OutputFile::open(path("a.csv"));
+    ASSERT_TRUE(first);
+    const auto second = OutputFile::open(path("a.csv"));
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().kind, ErrorKind::bad_input);
+    EXPECT_NE(second.error().message.find("a.csv is being written by another process"), std::string::npos)
+        << second.error().message;
+    ASSERT_TRUE(first->commit());
+  }
+  EXPECT_TRUE(OutputFile::open(path("a.csv")));
+}
+
+TEST_F(OutputFileTest, has_the_mode_that_the_umask_leaves) {
+  const mode_t before = ::umask(027);
+  ASSERT_TRUE(OutputFile::open(path("a.csv"))->commit());
+  ::umask(before);
+  EXPECT_EQ(fs::status(path("a.csv")).permissions(), fs::perms(0640));
+}
+
+TEST_F(OutputFileTest, a_device_is_written_to_and_stays_a_device) {
+  const std::string device = path("null");
+  fs::create_symlink("/dev/null", device);
+  auto file = OutputFile::open(device);
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file->write("gone\n"));
+  ASSERT_TRUE(file->commit());
+  EXPECT_TRUE(fs::is_character_file(device));
+  EXPECT_EQ(files_n(), 1u);
+}
+
+TEST_F(OutputFileTest, bad_places_are_bad_input) {
+  EXPECT_EQ(OutputFile::open(folder_.string()).error().kind, ErrorKind::bad_input);
+  EXPECT_EQ(OutputFile::open(path("gone/a.csv")).error().kind, ErrorKind::bad_input);
+  EXPECT_EQ(OutputFile::open("").error().kind, ErrorKind::bad_input);
+}
+
+}  // namespace
+}  // namespace kq::tools

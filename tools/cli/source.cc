@@ -1,0 +1,123 @@
+#include "tools/cli/source.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/limits.h"
+#include "net/endpoint.h"
+#include "store/reader.h"
+#include "tools/views/run_pages.h"
+
+namespace kq::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+class BrokerSource final : public Source {
+ public:
+  explicit BrokerSource(producer::Client& client) : client_(client) {}
+  Expected<RunReply> run_page(const RunQuery& query) override { return client_.ask_for<RunReply>(query); }
+  Expected<BoardReply> board_page(const BoardQuery& query) override { return client_.ask_for<BoardReply>(query); }
+
+ private:
+  producer::Client& client_;
+};
+
+class StoreSource final : public Source {
+ public:
+  explicit StoreSource(std::unique_ptr<store::Store> store) : store_(std::move(store)) {}
+  Expected<RunReply> run_page(const RunQuery& query) override { return store::read_run(*store_, query); }
+  Expected<BoardReply> board_page(const BoardQuery& query) override { return store::read_board(*store_, query); }
+
+ private:
+  std::unique_ptr<store::Store> store_;
+};
+
+// Whoever pages must come to an end, even with a broker that says "more" and sends nothing.
+Expected<bool> goes_on(bool more, bool is_empty) {
+  if (more && is_empty) return our_fault("the broker promises more rows and sends none; are both of one version?");
+  return more;
+}
+
+// A state folder of kq sweep or kq up is as good as the store inside it.
+std::string store_in(const std::string& folder) {
+  std::error_code ignored;
+  const fs::path inside = fs::path(folder) / "store";
+  const bool is_store = fs::exists(fs::path(folder) / "CURRENT", ignored);
+  return !is_store && fs::exists(inside / "CURRENT", ignored) ? inside.string() : folder;
+}
+
+Expected<OpenSource> open_broker(const SourceOptions& options) {
+  Expected<producer::Client> connected = producer::Client::connect(options.broker, options.key);
+  if (!connected) return failure(connected.error());
+  OpenSource open;
+  open.client = std::make_unique<producer::Client>(std::move(*connected));
+  const Expected<BrokerReply> there = open.client->ask_for<BrokerReply>(BrokerQuery{}, options.answer_ms);
+  if (!there)
+    return failure(Error{there.error().kind, there.error().message + ", or read its store with: --store DIR"});
+  open.source = broker_source(*open.client);
+  return open;
+}
+
+}  // namespace
+
+std::unique_ptr<Source> broker_source(producer::Client& client) {
+  return std::make_unique<BrokerSource>(client);
+}
+
+std::unique_ptr<Source> store_source(std::unique_ptr<store::Store> store) {
+  return std::make_unique<StoreSource>(std::move(store));
+}
+
+Expected<void> each_row(Source& source, const std::string& run, const VisitRow& visit, bool with_samples) {
+  RunPages pages(source, {.run = run, .after_label = "", .limit = kQueryRowsMax, .with_samples = with_samples});
+  RunReply page;
+  while (true) {
+    Expected<RunReply> next = pages.next(std::move(page));
+    if (!next) return failure(next.error());
+    page = std::move(*next);
+    const Expected<bool> more = goes_on(page.more, page.rows.empty());
+    if (!more) return failure(more.error());
+    for (const RunRow& row : page.rows) {
+      if (const auto visited = visit(row); !visited) return visited;
+    }
+    if (!*more) return {};
+  }
+}
+
+Expected<std::vector<LeaderboardRow>> all_boards(Source& source) {
+  std::vector<LeaderboardRow> rows;
+  BoardQuery query{.after_key = "", .limit = kQueryRowsMax};
+  while (true) {
+    Expected<BoardReply> page = source.board_page(query);
+    if (!page) return failure(page.error());
+    std::move(page->rows.begin(), page->rows.end(), std::back_inserter(rows));
+    const Expected<bool> more = goes_on(page->more, page->rows.empty());
+    if (!more) return failure(more.error());
+    if (!*more) break;
+    query.after_key = page->last_key;
+  }
+  std::sort(rows.begin(), rows.end(), [](const LeaderboardRow& a, const LeaderboardRow& b) {
+    return std::tie(a.problem, a.device_model, a.problem_hash) < std::tie(b.problem, b.device_model, b.problem_hash);
+  });
+  return rows;
+}
+
+void add_flags(Flags& flags, SourceOptions& options) {
+  options.broker = net::kDefaultBrokerUrl;
+  flags.option("--broker", "URL", "ask this broker (default " + options.broker + ")", options.broker, "KQ_BROKER");
+  flags.option("--key", "FILE", "your key, where the broker wants one", options.key, "KQ_KEY");
+  flags.option("--store", "DIR", "read this store instead, also while no broker runs", options.store);
+}
+
+Expected<OpenSource> open_source(const SourceOptions& options, const OpenStore& open_store) {
+  if (options.store.empty()) return open_broker(options);
+  Expected<std::unique_ptr<store::Store>> store = open_store(store_in(options.store));
+  if (!store) return failure(store.error());
+  return OpenSource{.client = nullptr, .source = store_source(std::move(*store))};
+}
+
+}  // namespace kq::tools

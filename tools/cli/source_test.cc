@@ -1,0 +1,131 @@
+#include "tools/cli/source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/limits.h"
+#include "tools/stack/fake_programs.h"
+#include "tools/testing.h"
+
+namespace kq::tools {
+namespace {
+
+std::string label_of(std::size_t i) {
+  const std::string digits = std::to_string(i);
+  return "p/" + std::string(4 - digits.size(), '0') + digits;
+}
+
+// Run r1 has `n` rows, and there are as many boards; everything comes in pages of kQueryRowsMax.
+class FakeSource final : public Source {
+ public:
+  explicit FakeSource(std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) rows_.push_back(passed_row(label_of(i), 1'000, 2'000, i + 1));
+  }
+
+  Expected<RunReply> run_page(const RunQuery& query) override {
+    RunReply reply;
+    if (query.run != "r1") return reply;
+    for (const RunRow& row : rows_) {
+      if (row.entry.submission.label <= query.after_label) continue;
+      reply.more = reply.rows.size() == kQueryRowsMax;
+      if (reply.more) break;
+      reply.rows.push_back(row);
+    }
+    return reply;
+  }
+
+  // In the order of their keys, which is not that of their names.
+  Expected<BoardReply> board_page(const BoardQuery& query) override {
+    const std::size_t first = query.after_key.empty() ? 0 : std::stoul(query.after_key);
+    BoardReply reply;
+    for (std::size_t i = first; i < rows_.size() && reply.rows.size() < kQueryRowsMax; ++i) {
+      LeaderboardRow& row = reply.rows.emplace_back();
+      row.problem = label_of(rows_.size() - 1 - i);
+    }
+    reply.last_key = std::to_string(first + reply.rows.size());
+    reply.more = first + reply.rows.size() < rows_.size();
+    return reply;
+  }
+
+ private:
+  std::vector<RunRow> rows_;
+};
+
+// Says "more" for ever.
+class EmptyPromises final : public Source {
+ public:
+  Expected<RunReply> run_page(const RunQuery&) override { return RunReply{.rows = {}, .more = true}; }
+  Expected<BoardReply> board_page(const BoardQuery&) override {
+    return BoardReply{.rows = {}, .last_key = "", .more = true};
+  }
+};
+
+TEST(source, every_row_of_a_run_is_visited_once_over_all_pages) {
+  FakeSource source(600);
+  std::vector<std::string> labels;
+  const auto visited = each_row(source, "r1", [&](const RunRow& row) {
+    labels.push_back(row.entry.submission.label);
+    return Expected<void>();
+  });
+  ASSERT_TRUE(visited) << visited.error().message;
+  ASSERT_EQ(labels.size(), 600u);
+  for (std::size_t i = 0; i < labels.size(); ++i) EXPECT_EQ(labels[i], label_of(i));
+}
+
+TEST(source, a_visitor_ends_it) {
+  FakeSource source(10);
+  int visits = 0;
+  const auto visited = each_row(source, "r1", [&](const RunRow&) -> Expected<void> {
+    if (++visits == 3) return our_fault("enough");
+    return {};
+  });
+  EXPECT_EQ(visited.error().message, "enough");
+  EXPECT_EQ(visits, 3);
+}
+
+TEST(source, a_run_nobody_knows_has_no_rows) {
+  FakeSource source(1);
+  EXPECT_TRUE(each_row(source, "gone", [](const RunRow&) -> Expected<void> { return our_fault("a row"); }));
+}
+
+TEST(source, paging_ends_with_a_broker_that_does_not) {
+  EmptyPromises source;
+  EXPECT_FALSE(each_row(source, "r1", [](const RunRow&) { return Expected<void>(); }));
+  EXPECT_FALSE(all_boards(source));
+}
+
+TEST(source, boards_are_gathered_and_ordered_by_name) {
+  FakeSource source(600);
+  const auto rows = all_boards(source);
+  ASSERT_TRUE(rows) << rows.error().message;
+  ASSERT_EQ(rows->size(), 600u);
+  for (std::size_t i = 0; i < rows->size(); ++i) EXPECT_EQ((*rows)[i].problem, label_of(i));
+}
+
+TEST(source, a_state_folder_stands_for_the_store_in_it) {
+  const TestFolder folder;
+  folder.write("state/store/CURRENT", "");
+  std::string opened;
+  const auto open = [&](const std::string& path) -> Expected<std::unique_ptr<store::Store>> {
+    opened = path;
+    return our_fault("only looking");
+  };
+  EXPECT_FALSE(open_source({.broker = "", .store = folder.file("state")}, open));
+  EXPECT_EQ(opened, folder.file("state/store"));
+  EXPECT_FALSE(open_source({.broker = "", .store = folder.file("state/store")}, open));
+  EXPECT_EQ(opened, folder.file("state/store"));
+}
+
+TEST(source, an_absent_broker_is_asked_for_as_long_as_was_said) {
+  const TestFolder folder;
+  const auto open = open_source({.broker = "ipc://" + folder.file("nobody"), .store = "", .answer_ms = 20}, {});
+  EXPECT_EQ(open.error().kind, ErrorKind::our_fault);
+  EXPECT_NE(open.error().message.find("did not answer within 20 ms"), std::string::npos) << open.error().message;
+}
+
+TEST(source, a_wrong_broker_url_is_bad_input) {
+  EXPECT_EQ(open_source({.broker = "nonsense", .store = ""}, {}).error().kind, ErrorKind::bad_input);
+}
+
+}  // namespace
+}  // namespace kq::tools

@@ -1,0 +1,76 @@
+#include "tools/cli/verbs.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tools/cli/nearest.h"
+#include "tools/cli/text.h"
+
+namespace kq::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Verb kVerbs[] = {
+    {"sweep", "evaluate a folder of kernels here and now, starting what is needed"},
+    {"submit", "send kernels to a broker"},
+    {"results", "the verdicts of a run"},
+    {"leaderboard", "the fastest right kernel of each problem"},
+    {"dump", "a run as CSV or JSON lines"},
+    {"up", "run a broker and a worker on this machine"},
+    {"down", "stop what up started"},
+    {"doctor", "what works on this machine, and what to do about the rest"},
+    {"ctl", "see and steer a queue: why, jobs, pause, drain, cancel, ..."},
+    {"cache", "the build cache of this machine: ls, stats, verify, prune"},
+    {"check", "the rules over files, anywhere: streams, clocks, hidden programs"},
+    {"version", "every version that matters; --json"},
+};
+
+// Verbs of the kq-* programs in a folder that are not in the table.
+std::vector<std::string> others(const std::string& folder) {
+  std::vector<std::string> found;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("kq-") || !is_verb(name.substr(3))) continue;
+    const std::string verb = name.substr(3);
+    if (std::none_of(std::begin(kVerbs), std::end(kVerbs), [&](const Verb& known) { return known.name == verb; }))
+      found.push_back(verb);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace
+
+std::span<const Verb> verbs() {
+  return kVerbs;
+}
+
+bool is_verb(std::string_view word) {
+  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyz0123456789-_";
+  return !word.empty() && word.front() != '-' && word.find_first_not_of(allowed) == std::string_view::npos;
+}
+
+std::string verbs_help(const std::string& folder) {
+  std::string text =
+      "kq evaluates GPU kernels in bulk: does it compile, is it right, how fast is it, was it honest.\n\n"
+      "usage: kq VERB [arguments]      kq VERB --help tells the arguments\n\n";
+  for (const Verb& verb : kVerbs) {
+    text += "  " + std::string(verb.name) + std::string(14 - verb.name.size(), ' ') + std::string(verb.doc) + '\n';
+  }
+  std::string more;
+  for (const std::string& verb : others(folder)) more += " " + verb;
+  if (!more.empty()) text += "\nAlso here:" + more + '\n';
+  return text;
+}
+
+std::string unknown_verb(const std::string& verb, const std::string& folder) {
+  std::vector<std::string> known = others(folder);
+  for (const Verb& row : kVerbs) known.insert(known.begin(), std::string(row.name));
+  const auto meant = nearest(verb, known);
+  return "kq: there is no verb '" + printable(verb) + "'" + (meant ? "; did you mean kq " + *meant + "?" : "") +
+         " (kq --help lists what there is)";
+}
+
+}  // namespace kq::tools

@@ -1,0 +1,42 @@
+#include "tools/cli/verbs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tools/stack/fake_programs.h"
+
+namespace kq::tools {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(verbs, help_has_a_line_for_each) {
+  const std::string help = verbs_help("");
+  for (const Verb& verb : verbs()) EXPECT_THAT(help, HasSubstr("  " + std::string(verb.name) + " "));
+  EXPECT_THAT(help, Not(HasSubstr("Also here")));
+}
+
+TEST(verbs, programs_beside_kq_are_verbs_too) {
+  const TestFolder folder;
+  folder.write_program("kq-broker", "");
+  folder.write_program("kq-sweep", "");
+  folder.write_program("other", "");
+  EXPECT_THAT(verbs_help(folder.path()), HasSubstr("Also here: broker\n"));
+}
+
+TEST(verbs, an_unknown_one_gets_its_nearest_neighbour) {
+  const TestFolder folder;
+  folder.write_program("kq-gateway", "");
+  EXPECT_THAT(unknown_verb("swep", ""), HasSubstr("there is no verb 'swep'; did you mean kq sweep?"));
+  EXPECT_THAT(unknown_verb("gatway", folder.path()), HasSubstr("did you mean kq gateway?"));
+  EXPECT_THAT(unknown_verb("frobnicate", ""), Not(HasSubstr("did you mean")));
+}
+
+TEST(verbs, are_no_paths) {
+  EXPECT_TRUE(is_verb("sweep"));
+  for (const char* word : {"", "-h", "../x", "a/b", "A", "a b"}) EXPECT_FALSE(is_verb(word)) << word;
+}
+
+}  // namespace
+}  // namespace kq::tools

@@ -1,0 +1,42 @@
+// kq-ctl: asks and steers a broker. The verbs: tools/ctl/ctl.cc.
+#include <iostream>
+
+#include "producer/client/standard_output.h"
+#include "store/backup.h"
+#include "store/rocks/rocks_store.h"
+#include "store/verify.h"
+#include "sys/clock.h"
+#include "tools/ctl/ctl.h"
+#include "tools/stack/stop_signals.h"
+
+namespace {
+
+kq::Expected<kq::store::Verified> verify_at(const std::string& dir, const kq::tools::ReportProblem& report) {
+  KQ_TRY_VALUE(const auto store, kq::store::open_rocks_store(dir, kq::store::OpenMode::read_only));
+  return kq::store::verify(*store, report);
+}
+
+int run(int argc, char** argv) {
+  kq::tools::StopSignals signals;
+  const kq::tools::CtlWorld world{.out = std::cout,
+                                  .err = std::cerr,
+                                  .connect =
+                                      [&](const std::string& url, const std::string& key) {
+                                        auto client = kq::producer::Client::connect(url, key);
+                                        if (client) client->stop_when([&] { return signals.take(0).has_value(); });
+                                        return client;
+                                      },
+                                  .unix_now_ms = kq::sys::unix_now_ms,
+                                  .nap = [&](std::int64_t ms) { return signals.take(ms).has_value(); },
+                                  .verify = verify_at,
+                                  .restore = kq::store::restore};
+  return kq::tools::run_ctl(argc, argv, world);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  kq::tools::end_quietly_when_nobody_reads();
+  kq::producer::StandardOutput output("kq-ctl");
+  return output.end(run(argc, argv));
+}

@@ -1,0 +1,104 @@
+// kq-doctor: what works here, and what to do about the rest.
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <iostream>
+
+#include "producer/client/standard_output.h"
+#include "tools/cli/flags.h"
+#include "tools/doctor/cuda_finder.h"
+#include "tools/doctor/doctor.h"
+#include "tools/stack/stack.h"
+#include "tools/stack/stop_signals.h"
+
+namespace {
+
+using kq::Expected;
+
+const std::string kProgram = "kq-doctor";
+constexpr std::size_t kSaidBytesMax = 1u << 20;
+
+// What kq-worker --self-test wrote, or why there is nothing. It waits as long as torch takes to be imported.
+Expected<kq::producer::Json> asked(const std::string& devices) {
+  std::array<std::string, 6> words{
+      kq::tools::own_folder() + "/kq-worker", "--self-test", "--log-level", "off", "--devices", devices};
+  std::array<char*, 7> argv{};
+  for (std::size_t i = 0; i < words.size(); ++i) argv[i] = words[i].data();
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return kq::our_fault(std::string("cannot make a pipe: ") + std::strerror(errno));
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  pid_t pid = 0;
+  const int error = ::posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::close(ends[1]);
+  std::string said;
+  for (char bytes[4096]; error == 0 && said.size() < kSaidBytesMax;) {
+    const ssize_t n = ::read(ends[0], bytes, sizeof bytes);
+    if (n <= 0) break;
+    said.append(bytes, static_cast<std::size_t>(n));
+  }
+  ::close(ends[0]);
+  if (error != 0) return kq::our_fault(words[0] + " cannot be started: " + std::strerror(error));
+  ::waitpid(pid, nullptr, 0);
+  auto json = kq::producer::parse_json(said);
+  if (!json) return kq::our_fault("kq-worker --self-test gave no answer");
+  return json;
+}
+
+kq::tools::Finding nvrtc_finding() {
+  const auto found = kq::tools::find_nvrtc(kq::tools::process_environment);
+  if (found)
+    return {.what = "NVRTC",
+            .found = std::to_string(found->major) + "." + std::to_string(found->minor) + ", " + found->path,
+            .advice = ""};
+  return {.what = "NVRTC",
+          .health = kq::tools::Health::weak,
+          .found = found.error().message,
+          .advice = "cuda submissions need it: install the CUDA toolkit, or name it in KQ_CUDA"};
+}
+
+int run(int argc, char** argv) {
+  std::string devices = "auto";
+  bool json = false;
+  kq::tools::Flags flags(
+      kProgram,
+      "Tells which devices, layers of the sandbox and compilers a worker would have on this machine, and "
+      "what to do about the others. "
+      "Exit code 0: a worker would run; 1: some of its jobs could not, or would be less well kept apart; "
+      "3: it would not start.");
+  flags.choice("--devices", "what the worker would offer (default: auto)", devices, {"auto", "cpu", "cuda"});
+  flags.flag("--json", "one JSON object", json);
+  if (const auto code = flags.parse(argc, argv)) return static_cast<int>(*code);
+
+  const auto self_test = asked(devices);
+  if (!self_test) return kq::tools::complain(kProgram, self_test.error());
+  std::vector<kq::tools::Finding> findings = kq::tools::findings_of(*self_test);
+  findings.push_back(nvrtc_finding());
+  findings.push_back(kq::tools::program_finding("C++ compiler", "g++", kq::tools::process_environment("PATH"),
+                                                "triton and inline C++ need it: install g++"));
+  std::cout << (json ? kq::tools::doctor_json(findings) : kq::tools::doctor_text(findings)) << std::flush;
+  switch (kq::tools::worst(findings)) {
+    case kq::tools::Health::good:
+      return static_cast<int>(kq::ExitCode::ok);
+    case kq::tools::Health::weak:
+      return 1;
+    case kq::tools::Health::bad:
+      break;
+  }
+  return static_cast<int>(kq::ExitCode::our_fault);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  kq::tools::end_quietly_when_nobody_reads();
+  kq::producer::StandardOutput output(kProgram);
+  return output.end(run(argc, argv));
+}

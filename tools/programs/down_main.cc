@@ -1,0 +1,69 @@
+// kq-down: stops what kq-up left running in a state folder.
+#include <poll.h>
+#include <signal.h>
+
+#include <cerrno>
+#include <cstring>
+#include <iostream>
+#include <string>
+
+#include "producer/client/standard_output.h"
+#include "tools/cli/flags.h"
+#include "tools/stack/stack.h"
+#include "tools/stack/state_folder.h"
+
+namespace {
+
+using kq::ErrorKind;
+using kq::ExitCode;
+using kq::tools::complain;
+
+const std::string kProgram = "kq-down";
+constexpr std::int64_t kStepMs = 50;
+// The holder asks and kills its two programs within their own limits; then it is gone.
+constexpr std::int64_t kLimitMs = kq::tools::kWorkerStopMs + kq::tools::kBrokerStopMs + 10'000;
+
+void wait_ms(std::int64_t ms) {
+  ::poll(nullptr, 0, static_cast<int>(ms));
+}
+
+int run(int argc, char** argv) {
+  std::string state;
+  kq::tools::Flags flags(
+      kProgram, "Stops the broker and the worker that kq-up runs in a state folder, and waits until they are gone.");
+  flags.option("--state", "DIR", "the folder given to kq-up (default: $XDG_STATE_HOME/kq)", state);
+  if (const auto code = flags.parse(argc, argv)) return static_cast<int>(*code);
+  if (state.empty()) {
+    const auto folder = kq::tools::default_state_folder(kq::tools::process_environment);
+    if (!folder) return complain(kProgram, folder.error());
+    state = *folder;
+  }
+  pid_t told = 0;
+  for (std::int64_t waited = 0; waited < kLimitMs; waited += kStepMs) {
+    const auto holder = kq::tools::holder_of(state);
+    if (!holder) {
+      std::cerr << kProgram << ": " << (told != 0 ? "stopped what ran in " : "already down: nothing runs in ") << state
+                << '\n';
+      return static_cast<int>(ExitCode::ok);
+    }
+    // A holder that has only just come has not written its number yet.
+    if (holder->pid > 0 && holder->pid != told) {
+      told = holder->pid;
+      if (::kill(told, SIGTERM) != 0 && errno != ESRCH) {
+        return complain(kProgram, {ErrorKind::our_fault,
+                                   "cannot stop process " + std::to_string(told) + ": " + std::strerror(errno)});
+      }
+    }
+    wait_ms(kStepMs);
+  }
+  return complain(kProgram,
+                  {ErrorKind::our_fault, "process " + std::to_string(told) + " still runs after " +
+                                             std::to_string(kLimitMs / 1000) + " s; see the logs in " + state});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  kq::producer::StandardOutput output(kProgram);
+  return output.end(run(argc, argv));
+}

@@ -1,0 +1,171 @@
+// kq-dump: a run as files for other programs, in any format of the exporters' table.
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "producer/client/sentences.h"
+#include "producer/client/standard_output.h"
+#include "store/rocks/rocks_store.h"
+#include "sys/clock.h"
+#include "tools/cli/flags.h"
+#include "tools/cli/source.h"
+#include "tools/cli/text.h"
+#include "tools/exporters/dump_note.h"
+#include "tools/exporters/exporter.h"
+#include "tools/kernelbench/figures.h"
+#include "tools/stack/stop_signals.h"
+#include "tools/table/schema.h"
+
+namespace {
+
+using kq::ErrorKind;
+using kq::ExitCode;
+using kq::Expected;
+using kq::tools::complain;
+
+const std::string kProgram = "kq-dump";
+
+struct Options {
+  std::string run;
+  std::string format = "csv";
+  std::string pass_at_k = "1";
+  kq::tools::ExportOptions to;
+  kq::tools::SelectionWords selection;
+  kq::tools::SourceOptions source;
+  bool schema = false;
+  bool no_note = false;
+};
+
+std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
+  std::string formats;
+  std::vector<std::string> levels;
+  for (const kq::tools::Exporter& exporter : kq::tools::exporters())
+    formats += (formats.empty() ? "" : "|") + std::string(exporter.name);
+  for (const kq::tools::Level& level : kq::tools::levels()) levels.emplace_back(level.name);
+  kq::tools::Flags flags(kProgram,
+                         "Writes a run for other programs to read. Unknown values are empty (csv) or null jsonl.");
+  flags.option("--run", "NAME", "name of the run", options.run);
+  flags.option("--format", formats, "how to write it (default: csv)", options.format);
+  flags.option("-o,--out", "PATH",
+               "where to; a file appears whole or not at all (default: -, standard output; kernelbench needs a folder)",
+               options.to.out);
+  flags.choice("--level", "what one row stands for (default: job)", options.selection.level, levels);
+  flags.option("--columns", "A,B,...", "only these columns, in this order (default: all of the level)",
+               options.selection.columns);
+  flags.each("--where", "CONDITION",
+             "only rows like verdict=passed or speedup>=2: =, !=, <, <=, >, >=, ~ (contains); may be repeated",
+             options.selection.where);
+  flags.option("--since", "WHEN", "only what was submitted, begun or finished since: 2h, or 2026-11-21T18:00Z",
+               options.selection.since);
+  flags.flag("--excel-safe", "csv: an apostrophe before text that a spreadsheet would take for a formula",
+             options.to.excel_safe);
+  flags.flag("--strict", "kernelbench: a GPU fault or timeout counts as not compiled, as KernelBench itself has it",
+             options.to.strict);
+  flags.flag(
+      "--merge",
+      "kernelbench: keep what eval_results.json has of samples that the run has not, as after kq submit --resume",
+      options.to.merge);
+  flags.option("--pass-at-k", "K,...", "kernelbench: the numbers of samples to draw (default: 1)", options.pass_at_k);
+  flags.flag("--no-meta", "do not say beside the file, in FILE.meta.json, what was asked for, of whom, and when",
+             options.no_note);
+  flags.flag("--schema", "print what each column means, and its unit, instead; with --format jsonl as JSON Schema",
+             options.schema);
+  kq::tools::add_flags(flags, options.source);
+  return flags.parse(argc, argv);
+}
+
+struct Dumped {
+  std::size_t rows_n = 0;    // of the run
+  std::size_t wanted_n = 0;  // which --where and --since left
+};
+
+// Where there is no such run a file that is there already stays as it is.
+Expected<Dumped> dump(kq::tools::Source& source, const std::string& run, const kq::tools::Selection& selection,
+                      kq::tools::Export& to, bool is_file) {
+  Dumped dumped;
+  const auto add = [&](const kq::RunRow& row) {
+    ++dumped.rows_n;
+    dumped.wanted_n += selection.wants(row) ? 1 : 0;
+    return to.add(row);
+  };
+  KQ_TRY(kq::tools::each_row(source, run, add, selection.needs_samples()));
+  KQ_TRY(dumped.rows_n > 0 || !is_file ? to.finish() : Expected<void>());
+  if (dumped.rows_n == 0)
+    return kq::failure(kq::Error{ErrorKind::not_found, "there is no run '" + kq::tools::printable(run) + "'"});
+  return dumped;
+}
+
+// What one format has and another passes over would be taken for done.
+Expected<void> check_options_of_format(const Options& options) {
+  const bool is_kernelbench = options.format == "kernelbench";
+  if (options.to.excel_safe && options.format != "csv") return kq::bad_input("--excel-safe goes with --format csv");
+  if (!is_kernelbench && (options.to.strict || options.to.merge || options.pass_at_k != "1")) {
+    return kq::bad_input("--strict, --merge and --pass-at-k go with --format kernelbench");
+  }
+  if (is_kernelbench && (options.selection.level != "job" || !options.selection.columns.empty())) {
+    return kq::bad_input(
+        "--level and --columns do not go with --format kernelbench, whose files have a form of their own");
+  }
+  return {};
+}
+
+Expected<void> work(Options& options) {
+  KQ_TRY_VALUE(const auto ks, kq::tools::parse_pass_at_k(options.pass_at_k));
+  options.to.pass_at_k = ks;
+  if (kq::tools::find_exporter(options.format) == nullptr)
+    return kq::failure(kq::tools::unknown_format(options.format));
+  KQ_TRY_VALUE(const auto selection, kq::tools::Selection::make(options.selection, kq::sys::unix_now_ms()));
+  if (const auto fits = check_options_of_format(options); !fits) return fits;
+  if (options.schema) {
+    std::cout << (options.format == "jsonl" ? kq::tools::json_schema(selection) : kq::tools::schema_table(selection))
+              << std::flush;
+    return {};
+  }
+  if (options.run.empty()) return kq::bad_input("which run? --run NAME is needed; kq-ctl runs lists them");
+  const kq::tools::Exporter& exporter = *kq::tools::find_exporter(options.format);
+  if (exporter.writes_folder && options.to.out == "-") {
+    return kq::bad_input("--format " + options.format + " writes several files: name their folder with -o DIR");
+  }
+  // The file first: nobody waits for a million rows to hear that it cannot be written.
+  KQ_TRY_VALUE(const auto to, exporter.open(options.to, selection));
+  KQ_TRY_VALUE(const auto open, kq::tools::open_source(options.source, [](const std::string& folder) {
+                 return kq::store::open_rocks_store(folder, kq::store::OpenMode::read_only);
+               }));
+  KQ_TRY_VALUE(const auto dumped, dump(*open.source, options.run, selection, *to, options.to.out != "-"));
+  if (kq::tools::takes_note(options.to.out) && !options.no_note) {
+    const auto noted = kq::tools::write_dump_note(
+        {.file = options.to.out,
+         .run = options.run,
+         .source = options.source.store.empty() ? options.source.broker : options.source.store,
+         .format = options.format,
+         .words = options.selection,
+         .columns = kq::tools::names_of(selection),
+         .rows_n = to->rows_n(),
+         .made_at_ms = kq::sys::unix_now_ms()});
+    if (!noted) return noted;
+  }
+  for (const std::string& note : to->notes()) std::cerr << kProgram << ": " << note << '\n';
+  const std::string rows = kq::producer::counted(dumped.rows_n, "row");
+  if (dumped.wanted_n == 0)
+    return kq::failure(kq::Error{
+        ErrorKind::not_found, "nothing matched: none of the " + rows + " of the run is wanted by --where and --since"});
+  if (to->rows_n() == 0)
+    std::cerr << kProgram << ": none of the " << rows << " of the run has anything at --level "
+              << options.selection.level << '\n';
+  return {};
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
+  const auto done = work(options);
+  return done ? static_cast<int>(ExitCode::ok) : complain(kProgram, done.error());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  kq::tools::end_quietly_when_nobody_reads();
+  kq::producer::StandardOutput output(kProgram);
+  return output.end(run(argc, argv));
+}

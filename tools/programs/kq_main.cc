@@ -1,0 +1,81 @@
+// kq VERB ...: becomes the program kq-VERB. `kq version` is its own.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/version.h"
+#include "producer/client/standard_output.h"
+#include "tools/cli/flags.h"
+#include "tools/cli/verbs.h"
+#include "tools/cli/versions.h"
+#include "tools/stack/stack.h"
+
+namespace {
+
+using kq::ExitCode;
+
+int end(ExitCode code) {
+  return static_cast<int>(code);
+}
+
+int version(int argc, char** argv) {
+  bool json = false;
+  kq::tools::Flags flags("kq-version", "Prints the version of kq and of everything it was built with.");
+  flags.flag("--json", "as one JSON object", json);
+  if (const auto code = flags.parse(argc, argv)) return end(*code);
+  const auto rows = kq::tools::versions(kq::tools::process_environment);
+  std::cout << (json ? kq::tools::versions_json(rows) : kq::tools::versions_text(rows)) << std::flush;
+  return end(ExitCode::ok);
+}
+
+// Returns only when there is no such program, or it cannot be started.
+int become(const std::string& verb, std::vector<char*> words) {
+  const std::string name = "kq-" + verb;
+  const std::string beside = kq::tools::own_folder() + "/" + name;
+  words.push_back(nullptr);
+  ::execv(beside.c_str(), words.data());
+  const int error = errno;
+  if (error == ENOENT) ::execvp(name.c_str(), words.data());
+  if (error == ENOENT && errno == ENOENT) {
+    std::cerr << kq::tools::unknown_verb(verb, kq::tools::own_folder()) << '\n';
+    return end(ExitCode::bad_input);
+  }
+  std::cerr << "kq: cannot start " << beside << ": " << std::strerror(error == ENOENT ? errno : error) << '\n';
+  return end(ExitCode::our_fault);
+}
+
+int run(int argc, char** argv) {
+  std::vector<char*> words(argv + (argc > 0 ? 1 : 0), argv + argc);
+  const std::string first = words.empty() ? "" : words.front();
+  if (first == "--version") {
+    std::cout << "kq " << kq::kVersion << '\n';
+    return end(ExitCode::ok);
+  }
+  // kq help VERB is kq VERB --help.
+  std::string help = "--help";
+  if (first == "help" && words.size() == 2) {
+    words = {words[1], help.data()};
+  } else if (first.empty() || first == "--help" || first == "-h" || first == "help") {
+    (first.empty() ? std::cerr : std::cout) << kq::tools::verbs_help(kq::tools::own_folder());
+    return end(first.empty() ? ExitCode::bad_input : ExitCode::ok);
+  }
+  const std::string verb = words.front();
+  if (verb == "version") return version(static_cast<int>(words.size()), words.data());
+  if (!kq::tools::is_verb(verb)) {
+    std::cerr << kq::tools::unknown_verb(verb, kq::tools::own_folder()) << '\n';
+    return end(ExitCode::bad_input);
+  }
+  return become(verb, words);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  kq::producer::StandardOutput output("kq");
+  return output.end(run(argc, argv));
+}

@@ -1,0 +1,158 @@
+// kq-leaderboard: the fastest right kernel of each problem on each device model, of one run or of all time; or a run in
+// KernelBench's figures.
+#include <iostream>
+#include <optional>
+#include <string>
+
+#include "producer/client/standard_output.h"
+#include "store/rocks/rocks_store.h"
+#include "tools/cli/flags.h"
+#include "tools/cli/source.h"
+#include "tools/cli/text.h"
+#include "tools/kernelbench/summary.h"
+#include "tools/stack/stop_signals.h"
+#include "tools/views/boards.h"
+
+namespace {
+
+using kq::ErrorKind;
+using kq::ExitCode;
+using kq::Expected;
+using kq::tools::complain;
+
+const std::string kProgram = "kq-leaderboard";
+
+struct Options {
+  std::string run;
+  std::string format = "table";
+  std::string baseline;
+  std::string pass_at_k = "1";
+  bool kernelbench = false;
+  bool whole = false;
+  bool strict = false;
+  kq::tools::SourceOptions source;
+};
+
+std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
+  kq::tools::Flags flags(
+      kProgram,
+      "Prints the best passed time of each problem on each device model, the geometric mean of the speedups, and "
+      "fast_p: the fraction of problems solved more than p times as fast as the reference.");
+  flags.option("--run", "NAME", "only this run (default: all boards)", options.run);
+  flags.choice("--format", "how to write it (default: table)", options.format, {"table", "csv", "json"});
+  flags.flag("--kernelbench",
+             "KernelBench's figures of the run, as its own analysis defines them: of means, by sample 0, and pass@k",
+             options.kernelbench);
+  flags.option("--baseline", "FILE",
+               "kernelbench: reference times from this baseline file (default: as timed beside the run's samples)",
+               options.baseline);
+  flags.option("--pass-at-k", "K,...", "kernelbench: the numbers of samples to draw (default: 1)", options.pass_at_k);
+  flags.flag("--whole-level", "kernelbench: problems of a level that the run lacks count as failures", options.whole);
+  flags.flag("--strict", "kernelbench: a GPU fault or timeout counts as not compiled, as KernelBench itself has it",
+             options.strict);
+  kq::tools::add_flags(flags, options.source);
+  return flags.parse(argc, argv);
+}
+
+std::string formatted(const kq::tools::Leaderboard& board, const std::string& format) {
+  if (format == "csv") return kq::tools::leaderboard_csv(board);
+  if (format == "json") return kq::producer::to_text(kq::tools::leaderboard_json(board)) + '\n';
+  return kq::tools::leaderboard_table(board);
+}
+
+std::string formatted(const kq::tools::KernelBenchSummary& summary, const std::string& format) {
+  if (format == "csv") return kq::tools::kernelbench_csv(summary);
+  if (format == "json") return kq::producer::to_text(kq::tools::kernelbench_json(summary)) + '\n';
+  return kq::tools::kernelbench_table(summary);
+}
+
+void say(const std::string& sentence) {
+  std::cerr << kProgram << ": " << sentence << '\n';
+}
+
+Expected<void> show_boards(kq::tools::Source& source, const Options& options) {
+  const Expected<kq::tools::Leaderboard> board = options.run.empty()
+                                                     ? kq::tools::leaderboard_of_boards(source)
+                                                     : kq::tools::leaderboard_of_run(source, options.run);
+  if (!board) return kq::failure(board.error());
+  std::cout << formatted(*board, options.format) << std::flush;
+  if (board->rows.empty() && options.run.empty())
+    return kq::failure(kq::Error{ErrorKind::not_found, "there are no boards yet: no job has passed"});
+  return {};
+}
+
+struct KernelBenchWishes {
+  std::vector<std::uint32_t> ks;
+  std::optional<kq::tools::KernelBenchBaseline> baseline;
+};
+
+Expected<KernelBenchWishes> kernelbench_wishes(const Options& options) {
+  if (!options.kernelbench &&
+      (!options.baseline.empty() || options.whole || options.strict || options.pass_at_k != "1")) {
+    return kq::bad_input("--baseline, --pass-at-k, --whole-level and --strict go with --kernelbench");
+  }
+  if (options.kernelbench && options.run.empty())
+    return kq::bad_input("--kernelbench shows one run: --run NAME is needed");
+  KernelBenchWishes wishes;
+  KQ_TRY_VALUE(auto ks, kq::tools::parse_pass_at_k(options.pass_at_k));
+  wishes.ks = std::move(ks);
+  if (!options.baseline.empty()) {
+    KQ_TRY_VALUE(auto baseline, kq::tools::read_kernelbench_baseline(options.baseline));
+    wishes.baseline = std::move(baseline);
+  }
+  return wishes;
+}
+
+Expected<void> show_kernelbench(kq::tools::Source& source, const Options& options, const KernelBenchWishes& wishes) {
+  kq::tools::KernelBenchFigures figures;
+  std::size_t rows_n = 0, only_compiled_n = 0;
+  const auto visited = kq::tools::each_row(source, options.run, [&](const kq::RunRow& row) {
+    ++rows_n;
+    only_compiled_n +=
+        figures.add(row, options.strict).added == kq::tools::KernelBenchFigures::Added::only_compiled ? 1 : 0;
+    return Expected<void>();
+  });
+  if (!visited) return visited;
+  if (rows_n == 0)
+    return kq::failure(kq::Error{ErrorKind::not_found, "there is no run '" + kq::tools::printable(options.run) + "'"});
+  if (figures.levels().empty()) {
+    return kq::bad_input("run '" + kq::tools::printable(options.run) +
+                         "' has no job of a KernelBench problem: tags level and problem_id, or labels like "
+                         "level_1_problem_2_sample_0, are needed");
+  }
+  std::cout << formatted({.run = options.run,
+                          .figures = figures,
+                          .baseline = wishes.baseline ? &*wishes.baseline : nullptr,
+                          .whole = options.whole,
+                          .ks = wishes.ks},
+                         options.format)
+            << std::flush;
+  if (only_compiled_n > 0)
+    say(std::to_string(only_compiled_n) + " of the run's rows left out: compiled_only, which no device has run");
+  for (const std::uint32_t level : figures.levels()) {
+    for (const std::string& warning : figures.pass_at_k_warnings(level, wishes.ks)) say(warning);
+  }
+  return {};
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
+  const auto wishes = kernelbench_wishes(options);
+  if (!wishes) return complain(kProgram, wishes.error());
+  const Expected<kq::tools::OpenSource> open = kq::tools::open_source(options.source, [](const std::string& folder) {
+    return kq::store::open_rocks_store(folder, kq::store::OpenMode::read_only);
+  });
+  if (!open) return complain(kProgram, open.error());
+  const auto shown =
+      options.kernelbench ? show_kernelbench(*open->source, options, *wishes) : show_boards(*open->source, options);
+  return shown ? static_cast<int>(ExitCode::ok) : complain(kProgram, shown.error());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  kq::tools::end_quietly_when_nobody_reads();
+  kq::producer::StandardOutput output(kProgram);
+  return output.end(run(argc, argv));
+}

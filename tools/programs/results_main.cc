@@ -1,0 +1,120 @@
+// kq-results: the verdicts of a run, as a table or as JSON, and one exit code for all of them.
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "producer/client/progress.h"
+#include "producer/client/sentences.h"
+#include "producer/client/standard_output.h"
+#include "producer/client/wait.h"
+#include "store/rocks/rocks_store.h"
+#include "sys/clock.h"
+#include "tools/cli/flags.h"
+#include "tools/cli/source.h"
+#include "tools/cli/text.h"
+#include "tools/stack/stop_signals.h"
+#include "tools/table/columns.h"
+#include "tools/views/results_view.h"
+
+namespace {
+
+using kq::Error;
+using kq::ErrorKind;
+using kq::ExitCode;
+using kq::Expected;
+using kq::tools::complain;
+
+const std::string kProgram = "kq-results";
+
+struct Options {
+  std::string run;
+  kq::tools::SourceOptions source;
+  std::optional<double> timeout_s;
+  bool wait = false;
+  bool failed = false;
+  bool json = false;
+  bool exit_zero = false;
+};
+
+std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
+  kq::tools::Flags flags(
+      kProgram,
+      "Prints the verdicts of a run. Exit code: 0 all passed, 1 some did not, 3 some were abandoned by kq itself, "
+      "4 some are not finished, 5 there is no such run.");
+  flags.argument("run", "name of the run", options.run);
+  kq::tools::add_flags(flags, options.source);
+  flags.flag("--wait", "wait until every job is finished", options.wait);
+  flags.seconds("--timeout", "give up waiting, for the jobs or for a broker, after this many seconds",
+                options.timeout_s);
+  flags.flag("--failed", "only what did not pass, with the evidence", options.failed);
+  flags.flag("--json", "one JSON object with full rows", options.json);
+  flags.flag("--exit-zero", "exit 0 even if a kernel did not pass", options.exit_zero);
+  return flags.parse(argc, argv);
+}
+
+Expected<void> wait_for_run(kq::tools::OpenSource& open, const Options& options) {
+  kq::producer::WaitList waited;
+  const auto visited = kq::tools::each_row(*open.source, options.run, [&](const kq::RunRow& row) {
+    const kq::Submission& submission = row.entry.submission;
+    waited.add({row.job.seq, kq::requirements_of(submission)});
+    return Expected<void>();
+  });
+  if (!visited) return visited;
+  kq::producer::StatusLine line(kq::producer::stderr_status_line(), kq::sys::monotonic_now_ms());
+  kq::producer::WaitOptions wait = kq::producer::real_wait_options();
+  if (options.timeout_s) wait.timeout_ms = static_cast<std::int64_t>(*options.timeout_s * 1e3);
+  wait.progress = [&](const kq::producer::Tally& tally) { line.update(tally, kq::sys::monotonic_now_ms()); };
+  KQ_TRY_VALUE(const auto outcome, kq::producer::wait_for(*open.client, std::move(waited), wait));
+  line.end();
+  if (outcome.end == kq::producer::WaitEnd::timed_out) {
+    const std::size_t left_n = outcome.tally().total - outcome.tally().finished;
+    std::cerr << kProgram << ": --timeout is over; " << kq::producer::counted(left_n, "job")
+              << (left_n == 1 ? " is" : " are") << " not finished\n";
+  }
+  return {};
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
+  if (options.wait && !options.source.store.empty()) {
+    return complain(kProgram,
+                    {ErrorKind::bad_input,
+                     "--wait needs a broker that works on the jobs, --store reads one that does not; use one of them"});
+  }
+  if (options.timeout_s)
+    options.source.answer_ms = std::min<std::int64_t>(
+        options.source.answer_ms, std::max<std::int64_t>(1, std::llround(*options.timeout_s * 1e3)));
+  Expected<kq::tools::OpenSource> open = kq::tools::open_source(options.source, [](const std::string& folder) {
+    return kq::store::open_rocks_store(folder, kq::store::OpenMode::read_only);
+  });
+  if (!open) return complain(kProgram, open.error());
+  if (options.wait) {
+    if (const auto waited = wait_for_run(*open, options); !waited) return complain(kProgram, waited.error());
+  }
+
+  kq::tools::ResultsView view({.json = options.json, .only_failed = options.failed}, options.run);
+  const auto print = [](const std::string& text) { std::cout << text; };
+  const auto visited = kq::tools::each_row(*open->source, options.run, [&](const kq::RunRow& row) {
+    print(view.add(row));
+    return Expected<void>();
+  });
+  if (!visited) return complain(kProgram, visited.error());
+  if (view.rows_n() == 0)
+    return complain(kProgram, {ErrorKind::not_found, "there is no run '" + kq::tools::printable(options.run) + "'"});
+  print(view.finish());
+  std::cout << std::flush;
+  const ExitCode code = view.exit_code();
+  return static_cast<int>(code == ExitCode::job_failed && options.exit_zero ? ExitCode::ok : code);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  kq::tools::end_quietly_when_nobody_reads();
+  kq::producer::StandardOutput output(kProgram);
+  return output.end(run(argc, argv));
+}

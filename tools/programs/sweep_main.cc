@@ -1,0 +1,329 @@
+// kq-sweep: a folder of kernels in, verdicts and a leaderboard out, on this machine, in one command.
+//
+// Without --broker it starts a broker and a worker of its own for as long as it runs (tools/stack/stack.h). The work is
+// the same as that of kq-submit, kq-results and kq-dump one after the other; what is kept in --state is there for the
+// next sweep.
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "producer/client/progress.h"
+#include "producer/client/sentences.h"
+#include "producer/client/standard_output.h"
+#include "producer/client/submitter.h"
+#include "producer/client/wait.h"
+#include "producer/submit/submit.h"
+#include "sys/clock.h"
+#include "tools/cli/flags.h"
+#include "tools/cli/output_file.h"
+#include "tools/cli/source.h"
+#include "tools/cli/text.h"
+#include "tools/exporters/dump_note.h"
+#include "tools/exporters/exporter.h"
+#include "tools/stack/stack.h"
+#include "tools/stack/stop_signals.h"
+#include "tools/views/sweep_report.h"
+
+namespace {
+
+using namespace std::string_literals;
+using kq::Error;
+using kq::ErrorKind;
+using kq::ExitCode;
+using kq::Expected;
+using kq::tools::complain;
+
+const std::string kProgram = "kq-sweep";
+constexpr std::int64_t kWorkerStartMs = 20'000;  // of its own: so long it is no news that nobody serves the jobs
+
+struct Options {
+  std::string path;
+  std::string run;
+  std::string broker;
+  std::string key;
+  std::string state;
+  std::string device = "any";
+  std::string gpu;
+  std::string baseline = "eager";
+  std::string profile = "none";
+  std::string priority;
+  std::string submitter;
+  std::string problem;
+  std::string problems;
+  std::string expect;
+  std::string csv;
+  std::optional<double> timeout_s;
+  bool keep_going = false;
+  bool exit_zero = false;
+  bool json = false;
+};
+
+std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
+  kq::tools::Flags flags(
+      kProgram,
+      "Evaluates a folder of kernels here and now and prints the verdicts and the leaderboard. Without --broker it "
+      "starts a broker and a worker for as long as it runs.");
+  flags.argument("path", "folder or file of kernels, as for kq submit", options.path);
+  flags.option("--run", "NAME", "name of the run (default: that of the folder)", options.run);
+  flags.option("--broker", "URL", "use this broker and its workers instead of starting any", options.broker,
+               "KQ_BROKER");
+  flags.option("--key", "FILE", "your key, where that broker wants one", options.key, "KQ_KEY");
+  flags.option(
+      "--state", "DIR",
+      "where a broker of its own keeps jobs, results and builds (default: $XDG_STATE_HOME/kq); wins over KQ_BROKER",
+      options.state);
+  flags.choice("--device", "what the jobs run on", options.device, {"any", "cpu", "cuda"});
+  flags.option("--gpu", "MODEL", "only on this GPU model, such as 'NVIDIA H200'", options.gpu);
+  flags.choice("--baseline", "time the problem's reference as it is, or under torch.compile", options.baseline,
+               {"eager", "compile"});
+  flags.choice("--profile", "look at the kernels of what passed under a profiler, NVIDIA's Nsight Compute",
+               options.profile, {"none", "ncu"});
+  flags.choice("--priority", "who goes first at a broker with other work", options.priority, {"low", "normal", "high"});
+  flags.option("--submitter", "NAME", "whose share and quota the jobs count against (default: USER@HOST)",
+               options.submitter, "KQ_SUBMITTER");
+  flags.option("--problem", "FILE", "the problem of a single kernel file", options.problem);
+  flags.option("--problems", "DIR", "where to look problems up", options.problems);
+  flags.option("--expect", "FILE", "CSV of job,device,verdict,reason: how each job ought to end", options.expect);
+  flags.option("--csv", "FILE", "also write the rows as kq-dump would", options.csv);
+  flags.seconds("--timeout", "give up waiting after this many seconds", options.timeout_s);
+  flags.flag("--keep-going", "leave out what is wrong and evaluate the rest", options.keep_going);
+  flags.flag("--exit-zero", "exit 0 even if a kernel did not pass", options.exit_zero);
+  flags.flag("--json", "one JSON object on stdout", options.json);
+  if (const auto end = flags.parse(argc, argv)) return end;
+  // Said here, and not by the environment: it is for a broker of its own.
+  const bool says_broker = std::any_of(
+      argv, argv + argc, [](std::string_view word) { return word == "--broker" || word.starts_with("--broker="); });
+  if (!options.state.empty() && !says_broker) options.broker.clear();
+  return std::nullopt;
+}
+
+kq::producer::SubmitRequest request_of(const Options& options) {
+  kq::producer::SubmitRequest request;
+  request.inputs = {options.path};
+  request.run = options.run;
+  request.submitter = options.submitter.empty() ? kq::producer::default_submitter() : options.submitter;
+  request.options.now_ms = kq::sys::unix_now_ms();
+  request.options.priority = kq::parse_enum<kq::Priority>(options.priority);
+  if (options.baseline != "eager") request.options.baseline = kq::parse_enum<kq::Baseline>(options.baseline);
+  if (options.profile != "none") request.options.profile = kq::parse_enum<kq::Profiler>(options.profile);
+  if (options.device != "any") request.options.device = kq::parse_enum<kq::DeviceWish>(options.device);
+  if (!options.gpu.empty()) request.options.gpu_model = options.gpu;
+  if (!options.problem.empty()) request.options.problem = options.problem;
+  if (!options.problems.empty()) request.options.problems = options.problems;
+  return request;
+}
+
+// One sweep, from the first process to the last.
+class Sweep {
+ public:
+  Sweep(const Options& options, std::optional<kq::tools::Expectations> expectations)
+      : options_(options), expectations_(std::move(expectations)) {}
+
+  // The exit code. Whatever happens, nothing that was started outlives it.
+  int run(const kq::producer::Prepared& prepared) {
+    const Expected<ExitCode> end = evaluate(prepared);
+    if (stack_) stack_->stop([&](std::int64_t ms) { return signals_.take(ms).has_value(); });
+    if (signal_) {
+      std::cerr << kProgram << ": stopped by a signal; what was judged is kept, the same command goes on from there\n";
+      return kq::tools::exit_code_of_signal(*signal_);
+    }
+    if (!end) return complain(kProgram, end.error());
+    const int code = static_cast<int>(*end);
+    if (report_) std::cout << (options_.json ? report_->json(code) : report_->text()) << std::flush;
+    return code;
+  }
+
+ private:
+  Expected<ExitCode> evaluate(const kq::producer::Prepared& prepared) {
+    const Expected<std::string> url = options_.broker.empty() ? start_stack() : options_.broker;
+    if (!url) return kq::failure(url.error());
+    Expected<kq::producer::Client> client =
+        kq::producer::Client::connect(*url, options_.broker.empty() ? "" : options_.key);
+    if (!client) return kq::failure(client.error());
+    client->stop_when([&] { return interrupted(); });
+
+    kq::producer::SubmitOptions options;
+    if (options_.timeout_s) options.timeout_ms = static_cast<std::int64_t>(*options_.timeout_s * 1e3);
+    options.busy = kq::producer::BusyNews(kq::sys::monotonic_now_ms, [&](const std::string& news) {
+      std::cerr << kProgram << ": " << kq::tools::printable(news) << '\n';
+      start_worker();  // nobody else would make room
+    });
+    const kq::producer::SubmitSummary submitted = kq::producer::submit(*client, prepared, options);
+    std::cerr << kProgram << ": run " << kq::tools::printable(submitted.run) << ": "
+              << kq::tools::submitted_text(submitted) << '\n';
+    if (submitted.stopped) return stopped(*submitted.stopped);
+    KQ_TRY(complain_of_refused(submitted));
+
+    const Expected<kq::producer::WaitOutcome> outcome = wait(*client, submitted);
+    if (!outcome) return stopped(outcome.error());
+    if (outcome->end == kq::producer::WaitEnd::interrupted) return stopped({ErrorKind::interrupted, "interrupted"});
+    if (const auto gathered = gather(*client, submitted); !gathered) return stopped(gathered.error());
+    return exit_code(*outcome);
+  }
+
+  Expected<std::string> start_stack() {
+    Expected<std::string> state =
+        options_.state.empty() ? kq::tools::default_state_folder(kq::tools::process_environment) : options_.state;
+    if (!state) return state;
+    Expected<std::unique_ptr<kq::tools::Stack>> stack =
+        kq::tools::Stack::start({.state_folder = *state,
+                                 .broker_url = "",
+                                 .devices = options_.device == "any" ? "auto" : options_.device,
+                                 .programs = kq::tools::own_folder()},
+                                [&](std::int64_t ms) { return pause(ms); });
+    if (!stack) return kq::failure(stack.error());
+    stack_ = std::move(*stack);
+    std::cerr << kProgram << ": started a broker in " << stack_->folder().path() << '\n';
+    return stack_->broker_url();
+  }
+
+  // Where the stack is ours and something is left to do: a sweep that was judged before needs none.
+  void start_worker() {
+    if (!stack_ || stack_error_) return;
+    if (const auto started = stack_->start_worker([&](std::int64_t ms) { return pause(ms); }); !started)
+      stack_error_ = started.error();
+  }
+
+  // Also the place where the stack is looked after: everything that waits comes through here again and again.
+  bool interrupted() {
+    if (stack_ && !stack_error_) {
+      const Expected<std::optional<std::string>> note = stack_->tend();
+      if (!note) stack_error_ = note.error();
+      if (note && *note) {
+        if (line_ != nullptr) line_->end();
+        std::cerr << kProgram << ": " << **note << '\n';
+      }
+    }
+    return pause(0) || stack_error_.has_value();
+  }
+
+  bool pause(std::int64_t ms) {
+    if (!signal_) signal_ = signals_.take(ms);
+    return signal_.has_value();
+  }
+
+  // An interruption may be the stack's doing; then that is what went wrong.
+  tl::unexpected<Error> stopped(const Error& error) const { return kq::failure(stack_error_ ? *stack_error_ : error); }
+
+  static Expected<void> complain_of_refused(const kq::producer::SubmitSummary& submitted) {
+    for (const kq::producer::SubmittedJob& job : submitted.jobs) {
+      if (job.ack.acceptance != kq::Acceptance::refused) continue;
+      return kq::our_fault("the broker refused " + std::to_string(submitted.count(kq::Acceptance::refused)) + " of " +
+                           std::to_string(submitted.jobs.size()) + " jobs, the first is " +
+                           kq::tools::printable(job.label) + ": " + kq::tools::printable(job.ack.reason));
+    }
+    return {};
+  }
+
+  Expected<kq::producer::WaitOutcome> wait(kq::producer::Client& client, const kq::producer::SubmitSummary& submitted) {
+    kq::producer::StatusLine line(kq::producer::stderr_status_line(), kq::sys::monotonic_now_ms());
+    line_ = &line;
+    kq::producer::WaitOptions options = kq::producer::real_wait_options();
+    if (options_.timeout_s) options.timeout_ms = static_cast<std::int64_t>(*options_.timeout_s * 1e3);
+    options.sleep_ms = [&](std::int64_t ms) { pause(ms); };
+    options.interrupted = [&] { return interrupted(); };
+    const std::int64_t start_ms = kq::sys::monotonic_now_ms();
+    options.progress = [&](const kq::producer::Tally& tally) {
+      if (tally.finished < tally.total) start_worker();
+      const std::int64_t now_ms = kq::sys::monotonic_now_ms();
+      kq::producer::Tally shown = tally;
+      if (stack_ && now_ms - start_ms < kWorkerStartMs) shown.unserved.clear();  // its own worker is on its way
+      line.update(shown, now_ms);
+    };
+    Expected<kq::producer::WaitOutcome> outcome = kq::producer::wait_for(client, submitted.to_wait_for(), options);
+    line_ = nullptr;
+    return outcome;
+  }
+
+  // Reads the rows once: for the report, and for --csv.
+  Expected<void> gather(kq::producer::Client& client, const kq::producer::SubmitSummary& submitted) {
+    report_.emplace(submitted, expectations_ ? &*expectations_ : nullptr);
+    const auto all = kq::tools::Selection::make({}, kq::sys::unix_now_ms());
+    std::unique_ptr<kq::tools::Export> csv;
+    if (!options_.csv.empty()) {
+      KQ_TRY_VALUE(auto opened, kq::tools::open_csv({.out = options_.csv}, *all));
+      csv = std::move(opened);
+    }
+    const auto visited = kq::tools::each_row(
+        *kq::tools::broker_source(client), submitted.run,
+        [&](const kq::RunRow& row) { return report_->add(row) && csv ? csv->add(row) : Expected<void>(); });
+    if (!visited) return visited;
+    report_->finish();
+    if (!csv) return {};
+    if (const auto written = csv->finish(); !written) return written;
+    if (!kq::tools::takes_note(options_.csv)) return {};
+    return kq::tools::write_dump_note({.file = options_.csv,
+                                       .run = submitted.run,
+                                       .source = stack_ ? stack_->folder().file("store") : client.url(),
+                                       .format = "csv",
+                                       .words = {},
+                                       .columns = kq::tools::names_of(*all),
+                                       .rows_n = csv->rows_n(),
+                                       .made_at_ms = kq::sys::unix_now_ms()});
+  }
+
+  ExitCode exit_code(const kq::producer::WaitOutcome& outcome) const {
+    if (outcome.end == kq::producer::WaitEnd::timed_out) {
+      std::cerr << kProgram << ": gave up waiting, " << outcome.tally().total - outcome.tally().finished << " of "
+                << outcome.tally().total << " jobs are not finished; the same command goes on from there\n";
+      return ExitCode::gave_up;
+    }
+    const ExitCode code =
+        expectations_ ? (report_->agrees() ? ExitCode::ok : ExitCode::job_failed) : kq::producer::exit_code_of(outcome);
+    return code == ExitCode::job_failed && options_.exit_zero ? ExitCode::ok : code;
+  }
+
+  const Options& options_;
+  std::optional<kq::tools::Expectations> expectations_;
+  kq::tools::StopSignals signals_;
+  std::optional<int> signal_;
+  std::optional<Error> stack_error_;
+  std::unique_ptr<kq::tools::Stack> stack_;
+  kq::producer::StatusLine* line_ = nullptr;  // while waiting
+  std::optional<kq::tools::SweepReport> report_;
+};
+
+int run(int argc, char** argv) {
+  Options options;
+  if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
+
+  // Everything a person can have got wrong is found before a process is started.
+  std::optional<kq::tools::Expectations> expectations;
+  if (!options.expect.empty()) {
+    Expected<kq::tools::Expectations> read = kq::tools::Expectations::read(options.expect);
+    if (!read) return complain(kProgram, read.error());
+    expectations = std::move(*read);
+  }
+  const kq::producer::Prepared prepared = kq::producer::prepare(request_of(options));
+  const bool has_rest = !prepared.jobs.empty() && !kq::name_complaint(prepared.run);
+  for (const std::string& mistake : prepared.mistakes) {
+    const bool ends = has_rest && !options.keep_going && &mistake == &prepared.mistakes.back();
+    std::cerr << kProgram << ": " << kq::tools::printable(mistake)
+              << (ends ? "; nothing was evaluated, --keep-going evaluates the rest\n" : "\n");
+  }
+  if (!prepared.mistakes.empty() && !(has_rest && options.keep_going)) return static_cast<int>(ExitCode::bad_input);
+  for (const std::string& note : prepared.notes) std::cerr << kProgram << ": " << kq::tools::printable(note) << '\n';
+  if (prepared.jobs.empty())
+    return complain(kProgram, {ErrorKind::not_found, "there are no kernels in " + options.path});
+  if (!options.csv.empty()) {
+    if (const auto place = kq::tools::OutputFile::open(options.csv); !place) return complain(kProgram, place.error());
+  }
+  const int code = Sweep(options, std::move(expectations)).run(prepared);
+  if (prepared.left_out_n > 0)
+    std::cerr << kProgram << ": " << kq::producer::left_out_text(prepared.left_out_n, "evaluated") << '\n';
+  const bool outweighs =
+      code == static_cast<int>(ExitCode::ok) || code == static_cast<int>(ExitCode::job_failed);  // as kq-submit does
+  return !prepared.mistakes.empty() && outweighs ? static_cast<int>(ExitCode::bad_input) : code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  kq::producer::StandardOutput output(kProgram);
+  return output.end(run(argc, argv));
+}

@@ -1,0 +1,186 @@
+// kq-up: a broker and a worker on this machine, in the foreground or, with -d, behind the scenes until kq-down.
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <iostream>
+#include <string>
+
+#include "net/endpoint.h"
+#include "producer/client/standard_output.h"
+#include "tools/cli/flags.h"
+#include "tools/stack/stack.h"
+#include "tools/stack/stop_signals.h"
+
+namespace {
+
+using kq::Error;
+using kq::ErrorKind;
+using kq::ExitCode;
+using kq::Expected;
+using kq::tools::complain;
+
+const std::string kProgram = "kq-up";
+constexpr std::int64_t kTendMs = 200;
+
+struct Options {
+  std::string state;
+  std::string url = std::string(kq::net::kDefaultBrokerUrl);
+  std::string devices = "auto";
+  std::string keys;
+  std::string key;
+  bool detach = false;
+};
+
+// Called once the stack is up, with its URL; false: whoever wanted to know is gone.
+using Announce = std::function<bool(const std::string& url, const kq::tools::StateFolder& folder)>;
+
+// Runs the stack until a signal. The exit code; sentences go to `complaint`.
+ExitCode run(const Options& options, const Announce& announce, const std::function<void(const Error&)>& complaint) {
+  kq::tools::StopSignals signals;
+  bool stopping = false;
+  const auto pause = [&](std::int64_t ms) { return stopping = signals.take(ms).has_value() || stopping; };
+  Expected<std::unique_ptr<kq::tools::Stack>> stack = kq::tools::Stack::start({.state_folder = options.state,
+                                                                               .broker_url = options.url,
+                                                                               .key_folder = options.keys,
+                                                                               .worker_key = options.key,
+                                                                               .devices = options.devices,
+                                                                               .programs = kq::tools::own_folder()},
+                                                                              pause);
+  const Expected<void> started = stack ? (*stack)->start_worker(pause) : kq::failure(stack.error());
+  if (!started) {
+    complaint(started.error());
+    return kq::exit_code(started.error().kind);
+  }
+  ExitCode code = ExitCode::ok;
+  if (announce((*stack)->broker_url(), (*stack)->folder())) {
+    while (!pause(kTendMs)) {
+      const auto note = (*stack)->tend();
+      if (!note) {
+        complaint(note.error());
+        code = kq::exit_code(note.error().kind);
+        break;
+      }
+      if (*note) std::cerr << kProgram << ": " << **note << std::endl;
+    }
+  }
+  (*stack)->stop([&](std::int64_t ms) { return signals.take(ms).has_value(); });
+  return code;
+}
+
+int run_in_foreground(const Options& options) {
+  const auto announce = [&](const std::string& url, const kq::tools::StateFolder& folder) {
+    std::cout << url << std::endl;
+    std::cerr << kProgram << ": broker and worker are up in " << folder.path() << "; ^C stops them" << std::endl;
+    return true;
+  };
+  return static_cast<int>(run(options, announce, [](const Error& error) { complain(kProgram, error); }));
+}
+
+// Behind the scenes there is no terminal any more: what is said goes into the state folder.
+void leave_the_terminal(const kq::tools::StateFolder& folder) {
+  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int log = ::open(folder.file("up.log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  ::dup2(nothing, STDIN_FILENO);
+  ::dup2(log < 0 ? nothing : log, STDOUT_FILENO);
+  ::dup2(log < 0 ? nothing : log, STDERR_FILENO);
+}
+
+// The detached process: says one line to whoever waits on `tell`, "url URL" or "CODE sentence", and goes on running.
+int run_detached(const Options& options, int tell) {
+  const auto say = [&](const std::string& text) { return ::write(tell, text.data(), text.size()) > 0; };
+  const auto announce = [&](const std::string& url, const kq::tools::StateFolder& folder) {
+    leave_the_terminal(folder);
+    const bool heard = say("url " + url);
+    ::close(tell);
+    return heard;
+  };
+  bool started = false;
+  const auto announced = [&](const std::string& url, const kq::tools::StateFolder& folder) {
+    return started = announce(url, folder);
+  };
+  return static_cast<int>(run(options, announced, [&](const Error& error) {
+    if (started)
+      complain(kProgram, error);
+    else
+      say(std::to_string(static_cast<int>(exit_code(error.kind))) + " " + error.message);
+  }));
+}
+
+std::string read_all(int fd) {
+  std::string text;
+  char buffer[4096];
+  while (true) {
+    const ssize_t n = ::read(fd, buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return text;
+    text.append(buffer, static_cast<std::size_t>(n));
+  }
+}
+
+// Forks twice, so that the process left behind belongs to no terminal and can never get one.
+int detach(const Options& options) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    return complain(kProgram, {ErrorKind::our_fault, std::string("no pipe: ") + std::strerror(errno)});
+  const pid_t middle = ::fork();
+  if (middle < 0)
+    return complain(kProgram, {ErrorKind::our_fault, std::string("cannot fork: ") + std::strerror(errno)});
+  if (middle == 0) {
+    ::close(ends[0]);
+    ::setsid();
+    if (::fork() != 0) ::_exit(0);
+    return run_detached(options, ends[1]);
+  }
+  ::close(ends[1]);
+  ::waitpid(middle, nullptr, 0);
+  const std::string told = read_all(ends[0]);
+  const std::size_t space = told.find(' ');
+  if (space == std::string::npos) {
+    return complain(
+        kProgram, {ErrorKind::our_fault, "the detached process ended without a word; see up.log in the state folder"});
+  }
+  if (told.starts_with("url ")) {
+    std::cout << told.substr(space + 1) << std::endl;
+    return static_cast<int>(ExitCode::ok);
+  }
+  // The detached process wrote its exit code and its error.
+  complain(kProgram, {ErrorKind::our_fault, told.substr(space + 1)});
+  return std::atoi(told.c_str());
+}
+
+int up(int argc, char** argv) {
+  Options options;
+  kq::tools::Flags flags(
+      kProgram, "Runs a broker and a worker on this machine and prints the broker's URL. kq-down, or ^C, stops them.");
+  flags.flag("-d,--detach", "return as soon as both are ready and leave them running", options.detach);
+  flags.option("--state", "DIR", "where jobs, results, builds and logs are kept (default: $XDG_STATE_HOME/kq)",
+               options.state);
+  flags.option("--devices", "LIST", "auto, or a list of cpu, cuda, cuda:N (default: auto)", options.devices);
+  flags.option("--broker-url", "URL", "where the broker listens (default " + options.url + ")", options.url,
+               "KQ_BROKER");
+  flags.option("--keys", "DIR", "the broker's folder of keys: only those it names may connect", options.keys,
+               "KQ_KEYS");
+  flags.option("--worker-key", "FILE", "the key of the worker, which --keys makes necessary", options.key);
+  if (const auto code = flags.parse(argc, argv)) return static_cast<int>(*code);
+  if (options.state.empty()) {
+    Expected<std::string> state = kq::tools::default_state_folder(kq::tools::process_environment);
+    if (!state) return complain(kProgram, state.error());
+    options.state = *state;
+  }
+  if (const auto url = kq::net::parse_broker_url(options.url); !url) return complain(kProgram, url.error());
+  if (options.keys.empty() != options.key.empty()) {
+    return complain(kProgram,
+                    {ErrorKind::bad_input, "--keys and --worker-key belong together: one of them is missing"});
+  }
+  return options.detach ? detach(options) : run_in_foreground(options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  kq::producer::StandardOutput output(kProgram);
+  return output.end(up(argc, argv));
+}

@@ -1,0 +1,205 @@
+#include "tools/stack/stack.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+namespace kq::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kStepMs = 50;
+
+struct Pipe {
+  int read_end = -1;
+  int write_end = -1;
+
+  Pipe() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) == 0) {
+      read_end = ends[0];
+      write_end = ends[1];
+    }
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  ~Pipe() {
+    close_write_end();
+    if (read_end >= 0) ::close(read_end);
+  }
+  void close_write_end() {
+    if (write_end >= 0) ::close(std::exchange(write_end, -1));
+  }
+};
+
+enum class Readiness { ready, closed, not_yet };
+
+Readiness wait_on(const Pipe& pipe, std::int64_t timeout_ms) {
+  pollfd events{.fd = pipe.read_end, .events = POLLIN, .revents = 0};
+  if (::poll(&events, 1, static_cast<int>(timeout_ms)) <= 0) return Readiness::not_yet;
+  char byte = 0;
+  return ::read(pipe.read_end, &byte, 1) == 1 ? Readiness::ready : Readiness::closed;
+}
+
+// Whether the process is one of ours and not another that got its number since. In a container whose process 1 is no
+// init, a dead orphan keeps its number and its name for good: it holds nothing any more.
+bool is_program_of_ours(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  std::getline(file, line);  // "12 (kq-broker) S 1 ..."
+  const auto is = [&](const char* name) { return line.find(std::string("(") + name + ") ") != std::string::npos; };
+  return (is("kq-broker") || is("kq-worker")) && line.find(") Z ") == std::string::npos;
+}
+
+// Those of an earlier stack have been told to end when it died; they still hold the store for a moment.
+Expected<void> wait_for_orphans(const StateFolder& folder, const Nap& pause) {
+  if (!folder.left_behind()) return {};
+  for (pid_t orphan : folder.left_behind()->children) {
+    for (std::int64_t waited = 0; is_program_of_ours(orphan); waited += kStepMs) {
+      if (waited >= kOrphanWaitMs || pause(kStepMs)) {
+        return our_fault("process " + std::to_string(orphan) + " of an earlier start still uses " + folder.path() +
+                         "; end it first");
+      }
+    }
+  }
+  return {};
+}
+
+std::string with_ready_fd(const Pipe& pipe) {
+  return std::to_string(pipe.write_end);
+}
+
+}  // namespace
+
+std::string own_folder() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error).parent_path().string();
+}
+
+Expected<std::unique_ptr<Stack>> Stack::start(const StackPlan& plan, const Nap& pause) {
+  Expected<StateFolder> folder = StateFolder::take(plan.state_folder);
+  if (!folder) return failure(folder.error());
+  KQ_TRY(wait_for_orphans(*folder, pause));
+  PrivateEndpoint endpoint{.url = plan.broker_url, .made_folder = ""};
+  if (endpoint.url.empty()) {
+    Expected<PrivateEndpoint> made = private_endpoint(folder->path(), process_environment);
+    if (!made) return failure(made.error());
+    endpoint = std::move(*made);
+  }
+
+  std::unique_ptr<Stack> stack(new Stack(std::move(*folder), std::move(endpoint), plan));
+  stack->record();
+  KQ_TRY(stack->start(stack->broker_, pause));
+  return stack;
+}
+
+Expected<void> Stack::start_worker(const Nap& pause) {
+  if (worker_.process) return {};
+  auto started = start(worker_, pause);
+  if (!started) stop(pause);
+  return started;
+}
+
+Stack::Stack(StateFolder folder, PrivateEndpoint endpoint, const StackPlan& plan)
+    : folder_(std::move(folder)),
+      endpoint_(std::move(endpoint)),
+      url_(endpoint_.url),
+      start_limit_ms_(plan.start_limit_ms) {
+  // Also where they are empty: the keys in our environment are for other brokers.
+  broker_ = {.name = "kq-broker",
+             .command = {.words = {plan.programs + "/kq-broker", "--bind", url_, "--store", folder_.file("store"),
+                                   "--keys", plan.key_folder, "--log-format", "text"},  // people read it
+                         .log = folder_.file("broker.log")},
+             .process = std::nullopt};
+  worker_ = {.name = "kq-worker",
+             .command = {.words = {plan.programs + "/kq-worker", "--connect", url_, "--state", folder_.file("worker"),
+                                   "--devices", plan.devices, "--key", plan.worker_key, "--log-format", "text"},
+                         .log = folder_.file("worker.log")},
+             .process = std::nullopt};
+}
+
+Stack::~Stack() {
+  worker_.process.reset();
+  broker_.process.reset();
+  folder_.clear();
+  std::error_code ignored;
+  if (!endpoint_.made_folder.empty()) fs::remove_all(endpoint_.made_folder, ignored);
+}
+
+Expected<void> Stack::start(Member& member, const Nap& pause) {
+  Pipe pipe;
+  if (pipe.read_end < 0) return our_fault("cannot make a pipe for " + member.name);
+  Command command = member.command;
+  command.inherited_fd = pipe.write_end;
+  command.words.insert(command.words.end(), {"--ready-fd", with_ready_fd(pipe)});
+  Expected<Process> process = Process::start(command);
+  if (!process) return failure(process.error());
+  pipe.close_write_end();
+  member.process = std::move(*process);
+  record();
+
+  const auto complain = [&](const std::string& what) {
+    return our_fault(member.name + " " + what + "; its log " + command.log +
+                     " ends with:" + member.process->last_words());
+  };
+  for (std::int64_t waited = 0; waited < start_limit_ms_; waited += kStepMs) {
+    switch (wait_on(pipe, kStepMs)) {
+      case Readiness::ready:
+        return {};
+      case Readiness::not_yet:
+        break;
+      case Readiness::closed:
+        // It closed the pipe without a word: it is about to end.
+        member.process->stop(kStepMs * 20, pause);
+        return complain("did not start (" + member.process->ended().value_or("still running") + ")");
+    }
+    if (pause(0)) return failure(Error{ErrorKind::interrupted, "interrupted while " + member.name + " was starting"});
+  }
+  return complain("was not ready after " + std::to_string(start_limit_ms_ / 1000) + " s");
+}
+
+void Stack::record() {
+  StackRecord record{.pid = ::getpid(), .url = url_, .children = {}};
+  for (const Member* member : {&broker_, &worker_}) {
+    if (member->process) record.children.push_back(member->process->pid());
+  }
+  folder_.write(record);
+}
+
+Expected<std::optional<std::string>> Stack::tend() {
+  for (Member* member : {&broker_, &worker_}) {
+    if (!member->process) continue;
+    const std::optional<std::string> end = member->process->ended();
+    if (!end) continue;
+    const std::string what = member->name + " ended by itself (" + *end + ")";
+    const std::string words = "; its log " + member->command.log + " ends with:" + member->process->last_words();
+    if (restarts_ == kRestartsMax) {
+      return our_fault(what + " after " + std::to_string(kRestartsMax) + " starts, no more are made" + words);
+    }
+    ++restarts_;
+    Expected<Process> process = Process::start(member->command);
+    if (!process) return failure(process.error());
+    member->process = std::move(*process);
+    record();
+    return what + " and was started again, " + std::to_string(restarts_) + " of at most " +
+           std::to_string(kRestartsMax) + " times" + words;
+  }
+  return std::nullopt;
+}
+
+void Stack::stop(const Nap& pause) {
+  if (worker_.process) worker_.process->stop(kWorkerStopMs, pause);
+  if (broker_.process) broker_.process->stop(kBrokerStopMs, pause);
+  worker_.process.reset();
+  broker_.process.reset();
+  folder_.clear();
+}
+
+}  // namespace kq::tools

@@ -1,0 +1,150 @@
+#include "tools/stack/state_folder.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "net/endpoint.h"
+
+namespace kq::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLock = "/lock";
+
+// A lock of the open file, not of the process: it ends with whatever holds it, and can be asked about without being
+// taken.
+bool lock_file(int fd, int command, struct flock& lock) {
+  lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return ::fcntl(fd, command, &lock) == 0;
+}
+
+// Lines of "word value"; what is not understood is left out.
+std::optional<StackRecord> read_record(const std::string& path) {
+  std::ifstream file(path);
+  StackRecord record;
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t space = std::min(line.find(' '), line.size() - 1);
+    const std::string word = line.substr(0, space);
+    const std::string value = line.substr(space + 1);
+    if (word == "url") record.url = value;
+    if (word == "pid") record.pid = std::atoi(value.c_str());
+    if (word == "child") record.children.push_back(std::atoi(value.c_str()));
+  }
+  return record.pid > 0 ? std::optional(record) : std::nullopt;
+}
+
+std::string text_of(const StackRecord& record) {
+  std::ostringstream text;
+  text << "pid " << record.pid << '\n';
+  if (!record.url.empty()) text << "url " << record.url << '\n';
+  for (pid_t child : record.children) text << "child " << child << '\n';
+  return text.str();
+}
+
+Expected<std::string> made_folder(const std::string& folder) {
+  if (folder.empty()) return bad_input("the state folder's name is empty");
+  std::error_code error;
+  const fs::path path = fs::weakly_canonical(folder, error);
+  if (error) return bad_input("state folder " + folder + ": " + error.message());
+  if (fs::is_directory(path, error)) return path.string();
+  error.clear();  // that it is not there yet is none
+  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
+  if (error || ::mkdir(path.c_str(), 0700) != 0) {
+    return bad_input("cannot make the state folder " + path.string() + ": " +
+                     (error ? error.message() : std::strerror(errno)));
+  }
+  return path.string();
+}
+
+}  // namespace
+
+Expected<StateFolder> StateFolder::take(const std::string& folder) {
+  Expected<std::string> path = made_folder(folder);
+  if (!path) return failure(path.error());
+  const std::string lock_path = *path + kLock;
+  const int lock = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (lock < 0) return bad_input("cannot write into the state folder " + *path + ": " + std::strerror(errno));
+  StateFolder state(*path, lock);
+  struct flock held;
+  if (!lock_file(lock, F_OFD_SETLK, held)) {
+    const StackRecord other = read_record(lock_path).value_or(StackRecord{});
+    return bad_input("state folder " + *path + " is in use by process " + std::to_string(other.pid) +
+                     (other.url.empty() ? "" : ", its broker is --broker " + other.url) +
+                     "; use that, or another --state");
+  }
+  state.left_behind_ = read_record(lock_path);
+  return state;
+}
+
+StateFolder::StateFolder(StateFolder&& other) noexcept
+    : path_(std::move(other.path_)),
+      lock_(std::exchange(other.lock_, -1)),
+      left_behind_(std::move(other.left_behind_)) {}
+
+StateFolder::~StateFolder() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+void StateFolder::write(const StackRecord& record) {
+  const std::string text = text_of(record);
+  // One write of a few bytes over an empty file; a reader that comes in between sees no record and asks again.
+  if (::ftruncate(lock_, 0) != 0 || ::pwrite(lock_, text.data(), text.size(), 0) < 0) return;
+}
+
+void StateFolder::clear() {
+  if (::ftruncate(lock_, 0) != 0) return;
+}
+
+std::optional<StackRecord> holder_of(const std::string& folder) {
+  const std::string path = folder + kLock;
+  const int lock = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (lock < 0) return std::nullopt;
+  struct flock held;
+  const bool is_held = lock_file(lock, F_OFD_GETLK, held) && held.l_type != F_UNLCK;
+  ::close(lock);
+  if (!is_held) return std::nullopt;
+  return read_record(path).value_or(StackRecord{});
+}
+
+Expected<std::string> default_state_folder(const Environment& environment) {
+  const std::string state_home = environment("XDG_STATE_HOME");
+  if (!state_home.empty()) return state_home + "/kq";
+  const std::string home = environment("HOME");
+  if (!home.empty()) return home + "/.local/state/kq";
+  return bad_input("neither XDG_STATE_HOME nor HOME is set; name a state folder with --state DIR");
+}
+
+std::string process_environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+Expected<PrivateEndpoint> private_endpoint(const std::string& state_folder, const Environment& environment) {
+  const std::string inside = state_folder + "/broker.sock";
+  if (inside.size() <= net::kIpcPathBytesMax) return PrivateEndpoint{.url = "ipc://" + inside, .made_folder = ""};
+  for (const std::string& base : {environment("XDG_RUNTIME_DIR"), std::string("/tmp")}) {
+    std::string folder = base + "/kq-XXXXXX";
+    const std::string::size_type length = folder.size() + std::strlen("/broker.sock");
+    if (base.empty() || length > net::kIpcPathBytesMax || ::mkdtemp(folder.data()) == nullptr) continue;
+    return PrivateEndpoint{.url = "ipc://" + folder + "/broker.sock", .made_folder = folder};
+  }
+  return our_fault(
+      "cannot make a folder for the broker's socket in XDG_RUNTIME_DIR or /tmp; use a state folder with a path of at "
+      "most " +
+      std::to_string(net::kIpcPathBytesMax - std::strlen("/broker.sock")) + " bytes");
+}
+
+}  // namespace kq::tools

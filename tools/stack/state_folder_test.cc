@@ -1,0 +1,106 @@
+#include "tools/stack/state_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "net/endpoint.h"
+#include "tools/stack/fake_programs.h"
+
+namespace kq::tools {
+namespace {
+
+using ::testing::HasSubstr;
+
+Environment environment(std::string state_home, std::string home, std::string runtime = "") {
+  return [=](const char* name) {
+    const std::string wanted = name;
+    return wanted == "XDG_STATE_HOME"    ? state_home
+           : wanted == "HOME"            ? home
+           : wanted == "XDG_RUNTIME_DIR" ? runtime
+                                         : "";
+  };
+}
+
+TEST(state_folder, is_made_for_its_owner_alone) {
+  const TestFolder folder;
+  const auto state = StateFolder::take(folder.file("a/b"));
+  ASSERT_TRUE(state) << state.error().message;
+  struct stat status {};
+  ASSERT_EQ(::stat(state->path().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0700u);
+}
+
+TEST(state_folder, may_be_a_new_one_beside_where_one_is) {
+  const TestFolder folder;
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  const auto state = StateFolder::take("fresh");
+  std::filesystem::current_path(before);
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_TRUE(std::filesystem::is_directory(folder.file("fresh")));
+}
+
+TEST(state_folder, has_one_holder_who_can_be_found) {
+  const TestFolder folder;
+  EXPECT_EQ(holder_of(folder.path()), std::nullopt);
+  {
+    auto state = StateFolder::take(folder.path());
+    ASSERT_TRUE(state);
+    const StackRecord record{.pid = 42, .url = "ipc:///x/broker.sock", .children = {43, 44}};
+    state->write(record);
+    EXPECT_EQ(holder_of(folder.path()), record);
+    const auto second = StateFolder::take(folder.path());
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().kind, ErrorKind::bad_input);
+    EXPECT_THAT(second.error().message, HasSubstr("in use by process 42, its broker is --broker ipc:///x/broker.sock"));
+  }
+  EXPECT_EQ(holder_of(folder.path()), std::nullopt);
+}
+
+TEST(state_folder, what_an_unclean_end_left_behind_is_known) {
+  const TestFolder folder;
+  const StackRecord record{.pid = 42, .url = "", .children = {43}};
+  { StateFolder::take(folder.path())->write(record); }
+  EXPECT_EQ(StateFolder::take(folder.path())->left_behind(), record);
+  {
+    auto state = StateFolder::take(folder.path());
+    state->write(record);
+    state->clear();
+  }
+  EXPECT_EQ(StateFolder::take(folder.path())->left_behind(), std::nullopt);
+}
+
+TEST(state_folder, a_place_that_cannot_be_made_is_bad_input) {
+  const TestFolder folder;
+  folder.write("file", "");
+  EXPECT_EQ(StateFolder::take(folder.file("file")).error().kind, ErrorKind::bad_input);
+  EXPECT_EQ(StateFolder::take("").error().kind, ErrorKind::bad_input);
+}
+
+TEST(state_folder, the_default_is_where_xdg_says) {
+  EXPECT_EQ(default_state_folder(environment("/s", "/h")), "/s/kq");
+  EXPECT_EQ(default_state_folder(environment("", "/h")), "/h/.local/state/kq");
+  EXPECT_EQ(default_state_folder(environment("", "")).error().kind, ErrorKind::bad_input);
+}
+
+TEST(state_folder, the_private_endpoint_fits_into_a_socket_address) {
+  const TestFolder folder;
+  EXPECT_EQ(private_endpoint("/short", environment("", ""))->url, "ipc:///short/broker.sock");
+
+  const std::string deep = folder.path() + "/" + std::string(90, 'd');
+  const auto endpoint = private_endpoint(deep, environment("", "", folder.path()));
+  ASSERT_TRUE(endpoint) << endpoint.error().message;
+  EXPECT_TRUE(net::parse_broker_url(endpoint->url)) << endpoint->url;
+  EXPECT_THAT(endpoint->made_folder, HasSubstr(folder.path() + "/kq-"));
+
+  const auto without_runtime_folder = private_endpoint(deep, environment("", "", deep));
+  ASSERT_TRUE(without_runtime_folder);
+  EXPECT_TRUE(net::parse_broker_url(without_runtime_folder->url));
+  std::filesystem::remove(without_runtime_folder->made_folder);
+}
+
+}  // namespace
+}  // namespace kq::tools

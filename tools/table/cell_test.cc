@@ -1,0 +1,38 @@
+#include "tools/table/cell.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace kq::tools {
+namespace {
+
+// As a dump has it, which is as any other output does.
+std::string json(Cell cell) {
+  std::string line;
+  append_json(cell, line);
+  EXPECT_EQ(line, producer::to_text(to_json(cell)));
+  return line;
+}
+
+TEST(cell, what_is_no_number_is_null) {
+  EXPECT_EQ(json(Cell()), "null");
+  EXPECT_EQ(json(std::numeric_limits<double>::infinity()), "null");
+  EXPECT_EQ(json(std::numeric_limits<double>::quiet_NaN()), "null");
+}
+
+TEST(cell, integers_that_a_double_cannot_hold_are_strings) {
+  EXPECT_EQ(json(std::uint64_t{1} << 53), "9007199254740992");
+  EXPECT_EQ(json((std::uint64_t{1} << 53) + 1), R"("9007199254740993")");
+}
+
+TEST(cell, the_rest_is_itself) {
+  EXPECT_EQ(json(true), "true");
+  EXPECT_EQ(json(0.1), "0.1");
+  EXPECT_EQ(json(2.0), "2.0");
+  EXPECT_EQ(json(1e300), "1e+300");
+  EXPECT_EQ(json(std::string("a\"\xff")), "\"a\\\"\xEF\xBF\xBD\"");
+}
+
+}  // namespace
+}  // namespace kq::tools

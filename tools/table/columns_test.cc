@@ -1,0 +1,165 @@
+#include "tools/table/columns.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tools/testing.h"
+
+namespace kq::tools {
+namespace {
+
+Cell cell(const RunRow& row, std::string_view name) {
+  for (const Column& column : columns()) {
+    if (column.name == name) return column.get(row);
+  }
+  ADD_FAILURE() << "no column " << name;
+  return {};
+}
+Cell text(std::string value) {
+  return value;
+}
+Cell number(double value) {
+  return value;
+}
+Cell count(std::uint64_t value) {
+  return value;
+}
+const Cell kUnknown;
+
+TEST(columns, names_are_unique_and_documented) {
+  std::set<std::string_view> names;
+  for (const Column& column : columns()) {
+    EXPECT_TRUE(names.insert(column.name).second) << column.name;
+    EXPECT_NE(column.doc, "") << column.name;
+  }
+}
+
+TEST(columns, a_unit_ends_the_name) {
+  for (const Column& column : columns()) {
+    if (column.unit.empty()) continue;
+    EXPECT_TRUE(column.name.ends_with("_" + std::string(column.unit))) << column.name;
+  }
+}
+
+TEST(columns, a_passed_row_has_its_figures_in_the_unit_of_the_name) {
+  const RunRow row = passed_row("relu/fast", 12'500, 25'000);
+  EXPECT_EQ(cell(row, "label"), text("relu/fast"));
+  EXPECT_EQ(cell(row, "verdict"), text("passed"));
+  EXPECT_EQ(cell(row, "fault"), text("none"));
+  EXPECT_EQ(cell(row, "median_us"), number(12.5));
+  EXPECT_EQ(cell(row, "reference_us"), number(25));
+  EXPECT_EQ(cell(row, "speedup"), number(2));
+  EXPECT_EQ(cell(row, "reason"), kUnknown);
+  EXPECT_EQ(cell(row, "device"), text("cpu"));
+}
+
+TEST(columns, a_failed_row_has_evidence_and_no_figures) {
+  Evidence differs = evidence("value", "differs");
+  differs.stage = Stage::judge;
+  differs.mismatch = Mismatch{.element = 7, .max_abs_err = 0.5, .mismatched = 3, .total = 9};
+  const RunRow row = ended_row("relu/wrong", VerdictName::wrong_answer, differs);
+  EXPECT_EQ(cell(row, "verdict"), text("wrong_answer"));
+  EXPECT_EQ(cell(row, "fault"), text("user"));
+  EXPECT_EQ(cell(row, "stage"), text("judge"));
+  EXPECT_EQ(cell(row, "reason"), text("value"));
+  EXPECT_EQ(cell(row, "message"), text("differs"));
+  EXPECT_EQ(cell(row, "max_abs_err"), number(0.5));
+  EXPECT_EQ(cell(row, "mismatch_n"), count(3));
+  EXPECT_EQ(cell(row, "mismatch_element"), count(7));
+  for (const char* figure : {"median_us", "reference_us", "speedup", "samples_n"})
+    EXPECT_EQ(cell(row, figure), kUnknown) << figure;
+}
+
+TEST(columns, device_code_alone_is_tier_0_and_what_did_not_run_has_none) {
+  RunRow row = ended_row("relu/a", VerdictName::wrong_answer, {});
+  row.result->sandbox = "uid,user";
+  row.result->device.kind = DeviceKind::cuda;
+  row.entry.submission.backend = Backend::cuda;
+  EXPECT_EQ(cell(row, "tier"), count(0));
+  row.entry.submission.backend = Backend::triton;
+  EXPECT_EQ(cell(row, "tier"), count(2));
+  row.result->sandbox = "";
+  EXPECT_EQ(cell(row, "tier"), kUnknown);
+}
+
+TEST(columns, what_is_unknown_of_a_machine_is_no_value) {
+  RunRow row = passed_row("relu/fast", 1, 2);
+  row.result->host = {.name = "gpu-7", .cores = 96};
+  EXPECT_EQ(cell(row, "hostname"), text("gpu-7"));
+  EXPECT_EQ(cell(row, "cpu_cores"), count(96));
+  EXPECT_EQ(cell(row, "driver"), kUnknown);
+  row.result->host.cores = 0;
+  EXPECT_EQ(cell(row, "cpu_cores"), kUnknown);
+  EXPECT_EQ(cell(row, "time_limit_s"), kUnknown);
+  row.entry.submission.time_limit_ms = 1'500;
+  EXPECT_EQ(cell(row, "time_limit_s"), number(1.5));
+}
+
+TEST(columns, a_profile_tells_where_its_files_are_or_why_there_are_none) {
+  RunRow row = passed_row("relu/fast", 1'000, 2'000);
+  for (const char* name : {"profile_dir", "profile_message", "profile_s"}) EXPECT_EQ(cell(row, name), kUnknown) << name;
+  EXPECT_EQ(cell(row, "profile"), text("none"));
+  row.entry.submission.trials.profile = Profiler::ncu;
+  row.result->profile = Profile{.directory = "/profiles/r/relu-1-1", .message = "none", .ms = 9'250};
+  EXPECT_EQ(cell(row, "profile"), text("ncu"));
+  EXPECT_EQ(cell(row, "profile_dir"), text("/profiles/r/relu-1-1"));
+  EXPECT_EQ(cell(row, "profile_message"), text("none"));
+  EXPECT_EQ(cell(row, "profile_s"), number(9.25));
+}
+
+TEST(columns, conditions_are_those_of_a_gpu_that_is_watched) {
+  constexpr const char* kNames[] = {"sm_clock_mhz", "mem_clock_mhz", "temp_c",
+                                    "power_w",      "throttle",      "other_procs_on_gpu"};
+  RunRow row = passed_row("relu/fast", 1, 2);
+  for (const char* name : kNames) EXPECT_EQ(cell(row, name), kUnknown) << "nobody watches: " << name;
+  row.result->conditions = Conditions();
+  for (const char* name : kNames) EXPECT_EQ(cell(row, name), kUnknown) << "its driver tells nothing: " << name;
+  row.result->conditions = Conditions{.sm_clock_mhz = 1'980,
+                                      .memory_clock_mhz = 3'201,
+                                      .temperature_c = 41,
+                                      .power_w = 312.5,
+                                      .throttle = "none",
+                                      .foreign = std::vector<GpuProcess>()};
+  EXPECT_EQ(cell(row, "sm_clock_mhz"), count(1'980));
+  EXPECT_EQ(cell(row, "mem_clock_mhz"), count(3'201));
+  EXPECT_EQ(cell(row, "temp_c"), count(41));
+  EXPECT_EQ(cell(row, "power_w"), number(312.5));
+  EXPECT_EQ(cell(row, "throttle"), text("none"));
+  EXPECT_EQ(cell(row, "other_procs_on_gpu"), text("none"));
+  row.result->conditions->foreign = {{.pid = 4'711, .memory_mib = 512}, {.pid = 4'712}};
+  EXPECT_EQ(cell(row, "other_procs_on_gpu"), text("4711:512;4712"));
+}
+
+TEST(columns, trials_take_time_only_where_there_were_any) {
+  RunRow row = passed_row("relu/fast", 1, 2);
+  row.result->times = {.run_ms = 900};
+  EXPECT_EQ(cell(row, "trials_s"), kUnknown);
+  row.result->times.trials_us = 640'125;
+  EXPECT_EQ(cell(row, "run_s"), number(0.9));
+  EXPECT_EQ(cell(row, "trials_s"), number(0.640125));
+}
+
+TEST(columns, an_unfinished_row_knows_no_ending) {
+  const RunRow row = queued_row("relu/slow");
+  EXPECT_EQ(cell(row, "state"), text("queued"));
+  for (const char* later : {"verdict", "fault", "device", "finished_at", "build_s", "sandbox"})
+    EXPECT_EQ(cell(row, later), kUnknown) << later;
+}
+
+TEST(columns, times_are_rfc_3339_in_utc) {
+  EXPECT_EQ(utc_time(1'700'000'000'007), text("2023-11-14T22:13:20.007000Z"));
+  EXPECT_EQ(utc_time(951'868'799'999), text("2000-02-29T23:59:59.999000Z"));
+  EXPECT_EQ(utc_time(253'402'300'799'999), text("9999-12-31T23:59:59.999000Z"));
+  EXPECT_EQ(utc_time(0), kUnknown);
+}
+
+TEST(columns, json_has_every_column_in_order) {
+  const std::string json = producer::to_text(to_json(passed_row("relu/fast", 1, 2)));
+  EXPECT_EQ(
+      json.find(R"({"schema": "kq.result/1", "job_id": 1, "run": "r1", "label": "relu/fast", "problem": "relu",)"), 0u)
+      << json;
+}
+
+}  // namespace
+}  // namespace kq::tools

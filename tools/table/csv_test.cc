@@ -1,0 +1,78 @@
+#include "tools/table/csv.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace kq::tools {
+namespace {
+
+std::string line(std::vector<Cell> cells) {
+  return csv_line(cells);
+}
+
+TEST(csv, unknown_and_empty_are_told_apart) {
+  EXPECT_EQ(line({Cell(), std::string(), std::string("x")}), ",\"\",x\n");
+}
+
+TEST(csv, fields_are_quoted_only_where_needed) {
+  EXPECT_EQ(csv_field(std::string("a b;c'=1")), "a b;c'=1");
+  EXPECT_EQ(csv_field(std::string("a,b")), "\"a,b\"");
+  EXPECT_EQ(csv_field(std::string("say \"hi\"")), "\"say \"\"hi\"\"\"");
+  EXPECT_EQ(csv_field(std::string("two\nlines")), "\"two\nlines\"");
+}
+
+TEST(csv, numbers_are_exact_and_locale_free) {
+  EXPECT_EQ(csv_field(0.1), "0.1");
+  EXPECT_EQ(csv_field(1.0 / 3), "0.3333333333333333");
+  EXPECT_EQ(csv_field(std::numeric_limits<std::uint64_t>::max()), "18446744073709551615");
+  EXPECT_EQ(csv_field(std::numeric_limits<double>::quiet_NaN()), "");
+  EXPECT_EQ(csv_field(-std::numeric_limits<double>::infinity()), "");
+  EXPECT_EQ(csv_field(true), "true");
+}
+
+TEST(csv, what_is_no_text_is_replaced) {
+  EXPECT_EQ(csv_field(std::string("a\0b", 3)),
+            "\"a\xEF\xBF\xBD"
+            "b\"");
+  EXPECT_EQ(csv_field(std::string("\xff")), "\xEF\xBF\xBD");
+}
+
+TEST(csv, what_is_written_reads_back) {
+  const std::vector<std::string> hostile{"plain", "a,b",      "\"",   "\"\"",      "x\ny", "x\r\ny",
+                                         "\r",    " padded ", "=1+1", "h\xC3\xA9", ",",    "\n"};
+  std::string text;
+  for (const std::string& value : hostile) text += line({value, std::string("end")});
+  const auto lines = parse_csv(text);
+  ASSERT_TRUE(lines) << lines.error().message;
+  ASSERT_EQ(lines->size(), hostile.size());
+  for (std::size_t i = 0; i < hostile.size(); ++i) {
+    EXPECT_EQ((*lines)[i].fields, (std::vector<std::string>{hostile[i], "end"})) << i;
+  }
+}
+
+TEST(csv, a_value_that_looks_like_the_mark_of_a_file_reads_back) {
+  const std::string value = "\xEF\xBB\xBFx";
+  EXPECT_EQ(parse_csv(line({value}))->front().fields, std::vector<std::string>{value});
+}
+
+TEST(csv, lines_are_numbered_over_quoted_breaks) {
+  const auto lines = parse_csv(
+      "\xEF\xBB\xBF"
+      "a,b\r\n\"x\ny\",2\r\nlast,");
+  ASSERT_TRUE(lines);
+  ASSERT_EQ(lines->size(), 3u);
+  EXPECT_EQ((*lines)[0].fields, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ((*lines)[1].number, 2u);
+  EXPECT_EQ((*lines)[2].number, 4u);
+  EXPECT_EQ((*lines)[2].fields, (std::vector<std::string>{"last", ""}));
+}
+
+TEST(csv, broken_quotes_are_named_by_line) {
+  EXPECT_EQ(parse_csv("a\n\"b\nc").error().message, "line 2: a quote is opened and never closed");
+  EXPECT_EQ(parse_csv("a\n\"b\"c\n").error().message, "line 2: a quote inside a field must be doubled");
+  EXPECT_EQ(parse_csv("")->size(), 0u);
+}
+
+}  // namespace
+}  // namespace kq::tools

@@ -1,0 +1,87 @@
+#include "tools/table/expect.h"
+
+#include <gtest/gtest.h>
+
+#include "tools/testing.h"
+
+namespace kq::tools {
+namespace {
+
+Expectations parsed(const std::string& lines) {
+  return Expectations::parse("job,device,verdict,reason\n" + lines, "e.csv").value();
+}
+
+TEST(expect, agreement_is_silent) {
+  Expectations expectations = parsed("a/ok,cpu,passed,\na/ok,cuda,rejected,stream\na/bad,cpu,wrong_answer,shape\n\n");
+  EXPECT_EQ(expectations.disagreement(passed_row("a/ok", 1, 2)), std::nullopt);
+  EXPECT_EQ(expectations.disagreement(ended_row("a/bad", VerdictName::wrong_answer, evidence("shape"))), std::nullopt);
+  EXPECT_TRUE(expectations.missing().empty());
+}
+
+TEST(expect, the_row_of_the_device_it_ran_on_counts) {
+  Expectations expectations = parsed("a/ok,cpu,passed,\na/ok,cuda,rejected,stream\n");
+  RunRow row = passed_row("a/ok", 1, 2);
+  row.result->device.kind = DeviceKind::cuda;
+  EXPECT_EQ(expectations.disagreement(row), "a/ok cuda: expected rejected (stream), got passed");
+}
+
+TEST(expect, an_empty_reason_is_any) {
+  Expectations expectations = parsed("a/bad,cpu,crashed,\n");
+  EXPECT_EQ(expectations.disagreement(ended_row("a/bad", VerdictName::crashed, evidence("signal 11"))), std::nullopt);
+}
+
+TEST(expect, another_reason_disagrees) {
+  Expectations expectations = parsed("a/bad,cpu,wrong_answer,shape\n");
+  EXPECT_EQ(expectations.disagreement(ended_row("a/bad", VerdictName::wrong_answer, evidence("value"))),
+            "a/bad cpu: expected wrong_answer (shape), got wrong_answer (value)");
+}
+
+TEST(expect, a_job_nobody_expects_disagrees) {
+  Expectations expectations = parsed("");
+  EXPECT_EQ(expectations.disagreement(passed_row("a/new", 1, 2)),
+            "a/new cpu: expected nothing, no line says how it should end, got passed");
+}
+
+TEST(expect, an_unfinished_job_disagrees) {
+  Expectations expectations = parsed("a/slow,cpu,passed,\n");
+  EXPECT_EQ(expectations.disagreement(queued_row("a/slow")), "a/slow cpu: expected passed, got queued");
+}
+
+TEST(expect, a_job_that_never_came_is_missing) {
+  Expectations expectations = parsed("a/ok,cpu,passed,\na/gone,cpu,passed,\n");
+  EXPECT_EQ(expectations.disagreement(passed_row("a/ok", 1, 2)), std::nullopt);
+  EXPECT_EQ(expectations.missing(),
+            std::vector<std::string>{"a/gone cpu: expected passed, got nothing, there is no such job"});
+}
+
+struct Wrong {
+  const char* text;
+  const char* sentence;
+};
+class WrongExpectations : public ::testing::TestWithParam<Wrong> {};
+
+TEST_P(WrongExpectations, are_bad_input_by_line) {
+  const auto expectations = Expectations::parse(GetParam().text, "e.csv");
+  ASSERT_FALSE(expectations);
+  EXPECT_EQ(expectations.error().kind, ErrorKind::bad_input);
+  EXPECT_EQ(expectations.error().message.substr(0, std::string(GetParam().sentence).size()), GetParam().sentence);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    all, WrongExpectations,
+    ::testing::Values(
+        Wrong{"", "e.csv: the first line must be job,device,verdict,reason"},
+        Wrong{"label,device\n", "e.csv: the first line must be job,device,verdict,reason"},
+        Wrong{"job,device,verdict,reason\na,cpu,passed\n", "e.csv:2: 4 fields are needed, got 3"},
+        Wrong{"job,device,verdict,reason\na,gpu,passed,\n", "e.csv:2: device 'gpu'; known are cpu, cuda"},
+        Wrong{"job,device,verdict,reason\na,cpu,good,\n", "e.csv:2: verdict 'good'; known are passed, suspect"},
+        Wrong{"job,device,verdict,reason\na,cpu,passed,\na,cpu,passed,\n", "e.csv:3: a second line for a cpu"},
+        Wrong{"job,device,verdict,reason\n\"a\n", "e.csv: line 2: a quote is opened"}));
+
+TEST(expect, a_file_that_is_not_there_is_named) {
+  EXPECT_EQ(Expectations::read("/nowhere/e.csv").error().message,
+            "cannot read /nowhere/e.csv; a CSV file with the header job,device,verdict,reason is needed");
+}
+
+}  // namespace
+}  // namespace kq::tools

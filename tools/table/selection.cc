@@ -1,0 +1,207 @@
+#include "tools/table/selection.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <compare>
+
+#include "producer/client/when.h"
+#include "tools/cli/nearest.h"
+#include "tools/cli/text.h"
+#include "tools/table/csv.h"
+
+namespace kq::tools {
+namespace {
+
+std::optional<double> parsed_number(std::string_view text) {
+  double value = 0;
+  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || wrong != std::errc{} || end != text.data() + text.size() || std::isnan(value))
+    return std::nullopt;
+  return value;
+}
+
+std::optional<double> number_in(const Cell& cell) {
+  if (const auto* integer = std::get_if<std::uint64_t>(&cell)) return static_cast<double>(*integer);
+  if (const auto* real = std::get_if<double>(&cell)) return *real;
+  return std::nullopt;
+}
+
+std::string text_in(const Cell& cell) {
+  const auto* text = std::get_if<std::string>(&cell);
+  return text != nullptr ? *text : csv_field(cell);
+}
+
+// What a column of words can say, and that of a job that has no such word yet: nothing.
+template <NamedEnum E>
+std::optional<std::string> word_complaint(std::string_view column, const std::string& word) {
+  if (word.empty() || parse_enum<E>(word)) return std::nullopt;
+  return "there is no " + std::string(column) + " '" + printable(word) + "'; known are " + known_names<E>();
+}
+std::optional<std::string> word_complaint(std::string_view column, const std::string& word) {
+  if (column == "verdict") return word_complaint<VerdictName>(column, word);
+  if (column == "fault") return word_complaint<Fault>(column, word);
+  if (column == "state") return word_complaint<JobState>(column, word);
+  return std::nullopt;
+}
+
+// "2h" counts back from now, anything else is a point in time.
+Expected<std::int64_t> parse_since(const std::string& text, std::int64_t now_ms) {
+  const bool is_age = !text.empty() && text.find_first_not_of("0123456789.") == text.size() - 1;
+  const auto when = producer::parse_when(is_age ? "+" + text : text, now_ms);
+  if (!when)
+    return bad_input("--since must be like 2h (the last two hours; s, m, h, d) or 2026-11-21T18:00Z, got '" +
+                     printable(text) + "'");
+  return is_age ? 2 * now_ms - *when : *when;
+}
+
+}  // namespace
+
+Expected<Selection> Selection::make(const SelectionWords& words, std::int64_t now_ms) {
+  const Level* level = find_level(words.level);
+  if (level == nullptr) {
+    std::string known;
+    for (const Level& one : levels()) known += (known.empty() ? "" : ", ") + std::string(one.name);
+    return bad_input("--level must be one of " + known + ", got '" + printable(words.level) + "'");
+  }
+  Selection selection(*level);
+  KQ_TRY(selection.choose_columns(words.columns));
+  for (const std::string& condition : words.where) {
+    KQ_TRY(selection.add_condition(condition));
+  }
+  if (!words.since.empty()) {
+    KQ_TRY_VALUE(const auto since_ms, parse_since(words.since, now_ms));
+    selection.since_ms_ = since_ms;
+  }
+  return selection;
+}
+
+Expected<SelectedColumn> Selection::find(std::string_view name) const {
+  std::vector<std::string> known;
+  for (const Column& column : kq::tools::columns()) {
+    if (column.name == name) return SelectedColumn{.of_job = &column};
+    known.emplace_back(column.name);
+  }
+  for (const ItemColumn& column : level_->columns) {
+    if (column.name == name) return SelectedColumn{.of_item = &column};
+    known.emplace_back(column.name);
+  }
+  const auto meant = nearest(name, known);
+  return bad_input("there is no column '" + printable(name) + "'" + (meant ? ", did you mean " + *meant + "?" : "") +
+                   "; kq-dump --schema --level " + std::string(level_->name) + " lists them");
+}
+
+Expected<void> Selection::choose_columns(const std::string& names) {
+  if (names.empty()) {
+    for (const Column& column : kq::tools::columns()) {
+      const auto& shown = level_->of_job;
+      if (shown.empty() || std::find(shown.begin(), shown.end(), column.name) != shown.end())
+        columns_.push_back({.of_job = &column});
+    }
+    for (const ItemColumn& column : level_->columns) columns_.push_back({.of_item = &column});
+    return {};
+  }
+  for (std::size_t start = 0; start <= names.size();) {
+    const std::size_t end = std::min(names.find(',', start), names.size());
+    const auto column = find(std::string_view(names).substr(start, end - start));
+    if (!column) return bad_input("--columns: " + column.error().message);
+    for (const SelectedColumn& chosen : columns_) {
+      if (chosen.name() == column->name()) return bad_input("--columns names " + std::string(chosen.name()) + " twice");
+    }
+    columns_.push_back(*column);
+    start = end + 1;
+  }
+  return {};
+}
+
+Expected<void> Selection::add_condition(const std::string& text) {
+  // The longer signs first: "<" also begins "<=".
+  constexpr std::pair<std::string_view, Test> signs[] = {
+      {"!=", Test::unequal}, {"<=", Test::at_most}, {">=", Test::at_least}, {"<", Test::below},
+      {">", Test::above},    {"~", Test::contains}, {"=", Test::equal}};
+  const std::size_t name_bytes = std::min(text.find_first_of("!<>=~"), text.size());
+  for (const auto& [sign, test] : signs) {
+    if (!std::string_view(text).substr(name_bytes).starts_with(sign)) continue;
+    const auto column = find(std::string_view(text).substr(0, name_bytes));
+    if (!column) return bad_input("--where: " + column.error().message);
+    Condition condition{.column = *column, .test = test, .text = text.substr(name_bytes + sign.size()), .number = {}};
+    condition.number = parsed_number(condition.text);
+    const ColumnType type = column->of_job != nullptr ? column->of_job->type : column->of_item->type;
+    const bool needs_number = (type == ColumnType::integer || type == ColumnType::number) && test != Test::contains &&
+                              !condition.text.empty();
+    if (needs_number && !condition.number)
+      return bad_input("--where: " + text.substr(0, name_bytes) + " is a number, got '" + printable(condition.text) +
+                       "'");
+    if (type == ColumnType::boolean && condition.text != "true" && condition.text != "false" &&
+        !condition.text.empty()) {
+      return bad_input("--where: " + text.substr(0, name_bytes) + " is true or false, got '" +
+                       printable(condition.text) + "'");
+    }
+    if (test == Test::equal || test == Test::unequal) {
+      if (const auto wrong = word_complaint(column->name(), condition.text)) return bad_input("--where: " + *wrong);
+    }
+    conditions_.push_back(std::move(condition));
+    return {};
+  }
+  return bad_input("--where must be like verdict=passed or speedup>=2 (=, !=, <, <=, >, >=, ~ for contains), got '" +
+                   printable(text) + "'");
+}
+
+bool Selection::Condition::holds(const Cell& cell) const {
+  if (cell.index() == 0)
+    return test == Test::unequal ? !text.empty() : test == Test::equal && text.empty();  // no value
+  if (test == Test::contains) return text_in(cell).find(text) != std::string::npos;
+  const auto left = number_in(cell);
+  const auto order = left && number ? *left <=> *number : std::partial_ordering(text_in(cell) <=> text);
+  switch (test) {
+    case Test::equal:
+      return order == 0;
+    case Test::unequal:
+      return order != 0;
+    case Test::below:
+      return order < 0;
+    case Test::at_most:
+      return order <= 0;
+    case Test::above:
+      return order > 0;
+    case Test::at_least:
+      return order >= 0;
+    case Test::contains:
+      break;
+  }
+  return false;
+}
+
+// By what happened to it last.
+bool Selection::is_recent(const RunRow& row) const {
+  return std::max({row.job.submitted_at_ms, row.job.leased_at_ms, row.job.finished_at_ms}) >= since_ms_;
+}
+
+bool Selection::wants(const RunRow& row) const {
+  if (!is_recent(row)) return false;
+  for (const Condition& condition : conditions_) {
+    if (condition.column.of_job != nullptr && !condition.holds(condition.column.of_job->get(row))) return false;
+  }
+  return true;
+}
+
+Expected<void> Selection::each(const RunRow& row, const Visit& visit) const {
+  if (!wants(row)) return {};
+  std::vector<Cell> cells(columns_.size());
+  const std::size_t items = level_->items(row);
+  bool is_first = true;
+  for (std::size_t item = 0; item < items; ++item) {
+    const bool wanted = std::all_of(conditions_.begin(), conditions_.end(), [&](const Condition& condition) {
+      return condition.column.of_item == nullptr || condition.holds(condition.column.get(row, item));
+    });
+    if (!wanted) continue;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (is_first || columns_[i].of_item != nullptr) cells[i] = columns_[i].get(row, item);
+    }
+    is_first = false;
+    if (const auto visited = visit(cells); !visited) return visited;
+  }
+  return {};
+}
+
+}  // namespace kq::tools

@@ -1,0 +1,171 @@
+#include "tools/views/boards.h"
+
+#include <charconv>
+#include <cstdio>
+#include <map>
+
+#include "tools/cli/text.h"
+#include "tools/table/cell.h"
+#include "tools/table/columns.h"
+#include "tools/table/csv.h"
+
+namespace kq::tools {
+namespace {
+
+// What KernelBench's own analysis prints.
+constexpr double kThresholds[] = {0, 0.5, 0.8, 1, 1.5, 2};
+
+std::string short_number(double value) {
+  char buffer[32];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value);
+  return std::string(buffer, end.ptr);
+}
+
+std::string fixed(double value, int digits) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof buffer, "%.*f", digits, value);
+  return buffer;
+}
+
+Cell known(const std::string& text) {
+  return text.empty() ? Cell() : Cell(text);
+}
+Cell known(double value) {
+  return value > 0 ? Cell(value) : Cell();
+}
+
+struct BoardColumn {
+  std::string_view name;
+  Cell (*get)(const LeaderboardRow& row);
+};
+// Rules for change as in tools/table/columns.cc: only ever added, at the end.
+constexpr BoardColumn kBoardColumns[] = {
+    {"problem", [](const LeaderboardRow& row) { return known(row.problem); }},
+    {"problem_hash", [](const LeaderboardRow& row) { return known(to_hex(row.problem_hash)); }},
+    {"device_model", [](const LeaderboardRow& row) { return known(row.device_model); }},
+    {"job_id", [](const LeaderboardRow& row) { return Cell(std::uint64_t{row.seq}); }},
+    {"label", [](const LeaderboardRow& row) { return known(row.label); }},
+    {"author", [](const LeaderboardRow& row) { return known(row.author); }},
+    {"backend", [](const LeaderboardRow& row) { return known(row.backend); }},
+    {"median_us", [](const LeaderboardRow& row) { return known(row.median_ns / 1e3); }},
+    {"reference_us", [](const LeaderboardRow& row) { return known(row.reference_ns / 1e3); }},
+    {"speedup", [](const LeaderboardRow& row) { return known(row.speedup); }},
+    {"finished_at", [](const LeaderboardRow& row) { return utc_time(row.finished_at_ms); }},
+};
+
+std::string summary_line(const DeviceSummary& summary, std::size_t problems_n) {
+  std::string line = printable(summary.device_model) + ": " + std::to_string(summary.solved_n) + " of " +
+                     std::to_string(problems_n) + (problems_n == 1 ? " problem" : " problems") +
+                     " solved, geometric mean speedup " + speedup_text(summary.geometric_mean_speedup) + ", fast_p";
+  for (const auto& [p, fraction] : summary.fast_p) line += " " + short_number(p) + ":" + fixed(fraction, 2);
+  return line + '\n';
+}
+
+}  // namespace
+
+std::vector<DeviceSummary> Leaderboard::summaries() const {
+  std::map<std::string, std::vector<LeaderboardRow>> by_device;
+  for (const LeaderboardRow& row : rows) by_device[row.device_model].push_back(row);
+  std::vector<DeviceSummary> found;
+  for (const auto& [device_model, best] : by_device) {
+    DeviceSummary& summary = found.emplace_back();
+    summary.device_model = device_model;
+    summary.solved_n = best.size();
+    summary.geometric_mean_speedup = kq::geometric_mean_speedup(best);
+    for (double p : kThresholds) summary.fast_p.emplace_back(p, kq::fast_p(best, problems_n, p));
+  }
+  return found;
+}
+
+void LeaderboardBuilder::add(const RunRow& row) {
+  const Problem& problem = row.entry.submission.problem;
+  problems_.emplace(problem.name, board_hash(problem));
+  if (!row.result) return;
+  if (auto ranked = board_row(row.entry.submission, *row.result, row.job.seq, row.job.finished_at_ms))
+    passed_.push_back(std::move(*ranked));
+  if (passed_.size() < sift_at_) return;
+  passed_ = best_of(passed_);
+  sift_at_ = kSiftRowsMin + 2 * passed_.size();
+}
+
+Leaderboard LeaderboardBuilder::finish() {
+  return {.run = run_, .problems_n = problems_.size(), .rows = best_of(passed_)};
+}
+
+Expected<Leaderboard> leaderboard_of_run(Source& source, const std::string& run) {
+  LeaderboardBuilder builder(run);
+  bool any = false;
+  KQ_TRY(each_row(source, run, [&](const RunRow& row) {
+    any = true;
+    builder.add(row);
+    return Expected<void>();
+  }));
+  if (!any) return failure(Error{ErrorKind::not_found, "there is no run '" + printable(run) + "'"});
+  return builder.finish();
+}
+
+Expected<Leaderboard> leaderboard_of_boards(Source& source) {
+  Expected<std::vector<LeaderboardRow>> rows = all_boards(source);
+  if (!rows) return failure(rows.error());
+  std::set<Hash> problems;
+  for (const LeaderboardRow& row : *rows) problems.insert(row.problem_hash);
+  return Leaderboard{.run = "", .problems_n = problems.size(), .rows = std::move(*rows)};
+}
+
+std::string leaderboard_table(const Leaderboard& board) {
+  if (board.rows.empty()) return "no job has passed yet\n";
+  std::vector<std::vector<std::string>> cells;
+  for (const LeaderboardRow& row : board.rows) {
+    cells.push_back({row.problem, row.device_model, time_text(row.median_ns), time_text(row.reference_ns),
+                     speedup_text(row.speedup), row.label, row.backend, row.author});
+  }
+  std::string text = table({{"problem"},
+                            {"device"},
+                            {"median", true},
+                            {"reference", true},
+                            {"speedup", true},
+                            {"label"},
+                            {"backend"},
+                            {"author"}},
+                           cells);
+  for (const DeviceSummary& summary : board.summaries()) text += summary_line(summary, board.problems_n);
+  return text;
+}
+
+std::string leaderboard_csv(const Leaderboard& board) {
+  std::vector<Cell> cells;
+  for (const BoardColumn& column : kBoardColumns) cells.emplace_back(std::string(column.name));
+  std::string text = csv_line(cells);
+  for (const LeaderboardRow& row : board.rows) {
+    cells.clear();
+    for (const BoardColumn& column : kBoardColumns) cells.push_back(column.get(row));
+    text += csv_line(cells);
+  }
+  return text;
+}
+
+producer::Json leaderboard_json(const Leaderboard& board) {
+  producer::JsonArray rows;
+  for (const LeaderboardRow& row : board.rows) {
+    producer::JsonObject object;
+    for (const BoardColumn& column : kBoardColumns) object.emplace_back(column.name, to_json(column.get(row)));
+    rows.push_back({std::move(object)});
+  }
+  producer::JsonArray summaries;
+  for (const DeviceSummary& summary : board.summaries()) {
+    producer::JsonObject fast;
+    for (const auto& [p, fraction] : summary.fast_p) fast.emplace_back(short_number(p), producer::Json{fraction});
+    summaries.push_back(
+        {producer::JsonObject{{"device_model", {summary.device_model}},
+                              {"solved_n", {static_cast<std::int64_t>(summary.solved_n)}},
+                              {"geometric_mean_speedup", to_json(known(summary.geometric_mean_speedup))},
+                              {"fast_p", {std::move(fast)}}}});
+  }
+  return {producer::JsonObject{{"schema", {"kq.leaderboard/1"}},
+                               {"run", to_json(known(board.run))},
+                               {"problems_n", {static_cast<std::int64_t>(board.problems_n)}},
+                               {"rows", {std::move(rows)}},
+                               {"summaries", {std::move(summaries)}}}};
+}
+
+}  // namespace kq::tools

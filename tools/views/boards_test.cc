@@ -1,0 +1,86 @@
+#include "tools/views/boards.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tools/testing.h"
+
+namespace kq::tools {
+namespace {
+
+using ::testing::HasSubstr;
+
+Leaderboard built(const std::vector<RunRow>& rows) {
+  LeaderboardBuilder builder("r1");
+  for (const RunRow& row : rows) builder.add(row);
+  return builder.finish();
+}
+
+// Two problems, one solved twice, one not at all.
+Leaderboard example() {
+  return built({passed_row("relu/slow", 20'000, 20'000, 1), passed_row("relu/fast", 10'000, 20'000, 2),
+                ended_row("gelu/wrong", VerdictName::wrong_answer, evidence("value"), 3), queued_row("relu/later", 4)});
+}
+
+TEST(boards, the_best_of_each_problem_stands) {
+  const Leaderboard board = example();
+  ASSERT_EQ(board.rows.size(), 1u);
+  EXPECT_EQ(board.rows[0].label, "relu/fast");
+  EXPECT_EQ(board.rows[0].speedup, 2);
+  EXPECT_EQ(board.problems_n, 2u);
+}
+
+TEST(boards, unsolved_problems_count_in_fast_p) {
+  const auto summaries = example().summaries();
+  ASSERT_EQ(summaries.size(), 1u);
+  EXPECT_EQ(summaries[0].geometric_mean_speedup, 2);
+  using P = std::pair<double, double>;
+  EXPECT_THAT(summaries[0].fast_p,
+              ::testing::ElementsAre(P{0, 0.5}, P{0.5, 0.5}, P{0.8, 0.5}, P{1, 0.5}, P{1.5, 0.5}, P{2, 0}));
+}
+
+TEST(boards, device_models_are_not_mixed) {
+  RunRow other = passed_row("relu/other", 5'000, 20'000, 5);
+  other.result->device.model = "Another CPU";
+  const auto summaries = built({passed_row("relu/fast", 10'000, 20'000), other}).summaries();
+  ASSERT_EQ(summaries.size(), 2u);
+  EXPECT_EQ(summaries[0].device_model, "Another CPU");
+  EXPECT_EQ(summaries[0].geometric_mean_speedup, 4);
+  EXPECT_EQ(summaries[1].geometric_mean_speedup, 2);
+}
+
+TEST(boards, a_large_run_is_sifted_to_the_same_rows) {
+  std::vector<RunRow> rows;
+  for (Sequence i = 1; i <= 10'000; ++i) {
+    rows.push_back(
+        passed_row((i % 2 == 0 ? "relu/" : "gelu/") + std::to_string(i), 50'000.0 - static_cast<double>(i), 50'000, i));
+  }
+  const Leaderboard board = built(rows);
+  ASSERT_EQ(board.rows.size(), 2u);
+  EXPECT_EQ(board.rows[0].label, "gelu/9999");
+  EXPECT_EQ(board.rows[1].label, "relu/10000");
+}
+
+TEST(boards, table_csv_and_json_say_the_same) {
+  const Leaderboard board = example();
+  EXPECT_EQ(leaderboard_table(board),
+            "problem  device     median  reference  speedup  label      backend  author\n"
+            "relu     Test CPU  10.0 us    20.0 us    2.00x  relu/fast  torch\n"
+            "Test CPU: 1 of 2 problems solved, geometric mean speedup 2.00x, fast_p 0:0.50 0.5:0.50 0.8:0.50 1:0.50 "
+            "1.5:0.50 2:0.00\n");
+  EXPECT_EQ(leaderboard_csv(board),
+            "problem,problem_hash,device_model,job_id,label,author,backend,median_us,reference_us,speedup,finished_at\n"
+            "relu," +
+                to_hex(sha256("relu")) + ",Test CPU,2,relu/fast,,torch,10,20,2,2023-11-14T22:13:22.000000Z\n");
+  const std::string json = producer::to_text(leaderboard_json(board));
+  EXPECT_THAT(json, HasSubstr(R"("median_us": 10.0)"));
+  EXPECT_THAT(json, HasSubstr(R"("problems_n": 2)"));
+  EXPECT_THAT(json, HasSubstr(R"("1.5": 0.5, "2": 0.0)"));
+}
+
+TEST(boards, nothing_passed_is_said) {
+  EXPECT_EQ(leaderboard_table(built({})), "no job has passed yet\n");
+}
+
+}  // namespace
+}  // namespace kq::tools
