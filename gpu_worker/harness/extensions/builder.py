@@ -91,7 +91,7 @@ class ExtensionBuilder:
             (self.job.out / f"log-{way}").write_text(attempt.log, errors="replace")
             if attempt.is_good:
                 attempt = self.link(attempt.objects)
-            if attempt.is_good or (way != "full" and self.is_own_error(attempt)):
+            if attempt.is_good or (way != "full" and self.is_source_error(attempt)):
                 break
         (self.job.out / "toolchain").write_text(
             f"{self.tools.description(self.has_cuda)}\n{f'{self.flag_words()} ({way})'.strip()}\n", errors="replace"
@@ -101,7 +101,7 @@ class ExtensionBuilder:
                 raise MemoryError
             raise BuildFailed(error_excerpt(self.call, attempt.log))
 
-    def is_own_error(self, attempt: Attempt) -> bool:
+    def is_source_error(self, attempt: Attempt) -> bool:
         """Returns whether no header or part of the source that was left out can be the reason of the error."""
         names = (
             self.job.shared / self.variant / "header.names" if self.job.shared is not None and self.variant else None
@@ -155,7 +155,7 @@ class ExtensionBuilder:
             return Attempt(log=f"not split: {error}", is_tried=False)
         if self.call.inline:
             attempt = self.split_as_one(halves)
-            if attempt.is_good or self.is_own_error(attempt):
+            if attempt.is_good or self.is_source_error(attempt):
                 return attempt
         return self.combined([self.pool.submit(self.split_unit, unit, halves.get(unit.name)) for unit in self.units])
 
