@@ -38,9 +38,10 @@ TEST_F(EscapeCheck, the_sandbox_of_this_machine_holds) {
 // The same attempts, one of which is told that it worked.
 TEST_F(EscapeCheck, a_way_out_is_told_by_its_name) {
   const fs::path folder = root_ / "holes";
-  fs::create_directories(folder);
+  fs::create_directories(folder / "sandbox");
   std::ifstream own(harness() + "/sandbox/self_test.py");
-  std::ofstream(folder / "self_test.py") << own.rdbuf() << "\nATTEMPTS['reach the network'] = lambda: True\n";
+  std::ofstream(folder / "sandbox" / "self_test.py")
+      << own.rdbuf() << "\nATTEMPTS['reach the network'] = lambda: True\n";
   const auto held = test_sandbox(*lane_, folder);
   ASSERT_FALSE(held);
   EXPECT_NE(held.error().message.find("it could reach the network"), std::string::npos) << held.error().message;

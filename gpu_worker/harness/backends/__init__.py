@@ -1,4 +1,7 @@
-"""The backends: one file and one row each. A backend turns a job's files into something to call with the arguments of forward()."""
+"""The backends: one file and one row of BACKENDS for each kind of submission. A backend turns the files of a job into a
+function that takes the arguments of the reference's forward(). Backends run in a submission child, and in a tracing
+child.
+"""
 
 from collections.abc import Callable
 

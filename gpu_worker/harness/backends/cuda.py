@@ -1,5 +1,6 @@
-"""cuda: module.cubin, which the build made of X.cu, launched as X.json says. On a GPU no Python takes part in that: the child is
-gpu_worker/launcher. This is what is left for a child without one."""
+"""The backend cuda in a child without a GPU, where it can only fail. On a GPU no Python takes part: the child becomes
+kq-launcher (gpu_worker/child/launcher), which loads module.cubin and launches it as X.json says.
+"""
 
 from typing import NoReturn
 

@@ -1,5 +1,6 @@
-"""torch: a Python file with class ModelNew, which takes the constructor's and forward's arguments of the problem's Model; or with what the
-contract beside it names (target.py)."""
+"""The backend torch: a Python file with class ModelNew, which takes the arguments of the problem's Model for its
+constructor and for forward(), or with what the contract beside the file names (children/entry_point.py).
+"""
 
 import torch
 
@@ -29,7 +30,7 @@ def load(context: Context) -> Call:
 
 
 def take_state(model: torch.nn.Module, states: dict[str, torch.Tensor]) -> None:
-    """Copies the reference's parameters and buffers where names and shapes match."""
+    """Copies the reference's parameters and buffers into the model where names and shapes match."""
     with torch.no_grad():
         for name, own in model.state_dict().items():
             given = states.get(short_name(name).decode(errors="replace"))

@@ -1,6 +1,8 @@
-"""triton: as torch, where ModelNew launches @triton.jit kernels of its file; or a bare @triton.jit function, launched as X.json says.
+"""The backend triton: a Python file as for the backend torch, whose ModelNew launches @triton.jit kernels, or a bare
+@triton.jit function, which is launched as X.json says.
 
-Without a GPU triton's interpreter runs them. It is chosen by TRITON_INTERPRET before triton is imported (zygote.py).
+Without a GPU triton's interpreter runs the kernels. TRITON_INTERPRET selects it before triton is imported
+(zygote/main.py).
 """
 
 from collections.abc import Sequence
@@ -43,7 +45,9 @@ def launch_options(spec: KernelSpec) -> dict[str, int]:
 
 
 def kernel_of(module: ModuleType, spec: KernelSpec, entry: str) -> Any:
-    """By name; else the first of the file that no other kernel of it calls."""
+    """Returns the kernel that the contract names, or the first kernel of the file that no other kernel of the file
+    calls.
+    """
     if spec.kernel_name is not None:
         kernel = attribute(module, spec.kernel_name, entry)
         if not is_kernel(kernel):
@@ -62,7 +66,9 @@ def kernel_of(module: ModuleType, spec: KernelSpec, entry: str) -> Any:
 
 
 def is_kernel(value: Any) -> bool:
-    """What @triton.jit, @triton.autotune and @triton.heuristics make, and the interpreter's kind of them."""
+    """Returns whether the value was made by @triton.jit, @triton.autotune or @triton.heuristics, compiled or
+    interpreted.
+    """
     from triton.runtime.jit import KernelInterface
 
     return isinstance(value, KernelInterface)
@@ -75,8 +81,9 @@ def function_of(kernel: Any) -> Any:
 
 
 def parameters(wanted: Sequence[str], args: Sequence[Arg]) -> list[str]:
-    """Which parameter each argument is for. Meta arguments go by their names; the others too where all of them are names of parameters, else
-    they fill the parameters that are left in their order."""
+    """Returns the parameter that each argument is for. A meta argument belongs to the parameter of its name. The other
+    arguments do too, if all of them are names of parameters; otherwise they fill the remaining parameters in order.
+    """
     for arg in args:
         if arg.is_meta and arg.name not in wanted:
             raise contract_error(

@@ -1,6 +1,8 @@
-"""What the arguments of a contract are, for a function of Python: the rules of gpu_worker/child/launcher/binding.h.
+"""Binds the arguments of a contract to values, for a Python function or a Triton kernel. The rules are those of
+gpu_worker/child/launcher/binding.h. This module runs in a submission child.
 
-Tensors that are read are views into the window, each call's own; those that are written are made anew for each call.
+Tensors that are read are views into the window, made for each call. Tensors that are written are allocated anew for
+each call.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,16 +21,20 @@ NAMES_SHOWN_MAX = 20
 
 @dataclass(frozen=True)
 class ProblemSignature:
-    """What the problem has: the parameters of forward() by name, their values where they are not tensors, outputs, states."""
+    """What the problem's forward() takes and returns: inputs by parameter name, outputs, and the states of the
+    reference.
+    """
 
-    inputs: Mapping[str, Any]  # Spec of a tensor, else the value
+    inputs: Mapping[str, Any]  # a TensorSpec for a tensor, else the value
     outputs: Sequence[TensorSpec]
     states: Mapping[str, torch.Tensor]
     device: torch.device
 
 
 class Binding:
-    """`values(inputs)` are the arguments of one call, and `outputs` those of them that are written, in the order of the reference's."""
+    """The arguments of one contract. values(inputs) returns the arguments of one call, and those of them that are
+    written, in the order of the reference's outputs.
+    """
 
     def __init__(self, args: Sequence[Arg], signature: ProblemSignature) -> None:
         self._args = args
@@ -36,7 +42,7 @@ class Binding:
         plain = sum(arg.role == "output" for arg in args)
         changed = sum(arg.role == "inout" for arg in args)
         wanted = len(signature.outputs)
-        # A function may write no argument at all: then what it returns counts.
+        # A function may write no argument; then its return values are the outputs.
         if plain + changed > 0 and wanted not in (plain, plain + changed):
             raise contract_error(
                 f"the kernel has {plain} output and {changed} inout tensors, the reference returns {wanted}"
@@ -72,7 +78,7 @@ class Binding:
         return given[arg.name] if arg.value is None else arg.value
 
     def _check(self, arg: Arg, made: TensorSpec | None) -> None:
-        """Raises Failed in words for what does not fit the problem."""
+        """Raises Failed if the argument does not fit the problem; the text says why."""
         given = self._signature.inputs.get(arg.name)
         if arg.type != "tensor":
             if arg.value is None and (
@@ -97,7 +103,8 @@ class Binding:
             names = ", ".join(self._names[:NAMES_SHOWN_MAX])
             states = ", ".join(list(self._signature.states)[:NAMES_SHOWN_MAX]) or "it has none"
             raise contract_error(
-                f"argument {arg.name} is neither a parameter of forward() ({names}) nor a state of the reference ({states})"
+                f"argument {arg.name} is neither a parameter of forward() ({names}) "
+                f"nor a state of the reference ({states})"
             )
 
     def _compare(self, arg: Arg, given: TensorSpec) -> None:

@@ -1,6 +1,8 @@
-"""The child's end of its channel: gpu_worker/channel/channel.h describes the protocol.
+"""The child's end of its channel to the judge; gpu_worker/channel/channel.h describes the protocol.
 
-The judge's commands arrive in the page; an answer is a status, a text, and whatever the command put into the tables.
+The channel is a socket, which passes descriptors and shows when the judge is gone, and a page of shared memory. The
+judge writes a command into the page and increments `go`; the child answers with a status, a text and entries in the
+tables of the page, and sets `done`.
 """
 
 import ctypes
@@ -12,13 +14,14 @@ from collections.abc import Callable
 from harness.children.page import MAGIC, TEXT_MAX, Command, Failure, Page, Status, TensorDesc
 from harness.children.runtime import ChildRuntime
 
-CHANNEL_FD = 3  # in every child that has one
-# How often a child without work looks whether its judge is still there.
+CHANNEL_FD = 3  # the channel's descriptor in every child that has one
+# How often a child without work checks whether its judge still lives.
 JUDGE_CHECK_NS = 1_000_000_000
 
 
-# What is preceded by seeding every generator: 9 us, which a null call costs as well; answers each have seeds of their own. The seed comes with `go`:
-# whoever had it while he stages, or waits, would draw ahead of the clock.
+# The commands before which every generator is seeded. A null call is seeded too, so that it costs what a call costs;
+# expected outputs have seeds of their own. The seed comes with `go`: code of a submission that had the seed earlier,
+# while inputs are staged, could draw ahead of the measured time.
 SEEDED = frozenset(
     {
         Command.NULL_CALL,
@@ -33,7 +36,7 @@ SEEDED = frozenset(
 
 
 class ChannelClosed(Exception):
-    """The judge is gone: nothing is left to do."""
+    """The judge is gone, so the child has nothing left to do."""
 
 
 class Channel:
@@ -51,7 +54,7 @@ class Channel:
         self._bytes = memoryview(self._memory).cast("B")
 
     def receive_fd(self, tag: bytes) -> int:
-        """The descriptor that comes with this one-byte tag."""
+        """Receives the descriptor that comes with this one-byte tag. Raises ChannelClosed when the judge is gone."""
         try:
             data, fds, _, _ = socket.recv_fds(self._judge, 16, 4, socket.MSG_CMSG_CLOEXEC)
         except ConnectionResetError as error:
@@ -59,15 +62,15 @@ class Channel:
         if not data:
             raise ChannelClosed
         if data != tag or len(fds) != 1:
-            room = "" if fds else "; a process that has taken its own room for descriptors away gets none"
-            raise RuntimeError(f"the judge sent {data!r} with {len(fds)} descriptors, expected {tag!r} with one{room}")
+            hint = "" if fds else "; a process that has used up its limit of descriptors receives none"
+            raise RuntimeError(f"the judge sent {data!r} with {len(fds)} descriptors, expected {tag!r} with one{hint}")
         return fds[0]
 
     def serve(self, seed: Callable[[int], None], handle: Callable[[int], bool], explain: Callable[[int], None]) -> None:
-        """Answers commands until the judge is gone. `handle` fills the page and says whether the answer is an ok one.
+        """Answers commands until the judge is gone. `handle` fills the page and returns whether the command succeeded.
 
-        What it launched is waited for in the stub, which then says done without a step of Python between; where CUDA fails there,
-        `explain` fills the page anew.
+        The child runtime, which is C++, waits for what the command launched and then sets `done`, without a step of
+        Python between. If CUDA fails there, `explain` fills the page with the error.
         """
         page, runtime, address = self.page, self._runtime, self._address
         while True:
@@ -86,7 +89,9 @@ class Channel:
                 runtime.post_done(address, self._last_go)
 
     def next_slot(self, returned: int) -> int:
-        """Of a burst, when so many calls have returned: where the next one's inputs lie; negative behind the last."""
+        """Returns the slot of the next call's inputs in a burst of which `returned` calls have returned; negative when
+        the burst is over.
+        """
         return int(self._runtime.next_slot(self._address, returned))
 
     def answer_ok(self) -> None:
@@ -95,14 +100,15 @@ class Channel:
         self.page.text_bytes = 0
 
     def answer_failed(self, failure: Failure, text: str) -> None:
-        raw = text.replace("\0", "\\0").encode(errors="replace")[: TEXT_MAX - 1]  # the judge's text ends at the first
+        # the judge's text ends at the first zero byte
+        raw = text.replace("\0", "\\0").encode(errors="replace")[: TEXT_MAX - 1]
         self.page.status = Status.FAILED
         self.page.failure = failure
         self.page.text = raw
         self.page.text_bytes = len(raw)
 
     def raw(self, table: str, count: int) -> bytes:
-        """The bytes of the first entries of a table: equal bytes, equal tensors."""
+        """Returns the bytes of the first `count` entries of a table. Equal bytes describe equal tensors."""
         start = getattr(Page, table).offset
         return bytes(self._bytes[start : start + count * ctypes.sizeof(TensorDesc)])
 

@@ -1,10 +1,15 @@
-"""A child of the zygote: its two processes from the fork to the end, as gpu_worker/child/sandbox/sandbox.h describes them.
+"""A child of the zygote, from its fork to its end.
 
-B, forked by the zygote, builds the walls, forks C and supervises it. C runs the job. What they tell the zygote goes through the lifeline, a
+A child is two processes, as gpu_worker/child/sandbox/sandbox.h describes. Process B, forked by the zygote, builds the
+sandbox, forks process C and supervises it. Process C runs the job. Both report to the zygote through the lifeline, a
 socket whose other end only the zygote holds:
 
-    C: "in uid,user"    the sandbox stands, the job begins; or "error SENTENCE", from either, and nothing begins
-    B: "exit 9"         how C ended
+    C: "in uid,user"       the layers of the sandbox that stands; the job begins
+    B or C: "error TEXT"   the sandbox could not be built, and no job begins
+    B: "exit 9"            the wait status of process C
+
+What process C then does depends on the role of its order: it waits for a job (preforked.py), builds (BUILDS), runs a
+profiler, or becomes kq-launcher.
 """
 
 import os
@@ -25,7 +30,8 @@ from harness.profiling import profile_child
 from harness.sandbox import environment, mount_view
 from harness.sandbox.sandbox import Sandbox
 
-# The children of the build lane: no GPU, and a directory for what they make; a channel where they wait for a job.
+# The functions of the build lane's children, by role. They have no GPU, and a folder for what they make. One of them
+# waits for a job, and has a channel for that.
 BUILDS: dict[str, Callable[[Job], int]] = {
     "build": build_child.run,
     "ready_build": build_child.wait_and_run,
@@ -35,20 +41,20 @@ BUILDS: dict[str, Callable[[Job], int]] = {
 
 PROFILE = "profile"
 
-# Where a child has its other descriptors.
+# The numbers of a child's other descriptors.
 LIFELINE_FD = 4
-AUDIT_FD = 5  # of an audited one; C alone keeps it
+AUDIT_FD = 5  # in an audited child; only process C keeps it
 
-# Takes Python's place where device code is to be launched: gpu_worker/launcher.
+# The program that a child becomes where it launches device code: gpu_worker/child/launcher.
 LAUNCHER = "kq-launcher"
 
-EXIT_BROKEN = 70  # our own code failed; the log says how
+EXIT_BROKEN = 70  # the harness itself failed; the log has the error
 
 
 class Child:
     def __init__(self, order: dict[str, Any], runtime: ChildRuntime, wanted: int, cores: Set[int]) -> None:
         self.order = order
-        self.cores = cores  # none: all of them
+        self.cores = cores  # empty: all cores
         self.runtime = runtime
         self.directory = Path(order["dir"])
         self.role: str = order["role"]
@@ -68,13 +74,13 @@ class Child:
         )
 
     def fork(self) -> int:
-        """As os.fork(). In B, run() comes next."""
+        """Forks as os.fork() does. In process B, run() must be called next."""
         return self.sandbox.fork()
 
     def run(
         self, join: Callable[[], None], log: int, channel: int | None, lifeline: int, audit: int | None
     ) -> NoReturn:
-        """All of process B, which joins its control group, and of its fork. Never returns into the zygote's code."""
+        """Runs process B, which enters its control group, and process C. Never returns into the code of the zygote."""
         try:
             install_descriptors(log, channel, lifeline, audit)
             self.lifeline = socket.socket(fileno=LIFELINE_FD)
@@ -85,7 +91,7 @@ class Child:
             c = os.fork()
             if c == 0:
                 self.run_job()
-            # The log ends with the job, and the judge sees the channel close: B must hold neither.
+            # The log pipe must end with the job, and the judge must see the channel close, so process B closes both.
             os.closerange(0, LIFELINE_FD)
             os.closerange(AUDIT_FD, AUDIT_FD + 1)
             self.runtime.supervise(LIFELINE_FD, c)
@@ -116,10 +122,10 @@ class Child:
         os.umask(0o022)
         os.chdir(job.work)
         environment.apply(environment.child_environment(job.work))
-        # What is printed arrives line by line: a child that is killed loses no more than its last one.
+        # Output is written line by line, so that a child that is killed loses at most its last line.
         sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
         sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
-        self.tell_zygote(f"in {self.sandbox.words()}")
+        self.tell_zygote(f"in {self.sandbox.layer_names()}")
         self.lifeline.close()
         # From here on code of the job runs.
         code = EXIT_BROKEN
@@ -138,7 +144,7 @@ class Child:
 
 
 def run_role(job: Job, runtime: ChildRuntime) -> int:
-    """The job itself; the exit code."""
+    """Does what the role of the job says, and returns the exit code."""
     sys.dont_write_bytecode = True
     if job.role in BUILDS:
         return BUILDS[job.role](job)
@@ -152,11 +158,11 @@ def run_role(job: Job, runtime: ChildRuntime) -> int:
 
 
 def install_descriptors(log: int, channel: int | None, lifeline: int, audit: int | None) -> None:
-    """Only what a child is meant to have, and at the numbers where it looks for it."""
+    """Gives the process exactly the descriptors that a child has, at their numbers, and closes all others."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     null = os.open("/dev/null", os.O_RDWR)
-    # The numbers received are above those wanted: the zygote itself has 0 to 4 in use.
+    # The zygote uses the numbers 0 to 4 itself, so each received descriptor has a number above those it is copied to.
     os.dup2(null, 0)
     os.dup2(log, 1)
     os.dup2(log, 2)

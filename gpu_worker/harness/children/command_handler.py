@@ -1,4 +1,9 @@
-"""What reference and submission children have in common: a channel, a window, a device, and commands answered one by one."""
+"""The commands of the judge, answered one by one: what reference, submission and calibrator children have in common.
+
+A command handler holds the channel, the window of shared memory in which inputs and outputs lie, and on a GPU an arena
+behind the window from which torch allocates during calls. An output that lies in the arena need not be copied; the
+judge reads it there.
+"""
 
 import contextlib
 import os
@@ -14,11 +19,11 @@ from harness.children.page import Command, Failure, Place, TensorDesc
 from harness.children.runtime import ChildRuntime
 from harness.children.tensors import TensorSpec, Window, fill_tensor, held_elsewhere, seed_everything, value_of
 
-AUDITED_CALLS = 2  # whose launches CUPTI tells of: the warm ones
+AUDITED_CALLS = 2  # calls of which CUPTI reports launches: the warm-up calls
 
 
 class CommandHandler:
-    """Answers the commands of a channel. Whatever is raised becomes a failure the judge is told of; it never becomes an ok."""
+    """Answers the commands of a channel. An exception becomes a failure that the judge is told of, and never an ok."""
 
     def __init__(self, job: Job, channel: Channel, runtime: ChildRuntime, gpu_byte: torch.Tensor | None = None) -> None:
         self.job = job
@@ -26,20 +31,20 @@ class CommandHandler:
         self.page = channel.page
         self._runtime = runtime
         self._window: Window | None = None
-        self._gpu_byte = gpu_byte  # on the GPU, for what must have something to do there
-        self._null_call_memory: torch.Tensor | None = None  # by null calls
-        self._arena: tuple[int, int] | None = None  # pointer and bytes
+        self._gpu_byte = gpu_byte  # a byte of GPU memory, for null calls without a window
+        self._null_call_memory: torch.Tensor | None = None  # the tensor that null calls write
+        self._arena: tuple[int, int] | None = None  # address and bytes of the arena
         self._pool: torch.cuda.MemPool | None = None
-        self._pool_use: contextlib.AbstractContextManager[None] | None = None  # while in it
-        self._last_outputs: list[
-            torch.Tensor
-        ] = []  # the outputs of the last call: the judge looks at them where they are
+        # set while torch allocates from the arena
+        self._pool_use: contextlib.AbstractContextManager[None] | None = None
+        # The outputs of the last call stay alive, because the judge may read them in the arena.
+        self._last_outputs: list[torch.Tensor] = []
         self._staged: dict[str, list[Any]] = {}
-        self._output_row = 0  # of the output table: where this call's outputs are described
-        self._copies_outputs = False  # outputs into the window, wherever they came about
-        self._audit_polls = 0  # how often it was asked whether CUPTI still tells
+        self._output_row = 0  # the first row of this call's outputs in the output table
+        self._copies_outputs = False  # copies outputs into the window even if they lie in the arena
+        self._audit_polls = 0  # how often the audit was polled
         self._views: dict[tuple[bytes, int], list[Any]] = {}
-        self._slots: list[dict[str, list[Any]]] = []  # what stage_burst staged, by slot
+        self._slots: list[dict[str, list[Any]]] = []  # what stage_burst() prepared, by slot
         self._commands: dict[int, Callable[[], None]] = {
             Command.ATTACH: self.attach,
             Command.NULL_CALL: self.null_call,
@@ -57,13 +62,13 @@ class CommandHandler:
 
     @staticmethod
     def prepare(job: Job) -> None:
-        """Before the judge has anything to say: what is ours to do for a job and runs nothing of it."""
+        """Prepares for a job before the judge sends commands. Only code of the harness runs here."""
 
     def serve(self) -> None:
         self.channel.serve(seed_everything, self.handle, self.explain)
 
     def fail(self, error: Exception) -> None:
-        """Its answer to whatever it is asked."""
+        """Makes the handler answer every command with this error."""
         self._commands = dict.fromkeys(self._commands, _raiser(error))
 
     def handle(self, command: int) -> bool:
@@ -74,14 +79,14 @@ class CommandHandler:
             work()
             if command in (Command.CALL, Command.CALL_COMPILED, Command.ANSWER):
                 self._staged.clear()
-        except BaseException as error:  # SystemExit and KeyboardInterrupt too: they came out of a model
+        except BaseException as error:  # SystemExit and KeyboardInterrupt too: a model may raise them
             self.channel.answer_failed(self.failure_of(error, command), describe(error, str(self.job.source)))
             return False
         self.channel.answer_ok()
         return True
 
     def explain(self, command: int) -> None:
-        """CUDA failed after the command: what torch says of it."""
+        """Answers with torch's words for a CUDA failure that happened after the command."""
         try:
             torch.cuda.synchronize()
             raise Failed(Failure.GPU_FAULT, "CUDA could not finish what was launched")
@@ -104,7 +109,7 @@ class CommandHandler:
             os.close(fd)
 
     def use_arena(self, pointer: int, size: int) -> None:
-        """For what calls allocate; what a model is made of needs no place there."""
+        """Lets torch allocate from the arena during calls. Models are constructed outside of the arena."""
         self._arena = (pointer, size)
         self._runtime.arena_use(pointer, size)
         allocator = torch.cuda.memory.CUDAPluggableAllocator(self._runtime.path, "kq_arena_malloc", "kq_arena_free")
@@ -124,9 +129,11 @@ class CommandHandler:
             torch.cuda.synchronize()
 
     def null_call(self) -> None:
-        """What a call costs when nothing is called: on a GPU the switch to this process, so it must have something to do there.
+        """A call that calls nothing: the judge subtracts its time. On a GPU the process must launch some work, so that
+        the GPU switches to it.
 
-        In the window where there is one: memory of its own is the driver's to give, who may be busy taking the last child's.
+        The work writes to the window where there is one. Memory of the process's own would have to come from the
+        driver, which may be busy freeing the last child's.
         """
         if self._gpu_byte is None:
             return
@@ -143,12 +150,12 @@ class CommandHandler:
         return torch.empty(touched, dtype=torch.uint8, device=self.job.device)
 
     def stage(self) -> None:
-        """Whatever a call needs that is not the model's own work: it must not fall into the measurement."""
+        """Prepares what a call needs besides the model's own work, so that the preparation is not measured."""
         self.prepare_call()
         self._staged = {table: self.views(table) for table in ("inputs", "outputs")}
 
     def stage_burst(self) -> None:
-        """The same for calls in any of several places."""
+        """Prepares calls whose inputs and outputs lie in any of several slots."""
         self.prepare_call()
         width = self.page.outputs_n // max(self.page.calls, 1)
         self._slots = [
@@ -162,7 +169,9 @@ class CommandHandler:
         self.enter_pool()
 
     def poll_audit(self) -> None:
-        """Whether what the submission's code has done so far was heard. Launches are heard while it loads and in its first calls only."""
+        """Checks that CUPTI still reports what the submission does. Launches are reported while the submission loads
+        and in its first calls only.
+        """
         self._runtime.audit_listen()
         if self._audit_polls == AUDITED_CALLS:
             self._runtime.audit_leave_launches()
@@ -172,7 +181,7 @@ class CommandHandler:
         self._last_outputs = []
         if self._pool is not None and self._pool_use is None:
             self._pool_use = torch.cuda.use_mem_pool(self._pool)
-            self._pool_use.__enter__()  # until it is left: whoever drops it leaves the pool
+            self._pool_use.__enter__()  # kept until the pool is left: the pool is left when the object is dropped
 
     def leave_pool(self) -> None:
         self._last_outputs = []
@@ -181,7 +190,7 @@ class CommandHandler:
             self._pool_use = None
 
     def input_views(self) -> list[Any]:
-        """The arguments of a call, each handed out once: a model may do to the object what it likes."""
+        """Returns the arguments of a call. Each tensor is a fresh object, because a model may change the object."""
         found = self._staged.pop("inputs", None)
         return self.views("inputs") if found is None else found
 
@@ -207,7 +216,9 @@ class CommandHandler:
         raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child has no answers")
 
     def burst(self) -> None:
-        """Calls one behind the other. Where the next one's inputs lie is told when the last one has returned; none waits for the GPU."""
+        """Makes calls one after another without waiting for the GPU between them. The child runtime tells where the
+        next call's inputs lie when the last call has returned.
+        """
         rows = self.page.outputs_n
         width = rows // max(self.page.calls, 1)
         kept: list[torch.Tensor] = []
@@ -229,10 +240,10 @@ class CommandHandler:
         return entries
 
     def views(self, table: str, slot: int = 0) -> list[Any]:
-        """The entries of a table as what they stand for: tensors in the window, numbers, None.
+        """Returns the entries of a table as values: tensors in the window, numbers, or None.
 
-        Kept by the table's bytes, so that a call that comes again costs no wrapping. Each tensor is handed out as a fresh alias: what a
-        model does to the object it got does not stay.
+        Values are cached by the bytes of the table, so that a repeated call costs no construction of tensors. Each
+        tensor is handed out as a fresh alias, so that a change of the object by a model has no effect on later calls.
         """
         raw = self.channel.raw(table, getattr(self.page, f"{table}_n"))
         found = self._views.get((raw, slot))
@@ -249,13 +260,13 @@ class CommandHandler:
         return self._window.tensor(entry, self.job.device, shift)
 
     def output_views(self) -> list[Any]:
-        """The places of the outputs in the window, the same ones all through a call."""
+        """Returns the places of the outputs in the window, the same ones for the whole call."""
         if "outputs" not in self._staged:
             self._staged["outputs"] = self.views("outputs")
         return self._staged["outputs"]
 
     def _lies_in_arena(self, output: torch.Tensor, entry: TensorDesc) -> bool:
-        """Tells the judge where, when it does."""
+        """Returns whether the output lies in the arena, and if so writes its place into the entry."""
         if self._arena is None or output.device.type != self.job.device.type or not output.is_contiguous():
             return False
         offset = output.data_ptr() - self._arena[0]
@@ -265,22 +276,24 @@ class CommandHandler:
         return True
 
     def _may_stay_in_arena(self, outputs: list[torch.Tensor]) -> list[bool]:
-        """Of each output, whether it need not be brought, where it lies in the arena.
+        """Returns for each output whether the judge may read it in the arena, without a copy into the window.
 
-        A kernel returns new outputs: of one that its model has as well, to count on or to write again, the new one is the copy. So what stays is
-        nobody's once the next call is staged, and the judge writes over it before that one.
+        An output whose memory the model holds as well must be copied, because the model could count on its contents or
+        write them again. The memory of the other outputs is free once the next call is staged, and the judge
+        overwrites it before that call.
         """
         if self._copies_outputs:
             return [False] * len(outputs)
         if self._arena is None:
             return [True] * len(outputs)
-        outputs[:] = [
-            output.detach() for output in outputs
-        ]  # of what the model returned nothing is left, if nobody holds it
+        # The aliases replace the objects that the model returned, so that those are freed unless the model holds them.
+        outputs[:] = [output.detach() for output in outputs]
         return [not is_held for is_held in held_elsewhere(outputs)]
 
     def put_outputs(self, outputs: list[torch.Tensor]) -> str:
-        """Brings outputs into the window where they are what the table expects, and says in words where they are not."""
+        """Copies outputs into the window where they have the expected type and shape. Returns a text about an output
+        that has not, or an empty text.
+        """
         views = self.output_views()
         if len(outputs) != len(views):
             self.page.outputs_n = min(len(outputs), len(self.page.outputs))
@@ -301,7 +314,7 @@ class CommandHandler:
 
 
 def _is_in_place(output: torch.Tensor, view: torch.Tensor) -> bool:
-    """It was written where it belongs."""
+    """Returns whether the output is the window's own tensor, so that no copy is needed."""
     return output.data_ptr() == view.data_ptr() and output.is_contiguous() and output.device == view.device
 
 

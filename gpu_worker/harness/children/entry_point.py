@@ -1,9 +1,11 @@
-"""What of a submission's module is called: class ModelNew, or what X.json beside it names.
+"""Which function or class of a submission's module is called: class ModelNew, or what the contract X.json beside X.py
+names.
 
-    function_name           that function, with the arguments of forward()
-    class_name              constructed as ModelNew is, and called; or its method_name
+    function_name           the function, called with the arguments of forward()
+    class_name              the class, constructed as ModelNew is, and called, or its method_name called
 
-With "args" in X.json the function, or the method, gets those instead, in their order. Where it returns nothing, what it wrote is the output.
+With "args" in X.json the function or method is called with those arguments, in their order. If it returns nothing, the
+tensors that it wrote are the outputs. This module runs in submission and tracing children.
 """
 
 from collections.abc import Callable
@@ -21,7 +23,7 @@ ENTRY = "ModelNew"
 
 
 def read_contract(entry: Path) -> KernelSpec | None:
-    """X.json of X.py, where there is one. Raises Failed."""
+    """Returns the contract X.json of X.py, or None without one. Raises Failed."""
     try:
         return read_names(spec_path(entry))
     except BadSpec as error:
@@ -29,13 +31,14 @@ def read_contract(entry: Path) -> KernelSpec | None:
 
 
 def find_target(module: ModuleType, spec: KernelSpec | None, entry: str, backend: str) -> tuple[Any, bool]:
-    """The function or class, and whether it is to be constructed."""
+    """Returns the function or class, and whether it is a class to construct."""
     if backend == "multi_kernel":
         name = spec.names.entry_point if spec is not None else None
         if name is None:
             raise Failed(
                 Failure.LOAD_FAILED,
-                f"{entry}: backend multi_kernel needs an entry_point in {Path(entry).stem}.json: the function that is called",
+                f"{entry}: backend multi_kernel needs an entry_point in {Path(entry).stem}.json: "
+                "the function that is called",
             )
         return attribute(module, name, entry), False
     if spec is not None and spec.names.function is not None:
@@ -57,7 +60,7 @@ def method_of(model: Any, spec: KernelSpec | None) -> Callable[..., Any]:
 def with_arguments(
     function: Callable[..., Any], spec: KernelSpec | None, signature: ProblemSignature
 ) -> Callable[..., Any]:
-    """To be called with forward()'s arguments, whatever the function takes."""
+    """Returns a function of forward()'s arguments that calls `function` with the arguments of the contract."""
     if spec is None or spec.args is None:
         return function
     binding = Binding(spec.args, signature)

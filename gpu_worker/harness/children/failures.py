@@ -1,4 +1,6 @@
-"""What an exception says about a child, as the few failures a child may claim against itself, and in one short text."""
+"""Turns an exception in a child into one of the few failures that a child may report of itself, and into one short
+text.
+"""
 
 import traceback
 
@@ -8,7 +10,7 @@ from harness.children.page import TEXT_MAX, Failure
 
 MESSAGE_MAX = 1500
 
-# Words of torch, triton and CUDA that tell what happened, where the exception's type does not.
+# Words in the messages of torch, triton and CUDA that tell the failure where the exception's type does not.
 HOST_MEMORY = ("can't allocate memory", "cannot allocate memory", "std::bad_alloc", "cudaErrorMemoryAllocation: host")
 GPU_MEMORY = (
     "cuda error: out of memory",
@@ -51,7 +53,7 @@ class Failed(Exception):
 
 
 def classify(error: BaseException, otherwise: Failure, on_gpu: bool) -> Failure:
-    """What the exception means; `otherwise` where it says nothing of its own."""
+    """Returns the failure that an exception means; `otherwise` if the exception tells nothing of its own."""
     if isinstance(error, Failed):
         return error.failure
     if isinstance(error, torch.OutOfMemoryError):
@@ -71,7 +73,7 @@ def classify(error: BaseException, otherwise: Failure, on_gpu: bool) -> Failure:
 
 
 def describe(error: BaseException, source: str) -> str:
-    """ "TypeError: it says so (add.py:12)": the place is the last one in the files below `source`."""
+    """Returns "TypeError: message (add.py:12)"; the place is the last one in the files below `source`."""
     if isinstance(error, Failed):
         return str(error)[:TEXT_MAX]
     message = str(error).strip()
@@ -82,7 +84,7 @@ def describe(error: BaseException, source: str) -> str:
 
 
 def place_of(error: BaseException, source: str) -> str:
-    """ "add.py:12", or nothing when no frame of the traceback lies below `source`."""
+    """Returns "add.py:12", or an empty text if no frame of the traceback lies below `source`."""
     if isinstance(error, SyntaxError) and error.filename and error.filename.startswith(source):
         return f"{error.filename.rpartition('/')[2]}:{error.lineno}"
     places = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(source)]

@@ -1,7 +1,9 @@
-"""How a problem's inputs are drawn: anew for each call, and on the device where the problem's code allows that.
+"""Generates the inputs of a problem, anew for each call, and on the device where the problem's code allows that. This
+module runs in a reference child.
 
-A problem that seeds itself in get_inputs() would give the same inputs to every call, and who has seen them once need not compute: what it asks of a seed is passed
-over while it draws, as the judge has seeded every generator. A generator of the problem's own is not; the judge sees that its inputs are the same.
+A problem that seeds generators in get_inputs() would return the same inputs for every call, so that a submission could
+reuse its outputs. Seeding is therefore ignored while inputs are drawn; the judge's seed is already in every generator.
+A generator that the problem makes itself is not affected; the judge detects equal inputs.
 """
 
 import random
@@ -40,17 +42,19 @@ def reseeding_ignored() -> Iterator[None]:
 
 
 def _ignore_seed(*_: Any, **__: Any) -> torch.Generator:
-    return torch.default_generator  # as torch.manual_seed() returns it
+    return torch.default_generator  # what torch.manual_seed() returns
 
 
 class InputGenerator:
-    """Of one problem. Where it draws is settled by the first draw."""
+    """The inputs of one problem. The first draw decides on which device inputs are drawn."""
 
     def __init__(self, get_inputs: Callable[[], Any], device: torch.device) -> None:
         self.get_inputs, self.device = get_inputs, device
 
     def first_inputs(self, seed: Callable[[], None]) -> Any:
-        """Draws where the problem can: code that mixes in numpy's arrays or a generator of the host draws there. `seed` comes before each try."""
+        """Draws inputs on the device, or on the host if that fails, as it does for code that mixes in numpy arrays or a
+        generator of the host. `seed` is called before each attempt.
+        """
         seed()
         try:
             return self.next_inputs()

@@ -1,4 +1,4 @@
-"""One child's work."""
+"""The work of one child, as its order describes it. Every kind of child reads a Job."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ import torch
 
 from harness.children.tensors import PRECISIONS
 
-READY_FIELDS = ("role", "device", "source", "work", "out", "arch")
+PREFORKED_FIELDS = ("role", "device", "source", "work", "out", "arch")
 
 
 @dataclass(frozen=True)
 class Job:
-    """One child's work, as the control process ordered it; paths are those inside the sandbox."""
+    """The work of one child. Paths are those inside the sandbox."""
 
     role: str
     device: torch.device
@@ -27,9 +27,9 @@ class Job:
     precision: torch.dtype | None
     arch: str
     audit: bool = False
-    shared: Path | None = None  # of a compile child: precompiled headers, to read
-    profiler: str = ""  # of a profile child: ncu
-    kernels: bool = False  # of a ready child: the common ones are loaded, too
+    shared: Path | None = None  # compile child: the folder of precompiled headers, read only
+    profiler: str = ""  # profile child: the path of ncu
+    kernels: bool = False  # pre-forked child: loads the kernels that most references use
 
     @staticmethod
     def from_order(order: dict[str, Any], source: Path, work: Path, out: Path, shared: Path | None = None) -> "Job":
@@ -50,17 +50,17 @@ class Job:
             kernels=order.get("kernels", False),
         )
 
-    def words(self) -> dict[str, str]:
-        """Of a ready child, before it is told what it is to be: for a process that starts anew."""
+    def as_strings(self) -> dict[str, str]:
+        """Returns the fields of a pre-forked child without an assignment as text, for a process that starts anew."""
         return {
             field.name: str(getattr(self, field.name))
             for field in dataclasses.fields(self)
-            if field.name in READY_FIELDS
+            if field.name in PREFORKED_FIELDS
         }
 
     @staticmethod
-    def from_words(words: dict[str, str]) -> "Job":
-        return Job.from_order(words, *(Path(words[place]) for place in ("source", "work", "out")))
+    def from_strings(strings: dict[str, str]) -> "Job":
+        return Job.from_order(strings, *(Path(strings[place]) for place in ("source", "work", "out")))
 
     @property
     def on_gpu(self) -> bool:

@@ -1,4 +1,6 @@
-"""Problem and submission files: imported as real modules, because triton and inspect read their source."""
+"""Imports the files of problems and submissions. They become real modules, because triton and inspect read their source
+files.
+"""
 
 import importlib.util
 import inspect
@@ -12,7 +14,7 @@ from harness.facts import known_imports
 
 
 class Problem:
-    """A reference: class Model, get_inputs() and, where its constructor wants arguments, get_init_inputs()."""
+    """A problem file: class Model, get_inputs() and, if the constructor has arguments, get_init_inputs()."""
 
     def __init__(self, path: Path) -> None:
         self.module = import_file(path)
@@ -25,7 +27,7 @@ class Problem:
 
 
 def import_file(path: Path) -> ModuleType:
-    """Imports the file under its own name, or under one of ours where that name is taken."""
+    """Imports the file under its own name, or as kq_NAME if that name is taken."""
     name = path.stem if path.stem.isidentifier() and not _is_taken(path.stem) else f"kq_{path.stem}"
     if name in sys.modules and getattr(sys.modules[name], "__file__", None) == str(path):
         return sys.modules[name]
@@ -44,8 +46,9 @@ def import_file(path: Path) -> ModuleType:
 
 
 def _is_taken(name: str) -> bool:
-    """Whether it belongs to Python or to what is installed and loaded: a file of a job must not replace that. To look at all modules instead
-    takes a fork 4 ms: each is touched for the first time."""
+    """Returns whether the name belongs to Python or to an installed module that is loaded: a file of a job must not
+    replace such a module. Looking at all installed modules instead would touch memory that a fork then copies.
+    """
     return name in sys.stdlib_module_names or (name in sys.modules and not _is_of_the_job(sys.modules[name]))
 
 
@@ -61,7 +64,9 @@ def attribute(module: ModuleType, name: str, file: str) -> Any:
 
 
 def parameter_names(function: Callable[..., Any], count: int) -> list[str]:
-    """Names for `count` positional arguments: the function's own; of *args, its name and a number."""
+    """Returns names for `count` positional arguments: the names of the function's parameters; for *args its name and a
+    number.
+    """
     names: list[str] = []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:

@@ -1,4 +1,6 @@
-"""The page between judge and child: gpu_worker/channel/channel.h in Python. Tests hold both to the same offsets."""
+"""The page of shared memory between judge and child: gpu_worker/channel/channel.h in Python. layout_test.py holds both
+to the same offsets.
+"""
 
 import ctypes
 from ctypes import c_char, c_double, c_int64, c_uint32, c_uint64

@@ -1,10 +1,20 @@
-"""A child that waits for a job: warm, and told in one packet what it is to be.
+"""The pre-forked child: a child that has initialised CUDA and waits for a job.
 
-It says b"warm" through its channel when it is, or b"cold" where it could not make itself warm, why is then its answer to the first command, or where it
-found the device's memory full. What the device feels before that it asks for with b"asks", part by part, and begins each when b"go" has
-come. The packet comes from control through the same, ahead of everything of the judge's; when it has come, the job's files lie in src/:
+Its protocol through the channel, before the judge uses the channel:
+
+    child -> control    b"asks"     the next part of the warm-up would disturb a measurement; the child waits
+    control -> child    b"go"       the child may begin that part
+    child -> control    b"warm"     the warm-up is done
+    child -> control    b"cold"     the warm-up failed, or the device's memory is full; the child answers the first
+                                    command with the error
+    control -> child    a packet    the assignment; the job's files are then in src/
+
+An assignment looks like this:
 
     {"role": "submission", "backend": "triton", "entry": "add.py", "problem": "relu.py", "precision": "as_given"}
+
+From the assignment on the child is a reference, a submission or a calibrator, and answers commands until its judge is
+gone.
 """
 
 import dataclasses
@@ -23,7 +33,7 @@ from harness.children.submission import Submission
 from harness.children.tensors import PRECISIONS
 from harness.kernels import common_kernels
 
-# A calibrator is a role that nothing was added to: it runs our code only.
+# The command handler of each role. A calibrator runs code of the harness only, so the base class is enough.
 HANDLERS: dict[str, type[CommandHandler]] = {
     "reference": Reference,
     "submission": Submission,
@@ -41,7 +51,7 @@ def serve(
     audit: int | None,
     roles: dict[str, type[CommandHandler]] = HANDLERS,
 ) -> None:
-    """All of a child's life, until its judge is gone."""
+    """Runs the whole life of the child, until its judge is gone."""
     gpu_byte: torch.Tensor | None = None
     error: Exception | None = None
     try:
@@ -65,13 +75,13 @@ def serve(
 
 
 def warm_up(job: Job, judge: socket.socket, runtime: ChildRuntime, audit: int | None) -> torch.Tensor | None:
-    """What every job needs, takes 0.1 s and must not fall into anybody's measurement: the CUDA context, and CUPTI. The one word on the GPU that comes
-    of it.
+    """Does what every job needs and what must not fall into a measurement: creates the CUDA context and starts CUPTI.
+    Returns a byte of GPU memory, or None without a GPU.
 
-    A context is made in 50 ms where CUDA_DEVICE_MAX_CONNECTIONS and CUDA_DEVICE_MAX_COPY_CONNECTIONS are 1, in 100 where they are not set (H200), and
-    four at once in 150 ms instead of 450: there is one queue instead of eight, and nobody has streams that could use more. What a kernel costs
-    when it is first launched, 10 to 30 ms and 100 for cuBLAS, falls into the calls before the trials: most jobs need few, and preparing the most common for
-    all took 0.2 s of each child. One that is meant to be a reference does (common_kernels.py).
+    The worker sets CUDA_DEVICE_MAX_CONNECTIONS and CUDA_DEVICE_MAX_COPY_CONNECTIONS to 1: a context is then created in
+    half the time, since it has one queue instead of eight, and no job has streams that could use more. Kernels are
+    loaded when they are first launched, which falls into the calls before the trials; only a child that is meant to be
+    a reference loads common ones here (kernels/common_kernels.py).
     """
     gpu_byte = None
     if job.on_gpu:
@@ -86,7 +96,7 @@ def warm_up(job: Job, judge: socket.socket, runtime: ChildRuntime, audit: int | 
         gpu_byte = torch.zeros(1, dtype=torch.uint8, device=job.device)
         runtime.clock_use_cuda()
         torch.cuda.synchronize()
-    # CUPTI stops the device once when it begins, for 0.1 to 0.4 ms.
+    # CUPTI stops the device once when it starts, for less than half a millisecond.
     if audit is not None:
         runtime.audit_begin(audit)
     if job.kernels:
@@ -95,7 +105,9 @@ def warm_up(job: Job, judge: socket.socket, runtime: ChildRuntime, audit: int | 
 
 
 def is_gpu_memory_short(job: Job) -> bool:
-    """A context that was made while there was next to no memory has some of it elsewhere: a kernel of 15.7 us took 25.9 in one (H100)."""
+    """Returns whether the GPU has next to no free memory. A context that was created then has some of its memory
+    elsewhere, and kernels in it can be much slower.
+    """
     return job.on_gpu and torch.cuda.mem_get_info(job.device)[0] < FREE_GPU_BYTES_MIN
 
 
@@ -107,7 +119,7 @@ def receive(judge: socket.socket) -> bytes:
 
 
 def with_assignment(job: Job, packet: bytes) -> Job:
-    """The job that a ready child becomes."""
+    """Returns the job that the pre-forked child becomes by this assignment."""
     told = json.loads(packet)
     return dataclasses.replace(
         job,

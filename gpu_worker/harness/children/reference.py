@@ -1,6 +1,7 @@
-"""The reference child: makes inputs and expected outputs of one problem from the judge's seeds.
+"""The reference child: makes the inputs and the expected outputs of one problem from the judge's seeds.
 
-It is as untrusted as a submission for the machine, and trusted for what is right: whatever goes wrong here is the problem's fault.
+For the machine a reference is as untrusted as a submission. For correctness it is trusted: whatever fails here is the
+problem's fault.
 """
 
 import copy
@@ -33,22 +34,21 @@ class Reference(CommandHandler):
     problem: Problem
     generator: InputGenerator
     model: torch.nn.Module
-    scalars: list[Any]  # of the last inputs; None where a tensor is
-    compiled_copy: torch.nn.Module | None = (
-        None  # a copy of a model, which torch.compile was given; it outlives that one
-    )
+    scalars: list[Any]  # values of the last inputs; None for a tensor
+    # The copy of a model that torch.compile was given. It outlives that model and takes the state of later ones.
+    compiled_copy: torch.nn.Module | None = None
     compiled: Any = None
-    changes_inputs = False  # the model has done so in an answer
+    changes_inputs = False  # set once the model has changed its inputs while it computed expected outputs
 
     def failure_of(self, error: BaseException, command: int) -> Failure:
-        """A problem that fails is invalid, except where another machine could run it."""
+        """Classifies an error: a problem that fails is invalid, except where another machine could run it."""
         failure = classify(error, Failure.PROBLEM_INVALID, self.job.on_gpu)
         return failure if failure in MEMORY else Failure.PROBLEM_INVALID
 
     def load(self) -> None:
         seed = self.page.seed
         self.problem = Problem(self.job.source / self.job.problem)
-        # There may be no room for two; nor are they to lie where calls allocate.
+        # The old model is dropped first: memory may not suffice for two, and a model must not lie in the arena.
         vars(self).pop("model", None)
         self.leave_pool()
         seed_everything(seed)
@@ -113,7 +113,9 @@ class Reference(CommandHandler):
         self.synchronize()
 
     def copy_inputs(self, inputs: list[Any], slot: int = 0, may_leave: bool = False) -> None:
-        """Copies of them lie in the window then, but of what the judge asks for in the arena: where it was drawn there, it may be left."""
+        """Copies inputs into the window. An input that the judge asks for in the arena is left there if it was drawn
+        there.
+        """
         entries = self.entries("inputs")
         if len(inputs) != len(entries):
             raise problem_error(f"get_inputs() returned {len(entries)} arguments, then {len(inputs)}")
@@ -122,11 +124,13 @@ class Reference(CommandHandler):
             if not isinstance(view, torch.Tensor):
                 if isinstance(value, torch.Tensor) or not _equal(value, scalar):
                     raise problem_error(
-                        f"get_inputs() gave {name} = {scalar!r}, then {value!r}; numbers must not change from call to call"
+                        f"get_inputs() gave {name} = {scalar!r}, then {value!r}; "
+                        "numbers must not change from call to call"
                     )
             elif not isinstance(value, torch.Tensor) or not matches(value, TensorSpec.of(entry)):
                 raise problem_error(
-                    f"get_inputs() gave {name} as {TensorSpec.of(entry)}, then as {_words(value)}; shapes must not change"
+                    f"get_inputs() gave {name} as {TensorSpec.of(entry)}, then as {_words(value)}; "
+                    "shapes must not change"
                 )
             else:
                 is_asked, entry.place = entry.place == Place.ARENA, Place.WINDOW
@@ -134,10 +138,12 @@ class Reference(CommandHandler):
                     view.copy_(value)
 
     def compile(self) -> None:
-        """Under torch.compile as KernelBench has it, in its usual mode. Another seed is another state, and the same code."""
+        """Compiles the model with torch.compile in its default mode, as KernelBench does. The code stays the same for
+        another seed; only the state of the model is loaded again.
+        """
         import torch._inductor.config
 
-        torch._inductor.config.compile_threads = 1  # no process may stay beside this one
+        torch._inductor.config.compile_threads = 1  # no compiler process may outlive this one
         try:
             if self.compiled_copy is None:
                 self.compiled_copy = copy.deepcopy(self.model)
@@ -164,7 +170,8 @@ class Reference(CommandHandler):
         slots = range(min(self.page.answers_n, ANSWERS_MAX))
         width = self.page.outputs_n // max(len(slots), 1)
         outputs = [self.views("outputs", slot)[:width] for slot in slots]
-        # No more outputs are kept than those of one call: what finds no room in the arena would be in the way of calls that are timed.
+        # With several slots the outputs are copied into the window: outputs that stay and find no room in the arena
+        # would take memory from calls that are timed.
         self._copies_outputs = len(slots) > 1
         try:
             for slot in slots:
@@ -175,7 +182,9 @@ class Reference(CommandHandler):
             self._staged, self._output_row, self._copies_outputs = {}, 0, False
 
     def answer_slot(self, slot: int) -> bool:
-        """False: the model has changed what the judge was to find where it was drawn, which nobody had seen it do before."""
+        """Computes the expected outputs of one slot. Returns False if the model changed inputs that were left in the
+        arena for the judge; the caller then repeats the slot with copies.
+        """
         seeds, entries = self.page.answers[slot], self.entries("inputs")
         asked = [(entry, entry.place, entry.offset) for entry in (*entries, *self.entries("outputs"))]
         seed_everything(seeds.inputs)
@@ -202,9 +211,10 @@ class Reference(CommandHandler):
         return True
 
     def can_pass_directly(self, drawn: list[Any]) -> bool:
-        """Whether a model may be given what was drawn: it is as the submission gets it, plain and each in memory of its own.
+        """Returns whether the model may be called with the drawn tensors themselves: they are plain tensors as a
+        submission gets them, and no two share memory.
 
-        A problem may hand out the same tensors again and again, so a model that changes what it is given gets copies of the window's.
+        A problem may return the same tensors each time, so a model that changes its inputs gets copies of the window's.
         """
         tensors = [value for value in drawn if isinstance(value, torch.Tensor)]
         are_plain = all(
@@ -233,7 +243,7 @@ def _clone(value: Any) -> Any:
 
 
 def _versions(inputs: list[Any]) -> list[int]:
-    """They grow with every change that torch knows of."""
+    """Returns torch's version counters of the tensors, which grow with every change that torch knows of."""
     return [value._version for value in inputs if isinstance(value, torch.Tensor) and not value.is_inference()]
 
 

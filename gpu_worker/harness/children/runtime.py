@@ -1,4 +1,6 @@
-"""libkqstub.so through ctypes: gpu_worker/child/runtime/runtime.h in Python."""
+"""The child runtime through ctypes: libkqstub.so, whose functions gpu_worker/child/runtime/runtime.h declares. The
+zygote loads the library once; children inherit it.
+"""
 
 import ctypes
 import os
@@ -9,12 +11,12 @@ ERROR_BYTES = 512
 
 
 class ChildRuntimeError(Exception):
-    """One sentence of the stub about what went wrong."""
+    """An error of the child runtime, in one sentence."""
 
 
 class ChildRuntime:
     def __init__(self, path: str) -> None:
-        self.path = os.path.realpath(path)  # a way over a directory beside it would not be there in a child's view
+        self.path = os.path.realpath(path)  # a path through a link may not exist in a child's mount view
         self._library = ctypes.CDLL(path)
         self._layout = self.function("kq_layout", c_int64, c_char_p)
         self.wait_go = self.function("kq_wait_go", c_int, c_void_p, c_uint32, c_int64)
@@ -44,18 +46,22 @@ class ChildRuntime:
         return found
 
     def forking(self, name: str, *arguments: type) -> "ctypes._FuncPointer":
-        """A function that forks: it keeps the interpreter's lock, which the child then holds too."""
+        """Returns a function that forks. It holds the interpreter's lock while it runs, so that the child holds the
+        lock too.
+        """
         return ctypes.PYFUNCTYPE(c_int, *arguments)((name, self._library))
 
     def layout(self, name: str) -> int:
-        """Offset of a field of the page, or a size, as C++ has it."""
+        """Returns the offset of a field of the page, or a size, as the C++ compiler has it."""
         value = self._layout(name.encode())
         if value < 0:
             raise KeyError(name)
         return int(value)
 
     def map_shared(self, fd: int, size: int) -> "ctypes.Array[ctypes.c_ubyte]":
-        """Shared memory as a buffer, mapped until nobody refers to it. Unlike Python's mmap it keeps no descriptor."""
+        """Maps shared memory as a buffer, which is unmapped with its last reference. Unlike Python's mmap, it keeps no
+        descriptor.
+        """
         address = self._map_shared(fd, size)
         if not address:
             raise ChildRuntimeError(f"cannot map {size} bytes of shared memory")
@@ -69,7 +75,7 @@ class ChildRuntime:
             raise ChildRuntimeError(error.value.decode(errors="replace"))
 
     def map_cuda_window(self, fd: int, size: int) -> int:
-        """The device pointer of the window behind a descriptor."""
+        """Maps the window behind a descriptor and returns its device pointer."""
         pointer = c_uint64()
         error = ctypes.create_string_buffer(ERROR_BYTES)
         if self._map(fd, size, ctypes.byref(pointer), error, ERROR_BYTES) != 0:

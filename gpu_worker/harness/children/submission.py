@@ -1,4 +1,6 @@
-"""The submission child: runs one submission on inputs in the judge's window. What it says is believed only against itself."""
+"""The submission child: runs one submission on inputs in the judge's window. The judge believes what the child reports
+only if it is against the submission.
+"""
 
 import torch
 

@@ -1,4 +1,6 @@
-"""Tensors as the channel's tables describe them: dtypes, casting, windows wrapped without a copy, and filling entries."""
+"""Tensors as the tables of the page describe them: dtypes, casting, filling entries, and views into the window without
+a copy.
+"""
 
 import ctypes
 import random
@@ -13,7 +15,7 @@ import torch
 from harness.children.failures import Failed
 from harness.children.page import DIMS_MAX, Failure, Kind, TensorDesc
 
-# By channel::Dtype.
+# Indexed by channel::Dtype.
 DTYPES: tuple[torch.dtype | None, ...] = (
     None,
     torch.float64,
@@ -37,15 +39,15 @@ PRECISIONS: dict[str, torch.dtype | None] = {
     "bf16": torch.bfloat16,
 }
 
-# Taken now: a submission may replace them in its modules. torch.manual_seed itself, which also notes for each kind of device that is not there
-# where it was called from, takes 140 us; these take 2.
+# The functions are taken when this module is imported, because a submission may replace them in their modules.
+# torch.manual_seed() itself also records its caller for each kind of device that is missing, which is far slower.
 _seed_cpu = torch.default_generator.manual_seed
 _seed_python, _seed_numpy = random.seed, numpy.random.seed
-_gpu_generators: tuple[torch.Generator, ...] = ()  # once CUDA is initialised
+_gpu_generators: tuple[torch.Generator, ...] = ()  # filled once CUDA is initialised
 
 
 def seed_everything(seed: int) -> None:
-    """Every generator a model may draw from: torch's on all devices, Python's and numpy's."""
+    """Seeds every generator that a model may draw from: torch's on all devices, Python's and numpy's."""
     global _gpu_generators
     _gpu_generators = _gpu_generators or torch.cuda.default_generators
     _seed_cpu(seed)
@@ -56,7 +58,9 @@ def seed_everything(seed: int) -> None:
 
 
 def cast(value: Any, precision: torch.dtype | None) -> Any:
-    """Floating-point tensors in that precision; anything else, integers and complex tensors too, as it is."""
+    """Returns floating-point tensors in that precision, and all other values unchanged, integer and complex tensors
+    included.
+    """
     if precision is not None and isinstance(value, torch.Tensor) and value.is_floating_point():
         return value.to(precision)
     return value
@@ -67,7 +71,9 @@ def cast_model(model: torch.nn.Module, precision: torch.dtype | None) -> torch.n
 
 
 def outputs_of(result: Any) -> list[torch.Tensor]:
-    """What a model returned, as tensors: one, or a tuple or list of tensors and numbers. Raises TypeError in words."""
+    """Returns what a model returned as a list of tensors. A model returns a tensor, or a tuple or list of tensors and
+    numbers. Raises TypeError with a text for the submitter.
+    """
     several = list(result) if isinstance(result, (tuple, list)) else [result]
     return [_as_tensor(value, i) for i, value in enumerate(several)]
 
@@ -76,7 +82,8 @@ def _as_tensor(value: Any, index: int) -> torch.Tensor:
     if isinstance(value, torch.Tensor):
         if value.layout != torch.strided or value.is_quantized:
             raise TypeError(f"output {index} is a {value.layout} tensor; plain strided tensors can be compared")
-        return value.resolve_conj().resolve_neg()  # the judge reads what lies there, and nobody tells it to turn a sign
+        # the judge reads the plain bytes, so pending conjugation and negation are carried out
+        return value.resolve_conj().resolve_neg()
     if isinstance(value, (bool, int, float)):
         return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
     raise TypeError(
@@ -84,11 +91,13 @@ def _as_tensor(value: Any, index: int) -> torch.Tensor:
     )
 
 
-_use_count = torch._C._storage_Use_Count  # of memory: the tensors in it, and the object that stands for it in Python
+_use_count = torch._C._storage_Use_Count  # counts the owners of a storage: the tensors in it, and its Python object
 
 
 def held_elsewhere(tensors: list[torch.Tensor]) -> list[bool]:
-    """Of each, whether somebody has its memory who is none of them: a model that keeps it, whole or in part, in Python or in C++."""
+    """Returns for each tensor whether something besides the given tensors owns its memory, for example a model that
+    keeps the tensor, whole or in part, in Python or C++.
+    """
     storages = [tensor.untyped_storage() for tensor in tensors]
     known = Counter(storage._cdata for storage in storages)
     return [_use_count(storage._cdata) > known[storage._cdata] + 1 for storage in storages]
@@ -98,7 +107,9 @@ def held_elsewhere(tensors: list[torch.Tensor]) -> list[bool]:
 
 
 def fill_tensor(entry: TensorDesc, name: str, dtype: torch.dtype, shape: Iterable[int]) -> None:
-    """Describes a tensor; its offset stays the judge's. Raises ValueError in words for what an entry cannot hold."""
+    """Describes a tensor in an entry. The offset is left to the judge. Raises ValueError if an entry cannot describe
+    the tensor.
+    """
     sizes = [int(size) for size in shape]
     if dtype not in DTYPE_CODES:
         known = ", ".join(str(known).removeprefix("torch.") for known in DTYPE_CODES)
@@ -114,7 +125,7 @@ def fill_tensor(entry: TensorDesc, name: str, dtype: torch.dtype, shape: Iterabl
 
 
 def fill_value(entry: TensorDesc, name: str, value: Any) -> None:
-    """Describes an argument: a tensor, a number, or None. Raises ValueError in words."""
+    """Describes an argument in an entry: a tensor, a number, or None. Raises ValueError for other values."""
     if isinstance(value, torch.Tensor):
         if value.layout != torch.strided or value.is_quantized:
             raise ValueError(f"{name} is a {value.layout} tensor; plain strided tensors can be handed over")
@@ -136,12 +147,12 @@ def fill_value(entry: TensorDesc, name: str, value: Any) -> None:
 
 
 def short_name(name: str) -> bytes:
-    """What fits into an entry, with its ending zero."""
+    """Returns the part of a name that fits into an entry with its terminating zero."""
     return name.encode(errors="replace")[: TensorDesc.name.size - 1]
 
 
 def value_of(entry: TensorDesc) -> Any:
-    """The argument an entry without a tensor stands for."""
+    """Returns the argument that an entry without a tensor describes."""
     match entry.kind:
         case Kind.INTEGER:
             return entry.integer
@@ -155,7 +166,7 @@ def value_of(entry: TensorDesc) -> Any:
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """What an entry says of a tensor."""
+    """The dtype and shape of a tensor, as an entry has them."""
 
     dtype: torch.dtype
     shape: torch.Size
@@ -179,7 +190,7 @@ def matches(tensor: torch.Tensor, spec: TensorSpec) -> bool:
 
 
 class Window:
-    """The judge's shared memory; tensors in it are views without a copy, each with a storage of its own."""
+    """The judge's shared memory. Tensors in it are views without a copy, each with a storage of its own."""
 
     def __init__(self, raw: Callable[[int, int], torch.Tensor], size: int, close: Callable[[], None]) -> None:
         self._raw = raw
@@ -191,7 +202,7 @@ class Window:
         def raw(offset: int, count: int) -> torch.Tensor:
             return torch.frombuffer(memory, dtype=torch.uint8, count=count, offset=offset)
 
-        # Tensors keep the mapping alive; it goes with the last of them.
+        # The tensors keep the mapping alive, which ends with the last of them.
         return Window(raw, len(memory), lambda: None)
 
     @staticmethod
@@ -202,7 +213,7 @@ class Window:
         return Window(raw, size, close)
 
     def bytes(self, count: int) -> torch.Tensor:
-        """The first so many of it."""
+        """Returns the first `count` bytes of the window as a tensor."""
         return self._raw(0, count)
 
     def tensor(self, entry: TensorDesc, device: torch.device, shift: int = 0) -> torch.Tensor:
@@ -215,7 +226,7 @@ class Window:
 
 
 class _CudaArray:
-    """Device memory in the words of the CUDA array interface."""
+    """Device memory that torch wraps through the CUDA array interface."""
 
     def __init__(self, pointer: int, size: int) -> None:
         self.__cuda_array_interface__ = {
@@ -228,5 +239,5 @@ class _CudaArray:
 
 
 def problem_error(text: str) -> Failed:
-    """The problem's fault, in words."""
+    """Returns an error that says the problem is at fault."""
     return Failed(Failure.PROBLEM_INVALID, text)

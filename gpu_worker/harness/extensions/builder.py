@@ -1,4 +1,14 @@
-"""Builder."""
+"""Builds one extension: the module that a call of load_inline or load asks for. The compile child runs it; it runs
+compilers and no code of the job.
+
+There are three ways to build, fastest first. If a way fails, the next one is tried, unless the error is plainly the
+source's own (compiler_error.py). The last way compiles what torch would compile, so its errors are final.
+
+    split   each .cu as two sources (cuda_split.py): g++ compiles the host half with a precompiled header, and nvcc the
+            device half without torch's headers
+    slim    nvcc, with its device and host steps side by side; torch/extension.h is replaced by what kernels use of it
+    full    nvcc, with its steps side by side and the headers as they are
+"""
 
 import os
 import re
@@ -20,8 +30,6 @@ from harness.extensions.torch_headers import REPLACED, header_text, host_flags, 
 from harness.kernels.cubin import plain_name
 
 OPTIMISED = ("2", "3", "fast")
-
-
 NO_MEMORY = (
     "out of memory",
     "cannot allocate memory",
@@ -33,19 +41,19 @@ NO_MEMORY = (
 
 
 class BuildFailed(Exception):
-    """The source's fault, in one text."""
+    """The source is at fault; the text is the compiler's."""
 
 
 class Unsupported(Exception):
-    """Nothing here can build it, in one sentence."""
+    """This machine cannot build the extension; the text is one sentence."""
 
 
 @dataclass
 class Attempt:
     objects: list[Path] = field(default_factory=list)
     log: str = ""
-    is_tried: bool = True  # compilers saw it
-    text: str = ""  # what the compiler saw that did not take it
+    is_tried: bool = True  # compilers saw the source
+    text: str = ""  # the source that a compiler rejected
 
     @property
     def is_good(self) -> bool:
@@ -62,12 +70,12 @@ class ExtensionBuilder:
             call.cflags, call.cuda_cflags, call.ldflags, call.include_paths, job.arch or "sm_90"
         )
         self.pool = ThreadPoolExecutor(max_workers=8)
-        self.host_pool = ThreadPoolExecutor(max_workers=8)  # what a task of the first one waits for
+        self.host_pool = ThreadPoolExecutor(max_workers=8)  # runs what tasks of the first pool wait for
         variant = job.source / "variant"
         self.variant = variant.read_text() if variant.exists() else "cuda-O1" if call.with_cuda else "cpp-O1"
         self.units = inline_units(call) if call.inline else file_units(call)
         self.has_cuda = any(unit.is_cuda for unit in self.units)
-        self.hosts: dict[str, Attempt] = {}  # units of C++ that one way has compiled for the next
+        self.hosts: dict[str, Attempt] = {}  # C++ units that one way has compiled, for the next way
 
     def build(self) -> None:
         if not self.tools.cxx:
@@ -75,15 +83,15 @@ class ExtensionBuilder:
         if self.call.with_cuda and not (self.tools.nvcc and (self.tools.torch_root / "lib/libc10_cuda.so").exists()):
             raise Unsupported("no nvcc, or no torch with CUDA, here: a worker with CUDA builds it")
         self.write_files()
-        attempt = Attempt(log="nothing was tried")
+        attempt = Attempt(log="no way to build was tried")
         for way, build in (("split", self.split), ("slim", self.slim), ("full", self.full)):
             if way == "slim" and attempt.is_tried:
-                continue  # its errors are the source's own, most likely: the headers as they are decide
+                continue  # the errors are most likely the source's own, so the unchanged headers decide
             attempt = build()
             (self.job.out / f"log-{way}").write_text(attempt.log, errors="replace")
             if attempt.is_good:
                 attempt = self.link(attempt.objects)
-            if attempt.is_good or (way != "full" and self.is_own_error(attempt)):
+            if attempt.is_good or (way != "full" and self.is_source_error(attempt)):
                 break
         (self.job.out / "toolchain").write_text(
             f"{self.tools.description(self.has_cuda)}\n{f'{self.flag_words()} ({way})'.strip()}\n", errors="replace"
@@ -93,8 +101,8 @@ class ExtensionBuilder:
                 raise MemoryError
             raise BuildFailed(error_excerpt(self.call, attempt.log))
 
-    def is_own_error(self, attempt: Attempt) -> bool:
-        """Whether headers or parts of the source that were left out have nothing to do with it."""
+    def is_source_error(self, attempt: Attempt) -> bool:
+        """Returns whether no header or part of the source that was left out can be the reason of the error."""
         names = (
             self.job.shared / self.variant / "header.names" if self.job.shared is not None and self.variant else None
         )
@@ -108,7 +116,7 @@ class ExtensionBuilder:
         )
 
     def labels(self) -> set[str]:
-        """What compilers call the parts of the source."""
+        """Returns the names that compilers give to the parts of the source."""
         call = self.call
         parts = [source_label("cpp_sources", i, len(call.cpp)) for i in range(len(call.cpp))] + [
             source_label("cuda_sources", i, len(call.cuda)) for i in range(len(call.cuda))
@@ -136,23 +144,23 @@ class ExtensionBuilder:
     # --- the three ways
 
     def split(self) -> Attempt:
-        """Host units by g++ with a precompiled header; of CUDA units that are plain enough, the host half is one."""
+        """Compiles host units by g++ with a precompiled header. A CUDA unit that can be split has such a host half."""
         if not self.has_cuda:
             return self.combined([self.pool.submit(self.host, unit, True) for unit in self.units])
         if any(name.endswith((".cuh", ".h", ".hpp", ".hh", ".inl", ".inc", ".in")) for name, _ in self.call.files):
-            return Attempt(log="it has headers of its own", is_tried=False)
+            return Attempt(log="the source has headers of its own", is_tried=False)
         try:
             halves = {unit.name: cuda_split.split(unit.text) for unit in self.units if unit.is_cuda}
         except Refused as error:
             return Attempt(log=f"not split: {error}", is_tried=False)
         if self.call.inline:
             attempt = self.split_as_one(halves)
-            if attempt.is_good or self.is_own_error(attempt):
+            if attempt.is_good or self.is_source_error(attempt):
                 return attempt
         return self.combined([self.pool.submit(self.split_unit, unit, halves.get(unit.name)) for unit in self.units])
 
     def split_as_one(self, halves: dict[str, cuda_split.Split]) -> Attempt:
-        """Both sources of load_inline in one go through g++: its headers are most of the work."""
+        """Compiles both sources of load_inline in one run of g++, because reading headers is most of its work."""
         cuda = next(unit for unit in self.units if unit.is_cuda)
         cpp, module = inline_cpp(self.call)
         text = f"{cpp}\n{cuda_split.PRELUDE}\n{halves[cuda.name].host}\n{module}"
@@ -182,7 +190,7 @@ class ExtensionBuilder:
         return Attempt(host_done.objects + registered.objects, registered.log)
 
     def symbols(self, object_file: Path, kernels: list[cuda_split.Kernel]) -> list[tuple[str, str]]:
-        """(name in the object, as C++ has it) of every kernel's stub."""
+        """Returns (symbol, name in C++) of the launching function of every kernel in an object file."""
         raw = [line.split() for line in run(["nm", "--defined-only", str(object_file)], self.work).text.splitlines()]
         names = [words[2] for words in raw if len(words) == 3 and words[1] in "TWtw"]
         plain = run(["nm", "--defined-only", "-C", str(object_file)], self.work).text.splitlines()
@@ -197,7 +205,7 @@ class ExtensionBuilder:
         return found
 
     def instances(self, object_file: Path, kernels: list[cuda_split.Kernel]) -> str:
-        """What the host launches of the templates."""
+        """Returns explicit instantiations of the templates that the host half launches."""
         templates = {kernel.name for kernel in kernels if kernel.is_template}
         lines = []
         for _, text in self.symbols(object_file, kernels):
@@ -210,18 +218,20 @@ class ExtensionBuilder:
 
     def cubin(self, unit: TranslationUnit, text: str) -> Path | Attempt:
         source = self.work / f"{Path(unit.name).stem}.device.cu"
-        # What instances need of c10 stands in front of everything.
+        # The headers of c10 that instances need must precede everything else.
         lines = text.splitlines(keepends=True)
         first = [line for line in lines if line.startswith("#include <c10/util/")]
         source.write_text("".join(first) + text, errors="surrogateescape")
         out = source.with_suffix(".cubin")
-        includes = self.tools.includes(False)[:4] if first else []
-        result = run([self.tools.nvcc, *HALF_DEFINES, "--expt-relaxed-constexpr", *self.device_flags(), *includes, *self.submission_includes(unit),
-                    f"-arch={self.flags.arch}", "-cubin", "-o", str(out), str(source)], self.work)  # fmt: skip
+        includes = [*(self.tools.includes(False)[:4] if first else []), *self.submission_includes(unit)]
+        flags = [*HALF_DEFINES, "--expt-relaxed-constexpr", *self.device_flags(), f"-arch={self.flags.arch}"]
+        result = run([self.tools.nvcc, *flags, *includes, "-cubin", "-o", str(out), str(source)], self.work)
         return out if result.code == 0 else Attempt(log=result.text or "nvcc failed", text=text)
 
     def host_variables(self, object_file: Path, variables: list[cuda_split.Variable]) -> dict[str, tuple[int, bool]]:
-        """Of the host's variables that stand for the device's: bytes, and whether it is a constant's, by name in the object."""
+        """Returns the host's variables that stand for device variables: symbol -> (bytes, whether the variable is
+        constant).
+        """
         raw = [
             line.split() for line in run(["nm", "-S", "--defined-only", str(object_file)], self.work).text.splitlines()
         ]
@@ -232,7 +242,9 @@ class ExtensionBuilder:
         }
 
     def register(self, cubin: Path, object_file: Path, half: cuda_split.Split) -> Attempt:
-        """The object that hands the device code, its kernels and its variables to CUDA's runtime, as nvcc's own does."""
+        """Compiles the object that hands the device code, its kernels and its variables to CUDA's runtime, as nvcc's
+        own objects do.
+        """
         names = [name for name, _ in self.symbols(object_file, half.kernels)]
         variables = self.host_variables(object_file, half.variables)
         code = cubin.read_bytes()
@@ -240,7 +252,7 @@ class ExtensionBuilder:
             name for name in variables if b"\0" + name.encode() + b"\0" not in code
         ]
         if missing or not names or len(variables) != len(half.variables):
-            return Attempt(log=f"kernels or variables of the host that the device has not: {', '.join(missing)}")
+            return Attempt(log=f"the device half lacks kernels or variables of the host half: {', '.join(missing)}")
         fatbin = cubin.with_suffix(".fatbin")
         number = self.flags.arch.removeprefix("sm_")
         fatbinary = str(Path(self.tools.nvcc).parent / "fatbinary")
@@ -253,7 +265,7 @@ class ExtensionBuilder:
 
     def slim(self) -> Attempt:
         if not self.has_cuda or not any(name in unit.text for unit in self.units if unit.is_cuda for name in REPLACED):
-            return Attempt(log="nothing to leave out")
+            return Attempt(log="the source includes none of the headers that could be replaced")
         return self.by_nvcc(True)
 
     def full(self) -> Attempt:
@@ -273,7 +285,7 @@ class ExtensionBuilder:
         return attempt
 
     def nvcc(self, unit: TranslationUnit, slim: bool) -> Attempt:
-        """One .cu by nvcc's own commands, the device's and the host's at the same time."""
+        """Compiles one .cu with nvcc's own commands, those for the device beside those for the host."""
         folder = self.work / f"{Path(unit.name).stem}-{'slim' if slim else 'full'}"
         folder.mkdir()
         source = self.write_unit(unit, folder)
@@ -334,12 +346,22 @@ class ExtensionBuilder:
         if not compiler_flags.value_of("-std=", asked):
             words.append(STANDARD)
         header = self.precompiled(with_cuda) if slim and self.variant else []
-        command = [*host_flags(self.tools, with_cuda), *([f"-I{self.work / 'shim'}"] if slim else []), *self.submission_includes(unit), *words,
-                   f"-DTORCH_EXTENSION_NAME={self.call.name}", *header, "-x", "c++", "-c", str(source)]  # fmt: skip
+        command = [
+            *host_flags(self.tools, with_cuda),
+            *([f"-I{self.work / 'shim'}"] if slim else []),
+            *self.submission_includes(unit),
+            *words,
+            f"-DTORCH_EXTENSION_NAME={self.call.name}",
+            *header,
+            "-x",
+            "c++",
+            "-c",
+            str(source),
+        ]
         return self.compiled(command, source)
 
     def host_side_defines(self) -> list[str]:
-        """Macros that a .cu is compiled with hold for its host half too; those about half precision were said already."""
+        """Returns the macros of a .cu for its host half. Those about half precision are in host_flags() already."""
         return [
             flag
             for flag in [*self.flags.device, *self.flags.device_host]
@@ -347,7 +369,7 @@ class ExtensionBuilder:
         ]
 
     def precompiled(self, with_cuda: bool) -> list[str]:
-        """The header of the cache, or the same text where there is none."""
+        """Returns the flags that include the cached precompiled header, or the same header as text if there is none."""
         header = self.job.shared / self.variant / "header.h" if self.job.shared is not None else None
         if header is None or not header.exists():
             header = self.work / "slim.h"

@@ -1,19 +1,14 @@
-"""The compile child: one call of load_inline or load becomes out/module.so. It runs compilers and nothing of the job.
+"""The compile child: builds the module of one call of load_inline or load as out/module.so (builder.py), or a
+precompiled header. It runs compilers and no code of the job, and has no GPU.
 
-src/call.json holds the call (extension_call.Call), or {"precompile": VARIANT} for a precompiled header; src/variant names the header to build with.
-It leaves in out/:
+src/call.json holds the call (loader_call.Call), or {"precompile": VARIANT} for a precompiled header. src/variant names
+the precompiled header to build with. The child leaves in out/:
 
     status      ok, failed, memory or unsupported
-    message     the first error of a compiler, in lines of the submission, and what it said from there on
+    message     the first error of a compiler, in lines of the submission, and the output that follows it
     toolchain   two lines: the compilers, and the flags that shaped the code
-    module.so   or, for a precompiled header, header.h, header.h.gch and header.names, every word of torch's headers
-
-The ways to build it, fastest first; a way that fails hands over to the next, unless its error is plainly the source's own (own_error.py), and the
-last one, which is torch's own, has the last word:
-
-    split   the .cu as two (cuda_split.py): its host half by g++ with a precompiled header, its device half by nvcc without torch's headers
-    slim    nvcc, its device and host phases side by side, torch/extension.h replaced by what kernels use of it
-    full    nvcc, its phases side by side, the headers as they are
+    module.so   the module; for a precompiled header instead header.h, header.h.gch and header.names, which holds every
+                word of torch's headers
 """
 
 import json
@@ -55,27 +50,15 @@ def main(job: Job) -> int:
 
 
 def precompile(job: Job, variant: str) -> None:
-    """ "cuda-O1": the slim headers, for g++ with these flags."""
+    """Compiles the header of a variant such as "cuda-O1": the slim headers, for g++ with -O1."""
     kind, _, level = variant.partition("-")
     tools = find_toolchain()
     header = job.out / "header.h"
     header.write_text(header_text(kind == "cuda"))
     with ThreadPoolExecutor(max_workers=1) as pool:
         texts = pool.submit(preprocessed_headers, job, tools, kind == "cuda")
-        result = run(
-            [
-                tools.cxx,
-                *host_flags(tools, kind == "cuda"),
-                STANDARD,
-                f"-{level}",
-                "-x",
-                "c++-header",
-                str(header),
-                "-o",
-                f"{header}.gch",
-            ],
-            job.work,
-        )
+        command = [tools.cxx, *host_flags(tools, kind == "cuda"), STANDARD, f"-{level}", "-x", "c++-header"]
+        result = run([*command, str(header), "-o", f"{header}.gch"], job.work)
     if result.code != 0:
         raise Unsupported(f"the headers of torch cannot be precompiled here: {result.text.strip()[:300]}")
     if (text := texts.result()) is not None:
@@ -84,7 +67,9 @@ def precompile(job: Job, variant: str) -> None:
 
 
 def preprocessed_headers(job: Job, tools: Toolchain, with_cuda: bool) -> bytes | None:
-    """All that the full way may see of torch's and CUDA's headers, macros among it: as the host's compiler reads them, and as nvcc does."""
+    """Returns all that the way "full" may see of torch's and CUDA's headers, macros included, as g++ and as nvcc read
+    them; None if that fails.
+    """
     source, out = job.work / "all.cu", job.work / "all.ii"
     source.write_text("".join(f"#include <{name}>\n" for name in known_headers(with_cuda)))
     commands = [[tools.cxx, *host_flags(tools, with_cuda), "-x", "c++"]]

@@ -1,13 +1,14 @@
-"""Whether an error of a compiler is the source's own, so that no other way of building it can end otherwise.
+"""Errors of compilers: the excerpt that a submitter is shown, and whether an error is the source's own, so that no
+other way to build can end otherwise.
 
-A way that leaves headers or parts of a source out may fail where the whole would not. Told are errors about one unknown name, and only those that
-cannot come of what was left out:
+A way to build that leaves out headers or parts of a source may fail where the whole source would not. is_source_error()
+recognises errors about one unknown name that cannot come from what was left out:
 
-- the name stands in no header that was left out: `names` has every word of them, macros too;
-- nothing with that name was left out of the source;
-- no flag defines it, and it is none of those that compilers know by themselves.
+- The name stands in no header that was left out: `names` has every word of them, macros included.
+- No text with that name was left out of the source.
+- No flag defines the name, and the name is none of those that compilers know by themselves.
 
-Whatever else a compiler says is left to the way that compiles all there is.
+All other errors are left to the way that compiles the whole source.
 """
 
 import re
@@ -15,25 +16,39 @@ from collections.abc import Iterable, Sequence
 
 from harness.extensions.loader_call import Call
 
-# g++, then cudafe++ and cicc.
+# The messages of g++, then those of cudafe++ and cicc.
 UNKNOWN = re.compile(
-    r"[‘'](?P<a>\w+)[’'] (?:was not declared in this scope|does not name a type|has not been declared|is not a member of )|has no member named [‘'](?P<b>\w+)[’']"
+    r"[‘'](?P<a>\w+)[’'] (?:was not declared in this scope|does not name a type|"
+    r"has not been declared|is not a member of )"
+    r"|has no member named [‘'](?P<b>\w+)[’']"
     r'|identifier "(?P<c>\w+)" is undefined|has no member "(?P<d>\w+)"'
 )
 WORD = re.compile(rb"[A-Za-z_]\w*")
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.M)
+TAIL_MAX = 1200
+# Matches "cuda_sources:9:12: error: words" of g++, and "cuda_sources(9): error: words" of cudafe++ and cicc.
+FIRST_ERROR = re.compile(
+    r"^(?P<file>[^\s:(]+)(?:\((?P<line>\d+)\)|:(?P<line2>\d+)(?::\d+)?): "
+    r"(?:catastrophic |fatal )?error(?: #[\w-]+)?:? ?(?P<words>.*)$",
+    re.M,
+)
+LINK_ERROR = re.compile(
+    r"(undefined (?:reference to|symbol:?) .*|cannot find -l\S+|unable to find library \S+|duplicate symbol:? .*"
+    r"|multiple definition of .*)"
+)
 
 
 def words_of(text: bytes) -> bytes:
-    """Every word of it, a line each: what `is_own` looks names up in."""
+    """Returns every word of a text, one a line, for is_source_error() to look up."""
     return b"\n" + b"\n".join(sorted(set(WORD.findall(text)))) + b"\n"
 
 
 def is_source_error(
     words: str, source: Sequence[str], compiled: str, names: bytes, headers: Iterable[str], flags: Iterable[str]
 ) -> bool:
-    """Of the first error's words, which is about a line of the source. `source` is all of it, `compiled` what the compiler saw, `names` those of the
-    `headers` that may have been left out."""
+    """Decides about the first error's text, which is about a line of the source. `source` is the whole source,
+    `compiled` is what the compiler saw, and `names` has the words of the `headers` that may have been left out.
+    """
     found = UNKNOWN.search(words)
     if found is None:
         return False
@@ -52,23 +67,10 @@ def occurrences(name: str, text: str) -> int:
     return len(re.findall(rf"\b{name}\b", text))
 
 
-TAIL_MAX = 1200
-
-
-# g++: "cuda_sources:9:12: error: words"; cudafe++, cicc: "cuda_sources(9): error: words"; ld: "undefined reference to `f()'"
-FIRST_ERROR = re.compile(
-    r"^(?P<file>[^\s:(]+)(?:\((?P<line>\d+)\)|:(?P<line2>\d+)(?::\d+)?): (?:catastrophic |fatal )?error(?: #[\w-]+)?:? ?(?P<words>.*)$",
-    re.M,
-)
-
-
-LINK_ERROR = re.compile(
-    r"(undefined (?:reference to|symbol:?) .*|cannot find -l\S+|unable to find library \S+|duplicate symbol:? .*|multiple definition of .*)"
-)
-
-
 def error_excerpt(call: Call, log: str) -> str:
-    """The first error, in lines of the submission where its source can be found there; then what the compiler said from there on."""
+    """Returns the first error, in lines of the submission if its source is found there, and then the compiler's output
+    from that error on.
+    """
     found = FIRST_ERROR.search(log)
     tail = log[found.start() if found else 0 :].strip()[:TAIL_MAX]
     if found is None:

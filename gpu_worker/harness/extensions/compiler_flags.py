@@ -1,28 +1,40 @@
-"""Which compiler flags of a submission are passed on: those that choose how code is generated.
+"""Decides which compiler flags of a submission are passed on: those that choose how code is generated.
 
-What names other programs or their parts is refused in one sentence, by the flag; the architecture is the device's, whatever a submission asks
-for, but for the variants of it ("sm_90a") that unlock instructions.
+A flag that names other programs or their parts is refused with a sentence about the flag. The code is compiled for the
+device's architecture, whatever the submission asks for, except for variants of that architecture ("sm_90a") that allow
+more instructions.
 """
 
 import re
 from dataclasses import dataclass, field
 
 WORD = r"[A-Za-z_][A-Za-z0-9_]*"
-VALUE = r"[A-Za-z0-9_.,:/+*=@%^~-]*"  # nvcc gives what it is told to a shell, in double quotes
+# nvcc passes values to a shell in double quotes, so no other characters are allowed
+VALUE = r"[A-Za-z0-9_.,:/+*=@%^~-]*"
 DEFINE = rf"-[DU]{WORD}(={VALUE})?"
-# What says how the source is to be read is not among them: it was read already, by the guard.
+# Flags that change how the source is read are not allowed, because the guard has read the source already.
 HOST = re.compile(
-    rf"-O([0-3sgz]|fast)?|-g[0-3]?|-std=(c|gnu)\+\+\w+|-[DU]{WORD}(=[^\s]*)?|-f(?!plugin|dump|profile|file-prefix|debug-prefix|macro-prefix|use-ld|sanitize|compare-debug|"
-    r"self-test|lto|diagnostics|random-seed|pre-include|pch|(input|exec|wide-exec)-charset|preprocessed|directives-only|module|no-diagnostics)[a-z0-9-]+(=[A-Za-z0-9_.-]+)?|-m[a-z0-9.-]+(=[A-Za-z0-9_.+-]+)?|-W[a-z0-9+-]*(=[A-Za-z0-9_-]+)?|-w|"
+    r"-O([0-3sgz]|fast)?|-g[0-3]?|-std=(c|gnu)\+\+\w+|"
+    rf"-[DU]{WORD}(=[^\s]*)?|"
+    r"-f(?!plugin|dump|profile|file-prefix|debug-prefix|macro-prefix|use-ld|sanitize|compare-debug|self-test|lto|"
+    r"diagnostics|random-seed|pre-include|pch|(input|exec|wide-exec)-charset|preprocessed|directives-only|module|"
+    r"no-diagnostics)[a-z0-9-]+(=[A-Za-z0-9_.-]+)?|"
+    r"-m[a-z0-9.-]+(=[A-Za-z0-9_.+-]+)?|-W[a-z0-9+-]*(=[A-Za-z0-9_-]+)?|-w|"
     r"-pthread|-pedantic|-pipe|-fPIC|-fopenmp|-ansi"
 )
 DEVICE = re.compile(
-    rf"-O[0-3]?|-g|-G|-std=c\+\+\w+|--std=c\+\+\w+|{DEFINE}|--?use_fast_math|--expt-(relaxed-constexpr|extended-lambda)|--extended-lambda|-expt-\w[\w-]*|"
-    r"-lineinfo|--generate-line-info|--?fmad=(true|false)|--?ftz=(true|false)|--?prec-(div|sqrt)=(true|false)|--?maxrregcount=?\d*|--restrict|-restrict|"
-    r"--?extra-device-vectorization|-m64|--?default-stream=legacy|-Xptxas=[\w,=-]+|-Xcudafe=--(diag_suppress=[\w,]+|display_error_number)|-Wno-[\w-]+|-w|--disable-warnings|--ptxas-options=[\w,=-]+|--resource-usage|-res-usage|-diag-suppress=?[\d,]*|--diag-suppress=?[\d,]*|"
+    r"-O[0-3]?|-g|-G|-std=c\+\+\w+|--std=c\+\+\w+|"
+    rf"{DEFINE}|"
+    r"--?use_fast_math|--expt-(relaxed-constexpr|extended-lambda)|--extended-lambda|-expt-\w[\w-]*|"
+    r"-lineinfo|--generate-line-info|--?fmad=(true|false)|--?ftz=(true|false)|--?prec-(div|sqrt)=(true|false)|"
+    r"--?maxrregcount=?\d*|--restrict|-restrict|"
+    r"--?extra-device-vectorization|-m64|--?default-stream=legacy|-Xptxas=[\w,=-]+|"
+    r"-Xcudafe=--(diag_suppress=[\w,]+|display_error_number)|"
+    r"-Wno-[\w-]+|-w|--disable-warnings|--ptxas-options=[\w,=-]+|--resource-usage|-res-usage|"
+    r"-diag-suppress=?[\d,]*|--diag-suppress=?[\d,]*|"
     r"-allow-unsupported-compiler|--allow-unsupported-compiler|--dopt=?\w*|-split-compile=?\d*|--split-compile=?\d*"
 )
-# Flags with their value in the next word.
+# Flags whose value is the next word.
 PAIRS = (
     "-Xptxas",
     "--ptxas-options",
@@ -51,7 +63,9 @@ PAIRS = (
 )
 ARCH = ("-gencode", "--generate-code", "-arch", "--gpu-architecture", "-code")
 IGNORED = re.compile(
-    r"(-gencode|--generate-code|-arch|--gpu-architecture|-code|--gpu-code|-t|--threads)=?.*|-v|--verbose|-keep|--keep|-ccbin=?$|-c|-shared|-rdc=false|-MMD|-Wl,.*|-time|--time|-f(no-)?diagnostics-color(=\w+)?"
+    r"(-gencode|--generate-code|-arch|--gpu-architecture|-code|--gpu-code|-t|--threads)=?.*|"
+    r"-v|--verbose|-keep|--keep|-ccbin=?$|-c|-shared|-rdc=false|-MMD|-Wl,.*|-time|--time|"
+    r"-f(no-)?diagnostics-color(=\w+)?"
 )
 PASSED_VALUES = {
     "-Xptxas": re.compile(r"[\w,=-]+"),
@@ -68,19 +82,21 @@ PASSED_VALUES = {
     "-Xfatbin": re.compile(r"-compress-all|--?compress(=\w+|-all)?"),
 }
 LINK = re.compile(
-    rf"-l[A-Za-z0-9_.+-]+|-L{VALUE}|-Wl,(--no-as-needed|--as-needed|-rpath,(\$ORIGIN)?{VALUE}|--no-undefined|--strip-all|-s|-z,\w+|-O\d)|-pthread|-fopenmp|-s|-O\d"
+    rf"-l[A-Za-z0-9_.+-]+|-L{VALUE}|"
+    rf"-Wl,(--no-as-needed|--as-needed|-rpath,(\$ORIGIN)?{VALUE}|--no-undefined|--strip-all|-s|-z,\w+|-O\d)|"
+    r"-pthread|-fopenmp|-s|-O\d"
 )
 
 
 class BadFlag(Exception):
-    """A flag that is not passed on, in one sentence."""
+    """A flag is not passed on; the text is one sentence."""
 
 
 @dataclass
 class Flags:
     host: list[str] = field(default_factory=list)
     device: list[str] = field(default_factory=list)
-    device_host: list[str] = field(default_factory=list)  # of -Xcompiler: for the host side of a .cu
+    device_host: list[str] = field(default_factory=list)  # flags of -Xcompiler, for the host side of a .cu
     includes: list[str] = field(default_factory=list)
     link: list[str] = field(default_factory=list)
     arch: str = ""
@@ -101,15 +117,16 @@ def read(cflags: list[str], cuda_cflags: list[str], ldflags: list[str], include_
 
 
 def check_plain_path(path: str, what: str) -> None:
-    """A name that means nothing to a shell, to which nvcc gives it."""
+    """Raises BadFlag for a path with characters that mean something to a shell, because nvcc passes paths to one."""
     if strange := re.search(r"[^\w ./+@=,:%^~-]", path):
         raise BadFlag(
-            f"the {what} {path[:80]!r} is not passed on for its {strange.group()!r}; letters, digits, blanks and _./+@=,:%^~- are fine"
+            f"the {what} {path[:80]!r} is not passed on for its {strange.group()!r}; "
+            "letters, digits, blanks and _./+@=,:%^~- are fine"
         )
 
 
 def words(flags: list[str]) -> list[str]:
-    """torch joins flags with blanks, so that one string may hold several."""
+    """Splits flags at blanks, as torch does, so that one string may hold several."""
     return [word for flag in flags for word in flag.split()]
 
 
@@ -117,10 +134,11 @@ def accept_host_flag(flag: str, where: str, to: list[str], found: Flags) -> None
     if flag.startswith("-I") and len(flag) > 2:
         found.includes.append(flag[2:])
     elif HOST.fullmatch(flag.replace("--std=", "-std=")):
-        to.append(flag.replace("--std=", "-std="))  # by which the standard that is asked for is found again
+        to.append(flag.replace("--std=", "-std="))  # one spelling, so that value_of() finds the standard again
     elif not IGNORED.fullmatch(flag):
         raise BadFlag(
-            f"{where}: {flag[:80]!r} is not passed on; take flags that choose how code is generated, as -O3, -D, -std, -f, -m and -W"
+            f"{where}: {flag[:80]!r} is not passed on; "
+            "take flags that choose how code is generated, as -O3, -D, -std, -f, -m and -W"
         )
 
 
@@ -136,7 +154,8 @@ def accept_device_flags(flags: list[str], found: Flags) -> None:
             for part in value.strip("'\"").split(","):
                 if part.startswith(("-D", "-U")) and not re.fullmatch(DEFINE, part):
                     raise BadFlag(
-                        f"extra_cuda_cflags: -Xcompiler {part[:80]!r} is not passed on: nvcc gives it to a shell; define letters, digits and _.,:/+*=@%^~- alone"
+                        f"extra_cuda_cflags: -Xcompiler {part[:80]!r} is not passed on: nvcc gives it to a shell; "
+                        "define letters, digits and _.,:/+*=@%^~- alone"
                     )
                 accept_host_flag(part, "extra_cuda_cflags", found.device_host, found)
         elif name in ("-isystem", "-I") and value:
@@ -151,18 +170,19 @@ def accept_device_flags(flags: list[str], found: Flags) -> None:
             found.device.append(flag)
         else:
             raise BadFlag(
-                f"extra_cuda_cflags: {(flag if flag not in PAIRS else flag + ' ' + value)[:80]!r} is not passed on; take flags that choose how code is "
-                "generated, as -O3, --use_fast_math, -D, -std, -lineinfo, --maxrregcount and -Xptxas"
+                f"extra_cuda_cflags: {(flag if flag not in PAIRS else flag + ' ' + value)[:80]!r} is not passed on; "
+                "take flags that choose how code is generated, "
+                "as -O3, --use_fast_math, -D, -std, -lineinfo, --maxrregcount and -Xptxas"
             )
 
 
 def accept_arch_variant(value: str, found: Flags) -> None:
-    """ "arch=compute_90a,code=sm_90a" for an sm_90: its own instructions may be used."""
+    """Accepts "arch=compute_90a,code=sm_90a" for an sm_90, so that instructions of that variant may be used."""
     for number in re.findall(r"(?:sm|compute)_(\d+[af])\b", value):
         if found.arch == f"sm_{number[:-1]}":
             found.arch = f"sm_{number}"
 
 
 def value_of(name: str, flags: list[str]) -> str:
-    """The last -O or -std among the flags, without its name."""
+    """Returns the value of the last flag that begins with `name`, such as -O or -std."""
     return next((flag.removeprefix(name) for flag in reversed(flags) if flag.startswith(name)), "")

@@ -1,11 +1,17 @@
-"""A CUDA source as two: what the host's compiler must see, and what the device's must.
+"""Splits a CUDA source into two: the host half for g++, and the device half for nvcc.
 
-nvcc reads every header of torch twice, and writes its host half out so that no precompiled header serves it. A source as people write it needs
-neither: its kernels know nothing of torch, and its host functions are C++ but for `k<<<...>>>(...)`. So the host half is the source with every
-kernel as a stub that launches it and every body of a __device__ function left out; the device half is the source without its host functions.
+nvcc reads every header of torch twice, and no precompiled header helps its host step. A typical source does not need
+that: its kernels use nothing of torch, and its host functions are C++ except for `k<<<...>>>(...)`. The host half is
+therefore the source with each kernel replaced by a function that launches it, and without the bodies of __device__
+functions. The device half is the source without its host functions.
 
-It reads tokens, not a grammar, and gives up (Refused) on whatever it does not know for certain; what it gets wrong ends in an error of a
-compiler, or as a kernel or variable that one half has and the other has not. Either way the source goes to nvcc as it is.
+    source           __global__ void k(float* x) { ... }    void run(Tensor t) { k<<<1, 32>>>(t.data_ptr<float>()); }
+    host half        void k(float* x) { kq_launch(...); }   void run(Tensor t) { (push configuration) ? 0 : k(...); }
+    device half      __global__ void k(float* x) { ... }
+
+The splitter reads tokens, not a grammar, and raises Refused for whatever it does not know for certain. A wrong split
+ends in a compiler's error, or in a kernel or variable that only one half has. In each case nvcc then compiles the
+source as it is.
 """
 
 import re
@@ -14,7 +20,8 @@ from dataclasses import dataclass, field
 from harness.extensions.cuda_tokens import Refused, Token, balanced, has_call, tokens_of, words_outside
 
 INCLUDE = re.compile(r"\s*#\s*include\s*[<\"]([^>\"]+)[>\"]")
-# Headers of the host alone, and those that only device code can use or that are another thing to g++ than to nvcc.
+# Headers that only the host half needs, and headers that only device code can use or that g++ reads differently from
+# nvcc.
 HOST_HEADERS = ("torch/", "ATen/", "c10/", "c10.h", "pybind11/", "Python.h", "THC/", "caffe2/")
 DEVICE_HEADERS = (
     "cub/",
@@ -37,34 +44,36 @@ DEVICE_WORDS = frozenset(("cooperative_groups", "cub", "nvcuda", "thrust", "cute
 HIDERS = frozenset(
     ("__CUDACC__", "__NVCC__", "__managed__", "__CUDACC_RDC__", "asm_volatile", "_Pragma", "__device_stub__")
 )
-ATTRIBUTES = frozenset(
-    ("__align__", "alignas", "__attribute__", "__launch_bounds__", "decltype")
-)  # what stands in brackets behind them declares nothing
-SPECIFIERS = frozenset(
-    ("static", "inline", "__global__", "__forceinline__", "__noinline__", "__inline__", "extern", "void", "__host__")
-)
+# What stands in brackets behind these words declares nothing.
+ATTRIBUTES = frozenset(("__align__", "alignas", "__attribute__", "__launch_bounds__", "decltype"))
 
 PRELUDE = """
-extern "C" unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared = 0, struct CUstream_st* stream = 0);
+extern "C" unsigned __cudaPushCallConfiguration(
+    dim3 grid, dim3 block, size_t shared = 0, struct CUstream_st* stream = 0);
 extern "C" cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream);
 static inline void kq_launch(const void* kernel, void** arguments) {
   dim3 grid, block;
   size_t shared = 0;
   cudaStream_t stream = nullptr;
-  if (__cudaPopCallConfiguration(&grid, &block, &shared, &stream) == cudaSuccess) (void)cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
+  if (__cudaPopCallConfiguration(&grid, &block, &shared, &stream) == cudaSuccess)
+    (void)cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
 }
-// What cuda_runtime.h has for nvcc alone.
-template <class R, class... A> static inline cudaError_t cudaFuncSetAttribute(R (*kernel)(A...), cudaFuncAttribute attribute, int value) {
+// Overloads that cuda_runtime.h defines for nvcc alone.
+template <class R, class... A>
+static inline cudaError_t cudaFuncSetAttribute(R (*kernel)(A...), cudaFuncAttribute attribute, int value) {
   return ::cudaFuncSetAttribute((const void*)kernel, attribute, value);
 }
-template <class R, class... A> static inline cudaError_t cudaFuncSetCacheConfig(R (*kernel)(A...), cudaFuncCache config) {
+template <class R, class... A>
+static inline cudaError_t cudaFuncSetCacheConfig(R (*kernel)(A...), cudaFuncCache config) {
   return ::cudaFuncSetCacheConfig((const void*)kernel, config);
 }
-template <class R, class... A> static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, R (*kernel)(A...)) {
+template <class R, class... A>
+static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, R (*kernel)(A...)) {
   return ::cudaFuncGetAttributes(attributes, (const void*)kernel);
 }
 template <class R, class... A>
-static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, R (*kernel)(A...), int threads, size_t shared) {
+static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+    int* blocks, R (*kernel)(A...), int threads, size_t shared) {
   return ::cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void*)kernel, threads, shared);
 }
 """
@@ -78,7 +87,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Variable:
-    """Of the device, that the host names."""
+    """A device variable that the host half names."""
 
     name: str
     is_constant: bool
@@ -100,10 +109,10 @@ class Splitter:
     def __init__(self, source: str) -> None:
         self.source = source
         self.tokens = list(tokens_of(source))
-        self.host: list[tuple[int, int, str]] = []  # what is replaced: start, end, by what
+        self.host: list[tuple[int, int, str]] = []  # the edits of the host half: start, end, replacement
         self.device: list[tuple[int, int, str]] = []
         self.kernels: list[Kernel] = []
-        self.variables: list[tuple[int, int]] = []  # where declarations of the device's begin and end
+        self.variables: list[tuple[int, int]] = []  # where declarations of device variables begin and end
 
     def split(self) -> Split:
         for token in self.tokens:
@@ -136,14 +145,14 @@ class Splitter:
                 at = self.item(at, end)
 
     def scope_of(self, at: int, end: int) -> int | None:
-        """Where the brace of `namespace a {` or `extern "C" {` stands, if one begins here."""
+        """Returns the index of the brace of `namespace a {` or `extern "C" {` if one begins here, else None."""
         words = [token.text for token in self.tokens[at : at + 8]]
         start = at + 1 if words[:2] == ["inline", "namespace"] else at
         if self.tokens[start].text == "namespace":
             for brace in range(start + 1, min(end, start + 8)):
                 if self.tokens[brace].text == "{":
                     if brace == start + 1:
-                        # Of kernels without linkage nobody could ask for by name.
+                        # Kernels in an unnamed namespace have no linkage, so they could not be found by name.
                         for edits in (self.host, self.device):
                             edits.append(
                                 (self.tokens[start].start, self.tokens[brace].start, "inline namespace kq_local ")
@@ -171,7 +180,7 @@ class Splitter:
             raise Refused("a macro or a condition is about kernels")
 
     def item(self, at: int, end: int) -> int:
-        """One declaration or definition; returns where the next begins."""
+        """Handles one declaration or definition and returns the index of the next."""
         stop, body = self.extent(at, end)
         tokens = self.tokens[at:stop]
         if any(token.kind == "directive" for token in tokens) and not balanced(tokens):
@@ -208,7 +217,7 @@ class Splitter:
         return stop
 
     def extent(self, at: int, end: int) -> tuple[int, int | None]:
-        """The end of an item, and the brace of its body."""
+        """Returns the end of an item, and the index of its body's brace."""
         body: int | None = None
         bare = i = self.after_template(at)
         while i < end:
@@ -229,7 +238,7 @@ class Splitter:
         raise Refused("a declaration does not end")
 
     def continues_after_brace(self, head: list[Token], close: int) -> bool:
-        """`int a[] = {1, 2};` and `auto f = [] { ... };`: the brace is not the end."""
+        """Returns whether the item goes on after the brace, as in `int a[] = {1, 2};` and `auto f = [] { ... };`."""
         return "=" in words_outside(head) or (
             close + 1 < len(self.tokens) and self.tokens[close + 1].text in (";", ",") and not has_call(head)
         )
@@ -255,7 +264,7 @@ class Splitter:
             self.drop(self.device, at, stop)
 
     def members(self, body: int, stop: int) -> None:
-        """Bodies of __device__ members mean nothing to the host."""
+        """Replaces the bodies of __device__ members in the host half."""
         i, device, host = body + 1, False, False
         while i < stop:
             text = self.tokens[i].text
@@ -274,7 +283,7 @@ class Splitter:
             i += 1
 
     def keep_in_both_unless_torch(self, tokens: list[Token], at: int, stop: int) -> None:
-        """In both halves, unless it is about torch."""
+        """Keeps an item in both halves, unless the item uses torch; then it stays in the host half only."""
         if any(token.text in HOST_WORDS or token.text == "std" for token in tokens):
             if any(token.text == "__device__" for token in tokens):
                 raise Refused("device code names torch")
@@ -283,8 +292,10 @@ class Splitter:
     # --- variables of the device
 
     def name_variables(self) -> list[Variable]:
-        """The host needs none of them but those that it names, for cudaMemcpyToSymbol and its like: there each has one of the same type, whose address
-        stands for it."""
+        """Returns the device variables that the host half names, for cudaMemcpyToSymbol and similar calls, and drops
+        the others from it. A named variable has a counterpart of the same type in the host half, whose address stands
+        for it.
+        """
         found = []
         without = edited(
             self.source,
@@ -302,7 +313,7 @@ class Splitter:
         return found
 
     def is_variable(self, head: list[Token], words: set[str]) -> bool:
-        """Rather than the declaration of a function."""
+        """Returns whether a declaration is of a variable and not of a function."""
         at = 0
         while at < len(head):
             if head[at].text == "(":
@@ -325,7 +336,9 @@ class Splitter:
         return True
 
     def variable(self, at: int, stop: int) -> Variable | None:
-        """Leaves its declaration to both halves, as one that others may name; None: it is written in a way that is not known."""
+        """Keeps the declaration of a variable in both halves and gives it external linkage. Returns None if the
+        declaration is written in a form that is not known here.
+        """
         tokens = self.tokens[at:stop]
         end = next((i for i, token in enumerate(tokens) if token.text in ("[", "=", "{", ";")), 0)
         head = [token.text for token in tokens[:end]]
@@ -336,7 +349,7 @@ class Splitter:
         )
         if not known or any(token.kind == "directive" for token in tokens) or self.declares_more(tokens[end:]):
             return None
-        own = '__attribute__((visibility("hidden")))'  # another library's may have the same name
+        own = '__attribute__((visibility("hidden")))'  # other libraries may have a variable of the same name
         for token in tokens[:end]:
             if token.text in ("__constant__", "__device__"):
                 self.host.append((token.start, token.end, own))
@@ -383,7 +396,10 @@ class Splitter:
         own = name.text + (f"<{', '.join(parameters)}>" if template else "")
         addresses = "".join(f"(void*)__builtin_addressof({argument}), " for argument in names)
         list_text = self.source[self.tokens[open_].start : self.tokens[close].end]
-        stub = f"{template} {linkage}void {name.text}{list_text} {{ void* kq_arguments[] = {{{addresses}nullptr}}; kq_launch((const void*)&{own}, kq_arguments); }}"
+        stub = (
+            f"{template} {linkage}void {name.text}{list_text} "
+            f"{{ void* kq_arguments[] = {{{addresses}nullptr}}; kq_launch((const void*)&{own}, kq_arguments); }}"
+        )
         self.host.append(
             (
                 self.tokens[at].start,
@@ -395,7 +411,7 @@ class Splitter:
         self.kernels.append(Kernel(name.text, bool(template)))
 
     def strip(self, head: list[Token], edits: list[tuple[int, int, str]]) -> None:
-        """What only its file may name is something that nobody can ask for."""
+        """Removes the words that give a declaration internal linkage, because such a name could not be found."""
         edits += [
             (token.start, token.end, "") for token in head if token.text in ("static", "inline", "__forceinline__")
         ]
@@ -439,7 +455,7 @@ class Splitter:
             self.host.append((self.tokens[start].start, self.tokens[close].end, text))
 
     def name_before(self, i: int) -> int:
-        """Where the name of what is launched begins: `ns::k<float, 4>`."""
+        """Returns the index at which the name of a launched kernel begins, such as `ns::k<float, 4>`."""
         i -= 1
         if self.tokens[i].text in (">", ">>>"):
             depth = 0
@@ -464,7 +480,7 @@ class Splitter:
     # --- tokens
 
     def match(self, at: int) -> int:
-        """The bracket that closes the one at `at`."""
+        """Returns the index of the bracket that closes the one at `at`."""
         depth = 0
         for i in range(at, len(self.tokens)):
             text = self.tokens[i].text
@@ -485,7 +501,7 @@ class Splitter:
         raise Refused("a bracket is never opened")
 
     def after_template(self, at: int) -> int:
-        """Where a declaration goes on behind `template <...>`."""
+        """Returns the index at which a declaration continues after `template <...>`."""
         while self.tokens[at].text == "template" and self.tokens[at + 1].text == "<":
             at = self.after_angles(at + 1)
         return at
@@ -503,7 +519,7 @@ class Splitter:
         raise Refused("the parameters of a template do not end")
 
     def parts(self, start: int, end: int) -> list[list[Token]]:
-        """What stands between commas."""
+        """Returns the groups of tokens between commas."""
         found: list[list[Token]] = [[]]
         depth = 0
         for token in self.tokens[start:end]:
@@ -525,7 +541,7 @@ class Splitter:
 
 
 def edited(source: str, edits: list[tuple[int, int, str]]) -> str:
-    """Edits inside of another are part of what that one replaced."""
+    """Applies edits to the source. An edit inside another one is dropped, because the outer one replaces the text."""
     parts, at = [], 0
     for start, end, text in sorted(edits, key=lambda edit: (edit[0], -edit[1])):
         if start < at:

@@ -1,4 +1,4 @@
-"""Tokens."""
+"""Reads a CUDA source as tokens, for cuda_split.py."""
 
 import re
 from collections.abc import Iterator
@@ -6,24 +6,24 @@ from dataclasses import dataclass
 
 TOKEN = re.compile(
     r"""(?P<space>\s+|//(?:\\\n|[^\n])*|/\*.*?\*/)
-    |(?P<text>(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"|(?:u8|[uUL])?"(?:\\.|[^"\\\n])*"|(?:u8|[uUL])?'(?:\\.|[^'\\\n])*')
+    |(?P<text>
+        (?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"
+        |(?:u8|[uUL])?"(?:\\.|[^"\\\n])*"|(?:u8|[uUL])?'(?:\\.|[^'\\\n])*')
     |(?P<word>[A-Za-z_]\w*)
     |(?P<number>\.?\d(?:[eEpP][+-]|'\w|[\w.])*)
     |(?P<mark_>\#\#|<<<|>>>|::|->|\.\.\.|[{}()\[\];,<>=.:?*&|!~^%/+\-\#@\\$`])""",
     re.S | re.X,
 )
-
-
 DIRECTIVE = re.compile(r"[ \t]*#(?:\\\n|/\*.*?\*/|[^\n])*", re.S)
 
 
 class Refused(Exception):
-    """Why it was not split."""
+    """The source is not split; the text says why."""
 
 
 @dataclass(frozen=True)
 class Token:
-    kind: str  # word, text, number, mark_, directive
+    kind: str  # word, text, number, mark_ or directive
     text: str
     start: int
     end: int
@@ -51,7 +51,7 @@ def tokens_of(source: str) -> Iterator[Token]:
 
 
 def words_outside(head: list[Token]) -> set[str]:
-    """The words of a declaration that stand in no brackets and name no operator."""
+    """Returns the words of a declaration that stand outside of brackets and are not part of an operator's name."""
     found, depth, previous = set(), 0, ""
     for token in head:
         if token.kind == "mark_" and token.text in ("(", ")", "[", "]"):

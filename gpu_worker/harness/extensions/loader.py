@@ -1,7 +1,8 @@
-"""load_inline and load in a submission child: what the build lane compiled, found by the call's key and loaded; nothing is compiled here.
+"""load_inline and load in a submission child. They load the module that the build lane compiled, which is found by the
+call's key; nothing is compiled here.
 
-A call that the build did not see has no module. Its sources were not judged, and a compiler has no place on a device that others wait for:
-so it ends in one sentence.
+A call that the build did not see has no module: the guard has not judged its sources, and a compiler must not run while
+the job holds a GPU. Such a call fails with a sentence for the submitter.
 """
 
 import importlib.util
@@ -16,7 +17,7 @@ from harness.children.failures import Failed
 from harness.children.page import Failure
 from harness.extensions.loader_call import Call, replace_loaders
 
-MANIFEST = "kq_extensions.json"  # in the source directory: {"modules": {key: file}}
+MANIFEST = "kq_extensions.json"  # a file in the source folder: {"modules": {key: file}}
 
 
 class Extensions:
@@ -36,8 +37,9 @@ class Extensions:
         if file is None:
             raise Failed(
                 Failure.LOAD_FAILED,
-                f"{call.place or call.name}: this call of load_inline was not there when the submission was built: make its sources and flags the same "
-                "on every run, and call it at import, in ModelNew's constructor or at the start of forward",
+                f"{call.place or call.name}: this call of load_inline was not there when the submission was built: "
+                "make its sources and flags the same on every run, "
+                "and call it at import, in ModelNew's constructor or at the start of forward",
             )
         path = str(self._source / file)
         if not call.is_python_module:
@@ -52,7 +54,7 @@ class Extensions:
 
 
 def install(source: Path) -> None:
-    """Once, before anything of the submission is imported."""
+    """Replaces torch's loaders. It is called once, before any code of the submission is imported."""
     manifest = source / MANIFEST
     modules = json.loads(manifest.read_text())["modules"] if manifest.exists() else {}
     if modules or "torch.utils.cpp_extension" in sys.modules:

@@ -1,7 +1,7 @@
-"""One call of torch.utils.cpp_extension.load_inline or load, as data: what it wants compiled, and the name it is known by.
+"""One call of torch.utils.cpp_extension.load_inline or load as data: what it asks to compile, and its key.
 
-The record child makes these, the compile child builds them, the submission child finds what was built by their key. A key is a hash of
-everything that shapes the module; where the call stands is not part of it.
+The tracing child makes calls, the compile child builds them, and the submission child finds the module by the key. The
+key is a hash of everything that shapes the module; the place of the call is not part of it.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from typing import Any
 
 CALLS_MAX = 16
 SOURCE_BYTES_MAX = 4 << 20  # of one call
-SOURCES_MAX = 64  # of each kind; these and the next are gpu_worker/compile/extension.h's too
+SOURCES_MAX = 64  # of each kind; gpu_worker/compile/extension.h has the same limits
 FILES_MAX = 64
 FUNCTIONS_MAX = 256
 FLAGS_MAX = 256  # words
@@ -26,22 +26,22 @@ NAME_BYTES_MAX = 128
 FUNCTION = re.compile(r"[A-Za-z_][\w:<>, ]*")
 CUDA_ENDINGS = (".cu", ".cuh")
 HOST_OPTIONS = ("-Xcompiler", "--compiler-options")
-QUOTED_WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|[^\s'"]|['"])+""")  # quotes may hold blanks
+QUOTED_WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|[^\s'"]|['"])+""")  # quotes may contain blanks
 HEADERS = (".cuh", ".h", ".hpp", ".hh", ".inl", ".inc", ".cuinc", ".in")
 
 
 class BadCall(Exception):
-    """What is wrong with the call, in one sentence."""
+    """The call is wrong; the text is one sentence."""
 
 
 @dataclass
 class Call:
     name: str
     inline: bool
-    cpp: list[str] = field(default_factory=list)  # sources as given, in order
+    cpp: list[str] = field(default_factory=list)  # the sources in their order
     cuda: list[str] = field(default_factory=list)
-    files: list[list[str]] = field(default_factory=list)  # of load(): [path inside the build, text]; headers too
-    sources: list[str] = field(default_factory=list)  # of load(): which of the files are compiled
+    files: list[list[str]] = field(default_factory=list)  # of load(): [path inside the build, text], headers included
+    sources: list[str] = field(default_factory=list)  # of load(): the files that are compiled
     functions: list[list[str]] | None = None  # [name, docstring]
     cflags: list[str] = field(default_factory=list)
     cuda_cflags: list[str] = field(default_factory=list)
@@ -51,9 +51,9 @@ class Call:
     is_python_module: bool = True
     error_handling: bool = True
     implicit_headers: bool = True
-    # Where it stands in the submission: no part of its key.
+    # The place in the submission, which is no part of the key.
     place: str = ""  # "add.py:17"
-    lines: dict[str, int] = field(default_factory=dict)  # the line of add.py that a source begins at, by its label
+    lines: dict[str, int] = field(default_factory=dict)  # label of a source -> the line of add.py at which it begins
 
     def key(self) -> str:
         parts = {**asdict(self), "place": "", "lines": {}}
@@ -64,12 +64,12 @@ class Call:
 
 
 def source_label(what: str, i: int, n: int) -> str:
-    """What a source is called in messages: "cuda_sources", or "cuda_sources[1]" of several."""
+    """Returns the name of a source in messages: "cuda_sources", or "cuda_sources[1]" if there are several."""
     return what if n == 1 else f"{what}[{i}]"
 
 
 def as_list(value: Any, what: str) -> list[str]:
-    """A string or several, as torch takes them."""
+    """Returns a string or several strings as a list, as torch accepts them."""
     if value is None:
         return []
     if isinstance(value, (str, os.PathLike)):
@@ -88,14 +88,15 @@ def sources(value: Any, what: str) -> list[str]:
 
 
 def flags(value: Any, what: str) -> list[str]:
-    """As words: torch joins flags with blanks, so that one text may hold several. None of them has a blank, so that nobody who reads them later finds
-    other words than these."""
+    """Returns flags as words. torch joins flags with blanks, so one text may hold several. No word contains a blank, so
+    that every later reader sees the same words.
+    """
     found: list[str] = []
     for word in (word for text in as_list(value, what) for word in QUOTED_WORD.findall(text)):
         if word.split() == [word]:
             found.append(word)
             continue
-        # "-Xcompiler '-fPIC -O3'": nvcc has commas for that.
+        # "-Xcompiler '-fPIC -O3'" becomes words joined by commas, as nvcc has them.
         is_for_host = word.startswith(HOST_OPTIONS) or (found and found[-1] in HOST_OPTIONS)
         parts = word.replace("'", "").replace('"', "").split()
         found += [",".join(parts)] if is_for_host else parts
@@ -121,7 +122,9 @@ def functions_of(value: Any) -> list[list[str]] | None:
 
 
 def check_names(call: Call) -> None:
-    """Names that become words of commands and of sources. The compile child asks again: who wrote the call down has run the job's code."""
+    """Checks the names that become words of commands and sources. The compile child checks them again, because the call
+    comes from a process that ran code of the job.
+    """
     if not call.name.isidentifier() or len(call.name) > NAME_BYTES_MAX:
         raise BadCall(
             f"the extension's name must be an identifier of at most {NAME_BYTES_MAX} characters, got {call.name[:40]!r}"
@@ -161,7 +164,9 @@ def inline_call(arguments: dict[str, Any]) -> Call:
 
 
 def load_call(arguments: dict[str, Any]) -> Call:
-    """Sources by name, with whatever headers lie beside them or in the include paths of the submission's own."""
+    """Returns the call of load(), with the headers that lie beside its sources or in the submission's own include
+    paths.
+    """
     call = Call(name=str(arguments["name"]), inline=False)
     roots: dict[Path, str] = {}
     for source in sources(arguments["sources"], "sources"):
@@ -172,7 +177,7 @@ def load_call(arguments: dict[str, Any]) -> Call:
 
 
 def take_headers(call: Call, roots: dict[Path, str], arguments: dict[str, Any]) -> None:
-    """Those of the submission's own: beside its sources, and in its include paths."""
+    """Adds the submission's own headers: those beside its sources and in its include paths."""
     paths = [os.path.abspath(path) for path in sources(arguments.get("extra_include_paths"), "extra_include_paths")]
     for folder in [*list(roots), *(Path(path) for path in paths if is_submission_folder(path))]:
         for path in sorted(folder.rglob("*")):
@@ -182,7 +187,7 @@ def take_headers(call: Call, roots: dict[Path, str], arguments: dict[str, Any]) 
 
 
 def is_submission_folder(path: str) -> bool:
-    """Whether a folder is the submission's, not the machine's."""
+    """Returns whether a folder belongs to the submission, not to the machine."""
     return any(path.startswith(root) for root in ("/kq/", "/tmp/", os.getcwd() + "/")) and os.path.isdir(path)
 
 
@@ -199,7 +204,7 @@ def add_file(call: Call, path: Path, roots: dict[Path, str], folder: Path | None
 
 
 def caller_location(source: Path) -> str:
-    """Where the innermost frame below `source` stands: "add.py:17"."""
+    """Returns "add.py:17" for the innermost frame whose file lies below `source`; empty if there is none."""
     frame = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_filename.startswith(f"{source}/"):
@@ -209,7 +214,7 @@ def caller_location(source: Path) -> str:
 
 
 def replace_loaders(handle_call: Callable[[Call], Any], source: Path) -> None:
-    """From here on load_inline and load of torch hand their calls to `take`, whichever name they are imported by."""
+    """Makes torch's load_inline and load hand their calls to `handle_call`, by whichever name they are imported."""
     from torch.utils import cpp_extension
 
     for name, make in (("load_inline", inline_call), ("load", load_call)):
@@ -242,7 +247,7 @@ def replacement(
 
 
 def source_lines(path: Path, call: Call) -> dict[str, int]:
-    """Where the sources stand in the file, of those that stand there word for word."""
+    """Returns the line at which each source begins in the file, for sources that stand there literally."""
     try:
         text = path.read_text(errors="replace") if path.is_file() else ""
     except OSError:

@@ -1,4 +1,4 @@
-"""Steps."""
+"""Runs the steps of nvcc itself, so that the steps for the device run beside those for the host."""
 
 import os
 import re
@@ -10,7 +10,9 @@ from harness.extensions.toolchain import run
 
 
 def side_by_side(command: list[str], folder: Path) -> str:
-    """Runs what `nvcc --dryrun` says: preprocessing and compiling for the device beside the same for the host. Returns what went wrong."""
+    """Runs the commands that `nvcc --dryrun` prints: those for the device beside those for the host, and then the rest.
+    Returns the error output, or an empty text. If the commands are not as expected, nvcc runs as it is.
+    """
     result = run([*command, "--dryrun"], folder)
     lines = [line[3:].strip() for line in result.text.splitlines() if line.startswith("#$ ")]
     if result.code != 0 or not lines:
@@ -31,7 +33,7 @@ def side_by_side(command: list[str], folder: Path) -> str:
     if at is None or identity is None or at >= last - 1:
         result = run(command, folder)
         return "" if result.code == 0 else result.text or "nvcc failed"
-    # Both sides only read this name of the unit once it is there.
+    # Both sides only read the unit's identity once the file exists, so it is written first.
     Path(folder, identity.group(1)).write_text(f"_{os.urandom(4).hex()}_7_unit_cu_{os.urandom(4).hex()}")
     commands[at] = commands[at].replace("--gen_module_id_file ", "")
 

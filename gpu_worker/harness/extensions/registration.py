@@ -1,10 +1,12 @@
-"""Registration."""
+"""The C source that registers device code with CUDA's runtime, for a .cu that was compiled in two halves."""
 
 from pathlib import Path
 
 
 def registration(fatbin: Path, names: list[str], variables: dict[str, tuple[int, bool]]) -> str:
-    """What nvcc's host half does when it is loaded: crt/host_runtime.h. One table entry a kernel, one a variable."""
+    """Returns a source that does what nvcc's host code does when it is loaded (crt/host_runtime.h): it registers the
+    code, each kernel and each variable.
+    """
     symbols = "".join(f'extern char kernel_{i} __asm__("{name}");\n' for i, name in enumerate(names))
     symbols += "".join(f'extern char variable_{i} __asm__("{name}");\n' for i, name in enumerate(variables))
     calls = "".join(
@@ -20,7 +22,8 @@ def registration(fatbin: Path, names: list[str], variables: dict[str, tuple[int,
 __asm__(".section .nv_fatbin, \\"a\\"\\n.align 8\\nkq_fatbin_{names[0]}:\\n.incbin \\"{fatbin}\\"\\n.previous\\n");
 extern const char kq_fatbin __asm__("kq_fatbin_{names[0]}");
 struct wrapper {{ int magic, version; const void* data; void* unused; }};
-static struct wrapper wrapper __attribute__((section(".nvFatBinSegment"), aligned(8))) = {{0x466243b1, 1, &kq_fatbin, 0}};
+static struct wrapper wrapper __attribute__((section(".nvFatBinSegment"), aligned(8))) =
+    {{0x466243b1, 1, &kq_fatbin, 0}};
 extern void** __cudaRegisterFatBinary(void*);
 extern void __cudaRegisterFatBinaryEnd(void**);
 extern void __cudaUnregisterFatBinary(void**);

@@ -1,4 +1,4 @@
-"""Units."""
+"""The source files that a call of load_inline or load compiles, as torch would write them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +8,7 @@ from harness.extensions.loader_call import CUDA_ENDINGS, Call, source_label
 
 
 class BadSource(Exception):
-    """What cannot be built at all, in one sentence."""
+    """The sources cannot be built at all; the text is one sentence."""
 
 
 @dataclass
@@ -18,11 +18,11 @@ class TranslationUnit:
     name: str  # "cuda.cu"
     text: str
     is_cuda: bool
-    folder: str = ""  # of load(): where its own headers lie
+    folder: str = ""  # of load(): the folder of its own headers
 
 
 def inline_cpp(call: Call) -> tuple[str, str]:
-    """main.cpp as torch writes it: the sources, and the module."""
+    """Returns the two parts of main.cpp as torch writes it: the sources, and the module's definition."""
     parts = ["#include <torch/extension.h>"] if call.implicit_headers else []
     for i, text in enumerate(call.cpp):
         parts += [f'#line 1 "{source_label("cpp_sources", i, len(call.cpp))}"', text]
@@ -37,7 +37,9 @@ def inline_cpp(call: Call) -> tuple[str, str]:
 
 
 def quoted(text: str) -> str:
-    """A docstring as a C++ literal, whatever it holds: it is nothing that the guard reads."""
+    """Returns a docstring as a C++ literal. Every character is escaped where needed, because the guard does not read
+    docstrings.
+    """
     escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "?": "\\?"}
     return '"' + "".join(escapes.get(c, c if c >= " " else f"\\{ord(c):03o}") for c in text) + '"'
 

@@ -1,4 +1,4 @@
-"""What extensions are compiled with on this machine: compilers, headers, libraries, and how to run one of them."""
+"""The toolchain of this machine for extensions: compilers, headers, libraries, and how to run a command."""
 
 import functools
 import hashlib
@@ -10,9 +10,9 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
-OUTPUT_MAX = 200_000  # of what one compiler says
+OUTPUT_MAX = 200_000  # of one command
 LINKERS = ("mold", "lld", "gold", "bfd")
-# As torch.utils.cpp_extension has them.
+# The macros that torch.utils.cpp_extension defines.
 DEFINES = ("-DTORCH_API_INCLUDE_EXTENSION_H",)
 HALF_DEFINES = (
     "-D__CUDA_NO_HALF_OPERATORS__",
@@ -25,7 +25,7 @@ STANDARD = "-std=c++17"
 
 @dataclass(frozen=True)
 class CommandResult:
-    """How a compiler ended."""
+    """The end of a command: its exit code and output."""
 
     code: int
     text: str
@@ -53,13 +53,13 @@ class Toolchain:
         return words
 
     def description(self, with_cuda: bool) -> str:
-        """ "nvcc 13.0.88, g++ 12.2.0, lld": what a row says."""
+        """Returns "nvcc 13.0.88, g++ 12.2.0, lld", which a result's row shows."""
         found = [f"nvcc {version_of(self.nvcc)}"] if with_cuda and self.nvcc else []
         return ", ".join([*found, f"g++ {version_of(self.cxx)}", self.linker])
 
 
 def find_cuda() -> Path | None:
-    """A toolkit with nvcc."""
+    """Returns a toolkit that has nvcc."""
     roots = [Path(os.environ[name]) for name in ("KQ_CUDA", "CUDA_HOME", "CUDA_PATH") if os.environ.get(name)] + [
         Path("/usr/local/cuda")
     ]
@@ -68,7 +68,7 @@ def find_cuda() -> Path | None:
 
 @functools.cache
 def find_toolchain() -> Toolchain:
-    import torch  # here, so that who looks for the toolkit alone need not
+    import torch  # imported here, because find_cuda() must work without torch
 
     cuda = find_cuda()
     linker = next((name for name in LINKERS if shutil.which(f"ld.{name}")), "bfd")
@@ -104,7 +104,9 @@ def version_of(program: str) -> str:
 
 
 def identity() -> str:
-    """Everything outside of a call that shapes what is made of it, in one line: part of the cache's key, and equal on machines that make the same."""
+    """Returns one line about everything outside of a call that shapes its module. It is part of the cache's key, and
+    equal on machines that build the same.
+    """
     import torch
 
     tools = find_toolchain()
@@ -123,14 +125,19 @@ def identity() -> str:
 
 
 def run(command: list[str] | str, folder: Path, environment: dict[str, str] | None = None) -> CommandResult:
-    """To its end; what it says is cut off, and goes to a file so that nobody waits for a pipe."""
+    """Runs a command to its end. Its output goes to a file, so that no pipe blocks it, and is cut off at OUTPUT_MAX."""
     log = folder / f"log-{os.urandom(6).hex()}"
     try:
         with open(log, "wb") as out:
             code = subprocess.run(
-                command, shell=isinstance(command, str), cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                command,
+                shell=isinstance(command, str),
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
                 env={**os.environ, **(environment or {})},
-            ).returncode  # fmt: skip
+            ).returncode
     except OSError as error:
         return CommandResult(127, str(error))
     with open(log, "rb") as out:

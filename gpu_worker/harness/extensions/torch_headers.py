@@ -1,10 +1,8 @@
-"""Torch headers."""
+"""The headers of torch that extensions are compiled with: the few that kernels use, and those that they replace."""
 
 from harness.extensions.toolchain import DEFINES, HALF_DEFINES, Toolchain
 
 SLIM = ["torch/types.h", "torch/csrc/Exceptions.h", "torch/csrc/utils/pybind.h"]
-
-
 SLIM_CUDA = [
     "cuda_runtime.h",
     "cuda.h",
@@ -14,9 +12,8 @@ SLIM_CUDA = [
     "c10/cuda/CUDAGuard.h",
     "c10/cuda/CUDAException.h",
 ]
-
-
-# Headers that take in all of torch, and what stands for them: what is missed by that ends in an error, and in the full way.
+# Headers that include all of torch, which the slim headers replace. A source that needs more fails to compile, and is
+# then compiled in the way "full".
 REPLACED = ("torch/extension.h", "torch/torch.h", "torch/all.h", "torch/python.h")
 
 
@@ -25,7 +22,7 @@ def header_text(with_cuda: bool) -> str:
 
 
 def host_flags(tools: Toolchain, with_cuda: bool) -> list[str]:
-    """What a precompiled header and all that use it have in common."""
+    """Returns the flags that a precompiled header and its users must have in common."""
     return [
         *DEFINES,
         *(HALF_DEFINES if with_cuda else ()),

@@ -1,13 +1,15 @@
-"""The record child: runs a submission as far as its calls of load_inline and load, and writes down what they ask for.
+"""The tracing child: runs a submission until its calls of load_inline and load are known, and writes down what they ask
+for.
 
-It leaves out/calls: a JSON list of what extension_call.Call holds. Nothing is compiled, and nothing of the job is computed: a loader gives a module
-whose functions return their first tensor. What the file does beyond that may fail; whatever it called before that counts.
+It leaves out/calls, a JSON list of loader_call.Call. Nothing is compiled: a loader returns a module whose functions
+return their first tensor. What the file does with that may fail; the calls that it made until then count.
 
-Calls at import are seen by importing. Where a call stands in the source that importing did not reach, ModelNew is constructed and called on
-tensors without memory, so that calls inside __init__ and forward are seen too. There is no GPU here, but the file is told that there is one,
-of the architecture the job is built for: a source that depends on it comes out as it will when it runs.
+Calls at import are seen by importing the file. If the source has a call that importing did not reach, ModelNew is
+constructed and called on tensors without memory, so that calls inside __init__ and forward() are seen too. The process
+has no GPU, but the file is told that there is one of the job's architecture, so that a source that depends on the
+architecture is the same as in the job.
 
-Everything in this process is the submission's to change: what it writes is read as hostile bytes, and harms nobody but itself.
+Code of the submission can change everything in this process. Its output is therefore read as untrusted bytes.
 """
 
 import ast
@@ -34,7 +36,7 @@ MEMORY_BYTES = 140 << 30
 
 
 def prepare() -> None:
-    """In the zygote, before its first record child: the first such mode imports 800 modules, for a second."""
+    """Imports in the zygote, before its first tracing child, the 800 modules that the first FakeTensorMode imports."""
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     FakeTensorMode()
@@ -54,7 +56,7 @@ class CallRecorder:
         return PlaceholderModule(call.name)
 
     def has_unreached_call(self) -> bool:
-        """Whether a call stands in the source that was not reached."""
+        """Returns whether the source has a call of a loader that was not reached."""
         seen = {call.place for call in self.calls}
         return any(not seen & set(places) for places in call_places(self.job.source / self.job.entry))
 
@@ -95,13 +97,15 @@ def run(job: Job) -> int:
 
 @contextlib.contextmanager
 def errors_logged(recorder: CallRecorder) -> Any:
-    """Whatever is raised ends this part of the run; the run that counts says it in its own words."""
+    """Logs whatever is raised, which ends this part of the trace. The submission child reports the same error in the
+    job.
+    """
     try:
         yield
     except BadCall as error:
         recorder.error_text = str(error)
     except BaseException as error:
-        print(f"kq: while looking for extensions: {type(error).__name__}: {str(error)[:500]}", file=sys.stderr)
+        print(f"kq: tracing of extensions ended: {type(error).__name__}: {str(error)[:500]}", file=sys.stderr)
 
 
 def call_model(job: Job, module: types.ModuleType, recorder: CallRecorder) -> None:
@@ -118,7 +122,7 @@ def call_model(job: Job, module: types.ModuleType, recorder: CallRecorder) -> No
 
 
 def signature_of(problem: Problem, inputs: list[Any]) -> ProblemSignature:
-    """What Model would have, told by calling it."""
+    """Returns the signature of the problem, found by calling its model."""
     model = problem.model_class(*problem.init_inputs())
     names = parameter_names(model.forward, len(inputs))
     given = {name: spec(value) if isinstance(value, torch.Tensor) else value for name, value in zip(names, inputs)}
@@ -131,7 +135,7 @@ def spec(tensor: torch.Tensor) -> TensorSpec:
 
 
 def pretend_gpu(arch: str) -> None:
-    """What files ask before they choose a source or a flag."""
+    """Replaces the functions of torch.cuda that a file may ask before it chooses a source or a flag."""
     number = "".join(c for c in arch.removeprefix("sm_") if c.isdigit()) or "90"
     capability = (int(number[:-1]), int(number[-1]))
     properties = types.SimpleNamespace(
@@ -157,7 +161,7 @@ def pretend_gpu(arch: str) -> None:
         "empty_cache": lambda: None,
         "set_device": lambda device: None,
         "current_stream": lambda device=None: types.SimpleNamespace(cuda_stream=0),
-        "_exchange_device": lambda device: 0,  # of "with torch.cuda.device(0)"
+        "_exchange_device": lambda device: 0,  # for "with torch.cuda.device(0)"
         "_maybe_exchange_device": lambda device: 0,
     }
     for name, answer in answers.items():
@@ -166,7 +170,9 @@ def pretend_gpu(arch: str) -> None:
 
 
 def call_places(path: Path) -> list[list[str]]:
-    """For every call of a loader in the file, the places it may be seen at: a call over several lines is told by one of them."""
+    """Returns for every call of a loader in the file its possible places: a call over several lines may be reported at
+    any of them.
+    """
     try:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError):

@@ -1,8 +1,10 @@
-"""What a Python source does, without running it: the facts of guard/facts.h, for the rules of guard/rules.h.
+"""Reads what a Python source does without running it, and writes the facts that guard/facts.h describes. The guard's
+rules (guard/rules.h) judge them.
 
-Two walks. The first binds every name (ast_names.py) and collects what might matter: calls, classes, assignments, texts. Then the arguments of
-the file's own functions flow into their parameters and the texts given to exec are read like the source they are. The second tells what
-each of these things is by its resolved name. Which of them breaks a rule is decided elsewhere.
+The source is read in two walks. The first (ast_walk.py) binds every name (name_resolver.py) and collects calls,
+classes, assignments and texts. Then the arguments of the file's own functions become values of their parameters, and
+texts given to exec are read as sources. The second walk, in this module, resolves the names of what was collected and
+adds a fact for each.
 """
 
 import ast
@@ -28,13 +30,14 @@ from harness.facts.known_imports import KNOWN
 from harness.facts.name_resolver import Resolver, TooComplex
 from harness.facts.scope import Const, Scope
 
-VERSION = 2  # of these facts; a build cache may hold older ones
+# The version of the facts. A build cache may hold facts of an older version.
+VERSION = 2
 NAME_MAX = 300  # characters of a fact's name
-LONG_TEXT = 2000  # characters of a program in a string that nobody would write there
-PAYLOADS_MAX = 64  # texts given to exec, in one file
-RECURSION = 8000  # Python frames: of following names as deeply as ast_names.py does
+LONG_TEXT = 2000  # characters; a program in a string that is longer is worth a fact
+PAYLOADS_MAX = 64  # texts given to exec in one file
+RECURSION = 8000  # Python frames, enough for DEPTH_MAX of name_resolver.py
 
-# Where a name of a class stands without being used: nothing is made by naming its type.
+# Calls that return the current stream. A rule does not care which of them an argument is.
 CURRENT_STREAMS = frozenset(
     {"torch.cuda.current_stream()", "torch.cuda.default_stream()", "torch.accelerator.current_stream()"}
 )
@@ -51,16 +54,18 @@ SETTERS = frozenset(
         "mock.patch.object",
     }
 )
-# Whose items are names: what is assigned to one is assigned to a name.
+# Objects whose items are names: an assignment to an item assigns to a name.
 NAMESPACE = re.compile(r"^(?:os\.environ|sys\.modules|globals\(\))$|f_globals|f_locals|f_builtins|__")
-BINARY = ("f0VMR", "\x7fELF", "7f454c46", "UEsDB")  # of base64, bytes and hexadecimal digits
+BINARY = ("f0VMR", "\x7fELF", "7f454c46", "UEsDB")  # beginnings of base64, bytes and hexadecimal digits of binaries
 COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)")
 
 
 def facts_of(source: bytes, name: str, alone: bool = True) -> str:
-    """The facts of one file, as text. Raises SyntaxError, or ValueError for bytes that are no source or nothing anybody would write.
+    """Returns the facts of one file as text. Raises SyntaxError, or ValueError for bytes that are no source or too
+    complex to check.
 
-    `alone`: no other Python file is submitted with it, so that a function which this one never mentions is never called.
+    `alone` says that no other Python file is submitted with this one, so that a function which the file never mentions
+    is never called.
     """
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, RECURSION))
@@ -81,12 +86,14 @@ def facts_of(source: bytes, name: str, alone: bool = True) -> str:
 
 
 def slot(base: str, name: str) -> str:
-    """What is assigned to. The builtins have names of their own when they are used, but not when they are replaced."""
+    """Returns the name that an assignment assigns to. Builtins have names of their own when they are used, but not when
+    they are replaced.
+    """
     return f"builtins.{name}" if base in ("builtins", "__builtins__") else joined(base, name)
 
 
 def clean(text: str) -> str:
-    """Printable ASCII and no longer than a fact may be."""
+    """Returns the text as printable ASCII, cut off at NAME_MAX."""
     text = text[:NAME_MAX]
     if text.isascii() and text.isprintable():
         return text or UNKNOWN
@@ -106,13 +113,15 @@ class Facts:
         self._add_encoding_notes(source)
         self._walk.module(tree.body, self._module)
         for usual, path in KNOWN.items():
-            self._names.bind(self._module, usual, path)  # beside what the file gives it: that may never run
+            self._names.bind(self._module, usual, path)  # in addition to the file's own binding, which may never run
         self._resolve_until_stable()
         self._dead = self._walk.never_called() if alone else frozenset()
         self._add_all()
 
     def _resolve_until_stable(self) -> None:
-        """Until nothing new is bound: arguments become parameters' values, texts given to exec become sources."""
+        """Repeats until nothing new is bound: arguments become values of parameters, and texts given to exec become
+        sources.
+        """
         calls_seen, payloads = 0, 0
         for _ in range(4):
             self._walk.bind_arguments()
@@ -126,7 +135,7 @@ class Facts:
 
     def _is_exec(self, node: ast.Call, scope: Scope) -> bool:
         func = node.func
-        # Asking every call who it is would be slow; whoever is called otherwise is not plainly a method of something.
+        # Only calls that can be exec are resolved, because resolving every call would be slow.
         if (
             isinstance(func, ast.Name)
             or (isinstance(func, ast.Attribute) and func.attr in EXEC_FUNCTIONS)
@@ -136,7 +145,7 @@ class Facts:
         return False
 
     def _read_payloads(self, node: ast.Call, scope: Scope, place: Place) -> int:
-        """exec of a constant text is as good as the text itself, at that line."""
+        """Reads the constant texts that exec is given as sources, at the line of the call. Returns their number."""
         count = 0
         for text in self._names.constants(node.args[0], scope):
             if isinstance(text, (bytes, bytearray)):
@@ -152,13 +161,13 @@ class Facts:
             self._walk.payload(tree, node.lineno, scope, place)
         return count
 
-    # --- telling
+    # --- adding facts
 
     def _add(self, place: Place, line: int, kind: str, name: str, argument: str = "") -> None:
         self.found.add((line, kind, name, argument, place.is_dead or place.owner in self._dead))
 
     def _add_encoding_notes(self, source: bytes) -> None:
-        """How the bytes themselves mislead who reads them."""
+        """Adds notes about bytes that mislead a reader: another encoding, and identifiers that look like ASCII."""
         for number, line in enumerate(source.split(b"\n", 2)[:2], start=1):
             cookie = COOKIE.match(line)
             if cookie and cookie.group(1).lower().replace(b"_", b"-") not in (b"utf-8", b"utf8", b"ascii", b"us-ascii"):
@@ -200,7 +209,7 @@ class Facts:
 
     def _add_named(self, kind: str, node: ast.expr, scope: Scope, place: Place) -> None:
         for name in self._names.names(node, scope):
-            # Only what comes from a module can be judged; the file's own names say nothing.
+            # Only names from a module can be judged; the file's own names say nothing.
             if ("." in name and not name.endswith("()")) or name in EXEC_FUNCTIONS:
                 self._add(place, node.lineno, kind, name)
 
@@ -236,7 +245,9 @@ class Facts:
                 self._add_named("value", value, scope, place)
 
     def _argument(self, node: ast.Call, scope: Scope) -> str:
-        """What the first argument is: a name, a text after a quote, or "?" when there is one and it cannot be told."""
+        """Returns the first argument of a call: a name, a text after a quote, "?" if it cannot be told, or an empty
+        text if there is none.
+        """
         first = node.args[0] if node.args else node.keywords[0].value if node.keywords else None
         if first is None:
             return ""
@@ -244,7 +255,7 @@ class Facts:
         if len(values) > 1 and all(
             value in CURRENT_STREAMS or (type(value) is Const and value.value is None) for value in values
         ):
-            return next(value for value in (*values, "None") if type(value) is str)  # whichever it is
+            return next(value for value in (*values, "None") if type(value) is str)  # any of them will do
         if len(values) == 1:
             value = values[0]
             if type(value) is str:
@@ -257,7 +268,7 @@ class Facts:
         return UNKNOWN
 
     def _exec_origin(self, node: ast.Call, scope: Scope) -> str:
-        """How exec came by what it runs: the calls that made it, or what kind of text it is."""
+        """Returns how exec came by what it runs: the calls that made the text, or the kind of the text."""
         if not node.args:
             return ""
         constants = self._names.constants(node.args[0], scope)
@@ -269,7 +280,7 @@ class Facts:
         return " ".join(made) if made else UNKNOWN
 
     def _calls_in(self, node: ast.expr, scope: Scope, depth: int = 0) -> list[str]:
-        """The names of all calls in an expression and in what its names stand for."""
+        """Returns the names of all calls in an expression and in what its names stand for."""
         found: list[str] = []
         for inner in ast.walk(node):
             if isinstance(inner, ast.Call):
@@ -303,7 +314,9 @@ class Facts:
                 )
 
     def _add_update(self, name: str, node: ast.Call, scope: Scope, place: Place) -> None:
-        """NAMESPACE.update(x=...), .update({"x": ...}), .setdefault("x", ...), .__setitem__("x", ...), .pop("x")"""
+        """Handles NAMESPACE.update(x=...), .update({"x": ...}), .setdefault("x", ...), .__setitem__("x", ...) and
+        .pop("x").
+        """
         owner, _, last = name.rpartition(".")
         owner = owner.removesuffix(".__dict__")
         if last == "update":
@@ -328,7 +341,7 @@ class Facts:
             self._add(place, node.lineno, "set", slot(owner, key), UNKNOWN)
 
     def _add_target(self, node: ast.expr, scope: Scope, place: Place, value: ast.expr | None) -> None:
-        """Of an assignment or a del: an attribute or item of something that is not the file's own."""
+        """Adds an assignment to, or a deletion of, an attribute or item of something that is not the file's own."""
         if isinstance(node, ast.Attribute):
             if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
                 return
@@ -344,12 +357,12 @@ class Facts:
                     self._add(place, node.lineno, "set", slot(owner, key), self._value(value, scope))
 
     def _value(self, node: ast.expr | None, scope: Scope) -> str:
-        """What is assigned, if it is a constant."""
+        """Returns the assigned value if it is one constant, else "?"."""
         constants = self._names.constants(node, scope) if node is not None else []
         return str(constants[0])[:NAME_MAX] if len(constants) == 1 else UNKNOWN
 
     def _add_options(self, names: list[str], node: ast.Call, scope: Scope, place: Place) -> None:
-        """Arguments by name that are constants: compiler flags, modes."""
+        """Adds the keyword arguments that are constants, such as compiler flags and modes."""
         known = [name for name in names if not name.startswith(UNKNOWN) and "." in name]
         if not known:
             return
@@ -365,7 +378,7 @@ class Facts:
         for value in self._names.constants(node, scope):
             if isinstance(value, (list, tuple)):
                 found += map(str, value)
-                found.append(" ".join(map(str, value)))  # ["--default-stream", "per-thread"]
+                found.append(" ".join(map(str, value)))  # ["--default-stream", "per-thread"] may be one option
             elif isinstance(value, dict):
                 found += [f"{key}={each}" for key, each in value.items()]
             else:
@@ -390,7 +403,7 @@ class Facts:
         return isinstance(node, (ast.List, ast.Tuple)) and not node.elts or bool(self._names.constants(node, scope))
 
     def _add_sources(self, node: ast.expr, scope: Scope, place: Place) -> bool:
-        """Whether all of an argument of a compiler could be read."""
+        """Adds the sources in an argument of a compiler. Returns whether all of the argument could be read."""
         if isinstance(node, (ast.List, ast.Tuple)):
             return all([self._add_sources(element, scope, place) for element in node.elts])
         found = False
@@ -409,7 +422,7 @@ class Facts:
         return holed is not None
 
     def _line_of(self, node: ast.expr, scope: Scope) -> int:
-        """Where a text begins: at its own line where a name stands for one constant."""
+        """Returns the line at which a text begins: the constant's own line if a name stands for one constant."""
         if isinstance(node, ast.Name):
             values = [value for value, _ in self._names.bound_to(node.id, scope) if isinstance(value, ast.expr)]
             if len(values) == 1:
@@ -417,7 +430,9 @@ class Facts:
         return node.lineno
 
     def _with_holes(self, node: ast.expr, scope: Scope, depth: int = 0) -> str | None:
-        """A text some of whose parts are only known when it runs: those are holes."""
+        """Returns a text in which HOLE stands for each part that is only known at run time; None if the expression is
+        no such text.
+        """
         texts = self._names.texts(node, scope)
         if len(texts) == 1:
             return texts[0]
@@ -464,7 +479,9 @@ class Facts:
         return None
 
     def _add_text(self, node: ast.expr, scope: Scope, place: Place) -> None:
-        """A text that looks like a source, wherever it goes: it may be written to a file and compiled from there."""
+        """Adds a text that looks like a source, wherever it is used, because it may be written to a file and compiled
+        from there.
+        """
         text = node.value if isinstance(node, ast.Constant) else self._with_holes(node, scope)
         if isinstance(text, bytes):
             text = text[:8].decode("latin-1")
@@ -484,7 +501,7 @@ class Facts:
             inner._add_embedded_python(tree, node.lineno, self)
 
     def _add_embedded_python(self, tree: ast.Module, line: int, outer: "Facts") -> None:
-        """A Python source in a text: read on its own, and told as if it might never run."""
+        """Reads a text that is a Python source on its own, and adds its facts as code that may never run."""
         self.found, self.code, self._texts, self._code_bytes = set(), [], outer._texts, outer._code_bytes
         self._names, self._module, self._dead = Resolver(), Scope(), frozenset()
         self._walk = Walk(self._names)

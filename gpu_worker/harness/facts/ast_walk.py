@@ -1,4 +1,6 @@
-"""The first walk over a Python source: binds every name and collects what might matter, each with its scope and its place."""
+"""The first walk over a Python source: it binds every name and collects what may matter, each with its scope and its
+place.
+"""
 
 import ast
 from collections.abc import Callable, Iterable
@@ -8,19 +10,24 @@ from harness.facts.dotted_names import joined
 from harness.facts.name_resolver import Resolver
 from harness.facts.scope import Element, LocalDefinition, Scope
 
-# Attributes that lead from an object to what runs it.
+# Attributes that lead from an object to frames, code or internals.
 INTERNAL_ATTRIBUTES = ("f_", "tb_", "gi_", "cr_", "co_", "__")
-# Mentioning one of these, a source may call its functions by names that it makes up.
+# A source that mentions one of these may call its own functions by computed names.
 DYNAMIC = frozenset(
-    "globals locals vars eval exec __import__ dir import_module modules __dict__ __globals__ getmembers get_objects get_referrers getattr_static "
-    "_getframe currentframe __main__ attrgetter methodcaller getattr __getattribute__ inspect ctypes loads runpy FunctionType __code__".split()
+    (
+        "globals locals vars eval exec __import__ dir import_module modules __dict__ __globals__ getmembers "
+        "get_objects get_referrers getattr_static _getframe currentframe __main__ attrgetter methodcaller getattr "
+        "__getattribute__ inspect ctypes loads runpy FunctionType __code__"
+    ).split()
 )
-MAIN = "if __name__ == '__main__'"  # the owner of what stands there
-ENTRY = "ModelNew"  # what the harness asks a file for
+MAIN = "if __name__ == '__main__'"  # the owner of statements under that condition
+ENTRY = "ModelNew"  # the class that the harness asks a file for
 
 
 class Place(NamedTuple):
-    """Which function of the module a thing stands in, if any, or MAIN; and whether it is plain that it never runs."""
+    """Where a statement stands: the module's function that owns it, or MAIN, or an empty text; and whether it plainly
+    never runs.
+    """
 
     owner: str = ""
     is_dead: bool = False
@@ -42,9 +49,9 @@ class Walk:
         self._names = names
         self._place = Place()
         self._methods: dict[str, list[LocalDefinition]] = {}
-        self._functions: dict[str, bool] = {}  # of the module: name -> may be called by others, whatever this file says
+        # functions of the module: name -> whether others may call it, even if this file does not
+        self._functions: dict[str, bool] = {}
         self._mentioned: dict[str, set[str]] = {"": set()}
-        self._line = 0  # of what exec runs; 0: lines are their own
         self._has_entry = False
         self._module_names: dict[str, Any] = {}
 
@@ -53,7 +60,7 @@ class Walk:
         self._body(body, scope)
 
     def payload(self, tree: ast.Module, line: int, scope: Scope, place: Place) -> None:
-        """What exec runs, at the line of the exec, in its scope."""
+        """Walks a source that exec runs, in the scope of the exec. All its lines are the line of the exec."""
         for node in ast.walk(tree):
             if hasattr(node, "lineno"):
                 node.lineno = line
@@ -62,11 +69,13 @@ class Walk:
         self._body(tree.body, scope)
         self._place = kept
 
-    # --- who is never called
+    # --- functions that are never called
 
     def never_called(self) -> frozenset[str]:
-        """Functions of the module that nothing in it mentions, and what only they mention; and what is for the main program. Nobody else
-        calls them: the harness asks for the entry alone. None where the source may call by names that it makes up."""
+        """Returns the functions of the module that nothing mentions, directly or through others, and MAIN. The harness
+        asks for the entry alone, so nothing else calls them. Returns an empty set if the source may call by computed
+        names.
+        """
         everything = set().union(*self._mentioned.values())
         if not DYNAMIC.isdisjoint(everything) or "__name__" in self._module_names:
             return frozenset()
@@ -159,7 +168,7 @@ class Walk:
                 self._node(value, scope)
 
     def _passed_value(self, node: ast.expr | None, scope: Scope) -> None:
-        """A value that something else may then call."""
+        """Collects a value that other code may then call."""
         if isinstance(node, (ast.Name, ast.Attribute)):
             self.values.append((node, scope, self._place))
         if node is not None:
@@ -191,12 +200,12 @@ class Walk:
         self.calls.append((node, scope, self._place))
         match node:
             case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(), *_]):
-                pass  # its name is plain to see
+                pass  # the constant name is resolved when the call is
             case _:
                 self._node(node.func, scope)
         asks_for_types = isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass")
         for value in node.args:
-            # Types that are compared with are handed to nobody.
+            # Types that a value is compared with are not passed on.
             for part in value.elts if asks_for_types and isinstance(value, ast.Tuple) else [value]:
                 self._node(part, scope)
         for keyword in node.keywords:
@@ -224,7 +233,7 @@ class Walk:
             self._passed_value(node.value, scope)
 
     def _expression(self, node: ast.Expr, scope: Scope) -> None:
-        # A docstring, or another text that nothing reads.
+        # A docstring, or another text that nothing reads, is skipped.
         if not isinstance(node.value, ast.Constant):
             self._node(node.value, scope)
 
@@ -255,7 +264,7 @@ class Walk:
             self._passed_value(node.value, scope)
 
     def _annotated(self, node: ast.AnnAssign, scope: Scope) -> None:
-        # The annotation names a type and does nothing.
+        # An annotation names a type and does nothing.
         self._target(node.target, node.value, scope)
         if node.value is not None:
             self._passed_value(node.value, scope)
@@ -281,7 +290,7 @@ class Walk:
                 self._target(target, None, scope)
 
     def _target(self, target: ast.expr, value: ast.expr | None, scope: Scope) -> bool:
-        """Binds what is assigned to; whether the value can be followed from there on."""
+        """Binds the target of an assignment. Returns whether the value can be followed from there on."""
         match target:
             case ast.Name(id=name):
                 self._names.bind(scope, name, value)
@@ -382,7 +391,7 @@ class Walk:
         self._decorators(node.decorator_list, scope)
         kept = self._place
         if scope.outer is None and not kept.owner:
-            # Names like __getattr__ are for the interpreter to call.
+            # The interpreter calls functions with names like __getattr__.
             is_called = bool(node.decorator_list) or node.name.startswith("__")
             self._functions[node.name] = is_called or self._functions.get(node.name, False)
             self._place = kept._replace(owner=node.name)
@@ -427,7 +436,7 @@ class Walk:
 
 
 def _is_main(test: ast.expr) -> bool:
-    """__name__ == "__main__": a submission is imported, never run as a program."""
+    """Returns whether a test is __name__ == "__main__": a submission is imported, never run as a program."""
     match test:
         case ast.Compare(left=ast.Name(id="__name__"), ops=[ast.Eq()], comparators=[ast.Constant(value="__main__")]):
             return True

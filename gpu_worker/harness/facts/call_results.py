@@ -1,4 +1,6 @@
-"""Calls."""
+"""What a call may return: the results of a file's own functions, of getattr and import in all their forms, and of
+functions that can be computed on constants. The resolver (name_resolver.py) calls it for every call expression.
+"""
 
 import ast
 from itertools import islice
@@ -36,7 +38,7 @@ def _returned(resolver: "Resolver", definition: LocalDefinition) -> list[Value]:
 
 
 def _method_result(resolver: "Resolver", func: ast.Attribute, node: ast.Call, scope: Scope) -> list[Value]:
-    """ "".join(...), "...".format(...): of a constant, with constants."""
+    """Computes a method of a constant with constant arguments, such as "".join(...) and "...".format(...)."""
     bases = resolver.constants(func.value, scope)
     if not bases:
         return []
@@ -55,7 +57,7 @@ def _method_result(resolver: "Resolver", func: ast.Attribute, node: ast.Call, sc
 
 
 def _named_call_results(resolver: "Resolver", name: str, node: ast.Call, scope: Scope) -> list[Value]:
-    """What a call of that name gives."""
+    """Returns what a call of a function with that name may return."""
     args = spread(node.args)
     if not args and (name == "__import__" or name in IMPORTERS):
         args = [keyword.value for keyword in node.keywords if keyword.arg == "name"]
@@ -171,7 +173,9 @@ def _folded(resolver: "Resolver", name: str, node: ast.Call, scope: Scope) -> li
 
 
 def _from_operator(resolver: "Resolver", maker: ast.Call, args: list[ast.expr], scope: Scope) -> list[Value]:
-    """attrgetter("cuda.Stream")(torch), methodcaller("Stream")(torch.cuda), itemgetter("Stream")(vars(torch.cuda))"""
+    """Handles attrgetter("cuda.Stream")(torch), methodcaller("Stream")(torch.cuda) and
+    itemgetter("Stream")(vars(torch.cuda)).
+    """
     if not maker.args or not args:
         return []
     found: list[Value] = []
@@ -188,7 +192,7 @@ def _from_operator(resolver: "Resolver", maker: ast.Call, args: list[ast.expr], 
 
 
 def spread(args: list[ast.expr]) -> list[ast.expr]:
-    """f(*(a, b)) is f(a, b)."""
+    """Returns the arguments with displays unpacked: f(*(a, b)) is f(a, b)."""
     return [
         value
         for arg in args

@@ -1,7 +1,8 @@
-"""What an operation on constants gives, without running anything of the source: only what builds, slices, joins and decodes.
+"""Computes operations on constants without running anything of the source: only operations that build, slice, join and
+decode.
 
-Everything here is bounded: a text or list that would grow beyond what a source file may hold is not folded, and the name or text that was
-to come of it stays unknown.
+Every operation is bounded. If a text or list would grow beyond what a source file may hold, NotFoldable is raised, and
+the value stays unknown.
 """
 
 import ast
@@ -17,8 +18,8 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-TEXT_MAX = 1 << 20  # characters or bytes of a folded text
-ITEMS_MAX = 1 << 14  # of a folded list
+TEXT_MAX = 1 << 20  # characters or bytes of a computed text
+ITEMS_MAX = 1 << 14  # items of a computed list
 NUMBER_MAX = 1 << 64
 ERRORS = (
     ArithmeticError,
@@ -34,11 +35,11 @@ ERRORS = (
 
 
 class NotFoldable(Exception):
-    """It cannot be told, or is more than anybody would write."""
+    """The value cannot be computed, or is larger than any that people write."""
 
 
 def bounded(value: Any) -> Any:
-    """The value itself, if it is of a kind and size that is followed."""
+    """Returns the value if its kind and size are followed; raises NotFoldable otherwise."""
     if isinstance(value, (str, bytes, bytearray)):
         if len(value) <= TEXT_MAX:
             return value
@@ -99,14 +100,20 @@ def subscript(value: Any, index: Any) -> Any:
     raise NotFoldable
 
 
-# Methods of constants that build or decode text.
+# The methods of constants that build or decode text.
 METHODS: dict[type, frozenset[str]] = {
     str: frozenset(
-        "join replace format lower upper title capitalize swapcase casefold strip lstrip rstrip removeprefix removesuffix encode split rsplit "
-        "splitlines partition rpartition translate zfill __add__ __getitem__ __str__".split()
+        (
+            "join replace format lower upper title capitalize swapcase casefold strip lstrip rstrip removeprefix "
+            "removesuffix encode split rsplit splitlines partition rpartition translate zfill __add__ __getitem__ "
+            "__str__"
+        ).split()
     ),
     bytes: frozenset(
-        "join replace lower upper strip lstrip rstrip removeprefix removesuffix decode split hex translate __add__ __getitem__".split()
+        (
+            "join replace lower upper strip lstrip rstrip removeprefix removesuffix decode split hex translate "
+            "__add__ __getitem__"
+        ).split()
     ),
     bytearray: frozenset("join replace decode hex translate __getitem__".split()),
     dict: frozenset("get values keys items __getitem__".split()),
@@ -136,7 +143,9 @@ def method(value: Any, name: str, arguments: list[Any], keywords: dict[str, Any]
 
 
 def _widths_are_large(template: str | bytes) -> bool:
-    """ "{:>999999999}" and "%999999999d" make much of little."""
+    """Returns whether a format has wide fields, because "{:>999999999}" and "%999999999d" make large texts of short
+    ones.
+    """
     text = template if isinstance(template, str) else template.decode("latin-1")
     run = 0
     for c in text:
@@ -179,7 +188,7 @@ def _text_of(value: Any = "", encoding: str = "utf-8", errors: str = "strict") -
 
 
 def _coded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """codecs.decode and encode with a codec that does not inflate without bound."""
+    """Returns codecs.decode or codecs.encode without the codecs that could inflate without bound."""
 
     def coded(value: Any, encoding: str = "utf-8", errors: str = "strict") -> Any:
         name = encoding.replace("-", "_").lower()
@@ -259,7 +268,7 @@ CONSTANTS: dict[str, Any] = {
 def call(name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     function = CALLS.get(name)
     if function is None:
-        # str.join("", parts), bytes.decode(b"..")
+        # Methods called through their class: str.join("", parts), bytes.decode(b"..").
         kind, _, attribute = name.partition(".")
         kinds: dict[str, tuple[type, ...]] = {"str": (str,), "bytes": (bytes, bytearray)}
         if arguments and kind in kinds and isinstance(arguments[0], kinds[kind]):

@@ -1,13 +1,9 @@
-"""Dotted names."""
+"""Dotted names such as torch.cuda.Stream, the values by which facts name what a source uses; and the functions that
+compute such names.
+"""
 
 UNKNOWN = "?"
-
-
-def is_namespace(name: str) -> bool:
-    return name.endswith(".__dict__") or name in ("sys.modules", "globals()", "locals()")
-
-
-# What yields an attribute of its first argument by the name in its second.
+# Functions that return an attribute of their first argument, whose name is their second.
 GETTERS = frozenset(
     {
         "getattr",
@@ -17,12 +13,8 @@ GETTERS = frozenset(
         "types.ModuleType.__getattribute__",
     }
 )
-
-
 IMPORTERS = frozenset({"importlib.import_module", "importlib.__import__", "pydoc.locate", "pkgutil.resolve_name"})
-
-
-# Names under which the same is known: what an object of a library calls its own class, and the interpreter's own namespaces.
+# Prefixes by which the same objects are known, and the prefixes that facts use for them.
 SAME = {
     "builtins.": "",
     "__builtins__.": "",
@@ -32,8 +24,14 @@ SAME = {
 }
 
 
+def is_namespace(name: str) -> bool:
+    return name.endswith(".__dict__") or name in ("sys.modules", "globals()", "locals()")
+
+
 def joined(base: str, attr: str) -> str:
-    """torch.cuda + Stream. What is called by another name is given its own."""
+    """Returns the name of an attribute: "torch.cuda" and "Stream" give "torch.cuda.Stream". A name that has another
+    spelling in facts is given that spelling.
+    """
     if attr == "__call__" or attr == "__wrapped__":
         return base
     name = f"{base}.{attr}"

@@ -1,38 +1,40 @@
-"""Source in another language inside a Python source: the CUDA C++ of load_inline and its kin, as facts of guard/facts.h.
+"""C++ and CUDA sources inside a Python source, such as those of load_inline, as facts of guard/facts.h.
 
-Each line of such a text is a fact of its own with its line in the Python file, so that what is found in it is told where it stands.
+Each line of such a text is a fact with its line in the Python file, so that a finding names the place where it stands.
 """
 
 import ast
 import re
 
 CODE_BYTES_MAX = 2 << 20  # of all such texts of one file
-PIECE_MAX = 700  # characters of a text's line in one fact; escaping makes up to four of one
-HOLE = "$"  # stands for what is put into a text when it runs
+PIECE_MAX = 700  # characters of a text's line in one fact; escaping can make four of one
+HOLE = "$"  # stands for a part of a text that is only known at run time
 
 MARKS = re.compile(
-    r"__global__|__device__|#\s*include|#\s*define|extern\s+\"C\"|cudaStream|cuStream|<<<|TORCH_LIBRARY|PYBIND11_MODULE|torch::Tensor|at::Tensor|"
+    r"__global__|__device__|#\s*include|#\s*define|extern\s+\"C\"|cudaStream|cuStream|<<<|TORCH_LIBRARY|"
+    r"PYBIND11_MODULE|torch::Tensor|at::Tensor|"
     r"getStreamFromPool|dlsym|cudaGraph"
 )
-# What sentences do not have: a call that ends a statement, a body, a directive.
+# What sentences do not have: a call that ends a statement, a function's body, a directive.
 SHAPE = re.compile(r"\)\s*;\s*(?:\n|$|\}|/)|\)\s*(?:const\s*)?\{|^[ \t]*#[ \t]*(?:include|define)", re.M)
 PYTHON = re.compile(r"(?:^|[;\n])[ \t]*(?:import[ \t]+\w|from[ \t]+[\w.]+[ \t]+import[ \t])")
 
-# Calls that compile or parse a text of C or CUDA, whichever library they are of.
+# Calls that compile or parse C or CUDA, of any library.
 COMPILERS = re.compile(
-    r"(?:^|\.)(?:load_inline|RawKernel|RawModule|SourceModule|nvrtcCreateProgram|cdef|ElementwiseKernel|ReductionKernel|compile_to_ptx|_load_kernel)$"
+    r"(?:^|\.)(?:load_inline|RawKernel|RawModule|SourceModule|nvrtcCreateProgram|cdef|ElementwiseKernel|"
+    r"ReductionKernel|compile_to_ptx|_load_kernel)$"
 )
-# Which of load_inline's arguments are sources.
+# The arguments of such calls that are sources.
 SOURCES = frozenset({"cpp_sources", "cuda_sources", "source", "code", "src", "operation", "preamble", "csource"})
 
 
 def looks_like_cpp(text: str) -> bool:
-    """Whether a text looks like C++ rather than a sentence about it."""
+    """Returns whether a text looks like C++, and not like a sentence about it."""
     return len(text) > 8 and MARKS.search(text) is not None and SHAPE.search(text) is not None
 
 
 def parse_embedded_python(text: str) -> ast.Module | None:
-    """A text that is a Python source with imports: the source itself."""
+    """Parses a text that is a Python source with imports; returns None for any other text."""
     if len(text) < 8 or "import" not in text or PYTHON.search(text) is None or not ("\n" in text or ";" in text):
         return None
     try:
@@ -42,7 +44,9 @@ def parse_embedded_python(text: str) -> ast.Module | None:
 
 
 def code_lines(text: str, line: int, block: int) -> list[str]:
-    """Lines of facts: line, kind, the escaped piece with its end of line, and the number of the text."""
+    """Returns the lines of facts for a text: line, "code", the escaped piece with its end of line, and the number of
+    the text.
+    """
     found = []
     for offset, source in enumerate(text.split("\n")):
         source += "\n"

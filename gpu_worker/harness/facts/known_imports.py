@@ -1,7 +1,8 @@
-"""Names that a kernel may use without an import: what people leave out where only the kernel counts.
+"""Known imports: names that a submission may use without an import, because people leave their imports out where only
+the kernel counts.
 
-They lie in a file's namespace before it runs, so that its own imports win and its lines keep their numbers. The guard reads a file with the
-same names (ast_facts.py).
+A child puts them into the file's namespace before the file runs, so that the file's own imports win and its lines keep
+their numbers. The guard reads a file with the same names (ast_facts.py).
 """
 
 import sys
@@ -19,7 +20,9 @@ KNOWN = {
 
 
 def provide(module: ModuleType) -> None:
-    """Those that are there: the zygote has imported them all, where they are installed."""
+    """Adds the names whose modules are loaded to a module's namespace. The zygote has imported all of them that are
+    installed.
+    """
     for name, path in KNOWN.items():
         if path in sys.modules:
             setattr(module, name, sys.modules[path])

@@ -1,7 +1,8 @@
-"""What an expression may stand for: names followed through imports, assignments, calls of the file's own functions, getattr and its kin.
+"""Resolves what an expression may stand for, by following names through imports, assignments, calls of the file's own
+functions, getattr and similar functions.
 
-Every value a name is ever given counts, in whatever order and whichever branch: what is followed is what *may* be meant. Arguments of the
-file's own functions count as values of their parameters. What is only computed when it runs stays unknown.
+Every value that a name is given counts, in whichever order and branch: the result is what *may* be meant. Arguments of
+the file's own functions count as values of their parameters. A value that is only computed at run time stays unknown.
 """
 
 import ast
@@ -16,22 +17,24 @@ from harness.facts.constant_folding import NotFoldable
 from harness.facts.dotted_names import UNKNOWN, joined
 from harness.facts.scope import ELEMENTS_MAX, Bound, Const, Element, LocalDefinition, Scope, Value
 
-VALUES_MAX = 16  # that one name or expression may have
-DEPTH_MAX = 400  # of names and expressions that are followed through each other
-STEPS_MAX = 400_000  # of following names in one file; what people write takes a few thousand
-COMBINATIONS_MAX = 64  # of the values of an expression's parts
+VALUES_MAX = 16  # values of one name or expression
+DEPTH_MAX = 400  # nested steps of following names and expressions
+STEPS_MAX = 400_000  # steps in one file; usual files take some thousand
+COMBINATIONS_MAX = 64  # combinations of the values of an expression's parts
 
 
 class TooComplex(ValueError):
-    """Nobody writes this; it would take too long to follow."""
+    """The source would take too long to follow; the text says so. People do not write such sources."""
 
 
 class Resolver:
     def __init__(self) -> None:
-        self.attributes: dict[str, list[Bound]] = {}  # of self.NAME = value, and of names in classes, in any class
-        self.unfollowed: list[Bound] = []  # values beyond VALUES_MAX of one name
+        # values of self.NAME, and of names in classes, whichever class it is
+        self.attributes: dict[str, list[Bound]] = {}
+        self.unfollowed: list[Bound] = []  # values of a name beyond VALUES_MAX
         self.lambdas: dict[int, LocalDefinition] = {}
-        self._last_outputs: list[ast.expr] = []  # what eval evaluates: an id is remembered, so its node must stay
+        # parsed texts of eval, kept alive because results are stored by their ids
+        self._evaluated_nodes: list[ast.expr] = []
         self._following: set[tuple[int, str, int]] = set()
         self._known: dict[tuple[int, int], tuple[Value, ...]] = {}
         self._partial: dict[tuple[int, int], tuple[Value, ...]] = {}
@@ -48,7 +51,9 @@ class Resolver:
         value: str | ast.expr | Const | LocalDefinition | Element | None,
         where: Scope | None = None,
     ) -> bool:
-        """`name` may stand for that, as seen from `where`; None for something that is not followed. False: nothing new."""
+        """Adds a value that `name` may stand for, as seen from `where`; None for a value that is not followed. Returns
+        whether the value is new.
+        """
         scope = scope.elsewhere.get(name, scope)
         known = scope.values.setdefault(name, [])
         if value is None or any(value is old for old, _ in known):
@@ -72,11 +77,11 @@ class Resolver:
             self.unfollowed.append((value, where))
 
     def keep(self, node: ast.expr) -> None:
-        """Keeps a node alive."""
-        self._last_outputs.append(node)
+        """Keeps a node alive, because results are stored by its id."""
+        self._evaluated_nodes.append(node)
 
     def forget_results(self) -> None:
-        """After binding more: what was told before may be told differently now."""
+        """Drops all results, because new bindings may change them."""
         self._known.clear()
 
     # --- resolving
@@ -105,7 +110,7 @@ class Resolver:
         if len(found) > 1:
             found = tuple(islice(dict.fromkeys(found), VALUES_MAX))
         if not scope.is_passing:
-            # What leads in a circle is known in part until the question that came first is answered.
+            # Results inside a cycle are incomplete until the outermost question is answered.
             (self._known if cuts == self._cycles or not self._depth else self._partial)[key] = found
         if not self._depth:
             self._partial.clear()
@@ -122,11 +127,11 @@ class Resolver:
         return [text for text in self.constants(node, scope) if isinstance(text, str)]
 
     def bases(self, node: ast.expr, scope: Scope) -> list[str]:
-        """What stands before a dot; "?" for what cannot be told."""
+        """Returns the names that stand before a dot; "?" if they cannot be told."""
         return self.names(node, scope) or [UNKNOWN]
 
     def keywords(self, node: ast.Call, scope: Scope) -> list[tuple[str, ast.expr]]:
-        """Arguments by name, those of **{...} among them."""
+        """Returns the keyword arguments, those of **{...} included."""
         found: list[tuple[str, ast.expr]] = []
         for keyword in node.keywords:
             if keyword.arg is not None:
@@ -139,7 +144,7 @@ class Resolver:
         return found
 
     def _literals(self, node: ast.expr, scope: Scope) -> list[tuple[ast.expr, Scope]]:
-        """The displays that an expression may stand for: itself, or those its name was given."""
+        """Returns the displays that an expression may stand for: itself, or those that its name was given."""
         if not isinstance(node, ast.Name):
             return [(node, scope)]
         where = self._scope_of(node.id, scope)
@@ -155,7 +160,7 @@ class Resolver:
         return None
 
     def bound_to(self, name: str, scope: Scope) -> list[Bound]:
-        """All that a name was given where it is seen from `scope`."""
+        """Returns all that a name was given, as seen from `scope`."""
         where = self._scope_of(name, scope)
         return where.values[name] if where is not None else []
 
@@ -203,7 +208,7 @@ class Resolver:
             if type(base) is str:
                 name = joined(base, attr)
                 found.append(Const(constant_folding.CONSTANTS[name]) if name in constant_folding.CONSTANTS else name)
-        # Of the file's own objects by the attribute's name alone: whose it is would take types to tell.
+        # Attributes of the file's own objects are looked up by name alone, because the type of the object is not known.
         if not found:
             if attr in self.attributes:
                 found += self.bound_values(self.attributes[attr], attr)
@@ -217,7 +222,7 @@ class Resolver:
         return () if node.value is Ellipsis or isinstance(node.value, complex) else (Const(node.value),)
 
     def _binary(self, node: ast.BinOp, scope: Scope) -> tuple[Value, ...]:
-        # A long sum is nested to its left: it is walked, not dived into.
+        # A long sum is nested to its left, so it is walked in a loop instead of by recursion.
         spine: list[ast.BinOp] = [node]
         while isinstance(spine[-1].left, ast.BinOp):
             spine.append(spine[-1].left)
@@ -226,7 +231,6 @@ class Resolver:
             if not lefts:
                 return ()
             rights = self.constants(each.right, scope)
-            # "%s..." % (a, b) needs no tuple of constants to be one
             lefts = self.fold(lambda left, right, op=each.op: constant_folding.binary(op, left, right), [lefts, rights])
         return tuple(map(Const, lefts))
 
@@ -271,7 +275,7 @@ class Resolver:
         return (Const(found),) if found else ()
 
     def comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, scope: Scope) -> tuple[Value, ...]:
-        """[f(c) for c in CONSTANT]; its elements are looked at one by one."""
+        """Computes [f(c) for c in CONSTANT], element by element."""
         first = node.generators[0]
         if len(node.generators) != 1 or first.is_async or not isinstance(first.target, (ast.Name, ast.Tuple)):
             return ()
@@ -301,7 +305,7 @@ class Resolver:
                 self._bind_step(each, part, step)
 
     def _compare(self, node: ast.Compare, scope: Scope) -> tuple[Value, ...]:
-        """Of constants, as the filter of a comprehension is."""
+        """Compares constants, as the condition of a comprehension does."""
         if len(node.ops) != 1 or not scope.is_passing:
             return ()
         left, right = self.constants(node.left, scope), self.constants(node.comparators[0], scope)
@@ -343,7 +347,7 @@ class Resolver:
         return tuple(found)
 
     def item(self, base: str, key: str, scope: Scope) -> list[Value]:
-        """NAMESPACE[key]"""
+        """Returns the values of NAMESPACE[key]."""
         if base in ("globals()", "locals()", "vars()"):
             return list(self._by_name(key, scope.module())) if key != UNKNOWN else [f"{base}.{UNKNOWN}"]
         if base == "sys.modules":
@@ -364,7 +368,9 @@ class Resolver:
         return (definition,) if definition is not None else ()
 
     def fold(self, function: Any, parts: Iterable[list[Any]]) -> list[Any]:
-        """The function of every combination; of more than are followed, nothing: then it cannot be told."""
+        """Returns the function's value for every combination of the parts. If there are more than COMBINATIONS_MAX,
+        returns nothing: the value cannot be told.
+        """
         parts = list(parts)
         if math.prod(map(len, parts)) > COMBINATIONS_MAX:
             return []

@@ -1,4 +1,4 @@
-"""What names are bound to: the values that ast_names.py follows, and the scopes they are bound in."""
+"""The values that names are bound to, and the scopes in which they are bound. name_resolver.py follows them."""
 
 import ast
 from typing import Any
@@ -7,7 +7,7 @@ ELEMENTS_MAX = 4096  # of a list or comprehension that is followed
 
 
 class Const:
-    """A constant: text, bytes, a number, or a list or dict of such."""
+    """A constant: a text, bytes, a number, or a list or dict of constants."""
 
     __slots__ = ("value",)
 
@@ -22,16 +22,16 @@ class Const:
 
 
 class Scope:
-    """Names bound in a module, class, function or comprehension, each with all it may stand for."""
+    """The names bound in a module, class, function or comprehension, each with all values that it may have."""
 
     __slots__ = ("outer", "is_class", "is_passing", "values", "stars", "returns", "elsewhere")
 
     def __init__(self, outer: "Scope | None" = None, is_class: bool = False, is_passing: bool = False) -> None:
         self.outer = outer
         self.is_class = is_class
-        self.is_passing = is_passing  # lives for one step of a comprehension: nothing about it is remembered
+        self.is_passing = is_passing  # one step of a comprehension: its results are not stored
         self.values: dict[str, list[Bound]] = {}
-        self.stars: list[str] = []  # modules of `from m import *`
+        self.stars: list[str] = []  # the modules of `from m import *`
         self.returns: list[ast.expr] = []
         self.elsewhere: dict[str, Scope] = {}  # global and nonlocal names
 
@@ -43,18 +43,18 @@ class Scope:
 
 
 class LocalDefinition:
-    """A function or class of the file itself."""
+    """A function or class that the file itself defines."""
 
     __slots__ = ("node", "scope", "is_method")
 
     def __init__(self, node: ast.AST, scope: Scope, is_method: bool = False) -> None:
         self.node = node
-        self.scope = scope  # its own
+        self.scope = scope  # the scope inside the function or class
         self.is_method = is_method
 
 
 class Element:
-    """One of the elements of an expression, as a loop's target is."""
+    """Any of the elements of an expression, such as the target of a loop."""
 
     __slots__ = ("of",)
 
@@ -62,5 +62,5 @@ class Element:
         self.of = of
 
 
-Value = str | Const | LocalDefinition  # a dotted name of a module's, a constant, or something of the file's own
+Value = str | Const | LocalDefinition  # a dotted name of a module's object, a constant, or a definition of the file
 Bound = tuple[str | ast.expr | Const | LocalDefinition | Element, Scope]

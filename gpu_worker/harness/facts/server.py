@@ -1,9 +1,11 @@
-"""Facts of many Python files by one process, for kq-check: each request on stdin is answered on stdout, in order, until stdin ends.
+"""The program of kq-check's facts child: one process that reads many Python files. It answers each request on stdin on
+stdout, in order, until stdin ends.
 
-    request    NAME-BYTES <SPACE> SOURCE-BYTES <LF>, then name and source
-    answer     "facts" or "refused" <SPACE> LINE <SPACE> BYTES <LF>, then the facts (guard/facts.h), or why it is no source
+    request    NAME-BYTES <SPACE> SOURCE-BYTES <LF>, then the name and the source
+    answer     "facts" <SPACE> 0 <SPACE> BYTES <LF>, then the facts (guard/facts.h)
+               "refused" <SPACE> LINE <SPACE> BYTES <LF>, then the reason why the source cannot be read
 
-It reads and runs nothing of a source. Standard library only: python3 -I -S facts_server.py.
+It runs nothing of a source. It uses the standard library only: python3 -I -S facts/server.py.
 """
 
 import gc

@@ -1,18 +1,20 @@
-"""The build child: facts for the guard, and device code for a CUDA kernel. It runs nothing of the job.
+"""The build child: writes the facts that the guard judges, and compiles a CUDA kernel. It runs no code of the job, and
+has no GPU.
 
 It leaves in out/:
 
     status         ok, failed, memory or unsupported
     message        one sentence, with file:line where there is one
-    facts          guard/facts.h
-    log            what the compiler said
-    module.cubin   cuda only: the device code
-    launch         cuda only: the kernel and its arguments, for the launcher (harness/kernels/launch_file.py)
-    source.ii      cuda only: the source's own lines after g++ -E, with the toolkit's headers; where there is a compiler
-    toolchain      two lines, what compiles device code and with which flags; of cuda, and of triton on a GPU
-    toolchain_id   Python that may call load_inline or load: what they are compiled with on this machine. The next steps are the record child's
-                   (extension_record.py) and the compile child's (extension_compile.py).
-    kq_triton      other Python that may launch kernels of triton's on a GPU: the next step is a record child's (triton_ahead.py)
+    facts          what the Python sources do; guard/facts.h describes the format
+    log            the output of the compiler
+    module.cubin   CUDA only: the device code
+    launch         CUDA only: the kernel and its arguments, for kq-launcher (launch_file.py)
+    source.ii      CUDA only, if there is a compiler: the source's own lines after g++ -E with the toolkit's headers
+    toolchain      CUDA, and Triton on a GPU: two lines, the compiler of device code and its flags
+    toolchain_id   Python that may call load_inline or load: the compilers of this machine. The next steps are a
+                   tracing child (extensions/tracing_child.py) and compile children (extensions/compile_child.py).
+    kq_triton      other Python that may launch Triton kernels on a GPU: the next step is a tracing child
+                   (triton_precompile.py)
 """
 
 import contextlib
@@ -36,10 +38,10 @@ from harness.zygote import huge_pages
 
 MESSAGE_MAX = 2000
 LOG_MAX = 200_000
-ARCH = "sm_90"  # where nobody says
+ARCH = "sm_90"  # if the order names no architecture
 WARM_UP = b'extern "C" __global__ void warm_up(float* x) { x[threadIdx.x] += 1.0f; }'
 WARM_UPS = 2
-# Whoever hides these words better is told so when it calls (extension_serve.py).
+# A source that hides these words is not built ahead; its calls then fail with a message (extensions/loader.py).
 EXTENSIONS = re.compile(rb"load_inline|cpp_extension")
 TRITON = re.compile(rb"triton.*\bjit\b|@jit\b")
 
@@ -62,14 +64,14 @@ def run(job: Job) -> int:
 
 
 def warm_up(compiler: Nvrtc, arch: str) -> None:
-    """A process's first compile takes 7 ms longer than any other, its second one 1 ms."""
+    """Compiles a tiny kernel, because the first compiles of a process take some milliseconds longer than later ones."""
     for _ in range(WARM_UPS):
         compiler.compile(WARM_UP, "warm_up.cu", [f"--gpu-architecture={arch}", "--minimal"], ["warm_up"])
 
 
 def wait_and_run(job: Job) -> int:
-    """A child that waits for its job, with NVRTC's first compiles behind it."""
-    with contextlib.suppress(CompileError, NvrtcMissing):  # the build says so
+    """Waits for a job with NVRTC's first compiles done, and then builds it."""
+    with contextlib.suppress(CompileError, NvrtcMissing):  # the build itself reports the error
         huge_pages.enable_for_process()
         warm_up(shared_nvrtc(), job.arch or ARCH)
     try:
@@ -80,9 +82,9 @@ def wait_and_run(job: Job) -> int:
 
 
 def write_facts(job: Job) -> None:
-    """Of every Python source but the problem's, which is not on trial."""
+    """Writes the facts of every Python source except the problem's, which the guard does not judge."""
     texts = []
-    # What X.json names is called by us, however little the file mentions it.
+    # What X.json names is called by the harness, even if the file itself never mentions it.
     is_named = job.backend != "cuda" and read_names(spec_path(job.source / job.entry)) is not None
     paths = sources_of(job)
     for path in paths:
@@ -109,7 +111,7 @@ def mentions(words: re.Pattern[bytes], paths: list[Path]) -> bool:
 
 
 def trace(job: Job) -> int:
-    """The record child."""
+    """Runs the tracing child: for extensions if the sources mention them, else for Triton kernels."""
     if mentions(EXTENSIONS, sources_of(job)):
         return tracing_child.run(job)
     return triton_precompile.run(job)
@@ -121,7 +123,7 @@ def compile_cuda(job: Job) -> None:
     order = CompileRequest(entry, spec, job.arch or ARCH, job.work)
     huge_pages.enable_for_process()
     with ThreadPoolExecutor(max_workers=1) as pool:
-        # Beside the compiler: g++ takes as long as that does.
+        # g++ runs beside the compiler, because it takes as long.
         lines = pool.submit(preprocess, order)
         try:
             built = device_code.build(order)
@@ -145,7 +147,7 @@ def compile_cuda(job: Job) -> None:
 
 
 def preprocess(order: CompileRequest) -> bytes | None:
-    """What macros of headers make of a source, for the guard."""
+    """Returns the source after the macros of headers are replaced, for the guard; None without a compiler."""
     if order.entry.suffix != ".cu":
         return None
     toolkit = next(iter(toolkits()), None)

@@ -1,8 +1,10 @@
-"""Torch's kernels that most references use, loaded ahead of a problem by a child that waits to be its reference.
+"""Loads the torch kernels that most references use. A pre-forked child does so while it waits to be the reference of
+the next problem.
 
-A kernel is loaded when it is first launched, and with it the file of torch's that it stands in: 6 to 20 ms each, 80 with cuBLAS and its handle (H200,
-torch 2.11). A reference did that while its first job had the GPU, 60 ms in the median; one child for a problem can do it all before, one for each job
-cannot. cuDNN is left out: 60 to 300 ms for what a third of all problems need.
+CUDA loads a kernel when it is first launched, together with the file of torch that holds it, which takes milliseconds
+each, and most with cuBLAS. Without this module a reference would do that while its first job holds the GPU. One child
+for each problem can afford the time and memory; one for each job cannot. cuDNN is left out, because it takes longest
+and a third of the problems need it.
 """
 
 from collections.abc import Callable
@@ -13,14 +15,18 @@ SIZE = 64
 
 
 def load(device: torch.device, ask: Callable[[], None]) -> None:
-    """Takes 0.3 s and 0.5 GB of the host's memory, and asks before each part: whoever prepares a measurement meanwhile would feel it."""
+    """Launches the kernels in parts and calls `ask` before each part, since loading would disturb a measurement that
+    begins meanwhile. Takes 0.3 s and 0.5 GB of host memory.
+    """
     for part in (copies, arithmetic, functions, rows, products):
         ask()
         launch(part, device)
 
 
 def launch(part: Callable[[torch.Tensor, torch.Tensor], None], device: torch.device) -> None:
-    """Who fails here, for want of memory as a rule, is of no use any more: libraries that could not be loaded are broken for good."""
+    """Launches one part. A child that fails here, usually for lack of memory, must end: a library that could not be
+    loaded stays broken.
+    """
     try:
         with torch.no_grad():
             part(torch.rand(SIZE, SIZE, device=device), torch.randn(SIZE, SIZE, device=device))
@@ -51,5 +57,5 @@ def rows(a: torch.Tensor, b: torch.Tensor) -> None:
 
 
 def products(a: torch.Tensor, b: torch.Tensor) -> None:
-    """By cuBLAS."""
+    """These products run in cuBLAS."""
     torch.nn.functional.linear(a @ b, a, b[0])

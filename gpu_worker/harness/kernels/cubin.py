@@ -1,4 +1,4 @@
-"""What a cubin holds: its architecture, its kernels and the sizes of their parameters, as its ELF sections say."""
+"""Reads a cubin: its architecture, its kernels and the sizes of their parameters, from its ELF sections."""
 
 import re
 import struct
@@ -6,22 +6,21 @@ from dataclasses import dataclass
 
 SECTIONS_MAX = 65_000
 ABI_OF_CUDA_13 = 8
-SVAL = 4  # a value of as many bytes as it says; others have two
+SVAL = 4  # a record with as many bytes of value as it says; other records have two bytes
 KPARAM_INFO = 0x17
 CBANK_PARAM_SIZE = 0x19
 LENGTH = re.compile(r"\d+")
 
 
 class BadCubin(Exception):
-    """No cubin, or a damaged one."""
+    """The data is no cubin, or a damaged one."""
 
 
 @dataclass(frozen=True)
 class Cubin:
-    arch: int  # 90
-    parameters: dict[
-        str, tuple[int, ...] | None
-    ]  # kernel -> bytes of each of its parameters; None: told in a way that is not known here
+    arch: int  # 90 for sm_90
+    # Kernel -> the bytes of each of its parameters; None if the cubin describes them in a form that is not known here.
+    parameters: dict[str, tuple[int, ...] | None]
 
 
 def read(data: bytes) -> Cubin:
@@ -77,7 +76,9 @@ def parameters_of(info: bytes) -> tuple[int, ...] | None:
 
 
 def plain_name(symbol: str) -> str:
-    """ "add" of "_Z3addPf" and of "_ZN2my3addIfEEvPT_": the name as the source has it, without what encloses it."""
+    """Returns the name that the source has, without namespaces and arguments: "add" for "_Z3addPf" and for
+    "_ZN2my3addIfEEvPT_".
+    """
     rest = symbol.removeprefix("_Z").removeprefix("N").removeprefix("12_GLOBAL__N_1") if symbol.startswith("_Z") else ""
     name = ""
     while (length := LENGTH.match(rest)) is not None:
@@ -87,7 +88,9 @@ def plain_name(symbol: str) -> str:
 
 
 def find(cubin: Cubin, wanted: str | None) -> str | None:
-    """The kernel of that name, as the cubin or as the source has it; the only one where none is named."""
+    """Returns the symbol of the kernel with that name, as the cubin or as the source has it. Without a name, returns
+    the only kernel. None if there is no such kernel, or more than one.
+    """
     if wanted is None:
         return next(iter(cubin.parameters)) if len(cubin.parameters) == 1 else None
     if wanted in cubin.parameters:

@@ -1,7 +1,8 @@
-"""A CUDA job's file as a cubin: X.cu by NVRTC or nvcc, X.ptx by ptxas, X.cubin as it is.
+"""Makes a cubin of a CUDA job's file: X.cu by NVRTC or nvcc, X.ptx by ptxas, X.cubin as it is. The build child calls
+it.
 
-NVRTC is tried without what small kernels do not use (textures, types of CUDA's runtime), which takes a fifth less time, and where that fails as
-the source may want it.
+NVRTC is first called with --minimal, without what small kernels do not use (textures, types of the CUDA runtime), which
+is faster, and again without --minimal if that fails.
 """
 
 import re
@@ -16,27 +17,29 @@ from harness.kernels.kernel_spec import KernelSpec
 from harness.kernels.nvrtc import CompileError, NvrtcMissing, shared_nvrtc, toolkits
 
 GLOBAL = re.compile(
-    rb"__global__\s+(?:[A-Za-z_][\w:]*\s+|__launch_bounds__\s*\([^)]*\)\s*)*?void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?([A-Za-z_]\w*)\s*\("
+    rb"__global__\s+(?:[A-Za-z_][\w:]*\s+|__launch_bounds__\s*\([^)]*\)\s*)*?"
+    rb"void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?([A-Za-z_]\w*)\s*\("
 )
 COMMENTS = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 ENTRIES = re.compile(rb"^\s*(?:\.visible\s+|\.weak\s+)?\.entry\s+([\w$.]+)", re.M)
-# "add.cu(12): error: ..." of NVRTC and nvcc, "ptxas add.ptx, line 12; error : ..."
+# Matches "add.cu(12): error: ..." of NVRTC and nvcc, and "ptxas add.ptx, line 12; error : ...".
 FIRST_ERROR = re.compile(
-    r"^(?:ptxas )?(?P<file>[^\s(,]+)(?:\((?P<line>\d+)\):|, line (?P<line2>\d+);) *(?:catastrophic |fatal +)?error *:? ?(?P<words>.*)$",
+    r"^(?:ptxas )?(?P<file>[^\s(,]+)(?:\((?P<line>\d+)\):|, line (?P<line2>\d+);) *"
+    r"(?:catastrophic |fatal +)?error *:? ?(?P<words>.*)$",
     re.MULTILINE,
 )
 NO_MEMORY = ("catastrophic error: out of memory", "std::bad_alloc")
 
 
 class BuildFailed(Exception):
-    """The source's fault, in one sentence."""
+    """The source is at fault; the text is one sentence."""
 
 
 @dataclass(frozen=True)
 class Built:
     cubin: bytes
-    kernel: str  # as the cubin names it
-    parameters: tuple[int, ...] | None  # their bytes, where the cubin tells
+    kernel: str  # the name in the cubin
+    parameters: tuple[int, ...] | None  # the bytes of each parameter; None if the cubin does not tell
     log: str
     compiler: str
     flags: str
@@ -44,7 +47,7 @@ class Built:
 
 @dataclass(frozen=True)
 class CompileRequest:
-    """What is compiled, for which architecture, and where there is room."""
+    """What to compile, for which architecture, and a folder for temporary files."""
 
     entry: Path
     spec: KernelSpec
@@ -57,7 +60,9 @@ class CompileRequest:
 
 
 def build(request: CompileRequest) -> Built:
-    """Raises BuildFailed, CompileError with a compiler's log, NvrtcMissing where nothing here compiles it."""
+    """Raises BuildFailed, CompileError with a compiler's log, or NvrtcMissing if this machine has no compiler for the
+    file.
+    """
     match request.entry.suffix:
         case ".cubin":
             return checked_build(request.entry.read_bytes(), request, request.spec.kernel_name, "", "as submitted", "")
@@ -91,10 +96,11 @@ def build_with_nvcc(request: CompileRequest) -> Built:
     if not tools.nvcc:
         raise NvrtcMissing("no nvcc here, which this kernel asks for; install CUDA, or set CUDA_HOME to where it is")
     wanted = wanted_kernel(request)
-    source, out = request.work / "kernel.cu", request.work / "module.cubin"  # nvcc gives names to a shell
+    # fixed names, because nvcc passes file names to a shell
+    source, out = request.work / "kernel.cu", request.work / "module.cubin"
     text = request.entry.read_bytes()
     if "<" in wanted:
-        # What the host takes the address of is compiled for the device.
+        # A template instance is compiled for the device if host code takes its address.
         text += f'\n#line 1 "kernel_name"\nstatic void* kq_wanted = (void*)({wanted});\n'.encode()
     source.write_bytes(b'#line 1 "%s"\n' % re.sub(r"[\"\\]", "_", request.entry.name).encode() + text)
     options = [f"-arch={request.arch}", *request.spec.passed_to_nvcc]
@@ -129,7 +135,7 @@ def build_with_ptxas(request: CompileRequest) -> Built:
 def checked_build(
     data: bytes, request: CompileRequest, wanted: str | None, log: str, compiler: str, flags: str
 ) -> Built:
-    """The kernel in what was compiled."""
+    """Checks the architecture of the compiled code and finds the kernel in it. Raises BuildFailed."""
     try:
         code = cubin.read(data)
     except cubin.BadCubin as error:
@@ -140,26 +146,30 @@ def checked_build(
     kernel = cubin.find(code, wanted)
     if kernel is None:
         known = ", ".join(list(code.parameters)[:20]) or "none"
-        raise BuildFailed(
-            f"{request.entry.name}: {'which kernel is meant? say kernel_name' if wanted is None else f'has no kernel {wanted}'}; there are: {known}"
-        )
+        reason = "which kernel is meant? say kernel_name" if wanted is None else f"has no kernel {wanted}"
+        raise BuildFailed(f"{request.entry.name}: {reason}; there are: {known}")
     return Built(data, kernel, code.parameters[kernel], log, compiler, flags)
 
 
 def compilers() -> str:
-    """What shapes builds of this machine, in one line: part of every build's key, and equal on machines that make the same."""
+    """Returns one line that identifies the compilers of this machine. It is part of every build's key, and equal on
+    machines that build the same.
+    """
     toolkit = next(iter(toolkits()), None)
-    # It tells of itself no more than "13.0"; to hash its 109 MB takes long on a cold disk.
+    # NVRTC's own version has two numbers only, and hashing the library takes long on a cold disk, so its file name and
+    # size are used.
     nvrtc = f"{toolkit.library.resolve().name} {toolkit.library.stat().st_size}" if toolkit is not None else "no NVRTC"
     words = f"{toolchain.identity()} {nvrtc} ptxas {toolchain.version_of(find_ptxas() or '')}"
-    # A child asks again: somebody may have changed them by then.
+    # A child looks for the tools again, because they may have changed by then.
     toolchain.find_toolchain.cache_clear()
     toolchain.version_of.cache_clear()
     return words
 
 
 def wanted_kernel(request: CompileRequest) -> str:
-    """As an expression of C++: what is named, as an instance where name_expressions has one of that name; else the source's first kernel."""
+    """Returns the wanted kernel as a C++ expression: the named kernel, as an instance if name_expressions has one of
+    that name; else the first kernel of the source.
+    """
     name, expressions = request.spec.kernel_name, request.spec.name_expressions
     if name is not None:
         return next((expression for expression in expressions if expression.partition("<")[0].strip() == name), name)
@@ -174,7 +184,9 @@ def first_kernel(source: bytes, name: str) -> str:
 
 
 def arch_variant(request: CompileRequest) -> str:
-    """ "sm_90a" where an option asks for it and the device is an sm_90: its own instructions may be used."""
+    """Returns "sm_90a" if an option asks for it and the device is an sm_90, so that instructions of that variant may be
+    used.
+    """
     for option in request.spec.compiler_options:
         asked = kernel_spec.ARCH.fullmatch(option)
         if asked and f"sm_{asked.group('number')}" == request.arch:
@@ -183,14 +195,14 @@ def arch_variant(request: CompileRequest) -> str:
 
 
 def find_ptxas() -> str | None:
-    """The toolkit's, or triton's."""
+    """Returns the path of ptxas: the toolkit's, or triton's."""
     places = [toolkit.library.parent.parent / "bin/ptxas" for toolkit in toolkits()]
     places += [Path(path) / "triton/backends/nvidia/bin/ptxas" for path in sys.path if path]
     return next((str(place) for place in places if place.exists()), shutil.which("ptxas"))
 
 
 def first_error(log: str, entry: str) -> str:
-    """ "add.cu:12: identifier "x" is undefined" """
+    """Returns the first error of a log, such as 'add.cu:12: identifier "x" is undefined'."""
     match = FIRST_ERROR.search(log)
     if match is None:
         return f"{entry}: {log.strip().splitlines()[0] if log.strip() else 'does not compile'}"

@@ -1,4 +1,5 @@
-"""X.json beside X.cu or X.py: which kernel, function or class, launched how, with which arguments.
+"""The contract of a submission: X.json beside X.cu or X.py says which kernel, function or class is called, how it is
+launched and with which arguments.
 
     {"kernel_name": "add",
      "launch": {"grid": {"x": 16}, "block": {"x": 256}, "shared_mem_bytes": 0},
@@ -7,8 +8,8 @@
               {"name": "n", "type": "int", "value": 4096}],
      "compiler_options": ["--use_fast_math"]}
 
-"args" and "launch" may also lie inside "io", names and "compiler_options" inside "metadata", as in the requests of kernel evaluation
-servers; what else is there is not looked at.
+"args" and "launch" may also lie inside "io", and names and "compiler_options" inside "metadata", as in the requests of
+kernel evaluation servers. Other fields are ignored.
 """
 
 import json
@@ -38,24 +39,30 @@ DIM_MAX = 2**31 - 1
 WARPS = (1, 2, 4, 8, 16, 32)
 STAGES_MAX = 32
 
-# Flags that choose how code is generated. Whatever names files, or other programs, is not among them.
+# Flags that choose how code is generated. Flags that name files or other programs are not allowed.
 OPTIONS = re.compile(
-    r"(--?use_fast_math|-lineinfo|--generate-line-info|--?fmad=(true|false)|--?ftz=(true|false)|--?prec-(div|sqrt)=(true|false)|"
-    r"--?maxrregcount=[0-9]{1,3}|--?std=c\+\+[0-9]{2}|(-D|--define-macro=)[A-Za-z_][A-Za-z0-9_]*(=[A-Za-z0-9_.+\-]*)?|--extra-device-vectorization|"
-    r"--restrict|-w|--disable-warnings|-O[0-3]|--expt-relaxed-constexpr|(-arch|--gpu-architecture)=(sm|compute)_[0-9]{2,3}[af]?|--ptxas-options=[A-Za-z0-9_,=-]+)"
+    r"(--?use_fast_math|-lineinfo|--generate-line-info|"
+    r"--?fmad=(true|false)|--?ftz=(true|false)|--?prec-(div|sqrt)=(true|false)|"
+    r"--?maxrregcount=[0-9]{1,3}|--?std=c\+\+[0-9]{2}|"
+    r"(-D|--define-macro=)[A-Za-z_][A-Za-z0-9_]*(=[A-Za-z0-9_.+\-]*)?|"
+    r"--extra-device-vectorization|--restrict|-w|--disable-warnings|-O[0-3]|--expt-relaxed-constexpr|"
+    r"(-arch|--gpu-architecture)=(sm|compute)_[0-9]{2,3}[af]?|--ptxas-options=[A-Za-z0-9_,=-]+)"
 )
-OPTIONS_WORDS = "--use_fast_math, -lineinfo, --fmad=, --ftz=, --prec-div=, --prec-sqrt=, --maxrregcount=, --std=, -D, -O, --ptxas-options="
-# The architecture is the device's, whatever is asked for, but for its variants.
+OPTIONS_WORDS = (
+    "--use_fast_math, -lineinfo, --fmad=, --ftz=, --prec-div=, --prec-sqrt=, --maxrregcount=, --std=, -D, -O, "
+    "--ptxas-options="
+)
+# The code is compiled for the device's architecture, whatever is asked for, except for a variant of that architecture.
 ARCH = re.compile(r"(-arch|--gpu-architecture)=(sm|compute)_(?P<number>[0-9]{2,3})(?P<letter>[af]?)")
 OF_NVCC_ALONE = re.compile(rf"-O[0-3]|--expt-relaxed-constexpr|{ARCH.pattern}")
 COMPILERS = ("nvrtc", "nvcc")
 EXPRESSIONS_MAX = 64
-# A name, or an instance of a template: nothing that could end an expression and begin something else.
+# A name, or an instance of a template. The characters allow no end of the expression and no second one.
 EXPRESSION = re.compile(r"[A-Za-z_][\w:<>, *&.+-]{0,400}")
 
 
 class BadSpec(Exception):
-    """What is wrong with it, where, and what would be right."""
+    """The contract is wrong; the text says what, where, and what would be right."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +71,14 @@ class Arg:
     type: str
     role: str
     value: Any
-    dtype: str  # empty: not said
-    shape: tuple[int, ...] | None  # None: not said
-    is_meta: bool = False  # a constant that triton compiles in
+    dtype: str  # empty: not given
+    shape: tuple[int, ...] | None  # None: not given
+    is_meta: bool = False  # a constant that triton compiles into the kernel
 
 
 @dataclass(frozen=True)
 class Names:
-    """What of a source is meant; None where it is not said."""
+    """The names that the contract gives; None for those that it does not give."""
 
     kernel: str | None = None
     function: str | None = None
@@ -82,8 +89,8 @@ class Names:
 
 @dataclass(frozen=True)
 class KernelSpec:
-    kernel_name: str | None  # None: the first __global__ of the source
-    args: tuple[Arg, ...] | None  # None: not said
+    kernel_name: str | None  # None: the first __global__ function of the source
+    args: tuple[Arg, ...] | None  # None: not given
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared_mem_bytes: int
@@ -104,7 +111,7 @@ def spec_path(entry: Path) -> Path:
 
 
 def read_spec(path: Path) -> KernelSpec:
-    """Of a CUDA kernel, which needs its arguments. Raises BadSpec."""
+    """Reads the contract of a CUDA kernel, which must have arguments. Raises BadSpec."""
     spec = read_names(path)
     if spec is None:
         raise BadSpec(f"{path.name}: a CUDA kernel needs this file to say how it is launched")
@@ -113,13 +120,14 @@ def read_spec(path: Path) -> KernelSpec:
     for arg in spec.args:
         if arg.type == "str":
             raise BadSpec(
-                f"{path.name}: argument {arg.name} is a str, which no CUDA kernel takes; expected {', '.join(TYPES[:-1])}"
+                f"{path.name}: argument {arg.name} is a str, which no CUDA kernel takes; "
+                f"expected {', '.join(TYPES[:-1])}"
             )
     return spec
 
 
 def read_names(path: Path) -> KernelSpec | None:
-    """Of a Python file, which may do without it. Raises BadSpec."""
+    """Reads the contract of a Python file; None without one. Raises BadSpec."""
     try:
         raw = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -189,9 +197,8 @@ class _Reader:
         self._need(role in ROLES, f"{where}.role", role, f"one of {', '.join(ROLES)}")
         self._need(kind == "tensor" or role == "input", f"{where}.role", role, "input: only tensors can be written to")
         spec = self._object(raw, "tensor_spec")
-        unsaid = (
-            "" if kind == "tensor" and not spec else "float32"
-        )  # a tensor without a spec is whatever the problem has
+        # A tensor without a spec has the dtype that the problem gives it.
+        unsaid = "" if kind == "tensor" and not spec else "float32"
         dtype = spec.get("dtype", raw.get("dtype", unsaid))
         dtype = dtype.removeprefix("torch.") if isinstance(dtype, str) else dtype
         self._need(

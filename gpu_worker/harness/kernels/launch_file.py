@@ -1,4 +1,6 @@
-"""What a CUDA build says to the launcher: gpu_worker/child/launcher/launch_plan.h describes the file."""
+"""Writes the launch file of a CUDA build, which tells kq-launcher the kernel, its grid and its arguments;
+gpu_worker/child/launcher/launch_plan.h describes the format.
+"""
 
 from harness.kernels.kernel_spec import Arg, BadSpec, KernelSpec
 
@@ -6,7 +8,7 @@ UNSAID = "-"
 
 
 def text_of(spec: KernelSpec, kernel: str) -> str:
-    """The launch of `kernel`, a name in the cubin. Raises BadSpec for a name that no line can hold."""
+    """Returns the launch of `kernel`, a name in the cubin. Raises BadSpec for a name that a line cannot hold."""
     lines = [["kernel", kernel], ["grid", *map(str, spec.grid)], ["block", *map(str, spec.block)]]
     lines += [["shared", str(spec.shared_mem_bytes)], *(line_of(arg) for arg in spec.args or ())]
     return "".join("\t".join(line) + "\n" for line in lines)

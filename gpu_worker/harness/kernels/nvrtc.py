@@ -1,4 +1,4 @@
-"""CUDA's runtime compiler through ctypes: source in, cubin out. It needs no GPU."""
+"""CUDA's runtime compiler NVRTC through ctypes. It makes a cubin of a source and needs no GPU."""
 
 import ctypes
 import functools
@@ -10,17 +10,18 @@ from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
 
-BUILD_ID = re.compile(rb"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0(.{20})", re.S)  # an ELF note, beside its first headers
+# an ELF note near the beginning of the file
+BUILD_ID = re.compile(rb"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0(.{20})", re.S)
 NOTES_BYTES = 64 << 10
 LIBRARIES = ("lib64", "lib", "targets/x86_64-linux/lib")
 
 
 class NvrtcMissing(Exception):
-    """No NVRTC on this machine."""
+    """This machine has no NVRTC."""
 
 
 class CompileError(Exception):
-    """The compiler's own words."""
+    """The source does not compile; the text is the compiler's log."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,11 @@ class Toolkit:
 class Compiled:
     cubin: bytes
     log: str
-    names: dict[str, str]  # kernels as asked for -> as they are called in the cubin
+    names: dict[str, str]  # the wanted kernels -> their names in the cubin
 
 
 def toolkits() -> list[Toolkit]:
-    """Where NVRTC may be, best first: what was said, what is installed, what came with torch."""
+    """Returns where NVRTC may be, best first: named in the environment, installed, or installed with torch."""
     roots = [Path(os.environ[name]) for name in ("KQ_CUDA", "CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
     roots.append(Path("/usr/local/cuda"))
     for path in sys.path:
@@ -56,7 +57,7 @@ def toolkits() -> list[Toolkit]:
 
 
 def headers_of(root: Path) -> Path | None:
-    """CUDA's headers: the root's own, or those of the wheel beside it."""
+    """Returns the folder of CUDA's headers: the root's own, or that of the wheel beside it."""
     for include in (root / "include", root.parent / "cuda_runtime" / "include"):
         if (include / "cuda_runtime.h").exists() or (include / "cuda_fp16.h").exists():
             return include
@@ -64,8 +65,9 @@ def headers_of(root: Path) -> Path | None:
 
 
 def loaded_library(library: Path) -> Path | None:
-    """The same library where this process has it already, as torch brings its own and loads it: then nothing need be loaded, which takes 7 ms, and a
-    torch that looks for its NVRTC finds that."""
+    """Returns the same library if this process has loaded it already, as torch loads the NVRTC that it brings. Then no
+    second library is loaded, and a torch that looks for its NVRTC finds its own.
+    """
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
         paths = {line.rstrip("\n")[line.index("/") :] for line in maps if "/libnvrtc.so." in line}
     return next((path for path in map(Path, sorted(paths)) if is_same(path, library)), None)
@@ -73,12 +75,14 @@ def loaded_library(library: Path) -> Path | None:
 
 @functools.cache
 def is_torch_library() -> bool:
-    """Whether what would be opened is what torch has loaded."""
+    """Returns whether the NVRTC that would be opened is the one that torch has loaded."""
     return any(loaded_library(toolkit.library) is not None for toolkit in toolkits()[:1])
 
 
 def is_same(one: Path, other: Path) -> bool:
-    """By the name that the linker made of its content. To read all its 109 MB takes long on a cold disk."""
+    """Compares two libraries by the build id that the linker wrote, because reading all of a library takes long on a
+    cold disk.
+    """
     try:
         if one.samefile(other):
             return True
@@ -96,7 +100,7 @@ def build_id(library: Path) -> bytes | None:
 
 @functools.cache
 def shared_nvrtc() -> "Nvrtc":
-    """This process's, or the one it was forked with."""
+    """Returns the NVRTC of this process, which may come from the process that it was forked from."""
     return Nvrtc()
 
 
@@ -106,13 +110,13 @@ class Nvrtc:
             try:
                 self._open(toolkit)
             except OSError:
-                continue  # a library that does not load is as good as none
+                continue  # a library that does not load counts as missing
             return
         raise NvrtcMissing("no libnvrtc found; install CUDA, or set CUDA_HOME to where it is")
 
     def _open(self, toolkit: Toolkit) -> None:
         library = loaded_library(toolkit.library) or toolkit.library
-        # NVRTC opens this one by name; beside it, the name is known already.
+        # NVRTC opens its builtins library by name; a library that is loaded under that name is found.
         for builtins in sorted(glob.glob(f"{library.parent}/libnvrtc-builtins.so.*")):
             ctypes.CDLL(builtins, mode=ctypes.RTLD_GLOBAL)
         self._library = ctypes.CDLL(str(library))
@@ -124,12 +128,12 @@ class Nvrtc:
 
     @property
     def includes(self) -> list[Path]:
-        """Of CUDA; its version 13 keeps its C++ library apart."""
+        """Returns the folders of CUDA's headers. CUDA 13 has its C++ library in a folder of its own."""
         found = [] if self.include is None else [self.include, self.include / "cccl"]
         return [path for path in found if path.is_dir()]
 
     def compile(self, source: bytes, name: str, options: list[str], kernels: list[str]) -> Compiled:
-        """Raises CompileError with the compiler's log."""
+        """Compiles a source to a cubin. Raises CompileError with the compiler's log."""
         program = c_void_p()
         create = self._library.nvrtcCreateProgram
         create.argtypes = [POINTER(c_void_p), c_char_p, c_char_p, c_int, c_void_p, c_void_p]

@@ -1,7 +1,7 @@
-"""What g++ makes of a CUDA source with the toolkit's headers: for the guard, beside what it reads without headers.
+"""Preprocesses a CUDA source with g++ and the toolkit's headers. The guard reads the result beside the source itself.
 
-Macros of headers are replaced there, so that a name which only they join is seen. Without a compiler, without an include, or where it finds fault
-with the source, there is nothing: the guard has read the source already.
+Macros of headers are replaced in the result, so that a name which only a macro composes is seen. There is no result
+without a compiler, without an include, or if g++ rejects the source; the guard has read the source already.
 """
 
 import os
@@ -14,18 +14,18 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 LIMIT_S = 15
-OUTPUT_MAX = 64 << 20  # bytes that a compiler may write; headers are most of it
+OUTPUT_MAX = 64 << 20  # the most bytes that g++ may write; headers are most of them
 PIECE_BYTES = 1 << 16
-KEPT_MAX = 2 << 20  # bytes of the submission's own lines among them
+KEPT_MAX = 2 << 20  # the most bytes of the submission's own lines
 MARK = re.compile(rb'^# (\d+) "((?:[^"\\]|\\.)*)"')
-# Whose lines pretend to be of elsewhere would be taken for a header's.
+# A source with #line directives is not preprocessed: its lines could pretend to be of a header.
 INCLUDE = re.compile(rb"^[ \t]*(?:#|%:)[ \t]*include", re.M)
 LINE_DIRECTIVE = re.compile(rb"^[ \t]*(?:#|%:)[ \t]*(?:line\b|\d)", re.M)
 CPP = (".cu", ".cuh", ".cc", ".cpp", ".cxx", ".c", ".h", ".hpp", ".hh", ".inl")
 
 
 def preprocessed(source: Path, includes: Iterable[Path], defines: Iterable[str]) -> bytes | None:
-    """The lines that come from the source and from files beside it, with marks `# LINE "NAME"`."""
+    """Returns the lines that come from the source and from files beside it, with marks `# LINE "NAME"`."""
     compiler = shutil.which("g++")
     beside = [path for path in source.parent.iterdir() if path.is_file()]
     texts = [path.read_bytes() for path in beside if path.name.endswith(CPP)]
@@ -63,7 +63,9 @@ def preprocessed(source: Path, includes: Iterable[Path], defines: Iterable[str])
 
 
 def read_until(pipe: int, end_s: float) -> bytes | None:
-    """All that comes; nothing where there is more than OUTPUT_MAX, or it has not ended by then."""
+    """Reads a pipe to its end. Returns None if there are more than OUTPUT_MAX bytes, or if the pipe has not ended by
+    `end_s`.
+    """
     output = bytearray()
     while (left_s := end_s - time.monotonic()) > 0 and select.select([pipe], [], [], left_s)[0]:
         piece = os.read(pipe, PIECE_BYTES)

@@ -1,4 +1,6 @@
-"""The arguments of a contract by the parameters of the kernel that was compiled: as many, and each scalar as wide as its parameter is."""
+"""Fits the arguments of a contract to the parameters of the compiled kernel: their number, and the width of each
+scalar.
+"""
 
 import struct
 from collections.abc import Sequence
@@ -14,7 +16,7 @@ HALF_BYTES = 2
 
 
 def fit_arguments(args: Sequence[Arg], sizes: Sequence[int], kernel: str, file: str) -> tuple[Arg, ...]:
-    """Raises BadSpec. `kernel` is for people."""
+    """Raises BadSpec. `kernel` is the name in messages."""
     if len(args) != len(sizes):
         raise BadSpec(f"{file}: {len(args)} arguments are given, {kernel} has {len(sizes)} parameters")
     return tuple(_Fit(f"{file}: argument {arg.name}", arg, size).arg() for arg, size in zip(args, sizes))
@@ -55,7 +57,7 @@ class _Fit:
             raise BadSpec(
                 f"{self._where} is for a parameter of 16 bits: it needs a value, and the dtype float16 or bfloat16"
             )
-        # Its bits: what launches it knows no such numbers.
+        # The launcher knows no floats of 16 bits, so their bits are passed as an integer.
         return replace(arg, type="int", dtype="int16", value=bits_of_half(arg.value, arg.dtype))
 
     def _need(self, holds: bool, wanted: str) -> None:
@@ -75,4 +77,4 @@ def bits_of_half(value: float, dtype: str) -> int:
         return 0x7F80 if value > 0 else 0xFF80
     if value != value:
         return 0x7FC0
-    return (single + 0x7FFF + ((single >> 16) & 1)) >> 16  # to the nearest, ties to even
+    return (single + 0x7FFF + ((single >> 16) & 1)) >> 16  # rounds to the nearest value, ties to even

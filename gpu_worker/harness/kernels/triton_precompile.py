@@ -1,17 +1,20 @@
-"""Triton's kernels, compiled before their job has a device.
+"""Compiles Triton kernels before their job has a device, so that a job does not wait for compilers.
 
-Three processes take part, all forks of the zygote of a worker with a GPU:
+Three processes take part, all of them forks of the zygote of a worker with a GPU:
 
-    the zygote           prepare(): what is the same for all jobs of a machine
-    the record child     run(): calls the submission as a submission child would, on tensors without memory, with a driver of triton's that has no GPU;
-                         triton compiles each kernel that is launched for the architecture of the job. out/kq_triton.zip has what its cache holds then
-    the submission child fill_common(), fill(): put that where triton looks, before anything of the submission is imported
+    zygote             prepare() caches what is equal for all jobs of a machine.
+    tracing child      run() calls the submission once, as a submission child would, with fake tensors that have no
+                       memory and a driver of triton that has no GPU. Triton compiles each launched kernel for the
+                       architecture of the job; out/kq_triton.zip holds triton's cache afterwards.
+    submission child   unpack_common() and unpack_job_cache() put the files where triton looks for them, before any
+                       code of the submission is imported.
 
-Triton itself computes the names of what is compiled, from the same source, versions and environment in either child; what is not found is compiled
-as ever. So nothing here can make a job fail: a call that depends on values of tensors, or on something torch cannot do without a GPU, ends the
-run of the record child, and what was compiled until then counts.
+Triton computes the names of its cache from the source, the versions and the environment, which are equal in both
+children; a kernel that is not found is compiled as usual. A failure in the tracing child therefore never fails a job: a
+call that depends on values of tensors, or that torch cannot make without a GPU, ends the trace, and what was compiled
+until then is used.
 
-What the record child leaves was made beside code of the job, and goes to that very source alone.
+Code of the job takes part in making the archive, so the archive is used for that very source only.
 """
 
 import contextlib
@@ -38,9 +41,12 @@ from harness.children.tensors import TensorSpec, cast, cast_model, outputs_of
 from harness.extensions.tracing_child import pretend_gpu
 
 ARCHIVE = "kq_triton.zip"
-LIMIT_S = 15.0  # of processor time, after which no kernel is begun; the record child ends at ahead_limit_ms of build/builder.h
+# Seconds of processor time after which no further kernel is compiled. The tracing child is killed at ahead_limit_ms of
+# gpu_worker/compile/builder.h.
+LIMIT_S = 15.0
 KERNELS_MAX = 64
 GPU = torch.device("cuda", 0)
+# The bytes of shared memory that a block may have, by architecture.
 SHARED_BYTES = {
     80: 166_912,
     86: 101_376,
@@ -48,20 +54,21 @@ SHARED_BYTES = {
     90: 232_448,
     100: 232_448,
     120: 101_376,
-}  # that a block may have, by architecture
+}
 FAKE_BASE = 1 << 32
-REGISTERS = 32  # of a kernel, for who asks: a driver would know
+REGISTERS = 32  # registers that a kernel is said to have; only a driver would know
 ARCHITECTURES = (80, 86, 89, 90, 100, 103, 120)
-GROUP = "__grp__"  # of triton's cache: a file that tells where the others of a kernel are
-TUNED = ".autotune.json"  # times of launches that took none
+GROUP = "__grp__"  # a file of triton's cache that lists the other files of a kernel
+TUNED = ".autotune.json"  # measured times of an autotuner, which are meaningless here
 
-# Files of triton's cache that every job of this machine needs, by their path in it.
+# Files of triton's cache that every job of this machine needs, by their path in the cache.
 _common: dict[str, bytes] = {}
 
 
 def prepare() -> None:
-    """In the zygote. The hash of triton, which is part of every name in its cache, takes 0.4 s, the first look at an argument of a launch 75 ms of
-    imports, the module for the driver a run of the compiler."""
+    """Does once in the zygote what each child would repeat: triton's hash of itself, the imports at its first launch,
+    and a run of the C compiler for its driver module.
+    """
     from triton.backends.compiler import GPUTarget
     from triton.backends.nvidia import driver
     from triton.compiler import make_backend
@@ -80,12 +87,12 @@ def prepare() -> None:
             source = Path(driver.dirname, "driver.c").read_text()
             compile_module_from_src(source, "cuda_utils", driver.library_dirs(), driver.include_dirs, driver.libraries)
             _common.update({str(path.relative_to(directory)): path.read_bytes() for path in files_of(directory)})
-    except Exception as error:  # each job makes its own then
-        print(f"kq: triton's module for the driver is not made ahead: {error}", file=sys.stderr)
+    except Exception as error:  # each job then makes its own module
+        print(f"kq: triton's driver module cannot be precompiled: {error}", file=sys.stderr)
 
 
 def compiler_description(arch: str) -> str:
-    """What compiles for it: "triton 3.6.0, ptxas 12.8"."""
+    """Returns the compilers for an architecture: "triton 3.6.0, ptxas 12.8"."""
     import triton
     from triton.backends.nvidia.compiler import get_ptxas
 
@@ -107,7 +114,7 @@ def temporary_cache() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def modules_not_loaded() -> Iterator[None]:
-    """Modules of triton's are compiled and not loaded: that takes a driver."""
+    """Lets triton compile its C modules without loading them, since loading takes a driver."""
     from triton.runtime import build
 
     load = build._load_module_from_path
@@ -122,7 +129,7 @@ def files_of(directory: Path) -> list[Path]:
     return [path for path in sorted(directory.rglob("*")) if path.is_file()]
 
 
-# The record child
+# --- the tracing child
 
 
 def run(job: Job) -> int:
@@ -133,7 +140,7 @@ def run(job: Job) -> int:
             call_submission(replace(job, device=GPU))
     except BaseException as error:
         print(
-            f"kq: triton's kernels were compiled ahead as far as this: {type(error).__name__}: {str(error)[:500]}",
+            f"kq: the precompilation of Triton kernels ended: {type(error).__name__}: {str(error)[:500]}",
             file=sys.stderr,
         )
     pack(cache, job.out / ARCHIVE)
@@ -141,11 +148,11 @@ def run(job: Job) -> int:
 
 
 class CompileLimitReached(BaseException):
-    """No code of a job catches it."""
+    """Ends the trace. The class is derived from BaseException, so that code of a job does not catch it."""
 
 
 def call_submission(job: Job) -> None:
-    """One call of the submission, as submission.py makes it."""
+    """Makes one call of the submission, as children/submission.py does."""
     problem = Problem(job.source / job.problem)
     model = cast_model(problem.model_class(*problem.init_inputs()).to(job.device), job.precision)
     with torch.device(job.device):
@@ -177,7 +184,7 @@ def signature_of(model: torch.nn.Module, inputs: list[Any], device: torch.device
     }
     try:
         outputs = [spec(output) for output in outputs_of(model(*inputs))]
-    except Exception:  # it looks at values: whoever needs no contract does not need to know
+    except Exception:  # the model depends on values of tensors; only a contract needs its outputs
         outputs = []
     return ProblemSignature(given, outputs, states_of(model), device)
 
@@ -188,16 +195,17 @@ def spec(tensor: torch.Tensor) -> TensorSpec:
 
 @contextlib.contextmanager
 def fake_gpu(arch: str) -> Iterator[None]:
-    """Tensors have a form and a device, which may be a GPU that is not there, and triton takes them for tensors of that GPU."""
+    """Makes torch and triton work as on a GPU, with tensors that have a shape and a device and no memory."""
     import triton
     from torch._subclasses import fake_tensor
 
-    fake_tensor.FakeTensorMode.avoid_device_init = True  # type: ignore[assignment]  # as torch does where it finds no GPU
+    # torch itself sets this where it finds no GPU
+    fake_tensor.FakeTensorMode.avoid_device_init = True  # type: ignore[assignment]
     fake_tensor.init_gpu_context = lambda device: None  # type: ignore[assignment]
-    # Where a tensor begins, storages are aligned: what triton compiles depends on it.
-    fake_tensor.FakeTensor.data_ptr = fake_address  # type: ignore[method-assign]
+    # Triton compiles for the alignment of a tensor's address, and storages are aligned.
+    fake_tensor.FakeTensor.data_ptr = fake_address  # type: ignore[assignment, method-assign]
     torch.nn.Module._apply = apply_without_swap  # type: ignore[method-assign]
-    torch.compile = lambda model=None, **_: model if model is not None else lambda inner: inner  # type: ignore[assignment]
+    torch.compile = uncompiled
     pretend_gpu(arch)
     install_driver(arch)
     limit_compiles(triton.compiler)
@@ -205,15 +213,22 @@ def fake_gpu(arch: str) -> Iterator[None]:
         yield
 
 
+def uncompiled(model: Any = None, **_: Any) -> Any:
+    """Replaces torch.compile, as a call and as a decorator with options."""
+    return model if model is not None else lambda inner: inner
+
+
 def fake_address(tensor: torch._C.TensorBase) -> int:
-    """What data_ptr() is."""
+    """Returns an address for a tensor without memory: storages are aligned, and the tensor's offset in its storage
+    counts.
+    """
     return FAKE_BASE + int(tensor.storage_offset()) * tensor.element_size()
 
 
 def apply_without_swap(
     module: torch.nn.Module, function: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True
 ) -> torch.nn.Module:
-    """Module._apply, which cannot exchange tensors without memory."""
+    """Replaces Module._apply, which cannot swap tensors without memory."""
     for child in module.children() if recurse else ():
         child._apply(function)
     for name, parameter in module._parameters.items():
@@ -226,19 +241,22 @@ def apply_without_swap(
 
 
 def limit_compiles(compiler: types.ModuleType) -> None:
-    """No more kernels, and for no longer, than a build should take."""
+    """Limits the number of compiled kernels and the time that they take."""
     kernels, compile = iter(range(KERNELS_MAX)), compiler.compile
 
     def compile_some(*args: Any, **kwargs: Any) -> Any:
-        if sum(os.times()[:4]) > LIMIT_S or next(kernels, None) is None:  # its own and that of ptxas and the C compiler
-            raise CompileLimitReached(f"{KERNELS_MAX} kernels or {LIMIT_S:.0f} s")
+        # the time of this process and of ptxas and the C compiler
+        if sum(os.times()[:4]) > LIMIT_S or next(kernels, None) is None:
+            raise CompileLimitReached(f"the limit is {KERNELS_MAX} kernels and {LIMIT_S:.0f} s")
         return compile(*args, **kwargs)
 
     compiler.compile = compile_some  # type: ignore[attr-defined]
 
 
 def install_driver(arch: str) -> None:
-    """Triton's driver for the GPU that is pretended: kernels are compiled, and so are the C stubs that launch them; nothing is launched."""
+    """Installs a triton driver for the architecture. Kernels are compiled, and so are the C functions that launch them;
+    nothing is launched.
+    """
     import triton.testing
     from triton.backends.compiler import GPUTarget
     from triton.backends.nvidia.driver import CudaDriver, CudaLauncher
@@ -256,7 +274,8 @@ def install_driver(arch: str) -> None:
 
     class Launcher:
         def __init__(self, source: Any, metadata: Any) -> None:
-            with contextlib.suppress(Exception):  # no compiler, or no driver to link with: the job makes its own
+            # without a compiler, or a driver library to link with, the job makes its own
+            with contextlib.suppress(Exception):
                 CudaLauncher(source, metadata)
 
         def __call__(self, *args: Any, **kwargs: Any) -> None:
@@ -278,7 +297,7 @@ def install_driver(arch: str) -> None:
             return measure
 
     def measure(launch: Callable[[], Any], *_: Any, quantiles: Any = None, **__: Any) -> Any:
-        """Of an autotuner: every configuration is compiled, none is better."""
+        """Stands in for an autotuner's measurement: every configuration is compiled, and all are equally fast."""
         launch()
         return 1.0 if quantiles is None else [1.0] * len(quantiles)
 
@@ -295,11 +314,11 @@ def pack(cache: Path, archive: Path) -> None:
             zip_file.write(path, path.relative_to(cache))
 
 
-# The submission child
+# --- the submission child
 
 
 def unpack_common() -> None:
-    """What every job needs of what triton looks for, where it looks: in the child's own directory, which stays its to write to."""
+    """Writes the files that every job needs into triton's cache, which lies in the child's own work folder."""
     cache = Path(os.environ["TRITON_CACHE_DIR"])
     for name, content in _common.items():
         (cache / name).parent.mkdir(parents=True, exist_ok=True)
@@ -307,17 +326,20 @@ def unpack_common() -> None:
 
 
 def unpack_job_cache(job: Job) -> None:
-    """What was compiled for this job. Its own code had a hand in it, so whatever that does to this process is the job's doing."""
+    """Unpacks what was compiled for this job. Code of the job took part in making it, so it can harm nothing but the
+    job itself.
+    """
     if (job.source / ARCHIVE).exists():
         try:
             unpack(job.source / ARCHIVE, Path(os.environ["TRITON_CACHE_DIR"]))
         except Exception as error:
-            print(f"kq: {ARCHIVE} is no use: {error}", file=sys.stderr)
+            print(f"kq: {ARCHIVE} cannot be used: {error}", file=sys.stderr)
 
 
 def unpack(archive: Path, cache: Path) -> None:
     with ZipFile(archive) as zip_file:
         files = [Path(zip_file.extract(name, cache)) for name in zip_file.namelist()]
-    for group in (file for file in files if file.name.startswith(GROUP)):  # whole paths, which were another directory's
+    # a group file has absolute paths, which were those of another folder
+    for group in (file for file in files if file.name.startswith(GROUP)):
         names = json.loads(group.read_text())["child_paths"]
         group.write_text(json.dumps({"child_paths": {name: str(group.parent / name) for name in names}}))

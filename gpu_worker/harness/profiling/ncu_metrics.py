@@ -1,7 +1,7 @@
-"""The figures of a profile: what each is called, and which of ncu's metrics it is, or is made of.
+"""The figures of a profile: the name of each, and the metrics of ncu that it is made of.
 
-Groups and keys are those that users of a REST evaluation server know. ncu's names are in its documentation, "Metrics Reference"; a metric that an
-ncu or a GPU does not have is left out.
+The names of groups and keys are those that users of REST evaluation servers know. The names of metrics are in ncu's
+documentation, "Metrics Reference". A figure whose metric this ncu or GPU does not have is left out.
 """
 
 import math
@@ -17,7 +17,7 @@ Kernel = dict[str, Any]  # {"kernel": NAME, "metrics": {"GROUP.KEY": 1.5}}
 
 @dataclass(frozen=True)
 class Figure:
-    """Made of `metrics`, in their order."""
+    """A figure, which `make` computes from the values of `metrics`, in their order."""
 
     metrics: tuple[str, ...]
     make: Callable[..., float] = lambda value: value
@@ -39,7 +39,7 @@ LIMITS = {
 WAVES = _single("launch__waves_per_multiprocessor")
 IPC = _single("sm__inst_executed.avg.per_cycle_active")
 
-# Of one precision: additions and multiplications count one, fused ones two.
+# Operations of one precision: an addition or multiplication counts one, a fused multiply-add two.
 _SINGLE = tuple(
     f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum.per_cycle_elapsed" for op in ("fadd", "fmul", "ffma")
 )
@@ -47,7 +47,7 @@ _DOUBLE = tuple(
     f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum.per_cycle_elapsed" for op in ("dadd", "dmul", "dfma")
 )
 _CYCLES = "smsp__cycles_elapsed.max"
-_SECONDS = "gpu__time_duration.sum"  # ns
+_SECONDS = "gpu__time_duration.sum"  # in nanoseconds
 _BYTES = ("dram__bytes_read.sum", "dram__bytes_write.sum")
 
 
@@ -111,7 +111,7 @@ GROUPS: dict[str, dict[str, Figure]] = {
         "grid_size": _single("launch__grid_size"),
         "shared_mem_per_block": _single("launch__shared_mem_per_block"),
     },
-    # Of the cycles between two issues of a warp, the share spent on this.
+    # The share of the cycles between two issues of a warp that was spent on each reason.
     "stall_metrics": {
         f"stall_{why}_pct": Figure(
             (
@@ -140,7 +140,8 @@ GROUPS: dict[str, dict[str, Figure]] = {
         "shared_bank_conflicts_load_sum": _single("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"),
         "shared_bank_conflicts_store_sum": _single("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"),
     },
-    # Of the ordinary pipes: what tensor cores do is not in it. The roofline model: Williams, Waterman, Patterson, CACM 52(4), 2009.
+    # For the ordinary pipes: operations of tensor cores are not counted. The roofline model: Williams, Waterman,
+    # Patterson, CACM 52(4), 2009.
     "roofline_metrics": {
         "flop_count_total": Figure(_FLOPS, _operations),
         "dram_bytes_sum": Figure(_BYTES, lambda read, written: read + written),
@@ -155,7 +156,7 @@ GROUPS: dict[str, dict[str, Figure]] = {
 }
 
 METRICS = sorted({metric for group in GROUPS.values() for figure in group.values() for metric in figure.metrics})
-# Those that are in none of the sections that profile.py asks for.
+# The metrics that are in none of the sections that profile_child.py asks for.
 EXTRA_METRICS = (
     "dram__throughput" + PEAK,
     "sm__inst_executed_pipe_tensor" + ACTIVE,
@@ -165,7 +166,9 @@ EXTRA_METRICS = (
 
 
 def kernels_of(rows: Iterable[list[str]]) -> list[Kernel]:
-    """Of ncu's "raw" page as CSV in base units: a row of names, a row of units, a row for each kernel."""
+    """Reads ncu's "raw" page as CSV in base units: a row of names, a row of units, and a row for each kernel. Raises
+    ValueError if the page has no kernels.
+    """
     found = iter(rows)
     names = next(found, [])
     next(found, None)
@@ -195,7 +198,7 @@ def evaluate(figure: Figure, values: list[float]) -> float | None:
 
 
 def parse_number(text: str) -> float | None:
-    """ "1,234.5"; what has instances, "12 (3; 4; 5)", stands for their sum."""
+    """Returns the number of "1,234.5". For a metric with instances, "12 (3; 4; 5)", returns the sum, which is first."""
     try:
         return float(text.partition(" ")[0].replace(",", ""))
     except ValueError:

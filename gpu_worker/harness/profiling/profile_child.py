@@ -1,14 +1,17 @@
-"""The profile child: a submission's child like any other, behind the same walls, but that NVIDIA's ncu starts it.
+"""The profile child: runs one submission under NVIDIA's ncu. It has the sandbox of a submission child.
 
-The profiler runs inside, and so does what reads its report afterwards: who is profiled can write anything into it. It leaves in out/:
+The profiler, and the reader of its report, run inside the sandbox too, because the profiled code can write anything
+into the report. The child leaves in out/:
 
-    report.ncu-rep   for ncu-ui
-    details.txt      the same in words
-    metrics.csv      the same as ncu's "raw" page, in base units
-    metrics.json     {"tool": "ncu 2025.3.1.0", "message": "", "kernels": [{"kernel": NAME, "metrics": {"GROUP.KEY": 1.5}}]} (profile_metrics.py)
-    profiler.log     what ncu itself said
+    report.ncu-rep   the report, for ncu-ui
+    details.txt      the report as text
+    metrics.csv      the report as ncu's "raw" page, in base units
+    metrics.json     the figures (ncu_metrics.py): {"tool": "ncu 2025.3.1.0", "message": "",
+                     "kernels": [{"kernel": NAME, "metrics": {"GROUP.KEY": 1.5}}]}
+    profiler.log     the output of ncu itself
 
-The second call is looked at: the first one compiles, tunes and loads (profiled.py). A launcher launches nothing but the kernel, once in a call.
+The second call is profiled; the first one compiles, tunes and loads (profiled_program.py). kq-launcher launches the
+kernel once in each call, and nothing else.
 """
 
 import csv
@@ -22,8 +25,9 @@ from harness.children.job import Job
 from harness.children.page import TEXT_MAX
 from harness.profiling import ncu_metrics
 
-KERNELS_MAX = 10  # core/result.h
-# What profile_metrics.py takes, and what a person wants beside it. ncu's "full" set has megabytes of samples besides.
+KERNELS_MAX = 10  # as in core/result.h
+# The sections that ncu_metrics.py reads, and those that a person wants to see. ncu's set "full" would add megabytes of
+# samples.
 SECTIONS = (
     "ComputeWorkloadAnalysis",
     "InstructionStats",
@@ -56,7 +60,7 @@ def run(job: Job, runtime: str, launcher: str) -> int:
         target = [
             sys.executable,
             str(Path(__file__).with_name("profiled_program.py")),
-            json.dumps(job.words()),
+            json.dumps(job.as_strings()),
             runtime,
         ]
     ended = subprocess.run([job.profiler, *options, *target], pass_fds=[CHANNEL_FD], check=False)
@@ -69,7 +73,9 @@ def run(job: Job, runtime: str, launcher: str) -> int:
 
 
 def extra_metrics(profiler: str) -> list[str]:
-    """What no section has, as far as this ncu knows it of this GPU: it profiles nothing where it is asked for a metric that there is not."""
+    """Returns the metrics that no section has, as far as this ncu knows them for this GPU. ncu profiles nothing if it
+    is asked for an unknown metric.
+    """
     output = subprocess.run(
         [profiler, "--query-metrics"], capture_output=True, text=True, check=False, timeout=READ_LIMIT_S
     ).stdout
@@ -78,7 +84,7 @@ def extra_metrics(profiler: str) -> list[str]:
 
 
 def read(job: Job, report: Path) -> tuple[list[ncu_metrics.Kernel], str]:
-    """What ncu makes of its own report."""
+    """Lets ncu read its own report. Returns the kernels, and a message if the report cannot be read."""
     try:
         for name, page in (
             ("details.txt", ["--page", "details"]),
@@ -95,13 +101,15 @@ def read(job: Job, report: Path) -> tuple[list[ncu_metrics.Kernel], str]:
 
 
 def first_error(log: Path) -> str:
-    """ncu's first own error: "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters ..."."""
+    """Returns ncu's first error, such as "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access
+    NVIDIA GPU Performance Counters ...", without its mark; empty if there is none.
+    """
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
     return next((line.removeprefix("==ERROR==").strip() for line in lines if line.startswith("==ERROR==")), "")
 
 
 def version(profiler: str) -> str:
-    """ "ncu 2025.3.1.0"."""
+    """Returns "ncu 2025.3.1.0"."""
     output = subprocess.run(
         [profiler, "--version"], capture_output=True, text=True, check=False, timeout=READ_LIMIT_S
     ).stdout

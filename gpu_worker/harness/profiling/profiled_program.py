@@ -1,6 +1,8 @@
-"""A submission under a profiler: a ready child (ready.py) in a process of its own, started by the profiler that profile.py started.
+"""The program that the profiler starts: a pre-forked child (children/preforked.py) in a process of its own.
 
-python profiled.py JOB STUB      JOB is a role.Job as JSON; the judge's channel is descriptor 3
+    python profiled_program.py JOB STUB
+
+JOB is a children/job.py Job as JSON, and STUB is the path of libkqstub.so. Descriptor 3 is the channel to the judge.
 """
 
 import json
@@ -12,7 +14,7 @@ PROFILED_CALL = 2
 
 
 def main() -> int:
-    # This file's directory is a package, and no module of a job may be found, or hidden, through it.
+    # The folder of this file is a package. A module of a job must neither be found through it nor be hidden by it.
     sys.path[0] = str(Path(__file__).resolve().parents[2])
     from harness.children import preforked
     from harness.children.channel import CHANNEL_FD
@@ -20,7 +22,7 @@ def main() -> int:
     from harness.children.runtime import ChildRuntime
     from harness.zygote import fork_server
 
-    job = Job.from_words(json.loads(sys.argv[1]))
+    job = Job.from_strings(json.loads(sys.argv[1]))
     fork_server.import_everything(job.device.type)
     submission = submission_role()
     del sys.path[0]

@@ -1,7 +1,11 @@
-"""A control group for each child, where this machine lets us make one: memory and processes are limited together, whatever they are.
+"""A control group for each child, where this machine allows to make one. The group limits the memory and the processes
+of a child as a whole. The fork server makes and removes groups; a child enters its own.
 
-The limits of sandbox.h are of single processes and of private memory; a group counts shared memory, files in memory and every process of
-the child as well. And however many processes a build has, on a busy machine they get a tenth of what each other child gets. Version 2 where our own group was delegated to us, else version 1, which takes root.
+The limits of gpu_worker/child/sandbox/sandbox.h are of single processes and of private memory. A group also counts
+shared memory, files in memory and every process of the child. On a busy machine all processes of a build together get a
+tenth of the processor time of each other child.
+
+The groups are of version 2 where the group of this process was delegated to it, else of version 1, which takes root.
 """
 
 import contextlib
@@ -12,33 +16,36 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
-PREFIX = "kq-"  # and whose it is: own_name()
+PREFIX = "kq-"  # followed by the name of the zygote, which own_group_name() returns
 MEMORY_FILES = ("memory.max", "memory.limit_in_bytes")
-PROCESSES_MAX = 512  # and threads, of one child
-# Shares of the processors, of version 2 and 1; another child has 100 and 1024. All children together have as much as so many processes beside them.
+PROCESSES_MAX = 512  # processes and threads of one child
+# Shares of processor time, for version 2 and version 1 of control groups; the default of a group is 100 and 1024. All
+# children together have as much as one process on each processor.
 BUILD_SHARES = {"cpu.weight": 10, "cpu.shares": 102}
 PROCESSORS = len(os.sched_getaffinity(0))
 ALL_CHILDREN_SHARES = {"cpu.weight": min(100 * PROCESSORS, 10_000), "cpu.shares": min(1024 * PROCESSORS, 262_144)}
-LIMITS = ("memory", "pids")  # hierarchies of version 1
+LIMITS = ("memory", "pids")  # controllers of version 1
 LIMITS_AND_SHARES = (*LIMITS, "cpu")
-MARGIN_BYTES = 256 << 20  # page tables, the kernel's own and what a fork copies before the job begins
-EMPTY_LIMIT_S = 5.0  # until the last process of a killed group is gone: it takes milliseconds
-ABANDONED_LIMIT_S = 2.0  # the same for a group that a killed zygote left, whose children are dying by themselves
+MARGIN_BYTES = 256 << 20  # for page tables, kernel memory and what a fork copies before the job begins
+EMPTY_LIMIT_S = 5.0  # how long to wait until the last process of a killed group is gone; milliseconds are usual
+ABANDONED_LIMIT_S = 2.0  # the same for a group that a killed zygote left behind, whose children end by themselves
 POLL_S = 0.002
-KILLED_FOR_MEMORY = 1 << 16  # in a wait status, above what the kernel uses: ChildExited in core/plan.h
+KILLED_FOR_MEMORY = 1 << 16  # a flag in a wait status, above the bits that the kernel uses: ChildExited in core/plan.h
 
 
 class Cgroups:
-    """The parents of all children's groups, one for each hierarchy; none where there is no permission."""
+    """The parent groups of all children: one for each hierarchy of version 1, or one of version 2."""
 
     def __init__(self, parents: list[Path], version: int) -> None:
         self._parents = parents
         self._version = version
-        self._left: list[Path] = []  # could not be removed yet
+        self._left: list[Path] = []  # groups that could not be removed yet
 
     @staticmethod
     def find(root: Path = ROOT, own: str | None = None) -> "Cgroups | None":
-        """Groups beside or below our own, tried out by making one."""
+        """Returns groups beside or below the group of this process, tried out by making one; None where there is no
+        permission.
+        """
         try:
             own = Path("/proc/self/cgroup").read_text(encoding="ascii") if own is None else own
         except OSError:
@@ -88,12 +95,12 @@ class Cgroups:
             raise
 
     def enter(self, name: str) -> None:
-        """The calling process, and all that it forks from then on."""
+        """Puts the calling process, and all that it forks from then on, into the group."""
         for group in self.groups(name):
             (group / "cgroup.procs").write_text("0", encoding="ascii")
 
     def killed_for_memory(self, name: str) -> bool:
-        """Whether the kernel ended a process of the group because it had no more memory to give."""
+        """Returns whether the kernel killed a process of the group because the group's memory limit was reached."""
         for group in self.groups(name):
             for file in ("memory.events", "memory.oom_control"):
                 if (group / file).exists():
@@ -102,12 +109,16 @@ class Cgroups:
         return False
 
     def end(self, name: str, limit_s: float = EMPTY_LIMIT_S) -> int:
-        """Freezes what is still in a child's group, kills it and waits until it is gone. How many are there all the same."""
+        """Freezes and kills the processes of a child's group and waits until they are gone. Returns how many are left
+        at the limit.
+        """
         left = {pid for group in self.groups(name) for pid in kill_all(group, limit_s)}
         return len(left)
 
     def remove(self, name: str) -> None:
-        """Once its processes have ended; those that are still on their way out are tried again later."""
+        """Removes a group whose processes have ended. A group that still has processes on their way out is tried again
+        at the next call.
+        """
         self._left += self.groups(name)
         self._left = [group for group in self._left if not try_remove(group)]
 
@@ -119,7 +130,9 @@ class Cgroups:
 
 
 def unified_places(root: Path, own: str) -> list[Path]:
-    """Where of version 2 there may be groups of ours: below our own, which works in the root alone, or beside it, in a delegated one."""
+    """Returns where groups of version 2 may be made: below the group of this process, which works in the root group
+    alone, or beside it, in a delegated group.
+    """
     for controllers, path in memberships(own):
         group = root / path.lstrip("/")
         if not controllers and (group / "cgroup.controllers").exists():
@@ -128,16 +141,18 @@ def unified_places(root: Path, own: str) -> list[Path]:
 
 
 def enable_controllers(group: Path) -> None:
-    """Lets the children of a group have limits, which is refused where processes are in it, and then shares of the processors, which are not and would stay."""
+    """Allows the children of a group to have limits and processor shares. The kernel refuses limits where the group has
+    processes itself; shares are then not asked for, because the kernel would grant them and they would stay.
+    """
     for controllers in ("+memory +pids", "+cpu"):
         try:
             (group / "cgroup.subtree_control").write_text(controllers, encoding="ascii")
         except OSError:
-            return  # whether it matters shows with the first child
+            return  # whether the limits are missing shows with the first child
 
 
 def set_cpu_shares(group: Path, shares: dict[str, int]) -> None:
-    """Where processors are shared out here."""
+    """Sets the processor shares of a group, where the group's hierarchy has them."""
     for file, value in shares.items():
         if (group / file).exists():
             with contextlib.suppress(OSError):
@@ -145,7 +160,9 @@ def set_cpu_shares(group: Path, shares: dict[str, int]) -> None:
 
 
 def own_group_name() -> str:
-    """That of a process and of when it began, for numbers are used again, in a namespace of such numbers: another has others."""
+    """Returns a name from the pid of this process, its start time and its pid namespace. Pids are used again; the start
+    time tells two processes apart.
+    """
     return f"{PREFIX}{pid_namespace()}-{os.getpid()}-{start_time(os.getpid())}"
 
 
@@ -154,19 +171,21 @@ def pid_namespace() -> int:
 
 
 def remove_abandoned(places: list[Path]) -> None:
-    """What a zygote that was killed left behind. Of other namespaces nobody here can tell who lives."""
+    """Removes the groups that a killed zygote left behind. Groups of other pid namespaces stay, because this process
+    cannot tell whether their zygote lives.
+    """
     for group in (group for place in places for group in place.glob(f"{PREFIX}{pid_namespace()}-*")):
         _, pid, start = group.name.removeprefix(PREFIX).split("-")
         if start_time(pid) == start:
             continue
-        with contextlib.suppress(FileNotFoundError):  # another zygote is at it, too
+        with contextlib.suppress(FileNotFoundError):  # another zygote may be removing the same group
             for part in [*group.glob("*/"), group]:
                 kill_all(part, ABANDONED_LIMIT_S)
                 try_remove(part)
 
 
 def start_time(pid: int | str) -> str | None:
-    """When a process began, in ticks since the machine did; None when there is none of this number."""
+    """Returns when a process began, in clock ticks since the machine started; None when there is no such process."""
     try:
         return (
             Path("/proc", str(pid), "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
@@ -176,10 +195,11 @@ def start_time(pid: int | str) -> str | None:
 
 
 def kill_all(group: Path, limit_s: float) -> list[int]:
-    """Kills every process of a group, and waits for the last of them: those that are left at the limit.
+    """Kills every process of a group and waits for the last of them. Returns those that are left at the limit.
 
-    Frozen first, none of them can fork while they are counted. Version 1 has no such switch in these hierarchies; there the group is looked
-    through again and again, and its limit of processes keeps them from winning.
+    A group of version 2 is frozen first, so that its processes cannot fork while they are counted. Version 1 has no
+    such switch in these hierarchies: the group is looked through repeatedly, and its limit of processes keeps them from
+    outrunning the loop.
     """
     left = members(group)
     if left:
@@ -205,7 +225,7 @@ def members(group: Path) -> list[int]:
 
 def write_switch(group: Path, file: str) -> bool:
     try:
-        fd = os.open(group / file, os.O_WRONLY)  # which is not there in version 1, and must not be made
+        fd = os.open(group / file, os.O_WRONLY)  # opened without O_CREAT: version 1 has no such file
     except OSError:
         return False
     try:
@@ -224,7 +244,9 @@ def kill(pid: int) -> None:
 
 
 def legacy_places(root: Path, own: str, hierarchies: tuple[str, ...] = LIMITS_AND_SHARES) -> list[Path]:
-    """Our own groups of version 1: memory, and where we may, processes, which are counted, and processors, which are shared out."""
+    """Returns the groups of version 1 that this process is in: memory, and where they can be written, processes and
+    processor shares.
+    """
     found = {name: root / name / path.lstrip("/") for controllers, path in memberships(own) for name in controllers}
     if "memory" not in found or not found["memory"].is_dir():
         return []
@@ -237,7 +259,7 @@ def legacy_places(root: Path, own: str, hierarchies: tuple[str, ...] = LIMITS_AN
 
 
 def memberships(own: str) -> Iterator[tuple[list[str], str]]:
-    """Controllers and path of each line of /proc/self/cgroup; version 2 names no controllers."""
+    """Yields the controllers and path of each line of /proc/self/cgroup; a line of version 2 has no controllers."""
     for line in own.splitlines():
         _, controllers, path = line.split(":", 2)
         yield [name for name in controllers.split(",") if name], path

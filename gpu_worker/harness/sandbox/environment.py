@@ -1,9 +1,9 @@
-"""The environment of a child: what is listed here, and nothing else of the worker's."""
+"""The environment variables of a child. A child has those that are listed here, and no other of the worker's."""
 
 import os
 from pathlib import Path
 
-# Kept from the zygote where they are set.
+# Variables that a child keeps from the zygote where they are set.
 KEPT = (
     "CUDA_DEVICE_MAX_CONNECTIONS",
     "CUDA_DEVICE_MAX_COPY_CONNECTIONS",

@@ -1,4 +1,6 @@
-"""What a child sees of the machine: the plan of its mount view, in the words of gpu_worker/child/runtime/view.h."""
+"""The mount view of a child: the files and devices that it sees. The zygote computes the plan as text;
+gpu_worker/child/runtime/view.h describes the format, and the C++ of the sandbox carries it out.
+"""
 
 import functools
 import glob
@@ -7,14 +9,14 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-# Inside the view; short, and the same on every machine, because tracebacks show them.
+# Paths inside the view. They are short and the same on every machine, because tracebacks show them.
 SOURCE = Path("/kq/src")
 WORK = Path("/kq/work")
 OUT = Path("/kq/out")
 SHARED = Path("/kq/shared")
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-# What libraries and Python look up; nothing that names people's secrets.
+# What libraries and Python look up in /etc; no file in the list holds secrets.
 ETC = (
     "ld.so.cache",
     "ld.so.conf",
@@ -29,8 +31,8 @@ ETC = (
 DEVICES = ("null", "zero", "full", "random", "urandom")
 GPU_DEVICES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")
 CUDA_SETTINGS = ("KQ_CUDA", "CUDA_HOME", "CUDA_PATH")
-PROFILERS = "/opt/nvidia/nsight-compute"  # where the packages of ncu put what its command starts
-INODES = 20_000  # of /tmp, /dev/shm and the work directory together
+PROFILERS = "/opt/nvidia/nsight-compute"  # where the packages of ncu put the files that its command starts
+INODES = 20_000  # the limit of files in /tmp, /dev/shm and the work directory together
 
 
 def mount_plan(
@@ -43,7 +45,7 @@ def mount_plan(
     shared: str = "",
     profiler: str = "",
 ) -> str:
-    """The view of one child. It is asked for once per child, so what is the same for all is kept."""
+    """Returns the plan of one child's view. The part that is equal for all children is cached by machine_plan()."""
     lines: list[list[str]] = [["scratch", str(scratch_bytes), str(INODES), "/tmp", "/dev/shm", str(WORK)]]
     own = [["ro", str(directory / "src"), str(SOURCE)], ["work", str(directory / "work")]]
     if has_out:
@@ -77,13 +79,13 @@ def machine_plan(runtime: str, gpu: bool, keeps_root: bool) -> str:
     lines += [["link", f"/proc/self/fd/{fd}", f"/dev/{name}"] for fd, name in enumerate(("stdin", "stdout", "stderr"))]
     lines += [["proc", "/proc"]]
     if keeps_root:
-        # Files below belong to root, who needs no capability to write to them.
+        # Files below /proc/sys belong to root, and root needs no capability to write to them.
         lines += [["ro", "/proc/sys", "/proc/sys"]]
     return text_of(lines)
 
 
 def system_lines() -> list[list[str]]:
-    """The system's directories; where /bin is a link into /usr it stays one."""
+    """Returns the lines for the system's directories; where /bin is a link into /usr, the view has the same link."""
     lines = []
     for path in SYSTEM:
         if os.path.islink(path):
@@ -94,7 +96,7 @@ def system_lines() -> list[list[str]]:
 
 
 def python_paths() -> list[str]:
-    """Where this interpreter and its modules live, and what the loader was told."""
+    """Returns where this interpreter, its modules and the harness lie, and the paths of LD_LIBRARY_PATH."""
     paths = [sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(os.path.realpath(sys.executable))]
     paths += [path for path in sys.path if path]
     paths.append(str(Path(__file__).resolve().parents[1]))
@@ -108,9 +110,9 @@ def cuda_paths() -> list[str]:
 
 
 def uncovered(paths: Iterable[str]) -> list[str]:
-    """Absolute paths that are there and do not lie below what is in the view already; outer ones first.
+    """Returns the absolute paths that exist and do not lie below a path that is in the view already; outer paths first.
 
-    A path that leads through links is needed under both names.
+    A path that leads through links is returned under both names.
     """
     names = {name for path in paths for name in (os.path.abspath(path), os.path.realpath(path))}
     found: list[str] = []
@@ -122,7 +124,7 @@ def uncovered(paths: Iterable[str]) -> list[str]:
 
 
 def gpu_nodes() -> list[str]:
-    """The device nodes of this zygote's GPU; of all, where it cannot be told which one is its."""
+    """Returns the device nodes of this zygote's GPU, or of all GPUs if the GPU's own node is not known."""
     common = [f"/dev/{name}" for name in GPU_DEVICES]
     minor = minors_by_uuid().get(os.environ.get("CUDA_VISIBLE_DEVICES", ""))
     if minor is not None:
@@ -131,7 +133,7 @@ def gpu_nodes() -> list[str]:
 
 
 def minors_by_uuid(pattern: str = "/proc/driver/nvidia/gpus/*/information") -> dict[str, int]:
-    """Of the GPUs that have a node here."""
+    """Returns the minor device numbers of the GPUs that have a node here, by UUID."""
     minors = {}
     for path in glob.glob(pattern):
         lines = [line.partition(":") for line in Path(path).read_text(errors="replace").splitlines()]

@@ -1,4 +1,6 @@
-"""The walls around a child: gpu_worker/child/sandbox/sandbox.h in Python."""
+"""The sandbox of a child, through ctypes: gpu_worker/child/sandbox/sandbox.h in Python. The zygote calls fork(); the
+two processes of the child call enter() and confine().
+"""
 
 import ctypes
 from ctypes import POINTER, c_char_p, c_int64, c_size_t, c_uint32, c_uint64
@@ -15,7 +17,9 @@ class _Options(ctypes.Structure):
 
 
 class Sandbox:
-    """One child's way in: fork() makes its first process, which calls enter() and forks; confine() belongs to the second."""
+    """The sandbox of one child. fork() makes the child's first process, which calls enter() and forks; the second
+    process calls confine().
+    """
 
     def __init__(self, runtime: ChildRuntime, uid: int, wanted: int, host_bytes: int, view: str) -> None:
         self._options = _Options(uid, wanted, host_bytes, view.encode())
@@ -28,7 +32,9 @@ class Sandbox:
         self.layers = 0
 
     def fork(self) -> int:
-        """As os.fork(), into a pid namespace where that can be had. What went wrong in the child only, enter() raises."""
+        """Forks as os.fork() does, into a pid namespace where that is allowed. An error that occurs in the child alone
+        is raised by enter().
+        """
         layers = c_uint32()
         python = ctypes.pythonapi
         python.PyOS_BeforeFork()
@@ -54,8 +60,8 @@ class Sandbox:
     def has_view(self) -> bool:
         return bool(self.layers & MOUNT)
 
-    def words(self) -> str:
-        """ "uid,user,pid": the layers in force."""
+    def layer_names(self) -> str:
+        """ "uid,user,pid": the names of the layers in force."""
         words = ctypes.create_string_buffer(ERROR_BYTES)
         self._words(self.layers, words, ERROR_BYTES)
         return words.value.decode()

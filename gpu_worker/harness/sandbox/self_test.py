@@ -1,7 +1,8 @@
-"""What a worker tries before it takes a job: a submission that looks for a way out of its sandbox, and tells the ways it found.
+"""The worker's self-test of its sandbox: a submission that tries to get out of the sandbox and reports the ways that
+worked. A worker runs it as any other submission before it takes a job (gpu_worker/lane/escape_check.cc).
 
-Run as any submission, in the sandbox that submissions get here (gpu_worker/lane/escape_check.cc). Each attempt is one that ends the sandbox's promise
-where it succeeds; what the kernel merely lacks is no way out. It is its own problem too: the reference adds one and tries nothing.
+An attempt returns True where it broke a promise of the sandbox. A facility that the kernel merely lacks is no way out.
+The file is its own problem as well: the reference adds one and attempts nothing.
 """
 
 import ctypes
@@ -14,11 +15,11 @@ from collections.abc import Callable
 import torch
 
 LIBC = ctypes.CDLL(None, use_errno=True)
-Attempt = Callable[[], bool]  # True: the attempt found a way out
+Attempt = Callable[[], bool]  # returns True if the attempt found a way out
 ATTEMPTS: dict[str, Attempt] = {}
 LISTENERS_TRIED = 64
-KQ_PREFIX = "kq/"  # a broker's, net/local/address.cc
-CUDA_PREFIX = "cuda-uvmfd-"  # a process that has a context listens on one of its own
+KQ_PREFIX = "kq/"  # the names of a broker's abstract sockets begin so: net/local/address.cc
+CUDA_PREFIX = "cuda-uvmfd-"  # a process that has a CUDA context listens on an abstract socket with such a name
 
 
 def attempt(function: Attempt) -> Attempt:
@@ -89,17 +90,15 @@ def trace_or_read_its_parent() -> bool:
 def end_its_supervisor() -> bool:
     for number in (signal.SIGTERM, signal.SIGKILL):
         succeeds(os.kill, os.getppid(), number)
-    return os.getppid() == 0  # where that worked nobody is left to say so
+    return os.getppid() == 0  # if the supervisor was killed, no process is left to report it
 
 
 @attempt
 def signal_a_stranger() -> bool:
-    if not succeeds(os.kill, -1, 0):  # to all but itself and process 1
+    if not succeeds(os.kill, -1, 0):  # pid -1: all processes except the caller and process 1
         return False
-    own = {
-        os.getppid(),
-        *(int(name) for name in os.listdir("/proc/self/task")),
-    }  # a thread, such as CUDA's, answers as a process does
+    # A thread, such as CUDA's, can be signalled as a process can.
+    own = {os.getppid(), *map(int, os.listdir("/proc/self/task"))}
     return any(succeeds(os.kill, pid, 0) for pid in range(1, 70_000) if pid not in own)
 
 
@@ -122,7 +121,8 @@ def take_capabilities_or_namespaces() -> bool:
 @attempt
 def use_refused_system_calls() -> bool:
     room = ctypes.create_string_buffer(4096)
-    # add_key, bpf, perf_event_open, userfaultfd, io_uring_setup, open_by_handle_at, init_module, kexec_load, setns, move_mount, fsopen
+    # add_key, bpf, perf_event_open, userfaultfd, io_uring_setup, open_by_handle_at, init_module, kexec_load, setns,
+    # move_mount and fsopen.
     return any(
         LIBC.syscall(number, room, room, 4096, 0, 0) >= 0
         for number in (248, 321, 298, 323, 425, 304, 175, 246, 308, 429, 430)
@@ -145,7 +145,9 @@ def reach_the_network() -> bool:
 
 @attempt
 def reach_a_socket_of_the_host() -> bool:
-    """Abstract ones have no file that a mount view could hide; a broker listens on one."""
+    """Connects to abstract Unix sockets, which a mount view cannot hide because they have no file. A broker listens on
+    one.
+    """
     with open("/proc/net/unix", encoding="ascii", errors="replace") as table:
         names = [line.split()[7][1:] for line in table if len(line.split()) > 7 and line.split()[7].startswith("@")]
     others = sorted(
@@ -155,7 +157,7 @@ def reach_a_socket_of_the_host() -> bool:
 
 
 def accepts_connection(name: str) -> bool:
-    """Somebody else does."""
+    """Returns whether a process other than this one accepts connections at the abstract socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as way:
         way.settimeout(0.1)
         return succeeds(way.connect, "\0" + name) and listener_of(way) != os.getpid()
@@ -172,7 +174,9 @@ def find_descriptors_of_the_worker() -> bool:
 
 
 def leads_outside(fd: int) -> bool:
-    """A socket whose other end a process outside of this sandbox has made: it has no number in here. CUDA makes some within the process."""
+    """Returns whether a descriptor is a socket whose other end was made by a process outside of this sandbox, which has
+    no pid in here. CUDA makes sockets within the process.
+    """
     try:
         with socket.socket(fileno=os.dup(fd)) as found:
             pid, uid, _ = struct.unpack("3i", found.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
@@ -209,7 +213,7 @@ class ModelNew(Model):
         found = [name for name, function in ATTEMPTS.items() if succeeded(function)]
         if found:
             raise RuntimeError("it could " + "; ".join(found))
-        if os.fork() == 0:  # left behind: the worker must find it gone
+        if os.fork() == 0:  # a process that is left behind: the worker must find it gone
             os.setsid()
             signal.pause()
 

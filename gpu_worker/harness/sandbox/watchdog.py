@@ -1,21 +1,23 @@
-"""Memory of each child, watched where no control group can be made to limit it.
+"""Limits the memory of children where no control group can be made. The fork server of the zygote calls the watchdog
+some times a second.
 
-The limits of sandbox.h count private memory, process by process. What a child shares among its processes, or holds in many of them, is summed
-up here some times a second, and a child that has more than its share is killed. Memory in files without a name (memfd) is seen only while
-it is mapped, so there is a second line: when the machine itself runs out, the child with the most goes first.
+The limits of gpu_worker/child/sandbox/sandbox.h count private memory, process by process. The watchdog sums what all
+processes of a child have, and names the children over their limit, which the fork server kills. Memory in files without
+a name (memfd) is seen only while it is mapped, so there is a second rule: when the machine itself runs out of memory,
+the child with the most is named.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
 POLL_MS = 100
-RESERVE_SHARE = 0.03  # of the machine's memory: less than this available is nobody's share any more
+RESERVE_SHARE = 0.03  # the share of the machine's memory that must stay available
 PROC = Path("/proc")
 
 
 @dataclass
 class Watched:
-    """One child: the process to kill, and what all of them together may have."""
+    """One child: its outermost process, and the bytes that all of its processes together may have."""
 
     pid: int
     bytes_max: int
@@ -24,7 +26,8 @@ class Watched:
 class Watchdog:
     def __init__(self, proc: Path = PROC) -> None:
         self._proc = proc
-        # A fork begins with every page of ours; they cost nothing until they are written to.
+        # A fork begins with every page of the zygote. Inherited pages cost nothing until they are written to, so they
+        # are not counted.
         self._inherited = memory_of(proc / "self")[0]
         self._reserve = int(meminfo(proc, "MemTotal") * RESERVE_SHARE)
         self._children: dict[int, Watched] = {}
@@ -40,7 +43,7 @@ class Watchdog:
         return not self._children
 
     def over_limit(self) -> list[int]:
-        """Children that have more than their share, by the process to kill."""
+        """Returns the outermost processes of the children that have more memory than they may."""
         has = {pid: self.bytes_of(child) for pid, child in self._children.items()}
         over = [pid for pid, size in has.items() if size > self._children[pid].bytes_max]
         if not over and has and meminfo(self._proc, "MemAvailable") < self._reserve:
@@ -53,7 +56,7 @@ class Watchdog:
             private, shared = memory_of(self._proc / str(pid))
             total += max(0, private - self._inherited)
             shared_most = max(shared_most, shared)
-        # Processes of one child mostly share the same: counted once. The judge's window is among it.
+        # Processes of one child mostly share the same memory, so it is counted once. The judge's window is part of it.
         return total + shared_most
 
 
@@ -71,12 +74,12 @@ def children_of(proc: Path, pid: int) -> list[int]:
         try:
             children += [int(word) for word in file.read_text(encoding="ascii").split()]
         except OSError:
-            continue  # gone meanwhile
+            continue  # the process has ended meanwhile
     return children
 
 
 def memory_of(process: Path) -> tuple[int, int]:
-    """Private and shared memory that lies in no file, in bytes."""
+    """Returns the private and the shared memory of a process that lies in no file, in bytes."""
     try:
         status = (process / "status").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -1,4 +1,6 @@
-"""Names are followed as far as that goes without running anything, and no further."""
+"""Tests which facts a Python source has: names are followed as far as is possible without running anything, and no
+further.
+"""
 
 import time
 import unittest
@@ -45,7 +47,10 @@ FOLLOWED = [
         "3 call torch.cuda.stream ?",
     ),
     (
-        "import torch\nclass M:\n    def __init__(self):\n        self.s = torch.cuda.Stream\n    def f(self):\n        self.s()",
+        (
+            "import torch\nclass M:\n    def __init__(self):\n        self.s = torch.cuda.Stream\n"
+            "    def f(self):\n        self.s()"
+        ),
         "6 call torch.cuda.Stream",
     ),
     ("import torch\ndef f(S=torch.cuda.Stream):\n    S()", "3 call torch.cuda.Stream"),
@@ -78,7 +83,7 @@ FOLLOWED = [
     ),
     ("import torch\nif (S := torch.cuda.Stream):\n    S()", "3 call torch.cuda.Stream"),
     ("import torch\n(lambda S: S())(torch.cuda.Stream)", "2 value torch.cuda.Stream"),
-    # Texts that are built, decoded or picked apart.
+    # Texts that are built, decoded or taken apart.
     ("import torch\ngetattr(torch.cuda, bytes([83, 116, 114, 101, 97, 109]).decode())()", "2 call torch.cuda.Stream"),
     (
         "import torch\ngetattr(torch.cuda, ''.join(map(chr, [83, 116, 114, 101, 97, 109])))()",
@@ -97,17 +102,20 @@ FOLLOWED = [
     ("import torch, codecs\ngetattr(torch.cuda, codecs.decode('Fgernz', 'rot13'))()", "2 call torch.cuda.Stream"),
     ("import torch\nn = 'Str'\nn += 'eam'\ngetattr(torch.cuda, n)()", "4 call torch.cuda.Stream"),
     ("import torch\nd = {'k': 'Stream'}\ngetattr(torch.cuda, d['k'])()", "3 call torch.cuda.Stream"),
-    # Through functions, classes and globals of the file.
+    # Names through functions, classes and globals of the file.
     ("import torch\ndef n():\n    return 'Stream'\ngetattr(torch.cuda, n())()", "4 call torch.cuda.Stream"),
     ("import torch\ndef g(o, n):\n    return getattr(o, n)\ng(torch.cuda, 'Stream')()", "4 call torch.cuda.Stream"),
     ("import torch\ndef g(n):\n    return getattr(torch.cuda, n)()\ng('Str' + 'eam')", "3 call torch.cuda.Stream"),
     ("import torch\nclass C:\n    S = torch.cuda.Stream\nC.S()", "4 call torch.cuda.Stream"),
     ("import torch\nS = None\ndef f():\n    global S\n    S = torch.cuda.Stream\nS()", "6 call torch.cuda.Stream"),
     (
-        "import torch\nclass A:\n    def n(self):\n        return 'Stream'\n    def f(self):\n        getattr(torch.cuda, self.n())()",
+        (
+            "import torch\nclass A:\n    def n(self):\n        return 'Stream'\n    def f(self):\n"
+            "        getattr(torch.cuda, self.n())()"
+        ),
         "6 call torch.cuda.Stream",
     ),
-    # By other ways to an attribute.
+    # Other ways to reach an attribute.
     ("import torch\ntorch.cuda.__getattribute__('Stream')()", "2 call torch.cuda.Stream"),
     ("import torch\nobject.__getattribute__(torch.cuda, 'Stream')()", "2 call torch.cuda.Stream"),
     ("import torch, operator\noperator.attrgetter('cuda.Stream')(torch)()", "2 call torch.cuda.Stream"),
@@ -121,7 +129,7 @@ FOLLOWED = [
     ("from torch.cuda.streams import Stream\nStream()", "2 call torch.cuda.Stream"),
     ("eval('__import__(\"torch\")').cuda.Stream()", "1 call torch.cuda.Stream"),
     ("import torch\ngetattr(torch.cuda, input())()", "2 call torch.cuda.?"),
-    # exec, as if it stood there.
+    # The text of an exec counts as code at its place.
     ("exec('import torch as t; K = t.cuda.Stream')\nK()", "2 call torch.cuda.Stream"),
     (
         "import base64\nexec(base64.b64decode('aW1wb3J0IHRvcmNoCnRvcmNoLmN1ZGEuU3RyZWFtKCk='))",
@@ -133,7 +141,7 @@ FOLLOWED = [
         "3 call torch.cuda.Stream",
     ),
     ("exec(compile('import torch\\ntorch.cuda.Stream()', 'x', 'exec'))", "1 call torch.cuda.Stream"),
-    # What is assigned to.
+    # Assignments to names of modules.
     ("import torch\ntorch.cuda.synchronize = f", "2 set torch.cuda.synchronize ?"),
     ("import torch\nsetattr(torch.cuda, 'synch' + 'ronize', f)", "2 set torch.cuda.synchronize ?"),
     ("import torch\nfor n in dir(torch.cuda):\n    setattr(torch.cuda, n, f)", "3 set torch.cuda.? ?"),
@@ -146,7 +154,7 @@ FOLLOWED = [
     ("import sys\nsys._getframe(1).f_globals['x'] = 1", "2 set sys._getframe().f_globals.x 1"),
     ("import torch\ntorch.backends.cuda.matmul.allow_tf32 = True", "2 set torch.backends.cuda.matmul.allow_tf32 True"),
     ("import os\nos.environ['A'] = 'b'", "2 set os.environ.A b"),
-    # Options, and how the source is written.
+    # Options, and the encoding of the source.
     ("import torch\ntorch.compile(f, mode='reduce-overhead')", "2 option torch.compile(mode) reduce-overhead"),
     (
         "import torch\nk = {'mode': 'reduce-overhead'}\ntorch.compile(f, **k)",
@@ -165,11 +173,14 @@ FOLLOWED = [
         "5 call torch.cuda.Stream",
     ),
     (
-        "import torch\nclass ModelNew: ...\ndef bench():\n    torch.cuda.Stream()\nif __name__ == '__main__':\n    bench()",
+        (
+            "import torch\nclass ModelNew: ...\ndef bench():\n    torch.cuda.Stream()\n"
+            "if __name__ == '__main__':\n    bench()"
+        ),
         "4 call torch.cuda.Stream  dead",
     ),
     ("import torch\ndef debug():\n    torch.cuda.Stream()", "3 call torch.cuda.Stream"),
-    # What only looks as if it never ran.
+    # Code that only looks as if it never ran.
     (
         "import torch\n__name__ = '__main__'\nif __name__ == '__main__':\n    torch.cuda.Stream()",
         "4 call torch.cuda.Stream",
@@ -192,7 +203,7 @@ FOLLOWED = [
     ("load_inline(cuda_sources=f())", "1 note source.computed load_inline"),
 ]
 
-# A source that says nothing about making or changing streams.
+# Sources without a fact about making or changing streams.
 FINE = [
     "# torch.cuda.Stream() is not used\nx = 1",
     '"""torch.cuda.Stream() is not used"""',
@@ -225,7 +236,7 @@ STREAMY = (
 
 
 def tangle(n: int) -> str:
-    """Each name leads through two others: n of them are the n-th power of two ways."""
+    """Returns a source in which each name leads through two others, so that there are 2^n ways through n names."""
     return "\n".join(f"v{i} = v{i + 1}.z or v{i + 2}.z" for i in range(n)) + "\nv0()"
 
 
@@ -247,7 +258,10 @@ class AstFacts(unittest.TestCase):
     def test_a_sentence_about_cuda_is_no_code(self) -> None:
         for source in (
             '"""Never calls cudaStreamCreate(&s); see __global__ void f() {}"""',
-            "raise RuntimeError('cudaStreamCreate(&s) failed; use the current stream: torch.cuda.Stream() is not allowed')",
+            (
+                "raise RuntimeError('cudaStreamCreate(&s) failed; use the current stream: "
+                "torch.cuda.Stream() is not allowed')"
+            ),
             "def f():\n    '#include <x>; cudaStreamCreate(&s);'",
         ):
             with self.subTest(source):

@@ -1,4 +1,4 @@
-"""Each backend against the reference, on the CPU where it can run there."""
+"""Tests each backend against the reference, on the CPU where the backend can run there."""
 
 import array
 import json
@@ -27,7 +27,7 @@ class ModelNew(torch.nn.Module):
         return out
 """
 
-# No ModelNew and no imports: X.json says how it is launched.
+# A bare kernel, without ModelNew and imports: X.json says how it is launched.
 BARE = """
 @triton.jit
 def positive(value):
@@ -141,7 +141,7 @@ class Backends(WorldTest):
         self.assert_failed(submission.do(Command.CALL), Failure.RUNTIME_ERROR, "(new.py:")
 
     def test_device_code_gets_a_child_without_python(self) -> None:
-        """Here there is no driver, and it says so; everything before that is as on a GPU."""
+        """kq-launcher reports the missing driver; everything before that is as on a GPU."""
         child = self.child({"problem.py": RELU}, backend="cuda", device="cuda", entry="add.cu")
         answer = child.do(Command.NULL_CALL)
         supervised = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
@@ -169,7 +169,8 @@ class State(unittest.TestCase):
         name = "weight_" * 30
         model = torch.nn.Module()
         model.register_parameter(name, torch.nn.Parameter(torch.zeros(2)))
-        take_state(model, {short_name(name).decode(): torch.ones(2)})  # as it comes through the table of tensors
+        # the name as it comes through the table of tensors
+        take_state(model, {short_name(name).decode(): torch.ones(2)})
         self.assertEqual(getattr(model, name).tolist(), [1, 1])
 
     def test_a_lazy_parameter_takes_the_shape_of_the_references(self) -> None:
@@ -182,7 +183,7 @@ class State(unittest.TestCase):
             expected = reference.eval()(torch.ones(2, 3))
         take_state(model, {name: value for name, value in reference.state_dict().items()})
         self.assertTrue(torch.equal(model.eval()(torch.ones(2, 3)), expected))
-        take_state(torch.nn.LazyLinear(4), {})  # the reference has none of these: it stays as it is
+        take_state(torch.nn.LazyLinear(4), {})  # the reference has none of these states, so the layer stays lazy
 
 
 class Outputs(unittest.TestCase):

@@ -1,4 +1,4 @@
-"""Build children of a real zygote: what they leave in out/."""
+"""Tests what build children of a real zygote leave in out/."""
 
 import json
 import shutil
@@ -67,7 +67,10 @@ class Builds(WorldTest):
         self.assertIn("4\tcall\ttorch.cuda.Stream\n", (named / "facts").read_text())
 
     def test_a_call_in_what_a_contract_names_is_recorded(self) -> None:
-        source = "from torch.utils.cpp_extension import load_inline\ndef entry(x, k):\n    return load_inline('m', f'int k = {k};').run(x)\n"
+        source = (
+            "from torch.utils.cpp_extension import load_inline\ndef entry(x, k):\n"
+            "    return load_inline('m', f'int k = {k};').run(x)\n"
+        )
         contract = {
             "entry_point": "entry",
             "args": [{"name": "x", "type": "tensor"}, {"name": "k", "type": "int", "value": 3}],
@@ -85,13 +88,15 @@ class Builds(WorldTest):
         self.assertEqual((out / "module.cubin").read_bytes()[:4], b"\x7fELF")
         self.assertEqual(
             (out / "launch").read_text(),
-            "kernel\t_Z3addPKfPfi\ngrid\t1\t1\t1\nblock\t32\t1\t1\nshared\t0\n"
-            "arg\tx\ttensor\tinput\tfloat32\t4,8\t-\narg\tout\ttensor\toutput\tfloat32\t4,8\t-\narg\tn\tint\tinput\tint32\t-\t32\n",
+            "kernel\t_Z3addPKfPfi\ngrid\t1\t1\t1\nblock\t32\t1\t1\nshared\t0\n"(
+                "arg\tx\ttensor\tinput\tfloat32\t4,8\t-\narg\tout\ttensor\toutput\tfloat32\t4,8\t-\n"
+                "arg\tn\tint\tinput\tint32\t-\t32\n"
+            ),
         )
 
     @unittest.skipUnless(shutil.which("g++"), "no g++ here")
     def test_a_source_is_preprocessed_with_the_toolkits_headers(self) -> None:
-        # Those of the wheels that NVRTC comes in are not all there: of what g++ reads, cuda.h alone needs no other.
+        # The wheel of NVRTC lacks some of the headers that g++ would read; cuda.h is the one that includes no other.
         out = self.build(
             {
                 "add.cu": '#include "own.h"\n#include <cuda.h>\n\nHANDLE lane() { return CU_STREAM_PER_THREAD; }\n'

@@ -1,4 +1,4 @@
-"""Control groups of both versions over a made-up tree; what the kernel does with them is in hostile_test."""
+"""Tests control groups of both versions over a made-up tree; hostile_test.py tests what the kernel does with them."""
 
 import os
 import subprocess
@@ -87,7 +87,8 @@ class Trees(unittest.TestCase):
         cpu = min(os.sched_getaffinity(0))
         begin = time.monotonic() + 2
         spin = (
-            "import sys, time\nbegin = float(sys.argv[1])\nwhile time.monotonic() < begin: time.sleep(0.001)\nworked = time.process_time()\n"
+            "import sys, time\nbegin = float(sys.argv[1])\n"
+            "while time.monotonic() < begin: time.sleep(0.001)\nworked = time.process_time()\n"
             "while time.monotonic() < begin + 2: pass\nprint(time.process_time() - worked)"
         )
 
@@ -127,8 +128,8 @@ class Trees(unittest.TestCase):
 
     def test_what_a_dead_zygote_left_goes_and_what_a_living_one_has_stays(self) -> None:
         elsewhere = f"{PREFIX}{pid_namespace() + 1}-1-7"
-        self.group(f"{PREFIX}{pid_namespace()}-4194305-7/child-1")  # above the highest pid there can be
-        self.group(f"{PREFIX}{pid_namespace()}-{os.getpid()}-12345/child-1")  # a number that was used again
+        self.group(f"{PREFIX}{pid_namespace()}-4194305-7/child-1")  # above the highest possible pid
+        self.group(f"{PREFIX}{pid_namespace()}-{os.getpid()}-12345/child-1")  # a pid that was used again
         self.group(f"{own_group_name()}/child-1")
         self.group(f"{elsewhere}/child-1")
         remove_abandoned([self.root])
@@ -140,7 +141,7 @@ class Trees(unittest.TestCase):
         def removed_meanwhile(pid: str) -> None:
             group.rmdir()
 
-        # Between pathlib's two looks, at whether it is a directory and into it.
+        # The folder disappears between pathlib's check that it is a folder and the read of its entries.
         with (
             unittest.mock.patch("harness.sandbox.cgroup.start_time", removed_meanwhile),
             unittest.mock.patch.object(Path, "is_dir", lambda self: True),

@@ -1,4 +1,4 @@
-"""Kernels that are loaded ahead, part by part, in a process of their own: torch starts threads in it."""
+"""Tests that kernels are loaded part by part. It uses a process of its own, because torch starts threads in it."""
 
 import subprocess
 import sys

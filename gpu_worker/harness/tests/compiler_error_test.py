@@ -1,4 +1,4 @@
-"""Which errors end a build at once, and which are left to the headers as they are."""
+"""Tests which compiler errors end a build at once, and which are left to the way that uses the headers as they are."""
 
 import tempfile
 import unittest
@@ -48,7 +48,7 @@ class OwnError(unittest.TestCase):
         self.assertTrue(self.own(unknown, compiled=TWO[0] + "\n#include <cub/cub.cuh>"), "the header left out is known")
 
     def ways(self, source: str, functions: list[list[str]] | None = None) -> list[str]:
-        """Which ways a call goes that no way can build."""
+        """Returns the ways to build that were tried for a call that no way can build."""
         with tempfile.TemporaryDirectory() as root:
             place = Path(root)
             for name in ("src", "work", "out", "shared/cpp-O1"):
@@ -79,7 +79,10 @@ class OwnError(unittest.TestCase):
     def test_the_headers_as_they_are_are_tried_only_where_they_may_help(self) -> None:
         self.assertEqual(self.ways("int n = lenght;"), ["log-split"])
         self.assertEqual(self.ways("int n = Tensor;"), ["log-full", "log-split"])
-        module = "struct Module { template <class... T> void def(T...) {} };\n#define PYBIND11_MODULE(name, m) void name(Module m)"
+        module = (
+            "struct Module { template <class... T> void def(T...) {} };\n"
+            "#define PYBIND11_MODULE(name, m) void name(Module m)"
+        )
         self.assertEqual(self.ways(module, [["missing", ""]]), ["log-split"])
 
 

@@ -1,4 +1,4 @@
-"""Which flags of a submission reach a compiler."""
+"""Tests which flags of a submission reach a compiler."""
 
 import unittest
 
@@ -15,7 +15,10 @@ class ExtensionFlags(unittest.TestCase):
             flags("-O3 -std=c++20 -DN=4 -march=native -ffast-math -fopenmp -Wall").host[:3],
             ["-O3", "-std=c++20", "-DN=4"],
         )
-        device = "-O3 --use_fast_math -std=c++17 --expt-relaxed-constexpr -lineinfo -Xptxas -O3,-v --ptxas-options=-v -maxrregcount=64 -U__CUDA_NO_HALF_OPERATORS__"
+        device = (
+            "-O3 --use_fast_math -std=c++17 --expt-relaxed-constexpr -lineinfo -Xptxas -O3,-v "
+            "--ptxas-options=-v -maxrregcount=64 -U__CUDA_NO_HALF_OPERATORS__"
+        )
         self.assertEqual(flags(device=device).device, device.split())
         self.assertEqual(flags(device="-Xcompiler -O2,-fopenmp").device_host, ["-O2", "-fopenmp"])
         self.assertEqual(flags(link="-lcublas -L/usr/lib -lcuda").link, ["-lcublas", "-L/usr/lib", "-lcuda"])
@@ -62,13 +65,20 @@ class ExtensionFlags(unittest.TestCase):
 
     def test_nothing_means_anything_to_a_shell(self) -> None:
         for text in ("$(wc${IFS}-l</etc/passwd)", "`id`", 'x"y', "a\\b", "a;b", "a|b", "a&b", "a>b", "'x'"):
-            for host, device, link in (("", f"-DX={text}", ""), ("", f"-D X={text}", ""), ("", f"-I/x{text}", ""), ("", f"-isystem /x{text}", ""),
-                                       (f"-I/x{text}", "", ""), ("", f"-Xcompiler -DX={text}", ""), ("", "", f"-L/x{text}")):  # fmt: skip
+            for host, device, link in (
+                ("", f"-DX={text}", ""),
+                ("", f"-D X={text}", ""),
+                ("", f"-I/x{text}", ""),
+                ("", f"-isystem /x{text}", ""),
+                (f"-I/x{text}", "", ""),
+                ("", f"-Xcompiler -DX={text}", ""),
+                ("", "", f"-L/x{text}"),
+            ):
                 with self.subTest(host + device + link), self.assertRaises(BadFlag):
                     flags(host, device, link)
             with self.subTest(text), self.assertRaises(BadFlag):
                 read([], [], [], [f"/x{text}"], "sm_90")
-        self.assertEqual(flags('-DNAME="small"').host, ['-DNAME="small"'])  # g++ is given words
+        self.assertEqual(flags('-DNAME="small"').host, ['-DNAME="small"'])  # g++ is started without a shell
         self.assertEqual(
             read([], ["-DT=std::size_t", "-DV=1.5e-3f"], [], ["/usr/my include"], "sm_90").includes, ["/usr/my include"]
         )

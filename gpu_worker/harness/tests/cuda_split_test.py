@@ -1,4 +1,4 @@
-"""What the two halves of a CUDA source hold, and what is left to nvcc."""
+"""Tests what the two halves of a CUDA source hold, and which sources are left to nvcc."""
 
 import unittest
 
@@ -35,7 +35,10 @@ class Split(unittest.TestCase):
             "(__cudaPushCallConfiguration(blocks(x.numel()), kBlock)) ? (void)0 : add(x.data_ptr<float>()", halves.host
         )
         self.assertIn(
-            "(void*)__builtin_addressof(x), (void*)__builtin_addressof(out), (void*)__builtin_addressof(n), (void*)__builtin_addressof(scale)",
+            (
+                "(void*)__builtin_addressof(x), (void*)__builtin_addressof(out), "
+                "(void*)__builtin_addressof(n), (void*)__builtin_addressof(scale)"
+            ),
             halves.host,
         )
         for words in ("tile", "2 * x", "__fmul_rn", "cub/"):
@@ -50,7 +53,8 @@ class Split(unittest.TestCase):
     def test_a_template_is_told_by_its_parameters(self) -> None:
         halves = split(
             "namespace { template <typename T, int N = 4> __global__ void k(T* x) { x[0] = N; } }\n"
-            'void f(torch::Tensor x) { AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "k", ([&] { k<scalar_t, 8><<<dim3(1, 2), 32, 0, at::cuda::getCurrentCUDAStream()>>>(x.data_ptr<scalar_t>()); })); }'
+            'void f(torch::Tensor x) { AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "k", ([&] { '
+            "k<scalar_t, 8><<<dim3(1, 2), 32, 0, at::cuda::getCurrentCUDAStream()>>>(x.data_ptr<scalar_t>()); })); }"
         )
         self.assertTrue(halves.kernels[0].is_template)
         self.assertIn("kq_launch((const void*)&k<T, N>, kq_arguments)", halves.host)
@@ -59,7 +63,8 @@ class Split(unittest.TestCase):
 
     def test_variables_of_the_device_are_not_the_hosts(self) -> None:
         halves = split(
-            "__constant__ float w[4];\n__device__ int count = 0;\n__global__ void k(int n) { count += w[n]; }\nvoid f() { k<<<1, 1>>>(2); }"
+            "__constant__ float w[4];\n__device__ int count = 0;\n"
+            "__global__ void k(int n) { count += w[n]; }\nvoid f() { k<<<1, 1>>>(2); }"
         )
         self.assertNotIn("count", halves.host)
         self.assertNotIn("w[4]", halves.host)
@@ -67,9 +72,11 @@ class Split(unittest.TestCase):
 
     def test_a_variable_that_the_host_names_stands_for_the_devices(self) -> None:
         halves = split(
-            "namespace f {\nstatic __constant__ float w[2 * 2];\n__device__ __align__(8) int count = 0, other;\n__device__ float3* scale = nullptr;\n"
+            "namespace f {\nstatic __constant__ float w[2 * 2];\n__device__ __align__(8) int count = 0, other;\n"
+            "__device__ float3* scale = nullptr;\n"
             "__device__ int unnamed;\n__global__ void k(int n) { count += w[n]; }\n}\n"
-            "void g(void* v) { cudaMemcpyToSymbol(f::w, v, 16); cudaMemcpyFromSymbol(v, f::scale, 8); cudaMemcpyFromSymbol(v, f::count, 4); f::k<<<1, 1>>>(2); }"
+            "void g(void* v) { cudaMemcpyToSymbol(f::w, v, 16); cudaMemcpyFromSymbol(v, f::scale, 8); "
+            "cudaMemcpyFromSymbol(v, f::count, 4); f::k<<<1, 1>>>(2); }"
         )
         self.assertEqual(
             [(variable.name, variable.is_constant) for variable in halves.variables], [("w", True), ("scale", False)]
@@ -110,7 +117,8 @@ class Split(unittest.TestCase):
         self.assertIn("float twice(float x);", split("__device__ float twice(float x);\n" + kernel).host)
         with self.assertRaisesRegex(Refused, "one name"):
             split(
-                "namespace a { __device__ int n; }\nnamespace b { __device__ int n; }\n__global__ void k() { }\nvoid f() { use(a::n, b::n); k<<<1, 1>>>(); }"
+                "namespace a { __device__ int n; }\nnamespace b { __device__ int n; }\n"
+                "__global__ void k() { }\nvoid f() { use(a::n, b::n); k<<<1, 1>>>(); }"
             )
 
     def test_what_is_not_known_for_certain_is_left_to_nvcc(self) -> None:

@@ -1,4 +1,6 @@
-"""A judge's window in device memory, shared as a POSIX descriptor: what the real judge makes with CUDA's virtual memory interface."""
+"""A judge's window in device memory, shared as a POSIX descriptor, as the real judge makes it with CUDA's virtual
+memory interface.
+"""
 
 import ctypes
 import os
@@ -27,7 +29,7 @@ class _Access(ctypes.Structure):
 
 
 class CudaWindow:
-    """Sliceable like a bytearray; every access waits for the copy."""
+    """Device memory that can be sliced like a bytearray. Every access waits for its copy."""
 
     def __init__(self, size: int) -> None:
         self._cuda = ctypes.CDLL("libcuda.so.1")

@@ -1,4 +1,6 @@
-"""The harness on a GPU: windows in device memory, every backend, and the ways a GPU fails. Without a GPU it fails: it is for machines with one."""
+"""Tests the harness on a GPU: windows in device memory, every backend, and the ways in which a GPU fails. The tests
+fail without a GPU.
+"""
 
 import json
 import time
@@ -21,7 +23,7 @@ RELU_JSON = {
     ],
 }
 
-# Tuned in its first call.
+# A kernel that is autotuned in its first call.
 AUTOTUNED = (
     TRITON.replace(
         "@triton.jit",
@@ -63,7 +65,7 @@ class OnGpu(WorldTest):
         print("layers:", self.zygote.hello["sandbox"])
 
     def test_a_reference_under_torch_compile(self) -> None:
-        """Inductor itself: its kernels and their launchers are made inside the sandbox, once for all loads."""
+        """Inductor compiles its kernels and their launchers inside the sandbox, once for all loads."""
         problem = RELU.replace("torch.relu(x)", "torch.relu(x) * 2 + 1")
         reference, _ = self.pair(problem, "", scratch_bytes=1 << 30)
         seconds = []
@@ -106,7 +108,7 @@ class OnGpu(WorldTest):
         self.compare(reference, submission)
 
     def place_of_output(self, new: str, backend: str = "torch") -> Place:
-        """In a second call; what calls allocate lies in an arena."""
+        """Returns the place of the output of a second call. Calls allocate in an arena."""
         submission = self.child({"problem.py": RELU, "new.py": new}, backend=backend, scratch_bytes=1 << 30)
         submission.share_window(64 << 20)
         submission.page.arena_bytes = 32 << 20
@@ -120,8 +122,11 @@ class OnGpu(WorldTest):
         return Place(submission.page.outputs[0].place)
 
     def test_an_output_stays_where_its_call_made_it(self) -> None:
-        """Whoever launched its kernel: a copy would be part of the call."""
-        compiled = "self.f = self.f if hasattr(self, 'f') else torch.compile(lambda x: torch.relu(x) * 1)\n        return self.f(x)"
+        """The output stays for every backend, because a copy would be part of the call's time."""
+        compiled = (
+            "self.f = self.f if hasattr(self, 'f') else torch.compile(lambda x: torch.relu(x) * 1)\n"
+            "        return self.f(x)"
+        )
         for words, new, backend in (
             ("torch", RELU_NEW, "torch"),
             (
@@ -165,7 +170,8 @@ class OnGpu(WorldTest):
             loaded = time.monotonic()
             self.assert_ok(submission.do(Command.CALL, 1))
             print(
-                f"compiled {words}: load {(loaded - begun) * 1000:.0f} ms, first call {(time.monotonic() - loaded) * 1000:.0f} ms"
+                f"compiled {words}: load {(loaded - begun) * 1000:.0f} ms, first call "
+                f"{(time.monotonic() - loaded) * 1000:.0f} ms"
             )
             self.compare(reference, submission)
             new = [line for line in submission.log(0.5).splitlines() if line.startswith("new files:")]
@@ -242,7 +248,8 @@ class OnGpu(WorldTest):
         shared = time.monotonic()
         self.assert_ok(child.do(Command.ATTACH))
         print(
-            f"order to child {(forked - begun) * 1000:.0f} ms, its context and window {(time.monotonic() - shared) * 1000:.0f} ms"
+            f"order to child {(forked - begun) * 1000:.0f} ms, its context and window "
+            f"{(time.monotonic() - shared) * 1000:.0f} ms"
         )
         child.page.spin_ns = 1_000_000_000
         rounds = sorted(self.null_call(child) for _ in range(50))

@@ -1,4 +1,4 @@
-"""Children that misbehave: what control sees of them, and what they cannot do to anybody else."""
+"""Tests children that misbehave: what the control process sees of them, and what they cannot do to others."""
 
 import os
 import signal
@@ -14,16 +14,16 @@ from world import RELU, RELU_NEW, Child, WorldTest, Zygote, shared_zygote, take_
 
 
 def new(body: str) -> str:
-    """A submission that does this in its call."""
+    """Returns a submission whose call runs `body`."""
     lines = "".join(f"        {line}\n" for line in body.strip().splitlines())
     return (
-        "import ctypes, os, signal, socket, sys, time, torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
-        + lines
-    )
+        "import ctypes, os, signal, socket, sys, time, torch\nclass ModelNew(torch.nn.Module):\n"
+        "    def forward(self, x):\n"
+    ) + lines
 
 
 def is_alive(pid: int) -> bool:
-    """A dead orphan that nobody takes note of, where process 1 is no init, is no more alive than one that is gone."""
+    """Returns whether a process runs. A zombie that nobody reaps, because process 1 is no init, counts as ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
@@ -32,14 +32,14 @@ def is_alive(pid: int) -> bool:
 
 class Hostile(WorldTest):
     def calling(self, body: str, **order: object) -> Child:
-        """A submission in the middle of its call."""
+        """Returns a submission that is in the middle of its call."""
         submission = self.submission(new(body), **order)
         self.assert_ok(submission.do(Command.LOAD))
         submission.begin(Command.CALL)
         return submission
 
     def value(self, body: str) -> str:
-        """What a submission's call makes of the number it computes."""
+        """Returns the text of the value that a submission's call computes."""
         child = self.calling(body + "\nraise RuntimeError(f'<{value}>')")
         self.assertTrue(child.is_done(30), child.log(0.1))
         return child.page.text[: child.page.text_bytes].decode().partition("<")[2].partition(">")[0]
@@ -73,7 +73,10 @@ class Hostile(WorldTest):
         self.assertEqual(self.zygote.exit_of(child.id), signal.SIGKILL | KILLED_FOR_MEMORY)
 
     def test_whoever_it_leaves_behind_dies_with_it(self) -> None:
-        daemon = "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        while True: time.sleep(1)\n    os._exit(0)\n"
+        daemon = (
+            "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n"
+            "        while True: time.sleep(1)\n    os._exit(0)\n"
+        )
         for ending in ("os._exit(0)", "time.sleep(1000)"):
             child = self.calling(daemon + "time.sleep(0.2)\nprint('there', flush=True)\n" + ending)
             said = ""
@@ -85,7 +88,7 @@ class Hostile(WorldTest):
 
     def test_a_fork_bomb_is_held_and_killed(self) -> None:
         child = self.calling("while True:\n    try:\n        os.fork()\n    except OSError:\n        pass")
-        time.sleep(0.1)  # some twenty processes; that there is a limit to them is cgroup_test.py's
+        time.sleep(0.1)  # some twenty processes; cgroup_test.py tests their limit
         self.assertEqual(child.kill(), signal.SIGKILL)
         child.log(20)
         self.assertEqual(self.child({"problem.py": RELU, "new.py": RELU_NEW}).error, None)
@@ -115,7 +118,7 @@ class Hostile(WorldTest):
             self.value("value = sorted(os.listdir('/kq')), os.getcwd(), sorted(os.listdir('.'))"),
             "(['src', 'work'], '/kq/work', [])",
         )
-        own = Path(__file__).resolve().parents[3] / "README.md"  # of the checkout, wherever that is
+        own = Path(__file__).resolve().parents[3] / "README.md"  # a file of the checkout
         self.assertTrue(own.exists())
         self.assertEqual(
             self.value(f"value = os.path.exists('/etc/shadow'), os.path.exists({str(own)!r})"), "(False, False)"
@@ -130,7 +133,11 @@ class Hostile(WorldTest):
         self.assertEqual(self.value("value = os.environ['HOME'], os.environ['TMPDIR']"), "('/kq/work', '/kq/work')")
 
     def test_it_cannot_write_where_it_may_only_read(self) -> None:
-        body = "import harness\nvalue = 0\nfor p in ('/usr/x', '/kq/src/x', '/kq/x', harness.__path__[0] + '/x', sys.prefix + '/x', '/tmp/x', '/kq/work/x'):\n"
+        body = (
+            "import harness\nvalue = 0\n"
+            "for p in ('/usr/x', '/kq/src/x', '/kq/x', harness.__path__[0] + '/x', sys.prefix + "
+            "'/x', '/tmp/x', '/kq/work/x'):\n"
+        )
         body += "    try:\n        open(p, 'w').close()\n        value += 1\n    except OSError:\n        pass"
         self.assertEqual(self.value(body), "2")
 
@@ -142,7 +149,7 @@ class Hostile(WorldTest):
 
     def test_a_file_name_of_the_harness_is_no_trouble(self) -> None:
         submission = self.submission(RELU_NEW, entry="channel.py")
-        # The entry of this order is not there; the problem's own file is, and a sibling may have any name.
+        # The order's entry does not exist; the submission's own files may have names of the harness's modules.
         (submission.dir / "src" / "channel.py").write_text("from reference import ModelNew\n")
         (submission.dir / "src" / "reference.py").write_text(RELU_NEW)
         self.assert_ok(submission.do(Command.LOAD))
@@ -155,7 +162,7 @@ class ZygoteItself(unittest.TestCase):
             "uid,user,pid,mount,ipc,net,uts,rlimits" if os.geteuid() == 0 else "user,pid,mount,ipc,net,uts,rlimits"
         )
         layers = zygote.hello["sandbox"].split(",")
-        # A kernel may be built without Landlock, and control groups are not everybody's.
+        # A kernel may be built without Landlock, and not every machine allows control groups.
         certain = [layer for layer in layers if layer not in ("landlock", "cgroup", "watchdog")]
         self.assertEqual(",".join(certain), expected + ",seccomp")
         for field in ("python", "torch", "triton", "cuda", "packages"):
@@ -187,8 +194,8 @@ class ZygoteItself(unittest.TestCase):
             ({"role": "build", "device": "cpu", "dir": "/nowhere"}, [null], "/nowhere/out: No such file or directory"),
         ]
         for order, fds, words in cases:
-            order_id = zygote.send(order, fds)
-            answer = zygote.await_packet(lambda packet, order_id=order_id: packet.get("id") == order_id, 30)
+            sent = zygote.send(order, fds)
+            answer = zygote.await_packet(lambda packet, sent=sent: packet.get("id") == sent, 30)
             self.assertIn(words, answer["error"])
         zygote.socket.send(b"nonsense")
         answer = zygote.await_packet(lambda packet: packet.get("id") == 0, 30)
@@ -198,7 +205,10 @@ class ZygoteItself(unittest.TestCase):
     def test_without_control_groups_memory_is_watched(self) -> None:
         zygote = Zygote(more=("--without-cgroups",))
         self.assertEqual(zygote.hello["sandbox"].split(",")[-1], "watchdog")
-        hog = "import mmap, torch\nm = mmap.mmap(-1, 1 << 30)\nwhile True:\n    m.seek(0)\n    while m.tell() < len(m):\n        m.write(b'1' * (1 << 20))\n"
+        hog = (
+            "import mmap, torch\nm = mmap.mmap(-1, 1 << 30)\nwhile True:\n    m.seek(0)\n"
+            "    while m.tell() < len(m):\n        m.write(b'1' * (1 << 20))\n"
+        )
         root = tempfile.TemporaryDirectory(prefix="kq-harness.")
         self.addCleanup(root.cleanup)
         files = {"problem.py": RELU, "new.py": hog}

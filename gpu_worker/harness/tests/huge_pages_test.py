@@ -1,4 +1,4 @@
-"""harness/zygote/huge_pages.py says where memory is to lie, moves it, and changes nothing in it."""
+"""Tests that zygote/huge_pages.py asks for huge pages, moves memory into them, and changes nothing in it."""
 
 import ctypes
 import mmap
@@ -15,7 +15,7 @@ PR_GET_THP_DISABLE = 42
 
 
 def flags_of(address: int) -> list[str]:
-    """Of the mapping that holds an address: "hg" asks for huge pages."""
+    """Returns the flags of the mapping that holds an address; "hg" says that the mapping asks for huge pages."""
     inside = False
     with open("/proc/self/smaps", encoding="utf-8", errors="replace") as maps:
         for line in maps:
@@ -37,15 +37,16 @@ def mapping_of(address: int) -> str:
 
 
 def tell_of_heap() -> None:
-    """Whether a large block lies in the heap, whether it asks for huge pages, whether they are refused."""
+    """Prints whether a large block lies in the heap, whether the heap asks for huge pages, and whether they are
+    refused.
+    """
     libc = ctypes.CDLL(None)
     libc.malloc.restype = ctypes.c_void_p
     libc.prctl(huge_pages.PR_SET_THP_DISABLE, *(ctypes.c_ulong(value) for value in (1, 0, 0, 0)))
     malloc_thresholds.keep_freed_memory()
     huge_pages.enable_for_process()
-    middle = (
-        libc.malloc(ctypes.c_size_t(4 * huge_pages.HUGE_BYTES)) + 2 * huge_pages.HUGE_BYTES
-    )  # it may begin in what the heap had
+    # The block may begin in memory that the heap had before, so its middle is looked at.
+    middle = libc.malloc(ctypes.c_size_t(4 * huge_pages.HUGE_BYTES)) + 2 * huge_pages.HUGE_BYTES
     print(mapping_of(middle).endswith("[heap]"), "hg" in flags_of(middle), libc.prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0))
 
 
@@ -66,7 +67,7 @@ class HugePages(unittest.TestCase):
         self.assertEqual(refused, int("[madvise]" in setting))
 
     def test_a_heap_asks_for_them_once_it_is_told_to(self) -> None:
-        """In a process that was started as a zygote is."""
+        """The test runs in a process that is started as a zygote is."""
         code = "import huge_pages_test; huge_pages_test.tell_of_heap()"
         tunables = {**os.environ, "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
         told = subprocess.run(

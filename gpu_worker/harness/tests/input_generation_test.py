@@ -1,4 +1,6 @@
-"""A problem's inputs are other ones for each seed of the judge's, whatever it seeds itself, and are drawn where its code can."""
+"""Tests that a problem's inputs differ for each seed of the judge, whatever the problem seeds itself, and on which
+device they are drawn.
+"""
 
 import random
 import unittest

@@ -1,4 +1,6 @@
-"""The file that a CUDA build leaves for the launcher; gpu_worker/child/launcher/launch_plan_test.cc reads the same."""
+"""Tests the file that a CUDA build leaves for kq-launcher; launch_plan_test.cc of gpu_worker/child/launcher reads the
+same.
+"""
 
 import json
 import tempfile

@@ -1,4 +1,4 @@
-"""harness/children/page.py says of the page what gpu_worker/channel/channel.h says."""
+"""Tests that children/page.py and gpu_worker/channel/channel.h describe the same page."""
 
 import ctypes
 import unittest

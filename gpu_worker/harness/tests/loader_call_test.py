@@ -1,4 +1,4 @@
-"""What a call of load_inline or load is written down as."""
+"""Tests how a call of load_inline or load is written down."""
 
 import tempfile
 import unittest

@@ -1,4 +1,4 @@
-"""harness/zygote/malloc_thresholds.py, in a child of a real zygote."""
+"""Tests zygote/malloc_thresholds.py in a child of a real zygote."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""Which GPU's node a child sees."""
+"""Tests which GPU's device node a child sees."""
 
 import tempfile
 import unittest

@@ -1,4 +1,4 @@
-"""The figures of a profile, from what ncu 2025.3.1 wrote of two kernels on an H100."""
+"""Tests the figures of a profile, from what ncu 2025.3.1 wrote about two kernels on an H100."""
 
 import csv
 import unittest
@@ -23,7 +23,8 @@ class Kernels(unittest.TestCase):
         self.assertEqual(softmax["metrics"]["occupancy_metrics.grid_size"], 1024)
 
     def test_what_is_made_of_several_agrees_with_what_was_done(self) -> None:
-        # x += 1 on 16 Mi floats: one fused multiply-add each; read once and written back as far as the cache did not keep it.
+        # x += 1 on 16 Mi floats: one fused multiply-add each; the data are read once, and written back except for what
+        # the cache kept.
         n = 1 << 24
         metrics = self.kernels[0]["metrics"]
         self.assertAlmostEqual(metrics["roofline_metrics.flop_count_total"] / (2 * n), 1, delta=0.01)

@@ -1,4 +1,4 @@
-"""Which NVRTC is opened: the toolkit's, or the same one where torch has it in memory."""
+"""Tests which NVRTC is opened: the toolkit's, or the same library where torch has loaded it."""
 
 import shutil
 import tempfile

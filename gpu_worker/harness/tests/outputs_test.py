@@ -1,4 +1,6 @@
-"""Which outputs stay where a call has made them, and which are brought to their places: what calls allocate in is anywhere here."""
+"""Tests which outputs stay where a call has made them, and which are copied into the window. The arena of these tests
+is the whole address space.
+"""
 
 import unittest
 
@@ -14,21 +16,31 @@ NEW = {
     "by a module": "return torch.nn.Sequential(torch.nn.ReLU())(x)",
     "by a script": "return torch.jit.script(torch.nn.ReLU())(x)",
     "by a function of its own": "return Own.apply(x)",
-    "by a closure": "y = torch.empty_like(x)\n        def work(): y.copy_(x.clamp(min=0))\n        work()\n        return y",
-    "after an exception": "y = torch.relu(x)\n        try: raise ValueError(y)\n        except ValueError: pass\n        return y",
+    "by a closure": (
+        "y = torch.empty_like(x)\n        def work(): y.copy_(x.clamp(min=0))\n        work()\n        return y"
+    ),
+    "after an exception": (
+        "y = torch.relu(x)\n        try: raise ValueError(y)\n        except ValueError: pass\n        return y"
+    ),
     "over the whole of its memory": "return torch.relu(x.flatten()).view(x.shape)",
     "in a part of it": "return torch.relu(torch.stack((x, x)))[1]",
     "once more with a name": "self.last = None\n        return torch.relu(x)",
 }
 KEPT = {
     "itself": "self.y = torch.relu(x)\n        return self.y",
-    "filled again": "self.y = self.y if hasattr(self, 'y') else torch.empty_like(x)\n        return torch.clamp(x, min=0, out=self.y)",
+    "filled again": (
+        "self.y = self.y if hasattr(self, 'y') else torch.empty_like(x)\n"
+        "        return torch.clamp(x, min=0, out=self.y)"
+    ),
     "a part of it": "self.y = torch.relu(torch.stack((x, x)))\n        return self.y[1]",
     "by another name": "y = torch.relu(x)\n        self.z = y.view(-1)\n        return y",
     "by an array": "y = torch.relu(x)\n        self.z = y.numpy()\n        return y",
     "in a global": "KEEP.append(torch.relu(x))\n        return KEEP[-1]",
     "in the list": "self.ys = [torch.relu(x)]\n        return self.ys",
-    "a parameter": "self.w = self.w if hasattr(self, 'w') else torch.nn.Parameter(torch.empty_like(x))\n        self.w.data.copy_(x.clamp(min=0))\n        return self.w",
+    "a parameter": (
+        "self.w = self.w if hasattr(self, 'w') else torch.nn.Parameter(torch.empty_like(x))\n"
+        "        self.w.data.copy_(x.clamp(min=0))\n        return self.w"
+    ),
     "what it was given": "return x.clamp_(min=0)",
     "a part of what it was given": "return x.clamp_(min=0).view(x.shape)",
 }
@@ -53,7 +65,7 @@ def written(body: str) -> str:
 
 class Outputs(WorldTest):
     def placed(self, body: str, problem: str = RELU) -> list[Place]:
-        """Of the outputs of a second call; those that were brought are right."""
+        """Returns the places of the outputs of a second call, and checks the copied ones."""
         reference, submission = self.pair(problem, written(body))
         self.assert_ok(submission.do(Command.LOAD, 7))
         rows = submission.page.outputs[: submission.page.outputs_n]
@@ -92,8 +104,12 @@ class Outputs(WorldTest):
                 self.assertEqual(self.placed(body, three), places)
 
     def test_compiled_code_keeps_nothing(self) -> None:
-        """Dynamo and the wrappers around what it makes; inductor's own code is a matter of the GPU's test."""
-        compiled = "self.f = self.f if hasattr(self, 'f') else torch.compile(torch.relu, backend='aot_eager')\n        return self.f(x)"
+        """Tests Dynamo and its wrappers; gpu_test.py tests inductor's code."""
+        compiled = (
+            "self.f = self.f if hasattr(self, 'f') else torch.compile(torch.relu, "
+            "backend='aot_eager')\n"
+            "        return self.f(x)"
+        )
         self.assertEqual(self.placed(compiled), [Place.ARENA])
 
 

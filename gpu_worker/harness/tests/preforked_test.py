@@ -1,4 +1,4 @@
-"""What a child says of itself before it has a job: warm, or cold, which the lane takes down where it can have another."""
+"""Tests what a pre-forked child reports before it has a job: warm, or cold, after which the lane replaces it."""
 
 import socket
 import threading
@@ -12,7 +12,7 @@ from harness.children import preforked
 
 class Ready(unittest.TestCase):
     def word(self, **changes: Any) -> bytes:
-        """What comes once the judge has let it begin."""
+        """Returns the child's report after the judge has let it begin."""
         judge, child = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         judge.settimeout(10)
         job: Any = SimpleNamespace(on_gpu=False, device="cpu", kernels=False)

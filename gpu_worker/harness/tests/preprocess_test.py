@@ -1,4 +1,4 @@
-"""What g++ is asked for the guard, and for how long."""
+"""Tests what g++ returns for the guard, and the limits of its time and output."""
 
 import os
 import tempfile

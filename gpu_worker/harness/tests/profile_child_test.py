@@ -1,4 +1,6 @@
-"""What a profile child leaves in out/, with a stand-in for ncu, which needs a GPU: tests/gpu/profile_gpu_test has the real one."""
+"""Tests what a profile child leaves in out/, with a shell script in place of ncu, which needs a GPU;
+tests/gpu/profile_gpu_test uses the real one.
+"""
 
 import dataclasses
 import json
@@ -10,7 +12,7 @@ from harness.children.job import Job
 from harness.profiling import profile_child
 
 RECORDED = Path(__file__).with_name("ncu_raw.csv")
-# Says what it was asked, does what it was asked to look at, and has a report only where it was let.
+# A script that prints its arguments, runs the program to profile, and writes a report only if it is allowed to.
 NCU = """#!/bin/sh
 echo "$@" >> {folder}/asked
 case $1 in
@@ -68,8 +70,8 @@ class Words(unittest.TestCase):
     def test_a_job_comes_back_from_them_as_it_was(self) -> None:
         order = {"role": "profile", "device": "cuda", "arch": "sm_90", "backend": "torch", "profiler": "/bin/ncu"}
         job = Job.from_order(order, Path("/kq/src"), Path("/kq/work"), Path("/kq/out"))
-        words = json.loads(json.dumps(job.words()))
-        self.assertEqual(Job.from_words(words), dataclasses.replace(job, backend="", profiler=""))
+        words = json.loads(json.dumps(job.as_strings()))
+        self.assertEqual(Job.from_strings(words), dataclasses.replace(job, backend="", profiler=""))
 
 
 if __name__ == "__main__":

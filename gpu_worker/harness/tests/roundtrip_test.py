@@ -1,4 +1,4 @@
-"""Reference and submission children of a real zygote, commanded through real pages and windows."""
+"""Tests reference and submission children of a real zygote through real pages and windows."""
 
 import os
 import struct
@@ -138,7 +138,11 @@ class Roundtrip(WorldTest):
         self.assertAlmostEqual(y, 3 * x, places=5)
 
     def test_of_several_answers_none_stays_in_the_arena(self) -> None:
-        patch = "import harness.children.command_handler\nharness.children.command_handler.CommandHandler._lies_in_arena = lambda self, output, entry: True\n"
+        patch = (
+            "import harness.children.command_handler\n"
+            "harness.children.command_handler.CommandHandler._lies_in_arena = lambda self, output, "
+            "entry: True\n"
+        )
         reference, _ = self.pair(RELU + patch, RELU_NEW)
         page = reference.page
         out = TensorDesc.from_buffer_copy(page.outputs[0])
@@ -159,7 +163,10 @@ class Roundtrip(WorldTest):
 
     def test_an_input_stays_in_the_arena_where_the_judge_asks_for_it_there(self) -> None:
         told = "    entry.place, entry.offset = 1, 12345\n    return True\n"
-        patch = f"import harness.children.command_handler\ndef lies(self, value, entry):\n{told}harness.children.command_handler.CommandHandler._lies_in_arena = lies\n"
+        patch = (
+            f"import harness.children.command_handler\ndef lies(self, value, entry):\n"
+            f"{told}harness.children.command_handler.CommandHandler._lies_in_arena = lies\n"
+        )
         for forward, stays in (("torch.relu(x)", True), ("x.mul_(2)", False)):
             reference, _ = self.pair(RELU.replace("torch.relu(x)", forward) + patch, RELU_NEW)
             page = reference.page
@@ -175,7 +182,7 @@ class Roundtrip(WorldTest):
                     (page.inputs[0].place, page.inputs[0].offset), (1, 12345) if is_asked and stays else (0, x.offset)
                 )
                 self.assertEqual(reference.bytes_of(x) == bytes(x.bytes), is_asked and stays)
-        # Of this model nobody knew that it changes what it is given: it is asked again, and gets a copy.
+        # The reference does not know yet that this model changes its inputs, so it repeats the call with copies.
         reference, _ = self.pair(RELU.replace("torch.relu(x)", "x.mul_(2)") + patch, RELU_NEW)
         page = reference.page
         page.answers_n, page.inputs[0].place = 1, Place.ARENA
@@ -194,7 +201,7 @@ class Roundtrip(WorldTest):
         self.assertEqual({e.name for e in page.states[: page.states_n]}, {b"linear.weight", b"linear.bias", b"scale"})
 
     def test_state_is_taken_where_name_and_shape_match(self) -> None:
-        # Another order of drawing makes other weights: only the reference's state makes the outputs equal.
+        # Drawing in another order makes other weights, so only the reference's state makes the outputs equal.
         new = LINEAR.replace("class Model", "class ModelNew").replace(
             "super().__init__()", "super().__init__(); torch.randn(100)"
         )
@@ -218,7 +225,7 @@ class Roundtrip(WorldTest):
         self.assertEqual(reference.bytes_of(reference.page.outputs[0]), submission.bytes_of(reference.page.outputs[0]))
 
     def test_a_compiled_reference_answers_as_the_reference_after_every_load(self) -> None:
-        # Dynamo is the real one; what inductor makes of its graphs takes a C++ compiler half a minute, and is no business of this test.
+        # Dynamo is the real one; inductor is replaced, because it would run a C++ compiler for half a minute.
         reference, _ = self.pair(
             f"{LINEAR}\nimport harness.children.reference\nharness.children.reference.BACKEND = 'eager'\n", LINEAR
         )
@@ -303,7 +310,7 @@ class Roundtrip(WorldTest):
             self.assertEqual(got, expected.get(slot, bytes(len(got))), slot)
 
     def test_an_audited_child_tells_whether_anybody_listens(self) -> None:
-        """Here nobody can: there is no GPU. What CUPTI tells is shown on one, by tests/gpu/audit_gpu_test.cc."""
+        """Without a GPU CUPTI cannot report anything; tests/gpu/audit_gpu_test.cc tests what it reports on one."""
         child = self.child({"problem.py": RELU, "new.py": RELU_NEW}, audit=True)
         child.share_window()
         self.assert_ok(child.do(Command.ATTACH))

@@ -1,4 +1,4 @@
-"""Arguments fitted to a kernel's parameters, and the names that cubins have for kernels."""
+"""Tests how arguments are fitted to a kernel's parameters, and how kernels are found by their names in a cubin."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""That an attempt of the sandbox's self-test would be noticed where it succeeds: here, without a sandbox."""
+"""Tests that an attempt of the sandbox's self-test is noticed where it succeeds: here, without a sandbox."""
 
 import os
 import socket

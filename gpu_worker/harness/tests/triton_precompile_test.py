@@ -1,7 +1,8 @@
-"""What is compiled ahead is what a launch looks for: compiled in one process, and found in another without compiling anything.
+"""Tests that a launch finds what was precompiled: kernels are compiled in one process, and found in another without
+compiling anything.
 
-Both stand for children, as forks of a process that has imported triton. The one that looks has triton's own driver; only what takes a GPU is
-left out of it, which is to load what was found.
+Both processes stand for children, as forks of a process that has imported triton. The second one has triton's own
+driver, except for loading the kernels, which takes a GPU.
 """
 
 import json
@@ -43,7 +44,7 @@ TUNED = TUNED.replace("(triton.cdiv(x.numel(), 16),)", "lambda m: (triton.cdiv(3
 class CompiledAhead(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
-        # The linker asks for a driver, but for nothing in it.
+        # The linker asks for a driver library, but for no symbol in it.
         cls.libraries = tempfile.TemporaryDirectory()
         empty = [
             "gcc",
@@ -58,7 +59,7 @@ class CompiledAhead(unittest.TestCase):
         subprocess.run(empty, check=True)
         mock.patch.dict(os.environ, {"TRITON_LIBCUDA_PATH": cls.libraries.name}).start()
         triton_precompile.prepare()
-        FakeTensorMode()  # imports for a second, which the forks then need not
+        FakeTensorMode()  # imports for a second what the forks then share
 
     @classmethod
     def tearDownClass(cls) -> None:
@@ -70,7 +71,7 @@ class CompiledAhead(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.root)
 
     def ahead(self, new: str, more: dict[str, str] | None = None, **changes: Any) -> Job:
-        """A job whose record child has ended."""
+        """Returns a job whose tracing child has ended."""
         files = {"problem.py": RELU, "new.py": new, **(more or {})}
         for name in ("src", "work", "out"):
             (self.root / name).mkdir()
@@ -156,7 +157,7 @@ class WouldCompile(BaseException):
 
 
 def in_child(work: Callable[[], Any], cache: Path) -> Any:
-    """What it returns, of a fork that has this directory for triton's cache."""
+    """Returns what `work` returns in a fork that has this folder as triton's cache."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -175,7 +176,7 @@ def in_child(work: Callable[[], Any], cache: Path) -> Any:
 
 
 def launch(job: Job) -> dict[str, Any]:
-    """A call, as a submission child on a GPU makes it."""
+    """Makes a call as a submission child on a GPU does."""
     cache = Path(os.environ["TRITON_CACHE_DIR"])
     found: dict[str, Any] = {"error": "", "kernels": [], "modules": [], "compiled": 0}
 
@@ -217,7 +218,7 @@ def launch(job: Job) -> dict[str, Any]:
 
 
 def call(job: Job) -> None:
-    """Tensors of the host stand for those of a GPU: a launch looks at their type, and at where they begin."""
+    """Host tensors stand for those of a GPU, because a launch looks only at their type and address."""
     problem = triton_precompile.Problem(job.source / job.problem)
     model = triton_precompile.cast_model(problem.model_class(*problem.init_inputs()), job.precision)
     inputs = [triton_precompile.cast(x, job.precision) for x in problem.get_inputs()]

@@ -1,4 +1,4 @@
-"""The watchdog over a made-up /proc; what becomes of a child it catches is in hostile_test."""
+"""Tests the watchdog over a made-up /proc; hostile_test.py tests what happens to a child that it names."""
 
 import tempfile
 import unittest

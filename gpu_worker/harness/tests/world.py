@@ -1,4 +1,4 @@
-"""A real zygote, driven by a control process and a judge made of a few lines: what the tests of children stand on."""
+"""What the tests of children use: a real zygote, with a small control process and a small judge."""
 
 import atexit
 import ctypes
@@ -23,8 +23,9 @@ from harness.children.page import MAGIC, Command, Failure, Page, Status, TensorD
 
 STUB = os.environ.get("KQ_TEST_STUB", "")
 HARNESS = Path(os.environ.get("KQ_TEST_HARNESS", Path(__file__).resolve().parent.parent))
-PYTHON = os.environ.get("KQ_PYTHON") or sys.executable  # the first may fork where the second imports
-# As root, children get a uid of their own, as the worker gives them.
+# the interpreter of KQ_PYTHON may fork a process that has torch imported
+PYTHON = os.environ.get("KQ_PYTHON") or sys.executable
+# As root, children get a uid of their own, as the worker gives them one.
 UID = 61900 if os.geteuid() == 0 else 0
 
 BUILDS = ("build", "record", "compile")  # roles without a channel
@@ -42,7 +43,8 @@ def get_init_inputs():
     return []
 """
 RELU_NEW = RELU.replace("Model", "ModelNew")
-# In a submission: as on a GPU, where torch makes what calls allocate in an arena that the judge has mapped.
+# A submission that begins with this text sees an arena everywhere, as if torch allocated in one that the judge has
+# mapped.
 ARENA_IS_EVERYWHERE = """
 import harness.children.command_handler
 harness.children.command_handler.CommandHandler._arena = property(lambda self: (0, 1 << 62), lambda self, value: None)
@@ -50,7 +52,7 @@ harness.children.command_handler.CommandHandler._arena = property(lambda self: (
 
 
 class Zygote:
-    """Control's end of one zygote."""
+    """The control process's end of one zygote."""
 
     def __init__(
         self, python: str = PYTHON, device: str = "cpu", harness: Path = HARNESS, more: tuple[str, ...] = ()
@@ -81,7 +83,7 @@ class Zygote:
         return json.loads(packet)
 
     def await_packet(self, wanted: Callable[[dict[str, Any]], bool], timeout_s: float = LIMIT_S) -> dict[str, Any]:
-        """The first packet that is wanted; others are kept for later."""
+        """Returns the first packet that is wanted; other packets are kept for later."""
         deadline = time.monotonic() + timeout_s
         while True:
             for i, packet in enumerate(self._packets):
@@ -98,7 +100,7 @@ class Zygote:
         return self.await_packet(lambda p: p.get("id") == order_id and "exit" in p, timeout_s)["exit"]
 
     def close(self) -> None:
-        """Ends it the way the death of control would."""
+        """Ends the zygote by closing its socket, as the death of the control process would."""
         self.socket.close()
         self.process.wait(LIMIT_S)
 
@@ -142,7 +144,7 @@ class Child:
             "scratch_bytes": 64 << 20,
             **order,
         }
-        # A launcher is one from its fork on; the reference of device code is Python.
+        # A launcher is one from its fork on, but the reference of device code is Python.
         backend = "torch" if role == "reference" else told["backend"]
         self.id = zygote.send(told if role in BUILDS else {**told, "role": "ready", "backend": backend}, fds)
         os.close(writer)
@@ -200,7 +202,7 @@ class Child:
         return True
 
     def do(self, command: Command, seed: int = 1, timeout_s: float = LIMIT_S) -> tuple[Status, Failure, str]:
-        """One command to its answer."""
+        """Sends one command and returns its answer."""
         self.begin(command, seed)
         if not self.is_done(timeout_s):
             raise TimeoutError(f"{command.name}: no answer; log: {self.log(0.5)!r}")
@@ -232,7 +234,7 @@ class Child:
         return self.zygote.exit_of(self.id)
 
     def log(self, timeout_s: float = 5) -> str:
-        """What it has printed, up to its end or the time limit."""
+        """Returns what the child has printed, up to its end or the time limit."""
         chunks = []
         while select.select([self.log_fd], [], [], timeout_s)[0]:
             chunk = os.read(self.log_fd, 65536)
@@ -248,7 +250,9 @@ class Child:
 
 
 class WorldTest(unittest.TestCase):
-    """One zygote for all tests of a program, whose start takes a second; directories and children that go with the test."""
+    """A test with one zygote for all tests of a program, because a zygote takes seconds to start. Folders and children
+    end with each test.
+    """
 
     zygote: Zygote
     device = "cpu"
@@ -274,7 +278,9 @@ class WorldTest(unittest.TestCase):
     def pair(
         self, problem: str, new: str, more: dict[str, str | bytes] | None = None, **order: Any
     ) -> tuple[Child, Child]:
-        """A reference that is loaded and attached, and a submission that is attached and has the reference's state and tables."""
+        """Returns a reference that is loaded and attached, and a submission that is attached and has the reference's
+        state and tables.
+        """
         reference = self.child({"problem.py": problem}, role="reference", **order)
         self.assert_ok(reference.do(Command.LOAD, 7))
         reference.layout()
@@ -290,7 +296,7 @@ class WorldTest(unittest.TestCase):
         return reference, submission
 
     def submission(self, new: str, more: dict[str, str | bytes] | None = None, **order: Any) -> Child:
-        """A submission for RELU, attached, with the tables of a reference that is gone: it needs no more."""
+        """Returns an attached submission for RELU. It has the tables of a reference, which is not needed any more."""
         submission = self.child({"problem.py": RELU, "new.py": new, **(more or {})}, **order)
         submission.share_window()
         submission.copy_tables(self.tables_of_relu())
@@ -298,7 +304,7 @@ class WorldTest(unittest.TestCase):
         return submission
 
     def tables_of_relu(self) -> Page:
-        """Of a reference that was asked once."""
+        """Returns the tables of a reference that is loaded once."""
         if self.device not in _relu_tables:
             reference = self.child({"problem.py": RELU}, role="reference")
             self.assert_ok(reference.do(Command.LOAD, 7))
@@ -325,7 +331,7 @@ _relu_tables: dict[str, Page] = {}
 
 
 def shared_zygote(device: str) -> Zygote:
-    """Ends with the program."""
+    """Returns the zygote that all tests share; it ends with the program."""
     if device not in _zygotes:
         zygote = Zygote(device=device)
         if "ready" not in zygote.hello:
@@ -336,7 +342,7 @@ def shared_zygote(device: str) -> Zygote:
 
 
 def take_shared_zygote(device: str) -> Zygote:
-    """For the test that ends it; should another follow, it gets a new one."""
+    """Returns the shared zygote for a test that ends it; later tests get a new one."""
     zygote = shared_zygote(device)
     del _zygotes[device]
     return zygote

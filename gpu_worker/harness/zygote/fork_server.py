@@ -1,4 +1,19 @@
-"""The zygote's loop: orders in, children out, exits reported."""
+"""The fork server: the loop of the zygote, which receives orders, forks children and reports their exits.
+
+The fork server runs in the zygote process, started by zygote/main.py. Theory of operation:
+
+    control process -> fork server    one JSON packet an order (ORDER_FIELDS), with its descriptors
+    fork server -> control process    {"id", "pid", "sandbox"} once the child is inside its sandbox, or {"id", "error"}
+                                      {"id", "exit", "left"} when the child has ended
+
+The fork server handles one event at a time: an order, the end of children (SIGCHLD through a wake-up pipe), or a look
+at the memory of children where no control group limits it. A child is two processes (children/child.py); the fork
+server knows the outer one, and holds the other end of its lifeline socket, so that children end when the zygote does.
+
+The zygote must stay forkable: it starts no thread and never initialises CUDA, which check_forkable() verifies before
+each fork. Modules are imported once and then frozen out of the garbage collector, because a collection in a child would
+copy their pages.
+"""
 
 import contextlib
 import gc
@@ -20,6 +35,8 @@ from harness.zygote.huge_pages import HugePages
 
 PACKET_BYTES = 160 << 10
 DESCRIPTORS_MAX = 4
+# How many descriptors come with an order: the log pipe, then the channel where the child has one. An audited child has
+# an audit pipe besides.
 DESCRIPTORS_OF_ROLE = {
     "ready": 2,
     "build": 1,
@@ -27,14 +44,14 @@ DESCRIPTORS_OF_ROLE = {
     "record": 1,
     "compile": 1,
     "profile": 2,
-}  # [log pipe], or [log pipe, channel]; an audited one has its pipe besides
-SANDBOX_LIMIT_S = 20.0  # of a child until it is in its sandbox: it takes milliseconds
+}
+SANDBOX_LIMIT_S = 20.0  # how long a child may take until it reports that it is in its sandbox; milliseconds are usual
 PROBE_BYTES = 64 << 20
-HUGE_PAGES_AFTER = (
-    24  # children; moving the rest into them takes 0.1 to 0.6 s, and each later child then takes 15 ms less
-)
+# The number of children after which the zygote moves its memory into huge pages. The move takes up to 0.6 s, and makes
+# each later fork cheaper; a zygote that serves few children would not win it back.
+HUGE_PAGES_AFTER = 24
 
-# The fields of an order; those without a default must be there.
+# The fields of an order with their type and default. A field whose default is None is required.
 ORDER_FIELDS: dict[str, tuple[type, Any]] = {
     "id": (int, None),
     "role": (str, None),
@@ -50,14 +67,14 @@ ORDER_FIELDS: dict[str, tuple[type, Any]] = {
     "profiler": (str, ""),
     "host_bytes": (int, 4 << 30),
     "scratch_bytes": (int, 1 << 30),
-    "window_bytes": (int, 8 << 30),  # of the judge's, which a child maps
+    "window_bytes": (int, 8 << 30),  # bytes of the judge's window, which a child maps
     "audit": (bool, False),
     "kernels": (bool, False),
 }
 
 
 class OrderFailed(Exception):
-    """An order that cannot be carried out, in one sentence."""
+    """Says in one sentence why an order cannot be carried out."""
 
 
 def main(
@@ -65,29 +82,34 @@ def main(
 ) -> int:
     control = socket.socket(fileno=control_fd)
     malloc_thresholds.keep_freed_memory()
-    gc.disable()  # what is imported stays: looking through it again and again finds nothing
+    gc.disable()  # a collection finds nothing: imported modules stay
     runtime = ChildRuntime(runtime_path)
     huge_pages = HugePages(runtime)
     try:
         versions = import_everything(device)
     except ImportError as error:
-        words = f"{sys.executable} cannot import torch, triton and numpy ({error}); set KQ_PYTHON to an interpreter that can"
+        words = (
+            f"{sys.executable} cannot import torch, triton and numpy ({error}); "
+            "set KQ_PYTHON to an interpreter that can"
+        )
         control.send(json.dumps({"error": words}).encode())
         return 3
     huge_pages.finish_imports()
     try:
-        forker = ForkServer(control, device, runtime, huge_pages, with_cgroups, cores)
-        layers = forker.probe_sandbox()
+        server = ForkServer(control, device, runtime, huge_pages, with_cgroups, cores)
+        layers = server.probe_sandbox()
     except (OSError, OrderFailed) as error:
-        control.send(json.dumps({"error": f"no sandbox can be had here: {error}"}).encode())
+        control.send(json.dumps({"error": f"this machine allows no sandbox: {error}"}).encode())
         return 3
     control.send(json.dumps({"ready": True, **versions, "sandbox": layers}).encode())
-    forker.loop()
+    server.loop()
     return 0
 
 
 def import_everything(device: str) -> dict[str, str | list[str]]:
-    """Imports what children will need, our own modules too: inside the walls there may be nothing to read them from."""
+    """Imports what children need, modules of the harness included, because the mount view of a child may not hold their
+    files. Returns the versions that the control process is told.
+    """
     import numpy  # noqa: F401
     import torch
     import triton
@@ -110,19 +132,24 @@ def import_everything(device: str) -> dict[str, str | list[str]]:
         "cuda": torch.version.cuda or "",
         "packages": packages_hash(sys.path),
         "compilers": device_code.compilers(),
-        # A cuda job where there is no NVRTC ends as unsupported_here, in words, and not in waiting for a worker that never comes.
+        # The list holds cuda on every machine. Without NVRTC a CUDA job ends as unsupported_here with its reason,
+        # instead of waiting for a worker that never comes.
         "backends": ["torch", "triton", "cuda", "torch_cuda", "multi_kernel"],
     }
 
 
 def packages_hash(path: list[str]) -> str:
-    """Equal where all packages are of equal versions. By the names of the folders that pip keeps of each: to read them would take 0.2 s."""
+    """Returns a hash that is equal where all packages have equal versions. The hash is of the names of the dist-info
+    folders; reading the metadata in them would take 0.2 s.
+    """
     installed = {entry.name for folder in path for entry in Path(folder).glob("*.dist-info")}
     return hashlib.sha256("\n".join(sorted(installed)).encode()).hexdigest()
 
 
 def import_extensions() -> None:
-    """What replaces load_inline in children has something to replace. On import it asks whether there is a GPU, which would initialise CUDA."""
+    """Imports torch.utils.cpp_extension, whose load_inline children replace. The import asks whether there is a GPU,
+    which would initialise CUDA, so the question is answered without asking CUDA.
+    """
     import torch
 
     is_available = torch.cuda.is_available
@@ -130,19 +157,19 @@ def import_extensions() -> None:
     try:
         import torch.utils.cpp_extension  # noqa: F401
     except ImportError:
-        pass  # without setuptools there is no load_inline either
+        pass  # torch needs setuptools for load_inline; without setuptools there is nothing to replace
     finally:
         torch.cuda.is_available = is_available
 
 
 @dataclass
 class ForkedChild:
-    """A child as the zygote knows it: B of harness/children/child.py."""
+    """A child as the fork server knows it: the outer process of children/child.py."""
 
     order_id: int | None
     lifeline: socket.socket
-    group: str  # its control group
-    over_memory: bool = False  # the watchdog has killed it
+    group: str  # the name of its control group
+    over_memory: bool = False  # set when the watchdog has killed the child
 
 
 class ForkServer:
@@ -168,7 +195,8 @@ class ForkServer:
         self._cgroups = Cgroups.find() if with_cgroups else None
         self._watchdog = Watchdog() if self._cgroups is None else None
         self._children: dict[int, ForkedChild] = {}
-        # Nobody may look into this process, nor keep alive what a child left behind.
+        # No process of a job may inspect the zygote. Processes that outlive a child become children of the zygote,
+        # which kills them.
         self._runtime.hide()
         self._runtime.adopt_orphans()
         self._wake, wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -180,7 +208,9 @@ class ForkServer:
         gc.enable()
 
     def probe_sandbox(self) -> str:
-        """The layers that can be had here, by having them once. Where the kernel lets a mount view fail half-way, there is none."""
+        """Returns the sandbox layers that this machine allows, found by forking one child with them. Where the kernel
+        lets a mount view fail half-way, the probe is repeated without the mount layer.
+        """
         from harness.sandbox.sandbox import MOUNT
 
         try:
@@ -214,7 +244,9 @@ class ForkServer:
         return layers
 
     def loop(self) -> None:
-        """Until control closes its socket. Children end with us: their lifelines close."""
+        """Handles events until the control process closes its socket. Children end with the zygote, because their
+        lifelines close.
+        """
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
         poll.register(self._wake, select.POLLIN)
@@ -230,7 +262,7 @@ class ForkServer:
             self._cgroups.close()
 
     def poll_timeout_ms(self) -> int | None:
-        """How long nobody need be looked after."""
+        """Returns how long poll() may wait until the memory of children must be checked; None without a limit."""
         from harness.sandbox.watchdog import POLL_MS
 
         return None if self._watchdog is None or self._watchdog.idle else POLL_MS
@@ -244,7 +276,7 @@ class ForkServer:
             os.kill(pid, signal.SIGKILL)
 
     def handle_order(self) -> bool:
-        """Carries out one order. False: control is gone."""
+        """Carries out one order and answers it. Returns False when the control process is gone."""
         try:
             packet, fds, _, _ = socket.recv_fds(self._control, PACKET_BYTES, DESCRIPTORS_MAX, socket.MSG_CMSG_CLOEXEC)
         except ConnectionResetError:
@@ -270,8 +302,12 @@ class ForkServer:
         return True
 
     def prepare_shared_state(self, order: dict[str, Any]) -> None:
-        """Once for all children what takes each as long as its own work. What is imported may look for a GPU, so that is not done where there is one;
-        nor is NVRTC opened there, which a torch that looks for its own would find instead, unless it is torch's own."""
+        """Does once in the zygote what each child would otherwise repeat: opens NVRTC, and imports what tracing needs.
+
+        Imports may look for a GPU, so they are not done in a zygote that has one. NVRTC is opened there only if it is
+        the library that torch has loaded, because a torch that looks for its own NVRTC would find the opened one
+        instead.
+        """
         from harness.extensions import tracing_child
         from harness.kernels import nvrtc
 
@@ -280,7 +316,7 @@ class ForkServer:
             and order["backend"] == "cuda"
             and (self._device == "cpu" or nvrtc.is_torch_library())
         ):
-            with contextlib.suppress(nvrtc.NvrtcMissing):  # the build says so
+            with contextlib.suppress(nvrtc.NvrtcMissing):  # the build child reports a missing NVRTC
                 nvrtc.shared_nvrtc()
         if self._device != "cpu":
             return
@@ -292,7 +328,9 @@ class ForkServer:
             gc.enable()
 
     def fork(self, order: dict[str, Any], fds: list[int]) -> tuple[int, str]:
-        """A child inside its sandbox: the pid to kill, and the layers in force."""
+        """Forks a child and waits until it is in its sandbox. Returns the pid to kill and the layers in force. Raises
+        OrderFailed, after which nothing of the child is left.
+        """
         from harness.children.child import BUILDS, Child
         from harness.sandbox.cgroup import MARGIN_BYTES
 
@@ -325,7 +363,7 @@ class ForkServer:
         try:
             layers = self.await_sandbox(ours)
         except (OrderFailed, OSError) as error:
-            self._children[b].order_id = None  # told now, not when it is reaped
+            self._children[b].order_id = None  # the error is reported now, not when the child is reaped
             os.kill(b, signal.SIGKILL)
             raise OrderFailed(str(error)) from error
         ours.setblocking(False)
@@ -334,12 +372,14 @@ class ForkServer:
         return b, f"{layers},{'watchdog' if self._cgroups is None else 'cgroup'}"
 
     def enter_cgroup(self, group: str) -> None:
-        """The calling process and all that it forks belong to the group from now on."""
+        """Puts the calling process, and all that it forks from then on, into the control group."""
         if self._cgroups is not None:
             self._cgroups.enter(group)
 
     def await_sandbox(self, lifeline: socket.socket) -> str:
-        """What a child says once its sandbox stands: the layers in force."""
+        """Waits for the child's first packet on its lifeline and returns the layers in force. Raises OrderFailed with
+        the child's error.
+        """
         try:
             word, _, rest = lifeline.recv(1024).decode(errors="replace").partition(" ")
         except TimeoutError as error:
@@ -349,7 +389,7 @@ class ForkServer:
         return rest
 
     def check_forkable(self) -> None:
-        """A fork of a process with threads, or with CUDA open, would not be what children are promised to be."""
+        """Raises OrderFailed if CUDA is initialised or a GPU device is open: a forked child could not use its GPU."""
         import torch
 
         if torch.cuda.is_initialized():
@@ -358,12 +398,12 @@ class ForkServer:
             try:
                 target = os.readlink(f"/proc/self/fd/{fd}")
             except FileNotFoundError:
-                continue  # the descriptor of listdir itself
+                continue  # the descriptor that os.listdir used itself
             if target.startswith("/dev/nvidia"):
                 raise OrderFailed(f"the zygote has {target} open")
 
     def reap(self) -> None:
-        """Reports every child that has ended, and ends what it may have left behind."""
+        """Reports every child that has ended, and kills the processes that it left behind."""
         from harness.sandbox.cgroup import KILLED_FOR_MEMORY
 
         while True:
@@ -387,7 +427,9 @@ class ForkServer:
                 child.lifeline.close()
 
     def close_cgroup(self, group: str) -> tuple[int, int]:
-        """What the child's control group adds to its wait status, and how many processes would not go; the group goes."""
+        """Kills what is left in the control group and removes the group. Returns the flag KILLED_FOR_MEMORY for the
+        wait status, or 0, and the number of processes that could not be killed.
+        """
         from harness.sandbox.cgroup import KILLED_FOR_MEMORY
 
         if self._cgroups is None:
@@ -398,7 +440,9 @@ class ForkServer:
         return KILLED_FOR_MEMORY if killed else 0, left
 
     def kill_orphans(self) -> None:
-        """Without a pid namespace, what outlives a killed supervisor becomes our child."""
+        """Kills processes that outlived their child and became children of the zygote, which happens without a pid
+        namespace.
+        """
         try:
             with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as children:
                 pids = [int(pid) for pid in children.read().split()]
@@ -412,11 +456,13 @@ class ForkServer:
         try:
             self._control.send(json.dumps(answer).encode())
         except (BrokenPipeError, ConnectionResetError):
-            pass  # the loop sees the same, and ends
+            pass  # the loop sees the closed socket, and ends
 
 
 def exit_status(lifeline: socket.socket, status: int) -> int:
-    """How the job ended, as its supervisor said; where it was killed before it could, how the supervisor itself ended."""
+    """Returns the wait status of the job process, as the child's supervisor sent it, or `status`, which is the
+    supervisor's own, if the supervisor was killed before it could send one.
+    """
     lifeline.setblocking(False)
     try:
         word, _, rest = lifeline.recv(64).decode(errors="replace").partition(" ")
@@ -431,12 +477,12 @@ def parse_order(packet: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise OrderFailed(f"the order is no JSON: {error}") from error
     if not isinstance(order, dict):
-        raise OrderFailed("the order is no object")
+        raise OrderFailed("the order is no JSON object")
     return order
 
 
 def validate_order(order: dict[str, Any]) -> dict[str, Any]:
-    """The order with every field, of the right type."""
+    """Fills in the defaults of an order and checks the types of its fields. Raises OrderFailed."""
     for name, (kind, default) in ORDER_FIELDS.items():
         value = order.setdefault(name, default)
         if not isinstance(value, kind) or (isinstance(value, int) and value < 0):

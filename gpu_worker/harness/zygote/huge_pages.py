@@ -1,13 +1,16 @@
-"""Huge pages for what the zygote imports, so that its forks are cheap.
+"""Huge pages for the memory of the zygote, so that its forks are cheap. The zygote uses this module; a child that
+compiles uses enable_for_process().
 
-A fork copies one entry for each page that was written to, and its end takes each back: torch leaves 280 MB of those, 70,000 small pages,
-and a child is two forks. As pages of 2 MB they are some hundred entries; the few that a process then writes to are split for it.
+A fork copies one page table entry for each page that was written to, and the end of the child frees each again. The
+imports of the zygote leave about 70,000 small pages, and a child is two forks. In pages of 2 MB the same memory takes
+some hundred entries; the few pages that a process then writes to are split for it.
 
-Python's arenas lie in a stretch that asks for them before anything is imported, and the C library asks for the heap's (GLIBC_TUNABLES, set by
-whoever starts the zygote): half of it all, at no cost. What libraries write to themselves can only be moved, which takes 0.1 to 0.6 s; so a
-zygote does that once it has served some children and more are to be expected.
+Python's arenas lie in a mapping that asks for huge pages before anything is imported, and the C library asks for the
+heap's (GLIBC_TUNABLES, set by the process that starts the zygote). These two are half of the memory, at no cost. The
+memory that libraries allocate themselves can only be moved afterwards (collapse), which takes 0.1 to 0.6 s; the fork
+server therefore does that once a zygote has served some children.
 
-Children do without them, but for one that compiles.
+Huge pages are switched off for children, except for one that compiles.
 """
 
 import ctypes
@@ -17,22 +20,23 @@ from pathlib import Path
 from harness.children.runtime import ChildRuntime
 
 HUGE_BYTES = 2 << 20
-ARENAS_BYTES = 128 << 20  # torch, triton and numpy take 68 MB; what is left is given back
+ARENAS_BYTES = 128 << 20  # torch, triton and numpy take 68 MB; finish_imports() gives the rest back
 MADV_COLLAPSE = 25
 PR_SET_THP_DISABLE = 41
 SETTING = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-# Private memory without a file: "start-end rw-p 00000000 00:00 0", then nothing or the heap's name.
+# Matches a line of /proc/self/maps about private memory without a file: "start-end rw-p 00000000 00:00 0", then nothing
+# or [heap].
 ANONYMOUS = re.compile(r"([0-9a-f]+)-([0-9a-f]+) rw-p \S+ 00:00 0 *(?:\[heap\])?")
 
 
 class _ArenaAllocator(ctypes.Structure):
-    """PyObjectArenaAllocator."""
+    """PyObjectArenaAllocator of CPython's C interface."""
 
     _fields_ = [("arenas", ctypes.c_void_p), ("take", ctypes.c_void_p), ("give_back", ctypes.c_void_p)]
 
 
 class HugePages:
-    """From before the imports on; settle() after them."""
+    """The huge pages of one zygote. It is created before the imports; finish_imports() is called after them."""
 
     def __init__(self, runtime: ChildRuntime) -> None:
         self._libc = ctypes.CDLL(None)
@@ -41,7 +45,7 @@ class HugePages:
         try:
             self._by_request = "[madvise]" in SETTING.read_text(encoding="ascii")
         except OSError:
-            self._by_request = False  # a kernel without them
+            self._by_request = False  # the kernel has no transparent huge pages
         open_arenas = runtime.function("kq_arenas_open", ctypes.c_void_p, ctypes.c_size_t)
         take = runtime.function("kq_arenas_take", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
         give_back = runtime.function("kq_arenas_give_back", None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
@@ -53,12 +57,16 @@ class HugePages:
         ctypes.pythonapi.PyObject_SetArenaAllocator(ctypes.byref(allocator))
 
     def finish_imports(self) -> None:
-        """A child that takes memory for itself gets what it would have got: small pages, where huge ones are for who asks."""
+        """Gives unused arena memory back and switches huge pages off for later allocations. A child then gets small
+        pages, as it would without this module.
+        """
         self._close(self._arenas)
         self._disable(1)
 
     def collapse(self) -> None:
-        """Moves the rest, once; where the kernel has none to spare, everything stays as it was."""
+        """Moves the remaining private memory into huge pages. Where the kernel has no huge page to spare, the memory
+        stays as it is.
+        """
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
             found = [ANONYMOUS.fullmatch(line.rstrip("\n")) for line in maps]
         self._disable(0)
@@ -77,7 +85,9 @@ class HugePages:
 
 
 def enable_for_process() -> None:
-    """Of a process that compiles something and ends: NVRTC takes its memory in 2,300 small pages fewer."""
+    """Switches huge pages on again for a process that compiles something and ends: NVRTC then touches 2,300 small pages
+    fewer.
+    """
     libc = ctypes.CDLL(None)
     libc.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
     libc.prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0)

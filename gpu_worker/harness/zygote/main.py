@@ -1,9 +1,10 @@
-"""The warm Python process that forks every child of a worker: gpu_worker/zygote/zygote.h describes its protocol.
+"""The program of the zygote: the warm Python process that forks every child of a worker.
 
-    python zygote.py --device cpu|cuda --stub libkqstub.so        with the control process's socket as descriptor 3
+    python zygote/main.py --device cpu|cuda --stub libkqstub.so
 
-It imports torch, triton and numpy once, which takes seconds, and forks, which takes milliseconds. It never initialises CUDA, runs nothing
-of a job, and ends when its socket closes.
+Descriptor 3 is the socket of the control process; gpu_worker/zygote/zygote.h describes the protocol. The zygote imports
+torch, triton and numpy once, which takes seconds, and forks, which takes milliseconds. The zygote never initialises
+CUDA, runs no code of a job, and ends when its socket closes.
 """
 
 import argparse
@@ -17,7 +18,7 @@ CONTROL_FD = 3
 def main() -> int:
     arguments = parse_arguments()
     set_environment(arguments.device)
-    # This file's directory is a package, and no module of a job may be found, or hidden, through it.
+    # The folder of this file is a package. A module of a job must neither be found through it nor be hidden by it.
     sys.path[0] = str(Path(__file__).resolve().parents[2])
     from harness.zygote import fork_server
 
@@ -44,19 +45,20 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def set_environment(device: str) -> None:
-    """What must be said before torch and triton are imported."""
+    """Sets the environment variables that torch and triton read when they are imported."""
     for pool in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[pool] = "1"
-    # Threads of a reference that wait for its next call must not spin on the cores of the submission's.
+    # Threads of a reference that wait for its next call must not spin on the cores of the submission.
     os.environ["OMP_WAIT_POLICY"] = "passive"
     if device == "cpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
         os.environ["TRITON_INTERPRET"] = "1"
     else:
-        # Asks the driver through NVML whether there is a GPU: CUDA would be initialised, and no fork could use it.
+        # Lets torch ask the driver through NVML whether there is a GPU. Asking CUDA would initialise CUDA, and no fork
+        # could use it.
         os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
 
 
 if __name__ == "__main__":
     code = main()
-    os._exit(code)  # at once: Python would take 0.3 s to take apart what was imported
+    os._exit(code)  # ends at once; Python would take 0.3 s to free what was imported

@@ -449,7 +449,7 @@ def load(folder: Path, case, arch: str) -> dict:  # type: ignore[no-untyped-def]
     call = call_of(case)
     shutil.copy(folder / f"kq-{case.name}/out/module.so", source / "kq_extension_0.so")
     (source / MANIFEST).write_text(json.dumps({"modules": {call.key(): "kq_extension_0.so"}}))
-    module = Extensions(source, json.loads((source / MANIFEST).read_text())["modules"]).take(call)
+    module = Extensions(source, json.loads((source / MANIFEST).read_text())["modules"]).module_for(call)
     return {"s": time.monotonic() - begun, "module": module}
 
 
