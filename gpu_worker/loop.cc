@@ -180,7 +180,7 @@ Expected<void> work(net::ClientLink& broker, std::vector<std::unique_ptr<Lane>>&
     if (packet) {
       auto message = decode_message<WorkerReply>(*packet);
       if (message) {
-        obey(worker.step(BrokerSaid{std::move(message->body)}, sys::monotonic_now_ms()));
+        obey(worker.step(BrokerMessage{std::move(message->body)}, sys::monotonic_now_ms()));
       } else {
         spdlog::warn("the broker sent something unreadable: {}", message.error().message);
       }
@@ -195,7 +195,7 @@ Expected<void> work(net::ClientLink& broker, std::vector<std::unique_ptr<Lane>>&
       spdlog::info(
           "asked to end: it takes nothing new, and ends when all it has is with the broker; a second signal ends it at "
           "once");
-      obey(worker.step(DrainAsked{}, sys::monotonic_now_ms()));
+      obey(worker.step(DrainRequested{}, sys::monotonic_now_ms()));
     }
     if (sys::monotonic_now_ms() >= wake_at_ms) obey(worker.step(Tick{}, sys::monotonic_now_ms()));
   }

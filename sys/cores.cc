@@ -55,7 +55,7 @@ std::vector<int> share_of(std::vector<int> cores, std::size_t lane, std::size_t 
   return {begin, begin + static_cast<std::ptrdiff_t>(share)};
 }
 
-void keep_to(const std::vector<int>& cores) {
+void pin_to_cores(const std::vector<int>& cores) {
   if (cores.empty()) return;
   cpu_set_t set;
   CPU_ZERO(&set);

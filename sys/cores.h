@@ -18,7 +18,7 @@ std::vector<int> cores_of_lane(std::size_t lane, std::size_t lanes);
 // The same of any. `topology` is the kernel's account of them.
 std::vector<int> share_of(std::vector<int> cores, std::size_t lane, std::size_t lanes, const std::string& topology);
 // This thread, and whatever it starts from now on, keep to these; to all that there are where none is said.
-void keep_to(const std::vector<int>& cores);
+void pin_to_cores(const std::vector<int>& cores);
 
 // "0,1,8", and back; nothing where it is no such list.
 std::string core_list(const std::vector<int>& cores);

@@ -30,10 +30,10 @@ TEST(usable_cores, are_those_that_an_affinity_leaves) {
   const cpu_set_t all = all_cores();
   EXPECT_EQ(usable_cores(), static_cast<std::uint32_t>(CPU_COUNT(&all)));
   std::thread([&] {
-    keep_to({first_of(all)});
+    pin_to_cores({first_of(all)});
     EXPECT_EQ(usable_cores(), 1u);
     EXPECT_TRUE(cores_of_lane(0, 2).empty()) << "there are none to share out";
-    keep_to({});
+    pin_to_cores({});
     EXPECT_EQ(usable_cores(), 1u);
   }).join();
   EXPECT_EQ(usable_cores(), static_cast<std::uint32_t>(CPU_COUNT(&all)));

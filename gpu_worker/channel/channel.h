@@ -58,11 +58,11 @@ enum class Command : std::uint32_t {
   burst = 9,  // seed, `calls` calls without synchronising between them. Each is made on the slot that `turn` names once
               // the one before has returned, without seeding again: what draws numbers is not called in bursts; then,
               // when `turn` names none, all outputs are described as those of a call are: the i-th call's from row i *
-              // outputs_n / calls on
+              // output_count / calls on
   compile = 10,  // reference, once attached: makes its model ready under torch.compile, with a call on inputs of its
                  // own. After another `load` what is compiled is kept, and takes over that model's state
   call_compiled = 11,  // as `call`, of the compiled model
-  answer = 12,  // reference: in each of the first `answers_n` slots of the window as `make_inputs`, and then as a call
+  answer = 12,  // reference: in each of the first `answer_count` slots of the window as `make_inputs`, and then as a call
                 // on a copy of them that nobody times: the window's stay as drawn. An input whose place is said to be
                 // the arena may stay where it was drawn there, and place and offset then say so; else it is brought as
                 // the others, and its place is the window. Each under seeds of its own. The input table is that of all,
@@ -171,7 +171,7 @@ struct Page {
   std::uint32_t go;  // futex word
   Command command;
   std::uint64_t seed;          // of this command; 0 while a call is staged
-  std::uint64_t answers_n;     // of `answer`
+  std::uint64_t answer_count;     // of `answer`
   std::uint64_t spin_ns;       // how long the child spins on `go` before it sleeps
   std::uint64_t window_bytes;  // with all that is in it
   std::uint64_t arena_bytes;   // the window's last ones; 0: there is none
@@ -196,9 +196,9 @@ struct Page {
   char text[kTextMax];  // why it failed, for people
 
   // Written by either side, in turn.
-  std::uint32_t inputs_n;
-  std::uint32_t outputs_n;
-  std::uint32_t states_n;
+  std::uint32_t input_count;
+  std::uint32_t output_count;
+  std::uint32_t state_count;
   std::uint32_t
       launched;  // by the child alone: the number of the command (`go`) of which all that goes to a GPU is queued there
   TensorDesc inputs[kInputsMax];
@@ -208,7 +208,7 @@ struct Page {
 };
 static_assert(offsetof(Page, go) == 8);
 static_assert(offsetof(Page, done) == 64);
-static_assert(offsetof(Page, inputs_n) == 112 + kTextMax);
+static_assert(offsetof(Page, input_count) == 112 + kTextMax);
 static_assert(offsetof(Page, inputs) == 128 + kTextMax);
 
 }  // namespace kq::channel

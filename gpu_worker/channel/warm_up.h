@@ -19,22 +19,22 @@
 namespace kq::channel {
 
 // As many at once.
-inline constexpr std::size_t kWarmingMax = 5;
+inline constexpr std::size_t kWarmUpsMax = 5;
 
-class Warming {
+class WarmUpPage {
  public:
-  static Expected<Warming> make();
+  static Expected<WarmUpPage> make();
   // The other end's, of its descriptor.
-  static Expected<Warming> map(sys::Fd file);
-  Warming(Warming&& other) noexcept;
-  Warming& operator=(Warming&& other) noexcept;
-  ~Warming();
+  static Expected<WarmUpPage> map(sys::Fd file);
+  WarmUpPage(WarmUpPage&& other) noexcept;
+  WarmUpPage& operator=(WarmUpPage&& other) noexcept;
+  ~WarmUpPage();
 
   int fd() const { return file_.get(); }
-  // At one of kWarmingMax places.
-  void set(std::size_t at, bool is_there) { page_->children[at].store(is_there ? 1 : 0); }
-  bool is_there(std::size_t at) const { return page_->children[at].load() != 0; }
-  bool any() const {
+  // At one of kWarmUpsMax places.
+  void set_running(std::size_t at, bool is_there) { page_->children[at].store(is_there ? 1 : 0); }
+  bool is_running(std::size_t at) const { return page_->children[at].load() != 0; }
+  bool any_running() const {
     return std::ranges::any_of(page_->children, [](const auto& child) { return child.load() != 0; });
   }
   // The judge prepares its trials, or calibrates behind them.
@@ -43,29 +43,29 @@ class Warming {
 
  private:
   struct Page {
-    std::array<std::atomic<std::int32_t>, kWarmingMax> children;
+    std::array<std::atomic<std::int32_t>, kWarmUpsMax> children;
     std::atomic<std::int32_t> is_preparing;
   };
-  Warming(sys::Fd file, Page* page) : file_(std::move(file)), page_(page) {}
+  WarmUpPage(sys::Fd file, Page* page) : file_(std::move(file)), page_(page) {}
   sys::Fd file_;
   Page* page_ = nullptr;
 };
 static_assert(std::atomic<std::int32_t>::is_always_lock_free);
 
 // For as long as this lives; null: nobody is told.
-class Preparing {
+class ScopedPreparing {
  public:
-  explicit Preparing(Warming* warming) : warming_(warming) {
+  explicit ScopedPreparing(WarmUpPage* warming) : warming_(warming) {
     if (warming_ != nullptr) warming_->set_preparing(true);
   }
-  ~Preparing() {
+  ~ScopedPreparing() {
     if (warming_ != nullptr) warming_->set_preparing(false);
   }
-  Preparing(const Preparing&) = delete;
-  Preparing& operator=(const Preparing&) = delete;
+  ScopedPreparing(const ScopedPreparing&) = delete;
+  ScopedPreparing& operator=(const ScopedPreparing&) = delete;
 
  private:
-  Warming* warming_;
+  WarmUpPage* warming_;
 };
 
 }  // namespace kq::channel

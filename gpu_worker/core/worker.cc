@@ -59,7 +59,7 @@ WorkerReady Worker::step(WorkerEvent event, std::int64_t now_ms) {
   return ready;
 }
 
-void Worker::on(BrokerSaid& said, std::int64_t now_ms, WorkerReady& ready) {
+void Worker::on(BrokerMessage& said, std::int64_t now_ms, WorkerReady& ready) {
   if (const auto* welcome = std::get_if<Welcome>(&said.reply)) {
     welcome_ = true;
     heartbeat_ms_ = std::max<std::int64_t>(1, welcome->heartbeat_ms);
@@ -207,7 +207,7 @@ void Worker::on(DeviceLost& lost, std::int64_t now_ms, WorkerReady& ready) {
   next_hello_ms_ = now_ms;
 }
 
-void Worker::on(DrainAsked&, std::int64_t now_ms, WorkerReady&) {
+void Worker::on(DrainRequested&, std::int64_t now_ms, WorkerReady&) {
   draining_ = true;  // what waits stays listed until Goodbye gives it back; what runs is finished first
   welcome_ = false;  // say Hello again: with no credit
   next_hello_ms_ = now_ms;

@@ -50,7 +50,7 @@ struct Built {
   std::optional<BuildObject> object = {};  // of a build for others: what they may have of it
 };
 
-struct BrokerSaid {
+struct BrokerMessage {
   WorkerReply reply;
 };
 struct BuildDone {
@@ -66,9 +66,9 @@ struct DeviceLost {
   std::size_t device = 0;
   std::string why;
 };
-struct DrainAsked {};  // take nothing new, finish what runs, say Goodbye
+struct DrainRequested {};  // take nothing new, finish what runs, say Goodbye
 struct Tick {};
-using WorkerEvent = std::variant<BrokerSaid, BuildDone, RunDone, DeviceLost, DrainAsked, Tick>;
+using WorkerEvent = std::variant<BrokerMessage, BuildDone, RunDone, DeviceLost, DrainRequested, Tick>;
 
 struct BuildStart {
   std::shared_ptr<const Lease> lease;
@@ -109,11 +109,11 @@ class Worker {
     std::int64_t sent_at_ms = 0;
   };
 
-  void on(BrokerSaid& said, std::int64_t now_ms, WorkerReady& ready);
+  void on(BrokerMessage& said, std::int64_t now_ms, WorkerReady& ready);
   void on(BuildDone& done, std::int64_t now_ms, WorkerReady& ready);
   void on(RunDone& done, std::int64_t now_ms, WorkerReady& ready);
   void on(DeviceLost& lost, std::int64_t now_ms, WorkerReady& ready);
-  void on(DrainAsked&, std::int64_t now_ms, WorkerReady& ready);
+  void on(DrainRequested&, std::int64_t now_ms, WorkerReady& ready);
   void on(Tick&, std::int64_t now_ms, WorkerReady& ready);
 
   void take(LeaseBatch& batch);

@@ -39,9 +39,9 @@ std::vector<T> all(const WorkerReady& ready) {
 
 class WorkerTest : public ::testing::Test {
  protected:
-  WorkerReady welcome() { return worker.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now); }
+  WorkerReady welcome() { return worker.step(BrokerMessage{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now); }
   WorkerReady take(std::vector<Lease> leases) {
-    return worker.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = std::move(leases)}}, now);
+    return worker.step(BrokerMessage{LeaseBatch{.epoch = 7, .leases = std::move(leases)}}, now);
   }
   // Takes one lease through the build, so that it runs.
   WorkerReady run(Lease one) {
@@ -68,7 +68,7 @@ TEST_F(WorkerTest, says_hello_again_and_names_its_leases_after_the_broker_forgot
   welcome();
   run(lease(1));
   now += 2000;
-  EXPECT_EQ(all<Hello>(worker.step(BrokerSaid{Unknown{}}, now)).size(), 1u);
+  EXPECT_EQ(all<Hello>(worker.step(BrokerMessage{Unknown{}}, now)).size(), 1u);
   const auto heartbeats = all<Heartbeat>(welcome());
   ASSERT_EQ(heartbeats.size(), 1u);
   EXPECT_EQ(heartbeats[0].leases, (std::vector<LeaseId>{{1, 1}}));
@@ -86,14 +86,14 @@ class LostDeviceTest : public WorkerTest {
     return meant;
   }
   WorkerReady take(std::vector<Lease> leases) {
-    return three.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = std::move(leases)}}, now);
+    return three.step(BrokerMessage{LeaseBatch{.epoch = 7, .leases = std::move(leases)}}, now);
   }
   WorkerReady built(Sequence seq) { return three.step(BuildDone{{seq, 1}, Built{}}, now); }
   WorkerReady ran(Sequence seq) { return three.step(RunDone{{seq, 1}, passed()}, now); }
-  WorkerReady acknowledged(Sequence seq) { return three.step(BrokerSaid{ResultAck{{{seq, 1}}}}, now); }
+  WorkerReady acknowledged(Sequence seq) { return three.step(BrokerMessage{ResultAck{{{seq, 1}}}}, now); }
   void SetUp() override {
     three.step(Tick{}, now);
-    three.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
+    three.step(BrokerMessage{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
   }
 
   const DeviceInfo first = gpu("GPU-1"), second = gpu("GPU-2"), other = gpu("GPU-3", "A100");
@@ -107,7 +107,7 @@ TEST_F(LostDeviceTest, is_not_offered_any_more_and_told_once) {
   ASSERT_EQ(hello.size(), 1u);
   EXPECT_EQ(hello[0].devices, (std::vector{second, other}));
   EXPECT_EQ(hello[0].quarantined, std::vector<std::string>{"H200 GPU-1: 2 processes are left"});
-  three.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
+  three.step(BrokerMessage{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
   EXPECT_TRUE(all<Hello>(three.step(DeviceLost{0, "again"}, now)).empty());
 }
 
@@ -132,7 +132,7 @@ TEST_F(LostDeviceTest, what_nobody_else_here_can_run_is_given_back_without_a_fai
   EXPECT_TRUE(all<Goodbye>(ready).empty()) << "3 still runs, and 1 is not acknowledged";
   EXPECT_TRUE(acknowledged(1).runs.empty());
   EXPECT_TRUE(built(4).runs.empty()) << "nothing begins meanwhile";
-  three.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
+  three.step(BrokerMessage{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
   now += 5000;
   EXPECT_EQ(all<Heartbeat>(three.step(Tick{}, now)).at(0).leases, (std::vector<LeaseId>{{2, 1}, {3, 1}, {4, 1}}))
       << "until then nothing is missing";
@@ -176,8 +176,8 @@ TEST_F(WorkerTest, devices_that_did_not_open_are_told_as_quarantined_beside_thos
 
 TEST_F(WorkerTest, every_result_names_the_machine_and_the_evaluator) {
   Worker mine{{.name = "w", .epoch = 7, .devices = {kCpu}, .host = {.name = "rack-7"}}};
-  mine.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
-  mine.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = {lease(1), lease(2)}}}, now);
+  mine.step(BrokerMessage{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
+  mine.step(BrokerMessage{LeaseBatch{.epoch = 7, .leases = {lease(1), lease(2)}}}, now);
   const auto unbuilt = all<ResultBatch>(
       mine.step(BuildDone{{1, 1}, Built{.verdict = ended(VerdictName::build_failed, {}), .dir = {}}}, now));
   mine.step(BuildDone{{2, 1}, Built{}}, now);
@@ -228,7 +228,7 @@ TEST_F(WorkerTest, resends_a_result_until_it_is_acknowledged) {
   ASSERT_EQ(all<ResultBatch>(worker.step(RunDone{{1, 1}, passed()}, now)).size(), 1u);
   EXPECT_EQ(all<ResultBatch>(worker.step(Tick{}, now + 500)).size(), 0u);
   EXPECT_EQ(all<ResultBatch>(worker.step(Tick{}, now + 1000)).size(), 1u);
-  worker.step(BrokerSaid{ResultAck{{{1, 1}}}}, now + 1001);
+  worker.step(BrokerMessage{ResultAck{{{1, 1}}}}, now + 1001);
   EXPECT_EQ(all<ResultBatch>(worker.step(Tick{}, now + 5000)).size(), 0u);
 }
 
@@ -251,7 +251,7 @@ TEST_F(WorkerTest, our_failure_is_an_error_and_never_a_verdict) {
 }
 
 TEST_F(WorkerTest, ignores_leases_of_another_epoch_and_a_lease_sent_twice) {
-  EXPECT_TRUE(worker.step(BrokerSaid{LeaseBatch{.epoch = 6, .leases = {lease(1)}}}, now).builds.empty());
+  EXPECT_TRUE(worker.step(BrokerMessage{LeaseBatch{.epoch = 6, .leases = {lease(1)}}}, now).builds.empty());
   EXPECT_EQ(take({lease(2)}).builds.size(), 1u);
   EXPECT_TRUE(take({lease(2)}).builds.empty());
 }
@@ -275,7 +275,7 @@ TEST_F(WorkerTest, a_revoked_lease_that_waits_is_forgotten) {
   run(lease(1));
   run(lease(2));               // waits for the device
   take({lease(3), lease(4)});  // 3 is being built, 4 waits for it
-  const auto ready = worker.step(BrokerSaid{Revoke{{{2, 1}, {4, 1}, {9, 1}}}}, now);
+  const auto ready = worker.step(BrokerMessage{Revoke{{{2, 1}, {4, 1}, {9, 1}}}}, now);
   EXPECT_TRUE(ready.stops.empty());
   now += 10'000;
   EXPECT_EQ(all<Heartbeat>(welcome())[0].leases, (std::vector<LeaseId>{{1, 1}, {3, 1}}));
@@ -286,10 +286,10 @@ TEST_F(WorkerTest, a_revoked_lease_that_waits_is_forgotten) {
 TEST_F(WorkerTest, a_revoked_run_is_stopped_and_its_lane_is_the_next_ones) {
   run(lease(1));
   run(lease(2));
-  const auto stopping = worker.step(BrokerSaid{Revoke{{{1, 1}}}}, now);
+  const auto stopping = worker.step(BrokerMessage{Revoke{{{1, 1}}}}, now);
   EXPECT_EQ(stopping.stops, (std::vector<LeaseId>{{1, 1}}));
   EXPECT_TRUE(stopping.runs.empty()) << "the device is busy until the lane says so";
-  EXPECT_TRUE(worker.step(BrokerSaid{Revoke{{{1, 1}}}}, now).stops.empty()) << "once is enough";
+  EXPECT_TRUE(worker.step(BrokerMessage{Revoke{{{1, 1}}}}, now).stops.empty()) << "once is enough";
   EXPECT_EQ(all<Heartbeat>(welcome())[0].leases, (std::vector<LeaseId>{{2, 1}}));
   const auto ready = worker.step(RunDone{{1, 1}, our_fault("stopped")}, now);
   EXPECT_TRUE(all<ResultBatch>(ready).empty());
@@ -299,7 +299,7 @@ TEST_F(WorkerTest, a_revoked_run_is_stopped_and_its_lane_is_the_next_ones) {
 
 TEST_F(WorkerTest, a_revoked_build_is_stopped_and_reported_by_nobody) {
   take({lease(1)});
-  EXPECT_EQ(worker.step(BrokerSaid{Revoke{{{1, 1}}}}, now).stops, (std::vector<LeaseId>{{1, 1}}));
+  EXPECT_EQ(worker.step(BrokerMessage{Revoke{{{1, 1}}}}, now).stops, (std::vector<LeaseId>{{1, 1}}));
   const auto ready = worker.step(BuildDone{{1, 1}, Built{}}, now);
   EXPECT_TRUE(ready.runs.empty());
   EXPECT_TRUE(all<ResultBatch>(ready).empty());
@@ -308,13 +308,13 @@ TEST_F(WorkerTest, a_revoked_build_is_stopped_and_reported_by_nobody) {
 TEST_F(WorkerTest, a_revoked_result_is_not_sent_again) {
   run(lease(1));
   worker.step(RunDone{{1, 1}, passed()}, now);
-  worker.step(BrokerSaid{Revoke{{{1, 1}}}}, now);
+  worker.step(BrokerMessage{Revoke{{{1, 1}}}}, now);
   EXPECT_TRUE(all<ResultBatch>(worker.step(Tick{}, now + 5000)).empty());
 }
 
 TEST_F(WorkerTest, leases_for_equal_devices_are_spread_over_them) {
   Worker twins({.name = "w", .epoch = 7, .devices = {kCpu, kCpu}});
-  twins.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = {lease(1), lease(2)}}}, now);
+  twins.step(BrokerMessage{LeaseBatch{.epoch = 7, .leases = {lease(1), lease(2)}}}, now);
   EXPECT_EQ(twins.step(BuildDone{{1, 1}, Built{}}, now).runs.at(0).device, 0u);
   EXPECT_EQ(twins.step(BuildDone{{2, 1}, Built{}}, now).runs.at(0).device, 1u);
 }
@@ -325,7 +325,7 @@ TEST_F(WorkerTest, a_device_that_would_idle_takes_the_newest_job_that_waits_for_
   Worker three({.name = "w", .epoch = 7, .devices = {first, second, other}, .build_slots = 4});
   const auto on = [](Lease lease, const DeviceInfo& device) { return lease.device = device, lease; };
   const auto built = [&](Sequence seq) { return three.step(BuildDone{{seq, 1}, Built{}}, now).runs; };
-  three.step(BrokerSaid{LeaseBatch{.epoch = 7,
+  three.step(BrokerMessage{LeaseBatch{.epoch = 7,
                                    .leases = {on(lease(1), first), on(lease(2), first), on(lease(3), first),
                                               on(lease(4), first), on(lease(5), second)}}},
              now);
@@ -350,7 +350,7 @@ TEST_F(WorkerTest, an_idle_device_takes_nothing_from_an_idle_equal) {
   Worker two({.name = "w", .epoch = 7, .devices = {first, second}});
   Lease its = lease(1);
   its.device = second;
-  two.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = {its}}}, now);
+  two.step(BrokerMessage{LeaseBatch{.epoch = 7, .leases = {its}}}, now);
   const auto runs = two.step(BuildDone{{1, 1}, Built{}}, now).runs;
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].device, 1u);
@@ -359,13 +359,13 @@ TEST_F(WorkerTest, an_idle_device_takes_nothing_from_an_idle_equal) {
 TEST_F(WorkerTest, drains_what_runs_gives_back_what_waits_and_leaves) {
   run(lease(1));
   run(lease(2));
-  auto ready = worker.step(DrainAsked{}, now);
+  auto ready = worker.step(DrainRequested{}, now);
   EXPECT_FALSE(ready.finished);
   ASSERT_EQ(all<Hello>(ready).size(), 1u);
   EXPECT_EQ(all<Hello>(ready)[0].credit, 0u);
   EXPECT_EQ(all<Heartbeat>(welcome())[0].leases.size(), 2u) << "until Goodbye nothing is missing";
   worker.step(RunDone{{1, 1}, passed()}, now);
-  ready = worker.step(BrokerSaid{ResultAck{{{1, 1}}}}, now);
+  ready = worker.step(BrokerMessage{ResultAck{{{1, 1}}}}, now);
   EXPECT_TRUE(ready.finished);
   EXPECT_EQ(all<Goodbye>(ready).size(), 1u);
 }
@@ -379,7 +379,7 @@ class CompileOnlyTest : public ::testing::Test {
     return build;
   }
   WorkerReady take(std::vector<Lease> builds) {
-    return worker.step(BrokerSaid{BuildBatch{.epoch = 7, .builds = std::move(builds)}}, now);
+    return worker.step(BrokerMessage{BuildBatch{.epoch = 7, .builds = std::move(builds)}}, now);
   }
   static Built with_object() {
     Built built;
@@ -416,7 +416,7 @@ TEST_F(CompileOnlyTest, hands_each_build_over_until_that_is_acknowledged) {
   EXPECT_TRUE(all<BuildResult>(worker.step(Tick{}, now + 1000)).empty())
       << "an object is large: it is not sent again so soon";
   EXPECT_EQ(all<BuildResult>(worker.step(Tick{}, now + 10'000)).size(), 1u);
-  worker.step(BrokerSaid{ResultAck{.leases = {{1, 0}}}}, now);
+  worker.step(BrokerMessage{ResultAck{.leases = {{1, 0}}}}, now);
   EXPECT_TRUE(all<BuildResult>(worker.step(Tick{}, now + 30'000)).empty());
 }
 
@@ -434,9 +434,9 @@ TEST_F(CompileOnlyTest, a_build_that_makes_nothing_says_why) {
 
 TEST_F(CompileOnlyTest, names_its_builds_in_heartbeats_and_stops_those_that_are_revoked) {
   take({build(1), build(2), build(3)});
-  auto ready = worker.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
+  auto ready = worker.step(BrokerMessage{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
   EXPECT_EQ(all<Heartbeat>(ready)[0].leases, (std::vector<LeaseId>{{1, 0}, {2, 0}, {3, 0}}));
-  ready = worker.step(BrokerSaid{Revoke{.leases = {{1, 0}, {3, 0}}}}, now);
+  ready = worker.step(BrokerMessage{Revoke{.leases = {{1, 0}, {3, 0}}}}, now);
   EXPECT_EQ(ready.stops, (std::vector<LeaseId>{{1, 0}}));
   ready = worker.step(BuildDone{{1, 0}, our_fault("stopped")}, now);
   EXPECT_TRUE(all<BuildResult>(ready).empty()) << "nobody wants to hear of it";
@@ -444,19 +444,19 @@ TEST_F(CompileOnlyTest, names_its_builds_in_heartbeats_and_stops_those_that_are_
 }
 
 TEST_F(CompileOnlyTest, a_lease_that_strays_here_goes_back) {
-  const auto ready = worker.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = {lease(1)}}}, now);
+  const auto ready = worker.step(BrokerMessage{LeaseBatch{.epoch = 7, .leases = {lease(1)}}}, now);
   ASSERT_EQ(all<ResultBatch>(ready).size(), 1u);
   EXPECT_EQ(all<ResultBatch>(ready)[0].errors[0].lease, (LeaseId{1, 1}));
 }
 
 TEST_F(CompileOnlyTest, drains_after_what_it_builds) {
   take({build(1), build(2), build(3)});
-  auto ready = worker.step(DrainAsked{}, now);
+  auto ready = worker.step(DrainRequested{}, now);
   EXPECT_EQ(all<Hello>(ready)[0].credit, 0u);
   EXPECT_FALSE(ready.finished);
   worker.step(BuildDone{{1, 0}, with_object()}, now);
   worker.step(BuildDone{{2, 0}, our_fault("no room")}, now);
-  ready = worker.step(BrokerSaid{ResultAck{.leases = {{1, 0}, {2, 0}}}}, now);
+  ready = worker.step(BrokerMessage{ResultAck{.leases = {{1, 0}, {2, 0}}}}, now);
   EXPECT_TRUE(ready.finished);
   EXPECT_EQ(all<Goodbye>(ready).size(), 1u);
 }

@@ -23,10 +23,10 @@ constexpr int kWordsMax = 16;                  // that a child says until it is 
 constexpr std::int64_t kMomentLimitMs =
     5'000;  // a submission that loads for longer is not waited for; of each part that is asked for
 constexpr auto kMomentLook = std::chrono::microseconds(200);
-// Places in Warming: one for each forker, and one for the end of who is retired in time; who is forked elsewhere is
+// Places in WarmUpPage: one for each forker, and one for the end of who is retired in time; who is forked elsewhere is
 // told to nobody.
 constexpr std::size_t kEnding = kForkers;
-constexpr std::size_t kUntold = channel::kWarmingMax;
+constexpr std::size_t kUntold = channel::kWarmUpsMax;
 constexpr std::uint64_t kReferenceHostBytes =
     2ull << 30;                          // whose limit is less has no half a GB for kernels (harness/kernels/common_kernels.py)
 constexpr std::size_t kSlotsSpared = 4;  // by children that are forked ahead, for those that are wanted now
@@ -61,14 +61,14 @@ ChildKind kind_of_references(DeviceKind device) {
   return device == DeviceKind::cuda ? ChildKind::reference : ChildKind::python;
 }
 
-Children::Children(ChildrenOptions options, channel::Warming& warming, GetZygote zygote, Inspect inspect)
+Children::Children(ChildrenOptions options, channel::WarmUpPage& warming, GetZygote zygote, Inspect inspect)
     : options_(std::move(options)),
       warming_(warming),
       zygote_(std::move(zygote)),
       inspect_(std::move(inspect)),
       used_{true},  // Python, from the beginning
       undertaker_([this] { take_down_all(); }) {
-  static_assert(kEnding < channel::kWarmingMax);
+  static_assert(kEnding < channel::kWarmUpsMax);
   for (std::size_t i = 0; i < kForkers; ++i) forkers_[i] = std::thread([this, i] { fork_ahead(i); });
 }
 
@@ -224,7 +224,7 @@ Expected<void> Children::await_warmth(LaneChild& child, std::size_t place) {
     }
     return {};
   }();
-  if (place != kUntold) warming_.set(place, false);
+  if (place != kUntold) warming_.set_running(place, false);
   return warm;
 }
 
@@ -240,14 +240,14 @@ void Children::begin_at_good_moment(std::size_t place) {
     return is_needed && !is_another_beginning(place);
   };
   // Who goes on at once with his next part was never away: the judge may be waiting for his end.
-  if (warming_.is_preparing() && !is_waited_for()) warming_.set(place, false);
+  if (warming_.is_preparing() && !is_waited_for()) warming_.set_running(place, false);
   await_moment(lock, is_waited_for);
-  warming_.set(place, true);
+  warming_.set_running(place, true);
 }
 
 bool Children::is_another_beginning(std::size_t place) const {
   for (std::size_t i = 0; i < kForkers; ++i) {
-    if (i != place && kKindOfForker[i] == kKindOfForker[place] && warming_.is_there(i)) return true;
+    if (i != place && kKindOfForker[i] == kKindOfForker[place] && warming_.is_running(i)) return true;
   }
   return false;
 }
@@ -387,11 +387,11 @@ void Children::take_down(LaneChild child) {
   if (!child.is_killed) {
     std::unique_lock lock(mutex_);
     await_moment(lock, [this] { return is_settling_; });
-    warming_.set(kEnding, true);
+    warming_.set_running(kEnding, true);
     child.zygote->kill(child.id);
   }
   const auto exit = child.zygote->wait(child.id, kReapLimitMs);
-  if (!child.is_killed) warming_.set(kEnding, false);
+  if (!child.is_killed) warming_.set_running(kEnding, false);
   const bool is_there = exit && !*exit;
   if (is_there) complain("a child is there " + std::to_string(kReapLimitMs / 1000) + " s after it was killed");
   if (const int left = child.zygote->left_by(child.id); left > 0)

@@ -81,7 +81,7 @@ class Children {
   using Inspect = std::function<std::optional<std::string>()>;
 
   // `warming` is where who is making itself warm is told; it outlives this.
-  Children(ChildrenOptions options, channel::Warming& warming, GetZygote zygote, Inspect inspect);
+  Children(ChildrenOptions options, channel::WarmUpPage& warming, GetZygote zygote, Inspect inspect);
   ~Children();  // all are gone then
 
   // A child for this job, which knows its role and has its files; one that waits, or one forked now. One under a
@@ -126,7 +126,7 @@ class Children {
   void complain(const std::string& why);
 
   const ChildrenOptions options_;
-  channel::Warming& warming_;
+  channel::WarmUpPage& warming_;
   const GetZygote zygote_;
   const Inspect inspect_;
 

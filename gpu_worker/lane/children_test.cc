@@ -56,7 +56,7 @@ class ChildrenTest : public ::testing::Test {
     return count() == n;
   }
 
-  channel::Warming warming_ = std::move(*channel::Warming::make());
+  channel::WarmUpPage warming_ = std::move(*channel::WarmUpPage::make());
   Lane* lane_ = nullptr;
   Lease lease_;
 };
@@ -154,9 +154,9 @@ TEST_F(ChildrenTest, nobody_begins_while_the_judge_prepares_unless_he_is_needed)
 TEST_F(ChildrenTest, who_warms_up_part_by_part_waits_before_each) {
   const auto child_begins = [this](bool is) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (warming_.any() != is && std::chrono::steady_clock::now() < until) {
+    while (warming_.any_running() != is && std::chrono::steady_clock::now() < until) {
     }
-    return warming_.any() == is;
+    return warming_.any_running() == is;
   };
   // Without a GPU all parts take some milliseconds: where this thread had no processor for so long, they were done
   // before it asked for quiet.
@@ -178,7 +178,7 @@ TEST_F(ChildrenTest, who_warms_up_part_by_part_waits_before_each) {
     });
     one->await_ready();
     has_waited = std::chrono::steady_clock::now() >= until;
-    EXPECT_FALSE(warming_.any());
+    EXPECT_FALSE(warming_.any_running());
     later.join();
     one->retire(std::move(*reference));
   }

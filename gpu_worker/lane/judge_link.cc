@@ -65,8 +65,8 @@ bool JudgeLink::alive() const {
   return ::poll(&look, 1, 0) <= 0 || (look.revents & (POLLHUP | POLLERR)) == 0;
 }
 
-Expected<void> JudgeLink::share(const channel::Warming& warming) {
-  return sys::send_packet(socket_.get(), encode_message(Message<JudgeRequest>{0, WarmingShared{}}),
+Expected<void> JudgeLink::share(const channel::WarmUpPage& warming) {
+  return sys::send_packet(socket_.get(), encode_message(Message<JudgeRequest>{0, WarmUpPageShared{}}),
                           std::array{warming.fd()});
 }
 

@@ -26,7 +26,7 @@ class JudgeLink {
   const DeviceInfo& device() const { return device_; }
 
   // Before any plan: whom to stop while it measures.
-  Expected<void> share(const channel::Warming& warming);
+  Expected<void> share(const channel::WarmUpPage& warming);
   Expected<void> begin(const Plan& plan, std::span<const int> channels);
   Expected<void> tell(const ChildExited& exited);
   // The Report of the plan begun last, or nothing within the time. An Error: the judge is gone.

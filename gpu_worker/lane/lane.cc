@@ -68,7 +68,7 @@ bool is_short_of_gpu_memory(const Verdict& verdict) {
 
 Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   std::unique_ptr<Lane> lane(new Lane(std::move(options)));
-  KQ_TRY_VALUE(auto warming, channel::Warming::make());
+  KQ_TRY_VALUE(auto warming, channel::WarmUpPage::make());
   lane->warming_.emplace(std::move(warming));
   KQ_TRY_VALUE(const auto judge, lane->living_judge());
   lane->device_ = judge->device();
@@ -334,7 +334,7 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
   KQ_TRY_VALUE(auto judge, this->judge());
   KQ_TRY(this->zygote());
   // From before a child is taken, which makes room for another; the judge says when it is over.
-  const channel::Preparing preparing(device_.kind == DeviceKind::cuda ? &*warming_ : nullptr);
+  const channel::ScopedPreparing preparing(device_.kind == DeviceKind::cuda ? &*warming_ : nullptr);
 
   // The children that are kept: a calibrator for each kind, a reference for each problem.
   const ChildKind kind = kind_of(lease.submission.backend, device_.kind);

@@ -152,7 +152,7 @@ class Lane {
   std::atomic<bool> aborted_ = false;
   std::mutex zygote_mutex_;
   std::shared_ptr<Zygote> zygote_;
-  std::optional<channel::Warming> warming_;
+  std::optional<channel::WarmUpPage> warming_;
   std::unique_ptr<Children> children_;  // before those that it takes down
   std::array<std::optional<LaneChild>, kChildKinds> calibrators_;
   std::optional<Reference> reference_;

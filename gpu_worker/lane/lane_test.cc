@@ -352,7 +352,7 @@ TEST_F(LaneTest, an_attempt_stopped_before_it_began_does_not_begin) {
 // A device that is watched by somebody who finds fault with it.
 class Faulty : public GpuWatch {
  public:
-  std::optional<std::uint64_t> ownerless_bytes() override { return std::nullopt; }
+  std::optional<std::uint64_t> unowned_bytes() override { return std::nullopt; }
   std::vector<std::uint64_t> errors() override {
     return asked_++ < 2 ? std::vector<std::uint64_t>{} : std::vector<std::uint64_t>{31, 79};
   }
@@ -384,7 +384,7 @@ TEST_F(LaneTest, a_device_that_does_not_come_back_clean_takes_no_job_any_more) {
 class Crowded : public GpuWatch {
  public:
   explicit Crowded(std::size_t& seen_n) : seen_n_(seen_n) {}
-  std::optional<std::uint64_t> ownerless_bytes() override { return std::nullopt; }
+  std::optional<std::uint64_t> unowned_bytes() override { return std::nullopt; }
   std::vector<std::uint64_t> errors() override { return {}; }
   Conditions conditions() override { return {.sm_clock_mhz = 1'980, .temperature_c = 41, .throttle = "none"}; }
   std::optional<std::vector<GpuProcess>> processes() override {

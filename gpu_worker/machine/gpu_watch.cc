@@ -79,7 +79,7 @@ std::string throttle_words(std::uint64_t reasons) {
 
 Cleanliness::Cleanliness(std::unique_ptr<GpuWatch> watch) : watch_(std::move(watch)) {
   if (!watch_) return;
-  ownerless_at_first_ = watch_->ownerless_bytes();
+  ownerless_at_first_ = watch_->unowned_bytes();
   (void)watch_->errors();
 }
 
@@ -95,7 +95,7 @@ std::optional<std::string> Cleanliness::memory_complaint(std::int64_t limit_ms) 
   if (!watch_ || !ownerless_at_first_) return std::nullopt;
   const std::int64_t deadline_ms = sys::monotonic_now_ms() + limit_ms;
   for (;;) {
-    const auto now = watch_->ownerless_bytes();
+    const auto now = watch_->unowned_bytes();
     if (!now || *now <= *ownerless_at_first_ + kSlackBytes) return std::nullopt;
     if (sys::monotonic_now_ms() >= deadline_ms) {
       return std::to_string((*now - *ownerless_at_first_) >> 20) + " MiB of its memory did not come back within " +

@@ -17,7 +17,7 @@ class GpuWatch {
  public:
   virtual ~GpuWatch() = default;
   // Memory in use that belongs to no process that runs; nothing where the driver does not tell what belongs to whom.
-  virtual std::optional<std::uint64_t> ownerless_bytes() = 0;
+  virtual std::optional<std::uint64_t> unowned_bytes() = 0;
   // Xid numbers since the last time this was asked.
   virtual std::vector<std::uint64_t> errors() = 0;
   // Clocks and all else but who uses it, which is told apart elsewhere. A few questions of 0.1 to 2 ms each: not

@@ -20,7 +20,7 @@ struct Script {
 class Scripted : public GpuWatch {
  public:
   explicit Scripted(std::shared_ptr<Script> script) : script_(std::move(script)) {}
-  std::optional<std::uint64_t> ownerless_bytes() override {
+  std::optional<std::uint64_t> unowned_bytes() override {
     const auto now = script_->ownerless.front();
     if (script_->ownerless.size() > 1) script_->ownerless.pop_front();
     return now;

@@ -88,7 +88,7 @@ class NvmlWatch : public GpuWatch {
     if (events_ != nullptr) nvml_.free_events(events_);
   }
 
-  std::optional<std::uint64_t> ownerless_bytes() override {
+  std::optional<std::uint64_t> unowned_bytes() override {
     MemoryInfo memory;
     const auto all = listed();
     // The judge has a context whenever this is asked: where not even it is listed, the driver hides what runs.

@@ -148,7 +148,7 @@ class Role:
     def stage_burst(self) -> None:
         """The same for calls in any of several places."""
         self.settle_in()
-        width = self.page.outputs_n // max(self.page.calls, 1)
+        width = self.page.output_count // max(self.page.calls, 1)
         self._slots = [
             {"inputs": self.views("inputs", slot), "outputs": self.views("outputs", slot)[:width]}
             for slot in range(self.page.slots)
@@ -206,7 +206,7 @@ class Role:
 
     def burst(self) -> None:
         """Calls one behind the other. Where the next one's inputs lie is told when the last one has returned; none waits for the GPU."""
-        rows = self.page.outputs_n
+        rows = self.page.output_count
         width = rows // max(self.page.calls, 1)
         kept: list[torch.Tensor] = []
         returned = 0
@@ -214,7 +214,7 @@ class Role:
             while (slot := self.channel.next_slot(returned)) >= 0:
                 self._staged, self._row = self._slots[slot], returned * width
                 self.call()
-                if self.page.outputs_n != rows:
+                if self.page.output_count != rows:
                     raise Failed(Failure.RUNTIME_ERROR, "returned another number of outputs than before")
                 kept += self._kept
                 returned += 1
@@ -281,7 +281,7 @@ class Role:
         """Brings outputs into the window where they are what the table expects, and says in words where they are not."""
         views = self.output_views()
         if len(outputs) != len(views):
-            self.page.outputs_n = min(len(outputs), len(self.page.outputs))
+            self.page.output_count = min(len(outputs), len(self.page.outputs))
             return f"returned {len(outputs)} outputs"
         self._kept = outputs
         complaint = ""

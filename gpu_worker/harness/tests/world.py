@@ -285,7 +285,7 @@ class WorldTest(unittest.TestCase):
         submission.share_window()
         submission.copy_tables(reference.page)
         self.assert_ok(submission.do(Command.ATTACH))
-        for entry in reference.page.states[: reference.page.states_n]:
+        for entry in reference.page.states[: reference.page.state_count]:
             submission.put(entry, reference.bytes_of(entry))
         return reference, submission
 
