@@ -15,7 +15,7 @@ constexpr std::size_t kBytes = 4096;
 }  // namespace
 
 Expected<WarmUpPage> WarmUpPage::make() {
-  sys::Fd file(::memfd_create("kq-warming", MFD_CLOEXEC));
+  sys::Fd file(::memfd_create("kq-warm-up", MFD_CLOEXEC));
   if (!file || ::ftruncate(file.get(), kBytes) != 0)
     return our_fault(std::string("memfd_create: ") + std::strerror(errno));
   return map(std::move(file));
@@ -23,8 +23,7 @@ Expected<WarmUpPage> WarmUpPage::make() {
 
 Expected<WarmUpPage> WarmUpPage::map(sys::Fd file) {
   void* const at = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
-  if (at == MAP_FAILED)
-    return our_fault(std::string("mmap of the page that tells who warms up: ") + std::strerror(errno));
+  if (at == MAP_FAILED) return our_fault(std::string("mmap of the warm-up page: ") + std::strerror(errno));
   return WarmUpPage(std::move(file), static_cast<Page*>(at));
 }
 

@@ -7,7 +7,7 @@
 namespace kq::channel {
 namespace {
 
-TEST(WarmUpPage, what_one_end_says_the_other_reads) {
+TEST(WarmUpPage, both_ends_see_the_running_warm_ups) {
   auto control = WarmUpPage::make();
   ASSERT_TRUE(control);
   auto judge = WarmUpPage::map(sys::Fd(::dup(control->fd())));
@@ -21,7 +21,7 @@ TEST(WarmUpPage, what_one_end_says_the_other_reads) {
   EXPECT_FALSE(moved.any_running());
 }
 
-TEST(WarmUpPage, the_judge_says_when_nobody_should_begin) {
+TEST(WarmUpPage, scoped_preparing_marks_the_judge_as_preparing) {
   auto control = WarmUpPage::make();
   ASSERT_TRUE(control);
   auto judge = WarmUpPage::map(sys::Fd(::dup(control->fd())));
@@ -29,14 +29,14 @@ TEST(WarmUpPage, the_judge_says_when_nobody_should_begin) {
   EXPECT_FALSE(control->is_preparing());
   {
     const ScopedPreparing preparing(&*judge);
-    const ScopedPreparing nobody(nullptr);
+    const ScopedPreparing nothing(nullptr);
     EXPECT_TRUE(control->is_preparing());
     EXPECT_FALSE(control->any_running());
   }
   EXPECT_FALSE(control->is_preparing());
 }
 
-TEST(WarmUpPage, a_descriptor_that_is_no_page_is_an_error) {
+TEST(WarmUpPage, a_descriptor_that_cannot_be_mapped_is_an_error) {
   EXPECT_FALSE(WarmUpPage::map(sys::Fd()));
 }
 
