@@ -4,7 +4,7 @@ processor time.
     warm_python.py serve FOLDER STUB HARNESS
         imports what a zygote imports, and forks for each request, until its standard input closes
     warm_python.py run FOLDER WORDS...
-        stands for that interpreter: `zygote.py --device ...` and `-c ...` become forks, everything else a fresh interpreter
+        stands for that interpreter: `zygote.py --device ...` and `-c ...` become forks, all else a fresh interpreter
 
 scripts/test starts the first and makes of the second a file that KQ_PYTHON names. What runs is the real zygote, from
 its first line on, in a process that forked where another would have imported: of two, because triton is another one
@@ -146,14 +146,14 @@ def forget(fork: int, forks: Path) -> None:
 def import_as_zygotes_do(stub_path: str, harness: Path) -> str:
     """Imports torch and splits into two processes; returns the device that the current process is for."""
     sys.path.insert(0, str(harness.parent))
-    from harness.children.runtime import Stub
-    from harness.zygote.main import fork_server
-    from harness.zygote.main import main as zygote
+    from harness.children.runtime import ChildRuntime
+    from harness.zygote import fork_server
+    from harness.zygote import main as zygote
     from harness.zygote.huge_pages import HugePages
 
     zygote.set_environment("cuda")
     gc.disable()
-    huge_pages = HugePages(Stub(stub_path))
+    huge_pages = HugePages(ChildRuntime(stub_path))
     import torch  # noqa: F401
 
     device = "cpu" if os.fork() == 0 else "cuda"

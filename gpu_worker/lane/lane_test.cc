@@ -125,13 +125,13 @@ TEST_F(LaneTest, a_forged_clock_gains_nothing) {
       "import sys\n"
       "from harness.children.page import Page\n"
       "frame = sys._getframe()\n"
-      "while 'stub' not in frame.f_locals: frame = frame.f_back\n"
-      "stub = frame.f_locals['stub']\n"
+      "while 'runtime' not in frame.f_locals: frame = frame.f_back\n"
+      "runtime = frame.f_locals['runtime']\n"
       "def complete(page, done):\n"
       "    Page.from_address(page).event_ns = 1000\n"
-      "    stub.post_done(page, done)\n"
+      "    runtime.post_done(page, done)\n"
       "    return 0\n"
-      "stub.complete = complete\n";
+      "runtime.complete = complete\n";
   const auto forged = run(submission(slow, forge));
   ASSERT_EQ(verdict_of(forged), "passed");
   EXPECT_EQ(measurement_of(forged->verdict)->event_ns, 1000);

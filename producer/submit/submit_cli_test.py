@@ -1,4 +1,4 @@
-"""The real kq-submit with bad input, with no broker, and interrupted: exit code, one sentence per mistake, never a stack trace.
+"""The real kq-submit with bad input, with no broker, and interrupted: exit code, one sentence per mistake, no traces.
 
 Usage: submit_cli_test.py KQ_SUBMIT [EXAMPLE_SWEEP]
 """

@@ -35,7 +35,7 @@ def folded(runs: list[Figures]) -> dict[str, dict[str, float]]:
 
 
 def summary(rows: Rows, troubles: dict[str, dict[str, str]], kinds: list[tuple[Kind, str]]) -> dict[str, Any]:
-    """Returns {"kq": {...}, "peers": {NAME: {...}}, "limits": {...}}; the main figures of each server come first."""
+    """Returns {"kq": {...}, "peers": {NAME: {...}}, "limits": {...}}, the most important figures of a server first."""
     servers: dict[str, Any] = {}
     for kind, version in kinds:
         table = {row: folded(runs) for row, runs in rows.get(kind.name, {}).items()}

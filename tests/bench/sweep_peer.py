@@ -1,8 +1,8 @@
 """KernelBench's own evaluation of the same kernels, for scripts/bench sweep --peer: a process per sample, as its
 scripts run them.
 
-    sweep_peer.py CHECKOUT JOB.json      the process of one sample: calls src/kernelbench/eval.py, prints its result as
-    JSON
+    sweep_peer.py CHECKOUT JOB.json
+        is the process of one sample: calls src/kernelbench/eval.py and prints the result as JSON
 
 Its data classes and its clients of language models import packages that a GPU machine need not have: those that are
 missing are stood in for by empty ones, which costs it less time than the real ones would.

@@ -1,4 +1,4 @@
-"""Tests scripts/bench-speedup with a small load on the CPU: its JSON has the figures, its exit code tells failures."""
+"""scripts/bench speedup, small and on the CPU: the JSON has the figures, the exit code tells of jobs that failed."""
 
 import json
 import subprocess

@@ -1,7 +1,8 @@
 """Checks that a worker with a GPU runs artifacts that another worker, without a GPU, has built; each has its own cache.
 
-    KQ_BIN=build/release/bin python3 tests/e2e/handed_over_check.py [--device cpu]     # scripts/gpu-check runs it on
-    the GPU
+    KQ_BIN=build/release/bin python3 tests/e2e/handed_over_check.py [--device cpu]
+
+scripts/gpu-check runs it on the GPU.
 
 A kq-worker --compile-for builds jobs of raw CUDA, load_inline and triton that wait in a broker, for the architecture of
 this machine's GPU. Then a worker with the GPU and an empty cache runs them. Every job must pass, with the builder's

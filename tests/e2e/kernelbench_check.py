@@ -85,8 +85,15 @@ def write_run(root: Path, run: Path) -> None:
 
 
 def analysis(root: Path, export: Path, level: int, baseline: Path, out: Path) -> dict:
-    words = [f"run_name=level{level}", f"level={level}", "hardware=any", "baseline=any", f"baseline_file={baseline}",
-             f"eval_results_dir={export}", f"output_file={out}"]  # fmt: skip
+    words = [
+        f"run_name=level{level}",
+        f"level={level}",
+        "hardware=any",
+        "baseline=any",
+        f"baseline_file={baseline}",
+        f"eval_results_dir={export}",
+        f"output_file={out}",
+    ]
     done = subprocess.run(
         [sys.executable, "-c", RUN_ANALYSIS, str(root), *words], cwd=root, capture_output=True, text=True, check=False
     )
@@ -134,16 +141,30 @@ def check_analysis(root: Path, folder: Path) -> None:
         shipped = sorted(root.glob("results/timing/*/baseline_time_torch.json"))
         for baseline in [own, *shipped[:1]]:
             more = [] if baseline == own else ["--baseline", baseline]
-            words = ["--run", "made", "--kernelbench", "--whole-level", "--pass-at-k", "1,2", "--format", "json", *more]
-            ours = json.loads(ask("leaderboard", *words, KQ_BROKER=url))
+            ours = json.loads(
+                ask(
+                    "leaderboard",
+                    "--run",
+                    "made",
+                    "--kernelbench",
+                    "--whole-level",
+                    "--pass-at-k",
+                    "1,2",
+                    "--format",
+                    "json",
+                    *more,
+                    KQ_BROKER=url,
+                )
+            )
             for figures in ours["levels"]:
                 level = figures["level"]
                 theirs = analysis(root, export, level, baseline, folder / "analysis.json")
                 compare(level, theirs, figures)
                 print(
                     f"level {level}, {'own' if baseline == own else baseline.parent.name} baseline: "
-                    f"{figures['correct_count']} of {figures['total_count']} correct, "
-                    f"fast_1 {figures['fast_p']['1.0']:.4f}, as in KernelBench's analysis"
+                    f"{figures['correct_count']} of "
+                    f"{figures['total_count']} correct, fast_1 {figures['fast_p']['1.0']:.4f}, the same to "
+                    "KernelBench's analysis"
                 )
 
 

@@ -16,8 +16,8 @@ PAGE = kq.ROOT / "docs/user/moving-in.md"
 SUBMISSION_SCHEMA = kq.ROOT / "share/kq.submission-1.schema.json"
 MAKE_KERNELS = """import json
 for turn in range(3):
-    kernel = "import torch\\nclass ModelNew(torch.nn.Module):\\n    def forward(self, x):\\n"
-    kernel += "        return torch.relu(x)  # %d\\n" % turn
+    kernel = "import torch\\n"
+        "class ModelNew(torch.nn.Module):\\n    def forward(self, x):\\n        return torch.relu(x)  # %d\\n" % turn
     print(json.dumps({"problem": "KernelBench/level1/1_add.py", "source": kernel, "tags": {"turn": turn}}))
 """
 

@@ -163,9 +163,9 @@ TEST_F(AuditGpuTest, what_a_submission_does_is_named_whatever_its_disguise) {
   // that holds up the child.
   const std::string waits =
       "import sys\nheld = torch.ones(1024, device='cuda')\nframe = sys._getframe()\n"
-      "while 'stub' not in frame.f_locals: frame = frame.f_back\n"
-      "stub = frame.f_locals['stub']\n"
-      "def wait(page, seen, limit, own=stub.wait_go):\n    LOOK\n    return own(page, seen, limit)\nstub.wait_go = "
+      "while 'runtime' not in frame.f_locals: frame = frame.f_back\n"
+      "runtime = frame.f_locals['runtime']\n"
+      "def wait(page, seen, limit, own=runtime.wait_go):\n    LOOK\n    return own(page, seen, limit)\nruntime.wait_go = "
       "wait";
   const auto waiting = [&](const std::string& look) { return std::string(waits).replace(waits.find("LOOK"), 4, look); };
   struct Case {

@@ -1,7 +1,7 @@
 """No line of C++, Python, CMake, shell or Markdown has more than 120 columns.
 
 Rows of a Markdown table, a Markdown line that is one link, and a line whose long part is one word (an address, a hash)
-are excepted. So are files that are data: submissions, examples, generated kernels, golden files, and the seeds of the fuzzers.
+are excepted. So are files that are data: submissions, examples, generated kernels, golden files and seeds of fuzzers.
 """
 
 import re

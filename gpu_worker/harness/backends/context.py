@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from harness.children.argument_binding import Forms
+from harness.children.argument_binding import ProblemSignature
 from harness.children.job import Job
 
 # What a call returns is what a model returns: a tensor, or a tuple or list of tensors and numbers.
@@ -18,4 +18,4 @@ class Context:
     job: Job
     seed: Callable[[], None]  # puts every generator where the job's seed wants it
     states: dict[str, torch.Tensor]  # the reference's parameters and buffers, in the window
-    forms: Forms
+    signature: ProblemSignature

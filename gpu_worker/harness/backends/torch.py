@@ -12,18 +12,20 @@ from harness.extensions import loader
 
 def load(context: Context) -> Call:
     job = context.job
-    loader.serve(job.source)
+    loader.install(job.source)
     context.seed()
     init_inputs = Problem(job.source / job.problem).init_inputs()
     module = import_file(job.source / job.entry)
-    spec = entry_point.spec_of(job.source / job.entry)
-    wanted, is_class = entry_point.found(module, spec, job.entry, job.backend)
+    spec = entry_point.read_contract(job.source / job.entry)
+    wanted, is_class = entry_point.find_target(module, spec, job.entry, job.backend)
     context.seed()
     model = wanted(*init_inputs) if is_class else wanted
     if isinstance(model, torch.nn.Module):
         model = cast_model(model.to(job.device), job.precision)
         take_state(model, context.states)
-    return entry_point.with_arguments(entry_point.method_of(model, spec) if is_class else model, spec, context.forms)
+    return entry_point.with_arguments(
+        entry_point.method_of(model, spec) if is_class else model, spec, context.signature
+    )
 
 
 def take_state(model: torch.nn.Module, states: dict[str, torch.Tensor]) -> None:

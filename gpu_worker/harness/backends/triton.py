@@ -10,19 +10,19 @@ from typing import Any
 from harness.backends import torch
 from harness.backends.context import Call, Context
 from harness.children import entry_point
-from harness.children.argument_binding import Binding, misfit
+from harness.children.argument_binding import Binding, contract_error
 from harness.children.model_file import attribute, import_file
 from harness.kernels.kernel_spec import Arg, KernelSpec
 
 
 def load(context: Context) -> Call:
     job = context.job
-    spec = entry_point.spec_of(job.source / job.entry)
+    spec = entry_point.read_contract(job.source / job.entry)
     if spec is None or spec.args is None or spec.names.function or spec.names.class_:
         return torch.load(context)
     context.seed()
     kernel = kernel_of(import_file(job.source / job.entry), spec, job.entry)
-    return launcher(kernel, spec, Binding(spec.args, context.forms))
+    return launcher(kernel, spec, Binding(spec.args, context.signature))
 
 
 def launcher(kernel: Any, spec: KernelSpec, binding: Binding) -> Call:
@@ -38,8 +38,8 @@ def launcher(kernel: Any, spec: KernelSpec, binding: Binding) -> Call:
 
 
 def launch_options(spec: KernelSpec) -> dict[str, int]:
-    said = {"num_warps": spec.num_warps, "num_stages": spec.num_stages}
-    return {name: value for name, value in said.items() if value is not None}
+    options = {"num_warps": spec.num_warps, "num_stages": spec.num_stages}
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def kernel_of(module: ModuleType, spec: KernelSpec, entry: str) -> Any:
@@ -47,7 +47,7 @@ def kernel_of(module: ModuleType, spec: KernelSpec, entry: str) -> Any:
     if spec.kernel_name is not None:
         kernel = attribute(module, spec.kernel_name, entry)
         if not is_kernel(kernel):
-            raise misfit(f"{entry}: {spec.kernel_name} is no @triton.jit function")
+            raise contract_error(f"{entry}: {spec.kernel_name} is no @triton.jit function")
         return kernel
     kernels = {
         name: value
@@ -57,7 +57,7 @@ def kernel_of(module: ModuleType, spec: KernelSpec, entry: str) -> Any:
     called = {name for kernel in kernels.values() for name in function_of(kernel).__code__.co_names}
     top = [kernel for name, kernel in kernels.items() if name not in called]
     if not top:
-        raise misfit(f"{entry}: has no @triton.jit function")
+        raise contract_error(f"{entry}: has no @triton.jit function")
     return top[0]
 
 
@@ -79,12 +79,14 @@ def parameters(wanted: Sequence[str], args: Sequence[Arg]) -> list[str]:
     they fill the parameters that are left in their order."""
     for arg in args:
         if arg.is_meta and arg.name not in wanted:
-            raise misfit(f"meta argument {arg.name} is no parameter of the kernel, which has {', '.join(wanted)}")
+            raise contract_error(
+                f"meta argument {arg.name} is no parameter of the kernel, which has {', '.join(wanted)}"
+            )
     if all(arg.name in wanted for arg in args):
         return [arg.name for arg in args]
     metas = {arg.name for arg in args if arg.is_meta}
     left = [name for name in wanted if name not in metas]
     if len(args) - len(metas) > len(left):
-        raise misfit(f"{len(args)} arguments are given, the kernel has {len(wanted)}: {', '.join(wanted)}")
+        raise contract_error(f"{len(args)} arguments are given, the kernel has {len(wanted)}: {', '.join(wanted)}")
     rest = iter(left)
     return [arg.name if arg.is_meta else next(rest) for arg in args]

@@ -11,18 +11,18 @@ import torch
 
 from harness.children.failures import Failed
 from harness.children.page import Failure
-from harness.children.tensors import Spec
+from harness.children.tensors import TensorSpec
 from harness.kernels.kernel_spec import Arg
 
 NAMES_SHOWN_MAX = 20
 
 
 @dataclass(frozen=True)
-class Forms:
+class ProblemSignature:
     """What the problem has: the parameters of forward() by name, their values where they are not tensors, outputs, states."""
 
     inputs: Mapping[str, Any]  # Spec of a tensor, else the value
-    outputs: Sequence[Spec]
+    outputs: Sequence[TensorSpec]
     states: Mapping[str, torch.Tensor]
     device: torch.device
 
@@ -30,27 +30,29 @@ class Forms:
 class Binding:
     """`values(inputs)` are the arguments of one call, and `outputs` those of them that are written, in the order of the reference's."""
 
-    def __init__(self, args: Sequence[Arg], forms: Forms) -> None:
+    def __init__(self, args: Sequence[Arg], signature: ProblemSignature) -> None:
         self._args = args
-        self._forms = forms
+        self._signature = signature
         plain = sum(arg.role == "output" for arg in args)
         changed = sum(arg.role == "inout" for arg in args)
-        wanted = len(forms.outputs)
+        wanted = len(signature.outputs)
         # A function may write no argument at all: then what it returns counts.
         if plain + changed > 0 and wanted not in (plain, plain + changed):
-            raise misfit(f"the kernel has {plain} output and {changed} inout tensors, the reference returns {wanted}")
+            raise contract_error(
+                f"the kernel has {plain} output and {changed} inout tensors, the reference returns {wanted}"
+            )
         self._inout_is_output = wanted != plain
-        outputs = iter(forms.outputs)
-        self._made: list[Spec | None] = [next(outputs) if self._is_output(arg) else None for arg in args]
-        self._names = list(forms.inputs)
-        for arg, made in zip(args, self._made):
+        outputs = iter(signature.outputs)
+        self._written: list[TensorSpec | None] = [next(outputs) if self._is_output(arg) else None for arg in args]
+        self._names = list(signature.inputs)
+        for arg, made in zip(args, self._written):
             self._check(arg, made)
 
     def values(self, inputs: Sequence[Any]) -> tuple[list[Any], list[torch.Tensor]]:
         given = dict(zip(self._names, inputs))
         values: list[Any] = []
         outputs: list[torch.Tensor] = []
-        for arg, made in zip(self._args, self._made):
+        for arg, made in zip(self._args, self._written):
             value = self._value(arg, made, given)
             values.append(value)
             if made is not None:
@@ -60,49 +62,51 @@ class Binding:
     def _is_output(self, arg: Arg) -> bool:
         return arg.role == "output" or (arg.role == "inout" and self._inout_is_output)
 
-    def _value(self, arg: Arg, made: Spec | None, given: Mapping[str, Any]) -> Any:
+    def _value(self, arg: Arg, made: TensorSpec | None, given: Mapping[str, Any]) -> Any:
         if made is not None:
             if arg.role == "inout":
                 return given[arg.name].clone()
-            return torch.empty(made.shape, dtype=made.dtype, device=self._forms.device)
+            return torch.empty(made.shape, dtype=made.dtype, device=self._signature.device)
         if arg.type == "tensor":
-            return given[arg.name] if arg.name in given else self._forms.states[arg.name]
+            return given[arg.name] if arg.name in given else self._signature.states[arg.name]
         return given[arg.name] if arg.value is None else arg.value
 
-    def _check(self, arg: Arg, made: Spec | None) -> None:
+    def _check(self, arg: Arg, made: TensorSpec | None) -> None:
         """Raises Failed in words for what does not fit the problem."""
-        given = self._forms.inputs.get(arg.name)
+        given = self._signature.inputs.get(arg.name)
         if arg.type != "tensor":
-            if arg.value is None and (arg.name not in self._forms.inputs or isinstance(given, Spec) or given is None):
-                raise misfit(f"argument {arg.name} has no value, and forward() has no number of that name")
+            if arg.value is None and (
+                arg.name not in self._signature.inputs or isinstance(given, TensorSpec) or given is None
+            ):
+                raise contract_error(f"argument {arg.name} has no value, and forward() has no number of that name")
             return
         if made is not None:
             self._compare(arg, made)
         if arg.role == "output":
             return
-        if arg.name in self._forms.inputs:
-            if not isinstance(given, Spec):
-                raise misfit(f"argument {arg.name} is a number of forward(), not a tensor")
+        if arg.name in self._signature.inputs:
+            if not isinstance(given, TensorSpec):
+                raise contract_error(f"argument {arg.name} is a number of forward(), not a tensor")
             self._compare(arg, given)
             if made is not None and given != made:
-                raise misfit(f"argument {arg.name} is an input and an output of different sizes")
-        elif arg.name in self._forms.states and arg.role == "input":
-            state = self._forms.states[arg.name]
-            self._compare(arg, Spec(state.dtype, state.shape))
+                raise contract_error(f"argument {arg.name} is an input and an output of different sizes")
+        elif arg.name in self._signature.states and arg.role == "input":
+            state = self._signature.states[arg.name]
+            self._compare(arg, TensorSpec(state.dtype, state.shape))
         else:
             names = ", ".join(self._names[:NAMES_SHOWN_MAX])
-            states = ", ".join(list(self._forms.states)[:NAMES_SHOWN_MAX]) or "it has none"
-            raise misfit(
+            states = ", ".join(list(self._signature.states)[:NAMES_SHOWN_MAX]) or "it has none"
+            raise contract_error(
                 f"argument {arg.name} is neither a parameter of forward() ({names}) nor a state of the reference ({states})"
             )
 
-    def _compare(self, arg: Arg, given: Spec) -> None:
+    def _compare(self, arg: Arg, given: TensorSpec) -> None:
         dtype = str(given.dtype).removeprefix("torch.")
         if (not arg.dtype or arg.dtype == dtype) and (arg.shape is None or tuple(given.shape) == arg.shape):
             return
-        said = arg.dtype if arg.shape is None else f"{arg.dtype}{list(arg.shape)}"
-        raise misfit(f"argument {arg.name} is said to be {said}, the problem has {given}")
+        declared = arg.dtype if arg.shape is None else f"{arg.dtype}{list(arg.shape)}"
+        raise contract_error(f"argument {arg.name} is said to be {declared}, the problem has {given}")
 
 
-def misfit(text: str) -> Failed:
+def contract_error(text: str) -> Failed:
     return Failed(Failure.LOAD_FAILED, text)

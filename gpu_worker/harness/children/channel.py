@@ -10,11 +10,11 @@ import socket
 from collections.abc import Callable
 
 from harness.children.page import MAGIC, TEXT_MAX, Command, Failure, Page, Status, TensorDesc
-from harness.children.runtime import Stub
+from harness.children.runtime import ChildRuntime
 
 CHANNEL_FD = 3  # in every child that has one
 # How often a child without work looks whether its judge is still there.
-LOOK_NS = 1_000_000_000
+JUDGE_CHECK_NS = 1_000_000_000
 
 
 # What is preceded by seeding every generator: 9 us, which a null call costs as well; answers each have seeds of their own. The seed comes with `go`:
@@ -37,17 +37,17 @@ class ChannelClosed(Exception):
 
 
 class Channel:
-    def __init__(self, judge: socket.socket, stub: Stub) -> None:
+    def __init__(self, judge: socket.socket, runtime: ChildRuntime) -> None:
         self._judge = judge
-        self._stub = stub
+        self._runtime = runtime
         fd = self.receive_fd(b"P")
-        self._memory = stub.map_shared(fd, ctypes.sizeof(Page))
+        self._memory = runtime.map_shared(fd, ctypes.sizeof(Page))
         os.close(fd)
         self.page = Page.from_buffer(self._memory)
         if self.page.magic != MAGIC or self.page.page_bytes != ctypes.sizeof(Page):
             raise RuntimeError(f"the page has layout {self.page.magic:#x}, this harness speaks {MAGIC:#x}")
         self._address = ctypes.addressof(self.page)
-        self._seen = self.page.done
+        self._last_go = self.page.done
         self._bytes = memoryview(self._memory).cast("B")
 
     def receive_fd(self, tag: bytes) -> int:
@@ -69,25 +69,25 @@ class Channel:
         What it launched is waited for in the stub, which then says done without a step of Python between; where CUDA fails there,
         `explain` fills the page anew.
         """
-        page, stub, address = self.page, self._stub, self._address
+        page, runtime, address = self.page, self._runtime, self._address
         while True:
-            if not stub.wait_go(address, self._seen, LOOK_NS):
+            if not runtime.wait_go(address, self._last_go, JUDGE_CHECK_NS):
                 if self._judge_is_gone():
                     return
                 continue
-            self._seen = page.go
+            self._last_go = page.go
             command = page.command
             if command in SEEDED:
                 seed(page.seed)
-            stub.begin(address)
-            if not handle(command) or stub.complete(address, self._seen) != 0:
+            runtime.begin(address)
+            if not handle(command) or runtime.complete(address, self._last_go) != 0:
                 if page.status == Status.OK:
                     explain(command)
-                stub.post_done(address, self._seen)
+                runtime.post_done(address, self._last_go)
 
     def next_slot(self, returned: int) -> int:
         """Of a burst, when so many calls have returned: where the next one's inputs lie; negative behind the last."""
-        return int(self._stub.next_slot(self._address, returned))
+        return int(self._runtime.next_slot(self._address, returned))
 
     def answer_ok(self) -> None:
         self.page.status = Status.OK

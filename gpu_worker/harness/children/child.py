@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from harness.children import preforked
 from harness.children.channel import CHANNEL_FD
 from harness.children.job import Job
-from harness.children.runtime import Stub
+from harness.children.runtime import ChildRuntime
 from harness.extensions import compile_child
 from harness.kernels import build_child
 from harness.profiling import profile_child
@@ -29,7 +29,7 @@ from harness.sandbox.sandbox import Sandbox
 BUILDS: dict[str, Callable[[Job], int]] = {
     "build": build_child.run,
     "ready_build": build_child.wait_and_run,
-    "record": build_child.record,
+    "record": build_child.trace,
     "compile": compile_child.main,
 }
 
@@ -46,20 +46,20 @@ EXIT_BROKEN = 70  # our own code failed; the log says how
 
 
 class Child:
-    def __init__(self, order: dict[str, Any], stub: Stub, wanted: int, cores: Set[int]) -> None:
+    def __init__(self, order: dict[str, Any], runtime: ChildRuntime, wanted: int, cores: Set[int]) -> None:
         self.order = order
         self.cores = cores  # none: all of them
-        self.stub = stub
+        self.runtime = runtime
         self.directory = Path(order["dir"])
         self.role: str = order["role"]
-        self.sandbox = Sandbox(stub, order["uid"], wanted, order["host_bytes"], self.view())
+        self.sandbox = Sandbox(runtime, order["uid"], wanted, order["host_bytes"], self.mount_plan())
         self.lifeline: socket.socket
 
-    def view(self) -> str:
-        return mount_view.plan(
+    def mount_plan(self) -> str:
+        return mount_view.mount_plan(
             self.directory,
             self.order["scratch_bytes"],
-            self.stub.path,
+            self.runtime.path,
             gpu=self.order["device"] == "cuda" and self.role not in BUILDS,
             keeps_root=os.geteuid() == 0 and self.order["uid"] == 0,
             has_out=self.role in BUILDS or self.role == PROFILE,
@@ -76,7 +76,7 @@ class Child:
     ) -> NoReturn:
         """All of process B, which joins its control group, and of its fork. Never returns into the zygote's code."""
         try:
-            settle(log, channel, lifeline, audit)
+            install_descriptors(log, channel, lifeline, audit)
             self.lifeline = socket.socket(fileno=LIFELINE_FD)
             join()
             if self.cores and self.role not in BUILDS:
@@ -84,17 +84,17 @@ class Child:
             self.sandbox.enter()
             c = os.fork()
             if c == 0:
-                self.be_job()
+                self.run_job()
             # The log ends with the job, and the judge sees the channel close: B must hold neither.
             os.closerange(0, LIFELINE_FD)
             os.closerange(AUDIT_FD, AUDIT_FD + 1)
-            self.stub.supervise(LIFELINE_FD, c)
+            self.runtime.supervise(LIFELINE_FD, c)
         except BaseException as error:
-            self.say(f"error {error}")
+            self.tell_zygote(f"error {error}")
         finally:
             os._exit(0)
 
-    def be_job(self) -> NoReturn:
+    def run_job(self) -> NoReturn:
         self.sandbox.confine()
         os.setsid()
         if self.sandbox.has_view:
@@ -115,43 +115,43 @@ class Child:
             )
         os.umask(0o022)
         os.chdir(job.work)
-        environment.become(environment.of_child(job.work))
+        environment.apply(environment.child_environment(job.work))
         # What is printed arrives line by line: a child that is killed loses no more than its last one.
         sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
         sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
-        self.say(f"in {self.sandbox.words()}")
+        self.tell_zygote(f"in {self.sandbox.words()}")
         self.lifeline.close()
         # From here on code of the job runs.
         code = EXIT_BROKEN
         try:
-            code = work(job, self.stub)
+            code = run_role(job, self.runtime)
         except BaseException as error:
             print(f"kq: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
         finally:
             os._exit(code)
 
-    def say(self, word: str) -> None:
+    def tell_zygote(self, word: str) -> None:
         try:
             self.lifeline.send(word.encode()[:512])
         except OSError:
             os._exit(0)  # the zygote is gone
 
 
-def work(job: Job, stub: Stub) -> int:
+def run_role(job: Job, runtime: ChildRuntime) -> int:
     """The job itself; the exit code."""
     sys.dont_write_bytecode = True
     if job.role in BUILDS:
         return BUILDS[job.role](job)
-    launcher = Path(stub.path).parent / LAUNCHER
+    launcher = Path(runtime.path).parent / LAUNCHER
     if job.role == PROFILE:
-        return profile_child.run(job, stub.path, str(launcher))
+        return profile_child.run(job, runtime.path, str(launcher))
     if job.backend == "cuda" and job.on_gpu:
         os.execv(launcher, [LAUNCHER, str(job.source)])
-    preforked.serve(job, socket.socket(fileno=CHANNEL_FD), stub, AUDIT_FD if job.audit else None)
+    preforked.serve(job, socket.socket(fileno=CHANNEL_FD), runtime, AUDIT_FD if job.audit else None)
     return 0
 
 
-def settle(log: int, channel: int | None, lifeline: int, audit: int | None) -> None:
+def install_descriptors(log: int, channel: int | None, lifeline: int, audit: int | None) -> None:
     """Only what a child is meant to have, and at the numbers where it looks for it."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)

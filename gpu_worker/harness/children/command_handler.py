@@ -11,31 +11,33 @@ from harness.children.channel import Channel
 from harness.children.failures import Failed, classify, describe
 from harness.children.job import Job
 from harness.children.page import Command, Failure, Place, TensorDesc
-from harness.children.runtime import Stub
-from harness.children.tensors import Spec, Window, fill_tensor, held_besides, seed_everything, value_of
+from harness.children.runtime import ChildRuntime
+from harness.children.tensors import TensorSpec, Window, fill_tensor, held_elsewhere, seed_everything, value_of
 
 AUDITED_CALLS = 2  # whose launches CUPTI tells of: the warm ones
 
 
-class Role:
+class CommandHandler:
     """Answers the commands of a channel. Whatever is raised becomes a failure the judge is told of; it never becomes an ok."""
 
-    def __init__(self, job: Job, channel: Channel, stub: Stub, word: torch.Tensor | None = None) -> None:
+    def __init__(self, job: Job, channel: Channel, runtime: ChildRuntime, gpu_byte: torch.Tensor | None = None) -> None:
         self.job = job
         self.channel = channel
         self.page = channel.page
-        self._stub = stub
+        self._runtime = runtime
         self._window: Window | None = None
-        self._word = word  # on the GPU, for what must have something to do there
-        self._touched: torch.Tensor | None = None  # by null calls
+        self._gpu_byte = gpu_byte  # on the GPU, for what must have something to do there
+        self._null_call_memory: torch.Tensor | None = None  # by null calls
         self._arena: tuple[int, int] | None = None  # pointer and bytes
         self._pool: torch.cuda.MemPool | None = None
         self._pool_use: contextlib.AbstractContextManager[None] | None = None  # while in it
-        self._kept: list[torch.Tensor] = []  # the outputs of the last call: the judge looks at them where they are
+        self._last_outputs: list[
+            torch.Tensor
+        ] = []  # the outputs of the last call: the judge looks at them where they are
         self._staged: dict[str, list[Any]] = {}
-        self._row = 0  # of the output table: where this call's outputs are described
-        self._brings = False  # outputs into the window, wherever they came about
-        self._listened = 0  # how often it was asked whether CUPTI still tells
+        self._output_row = 0  # of the output table: where this call's outputs are described
+        self._copies_outputs = False  # outputs into the window, wherever they came about
+        self._audit_polls = 0  # how often it was asked whether CUPTI still tells
         self._views: dict[tuple[bytes, int], list[Any]] = {}
         self._slots: list[dict[str, list[Any]]] = []  # what stage_burst staged, by slot
         self._commands: dict[int, Callable[[], None]] = {
@@ -94,7 +96,7 @@ class Role:
         fd = self.channel.receive_fd(b"W")
         try:
             self._views.clear()
-            self._touched = None
+            self._null_call_memory = None
             if self._window is not None:
                 self._window.close()
             self._window = self._map(fd, self.page.window_bytes)
@@ -104,18 +106,18 @@ class Role:
     def use_arena(self, pointer: int, size: int) -> None:
         """For what calls allocate; what a model is made of needs no place there."""
         self._arena = (pointer, size)
-        self._stub.arena_use(pointer, size)
-        allocator = torch.cuda.memory.CUDAPluggableAllocator(self._stub.path, "kq_arena_malloc", "kq_arena_free")
+        self._runtime.arena_use(pointer, size)
+        allocator = torch.cuda.memory.CUDAPluggableAllocator(self._runtime.path, "kq_arena_malloc", "kq_arena_free")
         self._pool = torch.cuda.MemPool(allocator.allocator())
 
     def _map(self, fd: int, size: int) -> Window:
         if not self.job.on_gpu:
-            return Window.of_host(self._stub.map_shared(fd, max(size, 1)))
-        pointer = self._stub.map_cuda_window(fd, size)
+            return Window.of_host(self._runtime.map_shared(fd, max(size, 1)))
+        pointer = self._runtime.map_cuda_window(fd, size)
         if self.page.arena_bytes and self._arena is None:
             self.use_arena(pointer + size - self.page.arena_bytes, self.page.arena_bytes)
             return Window.of_cuda(pointer, size, lambda: None)
-        return Window.of_cuda(pointer, size, lambda: self._stub.unmap_cuda_window(pointer, size))
+        return Window.of_cuda(pointer, size, lambda: self._runtime.unmap_cuda_window(pointer, size))
 
     def synchronize(self) -> None:
         if self.job.on_gpu:
@@ -126,54 +128,54 @@ class Role:
 
         In the window where there is one: memory of its own is the driver's to give, who may be busy taking the last child's.
         """
-        if self._word is None:
+        if self._gpu_byte is None:
             return
         touched = max(self.page.touch_bytes, 1)
-        if self._touched is None or self._touched.numel() < touched:
-            self._touched = self.memory_of(touched)
-        self._touched[:touched].zero_()
+        if self._null_call_memory is None or self._null_call_memory.numel() < touched:
+            self._null_call_memory = self.null_call_tensor(touched)
+        self._null_call_memory[:touched].zero_()
 
-    def memory_of(self, touched: int) -> torch.Tensor:
-        if self._word is not None and touched <= self._word.numel():
-            return self._word
+    def null_call_tensor(self, touched: int) -> torch.Tensor:
+        if self._gpu_byte is not None and touched <= self._gpu_byte.numel():
+            return self._gpu_byte
         if self._window is not None and touched <= self.page.window_bytes:
             return self._window.bytes(touched)
         return torch.empty(touched, dtype=torch.uint8, device=self.job.device)
 
     def stage(self) -> None:
         """Whatever a call needs that is not the model's own work: it must not fall into the measurement."""
-        self.settle_in()
+        self.prepare_call()
         self._staged = {table: self.views(table) for table in ("inputs", "outputs")}
 
     def stage_burst(self) -> None:
         """The same for calls in any of several places."""
-        self.settle_in()
+        self.prepare_call()
         width = self.page.output_count // max(self.page.calls, 1)
         self._slots = [
             {"inputs": self.views("inputs", slot), "outputs": self.views("outputs", slot)[:width]}
             for slot in range(self.page.slots)
         ]
 
-    def settle_in(self) -> None:
+    def prepare_call(self) -> None:
         if self.job.audit:
-            self.listen()
+            self.poll_audit()
         self.enter_pool()
 
-    def listen(self) -> None:
+    def poll_audit(self) -> None:
         """Whether what the submission's code has done so far was heard. Launches are heard while it loads and in its first calls only."""
-        self._stub.audit_listen()
-        if self._listened == AUDITED_CALLS:
-            self._stub.audit_leave_launches()
-        self._listened += 1
+        self._runtime.audit_listen()
+        if self._audit_polls == AUDITED_CALLS:
+            self._runtime.audit_leave_launches()
+        self._audit_polls += 1
 
     def enter_pool(self) -> None:
-        self._kept = []
+        self._last_outputs = []
         if self._pool is not None and self._pool_use is None:
             self._pool_use = torch.cuda.use_mem_pool(self._pool)
             self._pool_use.__enter__()  # until it is left: whoever drops it leaves the pool
 
     def leave_pool(self) -> None:
-        self._kept = []
+        self._last_outputs = []
         if self._pool_use is not None:
             self._pool_use.__exit__(None, None, None)
             self._pool_use = None
@@ -212,18 +214,18 @@ class Role:
         returned = 0
         try:
             while (slot := self.channel.next_slot(returned)) >= 0:
-                self._staged, self._row = self._slots[slot], returned * width
+                self._staged, self._output_row = self._slots[slot], returned * width
                 self.call()
                 if self.page.output_count != rows:
                     raise Failed(Failure.RUNTIME_ERROR, "returned another number of outputs than before")
-                kept += self._kept
+                kept += self._last_outputs
                 returned += 1
         finally:
-            self._staged, self._row = {}, 0
-        self._kept = kept
+            self._staged, self._output_row = {}, 0
+        self._last_outputs = kept
 
     def entries(self, table: str) -> list[TensorDesc]:
-        entries: list[TensorDesc] = getattr(self.page, table)[: getattr(self.page, f"{table}_n")]
+        entries: list[TensorDesc] = getattr(self.page, table)[: getattr(self.page, f"{table[:-1]}_count")]
         return entries
 
     def views(self, table: str, slot: int = 0) -> list[Any]:
@@ -232,7 +234,7 @@ class Role:
         Kept by the table's bytes, so that a call that comes again costs no wrapping. Each tensor is handed out as a fresh alias: what a
         model does to the object it got does not stay.
         """
-        raw = self.channel.raw(table, getattr(self.page, f"{table}_n"))
+        raw = self.channel.raw(table, getattr(self.page, f"{table[:-1]}_count"))
         found = self._views.get((raw, slot))
         if found is None:
             shift = slot * self.page.slot_bytes
@@ -262,20 +264,20 @@ class Role:
         entry.place, entry.offset = Place.ARENA, offset
         return True
 
-    def _may_stay(self, outputs: list[torch.Tensor]) -> list[bool]:
+    def _may_stay_in_arena(self, outputs: list[torch.Tensor]) -> list[bool]:
         """Of each output, whether it need not be brought, where it lies in the arena.
 
         A kernel returns new outputs: of one that its model has as well, to count on or to write again, the new one is the copy. So what stays is
         nobody's once the next call is staged, and the judge writes over it before that one.
         """
-        if self._brings:
+        if self._copies_outputs:
             return [False] * len(outputs)
         if self._arena is None:
             return [True] * len(outputs)
         outputs[:] = [
             output.detach() for output in outputs
         ]  # of what the model returned nothing is left, if nobody holds it
-        return [not is_held for is_held in held_besides(outputs)]
+        return [not is_held for is_held in held_elsewhere(outputs)]
 
     def put_outputs(self, outputs: list[torch.Tensor]) -> str:
         """Brings outputs into the window where they are what the table expects, and says in words where they are not."""
@@ -283,22 +285,22 @@ class Role:
         if len(outputs) != len(views):
             self.page.output_count = min(len(outputs), len(self.page.outputs))
             return f"returned {len(outputs)} outputs"
-        self._kept = outputs
-        complaint = ""
-        may_stay = self._may_stay(outputs)
+        self._last_outputs = outputs
+        mismatch = ""
+        may_stay = self._may_stay_in_arena(outputs)
         for i, (output, view) in enumerate(zip(outputs, views)):
-            entry = self.page.outputs[self._row + i]
+            entry = self.page.outputs[self._output_row + i]
             if output.dtype == view.dtype and output.shape == view.shape:
-                if not (may_stay[i] and self._lies_in_arena(output, entry)) and not _is(output, view):
+                if not (may_stay[i] and self._lies_in_arena(output, entry)) and not _is_in_place(output, view):
                     view.copy_(output)
             else:
-                expected = Spec.of(entry)
+                expected = TensorSpec.of(entry)
                 fill_tensor(entry, f"out{i}", output.dtype, output.shape)
-                complaint = f"output {i} is {Spec(output.dtype, output.shape)}, expected {expected}"
-        return complaint
+                mismatch = f"output {i} is {TensorSpec(output.dtype, output.shape)}, expected {expected}"
+        return mismatch
 
 
-def _is(output: torch.Tensor, view: torch.Tensor) -> bool:
+def _is_in_place(output: torch.Tensor, view: torch.Tensor) -> bool:
     """It was written where it belongs."""
     return output.data_ptr() == view.data_ptr() and output.is_contiguous() and output.device == view.device
 

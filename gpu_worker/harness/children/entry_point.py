@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from harness.children.argument_binding import Binding, Forms
+from harness.children.argument_binding import Binding, ProblemSignature
 from harness.children.failures import Failed
 from harness.children.model_file import attribute
 from harness.children.page import Failure
@@ -20,7 +20,7 @@ from harness.kernels.kernel_spec import BadSpec, KernelSpec, read_names, spec_pa
 ENTRY = "ModelNew"
 
 
-def spec_of(entry: Path) -> KernelSpec | None:
+def read_contract(entry: Path) -> KernelSpec | None:
     """X.json of X.py, where there is one. Raises Failed."""
     try:
         return read_names(spec_path(entry))
@@ -28,7 +28,7 @@ def spec_of(entry: Path) -> KernelSpec | None:
         raise Failed(Failure.LOAD_FAILED, str(error)) from error
 
 
-def found(module: ModuleType, spec: KernelSpec | None, entry: str, backend: str) -> tuple[Any, bool]:
+def find_target(module: ModuleType, spec: KernelSpec | None, entry: str, backend: str) -> tuple[Any, bool]:
     """The function or class, and whether it is to be constructed."""
     if backend == "multi_kernel":
         name = spec.names.entry_point if spec is not None else None
@@ -45,18 +45,22 @@ def found(module: ModuleType, spec: KernelSpec | None, entry: str, backend: str)
 
 def method_of(model: Any, spec: KernelSpec | None) -> Callable[..., Any]:
     name = spec.names.method if spec is not None else None
+    method: Callable[..., Any] = model
     if name is None or name == "forward":
-        return model
+        return method
     if not hasattr(model, name):
         raise AttributeError(f"class {type(model).__name__} has no method {name}")
-    return getattr(model, name)
+    method = getattr(model, name)
+    return method
 
 
-def with_arguments(function: Callable[..., Any], spec: KernelSpec | None, forms: Forms) -> Callable[..., Any]:
+def with_arguments(
+    function: Callable[..., Any], spec: KernelSpec | None, signature: ProblemSignature
+) -> Callable[..., Any]:
     """To be called with forward()'s arguments, whatever the function takes."""
     if spec is None or spec.args is None:
         return function
-    binding = Binding(spec.args, forms)
+    binding = Binding(spec.args, signature)
 
     def call(*inputs: Any) -> Any:
         values, outputs = binding.values(inputs)

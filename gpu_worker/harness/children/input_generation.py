@@ -12,7 +12,8 @@ from typing import Any
 import numpy
 import torch
 
-from harness.children.failures import Failure, classify
+from harness.children.failures import classify
+from harness.children.page import Failure
 
 SEEDERS: tuple[tuple[Any, str], ...] = (
     (torch, "manual_seed"),
@@ -27,40 +28,40 @@ SEEDERS: tuple[tuple[Any, str], ...] = (
 
 
 @contextmanager
-def seeds_passed_over() -> Iterator[None]:
+def reseeding_ignored() -> Iterator[None]:
     kept = [(owner, name, getattr(owner, name)) for owner, name in SEEDERS]
     try:
         for owner, name, _ in kept:
-            setattr(owner, name, _pass_over)
+            setattr(owner, name, _ignore_seed)
         yield
     finally:
         for owner, name, seeder in kept:
             setattr(owner, name, seeder)
 
 
-def _pass_over(*_: Any, **__: Any) -> torch.Generator:
+def _ignore_seed(*_: Any, **__: Any) -> torch.Generator:
     return torch.default_generator  # as torch.manual_seed() returns it
 
 
-class Drawing:
+class InputGenerator:
     """Of one problem. Where it draws is settled by the first draw."""
 
     def __init__(self, get_inputs: Callable[[], Any], device: torch.device) -> None:
-        self.get_inputs, self.place = get_inputs, device
+        self.get_inputs, self.device = get_inputs, device
 
-    def first(self, seed: Callable[[], None]) -> Any:
+    def first_inputs(self, seed: Callable[[], None]) -> Any:
         """Draws where the problem can: code that mixes in numpy's arrays or a generator of the host draws there. `seed` comes before each try."""
         seed()
         try:
-            return self.again()
+            return self.next_inputs()
         except Exception as error:
             is_memory = classify(error, Failure.NONE, True) is Failure.OUT_OF_GPU_MEMORY
-            if self.place.type == "cpu" or is_memory:
+            if self.device.type == "cpu" or is_memory:
                 raise
-        self.place = torch.device("cpu")
+        self.device = torch.device("cpu")
         seed()
-        return self.again()
+        return self.next_inputs()
 
-    def again(self) -> Any:
-        with torch.device(self.place), seeds_passed_over():
+    def next_inputs(self) -> Any:
+        with torch.device(self.device), reseeding_ignored():
             return self.get_inputs()

@@ -15,38 +15,48 @@ import sys
 import torch
 
 from harness.children.channel import Channel, ChannelClosed
-from harness.children.command_handler import Role
+from harness.children.command_handler import CommandHandler
 from harness.children.job import Job
 from harness.children.reference import Reference
-from harness.children.runtime import Stub
+from harness.children.runtime import ChildRuntime
 from harness.children.submission import Submission
 from harness.children.tensors import PRECISIONS
 from harness.kernels import common_kernels
 
 # A calibrator is a role that nothing was added to: it runs our code only.
-ROLES: dict[str, type[Role]] = {"reference": Reference, "submission": Submission, "calibrator": Role}
+HANDLERS: dict[str, type[CommandHandler]] = {
+    "reference": Reference,
+    "submission": Submission,
+    "calibrator": CommandHandler,
+}
 
 ASSIGNMENT_BYTES = 4096
-SHORT_BYTES = 256 << 20
+FREE_GPU_BYTES_MIN = 256 << 20
 
 
-def serve(job: Job, judge: socket.socket, stub: Stub, audit: int | None, roles: dict[str, type[Role]] = ROLES) -> None:
+def serve(
+    job: Job,
+    judge: socket.socket,
+    runtime: ChildRuntime,
+    audit: int | None,
+    roles: dict[str, type[CommandHandler]] = HANDLERS,
+) -> None:
     """All of a child's life, until its judge is gone."""
-    word: torch.Tensor | None = None
+    gpu_byte: torch.Tensor | None = None
     error: Exception | None = None
     try:
-        word = warm_up(job, judge, stub, audit)
+        gpu_byte = warm_up(job, judge, runtime, audit)
     except Exception as raised:  # told to the judge as the answer to its first command
         error = raised
     try:
-        judge.send(b"warm" if error is None and not is_short(job) else b"cold")
-        job = assigned(job, receive(judge))
+        judge.send(b"warm" if error is None and not is_gpu_memory_short(job) else b"cold")
+        job = with_assignment(job, receive(judge))
         try:
             roles[job.role].prepare(job)
         except Exception as raised:
             error = error or raised
         sys.path.insert(0, str(job.source))
-        role = roles[job.role](job, Channel(judge, stub), stub, word)
+        role = roles[job.role](job, Channel(judge, runtime), runtime, gpu_byte)
         if error is not None:
             role.fail(error)
         role.serve()
@@ -54,7 +64,7 @@ def serve(job: Job, judge: socket.socket, stub: Stub, audit: int | None, roles: 
         pass
 
 
-def warm_up(job: Job, judge: socket.socket, stub: Stub, audit: int | None) -> torch.Tensor | None:
+def warm_up(job: Job, judge: socket.socket, runtime: ChildRuntime, audit: int | None) -> torch.Tensor | None:
     """What every job needs, takes 0.1 s and must not fall into anybody's measurement: the CUDA context, and CUPTI. The one word on the GPU that comes
     of it.
 
@@ -63,7 +73,7 @@ def warm_up(job: Job, judge: socket.socket, stub: Stub, audit: int | None) -> to
     when it is first launched, 10 to 30 ms and 100 for cuBLAS, falls into the calls before the trials: most jobs need few, and preparing the most common for
     all took 0.2 s of each child. One that is meant to be a reference does (common_kernels.py).
     """
-    word = None
+    gpu_byte = None
     if job.on_gpu:
         torch.cuda.init()
 
@@ -73,20 +83,20 @@ def warm_up(job: Job, judge: socket.socket, stub: Stub, audit: int | None) -> to
 
     ask()
     if job.on_gpu:
-        word = torch.zeros(1, dtype=torch.uint8, device=job.device)
-        stub.clock_use_cuda()
+        gpu_byte = torch.zeros(1, dtype=torch.uint8, device=job.device)
+        runtime.clock_use_cuda()
         torch.cuda.synchronize()
     # CUPTI stops the device once when it begins, for 0.1 to 0.4 ms.
     if audit is not None:
-        stub.audit_begin(audit)
+        runtime.audit_begin(audit)
     if job.kernels:
         common_kernels.load(job.device, ask)
-    return word
+    return gpu_byte
 
 
-def is_short(job: Job) -> bool:
+def is_gpu_memory_short(job: Job) -> bool:
     """A context that was made while there was next to no memory has some of it elsewhere: a kernel of 15.7 us took 25.9 in one (H100)."""
-    return job.on_gpu and torch.cuda.mem_get_info(job.device)[0] < SHORT_BYTES
+    return job.on_gpu and torch.cuda.mem_get_info(job.device)[0] < FREE_GPU_BYTES_MIN
 
 
 def receive(judge: socket.socket) -> bytes:
@@ -96,7 +106,7 @@ def receive(judge: socket.socket) -> bytes:
     return packet
 
 
-def assigned(job: Job, packet: bytes) -> Job:
+def with_assignment(job: Job, packet: bytes) -> Job:
     """The job that a ready child becomes."""
     told = json.loads(packet)
     return dataclasses.replace(

@@ -8,20 +8,20 @@ from typing import Any
 
 import torch
 
-from harness.children.command_handler import Role
+from harness.children.command_handler import CommandHandler
 from harness.children.failures import Failed, classify, describe
-from harness.children.input_generation import Drawing
+from harness.children.input_generation import InputGenerator
 from harness.children.model_file import Problem, parameter_names
 from harness.children.page import ANSWERS_MAX, INPUTS_MAX, OUTPUTS_MAX, STATES_MAX, Failure, Place
 from harness.children.tensors import (
-    Spec,
+    TensorSpec,
     cast,
     cast_model,
     fill_tensor,
     fill_value,
-    invalid,
+    matches,
     outputs_of,
-    same,
+    problem_error,
     seed_everything,
 )
 
@@ -29,12 +29,14 @@ BACKEND = "inductor"
 MEMORY = (Failure.OUT_OF_HOST_MEMORY, Failure.OUT_OF_GPU_MEMORY, Failure.UNSUPPORTED_HERE)
 
 
-class Reference(Role):
+class Reference(CommandHandler):
     problem: Problem
-    drawing: Drawing
+    generator: InputGenerator
     model: torch.nn.Module
     scalars: list[Any]  # of the last inputs; None where a tensor is
-    twin: torch.nn.Module | None = None  # a copy of a model, which torch.compile was given; it outlives that one
+    compiled_copy: torch.nn.Module | None = (
+        None  # a copy of a model, which torch.compile was given; it outlives that one
+    )
     compiled: Any = None
     changes_inputs = False  # the model has done so in an answer
 
@@ -53,8 +55,8 @@ class Reference(Role):
         init_inputs = self.problem.init_inputs()
         seed_everything(seed)
         self.model = cast_model(self.problem.model_class(*init_inputs).to(self.job.device), self.job.precision)
-        self.drawing = Drawing(self.problem.get_inputs, torch.device(self.job.device))
-        inputs = self.moved(self.drawing.first(lambda: seed_everything(seed)))
+        self.generator = InputGenerator(self.problem.get_inputs, torch.device(self.job.device))
+        inputs = self.on_device(self.generator.first_inputs(lambda: seed_everything(seed)))
         seed_everything(seed)
         self.fill_inputs(inputs)
         with torch.no_grad():
@@ -62,17 +64,19 @@ class Reference(Role):
         self.fill_states()
         self.synchronize()
 
-    def sample(self) -> list[Any]:
-        return self.moved(self.drawing.again())
+    def draw_inputs(self) -> list[Any]:
+        return self.on_device(self.generator.next_inputs())
 
-    def moved(self, inputs: Any) -> list[Any]:
+    def on_device(self, inputs: Any) -> list[Any]:
         if not isinstance(inputs, (list, tuple)):
-            raise invalid(f"get_inputs() returned a {type(inputs).__name__}; it returns a list of forward's arguments")
+            raise problem_error(
+                f"get_inputs() returned a {type(inputs).__name__}; it returns a list of forward's arguments"
+            )
         return [cast(x.to(self.job.device), self.job.precision) if isinstance(x, torch.Tensor) else x for x in inputs]
 
     def fill_inputs(self, inputs: list[Any]) -> None:
         if len(inputs) > INPUTS_MAX:
-            raise invalid(f"get_inputs() returned {len(inputs)} arguments; at most {INPUTS_MAX} are possible")
+            raise problem_error(f"get_inputs() returned {len(inputs)} arguments; at most {INPUTS_MAX} are possible")
         for entry, name, value in zip(self.page.inputs, parameter_names(self.model.forward, len(inputs)), inputs):
             fill_value(entry, name, value)
         self.page.input_count = len(inputs)
@@ -80,7 +84,7 @@ class Reference(Role):
 
     def fill_outputs(self, outputs: list[torch.Tensor]) -> None:
         if not 0 < len(outputs) <= OUTPUTS_MAX:
-            raise invalid(f"the reference returned {len(outputs)} outputs; 1 to {OUTPUTS_MAX} are possible")
+            raise problem_error(f"the reference returned {len(outputs)} outputs; 1 to {OUTPUTS_MAX} are possible")
         for i, output in enumerate(outputs):
             fill_tensor(self.page.outputs[i], f"out{i}", output.dtype, output.shape)
         self.page.output_count = len(outputs)
@@ -88,7 +92,9 @@ class Reference(Role):
     def fill_states(self) -> None:
         states = self.state()
         if len(states) > STATES_MAX:
-            raise invalid(f"the reference has {len(states)} parameters and buffers; at most {STATES_MAX} are possible")
+            raise problem_error(
+                f"the reference has {len(states)} parameters and buffers; at most {STATES_MAX} are possible"
+            )
         for entry, (name, tensor) in zip(self.page.states, states.items()):
             fill_tensor(entry, name, tensor.dtype, tensor.shape)
         self.page.state_count = len(states)
@@ -102,25 +108,25 @@ class Reference(Role):
         self.synchronize()
 
     def make_inputs(self) -> None:
-        self._kept = []
-        self.bring_inputs(self.sample())
+        self._last_outputs = []
+        self.copy_inputs(self.draw_inputs())
         self.synchronize()
 
-    def bring_inputs(self, inputs: list[Any], slot: int = 0, may_leave: bool = False) -> None:
+    def copy_inputs(self, inputs: list[Any], slot: int = 0, may_leave: bool = False) -> None:
         """Copies of them lie in the window then, but of what the judge asks for in the arena: where it was drawn there, it may be left."""
         entries = self.entries("inputs")
         if len(inputs) != len(entries):
-            raise invalid(f"get_inputs() returned {len(entries)} arguments, then {len(inputs)}")
+            raise problem_error(f"get_inputs() returned {len(entries)} arguments, then {len(inputs)}")
         for entry, view, value, scalar in zip(entries, self.views("inputs", slot), inputs, self.scalars):
             name = entry.name.decode(errors="replace")
             if not isinstance(view, torch.Tensor):
                 if isinstance(value, torch.Tensor) or not _equal(value, scalar):
-                    raise invalid(
+                    raise problem_error(
                         f"get_inputs() gave {name} = {scalar!r}, then {value!r}; numbers must not change from call to call"
                     )
-            elif not isinstance(value, torch.Tensor) or not same(value, Spec.of(entry)):
-                raise invalid(
-                    f"get_inputs() gave {name} as {Spec.of(entry)}, then as {_words(value)}; shapes must not change"
+            elif not isinstance(value, torch.Tensor) or not matches(value, TensorSpec.of(entry)):
+                raise problem_error(
+                    f"get_inputs() gave {name} as {TensorSpec.of(entry)}, then as {_words(value)}; shapes must not change"
                 )
             else:
                 is_asked, entry.place = entry.place == Place.ARENA, Place.WINDOW
@@ -133,10 +139,10 @@ class Reference(Role):
 
         torch._inductor.config.compile_threads = 1  # no process may stay beside this one
         try:
-            if self.twin is None:
-                self.twin = copy.deepcopy(self.model)
-                self.compiled = torch.compile(self.twin, backend=BACKEND)
-            self.twin.load_state_dict(self.model.state_dict())
+            if self.compiled_copy is None:
+                self.compiled_copy = copy.deepcopy(self.model)
+                self.compiled = torch.compile(self.compiled_copy, backend=BACKEND)
+            self.compiled_copy.load_state_dict(self.model.state_dict())
             self.make_inputs()
             with torch.no_grad():
                 self.compiled(*self.views("inputs"))
@@ -159,23 +165,23 @@ class Reference(Role):
         width = self.page.output_count // max(len(slots), 1)
         outputs = [self.views("outputs", slot)[:width] for slot in slots]
         # No more outputs are kept than those of one call: what finds no room in the arena would be in the way of calls that are timed.
-        self._brings = len(slots) > 1
+        self._copies_outputs = len(slots) > 1
         try:
             for slot in slots:
-                self._staged, self._row = {"outputs": outputs[slot]}, slot * width
-                while not self.answer_in(slot):
+                self._staged, self._output_row = {"outputs": outputs[slot]}, slot * width
+                while not self.answer_slot(slot):
                     self.changes_inputs = True
         finally:
-            self._staged, self._row, self._brings = {}, 0, False
+            self._staged, self._output_row, self._copies_outputs = {}, 0, False
 
-    def answer_in(self, slot: int) -> bool:
+    def answer_slot(self, slot: int) -> bool:
         """False: the model has changed what the judge was to find where it was drawn, which nobody had seen it do before."""
         seeds, entries = self.page.answers[slot], self.entries("inputs")
         asked = [(entry, entry.place, entry.offset) for entry in (*entries, *self.entries("outputs"))]
         seed_everything(seeds.inputs)
-        drawn = self.sample()
-        is_for_model = self.is_for_model(drawn)
-        self.bring_inputs(drawn, slot, may_leave=is_for_model)
+        drawn = self.draw_inputs()
+        is_for_model = self.can_pass_directly(drawn)
+        self.copy_inputs(drawn, slot, may_leave=is_for_model)
         inputs = (
             [_alias(value) for value in drawn]
             if is_for_model
@@ -188,14 +194,14 @@ class Reference(Role):
         if is_left and is_changed:
             for entry, place, offset in asked:
                 entry.place, entry.offset = place, offset
-            self._kept = []
+            self._last_outputs = []
             return False
         if is_left:
-            self._kept = [*self._kept, *drawn]
+            self._last_outputs = [*self._last_outputs, *drawn]
         self.changes_inputs = self.changes_inputs or is_changed
         return True
 
-    def is_for_model(self, drawn: list[Any]) -> bool:
+    def can_pass_directly(self, drawn: list[Any]) -> bool:
         """Whether a model may be given what was drawn: it is as the submission gets it, plain and each in memory of its own.
 
         A problem may hand out the same tensors again and again, so a model that changes what it is given gets copies of the window's.
@@ -213,9 +219,9 @@ class Reference(Role):
     def call_model(self, model: Any, inputs: list[Any]) -> None:
         with torch.no_grad():
             outputs = outputs_of(model(*inputs))
-            complaint = self.put_outputs(outputs)
-        if complaint:
-            raise invalid(f"the reference disagrees with itself: {complaint}")
+            mismatch = self.put_outputs(outputs)
+        if mismatch:
+            raise problem_error(f"the reference disagrees with itself: {mismatch}")
 
 
 def _alias(value: Any) -> Any:
@@ -236,4 +242,4 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def _words(value: Any) -> str:
-    return str(Spec(value.dtype, value.shape)) if isinstance(value, torch.Tensor) else repr(value)
+    return str(TensorSpec(value.dtype, value.shape)) if isinstance(value, torch.Tensor) else repr(value)

@@ -8,11 +8,11 @@ from ctypes import c_char_p, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_voi
 ERROR_BYTES = 512
 
 
-class StubError(Exception):
+class ChildRuntimeError(Exception):
     """One sentence of the stub about what went wrong."""
 
 
-class Stub:
+class ChildRuntime:
     def __init__(self, path: str) -> None:
         self.path = os.path.realpath(path)  # a way over a directory beside it would not be there in a child's view
         self._library = ctypes.CDLL(path)
@@ -38,7 +38,7 @@ class Stub:
         self.hide = self.function("kq_hide", c_int)
 
     def function(self, name: str, result: type | None, *arguments: type) -> "ctypes._NamedFuncPointer":
-        found = getattr(self._library, name)
+        found: ctypes._NamedFuncPointer = getattr(self._library, name)
         found.restype = result
         found.argtypes = arguments
         return found
@@ -58,7 +58,7 @@ class Stub:
         """Shared memory as a buffer, mapped until nobody refers to it. Unlike Python's mmap it keeps no descriptor."""
         address = self._map_shared(fd, size)
         if not address:
-            raise StubError(f"cannot map {size} bytes of shared memory")
+            raise ChildRuntimeError(f"cannot map {size} bytes of shared memory")
         buffer = (ctypes.c_ubyte * size).from_address(address)
         weakref.finalize(buffer, self._unmap_shared, address, size).atexit = False
         return buffer
@@ -66,17 +66,17 @@ class Stub:
     def clock_use_cuda(self) -> None:
         error = ctypes.create_string_buffer(ERROR_BYTES)
         if self._clock_use_cuda(error, ERROR_BYTES) != 0:
-            raise StubError(error.value.decode(errors="replace"))
+            raise ChildRuntimeError(error.value.decode(errors="replace"))
 
     def map_cuda_window(self, fd: int, size: int) -> int:
         """The device pointer of the window behind a descriptor."""
         pointer = c_uint64()
         error = ctypes.create_string_buffer(ERROR_BYTES)
         if self._map(fd, size, ctypes.byref(pointer), error, ERROR_BYTES) != 0:
-            raise StubError(error.value.decode(errors="replace"))
+            raise ChildRuntimeError(error.value.decode(errors="replace"))
         return pointer.value
 
     def unmap_cuda_window(self, pointer: int, size: int) -> None:
         error = ctypes.create_string_buffer(ERROR_BYTES)
         if self._unmap(pointer, size, error, ERROR_BYTES) != 0:
-            raise StubError(error.value.decode(errors="replace"))
+            raise ChildRuntimeError(error.value.decode(errors="replace"))

@@ -84,14 +84,14 @@ def _as_tensor(value: Any, index: int) -> torch.Tensor:
     )
 
 
-_owners = torch._C._storage_Use_Count  # of memory: the tensors in it, and the object that stands for it in Python
+_use_count = torch._C._storage_Use_Count  # of memory: the tensors in it, and the object that stands for it in Python
 
 
-def held_besides(tensors: list[torch.Tensor]) -> list[bool]:
+def held_elsewhere(tensors: list[torch.Tensor]) -> list[bool]:
     """Of each, whether somebody has its memory who is none of them: a model that keeps it, whole or in part, in Python or in C++."""
     storages = [tensor.untyped_storage() for tensor in tensors]
     known = Counter(storage._cdata for storage in storages)
-    return [_owners(storage._cdata) > known[storage._cdata] + 1 for storage in storages]
+    return [_use_count(storage._cdata) > known[storage._cdata] + 1 for storage in storages]
 
 
 # --- entries of a table
@@ -154,24 +154,24 @@ def value_of(entry: TensorDesc) -> Any:
 
 
 @dataclass(frozen=True)
-class Spec:
+class TensorSpec:
     """What an entry says of a tensor."""
 
     dtype: torch.dtype
     shape: torch.Size
 
     @staticmethod
-    def of(entry: TensorDesc) -> "Spec":
+    def of(entry: TensorDesc) -> "TensorSpec":
         dtype = DTYPES[entry.dtype]
         if dtype is None:
             raise RuntimeError(f"entry {entry.name!r} has no dtype")
-        return Spec(dtype, torch.Size(entry.shape[: entry.ndim]))
+        return TensorSpec(dtype, torch.Size(entry.shape[: entry.ndim]))
 
     def __str__(self) -> str:
         return f"{str(self.dtype).removeprefix('torch.')}{list(self.shape)}"
 
 
-def same(tensor: torch.Tensor, spec: Spec) -> bool:
+def matches(tensor: torch.Tensor, spec: TensorSpec) -> bool:
     return tensor.dtype == spec.dtype and tensor.shape == spec.shape
 
 
@@ -206,7 +206,7 @@ class Window:
         return self._raw(0, count)
 
     def tensor(self, entry: TensorDesc, device: torch.device, shift: int = 0) -> torch.Tensor:
-        spec = Spec.of(entry)
+        spec = TensorSpec.of(entry)
         if entry.bytes == 0:
             return torch.empty(spec.shape, dtype=spec.dtype, device=device)
         if entry.offset + shift + entry.bytes > self._size:
@@ -227,6 +227,6 @@ class _CudaArray:
         }
 
 
-def invalid(text: str) -> Failed:
+def problem_error(text: str) -> Failed:
     """The problem's fault, in words."""
     return Failed(Failure.PROBLEM_INVALID, text)

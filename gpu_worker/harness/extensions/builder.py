@@ -8,13 +8,14 @@ from pathlib import Path
 
 from harness.children.job import Job
 from harness.extensions import compiler_error, compiler_flags, cuda_split
-from harness.extensions.compiler_error import COMPLAINT, complaint
+from harness.extensions.compiler_error import FIRST_ERROR, error_excerpt
 from harness.extensions.compiler_flags import Flags
-from harness.extensions.loader_call import Call, label
+from harness.extensions.cuda_tokens import Refused
+from harness.extensions.loader_call import Call, source_label
 from harness.extensions.nvcc_steps import side_by_side
 from harness.extensions.registration import registration
-from harness.extensions.sources import BadSource, Unit, file_units, inline_cpp, inline_units
-from harness.extensions.toolchain import DEFINES, HALF_DEFINES, STANDARD, find_tools, run
+from harness.extensions.sources import BadSource, TranslationUnit, file_units, inline_cpp, inline_units
+from harness.extensions.toolchain import DEFINES, HALF_DEFINES, STANDARD, find_toolchain, run
 from harness.extensions.torch_headers import REPLACED, header_text, host_flags, known_headers
 from harness.kernels.cubin import plain_name
 
@@ -51,11 +52,11 @@ class Attempt:
         return not self.log
 
 
-class Builder:
+class ExtensionBuilder:
     def __init__(self, job: Job, call: Call) -> None:
         self.job = job
         self.call = call
-        self.tools = find_tools()
+        self.tools = find_toolchain()
         self.work = job.work
         self.flags: Flags = compiler_flags.read(
             call.cflags, call.cuda_cflags, call.ldflags, call.include_paths, job.arch or "sm_90"
@@ -85,32 +86,32 @@ class Builder:
             if attempt.is_good or (way != "full" and self.is_own_error(attempt)):
                 break
         (self.job.out / "toolchain").write_text(
-            f"{self.tools.words(self.has_cuda)}\n{f'{self.flag_words()} ({way})'.strip()}\n", errors="replace"
+            f"{self.tools.description(self.has_cuda)}\n{f'{self.flag_words()} ({way})'.strip()}\n", errors="replace"
         )
         if not attempt.is_good:
             if any(word in attempt.log for word in NO_MEMORY):
                 raise MemoryError
-            raise BuildFailed(complaint(self.call, attempt.log))
+            raise BuildFailed(error_excerpt(self.call, attempt.log))
 
     def is_own_error(self, attempt: Attempt) -> bool:
         """Whether headers or parts of the source that were left out have nothing to do with it."""
         names = (
             self.job.shared / self.variant / "header.names" if self.job.shared is not None and self.variant else None
         )
-        found = COMPLAINT.search(attempt.log)
+        found = FIRST_ERROR.search(attempt.log)
         if names is None or not names.exists() or found is None or found["file"] not in self.labels():
             return False
         source = [*self.call.cpp, *self.call.cuda, *(text for _, text in self.call.files), *inline_cpp(self.call)[1:]]
         flags = [*self.call.cflags, *self.call.cuda_cflags]
-        return compiler_error.is_own(
+        return compiler_error.is_source_error(
             found["words"], source, attempt.text, names.read_bytes(), known_headers(self.call.with_cuda), flags
         )
 
     def labels(self) -> set[str]:
         """What compilers call the parts of the source."""
         call = self.call
-        parts = [label("cpp_sources", i, len(call.cpp)) for i in range(len(call.cpp))] + [
-            label("cuda_sources", i, len(call.cuda)) for i in range(len(call.cuda))
+        parts = [source_label("cpp_sources", i, len(call.cpp)) for i in range(len(call.cpp))] + [
+            source_label("cuda_sources", i, len(call.cuda)) for i in range(len(call.cuda))
         ]
         return {*parts, "functions", *(source.partition("/")[2] for source in call.sources)}
 
@@ -137,32 +138,32 @@ class Builder:
     def split(self) -> Attempt:
         """Host units by g++ with a precompiled header; of CUDA units that are plain enough, the host half is one."""
         if not self.has_cuda:
-            return self.all_of([self.pool.submit(self.host, unit, True) for unit in self.units])
+            return self.combined([self.pool.submit(self.host, unit, True) for unit in self.units])
         if any(name.endswith((".cuh", ".h", ".hpp", ".hh", ".inl", ".inc", ".in")) for name, _ in self.call.files):
             return Attempt(log="it has headers of its own", is_tried=False)
         try:
             halves = {unit.name: cuda_split.split(unit.text) for unit in self.units if unit.is_cuda}
-        except cuda_split.Refused as error:
+        except Refused as error:
             return Attempt(log=f"not split: {error}", is_tried=False)
         if self.call.inline:
             attempt = self.split_as_one(halves)
             if attempt.is_good or self.is_own_error(attempt):
                 return attempt
-        return self.all_of([self.pool.submit(self.split_unit, unit, halves.get(unit.name)) for unit in self.units])
+        return self.combined([self.pool.submit(self.split_unit, unit, halves.get(unit.name)) for unit in self.units])
 
     def split_as_one(self, halves: dict[str, cuda_split.Split]) -> Attempt:
         """Both sources of load_inline in one go through g++: its headers are most of the work."""
         cuda = next(unit for unit in self.units if unit.is_cuda)
         cpp, module = inline_cpp(self.call)
         text = f"{cpp}\n{cuda_split.PRELUDE}\n{halves[cuda.name].host}\n{module}"
-        return self.split_unit(Unit("both.cu", text, is_cuda=True), replace(halves[cuda.name], host=text))
+        return self.split_unit(TranslationUnit("both.cu", text, is_cuda=True), replace(halves[cuda.name], host=text))
 
-    def split_unit(self, unit: Unit, half: cuda_split.Split | None) -> Attempt:
+    def split_unit(self, unit: TranslationUnit, half: cuda_split.Split | None) -> Attempt:
         if half is None:
             return self.host(unit, True)
         host_text = half.host if half.host is unit.text else cuda_split.PRELUDE + half.host
         host = self.host_pool.submit(
-            self.host, Unit(f"{unit.name}.cpp", host_text, is_cuda=False, folder=unit.folder), True
+            self.host, TranslationUnit(f"{unit.name}.cpp", host_text, is_cuda=False, folder=unit.folder), True
         )
         plain = [kernel for kernel in half.kernels if not kernel.is_template]
         if len(plain) == len(half.kernels):
@@ -207,7 +208,7 @@ class Builder:
         headers = [f"#include <c10/util/{name}.h>\n" for name in ("Half", "BFloat16") if f"c10::{name}" in joined]
         return ("\n" + "".join(headers) + joined) if "(anonymous" not in joined else "\n#error anonymous\n"
 
-    def cubin(self, unit: Unit, text: str) -> Path | Attempt:
+    def cubin(self, unit: TranslationUnit, text: str) -> Path | Attempt:
         source = self.work / f"{Path(unit.name).stem}.device.cu"
         # What instances need of c10 stands in front of everything.
         lines = text.splitlines(keepends=True)
@@ -215,11 +216,11 @@ class Builder:
         source.write_text("".join(first) + text, errors="surrogateescape")
         out = source.with_suffix(".cubin")
         includes = self.tools.includes(False)[:4] if first else []
-        said = run([self.tools.nvcc, *HALF_DEFINES, "--expt-relaxed-constexpr", *self.device_flags(), *includes, *self.own_includes(unit),
+        result = run([self.tools.nvcc, *HALF_DEFINES, "--expt-relaxed-constexpr", *self.device_flags(), *includes, *self.submission_includes(unit),
                     f"-arch={self.flags.arch}", "-cubin", "-o", str(out), str(source)], self.work)  # fmt: skip
-        return out if said.code == 0 else Attempt(log=said.text or "nvcc failed", text=text)
+        return out if result.code == 0 else Attempt(log=result.text or "nvcc failed", text=text)
 
-    def stored(self, object_file: Path, variables: list[cuda_split.Variable]) -> dict[str, tuple[int, bool]]:
+    def host_variables(self, object_file: Path, variables: list[cuda_split.Variable]) -> dict[str, tuple[int, bool]]:
         """Of the host's variables that stand for the device's: bytes, and whether it is a constant's, by name in the object."""
         raw = [
             line.split() for line in run(["nm", "-S", "--defined-only", str(object_file)], self.work).text.splitlines()
@@ -233,7 +234,7 @@ class Builder:
     def register(self, cubin: Path, object_file: Path, half: cuda_split.Split) -> Attempt:
         """The object that hands the device code, its kernels and its variables to CUDA's runtime, as nvcc's own does."""
         names = [name for name, _ in self.symbols(object_file, half.kernels)]
-        variables = self.stored(object_file, half.variables)
+        variables = self.host_variables(object_file, half.variables)
         code = cubin.read_bytes()
         missing = [name for name in names if name.encode() + b"\0" not in code] + [
             name for name in variables if b"\0" + name.encode() + b"\0" not in code
@@ -243,9 +244,9 @@ class Builder:
         fatbin = cubin.with_suffix(".fatbin")
         number = self.flags.arch.removeprefix("sm_")
         fatbinary = str(Path(self.tools.nvcc).parent / "fatbinary")
-        said = run([fatbinary, "-64", f"--create={fatbin}", f"--image3=kind=elf,sm={number},file={cubin}"], self.work)
-        if said.code != 0:
-            return Attempt(log=said.text or "fatbinary failed")
+        result = run([fatbinary, "-64", f"--create={fatbin}", f"--image3=kind=elf,sm={number},file={cubin}"], self.work)
+        if result.code != 0:
+            return Attempt(log=result.text or "fatbinary failed")
         source = cubin.with_suffix(".register.c")
         source.write_text(registration(fatbin, names, variables))
         return self.compiled(["-x", "c", "-O1", "-fPIC", "-w", "-c", str(source)], source)
@@ -259,21 +260,23 @@ class Builder:
         return self.by_nvcc(False)
 
     def by_nvcc(self, slim: bool) -> Attempt:
-        jobs = [self.pool.submit(self.nvcc if unit.is_cuda else self.host_either, unit, slim) for unit in self.units]
-        return self.all_of(jobs)
+        jobs = [
+            self.pool.submit(self.nvcc if unit.is_cuda else self.host_with_fallback, unit, slim) for unit in self.units
+        ]
+        return self.combined(jobs)
 
-    def host_either(self, unit: Unit, slim: bool) -> Attempt:
+    def host_with_fallback(self, unit: TranslationUnit, slim: bool) -> Attempt:
         attempt = self.hosts.get(unit.name) or self.host(unit, True)
         if not attempt.is_good:
             attempt = self.host(unit, False)
         self.hosts[unit.name] = attempt
         return attempt
 
-    def nvcc(self, unit: Unit, slim: bool) -> Attempt:
+    def nvcc(self, unit: TranslationUnit, slim: bool) -> Attempt:
         """One .cu by nvcc's own commands, the device's and the host's at the same time."""
         folder = self.work / f"{Path(unit.name).stem}-{'slim' if slim else 'full'}"
         folder.mkdir()
-        source = self.place(unit, folder)
+        source = self.write_unit(unit, folder)
         out = folder / "unit.o"
         command = [
             self.tools.nvcc,
@@ -288,7 +291,7 @@ class Builder:
         command += [
             *self.device_flags(),
             *([f"-I{self.work / 'shim'}"] if slim else []),
-            *self.own_includes(unit),
+            *self.submission_includes(unit),
             *self.tools.includes(True),
         ]
         command += [
@@ -297,8 +300,12 @@ class Builder:
             ",".join(["-fPIC", *self.flags.device_host]),
         ]
         command += ["-c", str(source), "-o", str(out)]
-        said = side_by_side(command, folder)
-        return Attempt([out], "") if said == "" and out.exists() else Attempt(log=said or "nvcc failed", text=unit.text)
+        result = side_by_side(command, folder)
+        return (
+            Attempt([out], "")
+            if result == "" and out.exists()
+            else Attempt(log=result or "nvcc failed", text=unit.text)
+        )
 
     # --- one unit, one library
 
@@ -306,19 +313,19 @@ class Builder:
         has_standard = any("std" in flag for flag in self.flags.device)
         return [*([] if has_standard else [STANDARD]), *self.flags.device]
 
-    def own_includes(self, unit: Unit) -> list[str]:
+    def submission_includes(self, unit: TranslationUnit) -> list[str]:
         paths = [self.work / "files" / path if path.startswith("part") else Path(path) for path in self.flags.includes]
         return [f"-I{path}" for path in [*([self.work / "files" / unit.folder] if unit.folder else []), *paths]]
 
-    def place(self, unit: Unit, folder: Path) -> Path:
+    def write_unit(self, unit: TranslationUnit, folder: Path) -> Path:
         path = folder / unit.name.replace("/", "-")
         path.write_text(unit.text, errors="surrogateescape")
         return path
 
-    def host(self, unit: Unit, slim: bool) -> Attempt:
+    def host(self, unit: TranslationUnit, slim: bool) -> Attempt:
         folder = self.work / "host"
         folder.mkdir(exist_ok=True)
-        source = self.place(Unit(f"{'slim' if slim else 'full'}-{unit.name}", unit.text, False), folder)
+        source = self.write_unit(TranslationUnit(f"{'slim' if slim else 'full'}-{unit.name}", unit.text, False), folder)
         asked = self.flags.host + (self.host_side_defines() if self.has_cuda else [])
         level = compiler_flags.value_of("-O", asked)
         with_cuda = self.call.with_cuda
@@ -327,7 +334,7 @@ class Builder:
         if not compiler_flags.value_of("-std=", asked):
             words.append(STANDARD)
         header = self.precompiled(with_cuda) if slim and self.variant else []
-        command = [*host_flags(self.tools, with_cuda), *([f"-I{self.work / 'shim'}"] if slim else []), *self.own_includes(unit), *words,
+        command = [*host_flags(self.tools, with_cuda), *([f"-I{self.work / 'shim'}"] if slim else []), *self.submission_includes(unit), *words,
                    f"-DTORCH_EXTENSION_NAME={self.call.name}", *header, "-x", "c++", "-c", str(source)]  # fmt: skip
         return self.compiled(command, source)
 
@@ -349,11 +356,11 @@ class Builder:
 
     def compiled(self, words: list[str], source: Path) -> Attempt:
         out = source.with_suffix(".o")
-        said = run([self.tools.cxx, *words, "-o", str(out)], self.work)
+        result = run([self.tools.cxx, *words, "-o", str(out)], self.work)
         return (
             Attempt([out], "")
-            if said.code == 0
-            else Attempt(log=said.text or "g++ failed", text=source.read_text(errors="surrogateescape"))
+            if result.code == 0
+            else Attempt(log=result.text or "g++ failed", text=source.read_text(errors="surrogateescape"))
         )
 
     def link(self, objects: list[Path]) -> Attempt:
@@ -367,13 +374,13 @@ class Builder:
             *self.flags.link,
             *self.tools.libraries(self.call.with_cuda),
         ]
-        said = run([*command, "-o", str(out)], self.work)
-        if said.code != 0:
-            return Attempt(log=said.text or "the linker failed")
+        result = run([*command, "-o", str(out)], self.work)
+        if result.code != 0:
+            return Attempt(log=result.text or "the linker failed")
         (self.job.out / "module.so").write_bytes(out.read_bytes())
         return Attempt([out], "")
 
-    def all_of(self, jobs: list) -> Attempt:  # type: ignore[type-arg]
+    def combined(self, jobs: list) -> Attempt:  # type: ignore[type-arg]
         attempts = [job.result() for job in jobs]
         bad = next((attempt for attempt in reversed(attempts) if not attempt.is_good), None)
         return bad or Attempt([path for attempt in attempts for path in attempt.objects], "")

@@ -22,11 +22,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 from harness.children.job import Job
 from harness.extensions import compiler_error
-from harness.extensions.builder import Builder, BuildFailed, Unsupported
+from harness.extensions.builder import BuildFailed, ExtensionBuilder, Unsupported
 from harness.extensions.compiler_flags import BadFlag
-from harness.extensions.loader_call import BadCall, Call, need_names
+from harness.extensions.loader_call import BadCall, Call, check_names
 from harness.extensions.sources import BadSource
-from harness.extensions.toolchain import DEFINES, HALF_DEFINES, STANDARD, Tools, find_tools, run
+from harness.extensions.toolchain import DEFINES, HALF_DEFINES, STANDARD, Toolchain, find_toolchain, run
 from harness.extensions.torch_headers import header_text, host_flags, known_headers
 
 MESSAGE_MAX = 2000
@@ -41,8 +41,8 @@ def main(job: Job) -> int:
             precompile(job, order["precompile"])
         else:
             call = Call(**order)
-            need_names(call)
-            Builder(job, call).build()
+            check_names(call)
+            ExtensionBuilder(job, call).build()
     except (BuildFailed, BadCall, BadFlag, BadSource) as error:
         status, message = "failed", str(error)
     except MemoryError:
@@ -57,12 +57,12 @@ def main(job: Job) -> int:
 def precompile(job: Job, variant: str) -> None:
     """ "cuda-O1": the slim headers, for g++ with these flags."""
     kind, _, level = variant.partition("-")
-    tools = find_tools()
+    tools = find_toolchain()
     header = job.out / "header.h"
     header.write_text(header_text(kind == "cuda"))
     with ThreadPoolExecutor(max_workers=1) as pool:
         texts = pool.submit(preprocessed_headers, job, tools, kind == "cuda")
-        said = run(
+        result = run(
             [
                 tools.cxx,
                 *host_flags(tools, kind == "cuda"),
@@ -76,14 +76,14 @@ def precompile(job: Job, variant: str) -> None:
             ],
             job.work,
         )
-    if said.code != 0:
-        raise Unsupported(f"the headers of torch cannot be precompiled here: {said.text.strip()[:300]}")
+    if result.code != 0:
+        raise Unsupported(f"the headers of torch cannot be precompiled here: {result.text.strip()[:300]}")
     if (text := texts.result()) is not None:
-        (job.out / "header.names").write_bytes(compiler_error.names_in(text))
-    (job.out / "toolchain").write_text(f"{tools.words(False)}\n{STANDARD} -{level}\n")
+        (job.out / "header.names").write_bytes(compiler_error.words_of(text))
+    (job.out / "toolchain").write_text(f"{tools.description(False)}\n{STANDARD} -{level}\n")
 
 
-def preprocessed_headers(job: Job, tools: Tools, with_cuda: bool) -> bytes | None:
+def preprocessed_headers(job: Job, tools: Toolchain, with_cuda: bool) -> bytes | None:
     """All that the full way may see of torch's and CUDA's headers, macros among it: as the host's compiler reads them, and as nvcc does."""
     source, out = job.work / "all.cu", job.work / "all.ii"
     source.write_text("".join(f"#include <{name}>\n" for name in known_headers(with_cuda)))
@@ -92,11 +92,11 @@ def preprocessed_headers(job: Job, tools: Tools, with_cuda: bool) -> bytes | Non
         commands.append([tools.nvcc, *DEFINES, *HALF_DEFINES, *tools.includes(True), "-Xcompiler", "-dD", "-x", "cu"])
     texts = []
     for command in commands:
-        said = run(
+        result = run(
             [*command, STANDARD, "-E", *(["-dD"] if command is commands[0] else []), str(source), "-o", str(out)],
             job.work,
         )
-        if said.code != 0:
+        if result.code != 0:
             return None
         texts.append(out.read_bytes())
     return b"\n".join(texts)

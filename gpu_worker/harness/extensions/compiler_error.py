@@ -24,12 +24,12 @@ WORD = re.compile(rb"[A-Za-z_]\w*")
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.M)
 
 
-def names_in(text: bytes) -> bytes:
+def words_of(text: bytes) -> bytes:
     """Every word of it, a line each: what `is_own` looks names up in."""
     return b"\n" + b"\n".join(sorted(set(WORD.findall(text)))) + b"\n"
 
 
-def is_own(
+def is_source_error(
     words: str, source: Sequence[str], compiled: str, names: bytes, headers: Iterable[str], flags: Iterable[str]
 ) -> bool:
     """Of the first error's words, which is about a line of the source. `source` is all of it, `compiled` what the compiler saw, `names` those of the
@@ -40,13 +40,15 @@ def is_own(
     name = next(group for group in found.groups() if group)
     if name.startswith("_") or b"\n" + name.encode() + b"\n" in names:
         return False
-    if sum(times(name, text) for text in source) != times(name, compiled) or any(name in flag for flag in flags):
+    if sum(occurrences(name, text) for text in source) != occurrences(name, compiled) or any(
+        name in flag for flag in flags
+    ):
         return False
     left_out = {header for text in source for header in INCLUDE.findall(text)} - set(INCLUDE.findall(compiled))
     return left_out <= set(headers)
 
 
-def times(name: str, text: str) -> int:
+def occurrences(name: str, text: str) -> int:
     return len(re.findall(rf"\b{name}\b", text))
 
 
@@ -54,23 +56,23 @@ TAIL_MAX = 1200
 
 
 # g++: "cuda_sources:9:12: error: words"; cudafe++, cicc: "cuda_sources(9): error: words"; ld: "undefined reference to `f()'"
-COMPLAINT = re.compile(
+FIRST_ERROR = re.compile(
     r"^(?P<file>[^\s:(]+)(?:\((?P<line>\d+)\)|:(?P<line2>\d+)(?::\d+)?): (?:catastrophic |fatal )?error(?: #[\w-]+)?:? ?(?P<words>.*)$",
     re.M,
 )
 
 
-LINK_COMPLAINT = re.compile(
+LINK_ERROR = re.compile(
     r"(undefined (?:reference to|symbol:?) .*|cannot find -l\S+|unable to find library \S+|duplicate symbol:? .*|multiple definition of .*)"
 )
 
 
-def complaint(call: Call, log: str) -> str:
+def error_excerpt(call: Call, log: str) -> str:
     """The first error, in lines of the submission where its source can be found there; then what the compiler said from there on."""
-    found = COMPLAINT.search(log)
+    found = FIRST_ERROR.search(log)
     tail = log[found.start() if found else 0 :].strip()[:TAIL_MAX]
     if found is None:
-        linked = LINK_COMPLAINT.search(log)
+        linked = LINK_ERROR.search(log)
         words = linked.group(1) if linked else (log.strip().splitlines() or ["the compiler failed"])[0]
         return f"{call.place or call.name}: {words[:400]}\n{tail}"
     name, line, words = found["file"], int(found["line"] or found["line2"]), found["words"].strip()[:400]

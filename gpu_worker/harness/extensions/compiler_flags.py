@@ -89,18 +89,18 @@ class Flags:
 def read(cflags: list[str], cuda_cflags: list[str], ldflags: list[str], include_paths: list[str], arch: str) -> Flags:
     found = Flags(arch=arch, includes=list(include_paths))
     for flag in words(cflags):
-        take_host(flag, "extra_cflags", found.host, found)
-    take_device(list(words(cuda_cflags)), found)
+        accept_host_flag(flag, "extra_cflags", found.host, found)
+    accept_device_flags(list(words(cuda_cflags)), found)
     for flag in words(ldflags):
         if not LINK.fullmatch(flag):
             raise BadFlag(f"extra_ldflags: {flag[:80]!r} is not passed on; take libraries by -l and directories by -L")
         found.link.append(flag)
     for path in found.includes:
-        need_plain(path, "include path")
+        check_plain_path(path, "include path")
     return found
 
 
-def need_plain(path: str, what: str) -> None:
+def check_plain_path(path: str, what: str) -> None:
     """A name that means nothing to a shell, to which nvcc gives it."""
     if strange := re.search(r"[^\w ./+@=,:%^~-]", path):
         raise BadFlag(
@@ -113,7 +113,7 @@ def words(flags: list[str]) -> list[str]:
     return [word for flag in flags for word in flag.split()]
 
 
-def take_host(flag: str, where: str, to: list[str], found: Flags) -> None:
+def accept_host_flag(flag: str, where: str, to: list[str], found: Flags) -> None:
     if flag.startswith("-I") and len(flag) > 2:
         found.includes.append(flag[2:])
     elif HOST.fullmatch(flag.replace("--std=", "-std=")):
@@ -124,21 +124,21 @@ def take_host(flag: str, where: str, to: list[str], found: Flags) -> None:
         )
 
 
-def take_device(flags: list[str], found: Flags) -> None:
+def accept_device_flags(flags: list[str], found: Flags) -> None:
     rest = iter(flags)
     for flag in rest:
         name, _, value = flag.partition("=")
         if flag in PAIRS:
             name, value = flag, next(rest, "")
         if name in ARCH:
-            take_variant(value, found)
+            accept_arch_variant(value, found)
         elif name in ("-Xcompiler", "--compiler-options"):
             for part in value.strip("'\"").split(","):
                 if part.startswith(("-D", "-U")) and not re.fullmatch(DEFINE, part):
                     raise BadFlag(
                         f"extra_cuda_cflags: -Xcompiler {part[:80]!r} is not passed on: nvcc gives it to a shell; define letters, digits and _.,:/+*=@%^~- alone"
                     )
-                take_host(part, "extra_cuda_cflags", found.device_host, found)
+                accept_host_flag(part, "extra_cuda_cflags", found.device_host, found)
         elif name in ("-isystem", "-I") and value:
             found.includes.append(value)
         elif flag.startswith("-I"):
@@ -156,7 +156,7 @@ def take_device(flags: list[str], found: Flags) -> None:
             )
 
 
-def take_variant(value: str, found: Flags) -> None:
+def accept_arch_variant(value: str, found: Flags) -> None:
     """ "arch=compute_90a,code=sm_90a" for an sm_90: its own instructions may be used."""
     for number in re.findall(r"(?:sm|compute)_(\d+[af])\b", value):
         if found.arch == f"sm_{number[:-1]}":

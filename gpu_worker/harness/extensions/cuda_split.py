@@ -184,7 +184,7 @@ class Splitter:
         elif is_class:
             if body is not None:
                 self.members(body, stop)
-            self.keep_where_it_can_be(tokens, at, stop)
+            self.keep_in_both_unless_torch(tokens, at, stop)
         elif body is not None and "=" not in words_outside(head):
             self.function(words, tokens, at, body, stop)
         elif "__global__" in words:
@@ -196,13 +196,13 @@ class Splitter:
         elif words & {"using", "namespace"} and words & DEVICE_WORDS:
             self.drop(self.host, at, stop)
         elif "namespace" in words and "=" in words:
-            self.keep_where_it_can_be(tokens, at, stop)
+            self.keep_in_both_unless_torch(tokens, at, stop)
         elif words & {"using", "typedef", "constexpr", "const", "enum", "static_assert"} and "(" not in words - {
             "static_assert"
         }:
-            self.keep_where_it_can_be(tokens, at, stop)
+            self.keep_in_both_unless_torch(tokens, at, stop)
         elif words & {"constexpr", "const", "static_assert"} and "=" in words:
-            self.keep_where_it_can_be(tokens, at, stop)
+            self.keep_in_both_unless_torch(tokens, at, stop)
         else:
             self.drop(self.device, at, stop)
         return stop
@@ -218,7 +218,9 @@ class Splitter:
             elif text == "{":
                 close = self.match(i)
                 body = i if body is None else body
-                if not self.is_class(self.tokens[bare:i]) and not self.goes_on(self.tokens[bare:i], close):
+                if not self.is_class(self.tokens[bare:i]) and not self.continues_after_brace(
+                    self.tokens[bare:i], close
+                ):
                     return close + 1, body
                 i = close
             elif text == ";":
@@ -226,7 +228,7 @@ class Splitter:
             i += 1
         raise Refused("a declaration does not end")
 
-    def goes_on(self, head: list[Token], close: int) -> bool:
+    def continues_after_brace(self, head: list[Token], close: int) -> bool:
         """`int a[] = {1, 2};` and `auto f = [] { ... };`: the brace is not the end."""
         return "=" in words_outside(head) or (
             close + 1 < len(self.tokens) and self.tokens[close + 1].text in (";", ",") and not has_call(head)
@@ -246,7 +248,7 @@ class Splitter:
         if "__device__" in words and "__host__" not in words:
             self.trap(body, stop)
         elif "__device__" in words or "constexpr" in words:
-            self.keep_where_it_can_be(tokens, at, stop)
+            self.keep_in_both_unless_torch(tokens, at, stop)
         else:
             if any(token.text in ("__device__", "__global__", "__shared__") for token in tokens):
                 raise Refused("a function of the host has device code in it")
@@ -271,7 +273,7 @@ class Splitter:
                 device = host = False
             i += 1
 
-    def keep_where_it_can_be(self, tokens: list[Token], at: int, stop: int) -> None:
+    def keep_in_both_unless_torch(self, tokens: list[Token], at: int, stop: int) -> None:
         """In both halves, unless it is about torch."""
         if any(token.text in HOST_WORDS or token.text == "std" for token in tokens):
             if any(token.text == "__device__" for token in tokens):

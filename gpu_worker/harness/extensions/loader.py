@@ -25,7 +25,7 @@ class Extensions:
         self._modules = modules
         self._loaded: dict[str, Any] = {}
 
-    def take(self, call: Call) -> Any:
+    def module_for(self, call: Call) -> Any:
         key = call.key()
         if key not in self._loaded:
             self._loaded[key] = self.load(call, key)
@@ -51,9 +51,9 @@ class Extensions:
         return module
 
 
-def serve(source: Path) -> None:
+def install(source: Path) -> None:
     """Once, before anything of the submission is imported."""
     manifest = source / MANIFEST
     modules = json.loads(manifest.read_text())["modules"] if manifest.exists() else {}
     if modules or "torch.utils.cpp_extension" in sys.modules:
-        replace_loaders(Extensions(source, modules).take, source)
+        replace_loaders(Extensions(source, modules).module_for, source)

@@ -63,12 +63,12 @@ class Call:
         return json.dumps(asdict(self), sort_keys=True)
 
 
-def label(what: str, i: int, n: int) -> str:
+def source_label(what: str, i: int, n: int) -> str:
     """What a source is called in messages: "cuda_sources", or "cuda_sources[1]" of several."""
     return what if n == 1 else f"{what}[{i}]"
 
 
-def listed(value: Any, what: str) -> list[str]:
+def as_list(value: Any, what: str) -> list[str]:
     """A string or several, as torch takes them."""
     if value is None:
         return []
@@ -81,7 +81,7 @@ def listed(value: Any, what: str) -> list[str]:
 
 
 def sources(value: Any, what: str) -> list[str]:
-    found = listed(value, what)
+    found = as_list(value, what)
     if len(found) > SOURCES_MAX:
         raise BadCall(f"{what} are {len(found)} texts, more than the {SOURCES_MAX} that are built; join them")
     return found
@@ -91,7 +91,7 @@ def flags(value: Any, what: str) -> list[str]:
     """As words: torch joins flags with blanks, so that one text may hold several. None of them has a blank, so that nobody who reads them later finds
     other words than these."""
     found: list[str] = []
-    for word in (word for text in listed(value, what) for word in QUOTED_WORD.findall(text)):
+    for word in (word for text in as_list(value, what) for word in QUOTED_WORD.findall(text)):
         if word.split() == [word]:
             found.append(word)
             continue
@@ -120,7 +120,7 @@ def functions_of(value: Any) -> list[list[str]] | None:
     )
 
 
-def need_names(call: Call) -> None:
+def check_names(call: Call) -> None:
     """Names that become words of commands and of sources. The compile child asks again: who wrote the call down has run the job's code."""
     if not call.name.isidentifier() or len(call.name) > NAME_BYTES_MAX:
         raise BadCall(
@@ -131,8 +131,8 @@ def need_names(call: Call) -> None:
             raise BadCall(f"functions: {name[:40]!r} is not the name of a function")
 
 
-def common(call: Call, arguments: dict[str, Any]) -> Call:
-    need_names(call)
+def finish_call(call: Call, arguments: dict[str, Any]) -> Call:
+    check_names(call)
     if arguments.get("sycl_sources") or arguments.get("with_sycl"):
         raise BadCall("SYCL sources are not built here")
     if arguments.get("is_standalone"):
@@ -157,7 +157,7 @@ def inline_call(arguments: dict[str, Any]) -> Call:
     take_headers(call, {}, arguments)
     call.error_handling = bool(arguments.get("with_pytorch_error_handling", True))
     call.implicit_headers = not arguments.get("no_implicit_headers", False)
-    return common(call, arguments)
+    return finish_call(call, arguments)
 
 
 def load_call(arguments: dict[str, Any]) -> Call:
@@ -166,27 +166,27 @@ def load_call(arguments: dict[str, Any]) -> Call:
     roots: dict[Path, str] = {}
     for source in sources(arguments["sources"], "sources"):
         path = Path(os.path.abspath(source))
-        call.sources.append(put(call, path, roots))
+        call.sources.append(add_file(call, path, roots))
     take_headers(call, roots, arguments)
-    return common(call, arguments)
+    return finish_call(call, arguments)
 
 
 def take_headers(call: Call, roots: dict[Path, str], arguments: dict[str, Any]) -> None:
     """Those of the submission's own: beside its sources, and in its include paths."""
     paths = [os.path.abspath(path) for path in sources(arguments.get("extra_include_paths"), "extra_include_paths")]
-    for folder in [*list(roots), *(Path(path) for path in paths if is_own(path))]:
+    for folder in [*list(roots), *(Path(path) for path in paths if is_submission_folder(path))]:
         for path in sorted(folder.rglob("*")):
             if path.name.endswith(HEADERS) and path.is_file() and len(call.files) < FILES_MAX:
-                put(call, path, roots, folder)
+                add_file(call, path, roots, folder)
     call.include_paths = [roots.get(Path(path), path) for path in paths]
 
 
-def is_own(path: str) -> bool:
+def is_submission_folder(path: str) -> bool:
     """Whether a folder is the submission's, not the machine's."""
     return any(path.startswith(root) for root in ("/kq/", "/tmp/", os.getcwd() + "/")) and os.path.isdir(path)
 
 
-def put(call: Call, path: Path, roots: dict[Path, str], folder: Path | None = None) -> str:
+def add_file(call: Call, path: Path, roots: dict[Path, str], folder: Path | None = None) -> str:
     folder = folder or path.parent
     place = roots.setdefault(folder, f"part{len(roots)}")
     name = f"{place}/{path.relative_to(folder)}"
@@ -198,7 +198,7 @@ def put(call: Call, path: Path, roots: dict[Path, str], folder: Path | None = No
     return name
 
 
-def place_of_caller(source: Path) -> str:
+def caller_location(source: Path) -> str:
     """Where the innermost frame below `source` stands: "add.py:17"."""
     frame = sys._getframe(1)
     while frame is not None:
@@ -208,40 +208,40 @@ def place_of_caller(source: Path) -> str:
     return ""
 
 
-def replace_loaders(take: Callable[[Call], Any], source: Path) -> None:
+def replace_loaders(handle_call: Callable[[Call], Any], source: Path) -> None:
     """From here on load_inline and load of torch hand their calls to `take`, whichever name they are imported by."""
     from torch.utils import cpp_extension
 
     for name, make in (("load_inline", inline_call), ("load", load_call)):
         signature = inspect.signature(getattr(cpp_extension, name))
-        setattr(cpp_extension, name, replacement(name, signature, make, take, source))
+        setattr(cpp_extension, name, replacement(name, signature, make, handle_call, source))
 
 
 def replacement(
     name: str,
     signature: inspect.Signature,
     make: Callable[[dict[str, Any]], Call],
-    take: Callable[[Call], Any],
+    handle_call: Callable[[Call], Any],
     source: Path,
 ) -> Callable[..., Any]:
     def loader(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        place = place_of_caller(source)
+        place = caller_location(source)
         try:
             call = make(bound.arguments)
         except BadCall as error:
             raise BadCall(f"{place}: {name}: {error}") from error
         call.place = place
-        call.lines = lines_in(source / place.partition(":")[0], call)
-        return take(call)
+        call.lines = source_lines(source / place.partition(":")[0], call)
+        return handle_call(call)
 
     loader.__name__ = loader.__qualname__ = name
     loader.__module__ = "torch.utils.cpp_extension"
     return loader
 
 
-def lines_in(path: Path, call: Call) -> dict[str, int]:
+def source_lines(path: Path, call: Call) -> dict[str, int]:
     """Where the sources stand in the file, of those that stand there word for word."""
     try:
         text = path.read_text(errors="replace") if path.is_file() else ""
@@ -252,5 +252,5 @@ def lines_in(path: Path, call: Call) -> dict[str, int]:
         for i, source in enumerate(sources):
             at = text.find(source) if source.strip() else -1
             if at >= 0:
-                found[label(what, i, len(sources))] = text.count("\n", 0, at) + 1
+                found[source_label(what, i, len(sources))] = text.count("\n", 0, at) + 1
     return found

@@ -11,10 +11,10 @@ from harness.extensions.toolchain import run
 
 def side_by_side(command: list[str], folder: Path) -> str:
     """Runs what `nvcc --dryrun` says: preprocessing and compiling for the device beside the same for the host. Returns what went wrong."""
-    said = run([*command, "--dryrun"], folder)
-    lines = [line[3:].strip() for line in said.text.splitlines() if line.startswith("#$ ")]
-    if said.code != 0 or not lines:
-        return said.text or "nvcc failed"
+    result = run([*command, "--dryrun"], folder)
+    lines = [line[3:].strip() for line in result.text.splitlines() if line.startswith("#$ ")]
+    if result.code != 0 or not lines:
+        return result.text or "nvcc failed"
     environment: dict[str, str] = {}
     commands = []
     for line in lines:
@@ -29,8 +29,8 @@ def side_by_side(command: list[str], folder: Path) -> str:
     last = len(commands) - 1
     identity = re.search(r'--module_id_file_name "([^"]+)"', " ".join(commands))
     if at is None or identity is None or at >= last - 1:
-        said = run(command, folder)
-        return "" if said.code == 0 else said.text or "nvcc failed"
+        result = run(command, folder)
+        return "" if result.code == 0 else result.text or "nvcc failed"
     # Both sides only read this name of the unit once it is there.
     Path(folder, identity.group(1)).write_text(f"_{os.urandom(4).hex()}_7_unit_cu_{os.urandom(4).hex()}")
     commands[at] = commands[at].replace("--gen_module_id_file ", "")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.extensions import compiler_flags
-from harness.extensions.loader_call import CUDA_ENDINGS, Call, label
+from harness.extensions.loader_call import CUDA_ENDINGS, Call, source_label
 
 
 class BadSource(Exception):
@@ -12,7 +12,7 @@ class BadSource(Exception):
 
 
 @dataclass
-class Unit:
+class TranslationUnit:
     """One file that is compiled."""
 
     name: str  # "cuda.cu"
@@ -25,7 +25,7 @@ def inline_cpp(call: Call) -> tuple[str, str]:
     """main.cpp as torch writes it: the sources, and the module."""
     parts = ["#include <torch/extension.h>"] if call.implicit_headers else []
     for i, text in enumerate(call.cpp):
-        parts += [f'#line 1 "{label("cpp_sources", i, len(call.cpp))}"', text]
+        parts += [f'#line 1 "{source_label("cpp_sources", i, len(call.cpp))}"', text]
     module = []
     if call.functions is not None:
         module = ['#line 1 "functions"', "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {"]
@@ -42,9 +42,9 @@ def quoted(text: str) -> str:
     return '"' + "".join(escapes.get(c, c if c >= " " else f"\\{ord(c):03o}") for c in text) + '"'
 
 
-def inline_units(call: Call) -> list[Unit]:
+def inline_units(call: Call) -> list[TranslationUnit]:
     cpp, module = inline_cpp(call)
-    units = [Unit("main.cpp", f"{cpp}\n{module}\n", is_cuda=False)]
+    units = [TranslationUnit("main.cpp", f"{cpp}\n{module}\n", is_cuda=False)]
     if call.cuda:
         parts = (
             ["#include <torch/types.h>", "#include <cuda.h>", "#include <cuda_runtime.h>"]
@@ -52,19 +52,19 @@ def inline_units(call: Call) -> list[Unit]:
             else []
         )
         for i, text in enumerate(call.cuda):
-            parts += [f'#line 1 "{label("cuda_sources", i, len(call.cuda))}"', text]
-        units.append(Unit("cuda.cu", "\n".join(parts) + "\n", is_cuda=True))
+            parts += [f'#line 1 "{source_label("cuda_sources", i, len(call.cuda))}"', text]
+        units.append(TranslationUnit("cuda.cu", "\n".join(parts) + "\n", is_cuda=True))
     return units
 
 
-def file_units(call: Call) -> list[Unit]:
-    texts = dict(map(tuple, call.files))
+def file_units(call: Call) -> list[TranslationUnit]:
+    texts = {name: text for name, text in call.files}
     units = []
     for source in call.sources:
-        compiler_flags.need_plain(source, "source file's name")
+        compiler_flags.check_plain_path(source, "source file's name")
         short = source.partition("/")[2]
         units.append(
-            Unit(
+            TranslationUnit(
                 source,
                 f'#line 1 "{short}"\n{texts[source]}',
                 is_cuda=source.endswith(CUDA_ENDINGS),

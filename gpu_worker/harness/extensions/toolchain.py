@@ -24,7 +24,7 @@ STANDARD = "-std=c++17"
 
 
 @dataclass(frozen=True)
-class Said:
+class CommandResult:
     """How a compiler ended."""
 
     code: int
@@ -32,7 +32,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Tools:
+class Toolchain:
     cxx: str
     nvcc: str  # empty: none
     cuda: Path | None
@@ -52,7 +52,7 @@ class Tools:
             words += [f"-L{path}" for path in (self.cuda / "lib64", self.cuda / "lib") if path.is_dir()] + ["-lcudart"]
         return words
 
-    def words(self, with_cuda: bool) -> str:
+    def description(self, with_cuda: bool) -> str:
         """ "nvcc 13.0.88, g++ 12.2.0, lld": what a row says."""
         found = [f"nvcc {version_of(self.nvcc)}"] if with_cuda and self.nvcc else []
         return ", ".join([*found, f"g++ {version_of(self.cxx)}", self.linker])
@@ -67,12 +67,12 @@ def find_cuda() -> Path | None:
 
 
 @functools.cache
-def find_tools() -> Tools:
+def find_toolchain() -> Toolchain:
     import torch  # here, so that who looks for the toolkit alone need not
 
     cuda = find_cuda()
     linker = next((name for name in LINKERS if shutil.which(f"ld.{name}")), "bfd")
-    return Tools(
+    return Toolchain(
         cxx=shutil.which("g++") or "",
         nvcc=str(cuda / "bin/nvcc") if cuda is not None else "",
         cuda=cuda,
@@ -107,7 +107,7 @@ def identity() -> str:
     """Everything outside of a call that shapes what is made of it, in one line: part of the cache's key, and equal on machines that make the same."""
     import torch
 
-    tools = find_tools()
+    tools = find_toolchain()
     headers = [
         tools.torch_root / "version.py",
         tools.torch_root / "include/torch/extension.h",
@@ -118,11 +118,11 @@ def identity() -> str:
     stamps = [hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in headers if path.exists()]
     git = getattr(torch.version, "git_version", "") or ""
     return " ".join(
-        ["extensions/3", torch.__version__, git, tools.words(True), sysconfig.get_paths()["include"], *stamps]
+        ["extensions/3", torch.__version__, git, tools.description(True), sysconfig.get_paths()["include"], *stamps]
     )
 
 
-def run(command: list[str] | str, folder: Path, environment: dict[str, str] | None = None) -> Said:
+def run(command: list[str] | str, folder: Path, environment: dict[str, str] | None = None) -> CommandResult:
     """To its end; what it says is cut off, and goes to a file so that nobody waits for a pipe."""
     log = folder / f"log-{os.urandom(6).hex()}"
     try:
@@ -132,8 +132,8 @@ def run(command: list[str] | str, folder: Path, environment: dict[str, str] | No
                 env={**os.environ, **(environment or {})},
             ).returncode  # fmt: skip
     except OSError as error:
-        return Said(127, str(error))
+        return CommandResult(127, str(error))
     with open(log, "rb") as out:
         text = out.read(OUTPUT_MAX).decode(errors="replace")
     log.unlink()
-    return Said(code, text)
+    return CommandResult(code, text)

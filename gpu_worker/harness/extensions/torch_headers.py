@@ -1,6 +1,6 @@
 """Torch headers."""
 
-from harness.extensions.toolchain import DEFINES, HALF_DEFINES, Tools
+from harness.extensions.toolchain import DEFINES, HALF_DEFINES, Toolchain
 
 SLIM = ["torch/types.h", "torch/csrc/Exceptions.h", "torch/csrc/utils/pybind.h"]
 
@@ -24,7 +24,7 @@ def header_text(with_cuda: bool) -> str:
     return "".join(f"#include <{name}>\n" for name in SLIM + (SLIM_CUDA if with_cuda else []))
 
 
-def host_flags(tools: Tools, with_cuda: bool) -> list[str]:
+def host_flags(tools: Toolchain, with_cuda: bool) -> list[str]:
     """What a precompiled header and all that use it have in common."""
     return [
         *DEFINES,

@@ -23,10 +23,10 @@ from typing import Any
 import torch
 
 from harness.children import entry_point
-from harness.children.argument_binding import Forms
+from harness.children.argument_binding import ProblemSignature
 from harness.children.job import Job
 from harness.children.model_file import Problem, import_file, parameter_names
-from harness.children.tensors import Spec, outputs_of
+from harness.children.tensors import TensorSpec, outputs_of
 from harness.extensions.loader_call import CALLS_MAX, BadCall, Call, replace_loaders
 
 LOADERS = ("load_inline", "load")
@@ -40,20 +40,20 @@ def prepare() -> None:
     FakeTensorMode()
 
 
-class Recorder:
+class CallRecorder:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.calls: list[Call] = []
-        self.complaint = ""
+        self.error_text = ""
 
-    def take(self, call: Call) -> Any:
+    def record(self, call: Call) -> Any:
         if len(self.calls) < CALLS_MAX and all(call.key() != known.key() for known in self.calls):
             self.calls.append(call)
         if not call.is_python_module:
             return "/kq/src/extension.so"
-        return Unbuilt(call.name)
+        return PlaceholderModule(call.name)
 
-    def unseen(self) -> bool:
+    def has_unreached_call(self) -> bool:
         """Whether a call stands in the source that was not reached."""
         seen = {call.place for call in self.calls}
         return any(not seen & set(places) for places in call_places(self.job.source / self.job.entry))
@@ -61,10 +61,10 @@ class Recorder:
     def save(self) -> None:
         texts = [json.loads(call.text()) for call in self.calls]
         (self.job.out / "calls").write_text(json.dumps({"calls": texts, "keys": [call.key() for call in self.calls]}))
-        (self.job.out / "complaint").write_text(self.complaint, errors="replace")
+        (self.job.out / "complaint").write_text(self.error_text, errors="replace")
 
 
-class Unbuilt(types.ModuleType):
+class PlaceholderModule(types.ModuleType):
     """A module that has every function."""
 
     def __getattr__(self, name: str) -> Any:
@@ -78,15 +78,15 @@ class Unbuilt(types.ModuleType):
 
 
 def run(job: Job) -> int:
-    recorder = Recorder(job)
-    replace_loaders(recorder.take, job.source)
+    recorder = CallRecorder(job)
+    replace_loaders(recorder.record, job.source)
     pretend_gpu(job.arch)
     sys.path.insert(0, str(job.source))
     try:
-        with quiet(recorder):
+        with errors_logged(recorder):
             module = import_file(job.source / job.entry)
-        if recorder.unseen() and recorder.complaint == "":
-            with quiet(recorder):
+        if recorder.has_unreached_call() and recorder.error_text == "":
+            with errors_logged(recorder):
                 call_model(job, module, recorder)
     finally:
         recorder.save()
@@ -94,40 +94,40 @@ def run(job: Job) -> int:
 
 
 @contextlib.contextmanager
-def quiet(recorder: Recorder) -> Any:
+def errors_logged(recorder: CallRecorder) -> Any:
     """Whatever is raised ends this part of the run; the run that counts says it in its own words."""
     try:
         yield
     except BadCall as error:
-        recorder.complaint = str(error)
+        recorder.error_text = str(error)
     except BaseException as error:
         print(f"kq: while looking for extensions: {type(error).__name__}: {str(error)[:500]}", file=sys.stderr)
 
 
-def call_model(job: Job, module: types.ModuleType, recorder: Recorder) -> None:
+def call_model(job: Job, module: types.ModuleType, recorder: CallRecorder) -> None:
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     with FakeTensorMode(allow_non_fake_inputs=True):
         problem = Problem(job.source / job.problem)
-        names = entry_point.spec_of(job.source / job.entry)
-        wanted, is_class = entry_point.found(module, names, job.entry, job.backend)
+        names = entry_point.read_contract(job.source / job.entry)
+        wanted, is_class = entry_point.find_target(module, names, job.entry, job.backend)
         call = entry_point.method_of(wanted(*problem.init_inputs()), names) if is_class else wanted
-        if recorder.unseen():
+        if recorder.has_unreached_call():
             inputs = problem.get_inputs()
-            entry_point.with_arguments(call, names, forms_of(problem, inputs))(*inputs)
+            entry_point.with_arguments(call, names, signature_of(problem, inputs))(*inputs)
 
 
-def forms_of(problem: Problem, inputs: list[Any]) -> Forms:
+def signature_of(problem: Problem, inputs: list[Any]) -> ProblemSignature:
     """What Model would have, told by calling it."""
     model = problem.model_class(*problem.init_inputs())
     names = parameter_names(model.forward, len(inputs))
     given = {name: spec(value) if isinstance(value, torch.Tensor) else value for name, value in zip(names, inputs)}
     states = {name: value for name, value in model.state_dict().items() if isinstance(value, torch.Tensor)}
-    return Forms(given, [spec(output) for output in outputs_of(model(*inputs))], states, torch.device("cpu"))
+    return ProblemSignature(given, [spec(output) for output in outputs_of(model(*inputs))], states, torch.device("cpu"))
 
 
-def spec(tensor: torch.Tensor) -> Spec:
-    return Spec(tensor.dtype, tensor.shape)
+def spec(tensor: torch.Tensor) -> TensorSpec:
+    return TensorSpec(tensor.dtype, tensor.shape)
 
 
 def pretend_gpu(arch: str) -> None:

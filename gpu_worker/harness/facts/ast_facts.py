@@ -15,9 +15,17 @@ from collections.abc import Iterable
 
 from harness.facts.ast_walk import Place, Walk
 from harness.facts.dotted_names import UNKNOWN, joined
-from harness.facts.embedded_code import CODE_BYTES_MAX, COMPILERS, HOLE, SOURCES, code_lines, is_code, is_python
-from harness.facts.known_imports import USUAL
-from harness.facts.name_resolver import Resolver, TooTangled
+from harness.facts.embedded_code import (
+    CODE_BYTES_MAX,
+    COMPILERS,
+    HOLE,
+    SOURCES,
+    code_lines,
+    looks_like_cpp,
+    parse_embedded_python,
+)
+from harness.facts.known_imports import KNOWN
+from harness.facts.name_resolver import Resolver, TooComplex
 from harness.facts.scope import Const, Scope
 
 VERSION = 2  # of these facts; a build cache may hold older ones
@@ -31,7 +39,7 @@ CURRENT_STREAMS = frozenset(
     {"torch.cuda.current_stream()", "torch.cuda.default_stream()", "torch.accelerator.current_stream()"}
 )
 HARMLESS_CALLS = frozenset({"isinstance", "issubclass", "type", "hasattr", "typing.cast", "cast", "typing.TypeVar"})
-RUNNERS = frozenset({"exec", "eval", "compile"})
+EXEC_FUNCTIONS = frozenset({"exec", "eval", "compile"})
 SETTERS = frozenset(
     {
         "setattr",
@@ -95,36 +103,36 @@ class Facts:
         self._walk = Walk(self._names)
         self._module = Scope()
         tree = ast.parse(source, filename=name)
-        self._note_form(source)
+        self._add_encoding_notes(source)
         self._walk.module(tree.body, self._module)
-        for usual, path in USUAL.items():
+        for usual, path in KNOWN.items():
             self._names.bind(self._module, usual, path)  # beside what the file gives it: that may never run
-        self._settle()
+        self._resolve_until_stable()
         self._dead = self._walk.never_called() if alone else frozenset()
-        self._tell()
+        self._add_all()
 
-    def _settle(self) -> None:
+    def _resolve_until_stable(self) -> None:
         """Until nothing new is bound: arguments become parameters' values, texts given to exec become sources."""
         calls_seen, payloads = 0, 0
         for _ in range(4):
-            self._walk.flow()
-            self._names.forget()
+            self._walk.bind_arguments()
+            self._names.forget_results()
             calls, calls_seen = self._walk.calls[calls_seen:], len(self._walk.calls)
             for node, scope, place in calls:
-                if payloads < PAYLOADS_MAX and self._is_runner(node, scope):
+                if payloads < PAYLOADS_MAX and self._is_exec(node, scope):
                     payloads += self._read_payloads(node, scope, place)
             if calls_seen == len(self._walk.calls):
                 break
 
-    def _is_runner(self, node: ast.Call, scope: Scope) -> bool:
+    def _is_exec(self, node: ast.Call, scope: Scope) -> bool:
         func = node.func
         # Asking every call who it is would be slow; whoever is called otherwise is not plainly a method of something.
         if (
             isinstance(func, ast.Name)
-            or (isinstance(func, ast.Attribute) and func.attr in RUNNERS)
+            or (isinstance(func, ast.Attribute) and func.attr in EXEC_FUNCTIONS)
             or isinstance(func, (ast.Call, ast.Subscript))
         ):
-            return bool(node.args) and not RUNNERS.isdisjoint(self._names.names(func, scope))
+            return bool(node.args) and not EXEC_FUNCTIONS.isdisjoint(self._names.names(func, scope))
         return False
 
     def _read_payloads(self, node: ast.Call, scope: Scope, place: Place) -> int:
@@ -149,7 +157,7 @@ class Facts:
     def _add(self, place: Place, line: int, kind: str, name: str, argument: str = "") -> None:
         self.found.add((line, kind, name, argument, place.is_dead or place.owner in self._dead))
 
-    def _note_form(self, source: bytes) -> None:
+    def _add_encoding_notes(self, source: bytes) -> None:
         """How the bytes themselves mislead who reads them."""
         for number, line in enumerate(source.split(b"\n", 2)[:2], start=1):
             cookie = COOKIE.match(line)
@@ -166,64 +174,66 @@ class Facts:
         except (tokenize.TokenError, SyntaxError, IndentationError):
             return
 
-    def _tell(self) -> None:
+    def _add_all(self) -> None:
         walk = self._walk
         for node, scope, place in walk.calls:
-            self._tell_call(node, scope, place)
+            self._add_call(node, scope, place)
         for node, scope, place in walk.decorators:
             for name in self._names.names(node, scope):
                 self._add(place, node.lineno, "call", name)
         for node, scope, place in walk.bases:
-            self._tell_named("base", node, scope, place)
+            self._add_named("base", node, scope, place)
         for node, scope, place in walk.values:
-            self._tell_named("value", node, scope, place)
-        for node, scope, place, value in walk.targets:
-            self._tell_target(node, scope, place, value)
+            self._add_named("value", node, scope, place)
+        for target, scope, place, assigned in walk.targets:
+            self._add_target(target, scope, place, assigned)
         for node, scope, place in walk.reads:
             for name in self._names.names(node, scope):
                 self._add(place, node.lineno, "read", name)
         for node, scope, place in walk.texts:
-            self._tell_text(node, scope, place)
+            self._add_text(node, scope, place)
         for value, scope in self._names.unfollowed:
             if isinstance(value, (ast.Name, ast.Attribute)):
-                self._tell_named("value", value, scope, Place())
+                self._add_named("value", value, scope, Place())
         for module, line, place in walk.imports:
             self._add(place, line, "import", module)
 
-    def _tell_named(self, kind: str, node: ast.expr, scope: Scope, place: Place) -> None:
+    def _add_named(self, kind: str, node: ast.expr, scope: Scope, place: Place) -> None:
         for name in self._names.names(node, scope):
             # Only what comes from a module can be judged; the file's own names say nothing.
-            if ("." in name and not name.endswith("()")) or name in RUNNERS:
+            if ("." in name and not name.endswith("()")) or name in EXEC_FUNCTIONS:
                 self._add(place, node.lineno, kind, name)
 
-    def _tell_call(self, node: ast.Call, scope: Scope, place: Place) -> None:
+    def _add_call(self, node: ast.Call, scope: Scope, place: Place) -> None:
         names = self._names.names(node.func, scope)
         if not names:
-            self._tell_values(node, scope, place)
+            self._add_values(node, scope, place)
             return
         argument = self._argument(node, scope)
         for name in names:
-            self._add(place, node.lineno, "call", name, self._program(node, scope) if name in RUNNERS else argument)
+            self._add(
+                place, node.lineno, "call", name, self._exec_origin(node, scope) if name in EXEC_FUNCTIONS else argument
+            )
             if name in SETTERS or name.endswith("__setattr__"):
-                self._tell_setattr(name, node, scope, place)
+                self._add_setattr(name, node, scope, place)
             elif name in ("unittest.mock.patch", "mock.patch"):
                 for text in self._names.texts(node.args[0], scope) if node.args else []:
                     self._add(place, node.lineno, "set", text, UNKNOWN)
             elif ".__dict__." in name or name.startswith("os.environ.") or name.startswith("globals()."):
-                self._tell_update(name, node, scope, place)
+                self._add_update(name, node, scope, place)
             if COMPILERS.search(name):
-                self._tell_compiler(name, node, scope, place)
+                self._add_compiler(name, node, scope, place)
         if node.keywords:
-            self._tell_options(names, node, scope, place)
+            self._add_options(names, node, scope, place)
         if HARMLESS_CALLS.isdisjoint(names):
-            self._tell_values(node, scope, place)
+            self._add_values(node, scope, place)
 
-    def _tell_values(self, node: ast.Call, scope: Scope, place: Place) -> None:
+    def _add_values(self, node: ast.Call, scope: Scope, place: Place) -> None:
         for value in (*node.args, *(keyword.value for keyword in node.keywords)):
             if isinstance(value, ast.Starred):
                 value = value.value
             if isinstance(value, (ast.Name, ast.Attribute)):
-                self._tell_named("value", value, scope, place)
+                self._add_named("value", value, scope, place)
 
     def _argument(self, node: ast.Call, scope: Scope) -> str:
         """What the first argument is: a name, a text after a quote, or "?" when there is one and it cannot be told."""
@@ -246,19 +256,19 @@ class Facts:
                 return f'"{text[:NAME_MAX]}'
         return UNKNOWN
 
-    def _program(self, node: ast.Call, scope: Scope) -> str:
+    def _exec_origin(self, node: ast.Call, scope: Scope) -> str:
         """How exec came by what it runs: the calls that made it, or what kind of text it is."""
         if not node.args:
             return ""
         constants = self._names.constants(node.args[0], scope)
-        made = self._makers(node.args[0], scope)
+        made = self._calls_in(node.args[0], scope)
         if any(isinstance(text, (str, bytes)) and len(text) > LONG_TEXT for text in constants):
             made.append("long text")
         if not made and constants:
             return "text"
         return " ".join(made) if made else UNKNOWN
 
-    def _makers(self, node: ast.expr, scope: Scope, depth: int = 0) -> list[str]:
+    def _calls_in(self, node: ast.expr, scope: Scope, depth: int = 0) -> list[str]:
         """The names of all calls in an expression and in what its names stand for."""
         found: list[str] = []
         for inner in ast.walk(node):
@@ -269,12 +279,12 @@ class Facts:
             elif isinstance(inner, ast.Name) and depth < 4:
                 for value, where in self._names.bound_to(inner.id, scope):
                     if isinstance(value, ast.expr) and not isinstance(value, ast.Constant):
-                        found += self._makers(value, where, depth + 1)
+                        found += self._calls_in(value, where, depth + 1)
             if len(found) > 8:
                 break
         return found[:8]
 
-    def _tell_setattr(self, setter: str, node: ast.Call, scope: Scope, place: Place) -> None:
+    def _add_setattr(self, setter: str, node: ast.Call, scope: Scope, place: Place) -> None:
         args = node.args
         bases: Iterable[str]
         if setter.endswith(".__setattr__") and setter not in SETTERS:  # torch.cuda.__setattr__("x", f)
@@ -292,7 +302,7 @@ class Facts:
                     self._value(args[-1], scope) if len(args) > 1 else UNKNOWN,
                 )
 
-    def _tell_update(self, name: str, node: ast.Call, scope: Scope, place: Place) -> None:
+    def _add_update(self, name: str, node: ast.Call, scope: Scope, place: Place) -> None:
         """NAMESPACE.update(x=...), .update({"x": ...}), .setdefault("x", ...), .__setitem__("x", ...), .pop("x")"""
         owner, _, last = name.rpartition(".")
         owner = owner.removesuffix(".__dict__")
@@ -317,7 +327,7 @@ class Facts:
         for key in keys:
             self._add(place, node.lineno, "set", slot(owner, key), UNKNOWN)
 
-    def _tell_target(self, node: ast.expr, scope: Scope, place: Place, value: ast.expr | None) -> None:
+    def _add_target(self, node: ast.expr, scope: Scope, place: Place, value: ast.expr | None) -> None:
         """Of an assignment or a del: an attribute or item of something that is not the file's own."""
         if isinstance(node, ast.Attribute):
             if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
@@ -338,7 +348,7 @@ class Facts:
         constants = self._names.constants(node, scope) if node is not None else []
         return str(constants[0])[:NAME_MAX] if len(constants) == 1 else UNKNOWN
 
-    def _tell_options(self, names: list[str], node: ast.Call, scope: Scope, place: Place) -> None:
+    def _add_options(self, names: list[str], node: ast.Call, scope: Scope, place: Place) -> None:
         """Arguments by name that are constants: compiler flags, modes."""
         known = [name for name in names if not name.startswith(UNKNOWN) and "." in name]
         if not known:
@@ -367,11 +377,11 @@ class Facts:
 
     # --- C++ and CUDA in texts
 
-    def _tell_compiler(self, name: str, node: ast.Call, scope: Scope, place: Place) -> None:
+    def _add_compiler(self, name: str, node: ast.Call, scope: Scope, place: Place) -> None:
         keywords = [(key, value) for key, value in self._names.keywords(node, scope) if key in SOURCES]
         positional = node.args if not name.endswith("load_inline") else node.args[1:3]
         for value in (*positional, *(value for _, value in keywords)):
-            if not self._tell_sources(value, scope, place) and not (
+            if not self._add_sources(value, scope, place) and not (
                 isinstance(value, ast.Constant) or self._is_flag(value, scope)
             ):
                 self._add(place, node.lineno, "note", "source.computed", name)
@@ -379,10 +389,10 @@ class Facts:
     def _is_flag(self, node: ast.expr, scope: Scope) -> bool:
         return isinstance(node, (ast.List, ast.Tuple)) and not node.elts or bool(self._names.constants(node, scope))
 
-    def _tell_sources(self, node: ast.expr, scope: Scope, place: Place) -> bool:
+    def _add_sources(self, node: ast.expr, scope: Scope, place: Place) -> bool:
         """Whether all of an argument of a compiler could be read."""
         if isinstance(node, (ast.List, ast.Tuple)):
-            return all([self._tell_sources(element, scope, place) for element in node.elts])
+            return all([self._add_sources(element, scope, place) for element in node.elts])
         found = False
         for value in self._names.constants(node, scope):
             for text in value if isinstance(value, (list, tuple)) else [value]:
@@ -446,14 +456,14 @@ class Facts:
             ):
                 return self._with_holes(value, scope, depth + 1)
             case ast.Name(id=name):
-                for value, where in self._names.bound_to(name, scope):
-                    if isinstance(value, ast.expr) and not isinstance(value, ast.Name):
-                        holed = self._with_holes(value, where, depth + 1)
+                for bound, where in self._names.bound_to(name, scope):
+                    if isinstance(bound, ast.expr) and not isinstance(bound, ast.Name):
+                        holed = self._with_holes(bound, where, depth + 1)
                         if holed is not None:
                             return holed
         return None
 
-    def _tell_text(self, node: ast.expr, scope: Scope, place: Place) -> None:
+    def _add_text(self, node: ast.expr, scope: Scope, place: Place) -> None:
         """A text that looks like a source, wherever it goes: it may be written to a file and compiled from there."""
         text = node.value if isinstance(node, ast.Constant) else self._with_holes(node, scope)
         if isinstance(text, bytes):
@@ -462,25 +472,25 @@ class Facts:
             return
         if text.startswith(BINARY):
             self._add(place, node.lineno, "note", "source.binary")
-        if is_code(text):
+        if looks_like_cpp(text):
             self._add_code(text, node.lineno, place)
             return
         if text in self._texts:
             return
-        tree = is_python(text)
+        tree = parse_embedded_python(text)
         if tree is not None:
             self._texts.add(text)
             inner = Facts.__new__(Facts)
-            inner._tell_foreign(tree, node.lineno, self)
+            inner._add_embedded_python(tree, node.lineno, self)
 
-    def _tell_foreign(self, tree: ast.Module, line: int, outer: "Facts") -> None:
+    def _add_embedded_python(self, tree: ast.Module, line: int, outer: "Facts") -> None:
         """A Python source in a text: read on its own, and told as if it might never run."""
         self.found, self.code, self._texts, self._code_bytes = set(), [], outer._texts, outer._code_bytes
         self._names, self._module, self._dead = Resolver(), Scope(), frozenset()
         self._walk = Walk(self._names)
         self._walk.payload(tree, line, self._module, Place())
-        self._settle()
-        self._tell()
+        self._resolve_until_stable()
+        self._add_all()
         outer.found |= {
             (at, kind, name, argument, True)
             for at, kind, name, argument, _ in self.found
@@ -493,6 +503,6 @@ class Facts:
         self._texts.add(text)
         self._code_bytes += len(text)
         if self._code_bytes > CODE_BYTES_MAX:
-            raise TooTangled("it holds more sources in texts than can be checked")
+            raise TooComplex("it holds more sources in texts than can be checked")
         if not (place.is_dead or place.owner in self._dead):
             self.code += code_lines(text, line, len(self._texts))

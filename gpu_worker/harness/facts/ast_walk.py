@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from harness.facts.dotted_names import joined
 from harness.facts.name_resolver import Resolver
-from harness.facts.scope import Element, Own, Scope
+from harness.facts.scope import Element, LocalDefinition, Scope
 
 # Attributes that lead from an object to what runs it.
-INNER = ("f_", "tb_", "gi_", "cr_", "co_", "__")
+INTERNAL_ATTRIBUTES = ("f_", "tb_", "gi_", "cr_", "co_", "__")
 # Mentioning one of these, a source may call its functions by names that it makes up.
 DYNAMIC = frozenset(
     "globals locals vars eval exec __import__ dir import_module modules __dict__ __globals__ getmembers get_objects get_referrers getattr_static "
@@ -41,7 +41,7 @@ class Walk:
         self.imports: list[tuple[str, int, Place]] = []
         self._names = names
         self._place = Place()
-        self._methods: dict[str, list[Own]] = {}
+        self._methods: dict[str, list[LocalDefinition]] = {}
         self._functions: dict[str, bool] = {}  # of the module: name -> may be called by others, whatever this file says
         self._mentioned: dict[str, set[str]] = {"": set()}
         self._line = 0  # of what exec runs; 0: lines are their own
@@ -87,40 +87,46 @@ class Walk:
 
     # --- arguments become values of parameters
 
-    def flow(self) -> None:
+    def bind_arguments(self) -> None:
         for node, scope, _ in self.calls:
             func = node.func
             if isinstance(func, ast.Attribute):
-                owns = self._methods.get(func.attr, ())
-                if not owns:
+                definitions = self._methods.get(func.attr, ())
+                if not definitions:
                     continue
-                owns = [own for own in owns if own.is_method] if isinstance(func.value, ast.Name) else owns
+                definitions = (
+                    [definition for definition in definitions if definition.is_method]
+                    if isinstance(func.value, ast.Name)
+                    else definitions
+                )
             elif isinstance(func, ast.Constant):
                 continue
             else:
-                owns = [value for value in self._names.resolve(func, scope) if isinstance(value, Own)]
-            for own in owns:
-                self._pass_arguments(node, scope, own)
+                definitions = [
+                    value for value in self._names.resolve(func, scope) if isinstance(value, LocalDefinition)
+                ]
+            for definition in definitions:
+                self._pass_arguments(node, scope, definition)
 
-    def _pass_arguments(self, node: ast.Call, scope: Scope, own: Own) -> None:
-        if isinstance(own.node, ast.ClassDef):
-            makers = own.scope.values.get("__init__", [])
+    def _pass_arguments(self, node: ast.Call, scope: Scope, definition: LocalDefinition) -> None:
+        if isinstance(definition.node, ast.ClassDef):
+            makers = definition.scope.values.get("__init__", [])
             for maker, _ in makers:
-                if isinstance(maker, Own):
+                if isinstance(maker, LocalDefinition):
                     self._pass_arguments(node, scope, maker)
             return
-        arguments = own.node.args  # type: ignore[attr-defined]
+        arguments = definition.node.args  # type: ignore[attr-defined]
         named = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
-        if own.is_method and named:
+        if definition.is_method and named:
             named = named[1:]
         for name, value in zip(named, node.args):
             if isinstance(value, ast.Starred):
                 break
-            self._names.bind(own.scope, name, value, scope)
+            self._names.bind(definition.scope, name, value, scope)
         known = {*named, *(argument.arg for argument in arguments.kwonlyargs)}
         for keyword in node.keywords:
-            if keyword.arg in known:
-                self._names.bind(own.scope, keyword.arg, keyword.value, scope)
+            if keyword.arg is not None and keyword.arg in known:
+                self._names.bind(definition.scope, keyword.arg, keyword.value, scope)
 
     # --- the walk
 
@@ -152,7 +158,7 @@ class Walk:
             elif isinstance(value, ast.AST):
                 self._node(value, scope)
 
-    def _handed_on(self, node: ast.expr | None, scope: Scope) -> None:
+    def _passed_value(self, node: ast.expr | None, scope: Scope) -> None:
         """A value that something else may then call."""
         if isinstance(node, (ast.Name, ast.Attribute)):
             self.values.append((node, scope, self._place))
@@ -164,7 +170,7 @@ class Walk:
 
     def _attribute(self, node: ast.Attribute, scope: Scope) -> None:
         self._mention(node.attr)
-        if node.attr.startswith(INNER):
+        if node.attr.startswith(INTERNAL_ATTRIBUTES):
             self.reads.append((node, scope, self._place))
         self._node(node.value, scope)
 
@@ -196,26 +202,26 @@ class Walk:
         for keyword in node.keywords:
             self._node(keyword.value, scope)
 
-    def _display(self, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> None:
+    def _sequence(self, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> None:
         for value in node.elts:
-            self._handed_on(value, scope)
+            self._passed_value(value, scope)
 
     def _dict(self, node: ast.Dict, scope: Scope) -> None:
         for key, value in zip(node.keys, node.values):
             if key is not None:
                 self._node(key, scope)
-            self._handed_on(value, scope)
+            self._passed_value(value, scope)
 
     def _either(self, node: ast.IfExp, scope: Scope) -> None:
         self._node(node.test, scope)
         self._node(node.body, scope)
         self._node(node.orelse, scope)
 
-    def _out(self, node: ast.Return | ast.Yield | ast.YieldFrom, scope: Scope) -> None:
+    def _return(self, node: ast.Return | ast.Yield | ast.YieldFrom, scope: Scope) -> None:
         if node.value is not None:
             if isinstance(node, ast.Return):
                 scope.returns.append(node.value)
-            self._handed_on(node.value, scope)
+            self._passed_value(node.value, scope)
 
     def _expression(self, node: ast.Expr, scope: Scope) -> None:
         # A docstring, or another text that nothing reads.
@@ -246,13 +252,13 @@ class Walk:
         if followed:
             self._node(node.value, scope)
         else:
-            self._handed_on(node.value, scope)
+            self._passed_value(node.value, scope)
 
     def _annotated(self, node: ast.AnnAssign, scope: Scope) -> None:
         # The annotation names a type and does nothing.
         self._target(node.target, node.value, scope)
         if node.value is not None:
-            self._handed_on(node.value, scope)
+            self._passed_value(node.value, scope)
 
     def _augmented(self, node: ast.AugAssign, scope: Scope) -> None:
         if isinstance(node.target, ast.Name):
@@ -329,13 +335,13 @@ class Walk:
             for test in generator.ifs:
                 self._node(test, inner)
         for part in (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,):
-            self._handed_on(part, inner)
+            self._passed_value(part, inner)
 
     def _with(self, node: ast.With | ast.AsyncWith, scope: Scope) -> None:
         for item in node.items:
             if item.optional_vars is not None:
                 self._target(item.optional_vars, item.context_expr, scope)
-            self._handed_on(item.context_expr, scope)
+            self._passed_value(item.context_expr, scope)
         self._body(node.body, scope)
 
     def _global(self, node: ast.Global | ast.Nonlocal, scope: Scope) -> None:
@@ -365,32 +371,30 @@ class Walk:
             self._node(node.type, scope)
         self._body(node.body, scope)
 
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, scope: Scope) -> None:
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
         inner = Scope(outer=scope)
-        is_named = not isinstance(node, ast.Lambda)
-        decorators = node.decorator_list if is_named else []
-        is_static = any(isinstance(each, ast.Name) and each.id == "staticmethod" for each in decorators)
-        own = Own(node, inner, scope.is_class and not is_static)
-        if is_named:
-            self._names.bind(scope, node.name, own)
-            if scope.is_class:
-                self._methods.setdefault(node.name, []).append(own)
-        else:
-            self._names.lambdas[id(node)] = own
+        is_static = any(isinstance(each, ast.Name) and each.id == "staticmethod" for each in node.decorator_list)
+        definition = LocalDefinition(node, inner, scope.is_class and not is_static)
+        self._names.bind(scope, node.name, definition)
+        if scope.is_class:
+            self._methods.setdefault(node.name, []).append(definition)
         self._parameters(node.args, inner, scope)
-        self._decorators(decorators, scope)
+        self._decorators(node.decorator_list, scope)
         kept = self._place
-        if is_named and scope.outer is None and not kept.owner:
+        if scope.outer is None and not kept.owner:
             # Names like __getattr__ are for the interpreter to call.
-            is_called = bool(decorators) or node.name.startswith("__")
+            is_called = bool(node.decorator_list) or node.name.startswith("__")
             self._functions[node.name] = is_called or self._functions.get(node.name, False)
             self._place = kept._replace(owner=node.name)
-        if is_named:
-            self._body(node.body, inner)
-        else:
-            inner.returns.append(node.body)
-            self._handed_on(node.body, inner)
+        self._body(node.body, inner)
         self._place = kept
+
+    def _lambda(self, node: ast.Lambda, scope: Scope) -> None:
+        inner = Scope(outer=scope)
+        self._names.lambdas[id(node)] = LocalDefinition(node, inner, scope.is_class)
+        self._parameters(node.args, inner, scope)
+        inner.returns.append(node.body)
+        self._passed_value(node.body, inner)
 
     def _parameters(self, arguments: ast.arguments, inner: Scope, scope: Scope) -> None:
         named = [*arguments.posonlyargs, *arguments.args]
@@ -408,7 +412,7 @@ class Walk:
         if node.name == ENTRY and scope.outer is None:
             self._has_entry = True
         inner = Scope(outer=scope, is_class=True)
-        self._names.bind(scope, node.name, Own(node, inner))
+        self._names.bind(scope, node.name, LocalDefinition(node, inner))
         for base in (*node.bases, *(keyword.value for keyword in node.keywords)):
             self.bases.append((base, scope, self._place))
             self._node(base, scope)
@@ -441,14 +445,14 @@ HANDLERS: dict[type, Callable[[Walk, Any, Scope], None]] = {
     ast.Constant: Walk._constant,
     ast.JoinedStr: Walk._joined,
     ast.Call: Walk._call,
-    ast.List: Walk._display,
-    ast.Tuple: Walk._display,
-    ast.Set: Walk._display,
+    ast.List: Walk._sequence,
+    ast.Tuple: Walk._sequence,
+    ast.Set: Walk._sequence,
     ast.Dict: Walk._dict,
     ast.IfExp: Walk._either,
-    ast.Return: Walk._out,
-    ast.Yield: Walk._out,
-    ast.YieldFrom: Walk._out,
+    ast.Return: Walk._return,
+    ast.Yield: Walk._return,
+    ast.YieldFrom: Walk._return,
     ast.Expr: Walk._expression,
     ast.Import: Walk._import,
     ast.ImportFrom: Walk._import_from,
@@ -472,6 +476,6 @@ HANDLERS: dict[type, Callable[[Walk, Any, Scope], None]] = {
     ast.ExceptHandler: Walk._handler,
     ast.FunctionDef: Walk._function,
     ast.AsyncFunctionDef: Walk._function,
-    ast.Lambda: Walk._function,
+    ast.Lambda: Walk._lambda,
     ast.ClassDef: Walk._class,
 }

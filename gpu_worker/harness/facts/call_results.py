@@ -5,9 +5,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from harness.facts import constant_folding
-from harness.facts.constant_folding import Unfolded
+from harness.facts.constant_folding import NotFoldable
 from harness.facts.dotted_names import GETTERS, IMPORTERS, UNKNOWN, is_namespace, joined
-from harness.facts.scope import ELEMENTS_MAX, Const, Own, Scope, Value
+from harness.facts.scope import ELEMENTS_MAX, Const, LocalDefinition, Scope, Value
 
 if TYPE_CHECKING:
     from harness.facts.name_resolver import Resolver
@@ -23,15 +23,15 @@ def call_results(resolver: "Resolver", node: ast.Call, scope: Scope) -> tuple[Va
     for value in resolver.resolve(func, scope):
         if type(value) is str:
             found += _named_call_results(resolver, value, node, scope)
-        elif type(value) is Own:
+        elif type(value) is LocalDefinition:
             found += _returned(resolver, value)
     return tuple(found)
 
 
-def _returned(resolver: "Resolver", own: Own) -> list[Value]:
+def _returned(resolver: "Resolver", definition: LocalDefinition) -> list[Value]:
     found: list[Value] = []
-    for value in own.scope.returns:
-        found += resolver.bound_values([(value, own.scope)], "return")
+    for value in definition.scope.returns:
+        found += resolver.bound_values([(value, definition.scope)], "return")
     return found
 
 
@@ -141,13 +141,17 @@ def _mapped(resolver: "Resolver", function: ast.expr, values: ast.expr, scope: S
         for source in resolver.constants(values, scope):
             try:
                 return [Const([constant_folding.call(name, [value], {}) for value in islice(source, ELEMENTS_MAX)])]
-            except (Unfolded, TypeError):
+            except (NotFoldable, TypeError):
                 continue
-    for own in resolver.resolve(function, scope):
-        if type(own) is Own and isinstance(own.node, ast.Lambda) and len(own.node.args.args) == 1:
-            name = own.node.args.args[0]
-            step = ast.comprehension(target=ast.Name(id=name.arg), iter=values, ifs=[], is_async=0)
-            return list(resolver.comprehension(ast.ListComp(elt=own.node.body, generators=[step]), scope))
+    for definition in resolver.resolve(function, scope):
+        if (
+            type(definition) is LocalDefinition
+            and isinstance(definition.node, ast.Lambda)
+            and len(definition.node.args.args) == 1
+        ):
+            parameter = definition.node.args.args[0]
+            step = ast.comprehension(target=ast.Name(id=parameter.arg), iter=values, ifs=[], is_async=0)
+            return list(resolver.comprehension(ast.ListComp(elt=definition.node.body, generators=[step]), scope))
     return ["map()"]
 
 

@@ -33,7 +33,7 @@ ERRORS = (
 )
 
 
-class Unfolded(Exception):
+class NotFoldable(Exception):
     """It cannot be told, or is more than anybody would write."""
 
 
@@ -50,7 +50,7 @@ def bounded(value: Any) -> Any:
     elif isinstance(value, (list, tuple, dict, set, frozenset, slice, range)):
         if isinstance(value, slice) or len(value) <= ITEMS_MAX:
             return value
-    raise Unfolded
+    raise NotFoldable
 
 
 BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -71,15 +71,15 @@ SIZED = (str, bytes, bytearray, list, tuple)
 def binary(op: ast.operator, left: Any, right: Any) -> Any:
     function = BINARY.get(type(op))
     if function is None:
-        raise Unfolded
+        raise NotFoldable
     if isinstance(op, ast.Mult):
         for one, other in ((left, right), (right, left)):
             if isinstance(one, SIZED) and (not isinstance(other, int) or len(one) * max(other, 0) > TEXT_MAX):
-                raise Unfolded
+                raise NotFoldable
     if isinstance(op, ast.LShift) and (not isinstance(right, int) or right > 64):
-        raise Unfolded
+        raise NotFoldable
     if isinstance(op, ast.Mod) and isinstance(left, (str, bytes)) and _widths_are_large(left):
-        raise Unfolded
+        raise NotFoldable
     return _tried(function, left, right)
 
 
@@ -90,13 +90,13 @@ def unary(op: ast.unaryop, value: Any) -> Any:
         return not value
     if isinstance(op, ast.Invert):
         return _tried(operator.invert, value)
-    raise Unfolded
+    raise NotFoldable
 
 
 def subscript(value: Any, index: Any) -> Any:
     if isinstance(value, (*SIZED, dict, range)):
         return _tried(operator.getitem, value, index)
-    raise Unfolded
+    raise NotFoldable
 
 
 # Methods of constants that build or decode text.
@@ -118,19 +118,19 @@ METHODS: dict[type, frozenset[str]] = {
 
 def method(value: Any, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     if name not in METHODS.get(type(value), ()):
-        raise Unfolded
+        raise NotFoldable
     if name == "zfill" and (not arguments or not isinstance(arguments[0], int) or arguments[0] > TEXT_MAX):
-        raise Unfolded
+        raise NotFoldable
     if name == "to_bytes" and (not arguments or not isinstance(arguments[0], int) or arguments[0] > TEXT_MAX):
-        raise Unfolded
+        raise NotFoldable
     if name == "format" and _widths_are_large(value):
-        raise Unfolded
+        raise NotFoldable
     if name == "replace" and len(arguments) >= 2 and isinstance(arguments[1], (str, bytes)):
         if len(value) * (len(arguments[1]) + 1) > TEXT_MAX * 8:
-            raise Unfolded
+            raise NotFoldable
     if name == "join" and arguments and isinstance(arguments[0], (list, tuple)):
         if len(value) * len(arguments[0]) > TEXT_MAX:
-            raise Unfolded
+            raise NotFoldable
     done = _tried(getattr(value, name), *arguments, **keywords)
     return list(done) if isinstance(value, dict) and name in ("values", "keys", "items") else done
 
@@ -150,7 +150,7 @@ def _tried(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> An
     try:
         return bounded(function(*arguments, **keywords))
     except ERRORS as error:
-        raise Unfolded from error
+        raise NotFoldable from error
 
 
 def _inflated(data: bytes, wbits: int = 15) -> bytes:
@@ -164,13 +164,13 @@ def _listed(values: Any) -> list[Any]:
 def _ranged(*limits: int) -> list[int]:
     values = range(*limits)
     if len(values) > ITEMS_MAX:
-        raise Unfolded
+        raise NotFoldable
     return list(values)
 
 
 def _bytes_of(value: Any = b"", encoding: str = "utf-8") -> bytes:
     if isinstance(value, int):
-        raise Unfolded
+        raise NotFoldable
     return value.encode(encoding) if isinstance(value, str) else bytes(value)
 
 
@@ -186,7 +186,7 @@ def _coded(function: Callable[..., Any]) -> Callable[..., Any]:
         if name.startswith(("zlib", "zip")):
             return _inflated(value)
         if name.startswith(("bz2", "idna", "punycode")):
-            raise Unfolded
+            raise NotFoldable
         return function(value, encoding, errors)
 
     return coded
@@ -261,8 +261,8 @@ def call(name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     if function is None:
         # str.join("", parts), bytes.decode(b"..")
         kind, _, attribute = name.partition(".")
-        kinds = {"str": str, "bytes": (bytes, bytearray)}
+        kinds: dict[str, tuple[type, ...]] = {"str": (str,), "bytes": (bytes, bytearray)}
         if arguments and kind in kinds and isinstance(arguments[0], kinds[kind]):
             return method(arguments[0], attribute, arguments[1:], keywords)
-        raise Unfolded
+        raise NotFoldable
     return _tried(function, *arguments, **keywords)

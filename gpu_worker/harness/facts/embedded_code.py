@@ -26,12 +26,12 @@ COMPILERS = re.compile(
 SOURCES = frozenset({"cpp_sources", "cuda_sources", "source", "code", "src", "operation", "preamble", "csource"})
 
 
-def is_code(text: str) -> bool:
+def looks_like_cpp(text: str) -> bool:
     """Whether a text looks like C++ rather than a sentence about it."""
     return len(text) > 8 and MARKS.search(text) is not None and SHAPE.search(text) is not None
 
 
-def is_python(text: str) -> ast.Module | None:
+def parse_embedded_python(text: str) -> ast.Module | None:
     """A text that is a Python source with imports: the source itself."""
     if len(text) < 8 or "import" not in text or PYTHON.search(text) is None or not ("\n" in text or ";" in text):
         return None

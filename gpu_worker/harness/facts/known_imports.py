@@ -7,7 +7,7 @@ same names (ast_facts.py).
 import sys
 from types import ModuleType
 
-USUAL = {
+KNOWN = {
     "math": "math",
     "np": "numpy",
     "torch": "torch",
@@ -20,6 +20,6 @@ USUAL = {
 
 def provide(module: ModuleType) -> None:
     """Those that are there: the zygote has imported them all, where they are installed."""
-    for name, path in USUAL.items():
+    for name, path in KNOWN.items():
         if path in sys.modules:
             setattr(module, name, sys.modules[path])

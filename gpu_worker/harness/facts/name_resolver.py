@@ -12,9 +12,9 @@ from typing import Any
 
 from harness.facts import constant_folding
 from harness.facts.call_results import call_results
-from harness.facts.constant_folding import Unfolded
+from harness.facts.constant_folding import NotFoldable
 from harness.facts.dotted_names import UNKNOWN, joined
-from harness.facts.scope import ELEMENTS_MAX, Bound, Const, Element, Own, Scope, Value
+from harness.facts.scope import ELEMENTS_MAX, Bound, Const, Element, LocalDefinition, Scope, Value
 
 VALUES_MAX = 16  # that one name or expression may have
 DEPTH_MAX = 400  # of names and expressions that are followed through each other
@@ -22,7 +22,7 @@ STEPS_MAX = 400_000  # of following names in one file; what people write takes a
 COMBINATIONS_MAX = 64  # of the values of an expression's parts
 
 
-class TooTangled(ValueError):
+class TooComplex(ValueError):
     """Nobody writes this; it would take too long to follow."""
 
 
@@ -30,19 +30,23 @@ class Resolver:
     def __init__(self) -> None:
         self.attributes: dict[str, list[Bound]] = {}  # of self.NAME = value, and of names in classes, in any class
         self.unfollowed: list[Bound] = []  # values beyond VALUES_MAX of one name
-        self.lambdas: dict[int, Own] = {}
-        self._kept: list[ast.expr] = []  # what eval evaluates: an id is remembered, so its node must stay
+        self.lambdas: dict[int, LocalDefinition] = {}
+        self._last_outputs: list[ast.expr] = []  # what eval evaluates: an id is remembered, so its node must stay
         self._following: set[tuple[int, str, int]] = set()
         self._known: dict[tuple[int, int], tuple[Value, ...]] = {}
-        self._partly: dict[tuple[int, int], tuple[Value, ...]] = {}
-        self._cuts = 0
+        self._partial: dict[tuple[int, int], tuple[Value, ...]] = {}
+        self._cycles = 0
         self._depth = 0
         self._steps = 0
 
     # --- binding
 
     def bind(
-        self, scope: Scope, name: str, value: str | ast.expr | Const | Own | Element | None, where: Scope | None = None
+        self,
+        scope: Scope,
+        name: str,
+        value: str | ast.expr | Const | LocalDefinition | Element | None,
+        where: Scope | None = None,
     ) -> bool:
         """`name` may stand for that, as seen from `where`; None for something that is not followed. False: nothing new."""
         scope = scope.elsewhere.get(name, scope)
@@ -58,7 +62,9 @@ class Resolver:
             self.bind_attribute(name, value, where or scope)
         return True
 
-    def bind_attribute(self, name: str, value: str | ast.expr | Const | Own | Element, where: Scope) -> None:
+    def bind_attribute(
+        self, name: str, value: str | ast.expr | Const | LocalDefinition | Element, where: Scope
+    ) -> None:
         known = self.attributes.setdefault(name, [])
         if len(known) < VALUES_MAX:
             known.append((value, where))
@@ -67,9 +73,9 @@ class Resolver:
 
     def keep(self, node: ast.expr) -> None:
         """Keeps a node alive."""
-        self._kept.append(node)
+        self._last_outputs.append(node)
 
-    def forget(self) -> None:
+    def forget_results(self) -> None:
         """After binding more: what was told before may be told differently now."""
         self._known.clear()
 
@@ -79,7 +85,7 @@ class Resolver:
         key = (id(node), id(scope))
         known = self._known.get(key)
         if known is None and self._depth:
-            known = self._partly.get(key)
+            known = self._partial.get(key)
         if known is not None:
             return known
         handler = HANDLERS.get(type(node))
@@ -87,23 +93,23 @@ class Resolver:
             return ()
         self._steps += 1
         if self._steps > STEPS_MAX:
-            raise TooTangled("its names lead through too many others to be checked")
+            raise TooComplex("its names lead through too many others to be checked")
         if self._depth > DEPTH_MAX:
-            raise TooTangled("its names lead through each other too deeply to be checked")
+            raise TooComplex("its names lead through each other too deeply to be checked")
         self._depth += 1
-        cuts = self._cuts
+        cuts = self._cycles
         try:
-            found = handler(self, node, scope)
+            found: tuple[Value, ...] = handler(self, node, scope)
         finally:
             self._depth -= 1
         if len(found) > 1:
             found = tuple(islice(dict.fromkeys(found), VALUES_MAX))
         if not scope.is_passing:
             # What leads in a circle is known in part until the question that came first is answered.
-            (self._known if cuts == self._cuts or not self._depth else self._partly)[key] = found
+            (self._known if cuts == self._cycles or not self._depth else self._partial)[key] = found
         if not self._depth:
-            self._partly.clear()
-            self._cuts = 0
+            self._partial.clear()
+            self._cycles = 0
         return found
 
     def names(self, node: ast.expr, scope: Scope) -> list[str]:
@@ -166,12 +172,12 @@ class Resolver:
     def bound_values(self, values: list[Bound], name: str) -> tuple[Value, ...]:
         found: list[Value] = []
         for value, where in values:
-            if isinstance(value, (str, Const, Own)):
+            if isinstance(value, (str, Const, LocalDefinition)):
                 found.append(value)
                 continue
             key = (id(value), name, id(where))
             if key in self._following:
-                self._cuts += 1
+                self._cycles += 1
                 continue
             self._following.add(key)
             try:
@@ -344,18 +350,18 @@ class Resolver:
             return [key]
         return [joined(base.removesuffix(".__dict__"), key)]
 
-    def _either(self, node: ast.IfExp, scope: Scope) -> tuple[Value, ...]:
+    def _conditional(self, node: ast.IfExp, scope: Scope) -> tuple[Value, ...]:
         return self.resolve(node.body, scope) + self.resolve(node.orelse, scope)
 
-    def _any_of(self, node: ast.BoolOp, scope: Scope) -> tuple[Value, ...]:
+    def _bool_op(self, node: ast.BoolOp, scope: Scope) -> tuple[Value, ...]:
         return tuple(found for value in node.values for found in self.resolve(value, scope))
 
-    def _same(self, node: ast.NamedExpr | ast.Await | ast.Starred, scope: Scope) -> tuple[Value, ...]:
+    def _inner_value(self, node: ast.NamedExpr | ast.Await | ast.Starred, scope: Scope) -> tuple[Value, ...]:
         return self.resolve(node.value, scope)
 
     def _lambda(self, node: ast.Lambda, scope: Scope) -> tuple[Value, ...]:
-        own = self.lambdas.get(id(node))
-        return (own,) if own is not None else ()
+        definition = self.lambdas.get(id(node))
+        return (definition,) if definition is not None else ()
 
     def fold(self, function: Any, parts: Iterable[list[Any]]) -> list[Any]:
         """The function of every combination; of more than are followed, nothing: then it cannot be told."""
@@ -366,7 +372,7 @@ class Resolver:
         for values in product(*parts):
             try:
                 found.append(function(*values))
-            except Unfolded:
+            except NotFoldable:
                 continue
         return found
 
@@ -398,10 +404,10 @@ HANDLERS: dict[type, Any] = {
     ast.GeneratorExp: Resolver.comprehension,
     ast.SetComp: Resolver.comprehension,
     ast.Compare: Resolver._compare,
-    ast.IfExp: Resolver._either,
-    ast.BoolOp: Resolver._any_of,
-    ast.NamedExpr: Resolver._same,
-    ast.Await: Resolver._same,
-    ast.Starred: Resolver._same,
+    ast.IfExp: Resolver._conditional,
+    ast.BoolOp: Resolver._bool_op,
+    ast.NamedExpr: Resolver._inner_value,
+    ast.Await: Resolver._inner_value,
+    ast.Starred: Resolver._inner_value,
     ast.Lambda: Resolver._lambda,
 }

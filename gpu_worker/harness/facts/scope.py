@@ -42,7 +42,7 @@ class Scope:
         return scope
 
 
-class Own:
+class LocalDefinition:
     """A function or class of the file itself."""
 
     __slots__ = ("node", "scope", "is_method")
@@ -62,5 +62,5 @@ class Element:
         self.of = of
 
 
-Value = str | Const | Own  # a dotted name of a module's, a constant, or something of the file's own
-Bound = tuple[str | ast.expr | Const | Own | Element, Scope]
+Value = str | Const | LocalDefinition  # a dotted name of a module's, a constant, or something of the file's own
+Bound = tuple[str | ast.expr | Const | LocalDefinition | Element, Scope]

@@ -28,9 +28,9 @@ from harness.children.job import Job
 from harness.extensions import toolchain, tracing_child
 from harness.facts.ast_facts import facts_of
 from harness.kernels import device_code, launch_file, scalar_arguments, triton_precompile
-from harness.kernels.device_code import BuildFailed, Order
+from harness.kernels.device_code import BuildFailed, CompileRequest
 from harness.kernels.kernel_spec import BadSpec, read_names, read_spec, spec_path
-from harness.kernels.nvrtc import CompileError, Nvrtc, NvrtcMissing, opened, toolkits
+from harness.kernels.nvrtc import CompileError, Nvrtc, NvrtcMissing, shared_nvrtc, toolkits
 from harness.kernels.preprocess import preprocessed
 from harness.zygote.main import huge_pages
 
@@ -70,13 +70,13 @@ def warm_up(compiler: Nvrtc, arch: str) -> None:
 def wait_and_run(job: Job) -> int:
     """A child that waits for its job, with NVRTC's first compiles behind it."""
     with contextlib.suppress(CompileError, NvrtcMissing):  # the build says so
-        huge_pages.use_for_heap()
-        warm_up(opened(), job.arch or ARCH)
+        huge_pages.enable_for_process()
+        warm_up(shared_nvrtc(), job.arch or ARCH)
     try:
         packet = preforked.receive(socket.socket(fileno=CHANNEL_FD))
     except ChannelClosed:
         return 0
-    return run(preforked.assigned(job, packet))
+    return run(preforked.with_assignment(job, packet))
 
 
 def write_facts(job: Job) -> None:
@@ -96,7 +96,7 @@ def write_facts(job: Job) -> None:
     if mentions(EXTENSIONS, paths):
         (job.out / "toolchain_id").write_text(toolchain.identity())
     elif job.on_gpu and mentions(TRITON, paths):
-        (job.out / "toolchain").write_text(triton_precompile.words(job.arch) + "\n")
+        (job.out / "toolchain").write_text(triton_precompile.compiler_description(job.arch) + "\n")
         (job.out / "kq_triton").touch()
 
 
@@ -108,16 +108,18 @@ def mentions(words: re.Pattern[bytes], paths: list[Path]) -> bool:
     return any(words.search(path.read_bytes()) for path in paths)
 
 
-def record(job: Job) -> int:
+def trace(job: Job) -> int:
     """The record child."""
-    return (tracing_child if mentions(EXTENSIONS, sources_of(job)) else triton_precompile).run(job)
+    if mentions(EXTENSIONS, sources_of(job)):
+        return tracing_child.run(job)
+    return triton_precompile.run(job)
 
 
 def compile_cuda(job: Job) -> None:
     entry = job.source / job.entry
     spec = read_spec(spec_path(entry))
-    order = Order(entry, spec, job.arch or ARCH, job.work)
-    huge_pages.use_for_heap()
+    order = CompileRequest(entry, spec, job.arch or ARCH, job.work)
+    huge_pages.enable_for_process()
     with ThreadPoolExecutor(max_workers=1) as pool:
         # Beside the compiler: g++ takes as long as that does.
         lines = pool.submit(preprocess, order)
@@ -127,20 +129,22 @@ def compile_cuda(job: Job) -> None:
             (job.out / "log").write_text(str(error)[:LOG_MAX], errors="replace")
             if any(words in str(error) for words in device_code.NO_MEMORY):
                 raise MemoryError from error
-            raise BuildFailed(device_code.first_complaint(str(error), entry.name)) from error
+            raise BuildFailed(device_code.first_error(str(error), entry.name)) from error
         finally:
             if (text := lines.result()) is not None:
                 (job.out / "source.ii").write_bytes(text)
     args = spec.args or ()
     if built.parameters is not None:
-        args = scalar_arguments.fitted(args, built.parameters, spec.kernel_name or built.kernel, spec_path(entry).name)
+        args = scalar_arguments.fit_arguments(
+            args, built.parameters, spec.kernel_name or built.kernel, spec_path(entry).name
+        )
     (job.out / "log").write_text(built.log[:LOG_MAX], errors="replace")
     (job.out / "launch").write_text(launch_file.text_of(replace(spec, args=args), built.kernel))
     (job.out / "module.cubin").write_bytes(built.cubin)
     (job.out / "toolchain").write_text(f"{built.compiler}\n{built.flags}\n")
 
 
-def preprocess(order: Order) -> bytes | None:
+def preprocess(order: CompileRequest) -> bytes | None:
     """What macros of headers make of a source, for the guard."""
     if order.entry.suffix != ".cu":
         return None

@@ -13,7 +13,7 @@ from pathlib import Path
 from harness.extensions import toolchain
 from harness.kernels import cubin, kernel_spec
 from harness.kernels.kernel_spec import KernelSpec
-from harness.kernels.nvrtc import CompileError, NvrtcMissing, opened, toolkits
+from harness.kernels.nvrtc import CompileError, NvrtcMissing, shared_nvrtc, toolkits
 
 GLOBAL = re.compile(
     rb"__global__\s+(?:[A-Za-z_][\w:]*\s+|__launch_bounds__\s*\([^)]*\)\s*)*?void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?([A-Za-z_]\w*)\s*\("
@@ -21,7 +21,7 @@ GLOBAL = re.compile(
 COMMENTS = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 ENTRIES = re.compile(rb"^\s*(?:\.visible\s+|\.weak\s+)?\.entry\s+([\w$.]+)", re.M)
 # "add.cu(12): error: ..." of NVRTC and nvcc, "ptxas add.ptx, line 12; error : ..."
-COMPLAINT = re.compile(
+FIRST_ERROR = re.compile(
     r"^(?:ptxas )?(?P<file>[^\s(,]+)(?:\((?P<line>\d+)\):|, line (?P<line2>\d+);) *(?:catastrophic |fatal +)?error *:? ?(?P<words>.*)$",
     re.MULTILINE,
 )
@@ -43,7 +43,7 @@ class Built:
 
 
 @dataclass(frozen=True)
-class Order:
+class CompileRequest:
     """What is compiled, for which architecture, and where there is room."""
 
     entry: Path
@@ -56,90 +56,92 @@ class Order:
         return [self.entry.parent]
 
 
-def build(order: Order) -> Built:
+def build(request: CompileRequest) -> Built:
     """Raises BuildFailed, CompileError with a compiler's log, NvrtcMissing where nothing here compiles it."""
-    match order.entry.suffix:
+    match request.entry.suffix:
         case ".cubin":
-            return found(order.entry.read_bytes(), order, order.spec.kernel_name, "", "as submitted", "")
+            return checked_build(request.entry.read_bytes(), request, request.spec.kernel_name, "", "as submitted", "")
         case ".ptx":
-            return by_ptxas(order)
-    order = replace(order, arch=variant(order))
-    return by_nvcc(order) if order.spec.compiler == "nvcc" else by_nvrtc(order)
+            return build_with_ptxas(request)
+    request = replace(request, arch=arch_variant(request))
+    return build_with_nvcc(request) if request.spec.compiler == "nvcc" else build_with_nvrtc(request)
 
 
-def by_nvrtc(order: Order) -> Built:
-    nvrtc = opened()
-    wanted = wanted_kernel(order)
-    passed = [option for option in order.spec.compiler_options if not kernel_spec.OF_NVCC_ALONE.fullmatch(option)]
+def build_with_nvrtc(request: CompileRequest) -> Built:
+    nvrtc = shared_nvrtc()
+    wanted = wanted_kernel(request)
+    passed = [option for option in request.spec.compiler_options if not kernel_spec.OF_NVCC_ALONE.fullmatch(option)]
     options = [
-        f"--gpu-architecture={order.arch}",
-        *(f"--include-path={path}" for path in [*order.includes, *nvrtc.includes]),
+        f"--gpu-architecture={request.arch}",
+        *(f"--include-path={path}" for path in [*request.includes, *nvrtc.includes]),
     ]
-    source = order.entry.read_bytes()
+    source = request.entry.read_bytes()
     try:
-        compiled = nvrtc.compile(source, order.entry.name, [*options, "--minimal", *passed], [wanted])
+        compiled = nvrtc.compile(source, request.entry.name, [*options, "--minimal", *passed], [wanted])
     except CompileError as error:
         if any(words in str(error) for words in NO_MEMORY):
             raise
-        compiled = nvrtc.compile(source, order.entry.name, [*options, *passed], [wanted])
+        compiled = nvrtc.compile(source, request.entry.name, [*options, *passed], [wanted])
     flags = " ".join([options[0], *passed])
-    return found(compiled.cubin, order, compiled.names[wanted], compiled.log, f"NVRTC {nvrtc.version}", flags)
+    return checked_build(compiled.cubin, request, compiled.names[wanted], compiled.log, f"NVRTC {nvrtc.version}", flags)
 
 
-def by_nvcc(order: Order) -> Built:
-    tools = toolchain.find_tools()
+def build_with_nvcc(request: CompileRequest) -> Built:
+    tools = toolchain.find_toolchain()
     if not tools.nvcc:
         raise NvrtcMissing("no nvcc here, which this kernel asks for; install CUDA, or set CUDA_HOME to where it is")
-    wanted = wanted_kernel(order)
-    source, out = order.work / "kernel.cu", order.work / "module.cubin"  # nvcc gives names to a shell
-    text = order.entry.read_bytes()
+    wanted = wanted_kernel(request)
+    source, out = request.work / "kernel.cu", request.work / "module.cubin"  # nvcc gives names to a shell
+    text = request.entry.read_bytes()
     if "<" in wanted:
         # What the host takes the address of is compiled for the device.
         text += f'\n#line 1 "kernel_name"\nstatic void* kq_wanted = (void*)({wanted});\n'.encode()
-    source.write_bytes(b'#line 1 "%s"\n' % re.sub(r"[\"\\]", "_", order.entry.name).encode() + text)
-    options = [f"-arch={order.arch}", *order.spec.passed_to_nvcc]
-    said = toolchain.run(
-        [tools.nvcc, "-cubin", *options, *(f"-I{path}" for path in order.includes), "-o", str(out), str(source)],
-        order.work,
+    source.write_bytes(b'#line 1 "%s"\n' % re.sub(r"[\"\\]", "_", request.entry.name).encode() + text)
+    options = [f"-arch={request.arch}", *request.spec.passed_to_nvcc]
+    result = toolchain.run(
+        [tools.nvcc, "-cubin", *options, *(f"-I{path}" for path in request.includes), "-o", str(out), str(source)],
+        request.work,
     )
-    if said.code != 0 or not out.exists():
-        raise CompileError(said.text.strip() or "nvcc failed")
-    return found(
-        out.read_bytes(), order, wanted, said.text, f"nvcc {toolchain.version_of(tools.nvcc)}", " ".join(options)
+    if result.code != 0 or not out.exists():
+        raise CompileError(result.text.strip() or "nvcc failed")
+    return checked_build(
+        out.read_bytes(), request, wanted, result.text, f"nvcc {toolchain.version_of(tools.nvcc)}", " ".join(options)
     )
 
 
-def by_ptxas(order: Order) -> Built:
+def build_with_ptxas(request: CompileRequest) -> Built:
     ptxas = find_ptxas()
     if ptxas is None:
         raise NvrtcMissing("no ptxas here, which PTX needs; install CUDA or triton")
-    wanted = order.spec.kernel_name
-    entries = [name.decode() for name in ENTRIES.findall(COMMENTS.sub(b" ", order.entry.read_bytes()))]
+    wanted = request.spec.kernel_name
+    entries = [name.decode() for name in ENTRIES.findall(COMMENTS.sub(b" ", request.entry.read_bytes()))]
     if wanted is None and entries:
         wanted = entries[0]
-    out = order.work / "module.cubin"
-    said = toolchain.run([ptxas, f"-arch={order.arch}", "-o", str(out), str(order.entry)], order.work)
-    if said.code != 0 or not out.exists():
-        raise CompileError(said.text.strip() or "ptxas failed")
-    return found(
-        out.read_bytes(), order, wanted, said.text, f"ptxas {toolchain.version_of(ptxas)}", f"-arch={order.arch}"
+    out = request.work / "module.cubin"
+    result = toolchain.run([ptxas, f"-arch={request.arch}", "-o", str(out), str(request.entry)], request.work)
+    if result.code != 0 or not out.exists():
+        raise CompileError(result.text.strip() or "ptxas failed")
+    return checked_build(
+        out.read_bytes(), request, wanted, result.text, f"ptxas {toolchain.version_of(ptxas)}", f"-arch={request.arch}"
     )
 
 
-def found(data: bytes, order: Order, wanted: str | None, log: str, compiler: str, flags: str) -> Built:
+def checked_build(
+    data: bytes, request: CompileRequest, wanted: str | None, log: str, compiler: str, flags: str
+) -> Built:
     """The kernel in what was compiled."""
     try:
         code = cubin.read(data)
     except cubin.BadCubin as error:
-        raise BuildFailed(f"{order.entry.name}: {error}") from error
-    number = int(re.sub(r"\D", "", order.arch) or 0)
+        raise BuildFailed(f"{request.entry.name}: {error}") from error
+    number = int(re.sub(r"\D", "", request.arch) or 0)
     if code.arch // 10 != number // 10 or code.arch > number:
-        raise BuildFailed(f"{order.entry.name}: is for sm_{code.arch}, the device is sm_{number}")
+        raise BuildFailed(f"{request.entry.name}: is for sm_{code.arch}, the device is sm_{number}")
     kernel = cubin.find(code, wanted)
     if kernel is None:
         known = ", ".join(list(code.parameters)[:20]) or "none"
         raise BuildFailed(
-            f"{order.entry.name}: {'which kernel is meant? say kernel_name' if wanted is None else f'has no kernel {wanted}'}; there are: {known}"
+            f"{request.entry.name}: {'which kernel is meant? say kernel_name' if wanted is None else f'has no kernel {wanted}'}; there are: {known}"
         )
     return Built(data, kernel, code.parameters[kernel], log, compiler, flags)
 
@@ -151,17 +153,17 @@ def compilers() -> str:
     nvrtc = f"{toolkit.library.resolve().name} {toolkit.library.stat().st_size}" if toolkit is not None else "no NVRTC"
     words = f"{toolchain.identity()} {nvrtc} ptxas {toolchain.version_of(find_ptxas() or '')}"
     # A child asks again: somebody may have changed them by then.
-    toolchain.find_tools.cache_clear()
+    toolchain.find_toolchain.cache_clear()
     toolchain.version_of.cache_clear()
     return words
 
 
-def wanted_kernel(order: Order) -> str:
+def wanted_kernel(request: CompileRequest) -> str:
     """As an expression of C++: what is named, as an instance where name_expressions has one of that name; else the source's first kernel."""
-    name, expressions = order.spec.kernel_name, order.spec.name_expressions
+    name, expressions = request.spec.kernel_name, request.spec.name_expressions
     if name is not None:
         return next((expression for expression in expressions if expression.partition("<")[0].strip() == name), name)
-    return expressions[0] if expressions else first_kernel(order.entry.read_bytes(), order.entry.name)
+    return expressions[0] if expressions else first_kernel(request.entry.read_bytes(), request.entry.name)
 
 
 def first_kernel(source: bytes, name: str) -> str:
@@ -171,13 +173,13 @@ def first_kernel(source: bytes, name: str) -> str:
     return match.group(1).decode()
 
 
-def variant(order: Order) -> str:
+def arch_variant(request: CompileRequest) -> str:
     """ "sm_90a" where an option asks for it and the device is an sm_90: its own instructions may be used."""
-    for option in order.spec.compiler_options:
+    for option in request.spec.compiler_options:
         asked = kernel_spec.ARCH.fullmatch(option)
-        if asked and f"sm_{asked.group('number')}" == order.arch:
-            return order.arch + asked.group("letter")
-    return order.arch
+        if asked and f"sm_{asked.group('number')}" == request.arch:
+            return request.arch + asked.group("letter")
+    return request.arch
 
 
 def find_ptxas() -> str | None:
@@ -187,9 +189,9 @@ def find_ptxas() -> str | None:
     return next((str(place) for place in places if place.exists()), shutil.which("ptxas"))
 
 
-def first_complaint(log: str, entry: str) -> str:
+def first_error(log: str, entry: str) -> str:
     """ "add.cu:12: identifier "x" is undefined" """
-    match = COMPLAINT.search(log)
+    match = FIRST_ERROR.search(log)
     if match is None:
         return f"{entry}: {log.strip().splitlines()[0] if log.strip() else 'does not compile'}"
     return f"{Path(match['file']).name}:{match['line'] or match['line2']}: {match['words']}"

@@ -243,12 +243,12 @@ class _Reader:
         self._need(
             type(value) is int and least <= value <= DIM_MAX, where, value, f"a whole number of at least {least}"
         )
-        return value
+        return int(value)
 
     def _choice(self, value: Any, where: str, known: Any) -> int | None:
         words = f"{known[0]} to {known[-1]}" if isinstance(known, range) else ", ".join(map(str, known))
         self._need(value is None or (type(value) is int and value in known), where, value, f"one of {words}")
-        return value
+        return None if value is None else int(value)
 
     def _object(self, raw: dict[str, Any], name: str) -> dict[str, Any]:
         value = raw.get(name)

@@ -8,7 +8,7 @@ UNSAID = "-"
 def text_of(spec: KernelSpec, kernel: str) -> str:
     """The launch of `kernel`, a name in the cubin. Raises BadSpec for a name that no line can hold."""
     lines = [["kernel", kernel], ["grid", *map(str, spec.grid)], ["block", *map(str, spec.block)]]
-    lines += [["shared", str(spec.shared_mem_bytes)], *(line_of(arg) for arg in spec.args)]
+    lines += [["shared", str(spec.shared_mem_bytes)], *(line_of(arg) for arg in spec.args or ())]
     return "".join("\t".join(line) + "\n" for line in lines)
 
 

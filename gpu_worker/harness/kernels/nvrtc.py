@@ -63,7 +63,7 @@ def headers_of(root: Path) -> Path | None:
     return None
 
 
-def in_memory(library: Path) -> Path | None:
+def loaded_library(library: Path) -> Path | None:
     """The same library where this process has it already, as torch brings its own and loads it: then nothing need be loaded, which takes 7 ms, and a
     torch that looks for its NVRTC finds that."""
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
@@ -72,9 +72,9 @@ def in_memory(library: Path) -> Path | None:
 
 
 @functools.cache
-def is_torchs() -> bool:
+def is_torch_library() -> bool:
     """Whether what would be opened is what torch has loaded."""
-    return any(in_memory(toolkit.library) is not None for toolkit in toolkits()[:1])
+    return any(loaded_library(toolkit.library) is not None for toolkit in toolkits()[:1])
 
 
 def is_same(one: Path, other: Path) -> bool:
@@ -95,7 +95,7 @@ def build_id(library: Path) -> bytes | None:
 
 
 @functools.cache
-def opened() -> "Nvrtc":
+def shared_nvrtc() -> "Nvrtc":
     """This process's, or the one it was forked with."""
     return Nvrtc()
 
@@ -111,7 +111,7 @@ class Nvrtc:
         raise NvrtcMissing("no libnvrtc found; install CUDA, or set CUDA_HOME to where it is")
 
     def _open(self, toolkit: Toolkit) -> None:
-        library = in_memory(toolkit.library) or toolkit.library
+        library = loaded_library(toolkit.library) or toolkit.library
         # NVRTC opens this one by name; beside it, the name is known already.
         for builtins in sorted(glob.glob(f"{library.parent}/libnvrtc-builtins.so.*")):
             ctypes.CDLL(builtins, mode=ctypes.RTLD_GLOBAL)
@@ -141,7 +141,7 @@ class Nvrtc:
             result = self._library.nvrtcCompileProgram(program, len(raw), (c_char_p * len(raw))(*raw))
             log = self._bytes(program, "nvrtcGetProgramLog").rstrip(b"\0").decode(errors="replace")
             if result != 0:
-                raise CompileError(log.strip() or self._words(result))
+                raise CompileError(log.strip() or self._error_text(result))
             names = {kernel: self._lowered(program, kernel) for kernel in kernels}
             return Compiled(self._bytes(program, "nvrtcGetCUBIN"), log, names)
         finally:
@@ -163,7 +163,8 @@ class Nvrtc:
 
     def _check(self, result: int) -> None:
         if result != 0:
-            raise CompileError(f"NVRTC: {self._words(result)}")
+            raise CompileError(f"NVRTC: {self._error_text(result)}")
 
-    def _words(self, result: int) -> str:
-        return self._library.nvrtcGetErrorString(result).decode(errors="replace")
+    def _error_text(self, result: int) -> str:
+        text: bytes = self._library.nvrtcGetErrorString(result)
+        return text.decode(errors="replace")

@@ -13,7 +13,7 @@ HALVES = ("float16", "bfloat16")
 HALF_BYTES = 2
 
 
-def fitted(args: Sequence[Arg], sizes: Sequence[int], kernel: str, file: str) -> tuple[Arg, ...]:
+def fit_arguments(args: Sequence[Arg], sizes: Sequence[int], kernel: str, file: str) -> tuple[Arg, ...]:
     """Raises BadSpec. `kernel` is for people."""
     if len(args) != len(sizes):
         raise BadSpec(f"{file}: {len(args)} arguments are given, {kernel} has {len(sizes)} parameters")

@@ -31,10 +31,10 @@ import torch
 
 from harness.backends import BACKENDS
 from harness.backends.context import Context
-from harness.children.argument_binding import Forms
+from harness.children.argument_binding import ProblemSignature
 from harness.children.job import Job
 from harness.children.model_file import Problem, parameter_names
-from harness.children.tensors import Spec, cast, cast_model, outputs_of
+from harness.children.tensors import TensorSpec, cast, cast_model, outputs_of
 from harness.extensions.tracing_child import pretend_gpu
 
 ARCHIVE = "kq_triton.zip"
@@ -49,6 +49,7 @@ SHARED_BYTES = {
     100: 232_448,
     120: 101_376,
 }  # that a block may have, by architecture
+FAKE_BASE = 1 << 32
 REGISTERS = 32  # of a kernel, for who asks: a driver would know
 ARCHITECTURES = (80, 86, 89, 90, 100, 103, 120)
 GROUP = "__grp__"  # of triton's cache: a file that tells where the others of a kernel are
@@ -75,7 +76,7 @@ def prepare() -> None:
         backend.hash()
         backend.parse_options({}).hash()
     try:
-        with cache_in_a_directory_of_its_own() as directory, modules_unloaded():
+        with temporary_cache() as directory, modules_not_loaded():
             source = Path(driver.dirname, "driver.c").read_text()
             compile_module_from_src(source, "cuda_utils", driver.library_dirs(), driver.include_dirs, driver.libraries)
             _common.update({str(path.relative_to(directory)): path.read_bytes() for path in files_of(directory)})
@@ -83,7 +84,7 @@ def prepare() -> None:
         print(f"kq: triton's module for the driver is not made ahead: {error}", file=sys.stderr)
 
 
-def words(arch: str) -> str:
+def compiler_description(arch: str) -> str:
     """What compiles for it: "triton 3.6.0, ptxas 12.8"."""
     import triton
     from triton.backends.nvidia.compiler import get_ptxas
@@ -96,7 +97,7 @@ def number_of(arch: str) -> int:
 
 
 @contextlib.contextmanager
-def cache_in_a_directory_of_its_own() -> Iterator[Path]:
+def temporary_cache() -> Iterator[Path]:
     from triton import knobs
 
     with tempfile.TemporaryDirectory() as directory, knobs.cache.scope():
@@ -105,7 +106,7 @@ def cache_in_a_directory_of_its_own() -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def modules_unloaded() -> Iterator[None]:
+def modules_not_loaded() -> Iterator[None]:
     """Modules of triton's are compiled and not loaded: that takes a driver."""
     from triton.runtime import build
 
@@ -128,8 +129,8 @@ def run(job: Job) -> int:
     cache = Path(os.environ["TRITON_CACHE_DIR"])
     sys.path.insert(0, str(job.source))
     try:
-        with modules_unloaded(), without_memory(job.arch):
-            call(replace(job, device=GPU))
+        with modules_not_loaded(), fake_gpu(job.arch):
+            call_submission(replace(job, device=GPU))
     except BaseException as error:
         print(
             f"kq: triton's kernels were compiled ahead as far as this: {type(error).__name__}: {str(error)[:500]}",
@@ -139,27 +140,29 @@ def run(job: Job) -> int:
     return 0
 
 
-class Enough(BaseException):
+class CompileLimitReached(BaseException):
     """No code of a job catches it."""
 
 
-def call(job: Job) -> None:
+def call_submission(job: Job) -> None:
     """One call of the submission, as submission.py makes it."""
     problem = Problem(job.source / job.problem)
     model = cast_model(problem.model_class(*problem.init_inputs()).to(job.device), job.precision)
     with torch.device(job.device):
         inputs = problem.get_inputs()
     inputs = [
-        cast(as_in_a_window(x.to(job.device)), job.precision) if isinstance(x, torch.Tensor) else x for x in inputs
+        cast(contiguous_like(x.to(job.device)), job.precision) if isinstance(x, torch.Tensor) else x for x in inputs
     ]
     with torch.no_grad():
         submission = BACKENDS[job.backend](
-            Context(job=job, seed=lambda: None, states=states_of(model), forms=forms_of(model, inputs, job.device))
+            Context(
+                job=job, seed=lambda: None, states=states_of(model), signature=signature_of(model, inputs, job.device)
+            )
         )
         submission(*inputs)
 
 
-def as_in_a_window(tensor: torch.Tensor) -> torch.Tensor:
+def contiguous_like(tensor: torch.Tensor) -> torch.Tensor:
     return torch.empty_like(tensor, memory_format=torch.contiguous_format)
 
 
@@ -167,7 +170,7 @@ def states_of(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     return {name: value for name, value in model.state_dict().items() if isinstance(value, torch.Tensor)}
 
 
-def forms_of(model: torch.nn.Module, inputs: list[Any], device: torch.device) -> Forms:
+def signature_of(model: torch.nn.Module, inputs: list[Any], device: torch.device) -> ProblemSignature:
     given = {
         name: spec(value) if isinstance(value, torch.Tensor) else value
         for name, value in zip(parameter_names(model.forward, len(inputs)), inputs)
@@ -176,33 +179,38 @@ def forms_of(model: torch.nn.Module, inputs: list[Any], device: torch.device) ->
         outputs = [spec(output) for output in outputs_of(model(*inputs))]
     except Exception:  # it looks at values: whoever needs no contract does not need to know
         outputs = []
-    return Forms(given, outputs, states_of(model), device)
+    return ProblemSignature(given, outputs, states_of(model), device)
 
 
-def spec(tensor: torch.Tensor) -> Spec:
-    return Spec(tensor.dtype, tensor.shape)
+def spec(tensor: torch.Tensor) -> TensorSpec:
+    return TensorSpec(tensor.dtype, tensor.shape)
 
 
 @contextlib.contextmanager
-def without_memory(arch: str) -> Iterator[None]:
+def fake_gpu(arch: str) -> Iterator[None]:
     """Tensors have a form and a device, which may be a GPU that is not there, and triton takes them for tensors of that GPU."""
     import triton
     from torch._subclasses import fake_tensor
 
     fake_tensor.FakeTensorMode.avoid_device_init = True  # type: ignore[assignment]  # as torch does where it finds no GPU
-    fake_tensor.init_gpu_context = lambda device: None
+    fake_tensor.init_gpu_context = lambda device: None  # type: ignore[assignment]
     # Where a tensor begins, storages are aligned: what triton compiles depends on it.
-    fake_tensor.FakeTensor.data_ptr = lambda self: (1 << 32) + self.storage_offset() * self.element_size()  # type: ignore[method-assign]
-    torch.nn.Module._apply = apply  # type: ignore[method-assign]
+    fake_tensor.FakeTensor.data_ptr = fake_address  # type: ignore[method-assign]
+    torch.nn.Module._apply = apply_without_swap  # type: ignore[method-assign]
     torch.compile = lambda model=None, **_: model if model is not None else lambda inner: inner  # type: ignore[assignment]
     pretend_gpu(arch)
-    use_driver(arch)
-    bounded(triton.compiler)
+    install_driver(arch)
+    limit_compiles(triton.compiler)
     with fake_tensor.FakeTensorMode(allow_non_fake_inputs=True):
         yield
 
 
-def apply(
+def fake_address(tensor: torch._C.TensorBase) -> int:
+    """What data_ptr() is."""
+    return FAKE_BASE + int(tensor.storage_offset()) * tensor.element_size()
+
+
+def apply_without_swap(
     module: torch.nn.Module, function: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True
 ) -> torch.nn.Module:
     """Module._apply, which cannot exchange tensors without memory."""
@@ -217,19 +225,19 @@ def apply(
     return module
 
 
-def bounded(compiler: types.ModuleType) -> None:
+def limit_compiles(compiler: types.ModuleType) -> None:
     """No more kernels, and for no longer, than a build should take."""
     kernels, compile = iter(range(KERNELS_MAX)), compiler.compile
 
     def compile_some(*args: Any, **kwargs: Any) -> Any:
         if sum(os.times()[:4]) > LIMIT_S or next(kernels, None) is None:  # its own and that of ptxas and the C compiler
-            raise Enough(f"{KERNELS_MAX} kernels or {LIMIT_S:.0f} s")
+            raise CompileLimitReached(f"{KERNELS_MAX} kernels or {LIMIT_S:.0f} s")
         return compile(*args, **kwargs)
 
     compiler.compile = compile_some  # type: ignore[attr-defined]
 
 
-def use_driver(arch: str) -> None:
+def install_driver(arch: str) -> None:
     """Triton's driver for the GPU that is pretended: kernels are compiled, and so are the C stubs that launch them; nothing is launched."""
     import triton.testing
     from triton.backends.compiler import GPUTarget
@@ -290,7 +298,7 @@ def pack(cache: Path, archive: Path) -> None:
 # The submission child
 
 
-def fill_common() -> None:
+def unpack_common() -> None:
     """What every job needs of what triton looks for, where it looks: in the child's own directory, which stays its to write to."""
     cache = Path(os.environ["TRITON_CACHE_DIR"])
     for name, content in _common.items():
@@ -298,7 +306,7 @@ def fill_common() -> None:
         (cache / name).write_bytes(content)
 
 
-def fill(job: Job) -> None:
+def unpack_job_cache(job: Job) -> None:
     """What was compiled for this job. Its own code had a hand in it, so whatever that does to this process is the job's doing."""
     if (job.source / ARCHIVE).exists():
         try:

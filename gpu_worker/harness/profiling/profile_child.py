@@ -41,35 +41,40 @@ SECTIONS = (
 READ_LIMIT_S = 60.0
 
 
-def run(job: Job, stub: str, launcher: str) -> int:
+def run(job: Job, runtime: str, launcher: str) -> int:
     log, report = job.out / "profiler.log", job.out / "report.ncu-rep"
     options = ["--clock-control", "none", "--target-processes", "application-only"]
     options += ["--log-file", str(log), "--force-overwrite", "--export", str(report)]
     options += [word for section in SECTIONS for word in ("--section", section)]
-    if besides := metrics_besides(job.profiler):
-        options += ["--metrics", ",".join(besides)]
+    if extra := extra_metrics(job.profiler):
+        options += ["--metrics", ",".join(extra)]
     if job.backend == "cuda":
         options += ["--launch-skip", "1", "--launch-count", "1"]
         target = [launcher, str(job.source), "--profiled"]
     else:
         options += ["--profile-from-start", "off", "--launch-count", str(KERNELS_MAX)]
-        target = [sys.executable, str(Path(__file__).with_name("profiled_program.py")), json.dumps(job.words()), stub]
+        target = [
+            sys.executable,
+            str(Path(__file__).with_name("profiled_program.py")),
+            json.dumps(job.words()),
+            runtime,
+        ]
     ended = subprocess.run([job.profiler, *options, *target], pass_fds=[CHANNEL_FD], check=False)
     kernels, message = read(job, report) if report.exists() else ([], "")
     if not kernels:
-        message = complaint(log) or message or f"ncu ended with {ended.returncode} and saw no kernel"
-    told = {"tool": version(job.profiler), "message": message[:TEXT_MAX], "kernels": kernels}
-    (job.out / "metrics.json").write_text(json.dumps(told))
+        message = first_error(log) or message or f"ncu ended with {ended.returncode} and saw no kernel"
+    summary = {"tool": version(job.profiler), "message": message[:TEXT_MAX], "kernels": kernels}
+    (job.out / "metrics.json").write_text(json.dumps(summary))
     return 0
 
 
-def metrics_besides(profiler: str) -> list[str]:
+def extra_metrics(profiler: str) -> list[str]:
     """What no section has, as far as this ncu knows it of this GPU: it profiles nothing where it is asked for a metric that there is not."""
-    said = subprocess.run(
+    output = subprocess.run(
         [profiler, "--query-metrics"], capture_output=True, text=True, check=False, timeout=READ_LIMIT_S
     ).stdout
-    known = {line.split()[0] for line in said.splitlines() if line.strip()}
-    return [metric for metric in ncu_metrics.BESIDES if metric.partition(".")[0] in known]
+    known = {line.split()[0] for line in output.splitlines() if line.strip()}
+    return [metric for metric in ncu_metrics.EXTRA_METRICS if metric.partition(".")[0] in known]
 
 
 def read(job: Job, report: Path) -> tuple[list[ncu_metrics.Kernel], str]:
@@ -89,7 +94,7 @@ def read(job: Job, report: Path) -> tuple[list[ncu_metrics.Kernel], str]:
         return [], f"ncu's report cannot be read: {error}"
 
 
-def complaint(log: Path) -> str:
+def first_error(log: Path) -> str:
     """ncu's first own error: "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters ..."."""
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
     return next((line.removeprefix("==ERROR==").strip() for line in lines if line.startswith("==ERROR==")), "")
@@ -97,8 +102,8 @@ def complaint(log: Path) -> str:
 
 def version(profiler: str) -> str:
     """ "ncu 2025.3.1.0"."""
-    said = subprocess.run(
+    output = subprocess.run(
         [profiler, "--version"], capture_output=True, text=True, check=False, timeout=READ_LIMIT_S
     ).stdout
-    words = next((line.split() for line in said.splitlines() if line.startswith("Version ")), [])
+    words = next((line.split() for line in output.splitlines() if line.startswith("Version ")), [])
     return f"ncu {words[1]}" if len(words) > 1 else "ncu"

@@ -17,14 +17,14 @@ def main() -> int:
     from harness.children import preforked
     from harness.children.channel import CHANNEL_FD
     from harness.children.job import Job
-    from harness.children.runtime import Stub
-    from harness.zygote.main import fork_server
+    from harness.children.runtime import ChildRuntime
+    from harness.zygote import fork_server
 
     job = Job.from_words(json.loads(sys.argv[1]))
     fork_server.import_everything(job.device.type)
     submission = submission_role()
     del sys.path[0]
-    preforked.serve(job, socket.socket(fileno=CHANNEL_FD), Stub(sys.argv[2]), None, {"submission": submission})
+    preforked.serve(job, socket.socket(fileno=CHANNEL_FD), ChildRuntime(sys.argv[2]), None, {"submission": submission})
     return 0
 
 

@@ -16,15 +16,15 @@ PREFIX = "kq-"  # and whose it is: own_name()
 MEMORY_FILES = ("memory.max", "memory.limit_in_bytes")
 PROCESSES_MAX = 512  # and threads, of one child
 # Shares of the processors, of version 2 and 1; another child has 100 and 1024. All children together have as much as so many processes beside them.
-OF_A_BUILD = {"cpu.weight": 10, "cpu.shares": 102}
+BUILD_SHARES = {"cpu.weight": 10, "cpu.shares": 102}
 PROCESSORS = len(os.sched_getaffinity(0))
-OF_ALL = {"cpu.weight": min(100 * PROCESSORS, 10_000), "cpu.shares": min(1024 * PROCESSORS, 262_144)}
+ALL_CHILDREN_SHARES = {"cpu.weight": min(100 * PROCESSORS, 10_000), "cpu.shares": min(1024 * PROCESSORS, 262_144)}
 LIMITS = ("memory", "pids")  # hierarchies of version 1
 LIMITS_AND_SHARES = (*LIMITS, "cpu")
 MARGIN_BYTES = 256 << 20  # page tables, the kernel's own and what a fork copies before the job begins
 EMPTY_LIMIT_S = 5.0  # until the last process of a killed group is gone: it takes milliseconds
 ABANDONED_LIMIT_S = 2.0  # the same for a group that a killed zygote left, whose children are dying by themselves
-LOOK_S = 0.002
+POLL_S = 0.002
 KILLED_FOR_MEMORY = 1 << 16  # in a wait status, above what the kernel uses: ChildExited in core/plan.h
 
 
@@ -43,10 +43,13 @@ class Cgroups:
             own = Path("/proc/self/cgroup").read_text(encoding="ascii") if own is None else own
         except OSError:
             return None
-        ways = [(2, [place]) for place in unified(root, own)] + [(1, legacy(root, own)), (1, legacy(root, own, LIMITS))]
+        ways = [(2, [place]) for place in unified_places(root, own)] + [
+            (1, legacy_places(root, own)),
+            (1, legacy_places(root, own, LIMITS)),
+        ]
         for version, places in ways:
             remove_abandoned(places)
-            groups = Cgroups([place / own_name() for place in places], version)
+            groups = Cgroups([place / own_group_name() for place in places], version)
             if places and groups.usable():
                 return groups
         return None
@@ -56,9 +59,9 @@ class Cgroups:
             for parent in self._parents:
                 parent.mkdir()
                 if self._version == 2:
-                    offer(parent.parent)
-                    offer(parent)
-                share(parent, OF_ALL)
+                    enable_controllers(parent.parent)
+                    enable_controllers(parent)
+                set_cpu_shares(parent, ALL_CHILDREN_SHARES)
             self.make("probe", 1 << 30, is_build=True)
             limited = any((group / file).exists() for group in self.groups("probe") for file in MEMORY_FILES)
         except OSError:
@@ -79,7 +82,7 @@ class Cgroups:
                     if (group / file).exists():
                         (group / file).write_text(str(value), encoding="ascii")
                 if is_build:
-                    share(group, OF_A_BUILD)
+                    set_cpu_shares(group, BUILD_SHARES)
         except OSError:
             self.remove(name)
             raise
@@ -100,22 +103,22 @@ class Cgroups:
 
     def end(self, name: str, limit_s: float = EMPTY_LIMIT_S) -> int:
         """Freezes what is still in a child's group, kills it and waits until it is gone. How many are there all the same."""
-        left = {pid for group in self.groups(name) for pid in empty(group, limit_s)}
+        left = {pid for group in self.groups(name) for pid in kill_all(group, limit_s)}
         return len(left)
 
     def remove(self, name: str) -> None:
         """Once its processes have ended; those that are still on their way out are tried again later."""
         self._left += self.groups(name)
-        self._left = [group for group in self._left if not removed(group)]
+        self._left = [group for group in self._left if not try_remove(group)]
 
     def close(self) -> None:
-        self._left = [group for group in [*self._left, *self._parents] if not removed(group)]
+        self._left = [group for group in [*self._left, *self._parents] if not try_remove(group)]
 
     def groups(self, name: str) -> list[Path]:
         return [parent / name for parent in self._parents]
 
 
-def unified(root: Path, own: str) -> list[Path]:
+def unified_places(root: Path, own: str) -> list[Path]:
     """Where of version 2 there may be groups of ours: below our own, which works in the root alone, or beside it, in a delegated one."""
     for controllers, path in memberships(own):
         group = root / path.lstrip("/")
@@ -124,7 +127,7 @@ def unified(root: Path, own: str) -> list[Path]:
     return []
 
 
-def offer(group: Path) -> None:
+def enable_controllers(group: Path) -> None:
     """Lets the children of a group have limits, which is refused where processes are in it, and then shares of the processors, which are not and would stay."""
     for controllers in ("+memory +pids", "+cpu"):
         try:
@@ -133,7 +136,7 @@ def offer(group: Path) -> None:
             return  # whether it matters shows with the first child
 
 
-def share(group: Path, shares: dict[str, int]) -> None:
+def set_cpu_shares(group: Path, shares: dict[str, int]) -> None:
     """Where processors are shared out here."""
     for file, value in shares.items():
         if (group / file).exists():
@@ -141,28 +144,28 @@ def share(group: Path, shares: dict[str, int]) -> None:
                 (group / file).write_text(str(value), encoding="ascii")
 
 
-def own_name() -> str:
+def own_group_name() -> str:
     """That of a process and of when it began, for numbers are used again, in a namespace of such numbers: another has others."""
-    return f"{PREFIX}{namespace()}-{os.getpid()}-{start_of(os.getpid())}"
+    return f"{PREFIX}{pid_namespace()}-{os.getpid()}-{start_time(os.getpid())}"
 
 
-def namespace() -> int:
+def pid_namespace() -> int:
     return os.stat("/proc/self/ns/pid").st_ino
 
 
 def remove_abandoned(places: list[Path]) -> None:
     """What a zygote that was killed left behind. Of other namespaces nobody here can tell who lives."""
-    for group in (group for place in places for group in place.glob(f"{PREFIX}{namespace()}-*")):
+    for group in (group for place in places for group in place.glob(f"{PREFIX}{pid_namespace()}-*")):
         _, pid, start = group.name.removeprefix(PREFIX).split("-")
-        if start_of(pid) == start:
+        if start_time(pid) == start:
             continue
         with contextlib.suppress(FileNotFoundError):  # another zygote is at it, too
             for part in [*group.glob("*/"), group]:
-                empty(part, ABANDONED_LIMIT_S)
-                removed(part)
+                kill_all(part, ABANDONED_LIMIT_S)
+                try_remove(part)
 
 
-def start_of(pid: int | str) -> str | None:
+def start_time(pid: int | str) -> str | None:
     """When a process began, in ticks since the machine did; None when there is none of this number."""
     try:
         return (
@@ -172,7 +175,7 @@ def start_of(pid: int | str) -> str | None:
         return None
 
 
-def empty(group: Path, limit_s: float) -> list[int]:
+def kill_all(group: Path, limit_s: float) -> list[int]:
     """Kills every process of a group, and waits for the last of them: those that are left at the limit.
 
     Frozen first, none of them can fork while they are counted. Version 1 has no such switch in these hierarchies; there the group is looked
@@ -180,16 +183,16 @@ def empty(group: Path, limit_s: float) -> list[int]:
     """
     left = members(group)
     if left:
-        switch(group, "cgroup.freeze")
+        write_switch(group, "cgroup.freeze")
     deadline = time.monotonic() + limit_s
     while left:
-        if not switch(group, "cgroup.kill"):
+        if not write_switch(group, "cgroup.kill"):
             for pid in left:
                 kill(pid)
         left = members(group)
         if not left or time.monotonic() > deadline:
             break
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
     return left
 
 
@@ -200,7 +203,7 @@ def members(group: Path) -> list[int]:
         return []
 
 
-def switch(group: Path, file: str) -> bool:
+def write_switch(group: Path, file: str) -> bool:
     try:
         fd = os.open(group / file, os.O_WRONLY)  # which is not there in version 1, and must not be made
     except OSError:
@@ -220,7 +223,7 @@ def kill(pid: int) -> None:
         pass
 
 
-def legacy(root: Path, own: str, hierarchies: tuple[str, ...] = LIMITS_AND_SHARES) -> list[Path]:
+def legacy_places(root: Path, own: str, hierarchies: tuple[str, ...] = LIMITS_AND_SHARES) -> list[Path]:
     """Our own groups of version 1: memory, and where we may, processes, which are counted, and processors, which are shared out."""
     found = {name: root / name / path.lstrip("/") for controllers, path in memberships(own) for name in controllers}
     if "memory" not in found or not found["memory"].is_dir():
@@ -240,7 +243,7 @@ def memberships(own: str) -> Iterator[tuple[list[str], str]]:
         yield [name for name in controllers.split(",") if name], path
 
 
-def removed(group: Path) -> bool:
+def try_remove(group: Path) -> bool:
     try:
         group.rmdir()
     except FileNotFoundError:

@@ -21,7 +21,7 @@ KEPT = (
 )
 
 
-def of_child(work: Path) -> dict[str, str]:
+def child_environment(work: Path) -> dict[str, str]:
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
     cuda = kept.get("KQ_CUDA") or kept.get("CUDA_HOME") or "/usr/local/cuda"
     return {
@@ -40,7 +40,7 @@ def of_child(work: Path) -> dict[str, str]:
     }
 
 
-def become(environment: dict[str, str]) -> None:
+def apply(environment: dict[str, str]) -> None:
     for name in set(os.environ) - set(environment):
         del os.environ[name]
     os.environ.update(environment)

@@ -33,10 +33,10 @@ PROFILERS = "/opt/nvidia/nsight-compute"  # where the packages of ncu put what i
 INODES = 20_000  # of /tmp, /dev/shm and the work directory together
 
 
-def plan(
+def mount_plan(
     directory: Path,
     scratch_bytes: int,
-    stub: str,
+    runtime: str,
     gpu: bool,
     keeps_root: bool,
     has_out: bool,
@@ -55,7 +55,7 @@ def plan(
         ]
     if shared:
         own.append(["ro", shared, str(SHARED)])
-    return text_of(lines) + machine_plan(stub, gpu, keeps_root) + text_of(own)
+    return text_of(lines) + machine_plan(runtime, gpu, keeps_root) + text_of(own)
 
 
 def text_of(lines: list[list[str]]) -> str:
@@ -63,11 +63,11 @@ def text_of(lines: list[list[str]]) -> str:
 
 
 @functools.cache
-def machine_plan(stub: str, gpu: bool, keeps_root: bool) -> str:
+def machine_plan(runtime: str, gpu: bool, keeps_root: bool) -> str:
     lines = system_lines()
     lines += [
         ["ro", os.path.realpath(path), path]
-        for path in uncovered(python_paths() + cuda_paths() + [str(Path(stub).parent)])
+        for path in uncovered(python_paths() + cuda_paths() + [str(Path(runtime).parent)])
     ]
     lines += [["ro", path, path] for name in ETC for path in sorted(glob.glob(f"/etc/{name}"))]
     lines += [["ro", "/sys", "/sys"]]

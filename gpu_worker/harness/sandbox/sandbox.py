@@ -3,7 +3,7 @@
 import ctypes
 from ctypes import POINTER, c_char_p, c_int64, c_size_t, c_uint32, c_uint64
 
-from harness.children.runtime import ERROR_BYTES, Stub, StubError
+from harness.children.runtime import ERROR_BYTES, ChildRuntime, ChildRuntimeError
 
 ALL_LAYERS = 0x3FF
 MOUNT = 1 << 3
@@ -17,13 +17,13 @@ class _Options(ctypes.Structure):
 class Sandbox:
     """One child's way in: fork() makes its first process, which calls enter() and forks; confine() belongs to the second."""
 
-    def __init__(self, stub: Stub, uid: int, wanted: int, host_bytes: int, view: str) -> None:
+    def __init__(self, runtime: ChildRuntime, uid: int, wanted: int, host_bytes: int, view: str) -> None:
         self._options = _Options(uid, wanted, host_bytes, view.encode())
-        self._fork = stub.forking("kq_sandbox_fork", POINTER(_Options), POINTER(c_uint32), c_char_p, c_size_t)
+        self._fork = runtime.forking("kq_sandbox_fork", POINTER(_Options), POINTER(c_uint32), c_char_p, c_size_t)
         step = (c_int64, POINTER(_Options), c_uint32, c_char_p, c_size_t)
-        self._enter = stub.function("kq_sandbox_enter", *step)
-        self._confine = stub.function("kq_sandbox_confine", *step)
-        self._words = stub.function("kq_sandbox_words", None, c_uint32, c_char_p, c_size_t)
+        self._enter = runtime.function("kq_sandbox_enter", *step)
+        self._confine = runtime.function("kq_sandbox_confine", *step)
+        self._words = runtime.function("kq_sandbox_words", None, c_uint32, c_char_p, c_size_t)
         self._error = ctypes.create_string_buffer(ERROR_BYTES)
         self.layers = 0
 
@@ -39,12 +39,12 @@ class Sandbox:
             python.PyOS_AfterFork_Parent()
         self.layers = layers.value
         if pid < 0:
-            raise StubError(self._error.value.decode(errors="replace"))
+            raise ChildRuntimeError(self._error.value.decode(errors="replace"))
         return int(pid)
 
     def enter(self) -> None:
         if self._error.value:
-            raise StubError(self._error.value.decode(errors="replace"))
+            raise ChildRuntimeError(self._error.value.decode(errors="replace"))
         self._take(self._enter(ctypes.byref(self._options), self.layers, self._error, ERROR_BYTES))
 
     def confine(self) -> None:
@@ -62,5 +62,5 @@ class Sandbox:
 
     def _take(self, layers: int) -> None:
         if layers < 0:
-            raise StubError(self._error.value.decode(errors="replace"))
+            raise ChildRuntimeError(self._error.value.decode(errors="replace"))
         self.layers = layers

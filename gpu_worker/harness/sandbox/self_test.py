@@ -9,22 +9,24 @@ import os
 import signal
 import socket
 import struct
+from collections.abc import Callable
 
 import torch
 
 LIBC = ctypes.CDLL(None, use_errno=True)
-ATTEMPTS = {}
+Attempt = Callable[[], bool]  # True: the attempt found a way out
+ATTEMPTS: dict[str, Attempt] = {}
 LISTENERS_TRIED = 64
-OF_KQ = "kq/"  # a broker's, net/local/address.cc
-OF_CUDA = "cuda-uvmfd-"  # a process that has a context listens on one of its own
+KQ_PREFIX = "kq/"  # a broker's, net/plain_address.cc
+CUDA_PREFIX = "cuda-uvmfd-"  # a process that has a context listens on one of its own
 
 
-def attempt(function):
+def attempt(function: Attempt) -> Attempt:
     ATTEMPTS[function.__name__.replace("_", " ")] = function
     return function
 
 
-def opens(path, mode="rb"):
+def opens(path: str, mode: str = "rb") -> bool:
     try:
         with open(path, mode) as file:
             file.read(1) if "r" in mode and "+" not in mode else file.write(b"")
@@ -33,7 +35,7 @@ def opens(path, mode="rb"):
         return False
 
 
-def does(call, *words):
+def succeeds(call: Callable[..., object], *words: object) -> bool:
     try:
         call(*words)
         return True
@@ -42,14 +44,14 @@ def does(call, *words):
 
 
 @attempt
-def read_secrets_of_the_host():
+def read_secrets_of_the_host() -> bool:
     return any(
         opens(path) for path in ("/etc/shadow", "/etc/sudoers", "/proc/kcore", "/dev/mem", "/dev/sda", "/dev/vda")
     )
 
 
 @attempt
-def write_where_only_reading_is_meant():
+def write_where_only_reading_is_meant() -> bool:
     places = (
         "/kq_escape",
         "/usr/kq_escape",
@@ -57,26 +59,26 @@ def write_where_only_reading_is_meant():
         f"{os.path.dirname(torch.__file__)}/kq_escape",
         f"{__file__}.kq_escape",
     )
-    made = [path for path in places if does(os.mkdir, path)]
+    made = [path for path in places if succeeds(os.mkdir, path)]
     for path in made:
         os.rmdir(path)
     return bool(made) or opens("/proc/sys/kernel/hostname", "r+b") or opens("/proc/sysrq-trigger", "wb")
 
 
 @attempt
-def look_into_another_process():
+def look_into_another_process() -> bool:
     others = [name for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
     looks = [f"/proc/{pid}/{what}" for pid in others for what in ("environ", "mem", "maps")]
-    return any(opens(path) for path in looks) or any(does(os.listdir, f"/proc/{pid}/fd") for pid in others)
+    return any(opens(path) for path in looks) or any(succeeds(os.listdir, f"/proc/{pid}/fd") for pid in others)
 
 
 @attempt
-def trace_or_read_its_parent():
+def trace_or_read_its_parent() -> bool:
     room = ctypes.create_string_buffer(64)
     vector = (ctypes.c_uint64 * 2)(ctypes.addressof(room), 64)
     parent = os.getppid()
     pidfd = LIBC.syscall(434, parent, 0)
-    return (
+    return bool(
         LIBC.ptrace(0x4206, parent, None, None) == 0
         or LIBC.process_vm_readv(parent, vector, 1, vector, 1, 0) >= 0
         or (pidfd >= 0 and LIBC.syscall(438, pidfd, 3, 0) >= 0)
@@ -84,32 +86,32 @@ def trace_or_read_its_parent():
 
 
 @attempt
-def end_its_supervisor():
+def end_its_supervisor() -> bool:
     for number in (signal.SIGTERM, signal.SIGKILL):
-        does(os.kill, os.getppid(), number)
+        succeeds(os.kill, os.getppid(), number)
     return os.getppid() == 0  # where that worked nobody is left to say so
 
 
 @attempt
-def signal_a_stranger():
-    if not does(os.kill, -1, 0):  # to all but itself and process 1
+def signal_a_stranger() -> bool:
+    if not succeeds(os.kill, -1, 0):  # to all but itself and process 1
         return False
     own = {
         os.getppid(),
         *(int(name) for name in os.listdir("/proc/self/task")),
     }  # a thread, such as CUDA's, answers as a process does
-    return any(does(os.kill, pid, 0) for pid in range(1, 70_000) if pid not in own)
+    return any(succeeds(os.kill, pid, 0) for pid in range(1, 70_000) if pid not in own)
 
 
 @attempt
-def become_somebody_else():
+def become_somebody_else() -> bool:
     if os.getuid() == 0:
         return True
-    return does(os.setuid, 0) or does(os.setgid, 0) or does(os.setgroups, [0])
+    return succeeds(os.setuid, 0) or succeeds(os.setgid, 0) or succeeds(os.setgroups, [0])
 
 
 @attempt
-def take_capabilities_or_namespaces():
+def take_capabilities_or_namespaces() -> bool:
     with open("/proc/self/status", encoding="ascii") as status:
         lines = dict(line.split(":\t") for line in status if line.startswith(("Cap", "NoNewPrivs")))
     held = any(int(lines[name], 16) for name in ("CapEff", "CapPrm", "CapInh"))
@@ -118,7 +120,7 @@ def take_capabilities_or_namespaces():
 
 
 @attempt
-def use_refused_system_calls():
+def use_refused_system_calls() -> bool:
     room = ctypes.create_string_buffer(4096)
     # add_key, bpf, perf_event_open, userfaultfd, io_uring_setup, open_by_handle_at, init_module, kexec_load, setns, move_mount, fsopen
     return any(
@@ -128,7 +130,7 @@ def use_refused_system_calls():
 
 
 @attempt
-def reach_the_network():
+def reach_the_network() -> bool:
     with open("/proc/net/dev", encoding="ascii") as table:
         names = {line.partition(":")[0].strip() for line in table if ":" in line}
     if names - {"lo", "sit0", "tunl0", "ip6tnl0", "gre0", "gretap0", "erspan0", "ip_vti0", "ip6_vti0", "ip6gre0"}:
@@ -136,50 +138,51 @@ def reach_the_network():
     for kind, address in ((socket.SOCK_STREAM, ("192.0.2.1", 80)), (socket.SOCK_DGRAM, ("192.0.2.1", 53))):
         with socket.socket(socket.AF_INET, kind) as way:
             way.settimeout(0.1)
-            if does(way.connect, address):
+            if succeeds(way.connect, address):
                 return True
     return False
 
 
 @attempt
-def reach_a_socket_of_the_host():
+def reach_a_socket_of_the_host() -> bool:
     """Abstract ones have no file that a mount view could hide; a broker listens on one."""
     with open("/proc/net/unix", encoding="ascii", errors="replace") as table:
         names = [line.split()[7][1:] for line in table if len(line.split()) > 7 and line.split()[7].startswith("@")]
     others = sorted(
-        (name for name in names if not name.startswith(OF_CUDA)), key=lambda name: not name.startswith(OF_KQ)
+        (name for name in names if not name.startswith(CUDA_PREFIX)), key=lambda name: not name.startswith(KQ_PREFIX)
     )
-    return any(takes_calls(name) for name in others[:LISTENERS_TRIED])
+    return any(accepts_connection(name) for name in others[:LISTENERS_TRIED])
 
 
-def takes_calls(name):
+def accepts_connection(name: str) -> bool:
     """Somebody else does."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as way:
         way.settimeout(0.1)
-        return does(way.connect, "\0" + name) and listener_of(way) != os.getpid()
+        return succeeds(way.connect, "\0" + name) and listener_of(way) != os.getpid()
 
 
-def listener_of(way):
-    return struct.unpack("3i", way.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+def listener_of(way: socket.socket) -> int:
+    pid, _, _ = struct.unpack("3i", way.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return int(pid)
 
 
 @attempt
-def find_descriptors_of_the_worker():
+def find_descriptors_of_the_worker() -> bool:
     return any(leads_outside(int(fd)) for fd in os.listdir("/proc/self/fd") if int(fd) > 4)
 
 
-def leads_outside(fd):
+def leads_outside(fd: int) -> bool:
     """A socket whose other end a process outside of this sandbox has made: it has no number in here. CUDA makes some within the process."""
     try:
         with socket.socket(fileno=os.dup(fd)) as found:
             pid, uid, _ = struct.unpack("3i", found.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     except OSError:
         return False
-    return pid == 0 and uid != -1
+    return bool(pid == 0 and uid != -1)
 
 
 @attempt
-def raise_its_limits():
+def raise_its_limits() -> bool:
     import resource
 
     found = [
@@ -188,7 +191,7 @@ def raise_its_limits():
     return any(hard == resource.RLIM_INFINITY for _, hard in found)
 
 
-def worked(function):
+def succeeded(function: Attempt) -> bool:
     try:
         return function()
     except OSError:
@@ -196,14 +199,14 @@ def worked(function):
 
 
 class Model(torch.nn.Module):
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x + 1
 
 
 class ModelNew(Model):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
-        found = [name for name, function in ATTEMPTS.items() if worked(function)]
+        found = [name for name, function in ATTEMPTS.items() if succeeded(function)]
         if found:
             raise RuntimeError("it could " + "; ".join(found))
         if os.fork() == 0:  # left behind: the worker must find it gone
@@ -211,9 +214,9 @@ class ModelNew(Model):
             signal.pause()
 
 
-def get_inputs():
+def get_inputs() -> list[torch.Tensor]:
     return [torch.rand(16)]
 
 
-def get_init_inputs():
+def get_init_inputs() -> list[object]:
     return []

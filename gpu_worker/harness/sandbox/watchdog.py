@@ -8,7 +8,7 @@ it is mapped, so there is a second line: when the machine itself runs out, the c
 from dataclasses import dataclass
 from pathlib import Path
 
-LOOK_MS = 100
+POLL_MS = 100
 RESERVE_SHARE = 0.03  # of the machine's memory: less than this available is nobody's share any more
 PROC = Path("/proc")
 
@@ -39,7 +39,7 @@ class Watchdog:
     def idle(self) -> bool:
         return not self._children
 
-    def over(self) -> list[int]:
+    def over_limit(self) -> list[int]:
         """Children that have more than their share, by the process to kill."""
         has = {pid: self.bytes_of(child) for pid, child in self._children.items()}
         over = [pid for pid, size in has.items() if size > self._children[pid].bytes_max]

@@ -10,15 +10,15 @@ import unittest.mock
 from pathlib import Path
 
 from harness.sandbox.cgroup import (
+    BUILD_SHARES,
     MARGIN_BYTES,
-    OF_A_BUILD,
     PREFIX,
     Cgroups,
-    legacy,
-    namespace,
-    own_name,
+    legacy_places,
+    own_group_name,
+    pid_namespace,
     remove_abandoned,
-    unified,
+    unified_places,
 )
 
 assert MARGIN_BYTES > 0
@@ -40,20 +40,20 @@ class Trees(unittest.TestCase):
     def test_version_2_goes_below_the_root_or_beside_a_delegated_group(self) -> None:
         self.group(".", cgroup__controllers="memory pids")
         own = self.group("system.slice/kq.service/worker", cgroup__controllers="memory pids")
-        self.assertEqual(unified(self.root, "0::/\n"), [self.root])
-        self.assertEqual(unified(self.root, "0::/system.slice/kq.service/worker\n"), [own, own.parent])
-        self.assertEqual(unified(self.root, "4:memory:/x\n"), [])
+        self.assertEqual(unified_places(self.root, "0::/\n"), [self.root])
+        self.assertEqual(unified_places(self.root, "0::/system.slice/kq.service/worker\n"), [own, own.parent])
+        self.assertEqual(unified_places(self.root, "4:memory:/x\n"), [])
 
     def test_version_1_needs_its_memory_hierarchy(self) -> None:
         memory, pids = self.group("memory/box"), self.group("pids")
         own = "8:pids:/\n4:memory:/box\n1:cpu,cpuacct:/\n0::/\n"
-        self.assertEqual(legacy(self.root, own), [memory, pids])
-        self.assertEqual(legacy(self.root, "8:pids:/\n"), [])
+        self.assertEqual(legacy_places(self.root, own), [memory, pids])
+        self.assertEqual(legacy_places(self.root, "8:pids:/\n"), [])
 
     def test_processors_are_shared_out_where_we_may(self) -> None:
         memory, cpu = self.group("memory"), self.group("cpu")
         own = "4:memory:/\n1:cpu:/\n"
-        self.assertEqual(legacy(self.root, own), [memory, cpu])
+        self.assertEqual(legacy_places(self.root, own), [memory, cpu])
         groups = Cgroups([memory, cpu], 1)
         for name, is_build in (("build", True), ("child", False)):
             self.group(f"cpu/{name}", cpu__shares="1024")
@@ -72,7 +72,7 @@ class Trees(unittest.TestCase):
         both = self.group("cpu,memory")
         for name in ("cpu", "memory"):
             (self.root / name).symlink_to(both)
-        self.assertEqual(legacy(self.root, "4:cpu,memory:/\n"), [both])
+        self.assertEqual(legacy_places(self.root, "4:cpu,memory:/\n"), [both])
 
     def test_a_build_gets_less_of_a_processor_than_another_child(self) -> None:
         groups = Cgroups.find()
@@ -80,7 +80,7 @@ class Trees(unittest.TestCase):
             self.skipTest("no control groups can be made here")
         self.addCleanup(groups.close)
         groups.make("build", 1 << 30, True)
-        if not any((group / file).exists() for group in groups.groups("build") for file in OF_A_BUILD):
+        if not any((group / file).exists() for group in groups.groups("build") for file in BUILD_SHARES):
             groups.remove("build")
             self.skipTest("control groups here do not share out processors")
         groups.make("child", 1 << 30)
@@ -126,23 +126,23 @@ class Trees(unittest.TestCase):
                 self.assertEqual(groups.killed_for_memory("child"), killed)
 
     def test_what_a_dead_zygote_left_goes_and_what_a_living_one_has_stays(self) -> None:
-        elsewhere = f"{PREFIX}{namespace() + 1}-1-7"
-        self.group(f"{PREFIX}{namespace()}-4194305-7/child-1")  # above the highest pid there can be
-        self.group(f"{PREFIX}{namespace()}-{os.getpid()}-12345/child-1")  # a number that was used again
-        self.group(f"{own_name()}/child-1")
+        elsewhere = f"{PREFIX}{pid_namespace() + 1}-1-7"
+        self.group(f"{PREFIX}{pid_namespace()}-4194305-7/child-1")  # above the highest pid there can be
+        self.group(f"{PREFIX}{pid_namespace()}-{os.getpid()}-12345/child-1")  # a number that was used again
+        self.group(f"{own_group_name()}/child-1")
         self.group(f"{elsewhere}/child-1")
         remove_abandoned([self.root])
-        self.assertEqual({path.name for path in self.root.iterdir()}, {own_name(), elsewhere})
+        self.assertEqual({path.name for path in self.root.iterdir()}, {own_group_name(), elsewhere})
 
     def test_an_abandoned_group_that_another_zygote_removes_is_no_trouble(self) -> None:
-        group = self.group(f"{PREFIX}{namespace()}-{2**22 + 1}-1")
+        group = self.group(f"{PREFIX}{pid_namespace()}-{2**22 + 1}-1")
 
         def removed_meanwhile(pid: str) -> None:
             group.rmdir()
 
         # Between pathlib's two looks, at whether it is a directory and into it.
         with (
-            unittest.mock.patch("harness.sandbox.cgroup.start_of", removed_meanwhile),
+            unittest.mock.patch("harness.sandbox.cgroup.start_time", removed_meanwhile),
             unittest.mock.patch.object(Path, "is_dir", lambda self: True),
         ):
             remove_abandoned([self.root])

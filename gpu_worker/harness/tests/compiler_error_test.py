@@ -7,10 +7,10 @@ from pathlib import Path
 import torch
 from harness.children.job import Job
 from harness.extensions import compile_child
-from harness.extensions.compiler_error import is_own, names_in
+from harness.extensions.compiler_error import is_source_error, words_of
 from harness.extensions.loader_call import Call
 
-NAMES = names_in(b"namespace torch { struct Tensor; }\n#define CHECK_IT(x) check(x)\n")
+NAMES = words_of(b"namespace torch { struct Tensor; }\n#define CHECK_IT(x) check(x)\n")
 TWO = ["int f() { return g(lenght); }", "#include <torch/extension.h>\n#include <cub/cub.cuh>\nint g(int);"]
 
 
@@ -19,7 +19,7 @@ class OwnError(unittest.TestCase):
         self, words: str, compiled: str | None = None, source: list[str] | None = None, flags: tuple[str, ...] = ()
     ) -> bool:
         source = source or TWO
-        return is_own(
+        return is_source_error(
             words, source, "\n".join(source) if compiled is None else compiled, NAMES, ["torch/extension.h"], flags
         )
 

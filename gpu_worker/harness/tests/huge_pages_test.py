@@ -8,8 +8,8 @@ import subprocess
 import sys
 import unittest
 
-from harness.children.runtime import Stub
-from harness.zygote.main import huge_pages, malloc_thresholds
+from harness.children.runtime import ChildRuntime
+from harness.zygote import huge_pages, malloc_thresholds
 
 PR_GET_THP_DISABLE = 42
 
@@ -41,8 +41,8 @@ def tell_of_heap() -> None:
     libc = ctypes.CDLL(None)
     libc.malloc.restype = ctypes.c_void_p
     libc.prctl(huge_pages.PR_SET_THP_DISABLE, *(ctypes.c_ulong(value) for value in (1, 0, 0, 0)))
-    malloc_thresholds.keep_what_is_freed()
-    huge_pages.use_for_heap()
+    malloc_thresholds.keep_freed_memory()
+    huge_pages.enable_for_process()
     middle = (
         libc.malloc(ctypes.c_size_t(4 * huge_pages.HUGE_BYTES)) + 2 * huge_pages.HUGE_BYTES
     )  # it may begin in what the heap had
@@ -52,7 +52,7 @@ def tell_of_heap() -> None:
 class HugePages(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
-        cls.pages = huge_pages.HugePages(Stub(os.environ["KQ_TEST_STUB"]))
+        cls.pages = huge_pages.HugePages(ChildRuntime(os.environ["KQ_TEST_STUB"]))
         cls.early = [float(i) for i in range(200_000)]
         cls.pages.settle()
         cls.late = [float(i) for i in range(200_000)]

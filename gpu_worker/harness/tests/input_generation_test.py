@@ -5,7 +5,7 @@ import unittest
 
 import numpy
 import torch
-from harness.children.input_generation import Drawing
+from harness.children.input_generation import InputGenerator
 from harness.children.tensors import seed_everything
 
 
@@ -25,12 +25,12 @@ def on_the_host_alone() -> list[torch.Tensor]:
 
 class DrawingTest(unittest.TestCase):
     def test_what_a_problem_seeds_is_passed_over(self) -> None:
-        drawing = Drawing(seeded, torch.device("cpu"))
-        first = drawing.first(lambda: seed_everything(1))
+        drawing = InputGenerator(seeded, torch.device("cpu"))
+        first = drawing.first_inputs(lambda: seed_everything(1))
         seed_everything(1)
-        again = drawing.again()
+        again = drawing.next_inputs()
         seed_everything(2)
-        other = drawing.again()
+        other = drawing.next_inputs()
         for one, two, three in zip(first, again, other, strict=True):
             self.assertTrue(torch.equal(one, two))
             self.assertFalse(torch.equal(one, three))
@@ -40,19 +40,19 @@ class DrawingTest(unittest.TestCase):
             raise ValueError("no")
 
         with self.assertRaises(ValueError):
-            Drawing(fails, torch.device("cpu")).first(lambda: None)
+            InputGenerator(fails, torch.device("cpu")).first_inputs(lambda: None)
         self.assertEqual(torch.manual_seed(5).initial_seed(), 5)
         random.seed(5)
         self.assertEqual(random.random(), random.Random(5).random())
 
     def test_what_cannot_be_drawn_on_the_device_is_drawn_on_the_host(self) -> None:
-        drawing = Drawing(on_the_host_alone, torch.device("meta"))
-        drawn = drawing.first(lambda: seed_everything(1))
-        self.assertEqual((drawn[0].device.type, drawing.place.type), ("cpu", "cpu"))
+        drawing = InputGenerator(on_the_host_alone, torch.device("meta"))
+        drawn = drawing.first_inputs(lambda: seed_everything(1))
+        self.assertEqual((drawn[0].device.type, drawing.device.type), ("cpu", "cpu"))
         seed_everything(1)
-        self.assertTrue(torch.equal(drawing.again()[0], drawn[0]))
-        plain = Drawing(torch.get_default_device, torch.device("meta"))
-        self.assertEqual(plain.first(lambda: None).type, "meta")
+        self.assertTrue(torch.equal(drawing.next_inputs()[0], drawn[0]))
+        plain = InputGenerator(torch.get_default_device, torch.device("meta"))
+        self.assertEqual(plain.first_inputs(lambda: None).type, "meta")
 
 
 if __name__ == "__main__":

@@ -4,13 +4,13 @@ import ctypes
 import unittest
 
 from harness.children import page, tensors
-from harness.children.runtime import Stub
+from harness.children.runtime import ChildRuntime
 from world import STUB
 
 
 class Layout(unittest.TestCase):
     def setUp(self) -> None:
-        self.stub = Stub(STUB)
+        self.stub = ChildRuntime(STUB)
 
     def test_every_field_has_its_offset(self) -> None:
         for structure in (page.Page, page.TensorDesc, page.Seeds):

@@ -36,7 +36,7 @@ class NvrtcTest(unittest.TestCase):
         self.assertFalse(nvrtc.is_same(one, self.folder / "gone"))
 
     def test_what_nobody_has_loaded_is_not_in_memory(self) -> None:
-        self.assertIsNone(nvrtc.in_memory(self.library("libnvrtc.so.99", b"a")))
+        self.assertIsNone(nvrtc.loaded_library(self.library("libnvrtc.so.99", b"a")))
 
 
 if __name__ == "__main__":

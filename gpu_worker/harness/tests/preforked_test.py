@@ -29,10 +29,10 @@ class Ready(unittest.TestCase):
         return word
 
     def test_warm_where_all_is_well(self) -> None:
-        self.assertEqual(self.word(is_short=lambda job: False), b"warm")
+        self.assertEqual(self.word(is_gpu_memory_short=lambda job: False), b"warm")
 
     def test_cold_where_the_memory_is_full(self) -> None:
-        self.assertEqual(self.word(is_short=lambda job: True), b"cold")
+        self.assertEqual(self.word(is_gpu_memory_short=lambda job: True), b"cold")
 
     def test_cold_where_it_could_not_warm_up(self) -> None:
         def warm_up(job: Any, judge: socket.socket, *_: Any) -> None:

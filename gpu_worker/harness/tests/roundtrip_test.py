@@ -138,7 +138,7 @@ class Roundtrip(WorldTest):
         self.assertAlmostEqual(y, 3 * x, places=5)
 
     def test_of_several_answers_none_stays_in_the_arena(self) -> None:
-        patch = "import harness.children.command_handler\nharness.children.command_handler.Role._lies_in_arena = lambda self, output, entry: True\n"
+        patch = "import harness.children.command_handler\nharness.children.command_handler.CommandHandler._lies_in_arena = lambda self, output, entry: True\n"
         reference, _ = self.pair(RELU + patch, RELU_NEW)
         page = reference.page
         out = TensorDesc.from_buffer_copy(page.outputs[0])
@@ -159,7 +159,7 @@ class Roundtrip(WorldTest):
 
     def test_an_input_stays_in_the_arena_where_the_judge_asks_for_it_there(self) -> None:
         told = "    entry.place, entry.offset = 1, 12345\n    return True\n"
-        patch = f"import harness.children.command_handler\ndef lies(self, value, entry):\n{told}harness.children.command_handler.Role._lies_in_arena = lies\n"
+        patch = f"import harness.children.command_handler\ndef lies(self, value, entry):\n{told}harness.children.command_handler.CommandHandler._lies_in_arena = lies\n"
         for forward, stays in (("torch.relu(x)", True), ("x.mul_(2)", False)):
             reference, _ = self.pair(RELU.replace("torch.relu(x)", forward) + patch, RELU_NEW)
             page = reference.page

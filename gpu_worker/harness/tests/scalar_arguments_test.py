@@ -4,7 +4,7 @@ import unittest
 
 from harness.kernels.cubin import BadCubin, Cubin, find, parameters_of, plain_name, read
 from harness.kernels.kernel_spec import Arg, BadSpec
-from harness.kernels.scalar_arguments import bits_of_half, fitted
+from harness.kernels.scalar_arguments import bits_of_half, fit_arguments
 
 
 def arg(kind: str, value: object = None, dtype: str = "float32") -> Arg:
@@ -21,7 +21,7 @@ class Scalars(unittest.TestCase):
             (3.14159, 0x4248, 0x4049),
         ):
             self.assertEqual((bits_of_half(value, "float16"), bits_of_half(value, "bfloat16")), (half, bfloat))
-        (fitting,) = fitted([arg("float", 1.5, "float16")], [2], "k", "k.json")
+        (fitting,) = fit_arguments([arg("float", 1.5, "float16")], [2], "k", "k.json")
         self.assertEqual((fitting.type, fitting.value, fitting.dtype), ("int", 0x3E00, "int16"))
 
     def test_what_does_not_fit_is_said_in_words(self) -> None:
@@ -33,7 +33,7 @@ class Scalars(unittest.TestCase):
             (arg("float", 1.0), 1, "is a float, a double, a half or a bfloat16, the kernel's parameter has 1 bytes"),
         ):
             with self.assertRaisesRegex(BadSpec, words):
-                fitted([one], [size], "k", "k.json")
+                fit_arguments([one], [size], "k", "k.json")
 
     def test_a_kernel_is_found_by_its_plain_name_where_that_is_one(self) -> None:
         self.assertEqual(

@@ -198,8 +198,8 @@ def launch(job: Job) -> dict[str, Any]:
     triton.knobs.compilation.listener = lambda *, metadata, **_: found["kernels"].append(
         (metadata["name"], metadata["num_warps"], metadata["num_stages"])
     )
-    triton_precompile.fill_common()
-    triton_precompile.fill(job)
+    triton_precompile.unpack_common()
+    triton_precompile.unpack_job_cache(job)
     before = set(cache.rglob("*"))
     gpu = driver.CudaDriver()
     gpu.get_current_device = lambda: 0
@@ -222,6 +222,6 @@ def call(job: Job) -> None:
     model = triton_precompile.cast_model(problem.model_class(*problem.init_inputs()), job.precision)
     inputs = [triton_precompile.cast(x, job.precision) for x in problem.get_inputs()]
     host = types.SimpleNamespace(**{**vars(job), "device": torch.device("cpu")})
-    forms = triton_precompile.forms_of(model, inputs, host.device)
+    signature = triton_precompile.signature_of(model, inputs, host.device)
     with torch.no_grad():
-        BACKENDS[job.backend](Context(job=host, seed=lambda: None, states={}, forms=forms))(*inputs)
+        BACKENDS[job.backend](Context(job=host, seed=lambda: None, states={}, signature=signature))(*inputs)

@@ -34,9 +34,9 @@ class Watching(unittest.TestCase):
         self.process("7", anon_gib=1, children="8 ")
         self.process("8", anon_gib=3)
         watchdog.watch(7, 2 * GIB)
-        self.assertEqual(watchdog.over(), [])
+        self.assertEqual(watchdog.over_limit(), [])
         watchdog.watch(7, 2 * GIB - 1)
-        self.assertEqual(watchdog.over(), [7])
+        self.assertEqual(watchdog.over_limit(), [7])
 
     def test_many_processes_are_one_child(self) -> None:
         watchdog = Watchdog(self.proc)
@@ -45,10 +45,10 @@ class Watching(unittest.TestCase):
         self.process("9", anon_gib=2)
         self.process("10", anon_gib=2)
         watchdog.watch(7, 3 * GIB - 1)
-        self.assertEqual(watchdog.over(), [7])
+        self.assertEqual(watchdog.over_limit(), [7])
         watchdog.forget(7)
         self.assertTrue(watchdog.idle)
-        self.assertEqual(watchdog.over(), [])
+        self.assertEqual(watchdog.over_limit(), [])
 
     def test_shared_memory_counts_once(self) -> None:
         watchdog = Watchdog(self.proc)
@@ -56,9 +56,9 @@ class Watching(unittest.TestCase):
         self.process("8", shared_gib=2)
         self.process("9", shared_gib=2)
         watchdog.watch(7, 2 * GIB)
-        self.assertEqual(watchdog.over(), [])
+        self.assertEqual(watchdog.over_limit(), [])
         watchdog.watch(7, 2 * GIB - 1)
-        self.assertEqual(watchdog.over(), [7])
+        self.assertEqual(watchdog.over_limit(), [7])
 
     def test_when_the_machine_has_none_left_the_largest_goes(self) -> None:
         watchdog = Watchdog(self.proc)
@@ -66,14 +66,14 @@ class Watching(unittest.TestCase):
         self.process("8", anon_gib=3)
         for pid in (7, 8):
             watchdog.watch(pid, 90 * GIB)
-        self.assertEqual(watchdog.over(), [])
+        self.assertEqual(watchdog.over_limit(), [])
         self.machine(available_gib=2)
-        self.assertEqual(watchdog.over(), [8])
+        self.assertEqual(watchdog.over_limit(), [8])
 
     def test_a_child_that_is_gone_has_nothing(self) -> None:
         watchdog = Watchdog(self.proc)
         watchdog.watch(99, 1)
-        self.assertEqual(watchdog.over(), [])
+        self.assertEqual(watchdog.over_limit(), [])
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ RELU_NEW = RELU.replace("Model", "ModelNew")
 # In a submission: as on a GPU, where torch makes what calls allocate in an arena that the judge has mapped.
 ARENA_IS_EVERYWHERE = """
 import harness.children.command_handler
-harness.children.command_handler.Role._arena = property(lambda self: (0, 1 << 62), lambda self, value: None)
+harness.children.command_handler.CommandHandler._arena = property(lambda self: (0, 1 << 62), lambda self, value: None)
 """
 
 
@@ -210,13 +210,13 @@ class Child:
         """Gives every tensor of the tables its place in the window."""
         offset = 0
         for table in ("inputs", "outputs", "states"):
-            for entry in getattr(self.page, table)[: getattr(self.page, f"{table}_n")]:
+            for entry in getattr(self.page, table)[: getattr(self.page, f"{table[:-1]}_count")]:
                 entry.offset = offset
                 offset += (entry.bytes + 255) // 256 * 256
 
     def copy_tables(self, other: Page) -> None:
         for table in ("inputs", "outputs", "states"):
-            setattr(self.page, f"{table}_n", getattr(other, f"{table}_n"))
+            setattr(self.page, f"{table[:-1]}_count", getattr(other, f"{table[:-1]}_count"))
             ctypes.memmove(getattr(self.page, table), getattr(other, table), getattr(Page, table).size)
 
     def bytes_of(self, entry: TensorDesc) -> bytes:

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.children.runtime import Stub, StubError
-from harness.zygote.main import malloc_thresholds
+from harness.children.runtime import ChildRuntime, ChildRuntimeError
+from harness.zygote import malloc_thresholds
 from harness.zygote.huge_pages import HugePages
 
 PACKET_BYTES = 160 << 10
-FDS_MAX = 4
-FDS_OF_ROLE = {
+DESCRIPTORS_MAX = 4
+DESCRIPTORS_OF_ROLE = {
     "ready": 2,
     "build": 1,
     "ready_build": 2,
@@ -28,14 +28,14 @@ FDS_OF_ROLE = {
     "compile": 1,
     "profile": 2,
 }  # [log pipe], or [log pipe, channel]; an audited one has its pipe besides
-ANSWER_LIMIT_S = 20.0  # of a child until it is in its sandbox: it takes milliseconds
+SANDBOX_LIMIT_S = 20.0  # of a child until it is in its sandbox: it takes milliseconds
 PROBE_BYTES = 64 << 20
 HUGE_PAGES_AFTER = (
     24  # children; moving the rest into them takes 0.1 to 0.6 s, and each later child then takes 15 ms less
 )
 
 # The fields of an order; those without a default must be there.
-ORDER: dict[str, tuple[type, Any]] = {
+ORDER_FIELDS: dict[str, tuple[type, Any]] = {
     "id": (int, None),
     "role": (str, None),
     "dir": (str, None),
@@ -56,27 +56,29 @@ ORDER: dict[str, tuple[type, Any]] = {
 }
 
 
-class Refused(Exception):
+class OrderFailed(Exception):
     """An order that cannot be carried out, in one sentence."""
 
 
-def main(control_fd: int, device: str, stub_path: str, with_cgroups: bool = True, cores: Set[int] = frozenset()) -> int:
+def main(
+    control_fd: int, device: str, runtime_path: str, with_cgroups: bool = True, cores: Set[int] = frozenset()
+) -> int:
     control = socket.socket(fileno=control_fd)
-    malloc_thresholds.keep_what_is_freed()
+    malloc_thresholds.keep_freed_memory()
     gc.disable()  # what is imported stays: looking through it again and again finds nothing
-    stub = Stub(stub_path)
-    huge_pages = HugePages(stub)
+    runtime = ChildRuntime(runtime_path)
+    huge_pages = HugePages(runtime)
     try:
         versions = import_everything(device)
     except ImportError as error:
         words = f"{sys.executable} cannot import torch, triton and numpy ({error}); set KQ_PYTHON to an interpreter that can"
         control.send(json.dumps({"error": words}).encode())
         return 3
-    huge_pages.settle()
+    huge_pages.finish_imports()
     try:
-        forker = Forker(control, device, stub, huge_pages, with_cgroups, cores)
-        layers = forker.probe()
-    except (OSError, Refused) as error:
+        forker = ForkServer(control, device, runtime, huge_pages, with_cgroups, cores)
+        layers = forker.probe_sandbox()
+    except (OSError, OrderFailed) as error:
         control.send(json.dumps({"error": f"no sandbox can be had here: {error}"}).encode())
         return 3
     control.send(json.dumps({"ready": True, **versions, "sandbox": layers}).encode())
@@ -134,8 +136,8 @@ def import_extensions() -> None:
 
 
 @dataclass
-class Forked:
-    """A child as the zygote knows it: B of harness/children/child.py."""
+class ForkedChild:
+    """A child as the zygote knows it: B of harness/child.py."""
 
     order_id: int | None
     lifeline: socket.socket
@@ -143,12 +145,12 @@ class Forked:
     over_memory: bool = False  # the watchdog has killed it
 
 
-class Forker:
+class ForkServer:
     def __init__(
         self,
         control: socket.socket,
         device: str,
-        stub: Stub,
+        runtime: ChildRuntime,
         huge_pages: HugePages,
         with_cgroups: bool,
         cores: Set[int],
@@ -160,38 +162,38 @@ class Forker:
         self._control = control
         self._device = device
         self._cores = cores
-        self._stub = stub
+        self._runtime = runtime
         self._huge_pages = huge_pages
-        self._wanted = ALL_LAYERS
+        self._layers_wanted = ALL_LAYERS
         self._cgroups = Cgroups.find() if with_cgroups else None
         self._watchdog = Watchdog() if self._cgroups is None else None
-        self._children: dict[int, Forked] = {}
+        self._children: dict[int, ForkedChild] = {}
         # Nobody may look into this process, nor keep alive what a child left behind.
-        self._stub.hide()
-        self._stub.adopt_orphans()
+        self._runtime.hide()
+        self._runtime.adopt_orphans()
         self._wake, wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._forks = 0
-        self._can_record = False
+        self._is_tracing_prepared = False
         gc.freeze()  # a collection in a child would copy every page of what was imported
         gc.enable()
 
-    def probe(self) -> str:
+    def probe_sandbox(self) -> str:
         """The layers that can be had here, by having them once. Where the kernel lets a mount view fail half-way, there is none."""
         from harness.sandbox.sandbox import MOUNT
 
         try:
-            return self.try_out()
-        except Refused:
-            self._wanted &= ~MOUNT
-            return self.try_out()
+            return self.fork_probe_child()
+        except OrderFailed:
+            self._layers_wanted &= ~MOUNT
+            return self.fork_probe_child()
 
-    def try_out(self) -> str:
+    def fork_probe_child(self) -> str:
         null = os.open("/dev/null", os.O_RDWR)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         uid = 65534 if os.geteuid() == 0 else 0
-        order = complete(
+        order = validate_order(
             {
                 "id": 0,
                 "role": "ready",
@@ -217,34 +219,34 @@ class Forker:
         poll.register(self._control, select.POLLIN)
         poll.register(self._wake, select.POLLIN)
         while True:
-            ready = {fd for fd, _ in poll.poll(self.look_ms())}
-            self.look_after_memory()
+            ready = {fd for fd, _ in poll.poll(self.poll_timeout_ms())}
+            self.kill_over_memory()
             if self._wake in ready:
                 os.read(self._wake, 4096)
                 self.reap()
-            if self._control.fileno() in ready and not self.take_order():
+            if self._control.fileno() in ready and not self.handle_order():
                 break
         if self._cgroups is not None:
             self._cgroups.close()
 
-    def look_ms(self) -> int | None:
+    def poll_timeout_ms(self) -> int | None:
         """How long nobody need be looked after."""
-        from harness.sandbox.watchdog import LOOK_MS
+        from harness.sandbox.watchdog import POLL_MS
 
-        return None if self._watchdog is None or self._watchdog.idle else LOOK_MS
+        return None if self._watchdog is None or self._watchdog.idle else POLL_MS
 
-    def look_after_memory(self) -> None:
+    def kill_over_memory(self) -> None:
         if self._watchdog is None:
             return
-        for pid in self._watchdog.over():
+        for pid in self._watchdog.over_limit():
             self._children[pid].over_memory = True
             self._watchdog.forget(pid)
             os.kill(pid, signal.SIGKILL)
 
-    def take_order(self) -> bool:
+    def handle_order(self) -> bool:
         """Carries out one order. False: control is gone."""
         try:
-            packet, fds, _, _ = socket.recv_fds(self._control, PACKET_BYTES, FDS_MAX, socket.MSG_CMSG_CLOEXEC)
+            packet, fds, _, _ = socket.recv_fds(self._control, PACKET_BYTES, DESCRIPTORS_MAX, socket.MSG_CMSG_CLOEXEC)
         except ConnectionResetError:
             return False
         if not packet:
@@ -253,13 +255,13 @@ class Forker:
         try:
             order = parse_order(packet)
             order_id = order.get("id", 0)
-            complete(order)
-            expected = FDS_OF_ROLE[order["role"]] + order["audit"]
+            validate_order(order)
+            expected = DESCRIPTORS_OF_ROLE[order["role"]] + order["audit"]
             if len(fds) != expected:
-                raise Refused(f"{len(fds)} descriptors came with a {order['role']} order, expected {expected}")
+                raise OrderFailed(f"{len(fds)} descriptors came with a {order['role']} order, expected {expected}")
             pid, layers = self.fork(order, fds)
             answer = {"id": order_id, "pid": pid, "sandbox": layers}
-        except (Refused, OSError) as error:
+        except (OrderFailed, OSError) as error:
             answer = {"id": order_id, "error": str(error)}
         finally:
             for fd in fds:
@@ -267,7 +269,7 @@ class Forker:
         self.report(answer)
         return True
 
-    def prepare(self, order: dict[str, Any]) -> None:
+    def prepare_shared_state(self, order: dict[str, Any]) -> None:
         """Once for all children what takes each as long as its own work. What is imported may look for a GPU, so that is not done where there is one;
         nor is NVRTC opened there, which a torch that looks for its own would find instead, unless it is torch's own."""
         from harness.extensions import tracing_child
@@ -276,14 +278,14 @@ class Forker:
         if (
             order["role"] in ("build", "ready_build")
             and order["backend"] == "cuda"
-            and (self._device == "cpu" or nvrtc.is_torchs())
+            and (self._device == "cpu" or nvrtc.is_torch_library())
         ):
             with contextlib.suppress(nvrtc.NvrtcMissing):  # the build says so
-                nvrtc.opened()
+                nvrtc.shared_nvrtc()
         if self._device != "cpu":
             return
-        if order["role"] == "record" and not self._can_record:
-            self._can_record = True
+        if order["role"] == "record" and not self._is_tracing_prepared:
+            self._is_tracing_prepared = True
             gc.disable()
             tracing_child.prepare()
             gc.freeze()
@@ -294,12 +296,12 @@ class Forker:
         from harness.children.child import BUILDS, Child
         from harness.sandbox.cgroup import MARGIN_BYTES
 
-        self.check_innocence()
+        self.check_forkable()
         self._forks += 1
-        self.prepare(order)
+        self.prepare_shared_state(order)
         if self._forks == HUGE_PAGES_AFTER:
             self._huge_pages.collapse()
-        child = Child(order, self._stub, self._wanted, self._cores)
+        child = Child(order, self._runtime, self._layers_wanted, self._cores)
         group = f"child-{self._forks}"
         memory_bytes = order["host_bytes"] + order["scratch_bytes"] + MARGIN_BYTES
         if self._cgroups is not None:
@@ -307,56 +309,58 @@ class Forker:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             b = child.fork()
-        except StubError as error:
+        except ChildRuntimeError as error:
             ours.close()
             theirs.close()
-            self.leave(group)
-            raise Refused(str(error)) from error
+            self.close_cgroup(group)
+            raise OrderFailed(str(error)) from error
         if b == 0:
             channel = fds[1] if len(fds) > 1 else None
-            child.run(lambda: self.join(group), fds[0], channel, theirs.fileno(), fds[2] if order["audit"] else None)
+            child.run(
+                lambda: self.enter_cgroup(group), fds[0], channel, theirs.fileno(), fds[2] if order["audit"] else None
+            )
         theirs.close()
-        ours.settimeout(ANSWER_LIMIT_S)
-        self._children[b] = Forked(order["id"], ours, group)
+        ours.settimeout(SANDBOX_LIMIT_S)
+        self._children[b] = ForkedChild(order["id"], ours, group)
         try:
-            layers = self.hear(ours)
-        except (Refused, OSError) as error:
+            layers = self.await_sandbox(ours)
+        except (OrderFailed, OSError) as error:
             self._children[b].order_id = None  # told now, not when it is reaped
             os.kill(b, signal.SIGKILL)
-            raise Refused(str(error)) from error
+            raise OrderFailed(str(error)) from error
         ours.setblocking(False)
         if self._watchdog is not None:
             self._watchdog.watch(b, memory_bytes + order["window_bytes"])
         return b, f"{layers},{'watchdog' if self._cgroups is None else 'cgroup'}"
 
-    def join(self, group: str) -> None:
+    def enter_cgroup(self, group: str) -> None:
         """The calling process and all that it forks belong to the group from now on."""
         if self._cgroups is not None:
             self._cgroups.enter(group)
 
-    def hear(self, lifeline: socket.socket) -> str:
+    def await_sandbox(self, lifeline: socket.socket) -> str:
         """What a child says once its sandbox stands: the layers in force."""
         try:
             word, _, rest = lifeline.recv(1024).decode(errors="replace").partition(" ")
         except TimeoutError as error:
-            raise Refused(f"a child was not in its sandbox after {ANSWER_LIMIT_S:.0f} s") from error
+            raise OrderFailed(f"a child was not in its sandbox after {SANDBOX_LIMIT_S:.0f} s") from error
         if word != "in":
-            raise Refused(rest or "a child died before it was in its sandbox")
+            raise OrderFailed(rest or "a child died before it was in its sandbox")
         return rest
 
-    def check_innocence(self) -> None:
+    def check_forkable(self) -> None:
         """A fork of a process with threads, or with CUDA open, would not be what children are promised to be."""
         import torch
 
         if torch.cuda.is_initialized():
-            raise Refused("CUDA is initialised in the zygote")
+            raise OrderFailed("CUDA is initialised in the zygote")
         for fd in os.listdir("/proc/self/fd"):
             try:
                 target = os.readlink(f"/proc/self/fd/{fd}")
             except FileNotFoundError:
                 continue  # the descriptor of listdir itself
             if target.startswith("/dev/nvidia"):
-                raise Refused(f"the zygote has {target} open")
+                raise OrderFailed(f"the zygote has {target} open")
 
     def reap(self) -> None:
         """Reports every child that has ended, and ends what it may have left behind."""
@@ -372,8 +376,8 @@ class Forker:
             self.kill_orphans()
             child = self._children.pop(pid, None)
             if child is not None:
-                end = last_word(child.lifeline, status)
-                killed, left = self.leave(child.group)
+                end = exit_status(child.lifeline, status)
+                killed, left = self.close_cgroup(child.group)
                 if self._watchdog is not None:
                     self._watchdog.forget(pid)
                 if child.over_memory:
@@ -382,7 +386,7 @@ class Forker:
                     self.report({"id": child.order_id, "exit": end | killed, "left": left})
                 child.lifeline.close()
 
-    def leave(self, group: str) -> tuple[int, int]:
+    def close_cgroup(self, group: str) -> tuple[int, int]:
         """What the child's control group adds to its wait status, and how many processes would not go; the group goes."""
         from harness.sandbox.cgroup import KILLED_FOR_MEMORY
 
@@ -411,7 +415,7 @@ class Forker:
             pass  # the loop sees the same, and ends
 
 
-def last_word(lifeline: socket.socket, status: int) -> int:
+def exit_status(lifeline: socket.socket, status: int) -> int:
     """How the job ended, as its supervisor said; where it was killed before it could, how the supervisor itself ended."""
     lifeline.setblocking(False)
     try:
@@ -425,18 +429,18 @@ def parse_order(packet: bytes) -> dict[str, Any]:
     try:
         order = json.loads(packet)
     except ValueError as error:
-        raise Refused(f"the order is no JSON: {error}") from error
+        raise OrderFailed(f"the order is no JSON: {error}") from error
     if not isinstance(order, dict):
-        raise Refused("the order is no object")
+        raise OrderFailed("the order is no object")
     return order
 
 
-def complete(order: dict[str, Any]) -> dict[str, Any]:
+def validate_order(order: dict[str, Any]) -> dict[str, Any]:
     """The order with every field, of the right type."""
-    for name, (kind, default) in ORDER.items():
+    for name, (kind, default) in ORDER_FIELDS.items():
         value = order.setdefault(name, default)
-        if not isinstance(value, kind) or (kind is int and value < 0):
-            raise Refused(f"the order's {name} is {value!r}, expected {'a number' if kind is int else 'a text'}")
-    if order["role"] not in FDS_OF_ROLE:
-        raise Refused(f"unknown role '{order['role']}'; known are {', '.join(FDS_OF_ROLE)}")
+        if not isinstance(value, kind) or (isinstance(value, int) and value < 0):
+            raise OrderFailed(f"the order's {name} is {value!r}, expected {'a number' if kind is int else 'a text'}")
+    if order["role"] not in DESCRIPTORS_OF_ROLE:
+        raise OrderFailed(f"unknown role '{order['role']}'; known are {', '.join(DESCRIPTORS_OF_ROLE)}")
     return order

@@ -14,7 +14,7 @@ import ctypes
 import re
 from pathlib import Path
 
-from harness.children.runtime import Stub
+from harness.children.runtime import ChildRuntime
 
 HUGE_BYTES = 2 << 20
 ARENAS_BYTES = 128 << 20  # torch, triton and numpy take 68 MB; what is left is given back
@@ -34,7 +34,7 @@ class _ArenaAllocator(ctypes.Structure):
 class HugePages:
     """From before the imports on; settle() after them."""
 
-    def __init__(self, stub: Stub) -> None:
+    def __init__(self, runtime: ChildRuntime) -> None:
         self._libc = ctypes.CDLL(None)
         self._libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
         self._libc.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
@@ -42,26 +42,26 @@ class HugePages:
             self._by_request = "[madvise]" in SETTING.read_text(encoding="ascii")
         except OSError:
             self._by_request = False  # a kernel without them
-        open_arenas = stub.function("kq_arenas_open", ctypes.c_void_p, ctypes.c_size_t)
-        take = stub.function("kq_arenas_take", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
-        give_back = stub.function("kq_arenas_give_back", None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
-        self._close = stub.function("kq_arenas_close", None, ctypes.c_void_p)
+        open_arenas = runtime.function("kq_arenas_open", ctypes.c_void_p, ctypes.c_size_t)
+        take = runtime.function("kq_arenas_take", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+        give_back = runtime.function("kq_arenas_give_back", None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+        self._close = runtime.function("kq_arenas_close", None, ctypes.c_void_p)
         self._arenas = open_arenas(ARENAS_BYTES)
         allocator = _ArenaAllocator(
             self._arenas, ctypes.cast(take, ctypes.c_void_p), ctypes.cast(give_back, ctypes.c_void_p)
         )
         ctypes.pythonapi.PyObject_SetArenaAllocator(ctypes.byref(allocator))
 
-    def settle(self) -> None:
+    def finish_imports(self) -> None:
         """A child that takes memory for itself gets what it would have got: small pages, where huge ones are for who asks."""
         self._close(self._arenas)
-        self._refuse(1)
+        self._disable(1)
 
     def collapse(self) -> None:
         """Moves the rest, once; where the kernel has none to spare, everything stays as it was."""
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
             found = [ANONYMOUS.fullmatch(line.rstrip("\n")) for line in maps]
-        self._refuse(0)
+        self._disable(0)
         for match in found:
             if match is None:
                 continue
@@ -69,14 +69,14 @@ class HugePages:
             first, last = -(-begin // HUGE_BYTES) * HUGE_BYTES, end // HUGE_BYTES * HUGE_BYTES
             if first < last:
                 self._libc.madvise(first, last - first, MADV_COLLAPSE)
-        self._refuse(1)
+        self._disable(1)
 
-    def _refuse(self, refuse: int) -> None:
+    def _disable(self, refuse: int) -> None:
         if self._by_request:
             self._libc.prctl(PR_SET_THP_DISABLE, refuse, 0, 0, 0)
 
 
-def use_for_heap() -> None:
+def enable_for_process() -> None:
     """Of a process that compiles something and ends: NVRTC takes its memory in 2,300 small pages fewer."""
     libc = ctypes.CDLL(None)
     libc.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4

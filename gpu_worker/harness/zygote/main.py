@@ -23,7 +23,7 @@ def main() -> int:
 
     del sys.path[0]
     return fork_server.main(
-        CONTROL_FD, arguments.device, arguments.stub, not arguments.without_cgroups, arguments.cores
+        CONTROL_FD, arguments.device, arguments.runtime, not arguments.without_cgroups, arguments.cores
     )
 
 

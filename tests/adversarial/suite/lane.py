@@ -126,12 +126,14 @@ class Lane:
         kept = {pid for pid in tree if parents[pid] != self.process.pid}
         uids = set(self.started["uids"]) - {0}
         strangers = {pid for pid, uid in owners.items() if uid in uids} - tree
-        found = [f"process {pid} ({names[pid]}) of a slot's user, outside of the lane's "
-                 "tree" for pid in sorted(strangers)]
+        found = [
+            f"process {pid} ({names[pid]}) of a slot's user, outside of the lane's tree" for pid in sorted(strangers)
+        ]
         self.kept_most = max(self.kept_most, len(kept)) if self.is_settling else self.kept_most
         if len(kept) > self.kept_most:
-            found.append(f"{len(kept)} processes below judge and zygote, {self.kept_most} are meant to be: "
-                         f"{sorted(kept)}")
+            found.append(
+                f"{len(kept)} processes below judge and zygote, {self.kept_most} are meant to be: {sorted(kept)}"
+            )
         return found
 
     def _files_left(self) -> list[str]:
@@ -140,8 +142,9 @@ class Lane:
         self.rooms_most = max(self.rooms_most, len(rooms)) if self.is_settling else self.rooms_most
         found = []
         if len(rooms) > self.rooms_most:
-            found.append(f"{len(rooms)} directories of children in {scratch}, {self.rooms_most} are meant to be: "
-                         f"{rooms}")
+            found.append(
+                f"{len(rooms)} directories of children in {scratch}, {self.rooms_most} are meant to be: {rooms}"
+            )
         for folder in SHARED:
             with contextlib.suppress(OSError):
                 found += [str(path) for path in folder.iterdir() if MARK in path.name]

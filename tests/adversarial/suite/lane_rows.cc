@@ -1,4 +1,5 @@
-// Runs submissions on a device lane with its real judge, zygote and children, for the runtime stage of the suite.
+// A device lane with its real judge, zygote and children, told what to run line by line: the run-time stage of the
+// suite.
 //
 // The program opens the lane and prints one line. Then it answers each line of its input with one line of output, in
 // JSON:
@@ -9,8 +10,8 @@
 //   "sandbox": "uid,...",
 //        "judge": PID, "zygote": PID}   or   {"error": "one sentence"}
 //
-// The static guard belongs to the build lane, which this program does not have, so that submissions run which the guard
-// would reject. No switch of a worker turns the guard off.
+// The static guard belongs to the build lane, which is not here: what it would have rejected runs, and there is no
+// switch in a worker that turns it off.
 #include <signal.h>
 #include <unistd.h>
 
@@ -36,13 +37,13 @@ constexpr std::uint32_t kHastyCallLimitMs = 1'500;
 constexpr std::uint32_t kHastyLoadLimitMs = 4'000;
 constexpr std::int64_t kRunLimitMs = 30'000;
 constexpr std::uint32_t kBurstBelowNs =
-    2'000'000'000;  // so high that every timed call is also timed in bursts, on a CPU too
+    2'000'000'000;  // every call that is timed is also timed in bursts, on a CPU too
 constexpr std::uint64_t kHostBytes = 512ull << 20;
 // User ids for children, as the worker chooses them: unused ids below 65534 (nobody), different in each lane of a test.
 constexpr std::uint32_t kFirstUid = 62'000, kLanesMax = 200;
-static_assert(kFirstUid + kLanesMax * worker::kUidsPerLane < 65'534);
+static_assert(kFirstUid + kLanesMax * kUidsPerLane < 65'534);
 std::uint32_t first_uid(std::uint32_t number) {
-  return ::geteuid() == 0 ? kFirstUid + number % kLanesMax * worker::kUidsPerLane : 0;
+  return ::geteuid() == 0 ? kFirstUid + number % kLanesMax * kUidsPerLane : 0;
 }
 
 std::string content_of_file(const std::string& path) {
@@ -52,9 +53,9 @@ std::string content_of_file(const std::string& path) {
   return bytes.str();
 }
 
-worker::LaneOptions options_of(const std::string& python, const std::string& root, DeviceKind device,
-                               const std::string& pace, std::uint32_t number) {
-  const std::string programs = sys::program_directory();
+LaneOptions options_of(const std::string& python, const std::string& root, DeviceKind device, const std::string& pace,
+                       std::uint32_t number) {
+  const std::string programs = program_directory();
   Limits limits;
   if (pace == "hasty") {
     limits.first_launch_limit_ms = 0;
@@ -63,7 +64,7 @@ worker::LaneOptions options_of(const std::string& python, const std::string& roo
   }
   limits.timed_budget_ms = 200;
   if (pace == "bursts")
-    limits.bursts = Bursts::always, limits.burst_below_ns = kBurstBelowNs;  // on a GPU the lane's option counts
+    limits.bursts = Bursts::always, limits.burst_below_ns = kBurstBelowNs;  // on a GPU the lane's own word counts
   limits.host_bytes_max = kHostBytes;
   return {.device = device,
           .index = 0,
@@ -158,9 +159,9 @@ int main(int argc, char** argv) {
   const auto device = argc == 6 ? kq::parse_enum<kq::DeviceKind>(argv[3]) : std::nullopt;
   const std::string pace = argc == 6 ? argv[4] : "";
   if (device && (pace == "hasty" || pace == "patient" || pace == "bursts")) {
-    return kq::run(argv[1], argv[2], *device, pace, static_cast<std::uint32_t>(std::strtoul(argv[5], nullptr, 10)));
+    return kq::worker::run(argv[1], argv[2], *device, pace, static_cast<std::uint32_t>(std::strtoul(argv[5], nullptr, 10)));
   }
-  std::cerr << "usage: lane_rows PYTHON FOLDER cpu|cuda hasty|patient|bursts NUMBER\n"
-               "NUMBER must differ between lanes that run at the same time.\n";
+  std::cerr << "usage: lane_rows PYTHON FOLDER cpu|cuda hasty|patient|bursts NUMBER, which tells lanes that run at the "
+               "same time apart\n";
   return 2;
 }

@@ -1,14 +1,15 @@
 """Reads the rows of tests/adversarial. A row is one submission in a file whose first lines state the expected verdicts.
 
-    # A sentence that says what the submission does. # expect: rejected stream | passed | ...     the allowed verdicts
-    of the whole evaluator, with their reasons # guard: RULE | review RULE | clean          the finding of the static
-    guard alone # run: wrong_answer value | crashed signal 9 optional: the allowed verdicts of a run on the CPU without
-    the guard # gpu: crashed signal 9 | no                 optional: the same on a GPU, if it differs; no: the row does
-    not run there # row: 12                                    optional: the number in the list of known attacks #
-    problem: softmax                           optional: the problem of the row, in problems/; the default is relu #
-    times: 2                                   optional: how many times the row runs before the honest job # long
-    optional: the row takes more than a second or two # matrix: hostile: words                     optional: the row's
-    line in the detection matrix (honest, hostile, policy)
+    # What it does, in a sentence.
+    # expect: rejected stream | passed | ...     the verdict of the whole evaluator, with its reason
+    # guard: RULE | review RULE | clean          what the static guard alone must say
+    # run: wrong_answer value | crashed signal 9 optional: its verdicts on the CPU where no guard has read it
+    # gpu: crashed signal 9 | no                 optional: its verdicts on a GPU where they differ; no: it is not run
+    # row: 12                                    optional: the name it has in the list of known attacks
+    # problem: softmax                           optional: what it computes, of problems/; otherwise relu
+    # times: 2                                   optional: how often it runs before the honest job does
+    # long                                       optional: takes more than a second or two
+    # matrix: hostile: words                     optional: its line in the detection matrix (honest, hostile or policy)
 
 C++ files have the same behind //. Files of one stem belong together: X.cu and X.json. Names begin with honest_ for
 honest rows and with mutant_ for right kernels with a small mistake; all others are hostile. A hostile row that is
@@ -115,7 +116,5 @@ def guard_error(row: Row, findings: list[dict[str, str]]) -> str | None:
         case _:
             return f"{row.path.name}: its header has no guard: line"
     return (
-        None
-        if is_right
-        else f"{row.path.name}: must be '{row.guard}' ({row.expect}), the guard found {', '.join(found)}"
+        None if is_right else f"{row.path.name}: must be '{row.guard}' ({row.expect}), the guard says {', '.join(told)}"
     )

@@ -46,7 +46,7 @@ KQ = KINDS[0]
 
 
 def corpus() -> list[str]:
-    """Returns the smallest source files of this checkout and of the installed Python that have 4 KB on average."""
+    """Returns the smallest source files of this tree, Python and Debian that have 4 KB on average."""
     folders = {ROOT, Path("/usr/lib/python3"), Path(sysconfig.get_paths()["stdlib"])}
     sizes = {}
     for folder in folders:
@@ -194,7 +194,7 @@ class Bench:
         }
 
     def depths(self, runs: int) -> Iterator[tuple[str, Figures]]:
-        """Fills one broker in steps; at each depth, measures whole cycles and then the restart after kill -9."""
+        """Fills one broker ever deeper. Measures cycles at each depth, then kill -9 and the restart."""
         server = Server(KQ, self.programs, self.directory / "server")
         try:
             server.await_ready()

@@ -476,7 +476,7 @@ def nvrtc(arch: str) -> dict:
     for i in range(NVRTC_CHILDREN):
         reading, writing = os.pipe()
         if os.fork() == 0:
-            huge_pages.use_for_heap()
+            huge_pages.enable_for_process()
             warm_up(compiler, arch)
             os.write(writing, json.dumps(compile_raw(compiler, i, arch)).encode())
             os._exit(0)
@@ -490,7 +490,7 @@ def nvrtc_alone(arch: str) -> dict:
     from harness.kernels.nvrtc import Nvrtc
     from harness.zygote.main import huge_pages
 
-    huge_pages.use_for_heap()
+    huge_pages.enable_for_process()
     compiler = Nvrtc()
     return median_of([compile_raw(compiler, i, arch) for i in range(2 * NVRTC_CHILDREN)][NVRTC_CHILDREN:])
 

@@ -1,4 +1,4 @@
-"""Measures how fast kq-dump writes a run, and checks that pandas and Python's csv module read every value back equal."""
+"""Measures how fast kq-dump writes a run, and checks that pandas and Python's csv module read back equal values."""
 
 import argparse
 import csv

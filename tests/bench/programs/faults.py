@@ -63,8 +63,14 @@ def write_jobs(folder: Path, order: list[str | None], faults: dict[str, Fault], 
     for number, name in enumerate(order):
         kernel = folder / f"{ORDER.format(number)}.py"
         kernel.write_text(bad_kernel(faults[name], number) if name else good_kernel(number))
-        line = {"label": kernel.stem, "path": kernel.name, "problem": "relu.py", "backend": faults[name].backend if name else "torch", "device": device,
-                "params": {"timed": 20}}  # fmt: skip
+        line = {
+            "label": kernel.stem,
+            "path": kernel.name,
+            "problem": "relu.py",
+            "backend": faults[name].backend if name else "torch",
+            "device": device,
+            "params": {"timed": 20},
+        }
         if name:
             line["time_limit_s"] = faults[name].limit_s or OTHERS_LIMIT_S
         lines.append(json.dumps(line))
@@ -162,8 +168,10 @@ def main() -> int:
     rows = judged(programs, order, faults, options.device)
     found = {"device": rows[0]["device_model"], **figures_of(rows, faults)}
     good_us = statistics.median(found["good_us"])
-    print(f"{found['device']}: a good kernel takes {found['good_s'] * 1e3:.0f} ms, its time is {good_us:.4g} us "
-          f"({min(found['good_us']) / good_us - 1:+.1%} to {max(found['good_us']) / good_us - 1:+.1%})\n")  # fmt: skip
+    print(
+        f"{found['device']}: a good kernel takes {found['good_s'] * 1e3:.0f} ms, its time is {good_us:.4g} us "
+        f"({min(found['good_us']) / good_us - 1:+.1%} to {max(found['good_us']) / good_us - 1:+.1%})\n"
+    )
     print(
         "| ends badly | as | its limit s | costs beyond it ms, median | most | time of the next, median | least, most "
         "|\n|" + "---|" * 7
@@ -171,9 +179,11 @@ def main() -> int:
     for name, one in found["faults"].items():
         costs = [cost * 1e3 for cost in one["cost_s"]] or [float("nan")]
         ratios = [us / good_us - 1 for us in one["next_us"]] or [float("nan")]
-        print(f"| {name} | {', '.join(sorted(set(one['verdicts'])))} | {one['limit_s'] or '-'} | "
-              f"{statistics.median(costs):.0f} | {max(costs):.0f} "
-              f"| {statistics.median(ratios):+.1%} | {min(ratios):+.1%}, {max(ratios):+.1%} |")  # fmt: skip
+        print(
+            f"| {name} | {', '.join(sorted(set(one['verdicts'])))} | {one['limit_s'] or '-'} | "
+            f"{statistics.median(costs):.0f} | {max(costs):.0f} "
+            f"| {statistics.median(ratios):+.1%} | {min(ratios):+.1%}, {max(ratios):+.1%} |"
+        )
     wrong = mistakes_of(rows, faults)
     for sentence in wrong:
         print(f"bench faults: {sentence}", file=sys.stderr)

@@ -37,7 +37,8 @@ torch::Tensor run(torch::Tensor x) {{
 }}
 """
 
-module = load_inline(name="m{n}", cpp_sources="torch::Tensor run(torch::Tensor x);", cuda_sources=SOURCE, functions=["run"])
+INTERFACE = "torch::Tensor run(torch::Tensor x);"
+module = load_inline(name="m{n}", cpp_sources=INTERFACE, cuda_sources=SOURCE, functions=["run"])
 
 
 class ModelNew(nn.Module):
