@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view packet = fuzz::text_of(data, size);
   if (const auto hello = worker::parse_zygote_hello(packet); !hello)
     KQ_CHECK(hello.error().kind == ErrorKind::our_fault);
-  if (const auto news = worker::parse_zygote_news(packet))
+  if (const auto status = worker::parse_child_status(packet))
     KQ_CHECK(packet.find("id") != std::string_view::npos || packet.find('\\') != std::string_view::npos);
   return 0;
 }

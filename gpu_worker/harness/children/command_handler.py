@@ -157,7 +157,7 @@ class CommandHandler:
     def stage_burst(self) -> None:
         """Prepares calls whose inputs and outputs lie in any of several slots."""
         self.prepare_call()
-        width = self.page.outputs_n // max(self.page.calls, 1)
+        width = self.page.output_count // max(self.page.calls, 1)
         self._slots = [
             {"inputs": self.views("inputs", slot), "outputs": self.views("outputs", slot)[:width]}
             for slot in range(self.page.slots)
@@ -219,7 +219,7 @@ class CommandHandler:
         """Makes calls one after another without waiting for the GPU between them. The child runtime tells where the
         next call's inputs lie when the last call has returned.
         """
-        rows = self.page.outputs_n
+        rows = self.page.output_count
         width = rows // max(self.page.calls, 1)
         kept: list[torch.Tensor] = []
         returned = 0
@@ -227,7 +227,7 @@ class CommandHandler:
             while (slot := self.channel.next_slot(returned)) >= 0:
                 self._staged, self._output_row = self._slots[slot], returned * width
                 self.call()
-                if self.page.outputs_n != rows:
+                if self.page.output_count != rows:
                     raise Failed(Failure.RUNTIME_ERROR, "returned another number of outputs than before")
                 kept += self._last_outputs
                 returned += 1
@@ -236,7 +236,7 @@ class CommandHandler:
         self._last_outputs = kept
 
     def entries(self, table: str) -> list[TensorDesc]:
-        entries: list[TensorDesc] = getattr(self.page, table)[: getattr(self.page, f"{table}_n")]
+        entries: list[TensorDesc] = getattr(self.page, table)[: getattr(self.page, f"{table[:-1]}_count")]
         return entries
 
     def views(self, table: str, slot: int = 0) -> list[Any]:
@@ -245,7 +245,7 @@ class CommandHandler:
         Values are cached by the bytes of the table, so that a repeated call costs no construction of tensors. Each
         tensor is handed out as a fresh alias, so that a change of the object by a model has no effect on later calls.
         """
-        raw = self.channel.raw(table, getattr(self.page, f"{table}_n"))
+        raw = self.channel.raw(table, getattr(self.page, f"{table[:-1]}_count"))
         found = self._views.get((raw, slot))
         if found is None:
             shift = slot * self.page.slot_bytes
@@ -296,7 +296,7 @@ class CommandHandler:
         """
         views = self.output_views()
         if len(outputs) != len(views):
-            self.page.outputs_n = min(len(outputs), len(self.page.outputs))
+            self.page.output_count = min(len(outputs), len(self.page.outputs))
             return f"returned {len(outputs)} outputs"
         self._last_outputs = outputs
         mismatch = ""

@@ -68,7 +68,7 @@ class Outputs(WorldTest):
         """Returns the places of the outputs of a second call, and checks the copied ones."""
         reference, submission = self.pair(problem, written(body))
         self.assert_ok(submission.do(Command.LOAD, 7))
-        rows = submission.page.outputs[: submission.page.outputs_n]
+        rows = submission.page.outputs[: submission.page.output_count]
         for seed in (1, 2):
             self.assert_ok(reference.do(Command.MAKE_INPUTS, seed))
             self.assert_ok(reference.do(Command.CALL, seed))
