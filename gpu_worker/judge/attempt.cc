@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "gpu_worker/judge/device/clock.h"
 #include "gpu_worker/judge/timing/concurrent_warm_ups.h"
 #include "gpu_worker/judge/timing/published_time.h"
 #include "gpu_worker/judge/timing/timed_interval.h"

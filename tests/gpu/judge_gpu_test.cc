@@ -19,6 +19,7 @@
 #include <gtest/gtest.h>
 
 #include "gpu_worker/judge/attempt.h"
+#include "gpu_worker/judge/device/clock.h"
 #include "gpu_worker/judge/device/cuda_device.h"
 #include "gpu_worker/judge/timing/timed_interval.h"
 #include "gpu_worker/judge/trial/outputs.h"

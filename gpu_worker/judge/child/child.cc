@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "gpu_worker/judge/device/clock.h"
 
 namespace kq::judge {
 namespace {
@@ -79,12 +80,6 @@ tl::expected<std::vector<Tensor>, std::string> read_rows(const TensorDesc* rows,
 }
 
 }  // namespace
-
-std::int64_t clock_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-  return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
-}
 
 Expected<std::unique_ptr<Child>> Child::start(sys::Fd socket, ChildRole role, Exits& exits, Waiting waiting) {
   const sys::Fd file(::memfd_create("kq-page", MFD_CLOEXEC | MFD_ALLOW_SEALING));

@@ -17,10 +17,9 @@
 
 #include "core/base/error.h"
 #include "gpu_worker/channel/channel.h"
-#include "gpu_worker/judge/device/device.h"
-#include "gpu_worker/judge/exits.h"
+#include "gpu_worker/judge/child/exits.h"
+#include "gpu_worker/judge/device/memory.h"
 #include "gpu_worker/judge/tensor/table.h"
-#include "gpu_worker/judge/trial/outputs.h"
 #include "sys/fd.h"
 
 namespace kq::judge {
@@ -123,8 +122,8 @@ class Child {
   bool name_slots(std::span<const std::uint16_t> slots);
   Expected<Outcome> gone();
   Outcome answer(channel::Command command, std::int64_t bracket_ns) const;
-  tl::expected<Tables, std::string> tables(channel::Command command, std::uint32_t input_count, std::uint32_t output_count,
-                                           std::uint32_t state_count) const;
+  tl::expected<Tables, std::string> tables(channel::Command command, std::uint32_t input_count,
+                                           std::uint32_t output_count, std::uint32_t state_count) const;
 
   sys::Fd socket_;
   ChildRole role_;
@@ -141,8 +140,5 @@ class Child {
   bool hung_up_ = false;  // its end of the socket is closed
   bool usable_ = true;
 };
-
-// The judge's clock, monotonic, in nanoseconds.
-std::int64_t clock_ns();
 
 }  // namespace kq::judge

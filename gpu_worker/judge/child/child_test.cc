@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "gpu_worker/judge/device/clock.h"
 #include "gpu_worker/judge/device/cpu_device.h"
 #include "gpu_worker/judge/testing/fake_child.h"
 #include "gpu_worker/judge/testing/fake_problem.h"

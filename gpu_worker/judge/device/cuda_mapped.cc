@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "gpu_worker/judge/child/child.h"
+#include "gpu_worker/judge/device/clock.h"
 
 namespace kq::judge::cuda {
 namespace {

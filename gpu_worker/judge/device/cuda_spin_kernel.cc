@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "gpu_worker/judge/child/child.h"
+#include "gpu_worker/judge/device/clock.h"
 
 namespace kq::judge::cuda {
 namespace {

@@ -20,7 +20,7 @@
 #include "gpu_worker/judge/device/cuda_driver.h"
 #include "gpu_worker/judge/device/cuda_kernels.h"
 #include "gpu_worker/judge/device/cuda_mapped.h"
-#include "gpu_worker/judge/timing/memory_speed.h"
+#include "gpu_worker/judge/device/memory_speed.h"
 
 namespace kq::judge::cuda {
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "gpu_worker/judge/child/child.h"
+#include "gpu_worker/judge/device/clock.h"
 #include "gpu_worker/judge/testing/fake_driver.h"
 
 namespace kq::judge::cuda {

@@ -14,41 +14,13 @@
 #include <span>
 #include <vector>
 
-#include "core/base/check.h"
 #include "core/base/error.h"
 #include "core/device.h"
-#include "gpu_worker/judge/check/compare.h"
+#include "gpu_worker/channel/channel.h"
+#include "gpu_worker/judge/device/memory.h"
+#include "gpu_worker/judge/tensor/tolerance.h"
 
 namespace kq::judge {
-
-// A piece of device memory, released when it goes away.
-class Memory {
- public:
-  virtual ~Memory() = default;
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-
-  std::uint64_t bytes() const { return bytes_; }      // at least what was asked for
-  std::uint64_t address() const { return address_; }  // in the device's own terms
-  int fd() const { return fd_; }                      // what a child maps; -1 for a private buffer
-
- protected:
-  Memory() = default;
-
-  std::uint64_t bytes_ = 0;
-  std::uint64_t address_ = 0;
-  int fd_ = -1;
-};
-
-// A stretch of another one, which outlives it.
-class PartMemory : public Memory {
- public:
-  PartMemory(const Memory& whole, std::uint64_t offset, std::uint64_t bytes) {
-    KQ_CHECK(offset <= whole.bytes() && bytes <= whole.bytes() - offset);
-    address_ = whole.address() + offset;
-    bytes_ = bytes;
-  }
-};
 
 // What a device looks at by itself: whether memory holds what it should.
 struct Look {

@@ -17,7 +17,7 @@
 #include <thread>
 
 #include "gpu_worker/channel/channel.h"
-#include "gpu_worker/judge/exits.h"
+#include "gpu_worker/judge/child/exits.h"
 #include "sys/fd.h"
 
 namespace kq::judge {

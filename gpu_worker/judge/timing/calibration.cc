@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/measurement.h"
+#include "gpu_worker/judge/device/clock.h"
 #include "gpu_worker/judge/timing/concurrent_warm_ups.h"
 #include "gpu_worker/judge/timing/timed_interval.h"
 

@@ -14,6 +14,7 @@
 #include <span>
 
 #include "gpu_worker/judge/child/failure.h"
+#include "gpu_worker/judge/device/device.h"
 
 namespace kq::judge {
 

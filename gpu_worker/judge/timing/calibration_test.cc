@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "gpu_worker/judge/device/clock.h"
 #include "gpu_worker/judge/device/cpu_device.h"
 #include "gpu_worker/judge/testing/fake_child.h"
 #include "gpu_worker/judge/timing/concurrent_warm_ups.h"

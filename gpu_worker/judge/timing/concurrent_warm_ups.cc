@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "gpu_worker/judge/child/child.h"
+#include "gpu_worker/judge/device/clock.h"
 
 namespace kq::judge {
 namespace {

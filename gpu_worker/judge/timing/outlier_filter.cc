@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "gpu_worker/judge/timing/memory_speed.h"
+#include "gpu_worker/judge/device/memory_speed.h"
 
 namespace kq::judge {
 namespace {

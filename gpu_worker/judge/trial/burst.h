@@ -26,6 +26,7 @@
 #include <span>
 #include <vector>
 
+#include "gpu_worker/judge/child/window.h"
 #include "gpu_worker/judge/trial/reference_side.h"
 #include "gpu_worker/judge/trial/schedule.h"
 #include "gpu_worker/judge/trial/submission_side.h"

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "gpu_worker/judge/device/clock.h"
 #include "gpu_worker/judge/timing/timed_interval.h"
 #include "gpu_worker/judge/trial/outputs.h"
 

@@ -16,7 +16,7 @@
 #include "gpu_worker/judge/check/input_copies.h"
 #include "gpu_worker/judge/child/failure.h"
 #include "gpu_worker/judge/tensor/layout.h"
-#include "gpu_worker/judge/tensor/window.h"
+#include "gpu_worker/judge/child/window.h"
 
 namespace kq::judge {
 

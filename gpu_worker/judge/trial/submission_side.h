@@ -9,7 +9,7 @@
 #include "gpu_worker/judge/check/checks.h"
 #include "gpu_worker/judge/check/input_copies.h"
 #include "gpu_worker/judge/child/failure.h"
-#include "gpu_worker/judge/tensor/window.h"
+#include "gpu_worker/judge/child/window.h"
 #include "gpu_worker/judge/timing/calibration.h"
 #include "gpu_worker/judge/timing/timed_interval.h"
 #include "gpu_worker/judge/trial/reference_side.h"

@@ -14,6 +14,7 @@
 
 #include <gtest/gtest.h>
 
+#include "gpu_worker/judge/device/clock.h"
 #include "gpu_worker/judge/testing/fake_device.h"
 #include "gpu_worker/judge/testing/fake_problem.h"
 #include "gpu_worker/judge/timing/concurrent_warm_ups.h"
@@ -495,8 +496,8 @@ TEST(TrialRun, a_call_that_took_longer_than_others_is_made_again_only_beside_som
   }
 }
 
-// An attempt whose trials begin beside somebody, who is warm when the reference has given `answer_count` answers; and what
-// both sides were asked.
+// An attempt whose trials begin beside somebody, who is warm when the reference has given `answer_count` answers; and
+// what both sides were asked.
 struct AheadHouse : FakeHouse {
   AheadHouse() { plan.trials = {.correctness = 2, .warmup = 1, .timed = 30}; }
   Report run_beside(std::size_t answer_count, Twist submission_twist = {}, Twist reference_twist = {}) {

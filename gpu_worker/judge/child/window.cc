@@ -1,4 +1,4 @@
-#include "gpu_worker/judge/tensor/window.h"
+#include "gpu_worker/judge/child/window.h"
 
 namespace kq::judge {
 namespace {
@@ -14,6 +14,17 @@ Expected<Window> try_window(Device& device, std::uint64_t slots, std::uint64_t s
 }
 
 }  // namespace
+
+Step<std::unique_ptr<Memory>> make_memory(Device& device, MakeMemory make, std::uint64_t bytes) {
+  auto memory = (device.*make)(bytes);
+  if (!memory) return stop(memory.error());
+  if (!*memory) {
+    return stop(VerdictName::too_large, evidence(Stage::load, {},
+                                                 "no room for " + amount(bytes) + " more on " + device.info().model +
+                                                     ", which has " + amount(device.info().memory_bytes)));
+  }
+  return std::move(*memory);
+}
 
 Step<Window> make_window(Device& device, std::uint64_t slots, std::uint64_t slot_bytes, std::uint64_t arena_bytes) {
   if (device.info().kind != DeviceKind::cuda) arena_bytes = 0;

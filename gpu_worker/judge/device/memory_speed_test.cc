@@ -1,4 +1,4 @@
-#include "gpu_worker/judge/timing/memory_speed.h"
+#include "gpu_worker/judge/device/memory_speed.h"
 
 #include <memory>
 

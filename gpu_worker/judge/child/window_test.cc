@@ -1,4 +1,4 @@
-#include "gpu_worker/judge/tensor/window.h"
+#include "gpu_worker/judge/child/window.h"
 
 #include <gtest/gtest.h>
 
