@@ -126,17 +126,17 @@ void Child::send_window(const Memory& window, const Arena& arena) {
   send('W', window.fd());
 }
 
-void Child::lay_slots(std::uint32_t slots, std::uint64_t slot_bytes, std::uint32_t calls) {
+void Child::write_slots(std::uint32_t slots, std::uint64_t slot_bytes, std::uint32_t calls) {
   page_->slots = slots;
   page_->slot_bytes = slot_bytes;
   page_->calls = calls;
 }
 
-void Child::lay_touch(std::uint64_t bytes) {
+void Child::write_touch_bytes(std::uint64_t bytes) {
   page_->touch_bytes = bytes;
 }
 
-void Child::lay_answers(std::span<const channel::Seeds> answers) {
+void Child::write_answer_seeds(std::span<const channel::Seeds> answers) {
   KQ_CHECK(answers.size() <= channel::kAnswersMax);
   std::ranges::copy(answers, page_->answers);
   page_->answer_count = answers.size();
@@ -218,10 +218,10 @@ Expected<Outcome> Child::finish(const Hooks& hooks) {
   if (hooks.at_done) {
     KQ_TRY(hooks.at_done());
   }
-  const std::int64_t bracket_ns = clock_ns() - start_ns_;
+  const std::int64_t interval_ns = clock_ns() - start_ns_;
   // The bracket is closed.
 
-  Outcome outcome = answer(order.command, bracket_ns);
+  Outcome outcome = answer(order.command, interval_ns);
   if (const auto* answered = std::get_if<Answered>(&outcome);
       answered != nullptr && answered->ok && !order.slots.empty() && turns_ != order.slots.size() + 1) {
     return Malformed{"left a burst before its end"};
@@ -282,7 +282,7 @@ Expected<Outcome> Child::gone() {
 }
 
 // From here on only a copy is looked at.
-Outcome Child::answer(Command command, std::int64_t bracket_ns) const {
+Outcome Child::answer(Command command, std::int64_t interval_ns) const {
   // The page from `done` up to its tables.
   struct Head {
     std::uint32_t done;
@@ -307,7 +307,7 @@ Outcome Child::answer(Command command, std::int64_t bracket_ns) const {
                     .text = sys::printable(std::string_view(head.text, head.text_bytes), channel::kTextMax),
                     .event_ns = head.event_ns,
                     .tables = {},
-                    .bracket_ns = bracket_ns,
+                    .interval_ns = interval_ns,
                     .is_early = is_early_};
   if (!answered.ok) return answered;
   auto filled = tables(command, head.input_count, head.output_count, head.state_count);

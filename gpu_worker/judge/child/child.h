@@ -31,8 +31,8 @@ struct Answered {
   std::string text;  // printable
   std::int64_t event_ns = 0;
   Tables tables;  // what the command fills: all for a reference's load, inputs for make_inputs, outputs for call
-  std::int64_t bracket_ns = 0;  // from just before `at_start` until `at_done` had returned
-  bool is_early = false;        // it came before `at_start`, which was still waited for
+  std::int64_t interval_ns = 0;  // from just before `at_start` until `at_done` had returned
+  bool is_early = false;         // it came before `at_start`, which was still waited for
 };
 struct Exited {
   int wait_status = 0;
@@ -80,13 +80,13 @@ class Child {
   void send_window(const Memory& window, const Arena& arena = {});
 
   // The window's slots, and how many calls a burst has.
-  void lay_slots(std::uint32_t slots, std::uint64_t slot_bytes, std::uint32_t calls);
+  void write_slots(std::uint32_t slots, std::uint64_t slot_bytes, std::uint32_t calls);
 
   // What null calls write from now on.
-  void lay_touch(std::uint64_t bytes);
+  void write_touch_bytes(std::uint64_t bytes);
 
   // Of the next Command::answer, one for each slot.
-  void lay_answers(std::span<const channel::Seeds> answers);
+  void write_answer_seeds(std::span<const channel::Seeds> answers);
 
   // What the judge does at both ends of the clock's interval.
   struct Hooks {
@@ -121,7 +121,7 @@ class Child {
   Expected<Wake> wait(const Order& order, std::int64_t start_ns);
   bool name_slots(std::span<const std::uint16_t> slots);
   Expected<Outcome> gone();
-  Outcome answer(channel::Command command, std::int64_t bracket_ns) const;
+  Outcome answer(channel::Command command, std::int64_t interval_ns) const;
   tl::expected<Tables, std::string> tables(channel::Command command, std::uint32_t input_count,
                                            std::uint32_t output_count, std::uint32_t state_count) const;
 

@@ -57,7 +57,7 @@ TEST(Child, answers_one_command_after_another) {
     ASSERT_TRUE(std::holds_alternative<Answered>(outcome));
     EXPECT_TRUE(std::get<Answered>(outcome).ok);
     EXPECT_EQ(std::get<Answered>(outcome).event_ns, 77);
-    EXPECT_GT(std::get<Answered>(outcome).bracket_ns, 0);
+    EXPECT_GT(std::get<Answered>(outcome).interval_ns, 0);
   }
   EXPECT_EQ(seed, 42u);
   EXPECT_TRUE(pair.child->usable());
@@ -85,8 +85,8 @@ TEST(Child, launches_before_the_interval_begins) {
     ASSERT_TRUE(std::holds_alternative<Answered>(*outcome));
     EXPECT_GE(began_ns - go_ns, kLaunchingUs * 1'000LL);
     const auto& answered = std::get<Answered>(*outcome);
-    EXPECT_GE(answered.bracket_ns, kLaunchingUs * 500LL) << "what it does then is in it";
-    EXPECT_LE(answered.bracket_ns, clock_ns() - go_ns - kLaunchingUs * 900LL) << "what it launched in is not";
+    EXPECT_GE(answered.interval_ns, kLaunchingUs * 500LL) << "what it does then is in it";
+    EXPECT_LE(answered.interval_ns, clock_ns() - go_ns - kLaunchingUs * 900LL) << "what it launched in is not";
     EXPECT_FALSE(answered.is_early);
   }
 }
@@ -129,7 +129,7 @@ TEST(Child, launches_all_calls_of_a_burst_before_the_interval_begins) {
                           {.launch_ns = kLongMs * 1'000'000, .at_start = [&] { began_ns = clock_ns(); }});
   ASSERT_TRUE(std::holds_alternative<Answered>(*outcome)) << malformed(*outcome);
   EXPECT_FALSE(std::get<Answered>(*outcome).is_early);
-  EXPECT_GE(std::get<Answered>(*outcome).bracket_ns, 10'000'000);
+  EXPECT_GE(std::get<Answered>(*outcome).interval_ns, 10'000'000);
 }
 
 TEST(Child, gets_tables_and_a_window) {
@@ -190,7 +190,7 @@ TEST(Child, runs_at_done_inside_of_the_bracket) {
                             return {};
                           }});
   EXPECT_TRUE(was_answered_first);
-  EXPECT_GE(std::get<Answered>(*outcome).bracket_ns, 1'000'000);
+  EXPECT_GE(std::get<Answered>(*outcome).interval_ns, 1'000'000);
 }
 
 TEST(Child, a_failing_at_done_is_our_error) {

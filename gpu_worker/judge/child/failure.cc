@@ -48,7 +48,7 @@ std::string sentence(const Outcome& outcome, Phase phase) {
 // ---- the submission ----
 
 // What a submission may say against itself.
-VerdictName claimed(Failure failure, const Doing& doing) {
+VerdictName claimed(Failure failure, const ChildActivity& doing) {
   const VerdictName otherwise = doing.phase == Phase::run ? VerdictName::runtime_error : VerdictName::load_failed;
   switch (failure) {
     case Failure::none:
@@ -70,7 +70,7 @@ VerdictName claimed(Failure failure, const Doing& doing) {
   return otherwise;
 }
 
-Stop submission_failed(const Answered& answered, const Doing& doing) {
+Stop submission_failed(const Answered& answered, const ChildActivity& doing) {
   Evidence found = evidence(stage_of(doing.phase), {}, answered.text);
   const VerdictName name = claimed(answered.failure, doing);
   if (name == VerdictName::out_of_memory)
@@ -78,7 +78,7 @@ Stop submission_failed(const Answered& answered, const Doing& doing) {
   return Ended{name, std::move(found)};
 }
 
-Stop submission_exited(const Exited& exited, const Doing& doing) {
+Stop submission_exited(const Exited& exited, const ChildActivity& doing) {
   Evidence found = evidence(stage_of(doing.phase), {}, sentence(exited));
   if (!WIFSIGNALED(exited.wait_status)) {
     return Ended{doing.phase == Phase::run ? VerdictName::runtime_error : VerdictName::load_failed, std::move(found)};
@@ -94,7 +94,7 @@ Stop submission_exited(const Exited& exited, const Doing& doing) {
   return Ended{VerdictName::crashed, std::move(found)};
 }
 
-Stop submission_ended(const Outcome& outcome, const Doing& doing) {
+Stop submission_ended(const Outcome& outcome, const ChildActivity& doing) {
   if (const auto* exited = std::get_if<Exited>(&outcome)) return submission_exited(*exited, doing);
   if (const auto* timed_out = std::get_if<TimedOut>(&outcome)) {
     return Ended{VerdictName::timed_out,
@@ -110,7 +110,7 @@ Stop submission_ended(const Outcome& outcome, const Doing& doing) {
 
 // ---- the reference ----
 
-Stop reference_ended(const Outcome& outcome, const Doing& doing) {
+Stop reference_ended(const Outcome& outcome, const ChildActivity& doing) {
   VerdictName name = VerdictName::problem_invalid;
   if (const auto* exited = std::get_if<Exited>(&outcome);
       exited != nullptr && (exited->wait_status & kKilledForMemory) != 0) {
@@ -128,7 +128,7 @@ Stop reference_ended(const Outcome& outcome, const Doing& doing) {
 
 }  // namespace
 
-Step<Answered> accept(Expected<Outcome> outcome, const Doing& doing) {
+Step<Answered> accept(Expected<Outcome> outcome, const ChildActivity& doing) {
   if (!outcome) return stop(outcome.error());
   if (auto* answered = std::get_if<Answered>(&*outcome); answered != nullptr && answered->ok)
     return std::move(*answered);

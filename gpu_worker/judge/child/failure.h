@@ -19,14 +19,14 @@ using Step = tl::expected<T, Stop>;
 // What the child was doing. In `setup` it still runs our code only: whatever goes wrong there is ours.
 enum class Phase { setup, load, run };
 
-struct Doing {
+struct ChildActivity {
   ChildRole role = ChildRole::submission;
   Phase phase = Phase::setup;
   DeviceKind device = DeviceKind::cpu;
 };
 
 // The answer when it is an ok one, else why the attempt ends.
-Step<Answered> accept(Expected<Outcome> outcome, const Doing& doing);
+Step<Answered> accept(Expected<Outcome> outcome, const ChildActivity& doing);
 
 // For the other reasons to stop.
 tl::unexpected<Stop> stop(VerdictName name, Evidence evidence);

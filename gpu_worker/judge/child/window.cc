@@ -19,9 +19,10 @@ Step<std::unique_ptr<Memory>> make_memory(Device& device, MakeMemory make, std::
   auto memory = (device.*make)(bytes);
   if (!memory) return stop(memory.error());
   if (!*memory) {
-    return stop(VerdictName::too_large, evidence(Stage::load, {},
-                                                 "no room for " + amount(bytes) + " more on " + device.info().model +
-                                                     ", which has " + amount(device.info().memory_bytes)));
+    return stop(VerdictName::too_large,
+                evidence(Stage::load, {},
+                         "no room for " + format_bytes(bytes) + " more on " + device.info().model + ", which has " +
+                             format_bytes(device.info().memory_bytes)));
   }
   return std::move(*memory);
 }

@@ -100,7 +100,7 @@ class CpuDevice : public Device {
   Expected<void> begin_hold() override { return {}; }
   Expected<void> hold() override { return {}; }
   void release() override {}
-  std::int64_t absence_ns() override { return 0; }
+  std::int64_t occupancy_gap_ns() override { return 0; }
 
  private:
   static std::uint64_t rounded(std::uint64_t bytes) {

@@ -8,7 +8,7 @@ namespace kq::judge::cuda {
 namespace {
 
 constexpr std::uint64_t kWordsEach = sizeof(AgreeWords) / sizeof(std::uint64_t);
-static_assert(kLooksMax * kWordsEach <= kToldMax);
+static_assert(kDeviceComparisonsMax * kWordsEach <= kToldMax);
 
 }  // namespace
 
@@ -18,11 +18,11 @@ Looks::~Looks() {
 
 Expected<void> Looks::open() {
   if (const auto opened = shared_.open(); !opened) return opened;
-  if (const Result r = driver_.allocate(&words_, kLooksMax * sizeof(AgreeWords)); r != kSuccess) {
+  if (const Result r = driver_.allocate(&words_, kDeviceComparisonsMax * sizeof(AgreeWords)); r != kSuccess) {
     words_ = 0;
     return failure(error_of(driver_, "cuMemAlloc of a few words", r));
   }
-  if (const Result r = driver_.fill_words(words_, 0, kLooksMax * sizeof(AgreeWords) / 4); r != kSuccess) {
+  if (const Result r = driver_.fill_words(words_, 0, kDeviceComparisonsMax * sizeof(AgreeWords) / 4); r != kSuccess) {
     return failure(error_of(driver_, "cuMemsetD32", r));
   }
   return {};
@@ -35,7 +35,7 @@ void Looks::begin() {
 }
 
 Pointer Looks::next() {
-  KQ_CHECK(count_ < kLooksMax);
+  KQ_CHECK(count_ < kDeviceComparisonsMax);
   return words_ + count_++ * sizeof(AgreeWords);
 }
 

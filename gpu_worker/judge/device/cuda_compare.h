@@ -47,7 +47,7 @@ class Looks {
   // In mapped host memory.
   struct Shared {
     std::uint32_t number;  // of the looks that were told last
-    AgreeWords words[kLooksMax];
+    AgreeWords words[kDeviceComparisonsMax];
   };
   Pointer next();
 

@@ -160,14 +160,14 @@ class CudaDevice : public Device {
   Expected<void> begin_hold() override { return hold_->begin(); }
   Expected<void> hold() override { return hold_->hold(); }
   void release() override { hold_->release(); }
-  std::int64_t absence_ns() override { return hold_->absence_ns(); }
+  std::int64_t occupancy_gap_ns() override { return hold_->occupancy_gap_ns(); }
   double memory_slowness() override { return hold_->memory_slowness(); }
   Expected<void> await_quick_memory(std::int64_t limit_ns) override { return hold_->await_quick_memory(limit_ns); }
 
-  Expected<void> begin_looks(std::span<const Look> looks) override {
-    KQ_CHECK(looks.size() <= kLooksMax);
+  Expected<void> begin_looks(std::span<const DeviceComparison> looks) override {
+    KQ_CHECK(looks.size() <= kDeviceComparisonsMax);
     looks_->begin();
-    for (const Look& look : looks) {
+    for (const DeviceComparison& look : looks) {
       if (const auto begun = begin_look(look); !begun) return begun;
       hold_->note_copied(look.bytes);  // it reads at least half as much as a copy reads and writes
     }
@@ -246,7 +246,7 @@ class CudaDevice : public Device {
     return value;
   }
 
-  Expected<void> begin_look(const Look& look) {
+  Expected<void> begin_look(const DeviceComparison& look) {
     const Pointer got = at(*look.got, look.got_offset, look.bytes);
     if (look.expected == nullptr) return looks_->add_word(got, look.word, look.bytes);
     const Pointer expected = at(*look.expected, look.expected_offset, look.bytes);

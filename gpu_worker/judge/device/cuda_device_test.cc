@@ -59,7 +59,7 @@ TEST_F(CudaDeviceTest, says_what_takes_as_long_as_its_memory_does) {
 TEST_F(CudaDeviceTest, an_absent_device_is_nothing) {
   EXPECT_EQ(open_cuda_device(fake::fake_driver(), 1).error().kind, ErrorKind::not_found);
   EXPECT_EQ(open_cuda_device(fake::fake_driver(), -1).error().kind, ErrorKind::not_found);
-  gpu.devices_n = 0;
+  gpu.device_count = 0;
   EXPECT_EQ(open_cuda_device(fake::fake_driver(), 0).error().message, "no CUDA device 0: 0 are here");
   gpu.failing = "init";
   EXPECT_EQ(open_cuda_device(fake::fake_driver(), 0).error().message, "no CUDA device 0: cuInit: told (700)");
@@ -159,7 +159,7 @@ TEST_F(CudaDeviceTest, between_begin_and_hold_nothing_is_waited_for) {
   ASSERT_TRUE(device().probe());
   ASSERT_TRUE(device().settle());
   EXPECT_EQ(gpu.syncs_needed, 0);
-  EXPECT_GE(device().absence_ns(), 1'000 + 3'000);
+  EXPECT_GE(device().occupancy_gap_ns(), 1'000 + 3'000);
   ASSERT_TRUE(device().fill(*window, 0, 8, 1));
   EXPECT_EQ(gpu.syncs_needed, 0);
 }
@@ -170,18 +170,18 @@ TEST_F(CudaDeviceTest, sameness_is_found_on_the_device) {
   ASSERT_TRUE(device().fill(*a, 0, 64, 7));
   ASSERT_TRUE(device().fill(*b, 0, 64, 7));
   const auto look = [&](std::uint64_t at, std::uint64_t bytes, std::optional<channel::Dtype> dtype = {}) {
-    return Look{
+    return DeviceComparison{
         .expected = a.get(), .expected_offset = at, .got = b.get(), .got_offset = at, .bytes = bytes, .dtype = dtype};
   };
   reinterpret_cast<char*>(b->address())[60] = 1;
   const int syncs = gpu.syncs;
-  const std::vector<Look> looks{look(0, 60),
-                                look(0, 61),
-                                look(3, 58),
-                                look(0, 60, channel::Dtype::int32),
-                                look(0, 64, channel::Dtype::uint8),
-                                {.got = b.get(), .got_offset = 4, .bytes = 56, .word = 7},
-                                {.got = b.get(), .bytes = 64, .word = 7}};
+  const std::vector<DeviceComparison> looks{look(0, 60),
+                                            look(0, 61),
+                                            look(3, 58),
+                                            look(0, 60, channel::Dtype::int32),
+                                            look(0, 64, channel::Dtype::uint8),
+                                            {.got = b.get(), .got_offset = 4, .bytes = 56, .word = 7},
+                                            {.got = b.get(), .bytes = 64, .word = 7}};
   ASSERT_TRUE(device().begin_looks(looks));
   const auto seen = device().finish_looks();
   ASSERT_TRUE(seen) << seen.error().message;

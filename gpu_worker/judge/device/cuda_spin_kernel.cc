@@ -69,7 +69,7 @@ Expected<void> Hold::await_quick_memory(std::int64_t limit_ns) {
       look = memory_slowness();
     }
     std::nth_element(looks.begin(), looks.begin() + kQuickLooks / 2, looks.end());
-    if (looks[kQuickLooks / 2] <= kSlowMemory || clock_ns() >= end_ns) return {};
+    if (looks[kQuickLooks / 2] <= kSlowMemoryRatio || clock_ns() >= end_ns) return {};
     std::this_thread::sleep_for(kQuickPause);
   }
 }
@@ -153,17 +153,17 @@ Expected<void> Hold::settle() {
   const auto since = [](std::uint64_t from_ns, std::uint64_t to_ns) {
     return static_cast<std::int64_t>(to_ns - from_ns);
   };
-  absence_before_ns_ =
+  gap_before_ns_ =
       begin_wait_ns_ + since(shared_->before_ns, holder.began_ns) + static_cast<std::int64_t>(holder.gap_ns);
   if (std::exchange(is_held_, false)) memory_speed_.add(is_long_ ? 0 : since(shared_->emptied_ns, holder.began_ns));
   const std::int64_t copying_ns = since(gate.ended_ns, shared_->after_ns) -
                                   static_cast<std::int64_t>(copied_bytes_ / kCopiedPerNs) - copies_ * kCopyNs;
-  absence_after_ns_ = static_cast<std::int64_t>(gate.gap_ns) + std::max<std::int64_t>(copying_ns, 0);
+  gap_after_ns_ = static_cast<std::int64_t>(gate.gap_ns) + std::max<std::int64_t>(copying_ns, 0);
   return {};
 }
 
-std::int64_t Hold::absence_ns() const {
-  return absence_before_ns_ + absence_after_ns_;
+std::int64_t Hold::occupancy_gap_ns() const {
+  return gap_before_ns_ + gap_after_ns_;
 }
 
 }  // namespace kq::judge::cuda

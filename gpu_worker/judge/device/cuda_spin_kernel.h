@@ -39,7 +39,7 @@ class Hold {
   Expected<void> probe();
   Expected<void> settle();
   bool is_begun() const { return is_begun_; }
-  std::int64_t absence_ns() const;
+  std::int64_t occupancy_gap_ns() const;
   // Of the last hold, once it is settled: how long the memory took for what the judge writes there, by what is usual.
   // 1: that is not known.
   double memory_slowness() const { return memory_speed_.slowness(); }
@@ -76,8 +76,8 @@ class Hold {
   bool is_long_ = false;  // the last hold's sequence
   bool is_held_ = false;  // since the last settle
   std::int64_t begin_wait_ns_ = 0;
-  std::int64_t absence_before_ns_ = 0;
-  std::int64_t absence_after_ns_ = 0;
+  std::int64_t gap_before_ns_ = 0;
+  std::int64_t gap_after_ns_ = 0;
   std::uint64_t copied_bytes_ = 0;
   std::int64_t copies_ = 0;
   bool is_begun_ = false;  // between begin and hold, or probe and settle: a gate is closed

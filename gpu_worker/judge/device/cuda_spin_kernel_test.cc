@@ -48,8 +48,8 @@ TEST_F(HoldTest, what_is_absent_is_told_once_all_is_settled) {
   fake::gpu.hold_gap_ns = 500'000'000;
   ASSERT_TRUE(hold_->probe());
   ASSERT_TRUE(hold_->settle());
-  EXPECT_GE(hold_->absence_ns(), 570'000'000);
-  EXPECT_LT(hold_->absence_ns(), 600'000'000);
+  EXPECT_GE(hold_->occupancy_gap_ns(), 570'000'000);
+  EXPECT_LT(hold_->occupancy_gap_ns(), 600'000'000);
 }
 
 TEST_F(HoldTest, copying_is_no_absence) {
@@ -59,17 +59,17 @@ TEST_F(HoldTest, copying_is_no_absence) {
   ASSERT_TRUE(hold_->probe());
   fake::gpu.now_ns += 900'000'000;
   ASSERT_TRUE(hold_->settle());
-  EXPECT_GE(hold_->absence_ns(), 900'000'000);
+  EXPECT_GE(hold_->occupancy_gap_ns(), 900'000'000);
   ASSERT_TRUE(hold_->probe());
   fake::gpu.now_ns += 900'000'000;
   hold_->note_copied(450ull << 30);
   ASSERT_TRUE(hold_->settle());
-  EXPECT_LT(hold_->absence_ns(), 100'000'000);
+  EXPECT_LT(hold_->occupancy_gap_ns(), 100'000'000);
   ASSERT_TRUE(hold_->probe());
   fake::gpu.now_ns += 900'000'000;
   for (int i = 0; i < 300'000; ++i) hold_->note_copied(1);  // each takes its time, however small
   ASSERT_TRUE(hold_->settle());
-  EXPECT_LT(hold_->absence_ns(), 100'000'000);
+  EXPECT_LT(hold_->occupancy_gap_ns(), 100'000'000);
 }
 
 TEST_F(HoldTest, after_much_copying_the_holder_has_a_slice_of_its_own) {
@@ -92,7 +92,7 @@ TEST_F(HoldTest, slow_memory_is_seen_by_what_is_written_to_empty_the_cache) {
     ASSERT_TRUE(hold_->probe());
     ASSERT_TRUE(hold_->settle());
   };
-  for (std::size_t i = 0; i < kWritesKnown; ++i) cycle(0);
+  for (std::size_t i = 0; i < kSamplesMin; ++i) cycle(0);
   EXPECT_EQ(hold_->memory_slowness(), 1);
   fake::gpu.fill_ns += 3'000;
   cycle(0);

@@ -23,7 +23,7 @@
 namespace kq::judge {
 
 // What a device looks at by itself: whether memory holds what it should.
-struct Look {
+struct DeviceComparison {
   const Memory* expected = nullptr;  // null: `word` over and over
   std::uint64_t expected_offset = 0;
   const Memory* got = nullptr;
@@ -39,17 +39,17 @@ struct Agreement {
   double max_abs_err = 0;
   double max_rel_err = 0;
 };
-inline constexpr std::size_t kLooksMax = 64;  // at once
+inline constexpr std::size_t kDeviceComparisonsMax = 64;  // at once
 
-class Bystanders;
+class ConcurrentWarmUps;
 
 class Device {
  public:
   virtual ~Device() = default;
 
   // Who may be at work on it beside the judge; null: nobody.
-  Bystanders* bystanders() const { return bystanders_; }
-  void set_bystanders(Bystanders* bystanders) { bystanders_ = bystanders; }
+  ConcurrentWarmUps* concurrent_warm_ups() const { return concurrent_warm_ups_; }
+  void set_concurrent_warm_ups(ConcurrentWarmUps* concurrent_warm_ups) { concurrent_warm_ups_ = concurrent_warm_ups; }
 
   virtual const DeviceInfo& info() const = 0;
   virtual Expected<std::unique_ptr<Memory>> make_window(std::uint64_t bytes) = 0;
@@ -72,7 +72,7 @@ class Device {
 
   // Looks at all of them, kLooksMax at most, while the caller does something else; finish_looks() comes before the next
   // ones.
-  virtual Expected<void> begin_looks(std::span<const Look> /*looks*/) { return {}; }
+  virtual Expected<void> begin_looks(std::span<const DeviceComparison> /*looks*/) { return {}; }
   // Of each in order, nothing where something differs: then the caller looks from the host, which also finds out where.
   // None at all from a device that cannot look.
   virtual Expected<std::vector<std::optional<Agreement>>> finish_looks() {
@@ -97,7 +97,7 @@ class Device {
   // Of the last hold, once it is settled: for how long around the call the device may have been somebody else's.
   // Beginning and emptying the caches are in it, so that only the excess over other holds means anything. 0 where
   // nothing can be said.
-  virtual std::int64_t absence_ns() = 0;
+  virtual std::int64_t occupancy_gap_ns() = 0;
   // Of the last hold, likewise: how long the device's memory took for the same work, by what is usual (memory_speed.h).
   // 1: that is not known.
   virtual double memory_slowness() { return 1; }
@@ -105,7 +105,7 @@ class Device {
   virtual Expected<void> await_quick_memory(std::int64_t /*limit_ns*/) { return {}; }
 
  private:
-  Bystanders* bystanders_ = nullptr;
+  ConcurrentWarmUps* concurrent_warm_ups_ = nullptr;
 };
 
 }  // namespace kq::judge

@@ -7,10 +7,10 @@ namespace kq::judge {
 void MemorySpeed::add(std::int64_t write_ns) {
   last_ns_ = write_ns;
   if (write_ns <= 0) return;
-  kept_[seen_++ % kWritesKept] = write_ns;
-  if (seen_ % kWritesKnown != 0) return;
+  kept_[seen_++ % kSamplesKept] = write_ns;
+  if (seen_ % kSamplesMin != 0) return;
   auto sorted = kept_;
-  const std::size_t n = std::min(seen_, kWritesKept);
+  const std::size_t n = std::min(seen_, kSamplesKept);
   const auto quarter = sorted.begin() + static_cast<std::ptrdiff_t>((n - 1) / 4);
   std::nth_element(sorted.begin(), quarter, sorted.begin() + static_cast<std::ptrdiff_t>(n));
   usual_ns_ = *quarter;

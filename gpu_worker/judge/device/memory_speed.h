@@ -13,11 +13,11 @@
 
 namespace kq::judge {
 
-inline constexpr std::size_t kWritesKept = 1024;  // some jobs of them: what is usual follows a device that changes
-inline constexpr std::size_t kWritesKnown = 64;   // before that nothing is usual
+inline constexpr std::size_t kSamplesKept = 1024;  // some jobs of them: what is usual follows a device that changes
+inline constexpr std::size_t kSamplesMin = 64;     // before that nothing is usual
 
 // Slower than this is no chance, where it is so in most of many.
-inline constexpr double kSlowMemory = 1.05;
+inline constexpr double kSlowMemoryRatio = 1.05;
 
 class MemorySpeed {
  public:
@@ -28,7 +28,7 @@ class MemorySpeed {
   double slowness() const;
 
  private:
-  std::array<std::int64_t, kWritesKept> kept_{};
+  std::array<std::int64_t, kSamplesKept> kept_{};
   std::size_t seen_ = 0;
   std::int64_t last_ns_ = 0;
   std::int64_t usual_ns_ = 0;

@@ -20,7 +20,7 @@ void add(MemorySpeed& speed, std::size_t times, std::int64_t ns) {
 TEST(MemorySpeed, nothing_is_slow_before_it_is_known_what_is_usual) {
   MemorySpeed speed;
   EXPECT_EQ(speed.slowness(), 1);
-  add(speed, kWritesKnown - 1, 20'000);
+  add(speed, kSamplesMin - 1, 20'000);
   speed.add(0);
   EXPECT_EQ(speed.slowness(), 1) << "it was not seen";
   speed.add(20'000);
@@ -32,12 +32,12 @@ TEST(MemorySpeed, nothing_is_slow_before_it_is_known_what_is_usual) {
 
 TEST(MemorySpeed, what_is_slow_for_a_while_is_not_usual_and_what_stays_so_is) {
   MemorySpeed speed;
-  add(speed, kWritesKept, 20'000);
-  add(speed, kWritesKept / 2, 23'000);
+  add(speed, kSamplesKept, 20'000);
+  add(speed, kSamplesKept / 2, 23'000);
   EXPECT_DOUBLE_EQ(speed.slowness(), 1.15);
-  add(speed, kWritesKept / 2, 23'000);
+  add(speed, kSamplesKept / 2, 23'000);
   EXPECT_DOUBLE_EQ(speed.slowness(), 1);
-  add(speed, kWritesKept, 20'000);
+  add(speed, kSamplesKept, 20'000);
   EXPECT_DOUBLE_EQ(speed.slowness(), 1) << "and back";
 }
 

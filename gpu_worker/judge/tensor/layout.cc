@@ -45,7 +45,7 @@ bool fits(const Layout& layout, const Tables& tables) {
          same_form(layout.tables.outputs, tables.outputs);
 }
 
-std::string amount(std::uint64_t bytes) {
+std::string format_bytes(std::uint64_t bytes) {
   static constexpr std::array<const char*, 6> kUnits{"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   double value = static_cast<double>(bytes);
   std::size_t unit = 0;

@@ -40,6 +40,6 @@ std::vector<Region> gaps(const Region& region, const std::vector<Tensor>& tensor
 bool fits(const Layout& layout, const Tables& tables);
 
 // "12.0 GiB"
-std::string amount(std::uint64_t bytes);
+std::string format_bytes(std::uint64_t bytes);
 
 }  // namespace kq::judge

@@ -17,19 +17,19 @@ namespace kq::judge {
 class FakeDevice : public Device {
  public:
   DeviceInfo described = (*open_cpu_device())->info();
-  std::uint64_t private_bytes_max = ~0ull;                   // of one piece; there is no room for a larger one
-  std::uint64_t window_bytes_max = ~0ull;                    // likewise
-  std::function<std::int64_t()> absence = [] { return 0; };  // before each call
-  std::function<double()> slowness = [] { return 1.0; };     // of the memory, before each call
-  std::function<void()> at_slow_memory = [] {};              // somebody waits until it is quick
-  int windows = 0;                                           // made so far
+  std::uint64_t private_bytes_max = ~0ull;                         // of one piece; there is no room for a larger one
+  std::uint64_t window_bytes_max = ~0ull;                          // likewise
+  std::function<std::int64_t()> occupancy_gap = [] { return 0; };  // before each call
+  std::function<double()> slowness = [] { return 1.0; };           // of the memory, before each call
+  std::function<void()> at_slow_memory = [] {};                    // somebody waits until it is quick
+  int windows = 0;                                                 // made so far
   std::uint64_t copied_bytes = 0;
-  bool can_look = false;                    // by itself, as a GPU can
-  int byte_looks = 0;                       // asked for: whether two places hold the same
-  std::function<void()> at_look = [] {};    // until what was seen is told
-  double floor_ns = 0;                      // of whatever is written
-  bool is_held = false;                     // whether children are waited for until they have launched
-  std::atomic<int> held = 0, released = 0;  // the number of the last hold
+  bool can_compare = false;                               // by itself, as a GPU can
+  int byte_comparisons = 0;                               // asked for: whether two places hold the same
+  std::function<void()> at_comparison = [] {};            // until what was seen is told
+  double floor_ns = 0;                                    // of whatever is written
+  bool waits_for_launches = false;                        // whether children are waited for until they have launched
+  std::atomic<int> spins_started = 0, spins_stopped = 0;  // the number of the last hold
 
   const DeviceInfo& info() const override { return described; }
   Expected<std::unique_ptr<Memory>> make_window(std::uint64_t bytes) override {
@@ -50,28 +50,28 @@ class FakeDevice : public Device {
   Expected<void> fill(const Memory& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t word) override {
     return cpu_->fill(to, offset, bytes, word);
   }
-  Expected<void> begin_looks(std::span<const Look> at) override {
-    byte_looks += static_cast<int>(
-        std::ranges::count_if(at, [](const Look& look) { return look.expected != nullptr && !look.dtype; }));
+  Expected<void> begin_looks(std::span<const DeviceComparison> at) override {
+    byte_comparisons += static_cast<int>(std::ranges::count_if(
+        at, [](const DeviceComparison& look) { return look.expected != nullptr && !look.dtype; }));
     seen_.clear();
-    if (can_look) std::ranges::transform(at, std::back_inserter(seen_), seen_by_host);
+    if (can_compare) std::ranges::transform(at, std::back_inserter(seen_), seen_by_host);
     return {};
   }
   Expected<std::vector<std::optional<Agreement>>> finish_looks() override {
-    at_look();
+    at_comparison();
     return std::move(seen_);
   }
   Expected<void> probe() override { return {}; }
   Expected<void> settle() override { return {}; }
   double write_floor_ns(std::uint64_t bytes) const override { return bytes > 0 ? floor_ns : 0; }
-  std::int64_t launch_ns(std::int64_t) const override { return is_held ? 10'000'000'000 : 0; }
+  std::int64_t launch_ns(std::int64_t) const override { return waits_for_launches ? 10'000'000'000 : 0; }
   Expected<void> begin_hold() override {
-    ++held;
+    ++spins_started;
     return {};
   }
   Expected<void> hold() override { return {}; }
-  void release() override { released = held.load(); }
-  std::int64_t absence_ns() override { return absence(); }
+  void release() override { spins_stopped = spins_started.load(); }
+  std::int64_t occupancy_gap_ns() override { return occupancy_gap(); }
   double memory_slowness() override { return slowness(); }
   Expected<void> await_quick_memory(std::int64_t) override {
     at_slow_memory();
@@ -79,7 +79,7 @@ class FakeDevice : public Device {
   }
 
  private:
-  static std::optional<Agreement> seen_by_host(const Look& look) {
+  static std::optional<Agreement> seen_by_host(const DeviceComparison& look) {
     const auto bytes = [&](const Memory& memory, std::uint64_t offset) {
       return std::span(reinterpret_cast<const std::byte*>(memory.address()) + offset, look.bytes);
     };

@@ -27,7 +27,7 @@ inline constexpr Result kBroken = 700;
 // What the fake driver holds. Function pointers carry no state, so there is one for the program; each test begins with
 // a new one.
 struct FakeGpu {
-  int devices_n = 1;
+  int device_count = 1;
   std::string failing;  // the function that fails
   Result failure = kBroken;
   std::map<std::uint64_t, int> allocations;  // handle -> memfd
@@ -106,7 +106,7 @@ inline Driver fake_driver() {
     return cuda::kSuccess;
   };
   driver.device_count = [](int* count) {
-    *count = gpu.devices_n;
+    *count = gpu.device_count;
     return cuda::kSuccess;
   };
   driver.device_get = [](cuda::Ordinal* device, int index) {

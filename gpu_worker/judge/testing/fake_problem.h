@@ -74,14 +74,14 @@ inline void fake_draw(FakeTurn& turn, std::uint64_t seed, std::optional<std::int
 }
 
 // Of Command::answer.
-inline std::span<const channel::Seeds> fake_asked(const FakeTurn& turn) {
+inline std::span<const channel::Seeds> fake_answer_seeds(const FakeTurn& turn) {
   return std::span(turn.page.answers).first(turn.page.answer_count);
 }
 
 // In one command all have one number.
 inline void fake_answer(FakeTurn& turn, float w, std::optional<std::int64_t> n) {
   char* const window = turn.window;
-  for (const channel::Seeds& seeds : fake_asked(turn)) {
+  for (const channel::Seeds& seeds : fake_answer_seeds(turn)) {
     fake_draw(turn, seeds.inputs, n);
     n = turn.page.inputs[1].integer;
     fake_call(turn, w);
@@ -138,7 +138,7 @@ struct FakeHouse {
 
   // One attempt with fresh children.
   Report run(Twist submission_twist = {}, Twist reference_twist = {}) {
-    reference = std::make_unique<FakeChild>(fake_reference(std::move(reference_twist), drawn_n));
+    reference = std::make_unique<FakeChild>(fake_reference(std::move(reference_twist), drawn_integer));
     plan.fresh_reference = true;
     exits.forget(ChildRole::reference);
     return run_with(std::move(submission_twist), reference->take_socket());
@@ -176,7 +176,7 @@ struct FakeHouse {
   FakeChild::Script calibrator_script = [](FakeTurn&) {};
   std::unique_ptr<FakeChild> calibrator;
   std::unique_ptr<FakeChild> reference;
-  std::optional<std::int64_t> drawn_n;  // as in fake_reference
+  std::optional<std::int64_t> drawn_integer;  // as in fake_reference
   std::unique_ptr<Judge> judge = std::make_unique<Judge>(*device, exits, Waiting::sleep, [this] { return random(); });
   Plan plan;
 };

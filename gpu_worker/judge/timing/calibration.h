@@ -23,17 +23,17 @@ namespace kq::judge {
 inline constexpr int kNullCalls = 7;
 // A child of ours that makes its context, or goes, may disturb some of them, by 16 us and more (H200). Those that lie
 // so close together are undisturbed where they are the most.
-inline constexpr std::int64_t kUndisturbedNs = 15'000;
+inline constexpr std::int64_t kClusterNs = 15'000;
 // So often they are made again at once where there is no such group: 4 ms, and who is waited for may stay for 50 or
 // 300.
-inline constexpr int kCalibratedAgainMax = 2;
+inline constexpr int kRecalibrationsMax = 2;
 // A calibration of the calibrator that is as old as this is made again.
 inline constexpr std::int64_t kCalibrationAgeMaxNs = 5'000'000'000;
 
 struct Overhead {
   double median_ns = 0;
-  std::int64_t absence_ns =
-      0;  // the median of Device::absence_ns: what a call may show when nobody else is on the device
+  std::int64_t occupancy_gap_ns =
+      0;  // the median of Device::occupancy_gap_ns: what a call may show when nobody else is on the device
 };
 
 // What a null call writes at most: the largest caches there are, twice.
@@ -41,16 +41,16 @@ inline constexpr std::uint64_t kTouchBytesMax = 256ull << 20;
 
 // For calls that touch so many bytes: on an H200 the way back to the judge takes 2 to 6 us longer after a call that has
 // filled the cache. `doing.phase` is setup: the child runs our code only.
-Step<Overhead> calibrate(Device& device, Child& child, const Doing& doing, std::uint64_t touch_bytes,
+Step<Overhead> calibrate(Device& device, Child& child, const ChildActivity& doing, std::uint64_t touch_bytes,
                          std::int64_t limit_ms);
 
 // The median of the largest group that lies within kUndisturbedNs; nothing where that is not the most of them.
-std::optional<double> undisturbed_median_ns(std::span<const std::int64_t> brackets_ns);
+std::optional<double> median_without_outliers_ns(std::span<const std::int64_t> intervals_ns);
 
 // Calibrations of one job differ by 2 us (a standard deviation, 84 jobs on an H200), by chance more than by anything
 // else. One that lies so far from the middle one was disturbed from its first call to its last: of 160 jobs on one host
 // four had an overhead that left nothing of 8 or 16 us, and none of 80 since.
-inline constexpr double kCalibrationsApartNs = 8'000;
+inline constexpr double kCalibrationOutlierNs = 8'000;
 
 // What is taken off every sample: the mean of those that agree with the middle one.
 double common_overhead_ns(std::array<double, 3> medians_ns);
@@ -60,7 +60,7 @@ class Calibrator {
   static Step<std::unique_ptr<Calibrator>> open(Device& device, sys::Fd channel, Exits& exits, Waiting waiting);
   Step<Overhead> calibrate(std::uint64_t touch_bytes, std::int64_t limit_ms);
   // The last one, where it was one for as many bytes and is fresh; else another.
-  Step<Overhead> recall(std::uint64_t touch_bytes, std::int64_t limit_ms);
+  Step<Overhead> reuse_or_calibrate(std::uint64_t touch_bytes, std::int64_t limit_ms);
 
  private:
   Calibrator(Device& device, std::unique_ptr<Child> child) : device_(device), child_(std::move(child)) {}

@@ -45,24 +45,25 @@ TEST_F(CalibratorTest, the_last_one_is_recalled_where_it_was_one_of_the_same) {
   FakeChild fake([&](FakeTurn& turn) { calls += turn.command == channel::Command::null_call ? 1 : 0; });
   auto calibrator = Calibrator::open(*device_, fake.take_socket(), exits_, Waiting::sleep);
   ASSERT_TRUE(calibrator);
-  const auto first = (*calibrator)->recall(1 << 20, 5'000);
-  const auto again = (*calibrator)->recall(1 << 20, 5'000);
+  const auto first = (*calibrator)->reuse_or_calibrate(1 << 20, 5'000);
+  const auto again = (*calibrator)->reuse_or_calibrate(1 << 20, 5'000);
   ASSERT_TRUE(first && again);
   EXPECT_EQ(calls, kNullCalls);
   EXPECT_EQ(first->median_ns, again->median_ns);
-  ASSERT_TRUE((*calibrator)->recall(1 << 10, 5'000));
+  ASSERT_TRUE((*calibrator)->reuse_or_calibrate(1 << 10, 5'000));
   EXPECT_EQ(calls, 2 * kNullCalls);
   ASSERT_TRUE((*calibrator)->calibrate(1 << 10, 5'000));
   EXPECT_EQ(calls, 3 * kNullCalls);
 }
 
-TEST(UndisturbedMedian, is_that_of_the_most_that_lie_together) {
-  EXPECT_EQ(undisturbed_median_ns(std::vector<std::int64_t>{440'000, 441'000, 442'000, 600'000, 690'000}), 441'000);
-  EXPECT_EQ(undisturbed_median_ns(std::vector<std::int64_t>{300'000, 440'000, 441'000, 442'000, 470'000}), 441'000)
+TEST(MedianWithoutOutliers, is_that_of_the_most_that_lie_together) {
+  EXPECT_EQ(median_without_outliers_ns(std::vector<std::int64_t>{440'000, 441'000, 442'000, 600'000, 690'000}),
+            441'000);
+  EXPECT_EQ(median_without_outliers_ns(std::vector<std::int64_t>{300'000, 440'000, 441'000, 442'000, 470'000}), 441'000)
       << "one that is too short, too";
-  EXPECT_EQ(undisturbed_median_ns(std::vector<std::int64_t>{440'000, 441'000, 600'000, 601'000, 700'000}),
+  EXPECT_EQ(median_without_outliers_ns(std::vector<std::int64_t>{440'000, 441'000, 600'000, 601'000, 700'000}),
             std::nullopt);
-  EXPECT_EQ(undisturbed_median_ns(std::vector<std::int64_t>{440'000, 460'000}), std::nullopt);
+  EXPECT_EQ(median_without_outliers_ns(std::vector<std::int64_t>{440'000, 460'000}), std::nullopt);
 }
 
 TEST(CommonOverhead, is_the_mean_of_those_that_agree_with_the_middle_one) {
@@ -76,10 +77,10 @@ TEST(CommonOverhead, is_the_mean_of_those_that_agree_with_the_middle_one) {
 // when there is no use in trying.
 TEST_F(CalibratorTest, null_calls_that_lie_nowhere_together_are_made_again_and_in_the_quiet_in_the_end) {
   constexpr std::int64_t kPatienceNs = 20'000'000'000;
-  for (const int disturbed : {1, kCalibratedAgainMax + 1}) {
+  for (const int disturbed : {1, kRecalibrationsMax + 1}) {
     channel::WarmUpPage control = *channel::WarmUpPage::make();
-    Bystanders bystanders(*channel::WarmUpPage::map(sys::Fd(::dup(control.fd()))), kPatienceNs);
-    device_->set_bystanders(&bystanders);
+    ConcurrentWarmUps concurrent_warm_ups(*channel::WarmUpPage::map(sys::Fd(::dup(control.fd()))), kPatienceNs);
+    device_->set_concurrent_warm_ups(&concurrent_warm_ups);
     control.set_running(0, true);
     const std::int64_t start_ns = clock_ns();
     int calls = 0;
@@ -88,13 +89,13 @@ TEST_F(CalibratorTest, null_calls_that_lie_nowhere_together_are_made_again_and_i
       ++calls;
       const int nth = (calls - 1) % kNullCalls;
       ::usleep(calls <= disturbed * kNullCalls ? static_cast<unsigned>(nth + 1) * 5'000 : 500);
-      if (calls == (kCalibratedAgainMax + 1) * kNullCalls) control.set_running(0, false);
+      if (calls == (kRecalibrationsMax + 1) * kNullCalls) control.set_running(0, false);
     });
     ASSERT_TRUE(overhead);
     EXPECT_GE(calls, (disturbed + 1) * kNullCalls) << "more where the host's noise is as large";
     EXPECT_LT(clock_ns() - start_ns, kPatienceNs) << "he is not waited for";
     EXPECT_LT(overhead->median_ns, 5'000'000);
-    device_->set_bystanders(nullptr);
+    device_->set_concurrent_warm_ups(nullptr);
   }
 }
 

@@ -9,13 +9,13 @@
 namespace kq::judge {
 namespace {
 
-constexpr timespec kNap{0, 50'000};
+constexpr timespec kPollInterval{0, 50'000};
 
 }  // namespace
 
-void Bystanders::wait() const {
+void ConcurrentWarmUps::wait() const {
   const std::int64_t asked_ns = clock_ns();
-  while (any() && clock_ns() - asked_ns < patience_ns_) ::nanosleep(&kNap, nullptr);
+  while (any() && clock_ns() - asked_ns < patience_ns_) ::nanosleep(&kPollInterval, nullptr);
 }
 
 }  // namespace kq::judge

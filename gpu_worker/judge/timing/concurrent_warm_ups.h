@@ -8,10 +8,10 @@
 
 namespace kq::judge {
 
-class Bystanders {
+class ConcurrentWarmUps {
  public:
   // A child that is not warm after a minute is given up (gpu_worker/lane/children.h), so nobody is waited for longer.
-  explicit Bystanders(channel::WarmUpPage warming, std::int64_t patience_ns = 60'000'000'000)
+  explicit ConcurrentWarmUps(channel::WarmUpPage warming, std::int64_t patience_ns = 60'000'000'000)
       : warming_(std::move(warming)), patience_ns_(patience_ns) {}
 
   channel::WarmUpPage& warming() { return warming_; }

@@ -46,23 +46,23 @@ inline constexpr double kBurstErrorShare = 0.05;       // of the share, what it 
 inline constexpr std::size_t kQuartileSamplesMin = 8;  // of fewer the median stands for it
 inline constexpr double kLateMaxNs = 10'000;           // of the median, what a host may have made it later by,
 inline constexpr double kLateMaxShare = 0.25;          // and no more than this share
-inline constexpr double kDisagreeNs = 50'000;          // the two clocks may differ by this much,
-inline constexpr double kDisagreeShare = 0.25;         // or by this share of the attested time, where that is more
+inline constexpr double kClockMismatchNs = 50'000;     // the two clocks may differ by this much,
+inline constexpr double kClockMismatchShare = 0.25;    // or by this share of the attested time, where that is more
 
-struct Attested {
+struct PublishedTime {
   double median_ns = 0;  // the published one
-  double attested_ns = 0;
+  double judge_ns = 0;
   double event_ns = 0;  // 0: the child gave no times
-  bool is_doubted =
+  bool is_event_implausible =
       false;  // the child's times are below all that the judge's clock can agree with, if its calibration is right
-  std::string disagreement;  // in words, where the child's clock and that of a judge that spins cannot both be right;
-                             // else empty
+  std::string clock_mismatch;  // in words, where the child's clock and that of a judge that spins cannot both be right;
+                               // else empty
 };
 
 // `samples_ns` and `events_ns` are of the same calls. Times of a child that are not positive count as none.
 // `burst_ns` is a call's share of a burst; 0: there were none.
-Attested attest(std::span<const std::int64_t> samples_ns, std::span<const std::int64_t> events_ns, double drift_ns,
-                double burst_ns = 0);
+PublishedTime published_time(std::span<const std::int64_t> samples_ns, std::span<const std::int64_t> events_ns,
+                             double drift_ns, double burst_ns = 0);
 
 // What is published of a reference: the median of its own times, unless the two clocks cannot both be right or its own
 // is above the judge's by more than the calibration's error; then the attested one, and that error. Nobody gains by a

@@ -15,9 +15,9 @@ Expected<Outcome> stage(Child& child, const Order& order) {
   return child.finish();
 }
 
-Expected<Outcome> bracket(Device& device, Child& child, const Order& order, const Around& around) {
+Expected<Outcome> time_command(Device& device, Child& child, const Order& order, const IntervalHooks& hooks) {
   KQ_TRY(device.begin_hold());
-  const auto prepared = around.prepare ? around.prepare() : Expected<void>();
+  const auto prepared = hooks.prepare ? hooks.prepare() : Expected<void>();
   if (!prepared) {
     device.release();
     return failure(prepared.error());
@@ -34,15 +34,15 @@ Expected<Outcome> bracket(Device& device, Child& child, const Order& order, cons
                                            }});
   if (!is_probed) return outcome;
   const auto* answered = outcome ? std::get_if<Answered>(&*outcome) : nullptr;
-  const auto taken = answered != nullptr && answered->ok && around.take ? around.take(*answered) : Expected<void>();
+  const auto taken = answered != nullptr && answered->ok && hooks.take ? hooks.take(*answered) : Expected<void>();
   const auto settled = device.settle();
   if (!taken) return failure(taken.error());
   if (!settled) return failure(settled.error());
   return outcome;
 }
 
-std::int64_t sample_ns(std::int64_t bracket_ns, double overhead_ns) {
-  return std::max<std::int64_t>(1, bracket_ns - std::llround(overhead_ns));
+std::int64_t sample_ns(std::int64_t interval_ns, double overhead_ns) {
+  return std::max<std::int64_t>(1, interval_ns - std::llround(overhead_ns));
 }
 
 }  // namespace kq::judge

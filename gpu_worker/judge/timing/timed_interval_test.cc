@@ -15,13 +15,13 @@ constexpr std::int64_t kLimitMs = 20'000;
 
 class BracketTest : public testing::Test {
  protected:
-  Expected<Outcome> run(FakeChild::Script script, const Around& around) {
+  Expected<Outcome> run(FakeChild::Script script, const IntervalHooks& hooks) {
     FakeChild fake(std::move(script));
     const auto child = std::move(*Child::start(fake.take_socket(), ChildRole::submission, exits_, Waiting::sleep));
     const Order order{.command = Command::call, .limit_ms = kLimitMs, .seed = 99};
     auto staged = stage(*child, order);
     if (!staged || !std::get<Answered>(*staged).ok) return staged;
-    return bracket(*device_, *child, order, around);
+    return time_command(*device_, *child, order, hooks);
   }
 
   std::unique_ptr<Device> device_ = std::move(*open_cpu_device());
@@ -58,7 +58,7 @@ TEST_F(BracketTest, preparation_is_not_counted) {
                              ::usleep(20'000);
                              return {};
                            }});
-  EXPECT_LE(std::get<Answered>(*outcome).bracket_ns, clock_ns() - start_ns - 20'000'000);
+  EXPECT_LE(std::get<Answered>(*outcome).interval_ns, clock_ns() - start_ns - 20'000'000);
 }
 
 TEST_F(BracketTest, nothing_is_taken_of_a_call_that_failed) {
