@@ -36,7 +36,7 @@ class Control : public Exits {
 
   int socket_;
   Device& device_;
-  std::optional<Bystanders> bystanders_;
+  std::optional<ConcurrentWarmUps> concurrent_warm_ups_;
   std::map<ChildRole, int> exits_;
 };
 

@@ -51,8 +51,8 @@ class Burst {
                                            const Plan& plan);
 
   struct Timed {
-    std::int64_t bracket_ns = 0;
-    std::int64_t absence_ns = 0;
+    std::int64_t interval_ns = 0;
+    std::int64_t occupancy_gap_ns = 0;
     bool is_early = false;  // as in SubmissionSide::Called
   };
   // One burst on inputs of its own; every output checked.
