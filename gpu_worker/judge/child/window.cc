@@ -1,5 +1,7 @@
 #include "gpu_worker/judge/child/window.h"
 
+#include "gpu_worker/judge/tensor/layout.h"
+
 namespace kq::judge {
 namespace {
 

@@ -11,17 +11,17 @@ namespace kq::judge {
 class ConcurrentWarmUps {
  public:
   // A child that is not warm after a minute is given up (gpu_worker/lane/children.h), so nobody is waited for longer.
-  explicit ConcurrentWarmUps(channel::WarmUpPage warming, std::int64_t patience_ns = 60'000'000'000)
-      : warming_(std::move(warming)), patience_ns_(patience_ns) {}
+  explicit ConcurrentWarmUps(channel::WarmUpPage page, std::int64_t patience_ns = 60'000'000'000)
+      : page_(std::move(page)), patience_ns_(patience_ns) {}
 
-  channel::WarmUpPage& warming() { return warming_; }
+  channel::WarmUpPage& page() { return page_; }
   // Whether there are any now.
-  bool any() const { return warming_.any_running(); }
+  bool any() const { return page_.any_running(); }
   // Until there are none, or patience ends.
   void wait() const;
 
  private:
-  channel::WarmUpPage warming_;
+  channel::WarmUpPage page_;
   std::int64_t patience_ns_;
 };
 

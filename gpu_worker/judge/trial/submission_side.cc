@@ -8,7 +8,6 @@
 #include "core/base/check.h"
 #include "gpu_worker/judge/check/degenerate_tolerance.h"
 #include "gpu_worker/judge/trial/burst.h"
-#include "gpu_worker/judge/trial/outputs.h"
 
 namespace kq::judge {
 namespace {

@@ -12,6 +12,7 @@
 #include "gpu_worker/judge/child/window.h"
 #include "gpu_worker/judge/timing/calibration.h"
 #include "gpu_worker/judge/timing/timed_interval.h"
+#include "gpu_worker/judge/trial/outputs.h"
 #include "gpu_worker/judge/trial/reference_side.h"
 
 namespace kq::judge {
