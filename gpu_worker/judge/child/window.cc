@@ -5,7 +5,7 @@
 namespace kq::judge {
 namespace {
 
-constexpr std::uint64_t kArenaAlign = 2ull << 20;  // as a mapping of its own would be
+constexpr std::uint64_t kArenaAlign = 2ull << 20;  // bytes: the granularity of a GPU's mappings
 
 Expected<Window> try_window(Device& device, std::uint64_t slots, std::uint64_t slot_bytes, std::uint64_t arena_bytes) {
   const std::uint64_t arena_begin = (slots * slot_bytes + kArenaAlign - 1) / kArenaAlign * kArenaAlign;
@@ -31,7 +31,7 @@ Step<std::unique_ptr<Memory>> make_memory(Device& device, MakeMemory make, std::
 
 Step<Window> make_window(Device& device, std::uint64_t slots, std::uint64_t slot_bytes, std::uint64_t arena_bytes) {
   if (device.info().kind != DeviceKind::cuda) arena_bytes = 0;
-  // What may be done without goes first: the slots, then the arena.
+  // Where memory is short, the window does without more slots first, then without the arena.
   if (slots > 1) {
     auto several = try_window(device, slots, slot_bytes, arena_bytes);
     if (!several) return stop(several.error());

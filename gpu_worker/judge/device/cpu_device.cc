@@ -60,7 +60,7 @@ class CpuDevice : public Device {
     if (!file) return our_fault(system_error("memfd_create for a window"));
     if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
       return our_fault(system_error("ftruncate of a window"));
-    // A child that shrank the file would make the judge die of SIGBUS.
+    // Without the seals a child could shrink the file, and the judge would die of SIGBUS.
     if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
       return our_fault(system_error("sealing a window"));
     }

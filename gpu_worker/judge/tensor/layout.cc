@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kGap = channel::kAlign;
 
-// Places the tensors one after another; returns the region they take.
+// Places the tensors one behind another from `begin` on. Returns the region that they and their gaps take.
 Region place(std::vector<Tensor>& tensors, std::uint64_t begin) {
   std::uint64_t at = begin + kGap;
   for (Tensor& tensor : tensors) {
