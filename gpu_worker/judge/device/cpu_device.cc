@@ -73,8 +73,6 @@ class CpuDevice : public Device {
     return map(bytes, MAP_PRIVATE | MAP_ANONYMOUS, sys::Fd());
   }
 
-  // There is no allocator of torch's to hook into: what a call returns is copied, and that copy is part of the call.
-
   Expected<void> copy(const Memory& to, std::uint64_t to_offset, const Memory& from, std::uint64_t from_offset,
                       std::uint64_t bytes) override {
     std::memcpy(at(to, to_offset, bytes), at(from, from_offset, bytes), bytes);
@@ -89,7 +87,8 @@ class CpuDevice : public Device {
   Expected<void> fill(const Memory& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t word) override {
     KQ_CHECK(offset % 4 == 0 && bytes % 4 == 0);
     std::byte* const start = at(to, offset, bytes);
-    std::fill_n(reinterpret_cast<std::uint32_t*>(start), bytes / 4, word);
+    auto* const words = reinterpret_cast<std::uint32_t*>(start);
+    std::fill(words, words + bytes / 4, word);
     return {};
   }
 

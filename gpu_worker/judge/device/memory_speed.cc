@@ -10,9 +10,9 @@ void MemorySpeed::add(std::int64_t write_ns) {
   kept_[seen_++ % kSamplesKept] = write_ns;
   if (seen_ % kSamplesMin != 0) return;
   auto sorted = kept_;
-  const std::size_t n = std::min(seen_, kSamplesKept);
-  const auto quarter = sorted.begin() + static_cast<std::ptrdiff_t>((n - 1) / 4);
-  std::nth_element(sorted.begin(), quarter, sorted.begin() + static_cast<std::ptrdiff_t>(n));
+  const std::size_t count = std::min(seen_, kSamplesKept);
+  const auto quarter = sorted.begin() + static_cast<std::ptrdiff_t>((count - 1) / 4);
+  std::nth_element(sorted.begin(), quarter, sorted.begin() + static_cast<std::ptrdiff_t>(count));
   usual_ns_ = *quarter;
 }
 

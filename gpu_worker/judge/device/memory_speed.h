@@ -1,10 +1,10 @@
-// Whether the memory of the device is as quick as it usually is, by what the judge itself writes before each call.
+// Whether the device's memory is as fast as usual, measured by the judge's own writes before each call.
 //
-// Theory of operation. The driver clears what a process had of the memory once that process is gone, with copy engines,
-// beside whatever runs: after 70 GB for 0.18 s, in which a kernel that lives of the memory takes 12 % longer (H100). So
-// does one beside which somebody else copies. Nothing tells of it, and it is seen by the time that the device takes to
-// write as many bytes as its cache has, again and again the same work. In the quiet half of these times lie within 2 %
-// of one another.
+// Theory of operation. When a process has exited, the driver clears its memory with copy engines, beside whatever else
+// runs: after 70 GB this takes 0.18 s, in which a memory-bound kernel takes 12 % longer (H100). A kernel is slowed down
+// in the same way while another process copies. No interface reports either. The judge sees it by the time that the
+// device takes to write as many bytes as its cache holds, which is the same work before every call. Without such load
+// half of these times lie within 2 % of each other.
 #pragma once
 
 #include <array>
@@ -13,18 +13,21 @@
 
 namespace kq::judge {
 
-inline constexpr std::size_t kSamplesKept = 1024;  // some jobs of them: what is usual follows a device that changes
-inline constexpr std::size_t kSamplesMin = 64;     // before that nothing is usual
+// The number of write times that are kept: those of some jobs, so that the usual time follows a device that changes.
+inline constexpr std::size_t kSamplesKept = 1024;
+// With fewer write times there is no usual time.
+inline constexpr std::size_t kSamplesMin = 64;
 
-// Slower than this is no chance, where it is so in most of many.
+// A slowness above this ratio is no chance where most of many calls have it.
 inline constexpr double kSlowMemoryRatio = 1.05;
 
+// The write times of one device.
 class MemorySpeed {
  public:
-  // 0: it was not seen, this time.
+  // Adds a write time; 0 where this one could not be measured.
   void add(std::int64_t write_ns);
-  // How long the last one took by what is usual, which is what a quarter of those kept were no longer than; 1 while
-  // nothing is known.
+  // Returns the last write time divided by the usual one, which is the lower quartile of those kept. Returns 1 where
+  // the last one was not measured or there is no usual time yet.
   double slowness() const;
 
  private:

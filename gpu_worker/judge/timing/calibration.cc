@@ -20,12 +20,12 @@ struct NullCalls {
   std::array<std::int64_t, kNullCalls> occupancy_gaps_ns{};
 };
 
-Step<NullCalls> make_null_calls(Device& device, Child& child, const ChildActivity& doing, std::int64_t limit_ms) {
+Step<NullCalls> make_null_calls(Device& device, Child& child, const ChildActivity& activity, std::int64_t limit_ms) {
   NullCalls calls;
   for (std::size_t i = 0; i < kNullCalls; ++i) {
     const Order order{.command = channel::Command::null_call, .limit_ms = limit_ms};
-    KQ_TRY(accept(stage(child, order), doing));
-    KQ_TRY_VALUE(auto called, accept(time_command(device, child, order, {}), doing));
+    KQ_TRY(accept(stage(child, order), activity));
+    KQ_TRY_VALUE(auto called, accept(time_command(device, child, order, {}), activity));
     calls.intervals_ns[i] = called.interval_ns - called.event_ns;
     calls.occupancy_gaps_ns[i] = device.occupancy_gap_ns();
   }
@@ -59,23 +59,20 @@ double common_overhead_ns(std::array<double, 3> medians_ns) {
   return sum / agreeing;
 }
 
-Step<Overhead> calibrate(Device& device, Child& child, const ChildActivity& doing, std::uint64_t touch_bytes,
+Step<Overhead> calibrate(Device& device, Child& child, const ChildActivity& activity, std::uint64_t touch_bytes,
                          std::int64_t limit_ms) {
   child.write_touch_bytes(std::min(touch_bytes, kTouchBytesMax));
-  auto calls = make_null_calls(device, child, doing, limit_ms);
-  if (!calls) return tl::unexpected(calls.error());
-  const ConcurrentWarmUps* const concurrent_warm_ups = device.concurrent_warm_ups();
-  for (int again = 1; concurrent_warm_ups != nullptr && !median_without_outliers_ns(calls->intervals_ns) &&
-                      again <= kRecalibrationsMax + 1;
+  KQ_TRY_VALUE(auto calls, make_null_calls(device, child, activity, limit_ms));
+  const ConcurrentWarmUps* const warm_ups = device.concurrent_warm_ups();
+  for (int again = 1;
+       warm_ups != nullptr && !median_without_outliers_ns(calls.intervals_ns) && again <= kRecalibrationsMax + 1;
        ++again) {
-    if (again > kRecalibrationsMax) concurrent_warm_ups->wait();
-    calls = make_null_calls(device, child, doing, limit_ms);
-    if (!calls) return tl::unexpected(calls.error());
+    if (again > kRecalibrationsMax) warm_ups->wait();
+    KQ_TRY_VALUE(calls, make_null_calls(device, child, activity, limit_ms));
   }
-  const double median_ns = summarise(calls->intervals_ns).median_ns;
-  return Overhead{
-      concurrent_warm_ups == nullptr ? median_ns : median_without_outliers_ns(calls->intervals_ns).value_or(median_ns),
-      std::llround(summarise(calls->occupancy_gaps_ns).median_ns)};
+  const double median_ns = summarise(calls.intervals_ns).median_ns;
+  return Overhead{warm_ups == nullptr ? median_ns : median_without_outliers_ns(calls.intervals_ns).value_or(median_ns),
+                  std::llround(summarise(calls.occupancy_gaps_ns).median_ns)};
 }
 
 Step<std::unique_ptr<Calibrator>> Calibrator::open(Device& device, sys::Fd channel, Exits& exits, Waiting waiting) {

@@ -14,8 +14,8 @@ constexpr timespec kPollInterval{0, 50'000};
 }  // namespace
 
 void ConcurrentWarmUps::wait() const {
-  const std::int64_t asked_ns = clock_ns();
-  while (any() && clock_ns() - asked_ns < patience_ns_) ::nanosleep(&kPollInterval, nullptr);
+  const std::int64_t start_ns = clock_ns();
+  while (any() && clock_ns() - start_ns < wait_max_ns_) ::nanosleep(&kPollInterval, nullptr);
 }
 
 }  // namespace kq::judge

@@ -20,7 +20,7 @@ double standard_error(std::span<const std::int64_t> samples_ns, double median_ns
   return 1.2533 * 1.4826 * summarise(deviations).median_ns / std::sqrt(static_cast<double>(samples_ns.size()));
 }
 
-// The quartile by nearest rank.
+// Returns the early time of the samples: their lower quartile by nearest rank, at most kLate* below the median.
 double early_ns(std::span<const std::int64_t> samples_ns, double median_ns) {
   if (samples_ns.size() < kQuartileSamplesMin) return median_ns;
   std::vector<std::int64_t> sorted(samples_ns.begin(), samples_ns.end());
@@ -29,7 +29,7 @@ double early_ns(std::span<const std::int64_t> samples_ns, double median_ns) {
   return std::max(static_cast<double>(*quarter), median_ns - std::min(kLateMaxNs, kLateMaxShare * median_ns));
 }
 
-std::string in_words(double judge_ns, double event_ns) {
+std::string mismatch_text(double judge_ns, double event_ns) {
   char text[160];
   std::snprintf(text, sizeof text,
                 "the judge's clock says %.1f us a call, the clock inside of the submission's process %.1f us",
@@ -37,13 +37,13 @@ std::string in_words(double judge_ns, double event_ns) {
   return text;
 }
 
-// The child's own median; 0 where it gave none for some call.
+// Returns the median of the child's times, or 0 where a call has none.
 double event_median_ns(std::span<const std::int64_t> events_ns) {
   if (!std::ranges::all_of(events_ns, [](std::int64_t event) { return event > 0; })) return 0;
   return summarise(events_ns).median_ns;
 }
 
-bool disagree(double judge_ns, double event_ns) {
+bool clocks_mismatch(double judge_ns, double event_ns) {
   return std::abs(event_ns - judge_ns) > std::max(kClockMismatchNs, kClockMismatchShare * judge_ns);
 }
 
@@ -66,21 +66,22 @@ PublishedTime published_time(std::span<const std::int64_t> samples_ns, std::span
   published.is_event_implausible =
       published.event_ns < published.judge_ns - std::min(3 * by_chance + std::abs(drift_ns), cap);
   double slack = std::min(error, cap);
-  double share = 0;
+  double burst_floor_ns = 0;
   if (burst_ns > 0 && burst_ns <= published.judge_ns) {
-    share = (1 - kBurstErrorShare) * burst_ns;
+    burst_floor_ns = (1 - kBurstErrorShare) * burst_ns;
     slack = std::max(slack, std::min(kBurstSlackNs, kBurstSlackShare * published.judge_ns));
   }
-  published.median_ns = std::max({published.event_ns, share, early_ns(samples_ns, published.judge_ns) - slack, 1.0});
-  if (disagree(published.judge_ns, published.event_ns))
-    published.clock_mismatch = in_words(published.judge_ns, published.event_ns);
+  published.median_ns =
+      std::max({published.event_ns, burst_floor_ns, early_ns(samples_ns, published.judge_ns) - slack, 1.0});
+  if (clocks_mismatch(published.judge_ns, published.event_ns))
+    published.clock_mismatch = mismatch_text(published.judge_ns, published.event_ns);
   return published;
 }
 
 double reference_median_ns(std::span<const std::int64_t> samples_ns, std::span<const std::int64_t> events_ns) {
   const double judge_ns = summarise(samples_ns).median_ns;
   const double event_ns = event_median_ns(events_ns);
-  if (event_ns == 0 || disagree(judge_ns, event_ns)) return judge_ns;
+  if (event_ns == 0 || clocks_mismatch(judge_ns, event_ns)) return judge_ns;
   return std::min(event_ns, judge_ns + 3 * kCalibrationErrorNs);
 }
 
