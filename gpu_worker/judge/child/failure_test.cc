@@ -14,8 +14,8 @@ Answered failed(Failure failure) {
   return answered;
 }
 
-std::string ending(Outcome outcome, ChildActivity doing) {
-  const auto accepted = accept(std::move(outcome), doing);
+std::string ending(Outcome outcome, ChildActivity activity) {
+  const auto accepted = accept(std::move(outcome), activity);
   if (accepted) return "accepted";
   if (const auto* error = std::get_if<Error>(&accepted.error())) return "error: " + error->message;
   const auto& ended = std::get<Ended>(accepted.error());
@@ -29,7 +29,7 @@ constexpr ChildActivity kRunningOnGpu{ChildRole::submission, Phase::run, DeviceK
 constexpr ChildActivity kLoadingReference{ChildRole::reference, Phase::load, DeviceKind::cpu};
 constexpr ChildActivity kRunningReference{ChildRole::reference, Phase::run, DeviceKind::cuda};
 
-TEST(Accept, hands_an_ok_answer_on) {
+TEST(Accept, returns_an_ok_answer) {
   Answered answered;
   answered.ok = true;
   answered.interval_ns = 5;
@@ -62,7 +62,7 @@ TEST(Accept, everything_that_ends_a_reference) {
   EXPECT_EQ(ending(failed(Failure::unsupported_here), kRunningReference), "problem_invalid  run");
 }
 
-TEST(Accept, whatever_goes_wrong_in_setup_is_ours) {
+TEST(Accept, any_failure_in_setup_is_our_fault) {
   for (const ChildRole role : {ChildRole::reference, ChildRole::submission}) {
     for (const Outcome& outcome :
          {Outcome(Exited{9}), Outcome(TimedOut{5}), Outcome(Malformed{"x"}), Outcome(failed(Failure::gpu_fault))}) {

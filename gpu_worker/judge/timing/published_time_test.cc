@@ -1,5 +1,6 @@
 #include "gpu_worker/judge/timing/published_time.h"
 
+#include <algorithm>
 #include <random>
 #include <vector>
 
@@ -56,11 +57,11 @@ TEST(PublishedTime, load_that_delayed_half_of_the_calls_is_not_published) {
   for (std::size_t i = 60; i < 80; ++i) samples[i] = 34'000;
   EXPECT_EQ(published_time(samples, Samples(100, 29'500), 0).median_ns, 34'000 - kSlackMaxNs)
       << "the load delayed most of the calls";
-  std::fill_n(samples.begin(), 60, 300'000);
+  std::fill(samples.begin(), samples.begin() + 60, 300'000);
   std::fill(samples.begin() + 60, samples.end(), 30'000);
   EXPECT_EQ(published_time(samples, Samples(100, 1), 0).median_ns, 290'000 - 3 * kCalibrationErrorNs)
       << "a host is not delayed that much";
-  std::fill_n(samples.begin(), 60, 34'003);
+  std::fill(samples.begin(), samples.begin() + 60, 34'003);
   EXPECT_EQ(
       published_time(std::span(samples).first(kQuartileSamplesMin - 1), Samples(kQuartileSamplesMin - 1, 29'500), 0)
           .median_ns,
