@@ -85,9 +85,7 @@ class JudgeGpuTest : public testing::Test {
     device_ = std::move(*opened);
   }
 
-  bool alive() {
-    return device_->probe().and_then([this] { return device_->settle(); }).has_value();
-  }
+  bool alive() { return device_->check_context().has_value(); }
 
   std::unique_ptr<Child> start(ChildProcess& process) {
     auto child = Child::start(process.take_socket(), ChildRole::submission, process, Waiting::spin);
@@ -398,8 +396,7 @@ TEST_F(JudgeGpuTest, the_device_finds_what_the_host_finds) {
                                        .dtype = dtype,
                                        .tolerance = tolerance};
         const DeviceComparison plain{.expected = a.get(), .got = other, .got_offset = offset, .bytes = bytes};
-        ASSERT_TRUE(device_->begin_looks(std::vector{numbers, plain}));
-        const auto by_device = device_->finish_looks();
+        const auto by_device = device_->compare(std::vector{numbers, plain});
         ASSERT_TRUE(by_device) << by_device.error().message;
         ASSERT_EQ(by_device->size(), 2u);
         const std::optional<Agreement>& agreed = by_device->front();
@@ -421,8 +418,7 @@ TEST_F(JudgeGpuTest, a_word_is_found_wherever_it_is_not) {
   ASSERT_TRUE(device_->fill(*window, 0, kBytes, kWord));
   const auto holds = [&](std::uint64_t offset, std::uint64_t bytes) {
     const DeviceComparison look{.got = window.get(), .got_offset = offset, .bytes = bytes, .word = kWord};
-    EXPECT_TRUE(device_->begin_looks({&look, 1}));
-    return device_->finish_looks()->front().has_value();
+    return device_->compare({&look, 1})->front().has_value();
   };
   for (const std::uint64_t offset : {0, 1, 2, 3, 517})
     EXPECT_TRUE(holds(offset, 1'000) && holds(offset, kBytes - offset)) << offset;
@@ -481,25 +477,25 @@ TEST_F(JudgeGpuTest, looking_at_memory_is_fast_enough) {
 TEST_F(JudgeGpuTest, the_judges_own_work_of_a_trial) {
   for (const std::uint64_t bytes : {kMiB / 16, 4 * kMiB, 64 * kMiB}) {
     const auto window = std::move(*device_->make_window(2 * bytes));
-    const auto pristine = std::move(*device_->make_private(bytes));
+    const auto input_copy = std::move(*device_->make_private(bytes));
     const auto expected = std::move(*device_->make_private(bytes));
     const auto snapshot = std::move(*device_->make_private(bytes));
-    for (const Memory* memory : {window.get(), pristine.get(), expected.get(), snapshot.get()}) {
+    for (const Memory* memory : {window.get(), input_copy.get(), expected.get(), snapshot.get()}) {
       ASSERT_TRUE(device_->fill(*memory, 0, memory->bytes() / 4 * 4, 0x3F800000));
     }
     Checks checks(*device_);
     std::vector<std::int64_t> times_ns;
     for (int i = 0; i < 50; ++i) {
       const std::int64_t start_ns = clock_ns();
-      ASSERT_TRUE(device_->copy(*pristine, 0, *window, 0, bytes));                       // the reference's inputs
-      ASSERT_TRUE(device_->copy(*expected, 0, *window, bytes, bytes));                   // and outputs
-      ASSERT_EQ(*checks.difference({*pristine, 0}, {*window, 0}, bytes), std::nullopt);  // what it has changed
-      ASSERT_TRUE(device_->fill(*window, bytes, bytes, 0x3F800000));                     // poison
-      ASSERT_TRUE(device_->copy(*window, 0, *pristine, 0, bytes));                       // the submission's inputs
-      ASSERT_TRUE(device_->copy(*snapshot, 0, *window, bytes, bytes));                   // its outputs
+      ASSERT_TRUE(device_->copy(*input_copy, 0, *window, 0, bytes));                       // the reference's inputs
+      ASSERT_TRUE(device_->copy(*expected, 0, *window, bytes, bytes));                     // and outputs
+      ASSERT_EQ(*checks.difference({*input_copy, 0}, {*window, 0}, bytes), std::nullopt);  // what it has changed
+      ASSERT_TRUE(device_->fill(*window, bytes, bytes, 0x3F800000));                       // poison
+      ASSERT_TRUE(device_->copy(*window, 0, *input_copy, 0, bytes));                       // the submission's inputs
+      ASSERT_TRUE(device_->copy(*snapshot, 0, *window, bytes, bytes));                     // its outputs
       Comparison comparison(channel::Dtype::float32, tolerance_for(channel::Dtype::float32, {}, {}));
       ASSERT_TRUE(checks.compare(comparison, {*expected, 0}, {*snapshot, 0}, bytes));
-      ASSERT_EQ(*checks.difference({*pristine, 0}, {*window, 0}, bytes), std::nullopt);  // untouched inputs
+      ASSERT_EQ(*checks.difference({*input_copy, 0}, {*window, 0}, bytes), std::nullopt);  // untouched inputs
       times_ns.push_back(clock_ns() - start_ns);
     }
     std::ranges::sort(times_ns);

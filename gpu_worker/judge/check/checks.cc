@@ -26,7 +26,7 @@ std::span<std::byte> Checks::room(std::vector<Word>& words) const {
 }
 
 Expected<bool> Checks::all_the_same(std::span<const DeviceComparison> looks) {
-  KQ_TRY_VALUE(const auto seen, device_.begin_looks(looks).and_then([&] { return device_.finish_looks(); }));
+  KQ_TRY_VALUE(const auto seen, device_.compare(looks));
   for (std::size_t i = 0; i < looks.size(); ++i) {
     if (i < seen.size() && seen[i]) continue;
     KQ_TRY_VALUE(const auto found, difference({*looks[i].expected, looks[i].expected_offset},
@@ -37,7 +37,7 @@ Expected<bool> Checks::all_the_same(std::span<const DeviceComparison> looks) {
 }
 
 Expected<std::optional<Agreement>> Checks::look(const DeviceComparison& look) {
-  return device_.begin_looks({&look, 1}).and_then([&] { return device_.finish_looks(); }).map([](const auto& seen) {
+  return device_.compare({&look, 1}).map([](const auto& seen) {
     return seen.empty() ? std::optional<Agreement>() : seen.front();
   });
 }

@@ -92,16 +92,16 @@ class CpuDevice : public Device {
     return {};
   }
 
-  Expected<void> probe() override { return {}; }
-  Expected<void> settle() override { return {}; }
-
-  // Any core may run a child at any time: there is nothing to hold.
-  Expected<void> begin_hold() override { return {}; }
-  Expected<void> hold() override { return {}; }
-  void release() override {}
   std::int64_t occupancy_gap_ns() override { return 0; }
 
  private:
+  // Any core may run a child at any time, so a spin could not occupy the device.
+  Expected<void> close_gate() override { return {}; }
+  Expected<void> start_spin() override { return {}; }
+  void stop_spin() override {}
+  Expected<void> run_probe() override { return {}; }
+  Expected<void> settle() override { return {}; }
+
   static std::uint64_t rounded(std::uint64_t bytes) {
     constexpr std::uint64_t kPage = 4096;
     return std::max<std::uint64_t>((bytes + kPage - 1) / kPage * kPage, kPage);

@@ -67,7 +67,7 @@ TEST(CpuDevice, copies_between_windows_and_private_buffers) {
   std::array<std::uint32_t, 4> words{};
   ASSERT_TRUE(device->read(std::as_writable_bytes(std::span(words)), *buffer, 4));
   EXPECT_EQ(words, (std::array<std::uint32_t, 4>{0, 0x01020304, 0x01020304, 0}));
-  EXPECT_TRUE(device->probe());
+  EXPECT_TRUE(device->check_context());
 }
 
 TEST(CpuDevice, returns_null_where_there_is_no_room) {

@@ -41,7 +41,7 @@ TEST_F(MappedTest, memory_that_cannot_be_allocated_is_an_error) {
 
 TEST_F(MappedTest, does_not_wait_for_a_broken_context) {
   fake::gpu.failing = "stream_query";
-  EXPECT_EQ(await_word(driver_, [] { return false; }).error().message, "cuStreamQuery: told (700)");
+  EXPECT_EQ(await_word(driver_, [] { return false; }).error().message, "cuStreamQuery: fake error (700)");
 }
 
 }  // namespace

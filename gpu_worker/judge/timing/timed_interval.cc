@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 namespace kq::judge {
 
@@ -16,26 +18,20 @@ Expected<Outcome> stage(Child& child, const Order& order) {
 }
 
 Expected<Outcome> time_command(Device& device, Child& child, const Order& order, const IntervalHooks& hooks) {
-  KQ_TRY(device.begin_hold());
-  const auto prepared = hooks.prepare ? hooks.prepare() : Expected<void>();
-  if (!prepared) {
-    device.release();
-    return failure(prepared.error());
+  KQ_TRY_VALUE(auto queue, device.open_queue());
+  if (hooks.prepare) {
+    KQ_TRY(hooks.prepare());
   }
-  KQ_TRY(device.hold());
+  KQ_TRY_VALUE(auto spin, std::move(queue).start_spin());
 
-  bool is_probed = false;
+  std::optional<Probe> probe;
   auto outcome = child.command(order, {.launch_ns = device.launch_ns(kLaunchNs),
-                                       .at_start = [&] { device.release(); },
-                                       .at_done =
-                                           [&] {
-                                             is_probed = true;
-                                             return device.probe();
-                                           }});
-  if (!is_probed) return outcome;
+                                       .at_start = [&] { spin.stop(); },
+                                       .at_done = [&] { return probe.emplace(device.probe()).result(); }});
+  if (!probe) return outcome;
   const auto* answered = outcome ? std::get_if<Answered>(&*outcome) : nullptr;
   const auto taken = answered != nullptr && answered->ok && hooks.take ? hooks.take(*answered) : Expected<void>();
-  const auto settled = device.settle();
+  const auto settled = std::move(*probe).settle();
   if (!taken) return failure(taken.error());
   if (!settled) return failure(settled.error());
   return outcome;

@@ -182,9 +182,9 @@ Step<std::size_t> ReferenceSide::begin_ahead(const Plan& plan, std::span<const S
 Step<void> ReferenceSide::finish_ahead() {
   if (!std::exchange(is_asked_ahead_, false)) return {};
   KQ_TRY_VALUE(const auto answered, finish_answers());
-  device_.begin_copies();
+  CopyBatch copies = device_.batch_copies();
   const auto kept = keep_all(answered);
-  const auto copied = device_.finish_copies();
+  const auto copied = std::move(copies).finish();
   if (!kept) return kept;
   if (!copied) return stop(copied.error());
   return {};

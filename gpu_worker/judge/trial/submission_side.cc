@@ -235,9 +235,9 @@ Expected<void> SubmissionSide::look_in_place(const Plan& plan, const Trial& tria
     const std::uint64_t at = part.begin - reference_.layout().outputs.begin;
     if (const auto copied = device_.copy(taken.snapshot, at, outputs, at, part.bytes()); !copied) return copied;
   }
-  const auto begun = device_.begin_looks(wanted);
-  if (begun) looks_ = wanted.size();
-  return begun;
+  KQ_TRY_VALUE(auto begun, device_.start_comparisons(wanted));
+  comparisons_.emplace(std::move(begun));
+  return {};
 }
 
 bool SubmissionSide::is_all_right(const Seen& seen) const {
@@ -274,8 +274,9 @@ Step<void> SubmissionSide::begin_looks(const Plan& plan, const Trial& trial, con
   if (seen_ || !check_forms(trial, held_to, got)) return {};
   const std::vector<DeviceComparison> wanted = looks(plan, trial, held_to);
   if (wanted.size() > kDeviceComparisonsMax) return {};
-  if (const auto begun = device_.begin_looks(wanted); !begun) return stop(begun.error());
-  looks_ = wanted.size();
+  auto begun = device_.start_comparisons(wanted);
+  if (!begun) return stop(begun.error());
+  comparisons_.emplace(std::move(*begun));
   return {};
 }
 
@@ -313,9 +314,10 @@ std::vector<DeviceComparison> SubmissionSide::looks(const Plan& plan, const Tria
 }
 
 Step<SubmissionSide::Seen> SubmissionSide::finish_looks() {
-  const std::size_t looks = std::exchange(looks_, 0);
-  if (looks == 0) return Seen{};
-  const auto told = device_.finish_looks();
+  if (!comparisons_) return Seen{};
+  const std::size_t looks = comparisons_->count();
+  const auto told = std::move(*comparisons_).finish();
+  comparisons_.reset();
   if (!told) return stop(told.error());
   if (told->empty()) return Seen{};
   KQ_CHECK(told->size() == looks);

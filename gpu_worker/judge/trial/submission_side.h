@@ -162,10 +162,10 @@ class SubmissionSide {
   SubmissionMemory memory_;
   std::unique_ptr<Memory> slots_;  // for bursts; null: there were none
   std::vector<Tensor> staged_inputs_;
-  std::vector<Region> returned_;   // in the arena: outputs of the last call or burst
-  std::size_t looks_ = 0;          // that the device was asked for, at the last call
-  std::optional<Seen> seen_;       // of the last call's outputs in their place: all is right
-  bool may_look_in_place_ = true;  // until something there was not right
+  std::vector<Region> returned_;                   // in the arena: outputs of the last call or burst
+  std::optional<PendingComparisons> comparisons_;  // that the device makes of the last call
+  std::optional<Seen> seen_;                       // of the last call's outputs in their place: all is right
+  bool may_look_in_place_ = true;                  // until something there was not right
   int long_looks_ = 0;  // so many of the last calls whose outputs were looked at where they were took too long for that
   Overhead overhead_;
   Correctness correctness_;
