@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "gpu_worker/judge/device/clock.h"
 #include "gpu_worker/judge/timing/concurrent_warm_ups.h"
 #include "gpu_worker/judge/timing/published_time.h"
 #include "gpu_worker/judge/timing/timed_interval.h"
@@ -12,10 +13,10 @@
 namespace kq::judge {
 namespace {
 
-std::vector<std::int64_t> samples_of(std::span<const std::int64_t> brackets_ns, double overhead_ns) {
-  std::vector<std::int64_t> samples(brackets_ns.size());
-  std::ranges::transform(brackets_ns, samples.begin(),
-                         [&](std::int64_t bracket_ns) { return sample_ns(bracket_ns, overhead_ns); });
+std::vector<std::int64_t> samples_of(std::span<const std::int64_t> intervals_ns, double overhead_ns) {
+  std::vector<std::int64_t> samples(intervals_ns.size());
+  std::ranges::transform(intervals_ns, samples.begin(),
+                         [&](std::int64_t interval_ns) { return sample_ns(interval_ns, overhead_ns); });
   return samples;
 }
 
@@ -35,7 +36,7 @@ std::optional<Evidence> below_floor(const Device& device, const Layout& layout, 
   char text[160];
   std::snprintf(text, sizeof text,
                 "%.1f us a call, and to write an output of %s takes the memory of this device %.1f us", median_ns / 1e3,
-                amount(bytes).c_str(), floor_ns / 1e3);
+                format_bytes(bytes).c_str(), floor_ns / 1e3);
   Evidence found = evidence(Stage::judge, "floor", text);
   found.hint = "each call writes all that it returns; what an earlier call has left is no part of it";
   return found;
@@ -96,7 +97,8 @@ void Judge::make_ahead(const Plan& last) {
 
 Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report) {
   const std::uint64_t seed = draw_();  // of both constructors
-  channel::WarmUpPage* const warming = device_.bystanders() == nullptr ? nullptr : &device_.bystanders()->warming();
+  channel::WarmUpPage* const warming =
+      device_.concurrent_warm_ups() == nullptr ? nullptr : &device_.concurrent_warm_ups()->page();
   std::optional<channel::ScopedPreparing> preparing(warming);
 
   // 1. The children of our own and the reference: its model, its window, its state.
@@ -113,7 +115,7 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
     if (plan.trials.timed == 0) return submission->overhead();
     return (calibrator.*how)(reference_->layout().bytes(), plan.limits.load_limit_ms);
   };
-  KQ_TRY_VALUE(const auto before, overhead_by(&Calibrator::recall));
+  KQ_TRY_VALUE(const auto before, overhead_by(&Calibrator::reuse_or_calibrate));
   KQ_TRY(submission->begin_load(plan, seed));
   TrialRun trials(device_, *reference_, *submission, plan, draw_);
   const auto made_ahead = trials.make_ahead_while([&] { return submission->is_loading(); });
@@ -137,20 +139,20 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   const double drift_ns = after.median_ns - before.median_ns;
   const double overhead_ns = std::min(
       common_overhead_ns({submission->overhead().median_ns, before.median_ns, after.median_ns}), kOverheadMaxNs);
-  report.samples = {samples_of(times->submission.brackets_ns, overhead_ns),
-                    samples_of(times->reference.brackets_ns, overhead_ns)};
-  Attested ours = attest(report.samples.submission_ns, times->submission.events_ns, drift_ns);
+  report.samples = {samples_of(times->submission.intervals_ns, overhead_ns),
+                    samples_of(times->reference.intervals_ns, overhead_ns)};
+  PublishedTime ours = published_time(report.samples.submission_ns, times->submission.events_ns, drift_ns);
   double burst_ns = 0;
-  if (plan.limits.bursts == Bursts::always || (plan.limits.bursts == Bursts::doubt && ours.is_doubted)) {
+  if (plan.limits.bursts == Bursts::always || (plan.limits.bursts == Bursts::doubt && ours.is_event_implausible)) {
     const std::int64_t first_burst_ns = clock_ns();
     const auto share_ns = burst_share(plan, *submission, *times);
     report.trials_us += (clock_ns() - first_burst_ns) / 1'000;
     if (!share_ns) return tl::unexpected(share_ns.error());
     burst_ns = *share_ns;
-    ours = attest(report.samples.submission_ns, times->submission.events_ns, drift_ns, burst_ns);
+    ours = published_time(report.samples.submission_ns, times->submission.events_ns, drift_ns, burst_ns);
   }
   // A judge that sleeps is woken late where there are few cores, and that is nobody's forgery.
-  if (waiting_ == Waiting::spin) report.disagreement = ours.disagreement;
+  if (waiting_ == Waiting::spin) report.disagreement = ours.clock_mismatch;
   Measurement measurement{
       .method = "attested",
       .submission = published(report.samples.submission_ns, ours.median_ns),
@@ -158,7 +160,7 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
                              reference_median_ns(report.samples.reference_ns, times->reference.events_ns)),
       .overhead_ns = overhead_ns,
       .drift_ns = drift_ns,
-      .attested_ns = ours.attested_ns,
+      .attested_ns = ours.judge_ns,
       .event_ns = ours.event_ns,
       .burst_ns = burst_ns};
   const Correctness& correctness = submission->correctness();
@@ -196,7 +198,7 @@ Step<void> Judge::load_reference(const Plan& plan, std::uint64_t seed) {
 // Of calls so short that the error of a single interval is much beside them; 0 for others, and where bursts cannot be
 // had.
 Step<double> Judge::burst_share(const Plan& plan, SubmissionSide& submission, const TimedTrials& times) {
-  const auto& singles = times.submission.brackets_ns;
+  const auto& singles = times.submission.intervals_ns;
   const double overhead_ns = submission.overhead().median_ns;
   // A judge that sleeps is woken late, again and again.
   const bool is_steady = waiting_ == Waiting::spin || device_.info().kind == DeviceKind::cpu;
@@ -213,8 +215,9 @@ Step<double> Judge::burst_share(const Plan& plan, SubmissionSide& submission, co
     KQ_TRY_VALUE(const auto timed, burst->run(plan, draw_, number, call_limit_ms(plan.limits, 0)));
     if (timed.is_early && ++early > kEarlyBurstsMax) return stop(VerdictName::rejected, early_evidence(number));
     // Somebody else had the device, or nobody: it says nothing, and gains nothing.
-    if (timed.is_early || timed.absence_ns > submission.overhead().absence_ns + kAbsenceNs || i == 0) continue;
-    intervals.push_back(timed.bracket_ns);
+    if (timed.is_early || timed.occupancy_gap_ns > submission.overhead().occupancy_gap_ns + kForeignGapNs || i == 0)
+      continue;
+    intervals.push_back(timed.interval_ns);
   }
   return burst_share_ns(intervals, singles);
 }

@@ -139,7 +139,7 @@ TEST(Attempt, both_sides_get_the_same_seeds) {
       [&](FakeTurn& turn) {
         if (turn.command == Command::load || turn.command == Command::call) reference.push_back(turn.seed);
         if (turn.command != Command::answer) return;
-        for (const Seeds& asked : fake_asked(turn)) answered.push_back(asked.calls);
+        for (const Seeds& asked : fake_answer_seeds(turn)) answered.push_back(asked.calls);
       });
   EXPECT_EQ(submission.front(), reference.front());  // of the constructors
   reference.insert(reference.end(), answered.begin(), answered.end());
@@ -153,7 +153,7 @@ TEST(Attempt, the_seed_of_the_inputs_is_no_submissions_to_know) {
             [&](FakeTurn& turn) {
               if (turn.command == Command::make_inputs) inputs.insert(turn.seed);
               if (turn.command != Command::answer) return;
-              for (const Seeds& asked : fake_asked(turn)) inputs.insert(asked.inputs);
+              for (const Seeds& asked : fake_answer_seeds(turn)) inputs.insert(asked.inputs);
             });
   EXPECT_EQ(inputs.size(), 7u);
   for (const std::uint64_t seed : inputs) EXPECT_FALSE(known.contains(seed));
@@ -391,19 +391,19 @@ TEST(Attempt, a_calibrator_that_fails_is_our_fault_and_replaced) {
 }
 
 // Where somebody else had the device for so long before each call.
-std::unique_ptr<Device> busy_device(std::function<std::int64_t()> absence) {
+std::unique_ptr<Device> busy_device(std::function<std::int64_t()> occupancy_gap) {
   auto device = std::make_unique<FakeDevice>();
-  device->absence = std::move(absence);
+  device->occupancy_gap = std::move(occupancy_gap);
   return device;
 }
 
 TEST(Attempt, a_trial_beside_somebody_elses_work_comes_again) {
   FakeHouse house;
   int calls = 0;
-  std::int64_t absence_ns = 40'000;
-  house.use(busy_device([&] { return absence_ns; }));
+  std::int64_t occupancy_gap_ns = 40'000;
+  house.use(busy_device([&] { return occupancy_gap_ns; }));
   const Report report = house.run(
-      at(Command::call, [&](FakeTurn&) { absence_ns = ++calls % 3 == 0 ? 40'000 + kAbsenceNs + 1 : 40'000; }));
+      at(Command::call, [&](FakeTurn&) { occupancy_gap_ns = ++calls % 3 == 0 ? 40'000 + kForeignGapNs + 1 : 40'000; }));
   ASSERT_EQ(ending(report), "passed");
   EXPECT_EQ(report.samples.submission_ns.size(), 3u);
   EXPECT_GE(calls, 9);
@@ -411,9 +411,9 @@ TEST(Attempt, a_trial_beside_somebody_elses_work_comes_again) {
 
 TEST(Attempt, work_between_the_calls_is_rejected) {
   FakeHouse house;
-  std::int64_t absence_ns = 0;
-  house.use(busy_device([&] { return absence_ns; }));
-  const Report report = house.run(at(Command::load, [&](FakeTurn&) { absence_ns = 2'390'000; }));
+  std::int64_t occupancy_gap_ns = 0;
+  house.use(busy_device([&] { return occupancy_gap_ns; }));
+  const Report report = house.run(at(Command::load, [&](FakeTurn&) { occupancy_gap_ns = 2'390'000; }));
   ASSERT_EQ(ending(report), "rejected/async at judge");
   EXPECT_EQ(evidence_in(report).rule, "quiet");
   EXPECT_NE(evidence_in(report).message.find("for 2390 us before a call"), std::string::npos);

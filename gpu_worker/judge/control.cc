@@ -45,8 +45,8 @@ Expected<std::optional<PlanPacket>> Control::receive(std::int64_t timeout_ms) {
   if (std::holds_alternative<WarmUpPageShared>(message->body)) {
     KQ_TRY_VALUE(auto warming, fds.size() == 1 ? channel::WarmUpPage::map(std::move(fds.front()))
                                                : our_fault("control shared no page of who warms up"));
-    bystanders_.emplace(std::move(warming));
-    device_.set_bystanders(&*bystanders_);
+    concurrent_warm_ups_.emplace(std::move(warming));
+    device_.set_concurrent_warm_ups(&*concurrent_warm_ups_);
     return std::optional<PlanPacket>();
   }
   Plan& plan = std::get<Plan>(message->body);

@@ -9,7 +9,8 @@
 #include <map>
 
 #include "gpu_worker/judge/child/child.h"
-#include "gpu_worker/judge/exits.h"
+#include "gpu_worker/judge/child/exits.h"
+#include "gpu_worker/judge/device/device.h"
 #include "gpu_worker/judge/timing/concurrent_warm_ups.h"
 #include "sys/fd.h"
 
@@ -35,7 +36,7 @@ class Control : public Exits {
 
   int socket_;
   Device& device_;
-  std::optional<Bystanders> bystanders_;
+  std::optional<ConcurrentWarmUps> concurrent_warm_ups_;
   std::map<ChildRole, int> exits_;
 };
 

@@ -63,7 +63,7 @@ TEST_F(ControlTest, who_warms_up_is_the_devices_bystanders_from_the_next_plan_on
                                std::array{warming->fd()}));
   send(plan(7, false), 1);
   ASSERT_TRUE(control_.next_plan());
-  EXPECT_NE(device_->bystanders(), nullptr);
+  EXPECT_NE(device_->concurrent_warm_ups(), nullptr);
 }
 
 TEST_F(ControlTest, who_warms_up_without_its_page_is_an_error) {

@@ -85,8 +85,7 @@ int serve(Device& device, Control& control) {
     const Report report = judge.run(packet->plan, std::move(packet->channels));
     if (!control.say(report)) return 0;
     // A context that has died answers nothing any more: control starts another judge.
-    if (const auto alive = device.probe().and_then([&] { return device.settle(); }); !alive)
-      return end_with(alive.error());
+    if (const auto alive = device.check_context(); !alive) return end_with(alive.error());
     judge.make_ahead(packet->plan);
   }
 }

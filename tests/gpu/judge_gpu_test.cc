@@ -19,6 +19,7 @@
 #include <gtest/gtest.h>
 
 #include "gpu_worker/judge/attempt.h"
+#include "gpu_worker/judge/device/clock.h"
 #include "gpu_worker/judge/device/cuda_device.h"
 #include "gpu_worker/judge/timing/timed_interval.h"
 #include "gpu_worker/judge/trial/outputs.h"
@@ -84,9 +85,7 @@ class JudgeGpuTest : public testing::Test {
     device_ = std::move(*opened);
   }
 
-  bool alive() {
-    return device_->probe().and_then([this] { return device_->settle(); }).has_value();
-  }
+  bool alive() { return device_->check_context().has_value(); }
 
   std::unique_ptr<Child> start(ChildProcess& process) {
     auto child = Child::start(process.take_socket(), ChildRole::submission, process, Waiting::spin);
@@ -106,16 +105,16 @@ class JudgeGpuTest : public testing::Test {
   }
 
   // One bracket of a call, or of a null call; -1 when it was not answered.
-  std::int64_t bracket_ns(Child& child, Command command, std::uint64_t seed) {
+  std::int64_t interval_ns(Child& child, Command command, std::uint64_t seed) {
     const Order order{.command = command, .limit_ms = kLimitMs, .seed = seed};
     const auto staged = stage(child, order);
-    const auto outcome = staged ? bracket(*device_, child, order, {}) : staged;
+    const auto outcome = staged ? time_command(*device_, child, order, {}) : staged;
     const auto* answered = outcome ? std::get_if<Answered>(&*outcome) : nullptr;
-    return answered != nullptr && answered->ok ? answered->bracket_ns : -1;
+    return answered != nullptr && answered->ok ? answered->interval_ns : -1;
   }
-  std::vector<std::int64_t> brackets_ns(Child& child, Command command, std::uint64_t seed, int n) {
+  std::vector<std::int64_t> intervals_ns(Child& child, Command command, std::uint64_t seed, int n) {
     std::vector<std::int64_t> all;
-    for (int i = 0; i < n; ++i) all.push_back(bracket_ns(child, command, seed));
+    for (int i = 0; i < n; ++i) all.push_back(interval_ns(child, command, seed));
     std::sort(all.begin(), all.end());
     return all;
   }
@@ -212,7 +211,7 @@ TEST_F(JudgeGpuTest, a_child_reads_and_writes_its_window) {
   const auto window = attach(*child, layout);
   ASSERT_TRUE(window);
   ASSERT_TRUE(device_->fill(*window, layout.tables.inputs[0].offset, 4096, 0x0BADCAFE));
-  ASSERT_GE(bracket_ns(*child, Command::call, act_seed(GpuAct::copy, 0)), 0);
+  ASSERT_GE(interval_ns(*child, Command::call, act_seed(GpuAct::copy, 0)), 0);
   Checks checks(*device_);
   EXPECT_EQ(*checks.difference(0x0BADCAFE, {*window, layout.tables.outputs[0].offset}, 4096), std::nullopt);
   EXPECT_EQ(*checks.difference(0, {*window, layout.tables.outputs[0].offset + 4096}, 256), std::nullopt);
@@ -224,7 +223,7 @@ TEST_F(JudgeGpuTest, the_overhead_is_steady) {
   const auto child = start(process);
   double least = 1;
   for (int round = 0; round < 3 && least >= 0.2; ++round) {
-    const auto null_calls = brackets_ns(*child, Command::null_call, 0, 200);
+    const auto null_calls = intervals_ns(*child, Command::null_call, 0, 200);
     ASSERT_GE(null_calls.front(), 0);
     print("null call", null_calls);
     least = std::min(least, us(null_calls[190] - null_calls[10]) / us(null_calls[100]));
@@ -235,9 +234,9 @@ TEST_F(JudgeGpuTest, the_overhead_is_steady) {
 TEST_F(JudgeGpuTest, samples_are_the_time_of_the_kernel) {
   ChildProcess process;
   const auto child = start(process);
-  const std::int64_t overhead_ns = brackets_ns(*child, Command::null_call, 0, kNullCalls)[kNullCalls / 2];
+  const std::int64_t overhead_ns = intervals_ns(*child, Command::null_call, 0, kNullCalls)[kNullCalls / 2];
   for (const std::uint32_t spin_ns : {20'000u, 100'000u, 300'000u, 1'000'000u, 10'000'000u}) {
-    const auto calls = brackets_ns(*child, Command::call, act_seed(GpuAct::spin, spin_ns), 40);
+    const auto calls = intervals_ns(*child, Command::call, act_seed(GpuAct::spin, spin_ns), 40);
     ASSERT_GE(calls.front(), 0);
     std::printf("    spin %9.1f us: sample %9.1f us\n", us(spin_ns),
                 us(sample_ns(calls[20], static_cast<double>(overhead_ns))));
@@ -250,8 +249,8 @@ TEST_F(JudgeGpuTest, saying_done_early_gains_nothing) {
   ChildProcess process;
   const auto child = start(process);
   for (const std::uint32_t spin_ns : {20'000u, 100'000u, 300'000u, 1'000'000u}) {
-    const auto honest = brackets_ns(*child, Command::call, act_seed(GpuAct::spin, spin_ns), 40);
-    const auto early = brackets_ns(*child, Command::call, act_seed(GpuAct::spin_early, spin_ns), 40);
+    const auto honest = intervals_ns(*child, Command::call, act_seed(GpuAct::spin, spin_ns), 40);
+    const auto early = intervals_ns(*child, Command::call, act_seed(GpuAct::spin_early, spin_ns), 40);
     ASSERT_GE(honest.front(), 0);
     ASSERT_GE(early.front(), 0);
     std::printf("    spin %9.1f us: honest %9.1f us, early %9.1f us\n", us(spin_ns), us(honest[20]), us(early[20]));
@@ -266,12 +265,12 @@ TEST_F(JudgeGpuTest, what_the_host_takes_to_launch_is_not_measured) {
   constexpr std::uint32_t kSpinNs = 100'000;
   ChildProcess process;
   const auto child = start(process);
-  const auto at_once = brackets_ns(*child, Command::call, act_seed(GpuAct::spin, kSpinNs), 40);
+  const auto at_once = intervals_ns(*child, Command::call, act_seed(GpuAct::spin, kSpinNs), 40);
   ASSERT_GE(at_once.front(), 0);
   std::vector<std::int64_t> slowly, absences;
   for (int i = 0; i < 40; ++i) {
-    slowly.push_back(bracket_ns(*child, Command::call, act_seed(GpuAct::slowly, kSpinNs)));
-    absences.push_back(device_->absence_ns());
+    slowly.push_back(interval_ns(*child, Command::call, act_seed(GpuAct::slowly, kSpinNs)));
+    absences.push_back(device_->occupancy_gap_ns());
   }
   std::ranges::sort(slowly);
   std::ranges::sort(absences);
@@ -298,8 +297,8 @@ TEST_F(JudgeGpuTest, what_is_launched_after_the_probe_is_not_taken) {
   Checks checks(*device_);
   std::int64_t quiet_ns = 0;
   for (int i = 0; i < kNullCalls; ++i) {
-    ASSERT_GE(bracket_ns(*child, Command::null_call, 0), 0);
-    quiet_ns = std::max(quiet_ns, device_->absence_ns());
+    ASSERT_GE(interval_ns(*child, Command::null_call, 0), 0);
+    quiet_ns = std::max(quiet_ns, device_->occupancy_gap_ns());
   }
   for (const std::uint32_t delay_us : {0u, 100u, 150u, 200u, 250u, 300u, 400u}) {
     for (int i = 0; i < 10; ++i) {
@@ -307,21 +306,21 @@ TEST_F(JudgeGpuTest, what_is_launched_after_the_probe_is_not_taken) {
           .command = Command::call, .limit_ms = kLimitMs, .seed = act_seed(GpuAct::late, delay_us * 1'000)};
       ASSERT_TRUE(stage(*child, order));
       const auto outcome =
-          bracket(*device_, *child, order,
-                  {.prepare = [&] { return device_->fill(*window, output, 4096, 0x7FC07FC0); },
-                   .take = [&](const Answered& answered) -> Expected<void> {
-                     ::usleep(500);  // whatever takes the judge long
-                     return take_outputs(*device_, layout, {.window = *window}, answered.tables.outputs, *taken);
-                   }});
+          time_command(*device_, *child, order,
+                       {.prepare = [&] { return device_->fill(*window, output, 4096, 0x7FC07FC0); },
+                        .take = [&](const Answered& answered) -> Expected<void> {
+                          ::usleep(500);  // whatever takes the judge long
+                          return take_outputs(*device_, layout, {.window = *window}, answered.tables.outputs, *taken);
+                        }});
       ASSERT_TRUE(outcome && std::holds_alternative<Answered>(*outcome));
       const auto* answered = std::get_if<Answered>(&*outcome);
       const auto untouched = checks.difference(0x7FC07FC0, {*taken, output - layout.outputs.begin}, 4);
       ASSERT_TRUE(untouched);
       if (*untouched) {
         // It ran before the probe, and the clock has it; or the trial is void.
-        EXPECT_TRUE(us(answered->bracket_ns) > delay_us || device_->absence_ns() > quiet_ns + kAbsenceNs)
-            << delay_us << " us: bracket " << us(answered->bracket_ns) << " us, absence " << us(device_->absence_ns())
-            << " us";
+        EXPECT_TRUE(us(answered->interval_ns) > delay_us || device_->occupancy_gap_ns() > quiet_ns + kForeignGapNs)
+            << delay_us << " us: bracket " << us(answered->interval_ns) << " us, absence "
+            << us(device_->occupancy_gap_ns()) << " us";
       }
     }
   }
@@ -333,16 +332,16 @@ TEST_F(JudgeGpuTest, work_before_a_call_does_not_stay_unseen) {
   const auto child = start(process);
   std::vector<std::int64_t> quiet, busy;
   for (int i = 0; i < 100; ++i) {
-    ASSERT_GE(bracket_ns(*child, Command::null_call, 0), 0);
-    quiet.push_back(device_->absence_ns());
+    ASSERT_GE(interval_ns(*child, Command::null_call, 0), 0);
+    quiet.push_back(device_->occupancy_gap_ns());
   }
   for (int i = 0; i < 40; ++i) {
-    ASSERT_GE(bracket_ns(*child, Command::call, act_seed(GpuAct::leave, 30'000'000)), 0);
-    busy.push_back(device_->absence_ns());
+    ASSERT_GE(interval_ns(*child, Command::call, act_seed(GpuAct::leave, 30'000'000)), 0);
+    busy.push_back(device_->occupancy_gap_ns());
   }
   std::ranges::sort(quiet);
   print("absence, quiet", quiet);
-  const auto seen = std::ranges::count_if(busy, [&](std::int64_t ns) { return ns > quiet.back() + kAbsenceNs; });
+  const auto seen = std::ranges::count_if(busy, [&](std::int64_t ns) { return ns > quiet.back() + kForeignGapNs; });
   std::ranges::sort(busy);
   print("absence, kernels left", busy);
   std::printf("    %td of 40 seen; quiet at most %.1f us\n", seen, us(quiet.back()));
@@ -390,15 +389,14 @@ TEST_F(JudgeGpuTest, the_device_finds_what_the_host_finds) {
       const std::uint64_t one = channel::element_bytes(dtype);
       ASSERT_TRUE(device_->copy(*beside, one, *b, 0, bytes));
       for (const auto& [other, offset] : {std::pair(b.get(), std::uint64_t{0}), std::pair(beside.get(), one)}) {
-        const Look numbers{.expected = a.get(),
-                           .got = other,
-                           .got_offset = offset,
-                           .bytes = bytes,
-                           .dtype = dtype,
-                           .tolerance = tolerance};
-        const Look plain{.expected = a.get(), .got = other, .got_offset = offset, .bytes = bytes};
-        ASSERT_TRUE(device_->begin_looks(std::vector{numbers, plain}));
-        const auto by_device = device_->finish_looks();
+        const DeviceComparison numbers{.expected = a.get(),
+                                       .got = other,
+                                       .got_offset = offset,
+                                       .bytes = bytes,
+                                       .dtype = dtype,
+                                       .tolerance = tolerance};
+        const DeviceComparison plain{.expected = a.get(), .got = other, .got_offset = offset, .bytes = bytes};
+        const auto by_device = device_->compare(std::vector{numbers, plain});
         ASSERT_TRUE(by_device) << by_device.error().message;
         ASSERT_EQ(by_device->size(), 2u);
         const std::optional<Agreement>& agreed = by_device->front();
@@ -419,9 +417,8 @@ TEST_F(JudgeGpuTest, a_word_is_found_wherever_it_is_not) {
   const auto window = std::move(*device_->make_window(kBytes));
   ASSERT_TRUE(device_->fill(*window, 0, kBytes, kWord));
   const auto holds = [&](std::uint64_t offset, std::uint64_t bytes) {
-    const Look look{.got = window.get(), .got_offset = offset, .bytes = bytes, .word = kWord};
-    EXPECT_TRUE(device_->begin_looks({&look, 1}));
-    return device_->finish_looks()->front().has_value();
+    const DeviceComparison look{.got = window.get(), .got_offset = offset, .bytes = bytes, .word = kWord};
+    return device_->compare({&look, 1})->front().has_value();
   };
   for (const std::uint64_t offset : {0, 1, 2, 3, 517})
     EXPECT_TRUE(holds(offset, 1'000) && holds(offset, kBytes - offset)) << offset;
@@ -436,7 +433,7 @@ TEST_F(JudgeGpuTest, lives_on_when_a_child_faults) {
   ASSERT_TRUE(device_->fill(*window, 0, kMiB, 7));
   ChildProcess process;
   const auto child = start(process);
-  EXPECT_EQ(bracket_ns(*child, Command::call, act_seed(GpuAct::fault, 0)), -1);
+  EXPECT_EQ(interval_ns(*child, Command::call, act_seed(GpuAct::fault, 0)), -1);
   process.kill();
   EXPECT_TRUE(alive());
   Checks checks(*device_);
@@ -446,7 +443,7 @@ TEST_F(JudgeGpuTest, lives_on_when_a_child_faults) {
 TEST_F(JudgeGpuTest, lives_on_when_a_child_hangs_on_the_gpu) {
   ChildProcess process;
   const auto child = start(process);
-  ASSERT_GE(bracket_ns(*child, Command::null_call, 0), 0);
+  ASSERT_GE(interval_ns(*child, Command::null_call, 0), 0);
   const auto outcome =
       child->command({.command = Command::call, .limit_ms = 300, .seed = act_seed(GpuAct::spin, 4'000'000'000u)});
   ASSERT_TRUE(outcome);
@@ -480,25 +477,25 @@ TEST_F(JudgeGpuTest, looking_at_memory_is_fast_enough) {
 TEST_F(JudgeGpuTest, the_judges_own_work_of_a_trial) {
   for (const std::uint64_t bytes : {kMiB / 16, 4 * kMiB, 64 * kMiB}) {
     const auto window = std::move(*device_->make_window(2 * bytes));
-    const auto pristine = std::move(*device_->make_private(bytes));
+    const auto input_copy = std::move(*device_->make_private(bytes));
     const auto expected = std::move(*device_->make_private(bytes));
     const auto snapshot = std::move(*device_->make_private(bytes));
-    for (const Memory* memory : {window.get(), pristine.get(), expected.get(), snapshot.get()}) {
+    for (const Memory* memory : {window.get(), input_copy.get(), expected.get(), snapshot.get()}) {
       ASSERT_TRUE(device_->fill(*memory, 0, memory->bytes() / 4 * 4, 0x3F800000));
     }
     Checks checks(*device_);
     std::vector<std::int64_t> times_ns;
     for (int i = 0; i < 50; ++i) {
       const std::int64_t start_ns = clock_ns();
-      ASSERT_TRUE(device_->copy(*pristine, 0, *window, 0, bytes));                       // the reference's inputs
-      ASSERT_TRUE(device_->copy(*expected, 0, *window, bytes, bytes));                   // and outputs
-      ASSERT_EQ(*checks.difference({*pristine, 0}, {*window, 0}, bytes), std::nullopt);  // what it has changed
-      ASSERT_TRUE(device_->fill(*window, bytes, bytes, 0x3F800000));                     // poison
-      ASSERT_TRUE(device_->copy(*window, 0, *pristine, 0, bytes));                       // the submission's inputs
-      ASSERT_TRUE(device_->copy(*snapshot, 0, *window, bytes, bytes));                   // its outputs
+      ASSERT_TRUE(device_->copy(*input_copy, 0, *window, 0, bytes));                       // the reference's inputs
+      ASSERT_TRUE(device_->copy(*expected, 0, *window, bytes, bytes));                     // and outputs
+      ASSERT_EQ(*checks.difference({*input_copy, 0}, {*window, 0}, bytes), std::nullopt);  // what it has changed
+      ASSERT_TRUE(device_->fill(*window, bytes, bytes, 0x3F800000));                       // poison
+      ASSERT_TRUE(device_->copy(*window, 0, *input_copy, 0, bytes));                       // the submission's inputs
+      ASSERT_TRUE(device_->copy(*snapshot, 0, *window, bytes, bytes));                     // its outputs
       Comparison comparison(channel::Dtype::float32, tolerance_for(channel::Dtype::float32, {}, {}));
       ASSERT_TRUE(checks.compare(comparison, {*expected, 0}, {*snapshot, 0}, bytes));
-      ASSERT_EQ(*checks.difference({*pristine, 0}, {*window, 0}, bytes), std::nullopt);  // untouched inputs
+      ASSERT_EQ(*checks.difference({*input_copy, 0}, {*window, 0}, bytes), std::nullopt);  // untouched inputs
       times_ns.push_back(clock_ns() - start_ns);
     }
     std::ranges::sort(times_ns);

@@ -6,27 +6,28 @@
 #include <cstdio>
 #include <ctime>
 
+#include "gpu_worker/channel/cuda_abi.h"
 #include "gpu_worker/child/runtime/runtime.h"
 
 namespace kq::runtime {
 namespace {
 
-using CUresult = int;
-using CUevent = void*;
-using CUstream = void*;
-using CUpointer = unsigned long long;
+using channel::cuda::Event;
+using channel::cuda::Pointer;
+using channel::cuda::Result;
+using channel::cuda::Stream;
 
-// The few declarations of cuda.h that are needed; all null without CUDA.
+// The functions of the CUDA driver that the clock calls; all are null without CUDA.
 struct CudaClock {
-  CUresult (*create)(CUevent*, unsigned) = nullptr;
-  CUresult (*allocate)(CUpointer*, std::size_t) = nullptr;
-  CUresult (*fill)(CUpointer, unsigned, std::size_t, CUstream) = nullptr;
-  CUresult (*record)(CUevent, CUstream) = nullptr;
-  CUresult (*synchronize)() = nullptr;
-  CUresult (*elapsed)(float*, CUevent, CUevent) = nullptr;
-  CUpointer word = 0;  // 0 again once the context it lies in may not be ours any more
-  CUevent start = nullptr;
-  CUevent stop = nullptr;
+  Result (*create)(Event*, unsigned) = nullptr;
+  Result (*allocate)(Pointer*, std::size_t) = nullptr;
+  Result (*fill)(Pointer, unsigned, std::size_t, Stream) = nullptr;
+  Result (*record)(Event, Stream) = nullptr;
+  Result (*synchronize)() = nullptr;
+  Result (*elapsed)(float*, Event, Event) = nullptr;
+  Pointer word = 0;  // 0 again once the context it lies in may not be ours any more
+  Event start = nullptr;
+  Event stop = nullptr;
 };
 CudaClock cuda;
 bool is_cuda = false;
@@ -83,7 +84,7 @@ std::string use_cuda_clock() {
   if (!whole) return "the CUDA driver is too old: it has no events";
   if (cuda.create(&cuda.start, 0) != 0 || cuda.create(&cuda.stop, 0) != 0)
     return "cuEventCreate failed: no context is current";
-  if (const CUresult failed = cuda.allocate(&cuda.word, sizeof(unsigned)); failed != 0)
+  if (const Result failed = cuda.allocate(&cuda.word, sizeof(unsigned)); failed != 0)
     return "cuMemAlloc of one word failed with " + std::to_string(failed);
   is_cuda = true;
   return {};

@@ -6,55 +6,25 @@
 #include <cstdio>
 #include <string>
 
+#include "gpu_worker/channel/cuda_abi.h"
 #include "gpu_worker/child/runtime/runtime.h"
 
 namespace kq::runtime {
 namespace {
 
-// The few declarations of cuda.h that are needed, with its numbers.
-using CUresult = int;
-using CUdevice = int;
-using CUdeviceptr = std::uint64_t;
-using CUhandle = std::uint64_t;
-constexpr int kPosixFileDescriptor = 1;  // CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
-constexpr int kPinned = 1;               // CU_MEM_ALLOCATION_TYPE_PINNED
-constexpr int kOnDevice = 1;             // CU_MEM_LOCATION_TYPE_DEVICE
-constexpr int kReadWrite = 3;            // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-constexpr int kMinimum = 0;              // CU_MEM_ALLOC_GRANULARITY_MINIMUM
-
-struct Location {
-  int type;
-  int id;
-};
-struct AllocationProperties {  // CUmemAllocationProp
-  int type;
-  int requested_handle_types;
-  Location location;
-  void* win32_handle_metadata;
-  struct {
-    unsigned char compression_type;
-    unsigned char gpu_direct_rdma_capable;
-    unsigned short usage;
-    unsigned char reserved[4];
-  } flags;
-};
-static_assert(sizeof(AllocationProperties) == 32);
-struct Access {  // CUmemAccessDesc
-  Location location;
-  int flags;
-};
+namespace cuda = channel::cuda;
 
 struct Driver {
-  CUresult (*get_device)(CUdevice*) = nullptr;
-  CUresult (*get_error)(CUresult, const char**) = nullptr;
-  CUresult (*granularity)(std::size_t*, const AllocationProperties*, int) = nullptr;
-  CUresult (*import_handle)(CUhandle*, void*, int) = nullptr;
-  CUresult (*reserve)(CUdeviceptr*, std::size_t, std::size_t, CUdeviceptr, unsigned long long) = nullptr;
-  CUresult (*map)(CUdeviceptr, std::size_t, std::size_t, CUhandle, unsigned long long) = nullptr;
-  CUresult (*set_access)(CUdeviceptr, std::size_t, const Access*, std::size_t) = nullptr;
-  CUresult (*release)(CUhandle) = nullptr;
-  CUresult (*unmap)(CUdeviceptr, std::size_t) = nullptr;
-  CUresult (*free_address)(CUdeviceptr, std::size_t) = nullptr;
+  cuda::Result (*get_device)(cuda::Ordinal*) = nullptr;
+  cuda::Result (*get_error)(cuda::Result, const char**) = nullptr;
+  cuda::Result (*granularity)(std::size_t*, const cuda::AllocationProperties*, int) = nullptr;
+  cuda::Result (*import_handle)(cuda::Allocation*, void*, int) = nullptr;
+  cuda::Result (*reserve)(cuda::Pointer*, std::size_t, std::size_t, cuda::Pointer, unsigned long long) = nullptr;
+  cuda::Result (*map)(cuda::Pointer, std::size_t, std::size_t, cuda::Allocation, unsigned long long) = nullptr;
+  cuda::Result (*set_access)(cuda::Pointer, std::size_t, const cuda::AccessDescription*, std::size_t) = nullptr;
+  cuda::Result (*release)(cuda::Allocation) = nullptr;
+  cuda::Result (*unmap)(cuda::Pointer, std::size_t) = nullptr;
+  cuda::Result (*free_address)(cuda::Pointer, std::size_t) = nullptr;
 };
 
 template <class F>
@@ -77,52 +47,52 @@ std::string open_driver(Driver& driver) {
   return whole ? std::string() : "the CUDA driver is too old: it has no virtual memory interface";
 }
 
-std::string sentence(const Driver& driver, const char* what, CUresult result) {
+std::string sentence(const Driver& driver, const char* what, cuda::Result result) {
   const char* words = nullptr;
   if (driver.get_error(result, &words) != 0 || words == nullptr) words = "unknown error";
   return std::string(what) + ": " + words + " (" + std::to_string(result) + ")";
 }
 
-std::string round_up(const Driver& driver, CUdevice device, std::size_t& bytes) {
-  AllocationProperties properties{};
-  properties.type = kPinned;
-  properties.requested_handle_types = kPosixFileDescriptor;
-  properties.location = {kOnDevice, device};
+std::string round_up(const Driver& driver, cuda::Ordinal device, std::size_t& bytes) {
+  cuda::AllocationProperties properties{};
+  properties.type = cuda::kPinned;
+  properties.requested_handle_types = cuda::kPosixFileDescriptor;
+  properties.location = {cuda::kOnDevice, device};
   std::size_t unit = 0;
-  if (const CUresult result = driver.granularity(&unit, &properties, kMinimum); result != 0) {
+  if (const cuda::Result result = driver.granularity(&unit, &properties, cuda::kGranularityMinimum); result != 0) {
     return sentence(driver, "cuMemGetAllocationGranularity", result);
   }
   bytes = (bytes + unit - 1) / unit * unit;
   return {};
 }
 
-std::string map_reserved(const Driver& driver, CUdevice device, CUdeviceptr pointer, std::size_t bytes,
-                         CUhandle handle) {
-  if (const CUresult result = driver.map(pointer, bytes, 0, handle, 0); result != 0)
+std::string map_reserved(const Driver& driver, cuda::Ordinal device, cuda::Pointer pointer, std::size_t bytes,
+                         cuda::Allocation handle) {
+  if (const cuda::Result result = driver.map(pointer, bytes, 0, handle, 0); result != 0)
     return sentence(driver, "cuMemMap", result);
-  const Access access{{kOnDevice, device}, kReadWrite};
-  if (const CUresult result = driver.set_access(pointer, bytes, &access, 1); result != 0) {
+  const cuda::AccessDescription access{{cuda::kOnDevice, device}, cuda::kReadWrite};
+  if (const cuda::Result result = driver.set_access(pointer, bytes, &access, 1); result != 0) {
     driver.unmap(pointer, bytes);
     return sentence(driver, "cuMemSetAccess", result);
   }
   return {};
 }
 
-std::string map_window(int fd, std::size_t bytes, CUdeviceptr& pointer) {
+std::string map_window(int fd, std::size_t bytes, cuda::Pointer& pointer) {
   Driver driver;
   if (std::string error = open_driver(driver); !error.empty()) return error;
-  CUdevice device = 0;
-  if (const CUresult result = driver.get_device(&device); result != 0)
+  cuda::Ordinal device = 0;
+  if (const cuda::Result result = driver.get_device(&device); result != 0)
     return sentence(driver, "cuCtxGetDevice", result);
   if (std::string error = round_up(driver, device, bytes); !error.empty()) return error;
-  CUhandle handle = 0;
-  if (const CUresult result =
-          driver.import_handle(&handle, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)), kPosixFileDescriptor);
+  cuda::Allocation handle = 0;
+  if (const cuda::Result result = driver.import_handle(&handle, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)),
+                                                       cuda::kPosixFileDescriptor);
       result != 0) {
     return sentence(driver, "cuMemImportFromShareableHandle", result);
   }
   std::string error;
-  if (const CUresult result = driver.reserve(&pointer, bytes, 0, 0, 0); result != 0) {
+  if (const cuda::Result result = driver.reserve(&pointer, bytes, 0, 0, 0); result != 0) {
     error = sentence(driver, "cuMemAddressReserve", result);
   } else if (error = map_reserved(driver, device, pointer, bytes, handle); !error.empty()) {
     driver.free_address(pointer, bytes);
@@ -131,15 +101,16 @@ std::string map_window(int fd, std::size_t bytes, CUdeviceptr& pointer) {
   return error;
 }
 
-std::string unmap_window(CUdeviceptr pointer, std::size_t bytes) {
+std::string unmap_window(cuda::Pointer pointer, std::size_t bytes) {
   Driver driver;
   if (std::string error = open_driver(driver); !error.empty()) return error;
-  CUdevice device = 0;
-  if (const CUresult result = driver.get_device(&device); result != 0)
+  cuda::Ordinal device = 0;
+  if (const cuda::Result result = driver.get_device(&device); result != 0)
     return sentence(driver, "cuCtxGetDevice", result);
   if (std::string error = round_up(driver, device, bytes); !error.empty()) return error;
-  if (const CUresult result = driver.unmap(pointer, bytes); result != 0) return sentence(driver, "cuMemUnmap", result);
-  if (const CUresult result = driver.free_address(pointer, bytes); result != 0)
+  if (const cuda::Result result = driver.unmap(pointer, bytes); result != 0)
+    return sentence(driver, "cuMemUnmap", result);
+  if (const cuda::Result result = driver.free_address(pointer, bytes); result != 0)
     return sentence(driver, "cuMemAddressFree", result);
   return {};
 }

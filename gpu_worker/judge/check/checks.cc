@@ -25,8 +25,8 @@ std::span<std::byte> Checks::room(std::vector<Word>& words) const {
   return std::as_writable_bytes(std::span(words));
 }
 
-Expected<bool> Checks::all_the_same(std::span<const Look> looks) {
-  KQ_TRY_VALUE(const auto seen, device_.begin_looks(looks).and_then([&] { return device_.finish_looks(); }));
+Expected<bool> Checks::all_the_same(std::span<const DeviceComparison> looks) {
+  KQ_TRY_VALUE(const auto seen, device_.compare(looks));
   for (std::size_t i = 0; i < looks.size(); ++i) {
     if (i < seen.size() && seen[i]) continue;
     KQ_TRY_VALUE(const auto found, difference({*looks[i].expected, looks[i].expected_offset},
@@ -36,8 +36,8 @@ Expected<bool> Checks::all_the_same(std::span<const Look> looks) {
   return true;
 }
 
-Expected<std::optional<Agreement>> Checks::look(const Look& look) {
-  return device_.begin_looks({&look, 1}).and_then([&] { return device_.finish_looks(); }).map([](const auto& seen) {
+Expected<std::optional<Agreement>> Checks::look(const DeviceComparison& look) {
+  return device_.compare({&look, 1}).map([](const auto& seen) {
     return seen.empty() ? std::optional<Agreement>() : seen.front();
   });
 }

@@ -33,13 +33,13 @@ class Checks {
   // The first byte that is not what `word`, written from a multiple of four on, leaves there.
   Expected<std::optional<std::uint64_t>> difference(std::uint32_t word, Place got, std::uint64_t bytes);
   // Whether all of these looks, of bytes and no more than a device takes at once, find what they expect.
-  Expected<bool> all_the_same(std::span<const Look> looks);
+  Expected<bool> all_the_same(std::span<const DeviceComparison> looks);
 
  private:
   struct alignas(16) Word {
     std::byte bytes[16];
   };
-  Expected<std::optional<Agreement>> look(const Look& look);
+  Expected<std::optional<Agreement>> look(const DeviceComparison& look);
 
   // Made when it is first wanted: where a device looks by itself that is never, and to touch so much takes 0.6 ms.
   std::span<std::byte> room(std::vector<Word>& words) const;

@@ -14,13 +14,9 @@
 
 #include "core/verdict.h"
 #include "gpu_worker/channel/channel.h"
+#include "gpu_worker/judge/tensor/tolerance.h"
 
 namespace kq::judge {
-
-struct Tolerance {
-  double rtol = 0;
-  double atol = 0;
-};
 
 // THE TOLERANCES, by dtype. float32 1e-4 and half precision 1e-2 are what KernelBench's evaluation uses; float64 is
 // ours. A problem's own rtol or atol replaces the row's.

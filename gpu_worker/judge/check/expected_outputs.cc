@@ -3,19 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/check.h"
+#include "gpu_worker/judge/child/window.h"
 
 namespace kq::judge {
-Step<std::unique_ptr<Memory>> make_memory(Device& device, MakeMemory make, std::uint64_t bytes) {
-  auto memory = (device.*make)(bytes);
-  if (!memory) return stop(memory.error());
-  if (!*memory) {
-    return stop(VerdictName::too_large, evidence(Stage::load, {},
-                                                 "no room for " + amount(bytes) + " more on " + device.info().model +
-                                                     ", which has " + amount(device.info().memory_bytes)));
-  }
-  return std::move(*memory);
-}
 
 void Answers::clear() {
   at_hand_ = {};

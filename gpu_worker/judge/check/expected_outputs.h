@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "gpu_worker/judge/child/failure.h"
+#include "gpu_worker/judge/device/device.h"
 #include "gpu_worker/judge/tensor/layout.h"
 
 namespace kq::judge {
@@ -34,10 +35,6 @@ struct Answer {
   std::vector<Tensor> inputs;  // rows with the plain values of this trial
   std::vector<Tensor> outputs;
 };
-
-// Room for `bytes` on the device, or too_large.
-using MakeMemory = Expected<std::unique_ptr<Memory>> (Device::*)(std::uint64_t bytes);
-Step<std::unique_ptr<Memory>> make_memory(Device& device, MakeMemory make, std::uint64_t bytes);
 
 class Answers {
  public:

@@ -72,7 +72,7 @@ TEST(Freshness, a_time_on_the_same_inputs_again_and_again_is_suspect) {
     if (turn.command == Command::make_inputs) fake_draw(turn, kSeed, std::nullopt);
     if (turn.command != Command::answer) return;
     char* const window = turn.window;
-    for (std::size_t i = 0; i < fake_asked(turn).size(); ++i) {
+    for (std::size_t i = 0; i < fake_answer_seeds(turn).size(); ++i) {
       fake_draw(turn, kSeed, std::nullopt);
       fake_call(turn, w);
       turn.window += turn.page.slot_bytes;

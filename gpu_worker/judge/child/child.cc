@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "gpu_worker/judge/device/clock.h"
 
 namespace kq::judge {
 namespace {
@@ -24,14 +25,20 @@ using channel::Page;
 using channel::TensorDesc;
 
 constexpr std::int64_t kMs = 1'000'000;
-constexpr std::int64_t kSliceNs = 2 * kMs;     // how long the judge sleeps before it looks around
-constexpr std::int64_t kTurnSliceNs = 50'000;  // and in a burst, where the child waits for it
-constexpr std::int64_t kLookNs = 1 * kMs;      // how often it looks around while it spins
-constexpr std::int64_t kSpinNs =
-    1'000 * kMs;  // spins no longer: of a call that long, a wake-up is no part worth a core
-constexpr std::uint64_t kChildSpinNs = 50 * kMs;  // covers what the judge does between waking a child and `go`
-constexpr std::uint64_t kChildNapNs = 1 * kMs;    // of a child that sleeps: what follows at once finds it awake
-constexpr std::int64_t kExitNoticeMs = 2'000;     // between a closed socket and control's word that the child ended
+// How long the judge sleeps before it checks limits and exits, and how long in a burst, where the child waits for its
+// next slot meanwhile.
+constexpr std::int64_t kSleepNs = 2 * kMs;
+constexpr std::int64_t kBurstSleepNs = 50'000;
+// How often the judge asks for the child's exit.
+constexpr std::int64_t kExitCheckNs = 1 * kMs;
+// How long the judge spins for one command. For a longer command the time of a wake-up is not worth a core.
+constexpr std::int64_t kSpinNs = 1'000 * kMs;
+// How long a child spins on `go` before it sleeps: long enough for all that the judge does between two commands of a
+// trial; and where judge and child sleep, long enough for a command that follows at once.
+constexpr std::uint64_t kChildSpinNs = 50 * kMs;
+constexpr std::uint64_t kSleepingChildSpinNs = 1 * kMs;
+// The control process reports the exit of a child that has closed its socket within this time.
+constexpr std::int64_t kExitReportMs = 2'000;
 
 std::string system_error(const char* what) {
   return std::string(what) + ": " + std::strerror(errno);
@@ -41,7 +48,7 @@ long futex(std::uint32_t* word, int operation, std::uint32_t value, const timesp
   return ::syscall(SYS_futex, word, operation, value, timeout, nullptr, 0);
 }
 
-// The words of the page that both sides write at any time are only ever reached through these two.
+// All accesses to words of the page that either side may write at any time go through load() and store().
 std::uint32_t load(std::uint32_t& word) {
   return std::atomic_ref(word).load(std::memory_order_acquire);
 }
@@ -57,40 +64,34 @@ void relax() {
 #endif
 }
 
-// Copies out of the page, once: the compiler may not read the page again later.
+// Copies bytes out of the page. The barrier keeps the compiler from reading the page again instead of the copy.
 void copy_out(void* to, const void* from, std::size_t bytes) {
   if (bytes > 0) std::memcpy(to, from, bytes);
   asm volatile("" : : "r"(to) : "memory");
 }
 
-void write_rows(TensorDesc* rows, std::uint32_t& rows_n, std::size_t rows_max, const std::vector<Tensor>& tensors) {
+void write_rows(TensorDesc* rows, std::uint32_t& row_count, std::size_t rows_max, const std::vector<Tensor>& tensors) {
   KQ_CHECK(tensors.size() <= rows_max);
   std::ranges::transform(tensors, rows, row_of);
-  rows_n = static_cast<std::uint32_t>(tensors.size());
+  row_count = static_cast<std::uint32_t>(tensors.size());
 }
 
-tl::expected<std::vector<Tensor>, std::string> read_rows(const TensorDesc* rows, std::uint32_t rows_n,
+tl::expected<std::vector<Tensor>, std::string> read_rows(const TensorDesc* rows, std::uint32_t row_count,
                                                          std::uint32_t rows_max, const std::string& what) {
-  if (rows_n > rows_max)
-    return tl::unexpected(std::to_string(rows_n) + " " + what + "s, at most " + std::to_string(rows_max));
-  std::vector<TensorDesc> copy(rows_n);
+  if (row_count > rows_max)
+    return tl::unexpected(std::to_string(row_count) + " " + what + "s, at most " + std::to_string(rows_max));
+  std::vector<TensorDesc> copy(row_count);
   copy_out(copy.data(), rows, copy.size() * sizeof(TensorDesc));
   return read_table(copy, what);
 }
 
 }  // namespace
 
-std::int64_t clock_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-  return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
-}
-
 Expected<std::unique_ptr<Child>> Child::start(sys::Fd socket, ChildRole role, Exits& exits, Waiting waiting) {
   const sys::Fd file(::memfd_create("kq-page", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file) return our_fault(system_error("memfd_create for a channel page"));
   if (::ftruncate(file.get(), sizeof(Page)) != 0) return our_fault(system_error("ftruncate of a channel page"));
-  // A child that shrank the file would make the judge die of SIGBUS.
+  // Without the seals a child could shrink the file, and the judge would die of SIGBUS.
   if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return our_fault(system_error("sealing a channel page"));
   }
@@ -100,7 +101,7 @@ Expected<std::unique_ptr<Child>> Child::start(sys::Fd socket, ChildRole role, Ex
   auto* const page = static_cast<Page*>(at);
   page->magic = channel::kMagic;
   page->page_bytes = sizeof(Page);
-  page->spin_ns = waiting == Waiting::spin ? kChildSpinNs : kChildNapNs;
+  page->spin_ns = waiting == Waiting::spin ? kChildSpinNs : kSleepingChildSpinNs;
   std::unique_ptr<Child> child(new Child(std::move(socket), role, exits, waiting, page));
   child->send('P', file.get());
   return child;
@@ -131,20 +132,20 @@ void Child::send_window(const Memory& window, const Arena& arena) {
   send('W', window.fd());
 }
 
-void Child::lay_slots(std::uint32_t slots, std::uint64_t slot_bytes, std::uint32_t calls) {
+void Child::write_slots(std::uint32_t slots, std::uint64_t slot_bytes, std::uint32_t calls) {
   page_->slots = slots;
   page_->slot_bytes = slot_bytes;
   page_->calls = calls;
 }
 
-void Child::lay_touch(std::uint64_t bytes) {
+void Child::write_touch_bytes(std::uint64_t bytes) {
   page_->touch_bytes = bytes;
 }
 
-void Child::lay_answers(std::span<const channel::Seeds> answers) {
-  KQ_CHECK(answers.size() <= channel::kAnswersMax);
-  std::ranges::copy(answers, page_->answers);
-  page_->answer_count = answers.size();
+void Child::write_answer_seeds(std::span<const channel::Seeds> seeds) {
+  KQ_CHECK(seeds.size() <= channel::kAnswersMax);
+  std::ranges::copy(seeds, page_->answers);
+  page_->answer_count = seeds.size();
 }
 
 void Child::send(char byte, int fd) {
@@ -166,7 +167,7 @@ Expected<Outcome> Child::command(const Order& order, const Hooks& hooks) {
 
 void Child::begin(const Order& order, const Hooks& hooks) {
   KQ_CHECK(usable_);
-  usable_ = false;  // until it has answered
+  usable_ = false;  // until the child has answered
   begun_ = order;
   is_out_of_turn_ = done() != commands_;
   is_early_ = false;
@@ -193,13 +194,14 @@ void Child::begin(const Order& order, const Hooks& hooks) {
     if (hooks.at_start) hooks.at_start();
     futex(&page_->go, FUTEX_WAKE, INT_MAX, nullptr);
   }
-  // The bracket is open.
+  // From here on the timed interval runs.
 }
 
-// Who says so too early is timed while it launches.
+// Waits until the child reports that it has launched its work, at most launch_ns from `go` on. A child gains nothing by
+// reporting that early: the interval then begins while it still launches.
 void Child::wait_for_launches(const Order& order, std::int64_t launch_ns) {
   while (!has_launched() && done() != commands_ && clock_ns() - start_ns_ < launch_ns) {
-    if (!order.slots.empty() && !name_slots(order.slots)) return;
+    if (!order.slots.empty() && !advance_burst(order.slots)) return;
     relax();
   }
 }
@@ -207,7 +209,7 @@ void Child::wait_for_launches(const Order& order, std::int64_t launch_ns) {
 Expected<Outcome> Child::finish(const Hooks& hooks) {
   KQ_CHECK(begun_);
   const Order order = *std::exchange(begun_, std::nullopt);
-  if (hung_up_) return gone();
+  if (hung_up_) return wait_for_exit();
   if (is_out_of_turn_) return Malformed{"answered before it was asked"};
   KQ_TRY_VALUE(const auto wake, wait(order, start_ns_));
   switch (wake) {
@@ -223,10 +225,10 @@ Expected<Outcome> Child::finish(const Hooks& hooks) {
   if (hooks.at_done) {
     KQ_TRY(hooks.at_done());
   }
-  const std::int64_t bracket_ns = clock_ns() - start_ns_;
-  // The bracket is closed.
+  const std::int64_t interval_ns = clock_ns() - start_ns_;
+  // Here the timed interval has ended.
 
-  Outcome outcome = answer(order.command, bracket_ns);
+  Outcome outcome = read_answer(order.command, interval_ns);
   if (const auto* answered = std::get_if<Answered>(&outcome);
       answered != nullptr && answered->ok && !order.slots.empty() && turns_ != order.slots.size() + 1) {
     return Malformed{"left a burst before its end"};
@@ -235,10 +237,11 @@ Expected<Outcome> Child::finish(const Hooks& hooks) {
   return outcome;
 }
 
-// Names the next slot where the call before has returned. False: the child counts otherwise than an honest one.
-bool Child::name_slots(std::span<const std::uint16_t> slots) {
+// Announces the next slot of a burst where the call before has returned. Returns false where the child's count of
+// returned calls is not one that the protocol allows.
+bool Child::advance_burst(std::span<const std::uint16_t> slots) {
   const std::uint32_t returned = load(page_->returned);
-  if (returned + 1 == turns_) return true;  // it is at it
+  if (returned + 1 == turns_) return true;  // the call still runs
   if (returned != turns_ || turns_ > slots.size()) return false;
   const std::uint32_t slot = turns_ < slots.size() ? slots[turns_] : channel::kNoSlot;
   store(page_->turn, channel::turn_of(++turns_, slot));
@@ -249,19 +252,19 @@ Expected<Child::Wake> Child::wait(const Order& order, std::int64_t start_ns) {
   const std::int64_t limit_ns = std::min<std::int64_t>(order.limit_ms, INT_MAX) * kMs;
   const std::int64_t launch_deadline_ns = start_ns + order.launch_limit_ms * kMs;
   std::int64_t deadline_ns = start_ns + limit_ns;
-  const std::int64_t longest_sleep_ns = order.slots.empty() ? kSliceNs : kTurnSliceNs;
-  std::int64_t look_ns = start_ns + kLookNs;
+  const std::int64_t sleep_max_ns = order.slots.empty() ? kSleepNs : kBurstSleepNs;
+  std::int64_t exit_check_ns = start_ns + kExitCheckNs;
   for (;;) {
     const std::uint32_t seen = done();
     if (seen == commands_) return Wake::done;
     if (seen != commands_ - 1) return Wake::out_of_turn;
-    if (!order.slots.empty() && !name_slots(order.slots)) return Wake::out_of_turn;
+    if (!order.slots.empty() && !advance_burst(order.slots)) return Wake::out_of_turn;
     const std::int64_t now_ns = clock_ns();
-    if (now_ns >= look_ns) {
-      look_ns = now_ns + kLookNs;
+    if (now_ns >= exit_check_ns) {
+      exit_check_ns = now_ns + kExitCheckNs;
       KQ_TRY_VALUE(const auto exit, exits_.exit_of(role_, 0));
       exit_ = exit;
-      // It may have answered before it ended.
+      // The child may have answered before it exited.
       if (exit_) return done() == commands_ ? Wake::done : Wake::exited;
     }
     if (now_ns < launch_deadline_ns && !has_launched()) deadline_ns = now_ns + limit_ns;
@@ -270,25 +273,25 @@ Expected<Child::Wake> Child::wait(const Order& order, std::int64_t start_ns) {
       for (int i = 0; i < 16; ++i) relax();
       continue;
     }
-    const std::int64_t slice_ns = std::min(longest_sleep_ns, deadline_ns - now_ns);
+    const std::int64_t slice_ns = std::min(sleep_max_ns, deadline_ns - now_ns);
     const timespec slice{0, static_cast<long>(slice_ns)};
     futex(&page_->done, FUTEX_WAIT, seen, &slice);
   }
 }
 
-Expected<Outcome> Child::gone() {
-  const std::int64_t deadline_ns = clock_ns() + kExitNoticeMs * kMs;
+Expected<Outcome> Child::wait_for_exit() {
+  const std::int64_t deadline_ns = clock_ns() + kExitReportMs * kMs;
   for (;;) {
     const std::int64_t left_ms = (deadline_ns - clock_ns()) / kMs;
     KQ_TRY_VALUE(const auto exit, exits_.exit_of(role_, std::max<std::int64_t>(left_ms, 0)));
     if (exit) return Exited{*exit};
-    if (left_ms <= 0) return Malformed{"closed its socket and lives on"};
+    if (left_ms <= 0) return Malformed{"closed its socket, and its process did not end"};
   }
 }
 
-// From here on only a copy is looked at.
-Outcome Child::answer(Command command, std::int64_t bracket_ns) const {
-  // The page from `done` up to its tables.
+// Copies the answer out of the page and checks the copy. The page is not read again, except for its tables.
+Outcome Child::read_answer(Command command, std::int64_t interval_ns) const {
+  // The part of the page from `done` up to the tables.
   struct Head {
     std::uint32_t done;
     channel::Status status;
@@ -312,18 +315,18 @@ Outcome Child::answer(Command command, std::int64_t bracket_ns) const {
                     .text = sys::printable(std::string_view(head.text, head.text_bytes), channel::kTextMax),
                     .event_ns = head.event_ns,
                     .tables = {},
-                    .bracket_ns = bracket_ns,
+                    .interval_ns = interval_ns,
                     .is_early = is_early_};
   if (!answered.ok) return answered;
-  auto filled = tables(command, head.input_count, head.output_count, head.state_count);
+  auto filled = read_tables(command, head.input_count, head.output_count, head.state_count);
   if (!filled) return Malformed{filled.error()};
   answered.tables = std::move(*filled);
   return answered;
 }
 
-// The tables that this command fills.
-tl::expected<Tables, std::string> Child::tables(Command command, std::uint32_t input_count, std::uint32_t output_count,
-                                                std::uint32_t state_count) const {
+// Copies and checks the tables that this command fills.
+tl::expected<Tables, std::string> Child::read_tables(Command command, std::uint32_t input_count,
+                                                     std::uint32_t output_count, std::uint32_t state_count) const {
   const bool is_description = command == Command::load && role_ == ChildRole::reference;
   Tables tables;
   if (is_description || command == Command::make_inputs || command == Command::answer) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "gpu_worker/judge/device/clock.h"
 #include "gpu_worker/judge/device/cpu_device.h"
 #include "gpu_worker/judge/testing/fake_child.h"
 #include "gpu_worker/judge/testing/fake_problem.h"
@@ -56,7 +57,7 @@ TEST(Child, answers_one_command_after_another) {
     ASSERT_TRUE(std::holds_alternative<Answered>(outcome));
     EXPECT_TRUE(std::get<Answered>(outcome).ok);
     EXPECT_EQ(std::get<Answered>(outcome).event_ns, 77);
-    EXPECT_GT(std::get<Answered>(outcome).bracket_ns, 0);
+    EXPECT_GT(std::get<Answered>(outcome).interval_ns, 0);
   }
   EXPECT_EQ(seed, 42u);
   EXPECT_TRUE(pair.child->usable());
@@ -67,7 +68,7 @@ TEST(Child, spinning_answers_too) {
   EXPECT_TRUE(std::holds_alternative<Answered>(pair.command(Command::null_call)));
 }
 
-// The interval begins when the child says so, or when it has had its time.
+// The interval begins when the child reports its launches, or when the time for them is over.
 TEST(Child, launches_before_the_interval_begins) {
   constexpr int kLaunchingUs = 20'000;
   for (const bool says_so : {true, false}) {
@@ -84,13 +85,13 @@ TEST(Child, launches_before_the_interval_begins) {
     ASSERT_TRUE(std::holds_alternative<Answered>(*outcome));
     EXPECT_GE(began_ns - go_ns, kLaunchingUs * 1'000LL);
     const auto& answered = std::get<Answered>(*outcome);
-    EXPECT_GE(answered.bracket_ns, kLaunchingUs * 500LL) << "what it does then is in it";
-    EXPECT_LE(answered.bracket_ns, clock_ns() - go_ns - kLaunchingUs * 900LL) << "what it launched in is not";
+    EXPECT_GE(answered.interval_ns, kLaunchingUs * 500LL) << "work behind the launches is in the interval";
+    EXPECT_LE(answered.interval_ns, clock_ns() - go_ns - kLaunchingUs * 900LL) << "the time of the launches is not";
     EXPECT_FALSE(answered.is_early);
   }
 }
 
-TEST(Child, who_is_done_while_he_is_still_waited_for_is_early) {
+TEST(Child, an_answer_before_the_interval_begins_is_early) {
   Pair pair([](FakeTurn& turn) {
     if (turn.command == Command::call) turn.fail(Failure::runtime_error, "no");
   });
@@ -104,19 +105,19 @@ TEST(Child, who_is_done_while_he_is_still_waited_for_is_early) {
     EXPECT_TRUE(has_begun);
   }
   EXPECT_LT(clock_ns() - go_ns, kLongMs * 1'000'000);
-  EXPECT_FALSE(std::get<Answered>(pair.command(Command::stage)).is_early) << "nobody was waited for";
+  EXPECT_FALSE(std::get<Answered>(pair.command(Command::stage)).is_early) << "the judge did not wait for launches";
 }
 
-// Their slots are named while it launches, and the interval begins behind the last.
+// The judge announces the slots while the child launches. The interval begins when all calls are launched.
 TEST(Child, launches_all_calls_of_a_burst_before_the_interval_begins) {
   Pair pair([&](FakeTurn& turn) {
     channel::Page& page = turn.page;
     for (std::uint32_t returned = 0;; ++returned) {
       std::atomic_ref(page.returned).store(returned, std::memory_order_release);
-      std::uint32_t told = 0;
-      while ((told = std::atomic_ref(page.turn).load(std::memory_order_acquire)) >> 16 != returned + 1)
+      std::uint32_t turn_word = 0;
+      while ((turn_word = std::atomic_ref(page.turn).load(std::memory_order_acquire)) >> 16 != returned + 1)
         std::this_thread::yield();
-      if ((told & channel::kNoSlot) == channel::kNoSlot) break;
+      if ((turn_word & channel::kNoSlot) == channel::kNoSlot) break;
     }
     std::atomic_ref(page.launched).store(page.go, std::memory_order_release);
     ::usleep(20'000);
@@ -128,7 +129,7 @@ TEST(Child, launches_all_calls_of_a_burst_before_the_interval_begins) {
                           {.launch_ns = kLongMs * 1'000'000, .at_start = [&] { began_ns = clock_ns(); }});
   ASSERT_TRUE(std::holds_alternative<Answered>(*outcome)) << malformed(*outcome);
   EXPECT_FALSE(std::get<Answered>(*outcome).is_early);
-  EXPECT_GE(std::get<Answered>(*outcome).bracket_ns, 10'000'000);
+  EXPECT_GE(std::get<Answered>(*outcome).interval_ns, 10'000'000);
 }
 
 TEST(Child, gets_tables_and_a_window) {
@@ -166,7 +167,7 @@ TEST(Child, describes_a_problem_when_a_reference_loads) {
   EXPECT_EQ(describe(tables.states.at(0)), "float32[]");
 }
 
-TEST(Child, may_fail_in_words) {
+TEST(Child, a_failure_has_a_text) {
   Pair pair([](FakeTurn& turn) { turn.fail(Failure::load_failed, "no \x1b[1mmodule"); });
   const Outcome outcome = pair.command(Command::load);
   const auto& answered = std::get<Answered>(outcome);
@@ -176,7 +177,7 @@ TEST(Child, may_fail_in_words) {
   EXPECT_TRUE(pair.child->usable());
 }
 
-TEST(Child, runs_at_done_inside_of_the_bracket) {
+TEST(Child, runs_at_done_in_the_timed_interval) {
   bool was_answered_first = false;
   bool is_answered = false;
   Pair pair([&](FakeTurn&) { is_answered = true; });
@@ -189,7 +190,7 @@ TEST(Child, runs_at_done_inside_of_the_bracket) {
                             return {};
                           }});
   EXPECT_TRUE(was_answered_first);
-  EXPECT_GE(std::get<Answered>(*outcome).bracket_ns, 1'000'000);
+  EXPECT_GE(std::get<Answered>(*outcome).interval_ns, 1'000'000);
 }
 
 TEST(Child, a_failing_at_done_is_our_error) {
@@ -215,7 +216,7 @@ TEST(Child, silence_ends_at_the_limit_while_spinning) {
 TEST(Child, an_exit_is_noticed_before_the_limit) {
   FakeExits* exits = nullptr;
   Pair pair([&](FakeTurn& turn) {
-    exits->tell(ChildRole::reference, 1);  // of the other child: does not matter
+    exits->tell(ChildRole::reference, 1);  // the exit of another child
     exits->tell(ChildRole::submission, 139);
     turn.ends = true;
   });
@@ -235,7 +236,7 @@ TEST(Child, an_answer_before_the_exit_counts) {
   EXPECT_TRUE(std::holds_alternative<Exited>(pair.command(Command::call)));
 }
 
-TEST(Child, a_dead_socket_waits_for_the_news_of_the_exit) {
+TEST(Child, after_a_closed_socket_waits_for_the_exit) {
   FakeExits exits;
   auto ends = std::move(*sys::packet_pair());
   ends.second = sys::Fd();
@@ -279,7 +280,7 @@ TEST(HostileChild, a_huge_text_is_malformed) {
   EXPECT_EQ(malformed(pair.command(Command::null_call)), "a text of 2147483648 bytes");
 }
 
-TEST(HostileChild, unknown_words_are_malformed) {
+TEST(HostileChild, unknown_values_are_malformed) {
   Pair status([](FakeTurn& turn) { turn.page.status = static_cast<Status>(2); });
   EXPECT_EQ(malformed(status.command(Command::null_call)), "an unknown status");
   Pair failure([](FakeTurn& turn) { turn.page.failure = static_cast<Failure>(99); });
@@ -321,7 +322,7 @@ TEST(HostileChild, a_scribbled_page_ends_in_an_outcome) {
   }
 }
 
-// The child goes on writing while the judge reads: what was checked is what is used.
+// The child goes on writing while the judge reads. The judge must use the copy that it has checked.
 TEST(HostileChild, a_page_that_changes_all_the_time_ends_in_an_outcome) {
   std::atomic<bool> is_over = false;
   std::thread writer;
@@ -354,7 +355,7 @@ TEST(Limits, a_hanging_call_times_out) {
 TEST(Limits, a_first_call_may_compile_for_longer_than_a_call_may_take) {
   FakeHouse house;
   house.plan.limits.call_limit_ms = 30;
-  house.plan.limits.call_limit_factor = 0;  // of the reference's time, which a busy host makes long
+  house.plan.limits.call_limit_factor = 0;  // otherwise a busy host makes the limit long
   house.plan.limits.first_launch_limit_ms = 20'000;
   const auto slow_at = [](int slow) {
     return at(Command::call, [slow, call = 0](FakeTurn&) mutable {
@@ -362,7 +363,7 @@ TEST(Limits, a_first_call_may_compile_for_longer_than_a_call_may_take) {
     });
   };
   EXPECT_EQ(ending(house.run(slow_at(0))), "passed");
-  EXPECT_EQ(ending(house.run_again(slow_at(1))), "timed_out/run at run") << "only the first call compiles";
+  EXPECT_EQ(ending(house.run_again(slow_at(1))), "timed_out/run at run") << "only the first call may compile";
 }
 
 TEST(Limits, a_first_call_that_has_launched_its_work_has_the_limit_of_any_call) {

@@ -16,7 +16,7 @@ using channel::Failure;
 Stage stage_of(Phase phase) {
   return phase == Phase::run ? Stage::run : Stage::load;
 }
-std::string word_of(Phase phase) {
+std::string phase_word(Phase phase) {
   return phase == Phase::run ? "run" : "load";
 }
 
@@ -25,7 +25,7 @@ std::string signal_name(int signal) {
   return "signal " + std::to_string(signal) + (name == nullptr ? "" : std::string(" (") + name + ")");
 }
 
-// In words, for either side.
+// What happened, as a sentence about "it", the child.
 std::string sentence(const Exited& exited) {
   if (WIFSIGNALED(exited.wait_status)) return "its process died of " + signal_name(WTERMSIG(exited.wait_status));
   return "it ended its process with status " + std::to_string(WEXITSTATUS(exited.wait_status));
@@ -35,7 +35,7 @@ std::string sentence(const TimedOut& timed_out, Phase phase) {
          std::to_string(timed_out.limit_ms) + " ms";
 }
 std::string sentence(const Malformed& malformed) {
-  return "its channel says what no honest child says: " + malformed.what;
+  return "it broke the protocol of its channel: " + malformed.what;
 }
 
 std::string sentence(const Outcome& outcome, Phase phase) {
@@ -47,9 +47,9 @@ std::string sentence(const Outcome& outcome, Phase phase) {
 
 // ---- the submission ----
 
-// What a submission may say against itself.
-VerdictName claimed(Failure failure, const Doing& doing) {
-  const VerdictName otherwise = doing.phase == Phase::run ? VerdictName::runtime_error : VerdictName::load_failed;
+// The verdict for a failure that a submission reports about itself.
+VerdictName claimed(Failure failure, const ChildActivity& activity) {
+  const VerdictName otherwise = activity.phase == Phase::run ? VerdictName::runtime_error : VerdictName::load_failed;
   switch (failure) {
     case Failure::none:
     case Failure::problem_invalid:
@@ -63,25 +63,26 @@ VerdictName claimed(Failure failure, const Doing& doing) {
       return VerdictName::out_of_memory;
     case Failure::gpu_fault:
       return VerdictName::gpu_fault;
-    // A GPU worker has what there is to have: saying otherwise would keep a job in the queue for ever.
+    // On a GPU the report is not believed: no other worker supports more, and the job would stay queued for ever.
     case Failure::unsupported_here:
-      return doing.device == DeviceKind::cpu ? VerdictName::unsupported_here : otherwise;
+      return activity.device == DeviceKind::cpu ? VerdictName::unsupported_here : otherwise;
   }
   return otherwise;
 }
 
-Stop submission_failed(const Answered& answered, const Doing& doing) {
-  Evidence found = evidence(stage_of(doing.phase), {}, answered.text);
-  const VerdictName name = claimed(answered.failure, doing);
+Stop submission_failed(const Answered& answered, const ChildActivity& activity) {
+  Evidence found = evidence(stage_of(activity.phase), {}, answered.text);
+  const VerdictName name = claimed(answered.failure, activity);
   if (name == VerdictName::out_of_memory)
     found.reason = answered.failure == Failure::out_of_gpu_memory ? "gpu" : "host";
   return Ended{name, std::move(found)};
 }
 
-Stop submission_exited(const Exited& exited, const Doing& doing) {
-  Evidence found = evidence(stage_of(doing.phase), {}, sentence(exited));
+Stop submission_exited(const Exited& exited, const ChildActivity& activity) {
+  Evidence found = evidence(stage_of(activity.phase), {}, sentence(exited));
   if (!WIFSIGNALED(exited.wait_status)) {
-    return Ended{doing.phase == Phase::run ? VerdictName::runtime_error : VerdictName::load_failed, std::move(found)};
+    return Ended{activity.phase == Phase::run ? VerdictName::runtime_error : VerdictName::load_failed,
+                 std::move(found)};
   }
   if ((exited.wait_status & kKilledForMemory) != 0) {
     found.reason = "host";
@@ -94,23 +95,23 @@ Stop submission_exited(const Exited& exited, const Doing& doing) {
   return Ended{VerdictName::crashed, std::move(found)};
 }
 
-Stop submission_ended(const Outcome& outcome, const Doing& doing) {
-  if (const auto* exited = std::get_if<Exited>(&outcome)) return submission_exited(*exited, doing);
+Stop submission_ended(const Outcome& outcome, const ChildActivity& activity) {
+  if (const auto* exited = std::get_if<Exited>(&outcome)) return submission_exited(*exited, activity);
   if (const auto* timed_out = std::get_if<TimedOut>(&outcome)) {
     return Ended{VerdictName::timed_out,
-                 evidence(stage_of(doing.phase), word_of(doing.phase), sentence(*timed_out, doing.phase))};
+                 evidence(stage_of(activity.phase), phase_word(activity.phase), sentence(*timed_out, activity.phase))};
   }
   if (const auto* malformed = std::get_if<Malformed>(&outcome)) {
-    Evidence found = evidence(stage_of(doing.phase), "tamper", sentence(*malformed));
+    Evidence found = evidence(stage_of(activity.phase), "tamper", sentence(*malformed));
     found.rule = "channel";
     return Ended{VerdictName::rejected, std::move(found)};
   }
-  return submission_failed(std::get<Answered>(outcome), doing);
+  return submission_failed(std::get<Answered>(outcome), activity);
 }
 
 // ---- the reference ----
 
-Stop reference_ended(const Outcome& outcome, const Doing& doing) {
+Stop reference_ended(const Outcome& outcome, const ChildActivity& activity) {
   VerdictName name = VerdictName::problem_invalid;
   if (const auto* exited = std::get_if<Exited>(&outcome);
       exited != nullptr && (exited->wait_status & kKilledForMemory) != 0) {
@@ -120,24 +121,24 @@ Stop reference_ended(const Outcome& outcome, const Doing& doing) {
     const bool is_memory =
         answered->failure == Failure::out_of_host_memory || answered->failure == Failure::out_of_gpu_memory;
     if (is_memory) name = VerdictName::too_large;
-    if (answered->failure == Failure::unsupported_here && doing.device == DeviceKind::cpu)
+    if (answered->failure == Failure::unsupported_here && activity.device == DeviceKind::cpu)
       name = VerdictName::unsupported_here;
   }
-  return Ended{name, evidence(stage_of(doing.phase), {}, "the reference: " + sentence(outcome, doing.phase))};
+  return Ended{name, evidence(stage_of(activity.phase), {}, "the reference: " + sentence(outcome, activity.phase))};
 }
 
 }  // namespace
 
-Step<Answered> accept(Expected<Outcome> outcome, const Doing& doing) {
+Step<Answered> accept(Expected<Outcome> outcome, const ChildActivity& activity) {
   if (!outcome) return stop(outcome.error());
   if (auto* answered = std::get_if<Answered>(&*outcome); answered != nullptr && answered->ok)
     return std::move(*answered);
-  if (doing.phase == Phase::setup) {
-    return stop(Error{ErrorKind::our_fault, "a fresh " + std::string(to_string(doing.role)) +
-                                                " child could not be set up: " + sentence(*outcome, doing.phase)});
+  if (activity.phase == Phase::setup) {
+    return stop(Error{ErrorKind::our_fault, "a fresh " + std::string(to_string(activity.role)) +
+                                                " child could not be set up: " + sentence(*outcome, activity.phase)});
   }
-  return tl::unexpected<Stop>(doing.role == ChildRole::reference ? reference_ended(*outcome, doing)
-                                                                 : submission_ended(*outcome, doing));
+  return tl::unexpected<Stop>(activity.role == ChildRole::reference ? reference_ended(*outcome, activity)
+                                                                    : submission_ended(*outcome, activity));
 }
 
 tl::unexpected<Stop> stop(VerdictName name, Evidence evidence) {

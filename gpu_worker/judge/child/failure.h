@@ -1,5 +1,5 @@
-// Why an attempt ends before its last trial, in one place: what a child's outcome means for the submission, the
-// problem, or us.
+// Failure classification: which verdict, or which error of kq, the outcome of a child's command means. All reasons for
+// which an attempt ends before its last trial come from here.
 #pragma once
 
 #include <string>
@@ -11,28 +11,29 @@
 
 namespace kq::judge {
 
-// The submission's or problem's ending, or our own failure.
+// Why an attempt ends: a verdict about the submission or the problem, or an error of kq.
 using Stop = std::variant<Ended, Error>;
+// A value, or why the attempt ends.
 template <class T>
 using Step = tl::expected<T, Stop>;
 
-// What the child was doing. In `setup` it still runs our code only: whatever goes wrong there is ours.
+// What the child did when its command failed. In `setup` it runs kq's own code only, so any failure there is kq's.
 enum class Phase { setup, load, run };
 
-struct Doing {
+struct ChildActivity {
   ChildRole role = ChildRole::submission;
   Phase phase = Phase::setup;
   DeviceKind device = DeviceKind::cpu;
 };
 
-// The answer when it is an ok one, else why the attempt ends.
-Step<Answered> accept(Expected<Outcome> outcome, const Doing& doing);
+// Returns the answer where it is an ok one. Otherwise returns why the attempt ends.
+Step<Answered> accept(Expected<Outcome> outcome, const ChildActivity& activity);
 
-// For the other reasons to stop.
+// Return a Stop for reasons that are no outcome of a command.
 tl::unexpected<Stop> stop(VerdictName name, Evidence evidence);
 tl::unexpected<Stop> stop(Error error);
 
-// An Evidence of these three; the rest is rarely needed.
+// Returns an Evidence with these three fields. The message is made printable and cut to kMessageTextMax bytes.
 Evidence evidence(Stage stage, std::string reason, std::string message);
 
 }  // namespace kq::judge

@@ -14,8 +14,8 @@ Answered failed(Failure failure) {
   return answered;
 }
 
-std::string ending(Outcome outcome, Doing doing) {
-  const auto accepted = accept(std::move(outcome), doing);
+std::string ending(Outcome outcome, ChildActivity activity) {
+  const auto accepted = accept(std::move(outcome), activity);
   if (accepted) return "accepted";
   if (const auto* error = std::get_if<Error>(&accepted.error())) return "error: " + error->message;
   const auto& ended = std::get<Ended>(accepted.error());
@@ -23,17 +23,17 @@ std::string ending(Outcome outcome, Doing doing) {
          std::string(to_string(ended.evidence.stage));
 }
 
-constexpr Doing kLoading{ChildRole::submission, Phase::load, DeviceKind::cpu};
-constexpr Doing kRunning{ChildRole::submission, Phase::run, DeviceKind::cpu};
-constexpr Doing kRunningOnGpu{ChildRole::submission, Phase::run, DeviceKind::cuda};
-constexpr Doing kLoadingReference{ChildRole::reference, Phase::load, DeviceKind::cpu};
-constexpr Doing kRunningReference{ChildRole::reference, Phase::run, DeviceKind::cuda};
+constexpr ChildActivity kLoading{ChildRole::submission, Phase::load, DeviceKind::cpu};
+constexpr ChildActivity kRunning{ChildRole::submission, Phase::run, DeviceKind::cpu};
+constexpr ChildActivity kRunningOnGpu{ChildRole::submission, Phase::run, DeviceKind::cuda};
+constexpr ChildActivity kLoadingReference{ChildRole::reference, Phase::load, DeviceKind::cpu};
+constexpr ChildActivity kRunningReference{ChildRole::reference, Phase::run, DeviceKind::cuda};
 
-TEST(Accept, hands_an_ok_answer_on) {
+TEST(Accept, returns_an_ok_answer) {
   Answered answered;
   answered.ok = true;
-  answered.bracket_ns = 5;
-  EXPECT_EQ(accept(Outcome(answered), kRunning)->bracket_ns, 5);
+  answered.interval_ns = 5;
+  EXPECT_EQ(accept(Outcome(answered), kRunning)->interval_ns, 5);
 }
 
 TEST(Accept, everything_that_ends_a_submission) {
@@ -62,7 +62,7 @@ TEST(Accept, everything_that_ends_a_reference) {
   EXPECT_EQ(ending(failed(Failure::unsupported_here), kRunningReference), "problem_invalid  run");
 }
 
-TEST(Accept, whatever_goes_wrong_in_setup_is_ours) {
+TEST(Accept, any_failure_in_setup_is_our_fault) {
   for (const ChildRole role : {ChildRole::reference, ChildRole::submission}) {
     for (const Outcome& outcome :
          {Outcome(Exited{9}), Outcome(TimedOut{5}), Outcome(Malformed{"x"}), Outcome(failed(Failure::gpu_fault))}) {

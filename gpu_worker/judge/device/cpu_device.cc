@@ -60,7 +60,7 @@ class CpuDevice : public Device {
     if (!file) return our_fault(system_error("memfd_create for a window"));
     if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
       return our_fault(system_error("ftruncate of a window"));
-    // A child that shrank the file would make the judge die of SIGBUS.
+    // Without the seals a child could shrink the file, and the judge would die of SIGBUS.
     if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
       return our_fault(system_error("sealing a window"));
     }
@@ -72,8 +72,6 @@ class CpuDevice : public Device {
     if (!has_room(bytes)) return std::unique_ptr<Memory>();
     return map(bytes, MAP_PRIVATE | MAP_ANONYMOUS, sys::Fd());
   }
-
-  // There is no allocator of torch's to hook into: what a call returns is copied, and that copy is part of the call.
 
   Expected<void> copy(const Memory& to, std::uint64_t to_offset, const Memory& from, std::uint64_t from_offset,
                       std::uint64_t bytes) override {
@@ -89,20 +87,21 @@ class CpuDevice : public Device {
   Expected<void> fill(const Memory& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t word) override {
     KQ_CHECK(offset % 4 == 0 && bytes % 4 == 0);
     std::byte* const start = at(to, offset, bytes);
-    std::fill_n(reinterpret_cast<std::uint32_t*>(start), bytes / 4, word);
+    auto* const words = reinterpret_cast<std::uint32_t*>(start);
+    std::fill(words, words + bytes / 4, word);
     return {};
   }
 
-  Expected<void> probe() override { return {}; }
-  Expected<void> settle() override { return {}; }
-
-  // Any core may run a child at any time: there is nothing to hold.
-  Expected<void> begin_hold() override { return {}; }
-  Expected<void> hold() override { return {}; }
-  void release() override {}
-  std::int64_t absence_ns() override { return 0; }
+  std::int64_t occupancy_gap_ns() override { return 0; }
 
  private:
+  // Any core may run a child at any time, so a spin could not occupy the device.
+  Expected<void> close_gate() override { return {}; }
+  Expected<void> start_spin() override { return {}; }
+  void stop_spin() override {}
+  Expected<void> run_probe() override { return {}; }
+  Expected<void> settle() override { return {}; }
+
   static std::uint64_t rounded(std::uint64_t bytes) {
     constexpr std::uint64_t kPage = 4096;
     return std::max<std::uint64_t>((bytes + kPage - 1) / kPage * kPage, kPage);

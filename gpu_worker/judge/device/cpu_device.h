@@ -1,4 +1,4 @@
-// Host memory as a device: windows are sealed memfds.
+// The host's memory as a Device. Windows are memfds, sealed against resizing.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,10 @@ namespace kq::judge {
 
 Expected<std::unique_ptr<Device>> open_cpu_device();
 
-// "model name" of the first processor in the text of /proc/cpuinfo; "CPU" where there is none.
+// Returns the "model name" of the first processor in the text of /proc/cpuinfo, or "CPU" where the text has none.
 std::string cpu_model(std::string_view cpuinfo);
 
-// MemAvailable in the text of /proc/meminfo; 0 where it is not said.
+// Returns MemAvailable in the text of /proc/meminfo, or 0 where the text does not have it.
 std::uint64_t available_bytes(std::string_view meminfo);
 
 }  // namespace kq::judge

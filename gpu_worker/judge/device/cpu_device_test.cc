@@ -28,7 +28,7 @@ TEST(AvailableBytes, are_read_from_meminfo) {
   EXPECT_EQ(available_bytes("MemTotal: 9 kB\n"), 0u);
 }
 
-TEST(CpuDevice, says_what_it_is) {
+TEST(CpuDevice, describes_the_host) {
   const auto device = cpu();
   EXPECT_EQ(device->info().kind, DeviceKind::cpu);
   EXPECT_FALSE(device->info().model.empty());
@@ -67,10 +67,10 @@ TEST(CpuDevice, copies_between_windows_and_private_buffers) {
   std::array<std::uint32_t, 4> words{};
   ASSERT_TRUE(device->read(std::as_writable_bytes(std::span(words)), *buffer, 4));
   EXPECT_EQ(words, (std::array<std::uint32_t, 4>{0, 0x01020304, 0x01020304, 0}));
-  EXPECT_TRUE(device->probe());
+  EXPECT_TRUE(device->check_context());
 }
 
-TEST(CpuDevice, answers_that_there_is_no_room) {
+TEST(CpuDevice, returns_null_where_there_is_no_room) {
   const auto device = cpu();
   const auto window = device->make_window(1ull << 46);
   ASSERT_TRUE(window);

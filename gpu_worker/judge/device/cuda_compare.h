@@ -1,8 +1,7 @@
-// What the judge has looked at on the GPU, several stretches of memory at once: kernels are queued one behind the
-// other, the last of them brings what they found into mapped host memory. Nobody asks the driver whether they are done,
-// which would take longer than they do.
+// Comparisons of memory on the GPU, several at once. Kernels are queued one behind another, and the last one publishes
+// the results in mapped host memory. The host polls that memory: asking the driver would take longer than the kernels.
 //
-//   begin | add, add, ... | send          the caller does something else          finish
+//   begin() | add_...(), add_...(), ... | send()      the caller does something else      receive()
 #pragma once
 
 #include <cstddef>
@@ -17,13 +16,14 @@
 
 namespace kq::judge::cuda {
 
-class Looks {
+// One object runs one round after another.
+class Comparisons {
  public:
-  // Both outlive this; the context is the current one.
-  Looks(const Driver& driver, const Kernels& kernels) : driver_(driver), kernels_(kernels), shared_(driver) {}
-  ~Looks();
-  Looks(const Looks&) = delete;
-  Looks& operator=(const Looks&) = delete;
+  // Both must outlive this object. The context must be current.
+  Comparisons(const Driver& driver, const Kernels& kernels) : driver_(driver), kernels_(kernels), shared_(driver) {}
+  ~Comparisons();
+  Comparisons(const Comparisons&) = delete;
+  Comparisons& operator=(const Comparisons&) = delete;
 
   Expected<void> open();
 
@@ -40,23 +40,23 @@ class Looks {
     return kernels_.agree(format, expected, got, bytes / format.part_bytes, tolerance.rtol, tolerance.atol, next());
   }
   Expected<void> send();
-  // Of each in order, nothing where something differs.
-  Expected<std::vector<std::optional<Agreement>>> finish();
+  // Waits for the round. Returns one element for each comparison in order, which is empty where something differs.
+  Expected<std::vector<std::optional<Agreement>>> receive();
 
  private:
   // In mapped host memory.
   struct Shared {
-    std::uint32_t number;  // of the looks that were told last
-    AgreeWords words[kLooksMax];
+    std::uint32_t number;  // of the round that was published last
+    AgreeWords words[kDeviceComparisonsMax];
   };
   Pointer next();
 
   const Driver& driver_;
   const Kernels& kernels_;
-  Pointer words_ = 0;  // AgreeWords on the GPU, zero between looks
+  Pointer words_ = 0;  // AgreeWords on the GPU, zero between rounds
   Mapped<Shared> shared_;
   std::size_t count_ = 0;
-  bool is_asked_ = false;  // and not told yet
+  bool is_sent_ = false;  // and not received yet
   std::uint32_t number_ = 0;
 };
 

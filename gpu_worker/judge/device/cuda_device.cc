@@ -37,8 +37,8 @@ class PrivateMemory : public Memory {
   const Driver& driver_;
 };
 
-// A mapped allocation with its exported descriptor. It is built up step by step and takes back whatever steps were
-// done.
+// A mapped allocation with its exported descriptor. build() makes it in several steps, and the destructor undoes those
+// that succeeded.
 class WindowMemory : public Memory {
  public:
   WindowMemory(const Driver& driver, std::uint64_t bytes) : driver_(driver) { bytes_ = bytes; }
@@ -48,7 +48,7 @@ class WindowMemory : public Memory {
     if (allocation_) driver_.memory_release(*allocation_);
   }
 
-  // False: there is no room.
+  // Returns false where the device has no room.
   Expected<bool> build(const cuda::AllocationProperties& properties) {
     cuda::Allocation allocation = 0;
     const Result created = driver_.memory_create(&allocation, bytes_, &properties, 0);
@@ -85,8 +85,8 @@ class CudaDevice : public Device {
  public:
   CudaDevice(const Driver& driver, cuda::Ordinal ordinal) : driver_(driver), ordinal_(ordinal) {}
   ~CudaDevice() override {
-    hold_.reset();
-    looks_.reset();
+    spin_.reset();
+    comparisons_.reset();
     kernels_.reset();
     if (is_retained_) driver_.context_release(ordinal_);
   }
@@ -120,7 +120,7 @@ class CudaDevice : public Device {
     const Pointer source = at(from, from_offset, bytes);
     if (bytes == 0) return {};
     if (const Result r = driver_.copy(target, source, bytes); r != kSuccess) return failed(driver_, "cuMemcpyDtoD", r);
-    if (hold_) hold_->note_copied(bytes);
+    if (spin_) spin_->note_copied(bytes);
     return complete();
   }
 
@@ -137,46 +137,46 @@ class CudaDevice : public Device {
     if (bytes == 0) return {};
     if (const Result r = driver_.fill_words(target, word, bytes / 4); r != kSuccess)
       return failed(driver_, "cuMemsetD32", r);
-    if (hold_) hold_->note_copied(bytes);
+    if (spin_) spin_->note_copied(bytes);
     return complete();
   }
 
-  void begin_copies() override { is_copying_ = true; }
-  Expected<void> finish_copies() override {
-    is_copying_ = false;
-    return complete();
-  }
-
-  Expected<void> probe() override { return hold_->probe(); }
-  Expected<void> settle() override { return hold_->settle(); }
-
-  // What the cache does not keep goes to the memory, on both edges of its clock.
+  // Bytes beyond the cache's size go to the memory, on both edges of the memory's clock.
   double write_floor_ns(std::uint64_t bytes) const override {
     const std::uint64_t to_memory = bytes - std::min(bytes, cache_bytes_);
     return memory_bytes_per_ns_ > 0 ? static_cast<double>(to_memory) / memory_bytes_per_ns_ : 0;
   }
 
   std::int64_t launch_ns(std::int64_t usual_ns) const override { return usual_ns; }
-  Expected<void> begin_hold() override { return hold_->begin(); }
-  Expected<void> hold() override { return hold_->hold(); }
-  void release() override { hold_->release(); }
-  std::int64_t absence_ns() override { return hold_->absence_ns(); }
-  double memory_slowness() override { return hold_->memory_slowness(); }
-  Expected<void> await_quick_memory(std::int64_t limit_ns) override { return hold_->await_quick_memory(limit_ns); }
-
-  Expected<void> begin_looks(std::span<const Look> looks) override {
-    KQ_CHECK(looks.size() <= kLooksMax);
-    looks_->begin();
-    for (const Look& look : looks) {
-      if (const auto begun = begin_look(look); !begun) return begun;
-      hold_->note_copied(look.bytes);  // it reads at least half as much as a copy reads and writes
-    }
-    hold_->note_copied(0);
-    return looks_->send();
-  }
-  Expected<std::vector<std::optional<Agreement>>> finish_looks() override { return looks_->finish(); }
+  std::int64_t occupancy_gap_ns() override { return spin_->occupancy_gap_ns(); }
+  double memory_slowness() override { return spin_->memory_slowness(); }
+  Expected<void> await_quick_memory(std::int64_t limit_ns) override { return spin_->await_quick_memory(limit_ns); }
 
  private:
+  void begin_copies() override { is_copying_ = true; }
+  Expected<void> finish_copies() override {
+    is_copying_ = false;
+    return complete();
+  }
+
+  Expected<void> send_comparisons(std::span<const DeviceComparison> comparisons) override {
+    KQ_CHECK(comparisons.size() <= kDeviceComparisonsMax);
+    comparisons_->begin();
+    for (const DeviceComparison& comparison : comparisons) {
+      KQ_TRY(add_comparison(comparison));
+      spin_->note_copied(comparison.bytes);  // a comparison reads at least half as much as a copy reads and writes
+    }
+    spin_->note_copied(0);
+    return comparisons_->send();
+  }
+  Expected<std::vector<std::optional<Agreement>>> receive_comparisons() override { return comparisons_->receive(); }
+
+  Expected<void> close_gate() override { return spin_->close_gate(); }
+  Expected<void> start_spin() override { return spin_->start_spin(); }
+  void stop_spin() override { spin_->stop_spin(); }
+  Expected<void> run_probe() override { return spin_->probe(); }
+  Expected<void> settle() override { return spin_->settle(); }
+
   Expected<void> describe(int index) {
     if (const Result r = driver_.device_get(&ordinal_, index); r != kSuccess) return failed(driver_, "cuDeviceGet", r);
     std::array<char, 256> name{};
@@ -213,8 +213,8 @@ class CudaDevice : public Device {
   }
 
   Expected<void> make_context() {
-    // Spinning brings the end of the probe to the judge without a wake-up. A context that exists already keeps its own
-    // flags.
+    // With this flag the judge spins for the end of the probe, which saves a wake-up. A context that exists already
+    // keeps its own flags.
     driver_.context_flags(ordinal_, cuda::kScheduleSpin);
     cuda::Context context = nullptr;
     if (const Result r = driver_.context_retain(&context, ordinal_); r != kSuccess)
@@ -226,17 +226,17 @@ class CudaDevice : public Device {
     if (const Result r = driver_.granularity(&granularity_, &properties, cuda::kGranularityMinimum); r != kSuccess) {
       return failed(driver_, "cuMemGetAllocationGranularity", r);
     }
-    if (granularity_ == 0) return our_fault("cuMemGetAllocationGranularity says 0");
+    if (granularity_ == 0) return our_fault("cuMemGetAllocationGranularity returned 0");
     return {};
   }
 
   Expected<void> make_kernels() {
     kernels_.emplace();
     if (auto loaded = kernels_->load(driver_); !loaded) return loaded;
-    looks_.emplace(driver_, *kernels_);
-    if (const auto opened = looks_->open(); !opened) return opened;
-    hold_.emplace(driver_, *kernels_);
-    return hold_->open(cache_bytes_);
+    comparisons_.emplace(driver_, *kernels_);
+    if (const auto opened = comparisons_->open(); !opened) return opened;
+    spin_.emplace(driver_, *kernels_);
+    return spin_->open(cache_bytes_);
   }
 
   Expected<int> attribute(int number) {
@@ -246,16 +246,19 @@ class CudaDevice : public Device {
     return value;
   }
 
-  Expected<void> begin_look(const Look& look) {
-    const Pointer got = at(*look.got, look.got_offset, look.bytes);
-    if (look.expected == nullptr) return looks_->add_word(got, look.word, look.bytes);
-    const Pointer expected = at(*look.expected, look.expected_offset, look.bytes);
-    const auto format = look.dtype ? cuda::float_format(*look.dtype) : std::nullopt;
-    return format ? looks_->add_numbers(*format, expected, got, look.bytes, look.tolerance)
-                  : looks_->add_bytes(expected, got, look.bytes);
+  Expected<void> add_comparison(const DeviceComparison& comparison) {
+    const Pointer got = at(*comparison.got, comparison.got_offset, comparison.bytes);
+    if (comparison.expected == nullptr) return comparisons_->add_word(got, comparison.word, comparison.bytes);
+    const Pointer expected = at(*comparison.expected, comparison.expected_offset, comparison.bytes);
+    const auto format = comparison.dtype ? cuda::float_format(*comparison.dtype) : std::nullopt;
+    return format ? comparisons_->add_numbers(*format, expected, got, comparison.bytes, comparison.tolerance)
+                  : comparisons_->add_bytes(expected, got, comparison.bytes);
   }
 
-  Expected<void> complete() { return is_copying_ || (hold_ && hold_->is_begun()) ? Expected<void>() : synchronize(); }
+  // Waits for a copy or fill, unless it is only to be queued.
+  Expected<void> complete() {
+    return is_copying_ || (spin_ && spin_->is_gate_closed()) ? Expected<void>() : synchronize();
+  }
 
   Expected<void> synchronize() {
     const Result r = driver_.synchronize();
@@ -275,7 +278,7 @@ class CudaDevice : public Device {
     return memory.address() + offset;
   }
 
-  // As nvidia-smi writes it: GPU-12345678-1234-1234-1234-123456789abc
+  // Returns the form of nvidia-smi: GPU-12345678-1234-1234-1234-123456789abc
   static std::string uuid_text(const cuda::Uuid& uuid) {
     std::string text = "GPU";
     for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
@@ -296,8 +299,8 @@ class CudaDevice : public Device {
   bool is_retained_ = false;
   bool is_copying_ = false;
   std::optional<cuda::Kernels> kernels_;
-  std::optional<cuda::Hold> hold_;
-  std::optional<cuda::Looks> looks_;
+  std::optional<cuda::SpinKernel> spin_;
+  std::optional<cuda::Comparisons> comparisons_;
 };
 
 }  // namespace
@@ -311,8 +314,8 @@ Expected<std::unique_ptr<Device>> open_cuda_device(const Driver& driver, int ind
   int count = 0;
   const Result initialised = driver.init(0);
   if (initialised != kSuccess || driver.device_count(&count) != kSuccess || index < 0 || index >= count) {
-    const std::string why =
-        initialised == kSuccess ? std::to_string(count) + " are here" : error_of(driver, "cuInit", initialised).message;
+    const std::string why = initialised == kSuccess ? "there are " + std::to_string(count)
+                                                    : error_of(driver, "cuInit", initialised).message;
     return failure({ErrorKind::not_found, "no CUDA device " + std::to_string(index) + ": " + why});
   }
   auto device = std::make_unique<CudaDevice>(driver, 0);

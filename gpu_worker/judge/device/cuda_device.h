@@ -1,4 +1,5 @@
-// A GPU as a device: windows are virtual-memory allocations exported as POSIX descriptors, in the judge's own context.
+// A GPU as a Device, in the judge's own CUDA context. Windows are virtual-memory allocations, exported as POSIX
+// descriptors.
 #pragma once
 
 #include <memory>
@@ -8,7 +9,7 @@
 
 namespace kq::judge {
 
-// ExitCode::nothing: there is no such GPU here, or no driver.
+// Fail with ErrorKind::not_found where the machine has no CUDA driver or no GPU with this index.
 Expected<std::unique_ptr<Device>> open_cuda_device(int index);
 Expected<std::unique_ptr<Device>> open_cuda_device(const cuda::Driver& driver, int index);
 

@@ -5,7 +5,7 @@
 namespace kq::judge::cuda {
 namespace {
 
-// Finds functions by name and remembers the first that is missing.
+// Finds functions by name and remembers the first one that is missing.
 class Library {
  public:
   explicit Library(void* handle) : handle_(handle) {}
@@ -25,7 +25,8 @@ class Library {
 }  // namespace
 
 Expected<Driver> open_driver(const std::string& library) {
-  void* const handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays open as long as the process
+  // The library stays open until the process exits.
+  void* const handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr)
     return failure({ErrorKind::not_found, "no CUDA driver here: " + library + " cannot be opened"});
   Driver driver{};

@@ -1,7 +1,5 @@
-// The CUDA driver, opened with dlopen where there is one: kq builds and runs without CUDA.
-//
-// The declarations below are the few of NVIDIA's cuda.h that the judge needs, with its numbers and its ABI as of CUDA
-// 12 and 13: the names with _v2 are the 64-bit versions that cuda.h means by the plain name.
+// The functions of the CUDA driver that the judge calls. open_driver() finds them with dlopen, because kq builds and
+// runs without CUDA; channel/cuda_abi.h has their types.
 #pragma once
 
 #include <cstddef>
@@ -9,58 +7,41 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "gpu_worker/channel/cuda_abi.h"
 
 namespace kq::judge::cuda {
 
-using Result = int;                // CUresult
-using Ordinal = int;               // CUdevice
-using Context = void*;             // CUcontext
-using Pointer = std::uint64_t;     // CUdeviceptr
-using Allocation = std::uint64_t;  // CUmemGenericAllocationHandle
-using Module = void*;              // CUmodule
-using Function = void*;            // CUfunction
-using Stream = void*;              // CUstream
+using channel::cuda::AccessDescription;
+using channel::cuda::Allocation;
+using channel::cuda::AllocationProperties;
+using channel::cuda::Context;
+using channel::cuda::Function;
+using channel::cuda::kCapabilityMajor;
+using channel::cuda::kCapabilityMinor;
+using channel::cuda::kGranularityMinimum;
+using channel::cuda::kHasPosixHandles;
+using channel::cuda::kHasVirtualMemory;
+using channel::cuda::kHostMapped;
+using channel::cuda::kL2Bytes;
+using channel::cuda::kMemoryBusBits;
+using channel::cuda::kMemoryClockKhz;
+using channel::cuda::kNotReady;
+using channel::cuda::kOnDevice;
+using channel::cuda::kOutOfMemory;
+using channel::cuda::kPinned;
+using channel::cuda::kPosixFileDescriptor;
+using channel::cuda::kReadWrite;
+using channel::cuda::kScheduleSpin;
+using channel::cuda::kSuccess;
+using channel::cuda::Location;
+using channel::cuda::Module;
+using channel::cuda::Ordinal;
+using channel::cuda::Pointer;
+using channel::cuda::Result;
+using channel::cuda::Stream;
+using channel::cuda::Uuid;
 
-inline constexpr Result kSuccess = 0;
-inline constexpr Result kOutOfMemory = 2;       // CUDA_ERROR_OUT_OF_MEMORY
-inline constexpr Result kNotReady = 600;        // CUDA_ERROR_NOT_READY
-inline constexpr int kMemoryClockKhz = 36;      // CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE
-inline constexpr int kMemoryBusBits = 37;       // CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH
-inline constexpr int kL2Bytes = 38;             // CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
-inline constexpr unsigned kHostMapped = 2;      // CU_MEMHOSTALLOC_DEVICEMAP
-inline constexpr int kCapabilityMajor = 75;     // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
-inline constexpr int kCapabilityMinor = 76;     // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR
-inline constexpr int kHasVirtualMemory = 102;   // CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
-inline constexpr int kHasPosixHandles = 103;    // CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED
-inline constexpr unsigned kScheduleSpin = 1;    // CU_CTX_SCHED_SPIN
-inline constexpr int kPinned = 1;               // CU_MEM_ALLOCATION_TYPE_PINNED
-inline constexpr int kPosixFileDescriptor = 1;  // CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
-inline constexpr int kOnDevice = 1;             // CU_MEM_LOCATION_TYPE_DEVICE
-inline constexpr int kReadWrite = 3;            // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-inline constexpr int kGranularityMinimum = 0;   // CU_MEM_ALLOC_GRANULARITY_MINIMUM
-
-struct Uuid {  // CUuuid
-  unsigned char bytes[16];
-};
-struct Location {  // CUmemLocation
-  int type;
-  int id;
-};
-struct AllocationProperties {  // CUmemAllocationProp
-  int type;
-  int requested_handle_types;
-  Location location;
-  void* win32_handle_metadata;
-  unsigned char flags[8];
-};
-static_assert(sizeof(AllocationProperties) == 32);
-struct AccessDescription {  // CUmemAccessDesc
-  Location location;
-  int flags;
-};
-static_assert(sizeof(AccessDescription) == 12);
-
-// One pointer per function; all set, or there is no Driver.
+// One pointer for each function. open_driver() sets all of them or fails.
 struct Driver {
   Result (*init)(unsigned flags);
   Result (*error_string)(Result error, const char** text);
@@ -88,7 +69,7 @@ struct Driver {
   Result (*memory_map)(Pointer at, std::size_t bytes, std::size_t offset, Allocation allocation,
                        unsigned long long flags);
   Result (*memory_unmap)(Pointer at, std::size_t bytes);
-  Result (*set_access)(Pointer at, std::size_t bytes, const AccessDescription* access, std::size_t access_n);
+  Result (*set_access)(Pointer at, std::size_t bytes, const AccessDescription* access, std::size_t access_count);
   Result (*allocate)(Pointer* at, std::size_t bytes);
   Result (*free)(Pointer at);
   Result (*host_allocate)(void** at, std::size_t bytes, unsigned flags);
@@ -106,10 +87,11 @@ struct Driver {
                    void** extra);
 };
 
-// Opens the library. ExitCode::nothing: there is no such library here.
+// Opens the library and finds its functions; where cuda.h defines a plain name as one that ends in _v2, the latter is
+// looked up. Fails with ErrorKind::not_found where there is no such library or it lacks a function.
 Expected<Driver> open_driver(const std::string& library = "libcuda.so.1");
 
-// "cuMemCreate: out of memory (2)"
+// The error of a call that returned `result`, with the driver's own text: "cuMemCreate: out of memory (2)".
 Error error_of(const Driver& driver, const char* function, Result result);
 
 }  // namespace kq::judge::cuda

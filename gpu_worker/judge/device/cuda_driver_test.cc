@@ -5,21 +5,21 @@
 namespace kq::judge::cuda {
 namespace {
 
-TEST(OpenDriver, says_that_there_is_none) {
+TEST(OpenDriver, fails_without_the_library) {
   const auto driver = open_driver("libkq-no-such-library.so.1");
   ASSERT_FALSE(driver);
   EXPECT_EQ(driver.error().kind, ErrorKind::not_found);
   EXPECT_EQ(driver.error().message, "no CUDA driver here: libkq-no-such-library.so.1 cannot be opened");
 }
 
-TEST(OpenDriver, names_what_a_library_lacks) {
+TEST(OpenDriver, names_the_function_that_a_library_lacks) {
   const auto driver = open_driver("libc.so.6");
   ASSERT_FALSE(driver);
   EXPECT_EQ(driver.error().kind, ErrorKind::not_found);
   EXPECT_EQ(driver.error().message, "the CUDA driver here is too old: libc.so.6 has no cuInit");
 }
 
-TEST(ErrorOf, quotes_the_driver) {
+TEST(ErrorOf, has_the_drivers_text) {
   Driver driver{};
   driver.error_string = [](Result, const char** text) {
     *text = "out of memory";

@@ -11,8 +11,8 @@ namespace {
 using channel::Dtype;
 
 constexpr unsigned kBlock = 256;  // threads
-static_assert(kToldMax <= kBlock);
-constexpr unsigned kBlocksMax = 2'048;  // more work is done by each thread in a loop
+static_assert(kPublishMax <= kBlock);
+constexpr unsigned kBlocksMax = 2'048;  // where there is more work, each thread runs a loop
 
 constexpr std::string_view kHead = R"(
 .version 7.0
@@ -41,7 +41,7 @@ constexpr std::string_view kHead = R"(
   ret;
 }
 
-.visible .entry kq_hold(.param .u64 words, .param .u32 number, .param .u64 limit)
+.visible .entry kq_spin(.param .u64 words, .param .u32 number, .param .u64 limit)
 {
   .reg .pred %p;
   .reg .b32 %number, %seen;
@@ -56,25 +56,25 @@ constexpr std::string_view kHead = R"(
   st.volatile.global.u64 [%words+8], %began;
   st.volatile.global.u32 [%words+4], %number;
   membar.sys;
-LOOK:
+POLL:
   ld.volatile.global.u32 %seen, [%words];
   mov.u64 %now, %globaltimer;
   sub.u64 %gap, %now, %last;
   max.u64 %worst, %worst, %gap;
   mov.u64 %last, %now;
   setp.eq.u32 %p, %seen, %number;
-  @%p bra RELEASED;
+  @%p bra STOPPED;
   sub.u64 %gap, %now, %began;
   setp.lt.u64 %p, %gap, %limit;
-  @%p bra LOOK;
-RELEASED:
+  @%p bra POLL;
+STOPPED:
   st.volatile.global.u64 [%words+16], %worst;
   st.volatile.global.u64 [%words+24], %now;
   ret;
 }
 )";
 
-// EACH of what follows: every thread takes the elements %i, %i + %step, ... below %n, until none is left.
+// EACH of the texts below. Every thread takes the elements %i, %i + %step, ... that are less than %n.
 constexpr std::string_view kEach = R"(mov.u32 %block, %ctaid.x;
   mov.u32 %threads, %ntid.x;
   mov.u32 %thread, %tid.x;
@@ -87,7 +87,7 @@ NEXT:
   setp.ge.u64 %p, %i, %n;
   @%p bra DONE;)";
 
-// NAME and BOTH are filled in. BOTH goes on to NEXT where what lies at %i of both is the same.
+// NAME and BOTH are replaced. BOTH compares what lies at %i of both memories and branches to NEXT where it is equal.
 constexpr std::string_view kDiffer = R"(
 .visible .entry NAME(.param .u64 a, .param .u64 b, .param .u64 n, .param .u64 found)
 {
@@ -110,8 +110,8 @@ DONE:
 }
 )";
 
-// BOTH for one part. WORD (the type that is loaded) and SIZE are filled in.
-constexpr std::string_view kLookAtOne = R"(mad.lo.u64 %at, %i, SIZE, %a;
+// BOTH for one part. WORD, the type that is loaded, and SIZE are replaced.
+constexpr std::string_view kLoadOne = R"(mad.lo.u64 %at, %i, SIZE, %a;
   ld.global.WORD %x0, [%at];
   mad.lo.u64 %at, %i, SIZE, %b;
   ld.global.WORD %y0, [%at];
@@ -119,8 +119,9 @@ constexpr std::string_view kLookAtOne = R"(mad.lo.u64 %at, %i, SIZE, %a;
   setp.eq.u32 %p, %x0, %y0;
   @%p bra NEXT;)";
 
-// BOTH for 16 bytes in one go: as fast as memory is. FIRST and SECOND, where the two begin, are filled in.
-constexpr std::string_view kLookAtQuad = R"(mad.lo.u64 %at, %i, 16, FIRST;
+// BOTH for 16 bytes at once, which is as fast as the memory. FIRST and SECOND, the addresses of both memories, are
+// replaced.
+constexpr std::string_view kLoadQuads = R"(mad.lo.u64 %at, %i, 16, FIRST;
   ld.global.v4.u32 {%x0, %x1, %x2, %x3}, [%at];
   mad.lo.u64 %at, %i, 16, SECOND;
   ld.global.v4.u32 {%y0, %y1, %y2, %y3}, [%at];
@@ -165,25 +166,25 @@ DONE:
 }
 )";
 
-// One block of threads.
-constexpr std::string_view kTell = R"(
-.visible .entry kq_tell(.param .u64 to, .param .u64 from, .param .u64 n, .param .u64 told, .param .u32 number)
+// The kernel runs as one block of threads.
+constexpr std::string_view kPublish = R"(
+.visible .entry kq_publish(.param .u64 to, .param .u64 from, .param .u64 n, .param .u64 flag, .param .u32 number)
 {
   .reg .pred %p;
   .reg .b32 %thread, %number;
-  .reg .b64 %to, %from, %n, %told, %i, %at, %word;
+  .reg .b64 %to, %from, %n, %flag, %i, %at, %word;
   ld.param.u64 %to, [to];
   ld.param.u64 %from, [from];
   ld.param.u64 %n, [n];
-  ld.param.u64 %told, [told];
+  ld.param.u64 %flag, [flag];
   ld.param.u32 %number, [number];
   cvta.to.global.u64 %to, %to;
   cvta.to.global.u64 %from, %from;
-  cvta.to.global.u64 %told, %told;
+  cvta.to.global.u64 %flag, %flag;
   mov.u32 %thread, %tid.x;
   cvt.u64.u32 %i, %thread;
   setp.ge.u64 %p, %i, %n;
-  @%p bra TOLD;
+  @%p bra WRITTEN;
   mad.lo.u64 %at, %i, 8, %from;
   ld.global.u64 %word, [%at];
   mad.lo.u64 %i, %i, 8, %to;
@@ -191,20 +192,21 @@ constexpr std::string_view kTell = R"(
   mov.u64 %word, 0;
   st.global.u64 [%at], %word;
   membar.sys;
-TOLD:
+WRITTEN:
   bar.sync 0;
   setp.ne.u32 %p, %thread, 0;
   @%p bra END;
   membar.sys;
-  st.volatile.global.u32 [%told], %number;
+  st.volatile.global.u32 [%flag], %number;
 END:
   ret;
 }
 )";
 
-// NAME and NUMBERS are filled in. NUMBERS looks at what lies at %i of both.
+// NAME and NUMBERS are replaced. NUMBERS compares the numbers that lie at %i of both memories.
 constexpr std::string_view kAgree = R"(
-.visible .entry NAME(.param .u64 expected, .param .u64 got, .param .u64 n, .param .f64 rtol, .param .f64 atol, .param .u64 words)
+.visible .entry NAME(.param .u64 expected, .param .u64 got, .param .u64 n, .param .f64 rtol, .param .f64 atol,
+                     .param .u64 words)
 {
   .reg .pred %p, %q;
   .reg .b16 %half, %other;
@@ -243,7 +245,7 @@ END:
 }
 )";
 
-// NUMBERS of one. SIZE and LOAD are filled in: LOAD brings the number at %at into %value, a double.
+// NUMBERS for one number. SIZE and LOAD are replaced: LOAD loads the number at %at into %value as a double.
 constexpr std::string_view kNumber = R"(mad.lo.u64 %at, %i, SIZE, %expected;
   LOAD
   mov.f64 %e, %value;
@@ -252,7 +254,7 @@ constexpr std::string_view kNumber = R"(mad.lo.u64 %at, %i, SIZE, %expected;
   mov.f64 %g, %value;
   add.u64 %i, %i, %step;)";
 
-// Whether %e and %g agree. PART tells its labels from those of others.
+// Compares %e and %g. PART makes the labels unique.
 constexpr std::string_view kCompare = R"(
   setp.eq.f64 %p, %e, %g;
   @%p bra COMPARED_PART;
@@ -284,6 +286,7 @@ WRONG_PART:
   red.global.add.u64 [%words], %bits;
 COMPARED_PART:)";
 
+// A kernel of kDiffer, and the type and size of the parts that its threads compare.
 struct Differ {
   const char* kernel;
   std::string_view word;
@@ -293,11 +296,12 @@ constexpr Differ kWords{"kq_differ_words", "u32", 4};
 constexpr Differ kBytes{"kq_differ_bytes", "u8", 1};
 constexpr char kQuads[] = "kq_differ_quads";
 
-// How a number comes into %value: from %at, or from the words of a quad, WIDE, HERE and THERE of which are filled in.
+// How a number gets into %value: `load` takes it from %at, `even` and `odd` take it from the words of a quad. SIDE,
+// HERE and THERE are replaced in them.
 struct Agree {
   FloatFormat format;
   std::string_view load;
-  std::string_view even, odd;  // the first and the second number of a word; of a double those of two
+  std::string_view even, odd;  // for the first and the second number of a word, or of two words for doubles
 };
 constexpr std::string_view kFromSingle = "mov.b32 %single, %SIDEHERE; cvt.f64.f32 %value, %single;";
 constexpr std::string_view kFromDouble = "mov.b64 %value, {%SIDEHERE, %SIDETHERE};";
@@ -328,13 +332,13 @@ std::string quads_name(const FloatFormat& format) {
   return std::string(format.kernel) + "_quads";
 }
 
-std::string look_at_quad(const char* first, const char* second) {
-  return filled(kLookAtQuad, {{"FIRST", first}, {"SECOND", second}});
+std::string load_quads(const char* first, const char* second) {
+  return filled(kLoadQuads, {{"FIRST", first}, {"SECOND", second}});
 }
 
-// NUMBERS of a quad. What is the same to the last bit agrees, whatever it is.
+// Returns NUMBERS for a quad. Numbers with equal bits agree, whatever they are.
 std::string compare_quad(const Agree& agree) {
-  std::string text = look_at_quad("%expected", "%got");
+  std::string text = load_quads("%expected", "%got");
   const std::uint64_t parts = 16 / agree.format.part_bytes;
   for (std::uint64_t part = 0; part < parts; ++part) {
     const std::uint64_t word = part * agree.format.part_bytes / 4;
@@ -356,12 +360,12 @@ std::string ptx() {
     return filled(kDiffer, {{"EACH", std::string(kEach)}, {"BOTH", both}, {"NAME", name}});
   };
   for (const Differ& part : {kWords, kBytes}) {
-    text += differ(part.kernel,
-                   filled(kLookAtOne, {{"WORD", std::string(part.word)}, {"SIZE", std::to_string(part.bytes)}}));
+    text +=
+        differ(part.kernel, filled(kLoadOne, {{"WORD", std::string(part.word)}, {"SIZE", std::to_string(part.bytes)}}));
   }
-  text += differ(kQuads, look_at_quad("%a", "%b"));
+  text += differ(kQuads, load_quads("%a", "%b"));
   text += filled(kWord, {{"EACH", std::string(kEach)}});
-  text += kTell;
+  text += kPublish;
   for (const Agree& agree : kAgrees) {
     const std::string one =
         filled(kNumber, {{"LOAD", std::string(agree.load)}, {"SIZE", std::to_string(agree.format.part_bytes)}}) +
@@ -401,8 +405,8 @@ Expected<void> Kernels::load(const Driver& driver) {
     module_ = nullptr;
     return failure(error_of(driver, "cuModuleLoadData of the judge's kernels", r));
   }
-  std::vector<std::string> names{"kq_probe", "kq_stamp", "kq_hold",     "kq_word",
-                                 "kq_tell",  kQuads,     kWords.kernel, kBytes.kernel};
+  std::vector<std::string> names{"kq_probe",   "kq_stamp", "kq_spin",     "kq_word",
+                                 "kq_publish", kQuads,     kWords.kernel, kBytes.kernel};
   for (const Agree& agree : kAgrees) {
     names.emplace_back(agree.format.kernel);
     names.push_back(quads_name(agree.format));
@@ -434,16 +438,16 @@ Expected<void> Kernels::stamp(Pointer at) const {
   return launch("kq_stamp", 1, parameters);
 }
 
-Expected<void> Kernels::hold(Pointer words, std::uint32_t number, std::uint64_t limit_ns) const {
+Expected<void> Kernels::spin(Pointer words, std::uint32_t number, std::uint64_t limit_ns) const {
   void* parameters[] = {&words, &number, &limit_ns};
-  return launch("kq_hold", 1, parameters);
+  return launch("kq_spin", 1, parameters);
 }
 
 Expected<void> Kernels::differ(Pointer a, Pointer b, std::uint64_t bytes, Pointer found) const {
-  // Quads where both begin at one, words likewise, and then what is left.
+  // Quads first, where both memories are aligned to them, then words in the same way, then the rest as bytes.
   struct Pass {
     const char* kernel;
-    std::uint64_t bytes;  // of each part it looks at, which begins at a multiple of them
+    std::uint64_t bytes;  // the size and alignment of the parts that it compares
   };
   for (const Pass& pass : {Pass{kQuads, 16}, Pass{kWords.kernel, kWords.bytes}, Pass{kBytes.kernel, kBytes.bytes}}) {
     std::uint64_t parts = a % pass.bytes == 0 && b % pass.bytes == 0 ? bytes / pass.bytes : 0;
@@ -463,10 +467,11 @@ Expected<void> Kernels::word(Pointer at, std::uint32_t word, std::uint64_t bytes
   return launch("kq_word", bytes, parameters);
 }
 
-Expected<void> Kernels::tell(Pointer to, Pointer from, std::uint64_t words, Pointer told, std::uint32_t number) const {
-  KQ_CHECK(words <= kToldMax);
-  void* parameters[] = {&to, &from, &words, &told, &number};
-  return launch("kq_tell", kToldMax, parameters);
+Expected<void> Kernels::publish(Pointer to, Pointer from, std::uint64_t words, Pointer flag,
+                                std::uint32_t number) const {
+  KQ_CHECK(words <= kPublishMax);
+  void* parameters[] = {&to, &from, &words, &flag, &number};
+  return launch("kq_publish", kPublishMax, parameters);
 }
 
 Expected<void> Kernels::agree(const FloatFormat& format, Pointer expected, Pointer got, std::uint64_t parts,

@@ -1,13 +1,14 @@
-// The judge's own device code, as PTX: no toolkit is needed to build or run it, and the driver fits it to any GPU from
-// sm_70 on.
+// The judge's own device code, as PTX: building and running it needs no CUDA toolkit, and the driver compiles it for
+// any GPU from sm_70 on.
 //
-//   probe   one thread writes a number: when it has run, whatever was queued on the GPU before it has run
-//   stamp   one thread writes the GPU's clock; who sees that sees what was written before it
-//   hold    one thread keeps the GPU until the host releases it, and notes the longest time in which it was not running
-//   differ  whether two stretches of memory differ
-//   word    whether a stretch of memory is not a word over and over
-//   tell    moves words of 8 bytes to mapped host memory, leaves zeros, and says so there
-//   agree   whether floating-point numbers agree within a tolerance, and the worst errors (compare.h has the rules)
+//   probe    one thread writes a number: when it has run, all work that was queued on the GPU before has run
+//   stamp    one thread writes the GPU's clock; all writes before it are visible to a host that sees the stamp
+//   spin     one thread occupies the GPU until the host stops it, and measures the longest time in which it did not run
+//   differ   whether two memories differ
+//   word     whether a memory differs from a repeated word
+//   publish  moves words of 8 bytes to mapped host memory, zeroes them, and then writes a flag there
+//   agree    whether floating-point numbers agree within a tolerance, and the worst errors (check/compare.h has the
+//   rules)
 #pragma once
 
 #include <cstdint>
@@ -21,31 +22,33 @@
 
 namespace kq::judge::cuda {
 
-// What a hold and the host tell each other, in mapped host memory.
-struct HoldWords {
-  std::uint32_t released;  // host: the number of the hold that shall end
-  std::uint32_t running;   // GPU: the number of the hold that has begun
-  std::uint64_t began_ns;  // GPU's clock
-  std::uint64_t gap_ns;    // the longest time between two looks at `released`
+// How a spin kernel and the host communicate, in mapped host memory.
+struct SpinWords {
+  std::uint32_t stop;      // written by the host: the number of the spin that must end
+  std::uint32_t running;   // written by the GPU: the number of the spin that has begun
+  std::uint64_t began_ns;  // by the GPU's clock
+  std::uint64_t gap_ns;    // the longest time between two reads of `stop`
   std::uint64_t ended_ns;
 };
 
-// What agree leaves behind, in device memory; zeroed before.
+// The result of agree, in device memory. The words must be zero before.
 struct AgreeWords {
   std::uint64_t wrong;        // elements, or parts of complex ones, beyond the tolerance
   std::uint64_t max_abs_err;  // bits of a double
   std::uint64_t max_rel_err;
 };
 
-inline constexpr std::uint64_t kToldMax = 256;  // words at once: one for each thread of a block
+inline constexpr std::uint64_t kPublishMax = 256;  // words in one launch: one for each thread of a block
 
-// The numbers agree can read: none for what is compared by its bytes. Complex ones are two parts each.
+// The numbers that agree can read. A complex number is two of them.
 struct FloatFormat {
   const char* kernel;
   std::uint64_t part_bytes;
 };
+// Returns nothing for a dtype whose elements are compared by their bytes.
 std::optional<FloatFormat> float_format(channel::Dtype dtype);
 
+// The loaded kernels. Each function queues one kernel on the default stream, or a few, and returns at once.
 class Kernels {
  public:
   Kernels() = default;
@@ -53,20 +56,19 @@ class Kernels {
   Kernels(const Kernels&) = delete;
   Kernels& operator=(const Kernels&) = delete;
 
-  // In the current context. `driver` outlives this.
+  // Loads the module into the current context. `driver` must outlive this object.
   Expected<void> load(const Driver& driver);
 
-  // All are queued on the default stream and return at once.
   Expected<void> probe(Pointer word, std::uint32_t number) const;
   Expected<void> stamp(Pointer at) const;
-  // Ends by itself after `limit_ns`.
-  Expected<void> hold(Pointer words, std::uint32_t number, std::uint64_t limit_ns) const;
-  // Sets the word at `found` where they differ.
+  // The spin ends when the host stops it, or after `limit_ns`.
+  Expected<void> spin(Pointer words, std::uint32_t number, std::uint64_t limit_ns) const;
+  // Writes 1 to the word at `found` where the memories differ.
   Expected<void> differ(Pointer a, Pointer b, std::uint64_t bytes, Pointer found) const;
-  // Likewise, where a stretch does not hold `word` from multiples of four on.
+  // Writes 1 to the word at `found` where a byte differs from `word`, repeated from multiples of four on.
   Expected<void> word(Pointer at, std::uint32_t word, std::uint64_t bytes, Pointer found) const;
-  // kToldMax words at most; then `number` is at `told`.
-  Expected<void> tell(Pointer to, Pointer from, std::uint64_t words, Pointer told, std::uint32_t number) const;
+  // Moves at most kPublishMax words, then writes `number` at `flag`.
+  Expected<void> publish(Pointer to, Pointer from, std::uint64_t words, Pointer flag, std::uint32_t number) const;
   Expected<void> agree(const FloatFormat& format, Pointer expected, Pointer got, std::uint64_t parts, double rtol,
                        double atol, Pointer words) const;
 
@@ -78,7 +80,7 @@ class Kernels {
   std::map<std::string, Function, std::less<>> functions_;
 };
 
-// The module's text.
+// Returns the text of the module.
 std::string ptx();
 
 }  // namespace kq::judge::cuda

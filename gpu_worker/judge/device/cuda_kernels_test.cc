@@ -1,4 +1,4 @@
-// What the kernels do is shown on a GPU (tests/gpu/judge_gpu_test.cc); here, that their text is whole.
+// These tests check the text of the kernels. tests/gpu/judge_gpu_test.cc runs them on a GPU.
 #include "gpu_worker/judge/device/cuda_kernels.h"
 
 #include <unistd.h>
@@ -12,10 +12,10 @@
 namespace kq::judge::cuda {
 namespace {
 
-TEST(Ptx, has_every_kernel_and_no_gap_in_its_text) {
+TEST(Ptx, has_every_kernel_and_no_placeholder) {
   const std::string text = ptx();
   for (const char* kernel :
-       {"kq_probe(", "kq_stamp(", "kq_hold(", "kq_tell(", "kq_word(", "kq_differ_quads(", "kq_differ_words(",
+       {"kq_probe(", "kq_stamp(", "kq_spin(", "kq_publish(", "kq_word(", "kq_differ_quads(", "kq_differ_words(",
         "kq_differ_bytes(", "kq_agree_float64(", "kq_agree_float32(", "kq_agree_float16(", "kq_agree_bfloat16(",
         "kq_agree_float64_quads(", "kq_agree_float32_quads(", "kq_agree_float16_quads(", "kq_agree_bfloat16_quads("}) {
     EXPECT_NE(text.find(kernel), std::string::npos) << kernel;

@@ -2,13 +2,14 @@
 
 #include <atomic>
 
-#include "gpu_worker/judge/child/child.h"
+#include "gpu_worker/judge/device/clock.h"
 
 namespace kq::judge::cuda {
 namespace {
 
-constexpr std::int64_t kAwaitLimitNs = 10'000'000'000;  // until our own kernel runs; another context's slice is 2.4 ms
-constexpr int kLooksPerCheck = 1 << 14;
+// The limit is far above the 2.4 ms of another context's time slice, after which the judge's own kernel runs.
+constexpr std::int64_t kAwaitLimitNs = 10'000'000'000;
+constexpr int kPollsPerCheck = 1 << 14;
 
 }  // namespace
 
@@ -29,9 +30,9 @@ Expected<void> MappedBytes::open(std::size_t bytes) {
 
 Expected<void> await_word(const Driver& driver, const std::function<bool()>& is_there) {
   const std::int64_t start_ns = clock_ns();
-  for (int look = 1; !is_there(); ++look) {
-    if (look % kLooksPerCheck != 0) continue;
-    // A context that broke never writes anything; asking the driver is what tells.
+  for (int polls = 1; !is_there(); ++polls) {
+    if (polls % kPollsPerCheck != 0) continue;
+    // A context that has broken writes nothing; only the driver reports that.
     if (const Result r = driver.stream_query(nullptr); r != kSuccess && r != kNotReady)
       return failure(error_of(driver, "cuStreamQuery", r));
     if (clock_ns() - start_ns > kAwaitLimitNs) return our_fault("the GPU did not run the judge's own work within 10 s");

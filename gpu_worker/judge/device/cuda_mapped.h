@@ -1,5 +1,5 @@
-// Host memory that the judge's kernels write to, and how the host waits for what comes there: without asking the
-// driver, which takes longer.
+// Host memory that the judge's kernels write to, and functions that wait for what they write. The host polls the memory
+// and does not ask the driver, which would take longer than the kernels.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@
 
 namespace kq::judge::cuda {
 
-// Bytes that host and GPU see alike.
+// Page-locked memory that has an address on the host and one on the GPU.
 class MappedBytes {
  public:
-  // `driver` outlives this.
+  // `driver` must outlive this object.
   explicit MappedBytes(const Driver& driver) : driver_(driver) {}
   ~MappedBytes();
   MappedBytes(const MappedBytes&) = delete;
@@ -31,7 +31,7 @@ class MappedBytes {
   Pointer device_ = 0;
 };
 
-// A T among them; zeros at first.
+// A T in such memory. open() initialises it with T{}.
 template <class T>
 class Mapped {
  public:
@@ -42,7 +42,7 @@ class Mapped {
   }
   T* get() const { return at_; }
   T* operator->() const { return at_; }
-  // For kernels: where the member at this offset lies.
+  // Returns the GPU's address of the member at this offset.
   Pointer device(std::size_t offset) const { return bytes_.device() + offset; }
 
  private:
@@ -50,8 +50,8 @@ class Mapped {
   T* at_ = nullptr;
 };
 
-// Until the GPU has written there what is waited for, or the number. An Error where its context broke, or after ten
-// seconds.
+// Wait until is_there() returns true, or until the GPU has written `number` to `word`. Fail where the GPU's context has
+// broken, or after ten seconds.
 Expected<void> await_word(const Driver& driver, const std::function<bool()>& is_there);
 Expected<void> await_number(const Driver& driver, std::uint32_t& word, std::uint32_t number);
 

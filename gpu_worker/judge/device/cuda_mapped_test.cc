@@ -18,7 +18,7 @@ class MappedTest : public testing::Test {
   Driver driver_ = fake::fake_driver();
 };
 
-TEST_F(MappedTest, host_and_gpu_see_the_same_and_it_is_given_back) {
+TEST_F(MappedTest, host_and_gpu_share_the_memory_and_it_is_freed) {
   {
     Mapped<Words> words(driver_);
     ASSERT_TRUE(words.open());
@@ -30,7 +30,7 @@ TEST_F(MappedTest, host_and_gpu_see_the_same_and_it_is_given_back) {
   EXPECT_TRUE(fake::gpu.host_allocated.empty());
 }
 
-TEST_F(MappedTest, what_cannot_be_had_is_an_error) {
+TEST_F(MappedTest, memory_that_cannot_be_allocated_is_an_error) {
   for (const char* function : {"host_allocate", "host_pointer"}) {
     fake::gpu.failing = function;
     Mapped<Words> words(driver_);
@@ -39,9 +39,9 @@ TEST_F(MappedTest, what_cannot_be_had_is_an_error) {
   EXPECT_TRUE(fake::gpu.host_allocated.empty());
 }
 
-TEST_F(MappedTest, a_context_that_broke_is_not_waited_for) {
+TEST_F(MappedTest, does_not_wait_for_a_broken_context) {
   fake::gpu.failing = "stream_query";
-  EXPECT_EQ(await_word(driver_, [] { return false; }).error().message, "cuStreamQuery: told (700)");
+  EXPECT_EQ(await_word(driver_, [] { return false; }).error().message, "cuStreamQuery: fake error (700)");
 }
 
 }  // namespace

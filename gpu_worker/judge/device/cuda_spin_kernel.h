@@ -1,17 +1,23 @@
-// Keeping the GPU busy with the judge's own work before and after a call, so that nobody else's work there stays unseen
-// or counts.
+// The kernels with which the judge occupies the GPU before and after a call, so that work of another process in that
+// time is seen and does not count.
 //
-//   begin   a gate: one thread that waits for the host, so that everything queued from here on runs without a pause
-//   (copies and fills of the caller)
-//   hold    stamp | empty the L2 cache, stamp, once more | holder: one thread that waits until it is released; the gate
-//   opens release the holder ends, under the clock (the call) probe   a word of ours has run; a gate behind it keeps
-//   the GPU, so that what is copied now is what was there then (copies of the caller) settle  stamp; the gate opens,
-//   and everything is waited for
+//   close_gate  a gate: one thread that spins until the host opens it, so that all work queued from here on runs
+//   without
+//               a pause
+//               (the caller queues copies and fills)
+//   start_spin  stamp | flush half of the L2 cache, stamp, flush the other half | spin: one thread that spins until the
+//               host stops it; the gate opens
+//   stop_spin   the spin ends: this call is in the timed interval
+//               (the call)
+//   probe       one word of the judge's work has run; a gate behind it occupies the GPU, so that copies read what was
+//               there then
+//               (the caller queues copies)
+//   settle      stamp; the gate opens, and the host waits for the stamp
 //
-// A GPU runs one context at a time (there is no MPS here) and switches when one has nothing more to do, or its slice of
-// some milliseconds is over. So anybody else's work shows as time in which the judge's did not advance: until the first
-// gate begins, which waits for a slice of theirs; on the way from a stamp to what is queued behind it; or as a gap
-// while a gate or the holder looks at its clock.
+// A GPU runs one context at a time (kq does not use MPS). It switches to another context when the current one has no
+// more work or when its time slice of some milliseconds ends. So work of another process shows as time in which the
+// judge's work does not advance: until the first gate begins, which waits for the other context's slice; between a
+// stamp and the kernel behind it; or as a gap between two polls of a gate or a spin. The sum is the occupancy gap.
 #pragma once
 
 #include <cstdint>
@@ -20,49 +26,55 @@
 #include "gpu_worker/judge/device/cuda_driver.h"
 #include "gpu_worker/judge/device/cuda_kernels.h"
 #include "gpu_worker/judge/device/cuda_mapped.h"
-#include "gpu_worker/judge/timing/memory_speed.h"
+#include "gpu_worker/judge/device/memory_speed.h"
 
 namespace kq::judge::cuda {
 
-class Hold {
+// Runs the sequence above. CudaDevice, its only user, calls the steps in their order.
+class SpinKernel {
  public:
-  Hold(const Driver& driver, const Kernels& kernels) : driver_(driver), kernels_(kernels), shared_(driver) {}
-  ~Hold();
-  Hold(const Hold&) = delete;
-  Hold& operator=(const Hold&) = delete;
+  // Both must outlive this object. The context must be current.
+  SpinKernel(const Driver& driver, const Kernels& kernels) : driver_(driver), kernels_(kernels), shared_(driver) {}
+  ~SpinKernel();
+  SpinKernel(const SpinKernel&) = delete;
+  SpinKernel& operator=(const SpinKernel&) = delete;
 
-  // `l2_bytes` of the device's cache. Goes through one hold, so that what the driver loads lazily is there.
+  // `l2_bytes` is the size of the device's cache. Runs one sequence, so that the driver loads what it loads lazily.
   Expected<void> open(std::uint64_t l2_bytes);
-  Expected<void> begin();
-  Expected<void> hold();
-  void release();
+  Expected<void> close_gate();
+  Expected<void> start_spin();
+  void stop_spin();
   Expected<void> probe();
   Expected<void> settle();
-  bool is_begun() const { return is_begun_; }
-  std::int64_t absence_ns() const;
-  // Of the last hold, once it is settled: how long the memory took for what the judge writes there, by what is usual.
-  // 1: that is not known.
+  // Returns whether work is queued behind a gate: between close_gate() and start_spin(), and between probe() and
+  // settle().
+  bool is_gate_closed() const { return is_gate_closed_; }
+  // Returns the occupancy gap of the last sequence, in nanoseconds of the GPU's and the host's clocks. It is complete
+  // after settle().
+  std::int64_t occupancy_gap_ns() const;
+  // Returns how much longer than usual the device's memory took for the flush of the last sequence: 1 for no longer, or
+  // where that is not known.
   double memory_slowness() const { return memory_speed_.slowness(); }
-  // Holds of nothing, until the memory is as quick as usual or the time is over.
+  // Runs sequences without a call until the memory is as fast as usual or limit_ns are over.
   Expected<void> await_quick_memory(std::int64_t limit_ns);
-  // Between begin and hold: so many bytes were queued to be copied or filled. Between probe and settle: likewise, and
-  // their time is no absence.
+  // The caller has queued a copy or fill of so many bytes behind a gate. The time of copies behind probe() is no
+  // occupancy gap.
   void note_copied(std::uint64_t bytes) {
     copied_bytes_ += bytes;
     ++copies_;
   }
 
  private:
-  Expected<void> cycle();
-  Expected<void> empty_cache();
+  Expected<void> run_once();
+  Expected<void> flush_cache();
   Expected<void> wait_for(std::uint32_t& word) const { return await_number(driver_, word, number_); }
-  // In mapped host memory, a cache line each.
+  // In mapped host memory; each member has a cache line of its own.
   struct alignas(64) Shared {
-    HoldWords gate;
-    alignas(64) HoldWords holder;
-    alignas(64) std::uint64_t before_ns;  // stamps
-    alignas(64) std::uint64_t emptied_ns;
-    alignas(64) std::uint64_t after_ns;
+    SpinWords gate;
+    alignas(64) SpinWords spin;
+    alignas(64) std::uint64_t before_ns;   // the stamp before the flush
+    alignas(64) std::uint64_t flushed_ns;  // the stamp between the halves of the flush
+    alignas(64) std::uint64_t after_ns;    // the stamp of settle()
     alignas(64) std::uint32_t probed;
   };
 
@@ -73,14 +85,14 @@ class Hold {
   std::uint64_t flush_bytes_ = 0;
   std::uint32_t number_ = 0;
   MemorySpeed memory_speed_;
-  bool is_long_ = false;  // the last hold's sequence
-  bool is_held_ = false;  // since the last settle
-  std::int64_t begin_wait_ns_ = 0;
-  std::int64_t absence_before_ns_ = 0;
-  std::int64_t absence_after_ns_ = 0;
+  bool is_long_ = false;   // whether the last sequence copied more than kSliceBytes
+  bool has_spun_ = false;  // since the last settle()
+  std::int64_t gate_wait_ns_ = 0;
+  std::int64_t gap_before_ns_ = 0;
+  std::int64_t gap_after_ns_ = 0;
   std::uint64_t copied_bytes_ = 0;
   std::int64_t copies_ = 0;
-  bool is_begun_ = false;  // between begin and hold, or probe and settle: a gate is closed
+  bool is_gate_closed_ = false;
 };
 
 }  // namespace kq::judge::cuda

@@ -1,10 +1,9 @@
-// The port to where tensors live: host memory (cpu_device.cc) or a GPU (cuda_device.cc). Everything above it is the
-// same code for both.
+// The port to the memory in which tensors lie: host memory (cpu_device.cc) or a GPU's (cuda_device.cc). All code above
+// the port is the same for both.
 //
-// A window is shared with one child by its descriptor; a private buffer is never mapped by anyone else. Every operation
-// is complete when it returns, except between begin_hold() and hold(), probe() and settle(), begin_copies() and
-// finish_copies(), begin_looks() and finish_looks(). An Error is always our own fault; "no room" is a normal answer and
-// comes back as a null pointer.
+// A window is shared with one child by its descriptor. No other process ever maps a private buffer. Every operation is
+// complete when it returns, except where the step objects of steps.h say that work is only queued. An Error always
+// means a failure of kq or the machine. Where there is no room for memory, the result is a null pointer.
 #pragma once
 
 #include <cstddef>
@@ -14,70 +13,39 @@
 #include <span>
 #include <vector>
 
-#include "core/base/check.h"
 #include "core/base/error.h"
 #include "core/device.h"
-#include "gpu_worker/judge/check/compare.h"
+#include "gpu_worker/channel/channel.h"
+#include "gpu_worker/judge/device/memory.h"
+#include "gpu_worker/judge/device/steps.h"
+#include "gpu_worker/judge/tensor/tolerance.h"
 
 namespace kq::judge {
 
-// A piece of device memory, released when it goes away.
-class Memory {
- public:
-  virtual ~Memory() = default;
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-
-  std::uint64_t bytes() const { return bytes_; }      // at least what was asked for
-  std::uint64_t address() const { return address_; }  // in the device's own terms
-  int fd() const { return fd_; }                      // what a child maps; -1 for a private buffer
-
- protected:
-  Memory() = default;
-
-  std::uint64_t bytes_ = 0;
-  std::uint64_t address_ = 0;
-  int fd_ = -1;
-};
-
-// A stretch of another one, which outlives it.
-class PartMemory : public Memory {
- public:
-  PartMemory(const Memory& whole, std::uint64_t offset, std::uint64_t bytes) {
-    KQ_CHECK(offset <= whole.bytes() && bytes <= whole.bytes() - offset);
-    address_ = whole.address() + offset;
-    bytes_ = bytes;
-  }
-};
-
-// What a device looks at by itself: whether memory holds what it should.
-struct Look {
-  const Memory* expected = nullptr;  // null: `word` over and over
+// A comparison that a device can make by itself: whether memory holds what it should.
+struct DeviceComparison {
+  const Memory* expected = nullptr;  // null: `word`, repeated
   std::uint64_t expected_offset = 0;
   const Memory* got = nullptr;
   std::uint64_t got_offset = 0;
   std::uint64_t bytes = 0;
-  std::optional<channel::Dtype> dtype =
-      {};  // of numbers, which may differ by the tolerance; without: bytes, which may not
+  // With a dtype, numbers are compared and may differ by the tolerance. Without it, bytes are compared and may not.
+  std::optional<channel::Dtype> dtype = {};
   Tolerance tolerance = {};
-  std::uint32_t word = 0;  // written from a multiple of four on
+  std::uint32_t word = 0;  // its first byte belongs to offsets that are multiples of four
 };
-// The worst errors of numbers that all agree.
-struct Agreement {
-  double max_abs_err = 0;
-  double max_rel_err = 0;
-};
-inline constexpr std::size_t kLooksMax = 64;  // at once
+// The most comparisons in one call of start_comparisons().
+inline constexpr std::size_t kDeviceComparisonsMax = 64;
 
-class Bystanders;
+class ConcurrentWarmUps;
 
 class Device {
  public:
   virtual ~Device() = default;
 
-  // Who may be at work on it beside the judge; null: nobody.
-  Bystanders* bystanders() const { return bystanders_; }
-  void set_bystanders(Bystanders* bystanders) { bystanders_ = bystanders; }
+  // The warm-ups of children that may use the device at the same time as the judge; null where there are none.
+  ConcurrentWarmUps* concurrent_warm_ups() const { return concurrent_warm_ups_; }
+  void set_concurrent_warm_ups(ConcurrentWarmUps* warm_ups) { concurrent_warm_ups_ = warm_ups; }
 
   virtual const DeviceInfo& info() const = 0;
   virtual Expected<std::unique_ptr<Memory>> make_window(std::uint64_t bytes) = 0;
@@ -86,54 +54,58 @@ class Device {
   virtual Expected<void> copy(const Memory& to, std::uint64_t to_offset, const Memory& from, std::uint64_t from_offset,
                               std::uint64_t bytes) = 0;
   virtual Expected<void> read(std::span<std::byte> to, const Memory& from, std::uint64_t offset) = 0;
-  // Writes `word` over and over; offset and bytes are multiples of four.
+  // Writes `word` repeatedly; offset and bytes are multiples of four.
   virtual Expected<void> fill(const Memory& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t word) = 0;
-  // Between these two copy() and fill() only queue, and all of it is complete when the second one returns. Nobody may
-  // write there meanwhile.
-  virtual void begin_copies() {}
-  virtual Expected<void> finish_copies() { return {}; }
-  // Runs one word of work in the judge's own context and waits for it: on a GPU it waits for whatever a child left
-  // running. Nobody else gets the device from there until settle(); what copy() does meanwhile is only queued.
-  virtual Expected<void> probe() = 0;
-  // What was queued since the probe is complete, and the device free again.
-  virtual Expected<void> settle() = 0;
 
-  // Looks at all of them, kLooksMax at most, while the caller does something else; finish_looks() comes before the next
-  // ones.
-  virtual Expected<void> begin_looks(std::span<const Look> /*looks*/) { return {}; }
-  // Of each in order, nothing where something differs: then the caller looks from the host, which also finds out where.
-  // None at all from a device that cannot look.
-  virtual Expected<std::vector<std::optional<Agreement>>> finish_looks() {
-    return std::vector<std::optional<Agreement>>();
-  }
+  // The operations of several steps; steps.h describes the objects that they return.
+  CopyBatch batch_copies();
+  // Compares at most kDeviceComparisonsMax memories while the caller does other work. The results of the comparisons
+  // before must have been received.
+  Expected<PendingComparisons> start_comparisons(std::span<const DeviceComparison> comparisons);
+  Expected<GatedQueue> open_queue();
+  Probe probe();
 
-  // Nobody writes so many bytes there in less than this; 0: that is not known.
+  // Makes comparisons and waits for their results, which PendingComparisons::finish() describes.
+  Expected<std::vector<std::optional<Agreement>>> compare(std::span<const DeviceComparison> comparisons);
+  // Probes and settles. Fails where the device's context has broken.
+  Expected<void> check_context();
+
+  // Returns the least time in which the device can write so many bytes, or 0 where that is not known.
   virtual double write_floor_ns(std::uint64_t /*bytes*/) const { return 0; }
 
-  // How long a hold goes on for what a child launches, where that is usually so long; 0: hold() keeps nobody from the
-  // device.
+  // Returns how long the spin goes on while a child launches its work, given the usual time for that. Returns 0 where a
+  // spin does not occupy the device.
   virtual std::int64_t launch_ns(std::int64_t /*usual_ns*/) const { return 0; }
-  // Opens the sequence before a call: what copy() and fill() do from here on is only queued, and runs without a pause
-  // once hold() comes.
-  virtual Expected<void> begin_hold() = 0;
-  // Ends that sequence: empties the device's caches and keeps it busy with the judge's own work until release().
-  // Returns after a random time, of which the caller may make `go` at any moment. A hold that nobody releases ends by
-  // itself.
-  virtual Expected<void> hold() = 0;
-  // Ends the hold. Does not block: it runs under the clock.
-  virtual void release() = 0;
-  // Of the last hold, once it is settled: for how long around the call the device may have been somebody else's.
-  // Beginning and emptying the caches are in it, so that only the excess over other holds means anything. 0 where
-  // nothing can be said.
-  virtual std::int64_t absence_ns() = 0;
-  // Of the last hold, likewise: how long the device's memory took for the same work, by what is usual (memory_speed.h).
-  // 1: that is not known.
+  // Returns for how long around the last call another process may have used the device. Valid once that call's probe is
+  // settled. The begin of the sequence and the flush of the caches are part of it, so only the excess over other calls
+  // has a meaning. 0 where nothing is known.
+  virtual std::int64_t occupancy_gap_ns() = 0;
+  // Returns how much longer than usual the device's memory took for the flush before the last call (memory_speed.h):
+  // 1 for no longer, or where that is not known. Valid as above.
   virtual double memory_slowness() { return 1; }
-  // Until the memory is as quick as usual, or the time is over.
+  // Waits until the memory is as fast as usual, at most limit_ns.
   virtual Expected<void> await_quick_memory(std::int64_t /*limit_ns*/) { return {}; }
 
  private:
-  Bystanders* bystanders_ = nullptr;
+  // The steps, which only the objects of steps.h call, in their order.
+  friend class CopyBatch;
+  friend class PendingComparisons;
+  friend class GatedQueue;
+  friend class RunningSpin;
+  friend class Probe;
+  virtual void begin_copies() {}
+  virtual Expected<void> finish_copies() { return {}; }
+  virtual Expected<void> send_comparisons(std::span<const DeviceComparison> /*comparisons*/) { return {}; }
+  virtual Expected<std::vector<std::optional<Agreement>>> receive_comparisons() {
+    return std::vector<std::optional<Agreement>>();
+  }
+  virtual Expected<void> close_gate() = 0;
+  virtual Expected<void> start_spin() = 0;
+  virtual void stop_spin() = 0;
+  virtual Expected<void> run_probe() = 0;
+  virtual Expected<void> settle() = 0;
+
+  ConcurrentWarmUps* concurrent_warm_ups_ = nullptr;
 };
 
 }  // namespace kq::judge

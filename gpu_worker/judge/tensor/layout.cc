@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kGap = channel::kAlign;
 
-// Places the tensors one after another; returns the region they take.
+// Places the tensors one behind another from `begin` on. Returns the region that they and their gaps take.
 Region place(std::vector<Tensor>& tensors, std::uint64_t begin) {
   std::uint64_t at = begin + kGap;
   for (Tensor& tensor : tensors) {
@@ -45,7 +45,7 @@ bool fits(const Layout& layout, const Tables& tables) {
          same_form(layout.tables.outputs, tables.outputs);
 }
 
-std::string amount(std::uint64_t bytes) {
+std::string format_bytes(std::uint64_t bytes) {
   static constexpr std::array<const char*, 6> kUnits{"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   double value = static_cast<double>(bytes);
   std::size_t unit = 0;

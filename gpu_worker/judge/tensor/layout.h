@@ -1,9 +1,10 @@
-// Where the tensors of a problem lie in a window. Both sides' windows have the same layout.
+// The offsets of a problem's tensors in a window. The windows of the reference and of the submission have the same
+// layout.
 //
-//   [inputs: gap, input, gap, input, ..., gap][states: likewise][outputs: likewise]
+//   [inputs: gap, input, gap, input, ..., gap][states: gap, state, ..., gap][outputs: gap, output, ..., gap]
 //
-// Every tensor begins at a multiple of kAlign and has at least one gap of kAlign bytes before and behind it: what is in
-// the gaps of inputs and outputs is known to the judge and checked after every call, so writing past an end is seen.
+// Every tensor begins at a multiple of kAlign and has a gap of at least kAlign bytes before and behind it. The judge
+// knows the bytes in the gaps of inputs and outputs and checks them after every call, so it sees a write past an end.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace kq::judge {
 
-// A stretch of a window.
+// A range of bytes in a window: begin is inclusive, end is exclusive.
 struct Region {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -23,7 +24,7 @@ struct Region {
 };
 
 struct Layout {
-  Tables tables;  // with offsets
+  Tables tables;  // their tensors have offsets
   Region inputs;
   Region states;
   Region outputs;
@@ -31,15 +32,16 @@ struct Layout {
   std::uint64_t bytes() const { return outputs.end; }
 };
 
+// Gives every tensor its offset.
 Layout make_layout(Tables tables);
 
-// The gaps between the tensors of one region, in order.
+// Returns the gaps before, between and behind the tensors of one region, in order.
 std::vector<Region> gaps(const Region& region, const std::vector<Tensor>& tensors);
 
-// Whether `tables` would be laid out as `layout` is: the same tensors in kind, dtype and shape.
+// Returns whether `tables` have the same layout: tensors of the same kinds, dtypes and shapes. Plain values may differ.
 bool fits(const Layout& layout, const Tables& tables);
 
-// "12.0 GiB"
-std::string amount(std::uint64_t bytes);
+// Returns the number with one decimal and a binary unit: "12.0 GiB".
+std::string format_bytes(std::uint64_t bytes);
 
 }  // namespace kq::judge

@@ -60,10 +60,10 @@ TEST(Layout, fits_the_same_tables_whatever_the_plain_values) {
   EXPECT_FALSE(fits(layout, tables));
 }
 
-TEST(Amount, is_readable) {
-  EXPECT_EQ(amount(0), "0 B");
-  EXPECT_EQ(amount(1536), "1.5 KiB");
-  EXPECT_EQ(amount(12ull << 30), "12.0 GiB");
+TEST(FormatBytes, has_a_unit_and_one_decimal) {
+  EXPECT_EQ(format_bytes(0), "0 B");
+  EXPECT_EQ(format_bytes(1536), "1.5 KiB");
+  EXPECT_EQ(format_bytes(12ull << 30), "12.0 GiB");
 }
 
 }  // namespace

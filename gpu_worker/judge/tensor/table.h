@@ -1,4 +1,5 @@
-// What a child said its arguments, outputs and parameters look like: the hostile tables of the channel page, made safe.
+// The tables of inputs, outputs and states that a child writes into the channel page. A child may write anything there:
+// read_table() returns a table that is safe to use, or says what is wrong with it.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +13,21 @@
 
 namespace kq::judge {
 
-// Larger than any machine's memory, small enough that sums of all tables cannot overflow.
+// The limit is larger than any machine's memory, and small enough that the sum over all tables cannot overflow.
 inline constexpr std::uint64_t kTensorBytesMax = 1ull << 48;
 
-// One row of a table. Always true: kind and dtype are known, shape has at most kDimsMax sizes >= 0, and bytes is their
-// product times the element's, at most kTensorBytesMax. A plain value has no shape, no dtype and no bytes.
+// One row of a table. Kind and dtype are always known ones, shape has at most kDimsMax sizes >= 0, and bytes is their
+// product times the element's size, at most kTensorBytesMax. A plain value has no shape, no dtype and no bytes.
 struct Tensor {
-  std::string name = {};  // printable, bounded
+  std::string name = {};  // printable, at most as long as the page's field
   channel::Kind kind = channel::Kind::none;
   channel::Dtype dtype = channel::Dtype::none;
   std::vector<std::int64_t> shape = {};
   std::uint64_t bytes = 0;
   channel::Place place = channel::Place::window;
-  std::uint64_t offset =
-      0;  // in the window, set by the judge's layout only; in the arena, what the child says: to be held to its size
+  // Place::window: the offset in the window, set by make_layout() only. Place::arena: the offset in the arena as the
+  // child wrote it; the caller compares it with the arena's size.
+  std::uint64_t offset = 0;
   std::int64_t integer = 0;
   double real = 0;
 };
@@ -36,22 +38,23 @@ struct Tables {
   std::vector<Tensor> states = {};
 };
 
-// Reads rows that a child wrote, already copied out of the page. The unexpected side says what no honest child writes.
+// Checks rows that have been copied out of the page. The unexpected value is a message about the first row that is
+// wrong; `what` names a row in it: "output 0 with a negative size".
 tl::expected<std::vector<Tensor>, std::string> read_table(std::span<const channel::TensorDesc> rows,
                                                           const std::string& what);
 
+// Returns the tensor as a row of the page.
 channel::TensorDesc row_of(const Tensor& tensor);
 
-// How `got` differs from `expected` in kind, dtype or shape: reason is "shape" or "dtype"; empty for none. Values are
-// not looked at.
+// How a tensor differs from the expected one in kind, dtype or shape. Values are not compared.
 struct FormDifference {
-  std::string reason;
-  std::string message;
+  std::string reason;   // "shape" or "dtype"; empty where they do not differ
+  std::string message;  // "is float32[3, 2], must be float32[2, 3]"
 };
 FormDifference difference(const Tensor& expected, const Tensor& got);
 bool same_form(std::span<const Tensor> a, std::span<const Tensor> b);
 
-// "float32[3, 4]", "integer", "None"
+// Returns "float32[3, 4]" for a tensor, or the name of the kind: "integer", "None".
 std::string describe(const Tensor& tensor);
 
 }  // namespace kq::judge

@@ -17,7 +17,7 @@ TensorDesc tensor_row(Dtype dtype, std::vector<std::int64_t> shape) {
   return row_of({.name = "x", .kind = Kind::tensor, .dtype = dtype, .shape = std::move(shape)});
 }
 
-std::string complaint(const TensorDesc& row) {
+std::string error_of(const TensorDesc& row) {
   const auto table = read_table(std::span(&row, 1), "output");
   return table ? "" : table.error();
 }
@@ -33,7 +33,7 @@ TEST(ReadTable, computes_the_size_itself) {
   EXPECT_EQ(describe(table->at(0)), "float32[3, 4]");
 }
 
-TEST(ReadTable, knows_scalars_and_empty_tensors) {
+TEST(ReadTable, reads_scalars_and_empty_tensors) {
   const TensorDesc rows[] = {tensor_row(Dtype::complex128, {}),
                              tensor_row(Dtype::int64, {1'000'000, 0, 1'000'000'000'000'000})};
   const auto table = read_table(rows, "input");
@@ -54,21 +54,21 @@ TEST(ReadTable, gives_a_plain_value_no_shape) {
   EXPECT_EQ(describe(table->at(0)), "integer");
 }
 
-TEST(ReadTable, refuses_what_no_honest_child_writes) {
-  EXPECT_EQ(complaint(tensor_row(static_cast<Dtype>(13), {1})), "output 0 with an unknown dtype");
-  EXPECT_EQ(complaint(tensor_row(Dtype::none, {1})), "output 0 with an unknown dtype");
-  EXPECT_EQ(complaint(tensor_row(Dtype::int8, {-1})), "output 0 with a negative size");
-  EXPECT_EQ(complaint(tensor_row(Dtype::int8, {0, -1})), "output 0 with a negative size");
-  EXPECT_EQ(complaint(tensor_row(Dtype::float32, {1ll << 62, 8})), "output 0 with a size beyond any memory");
-  EXPECT_EQ(complaint(tensor_row(Dtype::int8, {1ll << 49})), "output 0 with a size beyond any memory");
+TEST(ReadTable, refuses_values_that_the_protocol_does_not_allow) {
+  EXPECT_EQ(error_of(tensor_row(static_cast<Dtype>(13), {1})), "output 0 with an unknown dtype");
+  EXPECT_EQ(error_of(tensor_row(Dtype::none, {1})), "output 0 with an unknown dtype");
+  EXPECT_EQ(error_of(tensor_row(Dtype::int8, {-1})), "output 0 with a negative size");
+  EXPECT_EQ(error_of(tensor_row(Dtype::int8, {0, -1})), "output 0 with a negative size");
+  EXPECT_EQ(error_of(tensor_row(Dtype::float32, {1ll << 62, 8})), "output 0 with a size beyond any memory");
+  EXPECT_EQ(error_of(tensor_row(Dtype::int8, {1ll << 49})), "output 0 with a size beyond any memory");
   TensorDesc row = tensor_row(Dtype::int8, {1});
   row.ndim = 9;
-  EXPECT_EQ(complaint(row), "output 0 with too many dimensions");
+  EXPECT_EQ(error_of(row), "output 0 with too many dimensions");
   row.kind = static_cast<Kind>(5);
-  EXPECT_EQ(complaint(row), "output 0 with an unknown kind");
+  EXPECT_EQ(error_of(row), "output 0 with an unknown kind");
 }
 
-TEST(ReadTable, bounds_names_without_an_end) {
+TEST(ReadTable, bounds_names_without_a_nul) {
   TensorDesc row = tensor_row(Dtype::int8, {1});
   std::memset(row.name, '\1', sizeof row.name);
   const auto table = read_table(std::span(&row, 1), "input");
@@ -90,7 +90,7 @@ TEST(ReadTable, survives_random_bytes) {
   }
 }
 
-TEST(Difference, names_the_first_thing_that_is_wrong) {
+TEST(Difference, names_the_first_mismatch) {
   const Tensor expected{.name = "", .kind = Kind::tensor, .dtype = Dtype::float32, .shape = {2, 3}};
   Tensor got = expected;
   EXPECT_EQ(difference(expected, got).reason, "");

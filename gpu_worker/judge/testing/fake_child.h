@@ -1,4 +1,5 @@
-// For tests: a child on a thread of this process, speaking the channel as an honest child does, or as its script says.
+// For tests: a child on a thread of this process. It speaks the channel as an honest child does, unless its script does
+// something else.
 #pragma once
 
 #include <linux/futex.h>
@@ -17,12 +18,12 @@
 #include <thread>
 
 #include "gpu_worker/channel/channel.h"
-#include "gpu_worker/judge/exits.h"
+#include "gpu_worker/judge/child/exits.h"
 #include "sys/fd.h"
 
 namespace kq::judge {
 
-// Exits as a test tells them.
+// Exits that a test reports with tell().
 class FakeExits : public Exits {
  public:
   void tell(ChildRole role, int wait_status) {
@@ -47,15 +48,15 @@ class FakeExits : public Exits {
   std::map<ChildRole, int> exits_;
 };
 
-// What a script sees when a command has come. Whatever it leaves undone is answered with Status::ok.
+// What a script gets when a command has come. If the script does nothing, the answer is Status::ok.
 struct FakeTurn {
   channel::Page& page;
   channel::Command command;
   std::uint64_t seed;
   char* window;  // mapped; null before attach
   std::uint64_t window_bytes;
-  bool answers = true;  // false: says nothing, ever again
-  bool ends = false;    // the thread returns without an answer
+  bool answers = true;  // false: the child never answers again
+  bool ends = false;    // true: the thread returns without an answer
 
   void fail(channel::Failure failure, std::string_view text) {
     page.status = channel::Status::failed;
@@ -117,7 +118,7 @@ class FakeChild {
       while (!is_over_) ::usleep(500);
       return false;
     }
-    std::uint32_t before = n - 1;  // a script may have written another answer
+    std::uint32_t before = n - 1;  // the script may have counted an answer itself
     std::atomic_ref(page.done).compare_exchange_strong(before, n);
     ::syscall(SYS_futex, &page.done, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
     return true;

@@ -1,4 +1,5 @@
-// For tests: the CPU, but for what a test says of its memory and of who else had it.
+// For tests: the CPU as a device, except that a test chooses how much memory there is, how fast it is, and which other
+// processes use the device.
 #pragma once
 
 #include <algorithm>
@@ -17,19 +18,19 @@ namespace kq::judge {
 class FakeDevice : public Device {
  public:
   DeviceInfo described = (*open_cpu_device())->info();
-  std::uint64_t private_bytes_max = ~0ull;                   // of one piece; there is no room for a larger one
-  std::uint64_t window_bytes_max = ~0ull;                    // likewise
-  std::function<std::int64_t()> absence = [] { return 0; };  // before each call
-  std::function<double()> slowness = [] { return 1.0; };     // of the memory, before each call
-  std::function<void()> at_slow_memory = [] {};              // somebody waits until it is quick
-  int windows = 0;                                           // made so far
+  std::uint64_t private_bytes_max = ~0ull;                         // there is no room for a larger private buffer
+  std::uint64_t window_bytes_max = ~0ull;                          // there is no room for a larger window
+  std::function<std::int64_t()> occupancy_gap = [] { return 0; };  // asked after each call
+  std::function<double()> slowness = [] { return 1.0; };           // of the memory, asked after each call
+  std::function<void()> at_slow_memory = [] {};                    // runs when the judge waits for fast memory
+  int windows = 0;                                                 // made so far
   std::uint64_t copied_bytes = 0;
-  bool can_look = false;                    // by itself, as a GPU can
-  int byte_looks = 0;                       // asked for: whether two places hold the same
-  std::function<void()> at_look = [] {};    // until what was seen is told
-  double floor_ns = 0;                      // of whatever is written
-  bool is_held = false;                     // whether children are waited for until they have launched
-  std::atomic<int> held = 0, released = 0;  // the number of the last hold
+  bool can_compare = false;                     // whether it compares by itself, as a GPU can
+  int byte_comparisons = 0;                     // requested comparisons of the bytes of two memories
+  std::function<void()> at_comparison = [] {};  // runs before the results are received
+  double floor_ns = 0;                          // the least time of any write
+  bool waits_for_launches = false;              // whether calls wait until a child has launched its work
+  std::atomic<int> spins_started = 0, spins_stopped = 0;
 
   const DeviceInfo& info() const override { return described; }
   Expected<std::unique_ptr<Memory>> make_window(std::uint64_t bytes) override {
@@ -50,28 +51,9 @@ class FakeDevice : public Device {
   Expected<void> fill(const Memory& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t word) override {
     return cpu_->fill(to, offset, bytes, word);
   }
-  Expected<void> begin_looks(std::span<const Look> at) override {
-    byte_looks += static_cast<int>(
-        std::ranges::count_if(at, [](const Look& look) { return look.expected != nullptr && !look.dtype; }));
-    seen_.clear();
-    if (can_look) std::ranges::transform(at, std::back_inserter(seen_), seen_by_host);
-    return {};
-  }
-  Expected<std::vector<std::optional<Agreement>>> finish_looks() override {
-    at_look();
-    return std::move(seen_);
-  }
-  Expected<void> probe() override { return {}; }
-  Expected<void> settle() override { return {}; }
   double write_floor_ns(std::uint64_t bytes) const override { return bytes > 0 ? floor_ns : 0; }
-  std::int64_t launch_ns(std::int64_t) const override { return is_held ? 10'000'000'000 : 0; }
-  Expected<void> begin_hold() override {
-    ++held;
-    return {};
-  }
-  Expected<void> hold() override { return {}; }
-  void release() override { released = held.load(); }
-  std::int64_t absence_ns() override { return absence(); }
+  std::int64_t launch_ns(std::int64_t) const override { return waits_for_launches ? 10'000'000'000 : 0; }
+  std::int64_t occupancy_gap_ns() override { return occupancy_gap(); }
   double memory_slowness() override { return slowness(); }
   Expected<void> await_quick_memory(std::int64_t) override {
     at_slow_memory();
@@ -79,24 +61,45 @@ class FakeDevice : public Device {
   }
 
  private:
-  static std::optional<Agreement> seen_by_host(const Look& look) {
+  Expected<void> send_comparisons(std::span<const DeviceComparison> comparisons) override {
+    byte_comparisons += static_cast<int>(std::ranges::count_if(comparisons, [](const DeviceComparison& comparison) {
+      return comparison.expected != nullptr && !comparison.dtype;
+    }));
+    results_.clear();
+    if (can_compare) std::ranges::transform(comparisons, std::back_inserter(results_), compared_on_host);
+    return {};
+  }
+  Expected<std::vector<std::optional<Agreement>>> receive_comparisons() override {
+    at_comparison();
+    return std::move(results_);
+  }
+  Expected<void> close_gate() override {
+    ++spins_started;
+    return {};
+  }
+  Expected<void> start_spin() override { return {}; }
+  void stop_spin() override { spins_stopped = spins_started.load(); }
+  Expected<void> run_probe() override { return {}; }
+  Expected<void> settle() override { return {}; }
+
+  static std::optional<Agreement> compared_on_host(const DeviceComparison& wanted) {
     const auto bytes = [&](const Memory& memory, std::uint64_t offset) {
-      return std::span(reinterpret_cast<const std::byte*>(memory.address()) + offset, look.bytes);
+      return std::span(reinterpret_cast<const std::byte*>(memory.address()) + offset, wanted.bytes);
     };
-    const auto got = bytes(*look.got, look.got_offset);
-    if (look.expected == nullptr) {
-      for (std::uint64_t i = 0; i < look.bytes; ++i) {
-        if (got[i] != byte_of(look.word, look.got_offset + i)) return std::nullopt;
+    const auto got = bytes(*wanted.got, wanted.got_offset);
+    if (wanted.expected == nullptr) {
+      for (std::uint64_t i = 0; i < wanted.bytes; ++i) {
+        if (got[i] != byte_of(wanted.word, wanted.got_offset + i)) return std::nullopt;
       }
       return Agreement{};
     }
-    Comparison comparison(look.dtype.value_or(channel::Dtype::uint8), look.tolerance);
-    comparison.add(bytes(*look.expected, look.expected_offset), got);
+    Comparison comparison(wanted.dtype.value_or(channel::Dtype::uint8), wanted.tolerance);
+    comparison.add(bytes(*wanted.expected, wanted.expected_offset), got);
     return comparison.equal() ? std::optional(Agreement{comparison.max_abs_err(), comparison.max_rel_err()})
                               : std::nullopt;
   }
 
-  std::vector<std::optional<Agreement>> seen_;
+  std::vector<std::optional<Agreement>> results_;
   std::unique_ptr<Device> cpu_ = std::move(*open_cpu_device());
 };
 

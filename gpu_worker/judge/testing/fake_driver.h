@@ -1,5 +1,5 @@
-// For tests: a CUDA driver made of host memory. Its kernels run at once, at the launch; what they do is told by their
-// names.
+// For tests: a CUDA driver made of host memory. Its kernels run at their launch; run_kernel() knows by a kernel's name
+// what the kernel does.
 #pragma once
 
 #include <sys/mman.h>
@@ -24,11 +24,11 @@ using cuda::Result;
 inline constexpr std::size_t kGranularity = 2u << 20;
 inline constexpr Result kBroken = 700;
 
-// What the fake driver holds. Function pointers carry no state, so there is one for the program; each test begins with
-// a new one.
+// The state of the fake driver. The driver's functions are plain pointers without state, so the program has one object;
+// each test begins with a new one.
 struct FakeGpu {
-  int devices_n = 1;
-  std::string failing;  // the function that fails
+  int device_count = 1;
+  std::string failing;  // the name of the function that fails
   Result failure = kBroken;
   std::map<std::uint64_t, int> allocations;  // handle -> memfd
   std::set<std::uint64_t> mapped;
@@ -37,13 +37,13 @@ struct FakeGpu {
   int retained = 0;
   int modules = 0;
   std::set<void*> host_allocated;
-  std::set<std::string> functions;  // looked up, by name
+  std::set<std::string> functions;  // the names that were looked up
   std::vector<std::string> launched;
-  std::uint64_t now_ns = 1'000;       // its clock; every look at it takes a microsecond
-  std::uint64_t hold_gap_ns = 3'000;  // what a hold finds
-  std::uint64_t fill_ns = 20'000;     // what filling takes
-  int syncs_needed = 0;               // asynchronous work not waited for
-  int syncs = 0;                      // how often everything was
+  std::uint64_t now_ns = 1'000;       // the clock of the GPU; each reading advances it by a microsecond
+  std::uint64_t spin_gap_ns = 3'000;  // the longest gap that a spin kernel finds
+  std::uint64_t fill_ns = 20'000;     // the time of a fill
+  int syncs_needed = 0;               // the number of asynchronous operations that nothing has waited for
+  int syncs = 0;                      // the number of synchronisations
   cuda::AllocationProperties asked{};
 };
 inline FakeGpu gpu;
@@ -67,11 +67,11 @@ inline void run_kernel(const std::string& name, void** parameters) {
   const Pointer at = parameter<Pointer>(parameters, 0);
   if (name == "kq_probe") *host<std::uint32_t>(at) = parameter<std::uint32_t>(parameters, 1);
   if (name == "kq_stamp") *host<std::uint64_t>(at) = gpu.now_ns += 1'000;
-  if (name == "kq_hold") {
-    auto& words = *host<cuda::HoldWords>(at);
+  if (name == "kq_spin") {
+    auto& words = *host<cuda::SpinWords>(at);
     words.running = parameter<std::uint32_t>(parameters, 1);
     words.began_ns = gpu.now_ns += 1'000;
-    words.gap_ns = gpu.hold_gap_ns;
+    words.gap_ns = gpu.spin_gap_ns;
     words.ended_ns = gpu.now_ns;
   }
   if (name == "kq_word") {
@@ -81,7 +81,7 @@ inline void run_kernel(const std::string& name, void** parameters) {
         *host<std::uint32_t>(parameter<Pointer>(parameters, 3)) = 1;
     }
   }
-  if (name == "kq_tell") {
+  if (name == "kq_publish") {
     void* const from = host<void>(parameter<Pointer>(parameters, 1));
     const std::uint64_t bytes = parameter<std::uint64_t>(parameters, 2) * 8;
     std::memcpy(host<void>(at), from, bytes);
@@ -98,15 +98,15 @@ inline void run_kernel(const std::string& name, void** parameters) {
   }
 }
 
-inline Driver fake_driver() {
-  Driver driver{};
+// The driver and its one device.
+inline void set_device_functions(Driver& driver) {
   driver.init = [](unsigned) { return result("init"); };
   driver.error_string = [](Result, const char** text) {
-    *text = "told";
+    *text = "fake error";
     return cuda::kSuccess;
   };
   driver.device_count = [](int* count) {
-    *count = gpu.devices_n;
+    *count = gpu.device_count;
     return cuda::kSuccess;
   };
   driver.device_get = [](cuda::Ordinal* device, int index) {
@@ -144,6 +144,10 @@ inline Driver fake_driver() {
     *bytes = 1ull << 37;
     return cuda::kSuccess;
   };
+}
+
+// Contexts and waiting. All work is done at once, so waiting only counts.
+inline void set_context_functions(Driver& driver) {
   driver.context_flags = [](cuda::Ordinal, unsigned) { return cuda::kSuccess; };
   driver.context_retain = [](cuda::Context* context, cuda::Ordinal) {
     *context = &gpu;
@@ -161,6 +165,11 @@ inline Driver fake_driver() {
     return result("synchronize");
   };
   driver.stream_query = [](cuda::Stream) { return result("stream_query"); };
+  driver.reset_persisting = [] { return result("reset_persisting"); };
+}
+
+// Exportable allocations are memfds; mapping one maps its memfd.
+inline void set_window_functions(Driver& driver) {
   driver.granularity = [](std::size_t* bytes, const cuda::AllocationProperties*, int) {
     *bytes = kGranularity;
     return cuda::kSuccess;
@@ -211,6 +220,10 @@ inline Driver fake_driver() {
   driver.set_access = [](Pointer, std::size_t, const cuda::AccessDescription*, std::size_t) {
     return result("set_access");
   };
+}
+
+// Memory of the device and of the host is host memory.
+inline void set_memory_functions(Driver& driver) {
   driver.allocate = [](Pointer* at, std::size_t bytes) {
     if (result("allocate") != cuda::kSuccess) return result("allocate");
     *at = reinterpret_cast<Pointer>(::operator new(bytes));
@@ -232,11 +245,30 @@ inline Driver fake_driver() {
     return result("copy_to_host");
   };
   driver.fill_words = [](Pointer to, unsigned word, std::size_t words) {
-    std::fill_n(host<unsigned>(to), words, word);
+    std::fill(host<unsigned>(to), host<unsigned>(to) + words, word);
     gpu.now_ns += gpu.fill_ns;
     ++gpu.syncs_needed;
     return result("fill_words");
   };
+  driver.host_allocate = [](void** at, std::size_t bytes, unsigned) {
+    if (result("host_allocate") != cuda::kSuccess) return result("host_allocate");
+    *at = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+    gpu.host_allocated.insert(*at);
+    return cuda::kSuccess;
+  };
+  driver.host_pointer = [](Pointer* at, void* host_at, unsigned) {
+    *at = reinterpret_cast<Pointer>(host_at);
+    return result("host_pointer");
+  };
+  driver.host_free = [](void* at) {
+    gpu.host_allocated.erase(at);
+    std::free(at);
+    return cuda::kSuccess;
+  };
+}
+
+// Kernels run at the launch, in run_kernel().
+inline void set_kernel_functions(Driver& driver) {
   driver.module_load = [](cuda::Module* module, const void* image) {
     KQ_CHECK(std::string(static_cast<const char*>(image)) == cuda::ptx());
     if (result("module_load") != cuda::kSuccess) return result("module_load");
@@ -257,26 +289,20 @@ inline Driver fake_driver() {
     if (result("launch") != cuda::kSuccess) return result("launch");
     const auto& name = *static_cast<const std::string*>(function);
     run_kernel(name, parameters);
-    gpu.syncs_needed =
-        name == "kq_stamp" ? 0 : gpu.syncs_needed + 1;  // who sees the stamp knows that all before it is done
+    // A host that sees the stamp knows that all work before it is complete.
+    gpu.syncs_needed = name == "kq_stamp" ? 0 : gpu.syncs_needed + 1;
     return cuda::kSuccess;
   };
-  driver.host_allocate = [](void** at, std::size_t bytes, unsigned) {
-    if (result("host_allocate") != cuda::kSuccess) return result("host_allocate");
-    *at = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
-    gpu.host_allocated.insert(*at);
-    return cuda::kSuccess;
-  };
-  driver.host_pointer = [](Pointer* at, void* host_at, unsigned) {
-    *at = reinterpret_cast<Pointer>(host_at);
-    return result("host_pointer");
-  };
-  driver.host_free = [](void* at) {
-    gpu.host_allocated.erase(at);
-    std::free(at);
-    return cuda::kSuccess;
-  };
-  driver.reset_persisting = [] { return result("reset_persisting"); };
+}
+
+// Returns a driver whose functions work on fake::gpu.
+inline Driver fake_driver() {
+  Driver driver{};
+  set_device_functions(driver);
+  set_context_functions(driver);
+  set_window_functions(driver);
+  set_memory_functions(driver);
+  set_kernel_functions(driver);
   return driver;
 }
 

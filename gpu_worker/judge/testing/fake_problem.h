@@ -1,4 +1,4 @@
-// For tests: a tiny problem computed by fake children, honest unless a test says otherwise.
+// For tests: a tiny problem that fake children compute. The children are honest unless a test twists them.
 //
 //   inputs   x float32[8], n integer        y = max(x, 0) * w[0] + n
 //   outputs  y float32[8], k int32[1]       k = number of x above 0
@@ -15,7 +15,7 @@
 
 namespace kq::judge {
 
-// What a test adds to an honest child: runs after the honest work of every command.
+// What a test adds to an honest child. It runs after the honest work of every command.
 using Twist = std::function<void(FakeTurn&)>;
 
 inline channel::TensorDesc fake_tensor(const char* name, channel::Dtype dtype, std::vector<std::int64_t> shape) {
@@ -49,17 +49,18 @@ inline void fake_call(FakeTurn& turn, float w) {
   }
 }
 
-// `then` comes after each call, with the window of its slot and how many there were before.
+// Makes the calls of a burst. `then` runs after each call, with the window at the call's slot; its argument is the
+// number of calls before.
 inline void fake_burst(FakeTurn& turn, float w, const std::function<void(std::uint32_t)>& then = {}) {
   channel::Page& page = turn.page;
   char* const window = turn.window;
   for (std::uint32_t returned = 0;; ++returned) {
     std::atomic_ref(page.returned).store(returned, std::memory_order_release);
-    std::uint32_t told = 0;
-    while ((told = std::atomic_ref(page.turn).load(std::memory_order_acquire)) >> 16 != returned + 1)
+    std::uint32_t turn_word = 0;
+    while ((turn_word = std::atomic_ref(page.turn).load(std::memory_order_acquire)) >> 16 != returned + 1)
       std::this_thread::yield();
-    if ((told & channel::kNoSlot) == channel::kNoSlot) break;
-    turn.window = window + (told & channel::kNoSlot) * page.slot_bytes;
+    if ((turn_word & channel::kNoSlot) == channel::kNoSlot) break;
+    turn.window = window + (turn_word & channel::kNoSlot) * page.slot_bytes;
     fake_call(turn, w);
     if (then) then(returned);
   }
@@ -73,15 +74,15 @@ inline void fake_draw(FakeTurn& turn, std::uint64_t seed, std::optional<std::int
   turn.page.inputs[1].integer = n.value_or(static_cast<std::int64_t>(random() % 100));
 }
 
-// Of Command::answer.
-inline std::span<const channel::Seeds> fake_asked(const FakeTurn& turn) {
+// Returns the seeds of a Command::answer.
+inline std::span<const channel::Seeds> fake_answer_seeds(const FakeTurn& turn) {
   return std::span(turn.page.answers).first(turn.page.answer_count);
 }
 
-// In one command all have one number.
+// Computes the slots of a Command::answer. All slots of one command have the same integer.
 inline void fake_answer(FakeTurn& turn, float w, std::optional<std::int64_t> n) {
   char* const window = turn.window;
-  for (const channel::Seeds& seeds : fake_asked(turn)) {
+  for (const channel::Seeds& seeds : fake_answer_seeds(turn)) {
     fake_draw(turn, seeds.inputs, n);
     n = turn.page.inputs[1].integer;
     fake_call(turn, w);
@@ -90,7 +91,7 @@ inline void fake_answer(FakeTurn& turn, float w, std::optional<std::int64_t> n) 
   turn.window = window;
 }
 
-// `n` is the number that it draws each time; without one they differ.
+// `n` is the integer that the reference draws each time. Without it the integers differ.
 inline FakeChild::Script fake_reference(Twist twist = {}, std::optional<std::int64_t> n = std::nullopt) {
   return [n, twist = std::move(twist), model_seed = std::uint64_t{0}](FakeTurn& turn) mutable {
     using channel::Command;
@@ -118,14 +119,14 @@ inline FakeChild::Script fake_submission(Twist twist = {}) {
   };
 }
 
-// Does `change` after the honest work of `command`.
+// Returns a twist that runs `change` after the honest work of `command`.
 inline Twist at(channel::Command command, Twist change) {
   return [=](FakeTurn& turn) {
     if (turn.command == command) change(turn);
   };
 }
 
-// A judge with the CPU as its device and small limits.
+// A judge with the CPU as its device, its children, and short limits.
 struct FakeHouse {
   FakeHouse() {
     plan.id = 1;
@@ -136,14 +137,14 @@ struct FakeHouse {
     plan.limits.window_bytes_max = 1 << 20;
   }
 
-  // One attempt with fresh children.
+  // Runs one attempt with fresh children.
   Report run(Twist submission_twist = {}, Twist reference_twist = {}) {
-    reference = std::make_unique<FakeChild>(fake_reference(std::move(reference_twist), drawn_n));
+    reference = std::make_unique<FakeChild>(fake_reference(std::move(reference_twist), drawn_integer));
     plan.fresh_reference = true;
     exits.forget(ChildRole::reference);
     return run_with(std::move(submission_twist), reference->take_socket());
   }
-  // One attempt with the reference of the last one.
+  // Runs one attempt with the reference of the attempt before.
   Report run_again(Twist submission_twist = {}) {
     plan.fresh_reference = false;
     return run_with(std::move(submission_twist), sys::Fd());
@@ -160,11 +161,11 @@ struct FakeHouse {
       channels.calibrator = calibrator->take_socket();
     }
     Report report = judge->run(plan, std::move(channels));
-    if (!report.verdict) calibrator.reset();  // as a lane does
+    if (!report.verdict) calibrator.reset();  // a lane replaces it, too
     return report;
   }
 
-  // Another device or way of waiting, before the first run.
+  // Takes another device or way of waiting. Must be called before the first run.
   void use(std::unique_ptr<Device> other, Waiting waiting = Waiting::sleep) {
     device = std::move(other);
     judge = std::make_unique<Judge>(*device, exits, waiting, [this] { return random(); });
@@ -176,12 +177,12 @@ struct FakeHouse {
   FakeChild::Script calibrator_script = [](FakeTurn&) {};
   std::unique_ptr<FakeChild> calibrator;
   std::unique_ptr<FakeChild> reference;
-  std::optional<std::int64_t> drawn_n;  // as in fake_reference
+  std::optional<std::int64_t> drawn_integer;  // the `n` of fake_reference()
   std::unique_ptr<Judge> judge = std::make_unique<Judge>(*device, exits, Waiting::sleep, [this] { return random(); });
   Plan plan;
 };
 
-// "wrong_answer/value at judge", or the error in words.
+// Returns the verdict, its reason and stage, such as "wrong_answer/value at judge", or "error: " and the message.
 inline std::string ending(const Report& report) {
   if (!report.verdict) return "error: " + report.error;
   std::string text(to_string(name_of(*report.verdict)));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/measurement.h"
+#include "gpu_worker/judge/device/clock.h"
 #include "gpu_worker/judge/timing/concurrent_warm_ups.h"
 #include "gpu_worker/judge/timing/timed_interval.h"
 
@@ -15,30 +16,30 @@ namespace kq::judge {
 namespace {
 
 struct NullCalls {
-  std::array<std::int64_t, kNullCalls> brackets_ns{};
-  std::array<std::int64_t, kNullCalls> absences_ns{};
+  std::array<std::int64_t, kNullCalls> intervals_ns{};
+  std::array<std::int64_t, kNullCalls> occupancy_gaps_ns{};
 };
 
-Step<NullCalls> make_null_calls(Device& device, Child& child, const Doing& doing, std::int64_t limit_ms) {
+Step<NullCalls> make_null_calls(Device& device, Child& child, const ChildActivity& activity, std::int64_t limit_ms) {
   NullCalls calls;
   for (std::size_t i = 0; i < kNullCalls; ++i) {
     const Order order{.command = channel::Command::null_call, .limit_ms = limit_ms};
-    KQ_TRY(accept(stage(child, order), doing));
-    KQ_TRY_VALUE(auto called, accept(bracket(device, child, order, {}), doing));
-    calls.brackets_ns[i] = called.bracket_ns - called.event_ns;
-    calls.absences_ns[i] = device.absence_ns();
+    KQ_TRY(accept(stage(child, order), activity));
+    KQ_TRY_VALUE(auto called, accept(time_command(device, child, order, {}), activity));
+    calls.intervals_ns[i] = called.interval_ns - called.event_ns;
+    calls.occupancy_gaps_ns[i] = device.occupancy_gap_ns();
   }
   return calls;
 }
 
 }  // namespace
 
-std::optional<double> undisturbed_median_ns(std::span<const std::int64_t> brackets_ns) {
-  std::vector<std::int64_t> sorted(brackets_ns.begin(), brackets_ns.end());
+std::optional<double> median_without_outliers_ns(std::span<const std::int64_t> intervals_ns) {
+  std::vector<std::int64_t> sorted(intervals_ns.begin(), intervals_ns.end());
   std::ranges::sort(sorted);
   std::span<const std::int64_t> most;
   for (std::size_t i = 0; i < sorted.size(); ++i) {
-    const auto end = std::ranges::upper_bound(sorted, sorted[i] + kUndisturbedNs);
+    const auto end = std::ranges::upper_bound(sorted, sorted[i] + kClusterNs);
     const auto group = std::span(sorted).subspan(i, static_cast<std::size_t>(end - sorted.begin()) - i);
     if (group.size() > most.size()) most = group;
   }
@@ -51,29 +52,27 @@ double common_overhead_ns(std::array<double, 3> medians_ns) {
   double sum = 0;
   int agreeing = 0;
   for (const double median : medians_ns) {
-    if (std::abs(median - medians_ns[1]) > kCalibrationsApartNs) continue;
+    if (std::abs(median - medians_ns[1]) > kCalibrationOutlierNs) continue;
     sum += median;
     ++agreeing;
   }
   return sum / agreeing;
 }
 
-Step<Overhead> calibrate(Device& device, Child& child, const Doing& doing, std::uint64_t touch_bytes,
+Step<Overhead> calibrate(Device& device, Child& child, const ChildActivity& activity, std::uint64_t touch_bytes,
                          std::int64_t limit_ms) {
-  child.lay_touch(std::min(touch_bytes, kTouchBytesMax));
-  auto calls = make_null_calls(device, child, doing, limit_ms);
-  if (!calls) return tl::unexpected(calls.error());
-  const Bystanders* const bystanders = device.bystanders();
+  child.write_touch_bytes(std::min(touch_bytes, kTouchBytesMax));
+  KQ_TRY_VALUE(auto calls, make_null_calls(device, child, activity, limit_ms));
+  const ConcurrentWarmUps* const warm_ups = device.concurrent_warm_ups();
   for (int again = 1;
-       bystanders != nullptr && !undisturbed_median_ns(calls->brackets_ns) && again <= kCalibratedAgainMax + 1;
+       warm_ups != nullptr && !median_without_outliers_ns(calls.intervals_ns) && again <= kRecalibrationsMax + 1;
        ++again) {
-    if (again > kCalibratedAgainMax) bystanders->wait();
-    calls = make_null_calls(device, child, doing, limit_ms);
-    if (!calls) return tl::unexpected(calls.error());
+    if (again > kRecalibrationsMax) warm_ups->wait();
+    KQ_TRY_VALUE(calls, make_null_calls(device, child, activity, limit_ms));
   }
-  const double median_ns = summarise(calls->brackets_ns).median_ns;
-  return Overhead{bystanders == nullptr ? median_ns : undisturbed_median_ns(calls->brackets_ns).value_or(median_ns),
-                  std::llround(summarise(calls->absences_ns).median_ns)};
+  const double median_ns = summarise(calls.intervals_ns).median_ns;
+  return Overhead{warm_ups == nullptr ? median_ns : median_without_outliers_ns(calls.intervals_ns).value_or(median_ns),
+                  std::llround(summarise(calls.occupancy_gaps_ns).median_ns)};
 }
 
 Step<std::unique_ptr<Calibrator>> Calibrator::open(Device& device, sys::Fd channel, Exits& exits, Waiting waiting) {
@@ -92,7 +91,7 @@ Step<Overhead> Calibrator::calibrate(std::uint64_t touch_bytes, std::int64_t lim
   return overhead;
 }
 
-Step<Overhead> Calibrator::recall(std::uint64_t touch_bytes, std::int64_t limit_ms) {
+Step<Overhead> Calibrator::reuse_or_calibrate(std::uint64_t touch_bytes, std::int64_t limit_ms) {
   const bool is_fresh = last_ns_ && last_touch_bytes_ == touch_bytes && clock_ns() - *last_ns_ < kCalibrationAgeMaxNs;
   return is_fresh ? Step<Overhead>(last_) : calibrate(touch_bytes, limit_ms);
 }

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "gpu_worker/judge/device/clock.h"
 #include "gpu_worker/judge/device/cpu_device.h"
 #include "gpu_worker/judge/testing/fake_child.h"
 #include "gpu_worker/judge/timing/concurrent_warm_ups.h"
@@ -31,7 +32,7 @@ TEST_F(CalibratorTest, the_overhead_is_the_median_of_null_calls) {
   const auto overhead = run([&](FakeTurn& turn) {
     if (turn.command != channel::Command::null_call) return;
     ++calls;
-    ::usleep(calls == 3 ? 50'000 : 500);  // one disturbed call does not move it
+    ::usleep(calls == 3 ? 50'000 : 500);  // one long call does not move the median
   });
   ASSERT_TRUE(overhead);
   EXPECT_EQ(calls, kNullCalls);
@@ -39,46 +40,46 @@ TEST_F(CalibratorTest, the_overhead_is_the_median_of_null_calls) {
   EXPECT_LT(overhead->median_ns, 40'000'000);
 }
 
-TEST_F(CalibratorTest, the_last_one_is_recalled_where_it_was_one_of_the_same) {
+TEST_F(CalibratorTest, a_calibration_is_reused_for_the_same_number_of_bytes) {
   int calls = 0;
   FakeChild fake([&](FakeTurn& turn) { calls += turn.command == channel::Command::null_call ? 1 : 0; });
   auto calibrator = Calibrator::open(*device_, fake.take_socket(), exits_, Waiting::sleep);
   ASSERT_TRUE(calibrator);
-  const auto first = (*calibrator)->recall(1 << 20, 5'000);
-  const auto again = (*calibrator)->recall(1 << 20, 5'000);
+  const auto first = (*calibrator)->reuse_or_calibrate(1 << 20, 5'000);
+  const auto again = (*calibrator)->reuse_or_calibrate(1 << 20, 5'000);
   ASSERT_TRUE(first && again);
   EXPECT_EQ(calls, kNullCalls);
   EXPECT_EQ(first->median_ns, again->median_ns);
-  ASSERT_TRUE((*calibrator)->recall(1 << 10, 5'000));
+  ASSERT_TRUE((*calibrator)->reuse_or_calibrate(1 << 10, 5'000));
   EXPECT_EQ(calls, 2 * kNullCalls);
   ASSERT_TRUE((*calibrator)->calibrate(1 << 10, 5'000));
   EXPECT_EQ(calls, 3 * kNullCalls);
 }
 
-TEST(UndisturbedMedian, is_that_of_the_most_that_lie_together) {
-  EXPECT_EQ(undisturbed_median_ns(std::vector<std::int64_t>{440'000, 441'000, 442'000, 600'000, 690'000}), 441'000);
-  EXPECT_EQ(undisturbed_median_ns(std::vector<std::int64_t>{300'000, 440'000, 441'000, 442'000, 470'000}), 441'000)
-      << "one that is too short, too";
-  EXPECT_EQ(undisturbed_median_ns(std::vector<std::int64_t>{440'000, 441'000, 600'000, 601'000, 700'000}),
+TEST(MedianWithoutOutliers, is_the_median_of_the_majority_that_lies_together) {
+  EXPECT_EQ(median_without_outliers_ns(std::vector<std::int64_t>{440'000, 441'000, 442'000, 600'000, 690'000}),
+            441'000);
+  EXPECT_EQ(median_without_outliers_ns(std::vector<std::int64_t>{300'000, 440'000, 441'000, 442'000, 470'000}), 441'000)
+      << "an interval that is too short is an outlier, too";
+  EXPECT_EQ(median_without_outliers_ns(std::vector<std::int64_t>{440'000, 441'000, 600'000, 601'000, 700'000}),
             std::nullopt);
-  EXPECT_EQ(undisturbed_median_ns(std::vector<std::int64_t>{440'000, 460'000}), std::nullopt);
+  EXPECT_EQ(median_without_outliers_ns(std::vector<std::int64_t>{440'000, 460'000}), std::nullopt);
 }
 
 TEST(CommonOverhead, is_the_mean_of_those_that_agree_with_the_middle_one) {
   EXPECT_EQ(common_overhead_ns({298'000, 301'000, 304'000}), 301'000);
-  EXPECT_EQ(common_overhead_ns({298'000, 322'000, 300'000}), 299'000)
-      << "one was disturbed from its first call to its last";
+  EXPECT_EQ(common_overhead_ns({298'000, 322'000, 300'000}), 299'000) << "one calibration had outliers only";
   EXPECT_EQ(common_overhead_ns({340'000, 300'000, 320'000}), 320'000);
 }
 
-// Calls beside a child of ours that makes its context and disturbs so many calibrations, then no more; he goes only
-// when there is no use in trying.
-TEST_F(CalibratorTest, null_calls_that_lie_nowhere_together_are_made_again_and_in_the_quiet_in_the_end) {
-  constexpr std::int64_t kPatienceNs = 20'000'000'000;
-  for (const int disturbed : {1, kCalibratedAgainMax + 1}) {
+// A warm-up scatters the null calls of some calibrations. The warm-up ends only when all repetitions without waiting
+// have been made.
+TEST_F(CalibratorTest, scattered_null_calls_are_repeated_and_at_last_without_the_warm_up) {
+  constexpr std::int64_t kWaitMaxNs = 20'000'000'000;
+  for (const int calibrations_scattered : {1, kRecalibrationsMax + 1}) {
     channel::WarmUpPage control = *channel::WarmUpPage::make();
-    Bystanders bystanders(*channel::WarmUpPage::map(sys::Fd(::dup(control.fd()))), kPatienceNs);
-    device_->set_bystanders(&bystanders);
+    ConcurrentWarmUps warm_ups(*channel::WarmUpPage::map(sys::Fd(::dup(control.fd()))), kWaitMaxNs);
+    device_->set_concurrent_warm_ups(&warm_ups);
     control.set_running(0, true);
     const std::int64_t start_ns = clock_ns();
     int calls = 0;
@@ -86,18 +87,18 @@ TEST_F(CalibratorTest, null_calls_that_lie_nowhere_together_are_made_again_and_i
       if (turn.command != channel::Command::null_call) return;
       ++calls;
       const int nth = (calls - 1) % kNullCalls;
-      ::usleep(calls <= disturbed * kNullCalls ? static_cast<unsigned>(nth + 1) * 5'000 : 500);
-      if (calls == (kCalibratedAgainMax + 1) * kNullCalls) control.set_running(0, false);
+      ::usleep(calls <= calibrations_scattered * kNullCalls ? static_cast<unsigned>(nth + 1) * 5'000 : 500);
+      if (calls == (kRecalibrationsMax + 1) * kNullCalls) control.set_running(0, false);
     });
     ASSERT_TRUE(overhead);
-    EXPECT_GE(calls, (disturbed + 1) * kNullCalls) << "more where the host's noise is as large";
-    EXPECT_LT(clock_ns() - start_ns, kPatienceNs) << "he is not waited for";
+    EXPECT_GE(calls, (calibrations_scattered + 1) * kNullCalls) << "a noisy host may need more";
+    EXPECT_LT(clock_ns() - start_ns, kWaitMaxNs) << "the judge does not wait for the whole limit";
     EXPECT_LT(overhead->median_ns, 5'000'000);
-    device_->set_bystanders(nullptr);
+    device_->set_concurrent_warm_ups(nullptr);
   }
 }
 
-TEST_F(CalibratorTest, one_that_fails_is_our_fault) {
+TEST_F(CalibratorTest, a_calibrator_that_fails_is_our_fault) {
   const auto overhead = run([](FakeTurn& turn) { turn.fail(channel::Failure::gpu_fault, "no CUDA"); });
   ASSERT_FALSE(overhead);
   EXPECT_EQ(std::get<Error>(overhead.error()).message, "a fresh calibrator child could not be set up: no CUDA");

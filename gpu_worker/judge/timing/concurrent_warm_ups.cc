@@ -4,18 +4,18 @@
 
 #include <cstdint>
 
-#include "gpu_worker/judge/child/child.h"
+#include "gpu_worker/judge/device/clock.h"
 
 namespace kq::judge {
 namespace {
 
-constexpr timespec kNap{0, 50'000};
+constexpr timespec kPollInterval{0, 50'000};
 
 }  // namespace
 
-void Bystanders::wait() const {
-  const std::int64_t asked_ns = clock_ns();
-  while (any() && clock_ns() - asked_ns < patience_ns_) ::nanosleep(&kNap, nullptr);
+void ConcurrentWarmUps::wait() const {
+  const std::int64_t start_ns = clock_ns();
+  while (any() && clock_ns() - start_ns < wait_max_ns_) ::nanosleep(&kPollInterval, nullptr);
 }
 
 }  // namespace kq::judge

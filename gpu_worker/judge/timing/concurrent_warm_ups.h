@@ -1,4 +1,5 @@
-// The children of ours that make themselves warm on the device (gpu_worker/channel/warm_up.h) while the judge measures.
+// The children of kq that create their CUDA contexts on the device (gpu_worker/channel/warm_up.h) while the judge
+// measures.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +9,23 @@
 
 namespace kq::judge {
 
-class Bystanders {
+// The judge's view of the warm-ups that run at the same time as its measurements.
+class ConcurrentWarmUps {
  public:
-  // A child that is not warm after a minute is given up (gpu_worker/lane/children.h), so nobody is waited for longer.
-  explicit Bystanders(channel::WarmUpPage warming, std::int64_t patience_ns = 60'000'000'000)
-      : warming_(std::move(warming)), patience_ns_(patience_ns) {}
+  // The control process gives a child up that is not ready after a minute (gpu_worker/lane/children.h), so wait() need
+  // not wait longer.
+  explicit ConcurrentWarmUps(channel::WarmUpPage page, std::int64_t wait_max_ns = 60'000'000'000)
+      : page_(std::move(page)), wait_max_ns_(wait_max_ns) {}
 
-  channel::WarmUpPage& warming() { return warming_; }
-  // Whether there are any now.
-  bool any() const { return warming_.any_running(); }
-  // Until there are none, or patience ends.
+  channel::WarmUpPage& page() { return page_; }
+  // Returns whether a warm-up runs now.
+  bool any() const { return page_.any_running(); }
+  // Waits until no warm-up runs, at most wait_max_ns.
   void wait() const;
 
  private:
-  channel::WarmUpPage warming_;
-  std::int64_t patience_ns_;
+  channel::WarmUpPage page_;
+  std::int64_t wait_max_ns_;
 };
 
 }  // namespace kq::judge

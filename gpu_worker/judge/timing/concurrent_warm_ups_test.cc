@@ -10,27 +10,27 @@
 namespace kq::judge {
 namespace {
 
-TEST(Bystanders, are_there_as_long_as_control_says_so) {
+TEST(ConcurrentWarmUps, are_those_that_the_control_process_reports) {
   channel::WarmUpPage control = *channel::WarmUpPage::make();
-  const Bystanders bystanders(*channel::WarmUpPage::map(sys::Fd(::dup(control.fd()))));
-  EXPECT_FALSE(bystanders.any());
+  const ConcurrentWarmUps warm_ups(*channel::WarmUpPage::map(sys::Fd(::dup(control.fd()))));
+  EXPECT_FALSE(warm_ups.any());
   control.set_running(2, true);
-  EXPECT_TRUE(bystanders.any());
+  EXPECT_TRUE(warm_ups.any());
   control.set_running(2, false);
-  EXPECT_FALSE(bystanders.any());
-  bystanders.wait();
+  EXPECT_FALSE(warm_ups.any());
+  warm_ups.wait();
 }
 
-TEST(Bystanders, are_waited_for) {
+TEST(ConcurrentWarmUps, are_waited_for) {
   channel::WarmUpPage control = *channel::WarmUpPage::make();
-  const Bystanders bystanders(*channel::WarmUpPage::map(sys::Fd(::dup(control.fd()))));
+  const ConcurrentWarmUps warm_ups(*channel::WarmUpPage::map(sys::Fd(::dup(control.fd()))));
   control.set_running(0, true);
   std::thread warm([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     control.set_running(0, false);
   });
-  bystanders.wait();
-  EXPECT_FALSE(bystanders.any());
+  warm_ups.wait();
+  EXPECT_FALSE(warm_ups.any());
   warm.join();
 }
 

@@ -1,8 +1,9 @@
-// Timed calls, and which of them a child of ours has disturbed that was making itself warm meanwhile (bystanders.h).
+// The outlier filter: it drops timed calls that a concurrent warm-up (concurrent_warm_ups.h) has lengthened.
 //
-// Theory of operation. Whoever makes a context stops the device now and then: a call beside him takes as long as ever
-// or, in some, 30 to 250 us longer (H200). In a short job most of the calls may be such ones, and lie close together;
-// so what is usual is told by the quick ones, not by the median. What is not disturbed is never left out.
+// Theory of operation. A child that creates its CUDA context stops the GPU for moments. Of the calls at the same time
+// most take as long as ever, and some take 30 to 250 us longer (H200). In a short job these may be the majority and lie
+// close together, so the usual time is taken from the quick calls and not from the median. A call during which no
+// warm-up ran is never dropped.
 #pragma once
 
 #include <cstddef>
@@ -11,30 +12,33 @@
 
 namespace kq::judge {
 
-struct Times {
-  std::vector<std::int64_t> brackets_ns;
-  std::vector<std::int64_t> events_ns;  // what the child said of the same calls
-  std::vector<bool> beside;             // whether a child of ours was making itself warm meanwhile
-  std::vector<double> slowness;         // of the memory just before (memory_speed.h)
+// The measurements of timed calls: element i of each vector belongs to call i.
+struct CallTimes {
+  std::vector<std::int64_t> intervals_ns;
+  std::vector<std::int64_t> events_ns;  // by the child's own clock
+  std::vector<bool> during_warm_up;     // whether a warm-up ran at the same time
+  std::vector<double> slowness;         // of the device's memory just before the call (device/memory_speed.h)
 
-  std::size_t size() const { return brackets_ns.size(); }
-  void add(std::int64_t bracket_ns, std::int64_t event_ns, bool is_beside, double memory_slowness = 1);
+  std::size_t size() const { return intervals_ns.size(); }
+  void add(std::int64_t interval_ns, std::int64_t event_ns, bool is_during_warm_up, double memory_slowness = 1);
 };
 
-// So far from what is usual, by either, is disturbed. In the quiet one call in two hundred is (H200), and to drop that
-// moves no median.
-inline constexpr std::int64_t kDisturbedNs = 30'000;
-inline constexpr double kDisturbedShare = 0.1;
+// A call is an outlier where its interval differs from the usual one by more than both of these. Without warm-ups one
+// call in two hundred does (H200), and dropping it moves no median.
+inline constexpr std::int64_t kOutlierNs = 30'000;
+inline constexpr double kOutlierShare = 0.1;
 
-// Of a submission's calls: what a quarter of them are no longer than. A kernel that is quick in a quarter of its calls
-// gains nothing where all are made again because half of them were far away.
-Times undisturbed(const Times& times);
-// Of a reference's, which are few and follow one another: the least. Nobody gains by a reference that is too quick.
-Times undisturbed_reference(const Times& times);
+// Returns a submission's calls without outliers. The usual interval is the lower quartile, because more than half of
+// the calls may be outliers. A kernel that is quick on purpose in a quarter of its calls gains nothing where the others
+// are repeated.
+CallTimes without_outliers(const CallTimes& times);
+// Returns a reference's calls without outliers. They are few and follow one another, so the usual interval is the
+// shortest one. No submission gains by a reference that is too quick.
+CallTimes reference_without_outliers(const CallTimes& times);
 
-// Whether the memory was slow (kSlowMemory) in so many of them that this is what they tell of: in three of four of a
-// submission's, of which the quicker ones are published, and in half of a reference's.
-bool had_slow_memory(const Times& times, double share);
+// Returns whether the device's memory was slow (kSlowMemoryRatio) in at least this share of the calls. For a submission
+// the share is three quarters, because its published time comes from the quicker calls; for a reference it is a half.
+bool had_slow_memory(const CallTimes& times, double share);
 inline constexpr double kSlowShare = 0.75;
 inline constexpr double kSlowReferenceShare = 0.5;
 

@@ -5,60 +5,61 @@
 namespace kq::judge {
 namespace {
 
-using Brackets = std::vector<std::int64_t>;
+using Micros = std::vector<std::int64_t>;
 
-Times all_beside(const Brackets& brackets_us) {
-  Times times;
-  for (const std::int64_t us : brackets_us) times.add(us * 1'000, 0, true);
+CallTimes all_during_warm_up(const Micros& intervals_us) {
+  CallTimes times;
+  for (const std::int64_t us : intervals_us) times.add(us * 1'000, 0, true);
   return times;
 }
 
-Brackets in_us(const Times& times) {
-  Brackets us;
-  for (const std::int64_t ns : times.brackets_ns) us.push_back(ns / 1'000);
+Micros in_us(const CallTimes& times) {
+  Micros us;
+  for (const std::int64_t ns : times.intervals_ns) us.push_back(ns / 1'000);
   return us;
 }
 
-TEST(Disturbed, what_is_far_from_the_quick_ones_is_left_out) {
-  EXPECT_EQ(in_us(undisturbed(all_beside({300, 310, 305, 331, 330, 450}))), (Brackets{300, 310, 305, 331, 330}));
-  EXPECT_EQ(in_us(undisturbed(all_beside({10'000, 10'900, 10'950, 11'200, 10'990}))),
-            (Brackets{10'000, 10'900, 10'950, 11'200, 10'990}))
-      << "a tenth of what is long";
+TEST(OutlierFilter, drops_calls_far_from_the_quick_ones) {
+  EXPECT_EQ(in_us(without_outliers(all_during_warm_up({300, 310, 305, 331, 330, 450}))),
+            (Micros{300, 310, 305, 331, 330}));
+  EXPECT_EQ(in_us(without_outliers(all_during_warm_up({10'000, 10'900, 10'950, 11'200, 10'990}))),
+            (Micros{10'000, 10'900, 10'950, 11'200, 10'990}))
+      << "a long call may differ by a tenth";
 }
 
-TEST(Disturbed, most_of_them_alike_are_disturbed_all_the_same) {
-  EXPECT_EQ(in_us(undisturbed(all_beside({360, 360, 300, 361, 301, 359, 362, 360}))), (Brackets{300, 301}));
-  EXPECT_EQ(in_us(undisturbed_reference(all_beside({360, 360, 360, 361, 300}))), (Brackets{300}));
+TEST(OutlierFilter, drops_outliers_that_are_the_majority_and_alike) {
+  EXPECT_EQ(in_us(without_outliers(all_during_warm_up({360, 360, 300, 361, 301, 359, 362, 360}))), (Micros{300, 301}));
+  EXPECT_EQ(in_us(reference_without_outliers(all_during_warm_up({360, 360, 360, 361, 300}))), (Micros{300}));
 }
 
-TEST(Disturbed, a_quick_one_alone_is_not_what_is_usual) {
-  EXPECT_EQ(in_us(undisturbed(all_beside({200, 300, 301, 302, 300}))), (Brackets{300, 301, 302, 300}));
+TEST(OutlierFilter, one_quick_call_is_not_the_usual_time) {
+  EXPECT_EQ(in_us(without_outliers(all_during_warm_up({200, 300, 301, 302, 300}))), (Micros{300, 301, 302, 300}));
 }
 
-TEST(Disturbed, slow_memory_counts_where_most_calls_had_it) {
-  Times times;
+TEST(SlowMemory, counts_where_most_calls_had_it) {
+  CallTimes times;
   for (int i = 0; i < 8; ++i) times.add(300'000, 0, true, i < 6 ? 1.1 : 1.0);
   EXPECT_TRUE(had_slow_memory(times, kSlowShare));
-  EXPECT_EQ(undisturbed(times).slowness, times.slowness);
+  EXPECT_EQ(without_outliers(times).slowness, times.slowness);
   times.slowness[0] = 1.04;
   EXPECT_FALSE(had_slow_memory(times, kSlowShare));
   EXPECT_TRUE(had_slow_memory(times, kSlowReferenceShare));
   EXPECT_FALSE(had_slow_memory({}, kSlowShare));
 }
 
-TEST(Disturbed, what_was_measured_in_the_quiet_stays) {
-  Times times = all_beside({300, 301, 302, 400});
-  times.beside[3] = false;
+TEST(OutlierFilter, keeps_calls_measured_without_a_warm_up) {
+  CallTimes times = all_during_warm_up({300, 301, 302, 400});
+  times.during_warm_up[3] = false;
   times.events_ns = {1, 2, 3, 4};
-  const Times kept = undisturbed(times);
+  const CallTimes kept = without_outliers(times);
   EXPECT_EQ(in_us(kept), in_us(times));
   EXPECT_EQ(kept.events_ns, times.events_ns);
-  EXPECT_EQ(kept.beside, times.beside);
+  EXPECT_EQ(kept.during_warm_up, times.during_warm_up);
 }
 
-TEST(Disturbed, of_none_there_are_none) {
-  EXPECT_EQ(undisturbed({}).size(), 0u);
-  EXPECT_EQ(undisturbed_reference({}).size(), 0u);
+TEST(OutlierFilter, of_no_calls_returns_none) {
+  EXPECT_EQ(without_outliers({}).size(), 0u);
+  EXPECT_EQ(reference_without_outliers({}).size(), 0u);
 }
 
 }  // namespace

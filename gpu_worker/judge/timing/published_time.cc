@@ -20,7 +20,7 @@ double standard_error(std::span<const std::int64_t> samples_ns, double median_ns
   return 1.2533 * 1.4826 * summarise(deviations).median_ns / std::sqrt(static_cast<double>(samples_ns.size()));
 }
 
-// The quartile by nearest rank.
+// Returns the early time of the samples: their lower quartile by nearest rank, at most kLate* below the median.
 double early_ns(std::span<const std::int64_t> samples_ns, double median_ns) {
   if (samples_ns.size() < kQuartileSamplesMin) return median_ns;
   std::vector<std::int64_t> sorted(samples_ns.begin(), samples_ns.end());
@@ -29,58 +29,60 @@ double early_ns(std::span<const std::int64_t> samples_ns, double median_ns) {
   return std::max(static_cast<double>(*quarter), median_ns - std::min(kLateMaxNs, kLateMaxShare * median_ns));
 }
 
-std::string in_words(double attested_ns, double event_ns) {
+std::string mismatch_text(double judge_ns, double event_ns) {
   char text[160];
   std::snprintf(text, sizeof text,
                 "the judge's clock says %.1f us a call, the clock inside of the submission's process %.1f us",
-                attested_ns / 1e3, event_ns / 1e3);
+                judge_ns / 1e3, event_ns / 1e3);
   return text;
 }
 
-// The child's own median; 0 where it gave none for some call.
+// Returns the median of the child's times, or 0 where a call has none.
 double event_median_ns(std::span<const std::int64_t> events_ns) {
   if (!std::ranges::all_of(events_ns, [](std::int64_t event) { return event > 0; })) return 0;
   return summarise(events_ns).median_ns;
 }
 
-bool disagree(double attested_ns, double event_ns) {
-  return std::abs(event_ns - attested_ns) > std::max(kDisagreeNs, kDisagreeShare * attested_ns);
+bool clocks_mismatch(double judge_ns, double event_ns) {
+  return std::abs(event_ns - judge_ns) > std::max(kClockMismatchNs, kClockMismatchShare * judge_ns);
 }
 
 }  // namespace
 
-Attested attest(std::span<const std::int64_t> samples_ns, std::span<const std::int64_t> events_ns, double drift_ns,
-                double burst_ns) {
+PublishedTime published_time(std::span<const std::int64_t> samples_ns, std::span<const std::int64_t> events_ns,
+                             double drift_ns, double burst_ns) {
   if (samples_ns.empty()) return {};
-  Attested attested;
-  attested.attested_ns = summarise(samples_ns).median_ns;
-  attested.event_ns = event_median_ns(events_ns);
-  if (attested.event_ns == 0) {
-    attested.median_ns = attested.attested_ns;
-    return attested;
+  PublishedTime published;
+  published.judge_ns = summarise(samples_ns).median_ns;
+  published.event_ns = event_median_ns(events_ns);
+  if (published.event_ns == 0) {
+    published.median_ns = published.judge_ns;
+    return published;
   }
   const double cap =
-      std::min(std::max(kSlackMaxNs, kSlackMaxShare * attested.attested_ns), kSlackMaxOfAll * attested.attested_ns);
-  const double by_chance = standard_error(samples_ns, attested.attested_ns);
+      std::min(std::max(kSlackMaxNs, kSlackMaxShare * published.judge_ns), kSlackMaxOfAll * published.judge_ns);
+  const double by_chance = standard_error(samples_ns, published.judge_ns);
   const double error = 3 * std::hypot(by_chance, kCalibrationErrorNs) + std::abs(drift_ns);
-  attested.is_doubted = attested.event_ns < attested.attested_ns - std::min(3 * by_chance + std::abs(drift_ns), cap);
+  published.is_event_implausible =
+      published.event_ns < published.judge_ns - std::min(3 * by_chance + std::abs(drift_ns), cap);
   double slack = std::min(error, cap);
-  double share = 0;
-  if (burst_ns > 0 && burst_ns <= attested.attested_ns) {
-    share = (1 - kBurstErrorShare) * burst_ns;
-    slack = std::max(slack, std::min(kBurstSlackNs, kBurstSlackShare * attested.attested_ns));
+  double burst_floor_ns = 0;
+  if (burst_ns > 0 && burst_ns <= published.judge_ns) {
+    burst_floor_ns = (1 - kBurstErrorShare) * burst_ns;
+    slack = std::max(slack, std::min(kBurstSlackNs, kBurstSlackShare * published.judge_ns));
   }
-  attested.median_ns = std::max({attested.event_ns, share, early_ns(samples_ns, attested.attested_ns) - slack, 1.0});
-  if (disagree(attested.attested_ns, attested.event_ns))
-    attested.disagreement = in_words(attested.attested_ns, attested.event_ns);
-  return attested;
+  published.median_ns =
+      std::max({published.event_ns, burst_floor_ns, early_ns(samples_ns, published.judge_ns) - slack, 1.0});
+  if (clocks_mismatch(published.judge_ns, published.event_ns))
+    published.clock_mismatch = mismatch_text(published.judge_ns, published.event_ns);
+  return published;
 }
 
 double reference_median_ns(std::span<const std::int64_t> samples_ns, std::span<const std::int64_t> events_ns) {
-  const double attested_ns = summarise(samples_ns).median_ns;
+  const double judge_ns = summarise(samples_ns).median_ns;
   const double event_ns = event_median_ns(events_ns);
-  if (event_ns == 0 || disagree(attested_ns, event_ns)) return attested_ns;
-  return std::min(event_ns, attested_ns + 3 * kCalibrationErrorNs);
+  if (event_ns == 0 || clocks_mismatch(judge_ns, event_ns)) return judge_ns;
+  return std::min(event_ns, judge_ns + 3 * kCalibrationErrorNs);
 }
 
 }  // namespace kq::judge

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 namespace kq::judge {
 
@@ -15,34 +17,28 @@ Expected<Outcome> stage(Child& child, const Order& order) {
   return child.finish();
 }
 
-Expected<Outcome> bracket(Device& device, Child& child, const Order& order, const Around& around) {
-  KQ_TRY(device.begin_hold());
-  const auto prepared = around.prepare ? around.prepare() : Expected<void>();
-  if (!prepared) {
-    device.release();
-    return failure(prepared.error());
+Expected<Outcome> time_command(Device& device, Child& child, const Order& order, const IntervalHooks& hooks) {
+  KQ_TRY_VALUE(auto queue, device.open_queue());
+  if (hooks.prepare) {
+    KQ_TRY(hooks.prepare());
   }
-  KQ_TRY(device.hold());
+  KQ_TRY_VALUE(auto spin, std::move(queue).start_spin());
 
-  bool is_probed = false;
+  std::optional<Probe> probe;
   auto outcome = child.command(order, {.launch_ns = device.launch_ns(kLaunchNs),
-                                       .at_start = [&] { device.release(); },
-                                       .at_done =
-                                           [&] {
-                                             is_probed = true;
-                                             return device.probe();
-                                           }});
-  if (!is_probed) return outcome;
+                                       .at_start = [&] { spin.stop(); },
+                                       .at_done = [&] { return probe.emplace(device.probe()).result(); }});
+  if (!probe) return outcome;
   const auto* answered = outcome ? std::get_if<Answered>(&*outcome) : nullptr;
-  const auto taken = answered != nullptr && answered->ok && around.take ? around.take(*answered) : Expected<void>();
-  const auto settled = device.settle();
+  const auto taken = answered != nullptr && answered->ok && hooks.take ? hooks.take(*answered) : Expected<void>();
+  const auto settled = std::move(*probe).settle();
   if (!taken) return failure(taken.error());
   if (!settled) return failure(settled.error());
   return outcome;
 }
 
-std::int64_t sample_ns(std::int64_t bracket_ns, double overhead_ns) {
-  return std::max<std::int64_t>(1, bracket_ns - std::llround(overhead_ns));
+std::int64_t sample_ns(std::int64_t interval_ns, double overhead_ns) {
+  return std::max<std::int64_t>(1, interval_ns - std::llround(overhead_ns));
 }
 
 }  // namespace kq::judge

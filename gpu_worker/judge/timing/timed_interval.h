@@ -1,17 +1,19 @@
-// The clock: the interval that counts for a submission, and what of it is not the submission's.
+// The timed interval of one command, and what belongs around it.
 //
-//   stage the call | prepare | evict | hold, for a random time | go ... launched | release ... done | probe | take
-//                                                                                ^ t0                      ^ t2 sample
-//                                                                                = (t2 - t0) - overhead
+//   stage the call | prepare | flush, spin for a random time | go ... launched | stop the spin ... done | probe | take
+//                                                                              ^ t0                             ^ t2
+//   sample = (t2 - t0) - overhead
 //
-// On a GPU the judge's own work keeps the device from `prepare` until the child says that it has launched what the call
-// launches, or for so long as an honest host may take for it: whoever else ran there meanwhile left a gap in it
-// (Device::absence_ns). So a call's launches are queued when the GPU switches to them, as they are in any stream that
-// is busy: what is measured is the work, and not how fast a host that has just woken launches it. Without a GPU t0 is
-// `go`. t2 comes when a word of the judge's own has run there after the child said done: whatever the child left
-// running ran before it, and what it launches later runs after the outputs were taken. So saying done early gains
-// nothing, and the price of switching the GPU there and back is in every bracket; the overhead is the same interval
-// around a null call of a child that has run our code only (calibration.h).
+// On a GPU the judge's own kernels occupy the device from `prepare` until the child reports that it has launched the
+// work of the call, or for as long as an honest host may take for that. Work of another process in this time leaves a
+// gap in the occupancy (Device::occupancy_gap_ns). So the call's launches are queued when the GPU switches to the
+// child, as they are in any busy stream: the interval measures the work, and not how fast a host that has just woken
+// launches it. Without a GPU t0 is `go`.
+//
+// The interval ends at t2, when one word of the judge's own work has run on the device after the child said that it is
+// done. Whatever the child left running has run before that word, and whatever it launches later runs after the outputs
+// are copied. So a child gains nothing by saying done early. The price of switching the GPU to the child and back is in
+// every interval; the overhead (calibration.h) is the same interval around a null call.
 #pragma once
 
 #include <cstdint>
@@ -22,31 +24,33 @@
 
 namespace kq::judge {
 
-// Launches may take so long, and 140 us more for the switch to the child (H200), before any of it is measured. A host
-// that is slower is what is measured.
+// The time that a call's launches may take before the interval begins without them. The switch to the child takes 140
+// us more (H200). Where a host launches more slowly, the interval includes the rest of its launches.
 //
-// A model of six operations of torch takes 0.22 ms there in the median, 0.4 in one call of twenty, and never took 0.8
-// in 3,000. With 0.15 ms a fifth of its calls were measured while it launched, and of 160 jobs nine times or references
-// were 1.45 to 2.7 times too long. The judge would lose the GPU when its slice ends, 2.4 ms after the first of what it
-// does around `go`.
+// On an H200 the launches of a model of six torch operations take 0.22 ms in the median, 0.4 ms in one call of twenty,
+// and less than 0.8 ms in each of 3,000 calls. The limit must stay below the GPU's time slice of 2.4 ms, which begins
+// with the first work that the judge queues before `go`: at its end the judge would lose the GPU.
 inline constexpr std::int64_t kLaunchNs = 1'000'000;
 
-// What is done around one command, on the device by copy() and fill() alone.
-struct Around {
-  std::function<Expected<void>()> prepare = {};  // before the caches are emptied
-  std::function<Expected<void>(const Answered&)> take =
-      {};  // after an ok answer, while nobody else can have run since t2
+// What the caller does before and after the timed interval of one command. On the device the hooks may use copy() and
+// fill() only.
+struct IntervalHooks {
+  // Runs before the caches are flushed.
+  std::function<Expected<void>()> prepare = {};
+  // Runs after an ok answer, while no other process can have used the device since t2.
+  std::function<Expected<void>(const Answered&)> take = {};
 };
 
-// What a command needs and is not part of it; its end is Child::finish(). The seed of a call is no part of that:
-// whoever knew it would draw ahead of the clock.
+// Let the child prepare a command outside of the timed interval. begin_staging() returns at once, and the caller ends
+// the staging with Child::finish(). Staging does not tell the child the seed of the call: a child that knew the seed
+// could draw its random numbers before the interval.
 void begin_staging(Child& child, const Order& order);
 Expected<Outcome> stage(Child& child, const Order& order);
 
-// One command under the clock, once it is staged.
-Expected<Outcome> bracket(Device& device, Child& child, const Order& order, const Around& around);
+// Gives one staged command and measures its timed interval.
+Expected<Outcome> time_command(Device& device, Child& child, const Order& order, const IntervalHooks& hooks);
 
-// What a sample is: the bracket less the overhead, at least 1 ns.
-std::int64_t sample_ns(std::int64_t bracket_ns, double overhead_ns);
+// Returns a sample: the interval less the overhead, at least 1 ns.
+std::int64_t sample_ns(std::int64_t interval_ns, double overhead_ns);
 
 }  // namespace kq::judge

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "gpu_worker/judge/device/clock.h"
 #include "gpu_worker/judge/device/cpu_device.h"
 #include "gpu_worker/judge/testing/fake_child.h"
 
@@ -12,22 +13,22 @@ using channel::Command;
 
 constexpr std::int64_t kLimitMs = 20'000;
 
-class BracketTest : public testing::Test {
+class TimedIntervalTest : public testing::Test {
  protected:
-  Expected<Outcome> run(FakeChild::Script script, const Around& around) {
+  Expected<Outcome> run(FakeChild::Script script, const IntervalHooks& hooks) {
     FakeChild fake(std::move(script));
     const auto child = std::move(*Child::start(fake.take_socket(), ChildRole::submission, exits_, Waiting::sleep));
     const Order order{.command = Command::call, .limit_ms = kLimitMs, .seed = 99};
     auto staged = stage(*child, order);
     if (!staged || !std::get<Answered>(*staged).ok) return staged;
-    return bracket(*device_, *child, order, around);
+    return time_command(*device_, *child, order, hooks);
   }
 
   std::unique_ptr<Device> device_ = std::move(*open_cpu_device());
   FakeExits exits_;
 };
 
-TEST_F(BracketTest, prepares_then_calls_then_takes_what_is_staged) {
+TEST_F(TimedIntervalTest, prepares_calls_and_takes_in_this_order) {
   std::vector<std::string> events;
   std::uint64_t seed = 0;
   std::uint64_t staged_seed = 1;
@@ -48,19 +49,19 @@ TEST_F(BracketTest, prepares_then_calls_then_takes_what_is_staged) {
   EXPECT_TRUE(std::holds_alternative<Answered>(*outcome));
   EXPECT_EQ(events, (std::vector<std::string>{"null", "prepare", "call", "take"}));
   EXPECT_EQ(seed, 99u);
-  EXPECT_EQ(staged_seed, 0u) << "who knew it would draw ahead";
+  EXPECT_EQ(staged_seed, 0u) << "a child that knew the seed could draw its numbers before the interval";
 }
 
-TEST_F(BracketTest, preparation_is_not_counted) {
+TEST_F(TimedIntervalTest, excludes_the_preparation) {
   const std::int64_t start_ns = clock_ns();
   const auto outcome = run([](FakeTurn&) {}, {.prepare = []() -> Expected<void> {
                              ::usleep(20'000);
                              return {};
                            }});
-  EXPECT_LE(std::get<Answered>(*outcome).bracket_ns, clock_ns() - start_ns - 20'000'000);
+  EXPECT_LE(std::get<Answered>(*outcome).interval_ns, clock_ns() - start_ns - 20'000'000);
 }
 
-TEST_F(BracketTest, nothing_is_taken_of_a_call_that_failed) {
+TEST_F(TimedIntervalTest, takes_nothing_of_a_call_that_failed) {
   bool is_taken = false;
   const auto outcome = run(
       [](FakeTurn& turn) {
@@ -74,12 +75,12 @@ TEST_F(BracketTest, nothing_is_taken_of_a_call_that_failed) {
   EXPECT_FALSE(is_taken);
 }
 
-TEST_F(BracketTest, failing_preparation_or_taking_is_ours) {
+TEST_F(TimedIntervalTest, a_hook_that_fails_is_an_error) {
   EXPECT_FALSE(run([](FakeTurn&) {}, {.prepare = []() -> Expected<void> { return our_fault("no"); }}));
   EXPECT_FALSE(run([](FakeTurn&) {}, {.take = [](const Answered&) -> Expected<void> { return our_fault("no"); }}));
 }
 
-TEST(Sample, is_the_bracket_less_the_overhead_but_never_nothing) {
+TEST(Sample, is_the_interval_less_the_overhead_and_at_least_1_ns) {
   EXPECT_EQ(sample_ns(1'000, 300.4), 700);
   EXPECT_EQ(sample_ns(1'000, 999.9), 1);
   EXPECT_EQ(sample_ns(1'000, 5'000), 1);

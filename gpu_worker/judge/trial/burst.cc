@@ -72,7 +72,7 @@ Step<Burst::Timed> Burst::run(const Plan& plan, const Draw& draw, std::uint32_t 
     const std::size_t begin = std::min(i * width, got.size());
     return std::span(got).subspan(begin, std::min(width, got.size() - begin));
   };
-  const Around around{
+  const IntervalHooks hooks{
       .prepare =
           [&] {
             return submission_.poison_returned(trial.poison).and_then([&] { return fill_slots(called, trial.poison); });
@@ -86,8 +86,8 @@ Step<Burst::Timed> Burst::run(const Plan& plan, const Draw& draw, std::uint32_t 
         }
         return {};
       }};
-  KQ_TRY_VALUE(const auto answered, submission_.run_burst(called, trial, around));
-  const std::int64_t absence_ns = device_.absence_ns();
+  KQ_TRY_VALUE(const auto answered, submission_.run_burst(called, trial, hooks));
+  const std::int64_t occupancy_gap_ns = device_.occupancy_gap_ns();
   for (std::size_t i = 0; i < called.size(); ++i) {
     const Prepared& call = calls_[i];
     const SubmissionSide::Case held_to{call.inputs,    call.outputs,   {*call.pristine, reference_.layout().inputs},
@@ -95,7 +95,7 @@ Step<Burst::Timed> Burst::run(const Plan& plan, const Draw& draw, std::uint32_t 
     KQ_TRY(submission_.check(plan, trial, held_to, of_call(answered.tables.outputs, i)));
   }
   KQ_TRY(check_uncalled(called, number));
-  return Timed{answered.bracket_ns, absence_ns, answered.is_early};
+  return Timed{answered.interval_ns, occupancy_gap_ns, answered.is_early};
 }
 
 // The reference's inputs and outputs of each call, out of reach.
@@ -155,7 +155,7 @@ Expected<void> Burst::fill_slots(const std::vector<std::uint16_t>& called, std::
 
 Step<void> Burst::check_uncalled(const std::vector<std::uint16_t>& called, std::uint32_t number) {
   const Region& outputs = reference_.layout().outputs;
-  std::vector<Look> looks;
+  std::vector<DeviceComparison> looks;
   for (std::uint32_t slot = 0; slot < slots_; ++slot) {
     if (std::ranges::find(called, slot) != called.end()) continue;
     looks.push_back({.expected = poison_.get(),

@@ -26,6 +26,7 @@
 #include <span>
 #include <vector>
 
+#include "gpu_worker/judge/child/window.h"
 #include "gpu_worker/judge/trial/reference_side.h"
 #include "gpu_worker/judge/trial/schedule.h"
 #include "gpu_worker/judge/trial/submission_side.h"
@@ -50,8 +51,8 @@ class Burst {
                                            const Plan& plan);
 
   struct Timed {
-    std::int64_t bracket_ns = 0;
-    std::int64_t absence_ns = 0;
+    std::int64_t interval_ns = 0;
+    std::int64_t occupancy_gap_ns = 0;
     bool is_early = false;  // as in SubmissionSide::Called
   };
   // One burst on inputs of its own; every output checked.

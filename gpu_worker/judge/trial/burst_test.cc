@@ -28,8 +28,8 @@ struct BurstHouse : FakeHouse {
     plan.trials = {.correctness = 1, .warmup = 1, .timed = kTimedSamplesMin};
     plan.limits.bursts = Bursts::always;
     plan.limits.burst_below_ns = 2'000'000'000;
-    drawn_n =
-        7;  // a problem's numbers do not change from call to call (harness/children/reference.py), as those of the fake one do
+    drawn_integer = 7;  // a problem's numbers do not change from call to call (harness/children/reference.py), as those
+                        // of the fake one do
   }
 };
 
@@ -56,7 +56,7 @@ TEST(Burst, calls_that_are_long_enough_have_none) {
 }
 
 TEST(Burst, in_doubt_are_times_of_the_submissions_own_that_the_judge_cannot_agree_with) {
-  for (const auto& [event_ns, is_doubted] : {std::pair{1L, true}, {1'000'000'000L, false}, {0L, false}}) {
+  for (const auto& [event_ns, is_event_implausible] : {std::pair{1L, true}, {1'000'000'000L, false}, {0L, false}}) {
     BurstHouse house;
     house.plan.limits.bursts = Bursts::doubt;
     int bursts = 0;
@@ -67,8 +67,8 @@ TEST(Burst, in_doubt_are_times_of_the_submissions_own_that_the_judge_cannot_agre
       turn.page.event_ns = event;
     });
     ASSERT_EQ(ending(report), "passed") << event_ns;
-    EXPECT_EQ(bursts > 0, is_doubted) << event_ns;
-    EXPECT_EQ(measurement_of(*report.verdict)->burst_ns > 0, is_doubted) << event_ns;
+    EXPECT_EQ(bursts > 0, is_event_implausible) << event_ns;
+    EXPECT_EQ(measurement_of(*report.verdict)->burst_ns > 0, is_event_implausible) << event_ns;
   }
 }
 
@@ -179,7 +179,7 @@ TEST(Burst, of_what_was_returned_nothing_is_there_for_the_next_one) {
     bring(turn, 0);
     tell(turn, 0);
   });
-  FakeChild reference(fake_reference({}, house.drawn_n));
+  FakeChild reference(fake_reference({}, house.drawn_integer));
   FakeChild calibrator(house.calibrator_script);
   const Report report = house.judge->run(house.plan, {.calibrator = calibrator.take_socket(),
                                                       .reference = reference.take_socket(),

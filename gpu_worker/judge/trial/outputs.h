@@ -13,14 +13,7 @@
 
 namespace kq::judge {
 
-// What a child's calls allocate in: the end of some memory, which outlives it; without that there is no arena.
-struct Arena {
-  const Memory* memory = nullptr;
-  std::uint64_t begin = 0;
-  std::uint64_t bytes() const { return memory->bytes() - begin; }
-};
-
-// How large one is for the calls of a problem: its outputs three times over, as torch keeps one while the next is made,
+// How large an arena is for the calls of a problem: its outputs three times over, as torch keeps one while the next is made,
 // and what is made besides. What finds no room there is copied into the window by the child, which is part of its call.
 // `calls` more may keep theirs until the judge has looked.
 std::uint64_t arena_bytes(const Layout& layout, std::uint32_t calls = 0);

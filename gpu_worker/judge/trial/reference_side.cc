@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "gpu_worker/judge/device/clock.h"
 #include "gpu_worker/judge/timing/timed_interval.h"
 #include "gpu_worker/judge/trial/outputs.h"
 
@@ -87,15 +88,15 @@ Step<void> ReferenceSide::make_windows(const Plan& plan, Tables tables) {
   layout_ = make_layout(std::move(tables));
   if (layout_.bytes() > plan.limits.window_bytes_max) {
     return stop(VerdictName::too_large, evidence(Stage::load, {},
-                                                 "inputs, outputs and state need " + amount(layout_.bytes()) +
-                                                     ", has " + amount(plan.limits.window_bytes_max)));
+                                                 "inputs, outputs and state need " + format_bytes(layout_.bytes()) +
+                                                     ", has " + format_bytes(plan.limits.window_bytes_max)));
   }
   KQ_TRY_VALUE(auto window, make_window(device_, slots_of(layout_), layout_.bytes(),
                                         arena_.memory != nullptr ? 0 : arena_bytes(layout_)));
   window_ = std::move(window);
   if (arena_.memory == nullptr) arena_ = window_.arena;
   if (const auto laid_out = answers_.lay_out(layout_); !laid_out) return laid_out;
-  child_->lay_slots(static_cast<std::uint32_t>(window_.slots), layout_.bytes(), 0);
+  child_->write_slots(static_cast<std::uint32_t>(window_.slots), layout_.bytes(), 0);
   return {};
 }
 
@@ -122,15 +123,15 @@ Step<ReferenceSide::Called> ReferenceSide::time_trial(const Plan& plan, const Se
   const bool is_compiled = plan.trials.baseline == Baseline::compile;
   KQ_TRY_VALUE(const auto compiled,
                is_compiled ? call(plan, seeds.calls, *answer.expected, Command::call_compiled) : Step<Answered>());
-  const std::int64_t compiled_absence_ns = is_compiled ? device_.absence_ns() : 0;
+  const std::int64_t compiled_gap_ns = is_compiled ? device_.occupancy_gap_ns() : 0;
   const double compiled_slowness = device_.memory_slowness();
   KQ_TRY_VALUE(auto called, call(plan, seeds.calls, *answer.expected));
-  const std::int64_t absence_ns = device_.absence_ns();
+  const std::int64_t occupancy_gap_ns = device_.occupancy_gap_ns();
   const double slowness = device_.memory_slowness();
   keep_outputs(called.tables.outputs, answer);
   KQ_TRY(note_mutated_inputs());
-  if (is_compiled) return Called{compiled.bracket_ns, compiled.event_ns, compiled_absence_ns, compiled_slowness};
-  return Called{called.bracket_ns, called.event_ns, absence_ns, slowness};
+  if (is_compiled) return Called{compiled.interval_ns, compiled.event_ns, compiled_gap_ns, compiled_slowness};
+  return Called{called.interval_ns, called.event_ns, occupancy_gap_ns, slowness};
 }
 
 Step<void> ReferenceSide::make_trial(const Plan& plan, const Seeds& seeds) {
@@ -181,9 +182,9 @@ Step<std::size_t> ReferenceSide::begin_ahead(const Plan& plan, std::span<const S
 Step<void> ReferenceSide::finish_ahead() {
   if (!std::exchange(is_asked_ahead_, false)) return {};
   KQ_TRY_VALUE(const auto answered, finish_answers());
-  device_.begin_copies();
+  CopyBatch copies = device_.batch_copies();
   const auto kept = keep_all(answered);
-  const auto copied = device_.finish_copies();
+  const auto copied = std::move(copies).finish();
   if (!kept) return kept;
   if (!copied) return stop(copied.error());
   return {};
@@ -206,7 +207,7 @@ void ReferenceSide::begin_answers(const Plan& plan, const std::vector<Tensor>& i
   for (std::size_t i = 0; i < seeds.size(); ++i) rows.insert(rows.end(), outputs.begin(), outputs.end());
   child_->write_inputs(inputs);
   child_->write_outputs(rows);
-  child_->lay_answers(seeds);
+  child_->write_answer_seeds(seeds);
   asked_.assign(seeds.begin(), seeds.end());
   asked_ns_ = clock_ns();
   child_->begin(
@@ -378,7 +379,7 @@ Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const M
   };
   const Order order{.command = command, .limit_ms = plan.limits.load_limit_ms, .seed = seed};
   if (const auto staged = accept(stage(*child_, order), doing(Phase::run)); !staged) return staged;
-  auto called = accept(bracket(device_, *child_, order, {.prepare = prepare, .take = take}), doing(Phase::run));
+  auto called = accept(time_command(device_, *child_, order, {.prepare = prepare, .take = take}), doing(Phase::run));
   if (!called) return called;
   KQ_TRY(check_outputs(called->tables.outputs));
   return called;

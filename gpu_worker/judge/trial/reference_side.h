@@ -15,8 +15,8 @@
 #include "gpu_worker/judge/check/expected_outputs.h"
 #include "gpu_worker/judge/check/input_copies.h"
 #include "gpu_worker/judge/child/failure.h"
+#include "gpu_worker/judge/child/window.h"
 #include "gpu_worker/judge/tensor/layout.h"
-#include "gpu_worker/judge/tensor/window.h"
 
 namespace kq::judge {
 
@@ -29,10 +29,10 @@ class ReferenceSide {
   // the state there; compiles what the plan wants compiled.
   Step<void> load(const Plan& plan, std::uint64_t seed);
   struct Called {
-    std::int64_t bracket_ns = 0;
-    std::int64_t event_ns = 0;    // what the child says
-    std::int64_t absence_ns = 0;  // Device::absence_ns
-    double slowness = 1;          // Device::memory_slowness
+    std::int64_t interval_ns = 0;
+    std::int64_t event_ns = 0;          // what the child says
+    std::int64_t occupancy_gap_ns = 0;  // Device::occupancy_gap_ns
+    double slowness = 1;                // Device::memory_slowness
   };
   // Draws the inputs of one trial and computes its expected outputs, under the clock. The times are of the plan's
   // baseline, the outputs of the model as it is.
@@ -90,7 +90,7 @@ class ReferenceSide {
  private:
   ReferenceSide(Device& device, std::unique_ptr<Child> child)
       : device_(device), child_(std::move(child)), checks_(device), answers_(device) {}
-  Doing doing(Phase phase) const { return {ChildRole::reference, phase, device_.info().kind}; }
+  ChildActivity doing(Phase phase) const { return {ChildRole::reference, phase, device_.info().kind}; }
   Step<void> compile(const Plan& plan);
   Step<void> make_windows(const Plan& plan, Tables tables);
   Step<Answered> call(const Plan& plan, std::uint64_t seed, const Memory& to,

@@ -190,7 +190,7 @@ TEST_F(ReferenceSideTest, a_compiled_baseline_gives_times_and_nothing_else) {
   ASSERT_TRUE(side);
   const auto called = side->make_timed_trial(house_.plan, {7, 7});
   ASSERT_TRUE(called);
-  EXPECT_GE(called->bracket_ns, 3'000'000);
+  EXPECT_GE(called->interval_ns, 3'000'000);
   EXPECT_EQ(floats(side->expected_outputs(), y.offset - side->layout().outputs.begin), expected);
   EXPECT_EQ(side->mutable_inputs(), (std::vector<bool>{false, false}));
   EXPECT_EQ(std::ranges::count(commands, Command::compile), 1);
@@ -257,9 +257,9 @@ struct LargeHouse : FakeHouse {
     plan.trials = {.correctness = 3, .warmup = 0, .timed = 0};
     plan.limits.window_bytes_max = 2 * kBytes;
     auto fake = std::make_unique<FakeDevice>();
-    fake->can_look = true;
+    fake->can_compare = true;
     fake_device = fake.get();
-    fake_device->at_look = [this] { note('l'); };
+    fake_device->at_comparison = [this] { note('l'); };
     use(std::move(fake));
   }
   Report run_large(Twist submission_twist = {}) {

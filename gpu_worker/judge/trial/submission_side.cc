@@ -8,7 +8,6 @@
 #include "core/base/check.h"
 #include "gpu_worker/judge/check/degenerate_tolerance.h"
 #include "gpu_worker/judge/trial/burst.h"
-#include "gpu_worker/judge/trial/outputs.h"
 
 namespace kq::judge {
 namespace {
@@ -185,16 +184,16 @@ Step<SubmissionSide::Called> SubmissionSide::call(const Plan& plan, const Trial&
                     .limit_ms = trial.limit_ms,
                     .launch_limit_ms = trial.launch_limit_ms,
                     .seed = trial.seed};
-  auto outcome = bracket(device_, *child_, order, {.prepare = prepare, .take = take});
+  auto outcome = time_command(device_, *child_, order, {.prepare = prepare, .take = take});
   const auto seen = finish_looks();
   KQ_TRY_VALUE(auto called, accept(std::move(outcome), doing(Phase::run)));
   if (!seen) return tl::unexpected(seen.error());
-  const std::int64_t absence_ns = device_.absence_ns();
+  const std::int64_t occupancy_gap_ns = device_.occupancy_gap_ns();
   const double slowness = device_.memory_slowness();
   KQ_TRY(note_returned(called.tables.outputs));
   // A device that is slow at looking is at it for longer than a call may be away; others that disturb it do not do so
   // again and again.
-  long_looks_ = in_place && absence_ns > overhead_.absence_ns + kAbsenceNs ? long_looks_ + 1 : 0;
+  long_looks_ = in_place && occupancy_gap_ns > overhead_.occupancy_gap_ns + kForeignGapNs ? long_looks_ + 1 : 0;
   const bool is_unclear = in_place && (long_looks_ == kLongLooksMax || !is_all_right(*seen));
   if (in_place && !is_unclear) seen_ = *seen;
   if (is_unclear) {
@@ -202,8 +201,12 @@ Step<SubmissionSide::Called> SubmissionSide::call(const Plan& plan, const Trial&
     const auto taken = take_outputs(device_, layout, from, called.tables.outputs, *memory_.snapshot);
     if (!taken) return stop(taken.error());
   }
-  return Called{called.bracket_ns, called.event_ns, absence_ns,
-                called.is_early,   is_unclear,      std::move(called.tables.outputs),
+  return Called{called.interval_ns,
+                called.event_ns,
+                occupancy_gap_ns,
+                called.is_early,
+                is_unclear,
+                std::move(called.tables.outputs),
                 slowness};
 }
 
@@ -219,9 +222,9 @@ std::unique_ptr<Memory> SubmissionSide::outputs_to_look_at(const Trial& trial, c
 
 Expected<void> SubmissionSide::look_in_place(const Plan& plan, const Trial& trial, const Memory& outputs) {
   const Case taken = held_to(trial);
-  const std::vector<Look> wanted =
+  const std::vector<DeviceComparison> wanted =
       looks(plan, trial, {taken.inputs, taken.outputs, taken.pristine, taken.expected, outputs, taken.shift, true});
-  if (wanted.size() > kLooksMax) {  // nothing is seen then
+  if (wanted.size() > kDeviceComparisonsMax) {  // nothing is seen then
     may_look_in_place_ = false;
     return {};
   }
@@ -232,9 +235,9 @@ Expected<void> SubmissionSide::look_in_place(const Plan& plan, const Trial& tria
     const std::uint64_t at = part.begin - reference_.layout().outputs.begin;
     if (const auto copied = device_.copy(taken.snapshot, at, outputs, at, part.bytes()); !copied) return copied;
   }
-  const auto begun = device_.begin_looks(wanted);
-  if (begun) looks_ = wanted.size();
-  return begun;
+  KQ_TRY_VALUE(auto begun, device_.start_comparisons(wanted));
+  comparisons_.emplace(std::move(begun));
+  return {};
 }
 
 bool SubmissionSide::is_all_right(const Seen& seen) const {
@@ -269,18 +272,19 @@ Step<void> SubmissionSide::check(const Plan& plan, const Trial& trial, const Cas
 Step<void> SubmissionSide::begin_looks(const Plan& plan, const Trial& trial, const Case& held_to,
                                        std::span<const Tensor> got) {
   if (seen_ || !check_forms(trial, held_to, got)) return {};
-  const std::vector<Look> wanted = looks(plan, trial, held_to);
-  if (wanted.size() > kLooksMax) return {};
-  if (const auto begun = device_.begin_looks(wanted); !begun) return stop(begun.error());
-  looks_ = wanted.size();
+  const std::vector<DeviceComparison> wanted = looks(plan, trial, held_to);
+  if (wanted.size() > kDeviceComparisonsMax) return {};
+  auto begun = device_.start_comparisons(wanted);
+  if (!begun) return stop(begun.error());
+  comparisons_.emplace(std::move(*begun));
   return {};
 }
 
 // Outputs that are tensors, the gaps about them, all inputs.
-std::vector<Look> SubmissionSide::looks(const Plan& plan, const Trial& trial, const Case& held) const {
+std::vector<DeviceComparison> SubmissionSide::looks(const Plan& plan, const Trial& trial, const Case& held) const {
   const Region& outputs = reference_.layout().outputs;
   const Region& inputs = reference_.layout().inputs;
-  std::vector<Look> wanted;
+  std::vector<DeviceComparison> wanted;
   for (const Tensor& output : held.outputs) {
     if (output.kind != channel::Kind::tensor) continue;
     const std::uint64_t at = output.offset - outputs.begin;
@@ -293,7 +297,7 @@ std::vector<Look> SubmissionSide::looks(const Plan& plan, const Trial& trial, co
                       .tolerance = tolerance_for(output.dtype, plan.rtol, plan.atol)});
   }
   for (const Region& gap : gaps(outputs, reference_.layout().tables.outputs)) {
-    Look look{
+    DeviceComparison look{
         .got = &held.snapshot, .got_offset = gap.begin - outputs.begin, .bytes = gap.bytes(), .word = trial.poison};
     if (held.is_in_place) look.got = &window(), look.got_offset = held.shift + gap.begin;
     wanted.push_back(look);
@@ -310,9 +314,10 @@ std::vector<Look> SubmissionSide::looks(const Plan& plan, const Trial& trial, co
 }
 
 Step<SubmissionSide::Seen> SubmissionSide::finish_looks() {
-  const std::size_t looks = std::exchange(looks_, 0);
-  if (looks == 0) return Seen{};
-  const auto told = device_.finish_looks();
+  if (!comparisons_) return Seen{};
+  const std::size_t looks = comparisons_->count();
+  const auto told = std::move(*comparisons_).finish();
+  comparisons_.reset();
   if (!told) return stop(told.error());
   if (told->empty()) return Seen{};
   KQ_CHECK(told->size() == looks);
@@ -336,7 +341,7 @@ Step<void> SubmissionSide::attach_slots(const Plan& plan, std::unique_ptr<Memory
                                         std::uint32_t calls) {
   const Layout& layout = reference_.layout();
   slots_ = std::move(window);
-  child_->lay_slots(slots, layout.bytes(), calls);
+  child_->write_slots(slots, layout.bytes(), calls);
   child_->write_inputs(reference_.inputs());
   std::vector<Tensor> rows;
   for (std::uint32_t i = 0; i < calls; ++i)
@@ -350,7 +355,7 @@ Step<void> SubmissionSide::attach_slots(const Plan& plan, std::unique_ptr<Memory
 }
 
 Step<Answered> SubmissionSide::run_burst(std::span<const std::uint16_t> slots, const Trial& trial,
-                                         const Around& around) {
+                                         const IntervalHooks& hooks) {
   child_->write_inputs(reference_.inputs());
   std::vector<Tensor> rows;
   for (std::size_t i = 0; i < slots.size(); ++i)
@@ -358,7 +363,7 @@ Step<Answered> SubmissionSide::run_burst(std::span<const std::uint16_t> slots, c
   child_->write_outputs(rows);
   const Order order{.command = Command::burst, .limit_ms = trial.limit_ms, .slots = slots, .seed = trial.seed};
   if (const auto staged = accept(stage(*child_, order), doing(Phase::run)); !staged) return staged;
-  auto called = accept(bracket(device_, *child_, order, around), doing(Phase::run));
+  auto called = accept(time_command(device_, *child_, order, hooks), doing(Phase::run));
   if (!called) return called;
   KQ_TRY(note_returned(called->tables.outputs));
   return called;

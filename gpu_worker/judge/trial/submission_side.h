@@ -9,9 +9,10 @@
 #include "gpu_worker/judge/check/checks.h"
 #include "gpu_worker/judge/check/input_copies.h"
 #include "gpu_worker/judge/child/failure.h"
-#include "gpu_worker/judge/tensor/window.h"
+#include "gpu_worker/judge/child/window.h"
 #include "gpu_worker/judge/timing/calibration.h"
 #include "gpu_worker/judge/timing/timed_interval.h"
+#include "gpu_worker/judge/trial/outputs.h"
 #include "gpu_worker/judge/trial/reference_side.h"
 
 namespace kq::judge {
@@ -41,7 +42,7 @@ class SubmissionMemory {
 
 // What more than the absence of any null call is somebody else's doing: the switch to another context and back takes
 // 140 us and more, the longest gap of an undisturbed hold 12 us (measured on an H200).
-inline constexpr std::int64_t kAbsenceNs = 60'000;
+inline constexpr std::int64_t kForeignGapNs = 60'000;
 
 class SubmissionSide {
  public:
@@ -70,9 +71,9 @@ class SubmissionSide {
     std::int64_t launch_limit_ms = 0;  // as in Order
   };
   struct Called {
-    std::int64_t bracket_ns = 0;
-    std::int64_t event_ns = 0;    // what the child says
-    std::int64_t absence_ns = 0;  // Device::absence_ns
+    std::int64_t interval_ns = 0;
+    std::int64_t event_ns = 0;          // what the child says
+    std::int64_t occupancy_gap_ns = 0;  // Device::occupancy_gap_ns
     bool is_early = false;    // as in Answered: it said that what it launched was done while the judge had the device
     bool is_unclear = false;  // large outputs were no right ones where they lay, and were taken only then: that they
                               // are right by now says nothing. Or to look at them there takes too long
@@ -100,7 +101,7 @@ class SubmissionSide {
   // is another. Comes before it, with what else is laid down then; call() does it.
   Expected<void> poison_returned(std::uint32_t poison);
   // All calls of a burst under one clock; its outputs are the caller's to take and to check.
-  Step<Answered> run_burst(std::span<const std::uint16_t> slots, const Trial& trial, const Around& around);
+  Step<Answered> run_burst(std::span<const std::uint16_t> slots, const Trial& trial, const IntervalHooks& hooks);
 
   // What a call was given, what is expected of it, and where its outputs came.
   struct Case {
@@ -130,7 +131,7 @@ class SubmissionSide {
   };
   SubmissionSide(Device& device, std::unique_ptr<Child> child, const ReferenceSide& reference, SubmissionMemory memory)
       : device_(device), child_(std::move(child)), reference_(reference), checks_(device), memory_(std::move(memory)) {}
-  Doing doing(Phase phase) const { return {ChildRole::submission, phase, device_.info().kind}; }
+  ChildActivity doing(Phase phase) const { return {ChildRole::submission, phase, device_.info().kind}; }
   Step<void> attach(const Plan& plan);
   std::uint64_t shift_of(const Trial& trial) const {
     return trial.place % memory_.window.slots * reference_.layout().bytes();
@@ -147,7 +148,7 @@ class SubmissionSide {
   std::unique_ptr<Memory> outputs_to_look_at(const Trial& trial, const Taking& from, std::span<const Tensor> got) const;
   Expected<void> look_in_place(const Plan& plan, const Trial& trial, const Memory& outputs);
   bool is_all_right(const Seen& seen) const;
-  std::vector<Look> looks(const Plan& plan, const Trial& trial, const Case& held_to) const;
+  std::vector<DeviceComparison> looks(const Plan& plan, const Trial& trial, const Case& held_to) const;
   Step<void> begin_looks(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got);
   Step<Seen> finish_looks();
   Step<void> check_seen(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got);
@@ -161,10 +162,10 @@ class SubmissionSide {
   SubmissionMemory memory_;
   std::unique_ptr<Memory> slots_;  // for bursts; null: there were none
   std::vector<Tensor> staged_inputs_;
-  std::vector<Region> returned_;   // in the arena: outputs of the last call or burst
-  std::size_t looks_ = 0;          // that the device was asked for, at the last call
-  std::optional<Seen> seen_;       // of the last call's outputs in their place: all is right
-  bool may_look_in_place_ = true;  // until something there was not right
+  std::vector<Region> returned_;                   // in the arena: outputs of the last call or burst
+  std::optional<PendingComparisons> comparisons_;  // that the device makes of the last call
+  std::optional<Seen> seen_;                       // of the last call's outputs in their place: all is right
+  bool may_look_in_place_ = true;                  // until something there was not right
   int long_looks_ = 0;  // so many of the last calls whose outputs were looked at where they were took too long for that
   Overhead overhead_;
   Correctness correctness_;

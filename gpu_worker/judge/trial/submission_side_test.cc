@@ -220,7 +220,7 @@ TEST(SubmissionSide, inputs_that_nobody_may_change_are_looked_at_together) {
   for (const bool changes : {false, true}) {
     FakeHouse house;
     auto device = std::make_unique<FakeDevice>();
-    const int& looks = device->byte_looks;
+    const int& looks = device->byte_comparisons;
     house.use(std::move(device));
     house.plan.trials = {.correctness = 5, .warmup = 0, .timed = 0};
     const Twist change =
@@ -246,10 +246,10 @@ TEST(SubmissionSide, what_a_device_sees_by_itself_is_what_the_host_would_see) {
   for (std::size_t way = 0; way < ways.size(); ++way) {
     std::vector<std::string> words;
     std::vector<double> errors;
-    for (const bool can_look : {false, true}) {
+    for (const bool can_compare : {false, true}) {
       FakeHouse house;
       auto device = std::make_unique<FakeDevice>();
-      device->can_look = can_look;
+      device->can_compare = can_compare;
       house.use(std::move(device));
       house.plan.trials = {.correctness = 3, .warmup = 0, .timed = 0};
       const Report report = house.run(at(Command::call, ways[way]));
@@ -275,7 +275,7 @@ struct LargeOutputHouse : FakeHouse {
     plan.limits.window_bytes_max = 2 * kBytes;
     plan.limits.bursts = Bursts::never;
     auto fake = std::make_unique<FakeDevice>();
-    fake->can_look = true;
+    fake->can_compare = true;
     fake->described.kind = DeviceKind::cuda;
     fake_device = fake.get();
     use(std::move(fake));
@@ -322,7 +322,7 @@ TEST(SubmissionSide, an_output_that_becomes_right_after_its_call_counts_for_noth
   std::atomic<float*> wrong = nullptr;
   int calls = 0;
   // Looks come after the call, so the device tells when they are over.
-  house.fake_device->at_look = [&] {
+  house.fake_device->at_comparison = [&] {
     if (float* const number = wrong.exchange(nullptr)) *number -= 1;
   };
   const Report report = house.run_large([&](FakeTurn& turn) {
@@ -339,8 +339,8 @@ TEST(SubmissionSide, where_looking_takes_too_long_outputs_are_taken) {
   LargeOutputHouse house;
   std::atomic<bool> looked = false;
   int calls = 0;
-  house.fake_device->at_look = [&] { looked = true; };
-  house.fake_device->absence = [&] { return looked ? kAbsenceNs + 1 : 0; };
+  house.fake_device->at_comparison = [&] { looked = true; };
+  house.fake_device->occupancy_gap = [&] { return looked ? kForeignGapNs + 1 : 0; };
   const Report report = house.run_large([&](FakeTurn&) { ++calls, looked = false; });
   ASSERT_TRUE(report.verdict) << report.error;
   ASSERT_EQ(name_of(*report.verdict), VerdictName::passed) << evidence_of(*report.verdict)->message;

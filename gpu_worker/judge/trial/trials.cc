@@ -17,7 +17,7 @@ bool times_reference(std::size_t timed, std::size_t references) {
 }
 
 // Where they are not, nobody knows which were disturbed.
-bool are_most(const Times& kept, const Times& all) {
+bool are_most(const CallTimes& kept, const CallTimes& all) {
   return all.size() == 0 || 2 * kept.size() > all.size();
 }
 
@@ -81,7 +81,7 @@ Step<void> TrialRun::run_all() {
     if (following && !is_free) begun = begin(*following);
     if (standing == Standing::too_many) {
       return stop(VerdictName::rejected,
-                  called.is_early ? early_evidence(trial->number) : void_evidence(*trial, called.absence_ns));
+                  called.is_early ? early_evidence(trial->number) : void_evidence(*trial, called.occupancy_gap_ns));
     }
     if (!begun) return begun;
     trial = std::move(following);
@@ -108,7 +108,7 @@ std::optional<TrialRun::Trial> TrialRun::next() {
 }
 
 TrialRun::Trial TrialRun::make(TrialKind kind) {
-  if (kind == TrialKind::timed && needs_quiet() && is_beside_others()) device_.bystanders()->wait();
+  if (kind == TrialKind::timed && needs_quiet() && is_beside_others()) device_.concurrent_warm_ups()->wait();
   Trial trial{.number = numbers_++,
               .kind = kind,
               .seeds = {},
@@ -164,22 +164,22 @@ Step<void> TrialRun::get_ready(const Trial& trial) {
 // left it is taken once more, without our own children.
 Step<void> TrialRun::time_reference(const Trial& trial) {
   auto called = reference_.time_trial(plan_, trial.seeds);
-  bool is_sample = trial.is_timed() && called && !is_void(called->absence_ns);
+  bool is_sample = trial.is_timed() && called && !is_void(called->occupancy_gap_ns);
   bool is_beside = was_beside_others(trial);
   if (called && trial.is_timed() && !is_sample) {
     if (!is_beside && ++voids_ > voids_max_)
-      return stop(VerdictName::rejected, void_evidence(trial, called->absence_ns));
+      return stop(VerdictName::rejected, void_evidence(trial, called->occupancy_gap_ns));
     const bool is_last = std::cmp_less(std::ranges::count(left_, TrialKind::timed), missing_references());
-    if (missing_references() > 0 && (is_last || (is_beside && called->bracket_ns > kReferenceLongNs))) {
-      if (is_beside) device_.bystanders()->wait();
+    if (missing_references() > 0 && (is_last || (is_beside && called->interval_ns > kReferenceLongNs))) {
+      if (is_beside) device_.concurrent_warm_ups()->wait();
       is_beside = is_beside_others();
       called = reference_.time_trial(plan_, trial.seeds);
       is_sample = true;
     }
   }
   if (!called) return tl::unexpected(called.error());
-  if (is_sample) times_.reference.add(called->bracket_ns, called->event_ns, is_beside, called->slowness);
-  reference_ns_ = sample_ns(called->bracket_ns, submission_.overhead().median_ns);
+  if (is_sample) times_.reference.add(called->interval_ns, called->event_ns, is_beside, called->slowness);
+  reference_ns_ = sample_ns(called->interval_ns, submission_.overhead().median_ns);
   return {};
 }
 
@@ -192,9 +192,9 @@ std::size_t TrialRun::missing_references() const {
 // Of all timed calls, were each as long as most: one that sleeps ends nothing, for which others behind it might be
 // slow.
 double TrialRun::timed_ns() const {
-  const auto& brackets_ns = times_.submission.brackets_ns;
-  return static_cast<double>(brackets_ns.size()) *
-         (summarise(brackets_ns).median_ns - submission_.overhead().median_ns);
+  const auto& intervals_ns = times_.submission.intervals_ns;
+  return static_cast<double>(intervals_ns.size()) *
+         (summarise(intervals_ns).median_ns - submission_.overhead().median_ns);
 }
 
 // Of the answers of one command, where so many are wanted.
@@ -210,20 +210,20 @@ TrialRun::Standing TrialRun::standing_of(const Trial& trial, const SubmissionSid
   if (called.is_unclear) return Standing::again;
   if (trial.is_timed() && needs_quiet() && was_beside_others(trial) && ++disturbed_ <= kDisturbedMax)
     return Standing::again;
-  if (!called.is_early && !is_void(called.absence_ns)) return Standing::counts;
+  if (!called.is_early && !is_void(called.occupancy_gap_ns)) return Standing::counts;
   if (was_beside_others(trial)) {
     // A child of ours may be the reason.
     if (!trial.is_timed()) return Standing::counts;
     if (++disturbed_ <= kDisturbedMax) return Standing::again;
-    device_.bystanders()->wait();
+    device_.concurrent_warm_ups()->wait();
     if (!is_beside_others()) return Standing::again;
   }
   return ++voids_ > voids_max_ ? Standing::too_many : Standing::again;
 }
 
-Evidence TrialRun::void_evidence(const Trial& trial, std::int64_t absence_ns) {
+Evidence TrialRun::void_evidence(const Trial& trial, std::int64_t occupancy_gap_ns) {
   Evidence found = evidence(Stage::judge, "async",
-                            "for " + std::to_string(absence_ns / 1000) +
+                            "for " + std::to_string(occupancy_gap_ns / 1000) +
                                 " us before a call the GPU did work that was not the judge's, in trial " +
                                 std::to_string(trial.number));
   found.rule = "quiet";
@@ -232,7 +232,7 @@ Evidence TrialRun::void_evidence(const Trial& trial, std::int64_t absence_ns) {
 }
 
 bool TrialRun::is_beside_others() const {
-  return device_.bystanders() != nullptr && device_.bystanders()->any();
+  return device_.concurrent_warm_ups() != nullptr && device_.concurrent_warm_ups()->any();
 }
 
 // Says how many timed trials come again for it.
@@ -254,17 +254,17 @@ std::size_t TrialRun::drop_slow() {
 }
 
 std::size_t TrialRun::drop_disturbed_references() {
-  Times kept = undisturbed_reference(times_.reference);
+  CallTimes kept = reference_without_outliers(times_.reference);
   const bool is_unclear = kept.size() < std::min(kReferencesMin, times_.reference.size());
   if (is_unclear && std::exchange(has_taken_references_again_, true)) return 0;
   times_.reference = std::move(kept);
   if (!is_unclear) return 0;
-  device_.bystanders()->wait();
+  device_.concurrent_warm_ups()->wait();
   return missing_references();
 }
 
 std::size_t TrialRun::drop_disturbed_calls(bool is_enough) {
-  Times kept = undisturbed(times_.submission);
+  CallTimes kept = without_outliers(times_.submission);
   const bool is_unclear = !are_most(kept, times_.submission);
   if (is_unclear && std::exchange(has_taken_all_again_, true)) return 0;
   if (is_unclear) kept = {};
@@ -272,7 +272,7 @@ std::size_t TrialRun::drop_disturbed_calls(bool is_enough) {
   if (dropped == 0) return 0;
   times_.submission = std::move(kept);
   disturbed_ += static_cast<std::uint32_t>(dropped);
-  if (is_unclear || disturbed_ > kDisturbedMax) device_.bystanders()->wait();
+  if (is_unclear || disturbed_ > kDisturbedMax) device_.concurrent_warm_ups()->wait();
   const bool are_few = times_.submission.size() < std::min<std::size_t>(kTimedSamplesMin, plan_.trials.timed);
   return !is_enough || are_few ? dropped : 0;
 }
@@ -281,7 +281,7 @@ void TrialRun::note(const Trial& trial, const SubmissionSide::Called& called) {
   // Some timed trials are made for the reference alone.
   if (!trial.is_timed() || times_.submission.size() == plan_.trials.timed) return;
   const bool is_beside = was_beside_others(trial);
-  times_.submission.add(called.bracket_ns, called.event_ns, is_beside, called.slowness);
+  times_.submission.add(called.interval_ns, called.event_ns, is_beside, called.slowness);
 }
 
 }  // namespace kq::judge

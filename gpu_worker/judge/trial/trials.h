@@ -11,8 +11,8 @@
 //
 // Where answers are short the command that makes one makes some for the trials behind it, too. Of a trial whose
 // reference is timed the inputs are drawn meanwhile; then its reference is called, alone, before it is staged. What is
-// not timed comes first while a child of ours makes itself warm (bystanders.h): a submission can gain nothing by
-// knowing, every output of every kind is checked.
+// not timed comes first while a child of ours makes itself warm (concurrent_warm_ups.h): a submission can gain nothing
+// by knowing, every output of every kind is checked.
 #pragma once
 
 #include <cstdint>
@@ -54,8 +54,8 @@ inline constexpr std::int64_t kSlowMemoryLimitNs = 600'000'000;
 inline constexpr std::int64_t kAtOnceNs = 4'000'000;
 
 struct TimedTrials {
-  Times submission;
-  Times reference;
+  CallTimes submission;
+  CallTimes reference;
 };
 
 class TrialRun {
@@ -94,7 +94,7 @@ class TrialRun {
   std::size_t missing_references() const;
   double timed_ns() const;
   std::vector<Seeds> draw_ahead(std::size_t wanted) const;
-  static Evidence void_evidence(const Trial& trial, std::int64_t absence_ns);
+  static Evidence void_evidence(const Trial& trial, std::int64_t occupancy_gap_ns);
   Standing standing_of(const Trial& trial, const SubmissionSide::Called& called);
   std::size_t drop_disturbed(bool is_enough);
   std::size_t drop_slow();
@@ -104,7 +104,9 @@ class TrialRun {
   bool was_beside_others(const Trial& trial) const { return trial.is_beside || is_beside_others(); }
   // Of so few samples each moves the median, and nobody knows which one was disturbed.
   bool needs_quiet() const { return plan_.trials.timed < kTimedSamplesMin; }
-  bool is_void(std::int64_t absence_ns) const { return absence_ns > submission_.overhead().absence_ns + kAbsenceNs; }
+  bool is_void(std::int64_t occupancy_gap_ns) const {
+    return occupancy_gap_ns > submission_.overhead().occupancy_gap_ns + kForeignGapNs;
+  }
   void note(const Trial& trial, const SubmissionSide::Called& called);
   SubmissionSide::Trial asked(const Trial& trial) const;
 

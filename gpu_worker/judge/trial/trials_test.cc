@@ -14,6 +14,7 @@
 
 #include <gtest/gtest.h>
 
+#include "gpu_worker/judge/device/clock.h"
 #include "gpu_worker/judge/testing/fake_device.h"
 #include "gpu_worker/judge/testing/fake_problem.h"
 #include "gpu_worker/judge/timing/concurrent_warm_ups.h"
@@ -70,7 +71,7 @@ struct Heard {
       const std::lock_guard lock(mutex);
       if (turn.command == Command::answer) {
         at_once.push_back(turn.page.answer_count);
-        for (const Seeds& asked : fake_asked(turn)) answered.push_back(asked.calls);
+        for (const Seeds& asked : fake_answer_seeds(turn)) answered.push_back(asked.calls);
       }
       if (turn.command == Command::call) words.push_back(who + " is called");
       // The very first trial has an answer where there was time for one while the submission loaded; else what is timed
@@ -129,7 +130,7 @@ TEST(TrialRun, the_next_inputs_are_drawn_while_a_trial_is_checked) {
   int looked_at = 0;
   int checked = 0;
   auto device = std::make_unique<FakeDevice>();
-  device->at_look = [&] {
+  device->at_comparison = [&] {
     if (!is_submissions || called == kTrials || std::exchange(looked_at, called) == called) return;
     for (int ms = 0; drawn <= called && ms < 2'000; ++ms) ::usleep(1'000);
     EXPECT_GT(drawn, called);
@@ -190,7 +191,7 @@ TEST(TrialRun, while_a_submission_loads_a_reference_not_known_to_be_slow_is_ahea
                        [&](FakeTurn& turn) {
                          if (turn.command != Command::answer) return;
                          const std::lock_guard lock(heard.mutex);
-                         for (const Seeds& asked : fake_asked(turn)) heard.answered.push_back(asked.calls);
+                         for (const Seeds& asked : fake_answer_seeds(turn)) heard.answered.push_back(asked.calls);
                          answered = heard.answered.size();
                        })
                   .verdict);
@@ -226,16 +227,17 @@ TEST(TrialRun, while_a_submission_loads_a_reference_not_known_to_be_slow_is_ahea
 class WarmingUp {
  public:
   explicit WarmingUp(FakeHouse& house, std::int64_t patience_ms = 50)
-      : bystanders_(std::move(*channel::WarmUpPage::map(sys::Fd(::dup(control_.fd())))), patience_ms * 1'000'000) {
-    house.device->set_bystanders(&bystanders_);
+      : concurrent_warm_ups_(std::move(*channel::WarmUpPage::map(sys::Fd(::dup(control_.fd())))),
+                             patience_ms * 1'000'000) {
+    house.device->set_concurrent_warm_ups(&concurrent_warm_ups_);
   }
   void begins() { control_.set_running(0, true); }
   void is_warm() { control_.set_running(0, false); }
-  bool is_there() const { return bystanders_.any(); }
+  bool is_there() const { return concurrent_warm_ups_.any(); }
 
  private:
   channel::WarmUpPage control_ = std::move(*channel::WarmUpPage::make());
-  Bystanders bystanders_;
+  ConcurrentWarmUps concurrent_warm_ups_;
 };
 
 TEST(TrialRun, what_is_not_timed_comes_first_while_somebody_warms_up) {
@@ -263,7 +265,7 @@ TEST(TrialRun, what_is_not_timed_comes_first_while_somebody_warms_up) {
 struct DisturbedHouse : FakeHouse {
   explicit DisturbedHouse(std::int64_t patience_ms = 50) {
     auto fake = std::make_unique<FakeDevice>();
-    fake->absence = [this] { return somebody->is_there() && is_his() ? kAbsenceNs + 1 : 0; };
+    fake->occupancy_gap = [this] { return somebody->is_there() && is_his() ? kForeignGapNs + 1 : 0; };
     use(std::move(fake));
     somebody = std::make_unique<WarmingUp>(*this, patience_ms);
   }
@@ -375,8 +377,8 @@ TEST(TrialRun, a_reference_that_work_left_behind_has_disturbed_is_no_sample) {
     auto fake = std::make_unique<FakeDevice>();
     std::atomic<bool> is_of_reference = false;
     std::atomic<int> disturbed = 0;
-    fake->absence = [&] {
-      return is_of_reference && (always || disturbed < 3) && ++disturbed > 0 ? kAbsenceNs + 1 : 0;
+    fake->occupancy_gap = [&] {
+      return is_of_reference && (always || disturbed < 3) && ++disturbed > 0 ? kForeignGapNs + 1 : 0;
     };
     house.use(std::move(fake));
     house.plan.trials = {.correctness = 0, .warmup = 1, .timed = 40};
@@ -406,15 +408,15 @@ TEST(TrialRun, a_call_that_is_done_before_it_could_have_begun_is_void) {
     FakeHouse house;
     auto fake = std::make_unique<FakeDevice>();
     FakeDevice& device = *fake;
-    device.is_held = true;
+    device.waits_for_launches = true;
     house.use(std::move(fake));
     house.plan.trials = {.correctness = 1, .warmup = 1, .timed = 6};
     int calls = 0;
     const Report report = house.run(at(Command::call, [&](FakeTurn& turn) {
       if (++calls <= early) return;
-      const int hold = device.held;
+      const int hold = device.spins_started;
       std::atomic_ref(turn.page.launched).store(turn.page.go, std::memory_order_release);
-      while (device.released != hold) std::this_thread::yield();
+      while (device.spins_stopped != hold) std::this_thread::yield();
     }));
     ASSERT_TRUE(report.verdict) << report.error;
     if (early == 2) {
@@ -495,8 +497,8 @@ TEST(TrialRun, a_call_that_took_longer_than_others_is_made_again_only_beside_som
   }
 }
 
-// An attempt whose trials begin beside somebody, who is warm when the reference has given `answer_count` answers; and what
-// both sides were asked.
+// An attempt whose trials begin beside somebody, who is warm when the reference has given `answer_count` answers; and
+// what both sides were asked.
 struct AheadHouse : FakeHouse {
   AheadHouse() { plan.trials = {.correctness = 2, .warmup = 1, .timed = 30}; }
   Report run_beside(std::size_t answer_count, Twist submission_twist = {}, Twist reference_twist = {}) {
@@ -509,7 +511,7 @@ struct AheadHouse : FakeHouse {
         },
         [this, answer_count, reference_twist](FakeTurn& turn) {
           if (turn.command == Command::answer) {
-            for (const Seeds& asked : fake_asked(turn)) {
+            for (const Seeds& asked : fake_answer_seeds(turn)) {
               answered.push_back(asked.calls);
               drawn.insert(asked.inputs);
             }
@@ -560,7 +562,7 @@ TEST(TrialRun, no_more_answers_are_made_ahead_than_trials_will_use) {
 TEST(TrialRun, a_void_trial_comes_again_on_the_next_answer) {
   AheadHouse house;
   auto device = std::make_unique<FakeDevice>();
-  device->absence = [&] { return house.called.size() % 10 == 9 ? kAbsenceNs + 1 : 0; };
+  device->occupancy_gap = [&] { return house.called.size() % 10 == 9 ? kForeignGapNs + 1 : 0; };
   house.use(std::move(device));
   const Report report = house.run_beside(20);
   ASSERT_TRUE(report.verdict) << report.error;

@@ -1,4 +1,4 @@
-#include "gpu_worker/judge/tensor/window.h"
+#include "gpu_worker/judge/child/window.h"
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ class WindowTest : public testing::Test {
   FakeDevice device_;
 };
 
-TEST_F(WindowTest, is_one_piece_with_the_arena_behind_all_slots) {
+TEST_F(WindowTest, is_one_allocation_with_the_arena_behind_all_slots) {
   const auto window = make(4);
   ASSERT_TRUE(window);
   EXPECT_EQ(device_.windows, 1);
@@ -32,7 +32,7 @@ TEST_F(WindowTest, is_one_piece_with_the_arena_behind_all_slots) {
   EXPECT_GE(window->arena.bytes(), kArena);
 }
 
-TEST_F(WindowTest, has_one_slot_where_there_is_no_room_for_more_and_no_arena_where_there_is_none_for_that) {
+TEST_F(WindowTest, does_without_more_slots_first_and_then_without_the_arena) {
   const auto one = make(4, 2 * kSlot + kArena);
   ASSERT_TRUE(one);
   EXPECT_EQ(one->slots, 1u);

@@ -1,4 +1,4 @@
-#include "gpu_worker/judge/timing/memory_speed.h"
+#include "gpu_worker/judge/device/memory_speed.h"
 
 #include <memory>
 
@@ -17,12 +17,12 @@ void add(MemorySpeed& speed, std::size_t times, std::int64_t ns) {
   for (std::size_t i = 0; i < times; ++i) speed.add(ns);
 }
 
-TEST(MemorySpeed, nothing_is_slow_before_it_is_known_what_is_usual) {
+TEST(MemorySpeed, nothing_is_slow_before_there_is_a_usual_time) {
   MemorySpeed speed;
   EXPECT_EQ(speed.slowness(), 1);
-  add(speed, kWritesKnown - 1, 20'000);
+  add(speed, kSamplesMin - 1, 20'000);
   speed.add(0);
-  EXPECT_EQ(speed.slowness(), 1) << "it was not seen";
+  EXPECT_EQ(speed.slowness(), 1) << "it was not measured";
   speed.add(20'000);
   speed.add(25'000);
   EXPECT_DOUBLE_EQ(speed.slowness(), 1.25);
@@ -30,21 +30,21 @@ TEST(MemorySpeed, nothing_is_slow_before_it_is_known_what_is_usual) {
   EXPECT_EQ(speed.slowness(), 1);
 }
 
-TEST(MemorySpeed, what_is_slow_for_a_while_is_not_usual_and_what_stays_so_is) {
+TEST(MemorySpeed, the_usual_time_follows_a_lasting_change_only) {
   MemorySpeed speed;
-  add(speed, kWritesKept, 20'000);
-  add(speed, kWritesKept / 2, 23'000);
+  add(speed, kSamplesKept, 20'000);
+  add(speed, kSamplesKept / 2, 23'000);
   EXPECT_DOUBLE_EQ(speed.slowness(), 1.15);
-  add(speed, kWritesKept / 2, 23'000);
+  add(speed, kSamplesKept / 2, 23'000);
   EXPECT_DOUBLE_EQ(speed.slowness(), 1);
-  add(speed, kWritesKept, 20'000);
-  EXPECT_DOUBLE_EQ(speed.slowness(), 1) << "and back";
+  add(speed, kSamplesKept, 20'000);
+  EXPECT_DOUBLE_EQ(speed.slowness(), 1) << "the usual time has changed back";
 }
 
-// A house whose memory is slow until somebody waits for it, or for good.
-class SlowHouse {
+// A judge whose device has slow memory until the judge waits for it, or for good.
+class SlowDevice {
  public:
-  explicit SlowHouse(bool of_reference, bool for_good = false) {
+  explicit SlowDevice(bool of_reference, bool for_good = false) {
     auto fake = std::make_unique<FakeDevice>();
     fake->slowness = [this, of_reference] { return is_slow_ && (is_reference_ || !of_reference) ? 1.12 : 1.0; };
     fake->at_slow_memory = [this, for_good] {
@@ -74,25 +74,25 @@ class SlowHouse {
   bool is_reference_ = false;
 };
 
-TEST(MemorySpeed, calls_beside_slow_memory_are_made_again_once_it_is_quick) {
+TEST(MemorySpeed, calls_with_slow_memory_are_repeated_when_it_is_fast_again) {
   for (const bool for_good : {false, true}) {
-    SlowHouse slow(false, for_good);
+    SlowDevice slow(false, for_good);
     const Report report = slow.run();
     ASSERT_TRUE(report.verdict) << report.error;
     EXPECT_EQ(name_of(*report.verdict), VerdictName::passed);
     EXPECT_EQ(slow.waits, 1) << "once";
-    EXPECT_EQ(report.samples.submission_ns.size(), SlowHouse::kTimed);
+    EXPECT_EQ(report.samples.submission_ns.size(), SlowDevice::kTimed);
     EXPECT_GE(report.samples.reference_ns.size(), kTimedSamplesMin);
-    EXPECT_GE(slow.calls, 2 * static_cast<int>(SlowHouse::kTimed));
+    EXPECT_GE(slow.calls, 2 * static_cast<int>(SlowDevice::kTimed));
   }
 }
 
-TEST(MemorySpeed, a_reference_beside_slow_memory_is_timed_again) {
-  SlowHouse slow(true);
+TEST(MemorySpeed, a_reference_with_slow_memory_is_timed_again) {
+  SlowDevice slow(true);
   const Report report = slow.run();
   ASSERT_TRUE(report.verdict) << report.error;
   EXPECT_EQ(slow.waits, 1);
-  EXPECT_EQ(report.samples.submission_ns.size(), SlowHouse::kTimed);
+  EXPECT_EQ(report.samples.submission_ns.size(), SlowDevice::kTimed);
   EXPECT_EQ(report.samples.reference_ns.size(), kTimedSamplesMin);
   EXPECT_GE(slow.references, 2 * static_cast<int>(kTimedSamplesMin));
 }

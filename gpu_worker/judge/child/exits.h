@@ -1,4 +1,4 @@
-// News from the control process: which child has ended, and with what.
+// The port through which the judge learns that a child process has ended.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@ namespace kq::judge {
 class Exits {
  public:
   virtual ~Exits() = default;
-  // The wait status of that child once it is gone; nothing while it lives. Waits at most timeout_ms for news. An Error:
-  // control is gone.
+  // Waits at most timeout_ms for the child to end. Returns its wait status, or nothing while it runs. Fails where the
+  // control process, which reaps the children, is gone.
   virtual Expected<std::optional<int>> exit_of(ChildRole role, std::int64_t timeout_ms) = 0;
 };
 

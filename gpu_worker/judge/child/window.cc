@@ -1,9 +1,11 @@
-#include "gpu_worker/judge/tensor/window.h"
+#include "gpu_worker/judge/child/window.h"
+
+#include "gpu_worker/judge/tensor/layout.h"
 
 namespace kq::judge {
 namespace {
 
-constexpr std::uint64_t kArenaAlign = 2ull << 20;  // as a mapping of its own would be
+constexpr std::uint64_t kArenaAlign = 2ull << 20;  // bytes: the granularity of a GPU's mappings
 
 Expected<Window> try_window(Device& device, std::uint64_t slots, std::uint64_t slot_bytes, std::uint64_t arena_bytes) {
   const std::uint64_t arena_begin = (slots * slot_bytes + kArenaAlign - 1) / kArenaAlign * kArenaAlign;
@@ -15,9 +17,21 @@ Expected<Window> try_window(Device& device, std::uint64_t slots, std::uint64_t s
 
 }  // namespace
 
+Step<std::unique_ptr<Memory>> make_memory(Device& device, MakeMemory make, std::uint64_t bytes) {
+  auto memory = (device.*make)(bytes);
+  if (!memory) return stop(memory.error());
+  if (!*memory) {
+    return stop(VerdictName::too_large,
+                evidence(Stage::load, {},
+                         "no room for " + format_bytes(bytes) + " more on " + device.info().model + ", which has " +
+                             format_bytes(device.info().memory_bytes)));
+  }
+  return std::move(*memory);
+}
+
 Step<Window> make_window(Device& device, std::uint64_t slots, std::uint64_t slot_bytes, std::uint64_t arena_bytes) {
   if (device.info().kind != DeviceKind::cuda) arena_bytes = 0;
-  // What may be done without goes first: the slots, then the arena.
+  // Where memory is short, the window does without more slots first, then without the arena.
   if (slots > 1) {
     auto several = try_window(device, slots, slot_bytes, arena_bytes);
     if (!several) return stop(several.error());
