@@ -22,7 +22,7 @@ Expected<Lanes> open_lanes(const std::vector<LaneOptions>& wanted) {
 }
 
 Expected<std::shared_ptr<Zygote>> zygote_of(const std::vector<std::unique_ptr<Lane>>& lanes) {
-  Error error{ExitCode::our_fault, "no device here is in use any more"};
+  Error error{ErrorKind::our_fault, "no device here is in use any more"};
   for (const auto& lane : lanes) {
     if (lane->quarantine()) continue;
     auto zygote = lane->zygote();

@@ -195,7 +195,7 @@ Expected<kq::worker::Lanes> open_lanes(const Flags& flags, const std::string& sc
 }
 
 Expected<kq::worker::ScratchRoot> scratch_of(const Flags& flags) {
-  return kq::ScratchRoot::make(
+  return kq::worker::ScratchRoot::make(
       fs::absolute(flags.state.empty() ? kq::sys::default_worker_state() : flags.state).lexically_normal());
 }
 
@@ -271,7 +271,7 @@ Expected<kq::worker::Lanes> tested_lanes(const Flags& flags, const std::string& 
 
 Expected<void> run(const Flags& flags) {
   KQ_TRY_VALUE(const auto endpoints, kq::net::parse_broker_url(flags.broker));
-  KQ_TRY_VALUE(const auto key, kq::net::read_key_for(kq::Side::worker, flags.key));
+  KQ_TRY_VALUE(const auto key, kq::net::read_key_for(kq::net::Side::worker, flags.key));
   const auto root = scratch_of(flags);  // first, as it goes last
   if (!root) return kq::failure(root.error());
   const std::string scratch = root->dir();

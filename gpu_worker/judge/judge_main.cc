@@ -95,7 +95,7 @@ int run(int argc, char** argv) {
   const auto options = parse(argc, argv);
   if (!options)
     return end_with(
-        {ExitCode::bad_input,
+        {ErrorKind::bad_input,
          "usage: kq-judge --device cpu|cuda --index N [--cores LIST], with the control socket at descriptor 3"});
   harden();
   sys::keep_to(options->cores);

@@ -204,7 +204,7 @@ ExitCode keep_in_spool(const SubmitCommandLine& line, const JobSource& source, c
   const auto kept = write_spool(line.spool, source, sys::unix_now_ms());
   if (!kept) {
     say(kept.error().message);
-    return kept.error().kind;
+    return exit_code(kept.error().kind);
   }
   say(why.message);
   say(counted(*kept, "job") + " of run " + source.run + (*kept == 1 ? " waits in " : " wait in ") + line.spool +
@@ -219,7 +219,7 @@ ExitCode empty_spool(Client& client, const SubmitCommandLine& line, const Submit
   if (end.accepted_n > 0 && !line.quiet) say("sent " + counted(end.accepted_n, "job") + " from " + line.spool);
   if (!end.stopped) return end.refusals.empty() ? ExitCode::ok : ExitCode::bad_input;
   say(end.stopped->message);
-  return end.stopped->code;
+  return exit_code(end.stopped->kind);
 }
 
 ExitCode after_sending(Client& client, Answers& answers, const SubmitCommandLine& line, std::int64_t start_ms) {
@@ -228,7 +228,7 @@ ExitCode after_sending(Client& client, Answers& answers, const SubmitCommandLine
   ExitCode code = ExitCode::ok;
   if (summary.stopped) {
     say(summary.stopped->message);
-    code = summary.stopped->code;
+    code = exit_code(summary.stopped->kind);
     const std::size_t accepted = summary.count(Acceptance::accepted);
     if ((code == ExitCode::interrupted || code == ExitCode::gave_up) && accepted > 0)
       say(resume_text(accepted, summary.run, broker_to_say(line)));
@@ -242,7 +242,7 @@ ExitCode after_sending(Client& client, Answers& answers, const SubmitCommandLine
       heard = std::move(waited->jobs);
     } else {
       say(waited.error().message);
-      code = waited.error().kind;
+      code = exit_code(waited.error().kind);
     }
   }
   if (line.json && line.wait) list_jobs(summary, heard, answers.list());
@@ -256,7 +256,7 @@ ExitCode send_and_wait(const Inspected& inspected, const SubmitCommandLine& line
   Expected<Client> client = Client::connect(line.broker, line.key);
   if (!client) {
     say(client.error().message);
-    return client.error().kind;
+    return exit_code(client.error().kind);
   }
   client->stop_when(interrupted);
   if (!line.quiet) client->on_silence(say);
@@ -285,7 +285,7 @@ ExitCode send_and_wait(const Inspected& inspected, const SubmitCommandLine& line
   answers.finish();
   const SubmitSummary& summary = answers.summary();
   if (!line.quiet && line.progress != ProgressStyle::json && summary.answered_n() > 0) say(counts_text(summary));
-  if (summary.stopped && summary.stopped->code == ExitCode::our_fault && !line.spool.empty())
+  if (summary.stopped && summary.stopped->kind == ErrorKind::our_fault && !line.spool.empty())
     return keep_in_spool(line, source, *summary.stopped);
   const ExitCode code = after_sending(*client, answers, line, start_ms);
   const bool any_bad =
@@ -319,7 +319,7 @@ ExitCode run(SubmitCommandLine line) {
     const Expected<std::string> salt = random_salt();
     if (!salt) {
       say(salt.error().message);
-      return salt.error().kind;
+      return exit_code(salt.error().kind);
     }
     line.request.salt = *salt;
   }
@@ -328,7 +328,7 @@ ExitCode run(SubmitCommandLine line) {
     Expected<StandIn> file = StandIn::of(STDIN_FILENO);
     if (!file) {
       say(file.error().message);
-      return file.error().kind;
+      return exit_code(file.error().kind);
     }
     stdin_file.emplace(std::move(*file));
     line.request.inputs = {stdin_file->path()};
@@ -372,12 +372,12 @@ ExitCode main_of(int argc, char** argv) {
 }  // namespace kq::producer
 
 int main(int argc, char** argv) {
-  kq::producer::StandardOutput output(kq::kProgram);
+  kq::producer::StandardOutput output(kq::producer::kProgram);
   kq::ExitCode code = kq::ExitCode::our_fault;
   try {
-    code = kq::main_of(argc, argv);
+    code = kq::producer::main_of(argc, argv);
   } catch (const std::exception& error) {  // out of memory; everything else is caught where it is thrown
-    kq::say(error.what());
+    kq::producer::say(error.what());
   }
   return output.end(static_cast<int>(code));
 }

@@ -19,8 +19,8 @@ Error stopped_after(Error error, std::size_t done, std::size_t total) {
 }
 
 Error not_all_acknowledged(const Client& client, std::size_t jobs, std::size_t acks) {
-  return {ExitCode::our_fault, "broker " + client.url() + " answered " + std::to_string(jobs) + " jobs with " +
-                                   std::to_string(acks) + " acknowledgements"};
+  return {ErrorKind::our_fault, "broker " + client.url() + " answered " + std::to_string(jobs) + " jobs with " +
+                                    std::to_string(acks) + " acknowledgements"};
 }
 
 // Sends one batch, and what of it the broker has no room for again, after longer and longer pauses.

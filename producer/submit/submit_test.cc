@@ -213,7 +213,7 @@ TEST_F(BusyBroker, waiting_for_room_ends_with_the_timeout_and_keeps_what_was_tak
   Client client = broker_.client();
   const SubmitSummary summary = submit(client, prepare(request_), {.timeout_ms = 5'000});
   ASSERT_TRUE(summary.stopped);
-  EXPECT_EQ(summary.stopped->code, ExitCode::gave_up);
+  EXPECT_EQ(summary.stopped->kind, ErrorKind::gave_up);
   EXPECT_EQ(summary.stopped->message,
             "gave up waiting for room, broker ipc:///tmp/kq.sock is busy: ann has 2 jobs queued, at most 2; "
             "3 of 5 jobs were answered before, submit again to go on, nothing runs twice");
@@ -228,7 +228,7 @@ TEST_F(BusyBroker, an_interruption_ends_the_pause) {
   client.stop_when([&] { return broker_.now_ms >= 1'500; });
   const SubmitSummary summary = submit(client, prepare(request_));
   ASSERT_TRUE(summary.stopped);
-  EXPECT_EQ(summary.stopped->code, ExitCode::interrupted);
+  EXPECT_EQ(summary.stopped->kind, ErrorKind::interrupted);
   EXPECT_LE(broker_.now_ms, 1'800);
 }
 
@@ -255,7 +255,7 @@ TEST_F(Submit, without_a_broker_it_ends_soon) {
   Client client = broker_.client();
   const SubmitSummary summary = submit(client, prepare(request_));
   ASSERT_TRUE(summary.stopped);
-  EXPECT_EQ(summary.stopped->code, ExitCode::our_fault);
+  EXPECT_EQ(summary.stopped->kind, ErrorKind::our_fault);
   EXPECT_EQ(summary.stopped->message,
             "broker ipc:///tmp/kq.sock did not answer within 15 s; is it running? start one with: kq up");
   EXPECT_EQ(broker_.now_ms, kAwayTimeoutMs);
@@ -310,7 +310,7 @@ TEST_F(Submit, an_acknowledgement_of_the_wrong_length_is_our_fault) {
   Client client = broker_.client();
   const SubmitSummary summary = submit(client, prepare(request_));
   ASSERT_TRUE(summary.stopped);
-  EXPECT_EQ(summary.stopped->code, ExitCode::our_fault);
+  EXPECT_EQ(summary.stopped->kind, ErrorKind::our_fault);
   EXPECT_THAT(summary.jobs, IsEmpty());
 }
 

@@ -279,7 +279,7 @@ TEST_F(RocksStoreTest, a_file_is_not_a_store) {
 
 TEST_F(RocksStoreTest, a_directory_that_cannot_be_made_is_bad_input) {
   std::ofstream(dir) << "text";
-  EXPECT_EQ(refusal(dir + "/below", OpenMode::read_write).code, ExitCode::bad_input);
+  EXPECT_EQ(refusal(dir + "/below", OpenMode::read_write).kind, ErrorKind::bad_input);
 }
 
 TEST_F(RocksStoreTest, a_store_whose_files_are_garbage_is_damaged) {
@@ -497,7 +497,7 @@ TEST_F(RocksStoreTest, a_store_of_a_living_process_can_be_read_and_not_written) 
 }  // namespace kq::store
 
 int main(int argc, char** argv) {
-  if (argc == 3 && std::string_view(argv[1]) == "--write-until-killed") kq::write_until_killed(argv[2]);
+  if (argc == 3 && std::string_view(argv[1]) == "--write-until-killed") kq::store::write_until_killed(argv[2]);
   testing::InitGoogleMock(&argc, argv);
   return RUN_ALL_TESTS();
 }

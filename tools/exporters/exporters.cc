@@ -59,7 +59,7 @@ Error unknown_format(const std::string& name) {
   if (name == "parquet")
     sentence +=
         "; Parquet is made of JSON Lines: kq-dump --run NAME --format jsonl | python -m kq export -o FILE.parquet";
-  return {ExitCode::bad_input, sentence};
+  return {ErrorKind::bad_input, sentence};
 }
 
 Expected<std::unique_ptr<Export>> open_lines(const ExportOptions& options, const Selection& selection,

@@ -17,6 +17,7 @@
 
 namespace {
 
+using kq::ErrorKind;
 using kq::ExitCode;
 using kq::Expected;
 using kq::tools::complain;
@@ -59,8 +60,8 @@ int explain(const std::string& name) {
   for (const kq::guard::Rule& rule : kq::guard::rules()) known.emplace_back(rule.name);
   const auto meant = kq::tools::nearest(name, known);
   return complain(kProgram,
-                  {ExitCode::bad_input, "there is no rule '" + kq::tools::printable(name) + "'" +
-                                            (meant ? "; did you mean " + *meant + "?" : "; --rules lists them")});
+                  {ErrorKind::bad_input, "there is no rule '" + kq::tools::printable(name) + "'" +
+                                             (meant ? "; did you mean " + *meant + "?" : "; --rules lists them")});
 }
 
 kq::tools::FactsChildOptions facts_child() {
@@ -79,20 +80,21 @@ Expected<void> check(const kq::tools::InputFile& file, kq::tools::Language wante
     return {};
   }
   const auto language =
-      wanted == kq::Language::automatic ? kq::tools::language_of(path, *bytes) : std::optional(wanted);
+      wanted == kq::tools::Language::automatic ? kq::tools::language_of(path, *bytes) : std::optional(wanted);
   if (!language) {
     report.unjudged.push_back(
         {.path = path, .message = "is neither Python, C++ nor a library by its name; --language says what it is"});
     return {};
   }
-  if (*language != kq::Language::library && bytes->size() > kq::kFileBytesMax) {
+  if (*language != kq::tools::Language::library && bytes->size() > kq::kFileBytesMax) {
     report.unjudged.push_back({.path = path,
                                .message = "is larger than " + std::to_string(kq::kFileBytesMax) +
                                           " bytes, the most a submission's file may be"});
     return {};
   }
-  const auto headers = *language == kq::Language::cuda && file.path != "-" ? kq::tools::headers_beside(file.path)
-                                                                           : std::vector<kq::tools::CheckInput>{};
+  const auto headers = *language == kq::tools::Language::cuda && file.path != "-"
+                           ? kq::tools::headers_beside(file.path)
+                           : std::vector<kq::tools::CheckInput>{};
   std::vector<kq::guard::CppSource> sources;
   for (const kq::tools::CheckInput& header : headers) sources.push_back({.name = header.path, .text = header.bytes});
   return checker.check({.path = path, .bytes = std::move(*bytes)}, *language, sources, report);
@@ -118,7 +120,7 @@ int run(int argc, char** argv) {
   if (!files) return complain(kProgram, files.error());
   if (files->empty())
     return complain(kProgram,
-                    {ExitCode::bad_input, "there are no sources in " + kq::tools::printable(options.paths.front())});
+                    {ErrorKind::bad_input, "there are no sources in " + kq::tools::printable(options.paths.front())});
   kq::tools::Checker checker(facts_child());
   kq::tools::CheckReport report;
   for (const kq::tools::InputFile& file : *files) {

@@ -12,7 +12,7 @@
 namespace {
 
 kq::Expected<kq::store::Verified> verify_at(const std::string& dir, const kq::tools::ReportProblem& report) {
-  KQ_TRY_VALUE(const auto store, kq::store::open_rocks_store(dir, kq::OpenMode::read_only));
+  KQ_TRY_VALUE(const auto store, kq::store::open_rocks_store(dir, kq::store::OpenMode::read_only));
   return kq::store::verify(*store, report);
 }
 
@@ -22,7 +22,7 @@ int run(int argc, char** argv) {
                                   .err = std::cerr,
                                   .connect =
                                       [&](const std::string& url, const std::string& key) {
-                                        auto client = kq::Client::connect(url, key);
+                                        auto client = kq::producer::Client::connect(url, key);
                                         if (client) client->stop_when([&] { return signals.take(0).has_value(); });
                                         return client;
                                       },

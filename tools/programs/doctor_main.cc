@@ -59,7 +59,7 @@ kq::tools::Finding nvrtc_finding() {
             .found = std::to_string(found->major) + "." + std::to_string(found->minor) + ", " + found->path,
             .advice = ""};
   return {.what = "NVRTC",
-          .health = kq::Health::weak,
+          .health = kq::tools::Health::weak,
           .found = found.error().message,
           .advice = "cuda submissions need it: install the CUDA toolkit, or name it in KQ_CUDA"};
 }
@@ -85,11 +85,11 @@ int run(int argc, char** argv) {
                                                 "triton and inline C++ need it: install g++"));
   std::cout << (json ? kq::tools::doctor_json(findings) : kq::tools::doctor_text(findings)) << std::flush;
   switch (kq::tools::worst(findings)) {
-    case kq::Health::good:
+    case kq::tools::Health::good:
       return static_cast<int>(kq::ExitCode::ok);
-    case kq::Health::weak:
+    case kq::tools::Health::weak:
       return 1;
-    case kq::Health::bad:
+    case kq::tools::Health::bad:
       break;
   }
   return static_cast<int>(kq::ExitCode::our_fault);

@@ -14,6 +14,7 @@
 
 namespace {
 
+using kq::ErrorKind;
 using kq::ExitCode;
 using kq::tools::complain;
 
@@ -56,8 +57,8 @@ int run(int argc, char** argv) {
     wait_ms(kStepMs);
   }
   return complain(kProgram,
-                  {ExitCode::our_fault, "process " + std::to_string(told) + " still runs after " +
-                                            std::to_string(kLimitMs / 1000) + " s; see the logs in " + state});
+                  {ErrorKind::our_fault, "process " + std::to_string(told) + " still runs after " +
+                                             std::to_string(kLimitMs / 1000) + " s; see the logs in " + state});
 }
 
 }  // namespace

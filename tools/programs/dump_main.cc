@@ -18,6 +18,7 @@
 
 namespace {
 
+using kq::ErrorKind;
 using kq::ExitCode;
 using kq::Expected;
 using kq::tools::complain;
@@ -113,7 +114,7 @@ Expected<void> work(Options& options) {
   options.to.pass_at_k = ks;
   if (kq::tools::find_exporter(options.format) == nullptr)
     return kq::failure(kq::tools::unknown_format(options.format));
-  KQ_TRY_VALUE(const auto selection, kq::Selection::make(options.selection, kq::sys::unix_now_ms()));
+  KQ_TRY_VALUE(const auto selection, kq::tools::Selection::make(options.selection, kq::sys::unix_now_ms()));
   if (const auto fits = check_options_of_format(options); !fits) return fits;
   if (options.schema) {
     std::cout << (options.format == "jsonl" ? kq::tools::json_schema(selection) : kq::tools::schema_table(selection))
@@ -128,7 +129,7 @@ Expected<void> work(Options& options) {
   // The file first: nobody waits for a million rows to hear that it cannot be written.
   KQ_TRY_VALUE(const auto to, exporter.open(options.to, selection));
   KQ_TRY_VALUE(const auto open, kq::tools::open_source(options.source, [](const std::string& folder) {
-                 return kq::store::open_rocks_store(folder, kq::OpenMode::read_only);
+                 return kq::store::open_rocks_store(folder, kq::store::OpenMode::read_only);
                }));
   KQ_TRY_VALUE(const auto dumped, dump(open.source, options.run, selection, *to, options.to.out != "-"));
   if (kq::tools::takes_note(options.to.out) && !options.no_note) {

@@ -15,6 +15,7 @@
 
 namespace {
 
+using kq::ErrorKind;
 using kq::ExitCode;
 using kq::Expected;
 using kq::tools::complain;
@@ -107,7 +108,8 @@ Expected<void> show_kernelbench(kq::tools::Source& source, const Options& option
   std::size_t rows_n = 0, only_compiled_n = 0;
   const auto visited = kq::tools::each_row(source, options.run, [&](const kq::RunRow& row) {
     ++rows_n;
-    only_compiled_n += figures.add(row, options.strict).added == kq::KernelBenchFigures::Added::only_compiled ? 1 : 0;
+    only_compiled_n +=
+        figures.add(row, options.strict).added == kq::tools::KernelBenchFigures::Added::only_compiled ? 1 : 0;
     return Expected<void>();
   });
   if (!visited) return visited;
@@ -139,7 +141,7 @@ int run(int argc, char** argv) {
   const auto wishes = kernelbench_wishes(options);
   if (!wishes) return complain(kProgram, wishes.error());
   const Expected<kq::tools::OpenSource> open = kq::tools::open_source(options.source, [](const std::string& folder) {
-    return kq::store::open_rocks_store(folder, kq::OpenMode::read_only);
+    return kq::store::open_rocks_store(folder, kq::store::OpenMode::read_only);
   });
   if (!open) return complain(kProgram, open.error());
   const auto shown =

@@ -22,6 +22,7 @@
 namespace {
 
 using kq::Error;
+using kq::ErrorKind;
 using kq::ExitCode;
 using kq::Expected;
 using kq::tools::complain;
@@ -68,7 +69,7 @@ Expected<void> wait_for_run(kq::tools::OpenSource& open, const Options& options)
   wait.progress = [&](const kq::producer::Tally& tally) { line.update(tally, kq::sys::monotonic_now_ms()); };
   KQ_TRY_VALUE(const auto outcome, kq::producer::wait_for(*open.client, std::move(waited), wait));
   line.end();
-  if (outcome.end == kq::WaitEnd::timed_out) {
+  if (outcome.end == kq::producer::WaitEnd::timed_out) {
     const std::size_t left_n = outcome.tally().total - outcome.tally().finished;
     std::cerr << kProgram << ": --timeout is over; " << kq::producer::counted(left_n, "job")
               << (left_n == 1 ? " is" : " are") << " not finished\n";
@@ -81,14 +82,14 @@ int run(int argc, char** argv) {
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
   if (options.wait && !options.source.store.empty()) {
     return complain(kProgram,
-                    {ExitCode::bad_input,
+                    {ErrorKind::bad_input,
                      "--wait needs a broker that works on the jobs, --store reads one that does not; use one of them"});
   }
   if (options.timeout_s)
     options.source.answer_ms = std::min<std::int64_t>(
         options.source.answer_ms, std::max<std::int64_t>(1, std::llround(*options.timeout_s * 1e3)));
   Expected<kq::tools::OpenSource> open = kq::tools::open_source(options.source, [](const std::string& folder) {
-    return kq::store::open_rocks_store(folder, kq::OpenMode::read_only);
+    return kq::store::open_rocks_store(folder, kq::store::OpenMode::read_only);
   });
   if (!open) return complain(kProgram, open.error());
   if (options.wait) {

@@ -33,6 +33,7 @@ namespace {
 
 using namespace std::string_literals;
 using kq::Error;
+using kq::ErrorKind;
 using kq::ExitCode;
 using kq::Expected;
 using kq::tools::complain;
@@ -141,7 +142,8 @@ class Sweep {
   Expected<ExitCode> evaluate(const kq::producer::Prepared& prepared) {
     const Expected<std::string> url = options_.broker.empty() ? start_stack() : options_.broker;
     if (!url) return kq::failure(url.error());
-    Expected<kq::producer::Client> client = kq::Client::connect(*url, options_.broker.empty() ? "" : options_.key);
+    Expected<kq::producer::Client> client =
+        kq::producer::Client::connect(*url, options_.broker.empty() ? "" : options_.key);
     if (!client) return kq::failure(client.error());
     client->stop_when([&] { return interrupted(); });
 
@@ -159,7 +161,7 @@ class Sweep {
 
     const Expected<kq::producer::WaitOutcome> outcome = wait(*client, submitted);
     if (!outcome) return stopped(outcome.error());
-    if (outcome->end == kq::WaitEnd::interrupted) return stopped({ErrorKind::interrupted, "interrupted"});
+    if (outcome->end == kq::producer::WaitEnd::interrupted) return stopped({ErrorKind::interrupted, "interrupted"});
     if (const auto gathered = gather(*client, submitted); !gathered) return stopped(gathered.error());
     return exit_code(*outcome);
   }
@@ -169,11 +171,11 @@ class Sweep {
         options_.state.empty() ? kq::tools::default_state_folder(kq::tools::process_environment) : options_.state;
     if (!state) return state;
     Expected<std::unique_ptr<kq::tools::Stack>> stack =
-        kq::Stack::start({.state_folder = *state,
-                          .broker_url = "",
-                          .devices = options_.device == "any" ? "auto" : options_.device,
-                          .programs = kq::tools::own_folder()},
-                         [&](std::int64_t ms) { return pause(ms); });
+        kq::tools::Stack::start({.state_folder = *state,
+                                 .broker_url = "",
+                                 .devices = options_.device == "any" ? "auto" : options_.device,
+                                 .programs = kq::tools::own_folder()},
+                                [&](std::int64_t ms) { return pause(ms); });
     if (!stack) return kq::failure(stack.error());
     stack_ = std::move(*stack);
     std::cerr << kProgram << ": started a broker in " << stack_->folder().path() << '\n';
@@ -241,7 +243,7 @@ class Sweep {
   // Reads the rows once: for the report, and for --csv.
   Expected<void> gather(kq::producer::Client& client, const kq::producer::SubmitSummary& submitted) {
     report_.emplace(submitted, expectations_ ? &*expectations_ : nullptr);
-    const auto all = kq::Selection::make({}, kq::sys::unix_now_ms());
+    const auto all = kq::tools::Selection::make({}, kq::sys::unix_now_ms());
     std::unique_ptr<kq::tools::Export> csv;
     if (!options_.csv.empty()) {
       KQ_TRY_VALUE(auto opened, kq::tools::open_csv({.out = options_.csv}, *all));
@@ -266,7 +268,7 @@ class Sweep {
   }
 
   ExitCode exit_code(const kq::producer::WaitOutcome& outcome) const {
-    if (outcome.end == kq::WaitEnd::timed_out) {
+    if (outcome.end == kq::producer::WaitEnd::timed_out) {
       std::cerr << kProgram << ": gave up waiting, " << outcome.tally().total - outcome.tally().finished << " of "
                 << outcome.tally().total << " jobs are not finished; the same command goes on from there\n";
       return ExitCode::gave_up;
@@ -293,7 +295,7 @@ int run(int argc, char** argv) {
   // Everything a person can have got wrong is found before a process is started.
   std::optional<kq::tools::Expectations> expectations;
   if (!options.expect.empty()) {
-    Expected<kq::tools::Expectations> read = kq::Expectations::read(options.expect);
+    Expected<kq::tools::Expectations> read = kq::tools::Expectations::read(options.expect);
     if (!read) return complain(kProgram, read.error());
     expectations = std::move(*read);
   }
@@ -309,7 +311,7 @@ int run(int argc, char** argv) {
   if (prepared.jobs.empty())
     return complain(kProgram, {ErrorKind::not_found, "there are no kernels in " + options.path});
   if (!options.csv.empty()) {
-    if (const auto place = kq::OutputFile::open(options.csv); !place) return complain(kProgram, place.error());
+    if (const auto place = kq::tools::OutputFile::open(options.csv); !place) return complain(kProgram, place.error());
   }
   const int code = Sweep(options, std::move(expectations)).run(prepared);
   if (prepared.left_out_n > 0)

@@ -17,6 +17,7 @@
 namespace {
 
 using kq::Error;
+using kq::ErrorKind;
 using kq::ExitCode;
 using kq::Expected;
 using kq::tools::complain;
@@ -41,17 +42,17 @@ ExitCode run(const Options& options, const Announce& announce, const std::functi
   kq::tools::StopSignals signals;
   bool stopping = false;
   const auto pause = [&](std::int64_t ms) { return stopping = signals.take(ms).has_value() || stopping; };
-  Expected<std::unique_ptr<kq::tools::Stack>> stack = kq::Stack::start({.state_folder = options.state,
-                                                                        .broker_url = options.url,
-                                                                        .key_folder = options.keys,
-                                                                        .worker_key = options.key,
-                                                                        .devices = options.devices,
-                                                                        .programs = kq::tools::own_folder()},
-                                                                       pause);
+  Expected<std::unique_ptr<kq::tools::Stack>> stack = kq::tools::Stack::start({.state_folder = options.state,
+                                                                               .broker_url = options.url,
+                                                                               .key_folder = options.keys,
+                                                                               .worker_key = options.key,
+                                                                               .devices = options.devices,
+                                                                               .programs = kq::tools::own_folder()},
+                                                                              pause);
   const Expected<void> started = stack ? (*stack)->start_worker(pause) : kq::failure(stack.error());
   if (!started) {
     complaint(started.error());
-    return started.error().kind;
+    return kq::exit_code(started.error().kind);
   }
   ExitCode code = ExitCode::ok;
   if (announce((*stack)->broker_url(), (*stack)->folder())) {
@@ -59,7 +60,7 @@ ExitCode run(const Options& options, const Announce& announce, const std::functi
       const auto note = (*stack)->tend();
       if (!note) {
         complaint(note.error());
-        code = note.error().kind;
+        code = kq::exit_code(note.error().kind);
         break;
       }
       if (*note) std::cerr << kProgram << ": " << **note << std::endl;
@@ -138,8 +139,8 @@ int detach(const Options& options) {
   const std::string told = read_all(ends[0]);
   const std::size_t space = told.find(' ');
   if (space == std::string::npos) {
-    return complain(kProgram,
-                    {ExitCode::our_fault, "the detached process ended without a word; see up.log in the state folder"});
+    return complain(
+        kProgram, {ErrorKind::our_fault, "the detached process ended without a word; see up.log in the state folder"});
   }
   if (told.starts_with("url ")) {
     std::cout << told.substr(space + 1) << std::endl;

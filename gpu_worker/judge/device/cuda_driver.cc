@@ -77,7 +77,7 @@ Expected<Driver> open_driver(const std::string& library) {
 Error error_of(const Driver& driver, const char* function, Result result) {
   const char* text = nullptr;
   if (driver.error_string(result, &text) != kSuccess || text == nullptr) text = "unknown error";
-  return {ExitCode::our_fault, std::string(function) + ": " + text + " (" + std::to_string(result) + ")"};
+  return {ErrorKind::our_fault, std::string(function) + ": " + text + " (" + std::to_string(result) + ")"};
 }
 
 }  // namespace kq::judge::cuda

@@ -158,7 +158,7 @@ int main(int argc, char** argv) {
   const auto device = argc == 6 ? kq::parse_enum<kq::DeviceKind>(argv[3]) : std::nullopt;
   const std::string pace = argc == 6 ? argv[4] : "";
   if (device && (pace == "hasty" || pace == "patient" || pace == "bursts")) {
-    return kq::run(argv[1], argv[2], *device, pace, static_cast<std::uint32_t>(std::strtoul(argv[5], nullptr, 10)));
+    return kq::worker::run(argv[1], argv[2], *device, pace, static_cast<std::uint32_t>(std::strtoul(argv[5], nullptr, 10)));
   }
   std::cerr << "usage: lane_rows PYTHON FOLDER cpu|cuda hasty|patient|bursts NUMBER\n"
                "NUMBER must differ between lanes that run at the same time.\n";
