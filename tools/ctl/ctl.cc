@@ -6,13 +6,13 @@
 #include "core/base/version.h"
 #include "tools/cli/nearest.h"
 #include "tools/cli/text.h"
-#include "tools/ctl/acting.h"
 #include "tools/ctl/cache.h"
-#include "tools/ctl/keeping.h"
+#include "tools/ctl/job_verbs.h"
 #include "tools/ctl/keygen.h"
+#include "tools/ctl/lease_verbs.h"
 #include "tools/ctl/listing_verbs.h"
-#include "tools/ctl/seeing.h"
-#include "tools/ctl/steering.h"
+#include "tools/ctl/overview_verbs.h"
+#include "tools/ctl/store_verbs.h"
 #include "tools/ctl/why.h"
 
 namespace kq::tools {

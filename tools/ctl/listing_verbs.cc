@@ -1,6 +1,6 @@
 #include "tools/ctl/listing_verbs.h"
 
-#include "tools/ctl/asking.h"
+#include "tools/ctl/broker_requests.h"
 #include "tools/ctl/listing.h"
 
 namespace kq::tools {

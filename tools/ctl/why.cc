@@ -10,7 +10,7 @@
 #include "producer/client/sentences.h"
 #include "producer/client/wait.h"
 #include "producer/client/when.h"
-#include "tools/ctl/asking.h"
+#include "tools/ctl/broker_requests.h"
 #include "tools/ctl/listing.h"
 
 namespace kq::tools {

@@ -235,7 +235,7 @@ class KernelBenchExport final : public Export {
   // KernelBench writes it where a problem was sampled more than once, and its analysis prints it where it is.
   Expected<void> write_pass_at_k(const fs::path& folder, std::uint32_t level) {
     for (const KernelBenchProblem* problem : figures_.problems()) {
-      if (problem->level != level || problem->samples_n < 2) continue;
+      if (problem->level != level || problem->sample_count < 2) continue;
       const std::vector<std::string> warnings = figures_.pass_at_k_warnings(level, options_.pass_at_k);
       warnings_.insert(warnings_.end(), warnings.begin(), warnings.end());
       return write_whole(folder / "pass_at_k_results.json",

@@ -41,11 +41,11 @@ double pass_at_k(std::uint32_t n, std::uint32_t c, std::uint32_t k) {
 
 // The squares about one mean are those about the own mean and what that lies off.
 Statistics pooled(const Statistics& a, const Statistics& b) {
-  if (a.samples_n == 0) return b;
-  if (b.samples_n == 0) return a;
-  const double n = a.samples_n, m = b.samples_n;
+  if (a.sample_count == 0) return b;
+  if (b.sample_count == 0) return a;
+  const double n = a.sample_count, m = b.sample_count;
   Statistics both;
-  both.samples_n = a.samples_n + b.samples_n;
+  both.sample_count = a.sample_count + b.sample_count;
   both.mean_ns = (n * a.mean_ns + m * b.mean_ns) / (n + m);
   const double squares = (n - 1) * a.std_ns * a.std_ns + (m - 1) * b.std_ns * b.std_ns +
                          n * m / (n + m) * (a.mean_ns - b.mean_ns) * (a.mean_ns - b.mean_ns);
@@ -107,7 +107,7 @@ KernelBenchFigures::Place KernelBenchFigures::add(const RunRow& row, bool strict
   const auto [sample, is_first] = counted.try_emplace(place.sample);
   place.added = is_first ? Added::result : sample->second.seq < row.job.seq ? Added::newer_result : Added::older_result;
   if (place.added == Added::older_result) return place;
-  problem.samples_n += is_first ? 1 : 0;
+  problem.sample_count += is_first ? 1 : 0;
   problem.compiled_n -= sample->second.compiled ? 1 : 0;
   problem.correct_n -= sample->second.correct ? 1 : 0;
   sample->second = {row.job.seq, outcome.compiled, outcome.correct};
@@ -115,7 +115,7 @@ KernelBenchFigures::Place KernelBenchFigures::add(const RunRow& row, bool strict
   problem.correct_n += outcome.correct ? 1 : 0;
   const DeviceInfo& device = row.result->device;
   const Measurement* measured = measurement_of(row.result->verdict);
-  if (measured != nullptr && measured->reference.samples_n > 0) {
+  if (measured != nullptr && measured->reference.sample_count > 0) {
     auto& [of_device, times] = problem.references[{device.model, submission.trials.baseline}];
     of_device = device;
     times = pooled(times, measured->reference);
@@ -167,7 +167,7 @@ void KernelBenchFigures::add_result(std::uint32_t level, std::uint32_t id, std::
     const producer::Json* value = result.find(name);
     return value != nullptr && value->boolean() != nullptr && *value->boolean();
   };
-  ++problem.samples_n;
+  ++problem.sample_count;
   problem.compiled_n += says("compiled") ? 1 : 0;
   problem.correct_n += says("correctness") && says("compiled") ? 1 : 0;
 }
@@ -204,7 +204,7 @@ KernelBenchLevel KernelBenchFigures::level(std::uint32_t level, const KernelBenc
   for (const auto& [key, problem] : problems_) {
     if (key.first != level) continue;
     ++figures.problems_n;
-    figures.evaluated_n += problem.samples_n > 0 ? 1 : 0;
+    figures.evaluated_n += problem.sample_count > 0 ? 1 : 0;
     figures.compiled_n += problem.compiled_0.value_or(false) ? 1 : 0;
     figures.correct_n += problem.correct_0.value_or(false) ? 1 : 0;
     figures.aligned_n += baseline == nullptr || (entries != nullptr && entries->contains(problem.file)) ? 1 : 0;
@@ -230,17 +230,17 @@ KernelBenchLevel KernelBenchFigures::level(std::uint32_t level, const KernelBenc
 producer::Json KernelBenchFigures::pass_at_k_results(std::uint32_t level, const std::vector<std::uint32_t>& ks) const {
   producer::JsonObject problems, averages;
   std::map<std::uint32_t, std::pair<double, std::int64_t>> sums;  // by k: of how many problems
-  std::int64_t problems_n = 0, samples_n = 0, correct_n = 0;
+  std::int64_t problems_n = 0, sample_count = 0, correct_n = 0;
   for (const auto& [key, problem] : problems_) {
-    if (key.first != level || problem.samples_n == 0) continue;
+    if (key.first != level || problem.sample_count == 0) continue;
     ++problems_n;
-    samples_n += problem.samples_n;
+    sample_count += problem.sample_count;
     correct_n += problem.correct_n;
     std::map<std::uint32_t, double> values;  // a k above n counts as n, under that name
     for (const std::uint32_t k : ks)
-      values[std::min(k, problem.samples_n)] =
-          pass_at_k(problem.samples_n, problem.correct_n, std::min(k, problem.samples_n));
-    producer::JsonObject entry{{"total_samples", producer::Json{std::int64_t{problem.samples_n}}},
+      values[std::min(k, problem.sample_count)] =
+          pass_at_k(problem.sample_count, problem.correct_n, std::min(k, problem.sample_count));
+    producer::JsonObject entry{{"total_samples", producer::Json{std::int64_t{problem.sample_count}}},
                                {"correct_samples", producer::Json{std::int64_t{problem.correct_n}}}};
     for (const auto& [k, value] : values) {
       entry.emplace_back("pass@" + std::to_string(k), producer::Json{value});
@@ -251,7 +251,7 @@ producer::Json KernelBenchFigures::pass_at_k_results(std::uint32_t level, const 
   }
   producer::JsonObject metadata{{"total_problems", producer::Json{problems_n}},
                                 {"problems_with_samples", producer::Json{problems_n}},
-                                {"total_evaluated_samples", producer::Json{samples_n}},
+                                {"total_evaluated_samples", producer::Json{sample_count}},
                                 {"total_correct_samples", producer::Json{correct_n}}};
   for (const std::uint32_t k : ks) {
     if (problems_n > 0)
@@ -270,9 +270,9 @@ std::vector<std::string> KernelBenchFigures::pass_at_k_warnings(std::uint32_t le
   for (const std::uint32_t k : ks) {
     std::size_t problems_n = 0, too_few_n = 0;
     for (const auto& [key, problem] : problems_) {
-      if (key.first != level || problem.samples_n == 0) continue;
+      if (key.first != level || problem.sample_count == 0) continue;
       ++problems_n;
-      too_few_n += problem.samples_n < k ? 1 : 0;
+      too_few_n += problem.sample_count < k ? 1 : 0;
     }
     if (too_few_n == 0) continue;
     warnings.push_back("level " + std::to_string(level) + ": " + std::to_string(too_few_n) + " of " +

@@ -26,7 +26,7 @@ inline constexpr double kKernelBenchThresholds[] = {0, 0.5, 0.8, 1, 1.5, 2};
 // 1 - the probability that k of n samples, c of which are right, are all wrong.
 double pass_at_k(std::uint32_t n, std::uint32_t c, std::uint32_t k);
 
-// Times of many measurements of one thing as one, and that of nothing: samples_n 0.
+// Times of many measurements of one thing as one, and that of nothing: sample_count 0.
 Statistics pooled(const Statistics& a, const Statistics& b);
 
 struct KernelBenchProblem {
@@ -34,7 +34,7 @@ struct KernelBenchProblem {
   std::uint32_t id = 0;
   std::string file;  // "19_ReLU.py", the key of a baseline file
   Precision precision = Precision::as_given;
-  std::uint32_t samples_n = 0;  // with a result
+  std::uint32_t sample_count = 0;  // with a result
   std::uint32_t compiled_n = 0;
   std::uint32_t correct_n = 0;
   std::optional<bool> compiled_0, correct_0;  // sample 0; nothing: it has no result

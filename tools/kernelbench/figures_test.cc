@@ -46,7 +46,7 @@ TEST(kernelbench_figures, pooled_times_are_those_of_all_samples_together) {
   std::vector<std::int64_t> both = a;
   both.insert(both.end(), b.begin(), b.end());
   const Statistics want = summarise(both), got = pooled(summarise(a), summarise(b));
-  EXPECT_EQ(got.samples_n, 5u);
+  EXPECT_EQ(got.sample_count, 5u);
   EXPECT_DOUBLE_EQ(got.mean_ns, want.mean_ns);
   EXPECT_DOUBLE_EQ(got.std_ns, want.std_ns);
   EXPECT_EQ(got.min_ns, want.min_ns);
@@ -111,7 +111,7 @@ TEST(kernelbench_figures, of_two_rows_of_one_sample_the_newer_counts) {
     if (!newer_is_first) std::swap(rows[0], rows[1]);
     const auto figures = gathered(rows);
     const KernelBenchProblem& problem = *figures.problems().front();
-    EXPECT_EQ(problem.samples_n, 1u);
+    EXPECT_EQ(problem.sample_count, 1u);
     EXPECT_EQ(problem.correct_n, 1u);
     EXPECT_EQ(problem.correct_0, true);
     EXPECT_EQ(KernelBenchFigures::speedup_0(problem, nullptr), 2);

@@ -133,7 +133,7 @@ KernelBenchOutcome kernelbench_outcome(const RunRow& row, bool strict) {
   metadata.emplace_back("kq_job_id", producer::Json{static_cast<std::int64_t>(row.job.seq)});
   outcome.metadata = producer::Json{std::move(metadata)};
   const Measurement* measured = measurement_of(result.verdict);
-  if (outcome.correct && measured != nullptr && measured->submission.samples_n > 0) {
+  if (outcome.correct && measured != nullptr && measured->submission.sample_count > 0) {
     outcome.runtime_ms = measured->submission.mean_ns / 1e6;
     outcome.runtime_stats = kernelbench_stats(measured->submission, result.device);
   }
@@ -141,14 +141,14 @@ KernelBenchOutcome kernelbench_outcome(const RunRow& row, bool strict) {
 }
 
 producer::Json kernelbench_stats(const Statistics& statistics, const DeviceInfo& device) {
-  const double n = statistics.samples_n;
+  const double n = statistics.sample_count;
   const double population_std = n > 0 ? statistics.std_ns * std::sqrt((n - 1) / n) : 0;
   return producer::Json{
       producer::JsonObject{{"mean", producer::Json{statistics.mean_ns / 1e6}},
                            {"std", producer::Json{population_std / 1e6}},
                            {"min", producer::Json{statistics.min_ns / 1e6}},
                            {"max", producer::Json{statistics.max_ns / 1e6}},
-                           {"num_trials", producer::Json{static_cast<std::int64_t>(statistics.samples_n)}},
+                           {"num_trials", producer::Json{static_cast<std::int64_t>(statistics.sample_count)}},
                            {"hardware", producer::Json{device.model}},
                            {"device", producer::Json{std::string(to_string(device.kind))}}}};
 }

@@ -45,7 +45,7 @@ TEST(kernelbench_outcome, a_sample_is_known_by_tags_label_or_problem) {
 TEST(kernelbench_outcome, a_passed_row_has_full_digits_in_milliseconds) {
   RunRow row = passed_row("level_1_problem_2_sample_3", 1'234'567.25, 2'000'000);
   Statistics& times = std::get<Passed>(row.result->verdict).measurement.submission;
-  times.samples_n = 4;
+  times.sample_count = 4;
   times.std_ns = 2'000;
   times.min_ns = 1'000'000;
   times.max_ns = 2'000'000;

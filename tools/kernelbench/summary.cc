@@ -49,7 +49,7 @@ constexpr ProblemColumn kProblemColumns[] = {
     {"problem_id", [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return std::uint64_t{p.id}; }},
     {"name", [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return p.file; }},
     {"samples_n",
-     [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return std::uint64_t{p.samples_n}; }},
+     [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return std::uint64_t{p.sample_count}; }},
     {"compiled_n",
      [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return std::uint64_t{p.compiled_n}; }},
     {"correct_n",
@@ -71,10 +71,10 @@ producer::JsonArray problems_json(const KernelBenchSummary& summary, std::uint32
     for (const ProblemColumn& column : kProblemColumns)
       object.emplace_back(column.name, to_json(column.get(*problem, summary.baseline)));
     for (const std::uint32_t k : summary.ks) {
-      const bool has = problem->samples_n >= k;
+      const bool has = problem->sample_count >= k;
       object.emplace_back(
           "pass@" + std::to_string(k),
-          has ? producer::Json{pass_at_k(problem->samples_n, problem->correct_n, k)} : producer::Json{nullptr});
+          has ? producer::Json{pass_at_k(problem->sample_count, problem->correct_n, k)} : producer::Json{nullptr});
     }
     problems.push_back(producer::Json{std::move(object)});
   }
@@ -97,7 +97,7 @@ std::string kernelbench_table(const KernelBenchSummary& summary) {
   std::vector<std::vector<std::string>> rows;
   for (const KernelBenchProblem* problem : summary.figures.problems()) {
     const auto speedup = KernelBenchFigures::speedup_0(*problem, summary.baseline);
-    const std::string n = std::to_string(problem->samples_n);
+    const std::string n = std::to_string(problem->sample_count);
     rows.push_back({std::to_string(problem->level), std::to_string(problem->id), problem->file,
                     std::to_string(problem->compiled_n) + "/" + n, std::to_string(problem->correct_n) + "/" + n,
                     problem->mean_ms_0 > 0 ? time_text(problem->mean_ms_0 * 1e6) : "-",

@@ -10,7 +10,7 @@
 #include "tools/cli/flags.h"
 #include "tools/cli/source.h"
 #include "tools/cli/text.h"
-#include "tools/exporters/dump_note.h"
+#include "tools/exporters/dump_metadata.h"
 #include "tools/exporters/exporter.h"
 #include "tools/kernelbench/figures.h"
 #include "tools/stack/stop_signals.h"

@@ -23,7 +23,7 @@
 #include "tools/cli/output_file.h"
 #include "tools/cli/source.h"
 #include "tools/cli/text.h"
-#include "tools/exporters/dump_note.h"
+#include "tools/exporters/dump_metadata.h"
 #include "tools/exporters/exporter.h"
 #include "tools/stack/stack.h"
 #include "tools/stack/stop_signals.h"

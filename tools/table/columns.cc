@@ -120,15 +120,15 @@ Cell measurement(const RunRow& row) {
   return found != nullptr ? to_cell(found->*Member) : Cell();
 }
 template <auto Side>
-Cell samples_n(const RunRow& row) {
+Cell sample_count(const RunRow& row) {
   const Measurement* found = measurement_in(row);
-  return found != nullptr ? to_cell((found->*Side).samples_n) : Cell();
+  return found != nullptr ? to_cell((found->*Side).sample_count) : Cell();
 }
 // A time of one side, no value where that side was never sampled: 0 us would be a lie.
 template <auto Side, auto Member>
 Cell time_us(const RunRow& row) {
   const Measurement* found = measurement_in(row);
-  return found != nullptr && (found->*Side).samples_n > 0 ? us((found->*Side).*Member) : Cell();
+  return found != nullptr && (found->*Side).sample_count > 0 ? us((found->*Side).*Member) : Cell();
 }
 // No value when the job ended before any device saw it.
 template <auto Member>
@@ -212,7 +212,7 @@ Cell queue_s(const RunRow& row) {
 }
 Cell noise_pct(const RunRow& row) {
   const Measurement* found = measurement_in(row);
-  if (found == nullptr || found->submission.samples_n < 2 || found->submission.mean_ns <= 0) return {};
+  if (found == nullptr || found->submission.sample_count < 2 || found->submission.mean_ns <= 0) return {};
   return to_cell(100 * found->submission.std_ns / found->submission.mean_ns);
 }
 Cell speedup_mean(const RunRow& row) {
@@ -223,7 +223,7 @@ Cell speedup_mean(const RunRow& row) {
 template <double Measurement::*Member>
 Cell clock_us(const RunRow& row) {
   const Measurement* found = measurement_in(row);
-  return found != nullptr && found->submission.samples_n > 0 && found->*Member != 0 ? us(found->*Member) : Cell();
+  return found != nullptr && found->submission.sample_count > 0 && found->*Member != 0 ? us(found->*Member) : Cell();
 }
 template <double Statistics::*Member>
 Cell percentile_us(const RunRow& row) {
@@ -292,7 +292,7 @@ constexpr Column kColumns[] = {
     {"mismatch_got", ColumnType::number, "", "what it is", mismatch<&Mismatch::got>},
     // timing
     {"method", ColumnType::text, "", "how time was taken", measurement<&Measurement::method>},
-    {"samples_n", ColumnType::integer, "", "timed samples of the submission", samples_n<kOurs>},
+    {"samples_n", ColumnType::integer, "", "timed samples of the submission", sample_count<kOurs>},
     {"median_us", ColumnType::number, "us", "median time of one call", time_us<kOurs, &Statistics::median_ns>},
     {"mean_us", ColumnType::number, "us", "mean time of one call", time_us<kOurs, &Statistics::mean_ns>},
     {"std_us", ColumnType::number, "us", "sample standard deviation", time_us<kOurs, &Statistics::std_ns>},
@@ -306,7 +306,7 @@ constexpr Column kColumns[] = {
     {"overhead_us", ColumnType::number, "us", "time of an empty call, already taken off every sample", clock_us<&Measurement::overhead_ns>},
     {"drift_us", ColumnType::number, "us", "how far the empty call of a trusted process moved meanwhile", clock_us<&Measurement::drift_ns>},
     // reference
-    {"reference_samples_n", ColumnType::integer, "", "timed samples of the reference", samples_n<kTheirs>},
+    {"reference_samples_n", ColumnType::integer, "", "timed samples of the reference", sample_count<kTheirs>},
     {"reference_us", ColumnType::number, "us", "median time of the reference on the same inputs", time_us<kTheirs, &Statistics::median_ns>},
     {"reference_std_us", ColumnType::number, "us", "its sample standard deviation", time_us<kTheirs, &Statistics::std_ns>},
     {"speedup", ColumnType::number, "", "reference_us / median_us", speedup_of},

@@ -1,4 +1,4 @@
-#include "tools/ctl/keeping.h"
+#include "tools/ctl/store_verbs.h"
 
 #include <gtest/gtest.h>
 
@@ -24,23 +24,23 @@ TEST(ctl_keeping, a_backup_goes_where_it_is_told_by_its_whole_name) {
 
 TEST(ctl_keeping, a_store_is_told_with_every_problem_and_a_sound_one_in_a_line) {
   ScriptedWorld kq;
-  store::Verified found{.queued_n = 1,
-                        .leased_n = 2,
-                        .finished_n = 3,
-                        .results_n = 3,
-                        .blobs_n = 4,
+  store::Verified found{.queued_count = 1,
+                        .leased_count = 2,
+                        .finished_count = 3,
+                        .result_count = 3,
+                        .blob_count = 4,
                         .blob_bytes = 2048,
-                        .labels_n = 6,
-                        .board_rows_n = 1};
+                        .label_count = 6,
+                        .board_row_count = 1};
   kq.world.verify = [&](const std::string& dir, const ReportProblem& report) -> Expected<store::Verified> {
     if (dir != "/s") return bad_input("store at " + dir + ": there is none");
-    if (found.problems_n > 0) report("job 7: has no body");
+    if (found.problem_count > 0) report("job 7: has no body");
     return found;
   };
   EXPECT_EQ(kq.run({"verify", "--store", "/s"}), 0);
   EXPECT_EQ(kq.out.str(),
             "store at /s: 1 job queued, 2 leased, 3 finished, 4 files of 2.00 KiB, 1 board row; no problems\n");
-  found.problems_n = 1;
+  found.problem_count = 1;
   EXPECT_EQ(kq.run({"verify", "--store", "/s"}), 3);
   EXPECT_EQ(kq.out.str(),
             "problem\njob 7: has no body\nstore at /s: 1 job queued, 2 leased, 3 finished, 4 files of 2.00 KiB, 1 "
@@ -58,7 +58,7 @@ TEST(ctl_keeping, a_backup_is_restored_or_refused_with_its_problems) {
   kq.world.restore = [&](const std::string& from, const std::string& dir,
                          const ReportProblem& report) -> Expected<store::Verified> {
     EXPECT_EQ(dir, "/new");
-    if (from == "/sound") return store::Verified{.finished_n = 3};
+    if (from == "/sound") return store::Verified{.finished_count = 3};
     report("blob ab: is not what its name says");
     return our_fault("store at /broken has 1 problems; nothing was restored");
   };

@@ -1,4 +1,4 @@
-#include "tools/ctl/seeing.h"
+#include "tools/ctl/overview_verbs.h"
 
 #include <gtest/gtest.h>
 
@@ -123,7 +123,7 @@ TEST(ctl_seeing, a_worker_that_only_builds_says_what_for_and_how_much) {
                      .running = 2,
                      .last_seen_ms = kq.unix_now_ms,
                      .builds_for = {gpu, {}},
-                     .built_n = 17}};
+                     .built_count = 17}};
   kq.on<BrokerQuery>([&](const auto&) { return status; });
   EXPECT_EQ(kq.run({"workers"}), 0);
   EXPECT_NE(kq.out.str().find("n1:7    busy         2  builds for sm_90, cpu"), std::string::npos) << kq.out.str();

@@ -1,4 +1,4 @@
-#include "tools/ctl/steering.h"
+#include "tools/ctl/lease_verbs.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tools/ctl/asking.h"
+#include "tools/ctl/broker_requests.h"
 
 #include <charconv>
 

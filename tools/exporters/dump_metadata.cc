@@ -1,4 +1,4 @@
-#include "tools/exporters/dump_note.h"
+#include "tools/exporters/dump_metadata.h"
 
 #include <filesystem>
 

@@ -1,4 +1,4 @@
-#include "tools/ctl/acting.h"
+#include "tools/ctl/job_verbs.h"
 
 #include <gtest/gtest.h>
 

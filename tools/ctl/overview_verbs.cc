@@ -1,4 +1,4 @@
-#include "tools/ctl/seeing.h"
+#include "tools/ctl/overview_verbs.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "core/limits.h"
 #include "producer/client/sentences.h"
 #include "producer/client/wait.h"
-#include "tools/ctl/asking.h"
+#include "tools/ctl/broker_requests.h"
 #include "tools/ctl/listing.h"
 
 namespace kq::tools {
@@ -122,7 +122,7 @@ producer::JsonObject worker_object(const WorkerStatus& worker) {
           {"backends", worker.backends.empty() ? producer::Json{nullptr} : json_texts(backends_of(worker))},
           {"quarantined", json_texts(worker.quarantined)},
           {"builds_for", json_texts(targets_of(worker))},
-          {"built", json_number(worker.built_n)},
+          {"built", json_number(worker.built_count)},
           {"labels", json_texts(worker.labels)},
           {"last_seen_ms", json_time(worker.last_seen_ms)}};
 }

@@ -1,10 +1,10 @@
-#include "tools/ctl/keeping.h"
+#include "tools/ctl/store_verbs.h"
 
 #include <filesystem>
 #include <ostream>
 
 #include "producer/client/sentences.h"
-#include "tools/ctl/asking.h"
+#include "tools/ctl/broker_requests.h"
 #include "tools/ctl/listing.h"
 
 namespace kq::tools {
@@ -20,20 +20,21 @@ class Findings {
     return [this](const std::string& problem) { listing_.add({problem}, {{"problem", json_text(problem)}}); };
   }
   void finish(const store::Verified& found, const std::string& sentence) {
-    listing_.finish({{"queued", json_number(found.queued_n)},
-                     {"leased", json_number(found.leased_n)},
-                     {"finished", json_number(found.finished_n)},
-                     {"results", json_number(found.results_n)},
-                     {"blobs", json_number(found.blobs_n)},
+    listing_.finish({{"queued", json_number(found.queued_count)},
+                     {"leased", json_number(found.leased_count)},
+                     {"finished", json_number(found.finished_count)},
+                     {"results", json_number(found.result_count)},
+                     {"blobs", json_number(found.blob_count)},
                      {"blob_bytes", json_number(found.blob_bytes)},
-                     {"labels", json_number(found.labels_n)},
-                     {"board_rows", json_number(found.board_rows_n)}});
+                     {"labels", json_number(found.label_count)},
+                     {"board_rows", json_number(found.board_row_count)}});
     if (json_) return;
-    world_.out << printable(sentence) << ": " << producer::counted(found.queued_n, "job") << " queued, "
-               << found.leased_n << " leased, " << found.finished_n << " finished, "
-               << producer::counted(found.blobs_n, "file") << " of " << bytes_text(found.blob_bytes) << ", "
-               << producer::counted(found.board_rows_n, "board row") << "; "
-               << (found.problems_n == 0 ? "no problems" : producer::counted(found.problems_n, "problem")) << '\n';
+    world_.out << printable(sentence) << ": " << producer::counted(found.queued_count, "job") << " queued, "
+               << found.leased_count << " leased, " << found.finished_count << " finished, "
+               << producer::counted(found.blob_count, "file") << " of " << bytes_text(found.blob_bytes) << ", "
+               << producer::counted(found.board_row_count, "board row") << "; "
+               << (found.problem_count == 0 ? "no problems" : producer::counted(found.problem_count, "problem"))
+               << '\n';
   }
   // Those reported so far, when there is nothing to say of the rest.
   void end() { listing_.finish(); }
@@ -88,7 +89,7 @@ Expected<ExitCode> ctl_verify(int argc, const char* const* argv, const CtlWorld&
     return failure(found.error());
   }
   findings.finish(*found, "store at " + store);
-  return found->problems_n == 0 ? ExitCode::ok : ExitCode::our_fault;
+  return found->problem_count == 0 ? ExitCode::ok : ExitCode::our_fault;
 }
 
 Expected<ExitCode> ctl_backup(int argc, const char* const* argv, const CtlWorld& world) {

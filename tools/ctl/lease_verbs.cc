@@ -1,10 +1,10 @@
-#include "tools/ctl/steering.h"
+#include "tools/ctl/lease_verbs.h"
 
 #include <algorithm>
 #include <ostream>
 
 #include "producer/client/sentences.h"
-#include "tools/ctl/asking.h"
+#include "tools/ctl/broker_requests.h"
 #include "tools/ctl/listing.h"
 
 namespace kq::tools {

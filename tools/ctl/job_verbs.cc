@@ -1,11 +1,11 @@
-#include "tools/ctl/acting.h"
+#include "tools/ctl/job_verbs.h"
 
 #include <algorithm>
 #include <ostream>
 
 #include "core/limits.h"
 #include "producer/client/sentences.h"
-#include "tools/ctl/asking.h"
+#include "tools/ctl/broker_requests.h"
 #include "tools/ctl/listing.h"
 
 namespace kq::tools {
