@@ -40,8 +40,8 @@ Expected<void> Checker::check(const CheckInput& input, Language language, std::s
   std::vector<guard::Finding> findings;
   if (language == Language::python) {
     KQ_TRY_VALUE(const auto facts, python_.facts("source.py", input.bytes));
-    if (const auto* refused = std::get_if<Refused>(&facts)) {
-      report.unjudged.push_back({.path = input.path, .line = refused->line, .message = refused->message});
+    if (const auto* refused = std::get_if<UnreadableSource>(&facts)) {
+      report.unchecked.push_back({.path = input.path, .line = refused->line, .message = refused->message});
       return {};
     }
     KQ_TRY_VALUE(auto judged, guard::judge_facts(std::get<std::string>(facts)));

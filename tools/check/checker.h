@@ -23,7 +23,7 @@ struct CheckInput {
 };
 
 // A file that could not be judged: no source, too large, not readable.
-struct Unjudged {
+struct UncheckedFile {
   std::string path;
   std::uint32_t line = 1;
   std::string message;
@@ -31,7 +31,7 @@ struct Unjudged {
 
 struct CheckReport {
   std::vector<guard::Finding> findings;  // in the order of the files
-  std::vector<Unjudged> unjudged;
+  std::vector<UncheckedFile> unchecked;
   std::size_t files = 0;
   std::vector<double> file_ms;  // of each file that was judged
 };

@@ -12,7 +12,7 @@ namespace {
 Checker checker() {
   const char* named = std::getenv("KQ_PYTHON");
   return Checker(
-      {.python = named != nullptr ? named : KQ_TEST_PYTHON, .harness = own_folder() + "/../share/kq/harness"});
+      {.python = named != nullptr ? named : KQ_TEST_PYTHON, .harness = program_folder() + "/../share/kq/harness"});
 }
 std::vector<std::string> told(const CheckReport& report) {
   std::vector<std::string> lines;
@@ -66,9 +66,9 @@ TEST(Checker, what_is_no_source_is_told_with_its_line) {
   Checker check{checker()};
   CheckReport report;
   ASSERT_TRUE(check.check({"a.py", "x = 1\ny = (\n"}, Language::python, {}, report));
-  ASSERT_EQ(report.unjudged.size(), 1u);
-  EXPECT_EQ(report.unjudged[0].line, 2u);
-  EXPECT_NE(report.unjudged[0].message.find("never closed"), std::string::npos);
+  ASSERT_EQ(report.unchecked.size(), 1u);
+  EXPECT_EQ(report.unchecked[0].line, 2u);
+  EXPECT_NE(report.unchecked[0].message.find("never closed"), std::string::npos);
 }
 
 }  // namespace

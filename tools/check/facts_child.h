@@ -24,7 +24,7 @@ struct FactsChildOptions {
 };
 
 // Why a source is none.
-struct Refused {
+struct UnreadableSource {
   std::uint32_t line = 1;
   std::string message;
 };
@@ -36,7 +36,7 @@ class FactsChild {
   ~FactsChild();
 
   // Its facts (guard/facts.h), or why there are none; an Error where the child cannot be run at all.
-  Expected<std::variant<std::string, Refused>> facts(std::string_view name, std::string_view source);
+  Expected<std::variant<std::string, UnreadableSource>> facts(std::string_view name, std::string_view source);
 
  private:
   Expected<void> start();
@@ -44,13 +44,13 @@ class FactsChild {
   bool send_all(std::string_view bytes, std::int64_t deadline_ms);
   bool receive(std::string& into, std::size_t bytes, std::int64_t deadline_ms);  // appends
   bool receive_line(std::string& into, std::int64_t deadline_ms);
-  std::optional<std::variant<std::string, Refused>> ask(std::string_view name, std::string_view source);
+  std::optional<std::variant<std::string, UnreadableSource>> ask(std::string_view name, std::string_view source);
 
   FactsChildOptions options_;
   pid_t pid_ = -1;
   int in_ = -1;   // its stdin
   int out_ = -1;  // its stdout
-  std::string ahead_;
+  std::string read_ahead_;
   bool has_answered_ = false;
 };
 

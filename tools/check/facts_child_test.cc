@@ -12,7 +12,7 @@ namespace {
 
 FactsChildOptions options() {
   const char* named = std::getenv("KQ_PYTHON");
-  return {.python = named != nullptr ? named : KQ_TEST_PYTHON, .harness = own_folder() + "/../share/kq/harness"};
+  return {.python = named != nullptr ? named : KQ_TEST_PYTHON, .harness = program_folder() + "/../share/kq/harness"};
 }
 
 TEST(FactsChild, answers_one_source_after_another) {
@@ -22,7 +22,7 @@ TEST(FactsChild, answers_one_source_after_another) {
   EXPECT_EQ(std::get<std::string>(*first), "file\ta.py\t2\n1\tcall\tf\n");
   const auto second = child.facts("b.py", "x = (\n");
   ASSERT_TRUE(second);
-  EXPECT_EQ(std::get<Refused>(*second).line, 1u);
+  EXPECT_EQ(std::get<UnreadableSource>(*second).line, 1u);
   const auto third = child.facts("c.py", "");
   ASSERT_TRUE(third);
   EXPECT_EQ(std::get<std::string>(*third), "file\tc.py\t2\n");
@@ -43,7 +43,7 @@ TEST(FactsChild, a_source_that_takes_too_long_is_refused_even_as_the_first) {
   for (int i = 0; i < 400'000; ++i) deep += "f(1)+";  // Python's own parser gives up on it, or takes seconds for it
   const auto first = child.facts("deep.py", deep + "1\n");
   ASSERT_TRUE(first) << first.error().message;
-  EXPECT_TRUE(std::holds_alternative<Refused>(*first));
+  EXPECT_TRUE(std::holds_alternative<UnreadableSource>(*first));
   EXPECT_TRUE(child.facts("b.py", "f()\n"));
 }
 

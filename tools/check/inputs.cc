@@ -21,7 +21,7 @@ bool is_source(const fs::path& path) {
   return language_of(path.filename().string(), "").has_value();
 }
 
-bool is_passed_over(const fs::path& folder) {
+bool is_skipped_folder(const fs::path& folder) {
   const std::string name = folder.filename().string();
   return name.starts_with('.') || name == "__pycache__" || name == "node_modules";
 }
@@ -31,7 +31,7 @@ Expected<void> find_in_folder(const fs::path& folder, std::vector<InputFile>& fo
   std::error_code error;
   fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, error), end;
   while (!error && entry != end) {
-    if (entry->is_directory(error) && is_passed_over(entry->path())) entry.disable_recursion_pending();
+    if (entry->is_directory(error) && is_skipped_folder(entry->path())) entry.disable_recursion_pending();
     if (entry->is_regular_file(error) && is_source(entry->path())) here.push_back(entry->path().string());
     if (found.size() + here.size() > kInputFilesMax) {
       return bad_input(printable(folder.string()) + ": more than " + std::to_string(kInputFilesMax) +

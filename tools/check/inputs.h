@@ -22,7 +22,7 @@ struct InputFile {
 // Sorted within each folder. Bad input for a path that is not there, or too many files.
 Expected<std::vector<InputFile>> find_inputs(const std::vector<std::string>& paths);
 
-// At most `bytes_max` bytes; a sentence where it is larger or cannot be read.
+// At most `bytes_max` bytes; a capitalized where it is larger or cannot be read.
 Expected<std::string> read_input(const std::string& path, std::size_t bytes_max);
 
 // The headers beside a C++ source.

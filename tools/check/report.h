@@ -16,7 +16,7 @@ std::string report_sarif(const CheckReport& report);
 
 std::string rules_text();
 std::string rules_json();
-std::string explained(const guard::Rule& rule);
+std::string explanation_text(const guard::Rule& rule);
 
 // How long files took, for people.
 std::string times_text(const CheckReport& report);

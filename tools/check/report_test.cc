@@ -22,7 +22,7 @@ CheckReport report() {
                            .line = 1,
                            .message = "forks",
                            .hint = "look"});
-  made.unjudged.push_back({.path = "e.py", .line = 7, .message = "is none"});
+  made.unchecked.push_back({.path = "e.py", .line = 7, .message = "is none"});
   return made;
 }
 
@@ -52,7 +52,7 @@ TEST(Report, every_rule_is_listed_and_explained) {
   for (const guard::Rule& rule : guard::rules()) {
     EXPECT_NE(rules_text().find(rule.name), std::string::npos);
     EXPECT_NE(rules_json().find(rule.name), std::string::npos);
-    EXPECT_NE(explained(rule).find(rule.why), std::string::npos);
+    EXPECT_NE(explanation_text(rule).find(rule.why), std::string::npos);
   }
 }
 

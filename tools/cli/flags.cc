@@ -86,7 +86,7 @@ void Flags::option(const std::string& names, const std::string& value, const std
   if (!env.empty()) option->envname(env);
 }
 
-void Flags::each(const std::string& names, const std::string& value, const std::string& doc,
+void Flags::repeatable_option(const std::string& names, const std::string& value, const std::string& doc,
                  std::vector<std::string>& into) {
   parser_->app.add_option(names, into, doc)
       ->type_name(value)
@@ -146,7 +146,7 @@ std::optional<ExitCode> Flags::parse(int argc, const char* const* argv) {
   return ExitCode::bad_input;
 }
 
-int complain(const std::string& program, const Error& error) {
+int report_error(const std::string& program, const Error& error) {
   std::cerr << program << ": " << error.message << '\n';
   return static_cast<int>(exit_code(error.kind));
 }

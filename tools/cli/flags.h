@@ -25,7 +25,7 @@ class Flags {
   void option(const std::string& names, const std::string& value, const std::string& doc, std::string& into,
               const std::string& env = "");
   // The same, as often as one likes.
-  void each(const std::string& names, const std::string& value, const std::string& doc, std::vector<std::string>& into);
+  void repeatable_option(const std::string& names, const std::string& value, const std::string& doc, std::vector<std::string>& into);
   // Seconds, more than 0.
   void seconds(const std::string& names, const std::string& doc, std::optional<double>& into);
   void choice(const std::string& names, const std::string& doc, std::string& into,
@@ -42,6 +42,6 @@ class Flags {
 };
 
 // "kq-dump: sentence" on stderr, and the exit code that goes with it: for the one place where a program gives up.
-int complain(const std::string& program, const Error& error);
+int report_error(const std::string& program, const Error& error);
 
 }  // namespace kq::tools

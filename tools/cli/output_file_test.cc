@@ -27,7 +27,7 @@ class OutputFileTest : public ::testing::Test {
     text << std::ifstream(path(name)).rdbuf();
     return text.str();
   }
-  std::size_t files_n() const { return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), {})); }
+  std::size_t file_count() const { return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), {})); }
 
   fs::path folder_;
 };
@@ -39,7 +39,7 @@ TEST_F(OutputFileTest, appears_with_commit) {
   EXPECT_FALSE(fs::exists(path("a.csv")));
   ASSERT_TRUE(file->commit());
   EXPECT_EQ(content("a.csv"), "one\n");
-  EXPECT_EQ(files_n(), 1u);
+  EXPECT_EQ(file_count(), 1u);
 }
 
 TEST_F(OutputFileTest, without_commit_the_old_file_stays_and_nothing_is_left) {
@@ -50,7 +50,7 @@ TEST_F(OutputFileTest, without_commit_the_old_file_stays_and_nothing_is_left) {
     ASSERT_TRUE(file->write(std::string(1 << 20, 'x')));
   }
   EXPECT_EQ(content("a.csv"), "old");
-  EXPECT_EQ(files_n(), 1u);
+  EXPECT_EQ(file_count(), 1u);
 }
 
 TEST_F(OutputFileTest, what_a_killed_writer_left_is_written_over) {
@@ -60,7 +60,7 @@ TEST_F(OutputFileTest, what_a_killed_writer_left_is_written_over) {
   ASSERT_TRUE(file->write("one\n"));
   ASSERT_TRUE(file->commit());
   EXPECT_EQ(content("a.csv"), "one\n");
-  EXPECT_EQ(files_n(), 1u);
+  EXPECT_EQ(file_count(), 1u);
 }
 
 TEST_F(OutputFileTest, two_at_once_do_not_write_the_same) {
@@ -92,7 +92,7 @@ TEST_F(OutputFileTest, a_device_is_written_to_and_stays_a_device) {
   ASSERT_TRUE(file->write("gone\n"));
   ASSERT_TRUE(file->commit());
   EXPECT_TRUE(fs::is_character_file(device));
-  EXPECT_EQ(files_n(), 1u);
+  EXPECT_EQ(file_count(), 1u);
 }
 
 TEST_F(OutputFileTest, bad_places_are_bad_input) {

@@ -37,7 +37,7 @@ class StoreSource final : public Source {
 };
 
 // Whoever pages must come to an end, even with a broker that says "more" and sends nothing.
-Expected<bool> goes_on(bool more, bool is_empty) {
+Expected<bool> has_next_page(bool more, bool is_empty) {
   if (more && is_empty) return our_fault("the broker promises more rows and sends none; are both of one version?");
   return more;
 }
@@ -79,7 +79,7 @@ Expected<void> each_row(Source& source, const std::string& run, const VisitRow& 
     Expected<RunReply> next = pages.next(std::move(page));
     if (!next) return failure(next.error());
     page = std::move(*next);
-    const Expected<bool> more = goes_on(page.more, page.rows.empty());
+    const Expected<bool> more = has_next_page(page.more, page.rows.empty());
     if (!more) return failure(more.error());
     for (const RunRow& row : page.rows) {
       if (const auto visited = visit(row); !visited) return visited;
@@ -95,7 +95,7 @@ Expected<std::vector<LeaderboardRow>> all_boards(Source& source) {
     Expected<BoardReply> page = source.board_page(query);
     if (!page) return failure(page.error());
     std::move(page->rows.begin(), page->rows.end(), std::back_inserter(rows));
-    const Expected<bool> more = goes_on(page->more, page->rows.empty());
+    const Expected<bool> more = has_next_page(page->more, page->rows.empty());
     if (!more) return failure(more.error());
     if (!*more) break;
     query.after_key = page->last_key;

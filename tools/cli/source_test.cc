@@ -52,7 +52,7 @@ class FakeSource final : public Source {
 };
 
 // Says "more" for ever.
-class EmptyPromises final : public Source {
+class EndlessSource final : public Source {
  public:
   Expected<RunReply> run_page(const RunQuery&) override { return RunReply{.rows = {}, .more = true}; }
   Expected<BoardReply> board_page(const BoardQuery&) override {
@@ -89,7 +89,7 @@ TEST(source, a_run_nobody_knows_has_no_rows) {
 }
 
 TEST(source, paging_ends_with_a_broker_that_does_not) {
-  EmptyPromises source;
+  EndlessSource source;
   EXPECT_FALSE(each_row(source, "r1", [](const RunRow&) { return Expected<void>(); }));
   EXPECT_FALSE(all_boards(source));
 }

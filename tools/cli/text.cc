@@ -103,7 +103,7 @@ std::string speedup_text(double speedup) {
   return buffer;
 }
 
-std::string ending_text(const RunRow& row) {
+std::string outcome_text(const RunRow& row) {
   if (!row.result) return std::string(to_string(row.job.state));
   const Evidence* evidence = evidence_of(row.result->verdict);
   const std::string name(to_string(name_of(row.result->verdict)));
@@ -111,7 +111,7 @@ std::string ending_text(const RunRow& row) {
 }
 
 std::string evidence_text(const RunRow& row) {
-  std::string text = printable(row.entry.submission.label) + ": " + printable(ending_text(row));
+  std::string text = printable(row.entry.submission.label) + ": " + printable(outcome_text(row));
   const Evidence* evidence = row.result ? evidence_of(row.result->verdict) : nullptr;
   if (evidence == nullptr) return text + '\n';
   if (!evidence->place.empty()) text += ": " + printable(evidence->place);

@@ -22,7 +22,7 @@ std::string time_text(double ns);          // "12.5 us", "3.04 ms": three digits
 std::string speedup_text(double speedup);  // "1.73x", "-" for 0
 
 // "wrong_answer (shape)", "passed", "queued".
-std::string ending_text(const RunRow& row);
+std::string outcome_text(const RunRow& row);
 
 // "relu/fast: rejected (stream): add.cu:12: no streams" and, indented below, the hint.
 std::string evidence_text(const RunRow& row);

@@ -44,9 +44,9 @@ TEST(text, speedups) {
 }
 
 TEST(text, an_ending_is_the_verdict_with_its_reason_or_the_state) {
-  EXPECT_EQ(ending_text(passed_row("a/b", 1, 2)), "passed");
-  EXPECT_EQ(ending_text(ended_row("a/b", VerdictName::rejected, evidence("stream"))), "rejected (stream)");
-  EXPECT_EQ(ending_text(queued_row("a/b")), "queued");
+  EXPECT_EQ(outcome_text(passed_row("a/b", 1, 2)), "passed");
+  EXPECT_EQ(outcome_text(ended_row("a/b", VerdictName::rejected, evidence("stream"))), "rejected (stream)");
+  EXPECT_EQ(outcome_text(queued_row("a/b")), "queued");
 }
 
 TEST(text, evidence_names_job_place_rule_message_and_hint) {

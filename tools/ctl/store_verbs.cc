@@ -6,14 +6,15 @@
 #include "producer/client/sentences.h"
 #include "tools/ctl/broker_requests.h"
 #include "tools/ctl/listing.h"
+#include "tools/ctl/world.h"
 
 namespace kq::tools {
 namespace {
 
-// Problems as they are found, then what is there.
-class Findings {
+// Prints the problems of a store as they are found, then the counts of what the store holds.
+class VerifyReport {
  public:
-  Findings(const CtlWorld& world, bool json)
+  VerifyReport(const CtlWorld& world, bool json)
       : world_(world), json_(json), listing_(world.out, json, "problems", {{"problem"}}) {}
 
   ReportProblem report() {
@@ -36,7 +37,7 @@ class Findings {
                << (found.problem_count == 0 ? "no problems" : producer::counted(found.problem_count, "problem"))
                << '\n';
   }
-  // Those reported so far, when there is nothing to say of the rest.
+  // Ends the list of problems without counts, for a store that could not be read to its end.
   void end() { listing_.finish(); }
 
  private:
@@ -52,15 +53,14 @@ Expected<ExitCode> ctl_restore(int argc, const char* const* argv, const CtlWorld
   std::string store;
   bool json = false;
   Flags flags(argv[0],
-              "Makes a store of a backup, which stays as it is. A backup with problems is refused, each is told. Then "
-              "start kq-broker with "
-              "--store.");
+              "Makes a store from a backup and leaves the backup as it is. A backup with problems is refused, and each "
+              "problem is printed. Start kq-broker with --store afterwards.");
   flags.argument("backup", "directory that kq-ctl backup made", from);
-  flags.option("--store", "DIR", "the new store: a directory that is missing or empty", store);
-  flags.flag("--json", "one JSON object on stdout", json);
+  flags.option("--store", "DIR", "directory of the new store; it must be missing or empty", store);
+  flags.flag("--json", "print one JSON object on standard output", json);
   if (const auto code = flags.parse(argc, argv)) return *code;
-  if (store.empty()) return bad_input("where to? say --store DIR");
-  Findings findings(world, json);
+  if (store.empty()) return bad_input("--store DIR is needed, the directory of the new store");
+  VerifyReport findings(world, json);
   const auto restored = world.restore(from, store, findings.report());
   if (!restored) {
     findings.end();
@@ -73,16 +73,16 @@ Expected<ExitCode> ctl_restore(int argc, const char* const* argv, const CtlWorld
 Expected<ExitCode> ctl_verify(int argc, const char* const* argv, const CtlWorld& world) {
   std::string store;
   bool json = false;
-  Flags flags(argv[0],
-              "Reads a store once, whole, and tells every broken promise in a line: records that cannot be read, "
-              "references that lead nowhere, "
-              "files that are not what their name says, boards that are no refold of the results. Exit code 3 when "
-              "there is one.");
-  flags.option("--store", "DIR", "the store: of a broker that is down, or a backup", store, "KQ_STORE");
-  flags.flag("--json", "one JSON object on stdout", json);
+  Flags flags(
+      argv[0],
+      "Reads a whole store and prints one line for each problem: a record that cannot be read, a reference to a "
+      "missing record, a file whose content does not match its hash, a board that does not follow from the "
+      "results. The exit code is 3 when there is a problem.");
+  flags.option("--store", "DIR", "directory of the store, of a stopped broker or of a backup", store, "KQ_STORE");
+  flags.flag("--json", "print one JSON object on standard output", json);
   if (const auto code = flags.parse(argc, argv)) return *code;
-  if (store.empty()) return bad_input("which store? say --store DIR");
-  Findings findings(world, json);
+  if (store.empty()) return bad_input("--store DIR is needed, the store to verify");
+  VerifyReport findings(world, json);
   const auto found = world.verify(store, findings.report());
   if (!found) {
     findings.end();
@@ -96,19 +96,19 @@ Expected<ExitCode> ctl_backup(int argc, const char* const* argv, const CtlWorld&
   BrokerFlags broker;
   std::string given;
   Flags flags(argv[0],
-              "Copies the store as it is now, while the broker works, into a directory of the broker's machine.");
-  flags.argument("dir", "where it goes: absent or empty, best on the store's own disk, where it costs no space", given);
+              "Copies the store as it is now to a directory on the broker's machine, while the broker keeps working.");
+  flags.argument("dir", "missing or empty directory; on the disk of the store the copy needs almost no space", given);
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   std::error_code error;
   const std::filesystem::path dir = std::filesystem::absolute(given, error).lexically_normal();
-  if (error || given.empty()) return bad_input("'" + given + "' is no directory's name");
+  if (error || given.empty()) return bad_input("'" + given + "' is not the name of a directory");
   KQ_TRY_VALUE(auto client, connect(world, broker));
   KQ_TRY(ask<Done>(client, Backup{dir.string()}, kBackupTimeoutMs));
   if (broker.json) {
     world.out << producer::to_text(producer::Json{producer::JsonObject{{"dir", json_text(dir.string())}}}) << '\n';
   } else {
-    world.out << "the store as of now is in " << printable(dir.string()) << '\n';
+    world.out << "the store is copied to " << printable(dir.string()) << '\n';
   }
   return ExitCode::ok;
 }

@@ -32,7 +32,7 @@ class Export {
   virtual ~Export() = default;
   virtual Expected<void> add(const RunRow& row) = 0;  // in label order
   virtual Expected<void> finish() = 0;
-  virtual std::uint64_t rows_n() const = 0;                      // that were written
+  virtual std::uint64_t row_count() const = 0;                      // that were written
   virtual std::vector<std::string> notes() const { return {}; }  // sentences for people: what was left out, and why
 };
 

@@ -23,19 +23,19 @@ class Lines final : public Export {
     return selection_.each(row, [this](std::span<const Cell> cells) {
       line_.clear();
       append_(cells, line_);
-      ++rows_n_;
+      ++row_count_;
       return file_.write(line_);
     });
   }
   Expected<void> finish() override { return file_.commit(); }
-  std::uint64_t rows_n() const override { return rows_n_; }
+  std::uint64_t row_count() const override { return row_count_; }
 
  private:
   OutputFile file_;
   const Selection& selection_;
   AppendLine append_;
   std::string line_;
-  std::uint64_t rows_n_ = 0;
+  std::uint64_t row_count_ = 0;
 };
 
 }  // namespace

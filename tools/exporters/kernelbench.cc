@@ -56,33 +56,33 @@ std::string file_name_of(const std::string& device_model) {
 
 class KernelBenchExport final : public Export {
  public:
-  KernelBenchExport(const ExportOptions& options, const Selection& selection, int waiting, bool made_folder)
-      : folder_(options.out), options_(options), selection_(selection), waiting_(waiting), made_folder_(made_folder) {}
+  KernelBenchExport(const ExportOptions& options, const Selection& selection, int entries_fd, bool created_folder)
+      : folder_(options.out), options_(options), selection_(selection), entries_fd_(entries_fd), made_folder_(created_folder) {}
   ~KernelBenchExport() override {
-    ::close(waiting_);
+    ::close(entries_fd_);
     std::error_code is_in_use;  // what holds something stays
     if (made_folder_) fs::remove(folder_, is_in_use);
   }
 
   Expected<void> add(const RunRow& row) override {
-    if (!selection_.wants(row)) return {};
-    ++rows_n_;
+    if (!selection_.matches(row)) return {};
+    ++row_count_;
     const auto place = figures_.add(row, options_.strict);
     switch (place.added) {
       case KernelBenchFigures::Added::no_problem:
-        ++no_problem_n_;
+        ++no_problem_count_;
         return {};
       case KernelBenchFigures::Added::no_result:
-        ++no_result_n_;
+        ++no_result_count_;
         return {};
       case KernelBenchFigures::Added::only_compiled:
-        ++only_compiled_n_;
+        ++only_compiled_count_;
         return {};
       case KernelBenchFigures::Added::older_result:
-        ++older_n_;
+        ++older_count_;
         return {};
       case KernelBenchFigures::Added::newer_result:
-        ++older_n_;
+        ++older_count_;
         break;
       case KernelBenchFigures::Added::result:
         break;
@@ -98,8 +98,8 @@ class KernelBenchExport final : public Export {
                                             {"runtime_stats", std::move(outcome.runtime_stats)}}},
         kEntryStep, 2 * kEntryStep);
     entries_.push_back(
-        {place.level, place.problem, place.sample, static_cast<std::uint32_t>(text.size()), waiting_bytes_});
-    return keep(text);
+        {place.level, place.problem, place.sample, static_cast<std::uint32_t>(text.size()), entries_bytes_});
+    return append_entry(text);
   }
 
   Expected<void> finish() override {
@@ -110,7 +110,7 @@ class KernelBenchExport final : public Export {
           "--merge needs a run of one level: KernelBench has one in a file; choose one with --where label~level_1_");
     for (const std::uint32_t level : levels) {
       if (options_.merge) {
-        if (const auto merged = take_over(level); !merged) return merged;
+        if (const auto merged = merge_results(level); !merged) return merged;
       }
       const fs::path folder = levels.size() == 1 ? folder_ : folder_ / ("level" + std::to_string(level));
       if (const auto written = write_results(folder, level); !written) return written;
@@ -119,22 +119,22 @@ class KernelBenchExport final : public Export {
     return write_baselines();
   }
 
-  std::uint64_t rows_n() const override { return rows_n_; }
+  std::uint64_t row_count() const override { return row_count_; }
 
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes;
     const auto note = [&](std::uint64_t n, const std::string& why) {
       if (n > 0) notes.push_back(std::to_string(n) + (n == 1 ? " row was" : " rows were") + " left out: " + why);
     };
-    note(no_result_n_,
+    note(no_result_count_,
          "not finished, or ended by something that says nothing about the kernel (cancelled, expired, abandoned, "
          "too_large, ...)");
-    note(no_problem_n_, "neither tags level and problem_id, nor a label or problem named as KernelBench does");
-    note(only_compiled_n_, "compiled_only, which no device has run; connect a worker with a GPU and submit again");
-    note(older_n_, "a newer row of the run has the same level, problem and sample");
+    note(no_problem_count_, "neither tags level and problem_id, nor a label or problem named as KernelBench does");
+    note(only_compiled_count_, "compiled_only, which no device has run; connect a worker with a GPU and submit again");
+    note(older_count_, "a newer row of the run has the same level, problem and sample");
     notes.insert(notes.end(), warnings_.begin(), warnings_.end());
-    if (merged_n_ > 0)
-      notes.push_back(std::to_string(merged_n_) + (merged_n_ == 1 ? " result" : " results") +
+    if (merged_count_ > 0)
+      notes.push_back(std::to_string(merged_count_) + (merged_count_ == 1 ? " result" : " results") +
                       " of other samples stayed in eval_results.json");
     if (devices_.size() > 1)
       notes.push_back(
@@ -146,14 +146,14 @@ class KernelBenchExport final : public Export {
  private:
   static constexpr std::size_t kDevicesNoted = 2;
 
-  Expected<void> keep(std::string_view text) {
+  Expected<void> append_entry(std::string_view text) {
     for (std::size_t done = 0; done < text.size();) {
-      const ssize_t n = ::write(waiting_, text.data() + done, text.size() - done);
+      const ssize_t n = ::write(entries_fd_, text.data() + done, text.size() - done);
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return our_fault("cannot write in " + folder_.string() + ": " + std::strerror(errno));
       done += static_cast<std::size_t>(n);
     }
-    waiting_bytes_ += text.size();
+    entries_bytes_ += text.size();
     return {};
   }
 
@@ -161,7 +161,7 @@ class KernelBenchExport final : public Export {
     std::string text(entry.bytes, '\0');
     for (std::size_t done = 0; done < text.size();) {
       const ssize_t n =
-          ::pread(waiting_, text.data() + done, text.size() - done, static_cast<off_t>(entry.offset + done));
+          ::pread(entries_fd_, text.data() + done, text.size() - done, static_cast<off_t>(entry.offset + done));
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) return our_fault("cannot read back what was written in " + folder_.string());
       done += static_cast<std::size_t>(n);
@@ -184,32 +184,32 @@ class KernelBenchExport final : public Export {
   }
 
   // What the file has of samples that the run has not, as if it had been a row.
-  Expected<void> take_over(std::uint32_t level) {
+  Expected<void> merge_results(std::uint32_t level) {
     const fs::path path = folder_ / "eval_results.json";
     KQ_TRY_VALUE(const auto results, read_kernelbench_results(path));
     const std::vector<Entry> of_run = entries_;  // sorted
     for (const auto& [problem, sample, result] : results) {
       const Entry entry{level, problem, sample, 0, 0};
-      if (std::binary_search(of_run.begin(), of_run.end(), entry, stands_before)) continue;
+      if (std::binary_search(of_run.begin(), of_run.end(), entry, is_before)) continue;
       figures_.add_result(level, problem, sample, result);
       const std::string text = producer::indented_text(result, kEntryStep, 2 * kEntryStep);
-      entries_.push_back({level, problem, sample, static_cast<std::uint32_t>(text.size()), waiting_bytes_});
-      if (const auto kept = keep(text); !kept) return kept;
-      ++merged_n_;
+      entries_.push_back({level, problem, sample, static_cast<std::uint32_t>(text.size()), entries_bytes_});
+      if (const auto kept = append_entry(text); !kept) return kept;
+      ++merged_count_;
     }
     sort_entries();
     return {};
   }
 
-  static bool stands_before(const Entry& a, const Entry& b) {
+  static bool is_before(const Entry& a, const Entry& b) {
     return std::tie(a.level, a.problem, a.sample) < std::tie(b.level, b.problem, b.sample);
   }
   // Of one sample's entries only the last that was written stays: it is of the newest job.
   void sort_entries() {
     std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
-      return stands_before(a, b) || (!stands_before(b, a) && a.offset > b.offset);
+      return is_before(a, b) || (!is_before(b, a) && a.offset > b.offset);
     });
-    const auto is_same = [](const Entry& a, const Entry& b) { return !stands_before(a, b) && !stands_before(b, a); };
+    const auto is_same = [](const Entry& a, const Entry& b) { return !is_before(a, b) && !is_before(b, a); };
     entries_.erase(std::unique(entries_.begin(), entries_.end(), is_same), entries_.end());
   }
 
@@ -279,14 +279,14 @@ class KernelBenchExport final : public Export {
   const fs::path folder_;
   const ExportOptions options_;
   const Selection& selection_;
-  const int waiting_;
+  const int entries_fd_;
   const bool made_folder_;
-  std::uint64_t waiting_bytes_ = 0;
+  std::uint64_t entries_bytes_ = 0;
   KernelBenchFigures figures_;
   std::vector<Entry> entries_;
   std::set<std::string> devices_;
   std::vector<std::string> warnings_;  // of pass@k
-  std::uint64_t rows_n_ = 0, no_problem_n_ = 0, no_result_n_ = 0, only_compiled_n_ = 0, older_n_ = 0, merged_n_ = 0;
+  std::uint64_t row_count_ = 0, no_problem_count_ = 0, no_result_count_ = 0, only_compiled_count_ = 0, older_count_ = 0, merged_count_ = 0;
 };
 
 }  // namespace
@@ -297,10 +297,10 @@ Expected<std::unique_ptr<Export>> open_kernelbench(const ExportOptions& options,
   fs::create_directories(options.out, wrong);
   if (wrong) return bad_input("cannot create the folder " + options.out + ": " + wrong.message());
   std::string name = (fs::path(options.out) / ".kq-dump.XXXXXX").string();
-  const int waiting = ::mkostemp(name.data(), O_CLOEXEC);
-  if (waiting < 0) return bad_input("cannot create a file in " + options.out + ": " + std::strerror(errno));
+  const int entries_fd = ::mkostemp(name.data(), O_CLOEXEC);
+  if (entries_fd < 0) return bad_input("cannot create a file in " + options.out + ": " + std::strerror(errno));
   ::unlink(name.c_str());
-  return std::make_unique<KernelBenchExport>(options, selection, waiting, is_new);
+  return std::make_unique<KernelBenchExport>(options, selection, entries_fd, is_new);
 }
 
 }  // namespace kq::tools

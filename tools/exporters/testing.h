@@ -35,7 +35,7 @@ class ExportFolder {
 
 // Dumps the rows to a file, or into a folder, of that name; gives back what a person is told.
 inline std::vector<std::string> export_rows(const Exporter& exporter, ExportOptions options,
-                                            const SelectionWords& words, const std::vector<RunRow>& rows) {
+                                            const SelectionOptions& words, const std::vector<RunRow>& rows) {
   const auto selection = Selection::make(words, 0);
   KQ_CHECK(selection.has_value());
   auto opened = exporter.open(options, *selection);
@@ -46,7 +46,7 @@ inline std::vector<std::string> export_rows(const Exporter& exporter, ExportOpti
 }
 
 // The text of a format that is one file.
-inline std::string exported(std::string_view format, const std::vector<RunRow>& rows, const SelectionWords& words = {},
+inline std::string exported(std::string_view format, const std::vector<RunRow>& rows, const SelectionOptions& words = {},
                             ExportOptions options = {}) {
   const ExportFolder folder;
   options.out = (folder / "out").string();

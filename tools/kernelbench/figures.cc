@@ -102,17 +102,17 @@ KernelBenchFigures::Place KernelBenchFigures::add(const RunRow& row, bool strict
   if (!is_kernelbench_result(row)) return place;
 
   const KernelBenchOutcome outcome = kernelbench_outcome(row, strict);
-  std::map<std::uint32_t, Counted>& counted = samples_[key];
-  place.sample = id->sample.value_or(counted.empty() ? 0 : counted.rbegin()->first + 1);
-  const auto [sample, is_first] = counted.try_emplace(place.sample);
+  std::map<std::uint32_t, SampleOutcome>& outcomes = samples_[key];
+  place.sample = id->sample.value_or(outcomes.empty() ? 0 : outcomes.rbegin()->first + 1);
+  const auto [sample, is_first] = outcomes.try_emplace(place.sample);
   place.added = is_first ? Added::result : sample->second.seq < row.job.seq ? Added::newer_result : Added::older_result;
   if (place.added == Added::older_result) return place;
   problem.sample_count += is_first ? 1 : 0;
-  problem.compiled_n -= sample->second.compiled ? 1 : 0;
-  problem.correct_n -= sample->second.correct ? 1 : 0;
+  problem.compiled_count -= sample->second.compiled ? 1 : 0;
+  problem.correct_count -= sample->second.correct ? 1 : 0;
   sample->second = {row.job.seq, outcome.compiled, outcome.correct};
-  problem.compiled_n += outcome.compiled ? 1 : 0;
-  problem.correct_n += outcome.correct ? 1 : 0;
+  problem.compiled_count += outcome.compiled ? 1 : 0;
+  problem.correct_count += outcome.correct ? 1 : 0;
   const DeviceInfo& device = row.result->device;
   const Measurement* measured = measurement_of(row.result->verdict);
   if (measured != nullptr && measured->reference.sample_count > 0) {
@@ -168,8 +168,8 @@ void KernelBenchFigures::add_result(std::uint32_t level, std::uint32_t id, std::
     return value != nullptr && value->boolean() != nullptr && *value->boolean();
   };
   ++problem.sample_count;
-  problem.compiled_n += says("compiled") ? 1 : 0;
-  problem.correct_n += says("correctness") && says("compiled") ? 1 : 0;
+  problem.compiled_count += says("compiled") ? 1 : 0;
+  problem.correct_count += says("correctness") && says("compiled") ? 1 : 0;
 }
 
 std::vector<const KernelBenchProblem*> KernelBenchFigures::problems() const {
@@ -199,30 +199,30 @@ KernelBenchLevel KernelBenchFigures::level(std::uint32_t level, const KernelBenc
   const std::map<std::string, std::optional<double>>* entries = nullptr;
   if (baseline != nullptr && baseline->contains(level)) entries = &baseline->at(level);
   double logs = 0;
-  std::uint32_t timed_n = 0;
+  std::uint32_t timed_count = 0;
   std::vector<double> speedups;
   for (const auto& [key, problem] : problems_) {
     if (key.first != level) continue;
-    ++figures.problems_n;
-    figures.evaluated_n += problem.sample_count > 0 ? 1 : 0;
-    figures.compiled_n += problem.compiled_0.value_or(false) ? 1 : 0;
-    figures.correct_n += problem.correct_0.value_or(false) ? 1 : 0;
-    figures.aligned_n += baseline == nullptr || (entries != nullptr && entries->contains(problem.file)) ? 1 : 0;
+    ++figures.problem_count;
+    figures.evaluated_count += problem.sample_count > 0 ? 1 : 0;
+    figures.compiled_count += problem.compiled_0.value_or(false) ? 1 : 0;
+    figures.correct_count += problem.correct_0.value_or(false) ? 1 : 0;
+    figures.aligned_count += baseline == nullptr || (entries != nullptr && entries->contains(problem.file)) ? 1 : 0;
     for (const auto& [which, reference] : problem.references) figures.devices.insert(which.first);
     const auto speedup = speedup_0(problem, baseline);
     if (!speedup || *speedup <= 0) continue;
     speedups.push_back(*speedup);
     logs += std::log(*speedup);  // a product of ten thousand speedups does not fit a double
-    ++timed_n;
+    ++timed_count;
   }
   if (whole && level < std::size(kProblemsOfLevel))
-    figures.problems_n = std::max(figures.problems_n, kProblemsOfLevel[level]);
-  if (whole && baseline == nullptr) figures.aligned_n = figures.problems_n;
-  if (whole && entries != nullptr) figures.aligned_n = static_cast<std::uint32_t>(entries->size());
-  figures.geometric_mean_speedup = timed_n > 0 ? std::exp(logs / timed_n) : 0;
+    figures.problem_count = std::max(figures.problem_count, kProblemsOfLevel[level]);
+  if (whole && baseline == nullptr) figures.aligned_count = figures.problem_count;
+  if (whole && entries != nullptr) figures.aligned_count = static_cast<std::uint32_t>(entries->size());
+  figures.geometric_mean_speedup = timed_count > 0 ? std::exp(logs / timed_count) : 0;
   for (const double p : kKernelBenchThresholds) {
     const auto above = std::count_if(speedups.begin(), speedups.end(), [&](double speedup) { return speedup > p; });
-    figures.fast_p.emplace_back(p, figures.aligned_n > 0 ? static_cast<double>(above) / figures.aligned_n : 0);
+    figures.fast_p.emplace_back(p, figures.aligned_count > 0 ? static_cast<double>(above) / figures.aligned_count : 0);
   }
   return figures;
 }
@@ -230,18 +230,18 @@ KernelBenchLevel KernelBenchFigures::level(std::uint32_t level, const KernelBenc
 producer::Json KernelBenchFigures::pass_at_k_results(std::uint32_t level, const std::vector<std::uint32_t>& ks) const {
   producer::JsonObject problems, averages;
   std::map<std::uint32_t, std::pair<double, std::int64_t>> sums;  // by k: of how many problems
-  std::int64_t problems_n = 0, sample_count = 0, correct_n = 0;
+  std::int64_t problem_count = 0, sample_count = 0, correct_count = 0;
   for (const auto& [key, problem] : problems_) {
     if (key.first != level || problem.sample_count == 0) continue;
-    ++problems_n;
+    ++problem_count;
     sample_count += problem.sample_count;
-    correct_n += problem.correct_n;
+    correct_count += problem.correct_count;
     std::map<std::uint32_t, double> values;  // a k above n counts as n, under that name
     for (const std::uint32_t k : ks)
       values[std::min(k, problem.sample_count)] =
-          pass_at_k(problem.sample_count, problem.correct_n, std::min(k, problem.sample_count));
+          pass_at_k(problem.sample_count, problem.correct_count, std::min(k, problem.sample_count));
     producer::JsonObject entry{{"total_samples", producer::Json{std::int64_t{problem.sample_count}}},
-                               {"correct_samples", producer::Json{std::int64_t{problem.correct_n}}}};
+                               {"correct_samples", producer::Json{std::int64_t{problem.correct_count}}}};
     for (const auto& [k, value] : values) {
       entry.emplace_back("pass@" + std::to_string(k), producer::Json{value});
       sums[k].first += value;
@@ -249,14 +249,14 @@ producer::Json KernelBenchFigures::pass_at_k_results(std::uint32_t level, const 
     }
     problems.emplace_back(std::to_string(problem.id), producer::Json{std::move(entry)});
   }
-  producer::JsonObject metadata{{"total_problems", producer::Json{problems_n}},
-                                {"problems_with_samples", producer::Json{problems_n}},
+  producer::JsonObject metadata{{"total_problems", producer::Json{problem_count}},
+                                {"problems_with_samples", producer::Json{problem_count}},
                                 {"total_evaluated_samples", producer::Json{sample_count}},
-                                {"total_correct_samples", producer::Json{correct_n}}};
+                                {"total_correct_samples", producer::Json{correct_count}}};
   for (const std::uint32_t k : ks) {
-    if (problems_n > 0)
+    if (problem_count > 0)
       averages.emplace_back("avg_pass@" + std::to_string(k),
-                            producer::Json{sums[k].first / static_cast<double>(problems_n)});
+                            producer::Json{sums[k].first / static_cast<double>(problem_count)});
     metadata.emplace_back("pass@" + std::to_string(k) + "_count", producer::Json{sums[k].second});
   }
   return producer::Json{producer::JsonObject{{"averages", producer::Json{std::move(averages)}},
@@ -268,15 +268,15 @@ std::vector<std::string> KernelBenchFigures::pass_at_k_warnings(std::uint32_t le
                                                                 const std::vector<std::uint32_t>& ks) const {
   std::vector<std::string> warnings;
   for (const std::uint32_t k : ks) {
-    std::size_t problems_n = 0, too_few_n = 0;
+    std::size_t problem_count = 0, too_few_count = 0;
     for (const auto& [key, problem] : problems_) {
       if (key.first != level || problem.sample_count == 0) continue;
-      ++problems_n;
-      too_few_n += problem.sample_count < k ? 1 : 0;
+      ++problem_count;
+      too_few_count += problem.sample_count < k ? 1 : 0;
     }
-    if (too_few_n == 0) continue;
-    warnings.push_back("level " + std::to_string(level) + ": " + std::to_string(too_few_n) + " of " +
-                       std::to_string(problems_n) + (problems_n == 1 ? " problem has" : " problems have") +
+    if (too_few_count == 0) continue;
+    warnings.push_back("level " + std::to_string(level) + ": " + std::to_string(too_few_count) + " of " +
+                       std::to_string(problem_count) + (problem_count == 1 ? " problem has" : " problems have") +
                        " fewer than " + std::to_string(k) + " samples, which counts as 0 in pass@" + std::to_string(k) +
                        ", as KernelBench has it");
   }

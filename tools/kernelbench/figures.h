@@ -35,8 +35,8 @@ struct KernelBenchProblem {
   std::string file;  // "19_ReLU.py", the key of a baseline file
   Precision precision = Precision::as_given;
   std::uint32_t sample_count = 0;  // with a result
-  std::uint32_t compiled_n = 0;
-  std::uint32_t correct_n = 0;
+  std::uint32_t compiled_count = 0;
+  std::uint32_t correct_count = 0;
   std::optional<bool> compiled_0, correct_0;  // sample 0; nothing: it has no result
   std::string device_0;                       // model
   double mean_ms_0 = -1;
@@ -48,11 +48,11 @@ struct KernelBenchProblem {
 
 struct KernelBenchLevel {
   std::uint32_t level = 0;
-  std::uint32_t problems_n = 0;   // KernelBench's total_count
-  std::uint32_t evaluated_n = 0;  // problems with a result
-  std::uint32_t compiled_n = 0;
-  std::uint32_t correct_n = 0;
-  std::uint32_t aligned_n =
+  std::uint32_t problem_count = 0;   // KernelBench's total_count
+  std::uint32_t evaluated_count = 0;  // problems with a result
+  std::uint32_t compiled_count = 0;
+  std::uint32_t correct_count = 0;
+  std::uint32_t aligned_count =
       0;  // what fast_p is a fraction of: problems with a baseline entry, all where there is no baseline file
   double geometric_mean_speedup = 0;
   std::vector<std::pair<double, double>> fast_p;
@@ -108,12 +108,12 @@ class KernelBenchFigures {
 
  private:
   using Key = std::pair<std::uint32_t, std::uint32_t>;
-  struct Counted {
+  struct SampleOutcome {
     Sequence seq = 0;
     bool compiled = false, correct = false;
   };
   std::map<Key, KernelBenchProblem> problems_;
-  std::map<Key, std::map<std::uint32_t, Counted>> samples_;
+  std::map<Key, std::map<std::uint32_t, SampleOutcome>> samples_;
 };
 
 // "1,5,10".

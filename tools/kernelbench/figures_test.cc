@@ -58,9 +58,9 @@ TEST(kernelbench_figures, rates_and_fast_p_are_of_sample_0_over_all_problems) {
   const auto figures = gathered(
       {right(1, 0, 1e6, 2e6), right(2, 0, 1e6, 0.9e6), right(2, 1, 0.1e6, 0.9e6), wrong(3, 0), right(3, 1, 1e6, 9e6)});
   const KernelBenchLevel level = figures.level(1);
-  EXPECT_EQ(level.problems_n, 3u);
-  EXPECT_EQ(level.compiled_n, 3u);
-  EXPECT_EQ(level.correct_n, 2u);
+  EXPECT_EQ(level.problem_count, 3u);
+  EXPECT_EQ(level.compiled_count, 3u);
+  EXPECT_EQ(level.correct_count, 2u);
   EXPECT_DOUBLE_EQ(level.geometric_mean_speedup, std::sqrt(2 * 0.9));
   EXPECT_THAT(level.fast_p,
               ElementsAre(P{0, 2. / 3}, P{0.5, 2. / 3}, P{0.8, 2. / 3}, P{1, 1. / 3}, P{1.5, 1. / 3}, P{2, 0}));
@@ -75,8 +75,8 @@ TEST(kernelbench_figures, a_product_of_ten_thousand_speedups_does_not_overflow) 
 TEST(kernelbench_figures, a_whole_level_counts_what_the_run_lacks) {
   const auto figures = gathered({right(1, 0, 1e6, 2e6)});
   const KernelBenchBaseline baseline{{1, {{"1_p.py", 3.0}, {"2_p.py", std::nullopt}, {"9_p.py", 1.0}}}};
-  EXPECT_EQ(figures.level(1).problems_n, 1u);
-  EXPECT_EQ(figures.level(1, nullptr, true).problems_n, 100u);
+  EXPECT_EQ(figures.level(1).problem_count, 1u);
+  EXPECT_EQ(figures.level(1, nullptr, true).problem_count, 100u);
   EXPECT_EQ(figures.level(1).fast_p[0], P(0, 1));
   EXPECT_EQ(figures.level(1, nullptr, true).fast_p[0], P(0, 0.01));
   EXPECT_EQ(figures.level(1, &baseline).fast_p[0], P(0, 1));
@@ -112,7 +112,7 @@ TEST(kernelbench_figures, of_two_rows_of_one_sample_the_newer_counts) {
     const auto figures = gathered(rows);
     const KernelBenchProblem& problem = *figures.problems().front();
     EXPECT_EQ(problem.sample_count, 1u);
-    EXPECT_EQ(problem.correct_n, 1u);
+    EXPECT_EQ(problem.correct_count, 1u);
     EXPECT_EQ(problem.correct_0, true);
     EXPECT_EQ(KernelBenchFigures::speedup_0(problem, nullptr), 2);
   }

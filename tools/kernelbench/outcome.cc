@@ -42,12 +42,12 @@ std::string error_name(const Evidence& evidence, std::string_view verdict) {
 }
 
 // The key of the message, by how it ended; where `name_key` is given, the exception's name goes there.
-struct Words {
+struct MetadataKeys {
   VerdictName verdict;
   const char* key;
   const char* name_key;
 };
-constexpr Words kWords[] = {
+constexpr MetadataKeys kMetadataKeys[] = {
     {VerdictName::suspect, "other_error", "other_error_name"},
     {VerdictName::wrong_answer, "correctness_issue", "correctness_issue_name"},
     {VerdictName::build_failed, "compilation_error", "compilation_error_name"},
@@ -71,7 +71,7 @@ std::string message_of(VerdictName verdict, const Evidence& evidence) {
 }
 
 void add_evidence(VerdictName verdict, const Evidence& evidence, producer::JsonObject& metadata) {
-  for (const Words& words : kWords) {
+  for (const MetadataKeys& words : kMetadataKeys) {
     if (words.verdict != verdict) continue;
     metadata.emplace_back(words.key, producer::Json{message_of(verdict, evidence)});
     if (words.name_key != nullptr)

@@ -20,7 +20,7 @@ namespace {
 using kq::ErrorKind;
 using kq::ExitCode;
 using kq::Expected;
-using kq::tools::complain;
+using kq::tools::report_error;
 
 const std::string kProgram = "kq-check";
 
@@ -53,21 +53,21 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
 
 int explain(const std::string& name) {
   if (const kq::guard::Rule* rule = kq::guard::find_rule(name)) {
-    std::cout << kq::tools::explained(*rule) << std::flush;
+    std::cout << kq::tools::explanation_text(*rule) << std::flush;
     return static_cast<int>(ExitCode::ok);
   }
   std::vector<std::string> known;
   for (const kq::guard::Rule& rule : kq::guard::rules()) known.emplace_back(rule.name);
   const auto meant = kq::tools::nearest(name, known);
-  return complain(kProgram,
-                  {ErrorKind::bad_input, "there is no rule '" + kq::tools::printable(name) + "'" +
-                                             (meant ? "; did you mean " + *meant + "?" : "; --rules lists them")});
+  return report_error(kProgram,
+                      {ErrorKind::bad_input, "there is no rule '" + kq::tools::printable(name) + "'" +
+                                                 (meant ? "; did you mean " + *meant + "?" : "; --rules lists them")});
 }
 
 kq::tools::FactsChildOptions facts_child() {
   const char* python = std::getenv("KQ_PYTHON");
   return {.python = python != nullptr && *python != '\0' ? python : "python3",
-          .harness = kq::tools::own_folder() + "/../share/kq/harness"};
+          .harness = kq::tools::program_folder() + "/../share/kq/harness"};
 }
 
 // An Error only where it is ours; what is wrong with the file goes into the report.
@@ -76,20 +76,20 @@ Expected<void> check(const kq::tools::InputFile& file, kq::tools::Language wante
   const std::string path = file.path == "-" ? "<stdin>" : file.path;
   auto bytes = kq::tools::read_input(file.path, kq::tools::kLibraryBytesMax);
   if (!bytes) {
-    report.unjudged.push_back({.path = path, .message = bytes.error().message});
+    report.unchecked.push_back({.path = path, .message = bytes.error().message});
     return {};
   }
   const auto language =
       wanted == kq::tools::Language::automatic ? kq::tools::language_of(path, *bytes) : std::optional(wanted);
   if (!language) {
-    report.unjudged.push_back(
+    report.unchecked.push_back(
         {.path = path, .message = "is neither Python, C++ nor a library by its name; --language says what it is"});
     return {};
   }
   if (*language != kq::tools::Language::library && bytes->size() > kq::kFileBytesMax) {
-    report.unjudged.push_back({.path = path,
-                               .message = "is larger than " + std::to_string(kq::kFileBytesMax) +
-                                          " bytes, the most a submission's file may be"});
+    report.unchecked.push_back({.path = path,
+                                .message = "is larger than " + std::to_string(kq::kFileBytesMax) +
+                                           " bytes, the most a submission's file may be"});
     return {};
   }
   const auto headers = *language == kq::tools::Language::cuda && file.path != "-"
@@ -101,7 +101,7 @@ Expected<void> check(const kq::tools::InputFile& file, kq::tools::Language wante
 }
 
 int exit_code(const kq::tools::CheckReport& report) {
-  if (!report.unjudged.empty()) return static_cast<int>(ExitCode::bad_input);
+  if (!report.unchecked.empty()) return static_cast<int>(ExitCode::bad_input);
   return static_cast<int>(kq::guard::first_rejected(report.findings) != nullptr ? ExitCode::job_failed : ExitCode::ok);
 }
 
@@ -114,24 +114,24 @@ int run(int argc, char** argv) {
     return static_cast<int>(ExitCode::ok);
   }
   if (options.paths.empty())
-    return complain(kProgram, {ErrorKind::bad_input, "which files? name some, or - for standard input"});
+    return report_error(kProgram, {ErrorKind::bad_input, "which files? name some, or - for standard input"});
 
   const auto files = kq::tools::find_inputs(options.paths);
-  if (!files) return complain(kProgram, files.error());
+  if (!files) return report_error(kProgram, files.error());
   if (files->empty())
-    return complain(kProgram,
-                    {ErrorKind::bad_input, "there are no sources in " + kq::tools::printable(options.paths.front())});
+    return report_error(
+        kProgram, {ErrorKind::bad_input, "there are no sources in " + kq::tools::printable(options.paths.front())});
   kq::tools::Checker checker(facts_child());
   kq::tools::CheckReport report;
   for (const kq::tools::InputFile& file : *files) {
     const auto done = check(file, *kq::parse_enum<kq::tools::Language>(options.language), checker, report);
-    if (!done) return complain(kProgram, done.error());
+    if (!done) return report_error(kProgram, done.error());
   }
   std::cout << (options.format == "text"   ? kq::tools::report_text(report)
                 : options.format == "json" ? kq::tools::report_json(report)
                                            : kq::tools::report_sarif(report))
             << std::flush;
-  for (const kq::tools::Unjudged& one : report.unjudged) {
+  for (const kq::tools::UncheckedFile& one : report.unchecked) {
     std::cerr << kProgram << ": " << kq::tools::printable(one.path) << ":" << one.line << " "
               << kq::tools::printable(one.message) << "\n";
   }
@@ -142,7 +142,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  kq::tools::end_quietly_when_nobody_reads();
+  kq::tools::end_on_closed_output();
   kq::producer::StandardOutput output(kProgram);
   return output.end(run(argc, argv));
 }

@@ -16,7 +16,7 @@ namespace {
 
 using kq::ErrorKind;
 using kq::ExitCode;
-using kq::tools::complain;
+using kq::tools::report_error;
 
 const std::string kProgram = "kq-down";
 constexpr std::int64_t kStepMs = 50;
@@ -35,30 +35,30 @@ int run(int argc, char** argv) {
   if (const auto code = flags.parse(argc, argv)) return static_cast<int>(*code);
   if (state.empty()) {
     const auto folder = kq::tools::default_state_folder(kq::tools::process_environment);
-    if (!folder) return complain(kProgram, folder.error());
+    if (!folder) return report_error(kProgram, folder.error());
     state = *folder;
   }
-  pid_t told = 0;
+  pid_t signalled_pid = 0;
   for (std::int64_t waited = 0; waited < kLimitMs; waited += kStepMs) {
     const auto holder = kq::tools::holder_of(state);
     if (!holder) {
-      std::cerr << kProgram << ": " << (told != 0 ? "stopped what ran in " : "already down: nothing runs in ") << state
-                << '\n';
+      std::cerr << kProgram << ": " << (signalled_pid != 0 ? "stopped what ran in " : "already down: nothing runs in ")
+                << state << '\n';
       return static_cast<int>(ExitCode::ok);
     }
     // A holder that has only just come has not written its number yet.
-    if (holder->pid > 0 && holder->pid != told) {
-      told = holder->pid;
-      if (::kill(told, SIGTERM) != 0 && errno != ESRCH) {
-        return complain(kProgram, {ErrorKind::our_fault,
-                                   "cannot stop process " + std::to_string(told) + ": " + std::strerror(errno)});
+    if (holder->pid > 0 && holder->pid != signalled_pid) {
+      signalled_pid = holder->pid;
+      if (::kill(signalled_pid, SIGTERM) != 0 && errno != ESRCH) {
+        return report_error(kProgram, {ErrorKind::our_fault, "cannot stop process " + std::to_string(signalled_pid) +
+                                                                 ": " + std::strerror(errno)});
       }
     }
     wait_ms(kStepMs);
   }
-  return complain(kProgram,
-                  {ErrorKind::our_fault, "process " + std::to_string(told) + " still runs after " +
-                                             std::to_string(kLimitMs / 1000) + " s; see the logs in " + state});
+  return report_error(kProgram,
+                      {ErrorKind::our_fault, "process " + std::to_string(signalled_pid) + " still runs after " +
+                                                 std::to_string(kLimitMs / 1000) + " s; see the logs in " + state});
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ namespace {
 using kq::ErrorKind;
 using kq::ExitCode;
 using kq::Expected;
-using kq::tools::complain;
+using kq::tools::report_error;
 
 const std::string kProgram = "kq-dump";
 
@@ -30,10 +30,10 @@ struct Options {
   std::string format = "csv";
   std::string pass_at_k = "1";
   kq::tools::ExportOptions to;
-  kq::tools::SelectionWords selection;
+  kq::tools::SelectionOptions selection;
   kq::tools::SourceOptions source;
   bool schema = false;
-  bool no_note = false;
+  bool no_metadata = false;
 };
 
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
@@ -52,9 +52,10 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.choice("--level", "what one row stands for (default: job)", options.selection.level, levels);
   flags.option("--columns", "A,B,...", "only these columns, in this order (default: all of the level)",
                options.selection.columns);
-  flags.each("--where", "CONDITION",
-             "only rows like verdict=passed or speedup>=2: =, !=, <, <=, >, >=, ~ (contains); may be repeated",
-             options.selection.where);
+  flags.repeatable_option(
+      "--where", "CONDITION",
+      "only rows like verdict=passed or speedup>=2: =, !=, <, <=, >, >=, ~ (contains); may be repeated",
+      options.selection.where);
   flags.option("--since", "WHEN", "only what was submitted, begun or finished since: 2h, or 2026-11-21T18:00Z",
                options.selection.since);
   flags.flag("--excel-safe", "csv: an apostrophe before text that a spreadsheet would take for a formula",
@@ -67,7 +68,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
       options.to.merge);
   flags.option("--pass-at-k", "K,...", "kernelbench: the numbers of samples to draw (default: 1)", options.pass_at_k);
   flags.flag("--no-meta", "do not say beside the file, in FILE.meta.json, what was asked for, of whom, and when",
-             options.no_note);
+             options.no_metadata);
   flags.flag("--schema", "print what each column means, and its unit, instead; with --format jsonl as JSON Schema",
              options.schema);
   kq::tools::add_flags(flags, options.source);
@@ -75,8 +76,8 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
 }
 
 struct Dumped {
-  std::size_t rows_n = 0;    // of the run
-  std::size_t wanted_n = 0;  // which --where and --since left
+  std::size_t row_count = 0;      // of the run
+  std::size_t matched_count = 0;  // which --where and --since left
 };
 
 // Where there is no such run a file that is there already stays as it is.
@@ -84,13 +85,13 @@ Expected<Dumped> dump(kq::tools::Source& source, const std::string& run, const k
                       kq::tools::Export& to, bool is_file) {
   Dumped dumped;
   const auto add = [&](const kq::RunRow& row) {
-    ++dumped.rows_n;
-    dumped.wanted_n += selection.wants(row) ? 1 : 0;
+    ++dumped.row_count;
+    dumped.matched_count += selection.matches(row) ? 1 : 0;
     return to.add(row);
   };
   KQ_TRY(kq::tools::each_row(source, run, add, selection.needs_samples()));
-  KQ_TRY(dumped.rows_n > 0 || !is_file ? to.finish() : Expected<void>());
-  if (dumped.rows_n == 0)
+  KQ_TRY(dumped.row_count > 0 || !is_file ? to.finish() : Expected<void>());
+  if (dumped.row_count == 0)
     return kq::failure(kq::Error{ErrorKind::not_found, "there is no run '" + kq::tools::printable(run) + "'"});
   return dumped;
 }
@@ -132,24 +133,24 @@ Expected<void> work(Options& options) {
                  return kq::store::open_rocks_store(folder, kq::store::OpenMode::read_only);
                }));
   KQ_TRY_VALUE(const auto dumped, dump(open.source, options.run, selection, *to, options.to.out != "-"));
-  if (kq::tools::takes_note(options.to.out) && !options.no_note) {
-    const auto noted = kq::tools::write_dump_note(
+  if (kq::tools::can_have_metadata(options.to.out) && !options.no_metadata) {
+    const auto noted = kq::tools::write_dump_metadata(
         {.file = options.to.out,
          .run = options.run,
          .source = options.source.store.empty() ? options.source.broker : options.source.store,
          .format = options.format,
          .words = options.selection,
          .columns = kq::tools::names_of(selection),
-         .rows_n = to->rows_n(),
+         .row_count = to->row_count(),
          .made_at_ms = kq::sys::unix_now_ms()});
     if (!noted) return noted;
   }
   for (const std::string& note : to->notes()) std::cerr << kProgram << ": " << note << '\n';
-  const std::string rows = kq::producer::counted(dumped.rows_n, "row");
-  if (dumped.wanted_n == 0)
+  const std::string rows = kq::producer::counted(dumped.row_count, "row");
+  if (dumped.matched_count == 0)
     return kq::failure(kq::Error{
         ErrorKind::not_found, "nothing matched: none of the " + rows + " of the run is wanted by --where and --since"});
-  if (to->rows_n() == 0)
+  if (to->row_count() == 0)
     std::cerr << kProgram << ": none of the " << rows << " of the run has anything at --level "
               << options.selection.level << '\n';
   return {};
@@ -159,13 +160,13 @@ int run(int argc, char** argv) {
   Options options;
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
   const auto done = work(options);
-  return done ? static_cast<int>(ExitCode::ok) : complain(kProgram, done.error());
+  return done ? static_cast<int>(ExitCode::ok) : report_error(kProgram, done.error());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  kq::tools::end_quietly_when_nobody_reads();
+  kq::tools::end_on_closed_output();
   kq::producer::StandardOutput output(kProgram);
   return output.end(run(argc, argv));
 }

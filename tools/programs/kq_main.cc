@@ -34,15 +34,15 @@ int version(int argc, char** argv) {
 }
 
 // Returns only when there is no such program, or it cannot be started.
-int become(const std::string& verb, std::vector<char*> words) {
+int exec_verb(const std::string& verb, std::vector<char*> words) {
   const std::string name = "kq-" + verb;
-  const std::string beside = kq::tools::own_folder() + "/" + name;
+  const std::string beside = kq::tools::program_folder() + "/" + name;
   words.push_back(nullptr);
   ::execv(beside.c_str(), words.data());
   const int error = errno;
   if (error == ENOENT) ::execvp(name.c_str(), words.data());
   if (error == ENOENT && errno == ENOENT) {
-    std::cerr << kq::tools::unknown_verb(verb, kq::tools::own_folder()) << '\n';
+    std::cerr << kq::tools::unknown_verb(verb, kq::tools::program_folder()) << '\n';
     return end(ExitCode::bad_input);
   }
   std::cerr << "kq: cannot start " << beside << ": " << std::strerror(error == ENOENT ? errno : error) << '\n';
@@ -61,16 +61,16 @@ int run(int argc, char** argv) {
   if (first == "help" && words.size() == 2) {
     words = {words[1], help.data()};
   } else if (first.empty() || first == "--help" || first == "-h" || first == "help") {
-    (first.empty() ? std::cerr : std::cout) << kq::tools::verbs_help(kq::tools::own_folder());
+    (first.empty() ? std::cerr : std::cout) << kq::tools::verbs_help(kq::tools::program_folder());
     return end(first.empty() ? ExitCode::bad_input : ExitCode::ok);
   }
   const std::string verb = words.front();
   if (verb == "version") return version(static_cast<int>(words.size()), words.data());
   if (!kq::tools::is_verb(verb)) {
-    std::cerr << kq::tools::unknown_verb(verb, kq::tools::own_folder()) << '\n';
+    std::cerr << kq::tools::unknown_verb(verb, kq::tools::program_folder()) << '\n';
     return end(ExitCode::bad_input);
   }
-  return become(verb, words);
+  return exec_verb(verb, words);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 using kq::ErrorKind;
 using kq::ExitCode;
 using kq::Expected;
-using kq::tools::complain;
+using kq::tools::report_error;
 
 const std::string kProgram = "kq-leaderboard";
 
@@ -105,15 +105,15 @@ Expected<KernelBenchWishes> kernelbench_wishes(const Options& options) {
 
 Expected<void> show_kernelbench(kq::tools::Source& source, const Options& options, const KernelBenchWishes& wishes) {
   kq::tools::KernelBenchFigures figures;
-  std::size_t rows_n = 0, only_compiled_n = 0;
+  std::size_t row_count = 0, only_compiled_count = 0;
   const auto visited = kq::tools::each_row(source, options.run, [&](const kq::RunRow& row) {
-    ++rows_n;
-    only_compiled_n +=
+    ++row_count;
+    only_compiled_count +=
         figures.add(row, options.strict).added == kq::tools::KernelBenchFigures::Added::only_compiled ? 1 : 0;
     return Expected<void>();
   });
   if (!visited) return visited;
-  if (rows_n == 0)
+  if (row_count == 0)
     return kq::failure(kq::Error{ErrorKind::not_found, "there is no run '" + kq::tools::printable(options.run) + "'"});
   if (figures.levels().empty()) {
     return kq::bad_input("run '" + kq::tools::printable(options.run) +
@@ -127,8 +127,8 @@ Expected<void> show_kernelbench(kq::tools::Source& source, const Options& option
                           .ks = wishes.ks},
                          options.format)
             << std::flush;
-  if (only_compiled_n > 0)
-    say(std::to_string(only_compiled_n) + " of the run's rows left out: compiled_only, which no device has run");
+  if (only_compiled_count > 0)
+    say(std::to_string(only_compiled_count) + " of the run's rows left out: compiled_only, which no device has run");
   for (const std::uint32_t level : figures.levels()) {
     for (const std::string& warning : figures.pass_at_k_warnings(level, wishes.ks)) say(warning);
   }
@@ -139,20 +139,20 @@ int run(int argc, char** argv) {
   Options options;
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
   const auto wishes = kernelbench_wishes(options);
-  if (!wishes) return complain(kProgram, wishes.error());
+  if (!wishes) return report_error(kProgram, wishes.error());
   const Expected<kq::tools::OpenSource> open = kq::tools::open_source(options.source, [](const std::string& folder) {
     return kq::store::open_rocks_store(folder, kq::store::OpenMode::read_only);
   });
-  if (!open) return complain(kProgram, open.error());
+  if (!open) return report_error(kProgram, open.error());
   const auto shown =
       options.kernelbench ? show_kernelbench(*open->source, options, *wishes) : show_boards(*open->source, options);
-  return shown ? static_cast<int>(ExitCode::ok) : complain(kProgram, shown.error());
+  return shown ? static_cast<int>(ExitCode::ok) : report_error(kProgram, shown.error());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  kq::tools::end_quietly_when_nobody_reads();
+  kq::tools::end_on_closed_output();
   kq::producer::StandardOutput output(kProgram);
   return output.end(run(argc, argv));
 }

@@ -25,7 +25,7 @@ using kq::Error;
 using kq::ErrorKind;
 using kq::ExitCode;
 using kq::Expected;
-using kq::tools::complain;
+using kq::tools::report_error;
 
 const std::string kProgram = "kq-results";
 
@@ -70,9 +70,9 @@ Expected<void> wait_for_run(kq::tools::OpenSource& open, const Options& options)
   KQ_TRY_VALUE(const auto outcome, kq::producer::wait_for(*open.client, std::move(waited), wait));
   line.end();
   if (outcome.end == kq::producer::WaitEnd::timed_out) {
-    const std::size_t left_n = outcome.tally().total - outcome.tally().finished;
-    std::cerr << kProgram << ": --timeout is over; " << kq::producer::counted(left_n, "job")
-              << (left_n == 1 ? " is" : " are") << " not finished\n";
+    const std::size_t unfinished_count = outcome.tally().total - outcome.tally().finished;
+    std::cerr << kProgram << ": --timeout is over; " << kq::producer::counted(unfinished_count, "job")
+              << (unfinished_count == 1 ? " is" : " are") << " not finished\n";
   }
   return {};
 }
@@ -81,9 +81,9 @@ int run(int argc, char** argv) {
   Options options;
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
   if (options.wait && !options.source.store.empty()) {
-    return complain(kProgram,
-                    {ErrorKind::bad_input,
-                     "--wait needs a broker that works on the jobs, --store reads one that does not; use one of them"});
+    return report_error(
+        kProgram, {ErrorKind::bad_input,
+                   "--wait needs a broker that works on the jobs, --store reads one that does not; use one of them"});
   }
   if (options.timeout_s)
     options.source.answer_ms = std::min<std::int64_t>(
@@ -91,9 +91,9 @@ int run(int argc, char** argv) {
   Expected<kq::tools::OpenSource> open = kq::tools::open_source(options.source, [](const std::string& folder) {
     return kq::store::open_rocks_store(folder, kq::store::OpenMode::read_only);
   });
-  if (!open) return complain(kProgram, open.error());
+  if (!open) return report_error(kProgram, open.error());
   if (options.wait) {
-    if (const auto waited = wait_for_run(*open, options); !waited) return complain(kProgram, waited.error());
+    if (const auto waited = wait_for_run(*open, options); !waited) return report_error(kProgram, waited.error());
   }
 
   kq::tools::ResultsView view({.json = options.json, .only_failed = options.failed}, options.run);
@@ -102,9 +102,10 @@ int run(int argc, char** argv) {
     print(view.add(row));
     return Expected<void>();
   });
-  if (!visited) return complain(kProgram, visited.error());
-  if (view.rows_n() == 0)
-    return complain(kProgram, {ErrorKind::not_found, "there is no run '" + kq::tools::printable(options.run) + "'"});
+  if (!visited) return report_error(kProgram, visited.error());
+  if (view.row_count() == 0)
+    return report_error(kProgram,
+                        {ErrorKind::not_found, "there is no run '" + kq::tools::printable(options.run) + "'"});
   print(view.finish());
   std::cout << std::flush;
   const ExitCode code = view.exit_code();
@@ -114,7 +115,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  kq::tools::end_quietly_when_nobody_reads();
+  kq::tools::end_on_closed_output();
   kq::producer::StandardOutput output(kProgram);
   return output.end(run(argc, argv));
 }

@@ -36,7 +36,7 @@ using kq::Error;
 using kq::ErrorKind;
 using kq::ExitCode;
 using kq::Expected;
-using kq::tools::complain;
+using kq::tools::report_error;
 
 const std::string kProgram = "kq-sweep";
 constexpr std::int64_t kWorkerStartMs = 20'000;  // of its own: so long it is no news that nobody serves the jobs
@@ -132,7 +132,7 @@ class Sweep {
       std::cerr << kProgram << ": stopped by a signal; what was judged is kept, the same command goes on from there\n";
       return kq::tools::exit_code_of_signal(*signal_);
     }
-    if (!end) return complain(kProgram, end.error());
+    if (!end) return report_error(kProgram, end.error());
     const int code = static_cast<int>(*end);
     if (report_) std::cout << (options_.json ? report_->json(code) : report_->text()) << std::flush;
     return code;
@@ -174,8 +174,8 @@ class Sweep {
         kq::tools::Stack::start({.state_folder = *state,
                                  .broker_url = "",
                                  .devices = options_.device == "any" ? "auto" : options_.device,
-                                 .programs = kq::tools::own_folder()},
-                                [&](std::int64_t ms) { return pause(ms); });
+                                 .programs = kq::tools::program_folder()},
+                                [&](std::int64_t ms) { return sleep(ms); });
     if (!stack) return kq::failure(stack.error());
     stack_ = std::move(*stack);
     std::cerr << kProgram << ": started a broker in " << stack_->folder().path() << '\n';
@@ -185,24 +185,24 @@ class Sweep {
   // Where the stack is ours and something is left to do: a sweep that was judged before needs none.
   void start_worker() {
     if (!stack_ || stack_error_) return;
-    if (const auto started = stack_->start_worker([&](std::int64_t ms) { return pause(ms); }); !started)
+    if (const auto started = stack_->start_worker([&](std::int64_t ms) { return sleep(ms); }); !started)
       stack_error_ = started.error();
   }
 
   // Also the place where the stack is looked after: everything that waits comes through here again and again.
   bool interrupted() {
     if (stack_ && !stack_error_) {
-      const Expected<std::optional<std::string>> note = stack_->tend();
+      const Expected<std::optional<std::string>> note = stack_->restart_ended();
       if (!note) stack_error_ = note.error();
       if (note && *note) {
         if (line_ != nullptr) line_->end();
         std::cerr << kProgram << ": " << **note << '\n';
       }
     }
-    return pause(0) || stack_error_.has_value();
+    return sleep(0) || stack_error_.has_value();
   }
 
-  bool pause(std::int64_t ms) {
+  bool sleep(std::int64_t ms) {
     if (!signal_) signal_ = signals_.take(ms);
     return signal_.has_value();
   }
@@ -225,7 +225,7 @@ class Sweep {
     line_ = &line;
     kq::producer::WaitOptions options = kq::producer::real_wait_options();
     if (options_.timeout_s) options.timeout_ms = static_cast<std::int64_t>(*options_.timeout_s * 1e3);
-    options.sleep_ms = [&](std::int64_t ms) { pause(ms); };
+    options.sleep_ms = [&](std::int64_t ms) { sleep(ms); };
     options.interrupted = [&] { return interrupted(); };
     const std::int64_t start_ms = kq::sys::monotonic_now_ms();
     options.progress = [&](const kq::producer::Tally& tally) {
@@ -256,15 +256,15 @@ class Sweep {
     report_->finish();
     if (!csv) return {};
     if (const auto written = csv->finish(); !written) return written;
-    if (!kq::tools::takes_note(options_.csv)) return {};
-    return kq::tools::write_dump_note({.file = options_.csv,
-                                       .run = submitted.run,
-                                       .source = stack_ ? stack_->folder().file("store") : client.url(),
-                                       .format = "csv",
-                                       .words = {},
-                                       .columns = kq::tools::names_of(*all),
-                                       .rows_n = csv->rows_n(),
-                                       .made_at_ms = kq::sys::unix_now_ms()});
+    if (!kq::tools::can_have_metadata(options_.csv)) return {};
+    return kq::tools::write_dump_metadata({.file = options_.csv,
+                                           .run = submitted.run,
+                                           .source = stack_ ? stack_->folder().file("store") : client.url(),
+                                           .format = "csv",
+                                           .words = {},
+                                           .columns = kq::tools::names_of(*all),
+                                           .row_count = csv->row_count(),
+                                           .made_at_ms = kq::sys::unix_now_ms()});
   }
 
   ExitCode exit_code(const kq::producer::WaitOutcome& outcome) const {
@@ -296,7 +296,7 @@ int run(int argc, char** argv) {
   std::optional<kq::tools::Expectations> expectations;
   if (!options.expect.empty()) {
     Expected<kq::tools::Expectations> read = kq::tools::Expectations::read(options.expect);
-    if (!read) return complain(kProgram, read.error());
+    if (!read) return report_error(kProgram, read.error());
     expectations = std::move(*read);
   }
   const kq::producer::Prepared prepared = kq::producer::prepare(request_of(options));
@@ -309,9 +309,10 @@ int run(int argc, char** argv) {
   if (!prepared.mistakes.empty() && !(has_rest && options.keep_going)) return static_cast<int>(ExitCode::bad_input);
   for (const std::string& note : prepared.notes) std::cerr << kProgram << ": " << kq::tools::printable(note) << '\n';
   if (prepared.jobs.empty())
-    return complain(kProgram, {ErrorKind::not_found, "there are no kernels in " + options.path});
+    return report_error(kProgram, {ErrorKind::not_found, "there are no kernels in " + options.path});
   if (!options.csv.empty()) {
-    if (const auto place = kq::tools::OutputFile::open(options.csv); !place) return complain(kProgram, place.error());
+    if (const auto place = kq::tools::OutputFile::open(options.csv); !place)
+      return report_error(kProgram, place.error());
   }
   const int code = Sweep(options, std::move(expectations)).run(prepared);
   if (prepared.left_out_n > 0)

@@ -20,10 +20,10 @@ using kq::Error;
 using kq::ErrorKind;
 using kq::ExitCode;
 using kq::Expected;
-using kq::tools::complain;
+using kq::tools::report_error;
 
 const std::string kProgram = "kq-up";
-constexpr std::int64_t kTendMs = 200;
+constexpr std::int64_t kCheckIntervalMs = 200;
 
 struct Options {
   std::string state;
@@ -41,23 +41,23 @@ using Announce = std::function<bool(const std::string& url, const kq::tools::Sta
 ExitCode run(const Options& options, const Announce& announce, const std::function<void(const Error&)>& complaint) {
   kq::tools::StopSignals signals;
   bool stopping = false;
-  const auto pause = [&](std::int64_t ms) { return stopping = signals.take(ms).has_value() || stopping; };
+  const auto sleep = [&](std::int64_t ms) { return stopping = signals.take(ms).has_value() || stopping; };
   Expected<std::unique_ptr<kq::tools::Stack>> stack = kq::tools::Stack::start({.state_folder = options.state,
                                                                                .broker_url = options.url,
                                                                                .key_folder = options.keys,
                                                                                .worker_key = options.key,
                                                                                .devices = options.devices,
-                                                                               .programs = kq::tools::own_folder()},
-                                                                              pause);
-  const Expected<void> started = stack ? (*stack)->start_worker(pause) : kq::failure(stack.error());
+                                                                               .programs = kq::tools::program_folder()},
+                                                                              sleep);
+  const Expected<void> started = stack ? (*stack)->start_worker(sleep) : kq::failure(stack.error());
   if (!started) {
     complaint(started.error());
     return kq::exit_code(started.error().kind);
   }
   ExitCode code = ExitCode::ok;
   if (announce((*stack)->broker_url(), (*stack)->folder())) {
-    while (!pause(kTendMs)) {
-      const auto note = (*stack)->tend();
+    while (!sleep(kCheckIntervalMs)) {
+      const auto note = (*stack)->restart_ended();
       if (!note) {
         complaint(note.error());
         code = kq::exit_code(note.error().kind);
@@ -76,11 +76,11 @@ int run_in_foreground(const Options& options) {
     std::cerr << kProgram << ": broker and worker are up in " << folder.path() << "; ^C stops them" << std::endl;
     return true;
   };
-  return static_cast<int>(run(options, announce, [](const Error& error) { complain(kProgram, error); }));
+  return static_cast<int>(run(options, announce, [](const Error& error) { report_error(kProgram, error); }));
 }
 
 // Behind the scenes there is no terminal any more: what is said goes into the state folder.
-void leave_the_terminal(const kq::tools::StateFolder& folder) {
+void redirect_to_log(const kq::tools::StateFolder& folder) {
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   const int log = ::open(folder.file("up.log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   ::dup2(nothing, STDIN_FILENO);
@@ -92,7 +92,7 @@ void leave_the_terminal(const kq::tools::StateFolder& folder) {
 int run_detached(const Options& options, int tell) {
   const auto say = [&](const std::string& text) { return ::write(tell, text.data(), text.size()) > 0; };
   const auto announce = [&](const std::string& url, const kq::tools::StateFolder& folder) {
-    leave_the_terminal(folder);
+    redirect_to_log(folder);
     const bool heard = say("url " + url);
     ::close(tell);
     return heard;
@@ -103,7 +103,7 @@ int run_detached(const Options& options, int tell) {
   };
   return static_cast<int>(run(options, announced, [&](const Error& error) {
     if (started)
-      complain(kProgram, error);
+      report_error(kProgram, error);
     else
       say(std::to_string(static_cast<int>(exit_code(error.kind))) + " " + error.message);
   }));
@@ -124,10 +124,10 @@ std::string read_all(int fd) {
 int detach(const Options& options) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0)
-    return complain(kProgram, {ErrorKind::our_fault, std::string("no pipe: ") + std::strerror(errno)});
+    return report_error(kProgram, {ErrorKind::our_fault, std::string("no pipe: ") + std::strerror(errno)});
   const pid_t middle = ::fork();
   if (middle < 0)
-    return complain(kProgram, {ErrorKind::our_fault, std::string("cannot fork: ") + std::strerror(errno)});
+    return report_error(kProgram, {ErrorKind::our_fault, std::string("cannot fork: ") + std::strerror(errno)});
   if (middle == 0) {
     ::close(ends[0]);
     ::setsid();
@@ -139,14 +139,14 @@ int detach(const Options& options) {
   const std::string told = read_all(ends[0]);
   const std::size_t space = told.find(' ');
   if (space == std::string::npos) {
-    return complain(
+    return report_error(
         kProgram, {ErrorKind::our_fault, "the detached process ended without a word; see up.log in the state folder"});
   }
   if (told.starts_with("url ")) {
     std::cout << told.substr(space + 1) << std::endl;
     return static_cast<int>(ExitCode::ok);
   }
-  return complain(kProgram, {static_cast<ExitCode>(std::atoi(told.c_str())), told.substr(space + 1)});
+  return report_error(kProgram, {static_cast<ExitCode>(std::atoi(told.c_str())), told.substr(space + 1)});
 }
 
 int up(int argc, char** argv) {
@@ -165,13 +165,13 @@ int up(int argc, char** argv) {
   if (const auto code = flags.parse(argc, argv)) return static_cast<int>(*code);
   if (options.state.empty()) {
     Expected<std::string> state = kq::tools::default_state_folder(kq::tools::process_environment);
-    if (!state) return complain(kProgram, state.error());
+    if (!state) return report_error(kProgram, state.error());
     options.state = *state;
   }
-  if (const auto url = kq::net::parse_broker_url(options.url); !url) return complain(kProgram, url.error());
+  if (const auto url = kq::net::parse_broker_url(options.url); !url) return report_error(kProgram, url.error());
   if (options.keys.empty() != options.key.empty()) {
-    return complain(kProgram,
-                    {ErrorKind::bad_input, "--keys and --worker-key belong together: one of them is missing"});
+    return report_error(kProgram,
+                        {ErrorKind::bad_input, "--keys and --worker-key belong together: one of them is missing"});
   }
   return options.detach ? detach(options) : run_in_foreground(options);
 }

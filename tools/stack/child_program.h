@@ -36,12 +36,12 @@ class Process {
   std::optional<std::string> ended();
 
   // SIGTERM, the same again after kAskAgainMs (the second tells a worker to give back what it is at instead of
-  // finishing it), SIGKILL for its group after `grace_ms`, or at once when `pause` says to hurry. Returns when it is
+  // finishing it), SIGKILL for its group after `grace_ms`, or at once when `sleep` says to hurry. Returns when it is
   // reaped.
-  void stop(std::int64_t grace_ms, const Nap& pause);
+  void stop(std::int64_t grace_ms, const Sleep& sleep);
 
   // The last lines of what this start of it wrote, each indented; empty for none.
-  std::string last_words() const;
+  std::string log_tail() const;
 
  private:
   Process(pid_t pid, std::string log, std::int64_t log_start)

@@ -29,7 +29,7 @@ TEST_F(ProcessTest, its_end_is_told_in_words) {
   auto process = shell("echo some words; exit 3");
   ASSERT_TRUE(process) << process.error().message;
   EXPECT_EQ(end_of(*process), "exit code 3");
-  EXPECT_EQ(process->last_words(), "\n    some words");
+  EXPECT_EQ(process->log_tail(), "\n    some words");
 }
 
 TEST_F(ProcessTest, last_words_are_those_of_this_start) {
@@ -37,21 +37,21 @@ TEST_F(ProcessTest, last_words_are_those_of_this_start) {
   end_of(*first);
   auto second = shell("seq 1 100; printf '\\033[31mred'");
   end_of(*second);
-  EXPECT_THAT(second->last_words(), HasSubstr("\n    100\n    \\x1b[31mred"));
-  EXPECT_EQ(second->last_words().find("first"), std::string::npos);
+  EXPECT_THAT(second->log_tail(), HasSubstr("\n    100\n    \\x1b[31mred"));
+  EXPECT_EQ(second->log_tail().find("first"), std::string::npos);
 }
 
 TEST_F(ProcessTest, stop_asks_first) {
   auto process = shell("trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done");
   ASSERT_TRUE(wait_for_text(log(), "ready"));
-  process->stop(10'000, never_hurry);
+  process->stop(10'000, sleep_uninterrupted);
   EXPECT_EQ(process->ended(), "exit code 7");
 }
 
 TEST_F(ProcessTest, stop_asks_twice) {
   auto process = shell("trap 'trap \"exit 8\" TERM' TERM; echo ready; while :; do sleep 0.01; done");
   ASSERT_TRUE(wait_for_text(log(), "ready"));
-  process->stop(10'000, never_hurry);
+  process->stop(10'000, sleep_uninterrupted);
   EXPECT_EQ(process->ended(), "exit code 8");
 }
 

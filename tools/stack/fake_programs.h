@@ -65,7 +65,7 @@ inline std::string end_of(Process& process) {
   return process.ended().value_or("still running");
 }
 
-inline bool never_hurry(std::int64_t ms) {
+inline bool sleep_uninterrupted(std::int64_t ms) {
   std::this_thread::sleep_for(std::chrono::milliseconds(ms));
   return false;
 }

@@ -32,16 +32,16 @@ struct StackPlan {
 inline constexpr int kRestartsMax = 5;                 // of both together, in the life of a stack
 inline constexpr std::int64_t kWorkerStopMs = 15'000;  // between asking and killing
 inline constexpr std::int64_t kBrokerStopMs = 15'000;
-inline constexpr std::int64_t kOrphanWaitMs = 20'000;  // for the processes of an earlier stack that was killed
+inline constexpr std::int64_t kEarlierProcessWaitMs = 20'000;  // for the processes of an earlier stack that was killed
 
 class Stack {
  public:
-  // The broker. Returns when it is ready. An Error when it ends or is late, with its last lines, or when `pause` says
+  // The broker. Returns when it is ready. An Error when it ends or is late, with its last lines, or when `sleep` says
   // to give up.
-  static Expected<std::unique_ptr<Stack>> start(const StackPlan& plan, const Nap& pause);
+  static Expected<std::unique_ptr<Stack>> start(const StackPlan& plan, const Sleep& sleep);
   // The worker, once there is work: it takes seconds. Nothing where it was started before. The same Errors; then the
   // broker is stopped too.
-  Expected<void> start_worker(const Nap& pause);
+  Expected<void> start_worker(const Sleep& sleep);
   ~Stack();  // what still runs is killed
 
   const std::string& broker_url() const { return url_; }
@@ -49,10 +49,10 @@ class Stack {
 
   // Starts again what has ended by itself and says so in a sentence; nothing while both run. An Error once kRestartsMax
   // is used up.
-  Expected<std::optional<std::string>> tend();
+  Expected<std::optional<std::string>> restart_ended();
 
-  // Asks, waits, kills. When `pause` says to hurry it kills at once.
-  void stop(const Nap& pause);
+  // Asks, waits, kills. When `sleep` says to hurry it kills at once.
+  void stop(const Sleep& sleep);
 
  private:
   struct Member {
@@ -62,7 +62,7 @@ class Stack {
   };
 
   Stack(StateFolder folder, PrivateEndpoint endpoint, const StackPlan& plan);
-  Expected<void> start(Member& member, const Nap& pause);
+  Expected<void> start(Member& member, const Sleep& sleep);
   void record();
 
   StateFolder folder_;
@@ -75,6 +75,6 @@ class Stack {
 };
 
 // Folder of the running program: the others stand beside it.
-std::string own_folder();
+std::string program_folder();
 
 }  // namespace kq::tools

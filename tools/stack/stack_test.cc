@@ -35,11 +35,11 @@ class StackTest : public ::testing::Test {
                                      .devices = "cpu",
                                      .programs = folder_.file("bin"),
                                      .start_limit_ms = limit_ms},
-                                    never_hurry));
+                                    sleep_uninterrupted));
   }
   static Expected<std::unique_ptr<Stack>> with_worker(Expected<std::unique_ptr<Stack>> stack) {
     if (!stack) return stack;
-    if (const auto started = (*stack)->start_worker(never_hurry); !started) return failure(started.error());
+    if (const auto started = (*stack)->start_worker(sleep_uninterrupted); !started) return failure(started.error());
     return stack;
   }
   std::string log(const std::string& name) const { return content_of(folder_.file("state/" + name + ".log")); }
@@ -66,7 +66,7 @@ TEST_F(StackTest, keys_reach_both_and_none_are_taken_from_the_environment) {
                                                  .key_folder = keys,
                                                  .worker_key = key,
                                                  .programs = folder_.file("bin")},
-                                                never_hurry));
+                                                sleep_uninterrupted));
     ASSERT_TRUE(stack) << stack.error().message;
     const StateFolder& state = (*stack)->folder();
     EXPECT_THAT(content_of(state.file("broker.log")), HasSubstr(" --keys " + std::string(keys) + " "));
@@ -76,14 +76,14 @@ TEST_F(StackTest, keys_reach_both_and_none_are_taken_from_the_environment) {
 
 TEST_F(StackTest, a_worker_starts_once_and_only_when_it_is_asked_for) {
   auto stack = Stack::start({.state_folder = folder_.file("state"), .broker_url = "", .programs = folder_.file("bin")},
-                            never_hurry);
+                            sleep_uninterrupted);
   ASSERT_TRUE(stack) << stack.error().message;
   EXPECT_EQ(children().size(), 1u);
-  EXPECT_EQ((*stack)->tend().value(), std::nullopt);
-  ASSERT_TRUE((*stack)->start_worker(never_hurry));
+  EXPECT_EQ((*stack)->restart_ended().value(), std::nullopt);
+  ASSERT_TRUE((*stack)->start_worker(sleep_uninterrupted));
   const std::vector<pid_t> both = children();
   EXPECT_EQ(both.size(), 2u);
-  ASSERT_TRUE((*stack)->start_worker(never_hurry));
+  ASSERT_TRUE((*stack)->start_worker(sleep_uninterrupted));
   EXPECT_EQ(children(), both);
 }
 
@@ -92,7 +92,7 @@ TEST_F(StackTest, stops_the_worker_first_and_leaves_nothing) {
   ASSERT_TRUE(stack);
   const std::vector<pid_t> pids = children();
   ASSERT_EQ(pids.size(), 2u);
-  (*stack)->stop(never_hurry);
+  (*stack)->stop(sleep_uninterrupted);
   EXPECT_EQ(content_of(folder_.file("bin/order")), "kq-worker ends\nkq-broker ends\n");
   for (pid_t pid : pids) EXPECT_EQ(::kill(pid, 0), -1);
 }
@@ -135,11 +135,11 @@ TEST_F(StackTest, a_program_that_is_missing_is_named) {
 TEST_F(StackTest, what_was_killed_is_started_again) {
   auto stack = start();
   ASSERT_TRUE(stack);
-  EXPECT_EQ((*stack)->tend().value(), std::nullopt);
+  EXPECT_EQ((*stack)->restart_ended().value(), std::nullopt);
   const pid_t worker = children()[1];
   ::kill(worker, SIGKILL);
   std::optional<std::string> note;
-  ASSERT_TRUE(wait_until([&] { return (note = (*stack)->tend().value()).has_value(); }));
+  ASSERT_TRUE(wait_until([&] { return (note = (*stack)->restart_ended().value()).has_value(); }));
   EXPECT_THAT(*note,
               HasSubstr("kq-worker ended by itself (signal 9 (Killed)) and was started again, 1 of at most 5 times"));
   EXPECT_NE(children()[1], worker);
@@ -152,7 +152,7 @@ TEST_F(StackTest, what_keeps_ending_is_given_up) {
   ::kill(children()[0], SIGKILL);
   std::optional<Error> error;
   ASSERT_TRUE(wait_until([&] {
-    const auto note = (*stack)->tend();
+    const auto note = (*stack)->restart_ended();
     if (!note) error = note.error();
     return error.has_value();
   }));

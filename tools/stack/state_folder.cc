@@ -54,7 +54,7 @@ std::string text_of(const StackRecord& record) {
   return text.str();
 }
 
-Expected<std::string> made_folder(const std::string& folder) {
+Expected<std::string> created_folder(const std::string& folder) {
   if (folder.empty()) return bad_input("the state folder's name is empty");
   std::error_code error;
   const fs::path path = fs::weakly_canonical(folder, error);
@@ -72,7 +72,7 @@ Expected<std::string> made_folder(const std::string& folder) {
 }  // namespace
 
 Expected<StateFolder> StateFolder::take(const std::string& folder) {
-  Expected<std::string> path = made_folder(folder);
+  Expected<std::string> path = created_folder(folder);
   if (!path) return failure(path.error());
   const std::string lock_path = *path + kLock;
   const int lock = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -85,14 +85,14 @@ Expected<StateFolder> StateFolder::take(const std::string& folder) {
                      (other.url.empty() ? "" : ", its broker is --broker " + other.url) +
                      "; use that, or another --state");
   }
-  state.left_behind_ = read_record(lock_path);
+  state.stale_record_ = read_record(lock_path);
   return state;
 }
 
 StateFolder::StateFolder(StateFolder&& other) noexcept
     : path_(std::move(other.path_)),
       lock_(std::exchange(other.lock_, -1)),
-      left_behind_(std::move(other.left_behind_)) {}
+      stale_record_(std::move(other.stale_record_)) {}
 
 StateFolder::~StateFolder() {
   if (lock_ >= 0) ::close(lock_);
@@ -134,12 +134,12 @@ std::string process_environment(const char* name) {
 
 Expected<PrivateEndpoint> private_endpoint(const std::string& state_folder, const Environment& environment) {
   const std::string inside = state_folder + "/broker.sock";
-  if (inside.size() <= net::kIpcPathBytesMax) return PrivateEndpoint{.url = "ipc://" + inside, .made_folder = ""};
+  if (inside.size() <= net::kIpcPathBytesMax) return PrivateEndpoint{.url = "ipc://" + inside, .created_folder = ""};
   for (const std::string& base : {environment("XDG_RUNTIME_DIR"), std::string("/tmp")}) {
     std::string folder = base + "/kq-XXXXXX";
     const std::string::size_type length = folder.size() + std::strlen("/broker.sock");
     if (base.empty() || length > net::kIpcPathBytesMax || ::mkdtemp(folder.data()) == nullptr) continue;
-    return PrivateEndpoint{.url = "ipc://" + folder + "/broker.sock", .made_folder = folder};
+    return PrivateEndpoint{.url = "ipc://" + folder + "/broker.sock", .created_folder = folder};
   }
   return our_fault(
       "cannot make a folder for the broker's socket in XDG_RUNTIME_DIR or /tmp; use a state folder with a path of at "

@@ -38,7 +38,7 @@ class StateFolder {
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
   // What the last holder left behind when it did not end cleanly.
-  const std::optional<StackRecord>& left_behind() const { return left_behind_; }
+  const std::optional<StackRecord>& stale_record() const { return stale_record_; }
 
   void write(const StackRecord& record);
   void clear();
@@ -48,7 +48,7 @@ class StateFolder {
 
   std::string path_;
   int lock_ = -1;
-  std::optional<StackRecord> left_behind_;
+  std::optional<StackRecord> stale_record_;
 };
 
 // Who holds the folder now; nothing when nobody does, or there is no such folder.
@@ -63,7 +63,7 @@ std::string process_environment(const char* name);
 // long for a socket.
 struct PrivateEndpoint {
   std::string url;
-  std::string made_folder;  // to be removed again; empty where none was made
+  std::string created_folder;  // to be removed again; empty where none was made
 };
 Expected<PrivateEndpoint> private_endpoint(const std::string& state_folder, const Environment& environment);
 

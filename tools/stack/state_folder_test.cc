@@ -64,13 +64,13 @@ TEST(state_folder, what_an_unclean_end_left_behind_is_known) {
   const TestFolder folder;
   const StackRecord record{.pid = 42, .url = "", .children = {43}};
   { StateFolder::take(folder.path())->write(record); }
-  EXPECT_EQ(StateFolder::take(folder.path())->left_behind(), record);
+  EXPECT_EQ(StateFolder::take(folder.path())->stale_record(), record);
   {
     auto state = StateFolder::take(folder.path());
     state->write(record);
     state->clear();
   }
-  EXPECT_EQ(StateFolder::take(folder.path())->left_behind(), std::nullopt);
+  EXPECT_EQ(StateFolder::take(folder.path())->stale_record(), std::nullopt);
 }
 
 TEST(state_folder, a_place_that_cannot_be_made_is_bad_input) {
@@ -94,12 +94,12 @@ TEST(state_folder, the_private_endpoint_fits_into_a_socket_address) {
   const auto endpoint = private_endpoint(deep, environment("", "", folder.path()));
   ASSERT_TRUE(endpoint) << endpoint.error().message;
   EXPECT_TRUE(net::parse_broker_url(endpoint->url)) << endpoint->url;
-  EXPECT_THAT(endpoint->made_folder, HasSubstr(folder.path() + "/kq-"));
+  EXPECT_THAT(endpoint->created_folder, HasSubstr(folder.path() + "/kq-"));
 
   const auto without_runtime_folder = private_endpoint(deep, environment("", "", deep));
   ASSERT_TRUE(without_runtime_folder);
   EXPECT_TRUE(net::parse_broker_url(without_runtime_folder->url));
-  std::filesystem::remove(without_runtime_folder->made_folder);
+  std::filesystem::remove(without_runtime_folder->created_folder);
 }
 
 }  // namespace

@@ -24,10 +24,10 @@ class StopSignals {
 };
 
 // For programs that only read and print: a reader that has left (`| head`) ends them, quietly.
-void end_quietly_when_nobody_reads();
+void end_on_closed_output();
 
 // Waits a little; true: whoever waits should give up. The seam between what waits and the signals.
-using Nap = std::function<bool(std::int64_t ms)>;
+using Sleep = std::function<bool(std::int64_t ms)>;
 
 // 130 for SIGINT, 143 for SIGTERM.
 int exit_code_of_signal(int signal);

@@ -139,7 +139,7 @@ Cell device(const RunRow& row) {
 Cell schema(const RunRow&) {
   return to_cell(kRowSchema);
 }
-Cell files_n(const RunRow& row) {
+Cell file_count(const RunRow& row) {
   return to_cell(row.entry.submission.files.size());
 }
 // Of what ran; the layers tell that something did.
@@ -235,8 +235,8 @@ Cell speedup_of(const RunRow& row) {
   return found != nullptr && speedup(*found) > 0 ? to_cell(speedup(*found)) : Cell();
 }
 
-constexpr auto kOurs = &Measurement::submission;
-constexpr auto kTheirs = &Measurement::reference;
+constexpr auto kSubmission = &Measurement::submission;
+constexpr auto kReference = &Measurement::reference;
 
 // clang-format off
 constexpr Column kColumns[] = {
@@ -249,7 +249,7 @@ constexpr Column kColumns[] = {
     {"problem_hash", ColumnType::text, "", "SHA-256 of the reference source", problem<&Problem::hash>},
     {"kernel_file", ColumnType::text, "", "name of the submission's entry file", entry_file<&SourceFile::name>},
     {"kernel_hash", ColumnType::text, "", "SHA-256 of the entry file", entry_file<&SourceFile::hash>},
-    {"files_n", ColumnType::integer, "", "files of the submission", files_n},
+    {"files_n", ColumnType::integer, "", "files of the submission", file_count},
     {"author", ColumnType::text, "", "who wrote it", submission<&Submission::author>},
     {"tags", ColumnType::text, "", "name=value, joined by semicolons", tags},
     {"idempotency_key", ColumnType::text, "", "hash of all that decides the result; equal keys are one job", job<&JobRecord::key>},
@@ -292,12 +292,12 @@ constexpr Column kColumns[] = {
     {"mismatch_got", ColumnType::number, "", "what it is", mismatch<&Mismatch::got>},
     // timing
     {"method", ColumnType::text, "", "how time was taken", measurement<&Measurement::method>},
-    {"samples_n", ColumnType::integer, "", "timed samples of the submission", sample_count<kOurs>},
-    {"median_us", ColumnType::number, "us", "median time of one call", time_us<kOurs, &Statistics::median_ns>},
-    {"mean_us", ColumnType::number, "us", "mean time of one call", time_us<kOurs, &Statistics::mean_ns>},
-    {"std_us", ColumnType::number, "us", "sample standard deviation", time_us<kOurs, &Statistics::std_ns>},
-    {"min_us", ColumnType::number, "us", "fastest sample", time_us<kOurs, &Statistics::min_ns>},
-    {"max_us", ColumnType::number, "us", "slowest sample", time_us<kOurs, &Statistics::max_ns>},
+    {"samples_n", ColumnType::integer, "", "timed samples of the submission", sample_count<kSubmission>},
+    {"median_us", ColumnType::number, "us", "median time of one call", time_us<kSubmission, &Statistics::median_ns>},
+    {"mean_us", ColumnType::number, "us", "mean time of one call", time_us<kSubmission, &Statistics::mean_ns>},
+    {"std_us", ColumnType::number, "us", "sample standard deviation", time_us<kSubmission, &Statistics::std_ns>},
+    {"min_us", ColumnType::number, "us", "fastest sample", time_us<kSubmission, &Statistics::min_ns>},
+    {"max_us", ColumnType::number, "us", "slowest sample", time_us<kSubmission, &Statistics::max_ns>},
     {"p95_us", ColumnType::number, "us", "95th percentile; empty below 20 samples", percentile_us<&Statistics::p95_ns>},
     {"p99_us", ColumnType::number, "us", "99th percentile; empty below 100 samples", percentile_us<&Statistics::p99_ns>},
     {"attested_us", ColumnType::number, "us", "median by the judge's clock alone", clock_us<&Measurement::attested_ns>},
@@ -306,9 +306,9 @@ constexpr Column kColumns[] = {
     {"overhead_us", ColumnType::number, "us", "time of an empty call, already taken off every sample", clock_us<&Measurement::overhead_ns>},
     {"drift_us", ColumnType::number, "us", "how far the empty call of a trusted process moved meanwhile", clock_us<&Measurement::drift_ns>},
     // reference
-    {"reference_samples_n", ColumnType::integer, "", "timed samples of the reference", sample_count<kTheirs>},
-    {"reference_us", ColumnType::number, "us", "median time of the reference on the same inputs", time_us<kTheirs, &Statistics::median_ns>},
-    {"reference_std_us", ColumnType::number, "us", "its sample standard deviation", time_us<kTheirs, &Statistics::std_ns>},
+    {"reference_samples_n", ColumnType::integer, "", "timed samples of the reference", sample_count<kReference>},
+    {"reference_us", ColumnType::number, "us", "median time of the reference on the same inputs", time_us<kReference, &Statistics::median_ns>},
+    {"reference_std_us", ColumnType::number, "us", "its sample standard deviation", time_us<kReference, &Statistics::std_ns>},
     {"speedup", ColumnType::number, "", "reference_us / median_us", speedup_of},
     // build and run
     {"build_s", ColumnType::number, "s", "time to build it", stage_time<&StageTimes::build_ms>},
@@ -338,9 +338,9 @@ constexpr Column kColumns[] = {
     {"require", ColumnType::text, "", "labels its worker must have, joined by semicolons", require},
     {"queue_s", ColumnType::number, "s", "from its submission to its newest attempt", queue_s},
     {"noise_pct", ColumnType::number, "pct", "std_us in percent of mean_us", noise_pct},
-    {"reference_mean_us", ColumnType::number, "us", "mean time of the reference", time_us<kTheirs, &Statistics::mean_ns>},
-    {"reference_min_us", ColumnType::number, "us", "its fastest sample", time_us<kTheirs, &Statistics::min_ns>},
-    {"reference_max_us", ColumnType::number, "us", "its slowest sample", time_us<kTheirs, &Statistics::max_ns>},
+    {"reference_mean_us", ColumnType::number, "us", "mean time of the reference", time_us<kReference, &Statistics::mean_ns>},
+    {"reference_min_us", ColumnType::number, "us", "its fastest sample", time_us<kReference, &Statistics::min_ns>},
+    {"reference_max_us", ColumnType::number, "us", "its slowest sample", time_us<kReference, &Statistics::max_ns>},
     {"speedup_mean", ColumnType::number, "", "reference_mean_us / mean_us, what KernelBench calls the speedup", speedup_mean},
     {"hostname", ColumnType::text, "", "machine that judged it", host<&Host::name>},
     {"cpu_model", ColumnType::text, "", "its processor", host<&Host::cpu>},

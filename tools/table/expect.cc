@@ -66,7 +66,7 @@ std::optional<std::string> Expectations::disagreement(const RunRow& row) {
   if (expectation != rows_.end() && is_met(expectation->second, row)) return std::nullopt;
   return printable(job) + " " + std::string(to_string(device)) + ": expected " +
          (expectation == rows_.end() ? "nothing, no line says how it should end" : text_of(expectation->second)) +
-         ", got " + printable(ending_text(row));
+         ", got " + printable(outcome_text(row));
 }
 
 std::vector<std::string> Expectations::missing() const {

@@ -34,14 +34,14 @@ std::string text_in(const Cell& cell) {
 
 // What a column of words can say, and that of a job that has no such word yet: nothing.
 template <NamedEnum E>
-std::optional<std::string> word_complaint(std::string_view column, const std::string& word) {
+std::optional<std::string> validate_enum_value(std::string_view column, const std::string& word) {
   if (word.empty() || parse_enum<E>(word)) return std::nullopt;
   return "there is no " + std::string(column) + " '" + printable(word) + "'; known are " + known_names<E>();
 }
-std::optional<std::string> word_complaint(std::string_view column, const std::string& word) {
-  if (column == "verdict") return word_complaint<VerdictName>(column, word);
-  if (column == "fault") return word_complaint<Fault>(column, word);
-  if (column == "state") return word_complaint<JobState>(column, word);
+std::optional<std::string> validate_enum_value(std::string_view column, const std::string& word) {
+  if (column == "verdict") return validate_enum_value<VerdictName>(column, word);
+  if (column == "fault") return validate_enum_value<Fault>(column, word);
+  if (column == "state") return validate_enum_value<JobState>(column, word);
   return std::nullopt;
 }
 
@@ -57,7 +57,7 @@ Expected<std::int64_t> parse_since(const std::string& text, std::int64_t now_ms)
 
 }  // namespace
 
-Expected<Selection> Selection::make(const SelectionWords& words, std::int64_t now_ms) {
+Expected<Selection> Selection::make(const SelectionOptions& words, std::int64_t now_ms) {
   const Level* level = find_level(words.level);
   if (level == nullptr) {
     std::string known;
@@ -138,7 +138,7 @@ Expected<void> Selection::add_condition(const std::string& text) {
                        printable(condition.text) + "'");
     }
     if (test == Test::equal || test == Test::unequal) {
-      if (const auto wrong = word_complaint(column->name(), condition.text)) return bad_input("--where: " + *wrong);
+      if (const auto wrong = validate_enum_value(column->name(), condition.text)) return bad_input("--where: " + *wrong);
     }
     conditions_.push_back(std::move(condition));
     return {};
@@ -177,7 +177,7 @@ bool Selection::is_recent(const RunRow& row) const {
   return std::max({row.job.submitted_at_ms, row.job.leased_at_ms, row.job.finished_at_ms}) >= since_ms_;
 }
 
-bool Selection::wants(const RunRow& row) const {
+bool Selection::matches(const RunRow& row) const {
   if (!is_recent(row)) return false;
   for (const Condition& condition : conditions_) {
     if (condition.column.of_job != nullptr && !condition.holds(condition.column.of_job->get(row))) return false;
@@ -186,7 +186,7 @@ bool Selection::wants(const RunRow& row) const {
 }
 
 Expected<void> Selection::each(const RunRow& row, const Visit& visit) const {
-  if (!wants(row)) return {};
+  if (!matches(row)) return {};
   std::vector<Cell> cells(columns_.size());
   const std::size_t items = level_->items(row);
   bool is_first = true;

@@ -15,7 +15,7 @@
 namespace kq::tools {
 
 // As they stand on the command line.
-struct SelectionWords {
+struct SelectionOptions {
   std::string level = "job";
   std::string columns{};             // names with commas between them; empty: those of the level
   std::vector<std::string> where{};  // each "column=value", or with !=, <, <=, >, >= or ~ (contains)
@@ -39,13 +39,13 @@ struct SelectedColumn {
 class Selection {
  public:
   // `now_ms` is Unix time: what --since counts back from.
-  static Expected<Selection> make(const SelectionWords& words, std::int64_t now_ms);
+  static Expected<Selection> make(const SelectionOptions& words, std::int64_t now_ms);
 
   std::span<const SelectedColumn> columns() const { return columns_; }
   bool needs_samples() const { return level_->needs_samples; }
 
   // Whether a job is dumped at all, for formats that have no columns: conditions on what lies below a job do not count.
-  bool wants(const RunRow& row) const;
+  bool matches(const RunRow& row) const;
   // Calls `visit` with the cells of each wanted row that the level makes of a job.
   using Visit = std::function<Expected<void>(std::span<const Cell> cells)>;
   Expected<void> each(const RunRow& row, const Visit& visit) const;

@@ -17,14 +17,14 @@ namespace kq::tools {
 // Speeds of different device models are never mixed in one figure.
 struct DeviceSummary {
   std::string device_model;
-  std::size_t solved_n = 0;
+  std::size_t solved_count = 0;
   double geometric_mean_speedup = 0;              // of the solved ones
-  std::vector<std::pair<double, double>> fast_p;  // p and the fraction of problems_n
+  std::vector<std::pair<double, double>> fast_p;  // p and the fraction of problem_count
 };
 
 struct Leaderboard {
   std::string run;             // empty: all boards
-  std::size_t problems_n = 0;  // distinct problems of the run, solved or not; or of the boards
+  std::size_t problem_count = 0;  // distinct problems of the run, solved or not; or of the boards
   std::vector<LeaderboardRow> rows;
 
   std::vector<DeviceSummary> summaries() const;
@@ -48,9 +48,9 @@ class LeaderboardBuilder {
   std::string run_;
   std::set<std::pair<std::string, Hash>> problems_;
   std::vector<LeaderboardRow> passed_;
-  std::size_t sift_at_ = kSiftRowsMin;
+  std::size_t prune_at_ = kPruneRowsMin;
 
-  static constexpr std::size_t kSiftRowsMin = 4096;
+  static constexpr std::size_t kPruneRowsMin = 4096;
 };
 
 }  // namespace kq::tools

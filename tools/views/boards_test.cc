@@ -27,7 +27,7 @@ TEST(boards, the_best_of_each_problem_stands) {
   ASSERT_EQ(board.rows.size(), 1u);
   EXPECT_EQ(board.rows[0].label, "relu/fast");
   EXPECT_EQ(board.rows[0].speedup, 2);
-  EXPECT_EQ(board.problems_n, 2u);
+  EXPECT_EQ(board.problem_count, 2u);
 }
 
 TEST(boards, unsolved_problems_count_in_fast_p) {

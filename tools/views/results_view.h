@@ -24,7 +24,7 @@ class ResultsView {
   std::string add(const RunRow& row);
   std::string finish();
 
-  std::size_t rows_n() const { return rows_n_; }
+  std::size_t row_count() const { return row_count_; }
   // 4 while jobs are unfinished, else 3 when one was abandoned, else 1 when one did not pass, else 0.
   ExitCode exit_code() const;
 
@@ -34,12 +34,12 @@ class ResultsView {
 
   ResultsStyle style_;
   std::string run_;
-  std::size_t rows_n_ = 0;
-  std::size_t passed_n_ = 0;
-  std::size_t abandoned_n_ = 0;
-  std::size_t unfinished_n_ = 0;
-  std::size_t shown_n_ = 0;
-  std::map<std::string, std::size_t> by_ending_;
+  std::size_t row_count_ = 0;
+  std::size_t passed_count_ = 0;
+  std::size_t abandoned_count_ = 0;
+  std::size_t unfinished_count_ = 0;
+  std::size_t shown_count_ = 0;
+  std::map<std::string, std::size_t> count_by_outcome_;
   std::vector<std::vector<std::string>> cells_;
 };
 

@@ -23,9 +23,9 @@ class RunPages {
   RunPages& operator=(const RunPages&) = delete;
   ~RunPages();  // waits for the page that is being read
 
-  // In their order; none is to be asked for after an Error or the last. `spent` is the page before, or an empty one:
+  // In their order; none is to be asked for after an Error or the last. `used_page` is the page before, or an empty one:
   // the thread that made it takes it apart.
-  Expected<RunReply> next(RunReply spent);
+  Expected<RunReply> next(RunReply used_page);
 
  private:
   void read();
@@ -35,8 +35,8 @@ class RunPages {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Expected<RunReply>> ready_;  // at most kPagesAheadMax
-  std::vector<RunReply> spent_;
-  bool ends_ = false;
+  std::vector<RunReply> used_pages_;
+  bool stop_requested_ = false;
   std::thread thread_;  // last: it starts when everything above is there
 };
 

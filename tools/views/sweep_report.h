@@ -24,7 +24,7 @@ class SweepReport {
   bool add(const RunRow& row);
   void finish();
 
-  std::size_t disagreements_n() const { return disagreements_.size(); }
+  std::size_t disagreement_count() const { return disagreements_.size(); }
   bool agrees() const { return expectations_ == nullptr || disagreements_.empty(); }
 
   // For people: verdicts, what did not pass and why, the leaderboard, the disagreements.
@@ -36,13 +36,13 @@ class SweepReport {
   std::string explained() const;
 
   std::string run_;
-  std::size_t accepted_n_;
-  std::size_t reused_n_;
+  std::size_t accepted_count_;
+  std::size_t reused_count_;
   std::set<std::string> labels_;
   Expectations* expectations_;
 
-  std::map<std::string, std::size_t> by_ending_;  // verdict, or the state of what is unfinished
-  std::size_t not_passed_n_ = 0;
+  std::map<std::string, std::size_t> count_by_outcome_;  // verdict, or the state of what is unfinished
+  std::size_t not_passed_count_ = 0;
   std::vector<std::string> explanations_;  // of the first kExplainedMax
   LeaderboardBuilder builder_;
   Leaderboard board_;
