@@ -1,4 +1,4 @@
-// kq-check: the guard's rules over files, anywhere: no broker, no GPU, no torch.
+// kq-check: checks files against the guard's rules. It needs no broker, no GPU and no torch.
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -38,16 +38,18 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   for (const std::string_view name : kq::kEnumNames<kq::tools::Language>) languages.emplace_back(name);
   kq::tools::Flags flags(
       kProgram,
-      "Checks kernels against the rules that the evaluator has: streams, clocks, hidden programs. It needs no GPU.\n"
-      "Exit code 0: nothing is rejected; 1: something is; 2: a file could not be judged.");
+      "Checks kernels against the rules of the evaluator, such as those about streams, clocks and hidden programs. It "
+      "needs no GPU.\n"
+      "The exit code is 0 when no rule rejects a file, 1 when one does, 2 when a file could not be checked.");
   flags.arguments("file", "Python, C++ or CUDA sources, built libraries, folders of sources, or - for standard input",
                   options.paths);
-  flags.choice("--format", "how to tell: text, json, or sarif for code scanners (default: text)", options.format,
+  flags.choice("--format", "format of the report; sarif is for code scanners (default: text)", options.format,
                {"text", "json", "sarif"});
-  flags.choice("--language", "of the files, where their names do not say (default: auto)", options.language, languages);
-  flags.option("--explain", "RULE", "say what a rule is about, instead", options.explain);
-  flags.flag("--rules", "list the rules, instead", options.rules);
-  flags.flag("--times", "also say how long each file took, on standard error", options.times);
+  flags.choice("--language", "language of the files; auto decides by name and content (default: auto)",
+               options.language, languages);
+  flags.option("--explain", "RULE", "print what this rule finds and why, and check nothing", options.explain);
+  flags.flag("--rules", "list the rules, and check nothing", options.rules);
+  flags.flag("--times", "also print on standard error how long the files took", options.times);
   return flags.parse(argc, argv);
 }
 
@@ -70,7 +72,8 @@ kq::tools::FactsChildOptions facts_child() {
           .harness = kq::tools::program_folder() + "/../share/kq/harness"};
 }
 
-// An Error only where it is ours; what is wrong with the file goes into the report.
+// Checks one file and adds the findings to `report`, or the reason why the file could not be checked. Returns an Error
+// only for a failure of kq itself.
 Expected<void> check(const kq::tools::InputFile& file, kq::tools::Language wanted, kq::tools::Checker& checker,
                      kq::tools::CheckReport& report) {
   const std::string path = file.path == "-" ? "<stdin>" : file.path;
@@ -83,13 +86,13 @@ Expected<void> check(const kq::tools::InputFile& file, kq::tools::Language wante
       wanted == kq::tools::Language::automatic ? kq::tools::language_of(path, *bytes) : std::optional(wanted);
   if (!language) {
     report.unchecked.push_back(
-        {.path = path, .message = "is neither Python, C++ nor a library by its name; --language says what it is"});
+        {.path = path, .message = "has a name of neither Python, C++ nor a library; --language names its language"});
     return {};
   }
   if (*language != kq::tools::Language::library && bytes->size() > kq::kFileBytesMax) {
     report.unchecked.push_back({.path = path,
                                 .message = "is larger than " + std::to_string(kq::kFileBytesMax) +
-                                           " bytes, the most a submission's file may be"});
+                                           " bytes, the limit for a file of a submission"});
     return {};
   }
   const auto headers = *language == kq::tools::Language::cuda && file.path != "-"
@@ -114,7 +117,8 @@ int run(int argc, char** argv) {
     return static_cast<int>(ExitCode::ok);
   }
   if (options.paths.empty())
-    return report_error(kProgram, {ErrorKind::bad_input, "which files? name some, or - for standard input"});
+    return report_error(kProgram,
+                        {ErrorKind::bad_input, "no files are named; name files or folders, or - for standard input"});
 
   const auto files = kq::tools::find_inputs(options.paths);
   if (!files) return report_error(kProgram, files.error());

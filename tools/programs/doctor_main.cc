@@ -1,4 +1,4 @@
-// kq-doctor: what works here, and what to do about the rest.
+// kq-doctor: prints what of kq works on this machine, and what to do about the rest.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -23,7 +23,8 @@ using kq::Expected;
 const std::string kProgram = "kq-doctor";
 constexpr std::size_t kSelfTestBytesMax = 1u << 20;
 
-// What kq-worker --self-test wrote, or why there is nothing. It waits as long as torch takes to be imported.
+// Runs kq-worker --self-test and returns the JSON that the worker prints, or an Error. Waits until the worker has
+// ended, which includes the import of torch.
 Expected<kq::producer::Json> run_self_test(const std::string& devices) {
   std::array<std::string, 6> words{
       kq::tools::program_folder() + "/kq-worker", "--self-test", "--log-level", "off", "--devices", devices};
@@ -48,7 +49,7 @@ Expected<kq::producer::Json> run_self_test(const std::string& devices) {
   if (error != 0) return kq::our_fault(words[0] + " cannot be started: " + std::strerror(error));
   ::waitpid(pid, nullptr, 0);
   auto json = kq::producer::parse_json(output);
-  if (!json) return kq::our_fault("kq-worker --self-test gave no answer");
+  if (!json) return kq::our_fault("kq-worker --self-test printed no JSON");
   return json;
 }
 
@@ -61,7 +62,7 @@ kq::tools::Finding nvrtc_finding() {
   return {.what = "NVRTC",
           .health = kq::tools::Health::weak,
           .found = found.error().message,
-          .advice = "cuda submissions need it: install the CUDA toolkit, or name it in KQ_CUDA"};
+          .advice = "cuda submissions need NVRTC: install the CUDA toolkit, or name its folder in KQ_CUDA"};
 }
 
 int run(int argc, char** argv) {
@@ -69,12 +70,11 @@ int run(int argc, char** argv) {
   bool json = false;
   kq::tools::Flags flags(
       kProgram,
-      "Tells which devices, layers of the sandbox and compilers a worker would have on this machine, and "
-      "what to do about the others. "
-      "Exit code 0: a worker would run; 1: some of its jobs could not, or would be less well kept apart; "
-      "3: it would not start.");
-  flags.choice("--devices", "what the worker would offer (default: auto)", devices, {"auto", "cpu", "cuda"});
-  flags.flag("--json", "one JSON object", json);
+      "Lists the devices, sandbox layers and compilers that a worker would have on this machine, with advice for those "
+      "that are missing. The exit code is 0 when a worker would run all jobs, 1 when some jobs could not run or would "
+      "be less isolated, 3 when a worker would not start.");
+  flags.choice("--devices", "devices that the worker would offer (default: auto)", devices, {"auto", "cpu", "cuda"});
+  flags.flag("--json", "print one JSON object", json);
   if (const auto code = flags.parse(argc, argv)) return static_cast<int>(*code);
 
   const auto self_test = run_self_test(devices);
@@ -82,7 +82,7 @@ int run(int argc, char** argv) {
   std::vector<kq::tools::Finding> findings = kq::tools::findings_of(*self_test);
   findings.push_back(nvrtc_finding());
   findings.push_back(kq::tools::program_finding("C++ compiler", "g++", kq::tools::process_environment("PATH"),
-                                                "triton and inline C++ need it: install g++"));
+                                                "triton and inline C++ need a C++ compiler: install g++"));
   std::cout << (json ? kq::tools::doctor_json(findings) : kq::tools::doctor_text(findings)) << std::flush;
   switch (kq::tools::worst(findings)) {
     case kq::tools::Health::good:

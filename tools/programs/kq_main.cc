@@ -1,4 +1,4 @@
-// kq VERB ...: becomes the program kq-VERB. `kq version` is its own.
+// kq VERB ...: replaces itself by the program kq-VERB. Only `kq version` is built in.
 #include <unistd.h>
 
 #include <cerrno>
@@ -25,15 +25,15 @@ int end(ExitCode code) {
 
 int version(int argc, char** argv) {
   bool json = false;
-  kq::tools::Flags flags("kq-version", "Prints the version of kq and of everything it was built with.");
-  flags.flag("--json", "as one JSON object", json);
+  kq::tools::Flags flags("kq-version", "Prints the versions of kq and of the packages that it was built with.");
+  flags.flag("--json", "print one JSON object", json);
   if (const auto code = flags.parse(argc, argv)) return end(*code);
   const auto rows = kq::tools::versions(kq::tools::process_environment);
   std::cout << (json ? kq::tools::versions_json(rows) : kq::tools::versions_text(rows)) << std::flush;
   return end(ExitCode::ok);
 }
 
-// Returns only when there is no such program, or it cannot be started.
+// Executes kq-VERB from the folder of this program, else from PATH. Returns only when no such program can be started.
 int exec_verb(const std::string& verb, std::vector<char*> words) {
   const std::string name = "kq-" + verb;
   const std::string beside = kq::tools::program_folder() + "/" + name;
@@ -56,7 +56,7 @@ int run(int argc, char** argv) {
     std::cout << "kq " << kq::kVersion << '\n';
     return end(ExitCode::ok);
   }
-  // kq help VERB is kq VERB --help.
+  // `kq help VERB` means `kq VERB --help`.
   std::string help = "--help";
   if (first == "help" && words.size() == 2) {
     words = {words[1], help.data()};

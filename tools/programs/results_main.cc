@@ -1,4 +1,4 @@
-// kq-results: the verdicts of a run, as a table or as JSON, and one exit code for all of them.
+// kq-results: prints the verdicts of a run as a table or as JSON, and returns one exit code for all of them.
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -42,16 +42,16 @@ struct Options {
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   kq::tools::Flags flags(
       kProgram,
-      "Prints the verdicts of a run. Exit code: 0 all passed, 1 some did not, 3 some were abandoned by kq itself, "
-      "4 some are not finished, 5 there is no such run.");
+      "Prints the verdicts of a run. The exit code is 0 when all jobs passed, 1 when one did not, 3 when kq abandoned "
+      "one, 4 when one is not finished, 5 when there is no such run.");
   flags.argument("run", "name of the run", options.run);
   kq::tools::add_flags(flags, options.source);
   flags.flag("--wait", "wait until every job is finished", options.wait);
-  flags.seconds("--timeout", "give up waiting, for the jobs or for a broker, after this many seconds",
+  flags.seconds("--timeout", "stop waiting for the jobs, or for an answer of the broker, after this many seconds",
                 options.timeout_s);
-  flags.flag("--failed", "only what did not pass, with the evidence", options.failed);
-  flags.flag("--json", "one JSON object with full rows", options.json);
-  flags.flag("--exit-zero", "exit 0 even if a kernel did not pass", options.exit_zero);
+  flags.flag("--failed", "print only the jobs that did not pass, with the evidence", options.failed);
+  flags.flag("--json", "print one JSON object with all columns of the rows", options.json);
+  flags.flag("--exit-zero", "exit with code 0 even if a kernel did not pass", options.exit_zero);
   return flags.parse(argc, argv);
 }
 
@@ -71,7 +71,7 @@ Expected<void> wait_for_run(kq::tools::OpenSource& open, const Options& options)
   line.end();
   if (outcome.end == kq::producer::WaitEnd::timed_out) {
     const std::size_t unfinished_count = outcome.tally().total - outcome.tally().finished;
-    std::cerr << kProgram << ": --timeout is over; " << kq::producer::counted(unfinished_count, "job")
+    std::cerr << kProgram << ": the --timeout has passed; " << kq::producer::counted(unfinished_count, "job")
               << (unfinished_count == 1 ? " is" : " are") << " not finished\n";
   }
   return {};
@@ -83,7 +83,7 @@ int run(int argc, char** argv) {
   if (options.wait && !options.source.store.empty()) {
     return report_error(
         kProgram, {ErrorKind::bad_input,
-                   "--wait needs a broker that works on the jobs, --store reads one that does not; use one of them"});
+                   "--wait and --store exclude each other: --wait needs a running broker, --store reads without one"});
   }
   if (options.timeout_s)
     options.source.answer_ms = std::min<std::int64_t>(
