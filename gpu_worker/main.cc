@@ -259,7 +259,7 @@ Expected<kq::worker::Lanes> tested_lanes(const Flags& flags, const std::string& 
     own.devices = "cpu";
     own.children_ahead = 0;
   }
-  auto lanes = kq::worker::open_lanes(own, scratch, name);
+  auto lanes = open_lanes(own, scratch, name);
   if (!lanes) return lanes;
   KQ_TRY_VALUE(const auto zygote, lanes->open.front()->zygote());
   KQ_TRY(check_sandbox(zygote->sandbox(), flags.insecure));

@@ -211,7 +211,7 @@ Expected<Built> Builder::build_object(const Lease& lease, std::stop_token stop, 
   if (!built || built->dir.empty()) return built;
   KQ_TRY_VALUE(const auto job, begin(lease, std::move(stop), slot, sys::monotonic_now_ms()));
   std::error_code error;
-  if (!is_as_the_key_says(job.zygote, built->dir))
+  if (!is_as_the_key_says(*job.zygote, built->dir))
     return our_fault("builds here find other compilers than this worker found when it started");
   if (fs::exists(built->dir + "/" + std::string(kForThisMachine), error))
     return our_fault("it was compiled for the processor here alone");
@@ -276,7 +276,7 @@ Expected<Built> Builder::run(const Job& job, const Hash& key) {
   KQ_TRY_VALUE(auto end,
                ready ? run_ready_build(child_of(job, ChildRole::build, options_.limit_ms), *ready, scratch, job.stop)
                      : run_child(job, ChildRole::build, scratch, options_.limit_ms));
-  if (end.verdict) return ended_build(std::move(end.verdict));
+  if (end.verdict) return ended_build(*std::move(end.verdict));
   Built built = outcome(job, scratch.out(), false);
   // A compiler that was killed, of a child that lives on and tells of it in its way.
   const bool has_failed = built.verdict && name_of(*built.verdict) == VerdictName::build_failed;
@@ -313,7 +313,7 @@ Expected<std::optional<Verdict>> Builder::build_extensions(const Job& job, const
   KQ_TRY_VALUE(const auto scratch, this->scratch(job, "record"));
   KQ_TRY(put_sources(scratch, job.lease, true));
   KQ_TRY_VALUE(const auto end, run_child(job, ChildRole::record, scratch, options_.limit_ms));
-  if (end.verdict && name_of(end.verdict) != VerdictName::build_failed) return end.verdict;
+  if (end.verdict && name_of(*end.verdict) != VerdictName::build_failed) return end.verdict;
   const auto text = read_child_file(scratch.out() + "/calls", kExtensionCallBytesMax + 1);
   if (!text) return std::optional<Verdict>();  // it died before it came to its calls: its run says how
   if (const auto complaint = read_child_file(scratch.out() + "/complaint", kMessageTextMax);

@@ -161,8 +161,8 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
       .attested_ns = ours.attested_ns,
       .event_ns = ours.event_ns,
       .burst_ns = burst_ns};
-  const Correctness& correctness = (*submission)->correctness();
-  auto suspicion = (*submission)->suspicion();
+  const Correctness& correctness = submission->correctness();
+  auto suspicion = submission->suspicion();
   if (!suspicion && plan.trials.timed > 0)
     suspicion = below_floor(device_, reference_->layout(), measurement.submission.median_ns);
   if (!suspicion && plan.trials.timed > 0 && trials.are_inputs_stale()) suspicion = stale_inputs();

@@ -137,7 +137,7 @@ Expected<void> work(Options& options) {
   KQ_TRY_VALUE(const auto open, kq::tools::open_source(options.source, [](const std::string& folder) {
                  return kq::store::open_rocks_store(folder, kq::store::OpenMode::read_only);
                }));
-  KQ_TRY_VALUE(const auto dumped, dump(open.source, options.run, selection, *to, options.to.out != "-"));
+  KQ_TRY_VALUE(const auto dumped, dump(*open.source, options.run, selection, *to, options.to.out != "-"));
   if (kq::tools::can_have_metadata(options.to.out) && !options.no_metadata) {
     const auto noted = kq::tools::write_dump_metadata(
         {.file = options.to.out,

@@ -35,7 +35,7 @@ class View : public testing::Test {
     const sandbox::Sandboxed result = sandbox::run(
         {.uid = sandbox::kTestUid, .wanted = sandbox::kAllLayers, .host_bytes = 64u << 20, .view = view}, true, job);
     EXPECT_EQ(result.error, "");
-    EXPECT_NE(result.layers & kMount, 0u);
+    EXPECT_NE(result.layers & sandbox::kMount, 0u);
     return result.said;
   }
   fs::path home_;
@@ -48,7 +48,7 @@ bool writable(const char* path) {
 }
 
 TEST_F(View, binds_what_lies_below_a_closed_home_and_hides_the_rest) {
-  EXPECT_EQ(sandbox::run([this] {
+  EXPECT_EQ(run([this] {
               std::string text;
               std::ifstream("/kq/src/a.py") >> text;
               return text + (fs::exists(home_) ? " home" : "") + (fs::exists("/etc/shadow") ? " shadow" : "") +
@@ -58,7 +58,7 @@ TEST_F(View, binds_what_lies_below_a_closed_home_and_hides_the_rest) {
 }
 
 TEST_F(View, is_read_only_but_for_scratch_and_out) {
-  EXPECT_EQ(sandbox::run([] {
+  EXPECT_EQ(run([] {
               std::string places;
               for (const char* place : {"/usr/x", "/x", "/kq/x", "/kq/src/a.py", "/kq/src/x", "/etc/x", "/etc/passwd",
                                         "/dev/x", "/sys/x", "/tmp/x", "/kq/work/x", "/w/y", "/kq/out/x", "/dev/null"}) {
@@ -71,7 +71,7 @@ TEST_F(View, is_read_only_but_for_scratch_and_out) {
 }
 
 TEST_F(View, holds_scratch_to_its_room) {
-  EXPECT_EQ(sandbox::run([] {
+  EXPECT_EQ(run([] {
               std::ofstream file("/tmp/big", std::ios::binary);
               const std::string block(65536, 'x');
               int blocks = 0;
@@ -85,7 +85,7 @@ TEST_F(View, holds_scratch_to_its_room) {
 }
 
 TEST_F(View, lets_nothing_set_a_uid_nor_be_a_device) {
-  EXPECT_EQ(sandbox::run([] {
+  EXPECT_EQ(run([] {
               const bool made = ::mknod("/tmp/null", S_IFCHR | 0666, 0x103) == 0;
               return std::string(made ? "made a node" : "no");
             }),
