@@ -1,4 +1,4 @@
-// Rows for the tests of the tools.
+// Builders of rows for the tests of the tools.
 #pragma once
 
 #include <string>
