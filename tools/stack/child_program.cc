@@ -18,7 +18,7 @@
 namespace kq::tools {
 namespace {
 
-constexpr std::int64_t kLogBytesKept = 16 << 20;  // a longer log is put aside at the next start
+constexpr std::int64_t kLogBytesKept = 16 << 20;  // a longer log is renamed to LOG.old at the next start
 constexpr std::int64_t kTailBytes = 4 << 10;
 constexpr std::size_t kTailLines = 12;
 constexpr std::int64_t kPollMs = 10;

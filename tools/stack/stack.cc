@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kStepMs = 50;
 
+// A pipe on which a starting program reports that it is ready.
 struct Pipe {
   int read_end = -1;
   int write_end = -1;
@@ -48,8 +49,9 @@ Readiness wait_on(const Pipe& pipe, std::int64_t timeout_ms) {
   return ::read(pipe.read_end, &byte, 1) == 1 ? Readiness::ready : Readiness::closed;
 }
 
-// Whether the process is one of ours and not another that got its number since. In a container whose process 1 is no
-// init, a dead orphan keeps its number and its name for good: it holds nothing any more.
+// Returns whether the process is a running kq-broker or kq-worker, and not another process that has got the same id
+// since. A zombie does not count: in a container whose process 1 reaps no children, a dead process stays a zombie for
+// ever.
 bool is_kq_program(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
@@ -58,14 +60,15 @@ bool is_kq_program(pid_t pid) {
   return (is("kq-broker") || is("kq-worker")) && line.find(") Z ") == std::string::npos;
 }
 
-// Those of an earlier stack have been told to end when it died; they still hold the store for a moment.
+// Waits until the programs of an earlier stack have ended. They got a signal when that stack died, but still use the
+// store for a moment.
 Expected<void> wait_for_earlier_processes(const StateFolder& folder, const Sleep& sleep) {
   if (!folder.stale_record()) return {};
   for (pid_t orphan : folder.stale_record()->children) {
     for (std::int64_t waited = 0; is_kq_program(orphan); waited += kStepMs) {
       if (waited >= kEarlierProcessWaitMs || sleep(kStepMs)) {
         return our_fault("process " + std::to_string(orphan) + " of an earlier start still uses " + folder.path() +
-                         "; end it first");
+                         "; stop that process first");
       }
     }
   }
@@ -112,10 +115,11 @@ Stack::Stack(StateFolder folder, PrivateEndpoint endpoint, const StackPlan& plan
       endpoint_(std::move(endpoint)),
       url_(endpoint_.url),
       start_limit_ms_(plan.start_limit_ms) {
-  // Also where they are empty: the keys in our environment are for other brokers.
+  // --keys and --key are passed even when they are empty, because KQ_KEYS and KQ_KEY in the environment may name keys
+  // of another broker.
   broker_ = {.name = "kq-broker",
              .command = {.words = {plan.programs + "/kq-broker", "--bind", url_, "--store", folder_.file("store"),
-                                   "--keys", plan.key_folder, "--log-format", "text"},  // people read it
+                                   "--keys", plan.key_folder, "--log-format", "text"},
                          .log = folder_.file("broker.log")},
              .process = std::nullopt};
   worker_ = {.name = "kq-worker",
@@ -145,7 +149,7 @@ Expected<void> Stack::start(Member& member, const Sleep& sleep) {
   member.process = std::move(*process);
   record();
 
-  const auto report_error = [&](const std::string& what) {
+  const auto failed = [&](const std::string& what) {
     return our_fault(member.name + " " + what + "; its log " + command.log +
                      " ends with:" + member.process->log_tail());
   };
@@ -156,13 +160,13 @@ Expected<void> Stack::start(Member& member, const Sleep& sleep) {
       case Readiness::not_yet:
         break;
       case Readiness::closed:
-        // It closed the pipe without a word: it is about to end.
+        // The program closed the pipe without reporting readiness, so it is about to end.
         member.process->stop(kStepMs * 20, sleep);
-        return report_error("did not start (" + member.process->ended().value_or("still running") + ")");
+        return failed("did not start (" + member.process->ended().value_or("still running") + ")");
     }
     if (sleep(0)) return failure(Error{ErrorKind::interrupted, "interrupted while " + member.name + " was starting"});
   }
-  return report_error("was not ready after " + std::to_string(start_limit_ms_ / 1000) + " s");
+  return failed("was not ready after " + std::to_string(start_limit_ms_ / 1000) + " s");
 }
 
 void Stack::record() {
@@ -181,15 +185,15 @@ Expected<std::optional<std::string>> Stack::restart_ended() {
     const std::string what = member->name + " ended by itself (" + *end + ")";
     const std::string words = "; its log " + member->command.log + " ends with:" + member->process->log_tail();
     if (restarts_ == kRestartsMax) {
-      return our_fault(what + " after " + std::to_string(kRestartsMax) + " starts, no more are made" + words);
+      return our_fault(what + " after " + std::to_string(kRestartsMax) + " restarts, which is the limit" + words);
     }
     ++restarts_;
     Expected<Process> process = Process::start(member->command);
     if (!process) return failure(process.error());
     member->process = std::move(*process);
     record();
-    return what + " and was started again, " + std::to_string(restarts_) + " of at most " +
-           std::to_string(kRestartsMax) + " times" + words;
+    return what + " and was restarted, " + std::to_string(restarts_) + " of at most " + std::to_string(kRestartsMax) +
+           " times" + words;
   }
   return std::nullopt;
 }

@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kLock = "/lock";
 
-// A lock of the open file, not of the process: it ends with whatever holds it, and can be asked about without being
-// taken.
+// Applies `command` (F_OFD_SETLK or F_OFD_GETLK) for a lock of the whole file. Such a lock belongs to the open file,
+// not to the process, and can be queried without being taken.
 bool lock_file(int fd, int command, struct flock& lock) {
   lock = {};
   lock.l_type = F_WRLCK;
@@ -31,7 +31,7 @@ bool lock_file(int fd, int command, struct flock& lock) {
   return ::fcntl(fd, command, &lock) == 0;
 }
 
-// Lines of "word value"; what is not understood is left out.
+// Reads lines of the form "word value". Unknown words are skipped.
 std::optional<StackRecord> read_record(const std::string& path) {
   std::ifstream file(path);
   StackRecord record;
@@ -60,7 +60,7 @@ Expected<std::string> created_folder(const std::string& folder) {
   const fs::path path = fs::weakly_canonical(folder, error);
   if (error) return bad_input("state folder " + folder + ": " + error.message());
   if (fs::is_directory(path, error)) return path.string();
-  error.clear();  // that it is not there yet is none
+  error.clear();  // a missing folder is no error
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
   if (error || ::mkdir(path.c_str(), 0700) != 0) {
     return bad_input("cannot make the state folder " + path.string() + ": " +
@@ -83,7 +83,7 @@ Expected<StateFolder> StateFolder::take(const std::string& folder) {
     const StackRecord other = read_record(lock_path).value_or(StackRecord{});
     return bad_input("state folder " + *path + " is in use by process " + std::to_string(other.pid) +
                      (other.url.empty() ? "" : ", its broker is --broker " + other.url) +
-                     "; use that, or another --state");
+                     "; use that broker, or another --state");
   }
   state.stale_record_ = read_record(lock_path);
   return state;
@@ -100,7 +100,7 @@ StateFolder::~StateFolder() {
 
 void StateFolder::write(const StackRecord& record) {
   const std::string text = text_of(record);
-  // One write of a few bytes over an empty file; a reader that comes in between sees no record and asks again.
+  // A reader between the two calls sees an empty file, which it treats as a stack that is starting.
   if (::ftruncate(lock_, 0) != 0 || ::pwrite(lock_, text.data(), text.size(), 0) < 0) return;
 }
 

@@ -12,7 +12,7 @@
 namespace kq::tools {
 namespace {
 
-// What KernelBench's own analysis prints.
+// The thresholds p of fast_p that KernelBench's own analysis prints.
 constexpr double kThresholds[] = {0, 0.5, 0.8, 1, 1.5, 2};
 
 std::string short_number(double value) {
@@ -38,7 +38,7 @@ struct BoardColumn {
   std::string_view name;
   Cell (*get)(const LeaderboardRow& row);
 };
-// Rules for change as in tools/table/columns.cc: only ever added, at the end.
+// As in tools/table/columns.h, columns are only ever added at the end.
 constexpr BoardColumn kBoardColumns[] = {
     {"problem", [](const LeaderboardRow& row) { return known(row.problem); }},
     {"problem_hash", [](const LeaderboardRow& row) { return known(to_hex(row.problem_hash)); }},

@@ -32,7 +32,7 @@ std::string ResultsView::add(const RunRow& row) {
   passed_count_ += passed ? 1 : 0;
   abandoned_count_ += ending == to_string(VerdictName::abandoned) ? 1 : 0;
   unfinished_count_ += row.result ? 0 : 1;
-  // What is not finished has not failed.
+  // An unfinished job has not failed.
   if (style_.only_failed && (passed || !row.result)) return "";
   ++shown_count_;
   if (style_.json) return json_row(row);
@@ -43,7 +43,8 @@ std::string ResultsView::add(const RunRow& row) {
 
 std::string ResultsView::json_row(const RunRow& row) {
   const std::string start =
-      shown_count_ == 1 ? R"({"schema": "kq.results/1", "run": )" + producer::json_quoted(run_) + ", \"rows\": [\n" : ",\n";
+      shown_count_ == 1 ? R"({"schema": "kq.results/1", "run": )" + producer::json_quoted(run_) + ", \"rows\": [\n"
+                        : ",\n";
   return start + producer::to_text(to_json(row));
 }
 
@@ -53,7 +54,8 @@ std::string ResultsView::finish() {
     for (const auto& [ending, count] : count_by_outcome_)
       counts.emplace_back(ending, producer::Json{static_cast<std::int64_t>(count)});
     const std::string start =
-        shown_count_ == 0 ? R"({"schema": "kq.results/1", "run": )" + producer::json_quoted(run_) + ", \"rows\": [" : "\n";
+        shown_count_ == 0 ? R"({"schema": "kq.results/1", "run": )" + producer::json_quoted(run_) + ", \"rows\": ["
+                          : "\n";
     return start + "], \"counts\": " + producer::to_text({std::move(counts)}) + "}\n";
   }
   std::string text;

@@ -33,7 +33,7 @@ class NumberedPages final : public Source {
   const bool fails_;
 };
 
-TEST(run_pages, pages_come_in_their_order) {
+TEST(run_pages, pages_are_returned_in_order) {
   NumberedPages source(20);
   RunPages pages(source, kFromTheStart);
   RunReply page;
@@ -47,7 +47,7 @@ TEST(run_pages, pages_come_in_their_order) {
   }
 }
 
-TEST(run_pages, an_error_comes_in_its_place) {
+TEST(run_pages, an_error_is_returned_in_its_place) {
   NumberedPages source(3, true);
   RunPages pages(source, kFromTheStart);
   EXPECT_TRUE(pages.next({}));
@@ -69,7 +69,7 @@ TEST(run_pages, no_more_are_read_ahead_than_the_limit) {
   EXPECT_LE(source.request_count, 10 + kPagesAheadMax);
 }
 
-TEST(run_pages, whoever_wants_no_more_waits_for_no_more) {
+TEST(run_pages, the_destructor_does_not_read_further_pages) {
   NumberedPages source(kForEver);
   { const RunPages pages(source, kFromTheStart); }
   EXPECT_LE(source.request_count, kPagesAheadMax);

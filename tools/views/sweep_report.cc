@@ -17,7 +17,7 @@ std::string outcome_name(const RunRow& row) {
   return std::string(row.result ? to_string(name_of(row.result->verdict)) : to_string(row.job.state));
 }
 
-// The whole of it is what kq results --failed is for.
+// Returns the first line of the evidence; kq results --failed prints all of it.
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n') + 1);
 }
@@ -96,7 +96,7 @@ std::string submitted_text(const producer::SubmitSummary& submitted) {
   const std::size_t accepted = submitted.count(Acceptance::accepted);
   const std::size_t reused = submitted.count(Acceptance::reused);
   const std::size_t refused = submitted.count(Acceptance::refused);
-  if (accepted + refused == 0 && reused > 0) return "reused all " + jobs(reused) + ", nothing is judged twice";
+  if (accepted + refused == 0 && reused > 0) return "reused all " + jobs(reused) + ", whose results are known";
   std::string text = "accepted " + std::to_string(accepted) + ", reused " + std::to_string(reused);
   if (refused > 0) text += ", refused " + std::to_string(refused);
   return text;
