@@ -57,7 +57,7 @@ Expected<void> Checker::check(const CheckInput& input, Language language, std::s
                    [](const guard::Finding& a, const guard::Finding& b) { return a.line < b.line; });
   const std::string folder = input.path.substr(0, input.path.rfind('/') + 1);
   for (guard::Finding& finding : findings) {
-    // A header's findings are told where it is included, under its own name.
+    // A finding in an included header keeps the name of the header.
     finding.file = finding.file == file_name(input.path) || finding.file.empty() ? input.path : folder + finding.file;
     report.findings.push_back(std::move(finding));
   }

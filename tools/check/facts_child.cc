@@ -60,7 +60,7 @@ FactsChild::~FactsChild() {
 }
 
 Expected<void> FactsChild::start() {
-  // A socket, because only its writer can say that it wants no SIGPIPE when the child is gone.
+  // Standard input is a socket, because send() has a flag that avoids SIGPIPE when the child has ended.
   int to_child[2], from_child[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, to_child) != 0) {
     return our_fault(std::string("cannot make a pair of sockets: ") + std::strerror(errno));
@@ -126,24 +126,26 @@ bool FactsChild::receive_line(std::string& into, std::int64_t deadline_ms) {
   return true;
 }
 
-Expected<std::variant<std::string, UnreadableSource>> FactsChild::facts(std::string_view name, std::string_view source) {
+Expected<std::variant<std::string, UnreadableSource>> FactsChild::facts(std::string_view name,
+                                                                        std::string_view source) {
   if (pid_ < 0) {
     KQ_TRY(start());
   }
-  // Whether it works at all is told by a source of ours: one that does not end is the fault of who wrote it.
+  // An empty source tests whether the child works at all. After that, a source without an answer is itself at fault.
   has_answered_ = has_answered_ || ask("start.py", "").has_value();
   if (!has_answered_) {
     stop();
-    return our_fault("'" + options_.python + "' does not run " + options_.harness +
+    return our_fault("'" + options_.python + "' cannot run " + options_.harness +
                      "/facts/server.py; set KQ_PYTHON to a Python of 3.10 or newer");
   }
   if (auto answer = ask(name, source)) return std::move(*answer);
   stop();
-  return UnreadableSource{.line = 1, .message = "it takes too long or too much memory to be read"};
+  return UnreadableSource{.line = 1, .message = "parsing it takes too long or too much memory"};
 }
 
-// Nothing where no answer came in time.
-std::optional<std::variant<std::string, UnreadableSource>> FactsChild::ask(std::string_view name, std::string_view source) {
+// Sends one source and returns the answer, or nothing when no valid answer arrives in time.
+std::optional<std::variant<std::string, UnreadableSource>> FactsChild::ask(std::string_view name,
+                                                                           std::string_view source) {
   const std::int64_t deadline_ms = sys::monotonic_now_ms() + options_.limit_ms;
   const std::string request = std::to_string(name.size()) + " " + std::to_string(source.size()) + "\n" +
                               std::string(name) + std::string(source);

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Built libraries are asked about by name only: a folder of sources may hold many that are somebody else's.
+// Decides by the name alone, so that libraries in a folder are skipped: they are checked only when the user names them.
 bool is_source(const fs::path& path) {
   return language_of(path.filename().string(), "").has_value();
 }
@@ -77,7 +77,7 @@ Expected<std::string> read_input(const std::string& path, std::size_t bytes_max)
   while (in.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || in.gcount() > 0) {
     bytes.append(buffer.data(), static_cast<std::size_t>(in.gcount()));
     if (bytes.size() > bytes_max)
-      return bad_input("is larger than " + std::to_string(bytes_max) + " bytes, the most a submission's file may be");
+      return bad_input("is larger than " + std::to_string(bytes_max) + " bytes, the limit for a file of a submission");
   }
   if (in.bad()) return bad_input("cannot be read");
   return bytes;

@@ -14,16 +14,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Whatever bytes a file's name or an identifier is made of.
+// Bytes that are not UTF-8, which a file name or an identifier may contain, are replaced.
 std::string json_text(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// A relative reference, or file:// for an absolute path (RFC 3986).
+// Returns a relative reference, or a file:// URI for an absolute path (RFC 3986).
 std::string uri_of(std::string_view path) {
   constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
   std::string uri = path.starts_with('/') ? "file://" : "";
-  // "a:b" would name a scheme.
+  // Without "./", a relative path like "a:b" would name a scheme.
   if (uri.empty() && path.substr(0, path.find('/')).find(':') != std::string_view::npos) uri = "./";
   for (const char c : path) {
     char code[4];
@@ -110,8 +110,8 @@ std::string report_sarif(const CheckReport& report) {
                         {"toolExecutionNotifications", notifications}};
   const Json run{{"tool", {{"driver", driver}}}, {"invocations", Json::array({invocation})}, {"results", results}};
   return json_text({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
-                 {"version", "2.1.0"},
-                 {"runs", Json::array({run})}});
+                    {"version", "2.1.0"},
+                    {"runs", Json::array({run})}});
 }
 
 std::string rules_text() {

@@ -42,7 +42,7 @@ TEST(Report, sarif_names_rule_level_and_place) {
   }
 }
 
-TEST(Report, json_holds_all_of_it) {
+TEST(Report, json_has_findings_and_unchecked_files) {
   const std::string json = report_json(report());
   for (const char* piece : {"\"files\": 2", "\"severity\": \"review\"", "\"unjudged\": [", "\"line\": 7"})
     EXPECT_NE(json.find(piece), std::string::npos) << piece;

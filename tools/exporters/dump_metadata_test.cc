@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(dump_note, stands_beside_the_file_and_says_what_it_is_of) {
+TEST(dump_note, is_written_beside_the_file_with_the_options_of_the_dump) {
   std::string name = (fs::temp_directory_path() / "kq-note.XXXXXX").string();
   const fs::path folder = ::mkdtemp(name.data());
   const std::string file = (folder / "mine.csv").string();
@@ -22,13 +22,13 @@ TEST(dump_note, stands_beside_the_file_and_says_what_it_is_of) {
   const auto selection = Selection::make({.columns = "label", .where = {"verdict=passed"}}, 0);
   ASSERT_TRUE(selection);
   const DumpMetadata note{.file = file,
-                      .run = "mine",
-                      .source = "tcp://127.0.0.1:5570",
-                      .format = "csv",
-                      .words = {.columns = "label", .where = {"verdict=passed"}},
-                      .columns = names_of(*selection),
-                      .row_count = 1,
-                      .made_at_ms = 1'700'000'000'007};
+                          .run = "mine",
+                          .source = "tcp://127.0.0.1:5570",
+                          .format = "csv",
+                          .words = {.columns = "label", .where = {"verdict=passed"}},
+                          .columns = names_of(*selection),
+                          .row_count = 1,
+                          .made_at_ms = 1'700'000'000'007};
   EXPECT_TRUE(can_have_metadata(file));
   EXPECT_FALSE(can_have_metadata("-"));
   EXPECT_FALSE(can_have_metadata("/dev/null"));

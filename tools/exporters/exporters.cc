@@ -7,11 +7,12 @@ namespace {
 
 constexpr Exporter kExporters[] = {
     {"csv", "RFC 4180, one header line, LF", false, open_csv},
-    {"jsonl", "one JSON object per line, as share/kq.result-1.schema.json says", false, open_jsonl},
+    {"jsonl", "one JSON object per line, described by share/kq.result-1.schema.json", false, open_jsonl},
     {"kernelbench", "eval_results.json, pass_at_k_results.json and baseline files, for KernelBench's own scripts", true,
      open_kernelbench},
 };
 
+// A dump to one file of lines.
 class Lines final : public Export {
  public:
   Lines(OutputFile file, const Selection& selection, AppendLine append)
@@ -58,7 +59,7 @@ Error unknown_format(const std::string& name) {
   sentence += ", got '" + printable(name) + "'";
   if (name == "parquet")
     sentence +=
-        "; Parquet is made of JSON Lines: kq-dump --run NAME --format jsonl | python -m kq export -o FILE.parquet";
+        "; Parquet is made from JSON Lines: kq-dump --run NAME --format jsonl | python -m kq export -o FILE.parquet";
   return {ErrorKind::bad_input, sentence};
 }
 

@@ -39,7 +39,8 @@ double pass_at_k(std::uint32_t n, std::uint32_t c, std::uint32_t k) {
   return 1 - all_wrong;
 }
 
-// The squares about one mean are those about the own mean and what that lies off.
+// The sum of squares about the common mean is the sum of squares about each own mean plus the squared distance between
+// the means, weighted by n * m / (n + m).
 Statistics pooled(const Statistics& a, const Statistics& b) {
   if (a.sample_count == 0) return b;
   if (b.sample_count == 0) return a;
@@ -142,7 +143,7 @@ Expected<std::vector<KernelBenchResult>> read_kernelbench_results(const std::fil
     std::uint32_t problem = 0;
     const auto [end, wrong] = std::from_chars(name.data(), name.data() + name.size(), problem);
     if (wrong != std::errc{} || end != name.data() + name.size())
-      return bad_input(path.string() + ": '" + printable(name) + "' is no number of a problem");
+      return bad_input(path.string() + ": '" + printable(name) + "' is not the number of a problem");
     const producer::JsonArray one{results};
     for (const producer::Json& result : results.array() != nullptr ? *results.array() : one) {
       const producer::Json* sample = result.find("sample_id");
@@ -229,14 +230,14 @@ KernelBenchLevel KernelBenchFigures::level(std::uint32_t level, const KernelBenc
 
 producer::Json KernelBenchFigures::pass_at_k_results(std::uint32_t level, const std::vector<std::uint32_t>& ks) const {
   producer::JsonObject problems, averages;
-  std::map<std::uint32_t, std::pair<double, std::int64_t>> sums;  // by k: of how many problems
+  std::map<std::uint32_t, std::pair<double, std::int64_t>> sums;  // by k: sum of pass@k, number of problems
   std::int64_t problem_count = 0, sample_count = 0, correct_count = 0;
   for (const auto& [key, problem] : problems_) {
     if (key.first != level || problem.sample_count == 0) continue;
     ++problem_count;
     sample_count += problem.sample_count;
     correct_count += problem.correct_count;
-    std::map<std::uint32_t, double> values;  // a k above n counts as n, under that name
+    std::map<std::uint32_t, double> values;  // by k; a k above the number of samples is replaced by that number
     for (const std::uint32_t k : ks)
       values[std::min(k, problem.sample_count)] =
           pass_at_k(problem.sample_count, problem.correct_count, std::min(k, problem.sample_count));
@@ -278,7 +279,7 @@ std::vector<std::string> KernelBenchFigures::pass_at_k_warnings(std::uint32_t le
     warnings.push_back("level " + std::to_string(level) + ": " + std::to_string(too_few_count) + " of " +
                        std::to_string(problem_count) + (problem_count == 1 ? " problem has" : " problems have") +
                        " fewer than " + std::to_string(k) + " samples, which counts as 0 in pass@" + std::to_string(k) +
-                       ", as KernelBench has it");
+                       ", as in KernelBench");
   }
   return warnings;
 }

@@ -20,7 +20,7 @@ std::optional<std::uint32_t> number_tag(const Submission& submission, const std:
   return tag != submission.tags.end() ? number(tag->second) : std::nullopt;
 }
 
-// "level1/19_ReLU", wherever level1 lies.
+// Parses a problem name such as "level1/19_ReLU", with any path before level1.
 std::optional<KernelBenchId> id_of_problem(std::string_view name) {
   const std::size_t file = name.rfind('/');
   if (file == std::string_view::npos) return std::nullopt;
@@ -34,14 +34,14 @@ std::optional<KernelBenchId> id_of_problem(std::string_view name) {
   return KernelBenchId{.level = *level_number, .problem = *problem_number, .sample = std::nullopt};
 }
 
-// "RuntimeError: no such thing" names its exception; else the verdict stands for it.
+// Returns the exception at the start of a message such as "RuntimeError: no such thing", else the verdict.
 std::string error_name(const Evidence& evidence, std::string_view verdict) {
   const std::string_view first = std::string_view(evidence.message).substr(0, evidence.message.find_first_of(":\n ("));
   const bool is_name = first.ends_with("Error") || first.ends_with("Exception");
   return std::string(is_name ? first : verdict);
 }
 
-// The key of the message, by how it ended; where `name_key` is given, the exception's name goes there.
+// The metadata keys of a verdict: `key` gets the message, `name_key` the name of the exception unless it is null.
 struct MetadataKeys {
   VerdictName verdict;
   const char* key;
@@ -98,7 +98,7 @@ std::optional<KernelBenchId> kernelbench_id(const Submission& submission) {
   const auto problem = number_tag(submission, "problem_id");
   const auto sample = number_tag(submission, "sample_id");
   if (level && problem) return KernelBenchId{*level, *problem, sample};
-  // kq-submit once gave a single file the name of the file as its label, down to "_kernel".
+  // The label of a single file may be the name of the file without ".py", also with "_kernel" at its end.
   for (const char* ending : {"_kernel.py", ".py"}) {
     if (const auto name = producer::parse_sample_name(submission.label + ending))
       return KernelBenchId{name->level, name->problem, name->sample};

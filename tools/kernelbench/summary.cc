@@ -14,7 +14,7 @@ std::string decimal(const char* format, double value) {
   return text;
 }
 
-// As Python writes a float: "0.0", "0.5", "2.0".
+// Returns a number as Python writes a float: "0.0", "0.5", "2.0".
 std::string threshold(double p) {
   return producer::to_text(producer::Json{p});
 }
@@ -29,7 +29,7 @@ std::string joined(const std::set<std::string>& names) {
   return text;
 }
 
-// A k that no problem has as many samples as has no figure.
+// Returns the averages of pass@k. A k that is larger than every problem's number of samples gets "-".
 std::string pass_text(const producer::Json& results) {
   std::string text;
   for (const auto& [name, value] : *results.find("averages")->object()) {
@@ -84,8 +84,9 @@ producer::JsonArray problems_json(const KernelBenchSummary& summary, std::uint32
 std::string level_text(const KernelBenchLevel& level, const std::string& passes) {
   std::string text = "level " + std::to_string(level.level) + ": " + std::to_string(level.evaluated_count) + " of " +
                      std::to_string(level.problem_count) + (level.problem_count == 1 ? " problem" : " problems") +
-                     " evaluated, compiled " + decimal("%.1f%%", 100 * rate(level.compiled_count, level.problem_count)) +
-                     ", correct " + decimal("%.1f%%", 100 * rate(level.correct_count, level.problem_count)) +
+                     " evaluated, compiled " +
+                     decimal("%.1f%%", 100 * rate(level.compiled_count, level.problem_count)) + ", correct " +
+                     decimal("%.1f%%", 100 * rate(level.correct_count, level.problem_count)) +
                      ", geometric mean speedup " + decimal("%.4f", level.geometric_mean_speedup) + ", fast_p";
   for (const auto& [p, fraction] : level.fast_p) text += " " + threshold(p) + ":" + decimal("%.4g", fraction);
   return text + "," + passes + "\n";

@@ -325,8 +325,8 @@ int run(int argc, char** argv) {
       return report_error(kProgram, place.error());
   }
   const int code = Sweep(options, std::move(expectations)).run(prepared);
-  if (prepared.left_out_n > 0)
-    std::cerr << kProgram << ": " << kq::producer::left_out_text(prepared.left_out_n, "evaluated") << '\n';
+  if (prepared.left_out_count > 0)
+    std::cerr << kProgram << ": " << kq::producer::left_out_text(prepared.left_out_count, "evaluated") << '\n';
   // As in kq-submit, mistakes outweigh verdicts in the exit code, but not a failure of the sweep itself.
   const bool is_about_verdicts =
       code == static_cast<int>(ExitCode::ok) || code == static_cast<int>(ExitCode::job_failed);

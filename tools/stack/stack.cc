@@ -64,10 +64,10 @@ bool is_kq_program(pid_t pid) {
 // store for a moment.
 Expected<void> wait_for_earlier_processes(const StateFolder& folder, const Sleep& sleep) {
   if (!folder.stale_record()) return {};
-  for (pid_t orphan : folder.stale_record()->children) {
-    for (std::int64_t waited = 0; is_kq_program(orphan); waited += kStepMs) {
+  for (pid_t pid : folder.stale_record()->children) {
+    for (std::int64_t waited = 0; is_kq_program(pid); waited += kStepMs) {
       if (waited >= kEarlierProcessWaitMs || sleep(kStepMs)) {
-        return our_fault("process " + std::to_string(orphan) + " of an earlier start still uses " + folder.path() +
+        return our_fault("process " + std::to_string(pid) + " of an earlier start still uses " + folder.path() +
                          "; stop that process first");
       }
     }

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 constexpr std::int64_t kNowMs = 1'700'000'010'000;
 
-// The rows of a job that a selection shows, as lines of CSV.
+// Returns the selected rows of a job as lines of CSV.
 std::vector<std::string> shown(const SelectionOptions& words, const RunRow& row) {
   const auto selection = Selection::make(words, kNowMs);
   EXPECT_TRUE(selection) << selection.error().message;
@@ -52,7 +52,7 @@ TEST(selection, numbers_are_compared_as_numbers_and_texts_as_texts) {
     EXPECT_FALSE(keeps(broken, row)) << broken;
 }
 
-TEST(selection, what_is_unknown_meets_no_order) {
+TEST(selection, an_unknown_value_fails_every_comparison) {
   const RunRow row = queued_row("relu/later");
   EXPECT_FALSE(keeps("speedup<10", row));
   EXPECT_FALSE(keeps("verdict=passed", row));
@@ -60,7 +60,7 @@ TEST(selection, what_is_unknown_meets_no_order) {
   EXPECT_TRUE(keeps("verdict=", row));
 }
 
-TEST(selection, since_counts_from_what_happened_last) {
+TEST(selection, since_is_compared_with_the_latest_event) {
   const RunRow row = passed_row("relu/fast", 1, 2);  // finished 8 s before now
   EXPECT_EQ(shown({.since = "10s"}, row).size(), 1u);
   EXPECT_EQ(shown({.since = "5s"}, row).size(), 0u);
@@ -68,7 +68,7 @@ TEST(selection, since_counts_from_what_happened_last) {
   EXPECT_EQ(shown({.since = "2023-11-14T22:13:23Z"}, row).size(), 0u);
 }
 
-TEST(selection, samples_are_rows_that_can_be_asked_for_one_by_one) {
+TEST(selection, samples_are_selected_one_by_one) {
   RunRow row = passed_row("relu/fast", 1'000, 2'000);
   row.result->samples = {.submission_ns = {1'000, 3'000}, .reference_ns = {2'000}};
   EXPECT_THAT(shown({.level = "sample", .columns = "label,side,sample_us"}, row),
