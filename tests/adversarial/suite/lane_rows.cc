@@ -55,7 +55,7 @@ std::string content_of_file(const std::string& path) {
 
 LaneOptions options_of(const std::string& python, const std::string& root, DeviceKind device, const std::string& pace,
                        std::uint32_t number) {
-  const std::string programs = program_directory();
+  const std::string programs = sys::program_directory();
   Limits limits;
   if (pace == "hasty") {
     limits.first_launch_limit_ms = 0;
