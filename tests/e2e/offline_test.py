@@ -62,7 +62,7 @@ class Offline(kq.Story):
         done = kq.kq("dump", "--run", "waiting", "--where", "verdict=passed", "--store", self.state)
         self.assert_end(done, 5)
         self.assertTrue(done.stdout.startswith("schema,job_id,run,label,"), "the header is still written")
-        self.assertIn("nothing matched: none of the 2 rows of the run is wanted by --where and --since", done.stderr)
+        self.assertIn("nothing matched: none of the 2 rows of the run meets --where and --since", done.stderr)
 
     def test_boards_without_a_passed_job(self) -> None:
         done = kq.kq("leaderboard", "--store", self.state)

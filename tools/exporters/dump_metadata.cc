@@ -32,21 +32,21 @@ std::vector<std::string> names_of(const Selection& selection) {
   return names;
 }
 
-std::string dump_metadata_text(const DumpMetadata& note, std::uint64_t bytes) {
+std::string dump_metadata_text(const DumpMetadata& metadata, std::uint64_t bytes) {
   const producer::JsonObject object{{"schema", text(kDumpMetadataSchema)},
-                                    {"file", text(std::filesystem::path(note.file).filename().string())},
+                                    {"file", text(std::filesystem::path(metadata.file).filename().string())},
                                     {"bytes", number(bytes)},
-                                    {"rows", number(note.row_count)},
-                                    {"made_at", to_json(utc_time(note.made_at_ms))},
+                                    {"rows", number(metadata.row_count)},
+                                    {"made_at", to_json(utc_time(metadata.made_at_ms))},
                                     {"kq_version", text(kVersion)},
-                                    {"run", text(note.run)},
-                                    {"source", text(note.source)},
-                                    {"format", text(note.format)},
+                                    {"run", text(metadata.run)},
+                                    {"source", text(metadata.source)},
+                                    {"format", text(metadata.format)},
                                     {"row_schema", text(kRowSchema)},
-                                    {"level", text(note.words.level)},
-                                    {"where", texts(note.words.where)},
-                                    {"since", text(note.words.since)},
-                                    {"columns", texts(note.columns)}};
+                                    {"level", text(metadata.selection.level)},
+                                    {"where", texts(metadata.selection.where)},
+                                    {"since", text(metadata.selection.since)},
+                                    {"columns", texts(metadata.columns)}};
   return producer::indented_text(producer::Json{object}, 2) + "\n";
 }
 
@@ -55,13 +55,13 @@ bool can_have_metadata(const std::string& out) {
   return out != "-" && std::filesystem::is_regular_file(out, ignored);
 }
 
-Expected<void> write_dump_metadata(const DumpMetadata& note) {
+Expected<void> write_dump_metadata(const DumpMetadata& metadata) {
   std::error_code error;
-  const std::uintmax_t bytes = std::filesystem::file_size(note.file, error);
-  if (error) return our_fault("cannot read the length of " + note.file + ": " + error.message());
-  Expected<OutputFile> file = OutputFile::open(note.file + ".meta.json");
+  const std::uintmax_t bytes = std::filesystem::file_size(metadata.file, error);
+  if (error) return our_fault("cannot read the length of " + metadata.file + ": " + error.message());
+  Expected<OutputFile> file = OutputFile::open(metadata.file + ".meta.json");
   if (!file) return failure(file.error());
-  if (const auto written = file->write(dump_metadata_text(note, bytes)); !written) return written;
+  if (const auto written = file->write(dump_metadata_text(metadata, bytes)); !written) return written;
   return file->commit();
 }
 

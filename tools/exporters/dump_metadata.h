@@ -28,12 +28,12 @@ inline constexpr std::string_view kDumpMetadataSchema = "kq.dump/1";
 std::vector<std::string> names_of(const Selection& selection);
 
 // Returns the metadata as one JSON object on several lines. `bytes` is the length of the dump.
-std::string dump_metadata_text(const DumpMetadata& note, std::uint64_t bytes);
+std::string dump_metadata_text(const DumpMetadata& metadata, std::uint64_t bytes);
 
 // Returns whether a file can be written beside `out`, which is not the case for standard output and devices.
 bool can_have_metadata(const std::string& out);
 
 // Writes FILE.meta.json, whole or not at all.
-Expected<void> write_dump_metadata(const DumpMetadata& note);
+Expected<void> write_dump_metadata(const DumpMetadata& metadata);
 
 }  // namespace kq::tools

@@ -15,24 +15,24 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST(dump_note, is_written_beside_the_file_with_the_options_of_the_dump) {
-  std::string name = (fs::temp_directory_path() / "kq-note.XXXXXX").string();
+  std::string name = (fs::temp_directory_path() / "kq-metadata.XXXXXX").string();
   const fs::path folder = ::mkdtemp(name.data());
   const std::string file = (folder / "mine.csv").string();
   std::ofstream(file) << "label\na\n";
   const auto selection = Selection::make({.columns = "label", .where = {"verdict=passed"}}, 0);
   ASSERT_TRUE(selection);
-  const DumpMetadata note{.file = file,
-                          .run = "mine",
-                          .source = "tcp://127.0.0.1:5570",
-                          .format = "csv",
-                          .words = {.columns = "label", .where = {"verdict=passed"}},
-                          .columns = names_of(*selection),
-                          .row_count = 1,
-                          .made_at_ms = 1'700'000'000'007};
+  const DumpMetadata metadata{.file = file,
+                              .run = "mine",
+                              .source = "tcp://127.0.0.1:5570",
+                              .format = "csv",
+                              .selection = {.columns = "label", .where = {"verdict=passed"}},
+                              .columns = names_of(*selection),
+                              .row_count = 1,
+                              .made_at_ms = 1'700'000'000'007};
   EXPECT_TRUE(can_have_metadata(file));
   EXPECT_FALSE(can_have_metadata("-"));
   EXPECT_FALSE(can_have_metadata("/dev/null"));
-  ASSERT_TRUE(write_dump_metadata(note));
+  ASSERT_TRUE(write_dump_metadata(metadata));
   std::ostringstream text;
   text << std::ifstream(file + ".meta.json").rdbuf();
   const auto json = producer::parse_json(text.str());

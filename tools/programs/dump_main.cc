@@ -144,7 +144,7 @@ Expected<void> work(Options& options) {
          .run = options.run,
          .source = options.source.store.empty() ? options.source.broker : options.source.store,
          .format = options.format,
-         .words = options.selection,
+         .selection = options.selection,
          .columns = kq::tools::names_of(selection),
          .row_count = to->row_count(),
          .made_at_ms = kq::sys::unix_now_ms()});

@@ -270,7 +270,7 @@ class Sweep {
                                            .run = submitted.run,
                                            .source = stack_ ? stack_->folder().file("store") : client.url(),
                                            .format = "csv",
-                                           .words = {},
+                                           .selection = {},
                                            .columns = kq::tools::names_of(*all),
                                            .row_count = csv->row_count(),
                                            .made_at_ms = kq::sys::unix_now_ms()});
