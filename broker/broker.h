@@ -1,8 +1,8 @@
-// The broker as one function: an event and the time go in, what is to be done comes out.
+// The broker as a pure function: an event and the time go in, and what must be done comes out.
 //
-// No clock, no socket, no randomness, and the disk only for reading: what step() wants written, sent and logged is in
-// its Ready. A turn is a Tick, any number of other steps, and a Dispatch, all in one commit (broker/core/ready.h).
-// Everything that must survive is in the store; the rest is rebuilt by recover().
+// step() uses no clock, no socket and no randomness, and only reads the store. What it wants written, sent and logged
+// is in its Ready. A turn is a Tick, any number of other steps, and a Dispatch; all of a turn is committed together
+// (broker/core/ready.h). Everything that must survive a restart is in the store; recover() rebuilds the rest.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ namespace kq::broker {
 
 class Broker {
  public:
-  // Reads the unfinished jobs back. Leased ones wait one lease for their worker to come back and list them. `store`
-  // outlives the broker.
+  // Reads the unfinished jobs from the store, which must outlive the broker. Leased jobs keep their leases for one more
+  // lease time, so that their workers can reconnect and list them.
   static Expected<Broker> recover(const store::Store& store, const BrokerOptions& options, std::int64_t now_ms);
 
-  // `now_ms` is Unix time that never goes back. An Error means that the store could not be read: the process ends, as
-  // after a failed commit.
+  // `now_ms` is Unix time that never goes back. An Error means that the store could not be read. Then the process must
+  // end, as after a failed commit.
   Expected<Ready> step(Event event, std::int64_t now_ms);
-  // The same, behind what earlier steps of the turn want.
+  // The same, but appends to what earlier steps of the turn want.
   Expected<void> step(Event event, std::int64_t now_ms, Ready& turn);
 
   // For invariants and tests.

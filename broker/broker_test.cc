@@ -17,7 +17,7 @@ std::optional<std::int64_t> wake_of(Broker& broker, store::MemoryStore& store, s
   return wake_at_ms;
 }
 
-TEST(Broker, an_idle_broker_need_not_wake) {
+TEST(Broker, an_idle_broker_does_not_wake) {
   store::MemoryStore store;
   auto broker = Broker::recover(store, {}, 1000);
   EXPECT_EQ(wake_of(*broker, store, 1000), std::nullopt);
@@ -32,12 +32,12 @@ TEST(Broker, wakes_when_the_next_lease_lapses) {
   hello.devices[0].model = "cpu";
   ASSERT_TRUE(broker->step(FromWorker{"w", {1, hello}}, 1000));
   EXPECT_EQ(wake_of(*broker, store, 2000),
-            1000 + 30'000);  // the session's silence comes before the lease granted just now
+            1000 + 30'000);  // the silent session ends before the lease that was just granted
   ASSERT_TRUE(broker->step(FromWorker{"w", {1, Heartbeat{1, {}}}}, 3000));
   EXPECT_EQ(wake_of(*broker, store, 3000), 2000 + 30'000);
 }
 
-TEST(Broker, sequences_go_on_even_if_the_counter_is_lost) {
+TEST(Broker, sequences_continue_even_if_the_counter_is_lost) {
   store::MemoryStore store;
   Script(store).run("submit jobs=a,b");
   const store::Write write{store::Family::meta, std::string(store::kNextSequenceKey), std::nullopt};

@@ -12,82 +12,89 @@ std::string text_of(const Job& job) {
 Broken broken_in(const State& state, const Job& job) {
   const JobRecord& record = job.record;
   if (record.seq == 0 || record.seq >= state.next_sequence) return "its sequence is not below next_sequence";
-  const auto named = state.jobs.keys().find(record.key);
-  if (named == state.jobs.keys().end() || named->second != record.seq) return "its key does not lead to it";
-  const Lane* lane = state.scheduler.find(job.lane);
-  const bool stands = record.state == JobState::queued && record.not_before_ms == 0;
-  if (stands && (lane == nullptr || !lane->may_hold(record.seq))) return "queued and not in its lane";
-  if (!stands && lane != nullptr && record.seq < lane->window_end() && lane->may_hold(record.seq))
-    return "in a lane and not queued";
-  if (job.tenure.has_value() != (record.state == JobState::leased)) return "held and not leased, or the other way";
+  const auto named = state.queue.jobs().keys().find(record.key);
+  if (named == state.queue.jobs().keys().end() || named->second != record.seq) return "its key does not lead to it";
+  const Lane* lane = state.queue.scheduler().find(job.lane);
+  const bool in_lane = record.state == JobState::queued && record.not_before_ms == 0;
+  if (in_lane && (lane == nullptr || !lane->may_hold(record.seq))) return "it is queued and not in its lane";
+  if (!in_lane && lane != nullptr && record.seq < lane->window_end() && lane->may_hold(record.seq))
+    return "it is in a lane and not queued";
+  if (job.lease.has_value() != (record.state == JobState::leased))
+    return "it has a lease and is not leased, or the other way";
   if (job.ending.has_value() != (record.state == JobState::finished))
-    return "with an ending and not finished, or the other way";
+    return "it has an ending and is not finished, or the other way";
   if (record.state != JobState::finished && record.failures >= state.options.attempts_max)
-    return "unfinished with all failures used up";
-  if (!job.tenure) return std::nullopt;
-  if (record.attempt == 0) return "leased without an attempt number";
-  if (!state.jobs.deadlines().contains({job.tenure->deadline_ms, record.seq})) return "its lease never ends";
-  if (job.tenure->holder == kNobody) return std::nullopt;
-  const auto holder = state.workers.all().find(job.tenure->holder);
-  if (holder == state.workers.all().end()) return "held by a session that is gone";
-  if (!holder->second.leases.contains(record.seq)) return "its holder does not know";
+    return "it is unfinished and has no attempts left";
+  if (!job.lease) return std::nullopt;
+  if (record.attempt == 0) return "it is leased without an attempt number";
+  if (!state.queue.jobs().deadlines().contains({job.lease->deadline_ms, record.seq}))
+    return "its lease has no deadline in the table";
+  if (job.lease->session_id == kNoSession) return std::nullopt;
+  const auto session = state.workers.all().find(job.lease->session_id);
+  if (session == state.workers.all().end()) return "its lease names a session that does not exist";
+  if (!session->second.leases.contains(record.seq)) return "the session of its lease does not list it";
   return std::nullopt;
 }
 
 Broken broken_in(const State& state, const Session& session) {
   for (const Sequence seq : session.leases) {
-    const Job* job = state.jobs.find(seq);
-    if (job == nullptr || !job->tenure || job->tenure->holder != session.id) {
-      return "counts job " + std::to_string(seq) + ", which it does not hold";
+    const Job* job = state.queue.jobs().find(seq);
+    if (job == nullptr || !job->lease || job->lease->session_id != session.id) {
+      return "it lists job " + std::to_string(seq) + ", whose lease is not its own";
     }
   }
   for (const Sequence seq : session.builds) {
-    const auto going = state.builds.going.find(seq);
-    if (going == state.builds.going.end() || going->second.holder != session.id)
-      return "builds job " + std::to_string(seq) + ", and nobody knows";
+    const auto build = state.builds.in_flight.find(seq);
+    if (build == state.builds.in_flight.end() || build->second.session_id != session.id)
+      return "it builds job " + std::to_string(seq) + ", which is not in flight";
   }
   return std::nullopt;
 }
 
-// Built are queued jobs; objects are of unfinished ones.
+// Builds in flight are of queued jobs, and artifacts are of unfinished jobs.
 Broken broken_in(const State& state, const Builds& builds) {
-  for (const auto& [seq, going] : builds.going) {
-    const auto holder = state.workers.all().find(going.holder);
-    if (holder == state.workers.all().end() || !holder->second.builds.contains(seq)) return "it is built by nobody";
-    const Job* job = state.jobs.find(seq);
-    if (job != nullptr && job->record.state != JobState::queued) return "it is built and not queued";
-    if (builds.objects.contains(seq) || builds.declined.contains(seq)) return "it is built twice";
+  for (const auto& [seq, build] : builds.in_flight) {
+    const auto session = state.workers.all().find(build.session_id);
+    if (session == state.workers.all().end() || !session->second.builds.contains(seq))
+      return "job " + std::to_string(seq) + " is built by no session";
+    const Job* job = state.queue.jobs().find(seq);
+    if (job != nullptr && job->record.state != JobState::queued)
+      return "job " + std::to_string(seq) + " is built and not queued";
+    if (builds.artifacts.contains(seq) || builds.failed.contains(seq))
+      return "job " + std::to_string(seq) + " is built twice";
   }
-  std::size_t bytes_n = 0;
-  for (const auto& [seq, object] : builds.objects) {
-    bytes_n += object.bytes_n;
-    const Job* job = state.jobs.find(seq);
-    if (job != nullptr && job->record.state == JobState::finished) return "it is finished and has an object";
+  std::size_t bytes = 0;
+  for (const auto& [seq, artifact] : builds.artifacts) {
+    bytes += artifact.bytes;
+    const Job* job = state.queue.jobs().find(seq);
+    if (job != nullptr && job->record.state == JobState::finished)
+      return "job " + std::to_string(seq) + " is finished and has an artifact";
   }
-  if (bytes_n != builds.bytes_n || bytes_n > state.options.objects_bytes_max)
-    return "the objects have other bytes than are counted, or too many";
-  if (builds.objects.size() + builds.going.size() > state.options.objects_max) return "there are too many objects";
+  if (bytes != builds.artifact_bytes || bytes > state.options.artifacts_bytes_max)
+    return "the counted bytes of the artifacts are wrong or too many";
+  if (builds.artifacts.size() + builds.in_flight.size() > state.options.artifacts_max)
+    return "there are too many artifacts";
   return std::nullopt;
 }
 
 }  // namespace
 
 std::optional<std::string> broken_invariant(const State& state) {
-  std::size_t leased_n = 0;
-  for (const auto& [seq, job] : state.jobs.all()) {
+  std::size_t leased_count = 0;
+  for (const auto& [seq, job] : state.queue.jobs().all()) {
     if (const auto broken = broken_in(state, job)) return text_of(job) + ": " + *broken;
-    leased_n += job.record.state == JobState::leased ? 1 : 0;
+    leased_count += job.record.state == JobState::leased ? 1 : 0;
   }
-  if (leased_n != state.jobs.leased_n()) return "the count of leased jobs is wrong";
-  std::uint64_t queued_n = 0;
-  for (const auto& [id, entry] : state.scheduler.lanes()) {
+  if (leased_count != state.queue.jobs().leased_count()) return "the count of leased jobs is wrong";
+  std::uint64_t queued_count = 0;
+  for (const auto& [id, entry] : state.queue.scheduler().lanes()) {
     if (entry.lane.empty()) return "an empty lane is kept";
-    queued_n += entry.lane.size();
+    queued_count += entry.lane.size();
   }
-  if (queued_n != state.scheduler.size()) return "the count of queued jobs is wrong";
-  if (queued_n + state.timers.waiting_n + leased_n != state.accounts.all().jobs)
-    return "the accounts count other jobs than there are";
-  if (state.jobs.keys().size() != state.jobs.all().size()) return "a key leads to no job";
+  if (queued_count != state.queue.scheduler().size()) return "the count of queued jobs is wrong";
+  if (queued_count + state.queue.timers().waiting_count() + leased_count != state.queue.accounts().all().jobs)
+    return "the accounts count a wrong number of jobs";
+  if (state.queue.jobs().keys().size() != state.queue.jobs().all().size()) return "a key leads to no job";
   for (const auto& [id, session] : state.workers.all()) {
     if (const auto broken = broken_in(state, session)) return "worker " + session.worker + ": " + *broken;
   }

@@ -1,4 +1,5 @@
-// What is always true of the broker's RAM, between any two steps. Tests and the simulated world ask after every step.
+// Checks the invariants of the broker's state. They hold between any two steps. Tests and the simulator check them
+// after every step.
 #pragma once
 
 #include <optional>
@@ -8,7 +9,8 @@
 
 namespace kq::broker {
 
-// The first promise that is broken, in words, or nothing. Linear in the number of unfinished jobs and sessions.
+// Returns a description of the first broken invariant, or nothing. Linear in the number of unfinished jobs and
+// sessions.
 std::optional<std::string> broken_invariant(const State& state);
 
 }  // namespace kq::broker

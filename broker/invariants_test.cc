@@ -1,9 +1,10 @@
-// Each promise is broken once, to prove that the alarm works.
+// Breaks each invariant once, to prove that the check finds it.
 #include "broker/invariants.h"
 
 #include <gtest/gtest.h>
 
 #include "broker/jobs/lifecycle.h"
+#include "broker/testing/queue_access.h"
 #include "store/memory_store.h"
 
 namespace kq::broker {
@@ -17,10 +18,11 @@ class InvariantsTest : public testing::Test {
     state.next_sequence = 3;
     session = &state.workers.insert(
         "w", Hello{.worker = "w", .epoch = 1, .devices = {DeviceInfo{}}, .credit = 1, .evaluator = ""}, 0);
-    lease_out(step, *state.jobs.find(Sequence{2}), *session, 0);
+    grant_lease(step, *state.queue.jobs().find(Sequence{2}), *session, 0);
     ASSERT_EQ(broken_invariant(state), std::nullopt);
   }
 
+  QueueTables& tables() { return QueueTestAccess::tables(state); }
   std::string broken() { return broken_invariant(state).value_or("nothing"); }
 
   store::MemoryStore store;
@@ -36,48 +38,48 @@ TEST_F(InvariantsTest, sequences_are_below_the_next) {
 }
 
 TEST_F(InvariantsTest, keys_lead_to_their_jobs) {
-  state.jobs.find(Sequence{1})->record.key = sha256("2");
+  tables().jobs.find(Sequence{1})->record.key = sha256("2");
   EXPECT_EQ(broken(), "job 1: its key does not lead to it");
 }
 
 TEST_F(InvariantsTest, queued_jobs_are_in_their_lane) {
-  state.scheduler.remove(store::LaneId{.priority = Priority::normal}, 1);
-  EXPECT_EQ(broken(), "job 1: queued and not in its lane");
+  tables().scheduler.remove(store::LaneId{.priority = Priority::normal}, 1);
+  EXPECT_EQ(broken(), "job 1: it is queued and not in its lane");
 }
 
 TEST_F(InvariantsTest, lanes_hold_queued_jobs_only) {
-  state.scheduler.add(store::LaneId{.priority = Priority::normal}, {.seq = 2});
-  EXPECT_EQ(broken(), "job 2: in a lane and not queued");
+  tables().scheduler.add(store::LaneId{.priority = Priority::normal}, {.seq = 2});
+  EXPECT_EQ(broken(), "job 2: it is in a lane and not queued");
 }
 
 TEST_F(InvariantsTest, accounts_count_every_unfinished_job) {
-  state.accounts.add(store::LaneId{}, 1);
-  EXPECT_EQ(broken(), "the accounts count other jobs than there are");
+  tables().accounts.add(store::LaneId{}, 1);
+  EXPECT_EQ(broken(), "the accounts count a wrong number of jobs");
 }
 
-TEST_F(InvariantsTest, leases_have_a_tenure_with_an_end) {
-  state.jobs.find(Sequence{2})->tenure->deadline_ms += 1;
-  EXPECT_EQ(broken(), "job 2: its lease never ends");
+TEST_F(InvariantsTest, leases_have_a_deadline) {
+  tables().jobs.find(Sequence{2})->lease->deadline_ms += 1;
+  EXPECT_EQ(broken(), "job 2: its lease has no deadline in the table");
 }
 
-TEST_F(InvariantsTest, holders_exist) {
+TEST_F(InvariantsTest, sessions_of_leases_exist) {
   state.workers.remove(session->id);
-  EXPECT_EQ(broken(), "job 2: held by a session that is gone");
+  EXPECT_EQ(broken(), "job 2: its lease names a session that does not exist");
 }
 
-TEST_F(InvariantsTest, holders_know_what_they_hold) {
+TEST_F(InvariantsTest, sessions_list_their_leases) {
   session->leases.clear();
-  EXPECT_EQ(broken(), "job 2: its holder does not know");
+  EXPECT_EQ(broken(), "job 2: the session of its lease does not list it");
 }
 
-TEST_F(InvariantsTest, sessions_count_nothing_else) {
+TEST_F(InvariantsTest, sessions_list_no_other_leases) {
   session->leases.insert(1);
-  EXPECT_EQ(broken(), "worker w: counts job 1, which it does not hold");
+  EXPECT_EQ(broken(), "worker w: it lists job 1, whose lease is not its own");
 }
 
-TEST_F(InvariantsTest, failures_end) {
-  state.jobs.find(Sequence{1})->record.failures = kAttemptsMax;
-  EXPECT_EQ(broken(), "job 1: unfinished with all failures used up");
+TEST_F(InvariantsTest, failures_are_limited) {
+  tables().jobs.find(Sequence{1})->record.failures = kAttemptsMax;
+  EXPECT_EQ(broken(), "job 1: it is unfinished and has no attempts left");
 }
 
 }  // namespace

@@ -6,19 +6,18 @@
 #include <utility>
 #include <vector>
 
+#include "broker/jobs/prebuild.h"
 #include "core/bytes/codec.h"
 #include "store/keys.h"
 #include "store/reader.h"
 
 namespace kq::broker {
-namespace {
 
+// Reads the store once and fills a State.
 class Recovery {
  public:
   Recovery(const store::Store& store, const BrokerOptions& options, std::int64_t now_ms)
-      : state_{.options = options, .store = &store, .scheduler = Scheduler(options.lane_window)},
-        store_(store),
-        now_ms_(now_ms) {}
+      : state_{.options = options, .store = &store}, store_(store), now_ms_(now_ms) {}
 
   Expected<State> run() {
     for (const auto part : {&Recovery::names, &Recovery::queue, &Recovery::timers, &Recovery::leases,
@@ -31,6 +30,8 @@ class Recovery {
   }
 
  private:
+  QueueTables& tables() { return state_.queue.tables(Queue::WriterKey()); }
+
   // Visits the keys of family meta that begin with `prefix`.
   Expected<void> scan_meta(std::string_view prefix,
                            const std::function<Expected<void>(std::string_view key, std::string_view value)>& take) {
@@ -41,7 +42,7 @@ class Recovery {
     };
     std::string end(prefix);
     end.back() = static_cast<char>(end.back() + 1);
-    if (auto scanned = store_.scan(store::Family::meta, prefix, end, visit); !scanned) return scanned;
+    KQ_TRY(store_.scan(store::Family::meta, prefix, end, visit));
     return done;
   }
 
@@ -62,17 +63,17 @@ class Recovery {
     });
   }
 
-  // A lane's names must be known before anything enters it.
-  Expected<void> use(const store::LaneId& lane) {
-    if (last_used_ == lane) return {};
+  // Gives the scheduler the names of the lane. They must be known before a job enters the lane.
+  Expected<void> name_lane(const store::LaneId& lane) {
+    if (last_named_ == lane) return {};
     const Requirements* needs = known_classes_.name(lane.needs);
     const std::string* submitter = known_submitters_.name(lane.submitter);
     if (needs == nullptr || submitter == nullptr)
       return our_fault("store, family 'queue': a lane has no name in family 'meta'");
-    if (state_.scheduler.classes.name(lane.needs) == nullptr) state_.scheduler.classes.restore(lane.needs, *needs);
-    if (state_.scheduler.submitters.name(lane.submitter) == nullptr)
-      state_.scheduler.submitters.restore(lane.submitter, *submitter);
-    last_used_ = lane;
+    Scheduler& scheduler = tables().scheduler;
+    if (scheduler.classes.name(lane.needs) == nullptr) scheduler.classes.restore(lane.needs, *needs);
+    if (scheduler.submitters.name(lane.submitter) == nullptr) scheduler.submitters.restore(lane.submitter, *submitter);
+    last_named_ = lane;
     return {};
   }
 
@@ -85,30 +86,46 @@ class Recovery {
         done = our_fault("store, family 'queue': an entry is unreadable");
         return false;
       }
-      done = use(place->lane);
+      done = name_lane(place->lane);
       if (!done) return false;
       newest_ = std::max(newest_, place->seq);
-      state_.accounts.add(place->lane, entry->bytes);
+      tables().accounts.add(place->lane, entry->bytes);
       if (entry->leased) {
         leased_.push_back(*place);
       } else {
-        state_.scheduler.restore(
+        tables().scheduler.restore(
             place->lane, {.seq = place->seq, .problem = entry->problem, .submitted_at_ms = entry->submitted_at_ms});
       }
       return true;
     };
-    if (auto scanned = store_.scan(store::Family::queue, "", "", visit); !scanned) return scanned;
+    KQ_TRY(store_.scan(store::Family::queue, "", "", visit));
     return done;
   }
 
   Expected<void> timers() {
-    return recover_timers(state_.timers, store_,
-                          [&](Sequence seq, const store::LaneId& lane, const store::QueueEntry& entry) {
-                            auto used = use(lane);
-                            newest_ = std::max(newest_, seq);
-                            if (used) state_.accounts.add(lane, entry.bytes);
-                            return used;
-                          });
+    Expected<void> done;
+    const auto visit = [&](std::string_view key, std::string_view value) {
+      const auto place = store::timer_place_from(key);
+      if (!place) {
+        done = our_fault("store, family 'timer': a key is not a time and a sequence");
+        return false;
+      }
+      tables().timers.restore(*place, key);
+      if (place->kind == store::TimerKind::may_run) done = waiting_job(place->seq, value);
+      return done.has_value();
+    };
+    KQ_TRY(store_.scan(store::Family::timer, "", "", visit));
+    return done;
+  }
+
+  // Counts a queued job that waits for its time. `value` is the value of its timer.
+  Expected<void> waiting_job(Sequence seq, std::string_view value) {
+    const auto entry = store::timer_value_from(value);
+    if (!entry) return our_fault("store, family 'timer': a value is not an entry of a lane");
+    KQ_TRY(name_lane(entry->first));
+    newest_ = std::max(newest_, seq);
+    tables().accounts.add(entry->first, entry->second.bytes);
+    return {};
   }
 
   Expected<void> leases() {
@@ -118,11 +135,12 @@ class Recovery {
         return our_fault("store: job " + std::to_string(place.seq) +
                          " is leased in family 'queue' and not in family 'state'");
       }
-      state_.jobs.insert(
-          {.record = std::move(*record),
-           .lane = place.lane,
-           .tenure =
-               Tenure{.worker = "", .device = {}, .deadline_ms = now_ms_ + state_.options.lease_ms, .counts = false}});
+      tables().jobs.insert({.record = std::move(*record),
+                            .lane = place.lane,
+                            .lease = ActiveLease{.worker = "",
+                                                 .device = {},
+                                                 .deadline_ms = now_ms_ + state_.options.lease_ms,
+                                                 .lapse_is_failure = false}});
     }
     return {};
   }
@@ -130,14 +148,14 @@ class Recovery {
   Expected<void> switches() {
     auto paused = scan_meta(store::kPausedPrefix, [&](std::string_view key, std::string_view) -> Expected<void> {
       const std::string name(key.substr(store::kPausedPrefix.size()));
-      state_.paused.insert(name);
-      if (name.empty()) return {};  // everybody, not whoever gave no name
-      if (const auto number = state_.scheduler.submitters.find(name)) state_.scheduler.pause(*number, true);
+      state_.switches.paused.insert(name);
+      if (name.empty()) return {};  // "" pauses everybody, not the submitter without a name
+      if (const auto number = tables().scheduler.submitters.find(name)) tables().scheduler.pause(*number, true);
       return {};
     });
     if (!paused) return paused;
     return scan_meta(store::kDrainingPrefix, [&](std::string_view key, std::string_view) -> Expected<void> {
-      state_.draining.emplace(key.substr(store::kDrainingPrefix.size()), 0);
+      state_.switches.draining.emplace(key.substr(store::kDrainingPrefix.size()), 0);
       return {};
     });
   }
@@ -159,18 +177,18 @@ class Recovery {
     return {};
   }
 
-  // Numbers go on above those that were ever given, also where the names are dropped.
+  // The next numbers are above all that were ever given, even if their names are dropped.
   void drop_unused_names() {
     known_classes_.each([&](std::uint32_t number, const Requirements&) {
-      if (state_.scheduler.classes.name(number) == nullptr)
+      if (tables().scheduler.classes.name(number) == nullptr)
         state_.unused_names.push_back(store::numbered_key(store::kClassPrefix, number));
     });
     known_submitters_.each([&](std::uint32_t number, const std::string&) {
-      if (state_.scheduler.submitters.name(number) == nullptr)
+      if (tables().scheduler.submitters.name(number) == nullptr)
         state_.unused_names.push_back(store::numbered_key(store::kSubmitterPrefix, number));
     });
-    state_.scheduler.classes.skip_to(known_classes_.next());
-    state_.scheduler.submitters.skip_to(known_submitters_.next());
+    tables().scheduler.classes.skip_to(known_classes_.next());
+    tables().scheduler.submitters.skip_to(known_submitters_.next());
   }
 
   State state_;
@@ -178,18 +196,16 @@ class Recovery {
   const std::int64_t now_ms_;
   Numbering<Requirements> known_classes_;
   Numbering<std::string> known_submitters_;
-  std::optional<store::LaneId> last_used_;
+  std::optional<store::LaneId> last_named_;
   std::vector<store::QueuePlace> leased_;
   Sequence newest_ = 0;
 };
 
-}  // namespace
-
-Expected<State> recovered(const store::Store& store, const BrokerOptions& options, std::int64_t now_ms) {
+Expected<State> recover_state(const store::Store& store, const BrokerOptions& options, std::int64_t now_ms) {
   return Recovery(store, options, now_ms).run();
 }
 
-void forget_unused_names(Step& step) {
+void delete_unused_names(Step& step) {
   for (std::string& key : std::exchange(step.state.unused_names, {}))
     step.ready.erase(store::Family::meta, std::move(key));
 }

@@ -13,17 +13,16 @@
 namespace kq::sys {
 namespace {
 
-constexpr mode_t kModeOfAll = 0666;
 constexpr std::size_t kHolderBytesMax = 256;
 
 // Not O_CREAT for one that is there: in a directory of everybody's Linux refuses that for another user's file
 // (fs.protected_regular).
-Fd open_or_make(const std::string& path) {
+Fd open_or_make(const std::string& path, mode_t mode) {
   constexpr int kHow = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   Fd file(::open(path.c_str(), kHow));
   if (file || errno != ENOENT) return file;
-  Fd made(::open(path.c_str(), kHow | O_CREAT | O_EXCL, kModeOfAll));
-  if (made) (void)::fchmod(made.get(), kModeOfAll);  // whatever the umask
+  Fd made(::open(path.c_str(), kHow | O_CREAT | O_EXCL, mode));
+  if (made) (void)::fchmod(made.get(), mode);  // whatever the umask
   return made || errno != EEXIST ? std::move(made) : Fd(::open(path.c_str(), kHow));
 }
 
@@ -33,8 +32,8 @@ tl::unexpected<Error> failed(const std::string& path) {
 
 }  // namespace
 
-Expected<std::optional<FileLock>> FileLock::take(const std::string& path, std::string_view holder) {
-  Fd file = open_or_make(path);
+Expected<std::optional<FileLock>> FileLock::take(const std::string& path, std::string_view holder, mode_t mode) {
+  Fd file = open_or_make(path, mode);
   if (!file) return failed(path);
   struct stat found {};
   if (::fstat(file.get(), &found) != 0) return failed(path);

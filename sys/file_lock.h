@@ -1,6 +1,8 @@
 // An advisory lock on a file that says who has it: held for as long as the object lives or its process does.
 #pragma once
 
+#include <sys/types.h>
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,9 +13,13 @@ namespace kq::sys {
 
 class FileLock {
  public:
+  static constexpr mode_t kModeOfAll = 0666;  // any user of the machine may take the lock
+
   // Nothing where somebody else has it. The file stays behind, empty of meaning, and anybody on the machine may open
   // it: so it is neither a link nor what somebody linked here.
-  static Expected<std::optional<FileLock>> take(const std::string& path, std::string_view holder);
+  // `mode` is the mode of a file that this makes, whatever the umask.
+  static Expected<std::optional<FileLock>> take(const std::string& path, std::string_view holder,
+                                                mode_t mode = kModeOfAll);
   // What the one who has it wrote there, as untrusted text of one line.
   static std::string holder_of(const std::string& path);
 

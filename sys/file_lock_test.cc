@@ -47,6 +47,12 @@ TEST_F(FileLockTest, another_user_may_take_it_next_whatever_the_umask) {
   EXPECT_EQ(fs::status(path_).permissions(), fs::perms(0666));
 }
 
+TEST_F(FileLockTest, the_mode_of_the_file_is_the_callers) {
+  const auto lock = FileLock::take(path_, "first\n", 0644);
+  ASSERT_TRUE(lock && *lock);
+  EXPECT_EQ(fs::status(path_).permissions(), fs::perms(0644));
+}
+
 TEST_F(FileLockTest, a_link_that_somebody_laid_there_is_not_written_through) {
   const fs::path precious = dir_ / "precious";
   ASSERT_TRUE(FileLock::take(precious, "precious\n"));

@@ -1,5 +1,6 @@
-// What the broker's core is told, and what it wants said. Peers are opaque identities; the type says which socket they
-// belong to.
+// The inputs of the broker's core, and the messages and notes that it produces.
+//
+// A peer is an opaque identity of a connection; the type of the event or message says to which socket it belongs.
 #pragma once
 
 #include <cstdint>
@@ -17,29 +18,29 @@ namespace kq::broker {
 struct FromClient {
   std::string peer;
   Message<ClientRequest> message;
-  Identity who = {};
+  Identity identity = {};
 };
 struct FromWorker {
   std::string peer;
   Message<WorkerRequest> message;
-  Identity who = {};
+  Identity identity = {};
 };
-// The link could not hand these leases, or builds, to the worker's connection: the worker never saw them.
+// The link could not hand these leases or builds to the worker's connection, so the worker never received them.
 struct Undelivered {
   std::string peer;
   std::vector<LeaseId> leases;
 };
-// Space (store/store.h) says how the store's disk stands, about once a second, and after each 32 MB committed: while it
-// is nearly full, submissions are answered `busy`.
-//
-// A turn begins, and time has passed. It is stepped only when the writes of every earlier turn are committed: what it
-// queues is read from the store.
+// Begins a turn. It is stepped only when the writes of all earlier turns are committed, because it reads what they
+// queued from the store.
 struct Tick {
-  std::int64_t away_ms = 0;  // since the last one, that the loop could hear nobody, where it was long: what was not
-                             // heard is nobody's silence
+  // How long the loop was stalled before this turn, or 0 for a short stall. Peers must not be declared dead for
+  // messages that the loop could not read in that time.
+  std::int64_t stalled_ms = 0;
 };
-// A turn ends: jobs go to workers, those that came in this turn too.
+// Ends a turn: queued jobs go to workers, those that were submitted in this turn too.
 struct Dispatch {};
+// store::Space is the free space of the store's disk. The loop sends it about once a second and after each 32 MB
+// committed. While the disk is nearly full, submissions are answered `busy`.
 using Event = std::variant<FromClient, FromWorker, Undelivered, store::Space, Tick, Dispatch>;
 
 struct ToClient {
@@ -57,7 +58,7 @@ constexpr std::array<std::string_view, 3> enum_names(NoteLevel) {
   return {"debug", "info", "warning"};
 }
 
-// For the log. The core has none of its own.
+// A line for the log. The core does not log by itself.
 struct Note {
   NoteLevel level = NoteLevel::info;
   std::string text;

@@ -35,15 +35,16 @@ void Ready::note(NoteLevel level, std::string text) {
 }
 
 void Ready::warn(const std::string& kind, std::string text) {
-  const auto [place, is_first] = warned_.try_emplace(kind, Warned{.note = notes_.size(), .first = text});
+  const auto [place, is_first] = warnings_.try_emplace(kind, Warning{.note = notes_.size(), .first_text = text});
   note(is_first ? NoteLevel::warning : NoteLevel::debug, std::move(text));
   if (is_first) return;
-  place->second.more_n += 1;
-  retell(kind, place->second);
+  place->second.more_count += 1;
+  update_text(kind, place->second);
 }
 
-void Ready::retell(const std::string& kind, const Warned& warned) {
-  notes_[warned.note].text = warned.first + " (and " + std::to_string(warned.more_n) + " more " + kind + ")";
+void Ready::update_text(const std::string& kind, const Warning& warning) {
+  notes_[warning.note].text =
+      warning.first_text + " (and " + std::to_string(warning.more_count) + " more " + kind + ")";
 }
 
 void Ready::wake_at(std::int64_t ms) {
@@ -57,13 +58,13 @@ void Ready::backup(const std::string& peer, std::uint64_t request_id, std::strin
 void Ready::merge(Ready later) {
   append(writes_, std::move(later.writes_));
   append(sends_, std::move(later.sends_));
-  for (auto& [kind, warned] : later.warned_) {
+  for (auto& [kind, warning] : later.warnings_) {
     const auto [place, is_first] =
-        warned_.try_emplace(kind, Warned{notes_.size() + warned.note, warned.first, warned.more_n});
+        warnings_.try_emplace(kind, Warning{notes_.size() + warning.note, warning.first_text, warning.more_count});
     if (is_first) continue;
-    later.notes_[warned.note] = {NoteLevel::debug, warned.first};
-    place->second.more_n += 1 + warned.more_n;
-    retell(kind, place->second);
+    later.notes_[warning.note] = {NoteLevel::debug, warning.first_text};
+    place->second.more_count += 1 + warning.more_count;
+    update_text(kind, place->second);
   }
   append(notes_, std::move(later.notes_));
   append(backups_, std::move(later.backups_));

@@ -7,7 +7,7 @@
 namespace kq::broker {
 namespace {
 
-TEST(Ready, gives_its_messages_free_once_its_writes_are_committed) {
+TEST(Ready, returns_its_messages_after_its_writes_are_committed) {
   store::MemoryStore store;
   Ready ready;
   ready.write(store::Family::meta, "key", "value");
@@ -53,7 +53,7 @@ TEST(Ready, merges_in_order_and_wakes_at_the_earliest) {
   EXPECT_EQ(turn.wake_at_ms(), 30);
 }
 
-TEST(Ready, tells_of_each_kind_of_warning_once_in_a_turn) {
+TEST(Ready, merges_warnings_of_one_kind_in_a_turn) {
   Ready turn;
   turn.warn("failures of w", "job 1: no disk");
   turn.warn("failures of x", "job 2: no GPU");

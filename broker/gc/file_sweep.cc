@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "broker/core/state.h"
+#include "broker/core/step.h"
 #include "core/bytes/codec.h"
 #include "store/keys.h"
 
@@ -13,19 +13,19 @@ namespace kq::broker {
 
 bool wants_files_swept(const State& state, std::int64_t now_ms) {
   const Retention& walk = state.retention;
-  if (walk.removed_n == 0) return false;
-  return walk.removed_n >= (state.next_sequence - walk.from) / 4 ||
-         now_ms >= walk.files_at_ms + state.options.files_rest_ms;
+  if (walk.removed_count == 0) return false;
+  return walk.removed_count >= (state.next_sequence - walk.from) / 4 ||
+         now_ms >= walk.files_at_ms + state.options.file_sweep_interval_ms;
 }
 
-Expected<bool> name_some(Step& step) {
+Expected<bool> collect_named_files(Step& step) {
   Retention& walk = step.state.retention;
   const Sequence end = std::min(walk.at + Retention::kSpanPerStep, step.state.next_sequence);
-  bool is_whole = true;  // the span was seen to its end
-  std::size_t read_n = 0;
+  bool is_whole = true;  // whether the span was read to its end
+  std::size_t read_count = 0;
   std::optional<Error> damage;
   const auto visit = [&](std::string_view key, std::string_view value) {
-    is_whole = read_n++ < step.state.options.records_read_per_step_max;
+    is_whole = read_count++ < step.state.options.records_read_per_step_max;
     if (!is_whole) return false;
     const auto submission = decode<Submission>(value);
     const auto seq = store::sequence_from(key);
@@ -34,27 +34,23 @@ Expected<bool> name_some(Step& step) {
                      "store, family 'body': " + (submission ? "a key is unreadable" : submission.error().message)};
       return false;
     }
-    walk.name_files(*submission);
+    walk.add_named_files(*submission);
     walk.at = *seq + 1;
     return true;
   };
-  if (auto scanned =
-          step.state.store->scan(store::Family::body, store::sequence_key(walk.at), store::sequence_key(end), visit);
-      !scanned) {
-    return failure(std::move(scanned.error()));
-  }
+  KQ_TRY(step.state.store->scan(store::Family::body, store::sequence_key(walk.at), store::sequence_key(end), visit));
   if (damage) return failure(std::move(*damage));
   if (is_whole) walk.at = end;
   return is_whole && end == step.state.next_sequence;
 }
 
-Expected<bool> remove_some_files(Step& step) {
+Expected<bool> remove_unnamed_files(Step& step) {
   Retention& walk = step.state.retention;
   bool is_over = true;
-  std::size_t read_n = 0;
+  std::size_t read_count = 0;
   bool well_formed = true;
   const auto visit = [&](std::string_view key, std::string_view) {
-    is_over = read_n++ < step.state.options.files_read_per_step_max;
+    is_over = read_count++ < step.state.options.files_read_per_step_max;
     if (!is_over) return false;
     const auto hash = hash_from_bytes(key.substr(0, sizeof(Hash::bytes)));
     well_formed = hash.has_value();
@@ -68,14 +64,8 @@ Expected<bool> remove_some_files(Step& step) {
     return true;
   };
   KQ_TRY(step.state.store->scan(store::Family::blob, walk.file_at, "", visit));
-  if (!well_formed) return our_fault("store, family 'blob': a key is no hash");
+  if (!well_formed) return our_fault("store, family 'blob': a key is not a hash");
   return is_over;
-}
-
-void Retention::name_files(const Submission& submission) {
-  if (walk != Walk::submissions && walk != Walk::files) return;
-  for (const SourceFile& file : submission.files) named.add(file.hash);
-  named.add(submission.problem.hash);
 }
 
 }  // namespace kq::broker

@@ -10,11 +10,11 @@ namespace kq::broker {
 struct State;
 struct Step;
 
-// Enough jobs went since the last time.
+// Returns whether enough jobs were removed, or enough time has passed, since the last sweep.
 bool wants_files_swept(const State& state, std::int64_t now_ms);
 
-// A step of each walk. Both give whether it was the last.
-Expected<bool> name_some(Step& step);
-Expected<bool> remove_some_files(Step& step);
+// One step of the walk over submissions, and one of the walk over files. Each returns whether its walk is complete.
+Expected<bool> collect_named_files(Step& step);
+Expected<bool> remove_unnamed_files(Step& step);
 
 }  // namespace kq::broker

@@ -1,5 +1,5 @@
-// What goes and what stays is in testdata/retention.txt. Here: the same is left whatever the size of a step and
-// wherever the broker ended, files that somebody names stay, and a step is short.
+// testdata/retention.txt tests which jobs are removed. These tests show that the size of a step and restarts make no
+// difference, that files which a job names stay, and that a step is short.
 #include "broker/gc/retention.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ class RetentionTest : public testing::Test {
     ASSERT_TRUE(store.commit({&write, 1}));
   }
 
-  // A job that ended then, with a file of its own and one that all share.
+  // Adds a finished job with a file of its own and files that all jobs share.
   void add_job(Sequence seq, std::int64_t finished_at_ms) {
     const std::string source = "source " + std::to_string(seq);
     Submission submission = examples::submission();
@@ -57,30 +57,30 @@ class RetentionTest : public testing::Test {
     put(store::Family::meta, std::string(store::kNextSequenceKey), store::sequence_key(seq + 1));
   }
 
-  // Turns until the next walk rests, each a new process where `restarts`.
+  // Runs turns until the walk is complete. With `restarts`, the broker restarts after every third turn.
   void walk(const BrokerOptions& options, std::int64_t now_ms, bool restarts = false) {
     auto broker = Broker::recover(store, options, now_ms).value();
     for (int turn = 0; turn < 2'000; ++turn) {
-      auto ready = broker.step(Tick{}, now_ms += options.retention_gap_ms);
+      auto ready = broker.step(Tick{}, now_ms += options.retention_step_interval_ms);
       ASSERT_TRUE(ready) << ready.error().message;
-      const bool is_resting = broker.state().retention.walk == Retention::Walk::none;
+      const bool is_complete = broker.state().retention.phase == Retention::Phase::none;
       ASSERT_TRUE(commit(std::move(*ready), store));
-      if (is_resting) return;
+      if (is_complete) return;
       if (restarts && turn % 3 == 2) broker = Broker::recover(store, options, now_ms).value();
     }
-    FAIL() << "no end";
+    FAIL() << "the walk does not end";
   }
 
   std::size_t count(store::Family family) const {
-    std::size_t n = 0;
-    EXPECT_TRUE(store.scan(family, "", "", [&](std::string_view, std::string_view) { return ++n > 0; }));
-    return n;
+    std::size_t entries = 0;
+    EXPECT_TRUE(store.scan(family, "", "", [&](std::string_view, std::string_view) { return ++entries > 0; }));
+    return entries;
   }
 
   store::MemoryStore store;
 };
 
-TEST_F(RetentionTest, the_same_is_left_whatever_the_size_of_a_step) {
+TEST_F(RetentionTest, the_size_of_a_step_makes_no_difference) {
   for (Sequence seq = 1; seq <= 40; ++seq) add_job(seq, seq % 3 == 0 ? 10 * kDay : kDay);
   const store::MemoryStore before = store;
   for (const std::size_t size : {1, 2, 7, 100}) {
@@ -94,23 +94,23 @@ TEST_F(RetentionTest, the_same_is_left_whatever_the_size_of_a_step) {
     for (const store::Family family :
          {store::Family::ids, store::Family::body, store::Family::result, store::Family::run})
       EXPECT_EQ(count(family), 13u);
-    EXPECT_EQ(count(store::Family::blob), 13u + 2u) << "each its own, and the two that all share";
+    EXPECT_EQ(count(store::Family::blob), 13u + 2u) << "each job has its own file, and all share two";
     EXPECT_EQ(store::sequence_from(*store.get(store::Family::meta, store::kRetainedFromKey).value()), 3u);
   }
 }
 
-TEST_F(RetentionTest, a_broker_that_ended_meanwhile_goes_on) {
+TEST_F(RetentionTest, a_restarted_broker_continues) {
   for (Sequence seq = 1; seq <= 40; ++seq) add_job(seq, kDay);
   BrokerOptions options = keep_a_day();
   options.jobs_removed_per_step_max = 2;
   walk(options, 10 * kDay, true);
   EXPECT_EQ(count(store::Family::state), 0u);
-  // Its files are swept some time after the start.
+  // The files are swept some time after the start.
   walk(options, 11 * kDay);
   EXPECT_EQ(count(store::Family::blob), 0u);
 }
 
-TEST_F(RetentionTest, nothing_goes_where_nothing_was_asked_for) {
+TEST_F(RetentionTest, nothing_is_removed_without_an_option) {
   add_job(1, kDay);
   auto broker = Broker::recover(store, {}, 1'000 * kDay).value();
   EXPECT_TRUE(broker.step(Tick{}, 2'000 * kDay)->writes().empty());
@@ -122,32 +122,32 @@ TEST_F(RetentionTest, a_step_reads_and_removes_no_more_than_it_may) {
   auto broker = Broker::recover(store, options, 10 * kDay).value();
   const auto ready = broker.step(Tick{}, 10 * kDay).value();
   EXPECT_EQ(broker.state().retention.removed.size(), options.jobs_removed_per_step_max);
-  EXPECT_EQ(ready.wake_at_ms(), 10 * kDay + options.retention_gap_ms);
-  // A turn that comes earlier has other things to do.
-  EXPECT_TRUE(broker.step(Tick{}, 10 * kDay + options.retention_gap_ms - 1)->writes().empty());
+  EXPECT_EQ(ready.wake_at_ms(), 10 * kDay + options.retention_step_interval_ms);
+  // A turn before that time does nothing.
+  EXPECT_TRUE(broker.step(Tick{}, 10 * kDay + options.retention_step_interval_ms - 1)->writes().empty());
 }
 
-TEST_F(RetentionTest, where_much_is_left_it_rests_for_longer) {
+TEST_F(RetentionTest, a_long_walk_is_followed_by_a_longer_pause) {
   for (Sequence seq = 1; seq <= 4'000; ++seq) add_job(seq, 10 * kDay);
   BrokerOptions options = keep_a_day();
   options.records_read_per_step_max = 1;
-  options.retention_gap_ms = 1'000;
+  options.retention_step_interval_ms = 1'000;
   auto broker = Broker::recover(store, options, 10 * kDay).value();
   std::int64_t now_ms = 10 * kDay;
   for (int turn = 0; turn < 4'001; ++turn) ASSERT_TRUE(broker.step(Tick{}, now_ms += 1'000));
-  EXPECT_EQ(broker.state().retention.walk, Retention::Walk::none);
+  EXPECT_EQ(broker.state().retention.phase, Retention::Phase::none);
   EXPECT_GE(broker.state().retention.next_ms, now_ms + 30'000'000);
 }
 
-TEST(HashFilter, never_forgets_and_seldom_takes_a_stranger_in) {
+TEST(HashFilter, has_no_false_negatives_and_few_false_positives) {
   HashFilter filter(10'000, 1);
   for (int i = 0; i < 10'000; ++i) filter.add(sha256(std::to_string(i)));
-  int strangers_n = 0;
+  int false_positive_count = 0;
   for (int i = 0; i < 10'000; ++i) {
     EXPECT_TRUE(filter.may_hold(sha256(std::to_string(i))));
-    strangers_n += filter.may_hold(sha256("other " + std::to_string(i)));
+    false_positive_count += filter.may_hold(sha256("other " + std::to_string(i)));
   }
-  EXPECT_LT(strangers_n, 100);
+  EXPECT_LT(false_positive_count, 100);
 }
 
 }  // namespace

@@ -1,30 +1,33 @@
-// Leases end by themselves at the beginning of a turn; at its end queued jobs go to workers with credit.
+// Leasing: at the end of a turn queued jobs go to workers with credit; at the beginning of a turn overdue leases
+// expire.
 #pragma once
 
 #include <cstddef>
 #include <optional>
 
-#include "broker/core/state.h"
+#include "broker/core/step.h"
 
 namespace kq::broker {
 
-// Fills the lanes' windows up from the index. First in a turn: nothing that is queued has changed since the last
-// commit.
+// Refills the lanes' windows from the store's index. It must be called before anything in this turn changes what is
+// queued, because the store shows the index of the last commit.
 Expected<void> refill_windows(Step& step);
 
-// Ends the leases whose deadline has passed: a job that kills its worker must come to an end as well.
+// Ends the leases whose deadline has passed. Each counts as a failure, so that a job that kills its worker comes to an
+// end as well.
 Expected<void> expire_leases(Step& step);
 
-// Whether the worker may be given something now: it has credit, is not quiet, does not rest and does not drain.
-bool has_room(const Step& step, const Session& session);
+// Returns whether the worker may get jobs now: it has credit, has sent a message recently, does not back off after a
+// failure, and does not drain.
+bool may_receive_jobs(const Step& step, const Session& session);
 
-// Everything a worker needs for the job, but for the attempt and the device. Nothing if the store has lost a file,
-// which no attempt would find: then the job is abandoned.
-Expected<std::optional<Lease>> lease_for(Step& step, Job& job);
+// Returns everything that a worker needs for the job, except the attempt and the device. Returns nothing if the store
+// has lost a file: no attempt would find it, so the job is abandoned.
+Expected<std::optional<Lease>> lease_for(Step& step, const Job& job);
 std::size_t bytes_of(const Lease& lease);
 
-// Leases queued jobs as long as a worker has credit and a device for one. What this needs and the store does not have
-// yet, because it came in this turn, is in RAM.
+// Leases queued jobs while a worker has credit and a device for one. Jobs and files of this turn, which the store does
+// not have yet, are in memory.
 Expected<void> dispatch(Step& step);
 
 }  // namespace kq::broker

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "broker/jobs/prebuild.h"
 #include "broker/jobs/result_bounds.h"
-#include "broker/tables/builds.h"
 #include "core/base/check.h"
 #include "core/bytes/codec.h"
 #include "core/limits.h"
@@ -12,9 +12,25 @@
 #include "store/reader.h"
 
 namespace kq::broker {
+
+// Gives this file the permission to change the queue's tables.
+struct Lifecycle {
+  static QueueTables& tables(Step& step) { return step.state.queue.tables(Queue::WriterKey()); }
+};
+
 namespace {
 
-constexpr std::int64_t kNoteClassesMs = 10'000;  // between two notes of the same
+constexpr std::int64_t kClassWarningIntervalMs = 10'000;
+
+QueueTables& tables(Step& step) {
+  return Lifecycle::tables(step);
+}
+
+Job& writable(Step& step, const Job& job) {
+  Job* found = tables(step).jobs.find(job.record.seq);
+  KQ_CHECK(found == &job);
+  return *found;
+}
 
 std::string text_of(const Job& job) {
   return "job " + std::to_string(job.record.seq);
@@ -24,9 +40,9 @@ std::string text_of_attempt(const Job& job) {
   return text_of(job) + ", attempt " + std::to_string(job.record.attempt);
 }
 
-// Who has it, or had it last, for people.
-std::string holder_of(const Job& job) {
-  return job.tenure && !job.tenure->worker.empty() ? job.tenure->worker : "no known worker";
+// The name of the worker that has the job, or had it last, for messages.
+std::string worker_name_of(const Job& job) {
+  return job.lease && !job.lease->worker.empty() ? job.lease->worker : "no known worker";
 }
 
 void write_record(Step& step, const Job& job) {
@@ -44,7 +60,7 @@ store::TimerPlace expires(const JobRecord& record) {
   return {.at_ms = record.deadline_ms, .kind = store::TimerKind::expires, .seq = record.seq};
 }
 
-Lane::Waiting waiting_of(const JobRecord& record) {
+Lane::QueuedJob queued_job_of(const JobRecord& record) {
   const store::QueueEntry entry = entry_of(record);
   return {.seq = record.seq, .problem = entry.problem, .submitted_at_ms = entry.submitted_at_ms};
 }
@@ -54,29 +70,39 @@ void write_entry(Step& step, const Job& job) {
                    store::queue_value(entry_of(job.record)));
 }
 
-// A queued job gets its place: in its lane, or among the timers until its time comes.
-void stand(Step& step, Job& job) {
+void set_timer(Step& step, const store::TimerPlace& place, std::string value) {
+  step.ready.write(store::Family::timer, store::timer_key(place), std::move(value));
+  tables(step).timers.set(place);
+}
+
+void clear_timer(Step& step, const store::TimerPlace& place) {
+  step.ready.erase(store::Family::timer, store::timer_key(place));
+  tables(step).timers.clear(place);
+}
+
+// Puts a queued job into its lane, or among the timers if it may not run yet.
+void place_in_queue(Step& step, const Job& job) {
   if (is_waiting(job.record)) {
     set_timer(step, may_run(job.record), store::timer_value(job.lane, entry_of(job.record)));
   } else {
-    step.state.scheduler.add(job.lane, waiting_of(job.record));
+    tables(step).scheduler.add(job.lane, queued_job_of(job.record));
     write_entry(step, job);
   }
 }
 
-// Takes the job away from where it is: its lane, the timers, or the session that holds its lease. Its entry in the
-// index stays where `keeps_entry`.
-void release(Step& step, Job& job, bool keeps_entry) {
+// Removes the job from its lane, from the timers, or from the session that has its lease. `keeps_entry` says that the
+// job's entry stays in the store's index.
+void withdraw(Step& step, const Job& job, bool keeps_entry) {
   if (is_waiting(job.record)) {
     clear_timer(step, may_run(job.record));
     return;
   }
-  if (job.record.state == JobState::queued) step.state.scheduler.remove(job.lane, job.record.seq);
-  if (job.tenure) orphan(step, job);
+  if (job.record.state == JobState::queued) tables(step).scheduler.remove(job.lane, job.record.seq);
+  if (job.lease) release_lease(step, job);
   if (!keeps_entry) step.ready.erase(store::Family::queue, store::queue_key(job.lane, job.record.seq));
 }
 
-// What no unfinished job has any more. Seldom: most names are used again and again.
+// Deletes the names that no unfinished job uses. This is rare, because most names are used again and again.
 template <class Name>
 void drop_unused(Step& step, Numbering<Name>& names, std::string_view prefix, const auto& is_used) {
   std::vector<std::uint32_t> unused;
@@ -87,39 +113,42 @@ void drop_unused(Step& step, Numbering<Name>& names, std::string_view prefix, co
     names.remove(number);
     step.ready.erase(store::Family::meta, store::numbered_key(prefix, number));
   }
-  step.state.scheduler.forget_nameless();
+  tables(step).scheduler.drop_released_submitters();
 }
 
 template <class Name>
 Expected<std::uint32_t> number_for(Step& step, Numbering<Name>& names, const Name& name, std::string_view prefix,
-                                   std::size_t names_max, const std::string& bytes, const char* what,
+                                   std::size_t names_max, const std::string& bytes, const char* plural,
                                    const auto& is_used) {
   if (const auto number = names.find(name)) return *number;
   if (names.size() >= names_max) drop_unused(step, names, prefix, is_used);
   if (names.size() >= names_max)
-    return bad_input("unfinished jobs have " + std::to_string(names_max) + " different " + what + ", the limit");
+    return bad_input("unfinished jobs have " + std::to_string(names_max) + " different " + plural + ", the limit");
   const std::uint32_t number = names.add(name);
   step.ready.write(store::Family::meta, store::numbered_key(prefix, number), bytes);
   return number;
 }
 
-// Whose jobs have the most different requirements, for whoever runs the broker: all others wait for that.
-void note_most_classes(Step& step, const std::string& complaint) {
-  if (step.now_ms < step.state.note_classes_ms) return;
-  step.state.note_classes_ms = step.now_ms + kNoteClassesMs;
-  const auto& accounts = step.state.accounts.by_submitter();
+// Warns which submitter has the most different requirements: that submitter makes the others wait. A warning is not
+// repeated for a while.
+void warn_about_classes(Step& step, const std::string& error) {
+  if (step.now_ms < step.state.next_class_warning_ms) return;
+  step.state.next_class_warning_ms = step.now_ms + kClassWarningIntervalMs;
+  const auto& accounts = step.state.queue.accounts().by_submitter();
   const auto most = std::ranges::max_element(accounts, {}, [](const auto& one) { return one.second.classes; });
   if (most == accounts.end()) return;
-  step.ready.note(NoteLevel::warning, complaint + ": submitter '" + *step.state.scheduler.submitters.name(most->first) +
+  step.ready.note(NoteLevel::warning, error + ": submitter '" +
+                                          *step.state.queue.scheduler().submitters.name(most->first) +
                                           "' has most of them, " + std::to_string(most->second.classes));
 }
 
-// bad_input: there are too many different lanes, of all or of this submitter, until jobs of some of them have ended.
+// Returns the lane of the job, and gives numbers to its names if needed. Fails with bad_input while there are too many
+// different requirements or submitters, or too many requirements of this submitter.
 Expected<store::LaneId> lane_for(Step& step, const JobRecord& record) {
-  Scheduler& scheduler = step.state.scheduler;
-  const Accounts& accounts = step.state.accounts;
+  Scheduler& scheduler = tables(step).scheduler;
+  const Accounts& accounts = step.state.queue.accounts();
   const BrokerOptions& options = step.state.options;
-  // Most jobs are like another of their submitter's.
+  // Most jobs have the requirements of another job of their submitter.
   const auto known_needs = scheduler.classes.find(record.needs);
   const auto known_submitter = scheduler.submitters.find(record.submitter);
   if (known_needs && known_submitter && accounts.uses(*known_submitter, *known_needs)) {
@@ -134,53 +163,55 @@ Expected<store::LaneId> lane_for(Step& step, const JobRecord& record) {
       number_for(step, scheduler.classes, record.needs, store::kClassPrefix, options.classes_max, encode(record.needs),
                  "requirements", [&](std::uint32_t number) { return accounts.uses_needs(number); });
   if (!needs) {
-    note_most_classes(step, needs.error().message);
+    warn_about_classes(step, needs.error().message);
     return failure(needs.error());
   }
   KQ_TRY_VALUE(const auto submitter, number_for(step, scheduler.submitters, record.submitter, store::kSubmitterPrefix,
                                                 options.submitters_max, record.submitter, "submitters",
                                                 [&](std::uint32_t number) { return accounts.uses_submitter(number); }));
-  if (step.state.paused.contains(record.submitter) && !record.submitter.empty()) scheduler.pause(submitter, true);
+  if (step.state.switches.paused.contains(record.submitter) && !record.submitter.empty())
+    scheduler.pause(submitter, true);
   return store::LaneId{.needs = *needs, .priority = record.priority, .submitter = submitter};
 }
 
-// How long to wait after so many failures: twice as long each time.
+// How long to wait after this many failures: twice as long each time.
 std::int64_t backoff_ms(std::int64_t min_ms, std::int64_t max_ms, std::uint32_t failures) {
   std::int64_t ms = min_ms;
   for (std::uint32_t i = 1; i < failures && ms < max_ms; ++i) ms *= 2;
   return std::min(ms, max_ms);
 }
 
-// A worker on which attempts fail gets nothing for a while, longer each time: other workers may do better with the same
-// jobs.
-void let_rest(Step& step, SessionId holder) {
-  Session* session = step.state.workers.find(holder);
+// Gives the worker no jobs for a while, longer after each failure: other workers may succeed with the same jobs.
+void back_off(Step& step, SessionId id) {
+  Session* session = step.state.workers.find(id);
   if (session == nullptr) return;
   const BrokerOptions& options = step.state.options;
-  session->failures_n += 1;
-  session->rests_until_ms = step.now_ms + backoff_ms(options.rest_ms_min, options.rest_ms_max, session->failures_n);
+  session->failure_count += 1;
+  session->backs_off_until_ms =
+      step.now_ms + backoff_ms(options.worker_backoff_ms_min, options.worker_backoff_ms_max, session->failure_count);
 }
 
-void requeue(Step& step, Job& job, std::int64_t not_before_ms) {
-  release(step, job, not_before_ms == 0);
-  step.state.jobs.requeue(job);
+void return_to_queue(Step& step, Job& job, std::int64_t not_before_ms) {
+  withdraw(step, job, not_before_ms == 0);
+  tables(step).jobs.requeue(job);
   job.record.not_before_ms = not_before_ms;
-  stand(step, job);
+  place_in_queue(step, job);
   write_record(step, job);
 }
 
-// The record with what a later submission wishes beyond it.
-JobRecord brought_on(JobRecord record, const Submission& again, std::int64_t now_ms) {
+// The record with the more urgent of its own wishes and those of a later submission.
+JobRecord merged_record(JobRecord record, const Submission& again, std::int64_t now_ms) {
   record.priority = std::max(record.priority, again.priority);
-  // What waits after a failure of ours waits for us, not for its submitter.
+  // A pause after a failure of kq is not the submitter's wish, so a submission does not shorten it.
   if (record.failures == 0)
     record.not_before_ms = again.not_before_ms <= now_ms ? 0 : std::min(record.not_before_ms, again.not_before_ms);
-  const bool is_due = record.deadline_ms != 0 && record.deadline_ms <= now_ms;  // its timer is about to end it
+  const bool is_due = record.deadline_ms != 0 && record.deadline_ms <= now_ms;  // its timer is about to end the job
   if (!is_due && record.deadline_ms != 0)
     record.deadline_ms = again.deadline_ms == 0 ? 0 : std::max(record.deadline_ms, again.deadline_ms);
   return record;
 }
 
+// The result of a job that ended without an attempt.
 Result without_run(VerdictName verdict, std::string reason, std::string message, std::string hint) {
   Evidence evidence;
   evidence.stage = Stage::queue;
@@ -192,18 +223,18 @@ Result without_run(VerdictName verdict, std::string reason, std::string message,
   return result;
 }
 
-// The time to beat for the board's place, as this turn will leave it; none where nobody holds it.
+// The median of the leaderboard row with this key, as this turn will leave it, or nothing if there is no such row.
 Expected<std::optional<double>> time_to_beat_ns(State& state, const std::string& key) {
-  if (const auto place = state.board_ns.find(key); place != state.board_ns.end()) return place->second;
+  if (const auto place = state.board_medians_ns.find(key); place != state.board_medians_ns.end()) return place->second;
   KQ_TRY_VALUE(const auto bytes, state.store->get(store::Family::board, key));
   if (!bytes) return std::nullopt;
   const auto row = decode<LeaderboardRow>(*bytes);
   if (!row) return our_fault("store, family 'board': " + row.error().message);
-  state.board_ns.emplace(key, row->median_ns);
+  state.board_medians_ns.emplace(key, row->median_ns);
   return row->median_ns;
 }
 
-Expected<void> enter_board(Step& step, Job& job, const Result& result) {
+Expected<void> update_board(Step& step, const Job& job, const Result& result) {
   if (!row_of(name_of(result.verdict)).ranks) return {};
   KQ_TRY_VALUE(const auto body, submission_of(step, job));
   if (body == nullptr) return our_fault("store, family 'body': " + text_of(job) + " has none");
@@ -213,8 +244,21 @@ Expected<void> enter_board(Step& step, Job& job, const Result& result) {
   KQ_TRY_VALUE(const auto to_beat, time_to_beat_ns(step.state, key));
   if (to_beat && !is_better(*row, *to_beat)) return {};
   step.ready.write(store::Family::board, key, encode(*row));
-  step.state.board_ns.insert_or_assign(key, row->median_ns);
+  step.state.board_medians_ns.insert_or_assign(key, row->median_ns);
   return {};
+}
+
+Expected<void> fire(Step& step, const store::TimerPlace& place) {
+  KQ_TRY_VALUE(const auto job, load(step, place.seq));
+  if (job == nullptr || job->record.state != JobState::queued) return {};
+  if (place.kind == store::TimerKind::may_run) {
+    // Another timer of this Tick may have changed what the job waits for.
+    if (job->record.not_before_ms == place.at_ms) activate(step, *job);
+    return {};
+  }
+  // A job that began before its deadline and is queued again does not expire.
+  if (job->record.deadline_ms != place.at_ms || job->record.leased_at_ms != 0) return {};
+  return expire_queued(step, *job);
 }
 
 }  // namespace
@@ -229,55 +273,132 @@ store::QueueEntry entry_of(const JobRecord& record) {
           .leased = record.state == JobState::leased};
 }
 
-Expected<const Submission*> submission_of(Step& step, Job& job) {
-  if (!job.submission) {
-    KQ_TRY_VALUE(auto body, store::read_body(*step.state.store, job.record.seq));
-    if (!body) return nullptr;
-    job.submission = std::make_shared<const Submission>(std::move(*body));
-  }
+Expected<const Submission*> submission_of(Step& step, const Job& unread) {
+  if (unread.submission) return unread.submission.get();
+  KQ_TRY_VALUE(auto body, store::read_body(*step.state.store, unread.record.seq));
+  if (!body) return nullptr;
+  Job& job = writable(step, unread);
+  job.submission = std::make_shared<const Submission>(std::move(*body));
   return job.submission.get();
 }
 
-Expected<Job*> load(Step& step, Sequence seq) {
-  if (Job* job = step.state.jobs.find(seq)) return job->record.state == JobState::finished ? nullptr : job;
+Expected<const Job*> load(Step& step, Sequence seq) {
+  if (const Job* job = step.state.queue.jobs().find(seq))
+    return job->record.state == JobState::finished ? nullptr : job;
   KQ_TRY_VALUE(auto record, store::read_job(*step.state.store, seq));
   if (!record || record->state == JobState::finished) return nullptr;
   KQ_TRY_VALUE(const auto lane, lane_for(step, *record));
-  return &step.state.jobs.insert({.record = std::move(*record), .lane = lane});
+  return &tables(step).jobs.insert({.record = std::move(*record), .lane = lane});
+}
+
+const Job* current(const State& state, const LeaseId& lease) {
+  const Job* job = state.queue.jobs().find(lease.seq);
+  if (job == nullptr || job->record.state != JobState::leased || job->record.attempt != lease.attempt) return nullptr;
+  return job;
+}
+
+bool is_held_by_another(const State& state, const Job& job, std::uint64_t epoch) {
+  const Session* session = state.workers.find(job.lease->session_id);
+  return session != nullptr && session->epoch != epoch;
 }
 
 Expected<void> enqueue(Step& step, JobRecord record, std::shared_ptr<const Submission> submission) {
   KQ_CHECK(record.state == JobState::queued);
   if (record.not_before_ms <= step.now_ms) record.not_before_ms = 0;
   KQ_TRY_VALUE(const auto lane, lane_for(step, record));
-  Job* job = step.state.jobs.find(record.seq);
-  if (job != nullptr) {  // it ended in this very turn
-    step.state.jobs.revive(*job);
-    if (!submission)
-      submission = std::move(job->submission);  // if it also came in this turn the store does not have it yet
+  JobTable& jobs = tables(step).jobs;
+  Job* job = jobs.find(record.seq);
+  if (job != nullptr) {  // the job ended in this turn
+    jobs.revive(*job);
+    // A job that was also submitted in this turn has no submission in the store yet.
+    if (!submission) submission = std::move(job->submission);
     *job = {.record = std::move(record), .lane = lane};
   } else {
-    job = &step.state.jobs.insert({.record = std::move(record), .lane = lane});
+    job = &jobs.insert({.record = std::move(record), .lane = lane});
   }
   job->submission = std::move(submission);
-  step.state.accounts.add(lane, job->record.bytes);
+  tables(step).accounts.add(lane, job->record.bytes);
   if (job->record.deadline_ms != 0) set_timer(step, expires(job->record), "");
-  stand(step, *job);
+  place_in_queue(step, *job);
   write_record(step, *job);
   return {};
 }
 
-void lease_out(Step& step, Job& job, Session& session, std::size_t device) {
-  release(step, job, true);
+Expected<void> merge_submission(Step& step, const JobRecord& queued, const Submission& again) {
+  KQ_CHECK(queued.state == JobState::queued);
+  JobRecord wanted = merged_record(queued, again, step.now_ms);
+  if (wanted == queued) return {};
+  KQ_TRY_VALUE(const auto found, load(step, queued.seq));
+  Job& job = writable(step, *found);
+  withdraw(step, job, false);
+  if (wanted.deadline_ms != job.record.deadline_ms) {
+    clear_timer(step, expires(job.record));
+    if (wanted.deadline_ms != 0) set_timer(step, expires(wanted), "");
+  }
+  job.record = std::move(wanted);
+  job.lane.priority = job.record.priority;
+  place_in_queue(step, job);
+  write_record(step, job);
+  return {};
+}
+
+void activate(Step& step, const Job& waiting) {
+  Job& job = writable(step, waiting);
+  tables(step).timers.job_may_run();
+  job.record.not_before_ms = 0;
+  place_in_queue(step, job);
+  write_record(step, job);
+}
+
+Expected<void> fire_timers(Step& step) {
+  const Timers& timers = step.state.queue.timers();
+  if (!timers.next_ms() || *timers.next_ms() > step.now_ms) return {};
+  std::vector<store::TimerPlace> due;
+  std::optional<std::int64_t> later_ms;
+  bool well_formed = true;
+  const auto visit = [&](std::string_view key, std::string_view) {
+    const auto place = store::timer_place_from(key);
+    well_formed = place.has_value();
+    if (!well_formed) return false;
+    if (place->at_ms > step.now_ms || due.size() >= step.state.options.timers_per_step_max) {
+      later_ms = place->at_ms;
+      return false;
+    }
+    due.push_back(*place);
+    return true;
+  };
+  KQ_TRY(step.state.store->scan(store::Family::timer, timers.first_key(), "", visit));
+  if (!well_formed) return our_fault("store, family 'timer': a key is not a time and a sequence");
+  tables(step).timers.begin_firing(later_ms);
+  for (const store::TimerPlace& place : due) {
+    tables(step).timers.fired(place);
+    step.ready.erase(store::Family::timer, store::timer_key(place));
+    KQ_TRY(fire(step, place));
+  }
+  return {};
+}
+
+void pause_submitter(Step& step, const std::string& submitter, bool paused) {
+  Scheduler& scheduler = tables(step).scheduler;
+  if (const auto number = scheduler.submitters.find(submitter)) scheduler.pause(*number, paused);
+}
+
+std::optional<store::QueuePlace> choose_next(Step& step, const Offer& offer, const Scheduler::WarmthFor& warmth_for) {
+  return tables(step).scheduler.choose(offer, warmth_for);
+}
+
+void grant_lease(Step& step, const Job& queued, Session& session, std::size_t device) {
+  Job& job = writable(step, queued);
+  withdraw(step, job, true);
   stop_build(step, job.record.seq);
   job.record.attempt += 1;
   if (job.record.leased_at_ms == 0) step.state.metrics.first_leased(step.now_ms - job.record.submitted_at_ms);
   job.record.leased_at_ms = step.now_ms;
-  step.state.jobs.lease(job, {.holder = session.id,
-                              .worker = session.worker,
-                              .device = session.devices[device],
-                              .deadline_ms = step.now_ms + step.state.options.lease_ms});
-  step.state.scheduler.charge(job.lane.submitter);
+  tables(step).jobs.start_lease(job, {.session_id = session.id,
+                                      .worker = session.worker,
+                                      .device = session.devices[device],
+                                      .deadline_ms = step.now_ms + step.state.options.lease_ms});
+  tables(step).scheduler.charge(job.lane.submitter);
   session.leases.insert(job.record.seq);
   step.state.workers.warm(session, device, entry_of(job.record).problem);
   write_record(step, job);
@@ -286,61 +407,73 @@ void lease_out(Step& step, Job& job, Session& session, std::size_t device) {
     step.ready.note(NoteLevel::debug, text_of_attempt(job) + ": leased to " + session.worker);
 }
 
-void hold(Step& step, Job& job, Session& session) {
-  KQ_CHECK(job.tenure.has_value());
-  if (job.tenure->holder != session.id) {
-    orphan(step, job);
+void renew_lease(Step& step, const Job& leased, Session& session) {
+  KQ_CHECK(leased.lease.has_value());
+  Job& job = writable(step, leased);
+  if (job.lease->session_id != session.id) {
+    release_lease(step, job);
     session.leases.insert(job.record.seq);
-    job.tenure->holder = session.id;
-    job.tenure->worker = session.worker;
-    step.ready.note(NoteLevel::debug, text_of_attempt(job) + ": taken up by " + session.worker);
+    job.lease->session_id = session.id;
+    job.lease->worker = session.worker;
+    step.ready.note(NoteLevel::debug, text_of_attempt(job) + ": taken over by " + session.worker);
   }
-  job.tenure->counts = true;
-  job.tenure->heartbeats_missed = 0;
-  step.state.jobs.renew(job, step.now_ms + step.state.options.lease_ms);
+  job.lease->lapse_is_failure = true;
+  job.lease->heartbeats_missed = 0;
+  tables(step).jobs.renew(job, step.now_ms + step.state.options.lease_ms);
 }
 
-void orphan(Step& step, Job& job) {
-  KQ_CHECK(job.tenure.has_value());
-  if (Session* session = step.state.workers.find(job.tenure->holder)) session->leases.erase(job.record.seq);
-  job.tenure->holder = kNobody;
+std::uint32_t count_missed_heartbeat(Step& step, const Job& job) {
+  return ++writable(step, job).lease->heartbeats_missed;
 }
 
-void put_back(Step& step, Job& job, const std::string& why) {
-  step.ready.note(NoteLevel::debug, text_of_attempt(job) + ": queued again, " + why);
-  requeue(step, job, 0);
+void release_lease(Step& step, const Job& leased) {
+  KQ_CHECK(leased.lease.has_value());
+  Job& job = writable(step, leased);
+  if (Session* session = step.state.workers.find(job.lease->session_id)) session->leases.erase(job.record.seq);
+  job.lease->session_id = kNoSession;
 }
 
-Expected<void> fail(Step& step, Job& job, const std::string& message) {
+void extend_leases(Step& step, std::int64_t ms) {
+  tables(step).jobs.extend_all(ms);
+}
+
+void requeue(Step& step, const Job& leased, const std::string& why) {
+  step.ready.note(NoteLevel::debug, text_of_attempt(leased) + ": queued again, " + why);
+  return_to_queue(step, writable(step, leased), 0);
+}
+
+Expected<void> fail(Step& step, const Job& failed, const std::string& message) {
+  Job& job = writable(step, failed);
   job.record.failures += 1;
   job.record.last_error = front_of(message, kMessageTextMax);
-  if (job.tenure) let_rest(step, job.tenure->holder);
+  if (job.lease) back_off(step, job.lease->session_id);
   step.ready.warn(
-      "failures of " + holder_of(job),
+      "failures of " + worker_name_of(job),
       text_of_attempt(job) + ": failure " + std::to_string(job.record.failures) + ", " + job.record.last_error);
   step.state.metrics.failed();
   if (job.record.failures >= step.state.options.attempts_max) return abandon(step, job, job.record.last_error);
   const BrokerOptions& options = step.state.options;
-  requeue(step, job, step.now_ms + backoff_ms(options.retry_ms_min, options.retry_ms_max, job.record.failures));
+  return_to_queue(
+      step, job, step.now_ms + backoff_ms(options.job_backoff_ms_min, options.job_backoff_ms_max, job.record.failures));
   return {};
 }
 
-Expected<void> abandon(Step& step, Job& job, const std::string& message) {
+Expected<void> abandon(Step& step, const Job& job, const std::string& message) {
   Result result = without_run(VerdictName::abandoned, std::to_string(job.record.attempt) + " attempts", message,
                               "not the submission's fault: submit it again to retry");
-  if (job.tenure) {
-    result.device = job.tenure->device;
-    result.worker = job.tenure->worker;
+  if (job.lease) {
+    result.device = job.lease->device;
+    result.worker = job.lease->worker;
   }
-  step.ready.warn("abandoned jobs of " + holder_of(job), text_of_attempt(job) + ": abandoned, " + message);
+  step.ready.warn("abandoned jobs of " + worker_name_of(job), text_of_attempt(job) + ": abandoned, " + message);
   step.ready.write(store::Family::dead, store::sequence_key(job.record.seq), "");
   return finish(step, job, std::move(result));
 }
 
-Expected<void> cancel(Step& step, Job& job, const std::string& by) {
-  if (job.tenure) {
-    if (const Session* holder = step.state.workers.find(job.tenure->holder)) {
-      step.ready.send_to_worker(holder->peer, 0, Revoke{.leases = {{job.record.seq, job.record.attempt}}});
+Expected<void> cancel(Step& step, const Job& job, const std::string& by) {
+  if (job.lease) {
+    if (const Session* session = step.state.workers.find(job.lease->session_id)) {
+      step.ready.send_to_worker(session->peer, 0, Revoke{.leases = {{job.record.seq, job.record.attempt}}});
     }
   }
   return finish(step, job,
@@ -348,49 +481,26 @@ Expected<void> cancel(Step& step, Job& job, const std::string& by) {
                             "submit it again to run it after all"));
 }
 
-Expected<void> bring_on(Step& step, const JobRecord& queued, const Submission& again) {
-  KQ_CHECK(queued.state == JobState::queued);
-  JobRecord wanted = brought_on(queued, again, step.now_ms);
-  if (wanted == queued) return {};
-  KQ_TRY_VALUE(const auto found, load(step, queued.seq));
-  Job& job = *found;
-  release(step, job, false);
-  if (wanted.deadline_ms != job.record.deadline_ms) {
-    clear_timer(step, expires(job.record));
-    if (wanted.deadline_ms != 0) set_timer(step, expires(wanted), "");
-  }
-  job.record = std::move(wanted);
-  job.lane.priority = job.record.priority;
-  stand(step, job);
-  write_record(step, job);
-  return {};
-}
-
-void come_due(Step& step, Job& job) {
-  job.record.not_before_ms = 0;
-  stand(step, job);
-  write_record(step, job);
-}
-
-Expected<void> expire_queued(Step& step, Job& job) {
+Expected<void> expire_queued(Step& step, const Job& job) {
   return finish(
       step, job,
       without_run(VerdictName::expired, "", "not begun before its deadline", "submit it again with a later one"));
 }
 
-Expected<void> finish(Step& step, Job& job, Result result) {
+Expected<void> finish(Step& step, const Job& unfinished, Result result) {
+  Job& job = writable(step, unfinished);
   const Sequence seq = job.record.seq;
   const VerdictName verdict = name_of(result.verdict);
-  release(step, job, false);
-  forget_build(step, seq);
+  withdraw(step, job, false);
+  drop_build(step, seq);
   if (job.record.deadline_ms > step.now_ms) clear_timer(step, expires(job.record));
-  step.state.accounts.remove(job.lane, job.record.bytes);
-  step.state.jobs.finish(job, {.verdict = verdict, .device_memory_bytes = result.device.memory_bytes});
+  tables(step).accounts.remove(job.lane, job.record.bytes);
+  tables(step).jobs.finish(job, {.verdict = verdict, .device_memory_bytes = result.device.memory_bytes});
   job.record.finished_at_ms = step.now_ms;
   job.record.not_before_ms = 0;
-  if (auto entered = enter_board(step, job, result); !entered) return entered;
+  KQ_TRY(update_board(step, job, result));
   step.state.metrics.finished(job.record.needs.backend, verdict);
-  step.state.watchers.finished(seq);
+  step.state.watchers.job_finished(seq);
   write_record(step, job);
   if (result.samples.submission_ns.size() + result.samples.reference_ns.size() > kSamplesInResultMax) {
     step.ready.write(store::Family::samples, store::sequence_key(seq), encode(std::exchange(result.samples, {})));
@@ -401,15 +511,16 @@ Expected<void> finish(Step& step, Job& job, Result result) {
   return {};
 }
 
-Job* current(State& state, const LeaseId& lease) {
-  Job* job = state.jobs.find(lease.seq);
-  if (job == nullptr || job->record.state != JobState::leased || job->record.attempt != lease.attempt) return nullptr;
-  return job;
+void cache_job(Step& step, Job job) {
+  tables(step).jobs.insert(std::move(job));
 }
 
-bool is_held_by_another(State& state, const Job& job, std::uint64_t epoch) {
-  const Session* holder = state.workers.find(job.tenure->holder);
-  return holder != nullptr && holder->epoch != epoch;
+void refill_lane(Step& step, const store::LaneId& lane, std::span<const Lane::QueuedJob> more, bool exhausted) {
+  tables(step).scheduler.refill(lane, more, exhausted);
+}
+
+void shrink_job_table(Step& step) {
+  tables(step).jobs.shrink(step.state.options.queued_jobs_cached_max);
 }
 
 }  // namespace kq::broker

@@ -7,16 +7,17 @@
 #include <utility>
 #include <vector>
 
+#include "broker/jobs/lifecycle.h"
 #include "core/bytes/codec.h"
 
 namespace kq::broker {
 namespace {
 
-// The jobs of the lane that are not in RAM, with what the store has of them.
+// Reads the first jobs of the lane that are not in memory.
 Expected<std::vector<Job>> read_jobs(Step& step, const store::LaneId& lane, std::size_t jobs_max) {
   std::vector<std::string> keys;
-  for (const Sequence seq : step.state.scheduler.find(lane)->front(jobs_max)) {
-    if (step.state.jobs.find(seq) == nullptr) keys.push_back(store::sequence_key(seq));
+  for (const Sequence seq : step.state.queue.scheduler().find(lane)->front(jobs_max)) {
+    if (step.state.queue.jobs().find(seq) == nullptr) keys.push_back(store::sequence_key(seq));
   }
   KQ_TRY_VALUE(const auto records, step.state.store->get_many(store::Family::state, keys));
   KQ_TRY_VALUE(const auto bodies, step.state.store->get_many(store::Family::body, keys));
@@ -24,7 +25,7 @@ Expected<std::vector<Job>> read_jobs(Step& step, const store::LaneId& lane, std:
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (!records[i]) continue;
     auto record = decode<JobRecord>(*records[i]);
-    // Whoever leases it finds what is wrong with it.
+    // A damaged job is skipped here; leasing it reports the damage.
     if (!record || record->state != JobState::queued || store::sequence_key(record->seq) != keys[i]) continue;
     Job job{.record = std::move(*record), .lane = lane};
     if (auto body = bodies[i] ? decode<Submission>(*bodies[i]) : bad_input("none"); body) {
@@ -52,8 +53,8 @@ Expected<void> read_files(Step& step, const std::vector<Job>& jobs) {
 
 Expected<void> read_ahead(Step& step, const store::LaneId& lane, std::size_t jobs_max) {
   KQ_TRY_VALUE(auto jobs, read_jobs(step, lane, jobs_max));
-  if (auto done = read_files(step, jobs); !done) return done;
-  for (Job& job : jobs) step.state.jobs.insert(std::move(job));
+  KQ_TRY(read_files(step, jobs));
+  for (Job& job : jobs) cache_job(step, std::move(job));
   return {};
 }
 

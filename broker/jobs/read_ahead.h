@@ -1,16 +1,18 @@
-// Beside a deep queue every lease is of a job that came long ago: its record, its submission and its files are on disk.
-// They lie there in the order of the leases, and are read for as many jobs at once as will be leased next.
+// Reads the jobs that will be leased next.
+//
+// In a deep queue every lease is of a job that was submitted long ago, so its record, its submission and its files are
+// only on disk. The store holds them in the order of the leases, and reading many at once costs less than one by one.
 #pragma once
 
 #include <cstddef>
 
-#include "broker/core/state.h"
+#include "broker/core/step.h"
 #include "store/keys.h"
 
 namespace kq::broker {
 
-// Brings the first jobs of the lane into RAM, at most `jobs_max`, unless they are there. What the store has lost is
-// left to whoever asks for it.
+// Reads the first jobs of the lane into memory, at most `jobs_max`, unless they are there. Jobs and files that the
+// store has lost are skipped: the code that needs them reports the loss.
 Expected<void> read_ahead(Step& step, const store::LaneId& lane, std::size_t jobs_max);
 
 }  // namespace kq::broker

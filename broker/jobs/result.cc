@@ -7,40 +7,42 @@
 
 namespace kq::broker {
 
-Expected<void> take_results(Step& step, const std::string& peer, std::uint64_t request_id, ResultBatch batch) {
-  // A result counts even from an unknown session: after a restart of the broker it may be the first thing that arrives.
+Expected<void> handle_results(Step& step, const std::string& peer, std::uint64_t request_id, ResultBatch batch) {
+  // A result counts even without a session: after a restart of the broker it may be the worker's first message.
   Session* session = step.state.workers.find_peer(peer);
   if (session != nullptr && session->epoch != batch.epoch) session = nullptr;
   if (session != nullptr) session->last_seen_ms = step.now_ms;
 
   ResultAck ack;
-  // The job that this ends, or null: it comes too late, or not from whoever runs it: the answer is that nobody waits
-  // for it.
-  const auto job_for = [&](const LeaseId& lease) -> Job* {
+  // Acknowledges the lease, and returns the job that its result ends. Null if the result is late, or if another process
+  // has the lease.
+  const auto job_for = [&](const LeaseId& lease) -> const Job* {
     ack.leases.push_back(lease);
-    Job* job = current(step.state, lease);
+    const Job* job = current(step.state, lease);
     return job == nullptr || is_held_by_another(step.state, *job, batch.epoch) ? nullptr : job;
   };
   for (AttemptResult& result : batch.results) {
-    Job* job = job_for(result.lease);
+    const Job* job = job_for(result.lease);
     if (job == nullptr) continue;
-    const auto whose = [&] { return " of " + (job->tenure->worker.empty() ? "no known worker" : job->tenure->worker); };
-    if (const auto complaint = complaint_about(result.result)) {
-      if (auto done = fail(step, *job, "a result" + whose() + " that cannot be: " + *complaint); !done) return done;
+    const auto of_worker = [&] {
+      return " of " + (job->lease->worker.empty() ? "no known worker" : job->lease->worker);
+    };
+    if (const auto error = validation_error(result.result)) {
+      KQ_TRY(fail(step, *job, "a result" + of_worker() + " that cannot be: " + *error));
       continue;
     }
     if (cut_to_limits(result.result)) {
-      step.ready.warn("results" + whose(), "job " + std::to_string(job->record.seq) + ": a result" + whose() +
-                                               " was longer than allowed, and is cut");
+      step.ready.warn("results" + of_worker(), "job " + std::to_string(job->record.seq) + ": a result" + of_worker() +
+                                                   " was longer than allowed, and is cut");
     }
-    if (Session* holder = step.state.workers.find(job->tenure->holder)) holder->failures_n = 0;
-    step.state.metrics.heard(result.result);
-    if (auto done = finish(step, *job, std::move(result.result)); !done) return done;
+    if (Session* runner = step.state.workers.find(job->lease->session_id)) runner->failure_count = 0;
+    step.state.metrics.add_result(result.result);
+    KQ_TRY(finish(step, *job, std::move(result.result)));
   }
   for (const AttemptError& error : batch.errors) {
-    Job* job = job_for(error.lease);
+    const Job* job = job_for(error.lease);
     if (job == nullptr) continue;
-    if (auto done = fail(step, *job, error.message); !done) return done;
+    KQ_TRY(fail(step, *job, error.message));
   }
   step.ready.send_to_worker(peer, request_id, std::move(ack));
   if (session == nullptr) step.ready.send_to_worker(peer, request_id, Unknown{});

@@ -9,7 +9,7 @@
 namespace kq::broker {
 namespace {
 
-constexpr std::size_t kCutMarkBytesMax = 1'024;  // what a worker puts between head and tail of a log
+constexpr std::size_t kCutMarkBytesMax = 1'024;  // the mark that a worker puts between head and tail of a log
 constexpr std::size_t kFlagsBytesMax = 4 * kMessageTextMax;
 
 std::size_t bytes_max_of(std::string_view field) {
@@ -19,7 +19,7 @@ std::size_t bytes_max_of(std::string_view field) {
   return kMessageTextMax;
 }
 
-// Goes over every text there is, so that none is forgotten which a later field brings.
+// Cuts the texts of an object. It visits all fields of all types, so that it covers fields that are added later.
 struct Cutter {
   bool has_cut = false;
 
@@ -43,21 +43,22 @@ struct Cutter {
   }
   template <class T>
   void operator()(std::string_view, T& value) {
-    if constexpr (requires { fields(*this, value); }) fields(*this, value);  // else a number or an enumerator
+    if constexpr (requires { fields(*this, value); })
+      fields(*this, value);  // otherwise the value is a number or an enumerator
   }
   template <class T>
-  void keep(std::vector<T>& values, std::size_t n_max) {
-    if (values.size() <= n_max) return;
-    values.erase(values.begin() + static_cast<std::ptrdiff_t>(n_max), values.end());
+  void cut_list(std::vector<T>& values, std::size_t size_max) {
+    if (values.size() <= size_max) return;
+    values.erase(values.begin() + static_cast<std::ptrdiff_t>(size_max), values.end());
     has_cut = true;
   }
 };
 
-std::optional<std::string> complaint_about(const DeviceInfo& device) {
-  for (const auto& [what, name] :
+std::optional<std::string> validation_error(const DeviceInfo& device) {
+  for (const auto& [kind, name] :
        {std::pair("model", &device.model), {"uuid", &device.uuid}, {"architecture", &device.arch}}) {
     if (name->empty()) continue;
-    if (const auto wrong = name_complaint(*name)) return "its device's " + std::string(what) + " " + *wrong;
+    if (const auto wrong = name_complaint(*name)) return "its device's " + std::string(kind) + " " + *wrong;
   }
   return std::nullopt;
 }
@@ -68,8 +69,8 @@ bool is_time(double ns) {
 
 }  // namespace
 
-std::optional<std::string> complaint_about(const Result& result) {
-  if (auto wrong = complaint_about(result.device)) return wrong;
+std::optional<std::string> validation_error(const Result& result) {
+  if (auto wrong = validation_error(result.device)) return wrong;
   for (const auto* samples : {&result.samples.submission_ns, &result.samples.reference_ns}) {
     if (samples->size() > kSamplesMax)
       return std::to_string(samples->size()) + " samples, at most " + std::to_string(kSamplesMax) + " are allowed";
@@ -84,10 +85,11 @@ std::optional<std::string> complaint_about(const Result& result) {
 
 bool cut_to_limits(Result& result) {
   Cutter cutter;
-  if (result.conditions && result.conditions->foreign) cutter.keep(*result.conditions->foreign, kForeignProcessesMax);
+  if (result.conditions && result.conditions->foreign)
+    cutter.cut_list(*result.conditions->foreign, kForeignProcessesMax);
   if (result.profile) {
-    cutter.keep(result.profile->kernels, kProfiledKernelsMax);
-    for (KernelProfile& kernel : result.profile->kernels) cutter.keep(kernel.metrics, kProfileMetricsMax);
+    cutter.cut_list(result.profile->kernels, kProfiledKernelsMax);
+    for (KernelProfile& kernel : result.profile->kernels) cutter.cut_list(kernel.metrics, kProfileMetricsMax);
   }
   fields(cutter, result);
   return cutter.has_cut;
@@ -95,9 +97,10 @@ bool cut_to_limits(Result& result) {
 
 std::string_view front_of(std::string_view text, std::size_t bytes_max) {
   if (text.size() <= bytes_max) return text;
-  constexpr int kContinuedMax = 3;  // bytes of a character behind its first
+  constexpr int kContinuationBytesMax = 3;  // bytes of a UTF-8 character after its first
   std::size_t end = bytes_max;
-  for (int i = 0; i < kContinuedMax && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80; ++i) --end;
+  for (int i = 0; i < kContinuationBytesMax && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80; ++i)
+    --end;
   return text.substr(0, end);
 }
 

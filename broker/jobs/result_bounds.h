@@ -1,5 +1,5 @@
-// What a worker may say of an attempt. Texts that are too long are cut, for the result is worth more than they are;
-// what no worker of ours says is refused, and the attempt counts as failed.
+// The limits of a result. Texts and lists that are too long are cut, because the rest of the result is still worth
+// keeping. A result with values that no correct worker sends is refused, and its attempt counts as failed.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 
 namespace kq::broker {
 
-inline constexpr std::size_t kSamplesMax = 4 * kTrialsMax;  // of one side; one for each timed trial is what there is
+inline constexpr std::size_t kSamplesMax = 4 * kTrialsMax;  // of one side; a correct worker sends one a timed trial
 
-// What is wrong with it, or nothing.
-std::optional<std::string> complaint_about(const Result& result);
+// Returns what is wrong with the result, or nothing.
+std::optional<std::string> validation_error(const Result& result);
 
-// Whether anything was cut.
+// Cuts what is too long. Returns whether anything was cut.
 bool cut_to_limits(Result& result);
 
-// At most so many bytes of the text from its front, and no part of a UTF-8 character at their end.
+// Returns the front of the text, at most `bytes_max` bytes, without a part of a UTF-8 character at its end.
 std::string_view front_of(std::string_view text, std::size_t bytes_max);
 
 }  // namespace kq::broker

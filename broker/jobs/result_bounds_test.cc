@@ -18,15 +18,15 @@ TEST(FrontOf, ends_with_a_whole_character) {
   EXPECT_EQ(front_of("\x80\x80\x80\x80\x80\x80", 5).size(), 2u) << "not UTF-8";
 }
 
-TEST(ResultBounds, what_an_honest_worker_says_stays_as_it_is) {
+TEST(ResultBounds, a_correct_result_is_unchanged) {
   Result result = examples::result();
   const Result before = result;
-  EXPECT_EQ(complaint_about(result), std::nullopt);
+  EXPECT_EQ(validation_error(result), std::nullopt);
   EXPECT_FALSE(cut_to_limits(result));
   EXPECT_EQ(result, before);
 }
 
-TEST(ResultBounds, texts_and_lists_are_cut_wherever_they_stand) {
+TEST(ResultBounds, texts_and_lists_are_cut_in_all_fields) {
   const std::string endless(1u << 20, 'x');
   Result result;
   result.verdict =
@@ -53,22 +53,22 @@ TEST(ResultBounds, texts_and_lists_are_cut_wherever_they_stand) {
   ASSERT_EQ(result.profile->kernels.size(), kProfiledKernelsMax);
   EXPECT_EQ(result.profile->kernels[9].metrics.size(), kProfileMetricsMax);
   EXPECT_EQ(result.profile->kernels[9].metrics[0].name.size(), kNameBytesMax);
-  EXPECT_FALSE(cut_to_limits(result)) << "once is enough";
+  EXPECT_FALSE(cut_to_limits(result)) << "the second time nothing is cut";
 }
 
-TEST(ResultBounds, what_no_worker_says_is_refused) {
+TEST(ResultBounds, an_invalid_result_is_refused) {
   Result odd;
   odd.device.model = "H\n200";
-  EXPECT_EQ(complaint_about(odd), "its device's model holds a control character at byte 1");
+  EXPECT_EQ(validation_error(odd), "its device's model holds a control character at byte 1");
   Result many;
   many.samples.reference_ns.resize(4'001);
-  EXPECT_EQ(complaint_about(many), "4001 samples, at most 4000 are allowed");
+  EXPECT_EQ(validation_error(many), "4001 samples, at most 4000 are allowed");
   for (const double ns : {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     Measurement measurement;
     measurement.submission.median_ns = ns;
     Result timeless;
     timeless.verdict = Passed{measurement, {}};
-    EXPECT_EQ(complaint_about(timeless), "a median that is no time");
+    EXPECT_EQ(validation_error(timeless), "a median that is no time");
   }
 }
 

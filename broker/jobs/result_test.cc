@@ -10,7 +10,7 @@
 namespace kq::broker {
 namespace {
 
-TEST(TakeResults, everything_in_a_batch_is_acknowledged_at_once) {
+TEST(HandleResults, everything_in_a_batch_is_acknowledged_at_once) {
   store::MemoryStore store;
   Script script(store);
   script.run("submit jobs=a,b");
@@ -27,7 +27,7 @@ TEST(TakeResults, everything_in_a_batch_is_acknowledged_at_once) {
             "send w result_ack: 1/1; 2/1; 9/9\n");
 }
 
-TEST(TakeResults, a_result_ends_the_run_of_failures_of_its_worker) {
+TEST(HandleResults, a_result_resets_the_failures_of_its_worker) {
   store::MemoryStore store;
   Script script(store);
   script.run("hello");
@@ -36,10 +36,10 @@ TEST(TakeResults, a_result_ends_the_run_of_failures_of_its_worker) {
     script.run(line);
   }
   EXPECT_EQ(script.run("advance ms=999"), "");
-  EXPECT_NE(script.run("advance ms=1"), "");  // not two seconds
+  EXPECT_NE(script.run("advance ms=1"), "");  // the worker backs off for one second, not two
 }
 
-TEST(TakeResults, what_no_worker_says_is_a_failed_attempt) {
+TEST(HandleResults, an_invalid_result_is_a_failed_attempt) {
   store::MemoryStore store;
   Script script(store);
   script.run("submit jobs=a");
@@ -52,7 +52,7 @@ TEST(TakeResults, what_no_worker_says_is_a_failed_attempt) {
             "send w result_ack: 1/1\n");
 }
 
-TEST(TakeResults, what_is_too_long_is_cut_and_counts) {
+TEST(HandleResults, a_result_that_is_too_long_is_cut_and_counts) {
   store::MemoryStore store;
   Broker broker = *Broker::recover(store, {}, 1000);
   const auto happen = [&](Event event) {

@@ -18,15 +18,15 @@ namespace {
 
 constexpr std::string_view kDiskNearlyFull = "the broker's disk is nearly full; what is left is for results";
 
-// The files of a batch. Their bytes go as they are kept.
-struct OfferedFile {
+// The files of a batch. Their bytes move out when a file is written.
+struct BatchFile {
   Blob* blob;
   std::size_t bytes;
 };
-using Offered = std::map<Hash, OfferedFile>;
+using BatchFiles = std::map<Hash, BatchFile>;
 
-// What is wrong with the batch as a whole, or nothing.
-std::optional<std::string> complaint_about(const SubmitBatch& batch, Decompressor& decompressor) {
+// Returns what is wrong with the batch as a whole, or nothing.
+std::optional<std::string> validation_error(const SubmitBatch& batch, Decompressor& decompressor) {
   if (const auto wrong = name_complaint(batch.run)) return "run " + *wrong;
   if (const auto wrong = name_complaint(batch.submitter); wrong && !batch.submitter.empty())
     return "submitter " + *wrong;
@@ -40,10 +40,11 @@ std::optional<std::string> complaint_about(const SubmitBatch& batch, Decompresso
            std::to_string(blobs_max) + " are allowed";
   }
   std::size_t bytes = 0;
-  std::size_t unpacked = 0;  // what it costs to look at them
+  std::size_t unpacked = 0;
   for (const Blob& blob : batch.blobs) {
     bytes += blob.bytes.size();
-    unpacked += std::min(content_bytes(blob.packing, blob.bytes), kFileBytesMax);  // a longer one is refused unread
+    unpacked += std::min(content_bytes(blob.packing, blob.bytes),
+                         kFileBytesMax);  // a longer file is refused before it is unpacked
   }
   if (bytes > kSubmitBytesMax) {
     return std::to_string(bytes) + " bytes of files in one batch, at most " + std::to_string(kSubmitBytesMax) +
@@ -61,58 +62,61 @@ std::optional<std::string> complaint_about(const SubmitBatch& batch, Decompresso
   return std::nullopt;
 }
 
-// What the job costs its submitter: its files that came with it, its problem's too, and about what its records take.
-std::uint32_t bytes_of(const Submission& submission, const Offered& offered) {
+// What the job counts against its submitter's quota: its files and its problem's file, as far as they are in the batch,
+// and the approximate size of its records.
+std::uint32_t bytes_of(const Submission& submission, const BatchFiles& files) {
   constexpr std::uint32_t kRecordBytes = 1'024;
   std::uint32_t bytes = kRecordBytes;
   const auto add = [&](const Hash& hash) {
-    const auto place = offered.find(hash);
-    if (place != offered.end()) bytes += static_cast<std::uint32_t>(place->second.bytes);
+    const auto place = files.find(hash);
+    if (place != files.end()) bytes += static_cast<std::uint32_t>(place->second.bytes);
   };
   for (const SourceFile& file : submission.files) add(file.hash);
   add(submission.problem.hash);
   return bytes;
 }
 
-class Intake {
+// Handles the submissions of one batch.
+class SubmitHandler {
  public:
-  Intake(Step& step, SubmitBatch& batch, std::string submitter)
+  SubmitHandler(Step& step, SubmitBatch& batch, std::string submitter)
       : step_(step), state_(step.state), run_(batch.run), submitter_(std::move(submitter)) {
-    for (Blob& blob : batch.blobs) offered_.emplace(blob.hash, OfferedFile{&blob, blob.bytes.size()});
+    for (Blob& blob : batch.blobs) files_.emplace(blob.hash, BatchFile{&blob, blob.bytes.size()});
   }
 
-  Expected<JobAck> take(Submission submission) {
+  Expected<JobAck> accept(Submission submission) {
     if (const auto valid = validate(submission); !valid) return refused(valid.error().message);
-    // The broker names the work itself: a wrong key of a producer could answer one submission with another's result.
+    // The broker computes the key itself: a wrong key from a producer could answer a submission with the result of
+    // another.
     const Hash key = submission_key(submission);
-    if (Job* job = state_.jobs.find(key)) return again(submission, job->record, job->ending);
+    if (const Job* job = state_.queue.jobs().find(key)) return accept_known(submission, job->record, job->ending);
     KQ_TRY_VALUE(const auto seq, store::find_key(*state_.store, key));
-    if (!seq || state_.retention.removed.contains(*seq)) return anew(std::move(submission), key);
+    if (!seq || state_.retention.removed.contains(*seq)) return accept_new(std::move(submission), key);
     KQ_TRY_VALUE(const auto record, store::read_job(*state_.store, *seq));
     if (!record) return our_fault("store: job " + std::to_string(*seq) + " has a key, but no record");
-    if (record->state != JobState::finished) return again(submission, *record, std::nullopt);
+    if (record->state != JobState::finished) return accept_known(submission, *record, std::nullopt);
     KQ_TRY_VALUE(const auto result, store::read_result(*state_.store, *seq, false));
     if (!result) return our_fault("store: job " + std::to_string(*seq) + " is finished, but has no result");
-    return again(submission, *record, Ending{name_of(result->verdict), result->device.memory_bytes});
+    return accept_known(submission, *record, Ending{name_of(result->verdict), result->device.memory_bytes});
   }
 
-  bool took_new() const { return took_new_; }
+  bool accepted_new() const { return accepted_new_; }
 
  private:
-  // A submission whose key is known: answered with that job, which is queued again if its ending does not settle the
-  // question. `ending` is a copy: the job's own goes as it is revived.
-  Expected<JobAck> again(const Submission& submission, JobRecord record, std::optional<Ending> ending) {
-    const auto needs = ending ? needs_to_revive(*ending, requirements_of(submission)) : std::nullopt;
+  // Answers a submission whose key is known with that job. A finished job is queued again if its verdict is not
+  // terminal. `ending` is a copy, because queueing the job again clears its own.
+  Expected<JobAck> accept_known(const Submission& submission, JobRecord record, std::optional<Ending> ending) {
+    const auto needs = ending ? needs_to_run_again(*ending, requirements_of(submission)) : std::nullopt;
     if (needs) {
-      const std::uint32_t bytes = bytes_of(submission, offered_);
-      if (auto full = complaint_about_room(bytes)) return busy(std::move(*full));
-      KQ_TRY(keep_way_to_first_entry(record));
-      const Attempt attempt = record.attempt;  // goes on: results of earlier lives stay fenced
+      const std::uint32_t bytes = bytes_of(submission, files_);
+      if (auto full = quota_error(bytes)) return busy(std::move(*full));
+      KQ_TRY(keep_first_entry(record));
+      const Attempt attempt = record.attempt;  // the attempt number continues, so that old results never count
       record = record_for(record.seq, record.key, submission, bytes);
       record.attempt = attempt;
       record.needs = *needs;
       if (auto queued = enqueue(step_, record); !queued) return busy_or_failed(queued.error());
-      keep_files(submission);  // the store may have lost them since: that is one way for a job to be abandoned
+      write_files(submission);  // a job may be abandoned because the store has lost them
       step_.ready.note(NoteLevel::debug, "job " + std::to_string(record.seq) + ": queued again after " +
                                              std::string(to_string(ending->verdict)));
       if (ending->verdict == VerdictName::abandoned)
@@ -121,18 +125,18 @@ class Intake {
     KQ_TRY_VALUE(const auto written, write_entry(record.seq, submission));
     if (!written) return busy(std::string(kDiskNearlyFull));
     if (!needs && record.state == JobState::queued) {
-      KQ_TRY(bring_on(step_, record, submission));
+      KQ_TRY(merge_submission(step_, record, submission));
     }
     state_.metrics.reused();
     return JobAck{.acceptance = Acceptance::reused, .seq = record.seq, .state = record.state, .reason = ""};
   }
 
-  Expected<JobAck> anew(Submission&& taken, const Hash& key) {
-    const auto kept = std::make_shared<const Submission>(std::move(taken));
+  Expected<JobAck> accept_new(Submission&& moved, const Hash& key) {
+    const auto kept = std::make_shared<const Submission>(std::move(moved));
     const Submission& submission = *kept;
-    const std::uint32_t bytes = bytes_of(submission, offered_);
-    if (auto full = complaint_about_room(bytes)) return busy(std::move(*full));
-    KQ_TRY_VALUE(auto missing, first_missing(submission));
+    const std::uint32_t bytes = bytes_of(submission, files_);
+    if (auto full = quota_error(bytes)) return busy(std::move(*full));
+    KQ_TRY_VALUE(auto missing, missing_file(submission));
     if (missing) {
       return refused(submission.label + ": " + *missing +
                      " is neither in this batch nor in the store; send its bytes along");
@@ -141,13 +145,13 @@ class Intake {
     auto queued = enqueue(step_, record_for(seq, key, submission, bytes), kept);
     if (!queued) return busy_or_failed(queued.error());
     ++state_.next_sequence;
-    keep_files(submission);
-    state_.retention.name_files(submission);
+    write_files(submission);
+    state_.retention.add_named_files(submission);
     step_.ready.write(store::Family::ids, store::hash_key(key), store::sequence_key(seq));
     step_.ready.write(store::Family::body, store::sequence_key(seq), encode(submission));
     step_.ready.write(store::Family::run, store::run_key(run_, submission.label), encode(ShortRunEntry{seq}));
     state_.metrics.submitted(submission.backend);
-    took_new_ = true;
+    accepted_new_ = true;
     return JobAck{.acceptance = Acceptance::accepted, .seq = seq, .state = JobState::queued, .reason = ""};
   }
 
@@ -179,14 +183,14 @@ class Intake {
             .retry_after_ms = state_.options.busy_retry_ms};
   }
 
-  // Where there are too many different lanes already, room comes as jobs end.
+  // There are too many different lanes; there will be room when jobs end.
   Expected<JobAck> busy_or_failed(const Error& error) {
     if (error.kind == ErrorKind::bad_input) return busy(error.message);
     return failure(error);
   }
 
-  // The label of a submission that is answered with a job that was there. False: there is no room for it, and it is not
-  // there.
+  // Writes the label of a submission that is answered with a known job. Returns false if the disk is nearly full and
+  // the label is not in the store.
   Expected<bool> write_entry(Sequence seq, const Submission& submission) {
     const std::string key = store::run_key(run_, submission.label);
     if (state_.space.nearly_full) return is_entered(key, seq);
@@ -195,7 +199,7 @@ class Intake {
     return true;
   }
 
-  // A message that is repeated finds its labels there.
+  // Returns whether the store has the label, as it does for a repeated message.
   Expected<bool> is_entered(const std::string& key, Sequence seq) const {
     KQ_TRY_VALUE(const auto bytes, state_.store->get(store::Family::run, key));
     if (!bytes) return false;
@@ -204,10 +208,10 @@ class Intake {
     return entry->seq == seq;
   }
 
-  // The record forgets its run: the entry that it led to must be found all the same.
-  Expected<void> keep_way_to_first_entry(const JobRecord& record) {
+  // Before the record loses its run: writes how to find the entry that the run had.
+  Expected<void> keep_first_entry(const JobRecord& record) {
     if (record.run == run_) return {};
-    Job* job = state_.jobs.find(record.seq);
+    const Job* job = state_.queue.jobs().find(record.seq);
     std::string label;
     if (job != nullptr) {
       KQ_TRY_VALUE(const auto first, submission_of(step_, *job));
@@ -221,30 +225,31 @@ class Intake {
     return {};
   }
 
-  // Why a job of so many bytes must wait outside, or nothing.
-  std::optional<std::string> complaint_about_room(std::uint32_t bytes) const {
+  // Returns which quota has no room for a job of this size, or nothing.
+  std::optional<std::string> quota_error(std::uint32_t bytes) const {
     const BrokerOptions& options = state_.options;
     if (state_.space.nearly_full) return std::string(kDiskNearlyFull);
     const auto full = [&](const Account& account, std::uint64_t jobs_max, std::uint64_t bytes_max,
-                          const std::string& who) -> std::optional<std::string> {
-      if (account.jobs + 1 > jobs_max) return who + " " + std::to_string(account.jobs) + " unfinished jobs, the limit";
+                          const std::string& subject) -> std::optional<std::string> {
+      if (account.jobs + 1 > jobs_max)
+        return subject + " " + std::to_string(account.jobs) + " unfinished jobs, the limit";
       if (account.bytes + bytes > bytes_max)
-        return who + " " + std::to_string(account.bytes) + " bytes of unfinished jobs, the limit is " +
+        return subject + " " + std::to_string(account.bytes) + " bytes of unfinished jobs, the limit is " +
                std::to_string(bytes_max);
       return std::nullopt;
     };
-    if (auto all =
-            full(state_.accounts.all(), options.unfinished_jobs_max, options.unfinished_bytes_max, "the queue holds"))
+    if (auto all = full(state_.queue.accounts().all(), options.unfinished_jobs_max, options.unfinished_bytes_max,
+                        "the queue holds"))
       return all;
-    const auto number = state_.scheduler.submitters.find(submitter_);
-    const Account own = number ? state_.accounts.of(*number) : Account{};
+    const auto number = state_.queue.scheduler().submitters.find(submitter_);
+    const Account own = number ? state_.queue.accounts().of(*number) : Account{};
     return full(own, options.submitter_jobs_max, options.submitter_bytes_max, "submitter '" + submitter_ + "' has");
   }
 
-  // Where a job that ended so should run again for a new submission, or nothing: its verdict settles the question, or
-  // only a better device could answer otherwise and none is connected. It then asks for the better device, not for the
-  // same end once more.
-  std::optional<Requirements> needs_to_revive(const Ending& ending, Requirements needs) const {
+  // Returns what a finished job needs to run again for a new submission. Returns nothing if its verdict is terminal, or
+  // if only a better device could give another verdict and none is connected. The job then needs the better device, so
+  // that it does not end in the same way again.
+  std::optional<Requirements> needs_to_run_again(const Ending& ending, Requirements needs) const {
     if (row_of(ending.verdict).settles) return std::nullopt;
     switch (ending.verdict) {
       case VerdictName::compiled_only:
@@ -256,18 +261,18 @@ class Intake {
         needs.memory_above_bytes = ending.device_memory_bytes;
         if (!state_.workers.serves(needs)) return std::nullopt;
         return needs;
-      default:  // nothing about the device
+      default:  // the verdict does not depend on the device
         return needs;
     }
   }
 
-  // The first file whose bytes are nowhere, in words.
-  Expected<std::optional<std::string>> first_missing(const Submission& submission) {
+  // Returns a text that names the first file that is neither in the batch nor in the store, or nothing.
+  Expected<std::optional<std::string>> missing_file(const Submission& submission) {
     const auto absent = [](const std::string& name, const Hash& hash) {
       return std::optional("file '" + name + "' (SHA-256 " + to_hex(hash) + ")");
     };
     const auto missing = [&](const std::string& name, const Hash& hash) -> Expected<std::optional<std::string>> {
-      if (offered_.contains(hash)) return std::optional<std::string>();
+      if (files_.contains(hash)) return std::optional<std::string>();
       if (state_.retention.removed_files.contains(hash)) return absent(name, hash);
       KQ_TRY_VALUE(const auto blob, state_.blobs.find(*state_.store, hash));
       if (blob == nullptr) return absent(name, hash);
@@ -280,16 +285,16 @@ class Intake {
     return missing(submission.problem.file, submission.problem.hash);
   }
 
-  void keep_files(const Submission& submission) {
-    for (const SourceFile& file : submission.files) keep(file.hash);
-    keep(submission.problem.hash);
+  void write_files(const Submission& submission) {
+    for (const SourceFile& file : submission.files) write_file(file.hash);
+    write_file(submission.problem.hash);
   }
 
-  // Writes the bytes of an offered blob, unless they are known to be there: to write the same once more costs less than
-  // to ask about each.
-  void keep(const Hash& hash) {
-    const auto place = offered_.find(hash);
-    if (place == offered_.end() || state_.blobs.has(hash)) return;
+  // Writes a file of the batch, unless the cache knows that the store has it. Asking the store about each file would
+  // cost more than writing some files again.
+  void write_file(const Hash& hash) {
+    const auto place = files_.find(hash);
+    if (place == files_.end() || state_.blobs.has(hash)) return;
     store::Write write = write_of(state_.blobs.put(std::move(*place->second.blob)));
     step_.ready.write(write.family, std::move(write.key), std::move(*write.value));
   }
@@ -298,26 +303,26 @@ class Intake {
   State& state_;
   const std::string& run_;
   const std::string submitter_;
-  Offered offered_;
-  bool took_new_ = false;
+  BatchFiles files_;
+  bool accepted_new_ = false;
 };
 
 }  // namespace
 
 Expected<void> answer(Step& step, const Caller& caller, SubmitBatch&& batch) {
-  if (auto complaint = complaint_about(batch, step.state.decompressor)) {
+  if (auto error = validation_error(batch, step.state.decompressor)) {
     step.state.metrics.refused(batch.jobs.size());
-    reply(step, caller, Refused{std::move(*complaint)});
+    reply(step, caller, Refused{std::move(*error)});
     return {};
   }
-  Intake intake(step, batch, caller.who.name.empty() ? batch.submitter : caller.who.name);
+  SubmitHandler handler(step, batch, caller.identity.name.empty() ? batch.submitter : caller.identity.name);
   SubmitAck ack;
   ack.jobs.reserve(batch.jobs.size());
   for (Submission& submission : batch.jobs) {
-    KQ_TRY_VALUE(auto one, intake.take(std::move(submission)));
+    KQ_TRY_VALUE(auto one, handler.accept(std::move(submission)));
     ack.jobs.push_back(std::move(one));
   }
-  if (intake.took_new()) {
+  if (handler.accepted_new()) {
     step.ready.write(store::Family::meta, std::string(store::kNextSequenceKey),
                      store::sequence_key(step.state.next_sequence));
   }

@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-class IntakeTest : public testing::Test {
+class SubmitTest : public testing::Test {
  protected:
   static Submission job(const std::string& label) {
     Submission submission;
@@ -34,7 +34,7 @@ class IntakeTest : public testing::Test {
     return batch;
   }
 
-  // One turn: the answer, once everything is committed.
+  // Handles the batch in a turn of its own, commits the turn and returns the answer.
   ClientReply reply_to(SubmitBatch batch) {
     Ready ready;
     Step step{state, ready, 1000};
@@ -49,7 +49,7 @@ class IntakeTest : public testing::Test {
   State state{.options = {}, .store = &store};
 };
 
-TEST_F(IntakeTest, what_is_acknowledged_can_be_read_back) {
+TEST_F(SubmitTest, an_acknowledged_job_can_be_read_back) {
   const SubmitBatch sent = batch({"a"});
   const auto ack = std::get<SubmitAck>(reply_to(sent)).jobs.at(0);
   EXPECT_EQ(ack.acceptance, Acceptance::accepted);
@@ -59,7 +59,7 @@ TEST_F(IntakeTest, what_is_acknowledged_can_be_read_back) {
   EXPECT_EQ(store::read_run(store, {.run = "r", .after_label = "", .limit = 9})->rows.size(), 1u);
 }
 
-TEST_F(IntakeTest, a_batch_is_bounded) {
+TEST_F(SubmitTest, a_batch_has_limits) {
   SubmitBatch many = batch({});
   many.jobs.assign(kSubmitJobsMax + 1, job("a"));
   EXPECT_EQ(refusal_of(many), "257 jobs in one batch, at most 256 are allowed");
@@ -72,7 +72,7 @@ TEST_F(IntakeTest, a_batch_is_bounded) {
   EXPECT_THAT(refusal_of({.run = "r", .jobs = {job("a")}, .blobs = std::vector(17, Blob{sha256(full), full})}),
               HasSubstr("bytes of files in one batch, at most 16777216 are allowed"));
 
-  // Little to send, and much to look at.
+  // These files are small when packed and large when unpacked.
   const std::string zeros(kFileBytesMax, '\0');
   Compressor compressor;
   const Blob small = packed(compressor, sha256(zeros), zeros);
@@ -82,24 +82,24 @@ TEST_F(IntakeTest, a_batch_is_bounded) {
             "18 files for 1 jobs, at most 17 are allowed");
 }
 
-TEST_F(IntakeTest, blobs_of_refused_jobs_are_not_kept) {
+TEST_F(SubmitTest, blobs_of_refused_jobs_are_not_kept) {
   SubmitBatch one = batch({"a"});
   one.jobs[0].files.clear();
   reply_to(one);
   EXPECT_EQ(*store.get(store::Family::blob, as_bytes(sha256("a"))), std::nullopt);
 }
 
-TEST_F(IntakeTest, a_blob_that_many_jobs_share_is_written_once) {
+TEST_F(SubmitTest, a_blob_that_many_jobs_share_is_written_once) {
   reply_to(batch({"a"}));
   Ready ready;
   Step step{state, ready, 1000};
   ASSERT_TRUE(answer(step, {.peer = "c", .request_id = 1}, batch({"b"})));
-  std::size_t blobs_n = 0;
-  for (const store::Write& write : ready.writes()) blobs_n += write.family == store::Family::blob ? 1 : 0;
-  EXPECT_EQ(blobs_n, 1u);  // b's own; the problem's is known to be there
+  std::size_t blob_count = 0;
+  for (const store::Write& write : ready.writes()) blob_count += write.family == store::Family::blob ? 1 : 0;
+  EXPECT_EQ(blob_count, 1u);  // the file of b; the cache knows that the problem's file is there
 }
 
-TEST_F(IntakeTest, a_key_without_its_job_is_damage) {
+TEST_F(SubmitTest, a_key_without_its_job_is_damage) {
   const store::Write write{store::Family::ids, std::string(as_bytes(submission_key(job("a")))),
                            std::string("\0\0\0\0\0\0\0\7", 8)};
   ASSERT_TRUE(store.commit(std::span(&write, 1)));

@@ -1,4 +1,4 @@
-// A Prometheus histogram: how many values were at most each bound, and their sum.
+// A Prometheus histogram: for each bound, how many values were at most that bound; and the sum of all values.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace kq::broker {
 template <std::size_t N>
 class Histogram {
  public:
-  // From small to large. What is above the last is counted too.
+  // The bounds ascend. Values above the last bound are counted under +Inf.
   explicit Histogram(const std::array<double, N>& bounds) : bounds_(bounds) {}
 
   void add(double value) {
@@ -41,7 +41,7 @@ class Histogram {
   }
 
  private:
-  // "0.01", "600": as Prometheus writes a bound.
+  // Returns a bound as Prometheus writes it: "0.01", "600".
   static std::string bound_text(double bound) {
     char digits[32];
     return std::string(digits, std::to_chars(digits, digits + sizeof digits, bound, std::chars_format::fixed).ptr);

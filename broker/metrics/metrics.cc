@@ -26,33 +26,34 @@ void Metrics::append_to(std::vector<Metric>& metrics) const {
   const auto count = [](std::uint64_t n) { return static_cast<double>(n); };
   for (std::size_t backend = 0; backend < kBackends; ++backend) {
     const std::string name(kEnumNames<Backend>[backend]);
-    add(metrics, "kq_jobs_submitted_total", {{"backend", name}}, count(submitted_n_[backend]));
+    add(metrics, "kq_jobs_submitted_total", {{"backend", name}}, count(submitted_count_[backend]));
   }
   for (std::size_t backend = 0; backend < kBackends; ++backend) {
     for (std::size_t verdict = 0; verdict < kVerdictNames; ++verdict) {
-      if (finished_n_[backend][verdict] == 0) continue;
+      if (finished_count_[backend][verdict] == 0) continue;
       const VerdictRow& row = kVerdicts[verdict];
       add(metrics, "kq_jobs_finished_total",
           {{"backend", std::string(kEnumNames<Backend>[backend])},
            {"verdict", std::string(to_string(row.name))},
            {"fault", std::string(to_string(row.fault))}},
-          count(finished_n_[backend][verdict]));
+          count(finished_count_[backend][verdict]));
     }
   }
-  std::uint64_t dead_n = 0;
-  for (const auto& by_verdict : finished_n_) dead_n += by_verdict[static_cast<std::size_t>(VerdictName::abandoned)];
-  add(metrics, "kq_jobs_dead_total", {}, count(dead_n));
-  add(metrics, "kq_jobs_reused_total", {}, count(reused_n_));
-  add(metrics, "kq_jobs_refused_total", {{"reason", "invalid"}}, count(refused_n_));
-  add(metrics, "kq_jobs_refused_total", {{"reason", "busy"}}, count(busy_n_));
-  add(metrics, "kq_jobs_retried_total", {}, count(failed_n_));
-  add(metrics, "kq_lease_expirations_total", {}, count(lapsed_n_));
-  for (std::size_t ending = 0; ending < builds_n_.size(); ++ending) {
+  std::uint64_t dead_count = 0;
+  for (const auto& by_verdict : finished_count_)
+    dead_count += by_verdict[static_cast<std::size_t>(VerdictName::abandoned)];
+  add(metrics, "kq_jobs_dead_total", {}, count(dead_count));
+  add(metrics, "kq_jobs_reused_total", {}, count(reused_count_));
+  add(metrics, "kq_jobs_refused_total", {{"reason", "invalid"}}, count(refused_count_));
+  add(metrics, "kq_jobs_refused_total", {{"reason", "busy"}}, count(busy_count_));
+  add(metrics, "kq_jobs_retried_total", {}, count(failed_count_));
+  add(metrics, "kq_lease_expirations_total", {}, count(lapsed_count_));
+  for (std::size_t ending = 0; ending < build_count_.size(); ++ending) {
     add(metrics, "kq_builds_total", {{"ending", std::string(kEnumNames<BuildEnding>[ending])}},
-        count(builds_n_[ending]));
+        count(build_count_[ending]));
   }
-  add(metrics, "kq_jobs_removed_total", {}, count(removed_jobs_n_));
-  add(metrics, "kq_files_removed_total", {}, count(removed_files_n_));
+  add(metrics, "kq_jobs_removed_total", {}, count(removed_job_count_));
+  add(metrics, "kq_files_removed_total", {}, count(removed_file_count_));
   wait_s_.append_to(metrics, "kq_job_wait_seconds");
   results_.append_to(metrics);
 }
@@ -64,24 +65,24 @@ std::vector<Metric> metrics_of(const State& state, std::int64_t now_ms) {
   const auto jobs = [&](const char* in, std::uint64_t n) {
     add(metrics, "kq_queue_jobs", {{"state", in}}, static_cast<double>(n));
   };
-  jobs("queued", state.scheduler.size());
-  jobs("waiting", state.timers.waiting_n);
-  jobs("leased", state.jobs.leased_n());
-  add(metrics, "kq_queue_bytes", {}, static_cast<double>(state.accounts.all().bytes));
+  jobs("queued", state.queue.scheduler().size());
+  jobs("waiting", state.queue.timers().waiting_count());
+  jobs("leased", state.queue.jobs().leased_count());
+  add(metrics, "kq_queue_bytes", {}, static_cast<double>(state.queue.accounts().all().bytes));
   std::int64_t oldest_ms = now_ms;
-  for (const auto& [id, entry] : state.scheduler.lanes()) {
+  for (const auto& [id, entry] : state.queue.scheduler().lanes()) {
     if (entry.lane.head() != nullptr) oldest_ms = std::min(oldest_ms, entry.lane.head()->submitted_at_ms);
   }
   add(metrics, "kq_queue_oldest_age_seconds", {}, seconds(now_ms - oldest_ms));
-  add(metrics, "kq_build_objects", {}, static_cast<double>(state.builds.objects.size()));
-  add(metrics, "kq_build_object_bytes", {}, static_cast<double>(state.builds.bytes_n));
-  add(metrics, "kq_queue_submitters", {}, static_cast<double>(state.accounts.by_submitter().size()));
+  add(metrics, "kq_build_objects", {}, static_cast<double>(state.builds.artifacts.size()));
+  add(metrics, "kq_build_object_bytes", {}, static_cast<double>(state.builds.artifact_bytes));
+  add(metrics, "kq_queue_submitters", {}, static_cast<double>(state.queue.accounts().by_submitter().size()));
   std::int64_t silent_ms = 0;
   std::map<std::string, double> workers{{"busy", 0}, {"idle", 0}, {"draining", 0}, {"quarantined", 0}};
   double quarantined = 0;
   for (const auto& [id, session] : state.workers.all()) {
     silent_ms = std::max(silent_ms, now_ms - session.last_seen_ms);
-    const bool draining = state.draining.contains(session.worker);
+    const bool draining = state.switches.draining.contains(session.worker);
     quarantined += static_cast<double>(session.quarantined.size());
     const bool is_out = session.devices.empty() && !session.quarantined.empty();
     workers[is_out                                             ? "quarantined"

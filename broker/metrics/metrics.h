@@ -1,5 +1,5 @@
-// What the broker counts since it started, and its present figures, as Prometheus samples. Names and meanings:
-// docs/operator/run.md.
+// The broker's counters since it started, and its current figures, as Prometheus samples. docs/operator/run.md explains
+// them.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace kq::broker {
 
 struct State;
 
-// How a build for others ended: its object was taken, there was none to take, or its builder was given up.
+// How a prebuild (jobs/prebuild.h) ended: its artifact was taken, it failed, or its builder was too late or left.
 enum class BuildEnding { taken, declined, lapsed };
 constexpr std::array<std::string_view, 3> enum_names(BuildEnding) {
   return {"taken", "declined", "lapsed"};
@@ -25,44 +25,44 @@ constexpr std::array<std::string_view, 3> enum_names(BuildEnding) {
 
 class Metrics {
  public:
-  void submitted(Backend backend) { ++submitted_n_[static_cast<std::size_t>(backend)]; }
-  void reused() { ++reused_n_; }
-  void refused(std::uint64_t jobs_n = 1) { refused_n_ += jobs_n; }
-  void busy() { ++busy_n_; }
+  void submitted(Backend backend) { ++submitted_count_[static_cast<std::size_t>(backend)]; }
+  void reused() { ++reused_count_; }
+  void refused(std::uint64_t job_count = 1) { refused_count_ += job_count; }
+  void busy() { ++busy_count_; }
   void first_leased(std::int64_t wait_ms) { wait_s_.add(static_cast<double>(wait_ms) / 1e3); }
-  void lapsed() { ++lapsed_n_; }
-  void failed() { ++failed_n_; }
-  // A worker's result that counts.
-  void heard(const Result& result) { results_.heard(result); }
-  void build_ended(BuildEnding ending) { ++builds_n_[static_cast<std::size_t>(ending)]; }
-  void removed_job() { ++removed_jobs_n_; }
-  void removed_file() { ++removed_files_n_; }
+  void lapsed() { ++lapsed_count_; }
+  void failed() { ++failed_count_; }
+  // Counts an accepted result of a worker.
+  void add_result(const Result& result) { results_.add_result(result); }
+  void build_ended(BuildEnding ending) { ++build_count_[static_cast<std::size_t>(ending)]; }
+  void removed_job() { ++removed_job_count_; }
+  void removed_file() { ++removed_file_count_; }
   void finished(Backend backend, VerdictName verdict) {
-    ++finished_n_[static_cast<std::size_t>(backend)][static_cast<std::size_t>(verdict)];
+    ++finished_count_[static_cast<std::size_t>(backend)][static_cast<std::size_t>(verdict)];
   }
 
-  // Counters alone.
+  // Appends the counters.
   void append_to(std::vector<Metric>& metrics) const;
 
  private:
   static constexpr std::size_t kBackends = kEnumNames<Backend>.size();
   static constexpr std::size_t kVerdictNames = kEnumNames<VerdictName>.size();
 
-  std::array<std::uint64_t, kBackends> submitted_n_{};
-  std::array<std::array<std::uint64_t, kVerdictNames>, kBackends> finished_n_{};
-  std::uint64_t reused_n_ = 0;
-  std::uint64_t refused_n_ = 0;
-  std::uint64_t busy_n_ = 0;
-  std::uint64_t lapsed_n_ = 0;
-  std::uint64_t failed_n_ = 0;
-  std::array<std::uint64_t, kEnumNames<BuildEnding>.size()> builds_n_{};
-  std::uint64_t removed_jobs_n_ = 0;
-  std::uint64_t removed_files_n_ = 0;
+  std::array<std::uint64_t, kBackends> submitted_count_{};
+  std::array<std::array<std::uint64_t, kVerdictNames>, kBackends> finished_count_{};
+  std::uint64_t reused_count_ = 0;
+  std::uint64_t refused_count_ = 0;
+  std::uint64_t busy_count_ = 0;
+  std::uint64_t lapsed_count_ = 0;
+  std::uint64_t failed_count_ = 0;
+  std::array<std::uint64_t, kEnumNames<BuildEnding>.size()> build_count_{};
+  std::uint64_t removed_job_count_ = 0;
+  std::uint64_t removed_file_count_ = 0;
   Histogram<8> wait_s_{{0.01, 0.1, 1, 10, 60, 600, 3'600, 86'400}};
   ResultMetrics results_;
 };
 
-// Counters and present figures.
+// Returns the counters and the current figures.
 std::vector<Metric> metrics_of(const State& state, std::int64_t now_ms);
 
 }  // namespace kq::broker

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "broker/core/state.h"
+#include "broker/testing/queue_access.h"
 #include "store/memory_store.h"
 
 namespace kq::broker {
@@ -44,8 +45,9 @@ TEST_F(MetricsTest, a_wait_falls_into_every_bucket_above_it) {
 
 TEST_F(MetricsTest, shows_the_age_of_the_oldest_queued_job) {
   EXPECT_EQ(value("kq_queue_oldest_age_seconds"), 0);
-  state.scheduler.classes.add({});
-  state.scheduler.add({.priority = Priority::low}, {.seq = 1, .submitted_at_ms = 2'000});
+  Scheduler& scheduler = QueueTestAccess::tables(state).scheduler;
+  scheduler.classes.add({});
+  scheduler.add({.priority = Priority::low}, {.seq = 1, .submitted_at_ms = 2'000});
   EXPECT_EQ(value("kq_queue_oldest_age_seconds"), 3);
   EXPECT_EQ(value("kq_queue_jobs", {{"state", "queued"}}), 1);
 }

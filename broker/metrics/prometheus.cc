@@ -12,16 +12,16 @@ constexpr MetricFamily kFamilies[] = {
     {"kq_jobs_submitted_total", MetricType::counter, "New jobs taken in, by backend."},
     {"kq_jobs_reused_total", MetricType::counter, "Submissions answered with a job that was there."},
     {"kq_jobs_refused_total", MetricType::counter,
-     "Submissions turned away: invalid ones, and those a full queue, quota or disk had no room for."},
+     "Submissions refused: invalid ones, and those for which queue, quota or disk had no room."},
     {"kq_jobs_finished_total", MetricType::counter, "Jobs that ended, by backend, verdict and whose fault it was."},
-    {"kq_jobs_retried_total", MetricType::counter, "Attempts that failed by our own fault."},
+    {"kq_jobs_retried_total", MetricType::counter, "Attempts that failed by a fault of kq."},
     {"kq_jobs_dead_total", MetricType::counter, "Jobs that ended as abandoned."},
     {"kq_lease_expirations_total", MetricType::counter, "Leases whose worker fell silent."},
     {"kq_jobs_removed_total", MetricType::counter, "Finished jobs removed because they were kept for long enough."},
     {"kq_files_removed_total", MetricType::counter, "Files removed because no job that is left names them."},
-    {"kq_job_wait_seconds", MetricType::histogram, "From submission to the first lease."},
+    {"kq_job_wait_seconds", MetricType::histogram, "Time from submission to the first lease."},
     {"kq_job_stage_duration_seconds", MetricType::histogram,
-     "How long workers built, where it was not in their cache, and ran a job."},
+     "How long workers built a job, if it was not in their cache, and ran it."},
     {"kq_build_cache_requests_total", MetricType::counter,
      "Builds that workers found in their cache, and those they made."},
     {"kq_builds_total", MetricType::counter,
@@ -36,15 +36,15 @@ constexpr MetricFamily kFamilies[] = {
     {"kq_queue_oldest_age_seconds", MetricType::gauge, "Age of the oldest job that could run now."},
     {"kq_queue_submitters", MetricType::gauge, "Submitters with unfinished jobs."},
     {"kq_build_objects", MetricType::gauge,
-     "Objects that were built for unfinished jobs and are kept for whoever runs them."},
-    {"kq_build_object_bytes", MetricType::gauge, "Their bytes."},
+     "Artifacts that were built for unfinished jobs and are kept for the workers that run them."},
+    {"kq_build_object_bytes", MetricType::gauge, "Bytes of the artifacts in kq_build_objects."},
     {"kq_workers", MetricType::gauge, "Connected workers: busy, idle, draining or quarantined."},
     {"kq_devices_quarantined", MetricType::gauge,
      "Devices that did not come back clean after a job, of connected workers."},
     {"kq_worker_heartbeat_age_seconds", MetricType::gauge,
-     "How long the worker has been silent that was heard of longest ago."},
+     "Time since the last message of the worker that has been silent for longest."},
     {"kq_disk_free_bytes", MetricType::gauge, "Free space where the store is."},
-    {"kq_disk_nearly_full", MetricType::gauge, "1 while new jobs are refused to keep room for results."},
+    {"kq_disk_nearly_full", MetricType::gauge, "1 while new jobs are refused to keep room for results, else 0."},
     {"kq_metrics_age_seconds", MetricType::gauge, "How long ago the broker's loop published these figures."},
 };
 
@@ -55,7 +55,7 @@ bool belongs(const Metric& metric, const MetricFamily& family) {
   return rest == "_bucket" || rest == "_sum" || rest == "_count";
 }
 
-// In a label's value backslash, quote and newline are escaped.
+// Appends the value of a label, with backslash, quote and newline escaped.
 void append_value(std::string& text, std::string_view value) {
   for (const char c : value) {
     if (c == '\\' || c == '"') text += '\\';
@@ -110,13 +110,13 @@ std::string prometheus_text(std::span<const Metric> metrics) {
   return text;
 }
 
-void MetricsBoard::publish(std::vector<Metric> metrics, std::int64_t now_ms) {
+void PublishedMetrics::publish(std::vector<Metric> metrics, std::int64_t now_ms) {
   auto snapshot = std::make_shared<const Snapshot>(Snapshot{std::move(metrics), now_ms});
   const std::lock_guard lock(mutex_);
   snapshot_.swap(snapshot);
 }
 
-std::string MetricsBoard::text(std::int64_t now_ms) const {
+std::string PublishedMetrics::text(std::int64_t now_ms) const {
   std::shared_ptr<const Snapshot> snapshot;
   {
     const std::lock_guard lock(mutex_);

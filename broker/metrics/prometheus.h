@@ -1,4 +1,4 @@
-// The broker's figures as Prometheus reads them, and what they mean.
+// The broker's metrics in the text format of Prometheus, with their types and explanations.
 #pragma once
 
 #include <cstdint>
@@ -19,27 +19,27 @@ constexpr std::array<std::string_view, 3> enum_names(MetricType) {
   return {"gauge", "counter", "histogram"};
 }
 
-// A family of samples. A histogram's samples are named NAME_bucket, NAME_sum and NAME_count.
+// A metric with all its samples. A histogram's samples are named NAME_bucket, NAME_sum and NAME_count.
 struct MetricFamily {
   std::string_view name;
   MetricType type = MetricType::gauge;
   std::string_view help;
 };
-// Every family the broker has. A metric is one row here and a line in broker/metrics/metrics.cc; docs/operator/run.md and
-// the files in deploy/ are held to this table.
+// Returns all families of the broker. A metric is one row in that table and a line in broker/metrics/metrics.cc. Tests
+// compare docs/operator/run.md and the files in deploy/ with the table.
 std::span<const MetricFamily> metric_families();
 
-// Text exposition format 0.0.4: families in the table's order, samples in the given one. Samples of no family are left
-// out.
+// Returns the samples in the text exposition format 0.0.4: families in the order of the table, samples in the given
+// order. Samples without a family are omitted.
 std::string prometheus_text(std::span<const Metric> metrics);
 
 inline constexpr std::string_view kPrometheusType = "text/plain; version=0.0.4; charset=utf-8";
 
-// The last figures the loop has published. A scrape reads them from another thread and never waits for the loop.
-class MetricsBoard {
+// The metrics that the loop published last. The thread of the HTTP server reads them and never waits for the loop.
+class PublishedMetrics {
  public:
   void publish(std::vector<Metric> metrics, std::int64_t now_ms);
-  // With kq_metrics_age_seconds: how old the figures are. A loop that is stuck shows here.
+  // Returns the metrics as text, with their age as kq_metrics_age_seconds. The age shows a loop that is stuck.
   std::string text(std::int64_t now_ms) const;
 
  private:

@@ -42,13 +42,13 @@ TEST(PrometheusTest, a_histogram_is_one_family) {
   EXPECT_TRUE(text.ends_with("kq_job_wait_seconds_sum 7.25\nkq_job_wait_seconds_count 2\n")) << text;
 }
 
-TEST(PrometheusTest, what_a_label_holds_cannot_end_it) {
+TEST(PrometheusTest, the_value_of_a_label_is_escaped) {
   const std::vector<Metric> metrics{
       {"kq_build_info", {{"sandbox", "x"}, {"version", "a\"b\\c\nd"}}, std::numeric_limits<double>::infinity()}};
   EXPECT_TRUE(prometheus_text(metrics).ends_with("\nkq_build_info{sandbox=\"x\",version=\"a\\\"b\\\\c\\nd\"} +Inf\n"));
 }
 
-TEST(PrometheusTest, names_follow_the_rules_and_none_begins_as_another_and_its_suffix) {
+TEST(PrometheusTest, names_are_unique_and_follow_the_rules) {
   std::set<std::string_view> names;
   for (const MetricFamily& family : metric_families()) {
     EXPECT_TRUE(names.insert(family.name).second) << family.name;
@@ -64,8 +64,8 @@ TEST(PrometheusTest, every_metric_of_the_broker_has_its_family_and_every_family_
   state.metrics.finished(Backend::torch, VerdictName::passed);
   Result rejected;
   rejected.verdict = ended(VerdictName::rejected, {});
-  state.metrics.heard(rejected);
-  MetricsBoard board;
+  state.metrics.add_result(rejected);
+  PublishedMetrics board;
   board.publish(metrics_of(state, 5'000), 5'000);
   const std::string text = board.text(5'000);
   for (const Metric& metric : metrics_of(state, 5'000))
@@ -75,9 +75,9 @@ TEST(PrometheusTest, every_metric_of_the_broker_has_its_family_and_every_family_
   }
 }
 
-TEST(PrometheusTest, a_scrape_shows_the_last_figures_and_their_age) {
-  MetricsBoard board;
-  EXPECT_EQ(board.text(1'000), "") << "nothing yet";
+TEST(PrometheusTest, a_scrape_shows_the_last_metrics_and_their_age) {
+  PublishedMetrics board;
+  EXPECT_EQ(board.text(1'000), "") << "nothing was published yet";
   board.publish({{"kq_queue_submitters", {}, 4}}, 5'000);
   board.publish({{"kq_queue_submitters", {}, 5}}, 10'000);
   const std::string text = board.text(12'500);
@@ -85,8 +85,8 @@ TEST(PrometheusTest, a_scrape_shows_the_last_figures_and_their_age) {
   EXPECT_TRUE(text.ends_with("\nkq_metrics_age_seconds 2.5\n")) << text;
 }
 
-// The judge of the format itself, where it is installed (Debian package prometheus).
-TEST(PrometheusTest, promtool_finds_nothing_wrong) {
+// promtool checks the format, if it is installed (Debian package prometheus).
+TEST(PrometheusTest, promtool_accepts_the_text) {
   if (std::system("command -v promtool >/dev/null") != 0) GTEST_SKIP() << "skipped: promtool is not installed";
   std::vector<Metric> metrics;
   for (const MetricFamily& family : metric_families()) {
@@ -99,11 +99,11 @@ TEST(PrometheusTest, promtool_finds_nothing_wrong) {
       metrics.push_back({name, {{"label", "\\ \" \n é"}}, 1.5});
     }
   }
-  // And of the figures themselves: a histogram must be one for each set of labels.
+  // A histogram of the broker must be one for each set of labels.
   Metrics counted;
   Result passed;
   passed.verdict = Passed{};
-  counted.heard(passed);
+  counted.add_result(passed);
   counted.append_to(metrics);
   const auto file = std::filesystem::temp_directory_path() / ("kq-metrics-" + std::to_string(::getpid()));
   std::ofstream(file) << prometheus_text(metrics);

@@ -1,7 +1,7 @@
-// What the results of workers say of builds, runs and devices, as Prometheus samples.
+// Counts the results of workers by builds, runs and devices, as Prometheus samples.
 //
-// Workers name devices and reasons. Each name is a series that is kept for ever, so there are at most kNamesMax of a
-// kind; what comes later, or is no name, is counted as "other".
+// Workers choose the names of devices and the reasons of rejections. Each name makes a series that is kept for ever, so
+// there are at most kNamesMax of each kind. Later names, and texts that are not valid names, are counted as "other".
 #pragma once
 
 #include <array>
@@ -23,8 +23,8 @@ class ResultMetrics {
  public:
   static constexpr std::size_t kNamesMax = 64;
 
-  // A worker's result that counts.
-  void heard(const Result& result);
+  // Counts an accepted result of a worker.
+  void add_result(const Result& result);
 
   void append_to(std::vector<Metric>& metrics) const;
 
@@ -35,9 +35,9 @@ class ResultMetrics {
   static constexpr std::array<double, 7> kRatioBounds{0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1};
 
   struct Device {
-    std::map<VerdictName, std::uint64_t> finished_n{};
+    std::map<VerdictName, std::uint64_t> finished_count{};
     double run_s = 0;
-    Ratios noise{kRatioBounds};  // standard deviation by median, of the samples of one kernel
+    Ratios noise{kRatioBounds};  // standard deviation divided by median, of the samples of one kernel
   };
 
   template <class Value>
@@ -47,10 +47,10 @@ class ResultMetrics {
 
   Seconds build_s_{kSecondBounds};
   Seconds run_s_{kSecondBounds};
-  std::uint64_t cache_hits_n_ = 0;
-  std::uint64_t cache_misses_n_ = 0;
-  ByName<Device> devices_;            // by model
-  ByName<std::uint64_t> rejected_n_;  // by reason
+  std::uint64_t cache_hit_count_ = 0;
+  std::uint64_t cache_miss_count_ = 0;
+  ByName<Device> devices_;                // by model
+  ByName<std::uint64_t> rejected_count_;  // by reason
 };
 
 }  // namespace kq::broker

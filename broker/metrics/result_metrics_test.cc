@@ -24,21 +24,21 @@ class ResultMetricsTest : public testing::Test {
     }
     return -1;
   }
-  void hear(Verdict verdict, StageTimes times, const std::string& model = "NVIDIA H200") {
+  void add(Verdict verdict, StageTimes times, const std::string& model = "NVIDIA H200") {
     Result result;
     result.verdict = std::move(verdict);
     result.times = times;
     result.device.model = model;
-    metrics.heard(result);
+    metrics.add_result(result);
   }
 
   ResultMetrics metrics;
 };
 
 TEST_F(ResultMetricsTest, a_build_is_timed_and_a_hit_is_not) {
-  hear(ended(VerdictName::build_failed, {}), {.build_ms = 2'000});
-  hear(ended(VerdictName::wrong_answer, {}), {.build_ms = 1, .build_cached = true, .run_ms = 500});
-  hear(rejected("stream"), {});  // by the guard
+  add(ended(VerdictName::build_failed, {}), {.build_ms = 2'000});
+  add(ended(VerdictName::wrong_answer, {}), {.build_ms = 1, .build_cached = true, .run_ms = 500});
+  add(rejected("stream"), {});  // rejected by the guard
   EXPECT_EQ(value("kq_build_cache_requests_total", {{"result", "hit"}}), 1);
   EXPECT_EQ(value("kq_build_cache_requests_total", {{"result", "miss"}}), 1);
   EXPECT_EQ(value("kq_job_stage_duration_seconds_bucket", {{"stage", "build"}, {"le", "1"}}), 0);
@@ -48,12 +48,12 @@ TEST_F(ResultMetricsTest, a_build_is_timed_and_a_hit_is_not) {
   EXPECT_EQ(value("kq_jobs_rejected_total", {{"reason", "stream"}}), 1);
 }
 
-TEST_F(ResultMetricsTest, devices_are_told_apart_by_their_model) {
+TEST_F(ResultMetricsTest, devices_are_distinguished_by_their_model) {
   Measurement noisy;
   noisy.submission = {.sample_count = 10, .median_ns = 1'000, .std_ns = 20};
-  hear(Passed{noisy, {}}, {.run_ms = 1'500});
-  hear(ended(VerdictName::timed_out, {}), {.run_ms = 500});
-  hear(ended(VerdictName::timed_out, {}), {.run_ms = 100}, "");
+  add(Passed{noisy, {}}, {.run_ms = 1'500});
+  add(ended(VerdictName::timed_out, {}), {.run_ms = 500});
+  add(ended(VerdictName::timed_out, {}), {.run_ms = 100}, "");
   EXPECT_EQ(value("kq_device_results_total", {{"device", "NVIDIA H200"}, {"verdict", "passed"}}), 1);
   EXPECT_EQ(value("kq_device_results_total", {{"device", "NVIDIA H200"}, {"verdict", "timed_out"}}), 1);
   EXPECT_EQ(value("kq_device_results_total", {{"device", "unknown"}, {"verdict", "timed_out"}}), 1);
@@ -63,15 +63,15 @@ TEST_F(ResultMetricsTest, devices_are_told_apart_by_their_model) {
   EXPECT_EQ(value("kq_timing_noise_ratio_count", {{"device", "NVIDIA H200"}}), 1);
 }
 
-TEST_F(ResultMetricsTest, a_worker_cannot_make_series_without_end) {
-  for (int i = 0; i < 1'000; ++i) hear(rejected(std::to_string(i)), {}, "model " + std::to_string(i));
+TEST_F(ResultMetricsTest, a_worker_cannot_make_any_number_of_series) {
+  for (int i = 0; i < 1'000; ++i) add(rejected(std::to_string(i)), {}, "model " + std::to_string(i));
   EXPECT_EQ(value("kq_device_results_total", {{"device", "other"}, {"verdict", "rejected"}}), 936);
   EXPECT_EQ(value("kq_jobs_rejected_total", {{"reason", "other"}}), 936);
 }
 
-TEST_F(ResultMetricsTest, what_is_no_name_is_no_label) {
+TEST_F(ResultMetricsTest, an_invalid_name_is_not_a_label) {
   for (const std::string& name : {std::string(kNameBytesMax + 1, 'x'), std::string("a\nb"), std::string("a\xff")})
-    hear(rejected(name), {}, name);
+    add(rejected(name), {}, name);
   EXPECT_EQ(value("kq_device_results_total", {{"device", "other"}, {"verdict", "rejected"}}), 3);
   EXPECT_EQ(value("kq_jobs_rejected_total", {{"reason", "other"}}), 3);
 }

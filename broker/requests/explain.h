@@ -1,4 +1,4 @@
-// Why queued jobs do not run yet, for whoever asks.
+// Explains why queued jobs do not run yet.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,28 @@
 
 namespace kq::broker {
 
-// One for each answer: nothing changes meanwhile, and what it finds out about one job it knows of those like it.
-class Waits {
+// Explains the jobs of one reply. The state must not change meanwhile: the explainer caches what it computed for jobs
+// of the same class and priority.
+class WaitExplainer {
  public:
-  explicit Waits(const State& state) : state_(state) {}
+  explicit WaitExplainer(const State& state) : state_(state) {}
 
-  // Fills why, position, ahead, until_ms and served of a queued job's status.
+  // Sets why, position, ahead, until_ms and served in the status of a queued job.
   void explain(const JobRecord& record, JobStatus& status);
 
  private:
-  // What competes with jobs of one class and priority: all that a worker runs which would run them.
-  struct Rivals {
-    std::vector<std::uint32_t> classes{};               // of any priority, their own among them
-    std::map<std::uint32_t, std::uint64_t> queued_n{};  // of the same priority, by submitter
-    std::uint64_t higher_n = 0;                         // of higher priorities, queued
+  // The jobs that compete with the jobs of one class and priority: all that run on the same workers.
+  struct Competitors {
+    std::vector<std::uint32_t> classes{};                    // of any priority, their own included
+    std::map<std::uint32_t, std::uint64_t> queued_counts{};  // queued jobs of the same priority, by submitter
+    std::uint64_t higher_priority_count = 0;                 // queued jobs of higher priorities
   };
 
-  const Rivals& rivals_of(std::uint32_t needs, Priority priority);
+  const Competitors& competitors_of(std::uint32_t needs, Priority priority);
   std::uint64_t ahead_of(const store::LaneId& own, Sequence seq);
 
   const State& state_;
-  std::map<std::pair<std::uint32_t, Priority>, Rivals> rivals_;
+  std::map<std::pair<std::uint32_t, Priority>, Competitors> competitors_;
 };
 
 }  // namespace kq::broker

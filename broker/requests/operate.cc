@@ -13,22 +13,22 @@
 namespace kq::broker {
 namespace {
 
-// The job as it is now, finished ones included; nothing for a job that never was.
+// Returns the current record of the job, finished or not, or nothing if there is no such job.
 Expected<std::optional<JobRecord>> record_of(const State& state, Sequence seq) {
-  if (const Job* job = state.jobs.find(seq)) return std::optional(job->record);
+  if (const Job* job = state.queue.jobs().find(seq)) return std::optional(job->record);
   if (state.retention.removed.contains(seq)) return std::optional<JobRecord>();
   return store::read_job(*state.store, seq);
 }
 
-// How it ended. The job is finished.
+// Returns the verdict of a finished job.
 Expected<VerdictName> verdict_of(const State& state, Sequence seq) {
-  if (const Job* job = state.jobs.find(seq); job != nullptr && job->ending) return job->ending->verdict;
+  if (const Job* job = state.queue.jobs().find(seq); job != nullptr && job->ending) return job->ending->verdict;
   KQ_TRY_VALUE(const auto result, store::read_result(*state.store, seq, false));
   if (!result) return our_fault("store: job " + std::to_string(seq) + " is finished, but has no result");
   return name_of(result->verdict);
 }
 
-// One JobAction per sequence, in order; `act` gets the job's record and fills done, state and reason.
+// Answers with one JobAction for each sequence, in order. `act` gets the job's record and sets done, state and reason.
 template <class Act>
 Expected<void> for_each(Step& step, const Caller& caller, const std::vector<Sequence>& seqs, Act act) {
   if (seqs.size() > kQuerySeqsMax) {
@@ -42,20 +42,20 @@ Expected<void> for_each(Step& step, const Caller& caller, const std::vector<Sequ
     JobAction& action = answers.jobs.emplace_back(JobAction{.seq = seq, .reason = ""});
     KQ_TRY_VALUE(auto record, record_of(step.state, seq));
     if (!record) {
-      const bool was_there = seq > 0 && seq < step.state.next_sequence;
-      action.reason = was_there ? "job " + std::to_string(seq) + " was removed some time after its end"
-                                : "no job " + std::to_string(seq);
+      const bool existed = seq > 0 && seq < step.state.next_sequence;
+      action.reason = existed ? "job " + std::to_string(seq) + " was removed some time after its end"
+                              : "no job " + std::to_string(seq);
       continue;
     }
     action.state = record->state;
-    if (auto done = act(*record, action); !done) return done;
+    KQ_TRY(act(*record, action));
   }
   reply(step, caller, std::move(answers));
   return {};
 }
 
 Expected<void> cancel_one(Step& step, const Caller& caller, const JobRecord& record, JobAction& action) {
-  if (caller.who.role != Role::admin && caller.who.name != record.submitter) {
+  if (caller.identity.role != Role::admin && caller.identity.name != record.submitter) {
     action.reason =
         "job " + std::to_string(record.seq) + " is " + record.submitter + "'s; only they or an admin may cancel it";
     return {};
@@ -67,7 +67,7 @@ Expected<void> cancel_one(Step& step, const Caller& caller, const JobRecord& rec
     return {};
   }
   KQ_TRY_VALUE(const auto job, load(step, record.seq));
-  if (auto done = cancel(step, *job, caller.who.name); !done) return done;
+  KQ_TRY(cancel(step, *job, caller.identity.name));
   action.done = true;
   action.state = JobState::finished;
   return {};
@@ -85,7 +85,7 @@ Expected<void> retry_one(Step& step, JobRecord record, JobAction& action) {
                     "; submit it with --force-rerun to judge it once more";
     return {};
   }
-  // Its end struck off the time before which it was not to run; what was asked for is in its body.
+  // Finishing the job cleared its not-before time; the body still has the requested one.
   KQ_TRY_VALUE(const auto body, store::read_body(*step.state.store, record.seq));
   if (body) record.not_before_ms = body->not_before_ms;
   record.state = JobState::queued;
@@ -93,7 +93,7 @@ Expected<void> retry_one(Step& step, JobRecord record, JobAction& action) {
   record.last_error.clear();
   record.submitted_at_ms = step.now_ms;
   record.leased_at_ms = record.finished_at_ms = 0;
-  if (record.deadline_ms <= step.now_ms) record.deadline_ms = 0;  // asked for again in person
+  if (record.deadline_ms <= step.now_ms) record.deadline_ms = 0;  // the retry overrides a deadline that has passed
   if (auto queued = enqueue(step, record); !queued) {
     if (queued.error().kind != ErrorKind::bad_input) return queued;
     action.reason = queued.error().message;
@@ -105,27 +105,28 @@ Expected<void> retry_one(Step& step, JobRecord record, JobAction& action) {
   return {};
 }
 
-// There is room for one more worker that drains. Names are kept for machines that are away; one that never came back
-// gives its place, the one that was drained longest ago.
+// Makes room for one more draining worker, and returns whether there is room. Names of workers that are not connected
+// stay, because their machines may return. When the limit is reached, the one that has drained for longest is dropped.
 bool make_room_to_drain(Step& step) {
   State& state = step.state;
-  if (state.draining.size() < state.options.sessions_max) return true;
-  auto oldest = state.draining.end();
-  for (auto one = state.draining.begin(); one != state.draining.end(); ++one) {
-    if ((oldest == state.draining.end() || one->second < oldest->second) && !state.workers.is_connected(one->first))
+  if (state.switches.draining.size() < state.options.sessions_max) return true;
+  auto oldest = state.switches.draining.end();
+  for (auto one = state.switches.draining.begin(); one != state.switches.draining.end(); ++one) {
+    if ((oldest == state.switches.draining.end() || one->second < oldest->second) &&
+        !state.workers.is_connected(one->first))
       oldest = one;
   }
-  if (oldest == state.draining.end()) return false;
+  if (oldest == state.switches.draining.end()) return false;
   step.ready.note(NoteLevel::warning, "worker " + oldest->first +
                                           ": it is not connected, and no longer known to be drained: " +
-                                          std::to_string(state.draining.size()) + " workers are, the limit");
+                                          std::to_string(state.switches.draining.size()) + " workers are, the limit");
   step.ready.erase(store::Family::meta, std::string(store::kDrainingPrefix) + oldest->first);
-  state.draining.erase(oldest);
+  state.switches.draining.erase(oldest);
   return true;
 }
 
-// Sets or clears a mark in family meta.
-void mark(Step& step, std::string_view prefix, const std::string& name, bool on) {
+// Writes or erases a switch in family meta.
+void save_switch(Step& step, std::string_view prefix, const std::string& name, bool on) {
   const std::string key = std::string(prefix) + name;
   if (on) {
     step.ready.write(store::Family::meta, key, "");
@@ -142,13 +143,13 @@ Expected<void> answer(Step& step, const Caller& caller, const CancelJobs& reques
 }
 
 Expected<void> answer(Step& step, const Caller& caller, const RetryJobs& request) {
-  if (!may_rule(step, caller)) return {};
+  if (!require_admin(step, caller)) return {};
   return for_each(step, caller, request.seqs,
                   [&](const JobRecord& record, JobAction& action) { return retry_one(step, record, action); });
 }
 
 Expected<void> answer(Step& step, const Caller& caller, const PurgeDead& request) {
-  if (!may_rule(step, caller)) return {};
+  if (!require_admin(step, caller)) return {};
   return for_each(step, caller, request.seqs, [&](const JobRecord& record, JobAction& action) -> Expected<void> {
     const std::string key = store::sequence_key(record.seq);
     KQ_TRY_VALUE(const auto letter, step.state.store->get(store::Family::dead, key));
@@ -160,49 +161,48 @@ Expected<void> answer(Step& step, const Caller& caller, const PurgeDead& request
 }
 
 Expected<void> answer(Step& step, const Caller& caller, const Pause& request) {
-  if (!may_rule(step, caller)) return {};
+  if (!require_admin(step, caller)) return {};
   if (const auto wrong = name_complaint(request.submitter); wrong && !request.submitter.empty()) {
     reply(step, caller, Refused{"submitter " + *wrong});
     return {};
   }
   State& state = step.state;
-  const bool room = state.paused.contains(request.submitter) || state.paused.size() < state.options.submitters_max;
+  const bool room =
+      state.switches.paused.contains(request.submitter) || state.switches.paused.size() < state.options.submitters_max;
   if (request.paused && !room) {
-    reply(step, caller, Refused{std::to_string(state.paused.size()) + " submitters are paused, the limit"});
+    reply(step, caller, Refused{std::to_string(state.switches.paused.size()) + " submitters are paused, the limit"});
     return {};
   }
   if (request.paused) {
-    state.paused.insert(request.submitter);
+    state.switches.paused.insert(request.submitter);
   } else {
-    state.paused.erase(request.submitter);
+    state.switches.paused.erase(request.submitter);
   }
-  if (const auto number = state.scheduler.submitters.find(request.submitter); number && !request.submitter.empty()) {
-    state.scheduler.pause(*number, request.paused);
-  }
-  mark(step, store::kPausedPrefix, request.submitter, request.paused);
-  const std::string whose = request.submitter.empty() ? "everybody" : "submitter " + request.submitter;
-  step.ready.note(NoteLevel::info, whose + (request.paused ? ": paused" : ": resumed"));
+  if (!request.submitter.empty()) pause_submitter(step, request.submitter, request.paused);
+  save_switch(step, store::kPausedPrefix, request.submitter, request.paused);
+  const std::string subject = request.submitter.empty() ? "everybody" : "submitter " + request.submitter;
+  step.ready.note(NoteLevel::info, subject + (request.paused ? ": paused" : ": resumed"));
   reply(step, caller, Done{});
   return {};
 }
 
 Expected<void> answer(Step& step, const Caller& caller, const Drain& request) {
-  if (!may_rule(step, caller)) return {};
+  if (!require_admin(step, caller)) return {};
   State& state = step.state;
   if (const auto wrong = name_complaint(request.worker)) {
     reply(step, caller, Refused{"the worker's name " + *wrong});
     return {};
   }
-  if (request.draining && !state.draining.contains(request.worker) && !make_room_to_drain(step)) {
-    reply(step, caller, Refused{std::to_string(state.draining.size()) + " workers are draining, the limit"});
+  if (request.draining && !state.switches.draining.contains(request.worker) && !make_room_to_drain(step)) {
+    reply(step, caller, Refused{std::to_string(state.switches.draining.size()) + " workers are draining, the limit"});
     return {};
   }
   if (request.draining) {
-    state.draining.insert_or_assign(request.worker, step.now_ms);
+    state.switches.draining.insert_or_assign(request.worker, step.now_ms);
   } else {
-    state.draining.erase(request.worker);
+    state.switches.draining.erase(request.worker);
   }
-  mark(step, store::kDrainingPrefix, request.worker, request.draining);
+  save_switch(step, store::kDrainingPrefix, request.worker, request.draining);
   step.ready.note(NoteLevel::info,
                   "worker " + request.worker + (request.draining ? ": gets nothing new" : ": gets jobs again"));
   reply(step, caller, Done{});
@@ -210,7 +210,7 @@ Expected<void> answer(Step& step, const Caller& caller, const Drain& request) {
 }
 
 Expected<void> answer(Step& step, const Caller& caller, const Backup& request) {
-  if (!may_rule(step, caller)) return {};
+  if (!require_admin(step, caller)) return {};
   if (request.dir.empty() || request.dir.front() != '/') {
     reply(step, caller, Refused{"backup '" + request.dir + "': an absolute path on the broker's machine is needed"});
     return {};

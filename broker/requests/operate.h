@@ -1,4 +1,4 @@
-// What people do to the queue: core/operations.h.
+// Handles the requests with which people manage the queue (core/operations.h).
 #pragma once
 
 #include "broker/core/caller.h"

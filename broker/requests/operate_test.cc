@@ -1,4 +1,5 @@
-// What each operation does is in testdata: cancel.txt, pause.txt, abandoned.txt. Here: its bounds.
+// The files cancel.txt, pause.txt and abandoned.txt in testdata test what each operation does. These tests cover the
+// limits.
 #include "broker/requests/operate.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@ class OperationsTest : public testing::Test {
   std::string refusal_of(const auto& request, Role role = Role::admin) {
     Ready ready;
     Step step{state, ready, 1000};
-    EXPECT_TRUE(answer(step, {.peer = "c", .request_id = 1, .who = {.name = "ada", .role = role}}, request));
+    EXPECT_TRUE(answer(step, {.peer = "c", .request_id = 1, .identity = {.name = "ada", .role = role}}, request));
     EXPECT_TRUE(ready.writes().empty());
     EXPECT_TRUE(ready.backups().empty());
     return std::get<Refused>(std::get<ToClient>(commit(std::move(ready), store)->at(0)).message.body).reason;
@@ -24,13 +25,13 @@ class OperationsTest : public testing::Test {
   State state{.options = {}, .store = &store};
 };
 
-TEST_F(OperationsTest, only_admins_rule_the_queue) {
-  const std::string words = "the key of ada may submit and read; this needs a key with the role admin";
-  EXPECT_EQ(refusal_of(RetryJobs{{1}}, Role::submit), words);
-  EXPECT_EQ(refusal_of(PurgeDead{{1}}, Role::submit), words);
-  EXPECT_EQ(refusal_of(Pause{}, Role::submit), words);
-  EXPECT_EQ(refusal_of(Drain{.worker = "w"}, Role::submit), words);
-  EXPECT_EQ(refusal_of(Backup{.dir = "/b"}, Role::submit), words);
+TEST_F(OperationsTest, only_admins_manage_the_queue) {
+  const std::string refusal = "the key of ada may submit and read; this needs a key with the role admin";
+  EXPECT_EQ(refusal_of(RetryJobs{{1}}, Role::submit), refusal);
+  EXPECT_EQ(refusal_of(PurgeDead{{1}}, Role::submit), refusal);
+  EXPECT_EQ(refusal_of(Pause{}, Role::submit), refusal);
+  EXPECT_EQ(refusal_of(Drain{.worker = "w"}, Role::submit), refusal);
+  EXPECT_EQ(refusal_of(Backup{.dir = "/b"}, Role::submit), refusal);
 }
 
 TEST_F(OperationsTest, names_and_numbers_are_bounded) {
@@ -41,7 +42,7 @@ TEST_F(OperationsTest, names_and_numbers_are_bounded) {
   EXPECT_EQ(refusal_of(Backup{.dir = "b"}), "backup 'b': an absolute path on the broker's machine is needed");
 }
 
-TEST_F(OperationsTest, who_is_paused_already_needs_no_more_room) {
+TEST_F(OperationsTest, pausing_a_paused_submitter_needs_no_room) {
   state.options.submitters_max = 1;
   for (int i = 0; i < 2; ++i) {
     Ready ready;

@@ -17,23 +17,23 @@
 namespace kq::broker {
 namespace {
 
-constexpr std::size_t kRunReplyBytesMax =
-    16u << 20;  // of rows as they are on disk; in a message the names of their fields come to that
+// Limit of the rows of one reply in the format of the store. A message is longer, because it has the names of fields.
+constexpr std::size_t kRunReplyBytesMax = 16u << 20;
 
-// Nothing for a job that never was.
-Expected<std::optional<JobStatus>> status_of(const State& state, Waits& waits, Sequence seq) {
-  if (const Job* job = state.jobs.find(seq)) {
+// Returns nothing if there is no such job.
+Expected<std::optional<JobStatus>> status_of(const State& state, WaitExplainer& explainer, Sequence seq) {
+  if (const Job* job = state.queue.jobs().find(seq)) {
     const JobRecord& record = job->record;
     JobStatus status{.seq = seq, .state = record.state, .attempt = record.attempt, .verdict = "", .served = false};
     if (job->ending) status.verdict = to_string(job->ending->verdict);
-    if (record.state == JobState::queued) waits.explain(record, status);
+    if (record.state == JobState::queued) explainer.explain(record, status);
     return std::optional(std::move(status));
   }
   KQ_TRY_VALUE(const auto record, store::read_job(*state.store, seq));
   if (!record) return std::optional<JobStatus>();
   if (record->state == JobState::queued) {
     JobStatus status{.seq = seq, .state = JobState::queued, .attempt = record->attempt, .verdict = "", .served = false};
-    waits.explain(*record, status);
+    explainer.explain(*record, status);
     return std::optional(std::move(status));
   }
   KQ_TRY_VALUE(const auto result, store::read_result(*state.store, seq, false));
@@ -47,16 +47,17 @@ Expected<std::optional<JobStatus>> status_of(const State& state, Waits& waits, S
 
 Expected<StatusReply> statuses_of(const State& state, const std::vector<Sequence>& seqs) {
   StatusReply answers;
-  Waits waits(state);
+  WaitExplainer explainer(state);
   for (const Sequence seq : seqs) {
-    KQ_TRY_VALUE(auto status, status_of(state, waits, seq));
+    KQ_TRY_VALUE(auto status, status_of(state, explainer, seq));
     if (status) answers.jobs.push_back(std::move(*status));
   }
   return answers;
 }
 
+// Sends the answer. An error of the client becomes Refused; any other error is returned.
 template <class Reply>
-Expected<void> pass_on(Step& step, const Caller& caller, Expected<Reply> answer) {
+Expected<void> send_answer(Step& step, const Caller& caller, Expected<Reply> answer) {
   if (!answer && answer.error().kind != ErrorKind::bad_input) return failure(std::move(answer.error()));
   if (!answer) {
     reply(step, caller, Refused{std::move(answer.error().message)});
@@ -66,7 +67,7 @@ Expected<void> pass_on(Step& step, const Caller& caller, Expected<Reply> answer)
   return {};
 }
 
-// The job for a list, with its names from its submission.
+// Returns the job for a list, with names from its submission.
 Expected<JobRow> row_for(const State& state, JobRecord record) {
   JobRow row{.job = std::move(record), .label = "", .author = "", .worker = ""};
   KQ_TRY_VALUE(const auto body, store::read_body(*state.store, row.job.seq));
@@ -74,12 +75,12 @@ Expected<JobRow> row_for(const State& state, JobRecord record) {
     row.label = body->label;
     row.author = body->author;
   }
-  if (const Job* job = state.jobs.find(row.job.seq); job != nullptr && job->tenure) row.worker = job->tenure->worker;
+  if (const Job* job = state.queue.jobs().find(row.job.seq); job != nullptr && job->lease)
+    row.worker = job->lease->worker;
   return row;
 }
 
-// A result may be long, and a message has an end (kMessageBytesMax): the page is closed before it. One row is there in
-// any case.
+// Cuts the page at the largest size of a message (kMessageBytesMax), because results may be long. One row always stays.
 void close_page(RunReply& page) {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < page.rows.size(); ++i) {
@@ -99,13 +100,13 @@ std::size_t rows_max(std::uint32_t limit) {
 
 Expected<void> answer(Step& step, const Caller& caller, const StatusQuery& query) {
   if (query.seqs.size() > kQuerySeqsMax) {
-    return pass_on<StatusReply>(step, caller,
-                                bad_input(std::to_string(query.seqs.size()) + " jobs in one query, at most " +
-                                          std::to_string(kQuerySeqsMax) + " are allowed"));
+    return send_answer<StatusReply>(step, caller,
+                                    bad_input(std::to_string(query.seqs.size()) + " jobs in one query, at most " +
+                                              std::to_string(kQuerySeqsMax) + " are allowed"));
   }
   auto answers = statuses_of(step.state, query.seqs);
   if (!answers) return failure(std::move(answers.error()));
-  // Sent again without a time to wait, it is answered now and not once more later.
+  // A request may be repeated without wait_ms. Then it is answered now, and not again later.
   step.state.watchers.drop(caller.peer, caller.request_id);
   const bool may_wait = query.wait_ms > 0 && !query.seqs.empty() && answers->jobs.size() == query.seqs.size() &&
                         std::none_of(answers->jobs.begin(), answers->jobs.end(),
@@ -114,7 +115,7 @@ Expected<void> answer(Step& step, const Caller& caller, const StatusQuery& query
   if (may_wait && step.state.watchers.add(
                       {.peer = caller.peer, .request_id = caller.request_id, .seqs = query.seqs, .until_ms = until_ms}))
     return {};
-  return pass_on(step, caller, std::move(answers));
+  return send_answer(step, caller, std::move(answers));
 }
 
 Expected<void> answer_watchers(Step& step) {
@@ -127,25 +128,26 @@ Expected<void> answer_watchers(Step& step) {
 }
 
 Expected<void> answer(Step& step, const Caller& caller, const RunQuery& query) {
-  if (const auto wrong = name_complaint(query.run)) return pass_on<RunReply>(step, caller, bad_input("run " + *wrong));
+  if (const auto wrong = name_complaint(query.run))
+    return send_answer<RunReply>(step, caller, bad_input("run " + *wrong));
   auto page = store::read_run(*step.state.store, query);
   if (page) close_page(*page);
-  return pass_on(step, caller, std::move(page));
+  return send_answer(step, caller, std::move(page));
 }
 
 Expected<void> answer(Step& step, const Caller& caller, const RunsQuery& query) {
-  return pass_on(step, caller, store::read_runs(*step.state.store, query));
+  return send_answer(step, caller, store::read_runs(*step.state.store, query));
 }
 
 Expected<void> answer(Step& step, const Caller& caller, const BoardQuery& query) {
-  return pass_on(step, caller, store::read_board(*step.state.store, query));
+  return send_answer(step, caller, store::read_board(*step.state.store, query));
 }
 
 Expected<void> answer(Step& step, const Caller& caller, const BrokerQuery&) {
   const State& state = step.state;
   BrokerReply answers{.version = std::string(kVersion),
-                      .queued = state.scheduler.size() + state.timers.waiting_n,
-                      .leased = state.jobs.leased_n(),
+                      .queued = state.queue.scheduler().size() + state.queue.timers().waiting_count(),
+                      .leased = state.queue.jobs().leased_count(),
                       .workers = {}};
   for (const auto& [id, session] : state.workers.all()) {
     answers.workers.push_back({.worker = session.worker,
@@ -153,13 +155,13 @@ Expected<void> answer(Step& step, const Caller& caller, const BrokerQuery&) {
                                .running = static_cast<std::uint32_t>(session.leases.size() + session.builds.size()),
                                .last_seen_ms = session.last_seen_ms,
                                .labels = session.labels,
-                               .draining = state.draining.contains(session.worker),
+                               .draining = state.switches.draining.contains(session.worker),
                                .backends = session.backends,
                                .quarantined = session.quarantined,
                                .builds_for = session.builds_for,
-                               .built_count = session.built_n});
+                                .built_count = session.built_count});
   }
-  return pass_on<BrokerReply>(step, caller, std::move(answers));
+  return send_answer<BrokerReply>(step, caller, std::move(answers));
 }
 
 Expected<void> answer(Step& step, const Caller& caller, const JobsQuery& query) {
@@ -180,7 +182,7 @@ Expected<void> answer(Step& step, const Caller& caller, const JobsQuery& query) 
     if (record->state == query.state) found.push_back(std::move(*record));
     return true;
   };
-  // Removed jobs cost as much as others: an answer looks at so many sequences, not at so many jobs.
+  // Passing removed jobs costs as much as reading others, so an answer passes a limited number of sequences.
   const Sequence first = std::max(query.after_seq + 1, step.state.retention.from);
   const Sequence end = std::min<Sequence>(first + kJobsLookedAtMax, step.state.next_sequence);
   if (auto scanned =
@@ -196,7 +198,7 @@ Expected<void> answer(Step& step, const Caller& caller, const JobsQuery& query) 
     KQ_TRY_VALUE(auto row, row_for(step.state, std::move(record)));
     answers.jobs.push_back(std::move(row));
   }
-  return pass_on<JobsReply>(step, caller, std::move(answers));
+  return send_answer<JobsReply>(step, caller, std::move(answers));
 }
 
 Expected<void> answer(Step& step, const Caller& caller, const DeadQuery& query) {
@@ -208,7 +210,7 @@ Expected<void> answer(Step& step, const Caller& caller, const DeadQuery& query) 
     return !answers.more;
   };
   const std::string first = store::sequence_key(query.after_seq + 1);
-  if (auto scanned = step.state.store->scan(store::Family::dead, first, "", visit); !scanned) return scanned;
+  KQ_TRY(step.state.store->scan(store::Family::dead, first, "", visit));
   for (const Sequence seq : seqs) {
     KQ_TRY_VALUE(auto record, store::read_job(*step.state.store, seq));
     if (!record) return our_fault("store, family 'dead': job " + std::to_string(seq) + " has no record");
@@ -216,13 +218,13 @@ Expected<void> answer(Step& step, const Caller& caller, const DeadQuery& query) 
     answers.jobs.push_back(std::move(row));
     answers.last_seq = seq;
   }
-  return pass_on<JobsReply>(step, caller, std::move(answers));
+  return send_answer<JobsReply>(step, caller, std::move(answers));
 }
 
 Expected<void> answer(Step& step, const Caller& caller, const QueueQuery& query) {
   const State& state = step.state;
-  QueueReply answers{.lanes = {}, .waiting = state.timers.waiting_n};
-  // There may be a lane for each of many submitters: their names are copied for one page only.
+  QueueReply answers{.lanes = {}, .waiting = state.queue.timers().waiting_count()};
+  // There may be a lane for each of many submitters, so their names are copied for one page only.
   struct Ranked {
     std::tuple<bool, bool, int, std::int64_t> rank;
     const store::LaneId* id;
@@ -230,11 +232,11 @@ Expected<void> answer(Step& step, const Caller& caller, const QueueQuery& query)
   };
   std::map<std::uint32_t, bool> served;
   std::vector<Ranked> all;
-  for (const auto& [id, entry] : state.scheduler.lanes()) {
+  for (const auto& [id, entry] : state.queue.scheduler().lanes()) {
     const auto [is_served, is_new] = served.try_emplace(id.needs);
-    if (is_new) is_served->second = state.workers.serves(*state.scheduler.classes.name(id.needs));
-    const bool paused =
-        state.paused.contains("") || state.paused.contains(*state.scheduler.submitters.name(id.submitter));
+    if (is_new) is_served->second = state.workers.serves(*state.queue.scheduler().classes.name(id.needs));
+    const bool paused = state.switches.paused.contains("") ||
+                        state.switches.paused.contains(*state.queue.scheduler().submitters.name(id.submitter));
     const std::int64_t oldest_ms = entry.lane.head() == nullptr ? 0 : entry.lane.head()->submitted_at_ms;
     all.push_back({.rank = {paused, !is_served->second, -static_cast<int>(id.priority), oldest_ms},
                    .id = &id,
@@ -245,20 +247,20 @@ Expected<void> answer(Step& step, const Caller& caller, const QueueQuery& query)
   const std::size_t end = std::min(first + rows_max(query.limit), all.size());
   for (const Ranked& one : std::span(all).subspan(first, end - first)) {
     const auto& [paused, unserved, priority, oldest_ms] = one.rank;
-    answers.lanes.push_back({.needs = *state.scheduler.classes.name(one.id->needs),
+    answers.lanes.push_back({.needs = *state.queue.scheduler().classes.name(one.id->needs),
                              .priority = one.id->priority,
-                             .submitter = *state.scheduler.submitters.name(one.id->submitter),
+                             .submitter = *state.queue.scheduler().submitters.name(one.id->submitter),
                              .queued = one.lane->size(),
                              .oldest_ms = oldest_ms,
                              .served = !unserved,
                              .paused = paused});
   }
   answers.more = end < all.size();
-  return pass_on<QueueReply>(step, caller, std::move(answers));
+  return send_answer<QueueReply>(step, caller, std::move(answers));
 }
 
 Expected<void> answer(Step& step, const Caller& caller, const StatsQuery&) {
-  return pass_on<StatsReply>(step, caller, StatsReply{metrics_of(step.state, step.now_ms)});
+  return send_answer<StatsReply>(step, caller, StatsReply{metrics_of(step.state, step.now_ms)});
 }
 
 }  // namespace kq::broker

@@ -1,4 +1,4 @@
-// Questions of clients. Nothing here changes anything.
+// Answers the queries of clients. Nothing here changes a job or the store.
 #pragma once
 
 #include "broker/core/caller.h"
@@ -16,7 +16,8 @@ Expected<void> answer(Step& step, const Caller& caller, const QueueQuery& query)
 Expected<void> answer(Step& step, const Caller& caller, const StatsQuery& query);
 Expected<void> answer(Step& step, const Caller& caller, const RunsQuery& query);
 
-// At the end of a turn: the queries that waited for what it finished, and those that have waited long enough.
+// At the end of a turn: answers the queries that waited for a job which this turn finished, and those whose time is
+// over.
 Expected<void> answer_watchers(Step& step);
 
 }  // namespace kq::broker

@@ -25,22 +25,22 @@ class QueriesTest : public testing::Test {
   State state{.options = {}, .store = &store};
 };
 
-TEST_F(QueriesTest, too_many_jobs_in_one_query_are_refused_in_words) {
+TEST_F(QueriesTest, too_many_jobs_in_one_query_are_refused) {
   EXPECT_EQ(std::get<Refused>(reply_to(StatusQuery{std::vector<Sequence>(kQuerySeqsMax + 1)})).reason,
             "4097 jobs in one query, at most 4096 are allowed");
 }
 
-TEST_F(QueriesTest, jobs_that_never_were_are_left_out) {
+TEST_F(QueriesTest, unknown_jobs_are_omitted) {
   EXPECT_TRUE(std::get<StatusReply>(reply_to(StatusQuery{{1, 2}})).jobs.empty());
 }
 
-TEST_F(QueriesTest, an_idle_broker_says_its_version) {
+TEST_F(QueriesTest, an_idle_broker_tells_its_version) {
   const auto reply = std::get<BrokerReply>(reply_to(BrokerQuery{}));
   EXPECT_EQ(reply.version, kVersion);
   EXPECT_EQ(reply.queued + reply.leased, 0u);
 }
 
-TEST_F(QueriesTest, a_page_of_long_results_is_closed_before_a_message_ends) {
+TEST_F(QueriesTest, a_page_of_long_results_fits_into_a_message) {
   Result result;
   result.verdict = ended(VerdictName::timed_out, {});
   result.log.assign(10u << 20, 'x');
@@ -65,7 +65,7 @@ TEST_F(QueriesTest, a_page_of_long_results_is_closed_before_a_message_ends) {
   EXPECT_EQ(labels, (std::vector<std::string>{"1", "2", "3"}));
 }
 
-TEST_F(QueriesTest, a_store_that_cannot_be_read_is_our_error_not_the_clients) {
+TEST_F(QueriesTest, an_unreadable_store_is_not_the_clients_error) {
   const store::Write write{store::Family::state, store::sequence_key(1), "damaged"};
   ASSERT_TRUE(store.commit(std::span(&write, 1)));
   Ready ready;

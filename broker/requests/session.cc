@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "broker/jobs/lifecycle.h"
-#include "broker/tables/builds.h"
+#include "broker/jobs/prebuild.h"
 
 namespace kq::broker {
 namespace {
 
-std::optional<std::string> complaint_about(const Hello& hello, const State& state) {
+std::optional<std::string> validation_error(const Hello& hello, const State& state) {
   if (hello.evaluator != kEvaluatorVersion) {
     return "evaluator '" + hello.evaluator + "', this broker takes results of '" + std::string(kEvaluatorVersion) +
            "'; run a worker of the broker's version";
@@ -63,20 +63,21 @@ std::optional<std::string> complaint_about(const Hello& hello, const State& stat
   return std::nullopt;
 }
 
-// The session ends; its leases run on until their deadlines, for the worker may come back and list them.
-void forget(Step& step, Session& session, const std::string& why) {
+// Ends the session. Its leases run on until their deadlines, because the worker may reconnect and list them.
+void drop(Step& step, Session& session, const std::string& why) {
   step.ready.note(NoteLevel::info, "worker " + session.worker + ": " + why);
-  for (const Sequence seq : std::set(session.leases)) orphan(step, *step.state.jobs.find(seq));
-  decline_builds(step, session);
+  for (const Sequence seq : std::set(session.leases)) release_lease(step, *step.state.queue.jobs().find(seq));
+  fail_builds(step, session);
   step.state.workers.remove(session.id);
 }
 
-// The session of the process that says Hello: its old one, perhaps under a new address, or a new one.
+// Returns the session of the process that sent Hello: its old one, moved to its address, or a new one. Null if there
+// are too many sessions.
 Session* session_for(Step& step, const std::string& peer, const Hello& hello) {
   WorkerPool& workers = step.state.workers;
   Session* session = workers.find_process(hello.worker, hello.epoch);
   if (Session* other = workers.find_peer(peer); other != nullptr && other != session) {
-    forget(step, *other, "another process took its address");
+    drop(step, *other, "another process took its address");
   }
   if (session != nullptr) {
     workers.move(*session, peer);
@@ -92,17 +93,17 @@ Session* session_for(Step& step, const std::string& peer, const Hello& hello) {
 
 }  // namespace
 
-Expected<void> greet(Step& step, const std::string& peer, std::uint64_t request_id, const Hello& hello) {
-  if (auto complaint = complaint_about(hello, step.state)) {
+Expected<void> handle_hello(Step& step, const std::string& peer, std::uint64_t request_id, const Hello& hello) {
+  if (auto error = validation_error(hello, step.state)) {
     step.ready.note(NoteLevel::warning,
-                    "worker" + (name_complaint(hello.worker) ? "" : " " + hello.worker) + " refused: " + *complaint);
-    step.ready.send_to_worker(peer, request_id, Refused{std::move(*complaint)});
+                    "worker" + (name_complaint(hello.worker) ? "" : " " + hello.worker) + " refused: " + *error);
+    step.ready.send_to_worker(peer, request_id, Refused{std::move(*error)});
     return {};
   }
   Session* session = session_for(step, peer, hello);
   if (session == nullptr) {
-    const std::string most = std::to_string(step.state.options.sessions_max);
-    step.ready.send_to_worker(peer, request_id, Refused{most + " workers are connected, the limit; retry later"});
+    const std::string limit = std::to_string(step.state.options.sessions_max);
+    step.ready.send_to_worker(peer, request_id, Refused{limit + " workers are connected, the limit; retry later"});
     return {};
   }
   if (session->devices != hello.devices) step.state.workers.set_devices(*session, hello.devices);
@@ -110,7 +111,7 @@ Expected<void> greet(Step& step, const std::string& peer, std::uint64_t request_
   session->labels = hello.labels;
   session->backends = hello.backends;
   session->builds_for = hello.builds_for;
-  if (!hello.builds_for.empty()) step.state.builds.look_at_ms = 0;
+  if (!hello.builds_for.empty()) step.state.builds.next_search_ms = 0;
   if (hello.quarantined.size() > session->quarantined.size()) {
     step.ready.note(NoteLevel::warning, "worker " + hello.worker + ": quarantined " + hello.quarantined.back());
   }
@@ -121,7 +122,8 @@ Expected<void> greet(Step& step, const std::string& peer, std::uint64_t request_
   return {};
 }
 
-Expected<void> heartbeat(Step& step, const std::string& peer, std::uint64_t request_id, const Heartbeat& heartbeat) {
+Expected<void> handle_heartbeat(Step& step, const std::string& peer, std::uint64_t request_id,
+                                const Heartbeat& heartbeat) {
   Session* session = step.state.workers.find_peer(peer);
   if (session == nullptr || session->epoch != heartbeat.epoch) {
     step.ready.send_to_worker(peer, request_id, Unknown{});
@@ -130,77 +132,78 @@ Expected<void> heartbeat(Step& step, const std::string& peer, std::uint64_t requ
   session->last_seen_ms = step.now_ms;
   std::set<Sequence> listed;
   std::set<Sequence> builds;
-  std::set<LeaseId> strays;
+  std::set<LeaseId> unknown;
   for (const LeaseId& lease : heartbeat.leases) {
     if (lease.attempt == 0 && session->builds.contains(lease.seq)) {
       builds.insert(lease.seq);
-    } else if (Job* job = current(step.state, lease);
+    } else if (const Job* job = current(step.state, lease);
                job != nullptr && !is_held_by_another(step.state, *job, heartbeat.epoch)) {
-      hold(step, *job, *session);
+      renew_lease(step, *job, *session);
       listed.insert(lease.seq);
     } else {
-      strays.insert(lease);
+      unknown.insert(lease);
     }
   }
-  session->strays_n = strays.size();
-  // Nobody waits for these: what told the worker so was lost, or known to an earlier broker alone. What does not fit is
-  // listed again.
-  if (!strays.empty()) {
+  session->unknown_lease_count = unknown.size();
+  // These leases are no longer current: the worker did not receive the message that revoked them, or only the broker
+  // before a restart knew them. The next heartbeat lists again what does not fit into this message.
+  if (!unknown.empty()) {
     const auto end =
-        std::next(strays.begin(),
-                  static_cast<std::ptrdiff_t>(std::min<std::size_t>(strays.size(), step.state.options.credit_max)));
-    step.ready.send_to_worker(peer, 0, Revoke{.leases = {strays.begin(), end}});
+        std::next(unknown.begin(),
+                  static_cast<std::ptrdiff_t>(std::min<std::size_t>(unknown.size(), step.state.options.credit_max)));
+    step.ready.send_to_worker(peer, 0, Revoke{.leases = {unknown.begin(), end}});
   }
-  keep_builds(step, *session, builds);
-  // A lease that left the broker just after this heartbeat left the worker is missing once; missing again, it never
-  // arrived.
+  update_listed_builds(step, *session, builds);
+  // A lease that was sent just before this heartbeat arrived is missing once. A lease that is missing again was never
+  // received.
   for (const Sequence seq : std::set(session->leases)) {
     if (listed.contains(seq)) continue;
-    Job& job = *step.state.jobs.find(seq);
-    if (++job.tenure->heartbeats_missed < step.state.options.heartbeats_missed_max) continue;
-    if (auto failed = fail(step, job, "worker " + session->worker + " does not have the lease it was sent"); !failed)
-      return failed;
+    const Job& job = *step.state.queue.jobs().find(seq);
+    if (count_missed_heartbeat(step, job) < step.state.options.heartbeats_missed_max) continue;
+    KQ_TRY(fail(step, job, "worker " + session->worker + " does not have the lease it was sent"));
   }
   return {};
 }
 
-Expected<void> farewell(Step& step, const std::string& peer, const Goodbye& goodbye) {
+Expected<void> handle_goodbye(Step& step, const std::string& peer, const Goodbye& goodbye) {
   Session* session = step.state.workers.find_peer(peer);
   if (session == nullptr || session->epoch != goodbye.epoch) return {};
-  for (const Sequence seq : std::set(session->leases)) put_back(step, *step.state.jobs.find(seq), "its worker left");
-  give_builds_back(step, *session);
-  forget(step, *session, "left");
+  for (const Sequence seq : std::set(session->leases))
+    requeue(step, *step.state.queue.jobs().find(seq), "its worker left");
+  return_builds(step, *session);
+  drop(step, *session, "left");
   return {};
 }
 
-Expected<void> take_back(Step& step, const Undelivered& undelivered) {
+Expected<void> requeue_undelivered(Step& step, const Undelivered& undelivered) {
   Session* session = step.state.workers.find_peer(undelivered.peer);
   if (session == nullptr) return {};
   for (const LeaseId& lease : undelivered.leases) {
-    Job* job = current(step.state, lease);
-    if (job != nullptr && job->tenure->holder == session->id) put_back(step, *job, "its lease could not be delivered");
-    if (lease.attempt == 0) give_build_back(step, *session, lease.seq);
+    const Job* job = current(step.state, lease);
+    if (job != nullptr && job->lease->session_id == session->id)
+      requeue(step, *job, "its lease could not be delivered");
+    if (lease.attempt == 0) return_build(step, *session, lease.seq);
   }
-  forget(step, *session, "not reached");
+  drop(step, *session, "not reached");
   return {};
 }
 
-void excuse_all(Step& step, std::int64_t away_ms) {
+void extend_deadlines(Step& step, std::int64_t stalled_ms) {
   step.ready.note(NoteLevel::warning,
-                  "nobody was heard for " + std::to_string(away_ms) + " ms: leases last as much longer");
-  step.state.jobs.extend_all(away_ms);
+                  "no message was read for " + std::to_string(stalled_ms) + " ms: leases last as much longer");
+  extend_leases(step, stalled_ms);
   for (auto& [id, session] : step.state.workers.all())
-    session.last_seen_ms = std::min(session.last_seen_ms + away_ms, step.now_ms);
-  for (auto& [seq, going] : step.state.builds.going) going.deadline_ms += away_ms;
+    session.last_seen_ms = std::min(session.last_seen_ms + stalled_ms, step.now_ms);
+  for (auto& [seq, build] : step.state.builds.in_flight) build.deadline_ms += stalled_ms;
 }
 
-Expected<void> forget_silent(Step& step) {
+Expected<void> drop_silent_sessions(Step& step) {
   const std::int64_t silence_ms = step.state.options.lease_ms;
   std::vector<SessionId> silent;
   for (const auto& [id, session] : step.state.workers.all()) {
     if (session.last_seen_ms + silence_ms <= step.now_ms) silent.push_back(id);
   }
-  for (const SessionId id : silent) forget(step, *step.state.workers.find(id), "silent for too long");
+  for (const SessionId id : silent) drop(step, *step.state.workers.find(id), "silent for too long");
   return {};
 }
 

@@ -1,25 +1,25 @@
-// Workers come, say that they are alive, and go.
+// Handles the messages with which workers connect, report that they are alive, and leave.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "broker/core/state.h"
+#include "broker/core/step.h"
 
 namespace kq::broker {
 
-Expected<void> greet(Step& step, const std::string& peer, std::uint64_t request_id, const Hello& hello);
-Expected<void> heartbeat(Step& step, const std::string& peer, std::uint64_t request_id, const Heartbeat& heartbeat);
-Expected<void> farewell(Step& step, const std::string& peer, const Goodbye& goodbye);
+Expected<void> handle_hello(Step& step, const std::string& peer, std::uint64_t request_id, const Hello& hello);
+Expected<void> handle_heartbeat(Step& step, const std::string& peer, std::uint64_t request_id,
+                                const Heartbeat& heartbeat);
+Expected<void> handle_goodbye(Step& step, const std::string& peer, const Goodbye& goodbye);
 
-// What could not be sent to `peer` was never begun: its leases go back to the queue, and the session waits for a new
-// Hello.
-Expected<void> take_back(Step& step, const Undelivered& undelivered);
+// Queues the leases again that could not be sent to a worker, and drops its session: the worker must send a new Hello.
+Expected<void> requeue_undelivered(Step& step, const Undelivered& undelivered);
 
-// The broker was away for so long: every session, lease and build has as much more time.
-void excuse_all(Step& step, std::int64_t away_ms);
+// Gives every session, lease and build more time, because the loop was stalled for so long.
+void extend_deadlines(Step& step, std::int64_t stalled_ms);
 
-// Forgets sessions that were silent for as long as a lease lasts, and says when the next one will be.
-Expected<void> forget_silent(Step& step);
+// Drops the sessions that were silent for as long as a lease lasts.
+Expected<void> drop_silent_sessions(Step& step);
 
 }  // namespace kq::broker

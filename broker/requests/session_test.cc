@@ -12,7 +12,7 @@ class SessionsTest : public testing::Test {
   WorkerReply reply_to(const Hello& hello, const std::string& peer = "w") {
     Ready ready;
     Step step{state, ready, now_ms};
-    EXPECT_TRUE(greet(step, peer, 1, hello));
+    EXPECT_TRUE(handle_hello(step, peer, 1, hello));
     return std::get<ToWorker>(commit(std::move(ready), store)->at(0)).message.body;
   }
 
@@ -29,13 +29,13 @@ class SessionsTest : public testing::Test {
   std::int64_t now_ms = 1000;
 };
 
-TEST_F(SessionsTest, a_worker_learns_how_often_to_speak) {
+TEST_F(SessionsTest, a_worker_is_told_the_intervals) {
   const auto welcome = std::get<Welcome>(reply_to(hello()));
   EXPECT_EQ(welcome.heartbeat_ms, state.options.heartbeat_ms);
   EXPECT_EQ(welcome.lease_ms, state.options.lease_ms);
 }
 
-TEST_F(SessionsTest, what_a_worker_says_of_itself_is_bounded) {
+TEST_F(SessionsTest, a_hello_has_limits) {
   Hello many = hello();
   many.devices.assign(65, many.devices[0]);
   EXPECT_EQ(refusal_of(many), "65 devices, at most 64 are allowed");
@@ -54,13 +54,13 @@ TEST_F(SessionsTest, what_a_worker_says_of_itself_is_bounded) {
   EXPECT_EQ(state.workers.size(), 0u);
 }
 
-TEST_F(SessionsTest, leases_that_count_no_more_are_revoked_as_many_as_a_worker_may_hold) {
+TEST_F(SessionsTest, unknown_leases_are_revoked_up_to_a_limit) {
   reply_to(hello());
   Heartbeat beat{.epoch = 5, .leases = {}};
   for (Sequence seq = 1; seq <= state.options.credit_max + 1; ++seq) beat.leases.push_back({seq, 1});
   Ready ready;
   Step step{state, ready, now_ms};
-  ASSERT_TRUE(heartbeat(step, "w", 0, beat));
+  ASSERT_TRUE(handle_heartbeat(step, "w", 0, beat));
   const auto sends = commit(std::move(ready), store);
   ASSERT_EQ(sends->size(), 1u);
   const auto& revoke = std::get<Revoke>(std::get<ToWorker>(sends->at(0)).message.body);
@@ -73,10 +73,10 @@ TEST_F(SessionsTest, silence_as_long_as_a_lease_ends_a_session) {
   Ready ready;
   now_ms += state.options.lease_ms - 1;
   Step early{state, ready, now_ms};
-  ASSERT_TRUE(forget_silent(early));
+  ASSERT_TRUE(drop_silent_sessions(early));
   EXPECT_EQ(state.workers.size(), 1u);
   Step late{state, ready, now_ms + 1};
-  ASSERT_TRUE(forget_silent(late));
+  ASSERT_TRUE(drop_silent_sessions(late));
   EXPECT_EQ(state.workers.size(), 0u);
 }
 
@@ -85,7 +85,7 @@ TEST_F(SessionsTest, two_processes_never_share_an_address) {
   Hello other = hello();
   other.epoch = 6;
   reply_to(other, "two");
-  reply_to(hello(), "two");  // the first process, now at the second's address
+  reply_to(hello(), "two");  // the first process is now at the address of the second
   EXPECT_EQ(state.workers.size(), 1u);
   EXPECT_EQ(state.workers.find_peer("one"), nullptr);
   EXPECT_EQ(state.workers.find_peer("two")->epoch, 5u);

@@ -24,8 +24,8 @@ std::vector<std::string> split(std::string_view text, char at) {
   return pieces;
 }
 
-std::uint64_t number_in(std::string_view text, std::uint64_t otherwise) {
-  std::uint64_t number = otherwise;
+std::uint64_t number_in(std::string_view text, std::uint64_t fallback) {
+  std::uint64_t number = fallback;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
 }
@@ -74,7 +74,8 @@ SubmitBatch batch_in(const Command& command) {
   return batch;
 }
 
-// "cpu" or "H200", each with ":memory"; a GPU is an sm_90, or with ":sm_100" that.
+// Examples: "cpu", "H200", "H200:80" with the size of its memory, "B200:80:sm_100" with an architecture (default
+// sm_90).
 DeviceInfo device_in(const std::string& text) {
   const auto parts = split(text, ':');
   const bool is_cpu = parts.at(0) == "cpu";
@@ -139,7 +140,7 @@ Hello hello_in(const Command& command, const std::string& worker) {
   return hello;
 }
 
-// An object's bytes are given; `hash=wrong` names it by another.
+// `object` gives the bytes of the artifact; `hash=wrong` gives it a wrong hash.
 BuildResult build_result_in(const Command& command, std::uint64_t epoch) {
   BuildResult result{.epoch = epoch,
                      .build = {command.number("seq", 1), 0},
@@ -222,8 +223,8 @@ std::optional<Event> event_in(const Command& command) {
     return store::Space{.free_bytes = command.number("free", 0), .nearly_full = command.number("full", 0) != 0};
   if (auto request = client_request_in(command)) {
     const std::string user = command.text("user");
-    const Identity who{.name = user, .role = user.empty() || user == "root" ? Role::admin : Role::submit};
-    return FromClient{command.text("client", "c"), {id, std::move(*request)}, who};
+    const Identity identity{.name = user, .role = user.empty() || user == "root" ? Role::admin : Role::submit};
+    return FromClient{command.text("client", "c"), {id, std::move(*request)}, identity};
   }
   if (auto request = worker_request_in(command, worker)) return FromWorker{worker, {id, std::move(*request)}};
   return std::nullopt;
@@ -231,33 +232,33 @@ std::optional<Event> event_in(const Command& command) {
 
 }  // namespace
 
-// ---- the script itself ----------------------------------------------------------------------------------------------
+// ---- running a script ----------------------------------------------------------------------------------------------
 
-std::string Command::text(std::string_view value, std::string_view otherwise) const {
+std::string Command::text(std::string_view value, std::string_view fallback) const {
   const auto place = values.find(value);
-  return place == values.end() ? std::string(otherwise) : place->second;
+  return place == values.end() ? std::string(fallback) : place->second;
 }
 
-std::uint64_t Command::number(std::string_view value, std::uint64_t otherwise) const {
-  return number_in(text(value), otherwise);
+std::uint64_t Command::number(std::string_view value, std::uint64_t fallback) const {
+  return number_in(text(value), fallback);
 }
 
 Command parse_command(std::string_view line) {
-  std::vector<std::string> words{""};
+  std::vector<std::string> parts{""};
   bool in_quotes = false;
   for (const char c : line) {
     if (c == '"') {
       in_quotes = !in_quotes;
     } else if (c == ' ' && !in_quotes) {
-      words.emplace_back();
+      parts.emplace_back();
     } else {
-      words.back() += c;
+      parts.back() += c;
     }
   }
-  Command command{.name = words.front(), .values = {}};
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    const std::size_t equals = words[i].find('=');
-    if (equals != std::string::npos) command.values.emplace(words[i].substr(0, equals), words[i].substr(equals + 1));
+  Command command{.name = parts.front(), .values = {}};
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const std::size_t equals = parts[i].find('=');
+    if (equals != std::string::npos) command.values.emplace(parts[i].substr(0, equals), parts[i].substr(equals + 1));
   }
   return command;
 }
@@ -277,15 +278,15 @@ std::string Script::run(std::string_view line) {
   if (command.name == "commit") return close(*std::exchange(open_turn_, std::nullopt));
   if (command.name == "advance") {
     now_ms_ += static_cast<std::int64_t>(command.number("ms", 0));
-    return happen(std::nullopt);
+    return run_event(std::nullopt);
   }
-  if (command.name == "tick") return happen(std::nullopt);
+  if (command.name == "tick") return run_event(std::nullopt);
   auto event = event_in(command);
   if (!event) return "script: unknown command '" + command.name + "'\n";
-  return happen(std::move(*event));
+  return run_event(std::move(*event));
 }
 
-// A new broker process over the same store, perhaps with other limits.
+// Starts a new broker over the same store, perhaps with other limits.
 std::string Script::start(const Command& command) {
   options_.unfinished_jobs_max = command.number("jobs_max", options_.unfinished_jobs_max);
   options_.submitter_jobs_max = command.number("submitter_jobs_max", options_.submitter_jobs_max);
@@ -297,7 +298,7 @@ std::string Script::start(const Command& command) {
   options_.lease_batch_bytes_max = command.number("lease_batch_bytes_max", options_.lease_batch_bytes_max);
   options_.leases_per_step_max = command.number("leases_per_step_max", options_.leases_per_step_max);
   options_.timers_per_step_max = command.number("timers_per_step_max", options_.timers_per_step_max);
-  options_.objects_max = command.number("objects_max", options_.objects_max);
+  options_.artifacts_max = command.number("objects_max", options_.artifacts_max);
   options_.builds_ahead_max = command.number("builds_ahead_max", options_.builds_ahead_max);
   options_.keep_ms = static_cast<std::int64_t>(command.number("keep_ms", static_cast<std::uint64_t>(options_.keep_ms)));
   options_.keep_jobs = command.number("keep_jobs", options_.keep_jobs);
@@ -310,7 +311,7 @@ std::string Script::start(const Command& command) {
   return "";
 }
 
-// The disk loses a blob, given by its content, or the body of a job.
+// Erases a blob, given by its content, or the body of a job from the store.
 std::string Script::lose(const Command& command) {
   store::Write write{store::Family::blob, store::hash_key(sha256(command.text("blob"))), std::nullopt};
   if (command.values.contains("body"))
@@ -319,7 +320,7 @@ std::string Script::lose(const Command& command) {
   return committed ? "" : "script: " + committed.error().message + "\n";
 }
 
-std::string Script::happen(std::optional<Event> event) {
+std::string Script::run_event(std::optional<Event> event) {
   if (open_turn_) return event ? step(std::move(*event), *open_turn_) : "";
   Ready turn;
   std::string text = step(Tick{}, turn);
@@ -352,21 +353,21 @@ std::string Script::finish(Ready turn) {
 
 std::string run_script(std::string_view text, store::Store& store) {
   Script script(store);
-  std::string file, came_out;
-  bool in_answer = false;
+  std::string file, output;
+  bool in_output = false;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line == "----") {
-      in_answer = true;
-      file += "----\n" + std::exchange(came_out, "");
+      in_output = true;
+      file += "----\n" + std::exchange(output, "");
     } else if (line.empty()) {
-      in_answer = false;
+      in_output = false;
       file += "\n";
-    } else if (!in_answer) {
+    } else if (!in_output) {
       file.append(line) += '\n';
-      if (!line.starts_with('#')) came_out += script.run(line);
+      if (!line.starts_with('#')) output += script.run(line);
     }
   }
   return file;

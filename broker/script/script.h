@@ -1,9 +1,9 @@
-// Tests as tiny texts: lines of events go in, lines of writes and sends come out.
+// The script language of the broker's tests: lines of events go in, lines of writes and sends come out.
 //
-// One line is one event, `command name=value ...`; the files in broker/testdata show them all. Every event is a turn of
-// its own, between a Tick and a Dispatch and committed with them, as in the real loop. `begin` and `commit` put several
-// events into one turn. Values are spelled for people: a job is `label` or `label:source`, and a hash is shown
-// as the content it stands for.
+// One line is one event, `command name=value ...`; the files in broker/testdata show all commands. Every event is a
+// turn of its own, between a Tick and a Dispatch and committed with them, as in the real loop. `begin` and `commit` put
+// several events into one turn. Values are written for people: a job is `label` or `label:source`, and a hash is shown
+// as the content that it stands for.
 #pragma once
 
 #include <cstdint>
@@ -17,29 +17,29 @@
 
 namespace kq::broker {
 
-// A line of a script, taken apart.
+// A parsed line of a script.
 struct Command {
   std::string name;
   std::map<std::string, std::string, std::less<>> values;
 
-  std::string text(std::string_view value, std::string_view otherwise = "") const;
-  std::uint64_t number(std::string_view value, std::uint64_t otherwise) const;
+  std::string text(std::string_view value, std::string_view fallback = "") const;
+  std::uint64_t number(std::string_view value, std::uint64_t fallback) const;
 };
 Command parse_command(std::string_view line);
 
 class Script {
  public:
-  // `store` is empty and outlives the script.
+  // `store` must be empty and outlive the script.
   explicit Script(store::Store& store);
 
-  // What happened on one command line: zero or more lines. A mistake in the script comes out as text, too: "script:
-  // ...".
+  // Runs one line, and returns what happened as zero or more lines. A mistake in the script is returned as a line
+  // "script: ...".
   std::string run(std::string_view line);
 
  private:
   std::string start(const Command& command);
   std::string lose(const Command& command);
-  std::string happen(std::optional<Event> event);
+  std::string run_event(std::optional<Event> event);
   std::string close(Ready turn);
   std::string step(Event event, Ready& turn);
   std::string finish(Ready turn);
@@ -51,8 +51,9 @@ class Script {
   std::optional<Ready> open_turn_;  // between begin and commit
 };
 
-// Runs a whole file: commands, a line `----`, then what must come out, until an empty line; lines with # are left
-// alone. Returns the file as it would have to be: equal to `text` when all is well.
+// Runs a whole file. It consists of blocks: commands, a line `----`, and the expected output, until an empty line.
+// Lines that begin with # are comments. Returns the file with the actual output: it equals `text` if the output is as
+// expected.
 std::string run_script(std::string_view text, store::Store& store);
 
 }  // namespace kq::broker

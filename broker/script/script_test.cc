@@ -1,5 +1,5 @@
-// Runs every text in broker/testdata. KQ_REWRITE=1 writes what came out into the files instead: read the difference
-// before committing it.
+// Runs every script in broker/testdata. KQ_REWRITE=1 writes the actual output into the files instead: read the
+// difference before you commit it.
 #include "broker/script/script.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ std::vector<std::string> names_of_scripts() {
 
 class ScriptTest : public testing::TestWithParam<std::string> {};
 
-TEST_P(ScriptTest, comes_out_as_written) {
+TEST_P(ScriptTest, has_the_expected_output) {
   const std::string path = std::string(KQ_SCRIPTS) + "/" + GetParam() + ".txt";
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
@@ -40,7 +40,7 @@ TEST_P(ScriptTest, comes_out_as_written) {
 INSTANTIATE_TEST_SUITE_P(Testdata, ScriptTest, testing::ValuesIn(names_of_scripts()),
                          [](const auto& script) { return script.param; });
 
-TEST(ParseCommand, takes_names_values_and_quoted_values) {
+TEST(ParseCommand, reads_names_values_and_quoted_values) {
   const Command command = parse_command("error leases=1/1 message=\"no disk\"");
   EXPECT_EQ(command.name, "error");
   EXPECT_EQ(command.text("leases"), "1/1");

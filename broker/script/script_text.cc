@@ -38,7 +38,7 @@ std::string shown(const LeaderboardRow& row) {
          std::to_string(static_cast<std::int64_t>(row.median_ns)) + " ns";
 }
 
-// "normal ada" and what is special about the requirements.
+// The wished device, and what else the requirements have that is not the default.
 std::string shown(const Requirements& needs) {
   std::string text(to_string(needs.wish));
   if (!needs.gpu_model.empty()) text += " " + needs.gpu_model;
@@ -73,9 +73,9 @@ std::string shown_queue(const store::Write& write) {
 
 std::string shown_timer(const store::Write& write) {
   const store::TimerPlace place = *store::timer_place_from(write.key);
-  const std::string what = place.kind == store::TimerKind::may_run ? "job " + std::to_string(place.seq) + " may run"
-                                                                   : "job " + std::to_string(place.seq) + " expires";
-  return (write.value ? "timer: " : "no timer: ") + what + " at " + std::to_string(place.at_ms - kStartMs);
+  const std::string timer = place.kind == store::TimerKind::may_run ? "job " + std::to_string(place.seq) + " may run"
+                                                                    : "job " + std::to_string(place.seq) + " expires";
+  return (write.value ? "timer: " : "no timer: ") + timer + " at " + std::to_string(place.at_ms - kStartMs);
 }
 
 // "run r a".

@@ -1,4 +1,4 @@
-// What a step of the broker wants, as the lines of a script show it.
+// Shows writes and messages of the broker as lines of a script.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace kq::broker {
 
-inline constexpr std::int64_t kStartMs = 1'000'000;  // of every script; times are shown from there
+// The time at which every script starts. Times are shown relative to it.
+inline constexpr std::int64_t kStartMs = 1'000'000;
 
 std::string shown(const store::Write& write);
 std::string shown(const Send& send);

@@ -16,13 +16,14 @@ namespace {
 constexpr const char* kDefaultBind = "tcp://127.0.0.1:5570";  // net/endpoint.h, kDefaultBrokerUrl
 constexpr std::uint32_t kLeaseMsMin = 100;
 constexpr std::uint32_t kLeaseMsMax = 3'600'000;
-// A worker may lose this many heartbeats in a row before its leases lapse.
+// A worker may lose almost this many heartbeats in a row before its leases lapse.
 constexpr std::uint32_t kHeartbeatsPerLease = 6;
 
 constexpr std::int64_t kKeepMsMin = 1'000;
 constexpr std::int64_t kKeepMsMax = 36'500ll * 86'400'000;
 
-// "30s", "1500ms", "2m", "36h", "30d": a whole number and a unit, within the bounds.
+// Reads a whole number and a unit, such as "30s", "1500ms", "2m", "36h" or "30d". Returns nothing if the text is not
+// such a duration or is outside the bounds.
 std::optional<std::int64_t> duration_ms(const std::string& text, std::int64_t min_ms, std::int64_t max_ms) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -41,8 +42,9 @@ std::optional<std::int64_t> duration_ms(const std::string& text, std::int64_t mi
 constexpr std::uint64_t kBytesMaxMin = 1u << 20;
 constexpr std::uint64_t kBytesMaxMax = 1ull << 50;
 
-// "512M", "100G", "2TiB": a whole number and a unit, each 1024 times the one before; within the bounds.
-std::optional<std::uint64_t> bytes_in(const std::string& text) {
+// Reads a whole number and a unit, such as "512M", "100G" or "2TiB"; each unit is 1024 times the one before. Returns
+// nothing if the text is not such a size or is outside the bounds.
+std::optional<std::uint64_t> size_bytes(const std::string& text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc()) return std::nullopt;
@@ -55,48 +57,56 @@ std::optional<std::uint64_t> bytes_in(const std::string& text) {
   return number * factor;
 }
 
-}  // namespace
-
-std::variant<CommandLine, EarlyEnd> parse_command_line(int argc, const char* const* argv) {
-  CommandLine line{.bind = kDefaultBind, .store_dir = "", .options = {}};
+// Arguments that are converted after parsing.
+struct Texts {
   std::string lease = "30s";
   std::string keep;
   std::string jobs_bytes;
   std::string submitter_bytes;
   int ready_fd = -1;
-  CLI::App app("kq-broker takes kernel jobs from producers, keeps them on disk, and leases them to workers",
-               "kq-broker");
+};
+
+void add_basic_options(CLI::App& app, CommandLine& line, Texts& texts) {
   app.add_option("--bind", line.bind,
                  "URL to listen on: tcp://127.0.0.1:PORT (workers: PORT+1) or ipc://PATH (workers: PATH.workers)")
       ->envname("KQ_BROKER")
       ->capture_default_str();
   app.add_option("--store", line.store_dir, "directory of the store; made if missing")->envname("KQ_STORE")->required();
-  app.add_option("--keys", line.key_folder,
-                 "folder of keys: only those it names may connect, encrypted; needed to listen off this machine")
+  app.add_option(
+         "--keys", line.key_folder,
+         "folder of keys: only holders of these keys may connect, encrypted; needed to listen beyond this machine")
       ->envname("KQ_KEYS");
-  app.add_option("--lease", lease, "how long a silent worker keeps its jobs, such as 30s, 1500ms, 2m")
+  app.add_option("--lease", texts.lease, "how long a silent worker keeps its jobs, such as 30s, 1500ms, 2m")
       ->capture_default_str();
-  app.add_option("--ready-fd", ready_fd, "write \"ready URL\" to this descriptor once requests are answered");
+  app.add_option("--ready-fd", texts.ready_fd, "write \"ready URL\" to this descriptor once requests are answered");
+}
+
+void add_limit_options(CLI::App& app, CommandLine& line, Texts& texts) {
   app.add_option("--jobs-max", line.options.unfinished_jobs_max,
                  "unfinished jobs; beyond them submitters are told to wait")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
       ->capture_default_str();
-  app.add_option("--submitter-jobs-max", line.options.submitter_jobs_max, "the same for one submitter")
+  app.add_option("--submitter-jobs-max", line.options.submitter_jobs_max,
+                 "unfinished jobs of one submitter; beyond them it is told to wait")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
       ->capture_default_str();
-  app.add_option("--jobs-bytes-max", jobs_bytes,
-                 "the same in bytes of them and their files, such as 512M, 100G (the default), 2T");
-  app.add_option("--submitter-bytes-max", submitter_bytes, "the same for one submitter; 50G is the default");
-  app.add_option("--keep-for", keep,
+  app.add_option("--jobs-bytes-max", texts.jobs_bytes,
+                 "bytes of unfinished jobs and their files, such as 512M, 100G (the default), 2T");
+  app.add_option("--submitter-bytes-max", texts.submitter_bytes,
+                 "bytes of unfinished jobs of one submitter; 50G is the default");
+  app.add_option("--keep-for", texts.keep,
                  "remove a finished job this long after its end or after it was last asked for, such as 30d, 36h; the "
                  "best of each board stays");
   app.add_option("--keep-jobs", line.options.keep_jobs,
                  "remove a finished job once so many newer ones were submitted, but not within an hour of its end; the "
                  "best of each board stays")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000'000}));
+}
+
+void add_report_options(CLI::App& app, CommandLine& line) {
   CLI::Option* metrics_port = app.add_option("--metrics-port", line.metrics_port,
                                              "serve Prometheus metrics at http://HOST:PORT/metrics; 0: any free port");
-  app.add_option("--metrics-bind", line.metrics_bind, "the HOST of that: a numeric address")
+  app.add_option("--metrics-bind", line.metrics_bind, "the HOST of --metrics-port: a numeric address")
       ->needs(metrics_port)
       ->capture_default_str();
   app.add_option("--log-level", line.log_level, "what to log to stderr: debug, info, warning or error")
@@ -106,6 +116,47 @@ std::variant<CommandLine, EarlyEnd> parse_command_line(int argc, const char* con
                  "auto, text or json; auto: text on a terminal, else a JSON object a line")
       ->check(CLI::IsMember({"auto", "text", "json"}))
       ->capture_default_str();
+}
+
+EarlyEnd mistake(const std::string& text) {
+  return {ExitCode::bad_input, "kq-broker: " + text + "\n"};
+}
+
+// Converts the texts into options. Returns a mistake in them, or nothing.
+std::optional<EarlyEnd> convert(const Texts& texts, CommandLine& line) {
+  const auto lease_ms = duration_ms(texts.lease, kLeaseMsMin, kLeaseMsMax);
+  if (!lease_ms) return mistake("--lease: a time from 100ms to 60m is needed, such as 30s, got '" + texts.lease + "'");
+  line.options.lease_ms = static_cast<std::uint32_t>(*lease_ms);
+  line.options.heartbeat_ms = line.options.lease_ms / kHeartbeatsPerLease;
+  for (const auto& [flag, text, into] :
+       {std::tuple("--jobs-bytes-max", &texts.jobs_bytes, &line.options.unfinished_bytes_max),
+        std::tuple("--submitter-bytes-max", &texts.submitter_bytes, &line.options.submitter_bytes_max)}) {
+    if (text->empty()) continue;
+    const auto bytes = size_bytes(*text);
+    if (!bytes)
+      return mistake(std::string(flag) + ": a size from 1M to 1024T is needed, such as 100G, got '" + *text + "'");
+    *into = *bytes;
+  }
+  if (!texts.keep.empty()) {
+    const auto keep_ms = duration_ms(texts.keep, kKeepMsMin, kKeepMsMax);
+    if (!keep_ms)
+      return mistake("--keep-for: a time from 1s to 36500d is needed, such as 30d, got '" + texts.keep + "'");
+    line.options.keep_ms = *keep_ms;
+  }
+  if (texts.ready_fd >= 0) line.ready_fd = texts.ready_fd;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::variant<CommandLine, EarlyEnd> parse_command_line(int argc, const char* const* argv) {
+  CommandLine line{.bind = kDefaultBind, .store_dir = "", .options = {}};
+  Texts texts;
+  CLI::App app("kq-broker takes kernel jobs from producers, keeps them on disk, and leases them to workers",
+               "kq-broker");
+  add_basic_options(app, line, texts);
+  add_limit_options(app, line, texts);
+  add_report_options(app, line);
   app.set_version_flag("--version", "kq-broker " + std::string(kVersion));
   try {
     app.parse(argc, argv);
@@ -114,36 +165,9 @@ std::variant<CommandLine, EarlyEnd> parse_command_line(int argc, const char* con
   } catch (const CLI::CallForVersion& version) {
     return EarlyEnd{ExitCode::ok, std::string(version.what()) + "\n"};
   } catch (const CLI::ParseError& error) {
-    return EarlyEnd{ExitCode::bad_input, std::string("kq-broker: ") + error.what() + "; see kq-broker --help\n"};
+    return mistake(std::string(error.what()) + "; see kq-broker --help");
   }
-  const auto lease_ms = duration_ms(lease, kLeaseMsMin, kLeaseMsMax);
-  if (!lease_ms) {
-    return EarlyEnd{ExitCode::bad_input,
-                    "kq-broker: --lease: a time from 100ms to 60m is needed, such as 30s, got '" + lease + "'\n"};
-  }
-  line.options.lease_ms = static_cast<std::uint32_t>(*lease_ms);
-  line.options.heartbeat_ms = line.options.lease_ms / kHeartbeatsPerLease;
-  for (const auto& [flag, text, into] :
-       {std::tuple("--jobs-bytes-max", &jobs_bytes, &line.options.unfinished_bytes_max),
-        std::tuple("--submitter-bytes-max", &submitter_bytes, &line.options.submitter_bytes_max)}) {
-    if (text->empty()) continue;
-    const auto bytes = bytes_in(*text);
-    if (!bytes) {
-      return EarlyEnd{ExitCode::bad_input, std::string("kq-broker: ") + flag +
-                                               ": a size from 1M to 1024T is needed, such as 100G, got '" + *text +
-                                               "'\n"};
-    }
-    *into = *bytes;
-  }
-  if (!keep.empty()) {
-    const auto keep_ms = duration_ms(keep, kKeepMsMin, kKeepMsMax);
-    if (!keep_ms) {
-      return EarlyEnd{ExitCode::bad_input,
-                      "kq-broker: --keep-for: a time from 1s to 36500d is needed, such as 30d, got '" + keep + "'\n"};
-    }
-    line.options.keep_ms = *keep_ms;
-  }
-  if (ready_fd >= 0) line.ready_fd = ready_fd;
+  if (auto end = convert(texts, line)) return std::move(*end);
   return line;
 }
 

@@ -1,4 +1,4 @@
-// What kq-broker was asked for: flags, then the environment, then defaults.
+// The command line of kq-broker. A flag overrides the environment, which overrides the default.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,19 @@
 namespace kq::broker {
 
 struct CommandLine {
-  std::string bind;  // the broker's URL
+  std::string bind;  // the URL to listen on
   std::string store_dir;
   BrokerOptions options;
   std::string key_folder{};       // net/keys.h; empty: no keys
-  std::optional<int> ready_fd{};  // where to write "ready URL" once requests are answered
+  std::optional<int> ready_fd{};  // the descriptor to write "ready URL" to once requests are answered
   std::string log_level = "info";
   std::string log_format = "auto";
-  std::optional<std::uint16_t> metrics_port{};  // serve Prometheus there; 0: any free one
+  std::optional<std::uint16_t> metrics_port{};  // serve Prometheus metrics at this port; 0: any free port
   std::string metrics_bind = "127.0.0.1";
 };
 
-// Nothing to run: --help or --version (code ok, text for stdout), or a mistake (code bad_input, text for stderr).
+// The program ends at once: for --help or --version (code ok, text for stdout), or for a mistake (code bad_input, text
+// for stderr).
 struct EarlyEnd {
   ExitCode code = ExitCode::bad_input;
   std::string text;

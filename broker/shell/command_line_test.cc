@@ -74,7 +74,7 @@ TEST_F(CommandLineTest, quotas_in_bytes_have_a_unit_and_bounds) {
   }
 }
 
-TEST_F(CommandLineTest, jobs_are_kept_for_ever_unless_somebody_says_otherwise) {
+TEST_F(CommandLineTest, jobs_are_kept_for_ever_by_default) {
   const auto options = [](const auto& line) { return std::get<CommandLine>(line).options; };
   EXPECT_EQ(options(parse({"--store", "s"})).keep_ms, 0);
   EXPECT_EQ(options(parse({"--store", "s"})).keep_jobs, 0u);
@@ -89,7 +89,7 @@ TEST_F(CommandLineTest, jobs_are_kept_for_ever_unless_somebody_says_otherwise) {
   EXPECT_EQ(std::get<EarlyEnd>(parse({"--store", "s", "--keep-jobs", "0"})).code, ExitCode::bad_input);
 }
 
-TEST_F(CommandLineTest, metrics_are_off_unless_asked_for_and_then_at_home) {
+TEST_F(CommandLineTest, metrics_are_off_by_default_and_local) {
   EXPECT_EQ(std::get<CommandLine>(parse({"--store", "s"})).metrics_port, std::nullopt);
   const auto line = std::get<CommandLine>(parse({"--store", "s", "--metrics-port", "9570"}));
   EXPECT_EQ(line.metrics_port, 9570);
@@ -107,7 +107,7 @@ TEST_F(CommandLineTest, every_mistake_is_bad_input) {
   }
 }
 
-TEST_F(CommandLineTest, help_and_version_are_no_mistakes) {
+TEST_F(CommandLineTest, help_and_version_are_not_mistakes) {
   EXPECT_EQ(std::get<EarlyEnd>(parse({"--help"})).code, ExitCode::ok);
   EXPECT_THAT(std::get<EarlyEnd>(parse({"--version"})).text, HasSubstr("kq-broker 0."));
 }

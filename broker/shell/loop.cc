@@ -13,19 +13,19 @@
 namespace kq::broker {
 namespace {
 
-// A turn is closed here too: its first sender waits for its last.
+// A turn takes at most this many messages, because the first sender waits until the last message is handled.
 constexpr std::size_t kTurnPacketsMax = 2'048;
 constexpr std::size_t kPacketsAtOnce = 32;
-// What a long turn has not come to waits for the next, so that others are answered and workers heard: a message may
-// take 50 ms.
+// A turn that takes longer leaves the rest of its messages to the next turn, so that answers are sent and messages of
+// workers are read in between. One message may take 50 ms.
 constexpr std::int64_t kTurnMsMax = 100;
-constexpr std::int64_t kAwayMsMin = 1'000;  // less is not told
-// How soon a signal is noticed that came just before the wait.
+constexpr std::int64_t kStalledMsMin = 1'000;  // the broker is not told of a shorter stall
+// The longest wait, and so the longest time until the loop notices a signal that arrived just before the wait.
 constexpr std::int64_t kIdleMs = 200;
-constexpr std::int64_t kSpaceMs = 1'000;  // between looks at the disk, unless much is committed sooner
+constexpr std::int64_t kSpaceCheckMs = 1'000;  // between two checks of the disk space
 
 void log(Note note) {
-  // Notes quote what workers say: one note is one line, whatever they put into it.
+  // Notes quote texts of workers, so control characters are replaced: one note is one line.
   std::replace_if(
       note.text.begin(), note.text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
   switch (note.level) {
@@ -41,8 +41,8 @@ void log(Note note) {
   }
 }
 
-// The event in a packet. What cannot be read is answered in words to a client; a worker resends or lapses. The link
-// notes it of both, and takes less from them.
+// Returns the event in a packet, or nothing if the packet cannot be decoded. A client then gets Refused; a worker gets
+// no answer, and sends its message again or loses its leases. The link accepts fewer messages from such a sender.
 std::optional<Event> event_in(net::Packet packet, net::ServerLink& link, Ready& turn) {
   std::string& peer = packet.peer.id;
   if (packet.peer.side == net::Side::client) {
@@ -58,62 +58,73 @@ std::optional<Event> event_in(net::Packet packet, net::ServerLink& link, Ready& 
   return std::nullopt;
 }
 
+// The leases or builds in a reply to a worker, or null. A new kind of reply does not compile without a line here.
+struct LeasesIn {
+  const std::vector<Lease>* operator()(const LeaseBatch& batch) const { return &batch.leases; }
+  const std::vector<Lease>* operator()(const BuildBatch& batch) const { return &batch.builds; }
+  const std::vector<Lease>* operator()(const Welcome&) const { return nullptr; }
+  const std::vector<Lease>* operator()(const ResultAck&) const { return nullptr; }
+  const std::vector<Lease>* operator()(const Unknown&) const { return nullptr; }
+  const std::vector<Lease>* operator()(const Revoke&) const { return nullptr; }
+  const std::vector<Lease>* operator()(const Refused&) const { return nullptr; }
+};
+
 }  // namespace
 
 Loop::Loop(Broker& broker, store::Store& store, net::ServerLink& link, std::function<std::int64_t()> now_ms)
     : broker_(broker), store_(store), link_(link), now_ms_(std::move(now_ms)) {}
 
-void Loop::watch(std::function<void(std::int64_t)> look) {
-  look_ = std::move(look);
+void Loop::observe(std::function<void(std::int64_t)> observer) {
+  observer_ = std::move(observer);
 }
 
 Expected<void> Loop::run(const volatile std::sig_atomic_t& stop) {
   while (stop == 0) {
-    if (auto done = turn(); !done) return done;
+    KQ_TRY(turn());
   }
   return {};
 }
 
 Expected<void> Loop::turn() {
   const std::int64_t asked_at_ms = now_ms_();
-  const bool waits = undelivered_.empty() && left_.empty();
+  const bool waits = undelivered_.empty() && deferred_.empty();
   const std::int64_t wait_ms = waits ? std::clamp<std::int64_t>(wake_at_ms_ - asked_at_ms, 0, kIdleMs) : 0;
   KQ_TRY_VALUE(auto packets, receive(wait_ms));
-  const std::int64_t away_ms = this->away_ms(asked_at_ms, wait_ms);
+  const std::int64_t stalled_ms = this->stalled_ms(asked_at_ms, wait_ms);
   for (std::string& text : link_.take_notes()) log({NoteLevel::warning, std::move(text)});
-  // One synced write serves the whole turn: the Tick reads what the turn before committed, the Dispatch what is in RAM.
   Ready turn;
-  if (auto done = step(Tick{.away_ms = away_ms}, turn); !done) return done;
-  if (auto done = look_at_space(turn); !done) return done;
+  KQ_TRY(step(Tick{.stalled_ms = stalled_ms}, turn));
+  KQ_TRY(check_space(turn));
   for (Undelivered& event : std::exchange(undelivered_, {})) {
-    if (auto done = step(std::move(event), turn); !done) return done;
+    KQ_TRY(step(std::move(event), turn));
   }
   std::size_t bytes = 0;
   for (auto packet = packets.begin(); packet != packets.end(); ++packet) {
-    if (now_ms_() > heard_at_ms_ + kTurnMsMax || bytes >= kTurnBytesMax) {
-      left_.assign(std::make_move_iterator(packet), std::make_move_iterator(packets.end()));
+    if (now_ms_() > received_at_ms_ + kTurnMsMax || bytes >= kTurnBytesMax) {
+      deferred_.assign(std::make_move_iterator(packet), std::make_move_iterator(packets.end()));
       break;
     }
     bytes += packet->bytes.size();
     auto event = event_in(std::move(*packet), link_, turn);
     if (!event) continue;
-    if (auto done = step(std::move(*event), turn); !done) return done;
+    KQ_TRY(step(std::move(*event), turn));
   }
-  if (auto done = step(Dispatch{}, turn); !done) return done;
+  KQ_TRY(step(Dispatch{}, turn));
   wake_at_ms_ = turn.wake_at_ms().value_or(now_ms_() + kIdleMs);
-  if (auto done = finish(std::move(turn)); !done) return done;
-  tell_of_backup();
-  if (look_ && now_ms_() >= look_at_ms_) {
-    look_at_ms_ = now_ms_() + kWatchMs;
-    look_(now_ms_());
+  KQ_TRY(finish(std::move(turn)));
+  answer_backup();
+  if (observer_ && now_ms_() >= observe_at_ms_) {
+    observe_at_ms_ = now_ms_() + kObserveMs;
+    observer_(now_ms_());
   }
   return {};
 }
 
-// What the last turn left comes first, but behind what workers have sent since.
+// Returns the messages that the last turn deferred and then new ones. If there are deferred messages, messages of
+// workers come before those of clients.
 Expected<std::vector<net::Packet>> Loop::receive(std::int64_t wait_ms) {
-  std::vector<net::Packet> packets = std::exchange(left_, {});
-  const bool has_left = !packets.empty();
+  std::vector<net::Packet> packets = std::exchange(deferred_, {});
+  const bool has_deferred = !packets.empty();
   std::size_t bytes = 0;
   for (std::size_t counted = 0;;) {
     for (; counted < packets.size(); ++counted) bytes += packets[counted].bytes.size();
@@ -124,32 +135,32 @@ Expected<std::vector<net::Packet>> Loop::receive(std::int64_t wait_ms) {
     packets.insert(packets.end(), std::make_move_iterator(more->begin()), std::make_move_iterator(more->end()));
     if (!may_be_more) break;
   }
-  if (has_left)
+  if (has_deferred)
     std::ranges::stable_partition(packets,
                                   [](const net::Packet& packet) { return packet.peer.side == net::Side::worker; });
   return packets;
 }
 
-std::int64_t Loop::away_ms(std::int64_t asked_at_ms, std::int64_t wait_ms) {
-  const std::int64_t heard_before_ms = heard_at_ms_ == 0 ? asked_at_ms : heard_at_ms_;
-  heard_at_ms_ = now_ms_();
-  const std::int64_t away_ms = heard_at_ms_ - wait_ms - heard_before_ms;
-  return away_ms < kAwayMsMin ? 0 : away_ms;
+std::int64_t Loop::stalled_ms(std::int64_t asked_at_ms, std::int64_t wait_ms) {
+  const std::int64_t received_before_ms = received_at_ms_ == 0 ? asked_at_ms : received_at_ms_;
+  received_at_ms_ = now_ms_();
+  const std::int64_t stalled_ms = received_at_ms_ - wait_ms - received_before_ms;
+  return stalled_ms < kStalledMsMin ? 0 : stalled_ms;
 }
 
 Expected<void> Loop::step(Event event, Ready& turn) {
   return broker_.step(std::move(event), now_ms_(), turn);
 }
 
-Expected<void> Loop::look_at_space(Ready& turn) {
-  if (now_ms_() < look_at_space_ms_ && committed_bytes_ < kSpaceBytes) return {};
-  look_at_space_ms_ = now_ms_() + kSpaceMs;
+Expected<void> Loop::check_space(Ready& turn) {
+  if (now_ms_() < check_space_at_ms_ && committed_bytes_ < kSpaceCheckBytes) return {};
+  check_space_at_ms_ = now_ms_() + kSpaceCheckMs;
   committed_bytes_ = 0;
   KQ_TRY_VALUE(const auto space, store_.space());
   return step(space, turn);
 }
 
-// By a thread of its own: on another file system it is a copy of all there is.
+// Starts a backup, or answers a repeated order.
 void Loop::back_up(const BackupOrder& order) {
   const bool is_known =
       order.peer == backup_.peer && order.request_id == backup_.request_id && order.dir == backup_.dir;
@@ -166,7 +177,7 @@ void Loop::back_up(const BackupOrder& order) {
   }
 }
 
-void Loop::tell_of_backup() {
+void Loop::answer_backup() {
   if (!copying_.valid() || copying_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
   const auto copied = copying_.get();
   backed_up_ = copied ? ClientReply(Done{}) : ClientReply(Refused{copied.error().message});
@@ -180,27 +191,26 @@ Expected<void> Loop::finish(Ready turn) {
     committed_bytes_ += write.key.size() + (write.value ? write.value->size() : 0);
   KQ_TRY_VALUE(auto sends, commit(std::move(turn), store_));
   link_.hold();
-  for (const Send& send : sends) deliver(send);
+  for (const Send& send : sends) std::visit([this](const auto& to) { deliver(to); }, send);
   link_.release();
   for (const BackupOrder& order : backups) back_up(order);
   return {};
 }
 
-void Loop::deliver(const Send& send) {
-  if (const auto* to_client = std::get_if<ToClient>(&send)) {
-    (void)link_.send({net::Side::client, to_client->peer},
-                     encode_message(to_client->message));  // the client asks again
-    return;
-  }
-  const auto& to_worker = std::get<ToWorker>(send);
-  if (link_.send({net::Side::worker, to_worker.peer}, encode_message(to_worker.message))) return;
-  const auto* batch = std::get_if<LeaseBatch>(&to_worker.message.body);
-  const auto* builds = std::get_if<BuildBatch>(&to_worker.message.body);
-  if (batch == nullptr && builds == nullptr) return;
-  // One event for a peer: with the first its session is forgotten.
-  auto lost = std::ranges::find(undelivered_, to_worker.peer, &Undelivered::peer);
-  if (lost == undelivered_.end()) lost = undelivered_.insert(lost, {.peer = to_worker.peer, .leases = {}});
-  for (const Lease& lease : batch != nullptr ? batch->leases : builds->builds) lost->leases.push_back(lease.id);
+// A reply that cannot be sent is dropped, because the client sends its request again.
+void Loop::deliver(const ToClient& to) {
+  (void)link_.send({net::Side::client, to.peer}, encode_message(to.message));
+}
+
+// Leases and builds that cannot be sent go back to the broker as an Undelivered event.
+void Loop::deliver(const ToWorker& to) {
+  if (link_.send({net::Side::worker, to.peer}, encode_message(to.message))) return;
+  const std::vector<Lease>* leases = std::visit(LeasesIn{}, to.message.body);
+  if (leases == nullptr) return;
+  // Each peer gets one event, because the first one drops its session.
+  auto lost = std::ranges::find(undelivered_, to.peer, &Undelivered::peer);
+  if (lost == undelivered_.end()) lost = undelivered_.insert(lost, {.peer = to.peer, .leases = {}});
+  for (const Lease& lease : *leases) lost->leases.push_back(lease.id);
 }
 
 }  // namespace kq::broker

@@ -1,4 +1,10 @@
-// The shell around the pure core: receive, step, commit, send. One thread; it alone touches the sockets and the store.
+// The shell around the pure core: it receives messages, steps the broker, commits its writes and sends its messages.
+//
+// One thread runs the loop, and only this thread uses the sockets and the store, except for backups: a backup is copied
+// by a thread of its own, because on another file system it copies the whole store.
+//
+// Work is done in turns. A turn is a Tick, the messages that have arrived, and a Dispatch, with one synced commit for
+// all of them. The Tick reads what the turn before committed.
 #pragma once
 
 #include <csignal>
@@ -14,53 +20,57 @@
 
 namespace kq::broker {
 
-inline constexpr std::int64_t kWatchMs = 1'000;
-inline constexpr std::size_t kTurnBytesMax =
-    4u << 20;  // received, but for the last message: a turn is held in RAM until its commit
-inline constexpr std::uint64_t kSpaceBytes = 32u << 20;  // committed between two looks at the disk (store/disk_space.h)
+inline constexpr std::int64_t kObserveMs = 1'000;
+// A turn stops receiving after this many bytes, because it is in memory until its commit. The last message may exceed
+// the limit.
+inline constexpr std::size_t kTurnBytesMax = 4u << 20;
+// The disk space is checked after this many committed bytes (store/disk_space.h).
+inline constexpr std::uint64_t kSpaceCheckBytes = 32u << 20;
 
 class Loop {
  public:
-  // `now_ms` is Unix time that never goes back. All outlive the loop.
+  // `now_ms` returns Unix time that never goes back. All arguments outlive the loop.
   Loop(Broker& broker, store::Store& store, net::ServerLink& link, std::function<std::int64_t()> now_ms);
 
-  // Has `look` called between turns, at once and then every kWatchMs or a little later. It is waited for.
-  void watch(std::function<void(std::int64_t now_ms)> look);
+  // Has `observer` called between turns: after the first turn, and then every kObserveMs or a little later. The loop
+  // waits for the call.
+  void observe(std::function<void(std::int64_t now_ms)> observer);
 
-  // Turns until `stop` is set; the turn then under way is finished. An Error is fatal: what was not committed was not
-  // acknowledged.
+  // Runs turns until `stop` is set. The turn that is under way is finished. An Error is fatal; what was not committed
+  // was not acknowledged.
   Expected<void> run(const volatile std::sig_atomic_t& stop);
 
-  // One turn: a Tick, everything that has arrived, and a Dispatch, in one commit. Waits for a first packet at most
-  // until the broker wants to wake.
+  // Runs one turn. It waits for a first message at most until the broker wants to wake.
   Expected<void> turn();
 
  private:
   Expected<std::vector<net::Packet>> receive(std::int64_t wait_ms);
-  // How long nobody was heard: this receive() returned late, and the turn before it was long. 0 where that is little.
-  std::int64_t away_ms(std::int64_t asked_at_ms, std::int64_t wait_ms);
+  // Returns for how long no message could be read, because this receive() returned late or the turn before it was long.
+  // Returns 0 for a short time.
+  std::int64_t stalled_ms(std::int64_t asked_at_ms, std::int64_t wait_ms);
   Expected<void> step(Event event, Ready& turn);
   Expected<void> finish(Ready turn);
-  void deliver(const Send& send);
-  Expected<void> look_at_space(Ready& turn);
+  void deliver(const ToClient& to);
+  void deliver(const ToWorker& to);
+  Expected<void> check_space(Ready& turn);
   void back_up(const BackupOrder& order);
-  void tell_of_backup();
+  void answer_backup();
 
   Broker& broker_;
   store::Store& store_;
   net::ServerLink& link_;
   std::function<std::int64_t()> now_ms_;
-  std::function<void(std::int64_t)> look_;
-  std::int64_t look_at_ms_ = 0;
+  std::function<void(std::int64_t)> observer_;
+  std::int64_t observe_at_ms_ = 0;
   std::int64_t wake_at_ms_ = 0;
-  std::int64_t look_at_space_ms_ = 0;
-  std::uint64_t committed_bytes_ = 0;     // since the last look at the disk
-  std::int64_t heard_at_ms_ = 0;          // when the last receive() returned
-  std::vector<net::Packet> left_;         // by a turn that was long
+  std::int64_t check_space_at_ms_ = 0;
+  std::uint64_t committed_bytes_ = 0;     // since the last check of the disk space
+  std::int64_t received_at_ms_ = 0;       // when the last receive() returned
+  std::vector<net::Packet> deferred_;     // messages that a long turn left to the next one
   std::vector<Undelivered> undelivered_;  // of the last turn
   BackupOrder backup_;                    // the last one
-  std::future<Expected<void>> copying_;   // valid while backup_ is made; waited for at the end
-  std::optional<ClientReply> backed_up_;  // what came of backup_: whoever did not hear it asks again
+  std::future<Expected<void>> copying_;   // valid while backup_ is copied; the destructor waits for it
+  std::optional<ClientReply> backed_up_;  // the answer to backup_, for a client that did not receive it and asks again
 };
 
 }  // namespace kq::broker

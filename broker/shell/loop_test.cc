@@ -12,7 +12,7 @@
 namespace kq::broker {
 namespace {
 
-// What arrives is set by the test; what is sent is kept, unless the peer is gone.
+// A link whose arriving messages the test sets. It keeps what is sent, unless the peer is gone.
 class FakeLink final : public net::ServerLink {
  public:
   Expected<std::vector<net::Packet>> receive(std::int64_t timeout_ms, std::size_t packets_max) override {
@@ -44,7 +44,7 @@ class FakeLink final : public net::ServerLink {
   std::function<void(std::int64_t timeout_ms)> when_asked;
 };
 
-// A disk on which a copy goes into a directory that is not there yet.
+// A store that can be copied into a directory that does not exist yet.
 class CopiedStore final : public store::Store {
  public:
   Expected<void> commit(std::span<const store::Write> writes) override { return memory.commit(writes); }
@@ -98,19 +98,19 @@ class LoopTest : public testing::Test {
   store::MemoryStore store;
   FakeLink link;
   std::int64_t now_ms = 1000;
-  std::int64_t look_takes_ms = 0;  // at the clock: a slow loop
+  std::int64_t clock_read_ms = 0;  // how far each reading moves the clock, to simulate a slow loop
   Broker broker = *Broker::recover(store, {}, now_ms);
-  Loop loop{broker, store, link, [this] { return now_ms += look_takes_ms; }};
+  Loop loop{broker, store, link, [this] { return now_ms += clock_read_ms; }};
 };
 
-TEST_F(LoopTest, whoever_watches_is_called_now_and_then) {
-  std::vector<std::int64_t> looks;
-  loop.watch([&](std::int64_t at_ms) { looks.push_back(at_ms); });
+TEST_F(LoopTest, the_observer_is_called_at_intervals) {
+  std::vector<std::int64_t> calls;
+  loop.observe([&](std::int64_t at_ms) { calls.push_back(at_ms); });
   for (; now_ms < 4'000; now_ms += 300) ASSERT_TRUE(loop.turn());
-  EXPECT_EQ(looks, (std::vector<std::int64_t>{1'000, 2'200, 3'400}));
+  EXPECT_EQ(calls, (std::vector<std::int64_t>{1'000, 2'200, 3'400}));
 }
 
-TEST_F(LoopTest, one_turn_takes_answers_and_leases) {
+TEST_F(LoopTest, one_turn_accepts_answers_and_leases) {
   arrive(hello());
   arrive(one_job());
   ASSERT_TRUE(loop.turn());
@@ -120,7 +120,7 @@ TEST_F(LoopTest, one_turn_takes_answers_and_leases) {
   EXPECT_EQ((sent<LeaseBatch, WorkerReply>(2).leases.at(0).blobs.size()), 2u);
 }
 
-TEST_F(LoopTest, nothing_is_said_when_the_commit_fails) {
+TEST_F(LoopTest, nothing_is_sent_when_the_commit_fails) {
   arrive(one_job());
   store.fail_next_commit("disk full");
   const auto done = loop.turn();
@@ -129,7 +129,7 @@ TEST_F(LoopTest, nothing_is_said_when_the_commit_fails) {
   EXPECT_TRUE(link.sent.empty());
 }
 
-TEST_F(LoopTest, bytes_that_mean_nothing_are_blamed_on_their_sender) {
+TEST_F(LoopTest, malformed_messages_count_against_their_sender) {
   link.arriving = {{{net::Side::client, "c"}, "?"}, {{net::Side::worker, "w"}, "?"}};
   ASSERT_TRUE(loop.turn());
   ASSERT_EQ(link.sent.size(), 1u);
@@ -138,20 +138,20 @@ TEST_F(LoopTest, bytes_that_mean_nothing_are_blamed_on_their_sender) {
               testing::ElementsAre(testing::StartsWith("c: malformed"), testing::StartsWith("w: malformed")));
 }
 
-TEST_F(LoopTest, a_lease_that_cannot_be_sent_is_taken_back_at_once) {
+TEST_F(LoopTest, a_lease_that_cannot_be_sent_is_requeued_at_once) {
   arrive(hello());
   arrive(one_job());
   link.gone = "w";
   ASSERT_TRUE(loop.turn());
-  EXPECT_EQ(broker.state().jobs.leased_n(), 1u);
+  EXPECT_EQ(broker.state().queue.jobs().leased_count(), 1u);
   ASSERT_TRUE(loop.turn());
   EXPECT_EQ(link.waits_ms.back(), 0);
-  EXPECT_EQ(broker.state().jobs.leased_n(), 0u);
-  EXPECT_EQ(broker.state().jobs.find(Sequence{1})->record.failures, 0u);
+  EXPECT_EQ(broker.state().queue.jobs().leased_count(), 0u);
+  EXPECT_EQ(broker.state().queue.jobs().find(Sequence{1})->record.failures, 0u);
   EXPECT_EQ(broker.state().workers.size(), 0u);
 }
 
-TEST_F(LoopTest, leases_that_cannot_be_sent_in_two_messages_are_taken_back_together) {
+TEST_F(LoopTest, leases_of_two_messages_that_cannot_be_sent_are_requeued_together) {
   BrokerOptions options;
   options.lease_batch_bytes_max = 1;
   broker = *Broker::recover(store, options, now_ms);
@@ -164,12 +164,12 @@ TEST_F(LoopTest, leases_that_cannot_be_sent_in_two_messages_are_taken_back_toget
   arrive(jobs);
   link.gone = "w";
   ASSERT_TRUE(loop.turn());
-  EXPECT_EQ(broker.state().jobs.leased_n(), 2u);
+  EXPECT_EQ(broker.state().queue.jobs().leased_count(), 2u);
   ASSERT_TRUE(loop.turn());
-  EXPECT_EQ(broker.state().jobs.leased_n(), 0u);
+  EXPECT_EQ(broker.state().queue.jobs().leased_count(), 0u);
 }
 
-TEST_F(LoopTest, what_was_not_heard_while_it_was_away_is_nobodys_silence) {
+TEST_F(LoopTest, a_stall_of_the_loop_costs_no_lease) {
   arrive(hello());
   arrive(one_job());
   ASSERT_TRUE(loop.turn());
@@ -177,26 +177,26 @@ TEST_F(LoopTest, what_was_not_heard_while_it_was_away_is_nobodys_silence) {
   for (int i = 0; i < 4; ++i) {
     arrive(Heartbeat{1, {{1, 1}}});
     ASSERT_TRUE(loop.turn());
-    EXPECT_EQ(broker.state().jobs.find(Sequence{1})->record.failures, 0u);
+    EXPECT_EQ(broker.state().queue.jobs().find(Sequence{1})->record.failures, 0u);
     EXPECT_EQ(broker.state().workers.size(), 1u);
   }
   link.when_asked = [this](std::int64_t timeout_ms) { now_ms += timeout_ms; };
   for (std::int64_t from_ms = now_ms; now_ms < from_ms + 31'000;) ASSERT_TRUE(loop.turn());
   ASSERT_TRUE(loop.turn());
-  EXPECT_EQ(broker.state().jobs.find(Sequence{1})->record.failures, 1u);
+  EXPECT_EQ(broker.state().queue.jobs().find(Sequence{1})->record.failures, 1u);
 }
 
-TEST_F(LoopTest, a_long_turn_leaves_the_rest_for_the_next_and_workers_go_before_it) {
-  look_takes_ms = 20;
+TEST_F(LoopTest, a_long_turn_defers_messages_and_workers_go_before_them) {
+  clock_read_ms = 20;
   for (int i = 0; i < 5; ++i) arrive(StatusQuery{{1}});
   ASSERT_TRUE(loop.turn());
-  const std::size_t answered_n = link.sent.size();
-  EXPECT_GT(answered_n, 0u);
-  EXPECT_LT(answered_n, 5u);
+  const std::size_t answered_count = link.sent.size();
+  EXPECT_GT(answered_count, 0u);
+  EXPECT_LT(answered_count, 5u);
   arrive(hello());
   ASSERT_TRUE(loop.turn());
   EXPECT_EQ(link.waits_ms.back(), 0);
-  EXPECT_EQ(link.sent.at(answered_n).peer.side, net::Side::worker);
+  EXPECT_EQ(link.sent.at(answered_count).peer.side, net::Side::worker);
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(loop.turn());
   EXPECT_EQ(link.sent.size(), 6u);
 }
@@ -207,13 +207,13 @@ TEST_F(LoopTest, many_packets_share_one_commit) {
   EXPECT_EQ(link.sent.size(), 100u);
 }
 
-TEST_F(LoopTest, a_store_that_cannot_be_copied_is_told_in_words) {
+TEST_F(LoopTest, a_backup_of_a_store_in_memory_is_refused) {
   arrive(Backup{.dir = "/backup/monday"});
   while (link.sent.empty()) ASSERT_TRUE(loop.turn());
   EXPECT_THAT((sent<Refused, ClientReply>(0).reason), testing::HasSubstr("only a store on disk can be copied"));
 }
 
-TEST_F(LoopTest, a_backup_whose_answer_was_lost_is_answered_again_and_not_made_again) {
+TEST_F(LoopTest, a_repeated_backup_order_is_answered_and_not_made_again) {
   CopiedStore disk;
   Broker of_disk = *Broker::recover(disk, {}, now_ms);
   Loop turns{of_disk, disk, link, [this] { return now_ms; }};
@@ -231,14 +231,14 @@ TEST_F(LoopTest, a_backup_whose_answer_was_lost_is_answered_again_and_not_made_a
   EXPECT_EQ((sent<Refused, ClientReply>(0).reason), "/backup/monday is there already");
 }
 
-TEST_F(LoopTest, the_broker_hears_how_the_disk_stands) {
+TEST_F(LoopTest, the_broker_is_told_of_the_disk_space) {
   store.set_space({.free_bytes = 5, .nearly_full = true});
   arrive(one_job());
   ASSERT_TRUE(loop.turn());
   EXPECT_EQ((sent<SubmitAck, ClientReply>(0).jobs.at(0).acceptance), Acceptance::busy);
 }
 
-TEST_F(LoopTest, the_disk_is_looked_at_again_once_much_was_committed_however_soon) {
+TEST_F(LoopTest, the_disk_space_is_checked_again_after_many_committed_bytes) {
   const auto submit = [&](const std::string& file) {
     SubmitBatch batch = one_job();
     batch.jobs[0].label = file.substr(0, 8);
@@ -251,17 +251,17 @@ TEST_F(LoopTest, the_disk_is_looked_at_again_once_much_was_committed_however_soo
   };
   EXPECT_EQ(submit("first"), Acceptance::accepted);
   store.set_space({.free_bytes = 5, .nearly_full = true});
-  EXPECT_EQ(submit("second"), Acceptance::accepted) << "nobody looks for so little";
+  EXPECT_EQ(submit("second"), Acceptance::accepted) << "too few bytes for a check";
   std::size_t taken_bytes = 0;
-  for (int i = 0; taken_bytes <= 2 * kSpaceBytes; ++i, taken_bytes += kFileBytesMax) {
+  for (int i = 0; taken_bytes <= 2 * kSpaceCheckBytes; ++i, taken_bytes += kFileBytesMax) {
     std::string file(kFileBytesMax, 'x');
     file.replace(0, 8, std::to_string(10'000'000 + i));
     if (submit(file) == Acceptance::busy) break;
   }
-  EXPECT_LE(taken_bytes, kSpaceBytes);
+  EXPECT_LE(taken_bytes, kSpaceCheckBytes);
 }
 
-TEST_F(LoopTest, a_turn_takes_no_more_than_its_bytes_and_leaves_the_rest_to_the_next) {
+TEST_F(LoopTest, a_turn_takes_a_limited_number_of_bytes_and_defers_the_rest) {
   constexpr std::size_t kMessages = 8;
   for (std::size_t i = 0; i < kMessages; ++i) {
     SubmitBatch batch = one_job();
@@ -276,7 +276,7 @@ TEST_F(LoopTest, a_turn_takes_no_more_than_its_bytes_and_leaves_the_rest_to_the_
   EXPECT_GE(answered, kTurnBytesMax / kFileBytesMax / 2);
   EXPECT_LE(answered, kTurnBytesMax / kFileBytesMax + 1);
   ASSERT_TRUE(loop.turn());
-  EXPECT_EQ(link.sent.size(), kMessages) << "in their order, without a word from anybody";
+  EXPECT_EQ(link.sent.size(), kMessages) << "the deferred messages need no new message";
 }
 
 TEST_F(LoopTest, waits_until_the_broker_wants_to_wake) {
@@ -287,7 +287,7 @@ TEST_F(LoopTest, waits_until_the_broker_wants_to_wake) {
   EXPECT_EQ(link.waits_ms.back(), 50);
 }
 
-TEST_F(LoopTest, stops_when_told) {
+TEST_F(LoopTest, stops_when_the_flag_is_set) {
   const volatile std::sig_atomic_t stop = 1;
   EXPECT_TRUE(loop.run(stop));
   EXPECT_TRUE(link.waits_ms.empty());

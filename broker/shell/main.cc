@@ -1,18 +1,17 @@
-// kq-broker: the one process that owns the store.
+// kq-broker: the process that owns the store. It serves producers and workers until it gets SIGTERM or SIGINT.
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 #include <string>
 
 #include "broker/broker.h"
 #include "broker/metrics/metrics.h"
 #include "broker/metrics/prometheus.h"
 #include "broker/shell/command_line.h"
-#include "broker/shell/lock_file.h"
 #include "broker/shell/loop.h"
+#include "broker/shell/store_lock.h"
 #include "net/endpoint.h"
 #include "net/http_server.h"
 #include "net/log.h"
@@ -27,26 +26,26 @@ using namespace kq;
 
 volatile std::sig_atomic_t stop = 0;
 
-void listen_for_signals() {
+void handle_signals() {
   struct sigaction action = {};
   action.sa_handler = [](int) { stop = 1; };
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGINT, &action, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);  // whoever waited for "ready" may be gone
+  std::signal(SIGPIPE, SIG_IGN);  // the reader of "ready" may have ended
 }
 
-// The threads of libraries inherit a closed ear: a signal must interrupt the loop's wait, and only the main thread
-// waits.
-void hear_signals(bool hear) {
+// Signals are blocked while libraries start their threads, which inherit that. So a signal interrupts the main thread,
+// which waits in the loop.
+void block_signals(bool block) {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
-  pthread_sigmask(hear ? SIG_UNBLOCK : SIG_BLOCK, &signals, nullptr);
+  pthread_sigmask(block ? SIG_BLOCK : SIG_UNBLOCK, &signals, nullptr);
 }
 
-// Unix time that never goes back: set once, then counted by the monotonic clock, so that no step of the wall clock ends
-// a lease.
+// Unix time that never goes back: read once, then counted by the monotonic clock, so that a step of the wall clock ends
+// no lease.
 class SteadyUnixTime {
  public:
   std::int64_t operator()() const { return offset_ms_ + sys::monotonic_now_ms(); }
@@ -55,27 +54,10 @@ class SteadyUnixTime {
   std::int64_t offset_ms_ = sys::unix_now_ms() - sys::monotonic_now_ms();
 };
 
-Expected<broker::LockFile> lock_store(const std::string& dir) {
-  std::filesystem::path path = std::filesystem::path(dir).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();
-  std::error_code error;
-  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
-  if (error) return bad_input(dir + ": " + error.message() + "; --store needs a directory that can be made");
-  return broker::LockFile::take(path.string() + ".lock", "store " + dir);
-}
-
-// ZeroMQ lets a second broker take an ipc path away from a live one, without a word to either. TCP needs no lock.
-Expected<std::optional<broker::LockFile>> lock_address(const std::string& url) {
-  constexpr std::string_view kIpc = "ipc://";
-  if (!url.starts_with(kIpc)) return std::nullopt;
-  KQ_TRY_VALUE(auto lock, broker::LockFile::take(url.substr(kIpc.size()) + ".lock", url));
-  return std::optional<broker::LockFile>(std::move(lock));
-}
-
-void say_ready(int fd, const std::string& url) {
+void write_ready(int fd, const std::string& url) {
   const std::string text = "ready " + url + "\n";
   if (write(fd, text.data(), text.size()) < 0) spdlog::warn("--ready-fd {}: not writable", fd);
-  if (fd > STDERR_FILENO) close(fd);  // its reader need not wait for our end
+  if (fd > STDERR_FILENO) close(fd);  // so that the reader sees the end of the text
 }
 
 net::ServerOptions server_options(const broker::CommandLine& line) {
@@ -89,9 +71,9 @@ net::ServerOptions server_options(const broker::CommandLine& line) {
   return options;
 }
 
-// Nothing where nobody asked for it.
+// Starts the HTTP server for metrics. Returns null without --metrics-port.
 Expected<std::unique_ptr<net::HttpServer>> serve_metrics(const broker::CommandLine& line,
-                                                         const broker::MetricsBoard& board,
+                                                         const broker::PublishedMetrics& board,
                                                          const SteadyUnixTime& now_ms) {
   if (!line.metrics_port) return std::unique_ptr<net::HttpServer>();
   auto server = net::HttpServer::start(
@@ -103,10 +85,10 @@ Expected<std::unique_ptr<net::HttpServer>> serve_metrics(const broker::CommandLi
 }
 
 Expected<void> run(const broker::CommandLine& line) {
-  hear_signals(false);
+  block_signals(true);
   KQ_TRY_VALUE(const auto endpoints, net::parse_broker_url(line.bind));
-  KQ_TRY(lock_store(line.store_dir));
-  KQ_TRY(lock_address(line.bind));
+  KQ_TRY_VALUE(const auto store_lock, broker::lock_store(line.store_dir));
+  KQ_TRY_VALUE(const auto address_lock, broker::lock_address(line.bind));
   KQ_TRY_VALUE(const auto store, store::open_rocks_store(line.store_dir, store::OpenMode::read_write));
   const SteadyUnixTime now_ms;
   broker::BrokerOptions options = line.options;
@@ -117,17 +99,19 @@ Expected<void> run(const broker::CommandLine& line) {
 
   const broker::State& state = broker->state();
   broker::Loop loop(*broker, *store, *link, now_ms);
-  broker::MetricsBoard board;
+  broker::PublishedMetrics board;
   KQ_TRY_VALUE(const auto metrics, serve_metrics(line, board, now_ms));
-  if (metrics) loop.watch([&](std::int64_t at_ms) { board.publish(broker::metrics_of(state, at_ms), at_ms); });
-  spdlog::info("listening on {}; {} jobs queued, {} leased", line.bind, state.scheduler.size() + state.timers.waiting_n,
-               state.jobs.leased_n());
-  hear_signals(true);
-  if (line.ready_fd) say_ready(*line.ready_fd, line.bind);
+  if (metrics) loop.observe([&](std::int64_t at_ms) { board.publish(broker::metrics_of(state, at_ms), at_ms); });
+  spdlog::info("listening on {}; {} jobs queued, {} leased", line.bind,
+               state.queue.scheduler().size() + state.queue.timers().waiting_count(),
+               state.queue.jobs().leased_count());
+  block_signals(false);
+  if (line.ready_fd) write_ready(*line.ready_fd, line.bind);
   auto ended = loop.run(stop);
   if (ended) {
-    spdlog::info("stopped; {} jobs queued, {} leased", state.scheduler.size() + state.timers.waiting_n,
-                 state.jobs.leased_n());
+    spdlog::info("stopped; {} jobs queued, {} leased",
+                 state.queue.scheduler().size() + state.queue.timers().waiting_count(),
+                 state.queue.jobs().leased_count());
   }
   return ended;
 }
@@ -142,7 +126,7 @@ int main(int argc, char** argv) {
   }
   const auto& line = std::get<broker::CommandLine>(parsed);
   net::start_log("kq-broker", *parse_enum<net::LogFormat>(line.log_format), line.log_level);
-  listen_for_signals();
+  handle_signals();
   const auto done = run(line);
   if (done) return static_cast<int>(ExitCode::ok);
   spdlog::error(done.error().message);

@@ -1,5 +1,6 @@
-// What each submitter has in the queue, for quotas: jobs that are not finished, their bytes, and how many different
-// requirements they have. And which names of lanes are in use.
+// Counts the unfinished jobs of each submitter, their bytes and their different requirements, for quotas.
+//
+// Accounts also know which submitters and requirements are in use, so that unused ones can be deleted from the store.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@ namespace kq::broker {
 struct Account {
   std::uint64_t jobs = 0;
   std::uint64_t bytes = 0;
-  std::size_t classes = 0;  // different requirements of one submitter's jobs; not counted of all
+  std::size_t classes = 0;  // different requirements of one submitter's jobs; 0 in the account of all
 
   friend bool operator==(const Account&, const Account&) = default;
 };
@@ -28,19 +29,19 @@ class Accounts {
       account->jobs += 1;
       account->bytes += bytes;
     }
-    if (++jobs_n_[pair_of(lane)] > 1) return;
+    if (++job_count_[pair_of(lane)] > 1) return;
     own.classes += 1;
-    ++submitters_n_[lane.needs];
+    ++submitter_count_[lane.needs];
   }
   void remove(const store::LaneId& lane, std::uint32_t bytes) {
     const auto place = accounts_.find(lane.submitter);
-    const auto jobs_n = jobs_n_.find(pair_of(lane));
-    KQ_CHECK(place != accounts_.end() && jobs_n != jobs_n_.end());
-    if (--jobs_n->second == 0) {
-      jobs_n_.erase(jobs_n);
+    const auto job_count = job_count_.find(pair_of(lane));
+    KQ_CHECK(place != accounts_.end() && job_count != job_count_.end());
+    if (--job_count->second == 0) {
+      job_count_.erase(job_count);
       place->second.classes -= 1;
-      const auto submitters_n = submitters_n_.find(lane.needs);
-      if (--submitters_n->second == 0) submitters_n_.erase(submitters_n);
+      const auto submitter_count = submitter_count_.find(lane.needs);
+      if (--submitter_count->second == 0) submitter_count_.erase(submitter_count);
     }
     for (Account* account : {&all_, &place->second}) {
       KQ_CHECK(account->jobs >= 1 && account->bytes >= bytes);
@@ -56,10 +57,10 @@ class Accounts {
     return place == accounts_.end() ? Account{} : place->second;
   }
   const std::map<std::uint32_t, Account>& by_submitter() const { return accounts_; }
-  // Whether an unfinished job has such requirements, or is of that submitter, or both.
-  bool uses_needs(std::uint32_t number) const { return submitters_n_.contains(number); }
+  // Whether an unfinished job has these requirements, is of this submitter, or both.
+  bool uses_needs(std::uint32_t number) const { return submitter_count_.contains(number); }
   bool uses_submitter(std::uint32_t number) const { return accounts_.contains(number); }
-  bool uses(std::uint32_t submitter, std::uint32_t needs) const { return jobs_n_.contains({submitter, needs}); }
+  bool uses(std::uint32_t submitter, std::uint32_t needs) const { return job_count_.contains({submitter, needs}); }
 
  private:
   using Pair = std::pair<std::uint32_t, std::uint32_t>;  // submitter, needs
@@ -67,9 +68,9 @@ class Accounts {
   static Pair pair_of(const store::LaneId& lane) { return {lane.submitter, lane.needs}; }
 
   Account all_;
-  std::map<std::uint32_t, Account> accounts_;          // none empty
-  std::map<Pair, std::uint64_t> jobs_n_;               // unfinished ones, none 0
-  std::map<std::uint32_t, std::size_t> submitters_n_;  // by needs, none 0
+  std::map<std::uint32_t, Account> accounts_;             // only those with jobs
+  std::map<Pair, std::uint64_t> job_count_;               // unfinished jobs; no count is 0
+  std::map<std::uint32_t, std::size_t> submitter_count_;  // by needs; no count is 0
 };
 
 }  // namespace kq::broker

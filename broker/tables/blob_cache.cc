@@ -33,7 +33,7 @@ const Blob& BlobCache::put(Blob blob) {
 Expected<const Blob*> BlobCache::find(const store::Store& store, const Hash& hash) {
   if (const auto place = places_.find(hash); place != places_.end()) {
     Entry& entry = *place->second;
-    to_front_of(entry.is_shared || entry.is_asked ? kept_ : asked_, place->second);
+    to_front_of(entry.is_shared || entry.is_used ? kept_ : used_, place->second);
     return &entry.blob;
   }
   KQ_TRY_VALUE(auto blob, read_blob(store, hash));
@@ -69,8 +69,8 @@ void BlobCache::forget(const Hash& hash) {
 }
 
 void BlobCache::shrink() {
-  while (asked_.bytes > kAskedBytesMax) drop(std::prev(asked_.list.end()));
-  while (kept_.bytes > kBytesMax - kAskedBytesMax) drop(std::prev(kept_.list.end()));
+  while (used_.bytes > kUsedBytesMax) drop(std::prev(used_.list.end()));
+  while (kept_.bytes > kBytesMax - kUsedBytesMax) drop(std::prev(kept_.list.end()));
 }
 
 void BlobCache::to_front_of(Entries& entries, Place place) {
@@ -78,8 +78,8 @@ void BlobCache::to_front_of(Entries& entries, Place place) {
   from.bytes -= place->blob.bytes.size();
   entries.bytes += place->blob.bytes.size();
   entries.list.splice(entries.list.begin(), from.list, place);
-  place->is_shared = place->is_shared || place->is_asked;
-  place->is_asked = &entries == &asked_;
+  place->is_shared = place->is_shared || place->is_used;
+  place->is_used = &entries == &used_;
 }
 
 void BlobCache::drop(Place place) {

@@ -17,7 +17,7 @@ void save(store::MemoryStore& store, const Blob& blob) {
   ASSERT_TRUE(store.commit(std::span(&write, 1)));
 }
 
-TEST(BlobCache, finds_what_is_in_ram_or_on_disk_raw_or_packed) {
+TEST(BlobCache, finds_blobs_in_memory_or_on_disk_raw_or_packed) {
   store::MemoryStore store;
   BlobCache blobs;
   blobs.put(blob('a'));
@@ -29,7 +29,7 @@ TEST(BlobCache, finds_what_is_in_ram_or_on_disk_raw_or_packed) {
   EXPECT_EQ(*blobs.find(store, blob('d').hash), nullptr);
 }
 
-TEST(BlobCache, reads_many_at_once_and_leaves_out_what_is_nowhere) {
+TEST(BlobCache, reads_many_blobs_at_once_and_omits_missing_ones) {
   store::MemoryStore store;
   BlobCache blobs;
   save(store, blob('b'));
@@ -41,7 +41,7 @@ TEST(BlobCache, reads_many_at_once_and_leaves_out_what_is_nowhere) {
   EXPECT_FALSE(blobs.has(blob('d').hash));
 }
 
-TEST(BlobCache, forgets_what_is_no_longer_in_the_store) {
+TEST(BlobCache, drops_a_blob_that_left_the_store) {
   store::MemoryStore store;
   BlobCache blobs;
   blobs.put(blob('a'));
@@ -51,7 +51,7 @@ TEST(BlobCache, forgets_what_is_no_longer_in_the_store) {
   EXPECT_EQ(blobs.size_bytes(), 0u);
 }
 
-TEST(BlobCache, forgets_what_was_not_used_for_longest) {
+TEST(BlobCache, drops_the_least_recently_used_blob) {
   store::MemoryStore store;
   BlobCache blobs;
   const std::size_t third = BlobCache::kBytesMax / 3;
@@ -61,17 +61,17 @@ TEST(BlobCache, forgets_what_was_not_used_for_longest) {
   blobs.put(c);
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(blobs.find(store, a.hash));
   blobs.put(d);
-  EXPECT_TRUE(blobs.has(b.hash)) << "it may not be on disk yet";
+  EXPECT_TRUE(blobs.has(b.hash)) << "the blob may not be on disk yet";
   blobs.shrink();
   EXPECT_TRUE(blobs.has(a.hash));
   EXPECT_FALSE(blobs.has(b.hash));
   EXPECT_LE(blobs.size_bytes(), BlobCache::kBytesMax);
 }
 
-TEST(BlobCache, forgets_what_was_asked_for_once_sooner_than_what_is_shared_or_waits) {
+TEST(BlobCache, drops_blobs_used_once_before_shared_or_unused_ones) {
   store::MemoryStore store;
   BlobCache blobs;
-  const std::size_t half = BlobCache::kAskedBytesMax / 2;
+  const std::size_t half = BlobCache::kUsedBytesMax / 2;
   const Blob shared = blob('s', half), waits = blob('w', half);
   blobs.put(shared);
   blobs.put(waits);
@@ -80,7 +80,7 @@ TEST(BlobCache, forgets_what_was_asked_for_once_sooner_than_what_is_shared_or_wa
     blobs.put(blob(name, half));
     EXPECT_EQ(**blobs.find(store, blob(name, half).hash), blob(name, half));
   }
-  EXPECT_TRUE(blobs.has(blob('a', half).hash)) << "it may not be on disk yet";
+  EXPECT_TRUE(blobs.has(blob('a', half).hash)) << "the blob may not be on disk yet";
   blobs.shrink();
   EXPECT_FALSE(blobs.has(blob('a', half).hash));
   for (const Blob& kept : {shared, waits, blob('b', half), blob('c', half)}) EXPECT_TRUE(blobs.has(kept.hash));

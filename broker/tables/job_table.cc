@@ -14,7 +14,7 @@ const Job* JobTable::find(Sequence seq) const {
   return place == jobs_.end() ? nullptr : &place->second;
 }
 
-Job* JobTable::find(const Hash& key) {
+const Job* JobTable::find(const Hash& key) const {
   const auto place = by_key_.find(key);
   return place == by_key_.end() ? nullptr : find(place->second);
 }
@@ -22,23 +22,23 @@ Job* JobTable::find(const Hash& key) {
 Job& JobTable::insert(Job job) {
   const Sequence seq = job.record.seq;
   KQ_CHECK(job.record.state != JobState::finished);
-  KQ_CHECK((job.record.state == JobState::leased) == job.tenure.has_value());
+  KQ_CHECK((job.record.state == JobState::leased) == job.lease.has_value());
   KQ_CHECK(by_key_.emplace(job.record.key, seq).second);
   const auto [place, is_new] = jobs_.emplace(seq, std::move(job));
   KQ_CHECK(is_new);
-  if (place->second.tenure) {
-    deadlines_.emplace(place->second.tenure->deadline_ms, seq);
+  if (place->second.lease) {
+    deadlines_.emplace(place->second.lease->deadline_ms, seq);
   } else {
-    ++queued_n_;
+    ++queued_count_;
     touched_.push_back(seq);
   }
   return place->second;
 }
 
-void JobTable::lease(Job& job, Tenure tenure) {
+void JobTable::start_lease(Job& job, ActiveLease lease) {
   enter(job, JobEvent::lease);
-  deadlines_.emplace(tenure.deadline_ms, job.record.seq);
-  job.tenure = std::move(tenure);
+  deadlines_.emplace(lease.deadline_ms, job.record.seq);
+  job.lease = std::move(lease);
 }
 
 void JobTable::requeue(Job& job) {
@@ -58,16 +58,16 @@ void JobTable::revive(Job& job) {
 }
 
 void JobTable::renew(Job& job, std::int64_t deadline_ms) {
-  KQ_CHECK(job.tenure.has_value());
-  deadlines_.erase({job.tenure->deadline_ms, job.record.seq});
-  job.tenure->deadline_ms = deadline_ms;
+  KQ_CHECK(job.lease.has_value());
+  deadlines_.erase({job.lease->deadline_ms, job.record.seq});
+  job.lease->deadline_ms = deadline_ms;
   deadlines_.emplace(deadline_ms, job.record.seq);
 }
 
 void JobTable::extend_all(std::int64_t ms) {
   std::set<std::pair<std::int64_t, Sequence>> later;
   for (const auto& [deadline_ms, seq] : deadlines_) {
-    find(seq)->tenure->deadline_ms += ms;
+    find(seq)->lease->deadline_ms += ms;
     later.emplace_hint(later.end(), deadline_ms + ms, seq);
   }
   deadlines_ = std::move(later);
@@ -87,12 +87,12 @@ std::vector<Sequence> JobTable::lapsed(std::int64_t now_ms) const {
   return seqs;
 }
 
-void JobTable::forget(std::size_t queued_kept) {
+void JobTable::shrink(std::size_t queued_jobs_cached_max) {
   for (auto seq = touched_.rbegin(); seq != touched_.rend(); ++seq) {
     const Job* job = find(*seq);
-    if (job == nullptr) continue;  // listed twice
+    if (job == nullptr) continue;  // the job is in touched_ twice
     const bool finished = job->record.state == JobState::finished;
-    const bool queued_too_many = job->record.state == JobState::queued && queued_n_ > queued_kept;
+    const bool queued_too_many = job->record.state == JobState::queued && queued_count_ > queued_jobs_cached_max;
     if (finished || queued_too_many) drop(*seq);
   }
   touched_.clear();
@@ -100,23 +100,22 @@ void JobTable::forget(std::size_t queued_kept) {
 
 void JobTable::drop(Sequence seq) {
   const auto place = jobs_.find(seq);
-  if (place->second.record.state == JobState::queued) --queued_n_;
+  if (place->second.record.state == JobState::queued) --queued_count_;
   by_key_.erase(place->second.record.key);
   jobs_.erase(place);
 }
 
-// Leaves the old state's bookkeeping and enters the new one's; a change that core/job.h does not know is a mistake of
-// ours.
+// Changes the state and the indexes of the table. The change must be in the table of core/job.h.
 void JobTable::enter(Job& job, JobEvent event) {
   const auto next = after(job.record.state, event);
   KQ_CHECK(next.has_value());
-  if (job.record.state == JobState::queued) --queued_n_;
-  if (job.tenure) {
-    deadlines_.erase({job.tenure->deadline_ms, job.record.seq});
-    job.tenure.reset();
+  if (job.record.state == JobState::queued) --queued_count_;
+  if (job.lease) {
+    deadlines_.erase({job.lease->deadline_ms, job.record.seq});
+    job.lease.reset();
   }
   job.record.state = *next;
-  if (*next == JobState::queued) ++queued_n_;
+  if (*next == JobState::queued) ++queued_count_;
 }
 
 }  // namespace kq::broker

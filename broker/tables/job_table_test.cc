@@ -14,10 +14,10 @@ Job queued(Sequence seq) {
   return job;
 }
 
-Tenure until(std::int64_t deadline_ms) {
-  Tenure tenure;
-  tenure.deadline_ms = deadline_ms;
-  return tenure;
+ActiveLease until(std::int64_t deadline_ms) {
+  ActiveLease lease;
+  lease.deadline_ms = deadline_ms;
+  return lease;
 }
 
 TEST(JobTable, finds_a_job_by_sequence_and_by_key) {
@@ -29,33 +29,33 @@ TEST(JobTable, finds_a_job_by_sequence_and_by_key) {
   EXPECT_EQ(jobs.find(sha256("4")), nullptr);
 }
 
-TEST(JobTable, counts_what_runs) {
+TEST(JobTable, counts_leased_jobs) {
   JobTable jobs;
   jobs.insert(queued(1));
   Job& job = jobs.insert(queued(2));
-  jobs.lease(job, until(100));
-  EXPECT_EQ(jobs.leased_n(), 1u);
+  jobs.start_lease(job, until(100));
+  EXPECT_EQ(jobs.leased_count(), 1u);
   jobs.requeue(job);
-  EXPECT_EQ(jobs.leased_n(), 0u);
+  EXPECT_EQ(jobs.leased_count(), 0u);
 }
 
 TEST(JobTable, keeps_the_oldest_of_many_queued_jobs) {
   JobTable jobs;
   const Sequence n = kKept + 10;
   for (Sequence seq = 1; seq <= n; ++seq) jobs.insert(queued(seq));
-  jobs.lease(*jobs.find(Sequence{n}), until(100));
-  jobs.forget(kKept);
+  jobs.start_lease(*jobs.find(Sequence{n}), until(100));
+  jobs.shrink(kKept);
   EXPECT_NE(jobs.find(Sequence{1}), nullptr);
   EXPECT_NE(jobs.find(Sequence{kKept}), nullptr);
   EXPECT_EQ(jobs.find(Sequence{kKept + 1}), nullptr);
   EXPECT_EQ(jobs.find(sha256(std::to_string(kKept + 1))), nullptr);
-  EXPECT_NE(jobs.find(n), nullptr) << "a leased job is never forgotten";
+  EXPECT_NE(jobs.find(n), nullptr) << "a leased job always stays";
 }
 
 TEST(JobTable, leases_lapse_in_order_of_their_deadlines) {
   JobTable jobs;
   for (Sequence seq = 1; seq <= 3; ++seq)
-    jobs.lease(jobs.insert(queued(seq)), until(100 * static_cast<std::int64_t>(4 - seq)));
+    jobs.start_lease(jobs.insert(queued(seq)), until(100 * static_cast<std::int64_t>(4 - seq)));
   EXPECT_EQ(jobs.next_deadline_ms(), 100);
   EXPECT_EQ(jobs.lapsed(200), (std::vector<Sequence>{3, 2}));
   jobs.renew(*jobs.find(Sequence{3}), 1000);
@@ -68,22 +68,22 @@ TEST(JobTable, a_finished_job_stays_until_it_is_on_disk) {
   Job& job = jobs.insert(queued(1));
   jobs.finish(job, {.verdict = VerdictName::cancelled});
   EXPECT_EQ(jobs.find(sha256("1"))->ending->verdict, VerdictName::cancelled);
-  jobs.forget(kKept);
+  jobs.shrink(kKept);
   EXPECT_EQ(jobs.find(Sequence{1}), nullptr);
   EXPECT_EQ(jobs.find(sha256("1")), nullptr);
 }
 
-TEST(JobTable, a_job_revived_in_its_last_turn_is_not_forgotten) {
+TEST(JobTable, a_job_revived_in_its_last_turn_stays) {
   JobTable jobs;
   Job& job = jobs.insert(queued(1));
   jobs.finish(job, {});
   jobs.revive(job);
-  jobs.forget(kKept);
+  jobs.shrink(kKept);
   ASSERT_NE(jobs.find(Sequence{1}), nullptr);
   EXPECT_EQ(jobs.find(Sequence{1})->ending, std::nullopt);
 }
 
-TEST(JobTableDeathTest, a_change_that_the_life_of_a_job_does_not_know_is_a_mistake_of_ours) {
+TEST(JobTableDeathTest, an_unknown_change_of_state_breaks_an_invariant) {
   JobTable jobs;
   Job& job = jobs.insert(queued(1));
   EXPECT_DEATH(jobs.requeue(job), "broken invariant");

@@ -1,4 +1,4 @@
-// Small numbers for long names, each given once: a queue key holds four bytes instead of a name.
+// Gives small numbers to long names, so that a queue key holds four bytes instead of a name. A number is given once.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ class Numbering {
     if (place == numbers_.end()) return std::nullopt;
     return place->second;
   }
-  // Null for a number that was never given.
+  // Returns null for a number that has no name.
   const Name* name(std::uint32_t number) const {
     const auto place = names_.find(number);
     return place == names_.end() ? nullptr : place->second;
   }
 
-  // The name has no number yet.
+  // Gives the next number to a name that has none.
   std::uint32_t add(const Name& name) {
     const std::uint32_t number = next_;
     restore(number, name);
@@ -33,7 +33,7 @@ class Numbering {
     if (number >= next_) next_ = number + 1;
   }
 
-  // The name is known no more. Its number is not given again.
+  // Forgets the name. Its number is not given again.
   void remove(std::uint32_t number) {
     const auto place = names_.find(number);
     if (place == names_.end()) return;
@@ -42,7 +42,7 @@ class Numbering {
   }
 
   std::size_t size() const { return names_.size(); }
-  // The next name gets this number or a greater one.
+  // The number of the next name.
   std::uint32_t next() const { return next_; }
   void skip_to(std::uint32_t next) {
     if (next > next_) next_ = next;
@@ -53,7 +53,7 @@ class Numbering {
 
  private:
   std::map<Name, std::uint32_t> numbers_;
-  std::map<std::uint32_t, const Name*> names_;  // into the keys of numbers_
+  std::map<std::uint32_t, const Name*> names_;  // pointers to the keys of numbers_
   std::uint32_t next_ = 0;
 };
 

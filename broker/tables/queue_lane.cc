@@ -6,16 +6,16 @@
 
 namespace kq::broker {
 
-void Lane::add(const Waiting& waiting) {
+void Lane::add(const QueuedJob& job) {
   ++total_;
-  if (waiting.seq >= window_end_) return;
-  const auto at = place(waiting.seq);
-  KQ_CHECK(at == window_.end() || at->seq != waiting.seq);
+  if (job.seq >= window_end_) return;
+  const auto at = place(job.seq);
+  KQ_CHECK(at == window_.end() || at->seq != job.seq);
   const auto i = static_cast<std::size_t>(at - window_.begin());
-  window_.insert(at, waiting);
+  window_.insert(at, job);
   if (i + 1 < window_.size())
     window_[i].submitted_at_ms = std::min(window_[i].submitted_at_ms, window_[i + 1].submitted_at_ms);
-  grow_old(i);
+  age_predecessors(i);
   if (window_.size() <= bounds_.jobs_max) return;
   window_end_ = window_.back().seq;
   window_.pop_back();
@@ -27,9 +27,9 @@ void Lane::remove(Sequence seq) {
   const auto at = place(seq);
   if (at != window_.end() && at->seq == seq) {
     if (at == window_.begin()) {
-      passed_by_ = 0;
+      overtaken_count_ = 0;
     } else {
-      ++passed_by_;
+      ++overtaken_count_;
     }
     window_.erase(at);
   }
@@ -39,22 +39,23 @@ void Lane::remove(Sequence seq) {
 Sequence Lane::choose(const Warmth& warmth) const {
   KQ_CHECK(!window_.empty());
   const Sequence head = window_.front().seq;
-  if (passed_by_ >= kPassedByMax) return head;
+  if (overtaken_count_ >= kOvertakenMax) return head;
   const auto end = window_.begin() + static_cast<std::ptrdiff_t>(std::min(kWarmWindow, window_.size()));
   auto found = end;
   if (warmth.own)
-    found = std::find_if(window_.begin(), end, [&](const Waiting& job) { return job.problem == *warmth.own; });
+    found = std::find_if(window_.begin(), end, [&](const QueuedJob& job) { return job.problem == *warmth.own; });
   if (found == end)
-    found = std::find_if(window_.begin(), end, [&](const Waiting& job) { return !warmth.is_elsewhere(job.problem); });
+    found = std::find_if(window_.begin(), end,
+                         [&](const QueuedJob& job) { return !warmth.is_warm_elsewhere(job.problem); });
   return found == end ? head : found->seq;
 }
 
-void Lane::refill(std::span<const Waiting> more, bool exhausted) {
-  for (const Waiting& waiting : more) {
-    KQ_CHECK(waiting.seq >= window_end_);
-    window_.push_back(waiting);
-    grow_old(window_.size() - 1);
-    window_end_ = waiting.seq + 1;
+void Lane::refill(std::span<const QueuedJob> more, bool exhausted) {
+  for (const QueuedJob& job : more) {
+    KQ_CHECK(job.seq >= window_end_);
+    window_.push_back(job);
+    age_predecessors(window_.size() - 1);
+    window_end_ = job.seq + 1;
   }
   KQ_CHECK(window_.size() <= total_);
   if (exhausted) close_window_if_whole();
@@ -62,21 +63,21 @@ void Lane::refill(std::span<const Waiting> more, bool exhausted) {
 
 std::vector<Sequence> Lane::front(std::size_t jobs_max) const {
   std::vector<Sequence> seqs;
-  for (const Waiting& waiting : window_) {
+  for (const QueuedJob& job : window_) {
     if (seqs.size() >= jobs_max) break;
-    seqs.push_back(waiting.seq);
+    seqs.push_back(job.seq);
   }
   return seqs;
 }
 
-void Lane::restore(const Waiting& waiting) {
+void Lane::restore(const QueuedJob& job) {
   ++total_;
   if (window_end_ != kNoRest) return;
   if (window_.size() < bounds_.jobs_max) {
-    window_.push_back(waiting);
-    grow_old(window_.size() - 1);
+    window_.push_back(job);
+    age_predecessors(window_.size() - 1);
   } else {
-    window_end_ = waiting.seq;
+    window_end_ = job.seq;
   }
 }
 
@@ -91,14 +92,14 @@ bool Lane::may_hold(Sequence seq) const {
   return at != window_.end() && at->seq == seq;
 }
 
-std::deque<Lane::Waiting>::const_iterator Lane::place(Sequence seq) const {
+std::deque<Lane::QueuedJob>::const_iterator Lane::place(Sequence seq) const {
   return std::lower_bound(window_.begin(), window_.end(), seq,
-                          [](const Waiting& job, Sequence wanted) { return job.seq < wanted; });
+                          [](const QueuedJob& job, Sequence wanted) { return job.seq < wanted; });
 }
 
-// Those before it count as at least as old: the head, which stands for the lane, is nowhere younger than what waits
-// behind it.
-void Lane::grow_old(std::size_t i) {
+// Makes the jobs before place `i` count as at least as old as that job, because the head's age decides when the lane is
+// served: no job behind the head may have waited longer than the head's age says.
+void Lane::age_predecessors(std::size_t i) {
   for (; i > 0 && window_[i - 1].submitted_at_ms > window_[i].submitted_at_ms; --i)
     window_[i - 1].submitted_at_ms = window_[i].submitted_at_ms;
 }

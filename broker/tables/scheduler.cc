@@ -19,16 +19,16 @@ bool fits(const Offer& offer, const DeviceInfo& device, const Requirements& need
   return device.kind == DeviceKind::cuda || needs.wish == DeviceWish::cpu || offer.cpu_takes_any;
 }
 
-void Scheduler::add(const store::LaneId& id, const Lane::Waiting& waiting) {
-  entry(id).lane.add(waiting);
+void Scheduler::add(const store::LaneId& id, const Lane::QueuedJob& job) {
+  entry(id).lane.add(job);
   ++size_;
-  settle(id);
+  update_lists(id);
 }
 
-void Scheduler::restore(const store::LaneId& id, const Lane::Waiting& waiting) {
-  entry(id).lane.restore(waiting);
+void Scheduler::restore(const store::LaneId& id, const Lane::QueuedJob& job) {
+  entry(id).lane.restore(job);
   ++size_;
-  settle(id);
+  update_lists(id);
 }
 
 void Scheduler::remove(const store::LaneId& id, Sequence seq) {
@@ -36,18 +36,18 @@ void Scheduler::remove(const store::LaneId& id, Sequence seq) {
   KQ_CHECK(place != lanes_.end());
   place->second.lane.remove(seq);
   --size_;
-  settle(id);
+  update_lists(id);
 }
 
-void Scheduler::refill(const store::LaneId& id, std::span<const Lane::Waiting> more, bool exhausted) {
+void Scheduler::refill(const store::LaneId& id, std::span<const Lane::QueuedJob> more, bool exhausted) {
   const auto place = lanes_.find(id);
   if (place == lanes_.end()) return;
   place->second.lane.refill(more, exhausted);
-  settle(id);
+  update_lists(id);
 }
 
 std::optional<Scheduler::Place> Scheduler::choose(const Offer& offer, const WarmthFor& warmth_for) {
-  // The priority: whose oldest job, with its head start, came first.
+  // Choose the priority whose oldest job, with its head start, was submitted first.
   struct Candidate {
     GroupId id;
     const Group* group;
@@ -61,13 +61,13 @@ std::optional<Scheduler::Place> Scheduler::choose(const Offer& offer, const Warm
     fitting.push_back({id, &group});
     const std::int64_t head_start_ms = kHeadStartMs * static_cast<std::int64_t>(id.first);
     const std::int64_t at_ms = group.by_age.begin()->first - head_start_ms;
-    // Of two that are equal the higher one, which comes later.
+    // Of two equal times the higher priority wins; it comes later in the map.
     if (!first || at_ms <= first->first) first = {at_ms, id.first};
   }
   if (!first) return std::nullopt;
   std::erase_if(fitting, [&](const Candidate& candidate) { return candidate.id.first != first->second; });
 
-  // The submitter: who got least.
+  // Choose the submitter with the smallest share, and cap the shares of the others.
   const auto least = std::min_element(fitting.begin(), fitting.end(), [](const Candidate& a, const Candidate& b) {
     return *a.group->by_share.begin() < *b.group->by_share.begin();
   });
@@ -78,9 +78,9 @@ std::optional<Scheduler::Place> Scheduler::choose(const Offer& offer, const Warm
     for (auto one = by_share.rbegin(); one != by_share.rend() && one->first > share + 1; ++one)
       ahead.push_back(one->second);
   }
-  for (const std::uint32_t number : ahead) level(number, share + 1);
+  for (const std::uint32_t number : ahead) set_share(number, share + 1);
 
-  // The lane: where its oldest job is.
+  // Choose the submitter's lane with the oldest job.
   std::optional<Place> oldest;
   const Lane* chosen = nullptr;
   for (const Candidate& candidate : fitting) {
@@ -96,27 +96,27 @@ std::optional<Scheduler::Place> Scheduler::choose(const Offer& offer, const Warm
   return Place{oldest->lane, chosen->choose(warmth)};
 }
 
-// Groups may go and come again meanwhile.
-void Scheduler::level(std::uint32_t number, std::uint64_t share) {
+// The caller must not iterate over groups_ meanwhile: this removes and adds groups.
+void Scheduler::set_share(std::uint32_t number, std::uint64_t share) {
   Submitter& submitter = shares_[number];
   submitter.share = share;
-  for (const store::LaneId& id : submitter.lanes) settle(id);
+  for (const store::LaneId& id : submitter.lanes) update_lists(id);
 }
 
 void Scheduler::charge(std::uint32_t number) {
   Submitter& submitter = shares_[number];
   share_now_ = std::max(share_now_, submitter.share);
   submitter.share += 1;
-  for (const store::LaneId& id : submitter.lanes) settle(id);
+  for (const store::LaneId& id : submitter.lanes) update_lists(id);
 }
 
 void Scheduler::pause(std::uint32_t number, bool paused) {
   Submitter& submitter = shares_[number];
   submitter.paused = paused;
-  for (const store::LaneId& id : submitter.lanes) settle(id);
+  for (const store::LaneId& id : submitter.lanes) update_lists(id);
 }
 
-void Scheduler::forget_nameless() {
+void Scheduler::drop_released_submitters() {
   std::erase_if(shares_,
                 [this](const auto& one) { return one.second.lanes.empty() && submitters.name(one.first) == nullptr; });
 }
@@ -126,7 +126,7 @@ const Lane* Scheduler::find(const store::LaneId& id) const {
   return place == lanes_.end() ? nullptr : &place->second.lane;
 }
 
-// The lane, perhaps a new one: its submitter then begins where the others are.
+// Returns the lane, and makes it if needed. A submitter without lanes then starts with the share of the others.
 Scheduler::Entry& Scheduler::entry(const store::LaneId& id) {
   const auto [place, is_new] = lanes_.try_emplace(id, Entry{.lane = Lane(window_)});
   if (is_new) {
@@ -150,23 +150,23 @@ void Scheduler::unlist(const store::LaneId& id, Entry& entry) {
   if (place->second.by_share.empty()) groups_.erase(place);
 }
 
-// Brings the lists in line with the lane after any change; an empty lane goes.
-void Scheduler::settle(const store::LaneId& id) {
+// Updates the lists after a change of the lane or its submitter, and removes the lane if it is empty.
+void Scheduler::update_lists(const store::LaneId& id) {
   const auto place = lanes_.find(id);
   Entry& entry = place->second;
   Submitter& submitter = shares_[id.submitter];
   std::optional<std::pair<std::uint64_t, std::int64_t>> wanted;
-  const Lane::Waiting* head = entry.lane.head();
+  const Lane::QueuedJob* head = entry.lane.head();
   if (head != nullptr && !submitter.paused) wanted = {submitter.share, head->submitted_at_ms};
   if (wanted != entry.listed) {
     if (entry.listed) unlist(id, entry);
     entry.listed = wanted;
     if (entry.listed) list(id, entry);
   }
-  if (entry.lane.is_hungry()) {
-    hungry_.insert(id);
+  if (entry.lane.needs_refill()) {
+    lanes_to_refill_.insert(id);
   } else {
-    hungry_.erase(id);
+    lanes_to_refill_.erase(id);
   }
   if (!entry.lane.empty()) return;
   submitter.lanes.erase(id);

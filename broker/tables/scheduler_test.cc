@@ -47,8 +47,8 @@ class SchedulerTest : public testing::Test {
     return place->seq;
   }
 
-  // Leases one job after another, and says whose they were.
-  std::string takers(std::size_t n, const std::vector<DeviceInfo>& devices = kCpu) {
+  // Leases one job after another, and returns the names of their submitters.
+  std::string lease_order(std::size_t n, const std::vector<DeviceInfo>& devices = kCpu) {
     std::string names;
     for (std::size_t i = 0; i < n; ++i) {
       const auto place = scheduler.choose({.devices = devices});
@@ -72,20 +72,20 @@ TEST_F(SchedulerTest, takes_the_oldest_of_all_lanes_that_fit) {
   EXPECT_EQ(chosen({.devices = kCpu}), Sequence{7});
 }
 
-TEST_F(SchedulerTest, leaves_what_runs_anywhere_to_a_free_gpu) {
+TEST_F(SchedulerTest, leaves_jobs_for_any_device_to_a_free_gpu) {
   add(lane({.wish = DeviceWish::any}), 1);
   add(lane({.wish = DeviceWish::cpu}), 2);
   EXPECT_EQ(chosen({.devices = kCpu, .cpu_takes_any = false}), Sequence{2});
   EXPECT_EQ(chosen({.devices = kCpu, .cpu_takes_any = true}), Sequence{1});
 }
 
-TEST_F(SchedulerTest, a_job_that_was_too_large_waits_for_more_memory) {
+TEST_F(SchedulerTest, a_job_that_was_too_large_needs_more_memory) {
   add(lane({.memory_above_bytes = 80}), 1);
   EXPECT_EQ(chosen({.devices = kH200}), std::nullopt);
   EXPECT_EQ(chosen({.devices = std::vector{device(DeviceKind::cuda, "H200", 81)}}), Sequence{1});
 }
 
-TEST_F(SchedulerTest, a_worker_gets_what_its_labels_and_backends_allow) {
+TEST_F(SchedulerTest, a_worker_gets_jobs_that_its_labels_and_backends_allow) {
   add(lane({.labels = {"b"}}), 1);
   add(lane({.backend = Backend::triton}), 2);
   const std::vector<std::string> none, some{"a", "b", "c"};
@@ -98,55 +98,55 @@ TEST_F(SchedulerTest, a_worker_gets_what_its_labels_and_backends_allow) {
 TEST_F(SchedulerTest, submitters_take_turns) {
   for (Sequence seq = 1; seq <= 6; ++seq) add(lane({}, "a"), seq);
   for (Sequence seq = 7; seq <= 9; ++seq) add(lane({}, "b"), seq);
-  EXPECT_EQ(takers(20), "abababaaa");
+  EXPECT_EQ(lease_order(20), "abababaaa");
 }
 
 TEST_F(SchedulerTest, turns_are_counted_over_all_lanes_of_a_submitter) {
   for (Sequence seq = 1; seq <= 3; ++seq) add(lane({}, "a"), seq);
   for (Sequence seq = 4; seq <= 6; ++seq) add(lane({.wish = DeviceWish::cpu}, "a"), seq);
   for (Sequence seq = 7; seq <= 12; ++seq) add(lane({}, "b"), seq);
-  EXPECT_EQ(takers(20), "abababababab");
+  EXPECT_EQ(lease_order(20), "abababababab");
 }
 
-TEST_F(SchedulerTest, who_comes_back_has_no_claim_for_the_time_away) {
+TEST_F(SchedulerTest, a_submitter_that_returns_has_no_claim_for_its_absence) {
   for (Sequence seq = 1; seq <= 9; ++seq) add(lane({}, "a"), seq);
-  EXPECT_EQ(takers(5), "aaaaa");
+  EXPECT_EQ(lease_order(5), "aaaaa");
   for (Sequence seq = 10; seq <= 12; ++seq) add(lane({}, "b"), seq);
-  EXPECT_EQ(takers(20), "bababaa");
+  EXPECT_EQ(lease_order(20), "bababaa");
 }
 
-TEST_F(SchedulerTest, what_others_got_elsewhere_delays_nobody) {
+TEST_F(SchedulerTest, leases_on_other_devices_delay_no_submitter) {
   for (Sequence seq = 1; seq <= 100; ++seq) {
     add(lane({.wish = DeviceWish::cuda}, "a"), seq);
     add(lane({.wish = DeviceWish::cpu}, "b"), 100 + seq);
   }
-  EXPECT_EQ(takers(60, kH200), std::string(60, 'a'));
-  EXPECT_EQ(takers(3), "bbb");
+  EXPECT_EQ(lease_order(60, kH200), std::string(60, 'a'));
+  EXPECT_EQ(lease_order(3), "bbb");
   add(lane({.wish = DeviceWish::cpu}, "c"), 201);
   add(lane({.wish = DeviceWish::cpu}, "c"), 202);
-  EXPECT_EQ(takers(4), "bbcb");
-  // And among those who got more elsewhere.
+  EXPECT_EQ(lease_order(4), "bbcb");
+  // The same holds for two submitters that both got more leases on other devices.
   add(lane({.wish = DeviceWish::cuda}, "b"), 203);
   add(lane({.wish = DeviceWish::cuda}, "b"), 204);
-  EXPECT_EQ(takers(4, kH200), "baba");
+  EXPECT_EQ(lease_order(4, kH200), "baba");
 }
 
-TEST_F(SchedulerTest, who_was_paused_has_no_claim_for_that_time) {
+TEST_F(SchedulerTest, a_paused_submitter_has_no_claim_for_the_pause) {
   for (Sequence seq = 1; seq <= 100; ++seq) {
     add(lane({.wish = DeviceWish::cpu}, "a"), seq);
     add(lane({.wish = DeviceWish::cpu}, "b"), 100 + seq);
   }
   scheduler.pause(*scheduler.submitters.find("a"), true);
-  EXPECT_EQ(takers(50), std::string(50, 'b'));
+  EXPECT_EQ(lease_order(50), std::string(50, 'b'));
   scheduler.pause(*scheduler.submitters.find("a"), false);
-  EXPECT_EQ(takers(6), "aababa");
+  EXPECT_EQ(lease_order(6), "aababa");
 }
 
 TEST_F(SchedulerTest, a_priority_is_a_head_start_and_no_more) {
   const std::int64_t late_ms = 5 + Scheduler::kHeadStartMs;
   scheduler.add(lane({}, "", Priority::normal), {.seq = 1, .submitted_at_ms = 5});
   scheduler.add(lane({}, "", Priority::high), {.seq = 2, .submitted_at_ms = late_ms});
-  EXPECT_EQ(chosen({.devices = kCpu}), Sequence{2}) << "of two that are equal the higher one";
+  EXPECT_EQ(chosen({.devices = kCpu}), Sequence{2}) << "of two equal times the higher priority wins";
   scheduler.remove(lane({}, "", Priority::high), 2);
   scheduler.add(lane({}, "", Priority::high), {.seq = 3, .submitted_at_ms = late_ms + 1});
   EXPECT_EQ(chosen({.devices = kCpu}), Sequence{1});
@@ -157,24 +157,24 @@ TEST_F(SchedulerTest, a_paused_submitter_keeps_its_place) {
   add(lane({}, "b"), 2);
   scheduler.pause(lane({}, "a").submitter, true);
   add(lane({}, "a"), 3);
-  EXPECT_EQ(takers(5), "b");
+  EXPECT_EQ(lease_order(5), "b");
   scheduler.pause(lane({}, "a").submitter, false);
   EXPECT_EQ(chosen({.devices = kCpu}), Sequence{1});
 }
 
-TEST_F(SchedulerTest, prefers_the_warm_problem_but_never_for_long) {
+TEST_F(SchedulerTest, prefers_the_warm_problem_a_limited_number_of_times) {
   add(lane({}), 1, kGelu);
   for (Sequence seq = 2; seq < 100; ++seq) add(lane({}), seq, kRelu);
-  std::uint32_t passed_by = 0;
-  for (;; ++passed_by) {
+  std::uint32_t overtaken_count = 0;
+  for (;; ++overtaken_count) {
     const auto seq = chosen({.devices = kCpu}, {.own = kRelu});
     scheduler.remove(lane({}), *seq);
     if (seq == Sequence{1}) break;
   }
-  EXPECT_EQ(passed_by, Lane::kPassedByMax);
+  EXPECT_EQ(overtaken_count, Lane::kOvertakenMax);
 }
 
-TEST_F(SchedulerTest, a_job_that_comes_back_takes_its_old_place) {
+TEST_F(SchedulerTest, a_job_that_is_queued_again_takes_its_old_place) {
   add(lane({}), 1);
   add(lane({}), 2);
   scheduler.remove(lane({}), 1);
@@ -183,7 +183,7 @@ TEST_F(SchedulerTest, a_job_that_comes_back_takes_its_old_place) {
   EXPECT_EQ(chosen({.devices = kCpu}), Sequence{1});
 }
 
-TEST_F(SchedulerTest, a_job_that_is_brought_back_does_not_cost_those_behind_it_their_age) {
+TEST_F(SchedulerTest, a_job_that_is_queued_again_does_not_hide_the_age_of_those_behind_it) {
   const std::int64_t late_ms = 2 * Scheduler::kHeadStartMs;
   scheduler.add(lane({}, "", Priority::normal), {.seq = 2, .submitted_at_ms = 5});
   scheduler.add(lane({}, "", Priority::normal), {.seq = 1, .submitted_at_ms = late_ms});
@@ -191,7 +191,7 @@ TEST_F(SchedulerTest, a_job_that_is_brought_back_does_not_cost_those_behind_it_t
   EXPECT_EQ(chosen({.devices = kCpu}), Sequence{1});
 }
 
-TEST_F(SchedulerTest, an_empty_lane_is_gone) {
+TEST_F(SchedulerTest, an_empty_lane_is_removed) {
   add(lane({}), 1);
   EXPECT_NE(scheduler.find(lane({})), nullptr);
   EXPECT_EQ(scheduler.size(), 1u);
@@ -201,14 +201,14 @@ TEST_F(SchedulerTest, an_empty_lane_is_gone) {
   EXPECT_EQ(chosen({.devices = kCpu}), std::nullopt);
 }
 
-TEST_F(SchedulerTest, says_which_lanes_are_hungry) {
+TEST_F(SchedulerTest, lists_the_lanes_to_refill) {
   const store::LaneId id = lane({});
   for (Sequence seq = 1; seq <= 2 * Lane::kWindowMax; ++seq) add(id, seq);
-  EXPECT_TRUE(scheduler.hungry().empty());
+  EXPECT_TRUE(scheduler.lanes_to_refill().empty());
   for (Sequence seq = 1; seq <= Lane::kWindowMax; ++seq) scheduler.remove(id, seq);
-  EXPECT_EQ(scheduler.hungry(), std::set<store::LaneId>{id});
-  EXPECT_EQ(chosen({.devices = kCpu}), std::nullopt) << "nothing is known of the rest yet";
-  const std::vector<Lane::Waiting> more{{.seq = Lane::kWindowMax + 1}, {.seq = Lane::kWindowMax + 2}};
+  EXPECT_EQ(scheduler.lanes_to_refill(), std::set<store::LaneId>{id});
+  EXPECT_EQ(chosen({.devices = kCpu}), std::nullopt) << "the rest is not in memory yet";
+  const std::vector<Lane::QueuedJob> more{{.seq = Lane::kWindowMax + 1}, {.seq = Lane::kWindowMax + 2}};
   scheduler.refill(id, more, false);
   EXPECT_EQ(chosen({.devices = kCpu}), Lane::kWindowMax + 1);
 }

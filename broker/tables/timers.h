@@ -1,38 +1,54 @@
-// Jobs that wait for a time: to be queued (not-before, or the pause after a failure), or to expire in the queue. They
-// lie in the store's family `timer` alone; RAM knows when the next one is due and how many wait to be queued.
+// Times that queued jobs wait for: when a job may run (its not-before time, or the pause after a failure), and when it
+// expires.
+//
+// The timers themselves are in the store's family `timer`. This table knows only when the earliest fires and how many
+// jobs wait to run.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 
-#include "core/base/error.h"
 #include "store/keys.h"
-#include "store/store.h"
 
 namespace kq::broker {
 
-struct Job;
-struct Step;
+class Timers {
+ public:
+  void set(const store::TimerPlace& place) {
+    next_ms_ = std::min(place.at_ms, next_ms_.value_or(place.at_ms));
+    // The clock may have gone back over a restart: then a new timer can lie before those that were deleted.
+    first_key_ = std::min(first_key_, store::timer_key(place));
+    if (place.kind == store::TimerKind::may_run) ++waiting_count_;
+  }
+  void clear(const store::TimerPlace& place) {
+    if (place.kind == store::TimerKind::may_run) --waiting_count_;
+  }
+  // Adds a timer that is in the store. Called at a restart, in the order of the keys.
+  void restore(const store::TimerPlace& place, std::string_view key) {
+    if (!next_ms_) {
+      next_ms_ = place.at_ms;
+      first_key_ = key;
+    }
+    if (place.kind == store::TimerKind::may_run) ++waiting_count_;
+  }
 
-struct Timers {
-  // Every timer in the store is at or after this key: what is before was deleted, and is never looked at again.
-  std::string from;
-  std::optional<std::int64_t> next_ms;  // of the earliest; perhaps too early, never too late
-  std::uint64_t waiting_n = 0;          // jobs whose time to be queued has not come
+  // Firing: the due timers are about to be deleted, and the earliest of the others is at `later_ms`.
+  void begin_firing(std::optional<std::int64_t> later_ms) { next_ms_ = later_ms; }
+  void fired(const store::TimerPlace& place) { first_key_ = store::timer_key(place) + '\0'; }
+  void job_may_run() { --waiting_count_; }
+
+  // The time of the earliest timer. It may be too early, because a cleared timer is not subtracted, but never too late.
+  std::optional<std::int64_t> next_ms() const { return next_ms_; }
+  // Every timer in the store is at or after this key, so scans need not pass over deleted records.
+  const std::string& first_key() const { return first_key_; }
+  std::uint64_t waiting_count() const { return waiting_count_; }  // queued jobs that may not run yet
+
+ private:
+  std::string first_key_;
+  std::optional<std::int64_t> next_ms_;
+  std::uint64_t waiting_count_ = 0;
 };
-
-void set_timer(Step& step, const store::TimerPlace& place, std::string value);
-void clear_timer(Step& step, const store::TimerPlace& place);
-
-// Queues the jobs whose time has come, ends those whose deadline has passed before they began. In a Tick before any
-// timer is set.
-Expected<void> fire_timers(Step& step);
-
-// At a restart: visits what waits, so that it is counted, and finds the earliest.
-Expected<void> recover_timers(
-    Timers& timers, const store::Store& store,
-    const std::function<Expected<void>(Sequence, const store::LaneId&, const store::QueueEntry&)>& waits);
 
 }  // namespace kq::broker

@@ -1,3 +1,4 @@
+// Tests the table together with fire_timers() of jobs/lifecycle.cc.
 #include "broker/tables/timers.h"
 
 #include <gtest/gtest.h>
@@ -30,10 +31,12 @@ class TimersTest : public testing::Test {
     Step step{state, ready, now_ms};
     ASSERT_TRUE(act(step));
     ASSERT_TRUE(commit(std::move(ready), store));
-    state.jobs.forget(state.options.queued_kept);
+    Ready unused;
+    Step next{state, unused, now_ms};
+    shrink_job_table(next);
     ASSERT_EQ(broken_invariant(state), std::nullopt);
   }
-  std::size_t timers_n() const {
+  std::size_t timer_count() const {
     std::size_t n = 0;
     EXPECT_TRUE(
         store.scan(store::Family::timer, "", "", [&](std::string_view, std::string_view) { return ++n, true; }));
@@ -44,64 +47,64 @@ class TimersTest : public testing::Test {
   State state{.options = {}, .store = &store};
 };
 
-TEST_F(TimersTest, knows_the_earliest) {
+TEST_F(TimersTest, knows_the_earliest_time) {
   submit(1, 9'000, 0, 1'000);
   submit(2, 5'000, 0, 1'000);
-  EXPECT_EQ(state.timers.next_ms, 5'000);
+  EXPECT_EQ(state.queue.timers().next_ms(), 5'000);
   fire(5'000);
-  EXPECT_EQ(state.timers.next_ms, 9'000);
-  EXPECT_EQ(state.scheduler.size(), 1u);
+  EXPECT_EQ(state.queue.timers().next_ms(), 9'000);
+  EXPECT_EQ(state.queue.scheduler().size(), 1u);
   fire(9'000);
-  EXPECT_EQ(state.timers.next_ms, std::nullopt);
-  EXPECT_EQ(timers_n(), 0u);
+  EXPECT_EQ(state.queue.timers().next_ms(), std::nullopt);
+  EXPECT_EQ(timer_count(), 0u);
 }
 
-TEST_F(TimersTest, a_tick_fires_so_many_and_the_next_goes_on) {
+TEST_F(TimersTest, a_tick_fires_a_limited_number_and_the_next_continues) {
   const std::size_t n = state.options.timers_per_step_max + 10;
   for (Sequence seq = 1; seq <= n; ++seq) submit(seq, 5'000, 0, 1'000);
   fire(6'000);
-  EXPECT_EQ(state.scheduler.size(), state.options.timers_per_step_max);
-  EXPECT_EQ(state.timers.next_ms, 5'000);
+  EXPECT_EQ(state.queue.scheduler().size(), state.options.timers_per_step_max);
+  EXPECT_EQ(state.queue.timers().next_ms(), 5'000);
   fire(6'000);
-  EXPECT_EQ(state.scheduler.size(), n);
+  EXPECT_EQ(state.queue.scheduler().size(), n);
 }
 
-TEST_F(TimersTest, a_job_that_waits_may_expire_first_after_a_failure) {
+TEST_F(TimersTest, a_job_whose_deadline_is_also_due_expires) {
   submit(1, 5'000, 5'001, 1'000);
   fire(9'000);
-  EXPECT_EQ(state.scheduler.size(), 0u) << "both were due: it expired";
-  EXPECT_EQ(state.accounts.all().jobs, 0u);
-  EXPECT_EQ(timers_n(), 0u);
+  EXPECT_EQ(state.queue.scheduler().size(), 0u) << "both timers were due";
+  EXPECT_EQ(state.queue.accounts().all().jobs, 0u);
+  EXPECT_EQ(timer_count(), 0u);
 }
 
-TEST_F(TimersTest, what_expired_in_a_tick_no_longer_waits_in_it) {
+TEST_F(TimersTest, a_job_that_expired_no_longer_waits) {
   submit(1, 6'000, 5'001, 1'000);  // as after a failure: the pause ends after the deadline
   fire(9'000);
-  EXPECT_EQ(state.timers.waiting_n, 0u);
-  EXPECT_EQ(state.accounts.all().jobs, 0u);
-  EXPECT_EQ(timers_n(), 0u);
+  EXPECT_EQ(state.queue.timers().waiting_count(), 0u);
+  EXPECT_EQ(state.queue.accounts().all().jobs, 0u);
+  EXPECT_EQ(timer_count(), 0u);
 }
 
-TEST_F(TimersTest, a_clock_that_went_back_over_a_restart_loses_nothing) {
+TEST_F(TimersTest, no_timer_is_lost_if_the_clock_goes_back_over_a_restart) {
   submit(1, 9'000, 0, 1'000);
   submit(2, 20'000, 0, 1'000);
   fire(9'000);
-  auto again = recovered(store, {}, 500);
+  auto again = recover_state(store, {}, 500);
   ASSERT_TRUE(again);
   state = std::move(*again);
-  EXPECT_EQ(state.timers.waiting_n, 1u);
-  submit(3, 700, 0, 500);  // before everything that fired
+  EXPECT_EQ(state.queue.timers().waiting_count(), 1u);
+  submit(3, 700, 0, 500);  // before all timers that fired
   fire(700);
-  EXPECT_EQ(state.scheduler.size(), 2u);
+  EXPECT_EQ(state.queue.scheduler().size(), 2u);
   fire(20'000);
-  EXPECT_EQ(state.scheduler.size(), 3u);
+  EXPECT_EQ(state.queue.scheduler().size(), 3u);
 }
 
-TEST_F(TimersTest, a_key_that_is_none_is_damage) {
+TEST_F(TimersTest, an_invalid_key_is_damage) {
   submit(1, 9'000, 0, 1'000);
   const store::Write write{store::Family::timer, std::string(8, '\0'), ""};
   ASSERT_TRUE(store.commit(std::span(&write, 1)));
-  EXPECT_FALSE(recovered(store, {}, 1'000));
+  EXPECT_FALSE(recover_state(store, {}, 1'000));
 }
 
 }  // namespace

@@ -4,12 +4,12 @@ namespace kq::broker {
 
 bool Watchers::add(Watcher watcher) {
   drop(watcher.peer, watcher.request_id);
-  if (watchers_.size() >= watchers_max_ || watcher.seqs.size() > jobs_max_ - jobs_n_) return false;
+  if (watchers_.size() >= watchers_max_ || watcher.seqs.size() > jobs_max_ - job_count_) return false;
   const Number number = ++last_;
   by_request_.emplace(std::pair(watcher.peer, watcher.request_id), number);
   by_time_.emplace(watcher.until_ms, number);
   for (const Sequence seq : watcher.seqs) by_job_.emplace(seq, number);
-  jobs_n_ += watcher.seqs.size();
+  job_count_ += watcher.seqs.size();
   watchers_.emplace(number, std::move(watcher));
   return true;
 }
@@ -23,14 +23,14 @@ void Watchers::remove(Number number) {
   const auto found = watchers_.find(number);
   const Watcher& watcher = found->second;
   for (const Sequence seq : watcher.seqs) by_job_.erase({seq, number});
-  jobs_n_ -= watcher.seqs.size();
+  job_count_ -= watcher.seqs.size();
   by_time_.erase({watcher.until_ms, number});
   by_request_.erase({watcher.peer, watcher.request_id});
   due_.erase(number);
   watchers_.erase(found);
 }
 
-void Watchers::finished(Sequence seq) {
+void Watchers::job_finished(Sequence seq) {
   for (auto one = by_job_.lower_bound({seq, 0}); one != by_job_.end() && one->first == seq; ++one)
     due_.insert(one->second);
 }

@@ -1,8 +1,7 @@
-// Clients whose question is to be answered when a job of theirs is finished: StatusQuery with `wait_ms`.
+// Status queries that are answered only when one of their jobs finishes or their time is over (StatusQuery::wait_ms).
 //
-// Owned by Broker. Nothing of it is on disk: after a restart whoever waited asks again. A watcher leaves when it is
-// answered, which is in the turn that finishes the first of its jobs, or at its time. What finds no room here is
-// answered at once, and asks again like any client that does not know of waiting.
+// A watcher is answered in the turn that finishes the first of its jobs, or at its time. A query for which there is no
+// room is answered at once, and its client asks again. Nothing of this is on disk: after a restart clients ask again.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +20,7 @@ namespace kq::broker {
 struct Watcher {
   std::string peer;
   std::uint64_t request_id = 0;
-  std::vector<Sequence> seqs;  // none of them finished; as they were asked for
+  std::vector<Sequence> seqs;  // none of them is finished; in the order of the query
   std::int64_t until_ms = 0;
 };
 
@@ -29,27 +28,27 @@ class Watchers {
  public:
   Watchers(std::size_t watchers_max, std::size_t jobs_max) : watchers_max_(watchers_max), jobs_max_(jobs_max) {}
 
-  // False where there is no room. A request that is repeated takes the place of the first.
+  // Returns false if there is no room. A repeated request replaces the first one.
   bool add(Watcher watcher);
-  // Forgets this request, if it is known.
+  // Drops this request, if it is known.
   void drop(const std::string& peer, std::uint64_t request_id);
-  // The job is finished: whoever watches it is due.
-  void finished(Sequence seq);
-  // Those that are due, in the order in which they came, are here no more.
+  // Makes the watchers of a finished job due.
+  void job_finished(Sequence seq);
+  // Removes the watchers that are due and returns them, in the order of their arrival.
   std::vector<Watcher> take_due(std::int64_t now_ms);
 
-  std::optional<std::int64_t> next_ms() const;  // the time of the first that is not due
+  std::optional<std::int64_t> next_ms() const;  // the earliest time at which a watcher becomes due
   std::size_t size() const { return watchers_.size(); }
-  // For invariants: jobs that somebody watches who is not due.
+  // The jobs of the watchers that are not due. For invariants.
   std::vector<Sequence> watched() const;
 
  private:
-  using Number = std::uint64_t;  // counts watchers
+  using Number = std::uint64_t;  // numbers the watchers by arrival
   void remove(Number number);
 
   std::size_t watchers_max_;
   std::size_t jobs_max_;  // of all watchers together
-  std::size_t jobs_n_ = 0;
+  std::size_t job_count_ = 0;
   Number last_ = 0;
   std::map<Number, Watcher> watchers_;
   std::map<std::pair<std::string, std::uint64_t>, Number> by_request_;

@@ -10,14 +10,14 @@ Watcher watcher(const std::string& peer, std::uint64_t request_id, std::vector<S
   return {.peer = peer, .request_id = request_id, .seqs = std::move(seqs), .until_ms = until_ms};
 }
 
-TEST(watchers, are_due_when_a_job_of_theirs_is_finished_or_their_time_has_come) {
+TEST(Watchers, are_due_when_one_of_their_jobs_finishes_or_their_time_is_over) {
   Watchers watchers(8, 8);
   EXPECT_TRUE(watchers.add(watcher("c", 1, {1, 2})));
   EXPECT_TRUE(watchers.add(watcher("d", 1, {2, 3}, 50)));
   EXPECT_TRUE(watchers.take_due(49).empty());
   EXPECT_EQ(watchers.next_ms(), 50);
-  watchers.finished(1);
-  watchers.finished(7);
+  watchers.job_finished(1);
+  watchers.job_finished(7);
   auto due = watchers.take_due(49);
   ASSERT_EQ(due.size(), 1u);
   EXPECT_EQ(due[0].peer, "c");
@@ -25,20 +25,20 @@ TEST(watchers, are_due_when_a_job_of_theirs_is_finished_or_their_time_has_come) 
   ASSERT_EQ(due.size(), 1u);
   EXPECT_EQ(due[0].peer, "d");
   EXPECT_EQ(watchers.next_ms(), std::nullopt);
-  watchers.finished(2);
+  watchers.job_finished(2);
   EXPECT_TRUE(watchers.take_due(1'000).empty());
 }
 
-TEST(watchers, a_repeated_request_takes_the_place_of_the_first) {
+TEST(Watchers, a_repeated_request_replaces_the_first) {
   Watchers watchers(1, 8);
   EXPECT_TRUE(watchers.add(watcher("c", 1, {1})));
   EXPECT_TRUE(watchers.add(watcher("c", 1, {1, 2}, 200)));
   EXPECT_EQ(watchers.size(), 1u);
-  watchers.finished(2);
+  watchers.job_finished(2);
   EXPECT_EQ(watchers.take_due(0).size(), 1u);
 }
 
-TEST(watchers, have_room_for_so_many_and_for_so_many_jobs) {
+TEST(Watchers, are_limited_in_number_and_in_jobs) {
   Watchers watchers(2, 3);
   EXPECT_FALSE(watchers.add(watcher("c", 1, {1, 2, 3, 4})));
   EXPECT_TRUE(watchers.add(watcher("c", 1, {1, 2})));
@@ -50,16 +50,16 @@ TEST(watchers, have_room_for_so_many_and_for_so_many_jobs) {
   EXPECT_TRUE(watchers.add(watcher("c", 3, {3, 4})));
 }
 
-TEST(watchers, one_that_names_a_job_twice_is_answered_once) {
+TEST(Watchers, a_watcher_that_names_a_job_twice_is_answered_once) {
   Watchers watchers(2, 8);
   EXPECT_TRUE(watchers.add(watcher("c", 1, {1, 1})));
-  watchers.finished(1);
+  watchers.job_finished(1);
   EXPECT_EQ(watchers.take_due(0).size(), 1u);
   EXPECT_TRUE(watchers.watched().empty());
 }
 
-// Were each looked for among all that watch the job, this would take minutes.
-TEST(watchers, leave_one_job_that_all_of_them_watch_often) {
+// A search among all watchers of the job for each removal would take minutes.
+TEST(Watchers, are_removed_quickly_from_a_job_that_all_of_them_watch) {
   constexpr std::size_t kWatchers = 64, kJobs = 4'096;
   Watchers watchers(kWatchers, kWatchers * kJobs);
   for (std::size_t i = 0; i < kWatchers; ++i)

@@ -25,6 +25,11 @@ Session* WorkerPool::find(SessionId id) {
   return place == sessions_.end() ? nullptr : &place->second;
 }
 
+const Session* WorkerPool::find(SessionId id) const {
+  const auto place = sessions_.find(id);
+  return place == sessions_.end() ? nullptr : &place->second;
+}
+
 Session* WorkerPool::find_peer(const std::string& peer) {
   const auto place = by_peer_.find(peer);
   return place == by_peer_.end() ? nullptr : find(place->second);
@@ -79,11 +84,11 @@ void WorkerPool::warm(Session& session, std::size_t device, std::uint64_t proble
   if (session.warm[device] == problem) return;
   cool(session.warm[device]);
   session.warm[device] = problem;
-  ++warm_n_[problem];
+  ++warm_device_counts_[problem];
 }
 
 void WorkerPool::cool(const std::optional<std::uint64_t>& problem) {
-  if (problem && --warm_n_.at(*problem) == 0) warm_n_.erase(*problem);
+  if (problem && --warm_device_counts_.at(*problem) == 0) warm_device_counts_.erase(*problem);
 }
 
 bool WorkerPool::is_connected(const std::string& worker) const {

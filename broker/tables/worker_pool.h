@@ -1,8 +1,8 @@
-// The workers that said Hello, one session per worker process.
+// The connected workers: one session for each worker process that sent Hello.
 //
-// A session is the pair of worker name and epoch. Its peer, the address it is reached at, changes with each reconnect
-// of the process and may come to belong to another process; so messages count only if the peer's session has the epoch
-// they name.
+// A session is identified by the worker's name and epoch. Its peer, the address of its connection, changes when the
+// process reconnects, and may later belong to another process. So a message counts only if the session of its peer has
+// the epoch that the message names.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 namespace kq::broker {
 
 struct Session {
-  SessionId id = kNobody;
+  SessionId id = kNoSession;
   std::string peer;
   std::string worker;
   std::uint64_t epoch = 0;
@@ -29,21 +29,21 @@ struct Session {
   std::int64_t last_seen_ms = 0;
   std::vector<std::string> labels{};       // sorted
   std::vector<Backend> backends{};         // empty: all
-  std::vector<std::string> quarantined{};  // of its devices: why they are not among them any more
-  std::vector<DeviceInfo> builds_for{};    // of a worker that only builds: kind and architecture
-  std::set<Sequence> builds{};             // that it makes for others (broker/tables/builds.h)
-  std::uint64_t built_n = 0;               // objects of its that were taken
-  std::set<Sequence> leases{};             // of jobs whose tenure it holds
-  std::size_t strays_n = 0;  // leases and builds it listed last that count no more: they still keep it busy
-  std::vector<std::optional<std::uint64_t>> warm{};  // by device, of the job that it got last: QueueEntry::problem
-  std::uint32_t failures_n = 0;                      // in a row, of attempts it held
-  std::int64_t rests_until_ms = 0;                   // gets nothing before
+  std::vector<std::string> quarantined{};  // for each quarantined device, why it was removed from `devices`
+  std::vector<DeviceInfo> builds_for{};    // targets of a worker that only builds: kind and architecture
+  std::set<Sequence> builds{};             // jobs that it builds (broker/jobs/prebuild.h)
+  std::uint64_t built_count = 0;           // artifacts of this worker that were accepted
+  std::set<Sequence> leases{};             // jobs that it has leased
+  // Leases and builds in its last heartbeat that are no longer current. They still use up credit.
+  std::size_t unknown_lease_count = 0;
+  std::vector<std::optional<std::uint64_t>> warm{};  // by device: the problem of the last job
+  std::uint32_t failure_count = 0;                   // failed attempts in a row
+  std::int64_t backs_off_until_ms = 0;               // gets no jobs before this time
 
   std::size_t free_credit() const {
-    const std::size_t busy = leases.size() + builds.size() + strays_n;
+    const std::size_t busy = leases.size() + builds.size() + unknown_lease_count;
     return busy < credit ? credit - busy : 0;
   }
-  // What it offers, to whom its GPUs are not the only thing that counts.
   Offer offer(bool cpu_takes_any) const;
   bool serves(const Requirements& needs) const;
   bool has_gpu() const;
@@ -52,30 +52,31 @@ struct Session {
 class WorkerPool {
  public:
   Session* find(SessionId id);
+  const Session* find(SessionId id) const;
   Session* find_peer(const std::string& peer);
   Session* find_process(const std::string& worker, std::uint64_t epoch);
 
-  // Neither the peer nor the process has a session yet.
+  // Adds a session. Neither the peer nor the process may have one.
   Session& insert(const std::string& peer, const Hello& hello, std::int64_t now_ms);
-  // The process is reached at `peer` from now on; no other session is.
+  // Changes the address of a session. No other session may have it.
   void move(Session& session, const std::string& peer);
   void remove(SessionId id);
-  // It has these from now on; nothing is warm there.
+  // Replaces the devices of a session. Nothing is warm on the new ones.
   void set_devices(Session& session, std::vector<DeviceInfo> devices);
-  // A job of that problem is on its way to this device.
+  // Notes that a job of this problem was sent to this device.
   void warm(Session& session, std::size_t device, std::uint64_t problem);
-  // For a job on that device.
+  // Returns what is warm there and elsewhere, to choose a job for this device.
   Warmth warmth(const Session& session, std::size_t device) const {
-    return {.own = session.warm[device], .devices_n = &warm_n_};
+    return {.own = session.warm[device], .device_counts = &warm_device_counts_};
   }
 
-  // Of any process of that name.
+  // Returns whether any process of this worker is connected.
   bool is_connected(const std::string& worker) const;
-  // Whether any session could run such jobs.
+  // Returns whether any session could run jobs with these requirements.
   bool serves(const Requirements& needs) const;
 
   std::size_t size() const { return sessions_.size(); }
-  std::map<SessionId, Session>& all() { return sessions_; }  // in order of their arrival
+  std::map<SessionId, Session>& all() { return sessions_; }  // in the order of arrival
   const std::map<SessionId, Session>& all() const { return sessions_; }
 
  private:
@@ -84,8 +85,8 @@ class WorkerPool {
   std::map<SessionId, Session> sessions_;
   std::map<std::string, SessionId> by_peer_;
   std::map<std::pair<std::string, std::uint64_t>, SessionId> by_process_;
-  std::map<std::uint64_t, std::size_t> warm_n_;  // devices that have it, by problem; none is 0
-  SessionId last_id_ = kNobody;
+  std::map<std::uint64_t, std::size_t> warm_device_counts_;  // number of devices by warm problem; none is 0
+  SessionId last_id_ = kNoSession;
 };
 
 }  // namespace kq::broker

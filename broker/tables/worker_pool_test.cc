@@ -31,19 +31,19 @@ TEST(WorkerPool, a_process_may_move_to_another_address) {
   EXPECT_EQ(workers.find_process("host:7", 5), nullptr);
 }
 
-TEST(WorkerPool, knows_what_is_warm_on_other_devices) {
+TEST(WorkerPool, knows_which_problems_are_warm_on_other_devices) {
   WorkerPool workers;
   Session& one = workers.insert("one", hello("host:1", 1), 1000);
   Session& other = workers.insert("other", hello("host:2", 2), 1000);
   workers.warm(one, 0, 7);
-  EXPECT_FALSE(workers.warmth(one, 0).is_elsewhere(7)) << "it is there";
-  EXPECT_TRUE(workers.warmth(other, 0).is_elsewhere(7));
+  EXPECT_FALSE(workers.warmth(one, 0).is_warm_elsewhere(7)) << "it is warm on the own device";
+  EXPECT_TRUE(workers.warmth(other, 0).is_warm_elsewhere(7));
   workers.warm(other, 0, 7);
   workers.warm(one, 0, 8);
-  EXPECT_TRUE(workers.warmth(one, 0).is_elsewhere(7));
-  EXPECT_TRUE(workers.warmth(other, 0).is_elsewhere(8));
+  EXPECT_TRUE(workers.warmth(one, 0).is_warm_elsewhere(7));
+  EXPECT_TRUE(workers.warmth(other, 0).is_warm_elsewhere(8));
   workers.remove(one.id);
-  EXPECT_FALSE(workers.warmth(other, 0).is_elsewhere(8)) << "who had it is gone";
+  EXPECT_FALSE(workers.warmth(other, 0).is_warm_elsewhere(8)) << "the worker that had it warm is gone";
   workers.set_devices(other, other.devices);
   EXPECT_FALSE(workers.warmth(other, 0).own.has_value());
 }
@@ -55,7 +55,7 @@ TEST(WorkerPool, an_id_is_never_used_twice) {
   EXPECT_NE(workers.insert("peer", hello("host:7", 5), 1000).id, first);
 }
 
-TEST(WorkerPool, knows_which_names_are_connected) {
+TEST(WorkerPool, knows_which_workers_are_connected) {
   WorkerPool workers;
   const SessionId id = workers.insert("peer", hello("host:7", 5), 1000).id;
   EXPECT_TRUE(workers.is_connected("host:7"));
@@ -65,13 +65,13 @@ TEST(WorkerPool, knows_which_names_are_connected) {
   EXPECT_FALSE(workers.is_connected("host:7"));
 }
 
-TEST(WorkerPool, leases_and_strays_use_up_credit) {
+TEST(WorkerPool, leases_and_unknown_leases_use_up_credit) {
   WorkerPool workers;
   Session& session = workers.insert("peer", hello("host:7", 5), 1000);
   EXPECT_EQ(session.free_credit(), 2u);
   session.leases = {1};
   EXPECT_EQ(session.free_credit(), 1u);
-  session.strays_n = 5;
+  session.unknown_lease_count = 5;
   EXPECT_EQ(session.free_credit(), 0u);
 }
 

@@ -33,7 +33,7 @@ ALLOWED = {
     ),
 }
 
-# What main files and loops may include besides: they construct the sockets and the store and connect them.
+# What main files, loops and the shell of the broker may include besides: they construct the sockets and the store and connect them.
 ALLOWED_IN_MAINS = {
     "broker": ("net/*", "sys/*", "store/rocks/rocks_store.h"),
     "gpu_worker": ("net/*",),
@@ -45,7 +45,7 @@ WALLS = {"gpu_worker/judge/": ("gpu_worker/judge/*", "core/*", "sys/*", "gpu_wor
 
 ALLOWED_IN_TESTS = ("store/memory_store.h",)
 
-MAINS = ("*/main.cc", "*_main.cc", "*/loop.cc", "*/loop.h")
+MAINS = ("*/main.cc", "*_main.cc", "*/loop.cc", "*/loop.h", "broker/shell/*")
 
 # Library -> (patterns of its headers, patterns of the files that may include them).
 LIBRARIES = {

@@ -471,7 +471,7 @@ void Oracle::turned(const broker::Broker& broker) {
   if (const auto broken = broker::broken_invariant(broker.state())) violated("invariant: " + *broken);
   if (++turns_n_ % kCompareEveryTurns == 0) compare(broker);
   for (const auto& [seq, records] : turn_) {
-    const broker::Job* ram = broker.state().jobs.find(seq);
+    const broker::Job* ram = broker.state().queue.jobs().find(seq);
     if (ram == nullptr) continue;
     if (is_removed(seq)) violated(text_of(seq) + " is in RAM and was removed");
     if (jobs_.contains(seq) && ram->record != jobs_.at(seq)) {
@@ -486,17 +486,18 @@ void Oracle::compare(const broker::Broker& broker) {
   std::uint64_t queued_n = 0;
   std::uint64_t waiting_n = 0;
   for (const auto& [seq, record] : jobs_) {
-    const broker::Job* ram = broker.state().jobs.find(seq);
+    const broker::Job* ram = broker.state().queue.jobs().find(seq);
     if (ram == nullptr && record.state == JobState::leased) violated(text_of(record) + " is forgotten");
     if (ram != nullptr && ram->record != record) {
       violated(text_of(ram->record) + " in RAM is " + text_of(record) + " on disk");
     }
     if (record.state == JobState::queued) ++(waits(record) ? waiting_n : queued_n);
   }
-  if (broker.state().scheduler.size() != queued_n || broker.state().timers.waiting_n != waiting_n) {
+  if (broker.state().queue.scheduler().size() != queued_n ||
+      broker.state().queue.timers().waiting_count() != waiting_n) {
     violated("of " + std::to_string(queued_n) + " queued jobs and " + std::to_string(waiting_n) +
-             " that wait the broker knows " + std::to_string(broker.state().scheduler.size()) + " and " +
-             std::to_string(broker.state().timers.waiting_n));
+             " that wait the broker knows " + std::to_string(broker.state().queue.scheduler().size()) + " and " +
+             std::to_string(broker.state().queue.timers().waiting_count()));
   }
 }
 

@@ -1,5 +1,5 @@
-// Which hashes were named, in a few bits of RAM for each: a set that never forgets a member and sometimes takes a
-// stranger for one (Bloom, Communications of the ACM 13, 1970).
+// A Bloom filter of hashes (Bloom, Communications of the ACM 13, 1970): a set in a few bits for each member. It never
+// denies a member, and sometimes takes another hash for a member.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,14 @@ namespace kq::broker {
 
 class HashFilter {
  public:
-  static constexpr std::uint64_t kBitsPerHash = 16;  // with four of them set one stranger in four hundred is taken in
+  static constexpr std::uint64_t kBitsPerHash = 16;  // with four bits set for each hash: one false positive in 400
   static constexpr std::uint64_t kBitsMin = 1u << 12;
-  static constexpr std::uint64_t kBitsMax = 1ull << 29;  // 64 MB: beyond 30 million hashes strangers become frequent
+  static constexpr std::uint64_t kBitsMax = 1ull << 29;  // 64 MB; beyond 30 million hashes false positives are frequent
 
   HashFilter() = default;
-  // `salt`: strangers that one filter takes in are strangers to the next.
-  HashFilter(std::uint64_t hashes_n, std::uint64_t salt)
-      : bits_(std::bit_ceil(std::clamp(hashes_n * kBitsPerHash, kBitsMin, kBitsMax)) / 64), salt_(salt) {}
+  // Filters with different salts have different false positives.
+  HashFilter(std::uint64_t hash_count, std::uint64_t salt)
+      : bits_(std::bit_ceil(std::clamp(hash_count * kBitsPerHash, kBitsMin, kBitsMax)) / 64), salt_(salt) {}
 
   void add(const Hash& hash) {
     for (int i = 0; i < kProbes; ++i) bits_[place(hash, i) / 64] |= mask(hash, i);
@@ -36,8 +36,8 @@ class HashFilter {
  private:
   static constexpr int kProbes = 4;
 
-  // The four words of a SHA-256 are four hashes already; the multiplication lets every bit of them and of the salt
-  // count.
+  // The four words of a SHA-256 serve as four hash functions. The multiplication makes the place depend on every bit
+  // of the word and of the salt.
   std::uint64_t place(const Hash& hash, int i) const {
     std::uint64_t word = 0;
     std::memcpy(&word, hash.bytes.data() + static_cast<std::size_t>(i) * sizeof word, sizeof word);
@@ -46,7 +46,7 @@ class HashFilter {
   }
   std::uint64_t mask(const Hash& hash, int i) const { return std::uint64_t{1} << (place(hash, i) % 64); }
 
-  std::vector<std::uint64_t> bits_;  // a power of two
+  std::vector<std::uint64_t> bits_;  // the number of words is a power of two
   std::uint64_t salt_ = 0;
 };
 
