@@ -42,7 +42,7 @@ std::optional<Evidence> below_floor(const Device& device, const Layout& layout, 
   return found;
 }
 
-Evidence stale_inputs() {
+Evidence unchanged_inputs() {
   Evidence found = evidence(
       Stage::judge, "inputs",
       "the problem gives the same inputs to every call: who keeps what it has returned once need not compute again");
@@ -51,7 +51,7 @@ Evidence stale_inputs() {
 }
 
 // Whether it is the reference that failed. Where a kept one has no memory left, it may be what it has hoarded.
-bool is_of_reference(const Ended& ended) {
+bool is_reference_failure(const Ended& ended) {
   return ended.name == VerdictName::problem_invalid || ended.name == VerdictName::too_large;
 }
 
@@ -74,7 +74,7 @@ Report Judge::run(const Plan& plan, Channels channels) {
   auto* const ended = verdict ? nullptr : std::get_if<Ended>(&verdict.error());
   if (verdict) {
     report.verdict = std::move(*verdict);
-  } else if (ended != nullptr && !plan.fresh_reference && is_of_reference(*ended)) {
+  } else if (ended != nullptr && !plan.fresh_reference && is_reference_failure(*ended)) {
     // It has served this problem before. Whatever ended it since then, a fresh one decides whether the problem is at
     // fault.
     report.error = "a kept reference child failed: " + ended->evidence.message;
@@ -107,7 +107,7 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
 
   // 2. The submission: its window, the clock's overhead, then its own code. While that loads nothing is timed, and the
   // reference is ahead.
-  KQ_TRY_VALUE(auto submission, SubmissionSide::open(device_, std::move(channels.submission), exits_, waiting_, plan,
+  KQ_TRY_VALUE(auto submission, SubmissionSide::open(device_, std::move(channels.submission), exits_, wait_mode_, plan,
                                                      *reference_, std::exchange(ahead_, std::nullopt)));
   // Where nothing is timed, all that counts is whether the outputs are right.
   Calibrator& calibrator = *calibrators_.at(plan.calibrator);
@@ -145,14 +145,14 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   double burst_ns = 0;
   if (plan.limits.bursts == Bursts::always || (plan.limits.bursts == Bursts::doubt && ours.is_event_implausible)) {
     const std::int64_t first_burst_ns = clock_ns();
-    const auto share_ns = burst_share(plan, *submission, *times);
+    const auto share_ns = burst_call_ns(plan, *submission, *times);
     report.trials_us += (clock_ns() - first_burst_ns) / 1'000;
     if (!share_ns) return tl::unexpected(share_ns.error());
     burst_ns = *share_ns;
     ours = published_time(report.samples.submission_ns, times->submission.events_ns, drift_ns, burst_ns);
   }
   // A judge that sleeps is woken late where there are few cores, and that is nobody's forgery.
-  if (waiting_ == Waiting::spin) report.disagreement = ours.clock_mismatch;
+  if (wait_mode_ == WaitMode::spin) report.disagreement = ours.clock_mismatch;
   Measurement measurement{
       .method = "attested",
       .submission = published(report.samples.submission_ns, ours.median_ns),
@@ -167,7 +167,7 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   auto suspicion = submission->suspicion();
   if (!suspicion && plan.trials.timed > 0)
     suspicion = below_floor(device_, reference_->layout(), measurement.submission.median_ns);
-  if (!suspicion && plan.trials.timed > 0 && trials.are_inputs_stale()) suspicion = stale_inputs();
+  if (!suspicion && plan.trials.timed > 0 && trials.inputs_never_changed()) suspicion = unchanged_inputs();
   if (suspicion) return Suspect{std::move(measurement), correctness, std::move(*suspicion)};
   return Passed{std::move(measurement), correctness};
 }
@@ -175,7 +175,7 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
 Step<void> Judge::open_children(const Plan& plan, Channels& channels) {
   if (plan.fresh_calibrator) {
     calibrators_.erase(plan.calibrator);
-    KQ_TRY_VALUE(auto opened, Calibrator::open(device_, std::move(channels.calibrator), exits_, waiting_));
+    KQ_TRY_VALUE(auto opened, Calibrator::open(device_, std::move(channels.calibrator), exits_, wait_mode_));
     calibrators_[plan.calibrator] = std::move(opened);
   }
   if (!calibrators_.contains(plan.calibrator))
@@ -183,7 +183,7 @@ Step<void> Judge::open_children(const Plan& plan, Channels& channels) {
   if (plan.fresh_reference) {
     ahead_.reset();  // there may be no room for both
     reference_.reset();
-    KQ_TRY_VALUE(auto opened, ReferenceSide::open(device_, std::move(channels.reference), exits_, waiting_, plan));
+    KQ_TRY_VALUE(auto opened, ReferenceSide::open(device_, std::move(channels.reference), exits_, wait_mode_, plan));
     reference_ = std::move(opened);
   }
   if (!reference_)
@@ -197,11 +197,11 @@ Step<void> Judge::load_reference(const Plan& plan, std::uint64_t seed) {
 
 // Of calls so short that the error of a single interval is much beside them; 0 for others, and where bursts cannot be
 // had.
-Step<double> Judge::burst_share(const Plan& plan, SubmissionSide& submission, const TimedTrials& times) {
+Step<double> Judge::burst_call_ns(const Plan& plan, SubmissionSide& submission, const TimedTrials& times) {
   const auto& singles = times.submission.intervals_ns;
   const double overhead_ns = submission.overhead().median_ns;
   // A judge that sleeps is woken late, again and again.
-  const bool is_steady = waiting_ == Waiting::spin || device_.info().kind == DeviceKind::cpu;
+  const bool is_steady = wait_mode_ == WaitMode::spin || device_.info().kind == DeviceKind::cpu;
   const bool may_burst = singles.size() >= kBurstSinglesMin && is_steady;
   if (!may_burst || summarise(singles).median_ns - overhead_ns >= plan.limits.burst_below_ns) return 0;
   KQ_TRY_VALUE(const auto draws, reference_->depends_on_seed(plan, draw_()));
@@ -219,7 +219,7 @@ Step<double> Judge::burst_share(const Plan& plan, SubmissionSide& submission, co
       continue;
     intervals.push_back(timed.interval_ns);
   }
-  return burst_share_ns(intervals, singles);
+  return burst_call_time_ns(intervals, singles);
 }
 
 }  // namespace kq::judge

@@ -21,8 +21,8 @@ inline constexpr double kOverheadMaxNs = 500'000;
 // Judges attempts one after another, and keeps calibrators and reference from one to the next.
 class Judge {
  public:
-  Judge(Device& device, Exits& exits, Waiting waiting, Draw draw)
-      : device_(device), exits_(exits), waiting_(waiting), draw_(std::move(draw)) {}
+  Judge(Device& device, Exits& exits, WaitMode wait_mode, Draw draw)
+      : device_(device), exits_(exits), wait_mode_(wait_mode), draw_(std::move(draw)) {}
 
   // Always an answer. `channels` are those of the children that the plan calls fresh, and the submission's.
   Report run(const Plan& plan, Channels channels);
@@ -33,11 +33,11 @@ class Judge {
   Step<Verdict> attempt(const Plan& plan, Channels channels, Report& report);
   Step<void> open_children(const Plan& plan, Channels& channels);
   Step<void> load_reference(const Plan& plan, std::uint64_t seed);
-  Step<double> burst_share(const Plan& plan, SubmissionSide& submission, const TimedTrials& times);
+  Step<double> burst_call_ns(const Plan& plan, SubmissionSide& submission, const TimedTrials& times);
 
   Device& device_;
   Exits& exits_;
-  Waiting waiting_;
+  WaitMode wait_mode_;
   Draw draw_;
   std::map<std::uint32_t, std::unique_ptr<Calibrator>> calibrators_;  // by Plan::calibrator
   std::unique_ptr<ReferenceSide> reference_;

@@ -4,7 +4,7 @@
 
 namespace kq::judge {
 
-Expected<void> Control::say(const JudgeReply& reply) {
+Expected<void> Control::send_reply(const JudgeReply& reply) {
   return sys::send_packet(socket_, encode_message(Message<JudgeReply>{0, reply}));
 }
 
@@ -50,10 +50,10 @@ Expected<std::optional<PlanPacket>> Control::receive(std::int64_t timeout_ms) {
     return std::optional<PlanPacket>();
   }
   Plan& plan = std::get<Plan>(message->body);
-  const std::size_t channels_n = 1 + (plan.fresh_calibrator ? 1 : 0) + (plan.fresh_reference ? 1 : 0);
-  if (fds.size() != channels_n) {
+  const std::size_t channel_count = 1 + (plan.fresh_calibrator ? 1 : 0) + (plan.fresh_reference ? 1 : 0);
+  if (fds.size() != channel_count) {
     return our_fault("control sent a plan with " + std::to_string(fds.size()) + " channels, must be " +
-                     std::to_string(channels_n));
+                     std::to_string(channel_count));
   }
   Channels channels;
   auto next = fds.begin();

@@ -26,7 +26,7 @@ class Control : public Exits {
   // Whom control tells of is among the device's bystanders from then on.
   Control(int socket, Device& device) : socket_(socket), device_(device) {}
 
-  Expected<void> say(const JudgeReply& reply);
+  Expected<void> send_reply(const JudgeReply& reply);
   // Waits for the next plan. An Error: control is gone (ExitCode::nothing), or sent what it never sends.
   Expected<PlanPacket> next_plan();
   Expected<std::optional<int>> exit_of(ChildRole role, std::int64_t timeout_ms) override;

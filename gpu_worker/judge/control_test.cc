@@ -25,10 +25,10 @@ class ControlTest : public testing::Test {
         ends_(std::move(*sys::packet_pair())),
         control_(ends_.second.get(), *device_) {}
 
-  void send(const JudgeRequest& request, std::size_t channels_n) {
+  void send(const JudgeRequest& request, std::size_t channel_count) {
     const std::array<int, 3> fds{ends_.first.get(), ends_.first.get(), ends_.first.get()};
     ASSERT_TRUE(sys::send_packet(ends_.first.get(), encode_message(Message<JudgeRequest>{0, request}),
-                                 std::span(fds).first(channels_n)));
+                                 std::span(fds).first(channel_count)));
   }
 
   std::unique_ptr<Device> device_;
@@ -106,7 +106,8 @@ TEST_F(ControlTest, a_closed_socket_a_second_plan_and_nonsense_are_errors) {
 }
 
 TEST_F(ControlTest, says_what_it_is_told_to_say) {
-  ASSERT_TRUE(control_.say(Report{.id = 3, .verdict = {}, .samples = {}, .error = "no", .reference_usable = false}));
+  ASSERT_TRUE(
+      control_.send_reply(Report{.id = 3, .verdict = {}, .samples = {}, .error = "no", .reference_usable = false}));
   const auto packet = sys::receive_packet(ends_.first.get(), 1000);
   ASSERT_TRUE(packet && *packet);
   const auto message = decode_message<JudgeReply>((*packet)->bytes);

@@ -60,9 +60,9 @@ Expected<std::unique_ptr<Device>> open_device(const Options& options) {
   return options.device == DeviceKind::cuda ? open_cuda_device(options.index) : open_cpu_device();
 }
 
-Waiting waiting_for(const Device& device) {
+WaitMode wait_mode_for(const Device& device) {
   const bool has_cores = sys::usable_cores() >= kSpinningCoresMin;
-  return device.info().kind == DeviceKind::cuda && has_cores ? Waiting::spin : Waiting::sleep;
+  return device.info().kind == DeviceKind::cuda && has_cores ? WaitMode::spin : WaitMode::sleep;
 }
 
 std::uint64_t draw() {
@@ -71,21 +71,21 @@ std::uint64_t draw() {
   return bits;
 }
 
-int end_with(const Error& error) {
+int report_failure(const Error& error) {
   std::fprintf(stderr, "kq-judge: %s\n", error.message.c_str());
   return static_cast<int>(exit_code(error.kind));
 }
 
 int serve(Device& device, Control& control) {
-  Judge judge(device, control, waiting_for(device), draw);
-  if (!control.say(JudgeReady{device.info()})) return 0;
+  Judge judge(device, control, wait_mode_for(device), draw);
+  if (!control.send_reply(JudgeReady{device.info()})) return 0;
   for (;;) {
     auto packet = control.next_plan();
-    if (!packet) return packet.error().kind == ErrorKind::not_found ? 0 : end_with(packet.error());
+    if (!packet) return packet.error().kind == ErrorKind::not_found ? 0 : report_failure(packet.error());
     const Report report = judge.run(packet->plan, std::move(packet->channels));
-    if (!control.say(report)) return 0;
+    if (!control.send_reply(report)) return 0;
     // A context that has died answers nothing any more: control starts another judge.
-    if (const auto alive = device.check_context(); !alive) return end_with(alive.error());
+    if (const auto alive = device.check_context(); !alive) return report_failure(alive.error());
     judge.make_ahead(packet->plan);
   }
 }
@@ -93,13 +93,13 @@ int serve(Device& device, Control& control) {
 int run(int argc, char** argv) {
   const auto options = parse(argc, argv);
   if (!options)
-    return end_with(
+    return report_failure(
         {ErrorKind::bad_input,
          "usage: kq-judge --device cpu|cuda --index N [--cores LIST], with the control socket at descriptor 3"});
   harden();
   sys::pin_to_cores(options->cores);
   const auto device = open_device(*options);
-  if (!device) return end_with(device.error());
+  if (!device) return report_failure(device.error());
   Control control(kControlSocket, **device);
   return serve(**device, control);
 }

@@ -86,15 +86,15 @@ judge::FakeChild::Script child_of(bool is_reference, const std::vector<Poke>& po
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::vector<Poke> pokes = take_pokes(fuzz::text_of(data, size));
-  judge::FakeHouse house;
-  house.plan.trials = {.correctness = 1, .warmup = 0, .timed = 1};
+  judge::JudgeFixture fixture;
+  fixture.plan.trials = {.correctness = 1, .warmup = 0, .timed = 1};
   judge::FakeChild reference(child_of(true, pokes));
   judge::FakeChild submission(child_of(false, pokes));
   judge::FakeChild calibrator([](judge::FakeTurn&) {});
   const Report report =
-      house.judge->run(house.plan, {calibrator.take_socket(), reference.take_socket(), submission.take_socket()});
+      fixture.judge->run(fixture.plan, {calibrator.take_socket(), reference.take_socket(), submission.take_socket()});
 
-  KQ_CHECK(report.id == house.plan.id && report.verdict.has_value() != !report.error.empty());
+  KQ_CHECK(report.id == fixture.plan.id && report.verdict.has_value() != !report.error.empty());
   if (!report.verdict) return 0;
   // From here on it goes to the broker as it is.
   const Evidence* evidence = evidence_of(*report.verdict);

@@ -88,7 +88,7 @@ class JudgeGpuTest : public testing::Test {
   bool alive() { return device_->check_context().has_value(); }
 
   std::unique_ptr<Child> start(ChildProcess& process) {
-    auto child = Child::start(process.take_socket(), ChildRole::submission, process, Waiting::spin);
+    auto child = Child::start(process.take_socket(), ChildRole::submission, process, WaitMode::spin);
     return child ? std::move(*child) : nullptr;
   }
 
@@ -106,9 +106,9 @@ class JudgeGpuTest : public testing::Test {
 
   // One bracket of a call, or of a null call; -1 when it was not answered.
   std::int64_t interval_ns(Child& child, Command command, std::uint64_t seed) {
-    const Order order{.command = command, .limit_ms = kLimitMs, .seed = seed};
-    const auto staged = stage(child, order);
-    const auto outcome = staged ? time_command(*device_, child, order, {}) : staged;
+    const CommandRequest request{.command = command, .limit_ms = kLimitMs, .seed = seed};
+    const auto staged = stage(child, request);
+    const auto outcome = staged ? time_command(*device_, child, request, {}) : staged;
     const auto* answered = outcome ? std::get_if<Answered>(&*outcome) : nullptr;
     return answered != nullptr && answered->ok ? answered->interval_ns : -1;
   }
@@ -212,7 +212,7 @@ TEST_F(JudgeGpuTest, a_child_reads_and_writes_its_window) {
   ASSERT_TRUE(window);
   ASSERT_TRUE(device_->fill(*window, layout.tables.inputs[0].offset, 4096, 0x0BADCAFE));
   ASSERT_GE(interval_ns(*child, Command::call, act_seed(GpuAct::copy, 0)), 0);
-  Checks checks(*device_);
+  MemoryChecks checks(*device_);
   EXPECT_EQ(*checks.difference(0x0BADCAFE, {*window, layout.tables.outputs[0].offset}, 4096), std::nullopt);
   EXPECT_EQ(*checks.difference(0, {*window, layout.tables.outputs[0].offset + 4096}, 256), std::nullopt);
 }
@@ -294,7 +294,7 @@ TEST_F(JudgeGpuTest, what_is_launched_after_the_probe_is_not_taken) {
   ASSERT_TRUE(window);
   const auto taken = std::move(*device_->make_private(layout.outputs.bytes()));
   const std::uint64_t output = layout.tables.outputs[0].offset;
-  Checks checks(*device_);
+  MemoryChecks checks(*device_);
   std::int64_t quiet_ns = 0;
   for (int i = 0; i < kNullCalls; ++i) {
     ASSERT_GE(interval_ns(*child, Command::null_call, 0), 0);
@@ -302,11 +302,11 @@ TEST_F(JudgeGpuTest, what_is_launched_after_the_probe_is_not_taken) {
   }
   for (const std::uint32_t delay_us : {0u, 100u, 150u, 200u, 250u, 300u, 400u}) {
     for (int i = 0; i < 10; ++i) {
-      const Order order{
+      const CommandRequest request{
           .command = Command::call, .limit_ms = kLimitMs, .seed = act_seed(GpuAct::late, delay_us * 1'000)};
-      ASSERT_TRUE(stage(*child, order));
+      ASSERT_TRUE(stage(*child, request));
       const auto outcome =
-          time_command(*device_, *child, order,
+          time_command(*device_, *child, request,
                        {.prepare = [&] { return device_->fill(*window, output, 4096, 0x7FC07FC0); },
                         .take = [&](const Answered& answered) -> Expected<void> {
                           ::usleep(500);  // whatever takes the judge long
@@ -436,7 +436,7 @@ TEST_F(JudgeGpuTest, lives_on_when_a_child_faults) {
   EXPECT_EQ(interval_ns(*child, Command::call, act_seed(GpuAct::fault, 0)), -1);
   process.kill();
   EXPECT_TRUE(alive());
-  Checks checks(*device_);
+  MemoryChecks checks(*device_);
   EXPECT_EQ(*checks.difference(7, {*window, 0}, kMiB), std::nullopt);
 }
 
@@ -464,7 +464,7 @@ TEST_F(JudgeGpuTest, looking_at_memory_is_fast_enough) {
     const double seconds = static_cast<double>(clock_ns() - start_ns) / 1e9;
     std::printf("    %-28s %8.1f GB/s\n", what, static_cast<double>(kBytes) / seconds / 1e9);
   };
-  Checks checks(*device_);
+  MemoryChecks checks(*device_);
   timed("fill", [&] { EXPECT_TRUE(device_->fill(*window, 0, kBytes, 0x3F800000)); });
   timed("copy", [&] { EXPECT_TRUE(device_->copy(*buffer, 0, *window, 0, kBytes)); });
   timed("find a difference", [&] { EXPECT_EQ(*checks.difference({*buffer, 0}, {*window, 0}, kBytes), std::nullopt); });
@@ -483,7 +483,7 @@ TEST_F(JudgeGpuTest, the_judges_own_work_of_a_trial) {
     for (const Memory* memory : {window.get(), input_copy.get(), expected.get(), snapshot.get()}) {
       ASSERT_TRUE(device_->fill(*memory, 0, memory->bytes() / 4 * 4, 0x3F800000));
     }
-    Checks checks(*device_);
+    MemoryChecks checks(*device_);
     std::vector<std::int64_t> times_ns;
     for (int i = 0; i < 50; ++i) {
       const std::int64_t start_ns = clock_ns();

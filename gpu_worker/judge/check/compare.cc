@@ -77,7 +77,7 @@ struct Worst {
 // The worst errors of a block in which every element is finite and right; nothing when one may not be. Written for the
 // vectoriser: fixed trip counts, one accumulator per lane, no branch.
 template <class Value>
-std::optional<Worst> judge_block(const Value* expected, const Value* got, Tolerance tolerance) {
+std::optional<Worst> compare_block(const Value* expected, const Value* got, Tolerance tolerance) {
   const Value rtol = static_cast<Value>(tolerance.rtol);
   const Value atol = static_cast<Value>(tolerance.atol);
   constexpr Value kHuge = std::numeric_limits<Value>::infinity();
@@ -107,16 +107,16 @@ void decode_block(const typename Format::Stored* stored, std::array<typename For
 }
 
 template <class Format>
-std::optional<Worst> judge_stored(const typename Format::Stored* expected, const typename Format::Stored* got,
-                                  Tolerance tolerance) {
+std::optional<Worst> compare_stored(const typename Format::Stored* expected, const typename Format::Stored* got,
+                                    Tolerance tolerance) {
   if constexpr (std::is_same_v<typename Format::Stored, typename Format::Value>) {
-    return judge_block(expected, got, tolerance);
+    return compare_block(expected, got, tolerance);
   } else {
     std::array<typename Format::Value, kBlock> expected_values;
     std::array<typename Format::Value, kBlock> got_values;
     decode_block<Format>(expected, expected_values);
     decode_block<Format>(got, got_values);
-    return judge_block(expected_values.data(), got_values.data(), tolerance);
+    return compare_block(expected_values.data(), got_values.data(), tolerance);
   }
 }
 
@@ -238,7 +238,7 @@ void Comparison::add_floats(std::span<const std::byte> expected_bytes, std::span
     const std::size_t size = std::min(kBlock, n - start);
     if (same_bytes(expected + start, got + start, size * sizeof(Stored))) continue;
     if (size == kBlock) {
-      if (const auto worst = judge_stored<Format>(expected + start, got + start, tolerance_)) {
+      if (const auto worst = compare_stored<Format>(expected + start, got + start, tolerance_)) {
         max_abs_err_ = std::max(max_abs_err_, worst->abs_err);
         max_rel_err_ = std::max(max_rel_err_, worst->rel_err);
         continue;

@@ -19,18 +19,18 @@ namespace kq::judge {
 // where nothing is kOfTolerance atol, and no more than kNothing: of numbers like 1 that cancel, some roundings of
 // single precision's. Of fewer than kFewest numbers nothing is said: a loss that nearly cancels may honestly be off by
 // more.
-inline constexpr double kOfVariation = 0.1;
-inline constexpr double kOfSize = 0.05;
-inline constexpr double kNothing = 5e-6;
-inline constexpr double kFewest = 8;
-inline constexpr double kOfTolerance = 1e-2;
+inline constexpr double kVariationShare = 0.1;
+inline constexpr double kRelativeErrorMax = 0.05;
+inline constexpr double kAbsoluteErrorMax = 5e-6;
+inline constexpr double kElementsMin = 8;
+inline constexpr double kAbsoluteErrorOfAtol = 1e-2;
 
-struct Likeness {
-  bool zeros_are_right = false;  // by the tolerance, of what is finite, and there is any
-  bool is_like = true;
+struct DegenerateCheck {
+  bool zeros_pass = false;  // by the tolerance, of what is finite, and there is any
+  bool is_close = true;
 };
 
 // Of equally many numbers of both; what is not finite is left out, and the tolerance has told of it.
-Likeness likeness(std::span<const double> expected, std::span<const double> got, Tolerance tolerance);
+DegenerateCheck check_degenerate(std::span<const double> expected, std::span<const double> got, Tolerance tolerance);
 
 }  // namespace kq::judge

@@ -21,44 +21,44 @@
 namespace kq::judge {
 
 // A submission loads in the time of some dozens of answers (H200: 20 ms, 0.2 ms each), a slow one of all.
-inline constexpr std::uint64_t kAheadMax = 64;
-inline constexpr std::uint64_t kAheadBytesMax = 256ull << 20;
-inline constexpr std::uint64_t kDevicePerAhead = 64;  // no more than this part of the device's memory
+inline constexpr std::uint64_t kTrialsAheadMax = 64;
+inline constexpr std::uint64_t kTrialsAheadBytesMax = 256ull << 20;
+inline constexpr std::uint64_t kDeviceShareOfAhead = 64;  // no more than this part of the device's memory
 
 using channel::Seeds;
 
-struct Answer {
+struct ReferenceTrial {
   Seeds seeds;
   std::unique_ptr<Memory>
-      pristine;  // copies of the window's regions; a tensor lies at its offset less the region's begin
+      input_copies;  // copies of the window's regions; a tensor lies at its offset less the region's begin
   std::unique_ptr<Memory> expected;
   std::vector<Tensor> inputs;  // rows with the plain values of this trial
   std::vector<Tensor> outputs;
 };
 
-class Answers {
+class ExpectedOutputs {
  public:
-  explicit Answers(Device& device) : device_(device) {}
+  explicit ExpectedOutputs(Device& device) : device_(device) {}
 
   // Gives back what is there, and makes room for the one at hand; where there is none, too_large.
   void clear();
   Step<void> lay_out(const Layout& layout);
 
-  Answer& at_hand() { return at_hand_; }
-  const Answer& at_hand() const { return at_hand_; }
+  ReferenceTrial& current() { return current_; }
+  const ReferenceTrial& current() const { return current_; }
 
   // For how many more there is room.
-  Expected<std::size_t> room();
+  Expected<std::size_t> free_count();
   // Where the next one may be kept, while there is room; it is nobody's until keep_next().
-  Answer& begin_next() { return spare_.back(); }
-  void keep_next();
-  std::size_t ahead() const { return ahead_.size(); }
+  ReferenceTrial& next_free() { return free_.back(); }
+  void push_ahead();
+  std::size_t ahead_count() const { return ahead_.size(); }
   // The seeds of the oldest one of them; null: there is none.
-  const Seeds* next() const { return ahead_.empty() ? nullptr : &ahead_.front().seeds; }
+  const Seeds* next_seeds() const { return ahead_.empty() ? nullptr : &ahead_.front().seeds; }
   // It is at hand from here on.
-  void take_next();
+  void advance();
   // Those made ahead are for nothing.
-  void forget_ahead();
+  void discard_ahead();
 
  private:
   Expected<void> make_block();
@@ -68,9 +68,9 @@ class Answers {
   std::uint64_t output_bytes_ = 0;
   bool has_block_ = false;         // or there is no room for one
   std::unique_ptr<Memory> block_;  // outlives the answers in it
-  Answer at_hand_;
-  std::deque<Answer> ahead_;   // the oldest first
-  std::vector<Answer> spare_;  // the last one is begun
+  ReferenceTrial current_;
+  std::deque<ReferenceTrial> ahead_;  // the oldest first
+  std::vector<ReferenceTrial> free_;  // the last one is begun
 };
 
 }  // namespace kq::judge

@@ -11,18 +11,18 @@
 
 namespace kq::judge {
 
-class Freshness {
+class InputChange {
  public:
   // Of a trial whose inputs are there. Pieces of each tensor are compared with those of the trial before, until one is
   // another: then no more is looked at.
-  Expected<void> look(Device& device, const Pristine& pristine, const std::vector<Tensor>& inputs);
+  Expected<void> observe(Device& device, const InputCopies& input_copies, const std::vector<Tensor>& inputs);
   // In no trial was anything else than in the one before, and there were some.
-  bool are_stale() const { return looks_n_ > 1 && !is_fresh_; }
+  bool never_changed() const { return trial_count_ > 1 && !has_changed_; }
 
  private:
   std::vector<std::byte> last_;
-  std::size_t looks_n_ = 0;
-  bool is_fresh_ = false;
+  std::size_t trial_count_ = 0;
+  bool has_changed_ = false;
 };
 
 }  // namespace kq::judge

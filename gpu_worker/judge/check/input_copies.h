@@ -9,31 +9,31 @@
 #include <optional>
 #include <vector>
 
-#include "gpu_worker/judge/check/checks.h"
+#include "gpu_worker/judge/check/memory_checks.h"
 #include "gpu_worker/judge/tensor/layout.h"
 
 namespace kq::judge {
 
-class Pristine {
+class InputCopies {
  public:
   // All of the region; the memory outlives this.
-  Pristine(const Memory& memory, const Region& region) : memory_(memory), region_(region) {}
+  InputCopies(const Memory& memory, const Region& region) : memory_(memory), region_(region) {}
   // But for one tensor of it, which lies elsewhere.
-  Pristine(const Memory& memory, const Region& region, const Region& tensor, Place elsewhere)
+  InputCopies(const Memory& memory, const Region& region, const Region& tensor, Location elsewhere)
       : memory_(memory), region_(region), tensor_(tensor), elsewhere_(elsewhere) {}
 
-  struct Stretch {
+  struct Piece {
     Region region;  // of the window
-    Place at;       // where that lies
+    Location at;    // where that lies
   };
   // A part of the region, in its order.
-  std::vector<Stretch> stretches(const Region& part) const;
+  std::vector<Piece> pieces(const Region& part) const;
 
  private:
   const Memory& memory_;
   Region region_;
   Region tensor_;
-  std::optional<Place> elsewhere_;
+  std::optional<Location> elsewhere_;
 };
 
 }  // namespace kq::judge

@@ -59,8 +59,8 @@ class Burst {
   Step<Timed> run(const Plan& plan, const Draw& draw, std::uint32_t number, std::int64_t call_limit_ms);
 
  private:
-  struct Prepared {  // of one call
-    std::unique_ptr<Memory> pristine;
+  struct PreparedCall {  // of one call
+    std::unique_ptr<Memory> input_copies;
     std::unique_ptr<Memory> expected;
     std::unique_ptr<Memory> snapshot;
     std::vector<Tensor> inputs;
@@ -70,7 +70,7 @@ class Burst {
       : device_(device), submission_(submission), reference_(reference), checks_(device) {}
   Step<bool> make_room(const Plan& plan);
   Step<void> prepare(const Plan& plan, const Draw& draw, std::uint64_t seed);
-  Step<void> make_answer(const Plan& plan, std::span<const Seeds> seeds);
+  Step<void> make_reference_trial(const Plan& plan, std::span<const Seeds> seeds);
   std::vector<std::uint16_t> draw_slots(const Draw& draw) const;
   Expected<void> fill_slots(const std::vector<std::uint16_t>& called, std::uint32_t poison);
   Step<void> check_uncalled(const std::vector<std::uint16_t>& called, std::uint32_t number);
@@ -79,13 +79,13 @@ class Burst {
   Device& device_;
   SubmissionSide& submission_;
   ReferenceSide& reference_;
-  Checks checks_;
-  std::vector<Prepared> calls_;
+  MemoryChecks checks_;
+  std::vector<PreparedCall> calls_;
   std::unique_ptr<Memory> poison_;  // an outputs' region that nothing was written to
   std::uint32_t slots_ = 0;
 };
 
 // A call's share, from undisturbed bursts and the intervals of single calls; 0 where there are too few of either.
-double burst_share_ns(std::span<const std::int64_t> bursts_ns, std::span<const std::int64_t> singles_ns);
+double burst_call_time_ns(std::span<const std::int64_t> bursts_ns, std::span<const std::int64_t> singles_ns);
 
 }  // namespace kq::judge

@@ -14,7 +14,7 @@ namespace {
 
 using channel::Command;
 
-std::string ending(const Report& report) {
+std::string outcome_text(const Report& report) {
   if (!report.verdict) return "error: " + report.error;
   std::string text(to_string(name_of(*report.verdict)));
   if (const Evidence* found = evidence_of(*report.verdict))
@@ -23,7 +23,7 @@ std::string ending(const Report& report) {
 }
 
 // Where every call is short enough.
-struct BurstHouse : FakeHouse {
+struct BurstHouse : JudgeFixture {
   BurstHouse() {
     plan.trials = {.correctness = 1, .warmup = 1, .timed = kTimedSamplesMin};
     plan.limits.bursts = Bursts::always;
@@ -34,10 +34,10 @@ struct BurstHouse : FakeHouse {
 };
 
 TEST(Burst, every_call_of_it_is_on_inputs_of_its_own_and_checked) {
-  BurstHouse house;
+  BurstHouse fixture;
   int bursts = 0;
-  const Report report = house.run(at(Command::burst, [&](FakeTurn&) { ++bursts; }));
-  ASSERT_EQ(ending(report), "passed");
+  const Report report = fixture.run(at(Command::burst, [&](FakeTurn&) { ++bursts; }));
+  ASSERT_EQ(outcome_text(report), "passed");
   EXPECT_EQ(bursts, static_cast<int>(kBursts) + 1);
   EXPECT_GE(correctness_of(*report.verdict)->trials_passed, (kBursts + 1) * kBurstCalls + kTimedSamplesMin);
   EXPECT_GT(measurement_of(*report.verdict)->burst_ns, 0);
@@ -45,35 +45,35 @@ TEST(Burst, every_call_of_it_is_on_inputs_of_its_own_and_checked) {
 }
 
 TEST(Burst, calls_that_are_long_enough_have_none) {
-  BurstHouse house;
-  house.plan.limits.burst_below_ns = 1'000'000;
-  const Report report = house.run([](FakeTurn& turn) {
+  BurstHouse fixture;
+  fixture.plan.limits.burst_below_ns = 1'000'000;
+  const Report report = fixture.run([](FakeTurn& turn) {
     EXPECT_NE(turn.command, Command::burst);
     if (turn.command == Command::call) ::usleep(5'000);
   });
-  EXPECT_EQ(ending(report), "passed");
+  EXPECT_EQ(outcome_text(report), "passed");
   EXPECT_EQ(measurement_of(*report.verdict)->burst_ns, 0);
 }
 
 TEST(Burst, in_doubt_are_times_of_the_submissions_own_that_the_judge_cannot_agree_with) {
   for (const auto& [event_ns, is_event_implausible] : {std::pair{1L, true}, {1'000'000'000L, false}, {0L, false}}) {
-    BurstHouse house;
-    house.plan.limits.bursts = Bursts::doubt;
+    BurstHouse fixture;
+    fixture.plan.limits.bursts = Bursts::doubt;
     int bursts = 0;
-    const Report report = house.run([&, event = event_ns](FakeTurn& turn) {
+    const Report report = fixture.run([&, event = event_ns](FakeTurn& turn) {
       if (turn.command == Command::burst) ++bursts;
       if (turn.command != Command::call) return;
       ::usleep(5'000);
       turn.page.event_ns = event;
     });
-    ASSERT_EQ(ending(report), "passed") << event_ns;
+    ASSERT_EQ(outcome_text(report), "passed") << event_ns;
     EXPECT_EQ(bursts > 0, is_event_implausible) << event_ns;
     EXPECT_EQ(measurement_of(*report.verdict)->burst_ns > 0, is_event_implausible) << event_ns;
   }
 }
 
 TEST(Burst, one_wrong_output_among_all_is_a_wrong_answer) {
-  BurstHouse house;
+  BurstHouse fixture;
   const auto spoil_last = [](FakeTurn& turn) {
     // Of all slots only those that were called differ from their poison: spoil one of these.
     for (std::uint32_t slot = turn.page.slots; slot-- > 0;) {
@@ -83,33 +83,33 @@ TEST(Burst, one_wrong_output_among_all_is_a_wrong_answer) {
       return;
     }
   };
-  EXPECT_EQ(ending(house.run(at(Command::burst, spoil_last))), "wrong_answer value");
+  EXPECT_EQ(outcome_text(fixture.run(at(Command::burst, spoil_last))), "wrong_answer value");
 }
 
 TEST(Burst, work_on_slots_that_were_not_called_is_rejected) {
-  BurstHouse house;
+  BurstHouse fixture;
   const auto ahead = [](FakeTurn& turn) {
     for (std::uint32_t slot = 0; slot < turn.page.slots; ++slot) {
       float& y = *reinterpret_cast<float*>(turn.window + slot * turn.page.slot_bytes + turn.page.outputs[0].offset);
       if (y != y) y = 0;
     }
   };
-  EXPECT_EQ(ending(house.run(at(Command::burst, ahead))), "rejected tamper ahead");
+  EXPECT_EQ(outcome_text(fixture.run(at(Command::burst, ahead))), "rejected tamper ahead");
 }
 
 TEST(Burst, a_changed_input_is_noticed_in_its_slot) {
-  BurstHouse house;
+  BurstHouse fixture;
   const auto change = [](FakeTurn& turn) {
     for (std::uint32_t slot = 0; slot < turn.page.slots; ++slot) {
       *reinterpret_cast<float*>(turn.window + slot * turn.page.slot_bytes + turn.page.inputs[0].offset) += 1;
     }
   };
-  EXPECT_EQ(ending(house.run(at(Command::burst, change))), "wrong_answer mutated_input");
+  EXPECT_EQ(outcome_text(fixture.run(at(Command::burst, change))), "wrong_answer mutated_input");
 }
 
 TEST(Burst, a_child_that_skips_calls_or_counts_wrong_is_no_honest_one) {
   for (const std::uint32_t returned : {0u, 3u, 9u, 70'000u}) {
-    BurstHouse house;
+    BurstHouse fixture;
     FakeChild::Script honest = fake_submission();
     FakeChild::Script liar = [honest, returned](FakeTurn& turn) mutable {
       if (turn.command == Command::burst) {
@@ -121,12 +121,12 @@ TEST(Burst, a_child_that_skips_calls_or_counts_wrong_is_no_honest_one) {
     };
     FakeChild submission(std::move(liar));
     FakeChild reference(fake_reference());
-    FakeChild calibrator(house.calibrator_script);
-    const Report report = house.judge->run(house.plan, {.calibrator = calibrator.take_socket(),
-                                                        .reference = reference.take_socket(),
-                                                        .submission = submission.take_socket()});
-    EXPECT_EQ(ending(report), "rejected tamper channel") << returned;
-    house.judge.reset();
+    FakeChild calibrator(fixture.calibrator_script);
+    const Report report = fixture.judge->run(fixture.plan, {.calibrator = calibrator.take_socket(),
+                                                            .reference = reference.take_socket(),
+                                                            .submission = submission.take_socket()});
+    EXPECT_EQ(outcome_text(report), "rejected tamper channel") << returned;
+    fixture.judge.reset();
   }
 }
 
@@ -144,10 +144,10 @@ struct ArenaDevice : FakeDevice {
 // Those of a burst before the next one, and that of the last single call before the first.
 TEST(Burst, of_what_was_returned_nothing_is_there_for_the_next_one) {
   constexpr std::uint64_t kEach = 256;
-  BurstHouse house;
+  BurstHouse fixture;
   auto gpu = std::make_unique<ArenaDevice>();
   const ArenaDevice& device = *gpu;
-  house.use(std::move(gpu), Waiting::spin);
+  fixture.use(std::move(gpu), WaitMode::spin);
   std::uint64_t arena_begin = 0;
   std::array<bool, kBurstCalls> has_returned{};
   int looked = 0;
@@ -179,33 +179,32 @@ TEST(Burst, of_what_was_returned_nothing_is_there_for_the_next_one) {
     bring(turn, 0);
     tell(turn, 0);
   });
-  FakeChild reference(fake_reference({}, house.drawn_integer));
-  FakeChild calibrator(house.calibrator_script);
-  const Report report = house.judge->run(house.plan, {.calibrator = calibrator.take_socket(),
-                                                      .reference = reference.take_socket(),
-                                                      .submission = submission.take_socket()});
-  EXPECT_EQ(ending(report), "passed") << (report.verdict && evidence_of(*report.verdict)
-                                              ? evidence_of(*report.verdict)->message
-                                              : "");
+  FakeChild reference(fake_reference({}, fixture.drawn_integer));
+  FakeChild calibrator(fixture.calibrator_script);
+  const Report report = fixture.judge->run(fixture.plan, {.calibrator = calibrator.take_socket(),
+                                                          .reference = reference.take_socket(),
+                                                          .submission = submission.take_socket()});
+  EXPECT_EQ(outcome_text(report), "passed")
+      << (report.verdict && evidence_of(*report.verdict) ? evidence_of(*report.verdict)->message : "");
   const int calls = 2 + static_cast<int>(kTimedSamplesMin);
   EXPECT_GE(looked, calls - 1 + 1 + static_cast<int>(kBursts * kBurstCalls));
-  house.judge.reset();
+  fixture.judge.reset();
 }
 
 TEST(Burst, one_that_fails_in_the_middle_says_why) {
-  BurstHouse house;
-  EXPECT_EQ(
-      ending(house.run(at(Command::burst, [](FakeTurn& turn) { turn.fail(channel::Failure::runtime_error, "no"); }))),
-      "runtime_error ");
+  BurstHouse fixture;
+  EXPECT_EQ(outcome_text(fixture.run(
+                at(Command::burst, [](FakeTurn& turn) { turn.fail(channel::Failure::runtime_error, "no"); }))),
+            "runtime_error ");
 }
 
-TEST(burst_share, is_free_of_what_every_interval_has) {
+TEST(burst_call_ns, is_free_of_what_every_interval_has) {
   const std::vector<std::int64_t> singles{150'000, 151'000, 149'000};
   const std::vector<std::int64_t> bursts{192'000, 191'900, 192'100, 300'000, 192'000};
-  EXPECT_EQ(burst_share_ns(bursts, singles), 6'000);
-  EXPECT_EQ(burst_share_ns(std::vector<std::int64_t>(kBurstsMin, 100), singles), 1) << "never below a nanosecond";
-  EXPECT_EQ(burst_share_ns(std::span(bursts).first(kBurstsMin - 1), singles), 0);
-  EXPECT_EQ(burst_share_ns(bursts, {}), 0);
+  EXPECT_EQ(burst_call_time_ns(bursts, singles), 6'000);
+  EXPECT_EQ(burst_call_time_ns(std::vector<std::int64_t>(kBurstsMin, 100), singles), 1) << "never below a nanosecond";
+  EXPECT_EQ(burst_call_time_ns(std::span(bursts).first(kBurstsMin - 1), singles), 0);
+  EXPECT_EQ(burst_call_time_ns(bursts, {}), 0);
 }
 
 }  // namespace

@@ -83,11 +83,11 @@ TEST_F(OutputsTest, large_ones_come_from_one_place_each) {
 TEST_F(OutputsTest, what_cannot_be_is_not_followed) {
   for (const std::uint64_t bad :
        {std::uint64_t{4096}, std::uint64_t{4084}, ~std::uint64_t{0}, std::uint64_t{1} << 60}) {
-    EXPECT_FALSE(places_are_possible(std::vector{in_arena(4, bad)}, arena())) << bad;
+    EXPECT_FALSE(are_in_bounds(std::vector{in_arena(4, bad)}, arena())) << bad;
     EXPECT_TRUE(take({words(1), in_arena(4, bad)}));
   }
-  EXPECT_TRUE(places_are_possible(std::vector{in_arena(4, 4080), words(9)}, arena()));
-  EXPECT_FALSE(places_are_possible(std::vector{in_arena(4, 0)}, Arena()));
+  EXPECT_TRUE(are_in_bounds(std::vector{in_arena(4, 4080), words(9)}, arena()));
+  EXPECT_FALSE(are_in_bounds(std::vector{in_arena(4, 0)}, Arena()));
   EXPECT_TRUE(take({in_arena(1000, 0), words(4), words(4)})) << "another size or number than the layout's";
 }
 

@@ -23,11 +23,11 @@ constexpr std::uint64_t kMadeAheadBytesMax = 1ull << 30;
 // Of outputs. To look at smaller ones costs less while the reference makes the next trial; of these the copy costs
 // more.
 constexpr std::uint64_t kInPlaceBytesMin = 64ull << 20;
-constexpr int kLongLooksMax = 3;  // one after the other, until outputs are taken again
+constexpr int kSlowComparisonsMax = 3;  // one after the other, until outputs are taken again
 // Looked at of an output, whether it is like the expected one; and before, whether that is small.
-constexpr std::uint64_t kLookBytesMax = 256u << 10;
-constexpr std::uint64_t kFirstLookBytes = 16u << 10;
-constexpr std::uint64_t kFirstLooks = 8;  // evenly over all of it
+constexpr std::uint64_t kSampleBytesMax = 256u << 10;
+constexpr std::uint64_t kFirstPieceBytes = 16u << 10;
+constexpr std::uint64_t kFirstPieces = 8;  // evenly over all of it
 
 bool same_number(const Tensor& a, const Tensor& b) {
   return a.integer == b.integer && std::bit_cast<std::uint64_t>(a.real) == std::bit_cast<std::uint64_t>(b.real);
@@ -62,24 +62,24 @@ SubmissionMemory::Sizes SubmissionMemory::sizes(const Device& device, const Layo
 }
 
 bool SubmissionMemory::fits(Device& device, const Layout& layout, const Plan& plan) const {
-  return asked_ == sizes(device, layout, plan);
+  return sizes_ == sizes(device, layout, plan);
 }
 
 Step<SubmissionMemory> SubmissionMemory::make(Device& device, const Layout& layout, const Plan& plan) {
   SubmissionMemory memory;
-  memory.asked_ = sizes(device, layout, plan);
+  memory.sizes_ = sizes(device, layout, plan);
   // No room for an arena is no reason to stop: outputs are copied then.
-  KQ_TRY_VALUE(auto window, make_window(device, memory.asked_.places, memory.asked_.window, memory.asked_.arena));
+  KQ_TRY_VALUE(auto window, make_window(device, memory.sizes_.places, memory.sizes_.window, memory.sizes_.arena));
   memory.window = std::move(window);
-  KQ_TRY_VALUE(auto snapshot, make_memory(device, &Device::make_private, memory.asked_.snapshot));
+  KQ_TRY_VALUE(auto snapshot, make_memory(device, &Device::make_private, memory.sizes_.snapshot));
   memory.snapshot = std::move(snapshot);
   return memory;
 }
 
 std::optional<SubmissionMemory> SubmissionMemory::make_ahead(Device& device, const Layout& layout, const Plan& plan) {
-  const Sizes asked = sizes(device, layout, plan);
+  const Sizes wanted_sizes = sizes(device, layout, plan);
   if (device.info().kind != DeviceKind::cuda ||
-      asked.places * asked.window + asked.snapshot + asked.arena > kMadeAheadBytesMax)
+      wanted_sizes.places * wanted_sizes.window + wanted_sizes.snapshot + wanted_sizes.arena > kMadeAheadBytesMax)
     return std::nullopt;
   auto made = make(device, layout, plan);
   if (!made) return std::nullopt;  // whoever needs it is told why
@@ -87,10 +87,10 @@ std::optional<SubmissionMemory> SubmissionMemory::make_ahead(Device& device, con
 }
 
 Step<std::unique_ptr<SubmissionSide>> SubmissionSide::open(Device& device, sys::Fd channel, Exits& exits,
-                                                           Waiting waiting, const Plan& plan,
+                                                           WaitMode wait_mode, const Plan& plan,
                                                            const ReferenceSide& reference,
                                                            std::optional<SubmissionMemory> ahead) {
-  auto child = Child::start(std::move(channel), ChildRole::submission, exits, waiting);
+  auto child = Child::start(std::move(channel), ChildRole::submission, exits, wait_mode);
   if (!child) return stop(child.error());
   if (ahead && !ahead->fits(device, reference.layout(), plan)) ahead.reset();
   KQ_TRY_VALUE(auto memory, ahead ? Step<SubmissionMemory>(std::move(*ahead))
@@ -155,83 +155,85 @@ Step<void> SubmissionSide::finish_staging(const Trial& trial) {
   return {};
 }
 
-Step<SubmissionSide::Called> SubmissionSide::call(const Plan& plan, const Trial& trial) {
-  seen_.reset();
+Step<SubmissionSide::CallResult> SubmissionSide::call(const Plan& plan, const Trial& trial) {
+  device_findings_.reset();
   const Layout& layout = reference_.layout();
   const Region& inputs = layout.inputs;
   const Region& outputs = layout.outputs;
   const std::uint64_t shift = shift_of(trial);
   auto prepare = [&]() -> Expected<void> {
     const auto poisoned = device_.fill(window(), shift + outputs.begin, outputs.bytes(), trial.poison).and_then([&] {
-      return poison_returned(trial.poison);
+      return poison_previous_outputs(trial.poison);
     });
     if (!poisoned) return poisoned;
-    for (const auto& [region, from] : reference_.pristine().stretches(inputs)) {
+    for (const auto& [region, from] : reference_.input_copies().pieces(inputs)) {
       if (const auto copied = device_.copy(window(), shift + region.begin, from.memory, from.offset, region.bytes());
           !copied)
         return copied;
     }
     return {};
   };
-  const Taking from{.window = window(), .shift = shift, .arena = arena()};
+  const OutputSource from{.window = window(), .shift = shift, .arena = arena()};
   std::unique_ptr<Memory> in_place;
   auto take = [&](const Answered& answered) {
-    in_place = outputs_to_look_at(trial, from, answered.tables.outputs);
-    return in_place ? look_in_place(plan, trial, *in_place)
+    in_place = outputs_to_compare_in_place(trial, from, answered.tables.outputs);
+    return in_place ? compare_in_place(plan, trial, *in_place)
                     : take_outputs(device_, layout, from, answered.tables.outputs, *memory_.snapshot);
   };
-  const Order order{.command = Command::call,
-                    .limit_ms = trial.limit_ms,
-                    .launch_limit_ms = trial.launch_limit_ms,
-                    .seed = trial.seed};
-  auto outcome = time_command(device_, *child_, order, {.prepare = prepare, .take = take});
-  const auto seen = finish_looks();
+  const CommandRequest request{.command = Command::call,
+                               .limit_ms = trial.limit_ms,
+                               .launch_limit_ms = trial.launch_limit_ms,
+                               .seed = trial.seed};
+  auto outcome = time_command(device_, *child_, request, {.prepare = prepare, .take = take});
+  const auto seen = finish_device_check();
   KQ_TRY_VALUE(auto called, accept(std::move(outcome), doing(Phase::run)));
   if (!seen) return tl::unexpected(seen.error());
   const std::int64_t occupancy_gap_ns = device_.occupancy_gap_ns();
   const double slowness = device_.memory_slowness();
-  KQ_TRY(note_returned(called.tables.outputs));
+  KQ_TRY(record_returned(called.tables.outputs));
   // A device that is slow at looking is at it for longer than a call may be away; others that disturb it do not do so
   // again and again.
-  long_looks_ = in_place && occupancy_gap_ns > overhead_.occupancy_gap_ns + kForeignGapNs ? long_looks_ + 1 : 0;
-  const bool is_unclear = in_place && (long_looks_ == kLongLooksMax || !is_all_right(*seen));
-  if (in_place && !is_unclear) seen_ = *seen;
-  if (is_unclear) {
-    may_look_in_place_ = false;
+  slow_comparisons_ =
+      in_place && occupancy_gap_ns > overhead_.occupancy_gap_ns + kForeignGapNs ? slow_comparisons_ + 1 : 0;
+  const bool is_inconclusive = in_place && (slow_comparisons_ == kSlowComparisonsMax || !is_all_found_equal(*seen));
+  if (in_place && !is_inconclusive) device_findings_ = *seen;
+  if (is_inconclusive) {
+    may_compare_in_place_ = false;
     const auto taken = take_outputs(device_, layout, from, called.tables.outputs, *memory_.snapshot);
     if (!taken) return stop(taken.error());
   }
-  return Called{called.interval_ns,
-                called.event_ns,
-                occupancy_gap_ns,
-                called.is_early,
-                is_unclear,
-                std::move(called.tables.outputs),
-                slowness};
+  return CallResult{called.interval_ns,
+                    called.event_ns,
+                    occupancy_gap_ns,
+                    called.is_early,
+                    is_inconclusive,
+                    std::move(called.tables.outputs),
+                    slowness};
 }
 
 // Null: they are taken. So are those of the first trial, where it is seen which of them are small.
-std::unique_ptr<Memory> SubmissionSide::outputs_to_look_at(const Trial& trial, const Taking& from,
-                                                           std::span<const Tensor> got) const {
+std::unique_ptr<Memory> SubmissionSide::outputs_to_compare_in_place(const Trial& trial, const OutputSource& from,
+                                                                    std::span<const Tensor> got) const {
   const Layout& layout = reference_.layout();
   const bool is_large = device_.info().kind == DeviceKind::cuda && layout.outputs.bytes() >= kInPlaceBytesMin;
-  if (!is_large || correctness_.trials_passed == 0 || !may_look_in_place_ || !check_forms(trial, held_to(trial), got))
+  if (!is_large || correctness_.trials_passed == 0 || !may_compare_in_place_ ||
+      !check_forms(trial, expectation(trial), got))
     return nullptr;
   return outputs_in_place(layout, from, got);
 }
 
-Expected<void> SubmissionSide::look_in_place(const Plan& plan, const Trial& trial, const Memory& outputs) {
-  const Case taken = held_to(trial);
-  const std::vector<DeviceComparison> wanted =
-      looks(plan, trial, {taken.inputs, taken.outputs, taken.pristine, taken.expected, outputs, taken.shift, true});
+Expected<void> SubmissionSide::compare_in_place(const Plan& plan, const Trial& trial, const Memory& outputs) {
+  const Expectation taken = expectation(trial);
+  const std::vector<DeviceComparison> wanted = device_comparisons(
+      plan, trial, {taken.inputs, taken.outputs, taken.input_copies, taken.expected, outputs, taken.shift, true});
   if (wanted.size() > kDeviceComparisonsMax) {  // nothing is seen then
-    may_look_in_place_ = false;
+    may_compare_in_place_ = false;
     return {};
   }
   // The likeness of what is small is looked at from the host.
-  for (std::size_t i = 0; i < is_small_.size(); ++i) {
-    if (!is_small_[i]) continue;
-    const Region part = looked_at(trial, taken.outputs[i]);
+  for (std::size_t i = 0; i < zeros_may_pass_.size(); ++i) {
+    if (!zeros_may_pass_[i]) continue;
+    const Region part = sampled_region(trial, taken.outputs[i]);
     const std::uint64_t at = part.begin - reference_.layout().outputs.begin;
     if (const auto copied = device_.copy(taken.snapshot, at, outputs, at, part.bytes()); !copied) return copied;
   }
@@ -240,7 +242,7 @@ Expected<void> SubmissionSide::look_in_place(const Plan& plan, const Trial& tria
   return {};
 }
 
-bool SubmissionSide::is_all_right(const Seen& seen) const {
+bool SubmissionSide::is_all_found_equal(const DeviceFindings& seen) const {
   const std::vector<Tensor>& expected = reference_.outputs();
   const auto is_right = [&](std::size_t i) {
     return expected[i].kind != channel::Kind::tensor || (i < seen.outputs.size() && seen.outputs[i]);
@@ -249,30 +251,30 @@ bool SubmissionSide::is_all_right(const Seen& seen) const {
   return are_outputs_right && seen.guards && (seen.inputs || !keeps_inputs());
 }
 
-SubmissionSide::Case SubmissionSide::held_to(const Trial& trial) const {
-  return {reference_.inputs(),           reference_.outputs(), reference_.pristine(),
+SubmissionSide::Expectation SubmissionSide::expectation(const Trial& trial) const {
+  return {reference_.inputs(),           reference_.outputs(), reference_.input_copies(),
           reference_.expected_outputs(), *memory_.snapshot,    shift_of(trial)};
 }
 
-Step<void> SubmissionSide::begin_check(const Plan& plan, const Trial& trial, const Called& called) {
-  return begin_looks(plan, trial, held_to(trial), called.outputs);
+Step<void> SubmissionSide::begin_check(const Plan& plan, const Trial& trial, const CallResult& called) {
+  return start_device_check(plan, trial, expectation(trial), called.outputs);
 }
 
-Step<void> SubmissionSide::check(const Plan& plan, const Trial& trial, const Called& called) {
-  return check_seen(plan, trial, held_to(trial), called.outputs);
+Step<void> SubmissionSide::check(const Plan& plan, const Trial& trial, const CallResult& called) {
+  return finish_check(plan, trial, expectation(trial), called.outputs);
 }
 
-Step<void> SubmissionSide::check(const Plan& plan, const Trial& trial, const Case& held_to,
+Step<void> SubmissionSide::check(const Plan& plan, const Trial& trial, const Expectation& expectation,
                                  std::span<const Tensor> got) {
-  if (const auto begun = begin_looks(plan, trial, held_to, got); !begun) return begun;
-  return check_seen(plan, trial, held_to, got);
+  if (const auto begun = start_device_check(plan, trial, expectation, got); !begun) return begun;
+  return finish_check(plan, trial, expectation, got);
 }
 
 // Where there are more than the device can look at in one go, they are looked at one by one.
-Step<void> SubmissionSide::begin_looks(const Plan& plan, const Trial& trial, const Case& held_to,
-                                       std::span<const Tensor> got) {
-  if (seen_ || !check_forms(trial, held_to, got)) return {};
-  const std::vector<DeviceComparison> wanted = looks(plan, trial, held_to);
+Step<void> SubmissionSide::start_device_check(const Plan& plan, const Trial& trial, const Expectation& expectation,
+                                              std::span<const Tensor> got) {
+  if (device_findings_ || !check_forms(trial, expectation, got)) return {};
+  const std::vector<DeviceComparison> wanted = device_comparisons(plan, trial, expectation);
   if (wanted.size() > kDeviceComparisonsMax) return {};
   auto begun = device_.start_comparisons(wanted);
   if (!begun) return stop(begun.error());
@@ -281,55 +283,58 @@ Step<void> SubmissionSide::begin_looks(const Plan& plan, const Trial& trial, con
 }
 
 // Outputs that are tensors, the gaps about them, all inputs.
-std::vector<DeviceComparison> SubmissionSide::looks(const Plan& plan, const Trial& trial, const Case& held) const {
+std::vector<DeviceComparison> SubmissionSide::device_comparisons(const Plan& plan, const Trial& trial,
+                                                                 const Expectation& expectation) const {
   const Region& outputs = reference_.layout().outputs;
   const Region& inputs = reference_.layout().inputs;
   std::vector<DeviceComparison> wanted;
-  for (const Tensor& output : held.outputs) {
+  for (const Tensor& output : expectation.outputs) {
     if (output.kind != channel::Kind::tensor) continue;
     const std::uint64_t at = output.offset - outputs.begin;
-    wanted.push_back({.expected = &held.expected,
+    wanted.push_back({.expected = &expectation.expected,
                       .expected_offset = at,
-                      .got = &held.snapshot,
+                      .got = &expectation.snapshot,
                       .got_offset = at,
                       .bytes = output.bytes,
                       .dtype = output.dtype,
                       .tolerance = tolerance_for(output.dtype, plan.rtol, plan.atol)});
   }
   for (const Region& gap : gaps(outputs, reference_.layout().tables.outputs)) {
-    DeviceComparison look{
-        .got = &held.snapshot, .got_offset = gap.begin - outputs.begin, .bytes = gap.bytes(), .word = trial.poison};
-    if (held.is_in_place) look.got = &window(), look.got_offset = held.shift + gap.begin;
-    wanted.push_back(look);
+    DeviceComparison comparison{.got = &expectation.snapshot,
+                                .got_offset = gap.begin - outputs.begin,
+                                .bytes = gap.bytes(),
+                                .word = trial.poison};
+    if (expectation.is_in_place) comparison.got = &window(), comparison.got_offset = expectation.shift + gap.begin;
+    wanted.push_back(comparison);
   }
   if (!keeps_inputs()) return wanted;
-  for (const auto& [region, at] : held.pristine.stretches(inputs)) {
+  for (const auto& [region, at] : expectation.input_copies.pieces(inputs)) {
     wanted.push_back({.expected = &at.memory,
                       .expected_offset = at.offset,
                       .got = &window(),
-                      .got_offset = held.shift + region.begin,
+                      .got_offset = expectation.shift + region.begin,
                       .bytes = region.bytes()});
   }
   return wanted;
 }
 
-Step<SubmissionSide::Seen> SubmissionSide::finish_looks() {
-  if (!comparisons_) return Seen{};
-  const std::size_t looks = comparisons_->count();
-  const auto told = std::move(*comparisons_).finish();
+Step<SubmissionSide::DeviceFindings> SubmissionSide::finish_device_check() {
+  if (!comparisons_) return DeviceFindings{};
+  const std::size_t device_comparisons = comparisons_->count();
+  const auto results = std::move(*comparisons_).finish();
   comparisons_.reset();
-  if (!told) return stop(told.error());
-  if (told->empty()) return Seen{};
-  KQ_CHECK(told->size() == looks);
-  Seen seen;
-  auto next = told->begin();
+  if (!results) return stop(results.error());
+  if (results->empty()) return DeviceFindings{};
+  KQ_CHECK(results->size() == device_comparisons);
+  DeviceFindings seen;
+  auto next = results->begin();
   for (const Tensor& output : reference_.outputs())
     seen.outputs.push_back(output.kind == channel::Kind::tensor ? *next++ : std::nullopt);
   const auto is_right = [](const auto& one) { return one.has_value(); };
   const auto behind =
       next + static_cast<std::ptrdiff_t>(gaps(reference_.layout().outputs, reference_.layout().tables.outputs).size());
   seen.guards = std::all_of(next, behind, is_right);
-  seen.inputs = keeps_inputs() && std::all_of(behind, told->end(), is_right);
+  seen.inputs = keeps_inputs() && std::all_of(behind, results->end(), is_right);
   return seen;
 }
 
@@ -361,18 +366,19 @@ Step<Answered> SubmissionSide::run_burst(std::span<const std::uint16_t> slots, c
   for (std::size_t i = 0; i < slots.size(); ++i)
     rows.insert(rows.end(), reference_.layout().tables.outputs.begin(), reference_.layout().tables.outputs.end());
   child_->write_outputs(rows);
-  const Order order{.command = Command::burst, .limit_ms = trial.limit_ms, .slots = slots, .seed = trial.seed};
-  if (const auto staged = accept(stage(*child_, order), doing(Phase::run)); !staged) return staged;
-  auto called = accept(time_command(device_, *child_, order, hooks), doing(Phase::run));
+  const CommandRequest request{
+      .command = Command::burst, .limit_ms = trial.limit_ms, .slots = slots, .seed = trial.seed};
+  if (const auto staged = accept(stage(*child_, request), doing(Phase::run)); !staged) return staged;
+  auto called = accept(time_command(device_, *child_, request, hooks), doing(Phase::run));
   if (!called) return called;
-  KQ_TRY(note_returned(called->tables.outputs));
+  KQ_TRY(record_returned(called->tables.outputs));
   return called;
 }
 
 // The harness lets only stay in the arena what the model does not have as well (role.py). By now the next call is
 // staged, so it is nobody's.
-Expected<void> SubmissionSide::poison_returned(std::uint32_t poison) {
-  for (const Region& region : std::exchange(returned_, {})) {
+Expected<void> SubmissionSide::poison_previous_outputs(std::uint32_t poison) {
+  for (const Region& region : std::exchange(previous_outputs_, {})) {
     if (const auto filled = device_.fill(*arena().memory, arena().begin + region.begin, region.bytes(), poison);
         !filled)
       return filled;
@@ -380,29 +386,31 @@ Expected<void> SubmissionSide::poison_returned(std::uint32_t poison) {
   return {};
 }
 
-Step<void> SubmissionSide::note_returned(const std::vector<Tensor>& got) {
-  if (!places_are_possible(got, arena())) {
+Step<void> SubmissionSide::record_returned(const std::vector<Tensor>& got) {
+  if (!are_in_bounds(got, arena())) {
     Evidence found = evidence(Stage::judge, "tamper", "it says that an output lies where there is no memory");
     found.rule = "channel";
     return stop(VerdictName::rejected, std::move(found));
   }
-  returned_ = regions_in_arena(got);
+  previous_outputs_ = regions_in_arena(got);
   return {};
 }
 
-Step<void> SubmissionSide::check_seen(const Plan& plan, const Trial& trial, const Case& held_to,
-                                      std::span<const Tensor> got) {
-  KQ_TRY_VALUE(const auto seen, seen_ ? Step<Seen>(*std::exchange(seen_, {})) : finish_looks());
-  if (const auto right = check_forms(trial, held_to, got); !right) return right;
-  if (const auto right = seen.guards ? Step<void>() : check_guards(trial, held_to); !right) return right;
-  if (const auto right = check_values(plan, trial, held_to, got, seen); !right) return right;
-  if (const auto right = seen.inputs ? Step<void>() : check_inputs(trial, held_to); !right) return right;
+Step<void> SubmissionSide::finish_check(const Plan& plan, const Trial& trial, const Expectation& expectation,
+                                        std::span<const Tensor> got) {
+  KQ_TRY_VALUE(const auto seen,
+               device_findings_ ? Step<DeviceFindings>(*std::exchange(device_findings_, {})) : finish_device_check());
+  if (const auto right = check_forms(trial, expectation, got); !right) return right;
+  if (const auto right = seen.guards ? Step<void>() : check_guards(trial, expectation); !right) return right;
+  if (const auto right = check_values(plan, trial, expectation, got, seen); !right) return right;
+  if (const auto right = seen.inputs ? Step<void>() : check_inputs(trial, expectation); !right) return right;
   ++correctness_.trials_passed;
   return {};
 }
 
-Step<void> SubmissionSide::check_forms(const Trial& trial, const Case& held_to, std::span<const Tensor> got) const {
-  const std::vector<Tensor>& expected = held_to.outputs;
+Step<void> SubmissionSide::check_forms(const Trial& trial, const Expectation& expectation,
+                                       std::span<const Tensor> got) const {
+  const std::vector<Tensor>& expected = expectation.outputs;
   if (got.size() != expected.size()) {
     return wrong(trial, "shape",
                  "returned " + std::to_string(got.size()) + " outputs, must be " + std::to_string(expected.size()));
@@ -414,10 +422,11 @@ Step<void> SubmissionSide::check_forms(const Trial& trial, const Case& held_to, 
   return {};
 }
 
-Step<void> SubmissionSide::check_guards(const Trial& trial, const Case& held_to) {
+Step<void> SubmissionSide::check_guards(const Trial& trial, const Expectation& expectation) {
   const Region& region = reference_.layout().outputs;
   for (const Region& gap : gaps(region, reference_.layout().tables.outputs)) {
-    const auto difference = checks_.difference(trial.poison, {held_to.snapshot, gap.begin - region.begin}, gap.bytes());
+    const auto difference =
+        checks_.difference(trial.poison, {expectation.snapshot, gap.begin - region.begin}, gap.bytes());
     if (!difference) return stop(difference.error());
     if (!*difference) continue;
     return wrong(
@@ -427,9 +436,9 @@ Step<void> SubmissionSide::check_guards(const Trial& trial, const Case& held_to)
   return {};
 }
 
-Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, const Case& held_to,
-                                        std::span<const Tensor> got, const Seen& seen) {
-  const std::vector<Tensor>& expected = held_to.outputs;
+Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, const Expectation& expectation,
+                                        std::span<const Tensor> got, const DeviceFindings& seen) {
+  const std::vector<Tensor>& expected = expectation.outputs;
   const std::uint64_t begin = reference_.layout().outputs.begin;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const Tensor& output = expected[i];
@@ -442,7 +451,8 @@ Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, co
                             seen.outputs[i]->max_rel_err);
     } else if (is_tensor) {
       const std::uint64_t at = output.offset - begin;
-      const auto compared = checks_.compare(comparison, {held_to.expected, at}, {held_to.snapshot, at}, output.bytes);
+      const auto compared =
+          checks_.compare(comparison, {expectation.expected, at}, {expectation.snapshot, at}, output.bytes);
       if (!compared) return stop(compared.error());
     } else {
       comparison.add(plain.bytes, plain_value(got[i]).bytes);
@@ -450,9 +460,10 @@ Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, co
     if (comparison.equal()) {
       correctness_.max_abs_err = std::max(correctness_.max_abs_err, comparison.max_abs_err());
       correctness_.max_rel_err = std::max(correctness_.max_rel_err, comparison.max_rel_err());
-      if (const auto looked = is_tensor ? check_likeness(trial, held_to, i, comparison.tolerance()) : Step<void>();
-          !looked)
-        return looked;
+      if (const auto checked =
+              is_tensor ? check_degenerate_tolerance(trial, expectation, i, comparison.tolerance()) : Step<void>();
+          !checked)
+        return checked;
       continue;
     }
     Mismatch mismatch = comparison.mismatch();
@@ -463,7 +474,7 @@ Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, co
                  output_name(i) + ", " + describe(output) + ": " + std::to_string(mismatch.mismatched) + " of " +
                      std::to_string(mismatch.total) + " elements differ, in trial " + std::to_string(trial.number));
     found.mismatch = mismatch;
-    if (is_tensor && is_unwritten(output, held_to, comparison, trial.poison)) {
+    if (is_tensor && is_unwritten(output, expectation, comparison, trial.poison)) {
       found.hint = "the first of them holds what the judge wrote there before the call: nothing was written";
     }
     return stop(VerdictName::wrong_answer, std::move(found));
@@ -472,45 +483,45 @@ Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, co
 }
 
 // Of an output: a piece that nobody knows before a timed call.
-Region SubmissionSide::looked_at(const Trial& trial, const Tensor& output) const {
+Region SubmissionSide::sampled_region(const Trial& trial, const Tensor& output) const {
   const std::uint64_t element_bytes = channel::element_bytes(output.dtype);
   const std::uint64_t elements = output.bytes / element_bytes;
-  const std::uint64_t looked = std::min(elements, kLookBytesMax / element_bytes);
-  const std::uint64_t first = trial.place / memory_.window.slots % (elements - looked + 1);
+  const std::uint64_t checked = std::min(elements, kSampleBytesMax / element_bytes);
+  const std::uint64_t first = trial.place / memory_.window.slots % (elements - checked + 1);
   const std::uint64_t begin = output.offset + first * element_bytes;
-  return {begin, begin + looked * element_bytes};
+  return {begin, begin + checked * element_bytes};
 }
 
 // Where nothing that was looked at in the first trial is small, nothing is looked at any more.
-Step<void> SubmissionSide::check_likeness(const Trial& trial, const Case& held_to, std::size_t output,
-                                          Tolerance tolerance) {
-  is_small_.resize(std::max(is_small_.size(), output), false);  // what lies before is no tensor
-  const Tensor& tensor = held_to.outputs[output];
+Step<void> SubmissionSide::check_degenerate_tolerance(const Trial& trial, const Expectation& expectation,
+                                                      std::size_t output, Tolerance tolerance) {
+  zeros_may_pass_.resize(std::max(zeros_may_pass_.size(), output), false);  // what lies before is no tensor
+  const Tensor& tensor = expectation.outputs[output];
   const std::uint64_t element_bytes = channel::element_bytes(tensor.dtype);
   const std::uint64_t elements = tensor.bytes / element_bytes;
-  const bool is_first = is_small_.size() == output;
-  if (is_first) is_small_.push_back(false);
+  const bool is_first = zeros_may_pass_.size() == output;
+  if (is_first) zeros_may_pass_.push_back(false);
   if (elements == 0 || !is_floating(tensor.dtype)) return {};
   const std::uint64_t begin = tensor.offset - reference_.layout().outputs.begin;
   if (is_first) {
-    const std::uint64_t looked = std::min(elements, kFirstLookBytes / element_bytes);
-    for (std::uint64_t look = 0; look < kFirstLooks && !is_small_[output]; ++look) {
-      const std::uint64_t first = (elements - looked) * look / (kFirstLooks - 1);
+    const std::uint64_t checked = std::min(elements, kFirstPieceBytes / element_bytes);
+    for (std::uint64_t comparison = 0; comparison < kFirstPieces && !zeros_may_pass_[output]; ++comparison) {
+      const std::uint64_t first = (elements - checked) * comparison / (kFirstPieces - 1);
       const auto expected =
-          checks_.numbers(tensor.dtype, {held_to.expected, begin + first * element_bytes}, looked * element_bytes);
+          checks_.numbers(tensor.dtype, {expectation.expected, begin + first * element_bytes}, checked * element_bytes);
       if (!expected) return stop(expected.error());
-      is_small_[output] = likeness(*expected, *expected, tolerance).zeros_are_right;
+      zeros_may_pass_[output] = check_degenerate(*expected, *expected, tolerance).zeros_pass;
     }
   }
-  if (!is_small_[output]) return {};
-  const Region part = looked_at(trial, tensor);
+  if (!zeros_may_pass_[output]) return {};
+  const Region part = sampled_region(trial, tensor);
   const std::uint64_t at = part.begin - reference_.layout().outputs.begin;
-  const auto expected = checks_.numbers(tensor.dtype, {held_to.expected, at}, part.bytes());
+  const auto expected = checks_.numbers(tensor.dtype, {expectation.expected, at}, part.bytes());
   if (!expected) return stop(expected.error());
-  const auto got = checks_.numbers(tensor.dtype, {held_to.snapshot, at}, part.bytes());
+  const auto got = checks_.numbers(tensor.dtype, {expectation.snapshot, at}, part.bytes());
   if (!got) return stop(got.error());
-  const Likeness found = likeness(*expected, *got, tolerance);
-  if (!found.zeros_are_right || found.is_like || suspicion_) return {};
+  const DegenerateCheck found = check_degenerate(*expected, *got, tolerance);
+  if (!found.zeros_pass || found.is_close || suspicion_) return {};
   suspicion_ =
       evidence(Stage::judge, "value",
                output_name(output) + ", " + describe(tensor) + ": zeros are within the tolerance, too, and in trial " +
@@ -519,14 +530,14 @@ Step<void> SubmissionSide::check_likeness(const Trial& trial, const Case& held_t
   return {};
 }
 
-Step<void> SubmissionSide::check_inputs(const Trial& trial, const Case& held_to) {
+Step<void> SubmissionSide::check_inputs(const Trial& trial, const Expectation& expectation) {
   const Region& region = reference_.layout().inputs;
-  const std::vector<Tensor>& inputs = held_to.inputs;
+  const std::vector<Tensor>& inputs = expectation.inputs;
   auto first_change = [&](const Region& part) -> Expected<std::optional<std::uint64_t>> {
-    for (const auto& [stretch, at] : held_to.pristine.stretches(part)) {
+    for (const auto& [piece, at] : expectation.input_copies.pieces(part)) {
       KQ_TRY_VALUE(const auto change,
-                   checks_.difference(at, {window(), held_to.shift + stretch.begin}, stretch.bytes()));
-      if (change) return stretch.begin - part.begin + *change;
+                   checks_.difference(at, {window(), expectation.shift + piece.begin}, piece.bytes()));
+      if (change) return piece.begin - part.begin + *change;
     }
     return std::nullopt;
   };
@@ -556,12 +567,12 @@ Step<void> SubmissionSide::check_inputs(const Trial& trial, const Case& held_to)
 }
 
 // For the hint only: what cannot be read is not unwritten.
-bool SubmissionSide::is_unwritten(const Tensor& output, const Case& held_to, const Comparison& comparison,
+bool SubmissionSide::is_unwritten(const Tensor& output, const Expectation& expectation, const Comparison& comparison,
                                   std::uint32_t poison) {
   const std::uint64_t element_bytes = channel::element_bytes(output.dtype);
   const std::uint64_t at =
       output.offset - reference_.layout().outputs.begin + comparison.mismatch().element * element_bytes;
-  const auto difference = checks_.difference(poison, {held_to.snapshot, at}, element_bytes);
+  const auto difference = checks_.difference(poison, {expectation.snapshot, at}, element_bytes);
   return difference && !difference->has_value();
 }
 

@@ -37,7 +37,7 @@ inline constexpr std::uint32_t kVoidTrialsMax = 3;
 inline constexpr std::uint32_t kTrialsPerVoid = 4;
 // Timed trials that a child of ours has disturbed by making its context come again for nothing. After so many of an
 // attempt that child is waited for.
-inline constexpr std::uint32_t kDisturbedMax = 64;
+inline constexpr std::uint32_t kWarmUpRepeatsMax = 64;
 // A reference that somebody has disturbed is timed again in the next timed trial: to wait for him takes ten times as
 // long, and 0.5 s where he loads kernels (H200). But calls that take so long are hardly ever undisturbed.
 inline constexpr std::int64_t kReferenceLongNs = 10'000'000;
@@ -51,7 +51,7 @@ inline constexpr std::size_t kReferencesMin = 3;
 inline constexpr std::int64_t kSlowMemoryLimitNs = 600'000'000;
 // Answers that take longer together are not asked for in one command: a submission that is wrong in the next trial
 // needs none of them.
-inline constexpr std::int64_t kAtOnceNs = 4'000'000;
+inline constexpr std::int64_t kCommandNsMax = 4'000'000;
 
 struct TimedTrials {
   CallTimes submission;
@@ -65,7 +65,7 @@ class TrialRun {
   // Answers of the trials to come, where they are short or nobody knows yet, as long as there is time and room.
   Step<void> make_ahead_while(const std::function<bool()>& has_time);
   // Once it ran: no trial had inputs of its own.
-  bool are_inputs_stale() const { return freshness_.are_stale(); }
+  bool inputs_never_changed() const { return input_change_.never_changed(); }
   // Once. The reference is at rest afterwards, however it ended.
   Step<TimedTrials> run();
 
@@ -74,57 +74,57 @@ class TrialRun {
     std::uint32_t number = 0;
     TrialKind kind = TrialKind::warm;
     bool times_reference = false;
-    bool is_ahead = false;   // its answer is among those made ahead when it gets ready
-    bool is_beside = false;  // a child of ours was making itself warm when it began
+    bool is_ahead = false;        // its answer is among those made ahead when it gets ready
+    bool during_warm_up = false;  // a child of ours was making itself warm when it began
     Seeds seeds;
     std::uint32_t poison = 0;
     std::uint64_t place = 0;
 
     bool is_timed() const { return kind == TrialKind::timed; }
   };
-  enum class Standing { counts, again, too_many };
+  enum class TrialOutcome { counts, again, too_many_voids };
 
   Step<void> run_all();
   std::optional<Trial> next();
   Trial make(TrialKind kind);
   Seeds draw_seeds() const { return {.inputs = draw_(), .calls = draw_()}; }
   Step<void> begin(Trial& trial);
-  Step<void> get_ready(const Trial& trial);
+  Step<void> finish_preparation(const Trial& trial);
   Step<void> time_reference(const Trial& trial);
   std::size_t missing_references() const;
   double timed_ns() const;
   std::vector<Seeds> draw_ahead(std::size_t wanted) const;
   static Evidence void_evidence(const Trial& trial, std::int64_t occupancy_gap_ns);
-  Standing standing_of(const Trial& trial, const SubmissionSide::Called& called);
-  std::size_t drop_disturbed(bool is_enough);
+  TrialOutcome classify(const Trial& trial, const SubmissionSide::CallResult& called);
+  std::size_t drop_outliers(bool is_enough);
   std::size_t drop_slow();
-  std::size_t drop_disturbed_references();
-  std::size_t drop_disturbed_calls(bool is_enough);
-  bool is_beside_others() const;
-  bool was_beside_others(const Trial& trial) const { return trial.is_beside || is_beside_others(); }
+  std::size_t drop_reference_outliers();
+  std::size_t drop_call_outliers(bool is_enough);
+  bool is_warm_up_running() const;
+  bool ran_during_warm_up(const Trial& trial) const { return trial.during_warm_up || is_warm_up_running(); }
   // Of so few samples each moves the median, and nobody knows which one was disturbed.
-  bool needs_quiet() const { return plan_.trials.timed < kTimedSamplesMin; }
+  bool must_avoid_warm_ups() const { return plan_.trials.timed < kTimedSamplesMin; }
   bool is_void(std::int64_t occupancy_gap_ns) const {
     return occupancy_gap_ns > submission_.overhead().occupancy_gap_ns + kForeignGapNs;
   }
-  void note(const Trial& trial, const SubmissionSide::Called& called);
-  SubmissionSide::Trial asked(const Trial& trial) const;
+  void record(const Trial& trial, const SubmissionSide::CallResult& called);
+  SubmissionSide::Trial submission_trial(const Trial& trial) const;
 
   Device& device_;
   ReferenceSide& reference_;
   SubmissionSide& submission_;
   const Plan& plan_;
   const Draw& draw_;
-  std::vector<TrialKind> left_;  // kinds to come, the next one first
+  std::vector<TrialKind> kinds_left_;  // kinds to come, the next one first
   std::size_t voids_max_ = 0;
-  std::uint32_t numbers_ = 0;
-  std::uint32_t voids_ = 0;
-  std::uint32_t disturbed_ = 0;
+  std::uint32_t next_number_ = 0;
+  std::uint32_t void_count_ = 0;
+  std::uint32_t warm_up_repeats_ = 0;
   std::int64_t reference_ns_ = 0;  // its last time, for limits
   TimedTrials times_;
-  Freshness freshness_;
-  bool has_taken_all_again_ = false;
-  bool has_taken_references_again_ = false;
+  InputChange input_change_;
+  bool has_repeated_all_ = false;
+  bool has_repeated_references_ = false;
   bool has_waited_for_memory_ = false;
 };
 
