@@ -26,7 +26,7 @@ constexpr ToleranceRow kTolerances[] = {
     {Dtype::complex128, 1e-7},
 };
 
-// How a floating-point dtype is stored, and the type it is compared in: every stored value is exact there.
+// How a floating-point dtype is stored, and the type in which it is compared, which holds every stored value exactly.
 struct Double {
   using Stored = double;
   using Value = double;
@@ -65,7 +65,7 @@ struct Brain {
   static Value value(Stored stored) { return std::bit_cast<float>(static_cast<std::uint32_t>(stored) << 16); }
 };
 
-// Elements are judged by blocks: all right at once, or one by one to say which is wrong.
+// Elements are compared in blocks. Only where a block has a wrong element, its elements are compared one by one.
 constexpr std::size_t kBlock = 1024;
 constexpr std::size_t kLanes = 16;
 
@@ -74,8 +74,8 @@ struct Worst {
   double rel_err = 0;
 };
 
-// The worst errors of a block in which every element is finite and right; nothing when one may not be. Written for the
-// vectoriser: fixed trip counts, one accumulator per lane, no branch.
+// Returns the worst errors of a block in which every element is finite and right. Returns nothing where one may not be.
+// The loop suits the vectoriser: fixed trip counts, one accumulator for each lane, no branch.
 template <class Value>
 std::optional<Worst> compare_block(const Value* expected, const Value* got, Tolerance tolerance) {
   const Value rtol = static_cast<Value>(tolerance.rtol);
@@ -100,7 +100,6 @@ std::optional<Worst> compare_block(const Value* expected, const Value* got, Tole
   return Worst{*std::ranges::max_element(abs_err), *std::ranges::max_element(rel_err)};
 }
 
-// A block of a stored format as values.
 template <class Format>
 void decode_block(const typename Format::Stored* stored, std::array<typename Format::Value, kBlock>& values) {
   for (std::size_t i = 0; i < kBlock; ++i) values[i] = Format::value(stored[i]);
@@ -245,7 +244,7 @@ void Comparison::add_floats(std::span<const std::byte> expected_bytes, std::span
       }
     }
     for (std::size_t i = start; i < start + size; i += Format::kParts) {
-      bool is_noted = false;  // the wrong part of a complex element is the one that is told
+      bool is_noted = false;  // of a complex element, its first wrong part is recorded
       for (std::size_t part = i; part < i + Format::kParts; ++part) {
         const double e = static_cast<double>(Format::value(expected[part]));
         const double g = static_cast<double>(Format::value(got[part]));

@@ -17,13 +17,13 @@ Tensor tensor(std::int64_t elements) {
 
 class ExpectedOutputsTest : public testing::Test {
  protected:
-  // Laid out for a problem with that many floats in and out.
+  // Lays out a problem with this many floats as input and as output.
   void lay_out(std::int64_t elements) {
     ASSERT_TRUE(
         trials_.lay_out(make_layout({.inputs = {tensor(elements)}, .outputs = {tensor(elements)}, .states = {}})));
   }
 
-  // One that is told by its seed and by what lies in its memory; false: there is no room.
+  // Adds a trial ahead that is marked by its seed and by the words in its memory. Returns false where there is no room.
   bool make(std::uint32_t word) {
     const auto room = trials_.free_count();
     EXPECT_TRUE(room);
@@ -62,7 +62,7 @@ class ExpectedOutputsTest : public testing::Test {
   ExpectedOutputs trials_{device_};
 };
 
-TEST_F(ExpectedOutputsTest, come_to_hand_in_their_order_and_none_touches_another) {
+TEST_F(ExpectedOutputsTest, trials_ahead_become_current_in_order_and_do_not_overlap) {
   lay_out(100);
   EXPECT_EQ(trials_.next_seeds(), nullptr);
   for (std::uint32_t word = 1; word <= 5; ++word) ASSERT_TRUE(make(word));
@@ -71,12 +71,12 @@ TEST_F(ExpectedOutputsTest, come_to_hand_in_their_order_and_none_touches_another
     ASSERT_NE(trials_.next_seeds(), nullptr);
     EXPECT_EQ(trials_.next_seeds()->inputs, word);
     trials_.advance();
-    ASSERT_TRUE(make(word + 5));  // in the place of one that was used
+    ASSERT_TRUE(make(word + 5));  // reuses the memory of an earlier trial
     expect_at_hand(word);
   }
 }
 
-TEST_F(ExpectedOutputsTest, lie_where_no_child_can_map_them) {
+TEST_F(ExpectedOutputsTest, trials_lie_in_memory_that_no_child_can_map) {
   lay_out(100);
   ASSERT_TRUE(make(1));
   trials_.advance();
@@ -84,7 +84,7 @@ TEST_F(ExpectedOutputsTest, lie_where_no_child_can_map_them) {
   EXPECT_EQ(trials_.current().expected->fd(), -1);
 }
 
-TEST_F(ExpectedOutputsTest, are_as_many_as_the_limits_allow) {
+TEST_F(ExpectedOutputsTest, as_many_trials_are_kept_as_the_limits_allow) {
   device_.described.memory_bytes = 1ull << 40;
   lay_out(100);
   EXPECT_EQ(make_all(), kTrialsAheadMax);
@@ -100,7 +100,7 @@ TEST_F(ExpectedOutputsTest, are_as_many_as_the_limits_allow) {
   EXPECT_EQ(make_all(), 8'192 / (2 * 1'024u));
 }
 
-TEST_F(ExpectedOutputsTest, are_fewer_where_there_is_no_room) {
+TEST_F(ExpectedOutputsTest, fewer_trials_are_kept_where_there_is_no_room) {
   lay_out(100);
   device_.private_bytes_max = 20 * 2'048;
   EXPECT_EQ(make_all(), 16u);
@@ -110,7 +110,7 @@ TEST_F(ExpectedOutputsTest, are_fewer_where_there_is_no_room) {
   EXPECT_FALSE(make(1)) << "it is not tried again";
 }
 
-TEST_F(ExpectedOutputsTest, what_was_for_nothing_is_room_again) {
+TEST_F(ExpectedOutputsTest, discarded_trials_become_free) {
   lay_out(100);
   const auto all = make_all();
   trials_.advance();

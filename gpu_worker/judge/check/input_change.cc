@@ -7,8 +7,8 @@
 namespace kq::judge {
 namespace {
 
-// Of each tensor, evenly over it: inputs that differ anywhere differ there, but for such as are the same in most
-// places.
+// The number and size of the pieces that are read, evenly over each tensor. Different inputs differ in some piece,
+// unless they are equal almost everywhere.
 constexpr std::uint64_t kPieces = 8;
 constexpr std::uint64_t kPieceBytes = 512;
 

@@ -33,13 +33,13 @@ class InputChangeTest : public testing::Test {
   InputChange input_change_;
 };
 
-TEST_F(InputChangeTest, one_trial_tells_nothing) {
+TEST_F(InputChangeTest, one_trial_is_not_enough) {
   EXPECT_FALSE(input_change_.never_changed());
   observe(1, 2);
   EXPECT_FALSE(input_change_.never_changed());
 }
 
-TEST_F(InputChangeTest, one_tensor_that_changes_once_is_enough) {
+TEST_F(InputChangeTest, one_change_of_one_tensor_is_enough) {
   observe(1, 2);
   observe(1, 2);
   EXPECT_TRUE(input_change_.never_changed());
@@ -49,23 +49,23 @@ TEST_F(InputChangeTest, one_tensor_that_changes_once_is_enough) {
   EXPECT_FALSE(input_change_.never_changed());
 }
 
-TEST_F(InputChangeTest, what_lies_between_tensors_is_none_of_them) {
+TEST_F(InputChangeTest, bytes_between_tensors_are_ignored) {
   inputs_ = {tensor(256, kBytes - 512)};
   observe(1, 2);
   observe(1, 3);
   EXPECT_TRUE(input_change_.never_changed());
 }
 
-TEST_F(InputChangeTest, without_tensors_nothing_is_fresh) {
+TEST_F(InputChangeTest, without_tensors_inputs_never_change) {
   inputs_.clear();
   observe(1, 2);
   observe(3, 4);
   EXPECT_TRUE(input_change_.never_changed());
 }
 
-TEST(InputChange, a_time_on_the_same_inputs_again_and_again_is_suspect) {
+TEST(InputChange, a_time_on_unchanged_inputs_is_suspect) {
   JudgeFixture fixture;
-  constexpr std::uint64_t kSeed = 7;  // that the problem sets itself
+  constexpr std::uint64_t kSeed = 7;  // the problem sets this seed itself
   const auto same = [w = 0.0f](FakeTurn& turn) mutable {
     using channel::Command;
     if (turn.command == Command::put_state) w = *fake_data<float>(turn, turn.page.states[0]);

@@ -10,7 +10,7 @@ namespace kq::judge {
 namespace {
 
 using Found =
-    std::vector<std::tuple<std::uint64_t, std::uint64_t, const Memory*, std::uint64_t>>;  // from, to, where it lies
+    std::vector<std::tuple<std::uint64_t, std::uint64_t, const Memory*, std::uint64_t>>;  // begin, end, memory, offset
 
 class InputCopiesTest : public testing::Test {
  protected:
@@ -25,14 +25,14 @@ class InputCopiesTest : public testing::Test {
   std::unique_ptr<Memory> other_ = std::move(*device_.make_private(1024));
 };
 
-TEST_F(InputCopiesTest, is_one_stretch_as_the_region_is) {
+TEST_F(InputCopiesTest, a_contiguous_copy_is_one_piece) {
   const InputCopies input_copies(*rest_, {256, 1280});
   EXPECT_EQ(found(input_copies, {256, 1280}), (Found{{256, 1280, rest_.get(), 0}}));
   EXPECT_EQ(found(input_copies, {512, 600}), (Found{{512, 600, rest_.get(), 256}}));
   EXPECT_EQ(found(input_copies, {512, 512}), Found());
 }
 
-TEST_F(InputCopiesTest, has_a_tensor_elsewhere_and_nothing_of_what_is_beside_that) {
+TEST_F(InputCopiesTest, a_tensor_elsewhere_is_a_piece_without_its_neighbours) {
   const InputCopies input_copies(*rest_, {256, 1280}, {512, 612}, {*other_, 40});
   EXPECT_EQ(found(input_copies, {256, 1280}),
             (Found{{256, 512, rest_.get(), 0}, {512, 612, other_.get(), 40}, {612, 1280, rest_.get(), 356}}));

@@ -1,5 +1,5 @@
-// Looking at device memory: on the device itself where it can tell that all is right, else from the host, a piece at a
-// time.
+// Checks of device memory. The device itself compares where it can; only where it finds a difference, or cannot
+// compare, the memory is read to the host and compared there, one piece at a time.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@
 
 namespace kq::judge {
 
-// Where a stretch of memory begins.
+// An offset in a memory.
 struct Location {
   const Memory& memory;
   std::uint64_t offset = 0;
 };
 
-// Two host buffers through which any amount of device memory is looked at.
+// Compares any amount of device memory by means of two host buffers of piece_bytes each.
 class MemoryChecks {
  public:
   explicit MemoryChecks(Device& device, std::size_t piece_bytes = 4u << 20)
@@ -27,22 +27,24 @@ class MemoryChecks {
 
   // Adds a whole tensor to the comparison.
   Expected<void> compare(Comparison& comparison, Location expected, Location got, std::uint64_t bytes);
-  // What numbers_of() says of them; one piece at most.
+  // Reads elements, at most one piece of them, and returns what numbers_of() returns.
   Expected<std::vector<double>> numbers(channel::Dtype dtype, Location at, std::uint64_t bytes);
-  // The first byte that differs, counted from the places.
+  // Returns the offset, relative to the two locations, of the first byte that differs.
   Expected<std::optional<std::uint64_t>> difference(Location expected, Location got, std::uint64_t bytes);
-  // The first byte that is not what `word`, written from a multiple of four on, leaves there.
+  // Returns the offset of the first byte that differs from memory filled with `word`. The word is aligned to multiples
+  // of four in the memory.
   Expected<std::optional<std::uint64_t>> difference(std::uint32_t word, Location got, std::uint64_t bytes);
-  // Whether all of these looks, of bytes and no more than a device takes at once, find what they expect.
+  // Returns whether all comparisons, which are of bytes and at most kDeviceComparisonsMax, find no difference.
   Expected<bool> all_match(std::span<const DeviceComparison> comparisons);
 
  private:
   struct alignas(16) Word {
     std::byte bytes[16];
   };
-  Expected<std::optional<Agreement>> compare_on_device(const DeviceComparison& compare_on_device);
+  Expected<std::optional<Agreement>> compare_on_device(const DeviceComparison& comparison);
 
-  // Made when it is first wanted: where a device looks by itself that is never, and to touch so much takes 0.6 ms.
+  // Returns the words as bytes. Allocates them on first use, because touching so much memory takes 0.6 ms and a device
+  // that compares by itself never needs them.
   std::span<std::byte> buffer(std::vector<Word>& words) const;
 
   Device& device_;
@@ -51,7 +53,7 @@ class MemoryChecks {
   std::vector<Word> got_;
 };
 
-// The byte at this offset of memory filled with `word`.
+// Returns the byte at this offset of memory filled with `word`.
 constexpr std::byte byte_of(std::uint32_t word, std::uint64_t offset) {
   return static_cast<std::byte>(word >> (offset % 4 * 8));
 }

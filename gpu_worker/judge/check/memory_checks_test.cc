@@ -11,7 +11,7 @@
 namespace kq::judge {
 namespace {
 
-constexpr std::size_t kPieceBytes = 64;  // so that a small tensor is many pieces
+constexpr std::size_t kPieceBytes = 64;  // so small that a tensor has many pieces
 
 class MemoryChecksTest : public testing::Test {
  protected:
@@ -28,7 +28,7 @@ class MemoryChecksTest : public testing::Test {
 TEST_F(MemoryChecksTest, compares_a_tensor_of_many_pieces) {
   Comparison comparison(channel::Dtype::uint8, {});
   poke(*b_, 100 + 777, 5);
-  poke(*b_, 100 + 1000, 6);  // behind its end
+  poke(*b_, 100 + 1000, 6);  // behind the end of the tensor
   ASSERT_TRUE(checks_.compare(comparison, {*a_, 0}, {*b_, 100}, 1000));
   EXPECT_EQ(comparison.mismatch().element, 777u);
   EXPECT_EQ(comparison.mismatch().mismatched, 1u);
