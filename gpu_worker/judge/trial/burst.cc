@@ -9,7 +9,7 @@
 namespace kq::judge {
 namespace {
 
-// Room, or not: bursts are nothing that a job must have.
+// Allocates memory and returns whether there was room. A job does not need bursts, so a lack of room is no failure.
 Expected<bool> make(std::unique_ptr<Memory>& to, Device& device, MakeMemory make, std::uint64_t bytes) {
   KQ_TRY_VALUE(auto made, (device.*make)(bytes));
   to = std::move(made);
@@ -45,7 +45,8 @@ Step<bool> Burst::make_room(const Plan& plan) {
   }
   if (!room) return stop(room.error());
   if (!*room) return false;
-  // Device code reads its states from the window, and each slot has its own: so they are as cold as in a single call.
+  // Device code reads its states from the window. Each slot has its own copy, so the states are as cold in the caches
+  // as in a single call.
   for (std::uint32_t slot = 0; slot < slots_; ++slot) {
     const auto copied = device_.copy(*window, shift_of(slot) + layout.states.begin, submission_.window(),
                                      layout.states.begin, layout.states.bytes());
@@ -102,7 +103,7 @@ Step<Burst::Timed> Burst::run(const Plan& plan, const Draw& draw, std::uint32_t 
   return Timed{answered.interval_ns, occupancy_gap_ns, answered.is_early};
 }
 
-// The reference's inputs and outputs of each call, out of reach.
+// Makes the reference compute the inputs and outputs of each call, and copies them out of the reach of children.
 Step<void> Burst::prepare(const Plan& plan, const Draw& draw, std::uint64_t seed) {
   const Layout& layout = reference_.layout();
   std::vector<Seeds> seeds(calls_.size());
@@ -121,7 +122,8 @@ Step<void> Burst::prepare(const Plan& plan, const Draw& draw, std::uint64_t seed
   return {};
 }
 
-// The first one's, at hand: with as many of the others in the same command as there is room for.
+// Makes the trial of the first seeds the current one, and computes as many trials of the other seeds in the same
+// command as there is room for.
 Step<void> Burst::make_reference_trial(const Plan& plan, std::span<const Seeds> seeds) {
   if (reference_.next_ahead_seeds() == nullptr) {
     KQ_TRY_VALUE(const auto made, reference_.make_ahead(plan, seeds));
@@ -139,7 +141,7 @@ std::vector<std::uint16_t> Burst::draw_slots(const Draw& draw) const {
   return slots;
 }
 
-// Slots that will not be called hold inputs like the others.
+// Fills all slots. Slots that will not be called hold inputs like the others.
 Expected<void> Burst::fill_slots(const std::vector<std::uint16_t>& called, std::uint32_t poison) {
   const Layout& layout = reference_.layout();
   std::size_t next = 0;
@@ -170,10 +172,11 @@ Step<void> Burst::check_uncalled(const std::vector<std::uint16_t>& called, std::
   const auto is_poison = checks_.all_match(comparisons);
   if (!is_poison) return stop(is_poison.error());
   if (*is_poison) return {};
-  Evidence found = evidence(Stage::judge, "tamper",
-                            "it wrote into outputs of a call that was not made, in trial " + std::to_string(number));
+  Evidence found =
+      evidence(Stage::judge, "tamper",
+               "the submission wrote to the outputs of a call that was not made, in trial " + std::to_string(number));
   found.rule = "ahead";
-  found.hint = "work on the inputs of the call, and on nothing else";
+  found.hint = "a call must work on its own inputs only";
   return stop(VerdictName::rejected, std::move(found));
 }
 

@@ -7,7 +7,8 @@ namespace {
 
 constexpr std::uint64_t kExtraBytes = 64ull << 20;
 constexpr std::uint64_t kOutputCopies = 3;
-constexpr std::uint64_t kLargeBytes = 4u << 20;  // below that one copy more costs as much as copying too much
+constexpr std::uint64_t kLargeBytes =
+    4u << 20;  // for smaller outputs an extra copy costs more than copying too many bytes
 
 bool is_in_bounds(const Tensor& output, const Arena& arena) {
   if (output.place == channel::Place::window) return true;
@@ -42,9 +43,9 @@ std::unique_ptr<Memory> outputs_in_place(const Layout& layout, const OutputSourc
   if (in_arena == 0) return std::make_unique<PartMemory>(from.window, from.shift + region.begin, region.bytes());
   const Tensor& place = layout.tables.outputs.front();
   if (got.size() != 1 || got[0].bytes != place.bytes || !is_in_bounds(got[0], from.arena)) return nullptr;
-  const std::uint64_t element_bytes = channel::element_bytes(got[0].dtype);  // 0: it is no tensor
+  const std::uint64_t element_bytes = channel::element_bytes(got[0].dtype);  // 0 for a plain value
   if (element_bytes == 0 || got[0].offset % element_bytes != 0)
-    return nullptr;  // no load of the device's may look there
+    return nullptr;  // the device cannot load elements that are not aligned
   const Memory& memory = *from.arena.memory;
   const std::uint64_t at = from.arena.begin + got[0].offset;
   const std::uint64_t before = place.offset - region.begin;
@@ -60,7 +61,7 @@ Expected<void> take_outputs(Device& device, const Layout& layout, const OutputSo
     return i < got.size() && got[i].place == channel::Place::arena && got[i].bytes == places[i].bytes &&
            is_in_bounds(got[i], from.arena);
   };
-  // Of the window all but large outputs that are not there; over it what is in the arena.
+  // Copy the window without the large outputs that lie in the arena. Then copy the outputs in the arena.
   std::uint64_t at = region.begin;
   const auto take_until = [&](std::uint64_t end) {
     return device.copy(to, at - region.begin, from.window, from.shift + at, end - at);

@@ -14,11 +14,12 @@ namespace {
 using channel::Command;
 
 constexpr const char* kOutputsChangedForm = "returns outputs of another shape or dtype for another seed";
-constexpr std::uint64_t kSlotsBytesMax = 64ull << 20;  // of a window with more than one
-constexpr std::uint64_t kRepeatedOutputsBytesMax =
-    64ull << 20;  // kept from job to job: to make and free it takes 5 ms beside others that use the driver (H200)
-// Copying a trial costs what looking at it while the reference draws the next one saves at some 200 MB (H200: 4 TB/s,
-// 0.2 ms).
+constexpr std::uint64_t kSlotsBytesMax = 64ull << 20;  // of all slots of a window
+// Memory up to this size is kept from job to job, because allocating and freeing it takes 5 ms while other processes
+// use the driver (H200).
+constexpr std::uint64_t kRepeatedOutputsBytesMax = 64ull << 20;
+// Trials of at least this size are kept in place. At about 200 MB a copy takes as long as is saved by checking a call
+// while the reference computes the next trial (H200: 4 TB/s, 0.2 ms).
 constexpr std::uint64_t kInPlaceTrialBytesMin = 256ull << 20;
 constexpr std::uint32_t kCompileLimitFactor = 5;  // torch.compile takes minutes for a large model
 
@@ -26,7 +27,7 @@ tl::unexpected<Stop> invalid(const std::string& message) {
   return stop(VerdictName::problem_invalid, evidence(Stage::judge, {}, "the reference " + message));
 }
 
-// For how many answers of one command a window has room, and a table.
+// Returns for how many trials of one command a window and the table of outputs have room.
 std::size_t slots_of(const Layout& layout) {
   const std::size_t rows = std::max<std::size_t>(layout.tables.outputs.size(), 1);
   return std::max<std::size_t>(std::min({std::size_t{channel::kAnswersMax}, channel::kOutputsMax / rows,
@@ -41,7 +42,7 @@ Step<std::unique_ptr<ReferenceSide>> ReferenceSide::open(Device& device, sys::Fd
   auto child = Child::start(std::move(channel), ChildRole::reference, exits, wait_mode);
   if (!child) return stop(child.error());
   std::unique_ptr<ReferenceSide> side(new ReferenceSide(device, std::move(*child)));
-  // Until its first `load` it runs our code only: what goes wrong here is not the problem's fault.
+  // Until its first `load` the child runs only kq's own code, so a failure here is not the problem's fault.
   KQ_TRY(accept(side->child_->command({.command = Command::null_call, .limit_ms = plan.limits.load_limit_ms}),
                 side->doing(Phase::setup)));
   return side;
@@ -66,7 +67,7 @@ Step<void> ReferenceSide::load(const Plan& plan, std::uint64_t seed) {
   }
   KQ_TRY(accept(child_->command({.command = Command::put_state, .limit_ms = limit_ms}), doing(Phase::load)));
   mutable_.assign(layout_.tables.inputs.size(), false);
-  trials_.discard_ahead();  // they were another model's
+  trials_.discard_ahead();  // another model has made them
   return plan.trials.baseline == Baseline::compile ? compile(plan) : Step<void>();
 }
 
@@ -80,16 +81,17 @@ Step<void> ReferenceSide::compile(const Plan& plan) {
 }
 
 Step<void> ReferenceSide::make_windows(const Plan& plan, Tables tables) {
-  // The old ones go first: there may be no room for both. But a child keeps its arena.
+  // The old window is freed first, because there may be no room for both. But a child keeps its arena.
   if (window_.arena.memory != nullptr) kept_ = std::move(window_.memory);
   window_ = {};
   repeated_outputs_.reset();
   trials_.clear();
   layout_ = make_layout(std::move(tables));
   if (layout_.bytes() > plan.limits.window_bytes_max) {
-    return stop(VerdictName::too_large, evidence(Stage::load, {},
-                                                 "inputs, outputs and state need " + format_bytes(layout_.bytes()) +
-                                                     ", has " + format_bytes(plan.limits.window_bytes_max)));
+    return stop(VerdictName::too_large,
+                evidence(Stage::load, {},
+                         "inputs, outputs and state need " + format_bytes(layout_.bytes()) +
+                             ", but the window may have only " + format_bytes(plan.limits.window_bytes_max)));
   }
   KQ_TRY_VALUE(auto window, make_window(device_, slots_of(layout_), layout_.bytes(),
                                         arena_.memory != nullptr ? 0 : arena_bytes(layout_)));
@@ -108,14 +110,13 @@ Step<ReferenceSide::CallResult> ReferenceSide::make_timed_trial(const Plan& plan
 
 void ReferenceSide::begin_inputs(const Plan& plan, const Seeds& seeds) {
   drop_outputs_in_place();
-  child_->write_inputs(layout_.tables.inputs);  // an answer may have left its own elsewhere
+  child_->write_inputs(layout_.tables.inputs);  // the rows of another command may name other places
   child_->begin({.command = Command::make_inputs, .limit_ms = plan.limits.load_limit_ms, .seed = seeds.inputs});
 }
 
 Step<void> ReferenceSide::finish_inputs() {
   KQ_TRY_VALUE(const auto drawn, accept(child_->finish(), doing(Phase::run)));
   return keep_inputs(drawn.tables.inputs, 0, trials_.current());
-  // From here on the inputs of this trial are out of anyone's reach.
 }
 
 Step<ReferenceSide::CallResult> ReferenceSide::time_trial(const Plan& plan, const Seeds& seeds) {
@@ -147,7 +148,8 @@ bool ReferenceSide::is_large() const {
   return layout_.inputs.bytes() + layout_.outputs.bytes() >= kInPlaceTrialBytesMin;
 }
 
-// Asked for in the arena, where it was drawn: a large tensor that is alone and that the model leaves as it was.
+// Returns the rows of inputs for a command. A large tensor that is the only one, and that the model does not change, is
+// requested in the arena where it is drawn, so that it need not be copied.
 std::vector<Tensor> ReferenceSide::input_rows_to_request() const {
   std::vector<Tensor> inputs = layout_.tables.inputs;
   const auto is_tensor = [](const Tensor& input) { return input.kind == channel::Kind::tensor; };
@@ -220,7 +222,7 @@ Step<Answered> ReferenceSide::finish_answers() {
   return answered;
 }
 
-// What it has made in one of so many slots.
+// Copies the trial that the child has computed in one of `slots` slots.
 Step<void> ReferenceSide::keep(const Answered& answered, std::size_t slot, std::size_t slots, ReferenceTrial& answer) {
   const std::size_t width = layout_.tables.outputs.size();
   const std::span<const Tensor> rows(answered.tables.outputs);
@@ -255,8 +257,8 @@ Step<void> ReferenceSide::keep_in_place(const Answered& answered) {
       in_place_outputs_ ? Expected<void>() : take_outputs(device_, layout_, from, outputs, *answer.expected);
   if (!taken) return stop(taken.error());
   keep_outputs(outputs, answer);
-  // The GPU comes back to the judge here: at the next call it would look like somebody else's work, 150 us of it
-  // (H200).
+  // This small copy makes the GPU switch back to the judge here. Otherwise the switch, 150 us on an H200, would come at
+  // the next call and look like the work of another process.
   const auto back = device_.copy(*answer.input_copies, 0, window(), layout_.inputs.begin,
                                  std::min<std::uint64_t>(layout_.inputs.bytes(), channel::kAlign));
   return back ? Step<void>() : stop(back.error());
@@ -288,12 +290,12 @@ Step<void> ReferenceSide::keep_inputs(const std::vector<Tensor>& drawn, std::uin
   return {};
 }
 
-// Of which so many may lie in the arena.
+// Checks the rows of inputs, of which at most in_arena_max may lie in the arena.
 Step<void> ReferenceSide::check_inputs(const std::vector<Tensor>& drawn, int in_arena_max) const {
   if (!same_form(layout_.tables.inputs, drawn))
     return invalid("draws inputs of another shape or dtype for another seed");
   const bool are_too_many = std::ranges::count(drawn, channel::Place::arena, &Tensor::place) > in_arena_max;
-  if (are_too_many || !are_in_bounds(drawn, arena_)) return invalid("says that an input lies where there is none");
+  if (are_too_many || !are_in_bounds(drawn, arena_)) return invalid("reported an input outside of its memory");
   return {};
 }
 
@@ -314,7 +316,7 @@ void ReferenceSide::keep_outputs(std::span<const Tensor> computed, ReferenceTria
 }
 
 Step<void> ReferenceSide::check_outputs(std::span<const Tensor> computed) const {
-  if (!are_in_bounds(computed, arena_)) return invalid("says that an output lies where there is no memory");
+  if (!are_in_bounds(computed, arena_)) return invalid("reported an output outside of its memory");
   if (!same_form(layout_.tables.outputs, computed)) return invalid(kOutputsChangedForm);
   return {};
 }
@@ -330,7 +332,7 @@ Step<void> ReferenceSide::check_determinism(const Plan& plan, std::uint64_t seed
 }
 
 Step<bool> ReferenceSide::depends_on_seed(const Plan& plan, std::uint64_t seed) {
-  if (is_kept_in_place()) return true;  // nothing to compare with would be left
+  if (is_kept_in_place()) return true;  // the call would overwrite the outputs to compare with
   KQ_TRY_VALUE(const auto difference, compare_repeated_call(plan, seed));
   return difference.has_value();
 }
@@ -345,7 +347,8 @@ Step<std::optional<Mismatch>> ReferenceSide::compare_repeated_call(const Plan& p
   return difference;
 }
 
-// Of the first output that is another one when the last inputs are called on again, which brings its outputs there.
+// Calls again on the current inputs, copies the outputs to `again`, and returns the mismatch of the first output that
+// differs.
 Step<std::optional<Mismatch>> ReferenceSide::compare_repeated_call_into(const Memory& again, const Plan& plan,
                                                                         std::uint64_t seed) {
   KQ_TRY_VALUE(auto called, call(plan, seed, again));
@@ -370,7 +373,7 @@ Step<std::optional<Mismatch>> ReferenceSide::compare_repeated_call_into(const Me
   return std::nullopt;
 }
 
-// One call on the pristine inputs, its output table checked, its outputs taken.
+// Makes one timed call on the original inputs, checks its table of outputs, and copies the outputs to `to`.
 Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const Memory& to, Command command) {
   const Region& region = layout_.inputs;
   child_->write_inputs(inputs());

@@ -46,7 +46,7 @@ TEST_F(ReferenceSideTest, keeps_inputs_and_outputs_out_of_reach) {
   }));
   ASSERT_TRUE(side);
   ASSERT_TRUE(side->make_timed_trial(fixture_.plan, {7, 7}));
-  std::memset(window, 0, 3072);  // what a child does to its window later changes nothing
+  std::memset(window, 0, 3072);  // a child may change its window later
   const Layout& layout = side->layout();
   const Tensor& x = layout.tables.inputs[0];
   const Tensor& y = layout.tables.outputs[0];
@@ -80,7 +80,7 @@ TEST_F(ReferenceSideTest, one_command_gives_what_a_timed_trial_gives) {
   EXPECT_EQ(commands, std::vector{Command::answer});
 }
 
-TEST_F(ReferenceSideTest, what_it_says_in_one_command_is_held_to_its_form_too) {
+TEST_F(ReferenceSideTest, tables_of_an_untimed_command_are_checked_as_well) {
   const auto other_shape = open(at(Command::answer, [](FakeTurn& turn) {
     turn.page.outputs[0].shape[0] = 7;
     turn.page.outputs[0].bytes = 28;
@@ -123,7 +123,7 @@ TEST_F(ReferenceSideTest, one_command_makes_several_trials_ahead_each_of_its_own
   ASSERT_TRUE(rest);
   EXPECT_EQ(*rest, 3u);
   EXPECT_EQ(asked, (std::vector<std::uint64_t>{channel::kAnswersMax, 3}));
-  EXPECT_EQ(current(), before) << "the trial at hand stays what it is";
+  EXPECT_EQ(current(), before) << "the current trial stays as it is";
   for (std::size_t i = 0; i < seeds.size(); ++i) {
     ASSERT_NE(side.next_ahead_seeds(), nullptr);
     EXPECT_EQ(side.next_ahead_seeds()->inputs, seeds[i].inputs);
@@ -134,7 +134,7 @@ TEST_F(ReferenceSideTest, one_command_makes_several_trials_ahead_each_of_its_own
   EXPECT_EQ(side.next_ahead_seeds(), nullptr);
 }
 
-TEST_F(ReferenceSideTest, a_table_of_too_few_or_too_many_outputs_is_no_answer) {
+TEST_F(ReferenceSideTest, a_table_of_too_few_or_too_many_outputs_is_invalid) {
   for (const std::uint32_t rows : {0u, 1u, 2u, 5u, 7u, 64u}) {
     const auto side = open(at(Command::answer, [&](FakeTurn& turn) { turn.page.output_count = rows; }));
     ASSERT_TRUE(side);
@@ -144,7 +144,7 @@ TEST_F(ReferenceSideTest, a_table_of_too_few_or_too_many_outputs_is_no_answer) {
   }
 }
 
-TEST_F(ReferenceSideTest, what_is_wrong_with_the_last_of_several_answers_is_seen) {
+TEST_F(ReferenceSideTest, an_error_in_the_last_of_several_trials_is_found) {
   const auto side = open(at(Command::answer, [](FakeTurn& turn) {
     turn.page.outputs[turn.page.output_count - 2].shape[0] = 7;
     turn.page.outputs[turn.page.output_count - 2].bytes = 28;
@@ -155,7 +155,7 @@ TEST_F(ReferenceSideTest, what_is_wrong_with_the_last_of_several_answers_is_seen
   EXPECT_EQ(std::get<Ended>(made.error()).name, VerdictName::problem_invalid);
 }
 
-TEST_F(ReferenceSideTest, a_window_has_slots_where_they_are_small) {
+TEST_F(ReferenceSideTest, a_window_has_several_slots_where_they_are_small) {
   const Twist large = at(Command::load, [](FakeTurn& turn) {
     turn.page.inputs[0] = fake_tensor("x", channel::Dtype::float32, {10 << 20});
   });
@@ -172,7 +172,7 @@ TEST_F(ReferenceSideTest, a_window_has_slots_where_they_are_small) {
   }
 }
 
-TEST_F(ReferenceSideTest, a_compiled_baseline_gives_times_and_nothing_else) {
+TEST_F(ReferenceSideTest, a_compiled_baseline_provides_times_but_no_outputs) {
   std::vector<Command> commands;
   const Twist twist = [&](FakeTurn& turn) {
     commands.push_back(turn.command);
@@ -198,7 +198,7 @@ TEST_F(ReferenceSideTest, a_compiled_baseline_gives_times_and_nothing_else) {
   EXPECT_EQ(std::ranges::count(commands, Command::compile), 1);
 }
 
-TEST_F(ReferenceSideTest, what_torch_compile_cannot_take_is_told) {
+TEST_F(ReferenceSideTest, a_failure_of_torch_compile_is_reported) {
   fixture_.plan.trials.baseline = Baseline::compile;
   fake_ = std::make_unique<FakeChild>(fake_reference(
       at(Command::compile, [](FakeTurn& turn) { turn.fail(channel::Failure::unsupported_here, "no compiler"); })));
@@ -238,7 +238,7 @@ TEST_F(ReferenceSideTest, remembers_which_inputs_it_changes) {
   EXPECT_EQ(side->mutable_inputs(), (std::vector<bool>{true, false}));
 }
 
-TEST_F(ReferenceSideTest, agrees_with_itself_on_changed_inputs_too) {
+TEST_F(ReferenceSideTest, the_determinism_check_restores_changed_inputs) {
   const auto side = open(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.inputs[0]) += 1; }));
   ASSERT_TRUE(side);
   ASSERT_TRUE(side->make_timed_trial(fixture_.plan, {1, 1}));
@@ -254,57 +254,57 @@ TEST(PlainValue, is_compared_as_bytes) {
 }
 
 // A problem with 256 MB of inputs.
-struct LargeHouse : JudgeFixture {
+struct LargeFixture : JudgeFixture {
   static constexpr std::int64_t kBytes = 256 << 20;
-  LargeHouse() {
+  LargeFixture() {
     plan.trials = {.correctness = 3, .warmup = 0, .timed = 0};
     plan.limits.window_bytes_max = 2 * kBytes;
     auto fake = std::make_unique<FakeDevice>();
     fake->can_compare = true;
     fake_device = fake.get();
-    fake_device->at_comparison = [this] { note('l'); };
+    fake_device->at_comparison = [this] { record('l'); };
     use(std::move(fake));
   }
   Report run_large(Twist submission_twist = {}) {
     return run(
         [this, twist = std::move(submission_twist)](FakeTurn& turn) {
-          if (turn.command == Command::call) note('c');
+          if (turn.command == Command::call) record('c');
           if (twist) twist(turn);
         },
         [this](FakeTurn& turn) {
           if (turn.command == Command::load)
             turn.page.inputs[turn.page.input_count++] = fake_tensor("large", channel::Dtype::uint8, {kBytes});
-          if (turn.command == Command::answer) note('a');
+          if (turn.command == Command::answer) record('a');
         });
   }
-  void note(char what) {
+  void record(char event) {
     const std::lock_guard lock(mutex);
-    heard += what;
+    events += event;
   }
 
   FakeDevice* fake_device = nullptr;
   std::mutex mutex;
-  std::string heard;  // answers, calls, looks
+  std::string events;  // a: the reference computes a trial, c: the submission is called, l: a comparison
 };
 
-TEST(ReferenceSide, what_a_large_call_is_held_to_is_looked_at_where_the_reference_has_left_it_before_that_goes_on) {
-  LargeHouse fixture;
+TEST(ReferenceSide, a_large_trial_is_compared_in_place_before_the_reference_goes_on) {
+  LargeFixture fixture;
   const Report report = fixture.run_large();
   ASSERT_TRUE(report.verdict) << report.error;
   ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
   EXPECT_EQ(correctness_of(*report.verdict)->trials_passed, 3u);
-  // The first reference is timed: its inputs are kept, brought back twice, and brought to the submission; all others
-  // are brought there alone.
-  EXPECT_EQ(fixture.fake_device->copied_bytes / LargeHouse::kBytes, 4u + 2u);
-  EXPECT_TRUE(fixture.heard.ends_with("clacl")) << fixture.heard;
+  // The first trial is timed: its inputs are copied once to be kept, twice back into the window, and once to the
+  // submission. Inputs of the other trials are copied to the submission only.
+  EXPECT_EQ(fixture.fake_device->copied_bytes / LargeFixture::kBytes, 4u + 2u);
+  EXPECT_TRUE(fixture.events.ends_with("clacl")) << fixture.events;
 }
 
-// An arena is there on a GPU; the fake reference draws its large input there once it is asked to, between bytes that
-// are nobody's.
-struct ArenaHouse : LargeHouse {
-  static constexpr std::int64_t kEach = kBytes / 2;  // of input and output
+// A fixture with an arena, as on a GPU. When requested, the fake reference draws its large input in the arena, between
+// bytes that hold E.
+struct ArenaFixture : LargeFixture {
+  static constexpr std::int64_t kEach = kBytes / 2;  // the size of the input and of the output
   static constexpr std::uint64_t kAt = 1 << 20;
-  explicit ArenaHouse(std::uint64_t where = kAt) : told(where) {
+  explicit ArenaFixture(std::uint64_t where = kAt) : reported_offset(where) {
     plan.limits.bursts = Bursts::never;
     plan.limits.window_bytes_max = 2 * kBytes;
     fake_device->described.kind = DeviceKind::cuda;
@@ -322,8 +322,8 @@ struct ArenaHouse : LargeHouse {
         *fake_data<std::int32_t>(turn, page.outputs[1]) = 8;
       };
       if (turn.command == Command::make_inputs) {
-        if (left == 0) at = page.inputs[0].offset;
-        if (left > 0) ++drawn_after;
+        if (in_arena_count == 0) at = page.inputs[0].offset;
+        if (in_arena_count > 0) ++drawn_after;
         if (page.inputs[0].place != channel::Place::window || page.inputs[0].offset != at) ++misplaced;
         draw(fake_data<char>(turn, page.inputs[0]));
       }
@@ -334,28 +334,28 @@ struct ArenaHouse : LargeHouse {
         compute(fake_data<char>(turn, page.inputs[0]));
         return;
       }
-      ++left;
+      ++in_arena_count;
       char* const x = turn.window + page.window_bytes - page.arena_bytes + kAt;
       draw(x);
       compute(x);
       std::fill_n(x - 4096, 4096, 'E');
       std::fill_n(x + kEach, 4096, 'E');
-      page.inputs[0].offset = told;
+      page.inputs[0].offset = reported_offset;
     });
   }
-  const std::uint64_t told;
-  int left = 0;
+  const std::uint64_t reported_offset;
+  int in_arena_count = 0;
   int drawn = 0;
-  std::uint64_t at = 0;  // in the window
-  int drawn_after = 0;   // for a timed reference, after an answer was left
+  std::uint64_t at = 0;  // the input's offset in the window
+  int drawn_after = 0;   // times that a timed reference drew after a trial in place
   int misplaced = 0;
 };
 
-TEST(ReferenceSide, a_timed_reference_draws_in_the_window_whatever_an_answer_has_left) {
-  ArenaHouse fixture;
+TEST(ReferenceSide, a_timed_reference_draws_in_the_window_after_a_trial_in_place) {
+  ArenaFixture fixture;
   fixture.plan.trials = {.correctness = 2, .warmup = 0, .timed = 5};
   const Report report = fixture.run_in_arena(at(Command::call, [&](FakeTurn& turn) {
-    std::copy_n(fake_data<char>(turn, turn.page.inputs[0]), ArenaHouse::kEach,
+    std::copy_n(fake_data<char>(turn, turn.page.inputs[0]), ArenaFixture::kEach,
                 fake_data<char>(turn, turn.page.outputs[0]));
   }));
   ASSERT_TRUE(report.verdict) << report.error;
@@ -364,49 +364,50 @@ TEST(ReferenceSide, a_timed_reference_draws_in_the_window_whatever_an_answer_has
   EXPECT_EQ(fixture.misplaced, 0);
 }
 
-TEST(ReferenceSide, a_large_input_stays_where_it_was_drawn_and_nothing_beside_it_comes_to_a_submission) {
-  ArenaHouse fixture;
+TEST(ReferenceSide, a_large_input_stays_in_place_and_no_byte_beside_it_reaches_the_submission) {
+  ArenaFixture fixture;
   int beside = 0;
   const Report report = fixture.run_in_arena(at(Command::call, [&](FakeTurn& turn) {
     const char* const x = fake_data<char>(turn, turn.page.inputs[0]);
     beside += static_cast<int>(std::count(x - channel::kAlign, x, 'E') +
-                               std::count(x + ArenaHouse::kEach, x + ArenaHouse::kEach + channel::kAlign, 'E'));
-    std::copy_n(x, ArenaHouse::kEach, fake_data<char>(turn, turn.page.outputs[0]));
+                               std::count(x + ArenaFixture::kEach, x + ArenaFixture::kEach + channel::kAlign, 'E'));
+    std::copy_n(x, ArenaFixture::kEach, fake_data<char>(turn, turn.page.outputs[0]));
   }));
   ASSERT_TRUE(report.verdict) << report.error;
   ASSERT_EQ(name_of(*report.verdict), VerdictName::passed) << evidence_of(*report.verdict)->message;
-  EXPECT_EQ(fixture.left, 2);
+  EXPECT_EQ(fixture.in_arena_count, 2);
   EXPECT_EQ(beside, 0);
 }
 
-TEST(ReferenceSide, an_input_that_a_submission_changes_is_seen_where_it_was_left) {
-  ArenaHouse fixture;
+TEST(ReferenceSide, a_change_of_an_input_that_is_kept_in_place_is_found) {
+  ArenaFixture fixture;
   int calls = 0;
   const Report report = fixture.run_in_arena(at(Command::call, [&](FakeTurn& turn) {
     char* const x = fake_data<char>(turn, turn.page.inputs[0]);
-    std::copy_n(x, ArenaHouse::kEach, fake_data<char>(turn, turn.page.outputs[0]));
+    std::copy_n(x, ArenaFixture::kEach, fake_data<char>(turn, turn.page.outputs[0]));
     if (++calls == 3) x[1'000] ^= 1;
   }));
   ASSERT_TRUE(report.verdict) << report.error;
   ASSERT_EQ(name_of(*report.verdict), VerdictName::wrong_answer);
-  EXPECT_EQ(evidence_of(*report.verdict)->message, "changed its input 0 (large) at byte 1000, in trial 2");
+  EXPECT_EQ(evidence_of(*report.verdict)->message,
+            "the submission changed its input 0 (large) at byte 1000, in trial 2");
 }
 
-TEST(ReferenceSide, an_input_is_not_looked_for_where_there_is_no_memory) {
-  for (const std::uint64_t told : {~0ull, 1ull << 30}) {
-    ArenaHouse fixture(told);
+TEST(ReferenceSide, an_input_reported_outside_of_the_arena_is_invalid) {
+  for (const std::uint64_t reported_offset : {~0ull, 1ull << 30}) {
+    ArenaFixture fixture(reported_offset);
     const Report report = fixture.run_in_arena(at(Command::call, [&](FakeTurn& turn) {
-      std::copy_n(fake_data<char>(turn, turn.page.inputs[0]), ArenaHouse::kEach,
+      std::copy_n(fake_data<char>(turn, turn.page.inputs[0]), ArenaFixture::kEach,
                   fake_data<char>(turn, turn.page.outputs[0]));
     }));
     ASSERT_TRUE(report.verdict) << report.error;
     ASSERT_EQ(name_of(*report.verdict), VerdictName::problem_invalid);
-    EXPECT_EQ(evidence_of(*report.verdict)->message, "the reference says that an input lies where there is none");
+    EXPECT_EQ(evidence_of(*report.verdict)->message, "the reference reported an input outside of its memory");
   }
 }
 
-TEST(ReferenceSide, a_wrong_answer_is_seen_where_the_right_one_lies_with_the_reference) {
-  LargeHouse fixture;
+TEST(ReferenceSide, a_wrong_output_is_found_against_expected_outputs_in_place) {
+  LargeFixture fixture;
   int calls = 0;
   const Report report = fixture.run_large(at(Command::call, [&](FakeTurn& turn) {
     *fake_data<float>(turn, turn.page.outputs[0]) += ++calls == 3 ? 1.0f : 0.0f;

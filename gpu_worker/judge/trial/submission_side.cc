@@ -15,25 +15,26 @@ namespace {
 using channel::Command;
 
 // A kernel's time depends on where in memory its data lies: twenty processes with one place each had medians up to 9 %
-// apart (H200). So calls are made in several places, where that is no matter of gigabytes. On a CPU nothing of the kind
-// was seen, and a place costs page faults.
+// apart (H200). So the window has several slots, unless they take too much memory. On a CPU no such difference was
+// found, and each slot costs page faults.
 constexpr std::uint32_t kPlacesMax = 4;
 constexpr std::uint64_t kPlacesBytesMax = 256ull << 20;
 constexpr std::uint64_t kMadeAheadBytesMax = 1ull << 30;
-// Of outputs. To look at smaller ones costs less while the reference makes the next trial; of these the copy costs
-// more.
+// The least size of outputs that are compared in place. The copy of smaller outputs costs less than a comparison in the
+// time when the device must wait for it.
 constexpr std::uint64_t kInPlaceBytesMin = 64ull << 20;
-constexpr int kSlowComparisonsMax = 3;  // one after the other, until outputs are taken again
-// Looked at of an output, whether it is like the expected one; and before, whether that is small.
+constexpr int kSlowComparisonsMax = 3;  // consecutive slow ones, after which outputs are copied
+// The degenerate-tolerance check reads pieces of the expected output in the first trial, evenly over the output, and
+// then one piece of both outputs in each trial.
 constexpr std::uint64_t kSampleBytesMax = 256u << 10;
 constexpr std::uint64_t kFirstPieceBytes = 16u << 10;
-constexpr std::uint64_t kFirstPieces = 8;  // evenly over all of it
+constexpr std::uint64_t kFirstPieces = 8;
 
 bool same_number(const Tensor& a, const Tensor& b) {
   return a.integer == b.integer && std::bit_cast<std::uint64_t>(a.real) == std::bit_cast<std::uint64_t>(b.real);
 }
 
-// The rows of a table, of tensors that lie so far behind.
+// Returns the rows with the offsets of tensors increased by `shift`.
 std::vector<Tensor> shifted(std::vector<Tensor> rows, std::uint64_t shift) {
   for (Tensor& row : rows) {
     if (row.kind == channel::Kind::tensor) row.offset += shift;
@@ -45,7 +46,7 @@ std::string output_name(std::size_t i) {
   return "output " + std::to_string(i);
 }
 
-tl::unexpected<Stop> wrong(const SubmissionSide::Trial& trial, std::string reason, const std::string& message) {
+tl::unexpected<Stop> wrong_answer(const SubmissionSide::Trial& trial, std::string reason, const std::string& message) {
   return stop(VerdictName::wrong_answer,
               evidence(Stage::judge, std::move(reason), message + ", in trial " + std::to_string(trial.number)));
 }
@@ -68,7 +69,7 @@ bool SubmissionMemory::fits(Device& device, const Layout& layout, const Plan& pl
 Step<SubmissionMemory> SubmissionMemory::make(Device& device, const Layout& layout, const Plan& plan) {
   SubmissionMemory memory;
   memory.sizes_ = sizes(device, layout, plan);
-  // No room for an arena is no reason to stop: outputs are copied then.
+  // Without room for an arena the child copies its outputs into the window instead.
   KQ_TRY_VALUE(auto window, make_window(device, memory.sizes_.places, memory.sizes_.window, memory.sizes_.arena));
   memory.window = std::move(window);
   KQ_TRY_VALUE(auto snapshot, make_memory(device, &Device::make_private, memory.sizes_.snapshot));
@@ -77,12 +78,12 @@ Step<SubmissionMemory> SubmissionMemory::make(Device& device, const Layout& layo
 }
 
 std::optional<SubmissionMemory> SubmissionMemory::make_ahead(Device& device, const Layout& layout, const Plan& plan) {
-  const Sizes wanted_sizes = sizes(device, layout, plan);
+  const Sizes wanted = sizes(device, layout, plan);
   if (device.info().kind != DeviceKind::cuda ||
-      wanted_sizes.places * wanted_sizes.window + wanted_sizes.snapshot + wanted_sizes.arena > kMadeAheadBytesMax)
+      wanted.places * wanted.window + wanted.snapshot + wanted.arena > kMadeAheadBytesMax)
     return std::nullopt;
   auto made = make(device, layout, plan);
-  if (!made) return std::nullopt;  // whoever needs it is told why
+  if (!made) return std::nullopt;  // the next submission reports the failure
   return std::move(*made);
 }
 
@@ -97,7 +98,7 @@ Step<std::unique_ptr<SubmissionSide>> SubmissionSide::open(Device& device, sys::
                                   : SubmissionMemory::make(device, reference.layout(), plan));
   std::unique_ptr<SubmissionSide> side(new SubmissionSide(device, std::move(*child), reference, std::move(memory)));
   KQ_TRY(side->attach(plan));
-  // It still runs our code only, so its null calls can be trusted.
+  // The child still runs only kq's own code, so its null calls can be trusted.
   KQ_TRY_VALUE(const auto overhead, calibrate(device, *side->child_, side->doing(Phase::setup),
                                               reference.layout().bytes(), plan.limits.load_limit_ms));
   side->overhead_ = overhead;
@@ -148,7 +149,7 @@ Step<void> SubmissionSide::finish_staging(const Trial& trial) {
   auto staged = accept(child_->finish(), doing(Phase::run));
   if (!staged) return tl::unexpected(staged.error());
   if (std::ranges::equal(staged_inputs_, reference_.inputs(), same_number)) return {};
-  // The numbers among them are others than those of the trial before.
+  // The plain inputs of this trial differ from those that were staged.
   begin_staging(trial);
   staged = accept(child_->finish(), doing(Phase::run));
   if (!staged) return tl::unexpected(staged.error());
@@ -185,18 +186,18 @@ Step<SubmissionSide::CallResult> SubmissionSide::call(const Plan& plan, const Tr
                                .launch_limit_ms = trial.launch_limit_ms,
                                .seed = trial.seed};
   auto outcome = time_command(device_, *child_, request, {.prepare = prepare, .take = take});
-  const auto seen = finish_device_check();
+  const auto findings = finish_device_check();
   KQ_TRY_VALUE(auto called, accept(std::move(outcome), doing(Phase::run)));
-  if (!seen) return tl::unexpected(seen.error());
+  if (!findings) return tl::unexpected(findings.error());
   const std::int64_t occupancy_gap_ns = device_.occupancy_gap_ns();
   const double slowness = device_.memory_slowness();
   KQ_TRY(record_returned(called.tables.outputs));
-  // A device that is slow at looking is at it for longer than a call may be away; others that disturb it do not do so
-  // again and again.
+  // On a slow device a comparison in place takes longer than kForeignGapNs. Work of another process does not cause such
+  // gaps in several consecutive calls.
   slow_comparisons_ =
       in_place && occupancy_gap_ns > overhead_.occupancy_gap_ns + kForeignGapNs ? slow_comparisons_ + 1 : 0;
-  const bool is_inconclusive = in_place && (slow_comparisons_ == kSlowComparisonsMax || !is_all_found_equal(*seen));
-  if (in_place && !is_inconclusive) device_findings_ = *seen;
+  const bool is_inconclusive = in_place && (slow_comparisons_ == kSlowComparisonsMax || !is_all_found_equal(*findings));
+  if (in_place && !is_inconclusive) device_findings_ = *findings;
   if (is_inconclusive) {
     may_compare_in_place_ = false;
     const auto taken = take_outputs(device_, layout, from, called.tables.outputs, *memory_.snapshot);
@@ -211,7 +212,8 @@ Step<SubmissionSide::CallResult> SubmissionSide::call(const Plan& plan, const Tr
                     slowness};
 }
 
-// Null: they are taken. So are those of the first trial, where it is seen which of them are small.
+// Returns a view of the outputs to compare in place, or null where they are copied. The first trial's are always
+// copied, because its check finds out which outputs are small.
 std::unique_ptr<Memory> SubmissionSide::outputs_to_compare_in_place(const Trial& trial, const OutputSource& from,
                                                                     std::span<const Tensor> got) const {
   const Layout& layout = reference_.layout();
@@ -226,11 +228,11 @@ Expected<void> SubmissionSide::compare_in_place(const Plan& plan, const Trial& t
   const Expectation taken = expectation(trial);
   const std::vector<DeviceComparison> wanted = device_comparisons(
       plan, trial, {taken.inputs, taken.outputs, taken.input_copies, taken.expected, outputs, taken.shift, true});
-  if (wanted.size() > kDeviceComparisonsMax) {  // nothing is seen then
+  if (wanted.size() > kDeviceComparisonsMax) {  // without comparisons the call is inconclusive and is repeated
     may_compare_in_place_ = false;
     return {};
   }
-  // The likeness of what is small is looked at from the host.
+  // The degenerate-tolerance check of small outputs reads the snapshot.
   for (std::size_t i = 0; i < zeros_may_pass_.size(); ++i) {
     if (!zeros_may_pass_[i]) continue;
     const Region part = sampled_region(trial, taken.outputs[i]);
@@ -242,13 +244,13 @@ Expected<void> SubmissionSide::compare_in_place(const Plan& plan, const Trial& t
   return {};
 }
 
-bool SubmissionSide::is_all_found_equal(const DeviceFindings& seen) const {
+bool SubmissionSide::is_all_found_equal(const DeviceFindings& findings) const {
   const std::vector<Tensor>& expected = reference_.outputs();
-  const auto is_right = [&](std::size_t i) {
-    return expected[i].kind != channel::Kind::tensor || (i < seen.outputs.size() && seen.outputs[i]);
+  const auto is_equal = [&](std::size_t i) {
+    return expected[i].kind != channel::Kind::tensor || (i < findings.outputs.size() && findings.outputs[i]);
   };
-  const bool are_outputs_right = std::ranges::all_of(std::views::iota(std::size_t{0}, expected.size()), is_right);
-  return are_outputs_right && seen.guards && (seen.inputs || !keeps_inputs());
+  const bool are_outputs_right = std::ranges::all_of(std::views::iota(std::size_t{0}, expected.size()), is_equal);
+  return are_outputs_right && findings.guards && (findings.inputs || !keeps_inputs());
 }
 
 SubmissionSide::Expectation SubmissionSide::expectation(const Trial& trial) const {
@@ -270,7 +272,8 @@ Step<void> SubmissionSide::check(const Plan& plan, const Trial& trial, const Exp
   return finish_check(plan, trial, expectation, got);
 }
 
-// Where there are more than the device can look at in one go, they are looked at one by one.
+// Starts the comparisons on the device. Where there are more than it can make at once, finish_check() makes them one by
+// one.
 Step<void> SubmissionSide::start_device_check(const Plan& plan, const Trial& trial, const Expectation& expectation,
                                               std::span<const Tensor> got) {
   if (device_findings_ || !check_forms(trial, expectation, got)) return {};
@@ -282,7 +285,7 @@ Step<void> SubmissionSide::start_device_check(const Plan& plan, const Trial& tri
   return {};
 }
 
-// Outputs that are tensors, the gaps about them, all inputs.
+// Returns the comparisons in their order: outputs that are tensors, the gaps between outputs, all inputs.
 std::vector<DeviceComparison> SubmissionSide::device_comparisons(const Plan& plan, const Trial& trial,
                                                                  const Expectation& expectation) const {
   const Region& outputs = reference_.layout().outputs;
@@ -320,22 +323,22 @@ std::vector<DeviceComparison> SubmissionSide::device_comparisons(const Plan& pla
 
 Step<SubmissionSide::DeviceFindings> SubmissionSide::finish_device_check() {
   if (!comparisons_) return DeviceFindings{};
-  const std::size_t device_comparisons = comparisons_->count();
+  const std::size_t comparison_count = comparisons_->count();
   const auto results = std::move(*comparisons_).finish();
   comparisons_.reset();
   if (!results) return stop(results.error());
   if (results->empty()) return DeviceFindings{};
-  KQ_CHECK(results->size() == device_comparisons);
-  DeviceFindings seen;
+  KQ_CHECK(results->size() == comparison_count);
+  DeviceFindings findings;
   auto next = results->begin();
   for (const Tensor& output : reference_.outputs())
-    seen.outputs.push_back(output.kind == channel::Kind::tensor ? *next++ : std::nullopt);
-  const auto is_right = [](const auto& one) { return one.has_value(); };
+    findings.outputs.push_back(output.kind == channel::Kind::tensor ? *next++ : std::nullopt);
+  const auto is_equal = [](const auto& one) { return one.has_value(); };
   const auto behind =
       next + static_cast<std::ptrdiff_t>(gaps(reference_.layout().outputs, reference_.layout().tables.outputs).size());
-  seen.guards = std::all_of(next, behind, is_right);
-  seen.inputs = keeps_inputs() && std::all_of(behind, results->end(), is_right);
-  return seen;
+  findings.guards = std::all_of(next, behind, is_equal);
+  findings.inputs = keeps_inputs() && std::all_of(behind, results->end(), is_equal);
+  return findings;
 }
 
 bool SubmissionSide::keeps_inputs() const {
@@ -375,8 +378,8 @@ Step<Answered> SubmissionSide::run_burst(std::span<const std::uint16_t> slots, c
   return called;
 }
 
-// The harness lets only stay in the arena what the model does not have as well (role.py). By now the next call is
-// staged, so it is nobody's.
+// The harness leaves an output in the arena only where the model keeps no reference to it (harness/children). The next
+// call is already staged, so no process uses that memory now.
 Expected<void> SubmissionSide::poison_previous_outputs(std::uint32_t poison) {
   for (const Region& region : std::exchange(previous_outputs_, {})) {
     if (const auto filled = device_.fill(*arena().memory, arena().begin + region.begin, region.bytes(), poison);
@@ -388,7 +391,7 @@ Expected<void> SubmissionSide::poison_previous_outputs(std::uint32_t poison) {
 
 Step<void> SubmissionSide::record_returned(const std::vector<Tensor>& got) {
   if (!are_in_bounds(got, arena())) {
-    Evidence found = evidence(Stage::judge, "tamper", "it says that an output lies where there is no memory");
+    Evidence found = evidence(Stage::judge, "tamper", "the submission reported an output outside of its memory");
     found.rule = "channel";
     return stop(VerdictName::rejected, std::move(found));
   }
@@ -398,12 +401,12 @@ Step<void> SubmissionSide::record_returned(const std::vector<Tensor>& got) {
 
 Step<void> SubmissionSide::finish_check(const Plan& plan, const Trial& trial, const Expectation& expectation,
                                         std::span<const Tensor> got) {
-  KQ_TRY_VALUE(const auto seen,
+  KQ_TRY_VALUE(const auto findings,
                device_findings_ ? Step<DeviceFindings>(*std::exchange(device_findings_, {})) : finish_device_check());
   if (const auto right = check_forms(trial, expectation, got); !right) return right;
-  if (const auto right = seen.guards ? Step<void>() : check_guards(trial, expectation); !right) return right;
-  if (const auto right = check_values(plan, trial, expectation, got, seen); !right) return right;
-  if (const auto right = seen.inputs ? Step<void>() : check_inputs(trial, expectation); !right) return right;
+  if (const auto right = findings.guards ? Step<void>() : check_guards(trial, expectation); !right) return right;
+  if (const auto right = check_values(plan, trial, expectation, got, findings); !right) return right;
+  if (const auto right = findings.inputs ? Step<void>() : check_inputs(trial, expectation); !right) return right;
   ++correctness_.trials_passed;
   return {};
 }
@@ -412,12 +415,13 @@ Step<void> SubmissionSide::check_forms(const Trial& trial, const Expectation& ex
                                        std::span<const Tensor> got) const {
   const std::vector<Tensor>& expected = expectation.outputs;
   if (got.size() != expected.size()) {
-    return wrong(trial, "shape",
-                 "returned " + std::to_string(got.size()) + " outputs, must be " + std::to_string(expected.size()));
+    return wrong_answer(trial, "shape",
+                        "the submission returned " + std::to_string(got.size()) + " outputs, must be " +
+                            std::to_string(expected.size()));
   }
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const FormDifference found = difference(expected[i], got[i]);
-    if (!found.reason.empty()) return wrong(trial, found.reason, output_name(i) + " " + found.message);
+    if (!found.reason.empty()) return wrong_answer(trial, found.reason, output_name(i) + " " + found.message);
   }
   return {};
 }
@@ -429,15 +433,15 @@ Step<void> SubmissionSide::check_guards(const Trial& trial, const Expectation& e
         checks_.difference(trial.poison, {expectation.snapshot, gap.begin - region.begin}, gap.bytes());
     if (!difference) return stop(difference.error());
     if (!*difference) continue;
-    return wrong(
-        trial, "mutated_input",
-        "wrote outside of its outputs: at byte " + std::to_string(gap.begin + **difference) + " of the window");
+    return wrong_answer(trial, "mutated_input",
+                        "the submission wrote outside of its outputs, at byte " +
+                            std::to_string(gap.begin + **difference) + " of the window");
   }
   return {};
 }
 
 Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, const Expectation& expectation,
-                                        std::span<const Tensor> got, const DeviceFindings& seen) {
+                                        std::span<const Tensor> got, const DeviceFindings& findings) {
   const std::vector<Tensor>& expected = expectation.outputs;
   const std::uint64_t begin = reference_.layout().outputs.begin;
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -446,9 +450,9 @@ Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, co
     const PlainValue plain = plain_value(output);
     const channel::Dtype dtype = is_tensor ? output.dtype : plain.dtype;
     Comparison comparison(dtype, tolerance_for(dtype, plan.rtol, plan.atol));
-    if (i < seen.outputs.size() && seen.outputs[i]) {
-      comparison.add_agreed(output.bytes / channel::element_bytes(dtype), seen.outputs[i]->max_abs_err,
-                            seen.outputs[i]->max_rel_err);
+    if (i < findings.outputs.size() && findings.outputs[i]) {
+      comparison.add_agreed(output.bytes / channel::element_bytes(dtype), findings.outputs[i]->max_abs_err,
+                            findings.outputs[i]->max_rel_err);
     } else if (is_tensor) {
       const std::uint64_t at = output.offset - begin;
       const auto compared =
@@ -475,14 +479,17 @@ Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, co
                      std::to_string(mismatch.total) + " elements differ, in trial " + std::to_string(trial.number));
     found.mismatch = mismatch;
     if (is_tensor && is_unwritten(output, expectation, comparison, trial.poison)) {
-      found.hint = "the first of them holds what the judge wrote there before the call: nothing was written";
+      found.hint =
+          "the first of them still holds the value that the judge wrote before the call, so the call has not written "
+          "it";
     }
     return stop(VerdictName::wrong_answer, std::move(found));
   }
   return {};
 }
 
-// Of an output: a piece that nobody knows before a timed call.
+// Returns the piece of an output that the degenerate-tolerance check reads. No child can predict it before a timed
+// call.
 Region SubmissionSide::sampled_region(const Trial& trial, const Tensor& output) const {
   const std::uint64_t element_bytes = channel::element_bytes(output.dtype);
   const std::uint64_t elements = output.bytes / element_bytes;
@@ -492,10 +499,12 @@ Region SubmissionSide::sampled_region(const Trial& trial, const Tensor& output) 
   return {begin, begin + checked * element_bytes};
 }
 
-// Where nothing that was looked at in the first trial is small, nothing is looked at any more.
+// Runs the degenerate-tolerance check of one output. Does nothing where zeros are not within the tolerance of the
+// pieces that were read in the first trial.
 Step<void> SubmissionSide::check_degenerate_tolerance(const Trial& trial, const Expectation& expectation,
                                                       std::size_t output, Tolerance tolerance) {
-  zeros_may_pass_.resize(std::max(zeros_may_pass_.size(), output), false);  // what lies before is no tensor
+  zeros_may_pass_.resize(std::max(zeros_may_pass_.size(), output),
+                         false);  // earlier outputs that have no entry are no tensors
   const Tensor& tensor = expectation.outputs[output];
   const std::uint64_t element_bytes = channel::element_bytes(tensor.dtype);
   const std::uint64_t elements = tensor.bytes / element_bytes;
@@ -505,8 +514,8 @@ Step<void> SubmissionSide::check_degenerate_tolerance(const Trial& trial, const 
   const std::uint64_t begin = tensor.offset - reference_.layout().outputs.begin;
   if (is_first) {
     const std::uint64_t checked = std::min(elements, kFirstPieceBytes / element_bytes);
-    for (std::uint64_t comparison = 0; comparison < kFirstPieces && !zeros_may_pass_[output]; ++comparison) {
-      const std::uint64_t first = (elements - checked) * comparison / (kFirstPieces - 1);
+    for (std::uint64_t piece = 0; piece < kFirstPieces && !zeros_may_pass_[output]; ++piece) {
+      const std::uint64_t first = (elements - checked) * piece / (kFirstPieces - 1);
       const auto expected =
           checks_.numbers(tensor.dtype, {expectation.expected, begin + first * element_bytes}, checked * element_bytes);
       if (!expected) return stop(expected.error());
@@ -522,11 +531,11 @@ Step<void> SubmissionSide::check_degenerate_tolerance(const Trial& trial, const 
   if (!got) return stop(got.error());
   const DegenerateCheck found = check_degenerate(*expected, *got, tolerance);
   if (!found.zeros_pass || found.is_close || suspicion_) return {};
-  suspicion_ =
-      evidence(Stage::judge, "value",
-               output_name(output) + ", " + describe(tensor) + ": zeros are within the tolerance, too, and in trial " +
-                   std::to_string(trial.number) + " it was hardly more like the expected output than a constant is");
-  suspicion_->hint = "an rtol and atol of the problem's own, smaller than what is expected, can tell right from wrong";
+  suspicion_ = evidence(Stage::judge, "value",
+                        output_name(output) + ", " + describe(tensor) +
+                            ": zeros are within the tolerance, too, and in trial " + std::to_string(trial.number) +
+                            " the output was hardly closer to the expected one than a constant is");
+  suspicion_->hint = "give the problem an rtol and atol that are smaller than its expected outputs";
   return {};
 }
 
@@ -541,7 +550,7 @@ Step<void> SubmissionSide::check_inputs(const Trial& trial, const Expectation& e
     }
     return std::nullopt;
   };
-  // All at once: each look at a device's memory costs more than what it looks at.
+  // Compare all inputs at once first, because each access to device memory costs more than the comparison itself.
   if (keeps_inputs()) {
     const auto change = first_change(region);
     if (!change) return stop(change.error());
@@ -552,21 +561,23 @@ Step<void> SubmissionSide::check_inputs(const Trial& trial, const Expectation& e
     const auto change = first_change({inputs[i].offset, inputs[i].offset + inputs[i].bytes});
     if (!change) return stop(change.error());
     if (!*change) continue;
-    return wrong(
-        trial, "mutated_input",
-        "changed its input " + std::to_string(i) + " (" + inputs[i].name + ") at byte " + std::to_string(**change));
+    return wrong_answer(trial, "mutated_input",
+                        "the submission changed its input " + std::to_string(i) + " (" + inputs[i].name + ") at byte " +
+                            std::to_string(**change));
   }
   for (const Region& gap : gaps(region, inputs)) {
     const auto change = first_change(gap);
     if (!change) return stop(change.error());
     if (!*change) continue;
-    return wrong(trial, "mutated_input",
-                 "wrote outside of its inputs: at byte " + std::to_string(gap.begin + **change) + " of the window");
+    return wrong_answer(trial, "mutated_input",
+                        "the submission wrote outside of its inputs, at byte " + std::to_string(gap.begin + **change) +
+                            " of the window");
   }
   return {};
 }
 
-// For the hint only: what cannot be read is not unwritten.
+// Returns whether the first wrong element still holds poison. This decides only about a hint, so a failed read counts
+// as no.
 bool SubmissionSide::is_unwritten(const Tensor& output, const Expectation& expectation, const Comparison& comparison,
                                   std::uint32_t poison) {
   const std::uint64_t element_bytes = channel::element_bytes(output.dtype);
@@ -577,10 +588,10 @@ bool SubmissionSide::is_unwritten(const Tensor& output, const Expectation& expec
 }
 
 std::uint32_t poison_word(std::uint64_t random) {
-  // Each half is NaN as float16 and as bfloat16; the upper one makes NaN of the float32 and the float64 that it leads,
-  // too.
+  // Each half is NaN as float16 and as bfloat16. The upper half also makes the float32 and the float64 that begin with
+  // it NaN.
   constexpr std::uint32_t kNan = 0x7FF8'7FC0;
-  constexpr std::uint32_t kFree = 0x8007'803F;  // signs and the last bits of the payloads
+  constexpr std::uint32_t kFree = 0x8007'803F;  // signs and low bits of the payloads
   return kNan | (static_cast<std::uint32_t>(random) & kFree);
 }
 

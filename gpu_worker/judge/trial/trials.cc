@@ -11,12 +11,12 @@
 namespace kq::judge {
 namespace {
 
-// In a timed trial, by how many samples there were before it of either side.
+// Returns whether a timed trial times the reference, given the numbers of samples of the submission and the reference.
 bool times_reference(std::size_t timed, std::size_t references) {
   return references < kTimedSamplesMin + timed / kTimedPerReference;
 }
 
-// Where they are not, nobody knows which were disturbed.
+// Returns whether the outlier filter has kept most calls. Where it has not, its choice of outliers is unreliable.
 bool is_majority(const CallTimes& kept, const CallTimes& all) {
   return all.size() == 0 || 2 * kept.size() > all.size();
 }
@@ -31,9 +31,9 @@ std::int64_t call_limit_ms(const Limits& limits, std::int64_t reference_ns) {
 Evidence early_evidence(std::uint32_t trial) {
   Evidence found = evidence(
       Stage::judge, "async",
-      "it said that a call was done before the GPU could have begun with it, in trial " + std::to_string(trial));
+      "the submission reported a call as done before the GPU could have begun it, in trial " + std::to_string(trial));
   found.rule = "early";
-  found.hint = "what a call returns is computed on the GPU, in that call";
+  found.hint = "a call must compute its outputs on the GPU, before it returns";
   return found;
 }
 
@@ -77,7 +77,7 @@ Step<void> TrialRun::run_all() {
     auto following = outcome == TrialOutcome::again ? make(trial->kind) : next();
     const bool is_free = !reference_.is_kept_in_place();
     auto begun = following && is_free ? begin(*following) : Step<void>();
-    // Its inputs and expected outputs are kept until the following one gets ready.
+    // The trial's inputs and expected outputs stay valid until finish_preparation() of the following trial.
     if (const auto right = submission_.check(plan_, submission_trial(*trial), called); !right) return right;
     if (following && !is_free) begun = begin(*following);
     if (outcome == TrialOutcome::too_many_voids) {
@@ -91,7 +91,7 @@ Step<void> TrialRun::run_all() {
 }
 
 std::optional<TrialRun::Trial> TrialRun::next() {
-  // Only slowness ends the timing early; what is checked is checked all the same.
+  // Only slow calls end the timed trials early. Trials that check outputs are all run.
   const bool has_enough = times_.submission.size() >= kTimedSamplesMin && missing_references() == 0;
   const bool is_enough = has_enough && timed_ns() > plan_.limits.timed_budget_ms * 1e6;
   if (is_enough)
@@ -139,7 +139,7 @@ Step<void> TrialRun::begin(Trial& trial) {
     KQ_TRY_VALUE(const auto begun, seeds.size() > 1 ? reference_.begin_ahead(plan_, seeds) : 0);
     trial.is_ahead = begun > 0;
   }
-  // What is timed computes the answer itself.
+  // The timed call of the reference computes the expected outputs itself.
   if (!trial.is_ahead && trial.times_reference) reference_.begin_inputs(plan_, trial.seeds);
   if (!trial.is_ahead && !trial.times_reference) reference_.begin_trial(plan_, trial.seeds);
   if (!trial.times_reference) submission_.begin_staging(submission_trial(trial));
@@ -161,8 +161,8 @@ Step<void> TrialRun::finish_preparation(const Trial& trial) {
   return submission_.finish_staging(submission_trial(trial));
 }
 
-// A sample that somebody has disturbed is none: there will be another one in the next timed trial. Where too few are
-// left it is taken once more, without our own children.
+// A sample during which another process had the device is dropped; the next timed trial times the reference again.
+// Where too few samples would be left, the call is repeated here, after the running warm-up.
 Step<void> TrialRun::time_reference(const Trial& trial) {
   auto called = reference_.time_trial(plan_, trial.seeds);
   bool is_sample = trial.is_timed() && called && !is_void(called->occupancy_gap_ns);
@@ -184,21 +184,21 @@ Step<void> TrialRun::time_reference(const Trial& trial) {
   return {};
 }
 
-// Of those that there are to be first.
+// Returns how many of the reference's first samples are still missing.
 std::size_t TrialRun::missing_references() const {
   const std::size_t wanted = std::min(kTimedSamplesMin, plan_.trials.timed);
   return wanted - std::min(wanted, times_.reference.size());
 }
 
-// Of all timed calls, were each as long as most: one that sleeps ends nothing, for which others behind it might be
-// slow.
+// Returns the time of all timed calls, estimated from their median: one very slow call must not end the timed trials
+// early.
 double TrialRun::timed_ns() const {
   const auto& intervals_ns = times_.submission.intervals_ns;
   return static_cast<double>(intervals_ns.size()) *
          (summarise(intervals_ns).median_ns - submission_.overhead().median_ns);
 }
 
-// Of the answers of one command, where so many are wanted.
+// Draws seeds for the trials of one command: at most `wanted`, and as many as the reference computes in kCommandNsMax.
 std::vector<Seeds> TrialRun::draw_ahead(std::size_t wanted) const {
   const std::int64_t trial_ns = reference_.trial_ns();
   const auto in_time = trial_ns == 0 ? 1 : std::max<std::int64_t>(kCommandNsMax / trial_ns, 1);
@@ -213,7 +213,7 @@ TrialRun::TrialOutcome TrialRun::classify(const Trial& trial, const SubmissionSi
     return TrialOutcome::again;
   if (!called.is_early && !is_void(called.occupancy_gap_ns)) return TrialOutcome::counts;
   if (ran_during_warm_up(trial)) {
-    // A child of ours may be the reason.
+    // The concurrent warm-up may be the reason.
     if (!trial.is_timed()) return TrialOutcome::counts;
     if (++warm_up_repeats_ <= kWarmUpRepeatsMax) return TrialOutcome::again;
     device_.concurrent_warm_ups()->wait();
@@ -225,10 +225,10 @@ TrialRun::TrialOutcome TrialRun::classify(const Trial& trial, const SubmissionSi
 Evidence TrialRun::void_evidence(const Trial& trial, std::int64_t occupancy_gap_ns) {
   Evidence found = evidence(Stage::judge, "async",
                             "for " + std::to_string(occupancy_gap_ns / 1000) +
-                                " us before a call the GPU did work that was not the judge's, in trial " +
+                                " us before a call the GPU did work of another process than the judge, in trial " +
                                 std::to_string(trial.number));
   found.rule = "quiet";
-  found.hint = "nothing may run on the GPU between calls: no kernel that stays, no thread that launches";
+  found.hint = "nothing may run on the GPU between calls: no kernel may go on, and no thread may launch one";
   return found;
 }
 
@@ -236,18 +236,19 @@ bool TrialRun::is_warm_up_running() const {
   return device_.concurrent_warm_ups() != nullptr && device_.concurrent_warm_ups()->any();
 }
 
-// Says how many timed trials come again for it.
+// Drops samples that are outliers or were measured while the memory was slow. Returns how many timed trials must be
+// repeated.
 std::size_t TrialRun::drop_outliers(bool is_enough) {
   const std::size_t slow_count = drop_slow();
   return std::max({slow_count, drop_reference_outliers(), drop_call_outliers(is_enough)});
 }
 
-// Either side's, where most of what is published would tell of the memory.
+// Drops the samples of either side of which most were measured while the memory was slow.
 std::size_t TrialRun::drop_slow() {
   const bool are_calls = had_slow_memory(times_.submission, kSlowShare);
   const bool are_references = had_slow_memory(times_.reference, kSlowReferenceShare);
   if ((!are_calls && !are_references) || std::exchange(has_waited_for_memory_, true)) return 0;
-  (void)device_.await_quick_memory(kSlowMemoryLimitNs);  // a device that fails does so again in the next trial
+  (void)device_.await_quick_memory(kSlowMemoryLimitNs);  // a device that fails here fails in the next trial as well
   const std::size_t call_count = are_calls ? times_.submission.size() : 0;
   if (are_calls) times_.submission = {};
   if (are_references) times_.reference = {};
@@ -279,7 +280,7 @@ std::size_t TrialRun::drop_call_outliers(bool is_enough) {
 }
 
 void TrialRun::record(const Trial& trial, const SubmissionSide::CallResult& called) {
-  // Some timed trials are made for the reference alone.
+  // Some timed trials are repeated for the reference's sake only.
   if (!trial.is_timed() || times_.submission.size() == plan_.trials.timed) return;
   const bool during_warm_up = ran_during_warm_up(trial);
   times_.submission.add(called.interval_ns, called.event_ns, during_warm_up, called.slowness);
