@@ -40,8 +40,8 @@ TEST(Attempt, a_right_submission_passes_with_figures) {
   EXPECT_EQ(correctness_of(*report.verdict)->max_abs_err, 0);
 }
 
-// A tolerance that takes zeros for right tells nothing of them: not who is right, and so not who is wrong.
-TEST(Attempt, who_is_right_by_the_tolerance_alone_is_suspect) {
+// Where zeros are within the tolerance, the tolerance cannot tell right from wrong.
+TEST(Attempt, outputs_within_a_degenerate_tolerance_alone_are_suspect) {
   for (const int honest_calls : {1'000, 1}) {
     JudgeFixture fixture;
     fixture.plan.atol = 1'000;
@@ -62,21 +62,21 @@ TEST(Attempt, who_is_right_by_the_tolerance_alone_is_suspect) {
   }
 }
 
-TEST(Attempt, who_is_quicker_than_the_memory_is_suspect) {
+TEST(Attempt, a_call_quicker_than_the_memory_is_suspect) {
   JudgeFixture fixture;
   auto device = std::make_unique<FakeDevice>();
   device->floor_ns = 3'600e9;
   fixture.use(std::move(device));
   const Report report = fixture.run();
   ASSERT_EQ(outcome_text(report), "suspect/floor at judge");
-  EXPECT_NE(evidence_in(report).message.find(" us a call, and to write an output of "), std::string::npos)
+  EXPECT_NE(evidence_in(report).message.find(" us, but writing an output of "), std::string::npos)
       << evidence_in(report).message;
   EXPECT_EQ(report.samples.submission_ns.size(), 3u);
   fixture.plan.trials.timed = 0;
   EXPECT_EQ(outcome_text(fixture.run()), "passed") << "nothing was timed";
 }
 
-TEST(Attempt, each_kind_of_children_keeps_a_calibrator_of_its_own) {
+TEST(Attempt, each_calibrator_of_a_plan_is_kept_separately) {
   JudgeFixture fixture;
   int calls[2] = {};
   fixture.calibrator_script = [&](FakeTurn& turn) { calls[0] += turn.command == Command::null_call; };
@@ -92,11 +92,11 @@ TEST(Attempt, each_kind_of_children_keeps_a_calibrator_of_its_own) {
   std::swap(first, fixture.calibrator);
   fixture.plan.calibrator = 0;
   ASSERT_EQ(outcome_text(fixture.run()), "passed");
-  EXPECT_EQ(calls[0], at_first + kNullCalls);  // those before are remembered
+  EXPECT_EQ(calls[0], at_first + kNullCalls);  // the calibration before the attempt is reused
   EXPECT_EQ(calls[1], at_first);
 }
 
-TEST(Attempt, the_time_of_the_trials_is_that_of_calls_and_not_of_loading) {
+TEST(Attempt, the_reported_time_of_trials_excludes_loading) {
   constexpr std::int64_t kLoadUs = 300'000;
   JudgeFixture fixture;
   const Report report = fixture.run([&](FakeTurn& turn) {
@@ -114,7 +114,7 @@ TEST(Attempt, the_time_of_the_trials_is_that_of_calls_and_not_of_loading) {
   EXPECT_EQ(unloaded.trials_us, 0) << outcome_text(unloaded);
 }
 
-TEST(Attempt, every_trial_has_inputs_and_a_seed_of_its_own) {
+TEST(Attempt, every_trial_has_its_own_inputs_and_seed) {
   JudgeFixture fixture;
   std::set<std::uint64_t> seeds;
   std::set<float> inputs;
@@ -141,12 +141,12 @@ TEST(Attempt, both_sides_get_the_same_seeds) {
         if (turn.command != Command::answer) return;
         for (const Seeds& asked : fake_answer_seeds(turn)) answered.push_back(asked.calls);
       });
-  EXPECT_EQ(submission.front(), reference.front());  // of the constructors
+  EXPECT_EQ(submission.front(), reference.front());  // the seeds of the constructors
   reference.insert(reference.end(), answered.begin(), answered.end());
   EXPECT_EQ(std::set(submission.begin(), submission.end()), std::set(reference.begin(), reference.end()));
 }
 
-TEST(Attempt, the_seed_of_the_inputs_is_no_submissions_to_know) {
+TEST(Attempt, a_submission_never_learns_the_seed_of_its_inputs) {
   JudgeFixture fixture;
   std::set<std::uint64_t> known, inputs;
   fixture.run([&](FakeTurn& turn) { known.insert(turn.seed); },
@@ -195,7 +195,7 @@ TEST(Attempt, nothing_passes_unchecked) {
   EXPECT_EQ(outcome_text(report), "wrong_answer/value at judge");
 }
 
-TEST(Attempt, small_errors_are_within_the_tolerance_and_told) {
+TEST(Attempt, small_errors_are_within_the_tolerance_and_reported) {
   JudgeFixture fixture;
   const Report report =
       fixture.run(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) += 5e-5f; }));
@@ -248,18 +248,19 @@ TEST(Attempt, nan_where_the_reference_is_finite) {
   EXPECT_TRUE(evidence_in(report).hint.empty());
 }
 
-TEST(Attempt, an_output_left_unwritten_is_recognised) {
+TEST(Attempt, an_unwritten_output_is_named_in_the_hint) {
   JudgeFixture fixture;
   std::vector<float> poison(8);
   const Report report = fixture.run([&](FakeTurn& turn) {
     float* y = turn.command == Command::call ? fake_data<float>(turn, turn.page.outputs[0]) : nullptr;
     if (y == nullptr) return;
     std::memcpy(y, turn.window + turn.page.outputs[0].offset - 256,
-                32);  // what lies in the gap was written by the same fill
+                32);  // the gap was filled with the same word
   });
   EXPECT_EQ(outcome_text(report), "wrong_answer/nan at judge");
-  EXPECT_EQ(evidence_in(report).hint,
-            "the first of them holds what the judge wrote there before the call: nothing was written");
+  EXPECT_EQ(
+      evidence_in(report).hint,
+      "the first of them still holds the value that the judge wrote before the call, so the call has not written it");
 }
 
 TEST(Attempt, shape_dtype_and_count_of_outputs_matter) {
@@ -274,14 +275,14 @@ TEST(Attempt, shape_dtype_and_count_of_outputs_matter) {
             "wrong_answer/shape at judge");
 }
 
-TEST(Attempt, an_offset_of_the_childs_own_is_not_followed) {
+TEST(Attempt, an_offset_that_the_child_reports_is_ignored_in_the_window) {
   JudgeFixture fixture;
   const Report report =
       fixture.run(at(Command::call, [](FakeTurn& turn) { turn.page.outputs[0].offset = 1ull << 60; }));
   EXPECT_EQ(outcome_text(report), "passed");
 }
 
-TEST(Attempt, a_place_where_no_memory_is_is_tampering) {
+TEST(Attempt, an_output_outside_of_memory_is_tampering) {
   JudgeFixture fixture;
   const Report report =
       fixture.run(at(Command::call, [](FakeTurn& turn) { turn.page.outputs[0].place = channel::Place::arena; }));
@@ -341,7 +342,7 @@ TEST(Attempt, the_reference_is_timed_on_the_same_clock) {
   EXPECT_GE(measurement.reference.min_ns + measurement.overhead_ns, 3e6 - 1);
 }
 
-// A child's own clock: `ns` in every call.
+// Returns a twist that reports `ns` by the child's own clock in every call.
 Twist says(std::int64_t ns) {
   return [ns](FakeTurn& turn) { turn.page.event_ns = turn.command == Command::call ? ns : 0; };
 }
@@ -364,18 +365,18 @@ TEST(Attempt, the_childs_own_clock_gains_the_slack_at_most) {
   EXPECT_NE(report.disagreement.find("the clock inside of the submission's process 0.0 us"), std::string::npos);
 }
 
-TEST(Attempt, a_calibrator_that_slows_down_is_told_as_drift) {
+TEST(Attempt, a_calibrator_that_slows_down_is_reported_as_drift) {
   JudgeFixture fixture;
   bool is_slow = false;
   fixture.calibrator_script = [&](FakeTurn&) {
     ::usleep(is_slow ? 20'000 : 100);
-  };  // a busy machine adds a millisecond or two to either
+  };  // on a busy machine both may take some milliseconds longer
   const Report report = fixture.run(at(Command::load, [&](FakeTurn&) { is_slow = true; }));
   ASSERT_EQ(outcome_text(report), "passed");
   EXPECT_GT(measurement_of(*report.verdict)->drift_ns, 1e6);
 }
 
-TEST(Attempt, on_a_busy_machine_a_limited_overhead_is_taken_off) {
+TEST(Attempt, the_overhead_on_a_busy_machine_is_limited) {
   JudgeFixture fixture;
   fixture.calibrator_script = [&](FakeTurn&) { ::usleep(3'000); };
   const Report report = fixture.run(at(Command::null_call, [](FakeTurn&) { ::usleep(3'000); }));
@@ -391,14 +392,14 @@ TEST(Attempt, a_calibrator_that_fails_is_our_fault_and_replaced) {
   EXPECT_EQ(outcome_text(fixture.run()), "passed");
 }
 
-// Where somebody else had the device for so long before each call.
+// A device on which another process works for this long before each call.
 std::unique_ptr<Device> busy_device(std::function<std::int64_t()> occupancy_gap) {
   auto device = std::make_unique<FakeDevice>();
   device->occupancy_gap = std::move(occupancy_gap);
   return device;
 }
 
-TEST(Attempt, a_trial_beside_somebody_elses_work_comes_again) {
+TEST(Attempt, a_trial_during_other_work_on_the_device_is_repeated) {
   JudgeFixture fixture;
   int calls = 0;
   std::int64_t occupancy_gap_ns = 40'000;
@@ -427,7 +428,7 @@ Twist report_failure(JudgeFixture& fixture, Command command, int wait_status, Ch
   });
 }
 
-TEST(Attempt, an_exit_is_told_by_its_kind) {
+TEST(Attempt, each_kind_of_exit_has_its_own_message) {
   JudgeFixture fixture;
   const Report segv = fixture.run(report_failure(fixture, Command::call, 11));
   EXPECT_EQ(outcome_text(segv), "crashed/signal 11 at run");
@@ -443,7 +444,7 @@ TEST(Attempt, an_exit_is_told_by_its_kind) {
   EXPECT_EQ(evidence_in(exit).message, "it ended its process with status 3");
 }
 
-TEST(Attempt, what_a_submission_says_against_itself_is_believed) {
+TEST(Attempt, a_failure_that_a_submission_reports_is_its_verdict) {
   struct Row {
     Command command;
     Failure failure;
@@ -469,7 +470,7 @@ TEST(Attempt, what_a_submission_says_against_itself_is_believed) {
   }
 }
 
-TEST(Attempt, a_lying_page_is_tampering) {
+TEST(Attempt, a_malformed_page_is_tampering) {
   JudgeFixture fixture;
   const Report report = fixture.run(at(Command::call, [](FakeTurn& turn) { turn.page.output_count = 9999; }));
   ASSERT_EQ(outcome_text(report), "rejected/tamper at run");
@@ -510,7 +511,7 @@ TEST(Attempt, a_reference_out_of_memory_is_too_large) {
             "too_large at load");
 }
 
-TEST(Attempt, a_reference_that_disagrees_with_itself_makes_the_problem_invalid) {
+TEST(Attempt, a_nondeterministic_reference_makes_the_problem_invalid) {
   JudgeFixture fixture;
   int calls = 0;
   const Report report = fixture.run({}, at(Command::call, [&](FakeTurn& turn) {
@@ -526,7 +527,7 @@ TEST(Attempt, shapes_that_change_with_the_seed_make_the_problem_invalid) {
     const Twist slowly = [command](FakeTurn& turn) {
       if (turn.command == command) turn.page.inputs[0].shape[0] = 9;
       if (turn.command == Command::answer)
-        ::usleep(kCommandNsMax / 1'000);  // so that what is timed draws its own inputs
+        ::usleep(kCommandNsMax / 1'000);  // so that the timed reference draws its own inputs
     };
     EXPECT_EQ(outcome_text(fixture.run({}, slowly)), "problem_invalid at judge");
   }
@@ -539,7 +540,8 @@ TEST(Attempt, more_than_the_window_limit_is_too_large) {
   fixture.plan.limits.window_bytes_max = 1024;
   const Report report = fixture.run();
   ASSERT_EQ(outcome_text(report), "too_large at load");
-  EXPECT_EQ(evidence_in(report).message, "inputs, outputs and state need 3.0 KiB, has 1.0 KiB");
+  EXPECT_EQ(evidence_in(report).message,
+            "inputs, outputs and state need 3.0 KiB, but the window may have only 1.0 KiB");
   EXPECT_TRUE(report.reference_usable);
   fixture.plan.limits.window_bytes_max = 1 << 20;
   EXPECT_EQ(outcome_text(fixture.run_again()), "passed");
@@ -574,9 +576,9 @@ TEST(Attempt, a_kept_reference_may_describe_another_layout) {
   EXPECT_EQ(outcome_text(fixture.run_again()), "passed");
 }
 
-TEST(Attempt, a_kept_reference_that_fails_is_replaced_and_charged_to_nobody) {
+TEST(Attempt, a_kept_reference_that_fails_is_an_error_and_is_replaced) {
   for (const Failure failure :
-       {Failure::problem_invalid, Failure::out_of_gpu_memory}) {  // which a model that hoards runs into
+       {Failure::problem_invalid, Failure::out_of_gpu_memory}) {  // the latter where a model keeps too much memory
     JudgeFixture fixture;
     ASSERT_EQ(outcome_text(fixture.run({}, at(Command::load,
                                               [&, loads = 0](FakeTurn& turn) mutable {
@@ -587,12 +589,12 @@ TEST(Attempt, a_kept_reference_that_fails_is_replaced_and_charged_to_nobody) {
     EXPECT_EQ(outcome_text(report), "error: a kept reference child failed: the reference: tired");
     EXPECT_FALSE(report.reference_usable);
     EXPECT_EQ(outcome_text(fixture.run_again()),
-              "error: the plan counts on a reference child that the judge does not have");
+              "error: the plan needs a reference child that the judge does not have");
     EXPECT_EQ(outcome_text(fixture.run()), "passed");
   }
 }
 
-TEST(Attempt, the_judge_tells_how_long_it_waited_for_a_processor) {
+TEST(Attempt, the_report_includes_the_time_waited_for_a_processor) {
   cpu_set_t before;
   ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
   const int cpu = ::sched_getcpu();
@@ -623,9 +625,9 @@ TEST(Attempt, lost_control_is_an_error) {
   EXPECT_EQ(outcome_text(report), "error: control is gone");
 }
 
-// A hostile submission writes anything anywhere it can: every attempt still ends in a verdict about it, and the
-// reference lives on.
-TEST(Attempt, a_submission_that_scribbles_ends_in_a_verdict) {
+// A hostile submission writes anything wherever it can. Every attempt must still end in a verdict about the submission,
+// and the reference must stay usable.
+TEST(Attempt, a_submission_that_writes_anywhere_ends_in_a_verdict) {
   JudgeFixture fixture;
   fixture.plan.limits.call_limit_ms = 50;
   std::mt19937_64 random(11);

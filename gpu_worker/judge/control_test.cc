@@ -56,17 +56,17 @@ TEST_F(ControlTest, a_plan_brings_its_channels) {
   EXPECT_TRUE(first->channels.reference);
 }
 
-TEST_F(ControlTest, who_warms_up_is_the_devices_bystanders_from_the_next_plan_on) {
-  const auto warming = channel::WarmUpPage::make();
-  ASSERT_TRUE(warming);
+TEST_F(ControlTest, a_shared_page_sets_the_devices_concurrent_warm_ups) {
+  const auto page = channel::WarmUpPage::make();
+  ASSERT_TRUE(page);
   ASSERT_TRUE(sys::send_packet(ends_.first.get(), encode_message(Message<JudgeRequest>{0, WarmUpPageShared{}}),
-                               std::array{warming->fd()}));
+                               std::array{page->fd()}));
   send(plan(7, false), 1);
   ASSERT_TRUE(control_.next_plan());
   EXPECT_NE(device_->concurrent_warm_ups(), nullptr);
 }
 
-TEST_F(ControlTest, who_warms_up_without_its_page_is_an_error) {
+TEST_F(ControlTest, concurrent_warm_ups_without_their_page_are_an_error) {
   send(WarmUpPageShared{}, 0);
   EXPECT_FALSE(control_.next_plan());
 }
@@ -76,7 +76,7 @@ TEST_F(ControlTest, a_plan_without_its_channels_is_an_error) {
   EXPECT_FALSE(control_.next_plan());
 }
 
-TEST_F(ControlTest, exits_are_told_by_role) {
+TEST_F(ControlTest, exits_are_reported_by_role) {
   send(ChildExited{ChildRole::submission, 9}, 0);
   EXPECT_EQ(*control_.exit_of(ChildRole::reference, 0), std::nullopt);
   EXPECT_EQ(*control_.exit_of(ChildRole::submission, 0), 9);
@@ -105,7 +105,7 @@ TEST_F(ControlTest, a_closed_socket_a_second_plan_and_nonsense_are_errors) {
   EXPECT_FALSE(control_.exit_of(ChildRole::submission, 0));
 }
 
-TEST_F(ControlTest, says_what_it_is_told_to_say) {
+TEST_F(ControlTest, sends_replies) {
   ASSERT_TRUE(
       control_.send_reply(Report{.id = 3, .verdict = {}, .samples = {}, .error = "no", .reference_usable = false}));
   const auto packet = sys::receive_packet(ends_.first.get(), 1000);

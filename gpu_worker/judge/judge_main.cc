@@ -1,9 +1,10 @@
-// kq-judge: evaluates plans on one device. Started by the worker's control process, which it serves on descriptor 3
-// until that closes.
+// kq-judge: evaluates plans on one device. The worker's control process starts it. It serves the control process on
+// descriptor 3 until that socket closes.
 //
-//   kq-judge --device cpu|cuda --index N
+//   kq-judge --device cpu|cuda --index N [--cores LIST]
 //
-// Exit codes: 0 control is gone, 2 usage, 3 the device broke or control sent nonsense, 5 there is no such device here.
+// Exit codes: 0 the control process is gone, 2 bad usage, 3 the device failed or the control process broke the
+// protocol, 5 no such device exists.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -25,12 +26,13 @@ namespace kq::judge {
 namespace {
 
 constexpr int kControlSocket = 3;
-constexpr unsigned kSpinningCoresMin = 4;  // one for the judge, one for the child, and the rest of the worker goes on
+// Judge and child each take one core while they spin; the rest of the worker needs the others.
+constexpr unsigned kSpinningCoresMin = 4;
 
 struct Options {
   DeviceKind device = DeviceKind::cpu;
   int index = 0;
-  std::vector<int> cores = {};  // that it keeps to; none: all of them
+  std::vector<int> cores = {};  // the cores to run on; empty for all
 };
 
 std::optional<Options> parse(int argc, char** argv) {
@@ -49,7 +51,8 @@ std::optional<Options> parse(int argc, char** argv) {
   return options;
 }
 
-// A child of the same user must not look into this process, and it must not outlive control.
+// Children run as the same user: they must not be able to read this process, for example by ptrace. The kernel kills
+// this process when the control process dies.
 void harden() {
   ::prctl(PR_SET_DUMPABLE, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -84,7 +87,7 @@ int serve(Device& device, Control& control) {
     if (!packet) return packet.error().kind == ErrorKind::not_found ? 0 : report_failure(packet.error());
     const Report report = judge.run(packet->plan, std::move(packet->channels));
     if (!control.send_reply(report)) return 0;
-    // A context that has died answers nothing any more: control starts another judge.
+    // A broken CUDA context never recovers. The control process starts another judge.
     if (const auto alive = device.check_context(); !alive) return report_failure(alive.error());
     judge.make_ahead(packet->plan);
   }
