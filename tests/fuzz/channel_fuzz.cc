@@ -96,10 +96,10 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
 
   KQ_CHECK(report.id == fixture.plan.id && report.verdict.has_value() != !report.error.empty());
   if (!report.verdict) return 0;
-  // From here on it goes to the broker as it is.
+  // The broker gets the report unchanged.
   const Evidence* evidence = evidence_of(*report.verdict);
   if (evidence != nullptr) KQ_CHECK(evidence->message.size() <= kMessageTextMax);
-  // The honest one draws nothing, so that every call has the same inputs.
+  // The honest reference draws nothing, so every call has the same inputs.
   if (pokes.empty()) KQ_CHECK(name_of(*report.verdict) == VerdictName::suspect && evidence->reason == "inputs");
   return 0;
 }
