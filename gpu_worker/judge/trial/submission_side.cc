@@ -20,8 +20,8 @@ using channel::Command;
 constexpr std::uint32_t kPlacesMax = 4;
 constexpr std::uint64_t kPlacesBytesMax = 256ull << 20;
 constexpr std::uint64_t kMadeAheadBytesMax = 1ull << 30;
-// The least size of outputs that are compared in place. The copy of smaller outputs costs less than a comparison in the
-// time when the device must wait for it.
+// The least size of outputs that are compared in place. For smaller outputs it costs less to copy them and to compare
+// the copy while the reference computes the next trial.
 constexpr std::uint64_t kInPlaceBytesMin = 64ull << 20;
 constexpr int kSlowComparisonsMax = 3;  // consecutive slow ones, after which outputs are copied
 // The degenerate-tolerance check reads pieces of the expected output in the first trial, evenly over the output, and

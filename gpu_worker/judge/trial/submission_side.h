@@ -56,7 +56,7 @@ class SubmissionSide {
                                                     const Plan& plan, const ReferenceSide& reference,
                                                     std::optional<SubmissionMemory> ahead = {});
 
-  // The timed interval of a null call, which is subtracted from every interval.
+  // The overhead that null calls of this child have shown before it ran the submission's code.
   const Overhead& overhead() const { return overhead_; }
 
   // Copies the reference's state into the window, then constructs the submission under the seed of this attempt.

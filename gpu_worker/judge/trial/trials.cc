@@ -162,7 +162,7 @@ Step<void> TrialRun::finish_preparation(const Trial& trial) {
 }
 
 // A sample during which another process had the device is dropped; the next timed trial times the reference again.
-// Where too few samples would be left, the call is repeated here, after the running warm-up.
+// Where too few samples would be left, the call is repeated here, after the warm-up if one runs.
 Step<void> TrialRun::time_reference(const Trial& trial) {
   auto called = reference_.time_trial(plan_, trial.seeds);
   bool is_sample = trial.is_timed() && called && !is_void(called->occupancy_gap_ns);
