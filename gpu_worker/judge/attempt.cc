@@ -20,14 +20,14 @@ std::vector<std::int64_t> samples_of(std::span<const std::int64_t> intervals_ns,
   return samples;
 }
 
-Statistics published(std::span<const std::int64_t> samples_ns, double median_ns) {
+Statistics statistics_of(std::span<const std::int64_t> samples_ns, double median_ns) {
   Statistics statistics = summarise(samples_ns);
   statistics.median_ns = median_ns;
   return statistics;
 }
 
-// Of a time in which nobody could have written the largest output, as each call must: what a call returns holds poison
-// before it.
+// Returns evidence where a call is quicker than the device can write its largest output. Every call must write its
+// outputs, because their memory holds poison before the call.
 std::optional<Evidence> below_floor(const Device& device, const Layout& layout, double median_ns) {
   std::uint64_t bytes = 0;
   for (const Tensor& output : layout.tables.outputs) bytes = std::max(bytes, output.bytes);
@@ -35,29 +35,30 @@ std::optional<Evidence> below_floor(const Device& device, const Layout& layout, 
   if (median_ns >= floor_ns) return std::nullopt;
   char text[160];
   std::snprintf(text, sizeof text,
-                "%.1f us a call, and to write an output of %s takes the memory of this device %.1f us", median_ns / 1e3,
-                format_bytes(bytes).c_str(), floor_ns / 1e3);
+                "a call takes %.1f us, but writing an output of %s takes at least %.1f us on this device",
+                median_ns / 1e3, format_bytes(bytes).c_str(), floor_ns / 1e3);
   Evidence found = evidence(Stage::judge, "floor", text);
-  found.hint = "each call writes all that it returns; what an earlier call has left is no part of it";
+  found.hint = "each call must write all of its outputs; it must not return what an earlier call has left in memory";
   return found;
 }
 
-Evidence stale_inputs() {
-  Evidence found = evidence(
-      Stage::judge, "inputs",
-      "the problem gives the same inputs to every call: who keeps what it has returned once need not compute again");
-  found.hint = "let get_inputs() draw by torch's generators, with no seed or generator of its own";
+Evidence unchanged_inputs() {
+  Evidence found =
+      evidence(Stage::judge, "inputs",
+               "the problem gives the same inputs to every call, so a submission may return outputs that it has kept");
+  found.hint = "get_inputs() must draw from torch's generators, without a seed or generator of its own";
   return found;
 }
 
-// Whether it is the reference that failed. Where a kept one has no memory left, it may be what it has hoarded.
-bool is_of_reference(const Ended& ended) {
+// Returns whether the reference failed, or had no memory left, which may be due to the memory that a kept reference
+// holds.
+bool is_reference_failure(const Ended& ended) {
   return ended.name == VerdictName::problem_invalid || ended.name == VerdictName::too_large;
 }
 
-// How long this thread has been ready and had no processor, in its life (proc(5): the second number); 0 where the
-// kernel does not tell.
-std::int64_t waited_us() {
+// Returns for how long in its life this thread was ready to run but had no processor, in microseconds (proc(5), the
+// second number). Returns 0 where the kernel does not report that.
+std::int64_t queued_us() {
   std::ifstream file("/proc/thread-self/schedstat");
   std::int64_t ran_ns = 0;
   std::int64_t waited_ns = 0;
@@ -74,9 +75,9 @@ Report Judge::run(const Plan& plan, Channels channels) {
   auto* const ended = verdict ? nullptr : std::get_if<Ended>(&verdict.error());
   if (verdict) {
     report.verdict = std::move(*verdict);
-  } else if (ended != nullptr && !plan.fresh_reference && is_of_reference(*ended)) {
-    // It has served this problem before. Whatever ended it since then, a fresh one decides whether the problem is at
-    // fault.
+  } else if (ended != nullptr && !plan.fresh_reference && is_reference_failure(*ended)) {
+    // The child has served this problem before. Whatever broke it since then, a fresh child decides whether the problem
+    // is at fault.
     report.error = "a kept reference child failed: " + ended->evidence.message;
   } else if (ended != nullptr) {
     report.verdict = std::move(*ended);
@@ -84,8 +85,8 @@ Report Judge::run(const Plan& plan, Channels channels) {
     report.error = std::get<Error>(verdict.error()).message;
     calibrators_.clear();
   }
-  const bool is_judged = report.verdict && name_of(*report.verdict) != VerdictName::problem_invalid;
-  report.reference_usable = is_judged && reference_ && reference_->usable();
+  const bool is_problem_valid = report.verdict && name_of(*report.verdict) != VerdictName::problem_invalid;
+  report.reference_usable = is_problem_valid && reference_ && reference_->usable();
   if (!report.reference_usable) reference_.reset();
   return report;
 }
@@ -96,20 +97,21 @@ void Judge::make_ahead(const Plan& last) {
 }
 
 Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report) {
-  const std::uint64_t seed = draw_();  // of both constructors
-  channel::WarmUpPage* const warming =
+  const std::uint64_t seed = draw_();  // seeds the constructors of both models
+  channel::WarmUpPage* const warm_up_page =
       device_.concurrent_warm_ups() == nullptr ? nullptr : &device_.concurrent_warm_ups()->page();
-  std::optional<channel::ScopedPreparing> preparing(warming);
+  std::optional<channel::ScopedPreparing> preparing(warm_up_page);
 
-  // 1. The children of our own and the reference: its model, its window, its state.
+  // 1. Start the calibrator and the reference where they are fresh, and load the reference: its model, window and
+  // state.
   KQ_TRY(open_children(plan, channels));
-  KQ_TRY(load_reference(plan, seed));
+  KQ_TRY(reference_->load(plan, seed));
 
-  // 2. The submission: its window, the clock's overhead, then its own code. While that loads nothing is timed, and the
-  // reference is ahead.
-  KQ_TRY_VALUE(auto submission, SubmissionSide::open(device_, std::move(channels.submission), exits_, waiting_, plan,
+  // 2. Start the submission: its window, the overhead, then its own code. While that loads, nothing is timed and the
+  // reference computes trials ahead.
+  KQ_TRY_VALUE(auto submission, SubmissionSide::open(device_, std::move(channels.submission), exits_, wait_mode_, plan,
                                                      *reference_, std::exchange(ahead_, std::nullopt)));
-  // Where nothing is timed, all that counts is whether the outputs are right.
+  // Without timed trials no overhead is needed.
   Calibrator& calibrator = *calibrators_.at(plan.calibrator);
   const auto overhead_by = [&](Step<Overhead> (Calibrator::*how)(std::uint64_t, std::int64_t)) -> Step<Overhead> {
     if (plan.trials.timed == 0) return submission->overhead();
@@ -124,84 +126,87 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
 
   preparing.reset();
 
-  // 3. The trials. Every output of every kind is checked.
+  // 3. Run the trials. Every output of every kind of trial is checked.
   const std::int64_t first_trial_ns = clock_ns();
-  const std::int64_t waited_before_us = waited_us();
+  const std::int64_t queued_before_us = queued_us();
   const auto times = trials.run();
   report.trials_us = (clock_ns() - first_trial_ns) / 1'000;
-  report.waited_us = waited_us() - waited_before_us;
+  report.waited_us = queued_us() - queued_before_us;
   if (!times) return tl::unexpected(times.error());
-  preparing.emplace(warming);
+  preparing.emplace(warm_up_page);
   KQ_TRY_VALUE(const auto after, overhead_by(&Calibrator::calibrate));
   preparing.reset();
 
-  // 4. It passed: its time.
-  const double drift_ns = after.median_ns - before.median_ns;
-  const double overhead_ns = std::min(
-      common_overhead_ns({submission->overhead().median_ns, before.median_ns, after.median_ns}), kOverheadMaxNs);
-  report.samples = {samples_of(times->submission.intervals_ns, overhead_ns),
-                    samples_of(times->reference.intervals_ns, overhead_ns)};
-  PublishedTime ours = published_time(report.samples.submission_ns, times->submission.events_ns, drift_ns);
-  double burst_ns = 0;
-  if (plan.limits.bursts == Bursts::always || (plan.limits.bursts == Bursts::doubt && ours.is_event_implausible)) {
-    const std::int64_t first_burst_ns = clock_ns();
-    const auto share_ns = burst_share(plan, *submission, *times);
-    report.trials_us += (clock_ns() - first_burst_ns) / 1'000;
-    if (!share_ns) return tl::unexpected(share_ns.error());
-    burst_ns = *share_ns;
-    ours = published_time(report.samples.submission_ns, times->submission.events_ns, drift_ns, burst_ns);
-  }
-  // A judge that sleeps is woken late where there are few cores, and that is nobody's forgery.
-  if (waiting_ == Waiting::spin) report.disagreement = ours.clock_mismatch;
-  Measurement measurement{
-      .method = "attested",
-      .submission = published(report.samples.submission_ns, ours.median_ns),
-      .reference = published(report.samples.reference_ns,
-                             reference_median_ns(report.samples.reference_ns, times->reference.events_ns)),
-      .overhead_ns = overhead_ns,
-      .drift_ns = drift_ns,
-      .attested_ns = ours.judge_ns,
-      .event_ns = ours.event_ns,
-      .burst_ns = burst_ns};
+  // 4. All outputs were right: compute the published time.
+  KQ_TRY_VALUE(auto measurement, measure(plan, *submission, *times, before, after, report));
   const Correctness& correctness = submission->correctness();
   auto suspicion = submission->suspicion();
   if (!suspicion && plan.trials.timed > 0)
     suspicion = below_floor(device_, reference_->layout(), measurement.submission.median_ns);
-  if (!suspicion && plan.trials.timed > 0 && trials.are_inputs_stale()) suspicion = stale_inputs();
+  if (!suspicion && plan.trials.timed > 0 && trials.inputs_never_changed()) suspicion = unchanged_inputs();
   if (suspicion) return Suspect{std::move(measurement), correctness, std::move(*suspicion)};
   return Passed{std::move(measurement), correctness};
+}
+
+// Computes the samples and the published time, with bursts where these are needed. `before` and `after` are the
+// overheads that the calibrator has measured before and after the trials.
+Step<Measurement> Judge::measure(const Plan& plan, SubmissionSide& submission, const TimedTrials& times,
+                                 const Overhead& before, const Overhead& after, Report& report) {
+  const double drift_ns = after.median_ns - before.median_ns;
+  const double overhead_ns = std::min(
+      common_overhead_ns({submission.overhead().median_ns, before.median_ns, after.median_ns}), kOverheadMaxNs);
+  report.samples = {samples_of(times.submission.intervals_ns, overhead_ns),
+                    samples_of(times.reference.intervals_ns, overhead_ns)};
+  PublishedTime published = published_time(report.samples.submission_ns, times.submission.events_ns, drift_ns);
+  double burst_ns = 0;
+  if (plan.limits.bursts == Bursts::always || (plan.limits.bursts == Bursts::doubt && published.is_event_implausible)) {
+    const std::int64_t first_burst_ns = clock_ns();
+    const auto call_ns = burst_call_ns(plan, submission, times);
+    report.trials_us += (clock_ns() - first_burst_ns) / 1'000;
+    if (!call_ns) return tl::unexpected(call_ns.error());
+    burst_ns = *call_ns;
+    published = published_time(report.samples.submission_ns, times.submission.events_ns, drift_ns, burst_ns);
+  }
+  // A judge that sleeps may be woken late where there are few cores, so its clock proves nothing against the child's.
+  if (wait_mode_ == WaitMode::spin) report.disagreement = published.clock_mismatch;
+  return Measurement{
+      .method = "attested",
+      .submission = statistics_of(report.samples.submission_ns, published.median_ns),
+      .reference = statistics_of(report.samples.reference_ns,
+                                 reference_median_ns(report.samples.reference_ns, times.reference.events_ns)),
+      .overhead_ns = overhead_ns,
+      .drift_ns = drift_ns,
+      .attested_ns = published.judge_ns,
+      .event_ns = published.event_ns,
+      .burst_ns = burst_ns};
 }
 
 Step<void> Judge::open_children(const Plan& plan, Channels& channels) {
   if (plan.fresh_calibrator) {
     calibrators_.erase(plan.calibrator);
-    KQ_TRY_VALUE(auto opened, Calibrator::open(device_, std::move(channels.calibrator), exits_, waiting_));
+    KQ_TRY_VALUE(auto opened, Calibrator::open(device_, std::move(channels.calibrator), exits_, wait_mode_));
     calibrators_[plan.calibrator] = std::move(opened);
   }
   if (!calibrators_.contains(plan.calibrator))
-    return stop(Error{ErrorKind::our_fault, "the plan counts on a calibrator that the judge does not have"});
+    return stop(Error{ErrorKind::our_fault, "the plan needs a calibrator child that the judge does not have"});
   if (plan.fresh_reference) {
-    ahead_.reset();  // there may be no room for both
+    ahead_.reset();  // the device may have no room for both
     reference_.reset();
-    KQ_TRY_VALUE(auto opened, ReferenceSide::open(device_, std::move(channels.reference), exits_, waiting_, plan));
+    KQ_TRY_VALUE(auto opened, ReferenceSide::open(device_, std::move(channels.reference), exits_, wait_mode_, plan));
     reference_ = std::move(opened);
   }
   if (!reference_)
-    return stop(Error{ErrorKind::our_fault, "the plan counts on a reference child that the judge does not have"});
+    return stop(Error{ErrorKind::our_fault, "the plan needs a reference child that the judge does not have"});
   return {};
 }
 
-Step<void> Judge::load_reference(const Plan& plan, std::uint64_t seed) {
-  return reference_->load(plan, seed);
-}
-
-// Of calls so short that the error of a single interval is much beside them; 0 for others, and where bursts cannot be
-// had.
-Step<double> Judge::burst_share(const Plan& plan, SubmissionSide& submission, const TimedTrials& times) {
+// Returns the time of a call from bursts, for calls so short that the error of a single interval matters. Returns 0 for
+// other calls, and where bursts are not possible.
+Step<double> Judge::burst_call_ns(const Plan& plan, SubmissionSide& submission, const TimedTrials& times) {
   const auto& singles = times.submission.intervals_ns;
   const double overhead_ns = submission.overhead().median_ns;
-  // A judge that sleeps is woken late, again and again.
-  const bool is_steady = waiting_ == Waiting::spin || device_.info().kind == DeviceKind::cpu;
+  // A judge that sleeps may be woken late many times in a burst.
+  const bool is_steady = wait_mode_ == WaitMode::spin || device_.info().kind == DeviceKind::cpu;
   const bool may_burst = singles.size() >= kBurstSinglesMin && is_steady;
   if (!may_burst || summarise(singles).median_ns - overhead_ns >= plan.limits.burst_below_ns) return 0;
   KQ_TRY_VALUE(const auto draws, reference_->depends_on_seed(plan, draw_()));
@@ -214,12 +219,13 @@ Step<double> Judge::burst_share(const Plan& plan, SubmissionSide& submission, co
     const std::uint32_t number = static_cast<std::uint32_t>(singles.size()) + i;
     KQ_TRY_VALUE(const auto timed, burst->run(plan, draw_, number, call_limit_ms(plan.limits, 0)));
     if (timed.is_early && ++early > kEarlyBurstsMax) return stop(VerdictName::rejected, early_evidence(number));
-    // Somebody else had the device, or nobody: it says nothing, and gains nothing.
+    // The first burst is the warm-up. A burst during which another process had the device, or which was done early, is
+    // invalid.
     if (timed.is_early || timed.occupancy_gap_ns > submission.overhead().occupancy_gap_ns + kForeignGapNs || i == 0)
       continue;
     intervals.push_back(timed.interval_ns);
   }
-  return burst_share_ns(intervals, singles);
+  return burst_call_time_ns(intervals, singles);
 }
 
 }  // namespace kq::judge

@@ -1,4 +1,4 @@
-// One attempt from its plan to its report: the straight line of judging. See docs/design/architecture.md.
+// Evaluates one attempt, from its plan to its report. docs/design/architecture.md describes the steps.
 #pragma once
 
 #include <cstdint>
@@ -13,35 +13,38 @@
 
 namespace kq::judge {
 
-// More is not taken off a sample, whatever null calls took: where they take longer (14 us on a quiet CPU), the
-// machine's cores have other work. Times are then too long; without a limit a submission that lies about its own clock
-// would be given all that its neighbours took.
+// The most overhead that is subtracted from a sample. Null calls that take longer (14 us on a quiet CPU) mean that the
+// machine's cores are busy. Samples are too long then; without the limit, a submission that forges its own clock would
+// be credited with all the time that other processes took.
 inline constexpr double kOverheadMaxNs = 500'000;
 
-// Judges attempts one after another, and keeps calibrators and reference from one to the next.
+// Evaluates attempts one after another, and keeps the calibrator and reference children from one to the next.
 class Judge {
  public:
-  Judge(Device& device, Exits& exits, Waiting waiting, Draw draw)
-      : device_(device), exits_(exits), waiting_(waiting), draw_(std::move(draw)) {}
+  Judge(Device& device, Exits& exits, WaitMode wait_mode, Draw draw)
+      : device_(device), exits_(exits), wait_mode_(wait_mode), draw_(std::move(draw)) {}
 
-  // Always an answer. `channels` are those of the children that the plan calls fresh, and the submission's.
+  // Returns a report with a verdict or an error in every case. `channels` holds the sockets of the children that the
+  // plan calls fresh, and of the submission.
   Report run(const Plan& plan, Channels channels);
-  // Once the report is out: what the next submission will need if it is to the same problem.
+  // Allocates the memory that the next submission needs if it belongs to the same problem. The caller sends the report
+  // first.
   void make_ahead(const Plan& last);
 
  private:
   Step<Verdict> attempt(const Plan& plan, Channels channels, Report& report);
   Step<void> open_children(const Plan& plan, Channels& channels);
-  Step<void> load_reference(const Plan& plan, std::uint64_t seed);
-  Step<double> burst_share(const Plan& plan, SubmissionSide& submission, const TimedTrials& times);
+  Step<Measurement> measure(const Plan& plan, SubmissionSide& submission, const TimedTrials& times,
+                            const Overhead& before, const Overhead& after, Report& report);
+  Step<double> burst_call_ns(const Plan& plan, SubmissionSide& submission, const TimedTrials& times);
 
   Device& device_;
   Exits& exits_;
-  Waiting waiting_;
+  WaitMode wait_mode_;
   Draw draw_;
   std::map<std::uint32_t, std::unique_ptr<Calibrator>> calibrators_;  // by Plan::calibrator
   std::unique_ptr<ReferenceSide> reference_;
-  std::optional<SubmissionMemory> ahead_;
+  std::optional<SubmissionMemory> ahead_;  // for the next submission
 };
 
 }  // namespace kq::judge

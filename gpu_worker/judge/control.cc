@@ -4,7 +4,7 @@
 
 namespace kq::judge {
 
-Expected<void> Control::say(const JudgeReply& reply) {
+Expected<void> Control::send_reply(const JudgeReply& reply) {
   return sys::send_packet(socket_, encode_message(Message<JudgeReply>{0, reply}));
 }
 
@@ -26,34 +26,33 @@ Expected<std::optional<int>> Control::exit_of(ChildRole role, std::int64_t timeo
   };
   if (known()) return known();
   KQ_TRY_VALUE(const auto packet, receive(timeout_ms));
-  if (packet) return our_fault("control sent a plan while another one runs");
+  if (packet) return our_fault("the control process sent a plan while another one runs");
   return known();
 }
 
-// Takes note of an exit; hands a plan on.
 Expected<std::optional<PlanPacket>> Control::receive(std::int64_t timeout_ms) {
   auto packet = sys::receive_packet(socket_, timeout_ms);
-  if (!packet) return failure({ErrorKind::not_found, "control is gone: " + packet.error().message});
+  if (!packet) return failure({ErrorKind::not_found, "the control process is gone: " + packet.error().message});
   if (!*packet) return std::optional<PlanPacket>();
   auto message = decode_message<JudgeRequest>((*packet)->bytes);
-  if (!message) return our_fault("control sent nonsense: " + message.error().message);
+  if (!message) return our_fault("the control process sent a malformed message: " + message.error().message);
   if (const auto* exited = std::get_if<ChildExited>(&message->body)) {
     exits_[exited->role] = exited->wait_status;
     return std::optional<PlanPacket>();
   }
   std::vector<sys::Fd>& fds = (*packet)->fds;
   if (std::holds_alternative<WarmUpPageShared>(message->body)) {
-    KQ_TRY_VALUE(auto warming, fds.size() == 1 ? channel::WarmUpPage::map(std::move(fds.front()))
-                                               : our_fault("control shared no page of who warms up"));
-    concurrent_warm_ups_.emplace(std::move(warming));
+    KQ_TRY_VALUE(auto page, fds.size() == 1 ? channel::WarmUpPage::map(std::move(fds.front()))
+                                            : our_fault("the control process sent no page of concurrent warm-ups"));
+    concurrent_warm_ups_.emplace(std::move(page));
     device_.set_concurrent_warm_ups(&*concurrent_warm_ups_);
     return std::optional<PlanPacket>();
   }
   Plan& plan = std::get<Plan>(message->body);
-  const std::size_t channels_n = 1 + (plan.fresh_calibrator ? 1 : 0) + (plan.fresh_reference ? 1 : 0);
-  if (fds.size() != channels_n) {
-    return our_fault("control sent a plan with " + std::to_string(fds.size()) + " channels, must be " +
-                     std::to_string(channels_n));
+  const std::size_t channel_count = 1 + (plan.fresh_calibrator ? 1 : 0) + (plan.fresh_reference ? 1 : 0);
+  if (fds.size() != channel_count) {
+    return our_fault("the control process sent a plan with " + std::to_string(fds.size()) + " channels, must be " +
+                     std::to_string(channel_count));
   }
   Channels channels;
   auto next = fds.begin();

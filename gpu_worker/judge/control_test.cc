@@ -25,10 +25,10 @@ class ControlTest : public testing::Test {
         ends_(std::move(*sys::packet_pair())),
         control_(ends_.second.get(), *device_) {}
 
-  void send(const JudgeRequest& request, std::size_t channels_n) {
+  void send(const JudgeRequest& request, std::size_t channel_count) {
     const std::array<int, 3> fds{ends_.first.get(), ends_.first.get(), ends_.first.get()};
     ASSERT_TRUE(sys::send_packet(ends_.first.get(), encode_message(Message<JudgeRequest>{0, request}),
-                                 std::span(fds).first(channels_n)));
+                                 std::span(fds).first(channel_count)));
   }
 
   std::unique_ptr<Device> device_;
@@ -56,17 +56,17 @@ TEST_F(ControlTest, a_plan_brings_its_channels) {
   EXPECT_TRUE(first->channels.reference);
 }
 
-TEST_F(ControlTest, who_warms_up_is_the_devices_bystanders_from_the_next_plan_on) {
-  const auto warming = channel::WarmUpPage::make();
-  ASSERT_TRUE(warming);
+TEST_F(ControlTest, a_shared_page_sets_the_devices_concurrent_warm_ups) {
+  const auto page = channel::WarmUpPage::make();
+  ASSERT_TRUE(page);
   ASSERT_TRUE(sys::send_packet(ends_.first.get(), encode_message(Message<JudgeRequest>{0, WarmUpPageShared{}}),
-                               std::array{warming->fd()}));
+                               std::array{page->fd()}));
   send(plan(7, false), 1);
   ASSERT_TRUE(control_.next_plan());
   EXPECT_NE(device_->concurrent_warm_ups(), nullptr);
 }
 
-TEST_F(ControlTest, who_warms_up_without_its_page_is_an_error) {
+TEST_F(ControlTest, concurrent_warm_ups_without_their_page_are_an_error) {
   send(WarmUpPageShared{}, 0);
   EXPECT_FALSE(control_.next_plan());
 }
@@ -76,7 +76,7 @@ TEST_F(ControlTest, a_plan_without_its_channels_is_an_error) {
   EXPECT_FALSE(control_.next_plan());
 }
 
-TEST_F(ControlTest, exits_are_told_by_role) {
+TEST_F(ControlTest, exits_are_reported_by_role) {
   send(ChildExited{ChildRole::submission, 9}, 0);
   EXPECT_EQ(*control_.exit_of(ChildRole::reference, 0), std::nullopt);
   EXPECT_EQ(*control_.exit_of(ChildRole::submission, 0), 9);
@@ -105,8 +105,9 @@ TEST_F(ControlTest, a_closed_socket_a_second_plan_and_nonsense_are_errors) {
   EXPECT_FALSE(control_.exit_of(ChildRole::submission, 0));
 }
 
-TEST_F(ControlTest, says_what_it_is_told_to_say) {
-  ASSERT_TRUE(control_.say(Report{.id = 3, .verdict = {}, .samples = {}, .error = "no", .reference_usable = false}));
+TEST_F(ControlTest, sends_replies) {
+  ASSERT_TRUE(
+      control_.send_reply(Report{.id = 3, .verdict = {}, .samples = {}, .error = "no", .reference_usable = false}));
   const auto packet = sys::receive_packet(ends_.first.get(), 1000);
   ASSERT_TRUE(packet && *packet);
   const auto message = decode_message<JudgeReply>((*packet)->bytes);

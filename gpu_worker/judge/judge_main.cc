@@ -1,9 +1,10 @@
-// kq-judge: evaluates plans on one device. Started by the worker's control process, which it serves on descriptor 3
-// until that closes.
+// kq-judge: evaluates plans on one device. The worker's control process starts it. It serves the control process on
+// descriptor 3 until that socket closes.
 //
-//   kq-judge --device cpu|cuda --index N
+//   kq-judge --device cpu|cuda --index N [--cores LIST]
 //
-// Exit codes: 0 control is gone, 2 usage, 3 the device broke or control sent nonsense, 5 there is no such device here.
+// Exit codes: 0 the control process is gone, 2 bad usage, 3 the device failed or the control process broke the
+// protocol, 5 no such device exists.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -25,12 +26,13 @@ namespace kq::judge {
 namespace {
 
 constexpr int kControlSocket = 3;
-constexpr unsigned kSpinningCoresMin = 4;  // one for the judge, one for the child, and the rest of the worker goes on
+// Judge and child each take one core while they spin; the rest of the worker needs the others.
+constexpr unsigned kSpinningCoresMin = 4;
 
 struct Options {
   DeviceKind device = DeviceKind::cpu;
   int index = 0;
-  std::vector<int> cores = {};  // that it keeps to; none: all of them
+  std::vector<int> cores = {};  // the cores to run on; empty for all
 };
 
 std::optional<Options> parse(int argc, char** argv) {
@@ -49,7 +51,8 @@ std::optional<Options> parse(int argc, char** argv) {
   return options;
 }
 
-// A child of the same user must not look into this process, and it must not outlive control.
+// Children run as the same user: they must not be able to read this process, for example by ptrace. The kernel kills
+// this process when the control process dies.
 void harden() {
   ::prctl(PR_SET_DUMPABLE, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -60,9 +63,9 @@ Expected<std::unique_ptr<Device>> open_device(const Options& options) {
   return options.device == DeviceKind::cuda ? open_cuda_device(options.index) : open_cpu_device();
 }
 
-Waiting waiting_for(const Device& device) {
+WaitMode wait_mode_for(const Device& device) {
   const bool has_cores = sys::usable_cores() >= kSpinningCoresMin;
-  return device.info().kind == DeviceKind::cuda && has_cores ? Waiting::spin : Waiting::sleep;
+  return device.info().kind == DeviceKind::cuda && has_cores ? WaitMode::spin : WaitMode::sleep;
 }
 
 std::uint64_t draw() {
@@ -71,21 +74,21 @@ std::uint64_t draw() {
   return bits;
 }
 
-int end_with(const Error& error) {
+int report_failure(const Error& error) {
   std::fprintf(stderr, "kq-judge: %s\n", error.message.c_str());
   return static_cast<int>(exit_code(error.kind));
 }
 
 int serve(Device& device, Control& control) {
-  Judge judge(device, control, waiting_for(device), draw);
-  if (!control.say(JudgeReady{device.info()})) return 0;
+  Judge judge(device, control, wait_mode_for(device), draw);
+  if (!control.send_reply(JudgeReady{device.info()})) return 0;
   for (;;) {
     auto packet = control.next_plan();
-    if (!packet) return packet.error().kind == ErrorKind::not_found ? 0 : end_with(packet.error());
+    if (!packet) return packet.error().kind == ErrorKind::not_found ? 0 : report_failure(packet.error());
     const Report report = judge.run(packet->plan, std::move(packet->channels));
-    if (!control.say(report)) return 0;
-    // A context that has died answers nothing any more: control starts another judge.
-    if (const auto alive = device.check_context(); !alive) return end_with(alive.error());
+    if (!control.send_reply(report)) return 0;
+    // A broken CUDA context never recovers. The control process starts another judge.
+    if (const auto alive = device.check_context(); !alive) return report_failure(alive.error());
     judge.make_ahead(packet->plan);
   }
 }
@@ -93,13 +96,13 @@ int serve(Device& device, Control& control) {
 int run(int argc, char** argv) {
   const auto options = parse(argc, argv);
   if (!options)
-    return end_with(
+    return report_failure(
         {ErrorKind::bad_input,
          "usage: kq-judge --device cpu|cuda --index N [--cores LIST], with the control socket at descriptor 3"});
   harden();
   sys::pin_to_cores(options->cores);
   const auto device = open_device(*options);
-  if (!device) return end_with(device.error());
+  if (!device) return report_failure(device.error());
   Control control(kControlSocket, **device);
   return serve(**device, control);
 }

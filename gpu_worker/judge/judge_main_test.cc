@@ -1,4 +1,4 @@
-// The program as control starts it: descriptor 3, one Report per Plan, and its exit codes.
+// kq-judge as the control process starts it: descriptor 3, one report for each plan, and its exit codes.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/wait.h>
@@ -114,7 +114,7 @@ TEST(JudgeProgram, keeps_to_the_cores_of_its_lane) {
   }
 }
 
-TEST(JudgeProgram, is_told_of_an_exit) {
+TEST(JudgeProgram, receives_the_exit_of_a_child) {
   Program judge({"--device", "cpu", "--index", "0"});
   ASSERT_TRUE(judge.reply());
   FakeChild calibrator([](FakeTurn&) {});
@@ -136,11 +136,11 @@ TEST(JudgeProgram, is_told_of_an_exit) {
   EXPECT_EQ(name_of(*report.verdict), VerdictName::crashed);
 }
 
-TEST(JudgeProgram, says_with_its_exit_code_that_there_is_no_such_device) {
+TEST(JudgeProgram, exits_with_5_where_no_such_device_exists) {
   EXPECT_EQ(Program({"--device", "cuda", "--index", "4096"}).exit_code(), static_cast<int>(ExitCode::nothing));
 }
 
-TEST(JudgeProgram, nonsense_from_control_is_our_fault) {
+TEST(JudgeProgram, a_malformed_message_from_control_is_our_fault) {
   Program judge({"--device", "cpu", "--index", "0"});
   ASSERT_TRUE(judge.reply());
   ASSERT_TRUE(sys::send_packet(judge.socket(), "nonsense"));

@@ -86,20 +86,20 @@ judge::FakeChild::Script child_of(bool is_reference, const std::vector<Poke>& po
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::vector<Poke> pokes = take_pokes(fuzz::text_of(data, size));
-  judge::FakeHouse house;
-  house.plan.trials = {.correctness = 1, .warmup = 0, .timed = 1};
+  judge::JudgeFixture fixture;
+  fixture.plan.trials = {.correctness = 1, .warmup = 0, .timed = 1};
   judge::FakeChild reference(child_of(true, pokes));
   judge::FakeChild submission(child_of(false, pokes));
   judge::FakeChild calibrator([](judge::FakeTurn&) {});
   const Report report =
-      house.judge->run(house.plan, {calibrator.take_socket(), reference.take_socket(), submission.take_socket()});
+      fixture.judge->run(fixture.plan, {calibrator.take_socket(), reference.take_socket(), submission.take_socket()});
 
-  KQ_CHECK(report.id == house.plan.id && report.verdict.has_value() != !report.error.empty());
+  KQ_CHECK(report.id == fixture.plan.id && report.verdict.has_value() != !report.error.empty());
   if (!report.verdict) return 0;
-  // From here on it goes to the broker as it is.
+  // The broker gets the report unchanged.
   const Evidence* evidence = evidence_of(*report.verdict);
   if (evidence != nullptr) KQ_CHECK(evidence->message.size() <= kMessageTextMax);
-  // The honest one draws nothing, so that every call has the same inputs.
+  // The honest reference draws nothing, so every call has the same inputs.
   if (pokes.empty()) KQ_CHECK(name_of(*report.verdict) == VerdictName::suspect && evidence->reason == "inputs");
   return 0;
 }

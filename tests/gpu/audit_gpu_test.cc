@@ -1,5 +1,5 @@
-// The audit on a real GPU: what libraries do by themselves is fine, what a submission does is named, however it came to
-// the function. No guard has read these.
+// Tests of the audit on a real GPU. Calls that libraries make by themselves are allowed. Calls of a submission are
+// reported, however the submission has found the function. The guard has not read these submissions.
 #include <unistd.h>
 
 #include <cstdio>
@@ -73,8 +73,8 @@ class AuditGpuTest : public ::testing::Test {
     lease.blobs = {{sha256(source), source}, {sha256(kProblem), std::string(kProblem)}};
     return lane_->run(lease, {.verdict = {}, .dir = root_ / "built"});
   }
-  // Also printed: what these lines say is what a reader of scripts/gpu-check wants to see.
-  static std::string ending(const std::string& name, const Expected<Result>& result) {
+  // scripts/gpu-check shows these lines to its reader.
+  static std::string outcome_text(const std::string& name, const Expected<Result>& result) {
     std::string text = "error";
     std::string more = result ? "" : result.error().message;
     if (result) {
@@ -116,8 +116,9 @@ class ModelNew(torch.nn.Module):
         return y
 )";
 
-// INTEGRITY: the streams that torch, cuBLAS, cuDNN, cuSOLVER, cuFFT and triton make for themselves are no submission's.
-TEST_F(AuditGpuTest, what_libraries_do_by_themselves_is_fine) {
+// INTEGRITY: streams that torch, cuBLAS, cuDNN, cuSOLVER, cuFFT and triton create for themselves do not count as
+// streams of the submission.
+TEST_F(AuditGpuTest, calls_that_libraries_make_are_allowed) {
   const std::pair<std::string, std::string> calls[] = {
       {"cublas",
        "x @ x; torch.addmm(x, x, x); torch.bmm(x[None], x[None]); h = x.half(); h @ h; F.linear(h, h, h[0]); "
@@ -139,18 +140,18 @@ TEST_F(AuditGpuTest, what_libraries_do_by_themselves_is_fine) {
        "ctypes.CDLL('libcuda.so.1').cuCtxSetLimit(0, ctypes.c_size_t(4096))"},
   };
   for (const auto& [name, call] : calls) {
-    EXPECT_EQ(ending(name, run(model(call, "pass", "self.m = torch.nn.LSTM(256, 64, 2, batch_first=True)"))),
+    EXPECT_EQ(outcome_text(name, run(model(call, "pass", "self.m = torch.nn.LSTM(256, 64, 2, batch_first=True)"))),
               "passed +audit")
         << name;
   }
-  EXPECT_EQ(ending("triton", run(std::string(kTriton), Backend::triton)), "passed +audit");
+  EXPECT_EQ(outcome_text("triton", run(std::string(kTriton), Backend::triton)), "passed +audit");
 }
 
-TEST_F(AuditGpuTest, what_a_submission_does_is_named_whatever_its_disguise) {
+TEST_F(AuditGpuTest, calls_of_a_submission_are_reported_in_any_disguise) {
   const std::string runtime =
       "cudart = ctypes.CDLL([line.split()[-1] for line in open('/proc/self/maps') if 'libcudart' in line][0])";
   const std::string driver = "cuda = ctypes.CDLL('libcuda.so.1'); s = ctypes.c_void_p()";
-  // A library built at run time, which finds the function by a name that is nowhere written.
+  // This library is built at run time and assembles the name of the function, so no file contains that name.
   const std::string native =
       "open('x.c', 'w').write('''\n#include <dlfcn.h>\nstatic char name[] = \"dvTusfbnDsfbuf\";\n"
       "int make(void) { char* c = name; for (++c; *c; ++c) --*c; name[0] = 99; name[1] = 117; void* stream = 0;\n"
@@ -159,8 +160,8 @@ TEST_F(AuditGpuTest, what_a_submission_does_is_named_whatever_its_disguise) {
       "  return create ? create(&stream, 1) : -1; }\n''')\n"
       "subprocess.run(['cc', '-shared', '-fPIC', 'x.c', '-o', 'libcublas.so', '-ldl'], check=True)\n"
       "native = ctypes.CDLL(os.path.abspath('libcublas.so'))";
-  // Waits by itself, and has looked at memory before calls that the stub waits for: through torch before a few only, as
-  // that holds up the child.
+  // The submission waits by itself and reads memory before calls for which the child runtime waits. It does so through
+  // torch only a few times, because that delays the child.
   const std::string waits =
       "import sys\nheld = torch.ones(1024, device='cuda')\nframe = sys._getframe()\n"
       "while 'runtime' not in frame.f_locals: frame = frame.f_back\n"
@@ -205,18 +206,19 @@ TEST_F(AuditGpuTest, what_a_submission_does_is_named_whatever_its_disguise) {
        model("cuda.cuCtxCreate_v2(ctypes.byref(s), 0, 0); cuda.cuCtxPopCurrent_v2(ctypes.byref(s))", driver),
        "rejected policy cuda_context +audit"},
   };
-  for (const Case& one : cases) EXPECT_EQ(ending(one.name, run(one.source)), one.ending) << one.name;
+  for (const Case& one : cases) EXPECT_EQ(outcome_text(one.name, run(one.source)), one.ending) << one.name;
 }
 
-TEST_F(AuditGpuTest, who_silences_it_or_will_not_be_watched_does_not_rank) {
+TEST_F(AuditGpuTest, a_submission_that_silences_or_refuses_the_audit_does_not_rank) {
   const std::string find =
       "cupti = ctypes.CDLL([line.split()[-1] for line in open('/proc/self/maps') if 'libcupti' in line][0])";
-  EXPECT_EQ(ending("unsubscribes", run(model("cupti.cuptiFinalize(); torch.cuda.Stream()", find))).substr(0, 8),
+  EXPECT_EQ(outcome_text("unsubscribes", run(model("cupti.cuptiFinalize(); torch.cuda.Stream()", find))).substr(0, 8),
             "rejected");
-  EXPECT_EQ(ending("ends when listened to",
+  EXPECT_EQ(
+      outcome_text("ends when listened to",
                    run(model("os.path.exists('/proc/self/fd/5') and int(open('/proc/self/fdinfo/5').read().split()[3], "
                              "8) & 3 == 1 and os._exit(0)"))),
-            "runtime_error  ");
+      "runtime_error  ");
 }
 
 }  // namespace

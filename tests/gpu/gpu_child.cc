@@ -21,7 +21,7 @@ using cuda::kSuccess;
 constexpr int kSocket = 3;
 constexpr std::uint32_t kLooksPerPoll = 1 << 20;
 
-// One thread that reads the GPU's clock until its time is over, then writes a word.
+// A kernel of one thread that reads the GPU's clock until its time is over, then writes a word.
 constexpr const char* kPtx = R"(
 .version 7.0
 .target sm_70
@@ -171,7 +171,7 @@ class GpuChild {
     return std::move((*packet)->fds[0]);
   }
 
-  // The judge spins in these tests or wakes up by itself within its slice; there is no futex call to be measured.
+  // In these tests the judge spins, or wakes up by itself within its time slice, so there is no futex call to measure.
   void say_done() { std::atomic_ref(*done_).store(n_, std::memory_order_release); }
 
   cuda::Driver driver_{};
@@ -179,7 +179,7 @@ class GpuChild {
   cuda::Function spin_ = nullptr;
   cuda::Pointer word_ = 0;
   cuda::Pointer window_ = 0;
-  std::uint32_t* launched_ = nullptr;  // null until it serves
+  std::uint32_t* launched_ = nullptr;  // null until the child serves
   std::uint32_t* done_ = nullptr;
   std::uint32_t n_ = 0;
 };

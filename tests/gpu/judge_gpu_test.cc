@@ -1,4 +1,4 @@
-// The judge on a real GPU: windows across processes, the clock, and living through what a child does to its own
+// Tests of the judge on a real GPU: windows that processes share, the timed interval, and faults of a child's CUDA
 // context.
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ using channel::Command;
 constexpr std::int64_t kLimitMs = 20'000;
 constexpr std::uint64_t kMiB = 1ull << 20;
 
-// This program again, as a child with a CUDA context of its own.
+// A child process that runs this program with a CUDA context of its own.
 class ChildProcess : public Exits {
  public:
   ChildProcess() {
@@ -88,11 +88,11 @@ class JudgeGpuTest : public testing::Test {
   bool alive() { return device_->check_context().has_value(); }
 
   std::unique_ptr<Child> start(ChildProcess& process) {
-    auto child = Child::start(process.take_socket(), ChildRole::submission, process, Waiting::spin);
+    auto child = Child::start(process.take_socket(), ChildRole::submission, process, WaitMode::spin);
     return child ? std::move(*child) : nullptr;
   }
 
-  // A zeroed window that the child has mapped; null when that failed.
+  // Makes a zeroed window and maps it into the child. Returns null on failure.
   std::unique_ptr<Memory> attach(Child& child, const Layout& layout) {
     auto window = std::move(*device_->make_window(layout.bytes()));
     if (!window || !device_->fill(*window, 0, layout.bytes(), 0)) return nullptr;
@@ -104,11 +104,11 @@ class JudgeGpuTest : public testing::Test {
     return answered != nullptr && answered->ok ? std::move(window) : nullptr;
   }
 
-  // One bracket of a call, or of a null call; -1 when it was not answered.
+  // Returns the timed interval of one call or null call, or -1 where the child did not answer.
   std::int64_t interval_ns(Child& child, Command command, std::uint64_t seed) {
-    const Order order{.command = command, .limit_ms = kLimitMs, .seed = seed};
-    const auto staged = stage(child, order);
-    const auto outcome = staged ? time_command(*device_, child, order, {}) : staged;
+    const CommandRequest request{.command = command, .limit_ms = kLimitMs, .seed = seed};
+    const auto staged = stage(child, request);
+    const auto outcome = staged ? time_command(*device_, child, request, {}) : staged;
     const auto* answered = outcome ? std::get_if<Answered>(&*outcome) : nullptr;
     return answered != nullptr && answered->ok ? answered->interval_ns : -1;
   }
@@ -119,7 +119,7 @@ class JudgeGpuTest : public testing::Test {
     return all;
   }
 
-  // Host bytes into device memory: what the judge itself never does.
+  // Copies host bytes to device memory, which the judge itself never does.
   static void write(const Memory& to, std::span<const std::byte> bytes) {
     void* const library = ::dlopen("libcuda.so.1", RTLD_NOW);
     using Copy = cuda::Result (*)(cuda::Pointer, const void*, std::size_t);
@@ -141,7 +141,7 @@ void print(const char* what, const std::vector<std::int64_t>& sorted) {
               us(sorted[n - 1 - n / 20]));
 }
 
-TEST_F(JudgeGpuTest, says_what_it_is) {
+TEST_F(JudgeGpuTest, describes_the_device) {
   const DeviceInfo& info = device_->info();
   std::printf("    %s, %s, %s, %.1f GiB\n", info.model.c_str(), info.uuid.c_str(), info.arch.c_str(),
               static_cast<double>(info.memory_bytes) / static_cast<double>(1ull << 30));
@@ -156,7 +156,7 @@ TEST_F(JudgeGpuTest, says_what_it_is) {
   EXPECT_GT(floor_ns, 0);
 }
 
-TEST_F(JudgeGpuTest, an_index_beyond_the_last_is_nothing) {
+TEST_F(JudgeGpuTest, an_index_beyond_the_last_device_is_an_error) {
   EXPECT_EQ(open_cuda_device(4096).error().kind, ErrorKind::not_found);
 }
 
@@ -182,7 +182,7 @@ TEST_F(JudgeGpuTest, fills_copies_and_reads) {
   EXPECT_TRUE(alive());
 }
 
-TEST_F(JudgeGpuTest, no_room_is_an_answer) {
+TEST_F(JudgeGpuTest, a_lack_of_room_is_no_error) {
   const std::uint64_t beyond = device_->info().memory_bytes * 4;
   const auto window = device_->make_window(beyond);
   ASSERT_TRUE(window) << window.error().message;
@@ -212,12 +212,12 @@ TEST_F(JudgeGpuTest, a_child_reads_and_writes_its_window) {
   ASSERT_TRUE(window);
   ASSERT_TRUE(device_->fill(*window, layout.tables.inputs[0].offset, 4096, 0x0BADCAFE));
   ASSERT_GE(interval_ns(*child, Command::call, act_seed(GpuAct::copy, 0)), 0);
-  Checks checks(*device_);
+  MemoryChecks checks(*device_);
   EXPECT_EQ(*checks.difference(0x0BADCAFE, {*window, layout.tables.outputs[0].offset}, 4096), std::nullopt);
   EXPECT_EQ(*checks.difference(0, {*window, layout.tables.outputs[0].offset + 4096}, 256), std::nullopt);
 }
 
-// Of three rounds the steadiest: a host may be busy for a moment.
+// The steadiest of three rounds counts, because the host may be busy for a moment.
 TEST_F(JudgeGpuTest, the_overhead_is_steady) {
   ChildProcess process;
   const auto child = start(process);
@@ -245,7 +245,7 @@ TEST_F(JudgeGpuTest, samples_are_the_time_of_the_kernel) {
   }
 }
 
-TEST_F(JudgeGpuTest, saying_done_early_gains_nothing) {
+TEST_F(JudgeGpuTest, reporting_done_early_gains_nothing) {
   ChildProcess process;
   const auto child = start(process);
   for (const std::uint32_t spin_ns : {20'000u, 100'000u, 300'000u, 1'000'000u}) {
@@ -254,37 +254,37 @@ TEST_F(JudgeGpuTest, saying_done_early_gains_nothing) {
     ASSERT_GE(honest.front(), 0);
     ASSERT_GE(early.front(), 0);
     std::printf("    spin %9.1f us: honest %9.1f us, early %9.1f us\n", us(spin_ns), us(honest[20]), us(early[20]));
-    // An early child saves the wait for its own synchronisation, 9 to 16 us on an H200; none of it is the kernel's.
+    // An early child saves the wait for its own synchronisation, 9 to 16 us on an H200, but no part of the kernel.
     EXPECT_GT(us(early[20]), us(honest[20]) * 0.99 - 20);
   }
 }
 
-// As of a model of many operations: the device is kept until all are launched, and in no slice of it that anybody gets
-// back.
-TEST_F(JudgeGpuTest, what_the_host_takes_to_launch_is_not_measured) {
+// A model with many operations launches slowly like this: the spin keeps the device until all are launched, without a
+// gap.
+TEST_F(JudgeGpuTest, the_time_of_launching_is_not_measured) {
   constexpr std::uint32_t kSpinNs = 100'000;
   ChildProcess process;
   const auto child = start(process);
   const auto at_once = intervals_ns(*child, Command::call, act_seed(GpuAct::spin, kSpinNs), 40);
   ASSERT_GE(at_once.front(), 0);
-  std::vector<std::int64_t> slowly, absences;
+  std::vector<std::int64_t> slowly, gaps;
   for (int i = 0; i < 40; ++i) {
     slowly.push_back(interval_ns(*child, Command::call, act_seed(GpuAct::slowly, kSpinNs)));
-    absences.push_back(device_->occupancy_gap_ns());
+    gaps.push_back(device_->occupancy_gap_ns());
   }
   std::ranges::sort(slowly);
-  std::ranges::sort(absences);
+  std::ranges::sort(gaps);
   ASSERT_GE(slowly.front(), 0);
   print("launched at once", at_once);
   print("launched 0.8 ms later", slowly);
-  print("absence of these", absences);
+  print("gap of these", gaps);
   EXPECT_NEAR(us(slowly[20]), us(at_once[20]), 20);
-  EXPECT_LT(us(absences[20]), 100);
+  EXPECT_LT(us(gaps[20]), 100);
 }
 
-// A call that says done at once and launches a little later, so that the probe has come and gone: what it writes must
-// not be taken.
-TEST_F(JudgeGpuTest, what_is_launched_after_the_probe_is_not_taken) {
+// The child reports a call as done at once and launches its kernel later, after the probe. The outputs of that kernel
+// must not be copied.
+TEST_F(JudgeGpuTest, outputs_of_work_after_the_probe_are_not_copied) {
   const Tensor words{
       .name = "x", .kind = channel::Kind::tensor, .dtype = channel::Dtype::int32, .shape = {1024}, .bytes = 4096};
   const Layout layout = make_layout({.inputs = {words}, .outputs = {words}});
@@ -294,7 +294,7 @@ TEST_F(JudgeGpuTest, what_is_launched_after_the_probe_is_not_taken) {
   ASSERT_TRUE(window);
   const auto taken = std::move(*device_->make_private(layout.outputs.bytes()));
   const std::uint64_t output = layout.tables.outputs[0].offset;
-  Checks checks(*device_);
+  MemoryChecks checks(*device_);
   std::int64_t quiet_ns = 0;
   for (int i = 0; i < kNullCalls; ++i) {
     ASSERT_GE(interval_ns(*child, Command::null_call, 0), 0);
@@ -302,14 +302,14 @@ TEST_F(JudgeGpuTest, what_is_launched_after_the_probe_is_not_taken) {
   }
   for (const std::uint32_t delay_us : {0u, 100u, 150u, 200u, 250u, 300u, 400u}) {
     for (int i = 0; i < 10; ++i) {
-      const Order order{
+      const CommandRequest request{
           .command = Command::call, .limit_ms = kLimitMs, .seed = act_seed(GpuAct::late, delay_us * 1'000)};
-      ASSERT_TRUE(stage(*child, order));
+      ASSERT_TRUE(stage(*child, request));
       const auto outcome =
-          time_command(*device_, *child, order,
+          time_command(*device_, *child, request,
                        {.prepare = [&] { return device_->fill(*window, output, 4096, 0x7FC07FC0); },
                         .take = [&](const Answered& answered) -> Expected<void> {
-                          ::usleep(500);  // whatever takes the judge long
+                          ::usleep(500);  // the judge may be slow here
                           return take_outputs(*device_, layout, {.window = *window}, answered.tables.outputs, *taken);
                         }});
       ASSERT_TRUE(outcome && std::holds_alternative<Answered>(*outcome));
@@ -317,17 +317,17 @@ TEST_F(JudgeGpuTest, what_is_launched_after_the_probe_is_not_taken) {
       const auto untouched = checks.difference(0x7FC07FC0, {*taken, output - layout.outputs.begin}, 4);
       ASSERT_TRUE(untouched);
       if (*untouched) {
-        // It ran before the probe, and the clock has it; or the trial is void.
+        // The kernel ran before the probe, so the interval includes it or the trial is void.
         EXPECT_TRUE(us(answered->interval_ns) > delay_us || device_->occupancy_gap_ns() > quiet_ns + kForeignGapNs)
-            << delay_us << " us: bracket " << us(answered->interval_ns) << " us, absence "
+            << delay_us << " us: interval " << us(answered->interval_ns) << " us, gap "
             << us(device_->occupancy_gap_ns()) << " us";
       }
     }
   }
 }
 
-// Medians of a hundred calls, of null calls and of calls that leave a kernel of 30 ms behind.
-TEST_F(JudgeGpuTest, work_before_a_call_does_not_stay_unseen) {
+// Compares the gaps of null calls with those of calls that leave a kernel of 30 ms behind.
+TEST_F(JudgeGpuTest, work_before_a_call_is_detected) {
   ChildProcess process;
   const auto child = start(process);
   std::vector<std::int64_t> quiet, busy;
@@ -340,15 +340,15 @@ TEST_F(JudgeGpuTest, work_before_a_call_does_not_stay_unseen) {
     busy.push_back(device_->occupancy_gap_ns());
   }
   std::ranges::sort(quiet);
-  print("absence, quiet", quiet);
+  print("gap, quiet", quiet);
   const auto seen = std::ranges::count_if(busy, [&](std::int64_t ns) { return ns > quiet.back() + kForeignGapNs; });
   std::ranges::sort(busy);
-  print("absence, kernels left", busy);
+  print("gap, kernels left", busy);
   std::printf("    %td of 40 seen; quiet at most %.1f us\n", seen, us(quiet.back()));
   EXPECT_GE(seen, kVoidTrialsMax * 4);
 }
 
-// Changes every element of a floating-point tensor: in its last bit, or beyond the tolerance.
+// Changes every element of a floating-point tensor, either in its last bit or by more than the tolerance.
 void nudge(channel::Dtype dtype, std::span<std::byte> bytes, bool is_beyond) {
   using channel::Dtype;
   const bool is_half = dtype == Dtype::float16 || dtype == Dtype::bfloat16;
@@ -358,14 +358,15 @@ void nudge(channel::Dtype dtype, std::span<std::byte> bytes, bool is_beyond) {
   for (std::size_t at = 0; at < bytes.size(); at += width) bytes[at + bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
 }
 
-// Random tensors, right, slightly wrong and broken ones, of every dtype and of sizes with a rest.
-TEST_F(JudgeGpuTest, the_device_finds_what_the_host_finds) {
+// Compares random tensors of every dtype: equal ones, slightly wrong ones and wrong ones, of sizes that are no multiple
+// of a block.
+TEST_F(JudgeGpuTest, device_and_host_find_the_same_differences) {
   using channel::Dtype;
   constexpr std::uint64_t kElements = 100'003;
   std::mt19937_64 random(3);
   const auto a = std::move(*device_->make_window(kElements * 16));
   const auto b = std::move(*device_->make_window(kElements * 16));
-  const auto beside = std::move(*device_->make_window((kElements + 1) * 16));  // b, one element further
+  const auto beside = std::move(*device_->make_window((kElements + 1) * 16));  // b, moved by one element
   for (const Dtype dtype :
        {Dtype::float64, Dtype::float32, Dtype::float16, Dtype::bfloat16, Dtype::complex64, Dtype::complex128,
         Dtype::int64, Dtype::int32, Dtype::int16, Dtype::uint8, Dtype::boolean}) {
@@ -411,7 +412,7 @@ TEST_F(JudgeGpuTest, the_device_finds_what_the_host_finds) {
   }
 }
 
-TEST_F(JudgeGpuTest, a_word_is_found_wherever_it_is_not) {
+TEST_F(JudgeGpuTest, a_byte_that_differs_from_a_word_is_found_anywhere) {
   constexpr std::uint64_t kBytes = 4 * kMiB;
   constexpr std::uint32_t kWord = 0xA1B2C3D4;
   const auto window = std::move(*device_->make_window(kBytes));
@@ -422,13 +423,13 @@ TEST_F(JudgeGpuTest, a_word_is_found_wherever_it_is_not) {
   };
   for (const std::uint64_t offset : {0, 1, 2, 3, 517})
     EXPECT_TRUE(holds(offset, 1'000) && holds(offset, kBytes - offset)) << offset;
-  ASSERT_TRUE(device_->fill(*window, 12'344, 4, 0xA1B2D4D4));  // the second byte of a word is another one
+  ASSERT_TRUE(device_->fill(*window, 12'344, 4, 0xA1B2D4D4));  // the second byte of one word differs
   EXPECT_FALSE(holds(0, kBytes));
   EXPECT_FALSE(holds(12'345, 1));
   EXPECT_TRUE(holds(0, 12'345) && holds(12'346, kBytes - 12'346));
 }
 
-TEST_F(JudgeGpuTest, lives_on_when_a_child_faults) {
+TEST_F(JudgeGpuTest, the_judge_survives_a_fault_of_a_child) {
   const auto window = std::move(*device_->make_window(kMiB));
   ASSERT_TRUE(device_->fill(*window, 0, kMiB, 7));
   ChildProcess process;
@@ -436,11 +437,11 @@ TEST_F(JudgeGpuTest, lives_on_when_a_child_faults) {
   EXPECT_EQ(interval_ns(*child, Command::call, act_seed(GpuAct::fault, 0)), -1);
   process.kill();
   EXPECT_TRUE(alive());
-  Checks checks(*device_);
+  MemoryChecks checks(*device_);
   EXPECT_EQ(*checks.difference(7, {*window, 0}, kMiB), std::nullopt);
 }
 
-TEST_F(JudgeGpuTest, lives_on_when_a_child_hangs_on_the_gpu) {
+TEST_F(JudgeGpuTest, the_judge_survives_a_child_that_hangs_on_the_gpu) {
   ChildProcess process;
   const auto child = start(process);
   ASSERT_GE(interval_ns(*child, Command::null_call, 0), 0);
@@ -454,7 +455,7 @@ TEST_F(JudgeGpuTest, lives_on_when_a_child_hangs_on_the_gpu) {
   std::printf("    killed and probed in %.1f ms\n", us(clock_ns() - start_ns) / 1e3);
 }
 
-TEST_F(JudgeGpuTest, looking_at_memory_is_fast_enough) {
+TEST_F(JudgeGpuTest, comparing_memory_is_fast_enough) {
   constexpr std::uint64_t kBytes = 256 * kMiB;
   const auto window = std::move(*device_->make_window(kBytes));
   const auto buffer = std::move(*device_->make_private(kBytes));
@@ -464,7 +465,7 @@ TEST_F(JudgeGpuTest, looking_at_memory_is_fast_enough) {
     const double seconds = static_cast<double>(clock_ns() - start_ns) / 1e9;
     std::printf("    %-28s %8.1f GB/s\n", what, static_cast<double>(kBytes) / seconds / 1e9);
   };
-  Checks checks(*device_);
+  MemoryChecks checks(*device_);
   timed("fill", [&] { EXPECT_TRUE(device_->fill(*window, 0, kBytes, 0x3F800000)); });
   timed("copy", [&] { EXPECT_TRUE(device_->copy(*buffer, 0, *window, 0, kBytes)); });
   timed("find a difference", [&] { EXPECT_EQ(*checks.difference({*buffer, 0}, {*window, 0}, kBytes), std::nullopt); });
@@ -473,8 +474,8 @@ TEST_F(JudgeGpuTest, looking_at_memory_is_fast_enough) {
   EXPECT_TRUE(comparison.equal());
 }
 
-// All that a trial costs the judge besides its two brackets, for inputs and outputs of one size.
-TEST_F(JudgeGpuTest, the_judges_own_work_of_a_trial) {
+// Measures the work of the judge in a trial besides its two timed intervals, for inputs and outputs of one size.
+TEST_F(JudgeGpuTest, the_time_of_the_judges_own_work_in_a_trial) {
   for (const std::uint64_t bytes : {kMiB / 16, 4 * kMiB, 64 * kMiB}) {
     const auto window = std::move(*device_->make_window(2 * bytes));
     const auto input_copy = std::move(*device_->make_private(bytes));
@@ -483,7 +484,7 @@ TEST_F(JudgeGpuTest, the_judges_own_work_of_a_trial) {
     for (const Memory* memory : {window.get(), input_copy.get(), expected.get(), snapshot.get()}) {
       ASSERT_TRUE(device_->fill(*memory, 0, memory->bytes() / 4 * 4, 0x3F800000));
     }
-    Checks checks(*device_);
+    MemoryChecks checks(*device_);
     std::vector<std::int64_t> times_ns;
     for (int i = 0; i < 50; ++i) {
       const std::int64_t start_ns = clock_ns();

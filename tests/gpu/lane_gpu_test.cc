@@ -1,5 +1,5 @@
-// A whole device lane on a real GPU: device code by the launcher, without Python; and a device that is clean again
-// after whatever a job did.
+// Tests of a whole device lane on a real GPU: device code run by the launcher without Python, and a device that is
+// clean after every job.
 #include <unistd.h>
 
 #include <cstdio>
@@ -35,7 +35,7 @@ constexpr std::string_view kContract = R"({"kernel_name": "plus", "args": [
   {"name": "n", "type": "int", "value": 4096}],
   "launch": {"grid": {"x": 16}, "block": {"x": 256}}})";
 
-// The body is the statement for element i of n.
+// Returns a kernel whose body is this statement for element i of n.
 std::string kernel(const std::string& body) {
   return "extern \"C\" __global__ void plus(const float* x, float* out, int n) {\n  int i = blockIdx.x * blockDim.x + "
          "threadIdx.x;\n  " +
@@ -112,7 +112,7 @@ class LaneGpuTest : public ::testing::Test {
     return run(lease_of(Backend::torch, {{"k.py", model(body)}}));
   }
 
-  static std::string ending(const Expected<Result>& result) {
+  static std::string outcome_text(const Expected<Result>& result) {
     if (!result) return "error: " + result.error().message;
     const Evidence* evidence = evidence_of(result->verdict);
     std::string text(to_string(name_of(result->verdict)));
@@ -129,33 +129,33 @@ std::unique_ptr<worker::Lane> LaneGpuTest::lane_;
 
 TEST_F(LaneGpuTest, device_code_passes_without_python) {
   const auto result = run_cuda("if (i < n) out[i] = x[i] + 1.0f;");
-  ASSERT_EQ(ending(result).substr(0, 6), "passed") << ending(result);
+  ASSERT_EQ(outcome_text(result).substr(0, 6), "passed") << outcome_text(result);
   const auto& measured = measurement_of(result->verdict)->submission;
   std::printf("    %s\n    median %.2f us of %zu samples\n", result->sandbox.c_str(), measured.median_ns / 1e3,
               result->samples.submission_ns.size());
 }
 
-TEST_F(LaneGpuTest, device_code_is_judged_as_any_other) {
-  EXPECT_EQ(ending(run_cuda("if (i < n) out[i] = x[i] + 2.0f;")).substr(0, 18), "wrong_answer value");
-  EXPECT_EQ(ending(run_cuda("if (i < n - 1) out[i] = x[i] + 1.0f;")).substr(0, 12), "wrong_answer");
-  EXPECT_EQ(ending(run_cuda("out[i + (1ll << 40)] = x[i] + 1.0f;")).substr(0, 9), "gpu_fault");
-  EXPECT_EQ(ending(run_cuda("while (clock64() != -1) {}")).substr(0, 9), "timed_out");
-  EXPECT_EQ(ending(run_cuda("if (i < n) out[i] = x[i] + 1.0f;")).substr(0, 6), "passed");
+TEST_F(LaneGpuTest, device_code_is_evaluated_like_any_other_submission) {
+  EXPECT_EQ(outcome_text(run_cuda("if (i < n) out[i] = x[i] + 2.0f;")).substr(0, 18), "wrong_answer value");
+  EXPECT_EQ(outcome_text(run_cuda("if (i < n - 1) out[i] = x[i] + 1.0f;")).substr(0, 12), "wrong_answer");
+  EXPECT_EQ(outcome_text(run_cuda("out[i + (1ll << 40)] = x[i] + 1.0f;")).substr(0, 9), "gpu_fault");
+  EXPECT_EQ(outcome_text(run_cuda("while (clock64() != -1) {}")).substr(0, 9), "timed_out");
+  EXPECT_EQ(outcome_text(run_cuda("if (i < n) out[i] = x[i] + 1.0f;")).substr(0, 6), "passed");
 }
 
-TEST_F(LaneGpuTest, the_device_is_clean_after_whatever_a_job_did) {
+TEST_F(LaneGpuTest, the_device_is_clean_after_every_job) {
   for (const std::string& body :
        {std::string("y = torch.empty(1 << 36, dtype=torch.uint8, device='cuda'); os._exit(1)"),
         std::string("y = [torch.empty(1 << 30, dtype=torch.uint8, device='cuda') for _ in range(16)]; os.abort()"),
         std::string("torch.cuda._sleep(1 << 40); return x + 1")}) {
-    EXPECT_NE(ending(run_torch(body)).substr(0, 6), "passed") << body;
+    EXPECT_NE(outcome_text(run_torch(body)).substr(0, 6), "passed") << body;
     EXPECT_EQ(lane_->quarantine(), std::nullopt) << body;
-    EXPECT_EQ(ending(run_torch("return x + 1")).substr(0, 6), "passed") << "after " << body;
+    EXPECT_EQ(outcome_text(run_torch("return x + 1")).substr(0, 6), "passed") << "after " << body;
   }
 }
 
-// Each reference keeps more than half of the memory for as long as it lives.
-TEST_F(LaneGpuTest, problems_that_fit_one_after_the_other_all_run) {
+// Each reference keeps more than half of the memory while it lives.
+TEST_F(LaneGpuTest, large_problems_run_one_after_the_other) {
   for (int i = 0; i < 3; ++i) {
     std::string problem(kProblem);
     const std::string head = "    def __init__(self):\n        super().__init__()\n        self.held = torch.empty(" +
@@ -165,10 +165,10 @@ TEST_F(LaneGpuTest, problems_that_fit_one_after_the_other_all_run) {
     Lease lease = lease_of(Backend::torch, {{"k.py", model("return x + 1")}});
     lease.submission.problem.hash = sha256(problem);
     lease.blobs.push_back({sha256(problem), problem});
-    // And where one job follows another, as where one is judged twice.
+    // The same must hold for two consecutive jobs on one problem.
     for (int job = 0; job < 2; ++job) {
-      const std::string end = ending(run(lease));
-      EXPECT_EQ(end.substr(0, 6), "passed") << "job " << job << " of problem " << i << ": " << end;
+      const std::string outcome = outcome_text(run(lease));
+      EXPECT_EQ(outcome.substr(0, 6), "passed") << "job " << job << " of problem " << i << ": " << outcome;
     }
   }
 }
@@ -178,18 +178,18 @@ TEST_F(LaneGpuTest, the_sandbox_holds_beside_a_gpu) {
   EXPECT_TRUE(held) << held.error().message;
 }
 
-// What a driver tells of memory and errors, and that it is watched at all.
-TEST_F(LaneGpuTest, the_driver_says_what_is_left) {
+// Checks that the driver reports memory and errors, and that the worker reads these reports.
+TEST_F(LaneGpuTest, the_driver_reports_free_memory_and_errors) {
   const auto watch = worker::watch_gpu(lane_->device().uuid);
   ASSERT_TRUE(watch) << "no NVML";
   const auto ownerless = watch->unowned_bytes();
   std::printf("    memory without an owner: %s\n",
-              ownerless ? (std::to_string(*ownerless >> 20) + " MiB").c_str() : "the driver does not tell whose it is");
+              ownerless ? (std::to_string(*ownerless >> 20) + " MiB").c_str() : "the driver does not report owners");
 }
 
-TEST_F(LaneGpuTest, a_result_tells_how_the_gpu_ran) {
+TEST_F(LaneGpuTest, a_result_describes_the_state_of_the_gpu) {
   const auto result = run_cuda("if (i < n) out[i] = x[i] + 1.0f;");
-  ASSERT_EQ(ending(result).substr(0, 6), "passed") << ending(result);
+  ASSERT_EQ(outcome_text(result).substr(0, 6), "passed") << outcome_text(result);
   ASSERT_TRUE(result->conditions) << "no NVML";
   const Conditions& now = *result->conditions;
   EXPECT_GT(now.sm_clock_mhz, 0u);
@@ -200,7 +200,8 @@ TEST_F(LaneGpuTest, a_result_tells_how_the_gpu_ran) {
   std::printf("    SM %u MHz, memory %u MHz, %u C, %.1f W, throttle: %s, trials %lld of %lld ms\n", now.sm_clock_mhz,
               now.memory_clock_mhz, now.temperature_c, now.power_w, now.throttle.c_str(),
               static_cast<long long>(result->times.trials_us / 1'000), static_cast<long long>(result->times.run_ms));
-  if (!now.foreign) std::printf("    the driver's process numbers are not ours: nothing is said of others\n");
+  if (!now.foreign)
+    std::printf("    the driver reports process numbers of another namespace, so foreign processes are unknown\n");
   for (const GpuProcess& one : now.foreign.value_or(std::vector<GpuProcess>())) {
     std::printf("    foreign: process %u with %llu MiB\n", one.pid, static_cast<unsigned long long>(one.memory_mib));
   }

@@ -26,7 +26,7 @@ constexpr ToleranceRow kTolerances[] = {
     {Dtype::complex128, 1e-7},
 };
 
-// How a floating-point dtype is stored, and the type it is compared in: every stored value is exact there.
+// How a floating-point dtype is stored, and the type in which it is compared, which holds every stored value exactly.
 struct Double {
   using Stored = double;
   using Value = double;
@@ -65,7 +65,7 @@ struct Brain {
   static Value value(Stored stored) { return std::bit_cast<float>(static_cast<std::uint32_t>(stored) << 16); }
 };
 
-// Elements are judged by blocks: all right at once, or one by one to say which is wrong.
+// Elements are compared in blocks. Only where a block has a wrong element, its elements are compared one by one.
 constexpr std::size_t kBlock = 1024;
 constexpr std::size_t kLanes = 16;
 
@@ -74,10 +74,10 @@ struct Worst {
   double rel_err = 0;
 };
 
-// The worst errors of a block in which every element is finite and right; nothing when one may not be. Written for the
-// vectoriser: fixed trip counts, one accumulator per lane, no branch.
+// Returns the worst errors of a block in which every element is finite and right. Returns nothing where one may not be.
+// The loop suits the vectoriser: fixed trip counts, one accumulator for each lane, no branch.
 template <class Value>
-std::optional<Worst> judge_block(const Value* expected, const Value* got, Tolerance tolerance) {
+std::optional<Worst> compare_block(const Value* expected, const Value* got, Tolerance tolerance) {
   const Value rtol = static_cast<Value>(tolerance.rtol);
   const Value atol = static_cast<Value>(tolerance.atol);
   constexpr Value kHuge = std::numeric_limits<Value>::infinity();
@@ -100,23 +100,22 @@ std::optional<Worst> judge_block(const Value* expected, const Value* got, Tolera
   return Worst{*std::ranges::max_element(abs_err), *std::ranges::max_element(rel_err)};
 }
 
-// A block of a stored format as values.
 template <class Format>
 void decode_block(const typename Format::Stored* stored, std::array<typename Format::Value, kBlock>& values) {
   for (std::size_t i = 0; i < kBlock; ++i) values[i] = Format::value(stored[i]);
 }
 
 template <class Format>
-std::optional<Worst> judge_stored(const typename Format::Stored* expected, const typename Format::Stored* got,
-                                  Tolerance tolerance) {
+std::optional<Worst> compare_stored(const typename Format::Stored* expected, const typename Format::Stored* got,
+                                    Tolerance tolerance) {
   if constexpr (std::is_same_v<typename Format::Stored, typename Format::Value>) {
-    return judge_block(expected, got, tolerance);
+    return compare_block(expected, got, tolerance);
   } else {
     std::array<typename Format::Value, kBlock> expected_values;
     std::array<typename Format::Value, kBlock> got_values;
     decode_block<Format>(expected, expected_values);
     decode_block<Format>(got, got_values);
-    return judge_block(expected_values.data(), got_values.data(), tolerance);
+    return compare_block(expected_values.data(), got_values.data(), tolerance);
   }
 }
 
@@ -238,14 +237,14 @@ void Comparison::add_floats(std::span<const std::byte> expected_bytes, std::span
     const std::size_t size = std::min(kBlock, n - start);
     if (same_bytes(expected + start, got + start, size * sizeof(Stored))) continue;
     if (size == kBlock) {
-      if (const auto worst = judge_stored<Format>(expected + start, got + start, tolerance_)) {
+      if (const auto worst = compare_stored<Format>(expected + start, got + start, tolerance_)) {
         max_abs_err_ = std::max(max_abs_err_, worst->abs_err);
         max_rel_err_ = std::max(max_rel_err_, worst->rel_err);
         continue;
       }
     }
     for (std::size_t i = start; i < start + size; i += Format::kParts) {
-      bool is_noted = false;  // the wrong part of a complex element is the one that is told
+      bool is_noted = false;  // of a complex element, its first wrong part is recorded
       for (std::size_t part = i; part < i + Format::kParts; ++part) {
         const double e = static_cast<double>(Format::value(expected[part]));
         const double g = static_cast<double>(Format::value(got[part]));

@@ -1,8 +1,9 @@
-// Is an output right? Element by element against the reference, on the host.
+// Compares an output with the reference's, element by element, on the host.
 //
-//   floats    |got - expected| <= atol + rtol * |expected|; NaN exactly where the reference has NaN; infinities equal
-//   by sign integers  equal, whatever the tolerance booleans  equal, and written as 0 or 1 complex   as its two parts;
-//   one element counts once
+//   floats    |got - expected| <= atol + rtol * |expected|; NaN exactly where the reference has NaN; equal infinities
+//   integers  equal, whatever the tolerance
+//   booleans  equal, and stored as 0 or 1
+//   complex   both parts as floats; an element counts once
 #pragma once
 
 #include <cstddef>
@@ -18,17 +19,18 @@
 
 namespace kq::judge {
 
-// THE TOLERANCES, by dtype. float32 1e-4 and half precision 1e-2 are what KernelBench's evaluation uses; float64 is
-// ours. A problem's own rtol or atol replaces the row's.
+// Returns the tolerance of a dtype. A problem's own rtol or atol replaces that of the table (compare.cc), in which
+// float32 has 1e-4 and half precision has 1e-2 as in KernelBench's evaluation.
 Tolerance tolerance_for(channel::Dtype dtype, std::optional<double> rtol, std::optional<double> atol);
 
-// Whether its elements are compared by a tolerance.
+// Returns whether elements of this dtype are compared by a tolerance.
 constexpr bool is_floating(channel::Dtype dtype) {
   using channel::Dtype;
   return dtype == Dtype::float64 || dtype == Dtype::float32 || dtype == Dtype::float16 || dtype == Dtype::bfloat16 ||
          dtype == Dtype::complex64 || dtype == Dtype::complex128;
 }
-// Elements as numbers, exactly; of complex ones both parts. None of what is compared by its bytes.
+// Returns the elements of a floating-point dtype as exact numbers, and two numbers for a complex element. Returns
+// nothing for other dtypes.
 std::vector<double> numbers_of(channel::Dtype dtype, std::span<const std::byte> bytes);
 
 // Compares one output, piece by piece: tensors larger than a staging buffer come in order.
@@ -36,18 +38,19 @@ class Comparison {
  public:
   Comparison(channel::Dtype dtype, Tolerance tolerance) : dtype_(dtype), tolerance_(tolerance) {}
 
-  // The next piece of both: the same whole number of elements, aligned for their dtype.
+  // Adds the next piece of both. They have the same whole number of elements and are aligned for their dtype.
   void add(std::span<const std::byte> expected, std::span<const std::byte> got);
-  // Instead of all pieces: `elements` that somebody else found to agree, with their worst errors.
+  // Replaces all calls of add() where the device has found that all elements agree, with these worst errors.
   void add_agreed(std::uint64_t elements, double max_abs_err, double max_rel_err);
   channel::Dtype dtype() const { return dtype_; }
   Tolerance tolerance() const { return tolerance_; }
 
   bool equal() const { return mismatched_ == 0; }
-  // "nan": NaN or infinity where the reference is finite; "value" otherwise.
+  // Returns the reason of evidence: "nan" where an element is NaN or infinite and the reference's is finite, otherwise
+  // "value".
   std::string reason() const { return not_finite_ ? "nan" : "value"; }
-  // The first element that differs, and the worst errors over all finite pairs. Trial and output are the caller's to
-  // fill.
+  // Returns the first element that differs, and the worst errors over all finite pairs. The caller fills in the trial
+  // and the output.
   Mismatch mismatch() const;
   double max_abs_err() const { return max_abs_err_; }
   double max_rel_err() const { return max_rel_err_; }
@@ -58,7 +61,7 @@ class Comparison {
   template <class Integer>
   void add_integers(std::span<const std::byte> expected, std::span<const std::byte> got);
   void add_booleans(std::span<const std::byte> expected, std::span<const std::byte> got);
-  // Takes note of one element, or one part of it.
+  // Records the comparison of one element, or of one part of a complex element.
   void note(std::uint64_t element, bool is_equal, double expected, double got);
 
   channel::Dtype dtype_;

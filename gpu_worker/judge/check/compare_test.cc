@@ -24,7 +24,8 @@ Comparison compare(Dtype dtype, const std::vector<T>& expected, const std::vecto
   return comparison;
 }
 
-// Rounds to nearest even, the other way round than compare.cc: a second opinion on the two half formats.
+// Rounds to nearest even. This direction of the conversion is independent of compare.cc, and so checks both half
+// formats.
 std::uint16_t half(double value) {
   for (std::uint32_t bits = 0; bits < 0x7C00; ++bits) {
     const int exponent = static_cast<int>(bits >> 10);
@@ -60,7 +61,7 @@ TEST(Compare, floats_within_the_tolerance_are_equal) {
   EXPECT_TRUE(compare<float>(Dtype::float32, {0.0f}, {-0.0f}, 0, 0).equal());
 }
 
-TEST(Compare, tells_the_first_mismatch_and_the_worst_errors) {
+TEST(Compare, reports_the_first_mismatch_and_the_worst_errors) {
   const auto comparison = compare<float>(Dtype::float32, {1, 2, -4, 0}, {1, 3, -2, 0.5f});
   EXPECT_FALSE(comparison.equal());
   EXPECT_EQ(comparison.reason(), "value");
@@ -92,7 +93,7 @@ TEST(Compare, infinities_are_equal_by_sign) {
   EXPECT_FALSE(compare<double>(Dtype::float64, {kInf}, {kNan}).equal());
 }
 
-TEST(Compare, halves) {
+TEST(Compare, float16_elements) {
   EXPECT_TRUE(
       compare<std::uint16_t>(Dtype::float16, {half(1), half(0x1p-24)}, {half(1 + 0x1p-7), half(-0x1p-24)}).equal());
   const auto wrong = compare<std::uint16_t>(Dtype::float16, {half(-2.5), half(65504)}, {half(-2.5), half(1)});
@@ -104,7 +105,7 @@ TEST(Compare, halves) {
   EXPECT_EQ(compare<std::uint16_t>(Dtype::float16, {half(0x1p-24)}, {half(0)}, 0, 0).mismatch().expected, 0x1p-24);
 }
 
-TEST(Compare, bfloats) {
+TEST(Compare, bfloat16_elements) {
   EXPECT_TRUE(compare<std::uint16_t>(Dtype::bfloat16, {brain(1)}, {brain(1.0078125f)}).equal());
   EXPECT_EQ(compare<std::uint16_t>(Dtype::bfloat16, {brain(-3e38f)}, {brain(2)}).mismatch().got, 2);
   EXPECT_TRUE(compare<std::uint16_t>(Dtype::bfloat16, {0x7FC0}, {0xFFFF}).equal());
@@ -141,7 +142,7 @@ TEST(Compare, nothing_equals_nothing) {
   EXPECT_EQ(comparison.mismatch().total, 0u);
 }
 
-TEST(Compare, pieces_count_on) {
+TEST(Compare, elements_are_numbered_across_pieces) {
   const std::vector<float> expected{1, 2};
   const std::vector<float> got{1, 5};
   Comparison comparison(Dtype::float32, {});
@@ -151,7 +152,8 @@ TEST(Compare, pieces_count_on) {
   EXPECT_EQ(comparison.mismatch().total, 4u);
 }
 
-// Large tensors take the vectorised way; it must agree with the way by single elements, wherever the wrong one lies.
+// Large tensors are compared in vectorised blocks. These must agree with the comparison of single elements, wherever
+// the wrong element lies.
 TEST(Compare, blocks_agree_with_single_elements) {
   std::mt19937_64 random(7);
   std::uniform_real_distribution<float> draw(-2, 2);

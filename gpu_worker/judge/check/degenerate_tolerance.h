@@ -1,5 +1,6 @@
-// What a tolerance cannot tell: where everything that is expected is smaller than it, zeros are right, too. An honest
-// output of such a problem still is near to what is expected, measured by that itself.
+// The degenerate-tolerance check. Where all expected elements are smaller than the tolerance, an output of zeros is
+// within the tolerance too, so the tolerance cannot tell right from wrong. This check asks whether the output is close
+// to the expected one when measured against the size of the expected elements themselves.
 #pragma once
 
 #include <span>
@@ -8,29 +9,30 @@
 
 namespace kq::judge {
 
-// An output is like the expected one where
+// An output is close to the expected one where
 //
-//   sum (got - expected)^2 <= the largest of   kOfVariation sum (expected - mean)^2     it is far nearer than the best
-//   constant
-//                                              kOfSize^2    sum expected^2              or within some per cent of each
-//                                              n nothing^2                              or off by next to nothing: what
-//                                              is expected may be rounding itself
+//   sum (got - expected)^2 <= max of
+//     kVariationShare sum (expected - mean)^2     the output is far closer than the best constant,
+//     kRelativeErrorMax^2 sum expected^2          or the elements are off by a few per cent,
+//     count absolute_error^2                      or they are off by so little that the expected elements may be
+//                                                 rounding errors themselves.
 //
-// where nothing is kOfTolerance atol, and no more than kNothing: of numbers like 1 that cancel, some roundings of
-// single precision's. Of fewer than kFewest numbers nothing is said: a loss that nearly cancels may honestly be off by
-// more.
-inline constexpr double kOfVariation = 0.1;
-inline constexpr double kOfSize = 0.05;
-inline constexpr double kNothing = 5e-6;
-inline constexpr double kFewest = 8;
-inline constexpr double kOfTolerance = 1e-2;
+// absolute_error is min(kAbsoluteErrorOfAtol atol, kAbsoluteErrorMax), a few rounding errors of single precision where
+// numbers of about 1 cancel. An output of fewer than kElementsMin elements always counts as close: a loss that nearly
+// cancels may honestly be off by more.
+inline constexpr double kVariationShare = 0.1;
+inline constexpr double kRelativeErrorMax = 0.05;
+inline constexpr double kAbsoluteErrorMax = 5e-6;
+inline constexpr double kElementsMin = 8;
+inline constexpr double kAbsoluteErrorOfAtol = 1e-2;
 
-struct Likeness {
-  bool zeros_are_right = false;  // by the tolerance, of what is finite, and there is any
-  bool is_like = true;
+struct DegenerateCheck {
+  bool zeros_pass = false;  // there are finite elements, and zeros in place of all of them are within the tolerance
+  bool is_close = true;
 };
 
-// Of equally many numbers of both; what is not finite is left out, and the tolerance has told of it.
-Likeness likeness(std::span<const double> expected, std::span<const double> got, Tolerance tolerance);
+// `expected` and `got` have the same size. Pairs with an element that is not finite are left out; the comparison by
+// tolerance handles them.
+DegenerateCheck check_degenerate(std::span<const double> expected, std::span<const double> got, Tolerance tolerance);
 
 }  // namespace kq::judge

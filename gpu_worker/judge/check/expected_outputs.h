@@ -1,11 +1,11 @@
-// What the judge keeps of the reference's answers, where no child can reach it: those of the trial at hand and, in
-// their order, those made ahead.
+// The results of the reference that the judge keeps in memory which no child can reach: those of the current trial, and
+// those of later trials that were computed ahead, in their order.
 //
-//   room() -> begin_next() -> filled by the reference -> keep_next() -> ahead, ahead, ... -> take_next() -> at hand ->
-//   spare
+//   free_count() -> next_free() -> the caller fills it -> push_ahead() -> ahead, ahead, ... -> advance() -> current ->
+//   free
 //
-// The one at hand has memory of its own. Those ahead share a block, which is there from the first of them on: as many
-// as the limits below allow and the device has room for, which may be none.
+// The current trial has memory of its own. Trials ahead share one block, which is allocated on first use: for as many
+// trials as the limits below allow and the device has room for, which may be none.
 #pragma once
 
 #include <cstddef>
@@ -20,45 +20,50 @@
 
 namespace kq::judge {
 
-// A submission loads in the time of some dozens of answers (H200: 20 ms, 0.2 ms each), a slow one of all.
-inline constexpr std::uint64_t kAheadMax = 64;
-inline constexpr std::uint64_t kAheadBytesMax = 256ull << 20;
-inline constexpr std::uint64_t kDevicePerAhead = 64;  // no more than this part of the device's memory
+// While a submission loads, the reference can compute some dozens of trials (H200: 20 ms, 0.2 ms each); while a slow
+// one loads, all of them.
+inline constexpr std::uint64_t kTrialsAheadMax = 64;
+inline constexpr std::uint64_t kTrialsAheadBytesMax = 256ull << 20;
+inline constexpr std::uint64_t kDeviceShareOfAhead = 64;  // the block is at most 1/64 of the device's memory
 
 using channel::Seeds;
 
-struct Answer {
+// One trial as the reference has made it.
+struct ReferenceTrial {
   Seeds seeds;
-  std::unique_ptr<Memory>
-      pristine;  // copies of the window's regions; a tensor lies at its offset less the region's begin
+  // These two are copies of regions of the window; a tensor lies at its offset less the region's begin.
+  std::unique_ptr<Memory> input_copies;
   std::unique_ptr<Memory> expected;
-  std::vector<Tensor> inputs;  // rows with the plain values of this trial
+  std::vector<Tensor> inputs;  // the table's rows, with the plain values of this trial
   std::vector<Tensor> outputs;
 };
 
-class Answers {
+// Holds the current trial and the trials ahead, and moves each from one state to the next.
+class ExpectedOutputs {
  public:
-  explicit Answers(Device& device) : device_(device) {}
+  explicit ExpectedOutputs(Device& device) : device_(device) {}
 
-  // Gives back what is there, and makes room for the one at hand; where there is none, too_large.
+  // Frees all memory.
   void clear();
+  // Frees all memory and allocates the current trial's. Stops with too_large where there is no room.
   Step<void> lay_out(const Layout& layout);
 
-  Answer& at_hand() { return at_hand_; }
-  const Answer& at_hand() const { return at_hand_; }
+  ReferenceTrial& current() { return current_; }
+  const ReferenceTrial& current() const { return current_; }
 
-  // For how many more there is room.
-  Expected<std::size_t> room();
-  // Where the next one may be kept, while there is room; it is nobody's until keep_next().
-  Answer& begin_next() { return spare_.back(); }
-  void keep_next();
-  std::size_t ahead() const { return ahead_.size(); }
-  // The seeds of the oldest one of them; null: there is none.
-  const Seeds* next() const { return ahead_.empty() ? nullptr : &ahead_.front().seeds; }
-  // It is at hand from here on.
-  void take_next();
-  // Those made ahead are for nothing.
-  void forget_ahead();
+  // Returns how many more trials can be kept ahead. Allocates the block on first use.
+  Expected<std::size_t> free_count();
+  // Returns the trial that the next push_ahead() adds. Needs a free one.
+  ReferenceTrial& next_free() { return free_.back(); }
+  // Adds next_free() behind the other trials ahead.
+  void push_ahead();
+  std::size_t ahead_count() const { return ahead_.size(); }
+  // Returns the seeds of the oldest trial ahead, or null where there is none.
+  const Seeds* next_seeds() const { return ahead_.empty() ? nullptr : &ahead_.front().seeds; }
+  // Makes the oldest trial ahead the current one.
+  void advance();
+  // Drops all trials ahead.
+  void discard_ahead();
 
  private:
   Expected<void> make_block();
@@ -66,11 +71,11 @@ class Answers {
   Device& device_;
   std::uint64_t input_bytes_ = 0;
   std::uint64_t output_bytes_ = 0;
-  bool has_block_ = false;         // or there is no room for one
-  std::unique_ptr<Memory> block_;  // outlives the answers in it
-  Answer at_hand_;
-  std::deque<Answer> ahead_;   // the oldest first
-  std::vector<Answer> spare_;  // the last one is begun
+  bool has_block_ = false;         // allocation was tried; block_ is null where there was no room
+  std::unique_ptr<Memory> block_;  // outlives the trials in it
+  ReferenceTrial current_;
+  std::deque<ReferenceTrial> ahead_;  // the oldest first
+  std::vector<ReferenceTrial> free_;
 };
 
 }  // namespace kq::judge

@@ -15,24 +15,24 @@ Tensor tensor(std::int64_t elements) {
           .bytes = static_cast<std::uint64_t>(elements) * 4};
 }
 
-class AnswersTest : public testing::Test {
+class ExpectedOutputsTest : public testing::Test {
  protected:
-  // Laid out for a problem with that many floats in and out.
+  // Lays out a problem with this many floats as input and as output.
   void lay_out(std::int64_t elements) {
     ASSERT_TRUE(
-        answers_.lay_out(make_layout({.inputs = {tensor(elements)}, .outputs = {tensor(elements)}, .states = {}})));
+        trials_.lay_out(make_layout({.inputs = {tensor(elements)}, .outputs = {tensor(elements)}, .states = {}})));
   }
 
-  // One that is told by its seed and by what lies in its memory; false: there is no room.
+  // Adds a trial ahead that is marked by its seed and by the words in its memory. Returns false where there is no room.
   bool make(std::uint32_t word) {
-    const auto room = answers_.room();
+    const auto room = trials_.free_count();
     EXPECT_TRUE(room);
     if (*room == 0) return false;
-    Answer& next = answers_.begin_next();
-    fill_ends(*next.pristine, word);
+    ReferenceTrial& next = trials_.next_free();
+    fill_ends(*next.input_copies, word);
     fill_ends(*next.expected, ~word);
     next.seeds.inputs = word;
-    answers_.keep_next();
+    trials_.push_ahead();
     return true;
   }
   void fill_ends(const Memory& memory, std::uint32_t word) {
@@ -50,57 +50,57 @@ class AnswersTest : public testing::Test {
     return word;
   }
   void expect_at_hand(std::uint32_t word) {
-    const Answer& answer = answers_.at_hand();
+    const ReferenceTrial& answer = trials_.current();
     EXPECT_EQ(answer.seeds.inputs, word);
-    for (const std::uint64_t at : {std::uint64_t{0}, answer.pristine->bytes() - 4})
-      EXPECT_EQ(word_of(*answer.pristine, at), word);
+    for (const std::uint64_t at : {std::uint64_t{0}, answer.input_copies->bytes() - 4})
+      EXPECT_EQ(word_of(*answer.input_copies, at), word);
     for (const std::uint64_t at : {std::uint64_t{0}, answer.expected->bytes() - 4})
       EXPECT_EQ(word_of(*answer.expected, at), ~word);
   }
 
   FakeDevice device_;
-  Answers answers_{device_};
+  ExpectedOutputs trials_{device_};
 };
 
-TEST_F(AnswersTest, come_to_hand_in_their_order_and_none_touches_another) {
+TEST_F(ExpectedOutputsTest, trials_ahead_become_current_in_order_and_do_not_overlap) {
   lay_out(100);
-  EXPECT_EQ(answers_.next(), nullptr);
+  EXPECT_EQ(trials_.next_seeds(), nullptr);
   for (std::uint32_t word = 1; word <= 5; ++word) ASSERT_TRUE(make(word));
   for (std::uint32_t word = 1; word <= 300; ++word) {
-    EXPECT_EQ(answers_.ahead(), 5u);
-    ASSERT_NE(answers_.next(), nullptr);
-    EXPECT_EQ(answers_.next()->inputs, word);
-    answers_.take_next();
-    ASSERT_TRUE(make(word + 5));  // in the place of one that was used
+    EXPECT_EQ(trials_.ahead_count(), 5u);
+    ASSERT_NE(trials_.next_seeds(), nullptr);
+    EXPECT_EQ(trials_.next_seeds()->inputs, word);
+    trials_.advance();
+    ASSERT_TRUE(make(word + 5));  // reuses the memory of an earlier trial
     expect_at_hand(word);
   }
 }
 
-TEST_F(AnswersTest, lie_where_no_child_can_map_them) {
+TEST_F(ExpectedOutputsTest, trials_lie_in_memory_that_no_child_can_map) {
   lay_out(100);
   ASSERT_TRUE(make(1));
-  answers_.take_next();
-  EXPECT_EQ(answers_.at_hand().pristine->fd(), -1);
-  EXPECT_EQ(answers_.at_hand().expected->fd(), -1);
+  trials_.advance();
+  EXPECT_EQ(trials_.current().input_copies->fd(), -1);
+  EXPECT_EQ(trials_.current().expected->fd(), -1);
 }
 
-TEST_F(AnswersTest, are_as_many_as_the_limits_allow) {
+TEST_F(ExpectedOutputsTest, as_many_trials_are_kept_as_the_limits_allow) {
   device_.described.memory_bytes = 1ull << 40;
   lay_out(100);
-  EXPECT_EQ(make_all(), kAheadMax);
+  EXPECT_EQ(make_all(), kTrialsAheadMax);
   const std::int64_t elements = 1 << 20;
   lay_out(elements);
   const auto some = make_all();
-  EXPECT_LE(some * 2 * elements * 4, kAheadBytesMax);
-  EXPECT_GT((some + 2) * 2 * elements * 4, kAheadBytesMax);
-  lay_out(static_cast<std::int64_t>(kAheadBytesMax / 8));
+  EXPECT_LE(some * 2 * elements * 4, kTrialsAheadBytesMax);
+  EXPECT_GT((some + 2) * 2 * elements * 4, kTrialsAheadBytesMax);
+  lay_out(static_cast<std::int64_t>(kTrialsAheadBytesMax / 8));
   EXPECT_EQ(make_all(), 0u);
-  device_.described.memory_bytes = kDevicePerAhead * 8'192;
+  device_.described.memory_bytes = kDeviceShareOfAhead * 8'192;
   lay_out(100);
   EXPECT_EQ(make_all(), 8'192 / (2 * 1'024u));
 }
 
-TEST_F(AnswersTest, are_fewer_where_there_is_no_room) {
+TEST_F(ExpectedOutputsTest, fewer_trials_are_kept_where_there_is_no_room) {
   lay_out(100);
   device_.private_bytes_max = 20 * 2'048;
   EXPECT_EQ(make_all(), 16u);
@@ -110,21 +110,21 @@ TEST_F(AnswersTest, are_fewer_where_there_is_no_room) {
   EXPECT_FALSE(make(1)) << "it is not tried again";
 }
 
-TEST_F(AnswersTest, what_was_for_nothing_is_room_again) {
+TEST_F(ExpectedOutputsTest, discarded_trials_become_free) {
   lay_out(100);
   const auto all = make_all();
-  answers_.take_next();
-  answers_.forget_ahead();
-  EXPECT_EQ(answers_.ahead(), 0u);
-  EXPECT_EQ(answers_.next(), nullptr);
+  trials_.advance();
+  trials_.discard_ahead();
+  EXPECT_EQ(trials_.ahead_count(), 0u);
+  EXPECT_EQ(trials_.next_seeds(), nullptr);
   expect_at_hand(0);
   EXPECT_EQ(make_all(), all);
 }
 
-TEST_F(AnswersTest, a_problem_for_which_there_is_no_room_at_all_is_too_large) {
+TEST_F(ExpectedOutputsTest, a_problem_for_which_there_is_no_room_at_all_is_too_large) {
   device_.private_bytes_max = 4'096;
   const auto laid_out =
-      answers_.lay_out(make_layout({.inputs = {tensor(100)}, .outputs = {tensor(10'000)}, .states = {}}));
+      trials_.lay_out(make_layout({.inputs = {tensor(100)}, .outputs = {tensor(10'000)}, .states = {}}));
   ASSERT_FALSE(laid_out);
   EXPECT_EQ(std::get<Ended>(laid_out.error()).name, VerdictName::too_large);
 }

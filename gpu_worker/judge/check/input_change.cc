@@ -7,12 +7,12 @@
 namespace kq::judge {
 namespace {
 
-// Of each tensor, evenly over it: inputs that differ anywhere differ there, but for such as are the same in most
-// places.
+// The number and size of the pieces that are read, evenly over each tensor. Different inputs differ in some piece,
+// unless they are equal almost everywhere.
 constexpr std::uint64_t kPieces = 8;
 constexpr std::uint64_t kPieceBytes = 512;
 
-Expected<void> read(Device& device, const Place& place, std::uint64_t bytes, std::vector<std::byte>& to) {
+Expected<void> read(Device& device, const Location& place, std::uint64_t bytes, std::vector<std::byte>& to) {
   const std::size_t before = to.size();
   to.resize(before + bytes);
   return device.read(std::span(to).subspan(before), place.memory, place.offset);
@@ -20,21 +20,22 @@ Expected<void> read(Device& device, const Place& place, std::uint64_t bytes, std
 
 }  // namespace
 
-Expected<void> Freshness::look(Device& device, const Pristine& pristine, const std::vector<Tensor>& inputs) {
-  if (is_fresh_) return {};
+Expected<void> InputChange::observe(Device& device, const InputCopies& input_copies,
+                                    const std::vector<Tensor>& inputs) {
+  if (has_changed_) return {};
   std::vector<std::byte> found;
   for (const Tensor& input : inputs) {
     if (input.kind != channel::Kind::tensor) continue;
-    for (const auto& [region, at] : pristine.stretches({input.offset, input.offset + input.bytes})) {
+    for (const auto& [region, at] : input_copies.pieces({input.offset, input.offset + input.bytes})) {
       const std::uint64_t step = std::max(region.bytes() / kPieces, kPieceBytes);
       for (std::uint64_t offset = 0; offset < region.bytes(); offset += step) {
-        const Place place{at.memory, at.offset + offset};
+        const Location place{at.memory, at.offset + offset};
         if (const auto done = read(device, place, std::min(kPieceBytes, region.bytes() - offset), found); !done)
           return done;
       }
     }
   }
-  is_fresh_ = looks_n_++ > 0 && found != last_;
+  has_changed_ = trial_count_++ > 0 && found != last_;
   last_ = std::move(found);
   return {};
 }

@@ -1,5 +1,5 @@
-// Whether a problem draws other inputs for other seeds. Where it does not, who has computed its outputs once need not
-// compute: a time tells nothing then.
+// The input-change check: whether a problem draws different inputs for different seeds. Where it does not, a submission
+// can keep the outputs of one call and return them again, and the measured time means nothing.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,19 @@
 
 namespace kq::judge {
 
-class Freshness {
+// Compares the inputs of each trial with those of the trial before.
+class InputChange {
  public:
-  // Of a trial whose inputs are there. Pieces of each tensor are compared with those of the trial before, until one is
-  // another: then no more is looked at.
-  Expected<void> look(Device& device, const Pristine& pristine, const std::vector<Tensor>& inputs);
-  // In no trial was anything else than in the one before, and there were some.
-  bool are_stale() const { return looks_n_ > 1 && !is_fresh_; }
+  // Reads pieces of each input tensor of a trial and compares them with the same pieces of the trial before. After the
+  // first difference it reads nothing any more.
+  Expected<void> observe(Device& device, const InputCopies& input_copies, const std::vector<Tensor>& inputs);
+  // Returns whether at least two trials were observed and all had the same inputs.
+  bool never_changed() const { return trial_count_ > 1 && !has_changed_; }
 
  private:
   std::vector<std::byte> last_;
-  std::size_t looks_n_ = 0;
-  bool is_fresh_ = false;
+  std::size_t trial_count_ = 0;
+  bool has_changed_ = false;
 };
 
 }  // namespace kq::judge

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kBytes = 64 << 10;
 
-class FreshnessTest : public testing::Test {
+class InputChangeTest : public testing::Test {
  protected:
   static Tensor tensor(std::uint64_t offset, std::uint64_t bytes) {
     Tensor tensor{};
@@ -21,51 +21,51 @@ class FreshnessTest : public testing::Test {
     tensor.bytes = bytes;
     return tensor;
   }
-  void look(std::uint32_t first, std::uint32_t second) {
+  void observe(std::uint32_t first, std::uint32_t second) {
     ASSERT_TRUE(device_.fill(*memory_, 0, kBytes, first));
     ASSERT_TRUE(device_.fill(*memory_, kBytes, kBytes, second));
-    ASSERT_TRUE(freshness_.look(device_, Pristine(*memory_, {0, 2 * kBytes}), inputs_));
+    ASSERT_TRUE(input_change_.observe(device_, InputCopies(*memory_, {0, 2 * kBytes}), inputs_));
   }
 
   FakeDevice device_;
   std::unique_ptr<Memory> memory_ = std::move(*device_.make_private(2 * kBytes));
   std::vector<Tensor> inputs_{tensor(0, kBytes), tensor(kBytes, kBytes)};
-  Freshness freshness_;
+  InputChange input_change_;
 };
 
-TEST_F(FreshnessTest, one_trial_tells_nothing) {
-  EXPECT_FALSE(freshness_.are_stale());
-  look(1, 2);
-  EXPECT_FALSE(freshness_.are_stale());
+TEST_F(InputChangeTest, one_trial_is_not_enough) {
+  EXPECT_FALSE(input_change_.never_changed());
+  observe(1, 2);
+  EXPECT_FALSE(input_change_.never_changed());
 }
 
-TEST_F(FreshnessTest, one_tensor_that_changes_once_is_enough) {
-  look(1, 2);
-  look(1, 2);
-  EXPECT_TRUE(freshness_.are_stale());
-  look(1, 3);
-  EXPECT_FALSE(freshness_.are_stale());
-  look(1, 3);
-  EXPECT_FALSE(freshness_.are_stale());
+TEST_F(InputChangeTest, one_change_of_one_tensor_is_enough) {
+  observe(1, 2);
+  observe(1, 2);
+  EXPECT_TRUE(input_change_.never_changed());
+  observe(1, 3);
+  EXPECT_FALSE(input_change_.never_changed());
+  observe(1, 3);
+  EXPECT_FALSE(input_change_.never_changed());
 }
 
-TEST_F(FreshnessTest, what_lies_between_tensors_is_none_of_them) {
+TEST_F(InputChangeTest, bytes_between_tensors_are_ignored) {
   inputs_ = {tensor(256, kBytes - 512)};
-  look(1, 2);
-  look(1, 3);
-  EXPECT_TRUE(freshness_.are_stale());
+  observe(1, 2);
+  observe(1, 3);
+  EXPECT_TRUE(input_change_.never_changed());
 }
 
-TEST_F(FreshnessTest, without_tensors_nothing_is_fresh) {
+TEST_F(InputChangeTest, without_tensors_inputs_never_change) {
   inputs_.clear();
-  look(1, 2);
-  look(3, 4);
-  EXPECT_TRUE(freshness_.are_stale());
+  observe(1, 2);
+  observe(3, 4);
+  EXPECT_TRUE(input_change_.never_changed());
 }
 
-TEST(Freshness, a_time_on_the_same_inputs_again_and_again_is_suspect) {
-  FakeHouse house;
-  constexpr std::uint64_t kSeed = 7;  // that the problem sets itself
+TEST(InputChange, a_time_on_unchanged_inputs_is_suspect) {
+  JudgeFixture fixture;
+  constexpr std::uint64_t kSeed = 7;  // the problem sets this seed itself
   const auto same = [w = 0.0f](FakeTurn& turn) mutable {
     using channel::Command;
     if (turn.command == Command::put_state) w = *fake_data<float>(turn, turn.page.states[0]);
@@ -79,10 +79,10 @@ TEST(Freshness, a_time_on_the_same_inputs_again_and_again_is_suspect) {
     }
     turn.window = window;
   };
-  EXPECT_EQ(ending(house.run({}, [](FakeTurn&) {})), "passed");
-  EXPECT_EQ(ending(house.run({}, same)), "suspect/inputs at judge");
-  house.plan.trials.timed = 0;
-  EXPECT_EQ(ending(house.run({}, same)), "passed");
+  EXPECT_EQ(outcome_text(fixture.run({}, [](FakeTurn&) {})), "passed");
+  EXPECT_EQ(outcome_text(fixture.run({}, same)), "suspect/inputs at judge");
+  fixture.plan.trials.timed = 0;
+  EXPECT_EQ(outcome_text(fixture.run({}, same)), "passed");
 }
 
 }  // namespace

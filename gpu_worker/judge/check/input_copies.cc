@@ -4,14 +4,14 @@
 
 namespace kq::judge {
 
-std::vector<Pristine::Stretch> Pristine::stretches(const Region& part) const {
-  std::vector<Stretch> found;
-  const auto add = [&](std::uint64_t begin, std::uint64_t end, const Place& base, std::uint64_t base_begin) {
+std::vector<InputCopies::Piece> InputCopies::pieces(const Region& part) const {
+  std::vector<Piece> found;
+  const auto add = [&](std::uint64_t begin, std::uint64_t end, const Location& base, std::uint64_t base_begin) {
     begin = std::max(begin, part.begin);
     end = std::min(end, part.end);
     if (begin < end) found.push_back({{begin, end}, {base.memory, base.offset + begin - base_begin}});
   };
-  const Place rest{memory_, 0};
+  const Location rest{memory_, 0};
   if (!elsewhere_) {
     add(part.begin, part.end, rest, region_.begin);
     return found;

@@ -10,14 +10,14 @@ namespace kq::judge {
 namespace {
 
 using Found =
-    std::vector<std::tuple<std::uint64_t, std::uint64_t, const Memory*, std::uint64_t>>;  // from, to, where it lies
+    std::vector<std::tuple<std::uint64_t, std::uint64_t, const Memory*, std::uint64_t>>;  // begin, end, memory, offset
 
-class PristineTest : public testing::Test {
+class InputCopiesTest : public testing::Test {
  protected:
-  static Found found(const Pristine& pristine, const Region& part) {
+  static Found found(const InputCopies& input_copies, const Region& part) {
     Found all;
-    for (const auto& stretch : pristine.stretches(part))
-      all.emplace_back(stretch.region.begin, stretch.region.end, &stretch.at.memory, stretch.at.offset);
+    for (const auto& piece : input_copies.pieces(part))
+      all.emplace_back(piece.region.begin, piece.region.end, &piece.at.memory, piece.at.offset);
     return all;
   }
   FakeDevice device_;
@@ -25,21 +25,21 @@ class PristineTest : public testing::Test {
   std::unique_ptr<Memory> other_ = std::move(*device_.make_private(1024));
 };
 
-TEST_F(PristineTest, is_one_stretch_as_the_region_is) {
-  const Pristine pristine(*rest_, {256, 1280});
-  EXPECT_EQ(found(pristine, {256, 1280}), (Found{{256, 1280, rest_.get(), 0}}));
-  EXPECT_EQ(found(pristine, {512, 600}), (Found{{512, 600, rest_.get(), 256}}));
-  EXPECT_EQ(found(pristine, {512, 512}), Found());
+TEST_F(InputCopiesTest, a_contiguous_copy_is_one_piece) {
+  const InputCopies input_copies(*rest_, {256, 1280});
+  EXPECT_EQ(found(input_copies, {256, 1280}), (Found{{256, 1280, rest_.get(), 0}}));
+  EXPECT_EQ(found(input_copies, {512, 600}), (Found{{512, 600, rest_.get(), 256}}));
+  EXPECT_EQ(found(input_copies, {512, 512}), Found());
 }
 
-TEST_F(PristineTest, has_a_tensor_elsewhere_and_nothing_of_what_is_beside_that) {
-  const Pristine pristine(*rest_, {256, 1280}, {512, 612}, {*other_, 40});
-  EXPECT_EQ(found(pristine, {256, 1280}),
+TEST_F(InputCopiesTest, a_tensor_elsewhere_is_a_piece_without_its_neighbours) {
+  const InputCopies input_copies(*rest_, {256, 1280}, {512, 612}, {*other_, 40});
+  EXPECT_EQ(found(input_copies, {256, 1280}),
             (Found{{256, 512, rest_.get(), 0}, {512, 612, other_.get(), 40}, {612, 1280, rest_.get(), 356}}));
-  EXPECT_EQ(found(pristine, {512, 612}), (Found{{512, 612, other_.get(), 40}}));
-  EXPECT_EQ(found(pristine, {520, 620}), (Found{{520, 612, other_.get(), 48}, {612, 620, rest_.get(), 356}}));
-  EXPECT_EQ(found(pristine, {256, 512}), (Found{{256, 512, rest_.get(), 0}}));
-  EXPECT_EQ(found(pristine, {612, 1280}), (Found{{612, 1280, rest_.get(), 356}}));
+  EXPECT_EQ(found(input_copies, {512, 612}), (Found{{512, 612, other_.get(), 40}}));
+  EXPECT_EQ(found(input_copies, {520, 620}), (Found{{520, 612, other_.get(), 48}, {612, 620, rest_.get(), 356}}));
+  EXPECT_EQ(found(input_copies, {256, 512}), (Found{{256, 512, rest_.get(), 0}}));
+  EXPECT_EQ(found(input_copies, {612, 1280}), (Found{{612, 1280, rest_.get(), 356}}));
 }
 
 }  // namespace

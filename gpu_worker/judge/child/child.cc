@@ -87,7 +87,7 @@ tl::expected<std::vector<Tensor>, std::string> read_rows(const TensorDesc* rows,
 
 }  // namespace
 
-Expected<std::unique_ptr<Child>> Child::start(sys::Fd socket, ChildRole role, Exits& exits, Waiting waiting) {
+Expected<std::unique_ptr<Child>> Child::start(sys::Fd socket, ChildRole role, Exits& exits, WaitMode wait_mode) {
   const sys::Fd file(::memfd_create("kq-page", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file) return our_fault(system_error("memfd_create for a channel page"));
   if (::ftruncate(file.get(), sizeof(Page)) != 0) return our_fault(system_error("ftruncate of a channel page"));
@@ -101,14 +101,14 @@ Expected<std::unique_ptr<Child>> Child::start(sys::Fd socket, ChildRole role, Ex
   auto* const page = static_cast<Page*>(at);
   page->magic = channel::kMagic;
   page->page_bytes = sizeof(Page);
-  page->spin_ns = waiting == Waiting::spin ? kChildSpinNs : kSleepingChildSpinNs;
-  std::unique_ptr<Child> child(new Child(std::move(socket), role, exits, waiting, page));
+  page->spin_ns = wait_mode == WaitMode::spin ? kChildSpinNs : kSleepingChildSpinNs;
+  std::unique_ptr<Child> child(new Child(std::move(socket), role, exits, wait_mode, page));
   child->send('P', file.get());
   return child;
 }
 
-Child::Child(sys::Fd socket, ChildRole role, Exits& exits, Waiting waiting, Page* page)
-    : socket_(std::move(socket)), role_(role), exits_(exits), waiting_(waiting), page_(page) {}
+Child::Child(sys::Fd socket, ChildRole role, Exits& exits, WaitMode wait_mode, Page* page)
+    : socket_(std::move(socket)), role_(role), exits_(exits), wait_mode_(wait_mode), page_(page) {}
 
 Child::~Child() {
   ::munmap(page_, sizeof(Page));
@@ -160,33 +160,33 @@ bool Child::has_launched() const {
   return load(page_->launched) == commands_;
 }
 
-Expected<Outcome> Child::command(const Order& order, const Hooks& hooks) {
-  begin(order, hooks);
+Expected<Outcome> Child::command(const CommandRequest& request, const Hooks& hooks) {
+  begin(request, hooks);
   return finish(hooks);
 }
 
-void Child::begin(const Order& order, const Hooks& hooks) {
+void Child::begin(const CommandRequest& request, const Hooks& hooks) {
   KQ_CHECK(usable_);
   usable_ = false;  // until the child has answered
-  begun_ = order;
+  begun_ = request;
   is_out_of_turn_ = done() != commands_;
   is_early_ = false;
   if (hung_up_ || is_out_of_turn_) {
     if (hooks.at_start) hooks.at_start();
     return;
   }
-  page_->command = order.command;
-  page_->seed = order.seed;
-  if (!order.slots.empty()) {
+  page_->command = request.command;
+  page_->seed = request.seed;
+  if (!request.slots.empty()) {
     store(page_->returned, 0);
     turns_ = 1;
-    store(page_->turn, channel::turn_of(turns_, order.slots.front()));
+    store(page_->turn, channel::turn_of(turns_, request.slots.front()));
   }
   start_ns_ = clock_ns();
   store(page_->go, ++commands_);
   if (hooks.launch_ns > 0) {
     futex(&page_->go, FUTEX_WAKE, INT_MAX, nullptr);
-    wait_for_launches(order, hooks.launch_ns);
+    wait_for_launches(request, hooks.launch_ns);
     is_early_ = done() == commands_;
     start_ns_ = clock_ns();
     if (hooks.at_start) hooks.at_start();
@@ -199,26 +199,26 @@ void Child::begin(const Order& order, const Hooks& hooks) {
 
 // Waits until the child reports that it has launched its work, at most launch_ns from `go` on. A child gains nothing by
 // reporting that early: the interval then begins while it still launches.
-void Child::wait_for_launches(const Order& order, std::int64_t launch_ns) {
+void Child::wait_for_launches(const CommandRequest& request, std::int64_t launch_ns) {
   while (!has_launched() && done() != commands_ && clock_ns() - start_ns_ < launch_ns) {
-    if (!order.slots.empty() && !advance_burst(order.slots)) return;
+    if (!request.slots.empty() && !advance_burst(request.slots)) return;
     relax();
   }
 }
 
 Expected<Outcome> Child::finish(const Hooks& hooks) {
   KQ_CHECK(begun_);
-  const Order order = *std::exchange(begun_, std::nullopt);
+  const CommandRequest request = *std::exchange(begun_, std::nullopt);
   if (hung_up_) return wait_for_exit();
   if (is_out_of_turn_) return Malformed{"answered before it was asked"};
-  KQ_TRY_VALUE(const auto wake, wait(order, start_ns_));
+  KQ_TRY_VALUE(const auto wake, wait(request, start_ns_));
   switch (wake) {
     case Wake::done:
       break;
     case Wake::exited:
       return Exited{*exit_};
     case Wake::timed_out:
-      return TimedOut{order.limit_ms + (has_launched() ? 0 : order.launch_limit_ms)};
+      return TimedOut{request.limit_ms + (has_launched() ? 0 : request.launch_limit_ms)};
     case Wake::out_of_turn:
       return Malformed{"answered a command it was not given"};
   }
@@ -228,9 +228,9 @@ Expected<Outcome> Child::finish(const Hooks& hooks) {
   const std::int64_t interval_ns = clock_ns() - start_ns_;
   // Here the timed interval has ended.
 
-  Outcome outcome = read_answer(order.command, interval_ns);
+  Outcome outcome = read_answer(request.command, interval_ns);
   if (const auto* answered = std::get_if<Answered>(&outcome);
-      answered != nullptr && answered->ok && !order.slots.empty() && turns_ != order.slots.size() + 1) {
+      answered != nullptr && answered->ok && !request.slots.empty() && turns_ != request.slots.size() + 1) {
     return Malformed{"left a burst before its end"};
   }
   usable_ = std::holds_alternative<Answered>(outcome);
@@ -248,17 +248,17 @@ bool Child::advance_burst(std::span<const std::uint16_t> slots) {
   return true;
 }
 
-Expected<Child::Wake> Child::wait(const Order& order, std::int64_t start_ns) {
-  const std::int64_t limit_ns = std::min<std::int64_t>(order.limit_ms, INT_MAX) * kMs;
-  const std::int64_t launch_deadline_ns = start_ns + order.launch_limit_ms * kMs;
+Expected<Child::Wake> Child::wait(const CommandRequest& request, std::int64_t start_ns) {
+  const std::int64_t limit_ns = std::min<std::int64_t>(request.limit_ms, INT_MAX) * kMs;
+  const std::int64_t launch_deadline_ns = start_ns + request.launch_limit_ms * kMs;
   std::int64_t deadline_ns = start_ns + limit_ns;
-  const std::int64_t sleep_max_ns = order.slots.empty() ? kSleepNs : kBurstSleepNs;
+  const std::int64_t sleep_max_ns = request.slots.empty() ? kSleepNs : kBurstSleepNs;
   std::int64_t exit_check_ns = start_ns + kExitCheckNs;
   for (;;) {
     const std::uint32_t seen = done();
     if (seen == commands_) return Wake::done;
     if (seen != commands_ - 1) return Wake::out_of_turn;
-    if (!order.slots.empty() && !advance_burst(order.slots)) return Wake::out_of_turn;
+    if (!request.slots.empty() && !advance_burst(request.slots)) return Wake::out_of_turn;
     const std::int64_t now_ns = clock_ns();
     if (now_ns >= exit_check_ns) {
       exit_check_ns = now_ns + kExitCheckNs;
@@ -269,7 +269,7 @@ Expected<Child::Wake> Child::wait(const Order& order, std::int64_t start_ns) {
     }
     if (now_ns < launch_deadline_ns && !has_launched()) deadline_ns = now_ns + limit_ns;
     if (now_ns >= deadline_ns) return Wake::timed_out;
-    if (waiting_ == Waiting::spin && now_ns - start_ns < kSpinNs) {
+    if (wait_mode_ == WaitMode::spin && now_ns - start_ns < kSpinNs) {
       for (int i = 0; i < 16; ++i) relax();
       continue;
     }

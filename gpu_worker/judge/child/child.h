@@ -54,7 +54,7 @@ struct Channels {
 };
 
 // One command and its limits.
-struct Order {
+struct CommandRequest {
   channel::Command command = channel::Command::none;
   std::int64_t limit_ms = 0;
   // The limit begins when the child reports that it has launched its work, or after this time.
@@ -66,13 +66,13 @@ struct Order {
 };
 
 // How judge and child wait for each other. Spinning reacts within a microsecond, but takes two cores.
-enum class Waiting { sleep, spin };
+enum class WaitMode { sleep, spin };
 
 class Child {
  public:
   // Makes the page and sends it to the child. Succeeds even where the child has already exited; the first command
   // reports that.
-  static Expected<std::unique_ptr<Child>> start(sys::Fd socket, ChildRole role, Exits& exits, Waiting waiting);
+  static Expected<std::unique_ptr<Child>> start(sys::Fd socket, ChildRole role, Exits& exits, WaitMode wait_mode);
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
@@ -104,11 +104,11 @@ class Child {
   };
   // Gives one command and waits for its outcome. Fails where the control process is gone or at_done() fails. at_start()
   // runs in every case, exactly once.
-  Expected<Outcome> command(const Order& order, const Hooks& hooks);
-  Expected<Outcome> command(const Order& order) { return command(order, {}); }
+  Expected<Outcome> command(const CommandRequest& request, const Hooks& hooks);
+  Expected<Outcome> command(const CommandRequest& request) { return command(request, {}); }
   // begin() gives the command and returns; finish() waits for its outcome. The caller may give commands to other
   // children between the two calls, but none to this one.
-  void begin(const Order& order) { begin(order, {}); }
+  void begin(const CommandRequest& request) { begin(request, {}); }
   Expected<Outcome> finish() { return finish(Hooks{}); }
   bool is_busy() const { return begun_.has_value(); }
   // Returns whether finish() would return without waiting for the child to answer. The answer may still be a failure.
@@ -119,14 +119,14 @@ class Child {
 
  private:
   enum class Wake { done, exited, timed_out, out_of_turn };
-  Child(sys::Fd socket, ChildRole role, Exits& exits, Waiting waiting, channel::Page* page);
-  void begin(const Order& order, const Hooks& hooks);
+  Child(sys::Fd socket, ChildRole role, Exits& exits, WaitMode wait_mode, channel::Page* page);
+  void begin(const CommandRequest& request, const Hooks& hooks);
   Expected<Outcome> finish(const Hooks& hooks);
   void send(char byte, int fd);
   std::uint32_t done() const;
   bool has_launched() const;
-  void wait_for_launches(const Order& order, std::int64_t launch_ns);
-  Expected<Wake> wait(const Order& order, std::int64_t start_ns);
+  void wait_for_launches(const CommandRequest& request, std::int64_t launch_ns);
+  Expected<Wake> wait(const CommandRequest& request, std::int64_t start_ns);
   bool advance_burst(std::span<const std::uint16_t> slots);
   Expected<Outcome> wait_for_exit();
   Outcome read_answer(channel::Command command, std::int64_t interval_ns) const;
@@ -136,14 +136,14 @@ class Child {
   sys::Fd socket_;
   ChildRole role_;
   Exits& exits_;
-  Waiting waiting_;
+  WaitMode wait_mode_;
   channel::Page* page_;
-  std::uint32_t commands_ = 0;   // the number of commands given so far, which is the value of `go`
-  std::uint32_t turns_ = 0;      // the number of turns announced in this burst, with the turn that ends it
-  std::optional<Order> begun_;   // the command that finish() has to wait for
-  bool is_out_of_turn_ = false;  // the child had counted an answer before the command was given
-  std::int64_t start_ns_ = 0;    // when the timed interval began
-  bool is_early_ = false;        // of this command, as in Answered
+  std::uint32_t commands_ = 0;           // the number of commands given so far, which is the value of `go`
+  std::uint32_t turns_ = 0;              // the number of turns announced in this burst, with the turn that ends it
+  std::optional<CommandRequest> begun_;  // the command that finish() has to wait for
+  bool is_out_of_turn_ = false;          // the child had counted an answer before the command was given
+  std::int64_t start_ns_ = 0;            // when the timed interval began
+  bool is_early_ = false;                // of this command, as in Answered
   std::optional<int> exit_;
   bool hung_up_ = false;  // the child's end of the socket is closed
   bool usable_ = true;

@@ -23,8 +23,8 @@ constexpr std::int64_t kShortMs = 30;
 constexpr std::int64_t kLongMs = 20'000;
 
 struct Pair {
-  explicit Pair(FakeChild::Script script, ChildRole role = ChildRole::submission, Waiting waiting = Waiting::sleep)
-      : fake(std::move(script)), child(std::move(*Child::start(fake.take_socket(), role, exits, waiting))) {}
+  explicit Pair(FakeChild::Script script, ChildRole role = ChildRole::submission, WaitMode wait_mode = WaitMode::sleep)
+      : fake(std::move(script)), child(std::move(*Child::start(fake.take_socket(), role, exits, wait_mode))) {}
 
   Outcome command(Command command, std::int64_t limit_ms = kLongMs, std::uint64_t seed = 0) {
     return std::move(*child->command({.command = command, .limit_ms = limit_ms, .seed = seed}));
@@ -64,7 +64,7 @@ TEST(Child, answers_one_command_after_another) {
 }
 
 TEST(Child, spinning_answers_too) {
-  Pair pair(nothing, ChildRole::submission, Waiting::spin);
+  Pair pair(nothing, ChildRole::submission, WaitMode::spin);
   EXPECT_TRUE(std::holds_alternative<Answered>(pair.command(Command::null_call)));
 }
 
@@ -209,7 +209,7 @@ TEST(Child, silence_ends_at_the_limit) {
 }
 
 TEST(Child, silence_ends_at_the_limit_while_spinning) {
-  Pair pair([](FakeTurn& turn) { turn.answers = false; }, ChildRole::submission, Waiting::spin);
+  Pair pair([](FakeTurn& turn) { turn.answers = false; }, ChildRole::submission, WaitMode::spin);
   EXPECT_TRUE(std::holds_alternative<TimedOut>(pair.command(Command::call, kShortMs)));
 }
 
@@ -241,7 +241,7 @@ TEST(Child, after_a_closed_socket_waits_for_the_exit) {
   auto ends = std::move(*sys::packet_pair());
   ends.second = sys::Fd();
   exits.tell(ChildRole::submission, 256);
-  const auto child = std::move(*Child::start(std::move(ends.first), ChildRole::submission, exits, Waiting::sleep));
+  const auto child = std::move(*Child::start(std::move(ends.first), ChildRole::submission, exits, WaitMode::sleep));
   const auto outcome = child->command({.command = Command::attach, .limit_ms = kLongMs});
   EXPECT_EQ(std::get<Exited>(*outcome).wait_status, 256);
 }
@@ -345,58 +345,58 @@ TEST(HostileChild, a_page_that_changes_all_the_time_ends_in_an_outcome) {
 // ---- of an attempt ----
 
 TEST(Limits, a_hanging_call_times_out) {
-  FakeHouse house;
-  house.plan.limits.call_limit_ms = 30;
-  const Report report = house.run(at(Command::call, [](FakeTurn& turn) { turn.answers = false; }));
-  EXPECT_EQ(ending(report), "timed_out/run at run");
+  JudgeFixture fixture;
+  fixture.plan.limits.call_limit_ms = 30;
+  const Report report = fixture.run(at(Command::call, [](FakeTurn& turn) { turn.answers = false; }));
+  EXPECT_EQ(outcome_text(report), "timed_out/run at run");
   EXPECT_TRUE(report.reference_usable);
 }
 
 TEST(Limits, a_first_call_may_compile_for_longer_than_a_call_may_take) {
-  FakeHouse house;
-  house.plan.limits.call_limit_ms = 30;
-  house.plan.limits.call_limit_factor = 0;  // otherwise a busy host makes the limit long
-  house.plan.limits.first_launch_limit_ms = 20'000;
+  JudgeFixture fixture;
+  fixture.plan.limits.call_limit_ms = 30;
+  fixture.plan.limits.call_limit_factor = 0;  // otherwise a busy host makes the limit long
+  fixture.plan.limits.first_launch_limit_ms = 20'000;
   const auto slow_at = [](int slow) {
     return at(Command::call, [slow, call = 0](FakeTurn&) mutable {
       if (call++ == slow) ::usleep(200'000);
     });
   };
-  EXPECT_EQ(ending(house.run(slow_at(0))), "passed");
-  EXPECT_EQ(ending(house.run_again(slow_at(1))), "timed_out/run at run") << "only the first call may compile";
+  EXPECT_EQ(outcome_text(fixture.run(slow_at(0))), "passed");
+  EXPECT_EQ(outcome_text(fixture.run_again(slow_at(1))), "timed_out/run at run") << "only the first call may compile";
 }
 
 TEST(Limits, a_first_call_that_has_launched_its_work_has_the_limit_of_any_call) {
-  FakeHouse house;
-  house.plan.limits.call_limit_ms = 30;
-  house.plan.limits.first_launch_limit_ms = 20'000;
-  const Report launched = house.run(at(Command::call, [](FakeTurn& turn) {
+  JudgeFixture fixture;
+  fixture.plan.limits.call_limit_ms = 30;
+  fixture.plan.limits.first_launch_limit_ms = 20'000;
+  const Report launched = fixture.run(at(Command::call, [](FakeTurn& turn) {
     std::atomic_ref(turn.page.launched).store(std::atomic_ref(turn.page.go).load());
     turn.answers = false;
   }));
-  ASSERT_EQ(ending(launched), "timed_out/run at run");
+  ASSERT_EQ(outcome_text(launched), "timed_out/run at run");
   EXPECT_NE(evidence_in(launched).message.find("longer than 30 ms"), std::string::npos)
       << evidence_in(launched).message;
-  house.plan.limits.first_launch_limit_ms = 100;
-  const Report never = house.run_again(at(Command::call, [](FakeTurn& turn) { turn.answers = false; }));
-  ASSERT_EQ(ending(never), "timed_out/run at run");
+  fixture.plan.limits.first_launch_limit_ms = 100;
+  const Report never = fixture.run_again(at(Command::call, [](FakeTurn& turn) { turn.answers = false; }));
+  ASSERT_EQ(outcome_text(never), "timed_out/run at run");
   EXPECT_NE(evidence_in(never).message.find("longer than 130 ms"), std::string::npos) << evidence_in(never).message;
 }
 
 TEST(Limits, the_limit_of_a_call_grows_with_the_reference) {
-  FakeHouse house;
-  house.plan.trials = {.correctness = 1, .warmup = 0, .timed = 0};
-  house.plan.limits.call_limit_ms = 1;
-  house.plan.limits.call_limit_factor = 20;
-  const Report report = house.run(at(Command::call, [](FakeTurn&) { ::usleep(20'000); }),
-                                  at(Command::call, [](FakeTurn&) { ::usleep(10'000); }));
-  EXPECT_EQ(ending(report), "passed");
+  JudgeFixture fixture;
+  fixture.plan.trials = {.correctness = 1, .warmup = 0, .timed = 0};
+  fixture.plan.limits.call_limit_ms = 1;
+  fixture.plan.limits.call_limit_factor = 20;
+  const Report report = fixture.run(at(Command::call, [](FakeTurn&) { ::usleep(20'000); }),
+                                    at(Command::call, [](FakeTurn&) { ::usleep(10'000); }));
+  EXPECT_EQ(outcome_text(report), "passed");
 }
 
 TEST(Limits, a_hanging_load_times_out) {
-  FakeHouse house;
-  house.plan.limits.load_limit_ms = 200;
-  EXPECT_EQ(ending(house.run(at(Command::load, [](FakeTurn& turn) { turn.answers = false; }))),
+  JudgeFixture fixture;
+  fixture.plan.limits.load_limit_ms = 200;
+  EXPECT_EQ(outcome_text(fixture.run(at(Command::load, [](FakeTurn& turn) { turn.answers = false; }))),
             "timed_out/load at load");
 }
 

@@ -14,7 +14,7 @@ Answered failed(Failure failure) {
   return answered;
 }
 
-std::string ending(Outcome outcome, ChildActivity activity) {
+std::string outcome_text(Outcome outcome, ChildActivity activity) {
   const auto accepted = accept(std::move(outcome), activity);
   if (accepted) return "accepted";
   if (const auto* error = std::get_if<Error>(&accepted.error())) return "error: " + error->message;
@@ -37,36 +37,36 @@ TEST(Accept, returns_an_ok_answer) {
 }
 
 TEST(Accept, everything_that_ends_a_submission) {
-  EXPECT_EQ(ending(Exited{11}, kRunning), "crashed signal 11 run");
-  EXPECT_EQ(ending(Exited{31}, kLoading), "crashed signal 31 load");
-  EXPECT_EQ(ending(Exited{0}, kRunning), "runtime_error  run");
-  EXPECT_EQ(ending(Exited{1 << 8}, kLoading), "load_failed  load");
-  EXPECT_EQ(ending(TimedOut{5}, kLoading), "timed_out load load");
-  EXPECT_EQ(ending(TimedOut{5}, kRunning), "timed_out run run");
-  EXPECT_EQ(ending(Malformed{"x"}, kRunning), "rejected tamper run");
-  EXPECT_EQ(ending(failed(Failure::gpu_fault), kRunningOnGpu), "gpu_fault  run");
+  EXPECT_EQ(outcome_text(Exited{11}, kRunning), "crashed signal 11 run");
+  EXPECT_EQ(outcome_text(Exited{31}, kLoading), "crashed signal 31 load");
+  EXPECT_EQ(outcome_text(Exited{0}, kRunning), "runtime_error  run");
+  EXPECT_EQ(outcome_text(Exited{1 << 8}, kLoading), "load_failed  load");
+  EXPECT_EQ(outcome_text(TimedOut{5}, kLoading), "timed_out load load");
+  EXPECT_EQ(outcome_text(TimedOut{5}, kRunning), "timed_out run run");
+  EXPECT_EQ(outcome_text(Malformed{"x"}, kRunning), "rejected tamper run");
+  EXPECT_EQ(outcome_text(failed(Failure::gpu_fault), kRunningOnGpu), "gpu_fault  run");
 }
 
 TEST(Accept, a_submission_is_unsupported_on_a_cpu_only) {
-  EXPECT_EQ(ending(failed(Failure::unsupported_here), kRunning), "unsupported_here  run");
-  EXPECT_EQ(ending(failed(Failure::unsupported_here), kRunningOnGpu), "runtime_error  run");
+  EXPECT_EQ(outcome_text(failed(Failure::unsupported_here), kRunning), "unsupported_here  run");
+  EXPECT_EQ(outcome_text(failed(Failure::unsupported_here), kRunningOnGpu), "runtime_error  run");
 }
 
 TEST(Accept, everything_that_ends_a_reference) {
-  EXPECT_EQ(ending(Exited{11}, kRunningReference), "problem_invalid  run");
-  EXPECT_EQ(ending(TimedOut{5}, kLoadingReference), "problem_invalid  load");
-  EXPECT_EQ(ending(Malformed{"x"}, kRunningReference), "problem_invalid  run");
-  EXPECT_EQ(ending(failed(Failure::runtime_error), kRunningReference), "problem_invalid  run");
-  EXPECT_EQ(ending(failed(Failure::out_of_host_memory), kLoadingReference), "too_large  load");
-  EXPECT_EQ(ending(failed(Failure::unsupported_here), kLoadingReference), "unsupported_here  load");
-  EXPECT_EQ(ending(failed(Failure::unsupported_here), kRunningReference), "problem_invalid  run");
+  EXPECT_EQ(outcome_text(Exited{11}, kRunningReference), "problem_invalid  run");
+  EXPECT_EQ(outcome_text(TimedOut{5}, kLoadingReference), "problem_invalid  load");
+  EXPECT_EQ(outcome_text(Malformed{"x"}, kRunningReference), "problem_invalid  run");
+  EXPECT_EQ(outcome_text(failed(Failure::runtime_error), kRunningReference), "problem_invalid  run");
+  EXPECT_EQ(outcome_text(failed(Failure::out_of_host_memory), kLoadingReference), "too_large  load");
+  EXPECT_EQ(outcome_text(failed(Failure::unsupported_here), kLoadingReference), "unsupported_here  load");
+  EXPECT_EQ(outcome_text(failed(Failure::unsupported_here), kRunningReference), "problem_invalid  run");
 }
 
 TEST(Accept, any_failure_in_setup_is_our_fault) {
   for (const ChildRole role : {ChildRole::reference, ChildRole::submission}) {
     for (const Outcome& outcome :
          {Outcome(Exited{9}), Outcome(TimedOut{5}), Outcome(Malformed{"x"}), Outcome(failed(Failure::gpu_fault))}) {
-      EXPECT_EQ(ending(outcome, {role, Phase::setup, DeviceKind::cuda}).substr(0, 15), "error: a fresh ");
+      EXPECT_EQ(outcome_text(outcome, {role, Phase::setup, DeviceKind::cuda}).substr(0, 15), "error: a fresh ");
     }
   }
   EXPECT_TRUE(std::holds_alternative<Error>(accept(our_fault("control is gone"), kRunning).error()));

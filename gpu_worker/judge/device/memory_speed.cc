@@ -7,10 +7,10 @@ namespace kq::judge {
 void MemorySpeed::add(std::int64_t write_ns) {
   last_ns_ = write_ns;
   if (write_ns <= 0) return;
-  kept_[seen_++ % kSamplesKept] = write_ns;
-  if (seen_ % kSamplesMin != 0) return;
+  kept_[device_findings_++ % kSamplesKept] = write_ns;
+  if (device_findings_ % kSamplesMin != 0) return;
   auto sorted = kept_;
-  const std::size_t count = std::min(seen_, kSamplesKept);
+  const std::size_t count = std::min(device_findings_, kSamplesKept);
   const auto quarter = sorted.begin() + static_cast<std::ptrdiff_t>((count - 1) / 4);
   std::nth_element(sorted.begin(), quarter, sorted.begin() + static_cast<std::ptrdiff_t>(count));
   usual_ns_ = *quarter;

@@ -32,7 +32,7 @@ class MemorySpeed {
 
  private:
   std::array<std::int64_t, kSamplesKept> kept_{};
-  std::size_t seen_ = 0;
+  std::size_t device_findings_ = 0;
   std::int64_t last_ns_ = 0;
   std::int64_t usual_ns_ = 0;
 };

@@ -51,8 +51,8 @@ class SlowDevice {
       ++waits;
       is_slow_ = for_good;
     };
-    house.use(std::move(fake));
-    house.plan.trials = {.correctness = 1, .warmup = 1, .timed = kTimed};
+    fixture.use(std::move(fake));
+    fixture.plan.trials = {.correctness = 1, .warmup = 1, .timed = kTimed};
   }
   Report run() {
     const auto noted = [this](bool is_reference, int& count) {
@@ -62,11 +62,11 @@ class SlowDevice {
         ++count;
       };
     };
-    return house.run(noted(false, calls), noted(true, references));
+    return fixture.run(noted(false, calls), noted(true, references));
   }
 
   static constexpr std::uint32_t kTimed = 9;
-  FakeHouse house;
+  JudgeFixture fixture;
   int waits = 0, calls = 0, references = 0;
 
  private:

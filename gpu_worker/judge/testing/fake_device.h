@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "gpu_worker/judge/check/checks.h"
+#include "gpu_worker/judge/check/memory_checks.h"
 #include "gpu_worker/judge/device/cpu_device.h"
 
 namespace kq::judge {

@@ -127,8 +127,8 @@ inline Twist at(channel::Command command, Twist change) {
 }
 
 // A judge with the CPU as its device, its children, and short limits.
-struct FakeHouse {
-  FakeHouse() {
+struct JudgeFixture {
+  JudgeFixture() {
     plan.id = 1;
     plan.trials = {.correctness = 2, .warmup = 1, .timed = 3};
     plan.limits.load_limit_ms = 20'000;  // reached by hanging children only
@@ -166,9 +166,9 @@ struct FakeHouse {
   }
 
   // Takes another device or way of waiting. Must be called before the first run.
-  void use(std::unique_ptr<Device> other, Waiting waiting = Waiting::sleep) {
+  void use(std::unique_ptr<Device> other, WaitMode wait_mode = WaitMode::sleep) {
     device = std::move(other);
-    judge = std::make_unique<Judge>(*device, exits, waiting, [this] { return random(); });
+    judge = std::make_unique<Judge>(*device, exits, wait_mode, [this] { return random(); });
   }
 
   std::unique_ptr<Device> device = std::move(*open_cpu_device());
@@ -178,12 +178,12 @@ struct FakeHouse {
   std::unique_ptr<FakeChild> calibrator;
   std::unique_ptr<FakeChild> reference;
   std::optional<std::int64_t> drawn_integer;  // the `n` of fake_reference()
-  std::unique_ptr<Judge> judge = std::make_unique<Judge>(*device, exits, Waiting::sleep, [this] { return random(); });
+  std::unique_ptr<Judge> judge = std::make_unique<Judge>(*device, exits, WaitMode::sleep, [this] { return random(); });
   Plan plan;
 };
 
 // Returns the verdict, its reason and stage, such as "wrong_answer/value at judge", or "error: " and the message.
-inline std::string ending(const Report& report) {
+inline std::string outcome_text(const Report& report) {
   if (!report.verdict) return "error: " + report.error;
   std::string text(to_string(name_of(*report.verdict)));
   if (const Evidence* found = evidence_of(*report.verdict)) {

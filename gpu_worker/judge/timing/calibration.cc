@@ -23,9 +23,9 @@ struct NullCalls {
 Step<NullCalls> make_null_calls(Device& device, Child& child, const ChildActivity& activity, std::int64_t limit_ms) {
   NullCalls calls;
   for (std::size_t i = 0; i < kNullCalls; ++i) {
-    const Order order{.command = channel::Command::null_call, .limit_ms = limit_ms};
-    KQ_TRY(accept(stage(child, order), activity));
-    KQ_TRY_VALUE(auto called, accept(time_command(device, child, order, {}), activity));
+    const CommandRequest request{.command = channel::Command::null_call, .limit_ms = limit_ms};
+    KQ_TRY(accept(stage(child, request), activity));
+    KQ_TRY_VALUE(auto called, accept(time_command(device, child, request, {}), activity));
     calls.intervals_ns[i] = called.interval_ns - called.event_ns;
     calls.occupancy_gaps_ns[i] = device.occupancy_gap_ns();
   }
@@ -75,8 +75,8 @@ Step<Overhead> calibrate(Device& device, Child& child, const ChildActivity& acti
                   std::llround(summarise(calls.occupancy_gaps_ns).median_ns)};
 }
 
-Step<std::unique_ptr<Calibrator>> Calibrator::open(Device& device, sys::Fd channel, Exits& exits, Waiting waiting) {
-  auto child = Child::start(std::move(channel), ChildRole::calibrator, exits, waiting);
+Step<std::unique_ptr<Calibrator>> Calibrator::open(Device& device, sys::Fd channel, Exits& exits, WaitMode wait_mode) {
+  auto child = Child::start(std::move(channel), ChildRole::calibrator, exits, wait_mode);
   if (!child) return stop(child.error());
   return std::unique_ptr<Calibrator>(new Calibrator(device, std::move(*child)));
 }

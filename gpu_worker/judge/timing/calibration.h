@@ -61,7 +61,7 @@ double common_overhead_ns(std::array<double, 3> medians_ns);
 // A child that makes null calls for all attempts and runs kq's own code only.
 class Calibrator {
  public:
-  static Step<std::unique_ptr<Calibrator>> open(Device& device, sys::Fd channel, Exits& exits, Waiting waiting);
+  static Step<std::unique_ptr<Calibrator>> open(Device& device, sys::Fd channel, Exits& exits, WaitMode wait_mode);
   Step<Overhead> calibrate(std::uint64_t touch_bytes, std::int64_t limit_ms);
   // Returns the last calibration where it was for the same number of bytes and is younger than kCalibrationAgeMaxNs.
   // Otherwise calibrates.

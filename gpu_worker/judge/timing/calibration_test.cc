@@ -18,7 +18,7 @@ class CalibratorTest : public testing::Test {
  protected:
   Step<Overhead> run(FakeChild::Script script) {
     FakeChild fake(std::move(script));
-    auto calibrator = Calibrator::open(*device_, fake.take_socket(), exits_, Waiting::sleep);
+    auto calibrator = Calibrator::open(*device_, fake.take_socket(), exits_, WaitMode::sleep);
     if (!calibrator) return tl::unexpected(calibrator.error());
     return (*calibrator)->calibrate(1 << 20, 5'000);
   }
@@ -43,7 +43,7 @@ TEST_F(CalibratorTest, the_overhead_is_the_median_of_null_calls) {
 TEST_F(CalibratorTest, a_calibration_is_reused_for_the_same_number_of_bytes) {
   int calls = 0;
   FakeChild fake([&](FakeTurn& turn) { calls += turn.command == channel::Command::null_call ? 1 : 0; });
-  auto calibrator = Calibrator::open(*device_, fake.take_socket(), exits_, Waiting::sleep);
+  auto calibrator = Calibrator::open(*device_, fake.take_socket(), exits_, WaitMode::sleep);
   ASSERT_TRUE(calibrator);
   const auto first = (*calibrator)->reuse_or_calibrate(1 << 20, 5'000);
   const auto again = (*calibrator)->reuse_or_calibrate(1 << 20, 5'000);

@@ -7,17 +7,18 @@
 
 namespace kq::judge {
 
-void begin_staging(Child& child, const Order& order) {
-  child.begin({.command = order.slots.empty() ? channel::Command::stage : channel::Command::stage_burst,
-               .limit_ms = order.limit_ms});
+void begin_staging(Child& child, const CommandRequest& request) {
+  child.begin({.command = request.slots.empty() ? channel::Command::stage : channel::Command::stage_burst,
+               .limit_ms = request.limit_ms});
 }
 
-Expected<Outcome> stage(Child& child, const Order& order) {
-  begin_staging(child, order);
+Expected<Outcome> stage(Child& child, const CommandRequest& request) {
+  begin_staging(child, request);
   return child.finish();
 }
 
-Expected<Outcome> time_command(Device& device, Child& child, const Order& order, const IntervalHooks& hooks) {
+Expected<Outcome> time_command(Device& device, Child& child, const CommandRequest& request,
+                               const IntervalHooks& hooks) {
   KQ_TRY_VALUE(auto queue, device.open_queue());
   if (hooks.prepare) {
     KQ_TRY(hooks.prepare());
@@ -25,9 +26,9 @@ Expected<Outcome> time_command(Device& device, Child& child, const Order& order,
   KQ_TRY_VALUE(auto spin, std::move(queue).start_spin());
 
   std::optional<Probe> probe;
-  auto outcome = child.command(order, {.launch_ns = device.launch_ns(kLaunchNs),
-                                       .at_start = [&] { spin.stop(); },
-                                       .at_done = [&] { return probe.emplace(device.probe()).result(); }});
+  auto outcome = child.command(request, {.launch_ns = device.launch_ns(kLaunchNs),
+                                         .at_start = [&] { spin.stop(); },
+                                         .at_done = [&] { return probe.emplace(device.probe()).result(); }});
   if (!probe) return outcome;
   const auto* answered = outcome ? std::get_if<Answered>(&*outcome) : nullptr;
   const auto taken = answered != nullptr && answered->ok && hooks.take ? hooks.take(*answered) : Expected<void>();

@@ -44,11 +44,11 @@ struct IntervalHooks {
 // Let the child prepare a command outside of the timed interval. begin_staging() returns at once, and the caller ends
 // the staging with Child::finish(). Staging does not tell the child the seed of the call: a child that knew the seed
 // could draw its random numbers before the interval.
-void begin_staging(Child& child, const Order& order);
-Expected<Outcome> stage(Child& child, const Order& order);
+void begin_staging(Child& child, const CommandRequest& request);
+Expected<Outcome> stage(Child& child, const CommandRequest& request);
 
 // Gives one staged command and measures its timed interval.
-Expected<Outcome> time_command(Device& device, Child& child, const Order& order, const IntervalHooks& hooks);
+Expected<Outcome> time_command(Device& device, Child& child, const CommandRequest& request, const IntervalHooks& hooks);
 
 // Returns a sample: the interval less the overhead, at least 1 ns.
 std::int64_t sample_ns(std::int64_t interval_ns, double overhead_ns);

@@ -17,11 +17,11 @@ class TimedIntervalTest : public testing::Test {
  protected:
   Expected<Outcome> run(FakeChild::Script script, const IntervalHooks& hooks) {
     FakeChild fake(std::move(script));
-    const auto child = std::move(*Child::start(fake.take_socket(), ChildRole::submission, exits_, Waiting::sleep));
-    const Order order{.command = Command::call, .limit_ms = kLimitMs, .seed = 99};
-    auto staged = stage(*child, order);
+    const auto child = std::move(*Child::start(fake.take_socket(), ChildRole::submission, exits_, WaitMode::sleep));
+    const CommandRequest request{.command = Command::call, .limit_ms = kLimitMs, .seed = 99};
+    auto staged = stage(*child, request);
     if (!staged || !std::get<Answered>(*staged).ok) return staged;
-    return time_command(*device_, *child, order, hooks);
+    return time_command(*device_, *child, request, hooks);
   }
 
   std::unique_ptr<Device> device_ = std::move(*open_cpu_device());

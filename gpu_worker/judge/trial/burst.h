@@ -1,23 +1,25 @@
-// Several short calls in one interval, so that what the interval costs beside them is divided among them.
+// A burst: several short calls in one timed interval, so that its overhead is divided among them.
 //
-//   slots      | 0 | 1 | 2 | 3 | 4 | ... | up to 4 times as many as calls        each has inputs of its own and
-//   poisoned outputs go, slot 4 named | call returns, slot 1 named | call returns, ... | none named | synchronised,
-//   done | probe
+// Theory of operation. The window has up to kBurstSlotsPerCall times as many slots as a burst has calls. Each slot has
+// inputs of its own and poisoned outputs.
 //
-// The judge's interval around one call carries an error of one to two microseconds that is the same for every call of a
-// process: where its context lies, how the switch there and back goes. Between an interval of kBurstCalls calls and one
-// of a single call that error, and the overhead with it, falls out:
+//   slots    | 0 | 1 | 2 | 3 | 4 | ...
+//   burst    go, slot 4 | call returns, slot 1 | call returns, ... | no slot | child synchronises, done | probe
 //
-//   share = (interval of n calls - interval of one) / (n - 1)
+// The judge's interval around one call has an error of one to two microseconds, which is the same for every call of a
+// process, because it depends on where the process's context lies and how the GPU switches to it and back. The
+// difference between an interval of kBurstCalls calls and one of a single call has neither that error nor the overhead:
 //
-// Nothing is seeded between the calls: that takes ten times as long as they do. So a problem whose reference draws
-// numbers has no bursts.
+//   time of a call = (interval of n calls - interval of one call) / (n - 1)
 //
-// Each call is on fresh inputs in memory that the cache has not seen since it was emptied, and every output is checked,
-// as always. Which slots are called is not known before; a slot is named only when the call before has returned, and in
-// the others the outputs must be poison still: who works ahead does it for slots that nobody asks for. What a burst
-// cannot exclude is a child that says calls have returned which have not, and does the work of all in the last of them.
-// So a share may refine what is published within the error of single calls, and never brings it below (attested.h).
+// The child sets no seed between the calls, because that takes ten times as long as the calls. So a problem whose
+// reference draws random numbers has no bursts.
+//
+// Each call reads inputs that are in no cache, and every output is checked. The judge draws the slots at random, and
+// names a slot only when the call before has returned. The outputs of all other slots must still be poison: a child
+// that computes ahead of its calls also writes to slots that are never called. A burst cannot exclude a child that
+// reports calls as returned which are not, and does the work of all calls in the last one. So a burst time may change
+// the published time only within the error of single calls, and never below that (published_time.h).
 #pragma once
 
 #include <cstdint>
@@ -35,32 +37,33 @@ namespace kq::judge {
 
 inline constexpr std::uint32_t kBurstCalls = 8;
 inline constexpr std::uint32_t kBurstSlotsPerCall = 4;
-inline constexpr std::uint32_t kBursts =
-    6;  // that count; one more comes before them, for what is done for the first time
-inline constexpr std::uint32_t kBurstsMin = 4;        // undisturbed ones that are enough
-inline constexpr std::uint32_t kEarlyBurstsMax = 1;   // said to be done while the judge still had the device
-inline constexpr std::uint32_t kBurstSinglesMin = 3;  // intervals of one call, to take off
+// The number of measured bursts. One more comes before them as a warm-up.
+inline constexpr std::uint32_t kBursts = 6;
+inline constexpr std::uint32_t kBurstsMin = 4;        // valid bursts that a burst time needs
+inline constexpr std::uint32_t kEarlyBurstsMax = 1;   // bursts reported as done while the judge still had the device
+inline constexpr std::uint32_t kBurstSinglesMin = 3;  // intervals of single calls that a burst time needs
 inline constexpr std::uint64_t kBurstWindowBytesMax = 1ull << 30;
 inline constexpr std::uint64_t kBurstOutputBytesMax = 64ull << 20;
 
+// Runs the bursts of one submission.
 class Burst {
  public:
-  // Null where there is no room for slots, in memory or in the tables. From here on the submission is called in bursts
-  // only.
+  // Gives the submission a window with slots. Afterwards the submission can be called in bursts only. Returns null
+  // where there is no room for the slots, in memory or in the tables.
   static Step<std::unique_ptr<Burst>> open(Device& device, SubmissionSide& submission, ReferenceSide& reference,
                                            const Plan& plan);
 
   struct Timed {
     std::int64_t interval_ns = 0;
     std::int64_t occupancy_gap_ns = 0;
-    bool is_early = false;  // as in SubmissionSide::Called
+    bool is_early = false;  // as in Answered
   };
-  // One burst on inputs of its own; every output checked.
+  // Runs one burst on new inputs and checks every output.
   Step<Timed> run(const Plan& plan, const Draw& draw, std::uint32_t number, std::int64_t call_limit_ms);
 
  private:
-  struct Prepared {  // of one call
-    std::unique_ptr<Memory> pristine;
+  struct PreparedCall {
+    std::unique_ptr<Memory> input_copies;
     std::unique_ptr<Memory> expected;
     std::unique_ptr<Memory> snapshot;
     std::vector<Tensor> inputs;
@@ -70,7 +73,7 @@ class Burst {
       : device_(device), submission_(submission), reference_(reference), checks_(device) {}
   Step<bool> make_room(const Plan& plan);
   Step<void> prepare(const Plan& plan, const Draw& draw, std::uint64_t seed);
-  Step<void> make_answer(const Plan& plan, std::span<const Seeds> seeds);
+  Step<void> make_reference_trial(const Plan& plan, std::span<const Seeds> seeds);
   std::vector<std::uint16_t> draw_slots(const Draw& draw) const;
   Expected<void> fill_slots(const std::vector<std::uint16_t>& called, std::uint32_t poison);
   Step<void> check_uncalled(const std::vector<std::uint16_t>& called, std::uint32_t number);
@@ -79,13 +82,14 @@ class Burst {
   Device& device_;
   SubmissionSide& submission_;
   ReferenceSide& reference_;
-  Checks checks_;
-  std::vector<Prepared> calls_;
-  std::unique_ptr<Memory> poison_;  // an outputs' region that nothing was written to
+  MemoryChecks checks_;
+  std::vector<PreparedCall> calls_;
+  std::unique_ptr<Memory> poison_;  // the outputs' region as it looks before a call
   std::uint32_t slots_ = 0;
 };
 
-// A call's share, from undisturbed bursts and the intervals of single calls; 0 where there are too few of either.
-double burst_share_ns(std::span<const std::int64_t> bursts_ns, std::span<const std::int64_t> singles_ns);
+// Returns the time of a call, from the intervals of valid bursts and of single calls. Returns 0 where there are too few
+// of either.
+double burst_call_time_ns(std::span<const std::int64_t> bursts_ns, std::span<const std::int64_t> singles_ns);
 
 }  // namespace kq::judge

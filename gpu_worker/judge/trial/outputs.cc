@@ -5,11 +5,12 @@
 namespace kq::judge {
 namespace {
 
-constexpr std::uint64_t kBesides = 64ull << 20;
-constexpr std::uint64_t kTimes = 3;
-constexpr std::uint64_t kLargeBytes = 4u << 20;  // below that one copy more costs as much as copying too much
+constexpr std::uint64_t kExtraBytes = 64ull << 20;
+constexpr std::uint64_t kOutputCopies = 3;
+constexpr std::uint64_t kLargeBytes =
+    4u << 20;  // for smaller outputs an extra copy costs more than copying too many bytes
 
-bool is_possible(const Tensor& output, const Arena& arena) {
+bool is_in_bounds(const Tensor& output, const Arena& arena) {
   if (output.place == channel::Place::window) return true;
   return arena.memory != nullptr && output.offset <= arena.bytes() && output.bytes <= arena.bytes() - output.offset;
 }
@@ -17,11 +18,11 @@ bool is_possible(const Tensor& output, const Arena& arena) {
 }  // namespace
 
 std::uint64_t arena_bytes(const Layout& layout, std::uint32_t calls) {
-  return (kTimes + calls) * layout.outputs.bytes() + kBesides;
+  return (kOutputCopies + calls) * layout.outputs.bytes() + kExtraBytes;
 }
 
-bool places_are_possible(std::span<const Tensor> outputs, const Arena& arena) {
-  return std::ranges::all_of(outputs, [&](const Tensor& output) { return is_possible(output, arena); });
+bool are_in_bounds(std::span<const Tensor> outputs, const Arena& arena) {
+  return std::ranges::all_of(outputs, [&](const Tensor& output) { return is_in_bounds(output, arena); });
 }
 
 std::vector<Region> regions_in_arena(std::span<const Tensor> outputs) {
@@ -35,16 +36,16 @@ std::vector<Region> regions_in_arena(std::span<const Tensor> outputs) {
   return regions;
 }
 
-std::unique_ptr<Memory> outputs_in_place(const Layout& layout, const Taking& from, std::span<const Tensor> got) {
+std::unique_ptr<Memory> outputs_in_place(const Layout& layout, const OutputSource& from, std::span<const Tensor> got) {
   const Region& region = layout.outputs;
   const auto in_arena =
       std::ranges::count_if(got, [](const Tensor& output) { return output.place == channel::Place::arena; });
   if (in_arena == 0) return std::make_unique<PartMemory>(from.window, from.shift + region.begin, region.bytes());
   const Tensor& place = layout.tables.outputs.front();
-  if (got.size() != 1 || got[0].bytes != place.bytes || !is_possible(got[0], from.arena)) return nullptr;
-  const std::uint64_t element_bytes = channel::element_bytes(got[0].dtype);  // 0: it is no tensor
+  if (got.size() != 1 || got[0].bytes != place.bytes || !is_in_bounds(got[0], from.arena)) return nullptr;
+  const std::uint64_t element_bytes = channel::element_bytes(got[0].dtype);  // 0 for a plain value
   if (element_bytes == 0 || got[0].offset % element_bytes != 0)
-    return nullptr;  // no load of the device's may look there
+    return nullptr;  // the device cannot load elements that are not aligned
   const Memory& memory = *from.arena.memory;
   const std::uint64_t at = from.arena.begin + got[0].offset;
   const std::uint64_t before = place.offset - region.begin;
@@ -52,15 +53,15 @@ std::unique_ptr<Memory> outputs_in_place(const Layout& layout, const Taking& fro
   return std::make_unique<PartMemory>(memory, at - before, region.bytes());
 }
 
-Expected<void> take_outputs(Device& device, const Layout& layout, const Taking& from, std::span<const Tensor> got,
+Expected<void> take_outputs(Device& device, const Layout& layout, const OutputSource& from, std::span<const Tensor> got,
                             const Memory& to) {
   const Region& region = layout.outputs;
   const std::vector<Tensor>& places = layout.tables.outputs;
   const auto is_in_arena = [&](std::size_t i) {
     return i < got.size() && got[i].place == channel::Place::arena && got[i].bytes == places[i].bytes &&
-           is_possible(got[i], from.arena);
+           is_in_bounds(got[i], from.arena);
   };
-  // Of the window all but large outputs that are not there; over it what is in the arena.
+  // Copy the window without the large outputs that lie in the arena. Then copy the outputs in the arena.
   std::uint64_t at = region.begin;
   const auto take_until = [&](std::uint64_t end) {
     return device.copy(to, at - region.begin, from.window, from.shift + at, end - at);

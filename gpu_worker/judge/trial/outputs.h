@@ -1,7 +1,7 @@
-// Where the outputs of a call are found, and how they come out of a child's reach.
+// Finds the outputs of a call and copies them to memory that no child can reach.
 //
-// An output is at its place in the window, where the child has brought it, or in the arena, where it came about; then
-// the child says at which offset, and that is held to the arena's size.
+// An output lies either at its place in the window, where the child has copied it, or in the arena, where the call has
+// allocated it. In the latter case the child reports the offset, and the judge checks that it is within the arena.
 #pragma once
 
 #include <memory>
@@ -13,29 +13,30 @@
 
 namespace kq::judge {
 
-// How large an arena is for the calls of a problem: its outputs three times over, as torch keeps one while the next is made,
-// and what is made besides. What finds no room there is copied into the window by the child, which is part of its call.
-// `calls` more may keep theirs until the judge has looked.
+// Returns the size of an arena for the calls of a problem: room for three times the outputs, because torch keeps one
+// while it makes the next, for temporary tensors, and for the outputs of `calls` more calls that stay there until the
+// judge has checked them. The child copies outputs without room in the arena into the window, as a part of its call.
 std::uint64_t arena_bytes(const Layout& layout, std::uint32_t calls = 0);
 
-// Whether every output that is said to be in the arena can be.
-bool places_are_possible(std::span<const Tensor> outputs, const Arena& arena);
+// Returns whether every output that the child reports in the arena is within the arena.
+bool are_in_bounds(std::span<const Tensor> outputs, const Arena& arena);
 
-// The whole words of those that are said to be in the arena, from its begin on.
+// Returns the regions of the outputs in the arena, relative to its begin and shrunk to whole words of four bytes.
 std::vector<Region> regions_in_arena(std::span<const Tensor> outputs);
 
-// Copies the outputs' region of the window to the beginning of `to`, and over it the outputs of `got` that lie in the
-// arena. What is not as the layout has it, or cannot be where it is said to be, is not followed: the checks that come
-// later say so.
-struct Taking {
+// The memory in which a call has left its outputs.
+struct OutputSource {
   const Memory& window;
-  std::uint64_t shift = 0;  // of the slot that was called
+  std::uint64_t shift = 0;  // the offset of the slot that was called
   Arena arena = {};
 };
-// Where they lie, so that it can be read as if they had been taken: each at its offset, and between them anything. Null
-// where that is not one stretch.
-std::unique_ptr<Memory> outputs_in_place(const Layout& layout, const Taking& from, std::span<const Tensor> got);
-Expected<void> take_outputs(Device& device, const Layout& layout, const Taking& from, std::span<const Tensor> got,
+
+// Returns a view of the outputs where they lie, laid out like the copy of take_outputs() except that the bytes between
+// the outputs are arbitrary. Returns null where the outputs are not contiguous.
+std::unique_ptr<Memory> outputs_in_place(const Layout& layout, const OutputSource& from, std::span<const Tensor> got);
+// Copies the outputs' region of the window to the beginning of `to`, and then the outputs of `got` that lie in the
+// arena over it. Ignores outputs that are not as in the layout or not within the arena; later checks report those.
+Expected<void> take_outputs(Device& device, const Layout& layout, const OutputSource& from, std::span<const Tensor> got,
                             const Memory& to);
 
 }  // namespace kq::judge

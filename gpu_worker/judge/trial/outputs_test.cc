@@ -17,7 +17,7 @@ Tensor words(std::int64_t n) {
           .bytes = static_cast<std::uint64_t>(n) * 4};
 }
 
-constexpr std::uint64_t kArenaBegin = 4096;  // in its memory, a whole number of pages
+constexpr std::uint64_t kArenaBegin = 4096;  // a whole number of pages
 
 class OutputsTest : public testing::Test {
  protected:
@@ -43,7 +43,7 @@ class OutputsTest : public testing::Test {
   std::unique_ptr<Memory> taken_ = std::move(*device_->make_private(layout_.outputs.bytes()));
 };
 
-TEST_F(OutputsTest, come_from_the_window_and_from_the_arena) {
+TEST_F(OutputsTest, outputs_are_copied_from_the_window_and_the_arena) {
   at(*window_, layout_.tables.outputs[0].offset) = 7;
   at(*window_, layout_.tables.outputs[1].offset) = 8;
   at(*arena_, kArenaBegin + 1024) = 9;
@@ -52,8 +52,8 @@ TEST_F(OutputsTest, come_from_the_window_and_from_the_arena) {
   EXPECT_EQ(at(*taken_, offset(1)), 9);
 }
 
-// Large ones are not copied from where they are not; what is beside them is, to the last byte.
-TEST_F(OutputsTest, large_ones_come_from_one_place_each) {
+// Large outputs in the arena are not copied from the window, but the bytes beside them are, to the last byte.
+TEST_F(OutputsTest, large_outputs_are_copied_once) {
   constexpr std::int64_t kLarge = 1 << 20;
   layout_ = make_layout({.inputs = {}, .outputs = {words(kLarge), words(kLarge), words(3), words(kLarge)}});
   window_ = std::move(*device_->make_window(layout_.bytes()));
@@ -80,18 +80,18 @@ TEST_F(OutputsTest, large_ones_come_from_one_place_each) {
   }
 }
 
-TEST_F(OutputsTest, what_cannot_be_is_not_followed) {
+TEST_F(OutputsTest, impossible_places_are_ignored) {
   for (const std::uint64_t bad :
        {std::uint64_t{4096}, std::uint64_t{4084}, ~std::uint64_t{0}, std::uint64_t{1} << 60}) {
-    EXPECT_FALSE(places_are_possible(std::vector{in_arena(4, bad)}, arena())) << bad;
+    EXPECT_FALSE(are_in_bounds(std::vector{in_arena(4, bad)}, arena())) << bad;
     EXPECT_TRUE(take({words(1), in_arena(4, bad)}));
   }
-  EXPECT_TRUE(places_are_possible(std::vector{in_arena(4, 4080), words(9)}, arena()));
-  EXPECT_FALSE(places_are_possible(std::vector{in_arena(4, 0)}, Arena()));
+  EXPECT_TRUE(are_in_bounds(std::vector{in_arena(4, 4080), words(9)}, arena()));
+  EXPECT_FALSE(are_in_bounds(std::vector{in_arena(4, 0)}, Arena()));
   EXPECT_TRUE(take({in_arena(1000, 0), words(4), words(4)})) << "another size or number than the layout's";
 }
 
-TEST_F(OutputsTest, in_one_stretch_are_found_where_they_are) {
+TEST_F(OutputsTest, contiguous_outputs_are_viewed_in_place) {
   const auto found_at = [&](const Layout& layout, const std::vector<Tensor>& got) {
     const auto found = outputs_in_place(layout, {.window = *window_, .shift = 256, .arena = arena()}, got);
     return found == nullptr ? nullptr : &at(*found, layout.tables.outputs[0].offset - layout.outputs.begin);
@@ -111,8 +111,8 @@ TEST_F(OutputsTest, in_one_stretch_are_found_where_they_are) {
   EXPECT_EQ(found_at(one, {in_arena(4, 1 << 20)}), nullptr) << "not in the arena";
 }
 
-// In whole words, as a device writes them, and nothing beside.
-TEST_F(OutputsTest, those_in_the_arena_are_where_they_are_to_be_written_over) {
+// A device writes whole words, and must not write beyond the output.
+TEST_F(OutputsTest, regions_in_the_arena_are_whole_words) {
   const auto at_offset = [&](std::uint64_t offset, std::uint64_t bytes) {
     Tensor tensor = in_arena(1, offset);
     tensor.bytes = bytes;

@@ -13,20 +13,21 @@ namespace {
 
 using channel::Command;
 
-constexpr const char* kOtherOutputs = "returns outputs of another shape or dtype for another seed";
-constexpr std::uint64_t kSlotsBytesMax = 64ull << 20;  // of a window with more than one
-constexpr std::uint64_t kAgainBytesMax =
-    64ull << 20;  // kept from job to job: to make and free it takes 5 ms beside others that use the driver (H200)
-// Copying a trial costs what looking at it while the reference draws the next one saves at some 200 MB (H200: 4 TB/s,
-// 0.2 ms).
-constexpr std::uint64_t kLeftBytesMin = 256ull << 20;
+constexpr const char* kOutputsChangedForm = "returns outputs of another shape or dtype for another seed";
+constexpr std::uint64_t kSlotsBytesMax = 64ull << 20;  // of all slots of a window
+// Memory up to this size is kept from job to job, because allocating and freeing it takes 5 ms while other processes
+// use the driver (H200).
+constexpr std::uint64_t kRepeatedOutputsBytesMax = 64ull << 20;
+// Trials of at least this size are kept in place. At about 200 MB a copy takes as long as is saved by checking a call
+// while the reference computes the next trial (H200: 4 TB/s, 0.2 ms).
+constexpr std::uint64_t kInPlaceTrialBytesMin = 256ull << 20;
 constexpr std::uint32_t kCompileLimitFactor = 5;  // torch.compile takes minutes for a large model
 
 tl::unexpected<Stop> invalid(const std::string& message) {
   return stop(VerdictName::problem_invalid, evidence(Stage::judge, {}, "the reference " + message));
 }
 
-// For how many answers of one command a window has room, and a table.
+// Returns for how many trials of one command a window and the table of outputs have room.
 std::size_t slots_of(const Layout& layout) {
   const std::size_t rows = std::max<std::size_t>(layout.tables.outputs.size(), 1);
   return std::max<std::size_t>(std::min({std::size_t{channel::kAnswersMax}, channel::kOutputsMax / rows,
@@ -36,19 +37,19 @@ std::size_t slots_of(const Layout& layout) {
 
 }  // namespace
 
-Step<std::unique_ptr<ReferenceSide>> ReferenceSide::open(Device& device, sys::Fd channel, Exits& exits, Waiting waiting,
-                                                         const Plan& plan) {
-  auto child = Child::start(std::move(channel), ChildRole::reference, exits, waiting);
+Step<std::unique_ptr<ReferenceSide>> ReferenceSide::open(Device& device, sys::Fd channel, Exits& exits,
+                                                         WaitMode wait_mode, const Plan& plan) {
+  auto child = Child::start(std::move(channel), ChildRole::reference, exits, wait_mode);
   if (!child) return stop(child.error());
   std::unique_ptr<ReferenceSide> side(new ReferenceSide(device, std::move(*child)));
-  // Until its first `load` it runs our code only: what goes wrong here is not the problem's fault.
+  // Until its first `load` the child runs only kq's own code, so a failure here is not the problem's fault.
   KQ_TRY(accept(side->child_->command({.command = Command::null_call, .limit_ms = plan.limits.load_limit_ms}),
                 side->doing(Phase::setup)));
   return side;
 }
 
 Step<void> ReferenceSide::load(const Plan& plan, std::uint64_t seed) {
-  take_back();
+  drop_outputs_in_place();
   const std::int64_t limit_ms = plan.limits.load_limit_ms;
   KQ_TRY_VALUE(auto described, accept(child_->command({.command = Command::load, .limit_ms = limit_ms, .seed = seed}),
                                       doing(Phase::load)));
@@ -66,7 +67,7 @@ Step<void> ReferenceSide::load(const Plan& plan, std::uint64_t seed) {
   }
   KQ_TRY(accept(child_->command({.command = Command::put_state, .limit_ms = limit_ms}), doing(Phase::load)));
   mutable_.assign(layout_.tables.inputs.size(), false);
-  answers_.forget_ahead();  // they were another model's
+  trials_.discard_ahead();  // another model has made them
   return plan.trials.baseline == Baseline::compile ? compile(plan) : Step<void>();
 }
 
@@ -80,46 +81,46 @@ Step<void> ReferenceSide::compile(const Plan& plan) {
 }
 
 Step<void> ReferenceSide::make_windows(const Plan& plan, Tables tables) {
-  // The old ones go first: there may be no room for both. But a child keeps its arena.
+  // The old window is freed first, because there may be no room for both. But a child keeps its arena.
   if (window_.arena.memory != nullptr) kept_ = std::move(window_.memory);
   window_ = {};
-  again_.reset();
-  answers_.clear();
+  repeated_outputs_.reset();
+  trials_.clear();
   layout_ = make_layout(std::move(tables));
   if (layout_.bytes() > plan.limits.window_bytes_max) {
-    return stop(VerdictName::too_large, evidence(Stage::load, {},
-                                                 "inputs, outputs and state need " + format_bytes(layout_.bytes()) +
-                                                     ", has " + format_bytes(plan.limits.window_bytes_max)));
+    return stop(VerdictName::too_large,
+                evidence(Stage::load, {},
+                         "inputs, outputs and state need " + format_bytes(layout_.bytes()) +
+                             ", but the window may have only " + format_bytes(plan.limits.window_bytes_max)));
   }
   KQ_TRY_VALUE(auto window, make_window(device_, slots_of(layout_), layout_.bytes(),
                                         arena_.memory != nullptr ? 0 : arena_bytes(layout_)));
   window_ = std::move(window);
   if (arena_.memory == nullptr) arena_ = window_.arena;
-  if (const auto laid_out = answers_.lay_out(layout_); !laid_out) return laid_out;
+  if (const auto laid_out = trials_.lay_out(layout_); !laid_out) return laid_out;
   child_->write_slots(static_cast<std::uint32_t>(window_.slots), layout_.bytes(), 0);
   return {};
 }
 
-Step<ReferenceSide::Called> ReferenceSide::make_timed_trial(const Plan& plan, const Seeds& seeds) {
+Step<ReferenceSide::CallResult> ReferenceSide::make_timed_trial(const Plan& plan, const Seeds& seeds) {
   begin_inputs(plan, seeds);
   KQ_TRY(finish_inputs());
   return time_trial(plan, seeds);
 }
 
 void ReferenceSide::begin_inputs(const Plan& plan, const Seeds& seeds) {
-  take_back();
-  child_->write_inputs(layout_.tables.inputs);  // an answer may have left its own elsewhere
+  drop_outputs_in_place();
+  child_->write_inputs(layout_.tables.inputs);  // the rows of another command may name other places
   child_->begin({.command = Command::make_inputs, .limit_ms = plan.limits.load_limit_ms, .seed = seeds.inputs});
 }
 
 Step<void> ReferenceSide::finish_inputs() {
   KQ_TRY_VALUE(const auto drawn, accept(child_->finish(), doing(Phase::run)));
-  return keep_inputs(drawn.tables.inputs, 0, answers_.at_hand());
-  // From here on the inputs of this trial are out of anyone's reach.
+  return keep_inputs(drawn.tables.inputs, 0, trials_.current());
 }
 
-Step<ReferenceSide::Called> ReferenceSide::time_trial(const Plan& plan, const Seeds& seeds) {
-  Answer& answer = answers_.at_hand();
+Step<ReferenceSide::CallResult> ReferenceSide::time_trial(const Plan& plan, const Seeds& seeds) {
+  ReferenceTrial& answer = trials_.current();
   const bool is_compiled = plan.trials.baseline == Baseline::compile;
   KQ_TRY_VALUE(const auto compiled,
                is_compiled ? call(plan, seeds.calls, *answer.expected, Command::call_compiled) : Step<Answered>());
@@ -130,8 +131,8 @@ Step<ReferenceSide::Called> ReferenceSide::time_trial(const Plan& plan, const Se
   const double slowness = device_.memory_slowness();
   keep_outputs(called.tables.outputs, answer);
   KQ_TRY(note_mutated_inputs());
-  if (is_compiled) return Called{compiled.interval_ns, compiled.event_ns, compiled_gap_ns, compiled_slowness};
-  return Called{called.interval_ns, called.event_ns, occupancy_gap_ns, slowness};
+  if (is_compiled) return CallResult{compiled.interval_ns, compiled.event_ns, compiled_gap_ns, compiled_slowness};
+  return CallResult{called.interval_ns, called.event_ns, occupancy_gap_ns, slowness};
 }
 
 Step<void> ReferenceSide::make_trial(const Plan& plan, const Seeds& seeds) {
@@ -140,15 +141,16 @@ Step<void> ReferenceSide::make_trial(const Plan& plan, const Seeds& seeds) {
 }
 
 void ReferenceSide::begin_trial(const Plan& plan, const Seeds& seeds) {
-  begin_answers(plan, inputs_to_leave(), std::span(&seeds, 1));
+  begin_answers(plan, input_rows_to_request(), std::span(&seeds, 1));
 }
 
 bool ReferenceSide::is_large() const {
-  return layout_.inputs.bytes() + layout_.outputs.bytes() >= kLeftBytesMin;
+  return layout_.inputs.bytes() + layout_.outputs.bytes() >= kInPlaceTrialBytesMin;
 }
 
-// Asked for in the arena, where it was drawn: a large tensor that is alone and that the model leaves as it was.
-std::vector<Tensor> ReferenceSide::inputs_to_leave() const {
+// Returns the rows of inputs for a command. A large tensor that is the only one, and that the model does not change, is
+// requested in the arena where it is drawn, so that it need not be copied.
+std::vector<Tensor> ReferenceSide::input_rows_to_request() const {
   std::vector<Tensor> inputs = layout_.tables.inputs;
   const auto is_tensor = [](const Tensor& input) { return input.kind == channel::Kind::tensor; };
   const bool changes_some = std::ranges::count(mutable_, true) > 0;
@@ -160,7 +162,7 @@ std::vector<Tensor> ReferenceSide::inputs_to_leave() const {
 
 Step<void> ReferenceSide::finish_trial() {
   KQ_TRY_VALUE(const auto answered, finish_answers());
-  return is_large() ? leave(answered) : keep(answered, 0, 1, answers_.at_hand());
+  return is_large() ? keep_in_place(answered) : keep(answered, 0, 1, trials_.current());
 }
 
 Step<std::size_t> ReferenceSide::make_ahead(const Plan& plan, std::span<const Seeds> seeds) {
@@ -171,16 +173,16 @@ Step<std::size_t> ReferenceSide::make_ahead(const Plan& plan, std::span<const Se
 }
 
 Step<std::size_t> ReferenceSide::begin_ahead(const Plan& plan, std::span<const Seeds> seeds) {
-  const auto room = answers_.room();
+  const auto room = trials_.free_count();
   if (!room) return stop(room.error());
   const std::size_t slots = std::min({seeds.size(), *room, std::size_t{window_.slots}});
   if (slots > 0) begin_answers(plan, layout_.tables.inputs, seeds.first(slots));
-  is_asked_ahead_ = slots > 0;
+  is_ahead_requested_ = slots > 0;
   return slots;
 }
 
 Step<void> ReferenceSide::finish_ahead() {
-  if (!std::exchange(is_asked_ahead_, false)) return {};
+  if (!std::exchange(is_ahead_requested_, false)) return {};
   KQ_TRY_VALUE(const auto answered, finish_answers());
   CopyBatch copies = device_.batch_copies();
   const auto kept = keep_all(answered);
@@ -191,40 +193,40 @@ Step<void> ReferenceSide::finish_ahead() {
 }
 
 Step<void> ReferenceSide::keep_all(const Answered& answered) {
-  for (std::size_t slot = 0; slot < asked_.size(); ++slot) {
-    Answer& answer = answers_.begin_next();
-    if (const auto kept = keep(answered, slot, asked_.size(), answer); !kept) return kept;
-    answer.seeds = asked_[slot];
-    answers_.keep_next();
+  for (std::size_t slot = 0; slot < requested_seeds_.size(); ++slot) {
+    ReferenceTrial& answer = trials_.next_free();
+    if (const auto kept = keep(answered, slot, requested_seeds_.size(), answer); !kept) return kept;
+    answer.seeds = requested_seeds_[slot];
+    trials_.push_ahead();
   }
   return {};
 }
 
 void ReferenceSide::begin_answers(const Plan& plan, const std::vector<Tensor>& inputs, std::span<const Seeds> seeds) {
-  take_back();
+  drop_outputs_in_place();
   const std::vector<Tensor>& outputs = layout_.tables.outputs;
   std::vector<Tensor> rows;
   for (std::size_t i = 0; i < seeds.size(); ++i) rows.insert(rows.end(), outputs.begin(), outputs.end());
   child_->write_inputs(inputs);
   child_->write_outputs(rows);
   child_->write_answer_seeds(seeds);
-  asked_.assign(seeds.begin(), seeds.end());
-  asked_ns_ = clock_ns();
+  requested_seeds_.assign(seeds.begin(), seeds.end());
+  requested_at_ns_ = clock_ns();
   child_->begin(
       {.command = Command::answer, .limit_ms = plan.limits.load_limit_ms * static_cast<std::int64_t>(seeds.size())});
 }
 
 Step<Answered> ReferenceSide::finish_answers() {
   auto answered = accept(child_->finish(), doing(Phase::run));
-  answer_ns_ = (clock_ns() - asked_ns_) / static_cast<std::int64_t>(asked_.size());
+  trial_ns_ = (clock_ns() - requested_at_ns_) / static_cast<std::int64_t>(requested_seeds_.size());
   return answered;
 }
 
-// What it has made in one of so many slots.
-Step<void> ReferenceSide::keep(const Answered& answered, std::size_t slot, std::size_t slots, Answer& answer) {
+// Copies the trial that the child has computed in one of `slots` slots.
+Step<void> ReferenceSide::keep(const Answered& answered, std::size_t slot, std::size_t slots, ReferenceTrial& answer) {
   const std::size_t width = layout_.tables.outputs.size();
   const std::span<const Tensor> rows(answered.tables.outputs);
-  if (rows.size() != slots * width) return invalid(kOtherOutputs);
+  if (rows.size() != slots * width) return invalid(kOutputsChangedForm);
   const auto outputs = rows.subspan(slot * width, width);
   const std::uint64_t shift = slot * layout_.bytes();
   if (const auto kept = keep_inputs(answered.tables.inputs, shift, answer); !kept) return kept;
@@ -236,67 +238,68 @@ Step<void> ReferenceSide::keep(const Answered& answered, std::size_t slot, std::
   return {};
 }
 
-Step<void> ReferenceSide::leave(const Answered& answered) {
-  Answer& answer = answers_.at_hand();
+Step<void> ReferenceSide::keep_in_place(const Answered& answered) {
+  ReferenceTrial& answer = trials_.current();
   const std::vector<Tensor>& inputs = answered.tables.inputs;
   const std::vector<Tensor>& outputs = answered.tables.outputs;
   if (const auto right = check_inputs(inputs, 1); !right) return right;
-  keep_numbers(inputs, answer);
+  keep_plain_values(inputs, answer);
   if (const auto right = check_outputs(outputs); !right) return right;
-  const Taking from{.window = window(), .arena = arena_};
-  left_inputs_ = std::make_unique<PartMemory>(window(), layout_.inputs.begin, layout_.inputs.bytes());
+  const OutputSource from{.window = window(), .arena = arena_};
+  in_place_inputs_ = std::make_unique<PartMemory>(window(), layout_.inputs.begin, layout_.inputs.bytes());
   if (const auto left = std::ranges::find(inputs, channel::Place::arena, &Tensor::place); left != inputs.end()) {
     const Tensor& tensor = layout_.tables.inputs[static_cast<std::size_t>(left - inputs.begin())];
-    left_tensor_.emplace(*left_inputs_, layout_.inputs, Region{tensor.offset, tensor.offset + tensor.bytes},
-                         Place{*arena_.memory, arena_.begin + left->offset});
+    in_place_copies_.emplace(*in_place_inputs_, layout_.inputs, Region{tensor.offset, tensor.offset + tensor.bytes},
+                             Location{*arena_.memory, arena_.begin + left->offset});
   }
-  left_outputs_ = outputs_in_place(layout_, from, outputs);
-  const auto taken = left_outputs_ ? Expected<void>() : take_outputs(device_, layout_, from, outputs, *answer.expected);
+  in_place_outputs_ = outputs_in_place(layout_, from, outputs);
+  const auto taken =
+      in_place_outputs_ ? Expected<void>() : take_outputs(device_, layout_, from, outputs, *answer.expected);
   if (!taken) return stop(taken.error());
   keep_outputs(outputs, answer);
-  // The GPU comes back to the judge here: at the next call it would look like somebody else's work, 150 us of it
-  // (H200).
-  const auto back = device_.copy(*answer.pristine, 0, window(), layout_.inputs.begin,
+  // This small copy makes the GPU switch back to the judge here. Otherwise the switch, 150 us on an H200, would come at
+  // the next call and look like the work of another process.
+  const auto back = device_.copy(*answer.input_copies, 0, window(), layout_.inputs.begin,
                                  std::min<std::uint64_t>(layout_.inputs.bytes(), channel::kAlign));
   return back ? Step<void>() : stop(back.error());
 }
 
-Pristine ReferenceSide::pristine() const {
-  return left_tensor_ ? *left_tensor_ : Pristine(pristine_inputs(), layout_.inputs);
+InputCopies ReferenceSide::input_copies() const {
+  return in_place_copies_ ? *in_place_copies_ : InputCopies(input_memory(), layout_.inputs);
 }
 
-void ReferenceSide::take_back() {
-  left_tensor_.reset();
-  left_inputs_.reset();
-  left_outputs_.reset();
+void ReferenceSide::drop_outputs_in_place() {
+  in_place_copies_.reset();
+  in_place_inputs_.reset();
+  in_place_outputs_.reset();
 }
 
 void ReferenceSide::settle() {
   if (child_->is_busy()) (void)child_->finish();
-  is_asked_ahead_ = false;
-  answers_.forget_ahead();
+  is_ahead_requested_ = false;
+  trials_.discard_ahead();
 }
 
-Step<void> ReferenceSide::keep_inputs(const std::vector<Tensor>& drawn, std::uint64_t shift, Answer& answer) {
+Step<void> ReferenceSide::keep_inputs(const std::vector<Tensor>& drawn, std::uint64_t shift, ReferenceTrial& answer) {
   if (const auto right = check_inputs(drawn, 0); !right) return right;
-  keep_numbers(drawn, answer);
+  keep_plain_values(drawn, answer);
   const Region& region = layout_.inputs;
-  if (const auto copied = device_.copy(*answer.pristine, 0, window(), shift + region.begin, region.bytes()); !copied)
+  if (const auto copied = device_.copy(*answer.input_copies, 0, window(), shift + region.begin, region.bytes());
+      !copied)
     return stop(copied.error());
   return {};
 }
 
-// Of which so many may lie in the arena.
+// Checks the rows of inputs, of which at most in_arena_max may lie in the arena.
 Step<void> ReferenceSide::check_inputs(const std::vector<Tensor>& drawn, int in_arena_max) const {
   if (!same_form(layout_.tables.inputs, drawn))
     return invalid("draws inputs of another shape or dtype for another seed");
   const bool are_too_many = std::ranges::count(drawn, channel::Place::arena, &Tensor::place) > in_arena_max;
-  if (are_too_many || !places_are_possible(drawn, arena_))
-    return invalid("says that an input lies where there is none");
+  if (are_too_many || !are_in_bounds(drawn, arena_)) return invalid("reported an input outside of its memory");
   return {};
 }
 
-void ReferenceSide::keep_numbers(const std::vector<Tensor>& drawn, Answer& answer) const {
+void ReferenceSide::keep_plain_values(const std::vector<Tensor>& drawn, ReferenceTrial& answer) const {
   answer.inputs = layout_.tables.inputs;
   for (std::size_t i = 0; i < drawn.size(); ++i) {
     answer.inputs[i].integer = drawn[i].integer;
@@ -304,7 +307,7 @@ void ReferenceSide::keep_numbers(const std::vector<Tensor>& drawn, Answer& answe
   }
 }
 
-void ReferenceSide::keep_outputs(std::span<const Tensor> computed, Answer& answer) {
+void ReferenceSide::keep_outputs(std::span<const Tensor> computed, ReferenceTrial& answer) {
   answer.outputs = layout_.tables.outputs;
   for (std::size_t i = 0; i < computed.size(); ++i) {
     answer.outputs[i].integer = computed[i].integer;
@@ -313,13 +316,13 @@ void ReferenceSide::keep_outputs(std::span<const Tensor> computed, Answer& answe
 }
 
 Step<void> ReferenceSide::check_outputs(std::span<const Tensor> computed) const {
-  if (!places_are_possible(computed, arena_)) return invalid("says that an output lies where there is no memory");
-  if (!same_form(layout_.tables.outputs, computed)) return invalid(kOtherOutputs);
+  if (!are_in_bounds(computed, arena_)) return invalid("reported an output outside of its memory");
+  if (!same_form(layout_.tables.outputs, computed)) return invalid(kOutputsChangedForm);
   return {};
 }
 
-Step<void> ReferenceSide::agree_with_itself(const Plan& plan, std::uint64_t seed) {
-  KQ_TRY_VALUE(const auto difference, difference_under(plan, seed));
+Step<void> ReferenceSide::check_determinism(const Plan& plan, std::uint64_t seed) {
+  KQ_TRY_VALUE(const auto difference, compare_repeated_call(plan, seed));
   if (!difference) return {};
   Evidence found = evidence(Stage::judge, "nondeterministic",
                             "the reference disagrees with itself: output " + std::to_string(difference->output) +
@@ -329,23 +332,25 @@ Step<void> ReferenceSide::agree_with_itself(const Plan& plan, std::uint64_t seed
 }
 
 Step<bool> ReferenceSide::depends_on_seed(const Plan& plan, std::uint64_t seed) {
-  if (is_left_in_place()) return true;  // nothing to compare with would be left
-  KQ_TRY_VALUE(const auto difference, difference_under(plan, seed));
+  if (is_kept_in_place()) return true;  // the call would overwrite the outputs to compare with
+  KQ_TRY_VALUE(const auto difference, compare_repeated_call(plan, seed));
   return difference.has_value();
 }
 
-Step<std::optional<Mismatch>> ReferenceSide::difference_under(const Plan& plan, std::uint64_t seed) {
-  if (!again_) {
+Step<std::optional<Mismatch>> ReferenceSide::compare_repeated_call(const Plan& plan, std::uint64_t seed) {
+  if (!repeated_outputs_) {
     KQ_TRY_VALUE(auto made, make_memory(device_, &Device::make_private, layout_.outputs.bytes()));
-    again_ = std::move(made);
+    repeated_outputs_ = std::move(made);
   }
-  auto difference = difference_in(*again_, plan, seed);
-  if (again_->bytes() > kAgainBytesMax) again_.reset();
+  auto difference = compare_repeated_call_into(*repeated_outputs_, plan, seed);
+  if (repeated_outputs_->bytes() > kRepeatedOutputsBytesMax) repeated_outputs_.reset();
   return difference;
 }
 
-// Of the first output that is another one when the last inputs are called on again, which brings its outputs there.
-Step<std::optional<Mismatch>> ReferenceSide::difference_in(const Memory& again, const Plan& plan, std::uint64_t seed) {
+// Calls again on the current inputs, copies the outputs to `again`, and returns the mismatch of the first output that
+// differs.
+Step<std::optional<Mismatch>> ReferenceSide::compare_repeated_call_into(const Memory& again, const Plan& plan,
+                                                                        std::uint64_t seed) {
   KQ_TRY_VALUE(auto called, call(plan, seed, again));
   for (std::size_t i = 0; i < outputs().size(); ++i) {
     const Tensor& output = outputs()[i];
@@ -368,18 +373,18 @@ Step<std::optional<Mismatch>> ReferenceSide::difference_in(const Memory& again, 
   return std::nullopt;
 }
 
-// One call on the pristine inputs, its output table checked, its outputs taken.
+// Makes one timed call on the original inputs, checks its table of outputs, and copies the outputs to `to`.
 Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const Memory& to, Command command) {
   const Region& region = layout_.inputs;
   child_->write_inputs(inputs());
   child_->write_outputs(layout_.tables.outputs);
-  auto prepare = [&] { return device_.copy(window(), region.begin, pristine_inputs(), 0, region.bytes()); };
+  auto prepare = [&] { return device_.copy(window(), region.begin, input_memory(), 0, region.bytes()); };
   auto take = [&](const Answered& answered) {
     return take_outputs(device_, layout_, {.window = window(), .arena = arena_}, answered.tables.outputs, to);
   };
-  const Order order{.command = command, .limit_ms = plan.limits.load_limit_ms, .seed = seed};
-  if (const auto staged = accept(stage(*child_, order), doing(Phase::run)); !staged) return staged;
-  auto called = accept(time_command(device_, *child_, order, {.prepare = prepare, .take = take}), doing(Phase::run));
+  const CommandRequest request{.command = command, .limit_ms = plan.limits.load_limit_ms, .seed = seed};
+  if (const auto staged = accept(stage(*child_, request), doing(Phase::run)); !staged) return staged;
+  auto called = accept(time_command(device_, *child_, request, {.prepare = prepare, .take = take}), doing(Phase::run));
   if (!called) return called;
   KQ_TRY(check_outputs(called->tables.outputs));
   return called;
@@ -389,7 +394,7 @@ Step<void> ReferenceSide::note_mutated_inputs() {
   for (std::size_t i = 0; i < inputs().size(); ++i) {
     if (mutable_[i]) continue;
     const Tensor& input = inputs()[i];
-    const auto difference = checks_.difference({pristine_inputs(), input.offset - layout_.inputs.begin},
+    const auto difference = checks_.difference({input_memory(), input.offset - layout_.inputs.begin},
                                                {window(), input.offset}, input.bytes);
     if (!difference) return stop(difference.error());
     mutable_[i] = difference->has_value();

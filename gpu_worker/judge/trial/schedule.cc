@@ -11,7 +11,7 @@ std::vector<TrialKind> make_schedule(const Trials& trials, const Draw& draw) {
   if (trials.timed > 0) kinds.insert(kinds.end(), 1 + draw() % (1 + trials.timed / kTimedPerDecoy), TrialKind::decoy);
   if (kinds.empty()) kinds.push_back(TrialKind::correctness);
 
-  // Fisher and Yates. The bias of the remainder is 2^-50 for lists of this length.
+  // The Fisher-Yates shuffle. The bias of the remainder is below 2^-50 for lists of this length.
   for (std::size_t left = kinds.size(); left > trials.warmup + 1; --left) {
     const std::size_t chosen = trials.warmup + draw() % (left - trials.warmup);
     std::swap(kinds[left - 1], kinds[chosen]);

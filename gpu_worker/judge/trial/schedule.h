@@ -1,11 +1,11 @@
-// In which order an attempt's calls come. Pure.
+// The order of an attempt's calls. All functions are pure.
 //
 //   warm, warm, ... | correctness, timed and decoy calls, shuffled
 //
-// Compiling, autotuning and lazy loading happen in the warm calls, which are checked and never timed. Behind them
-// nothing that a submission can see tells one kind from another: each call has inputs of its own, every output is
-// checked, and a random number of decoys, calls like any other whose time is thrown away, leaves even the number of
-// calls unknown.
+// Compiling, autotuning and lazy loading happen in the warm calls, which are checked and never timed. After them a
+// submission cannot tell one kind of call from another: each call has inputs of its own, and every output is checked.
+// A decoy is a call whose time is discarded. The number of decoys is random, so a submission does not know the number
+// of calls either.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,14 @@ namespace kq::judge {
 
 enum class TrialKind { warm, correctness, timed, decoy };
 
-// 64 bits that no child can know beforehand.
+// Returns 64 random bits that no child can predict.
 using Draw = std::function<std::uint64_t()>;
 
-// Decoys: at least one and at most 1 + timed / kTimedPerDecoy where anything is timed.
+// Where any call is timed, there are at least one and at most 1 + timed / kTimedPerDecoy decoys.
 inline constexpr std::uint32_t kTimedPerDecoy = 8;
 
-// Never empty: nothing passes unchecked.
+// Returns the kinds of an attempt's calls in their order. There is always at least one call, so that no submission
+// passes unchecked.
 std::vector<TrialKind> make_schedule(const Trials& trials, const Draw& draw);
 
 }  // namespace kq::judge

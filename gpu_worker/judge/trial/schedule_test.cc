@@ -13,7 +13,7 @@ Draw from(std::uint64_t seed) {
   return [random = std::mt19937_64(seed)]() mutable { return random(); };
 }
 
-TEST(Schedule, warm_calls_come_first_and_everything_asked_for_comes) {
+TEST(Schedule, warm_calls_come_first_and_all_requested_calls_follow) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const auto kinds = make_schedule({.correctness = 5, .warmup = 2, .timed = 20}, from(seed));
     EXPECT_EQ(kinds[0], TrialKind::warm);
@@ -26,7 +26,7 @@ TEST(Schedule, warm_calls_come_first_and_everything_asked_for_comes) {
   }
 }
 
-TEST(Schedule, neither_order_nor_length_can_be_known_beforehand) {
+TEST(Schedule, neither_order_nor_length_is_predictable) {
   std::set<std::vector<TrialKind>> orders;
   std::set<std::size_t> lengths;
   std::set<TrialKind> first, last;
@@ -47,7 +47,7 @@ TEST(Schedule, nothing_passes_unchecked) {
   EXPECT_EQ(make_schedule({.correctness = 0, .warmup = 0, .timed = 0}, from(1)), std::vector{TrialKind::correctness});
 }
 
-TEST(Schedule, without_timed_calls_there_is_nothing_to_hide) {
+TEST(Schedule, without_timed_calls_there_are_no_decoys) {
   EXPECT_EQ(make_schedule({.correctness = 3, .warmup = 1, .timed = 0}, from(1)).size(), 4u);
 }
 

@@ -15,25 +15,26 @@ namespace {
 using channel::Command;
 
 // A kernel's time depends on where in memory its data lies: twenty processes with one place each had medians up to 9 %
-// apart (H200). So calls are made in several places, where that is no matter of gigabytes. On a CPU nothing of the kind
-// was seen, and a place costs page faults.
+// apart (H200). So the window has several slots, unless they take too much memory. On a CPU no such difference was
+// found, and each slot costs page faults.
 constexpr std::uint32_t kPlacesMax = 4;
 constexpr std::uint64_t kPlacesBytesMax = 256ull << 20;
 constexpr std::uint64_t kMadeAheadBytesMax = 1ull << 30;
-// Of outputs. To look at smaller ones costs less while the reference makes the next trial; of these the copy costs
-// more.
+// The least size of outputs that are compared in place. For smaller outputs it costs less to copy them and to compare
+// the copy while the reference computes the next trial.
 constexpr std::uint64_t kInPlaceBytesMin = 64ull << 20;
-constexpr int kLongLooksMax = 3;  // one after the other, until outputs are taken again
-// Looked at of an output, whether it is like the expected one; and before, whether that is small.
-constexpr std::uint64_t kLookBytesMax = 256u << 10;
-constexpr std::uint64_t kFirstLookBytes = 16u << 10;
-constexpr std::uint64_t kFirstLooks = 8;  // evenly over all of it
+constexpr int kSlowComparisonsMax = 3;  // consecutive slow ones, after which outputs are copied
+// The degenerate-tolerance check reads pieces of the expected output in the first trial, evenly over the output, and
+// then one piece of both outputs in each trial.
+constexpr std::uint64_t kSampleBytesMax = 256u << 10;
+constexpr std::uint64_t kFirstPieceBytes = 16u << 10;
+constexpr std::uint64_t kFirstPieces = 8;
 
 bool same_number(const Tensor& a, const Tensor& b) {
   return a.integer == b.integer && std::bit_cast<std::uint64_t>(a.real) == std::bit_cast<std::uint64_t>(b.real);
 }
 
-// The rows of a table, of tensors that lie so far behind.
+// Returns the rows with the offsets of tensors increased by `shift`.
 std::vector<Tensor> shifted(std::vector<Tensor> rows, std::uint64_t shift) {
   for (Tensor& row : rows) {
     if (row.kind == channel::Kind::tensor) row.offset += shift;
@@ -45,7 +46,7 @@ std::string output_name(std::size_t i) {
   return "output " + std::to_string(i);
 }
 
-tl::unexpected<Stop> wrong(const SubmissionSide::Trial& trial, std::string reason, const std::string& message) {
+tl::unexpected<Stop> wrong_answer(const SubmissionSide::Trial& trial, std::string reason, const std::string& message) {
   return stop(VerdictName::wrong_answer,
               evidence(Stage::judge, std::move(reason), message + ", in trial " + std::to_string(trial.number)));
 }
@@ -62,42 +63,42 @@ SubmissionMemory::Sizes SubmissionMemory::sizes(const Device& device, const Layo
 }
 
 bool SubmissionMemory::fits(Device& device, const Layout& layout, const Plan& plan) const {
-  return asked_ == sizes(device, layout, plan);
+  return sizes_ == sizes(device, layout, plan);
 }
 
 Step<SubmissionMemory> SubmissionMemory::make(Device& device, const Layout& layout, const Plan& plan) {
   SubmissionMemory memory;
-  memory.asked_ = sizes(device, layout, plan);
-  // No room for an arena is no reason to stop: outputs are copied then.
-  KQ_TRY_VALUE(auto window, make_window(device, memory.asked_.places, memory.asked_.window, memory.asked_.arena));
+  memory.sizes_ = sizes(device, layout, plan);
+  // Without room for an arena the child copies its outputs into the window instead.
+  KQ_TRY_VALUE(auto window, make_window(device, memory.sizes_.places, memory.sizes_.window, memory.sizes_.arena));
   memory.window = std::move(window);
-  KQ_TRY_VALUE(auto snapshot, make_memory(device, &Device::make_private, memory.asked_.snapshot));
+  KQ_TRY_VALUE(auto snapshot, make_memory(device, &Device::make_private, memory.sizes_.snapshot));
   memory.snapshot = std::move(snapshot);
   return memory;
 }
 
 std::optional<SubmissionMemory> SubmissionMemory::make_ahead(Device& device, const Layout& layout, const Plan& plan) {
-  const Sizes asked = sizes(device, layout, plan);
+  const Sizes wanted = sizes(device, layout, plan);
   if (device.info().kind != DeviceKind::cuda ||
-      asked.places * asked.window + asked.snapshot + asked.arena > kMadeAheadBytesMax)
+      wanted.places * wanted.window + wanted.snapshot + wanted.arena > kMadeAheadBytesMax)
     return std::nullopt;
   auto made = make(device, layout, plan);
-  if (!made) return std::nullopt;  // whoever needs it is told why
+  if (!made) return std::nullopt;  // the next submission reports the failure
   return std::move(*made);
 }
 
 Step<std::unique_ptr<SubmissionSide>> SubmissionSide::open(Device& device, sys::Fd channel, Exits& exits,
-                                                           Waiting waiting, const Plan& plan,
+                                                           WaitMode wait_mode, const Plan& plan,
                                                            const ReferenceSide& reference,
                                                            std::optional<SubmissionMemory> ahead) {
-  auto child = Child::start(std::move(channel), ChildRole::submission, exits, waiting);
+  auto child = Child::start(std::move(channel), ChildRole::submission, exits, wait_mode);
   if (!child) return stop(child.error());
   if (ahead && !ahead->fits(device, reference.layout(), plan)) ahead.reset();
   KQ_TRY_VALUE(auto memory, ahead ? Step<SubmissionMemory>(std::move(*ahead))
                                   : SubmissionMemory::make(device, reference.layout(), plan));
   std::unique_ptr<SubmissionSide> side(new SubmissionSide(device, std::move(*child), reference, std::move(memory)));
   KQ_TRY(side->attach(plan));
-  // It still runs our code only, so its null calls can be trusted.
+  // The child still runs only kq's own code, so its null calls can be trusted.
   KQ_TRY_VALUE(const auto overhead, calibrate(device, *side->child_, side->doing(Phase::setup),
                                               reference.layout().bytes(), plan.limits.load_limit_ms));
   side->overhead_ = overhead;
@@ -148,90 +149,93 @@ Step<void> SubmissionSide::finish_staging(const Trial& trial) {
   auto staged = accept(child_->finish(), doing(Phase::run));
   if (!staged) return tl::unexpected(staged.error());
   if (std::ranges::equal(staged_inputs_, reference_.inputs(), same_number)) return {};
-  // The numbers among them are others than those of the trial before.
+  // The plain inputs of this trial differ from those that were staged.
   begin_staging(trial);
   staged = accept(child_->finish(), doing(Phase::run));
   if (!staged) return tl::unexpected(staged.error());
   return {};
 }
 
-Step<SubmissionSide::Called> SubmissionSide::call(const Plan& plan, const Trial& trial) {
-  seen_.reset();
+Step<SubmissionSide::CallResult> SubmissionSide::call(const Plan& plan, const Trial& trial) {
+  device_findings_.reset();
   const Layout& layout = reference_.layout();
   const Region& inputs = layout.inputs;
   const Region& outputs = layout.outputs;
   const std::uint64_t shift = shift_of(trial);
   auto prepare = [&]() -> Expected<void> {
     const auto poisoned = device_.fill(window(), shift + outputs.begin, outputs.bytes(), trial.poison).and_then([&] {
-      return poison_returned(trial.poison);
+      return poison_previous_outputs(trial.poison);
     });
     if (!poisoned) return poisoned;
-    for (const auto& [region, from] : reference_.pristine().stretches(inputs)) {
+    for (const auto& [region, from] : reference_.input_copies().pieces(inputs)) {
       if (const auto copied = device_.copy(window(), shift + region.begin, from.memory, from.offset, region.bytes());
           !copied)
         return copied;
     }
     return {};
   };
-  const Taking from{.window = window(), .shift = shift, .arena = arena()};
+  const OutputSource from{.window = window(), .shift = shift, .arena = arena()};
   std::unique_ptr<Memory> in_place;
   auto take = [&](const Answered& answered) {
-    in_place = outputs_to_look_at(trial, from, answered.tables.outputs);
-    return in_place ? look_in_place(plan, trial, *in_place)
+    in_place = outputs_to_compare_in_place(trial, from, answered.tables.outputs);
+    return in_place ? compare_in_place(plan, trial, *in_place)
                     : take_outputs(device_, layout, from, answered.tables.outputs, *memory_.snapshot);
   };
-  const Order order{.command = Command::call,
-                    .limit_ms = trial.limit_ms,
-                    .launch_limit_ms = trial.launch_limit_ms,
-                    .seed = trial.seed};
-  auto outcome = time_command(device_, *child_, order, {.prepare = prepare, .take = take});
-  const auto seen = finish_looks();
+  const CommandRequest request{.command = Command::call,
+                               .limit_ms = trial.limit_ms,
+                               .launch_limit_ms = trial.launch_limit_ms,
+                               .seed = trial.seed};
+  auto outcome = time_command(device_, *child_, request, {.prepare = prepare, .take = take});
+  const auto findings = finish_device_check();
   KQ_TRY_VALUE(auto called, accept(std::move(outcome), doing(Phase::run)));
-  if (!seen) return tl::unexpected(seen.error());
+  if (!findings) return tl::unexpected(findings.error());
   const std::int64_t occupancy_gap_ns = device_.occupancy_gap_ns();
   const double slowness = device_.memory_slowness();
-  KQ_TRY(note_returned(called.tables.outputs));
-  // A device that is slow at looking is at it for longer than a call may be away; others that disturb it do not do so
-  // again and again.
-  long_looks_ = in_place && occupancy_gap_ns > overhead_.occupancy_gap_ns + kForeignGapNs ? long_looks_ + 1 : 0;
-  const bool is_unclear = in_place && (long_looks_ == kLongLooksMax || !is_all_right(*seen));
-  if (in_place && !is_unclear) seen_ = *seen;
-  if (is_unclear) {
-    may_look_in_place_ = false;
+  KQ_TRY(record_returned(called.tables.outputs));
+  // On a slow device a comparison in place takes longer than kForeignGapNs. Work of another process does not cause such
+  // gaps in several consecutive calls.
+  slow_comparisons_ =
+      in_place && occupancy_gap_ns > overhead_.occupancy_gap_ns + kForeignGapNs ? slow_comparisons_ + 1 : 0;
+  const bool is_inconclusive = in_place && (slow_comparisons_ == kSlowComparisonsMax || !is_all_found_equal(*findings));
+  if (in_place && !is_inconclusive) device_findings_ = *findings;
+  if (is_inconclusive) {
+    may_compare_in_place_ = false;
     const auto taken = take_outputs(device_, layout, from, called.tables.outputs, *memory_.snapshot);
     if (!taken) return stop(taken.error());
   }
-  return Called{called.interval_ns,
-                called.event_ns,
-                occupancy_gap_ns,
-                called.is_early,
-                is_unclear,
-                std::move(called.tables.outputs),
-                slowness};
+  return CallResult{called.interval_ns,
+                    called.event_ns,
+                    occupancy_gap_ns,
+                    called.is_early,
+                    is_inconclusive,
+                    std::move(called.tables.outputs),
+                    slowness};
 }
 
-// Null: they are taken. So are those of the first trial, where it is seen which of them are small.
-std::unique_ptr<Memory> SubmissionSide::outputs_to_look_at(const Trial& trial, const Taking& from,
-                                                           std::span<const Tensor> got) const {
+// Returns a view of the outputs to compare in place, or null where they are copied. The first trial's are always
+// copied, because its check finds out which outputs are small.
+std::unique_ptr<Memory> SubmissionSide::outputs_to_compare_in_place(const Trial& trial, const OutputSource& from,
+                                                                    std::span<const Tensor> got) const {
   const Layout& layout = reference_.layout();
   const bool is_large = device_.info().kind == DeviceKind::cuda && layout.outputs.bytes() >= kInPlaceBytesMin;
-  if (!is_large || correctness_.trials_passed == 0 || !may_look_in_place_ || !check_forms(trial, held_to(trial), got))
+  if (!is_large || correctness_.trials_passed == 0 || !may_compare_in_place_ ||
+      !check_forms(trial, expectation(trial), got))
     return nullptr;
   return outputs_in_place(layout, from, got);
 }
 
-Expected<void> SubmissionSide::look_in_place(const Plan& plan, const Trial& trial, const Memory& outputs) {
-  const Case taken = held_to(trial);
-  const std::vector<DeviceComparison> wanted =
-      looks(plan, trial, {taken.inputs, taken.outputs, taken.pristine, taken.expected, outputs, taken.shift, true});
-  if (wanted.size() > kDeviceComparisonsMax) {  // nothing is seen then
-    may_look_in_place_ = false;
+Expected<void> SubmissionSide::compare_in_place(const Plan& plan, const Trial& trial, const Memory& outputs) {
+  const Expectation taken = expectation(trial);
+  const std::vector<DeviceComparison> wanted = device_comparisons(
+      plan, trial, {taken.inputs, taken.outputs, taken.input_copies, taken.expected, outputs, taken.shift, true});
+  if (wanted.size() > kDeviceComparisonsMax) {  // without comparisons the call is inconclusive and is repeated
+    may_compare_in_place_ = false;
     return {};
   }
-  // The likeness of what is small is looked at from the host.
-  for (std::size_t i = 0; i < is_small_.size(); ++i) {
-    if (!is_small_[i]) continue;
-    const Region part = looked_at(trial, taken.outputs[i]);
+  // The degenerate-tolerance check of small outputs reads the snapshot.
+  for (std::size_t i = 0; i < zeros_may_pass_.size(); ++i) {
+    if (!zeros_may_pass_[i]) continue;
+    const Region part = sampled_region(trial, taken.outputs[i]);
     const std::uint64_t at = part.begin - reference_.layout().outputs.begin;
     if (const auto copied = device_.copy(taken.snapshot, at, outputs, at, part.bytes()); !copied) return copied;
   }
@@ -240,39 +244,40 @@ Expected<void> SubmissionSide::look_in_place(const Plan& plan, const Trial& tria
   return {};
 }
 
-bool SubmissionSide::is_all_right(const Seen& seen) const {
+bool SubmissionSide::is_all_found_equal(const DeviceFindings& findings) const {
   const std::vector<Tensor>& expected = reference_.outputs();
-  const auto is_right = [&](std::size_t i) {
-    return expected[i].kind != channel::Kind::tensor || (i < seen.outputs.size() && seen.outputs[i]);
+  const auto is_equal = [&](std::size_t i) {
+    return expected[i].kind != channel::Kind::tensor || (i < findings.outputs.size() && findings.outputs[i]);
   };
-  const bool are_outputs_right = std::ranges::all_of(std::views::iota(std::size_t{0}, expected.size()), is_right);
-  return are_outputs_right && seen.guards && (seen.inputs || !keeps_inputs());
+  const bool are_outputs_right = std::ranges::all_of(std::views::iota(std::size_t{0}, expected.size()), is_equal);
+  return are_outputs_right && findings.guards && (findings.inputs || !keeps_inputs());
 }
 
-SubmissionSide::Case SubmissionSide::held_to(const Trial& trial) const {
-  return {reference_.inputs(),           reference_.outputs(), reference_.pristine(),
+SubmissionSide::Expectation SubmissionSide::expectation(const Trial& trial) const {
+  return {reference_.inputs(),           reference_.outputs(), reference_.input_copies(),
           reference_.expected_outputs(), *memory_.snapshot,    shift_of(trial)};
 }
 
-Step<void> SubmissionSide::begin_check(const Plan& plan, const Trial& trial, const Called& called) {
-  return begin_looks(plan, trial, held_to(trial), called.outputs);
+Step<void> SubmissionSide::begin_check(const Plan& plan, const Trial& trial, const CallResult& called) {
+  return start_device_check(plan, trial, expectation(trial), called.outputs);
 }
 
-Step<void> SubmissionSide::check(const Plan& plan, const Trial& trial, const Called& called) {
-  return check_seen(plan, trial, held_to(trial), called.outputs);
+Step<void> SubmissionSide::check(const Plan& plan, const Trial& trial, const CallResult& called) {
+  return finish_check(plan, trial, expectation(trial), called.outputs);
 }
 
-Step<void> SubmissionSide::check(const Plan& plan, const Trial& trial, const Case& held_to,
+Step<void> SubmissionSide::check(const Plan& plan, const Trial& trial, const Expectation& expectation,
                                  std::span<const Tensor> got) {
-  if (const auto begun = begin_looks(plan, trial, held_to, got); !begun) return begun;
-  return check_seen(plan, trial, held_to, got);
+  if (const auto begun = start_device_check(plan, trial, expectation, got); !begun) return begun;
+  return finish_check(plan, trial, expectation, got);
 }
 
-// Where there are more than the device can look at in one go, they are looked at one by one.
-Step<void> SubmissionSide::begin_looks(const Plan& plan, const Trial& trial, const Case& held_to,
-                                       std::span<const Tensor> got) {
-  if (seen_ || !check_forms(trial, held_to, got)) return {};
-  const std::vector<DeviceComparison> wanted = looks(plan, trial, held_to);
+// Starts the comparisons on the device. Where there are more than it can make at once, finish_check() makes them one by
+// one.
+Step<void> SubmissionSide::start_device_check(const Plan& plan, const Trial& trial, const Expectation& expectation,
+                                              std::span<const Tensor> got) {
+  if (device_findings_ || !check_forms(trial, expectation, got)) return {};
+  const std::vector<DeviceComparison> wanted = device_comparisons(plan, trial, expectation);
   if (wanted.size() > kDeviceComparisonsMax) return {};
   auto begun = device_.start_comparisons(wanted);
   if (!begun) return stop(begun.error());
@@ -280,57 +285,60 @@ Step<void> SubmissionSide::begin_looks(const Plan& plan, const Trial& trial, con
   return {};
 }
 
-// Outputs that are tensors, the gaps about them, all inputs.
-std::vector<DeviceComparison> SubmissionSide::looks(const Plan& plan, const Trial& trial, const Case& held) const {
+// Returns the comparisons in their order: outputs that are tensors, the gaps between outputs, all inputs.
+std::vector<DeviceComparison> SubmissionSide::device_comparisons(const Plan& plan, const Trial& trial,
+                                                                 const Expectation& expectation) const {
   const Region& outputs = reference_.layout().outputs;
   const Region& inputs = reference_.layout().inputs;
   std::vector<DeviceComparison> wanted;
-  for (const Tensor& output : held.outputs) {
+  for (const Tensor& output : expectation.outputs) {
     if (output.kind != channel::Kind::tensor) continue;
     const std::uint64_t at = output.offset - outputs.begin;
-    wanted.push_back({.expected = &held.expected,
+    wanted.push_back({.expected = &expectation.expected,
                       .expected_offset = at,
-                      .got = &held.snapshot,
+                      .got = &expectation.snapshot,
                       .got_offset = at,
                       .bytes = output.bytes,
                       .dtype = output.dtype,
                       .tolerance = tolerance_for(output.dtype, plan.rtol, plan.atol)});
   }
   for (const Region& gap : gaps(outputs, reference_.layout().tables.outputs)) {
-    DeviceComparison look{
-        .got = &held.snapshot, .got_offset = gap.begin - outputs.begin, .bytes = gap.bytes(), .word = trial.poison};
-    if (held.is_in_place) look.got = &window(), look.got_offset = held.shift + gap.begin;
-    wanted.push_back(look);
+    DeviceComparison comparison{.got = &expectation.snapshot,
+                                .got_offset = gap.begin - outputs.begin,
+                                .bytes = gap.bytes(),
+                                .word = trial.poison};
+    if (expectation.is_in_place) comparison.got = &window(), comparison.got_offset = expectation.shift + gap.begin;
+    wanted.push_back(comparison);
   }
   if (!keeps_inputs()) return wanted;
-  for (const auto& [region, at] : held.pristine.stretches(inputs)) {
+  for (const auto& [region, at] : expectation.input_copies.pieces(inputs)) {
     wanted.push_back({.expected = &at.memory,
                       .expected_offset = at.offset,
                       .got = &window(),
-                      .got_offset = held.shift + region.begin,
+                      .got_offset = expectation.shift + region.begin,
                       .bytes = region.bytes()});
   }
   return wanted;
 }
 
-Step<SubmissionSide::Seen> SubmissionSide::finish_looks() {
-  if (!comparisons_) return Seen{};
-  const std::size_t looks = comparisons_->count();
-  const auto told = std::move(*comparisons_).finish();
+Step<SubmissionSide::DeviceFindings> SubmissionSide::finish_device_check() {
+  if (!comparisons_) return DeviceFindings{};
+  const std::size_t comparison_count = comparisons_->count();
+  const auto results = std::move(*comparisons_).finish();
   comparisons_.reset();
-  if (!told) return stop(told.error());
-  if (told->empty()) return Seen{};
-  KQ_CHECK(told->size() == looks);
-  Seen seen;
-  auto next = told->begin();
+  if (!results) return stop(results.error());
+  if (results->empty()) return DeviceFindings{};
+  KQ_CHECK(results->size() == comparison_count);
+  DeviceFindings findings;
+  auto next = results->begin();
   for (const Tensor& output : reference_.outputs())
-    seen.outputs.push_back(output.kind == channel::Kind::tensor ? *next++ : std::nullopt);
-  const auto is_right = [](const auto& one) { return one.has_value(); };
+    findings.outputs.push_back(output.kind == channel::Kind::tensor ? *next++ : std::nullopt);
+  const auto is_equal = [](const auto& one) { return one.has_value(); };
   const auto behind =
       next + static_cast<std::ptrdiff_t>(gaps(reference_.layout().outputs, reference_.layout().tables.outputs).size());
-  seen.guards = std::all_of(next, behind, is_right);
-  seen.inputs = keeps_inputs() && std::all_of(behind, told->end(), is_right);
-  return seen;
+  findings.guards = std::all_of(next, behind, is_equal);
+  findings.inputs = keeps_inputs() && std::all_of(behind, results->end(), is_equal);
+  return findings;
 }
 
 bool SubmissionSide::keeps_inputs() const {
@@ -361,18 +369,19 @@ Step<Answered> SubmissionSide::run_burst(std::span<const std::uint16_t> slots, c
   for (std::size_t i = 0; i < slots.size(); ++i)
     rows.insert(rows.end(), reference_.layout().tables.outputs.begin(), reference_.layout().tables.outputs.end());
   child_->write_outputs(rows);
-  const Order order{.command = Command::burst, .limit_ms = trial.limit_ms, .slots = slots, .seed = trial.seed};
-  if (const auto staged = accept(stage(*child_, order), doing(Phase::run)); !staged) return staged;
-  auto called = accept(time_command(device_, *child_, order, hooks), doing(Phase::run));
+  const CommandRequest request{
+      .command = Command::burst, .limit_ms = trial.limit_ms, .slots = slots, .seed = trial.seed};
+  if (const auto staged = accept(stage(*child_, request), doing(Phase::run)); !staged) return staged;
+  auto called = accept(time_command(device_, *child_, request, hooks), doing(Phase::run));
   if (!called) return called;
-  KQ_TRY(note_returned(called->tables.outputs));
+  KQ_TRY(record_returned(called->tables.outputs));
   return called;
 }
 
-// The harness lets only stay in the arena what the model does not have as well (role.py). By now the next call is
-// staged, so it is nobody's.
-Expected<void> SubmissionSide::poison_returned(std::uint32_t poison) {
-  for (const Region& region : std::exchange(returned_, {})) {
+// The harness leaves an output in the arena only where the model keeps no reference to it (harness/children). The next
+// call is already staged, so no process uses that memory now.
+Expected<void> SubmissionSide::poison_previous_outputs(std::uint32_t poison) {
+  for (const Region& region : std::exchange(previous_outputs_, {})) {
     if (const auto filled = device_.fill(*arena().memory, arena().begin + region.begin, region.bytes(), poison);
         !filled)
       return filled;
@@ -380,56 +389,60 @@ Expected<void> SubmissionSide::poison_returned(std::uint32_t poison) {
   return {};
 }
 
-Step<void> SubmissionSide::note_returned(const std::vector<Tensor>& got) {
-  if (!places_are_possible(got, arena())) {
-    Evidence found = evidence(Stage::judge, "tamper", "it says that an output lies where there is no memory");
+Step<void> SubmissionSide::record_returned(const std::vector<Tensor>& got) {
+  if (!are_in_bounds(got, arena())) {
+    Evidence found = evidence(Stage::judge, "tamper", "the submission reported an output outside of its memory");
     found.rule = "channel";
     return stop(VerdictName::rejected, std::move(found));
   }
-  returned_ = regions_in_arena(got);
+  previous_outputs_ = regions_in_arena(got);
   return {};
 }
 
-Step<void> SubmissionSide::check_seen(const Plan& plan, const Trial& trial, const Case& held_to,
-                                      std::span<const Tensor> got) {
-  KQ_TRY_VALUE(const auto seen, seen_ ? Step<Seen>(*std::exchange(seen_, {})) : finish_looks());
-  if (const auto right = check_forms(trial, held_to, got); !right) return right;
-  if (const auto right = seen.guards ? Step<void>() : check_guards(trial, held_to); !right) return right;
-  if (const auto right = check_values(plan, trial, held_to, got, seen); !right) return right;
-  if (const auto right = seen.inputs ? Step<void>() : check_inputs(trial, held_to); !right) return right;
+Step<void> SubmissionSide::finish_check(const Plan& plan, const Trial& trial, const Expectation& expectation,
+                                        std::span<const Tensor> got) {
+  KQ_TRY_VALUE(const auto findings,
+               device_findings_ ? Step<DeviceFindings>(*std::exchange(device_findings_, {})) : finish_device_check());
+  if (const auto right = check_forms(trial, expectation, got); !right) return right;
+  if (const auto right = findings.guards ? Step<void>() : check_guards(trial, expectation); !right) return right;
+  if (const auto right = check_values(plan, trial, expectation, got, findings); !right) return right;
+  if (const auto right = findings.inputs ? Step<void>() : check_inputs(trial, expectation); !right) return right;
   ++correctness_.trials_passed;
   return {};
 }
 
-Step<void> SubmissionSide::check_forms(const Trial& trial, const Case& held_to, std::span<const Tensor> got) const {
-  const std::vector<Tensor>& expected = held_to.outputs;
+Step<void> SubmissionSide::check_forms(const Trial& trial, const Expectation& expectation,
+                                       std::span<const Tensor> got) const {
+  const std::vector<Tensor>& expected = expectation.outputs;
   if (got.size() != expected.size()) {
-    return wrong(trial, "shape",
-                 "returned " + std::to_string(got.size()) + " outputs, must be " + std::to_string(expected.size()));
+    return wrong_answer(trial, "shape",
+                        "the submission returned " + std::to_string(got.size()) + " outputs, must be " +
+                            std::to_string(expected.size()));
   }
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const FormDifference found = difference(expected[i], got[i]);
-    if (!found.reason.empty()) return wrong(trial, found.reason, output_name(i) + " " + found.message);
+    if (!found.reason.empty()) return wrong_answer(trial, found.reason, output_name(i) + " " + found.message);
   }
   return {};
 }
 
-Step<void> SubmissionSide::check_guards(const Trial& trial, const Case& held_to) {
+Step<void> SubmissionSide::check_guards(const Trial& trial, const Expectation& expectation) {
   const Region& region = reference_.layout().outputs;
   for (const Region& gap : gaps(region, reference_.layout().tables.outputs)) {
-    const auto difference = checks_.difference(trial.poison, {held_to.snapshot, gap.begin - region.begin}, gap.bytes());
+    const auto difference =
+        checks_.difference(trial.poison, {expectation.snapshot, gap.begin - region.begin}, gap.bytes());
     if (!difference) return stop(difference.error());
     if (!*difference) continue;
-    return wrong(
-        trial, "mutated_input",
-        "wrote outside of its outputs: at byte " + std::to_string(gap.begin + **difference) + " of the window");
+    return wrong_answer(trial, "mutated_input",
+                        "the submission wrote outside of its outputs, at byte " +
+                            std::to_string(gap.begin + **difference) + " of the window");
   }
   return {};
 }
 
-Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, const Case& held_to,
-                                        std::span<const Tensor> got, const Seen& seen) {
-  const std::vector<Tensor>& expected = held_to.outputs;
+Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, const Expectation& expectation,
+                                        std::span<const Tensor> got, const DeviceFindings& findings) {
+  const std::vector<Tensor>& expected = expectation.outputs;
   const std::uint64_t begin = reference_.layout().outputs.begin;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const Tensor& output = expected[i];
@@ -437,12 +450,13 @@ Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, co
     const PlainValue plain = plain_value(output);
     const channel::Dtype dtype = is_tensor ? output.dtype : plain.dtype;
     Comparison comparison(dtype, tolerance_for(dtype, plan.rtol, plan.atol));
-    if (i < seen.outputs.size() && seen.outputs[i]) {
-      comparison.add_agreed(output.bytes / channel::element_bytes(dtype), seen.outputs[i]->max_abs_err,
-                            seen.outputs[i]->max_rel_err);
+    if (i < findings.outputs.size() && findings.outputs[i]) {
+      comparison.add_agreed(output.bytes / channel::element_bytes(dtype), findings.outputs[i]->max_abs_err,
+                            findings.outputs[i]->max_rel_err);
     } else if (is_tensor) {
       const std::uint64_t at = output.offset - begin;
-      const auto compared = checks_.compare(comparison, {held_to.expected, at}, {held_to.snapshot, at}, output.bytes);
+      const auto compared =
+          checks_.compare(comparison, {expectation.expected, at}, {expectation.snapshot, at}, output.bytes);
       if (!compared) return stop(compared.error());
     } else {
       comparison.add(plain.bytes, plain_value(got[i]).bytes);
@@ -450,9 +464,10 @@ Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, co
     if (comparison.equal()) {
       correctness_.max_abs_err = std::max(correctness_.max_abs_err, comparison.max_abs_err());
       correctness_.max_rel_err = std::max(correctness_.max_rel_err, comparison.max_rel_err());
-      if (const auto looked = is_tensor ? check_likeness(trial, held_to, i, comparison.tolerance()) : Step<void>();
-          !looked)
-        return looked;
+      if (const auto checked =
+              is_tensor ? check_degenerate_tolerance(trial, expectation, i, comparison.tolerance()) : Step<void>();
+          !checked)
+        return checked;
       continue;
     }
     Mismatch mismatch = comparison.mismatch();
@@ -463,74 +478,79 @@ Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, co
                  output_name(i) + ", " + describe(output) + ": " + std::to_string(mismatch.mismatched) + " of " +
                      std::to_string(mismatch.total) + " elements differ, in trial " + std::to_string(trial.number));
     found.mismatch = mismatch;
-    if (is_tensor && is_unwritten(output, held_to, comparison, trial.poison)) {
-      found.hint = "the first of them holds what the judge wrote there before the call: nothing was written";
+    if (is_tensor && is_unwritten(output, expectation, comparison, trial.poison)) {
+      found.hint =
+          "the first of them still holds the value that the judge wrote before the call, so the call has not written "
+          "it";
     }
     return stop(VerdictName::wrong_answer, std::move(found));
   }
   return {};
 }
 
-// Of an output: a piece that nobody knows before a timed call.
-Region SubmissionSide::looked_at(const Trial& trial, const Tensor& output) const {
+// Returns the piece of an output that the degenerate-tolerance check reads. No child can predict it before a timed
+// call.
+Region SubmissionSide::sampled_region(const Trial& trial, const Tensor& output) const {
   const std::uint64_t element_bytes = channel::element_bytes(output.dtype);
   const std::uint64_t elements = output.bytes / element_bytes;
-  const std::uint64_t looked = std::min(elements, kLookBytesMax / element_bytes);
-  const std::uint64_t first = trial.place / memory_.window.slots % (elements - looked + 1);
+  const std::uint64_t checked = std::min(elements, kSampleBytesMax / element_bytes);
+  const std::uint64_t first = trial.place / memory_.window.slots % (elements - checked + 1);
   const std::uint64_t begin = output.offset + first * element_bytes;
-  return {begin, begin + looked * element_bytes};
+  return {begin, begin + checked * element_bytes};
 }
 
-// Where nothing that was looked at in the first trial is small, nothing is looked at any more.
-Step<void> SubmissionSide::check_likeness(const Trial& trial, const Case& held_to, std::size_t output,
-                                          Tolerance tolerance) {
-  is_small_.resize(std::max(is_small_.size(), output), false);  // what lies before is no tensor
-  const Tensor& tensor = held_to.outputs[output];
+// Runs the degenerate-tolerance check of one output. Does nothing where zeros are not within the tolerance of the
+// pieces that were read in the first trial.
+Step<void> SubmissionSide::check_degenerate_tolerance(const Trial& trial, const Expectation& expectation,
+                                                      std::size_t output, Tolerance tolerance) {
+  zeros_may_pass_.resize(std::max(zeros_may_pass_.size(), output),
+                         false);  // earlier outputs that have no entry are no tensors
+  const Tensor& tensor = expectation.outputs[output];
   const std::uint64_t element_bytes = channel::element_bytes(tensor.dtype);
   const std::uint64_t elements = tensor.bytes / element_bytes;
-  const bool is_first = is_small_.size() == output;
-  if (is_first) is_small_.push_back(false);
+  const bool is_first = zeros_may_pass_.size() == output;
+  if (is_first) zeros_may_pass_.push_back(false);
   if (elements == 0 || !is_floating(tensor.dtype)) return {};
   const std::uint64_t begin = tensor.offset - reference_.layout().outputs.begin;
   if (is_first) {
-    const std::uint64_t looked = std::min(elements, kFirstLookBytes / element_bytes);
-    for (std::uint64_t look = 0; look < kFirstLooks && !is_small_[output]; ++look) {
-      const std::uint64_t first = (elements - looked) * look / (kFirstLooks - 1);
+    const std::uint64_t checked = std::min(elements, kFirstPieceBytes / element_bytes);
+    for (std::uint64_t piece = 0; piece < kFirstPieces && !zeros_may_pass_[output]; ++piece) {
+      const std::uint64_t first = (elements - checked) * piece / (kFirstPieces - 1);
       const auto expected =
-          checks_.numbers(tensor.dtype, {held_to.expected, begin + first * element_bytes}, looked * element_bytes);
+          checks_.numbers(tensor.dtype, {expectation.expected, begin + first * element_bytes}, checked * element_bytes);
       if (!expected) return stop(expected.error());
-      is_small_[output] = likeness(*expected, *expected, tolerance).zeros_are_right;
+      zeros_may_pass_[output] = check_degenerate(*expected, *expected, tolerance).zeros_pass;
     }
   }
-  if (!is_small_[output]) return {};
-  const Region part = looked_at(trial, tensor);
+  if (!zeros_may_pass_[output]) return {};
+  const Region part = sampled_region(trial, tensor);
   const std::uint64_t at = part.begin - reference_.layout().outputs.begin;
-  const auto expected = checks_.numbers(tensor.dtype, {held_to.expected, at}, part.bytes());
+  const auto expected = checks_.numbers(tensor.dtype, {expectation.expected, at}, part.bytes());
   if (!expected) return stop(expected.error());
-  const auto got = checks_.numbers(tensor.dtype, {held_to.snapshot, at}, part.bytes());
+  const auto got = checks_.numbers(tensor.dtype, {expectation.snapshot, at}, part.bytes());
   if (!got) return stop(got.error());
-  const Likeness found = likeness(*expected, *got, tolerance);
-  if (!found.zeros_are_right || found.is_like || suspicion_) return {};
-  suspicion_ =
-      evidence(Stage::judge, "value",
-               output_name(output) + ", " + describe(tensor) + ": zeros are within the tolerance, too, and in trial " +
-                   std::to_string(trial.number) + " it was hardly more like the expected output than a constant is");
-  suspicion_->hint = "an rtol and atol of the problem's own, smaller than what is expected, can tell right from wrong";
+  const DegenerateCheck found = check_degenerate(*expected, *got, tolerance);
+  if (!found.zeros_pass || found.is_close || suspicion_) return {};
+  suspicion_ = evidence(Stage::judge, "value",
+                        output_name(output) + ", " + describe(tensor) +
+                            ": zeros are within the tolerance, too, and in trial " + std::to_string(trial.number) +
+                            " the output was hardly closer to the expected one than a constant is");
+  suspicion_->hint = "give the problem an rtol and atol that are smaller than its expected outputs";
   return {};
 }
 
-Step<void> SubmissionSide::check_inputs(const Trial& trial, const Case& held_to) {
+Step<void> SubmissionSide::check_inputs(const Trial& trial, const Expectation& expectation) {
   const Region& region = reference_.layout().inputs;
-  const std::vector<Tensor>& inputs = held_to.inputs;
+  const std::vector<Tensor>& inputs = expectation.inputs;
   auto first_change = [&](const Region& part) -> Expected<std::optional<std::uint64_t>> {
-    for (const auto& [stretch, at] : held_to.pristine.stretches(part)) {
+    for (const auto& [piece, at] : expectation.input_copies.pieces(part)) {
       KQ_TRY_VALUE(const auto change,
-                   checks_.difference(at, {window(), held_to.shift + stretch.begin}, stretch.bytes()));
-      if (change) return stretch.begin - part.begin + *change;
+                   checks_.difference(at, {window(), expectation.shift + piece.begin}, piece.bytes()));
+      if (change) return piece.begin - part.begin + *change;
     }
     return std::nullopt;
   };
-  // All at once: each look at a device's memory costs more than what it looks at.
+  // Compare all inputs at once first, because each access to device memory costs more than the comparison itself.
   if (keeps_inputs()) {
     const auto change = first_change(region);
     if (!change) return stop(change.error());
@@ -541,35 +561,37 @@ Step<void> SubmissionSide::check_inputs(const Trial& trial, const Case& held_to)
     const auto change = first_change({inputs[i].offset, inputs[i].offset + inputs[i].bytes});
     if (!change) return stop(change.error());
     if (!*change) continue;
-    return wrong(
-        trial, "mutated_input",
-        "changed its input " + std::to_string(i) + " (" + inputs[i].name + ") at byte " + std::to_string(**change));
+    return wrong_answer(trial, "mutated_input",
+                        "the submission changed its input " + std::to_string(i) + " (" + inputs[i].name + ") at byte " +
+                            std::to_string(**change));
   }
   for (const Region& gap : gaps(region, inputs)) {
     const auto change = first_change(gap);
     if (!change) return stop(change.error());
     if (!*change) continue;
-    return wrong(trial, "mutated_input",
-                 "wrote outside of its inputs: at byte " + std::to_string(gap.begin + **change) + " of the window");
+    return wrong_answer(trial, "mutated_input",
+                        "the submission wrote outside of its inputs, at byte " + std::to_string(gap.begin + **change) +
+                            " of the window");
   }
   return {};
 }
 
-// For the hint only: what cannot be read is not unwritten.
-bool SubmissionSide::is_unwritten(const Tensor& output, const Case& held_to, const Comparison& comparison,
+// Returns whether the first wrong element still holds poison. This decides only about a hint, so a failed read counts
+// as no.
+bool SubmissionSide::is_unwritten(const Tensor& output, const Expectation& expectation, const Comparison& comparison,
                                   std::uint32_t poison) {
   const std::uint64_t element_bytes = channel::element_bytes(output.dtype);
   const std::uint64_t at =
       output.offset - reference_.layout().outputs.begin + comparison.mismatch().element * element_bytes;
-  const auto difference = checks_.difference(poison, {held_to.snapshot, at}, element_bytes);
+  const auto difference = checks_.difference(poison, {expectation.snapshot, at}, element_bytes);
   return difference && !difference->has_value();
 }
 
 std::uint32_t poison_word(std::uint64_t random) {
-  // Each half is NaN as float16 and as bfloat16; the upper one makes NaN of the float32 and the float64 that it leads,
-  // too.
+  // Each half is NaN as float16 and as bfloat16. The upper half also makes the float32 and the float64 that begin with
+  // it NaN.
   constexpr std::uint32_t kNan = 0x7FF8'7FC0;
-  constexpr std::uint32_t kFree = 0x8007'803F;  // signs and the last bits of the payloads
+  constexpr std::uint32_t kFree = 0x8007'803F;  // signs and low bits of the payloads
   return kNan | (static_cast<std::uint32_t>(random) & kFree);
 }
 

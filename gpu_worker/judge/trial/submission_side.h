@@ -1,4 +1,4 @@
-// The submission child: a window of its own, calls under the clock, and what is looked at after each of them.
+// The submission child: its memory, its timed calls, and the checks after each call.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 #include <optional>
 #include <span>
 
-#include "gpu_worker/judge/check/checks.h"
 #include "gpu_worker/judge/check/input_copies.h"
+#include "gpu_worker/judge/check/memory_checks.h"
 #include "gpu_worker/judge/child/failure.h"
 #include "gpu_worker/judge/child/window.h"
 #include "gpu_worker/judge/timing/calibration.h"
@@ -17,16 +17,18 @@
 
 namespace kq::judge {
 
-// What a submission child is given of the device. None of it was ever another child's.
+// The device memory of one submission child. No other child has ever mapped it.
 class SubmissionMemory {
  public:
   static Step<SubmissionMemory> make(Device& device, const Layout& layout, const Plan& plan);
-  // The same for a child to come, where it is no large part of the device's memory; nothing elsewhere.
+  // Makes the memory for a later child. Returns nothing without a GPU, where the memory is large, or where there is no
+  // room.
   static std::optional<SubmissionMemory> make_ahead(Device& device, const Layout& layout, const Plan& plan);
+  // Returns whether a submission with this layout and plan needs memory of exactly these sizes.
   bool fits(Device& device, const Layout& layout, const Plan& plan) const;
 
-  Window window;                     // its slots are the places where calls are made; the first has the states
-  std::unique_ptr<Memory> snapshot;  // of the outputs, taken right after a bracket
+  Window window;                     // calls are made in all of its slots; the first slot has the states
+  std::unique_ptr<Memory> snapshot;  // the outputs as they were at the end of the timed interval
 
  private:
   struct Sizes {
@@ -37,27 +39,29 @@ class SubmissionMemory {
     friend bool operator==(const Sizes&, const Sizes&) = default;
   };
   static Sizes sizes(const Device& device, const Layout& layout, const Plan& plan);
-  Sizes asked_;
+  Sizes sizes_;
 };
 
-// What more than the absence of any null call is somebody else's doing: the switch to another context and back takes
-// 140 us and more, the longest gap of an undisturbed hold 12 us (measured on an H200).
+// An occupancy gap that exceeds that of null calls by more than this is the work of another process. A switch to
+// another context and back takes at least 140 us, and the longest gap without one was 12 us (H200).
 inline constexpr std::int64_t kForeignGapNs = 60'000;
 
+// Gives commands to the submission child and checks its calls against the reference's current trial. Commands and
+// checks that come in two halves let the judge, the device and other children work meanwhile.
 class SubmissionSide {
  public:
-  // Attaches the window and calibrates: until then the child runs our code only. What was made ahead goes where it does
-  // not fit.
-  static Step<std::unique_ptr<SubmissionSide>> open(Device& device, sys::Fd channel, Exits& exits, Waiting waiting,
+  // Attaches the window and measures the overhead, while the child still runs only kq's own code. Uses the memory made
+  // ahead where it fits, otherwise frees it.
+  static Step<std::unique_ptr<SubmissionSide>> open(Device& device, sys::Fd channel, Exits& exits, WaitMode wait_mode,
                                                     const Plan& plan, const ReferenceSide& reference,
                                                     std::optional<SubmissionMemory> ahead = {});
 
-  // The interval of a null call, in every bracket and no part of a sample.
+  // The overhead that null calls of this child have shown before it ran the submission's code.
   const Overhead& overhead() const { return overhead_; }
 
-  // Copies the reference's state in, then constructs the submission under the seed of this attempt.
+  // Copies the reference's state into the window, then constructs the submission under the seed of this attempt.
   Step<void> load(const Plan& plan, std::uint64_t seed);
-  // The same in two halves, for what others do meanwhile.
+  // The same in two halves.
   Step<void> begin_load(const Plan& plan, std::uint64_t seed);
   bool is_loading() const { return !child_->has_answered(); }
   Step<void> finish_load();
@@ -65,66 +69,67 @@ class SubmissionSide {
   struct Trial {
     std::uint32_t number = 0;  // for evidence
     std::uint64_t seed = 0;
-    std::uint32_t poison = 0;  // what the outputs hold before the call
-    std::uint64_t place = 0;   // any number: where in the window it is made, of as many places as there are
+    std::uint32_t poison = 0;  // the word that fills the outputs before the call
+    std::uint64_t place = 0;   // any number; modulo the number of the window's slots it selects the slot of the call
     std::int64_t limit_ms = 0;
-    std::int64_t launch_limit_ms = 0;  // as in Order
+    std::int64_t launch_limit_ms = 0;  // as in CommandRequest
   };
-  struct Called {
+  struct CallResult {
     std::int64_t interval_ns = 0;
-    std::int64_t event_ns = 0;          // what the child says
+    std::int64_t event_ns = 0;          // by the child's own clock
     std::int64_t occupancy_gap_ns = 0;  // Device::occupancy_gap_ns
-    bool is_early = false;    // as in Answered: it said that what it launched was done while the judge had the device
-    bool is_unclear = false;  // large outputs were no right ones where they lay, and were taken only then: that they
-                              // are right by now says nothing. Or to look at them there takes too long
-    std::vector<Tensor> outputs;  // what the child says of them
+    bool is_early = false;              // as in Answered: reported as done while the judge still had the device
+    // The trial must be repeated. The comparison of large outputs in place found a difference, and a copy made later
+    // proves nothing if it is right; or comparisons in place take too long on this device.
+    bool is_inconclusive = false;
+    std::vector<Tensor> outputs;  // the table's rows as the child reports them
     double slowness = 1;          // Device::memory_slowness
   };
-  // What a call needs, before its clock starts. It may begin before the reference has made the trial, and ends after
-  // that.
+  // Stages a call: gives the child all that a call needs before the timed interval. begin_staging() may come before the
+  // reference has made the trial, finish_staging() comes after that.
   void begin_staging(const Trial& trial);
   Step<void> finish_staging(const Trial& trial);
-  // One call on the trial that the reference has made, once it is staged. Large outputs are looked at before anyone
-  // else gets the device, where the call has left them; others are taken, for check().
-  Step<Called> call(const Plan& plan, const Trial& trial);
-  // Every output of it, and that inputs and gaps are what they were. In two halves, for what others do while the device
-  // looks.
-  Step<void> begin_check(const Plan& plan, const Trial& trial, const Called& called);
-  Step<void> check(const Plan& plan, const Trial& trial, const Called& called);
+  // Makes one staged call on the reference's current trial. Before another process gets the device, compares large
+  // outputs where the call has left them, and copies other outputs for check().
+  Step<CallResult> call(const Plan& plan, const Trial& trial);
+  // Checks every output of the call, and that the inputs and the gaps between tensors are unchanged. The device
+  // compares between the two halves. check() stops with a verdict where something is wrong.
+  Step<void> begin_check(const Plan& plan, const Trial& trial, const CallResult& called);
+  Step<void> check(const Plan& plan, const Trial& trial, const CallResult& called);
 
-  // A window in place of the first one, whose slots are laid out as it is; calls of a burst are made there. What they
-  // allocate stays in the arena.
+  // Replaces the window by one for the calls of bursts. Each of its slots has the layout of the first window. The arena
+  // stays.
   Step<void> attach_slots(const Plan& plan, std::unique_ptr<Memory> window, std::uint32_t slots, std::uint32_t calls);
   const Memory& window() const { return slots_ ? *slots_ : *memory_.window.memory; }
   const Arena& arena() const { return memory_.window.arena; }
-  // Of what the last call or burst has left in the arena nothing is there for the next one, who would write only what
-  // is another. Comes before it, with what else is laid down then; call() does it.
-  Expected<void> poison_returned(std::uint32_t poison);
-  // All calls of a burst under one clock; its outputs are the caller's to take and to check.
+  // Overwrites the outputs that the last call or burst has left in the arena, so that a call which only patches stale
+  // outputs is caught. call() does this itself; before a burst the caller does.
+  Expected<void> poison_previous_outputs(std::uint32_t poison);
+  // Makes all calls of a burst in one timed interval. The caller copies the outputs, in hooks.take, and checks them.
   Step<Answered> run_burst(std::span<const std::uint16_t> slots, const Trial& trial, const IntervalHooks& hooks);
 
-  // What a call was given, what is expected of it, and where its outputs came.
-  struct Case {
+  // The inputs and expected outputs of a call, and where its outputs are.
+  struct Expectation {
     const std::vector<Tensor>& inputs;
     const std::vector<Tensor>& outputs;
-    Pristine pristine;
+    InputCopies input_copies;
     const Memory& expected;
-    const Memory& snapshot;    // as the window's region of outputs is
-    std::uint64_t shift = 0;   // of its slot in the window
-    bool is_in_place = false;  // the snapshot is none: of what lies between outputs the window tells
+    const Memory& snapshot;    // the outputs, laid out like the window's region of outputs
+    std::uint64_t shift = 0;   // the offset of the call's slot in the window
+    bool is_in_place = false;  // the snapshot is a view by outputs_in_place(), so gaps are compared in the window
   };
-  // `got` is what the child says of its outputs.
-  Step<void> check(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got);
+  // Checks one call of a burst. `got` holds the table's rows as the child reports them.
+  Step<void> check(const Plan& plan, const Trial& trial, const Expectation& expectation, std::span<const Tensor> got);
 
-  // Why its right answers may be none: the tolerance takes zeros for right ones too, and some were no more like the
-  // expected ones than these. Nothing: they were.
+  // Returns the evidence of the degenerate-tolerance check: zeros are within the tolerance of an output, and the output
+  // was hardly closer to the expected one than a constant is. Returns nothing where the check has found nothing.
   const std::optional<Evidence>& suspicion() const { return suspicion_; }
-  // Worst errors seen in right answers.
+  // Returns the worst errors among outputs that are within the tolerance.
   const Correctness& correctness() const { return correctness_; }
 
  private:
-  // What the device has found right already.
-  struct Seen {
+  // Which comparisons the device has made and found equal.
+  struct DeviceFindings {
     std::vector<std::optional<Agreement>> outputs;
     bool guards = false;
     bool inputs = false;
@@ -136,44 +141,51 @@ class SubmissionSide {
   std::uint64_t shift_of(const Trial& trial) const {
     return trial.place % memory_.window.slots * reference_.layout().bytes();
   }
-  Step<void> note_returned(const std::vector<Tensor>& got);
-  Step<void> check_forms(const Trial& trial, const Case& held_to, std::span<const Tensor> got) const;
-  Step<void> check_guards(const Trial& trial, const Case& held_to);
-  Step<void> check_values(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got,
-                          const Seen& seen);
-  Step<void> check_likeness(const Trial& trial, const Case& held_to, std::size_t output, Tolerance tolerance);
-  Case held_to(const Trial& trial) const;
-  Region looked_at(const Trial& trial, const Tensor& output) const;
+  Step<void> record_returned(const std::vector<Tensor>& got);
+  Step<void> check_forms(const Trial& trial, const Expectation& expectation, std::span<const Tensor> got) const;
+  Step<void> check_guards(const Trial& trial, const Expectation& expectation);
+  Step<void> check_values(const Plan& plan, const Trial& trial, const Expectation& expectation,
+                          std::span<const Tensor> got, const DeviceFindings& findings);
+  Step<void> check_degenerate_tolerance(const Trial& trial, const Expectation& expectation, std::size_t output,
+                                        Tolerance tolerance);
+  Expectation expectation(const Trial& trial) const;
+  Region sampled_region(const Trial& trial, const Tensor& output) const;
   bool keeps_inputs() const;
-  std::unique_ptr<Memory> outputs_to_look_at(const Trial& trial, const Taking& from, std::span<const Tensor> got) const;
-  Expected<void> look_in_place(const Plan& plan, const Trial& trial, const Memory& outputs);
-  bool is_all_right(const Seen& seen) const;
-  std::vector<DeviceComparison> looks(const Plan& plan, const Trial& trial, const Case& held_to) const;
-  Step<void> begin_looks(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got);
-  Step<Seen> finish_looks();
-  Step<void> check_seen(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got);
-  Step<void> check_inputs(const Trial& trial, const Case& held_to);
-  bool is_unwritten(const Tensor& output, const Case& held_to, const Comparison& comparison, std::uint32_t poison);
+  std::unique_ptr<Memory> outputs_to_compare_in_place(const Trial& trial, const OutputSource& from,
+                                                      std::span<const Tensor> got) const;
+  Expected<void> compare_in_place(const Plan& plan, const Trial& trial, const Memory& outputs);
+  bool is_all_found_equal(const DeviceFindings& findings) const;
+  std::vector<DeviceComparison> device_comparisons(const Plan& plan, const Trial& trial,
+                                                   const Expectation& expectation) const;
+  Step<void> start_device_check(const Plan& plan, const Trial& trial, const Expectation& expectation,
+                                std::span<const Tensor> got);
+  Step<DeviceFindings> finish_device_check();
+  Step<void> finish_check(const Plan& plan, const Trial& trial, const Expectation& expectation,
+                          std::span<const Tensor> got);
+  Step<void> check_inputs(const Trial& trial, const Expectation& expectation);
+  bool is_unwritten(const Tensor& output, const Expectation& expectation, const Comparison& comparison,
+                    std::uint32_t poison);
 
   Device& device_;
   std::unique_ptr<Child> child_;
   const ReferenceSide& reference_;
-  Checks checks_;
+  MemoryChecks checks_;
   SubmissionMemory memory_;
-  std::unique_ptr<Memory> slots_;  // for bursts; null: there were none
+  std::unique_ptr<Memory> slots_;  // the window for bursts; null before attach_slots()
   std::vector<Tensor> staged_inputs_;
-  std::vector<Region> returned_;                   // in the arena: outputs of the last call or burst
-  std::optional<PendingComparisons> comparisons_;  // that the device makes of the last call
-  std::optional<Seen> seen_;                       // of the last call's outputs in their place: all is right
-  bool may_look_in_place_ = true;                  // until something there was not right
-  int long_looks_ = 0;  // so many of the last calls whose outputs were looked at where they were took too long for that
+  std::vector<Region> previous_outputs_;           // those of the last call or burst that lie in the arena
+  std::optional<PendingComparisons> comparisons_;  // those of the last call that the device makes now
+  std::optional<DeviceFindings> device_findings_;  // of the last call, where its outputs in place are all right
+  bool may_compare_in_place_ = true;               // false once a comparison in place has failed
+  int slow_comparisons_ = 0;                       // consecutive calls whose comparison in place took too long
   Overhead overhead_;
   Correctness correctness_;
-  std::vector<bool> is_small_;  // by output: zeros are right by the tolerance, as far as was looked in the first trial
+  // For each output, whether zeros are within the tolerance in the pieces that were read in the first trial.
+  std::vector<bool> zeros_may_pass_;
   std::optional<Evidence> suspicion_;
 };
 
-// A word that is NaN in every floating-point format, made of random bits.
+// Returns a word that is NaN in every floating-point format and random otherwise.
 std::uint32_t poison_word(std::uint64_t random);
 
 }  // namespace kq::judge

@@ -35,27 +35,27 @@ TEST(PoisonWord, is_nan_in_every_format_and_changes) {
 class SubmissionSideTest : public testing::Test {
  protected:
   SubmissionSideTest() : reference_fake_(fake_reference()) {
-    reference_ = std::move(
-        *ReferenceSide::open(*house_.device, reference_fake_.take_socket(), house_.exits, Waiting::sleep, house_.plan));
-    EXPECT_TRUE(reference_->load(house_.plan, 42));
-    EXPECT_TRUE(reference_->make_trial(house_.plan, {7, 7}));
+    reference_ = std::move(*ReferenceSide::open(*fixture_.device, reference_fake_.take_socket(), fixture_.exits,
+                                                WaitMode::sleep, fixture_.plan));
+    EXPECT_TRUE(reference_->load(fixture_.plan, 42));
+    EXPECT_TRUE(reference_->make_trial(fixture_.plan, {7, 7}));
   }
 
-  Step<std::unique_ptr<SubmissionSide>> open(Twist twist) { return open_on(*house_.device, std::move(twist)); }
+  Step<std::unique_ptr<SubmissionSide>> open(Twist twist) { return open_on(*fixture_.device, std::move(twist)); }
   Step<std::unique_ptr<SubmissionSide>> open_on(Device& device, Twist twist,
                                                 std::optional<SubmissionMemory> ahead = {}) {
     fake_ = std::make_unique<FakeChild>(fake_submission(std::move(twist)));
-    return SubmissionSide::open(device, fake_->take_socket(), house_.exits, Waiting::sleep, house_.plan, *reference_,
-                                std::move(ahead));
+    return SubmissionSide::open(device, fake_->take_socket(), fixture_.exits, WaitMode::sleep, fixture_.plan,
+                                *reference_, std::move(ahead));
   }
   Step<void> call_and_check(SubmissionSide& side, const SubmissionSide::Trial& trial) {
     side.begin_staging(trial);
     if (const auto staged = side.finish_staging(trial); !staged) return staged;
-    const auto called = side.call(house_.plan, trial);
-    return called ? side.check(house_.plan, trial, *called) : Step<void>(tl::unexpected(called.error()));
+    const auto called = side.call(fixture_.plan, trial);
+    return called ? side.check(fixture_.plan, trial, *called) : Step<void>(tl::unexpected(called.error()));
   }
 
-  FakeHouse house_;
+  JudgeFixture fixture_;
   FakeChild reference_fake_;
   std::unique_ptr<ReferenceSide> reference_;
   std::unique_ptr<FakeChild> fake_;
@@ -74,35 +74,35 @@ TEST_F(SubmissionSideTest, calibrates_by_null_calls_before_anything_is_loaded) {
   EXPECT_GT((*side)->overhead().median_ns, 0);
 }
 
-TEST_F(SubmissionSideTest, a_slow_null_call_is_in_the_overhead) {
+TEST_F(SubmissionSideTest, the_overhead_includes_slow_null_calls) {
   const auto side = open(at(Command::null_call, [](FakeTurn&) { ::usleep(500); }));
   ASSERT_TRUE(side);
   EXPECT_GE((*side)->overhead().median_ns, 500'000);
 }
 
-TEST_F(SubmissionSideTest, poisons_the_outputs_and_brings_the_inputs_before_each_call) {
+TEST_F(SubmissionSideTest, each_call_finds_poisoned_outputs_and_its_inputs) {
   const auto side = open(at(Command::call, [this](FakeTurn& turn) {
-    // The fake wrote its outputs already; the gap before them still holds the poison.
+    // The fake has written its outputs already; the gap before them still holds the poison.
     std::uint32_t poison = 0;
     std::memcpy(&poison, turn.window + reference_->layout().outputs.begin, 4);
     EXPECT_EQ(poison, 0x7FC07FC1u);
     std::vector<float> x(8);
-    EXPECT_TRUE(house_.device->read(std::as_writable_bytes(std::span(x)), reference_->pristine_inputs(), 256));
+    EXPECT_TRUE(fixture_.device->read(std::as_writable_bytes(std::span(x)), reference_->input_memory(), 256));
     EXPECT_EQ(std::memcmp(x.data(), fake_data<float>(turn, turn.page.inputs[0]), 32), 0);
     EXPECT_EQ(turn.page.inputs[1].integer, reference_->inputs()[1].integer);
   }));
   ASSERT_TRUE(side);
-  ASSERT_TRUE((*side)->load(house_.plan, 42));
+  ASSERT_TRUE((*side)->load(fixture_.plan, 42));
   const SubmissionSide::Trial trial{.number = 0, .seed = 7, .poison = 0x7FC07FC1, .limit_ms = 20'000};
   (*side)->begin_staging(trial);
   ASSERT_TRUE((*side)->finish_staging(trial));
-  const auto called = (*side)->call(house_.plan, trial);
+  const auto called = (*side)->call(fixture_.plan, trial);
   ASSERT_TRUE(called);
-  EXPECT_TRUE((*side)->check(house_.plan, trial, *called));
+  EXPECT_TRUE((*side)->check(fixture_.plan, trial, *called));
   EXPECT_EQ((*side)->correctness().trials_passed, 1u);
 }
 
-TEST_F(SubmissionSideTest, on_a_gpu_calls_are_made_in_several_places_of_a_window) {
+TEST_F(SubmissionSideTest, on_a_gpu_calls_are_made_in_several_slots_of_the_window) {
   FakeDevice gpu;
   gpu.described.kind = DeviceKind::cuda;
   std::set<std::uint64_t> inputs, outputs;
@@ -111,7 +111,7 @@ TEST_F(SubmissionSideTest, on_a_gpu_calls_are_made_in_several_places_of_a_window
                               outputs.insert(turn.page.outputs[0].offset);
                             }));
   ASSERT_TRUE(side);
-  ASSERT_TRUE((*side)->load(house_.plan, 42));
+  ASSERT_TRUE((*side)->load(fixture_.plan, 42));
   for (std::uint32_t i = 0; i < 10; ++i) {
     EXPECT_TRUE(
         call_and_check(**side, {.number = i, .seed = 7, .poison = 0x7FC07FC1, .place = 1'000 + i, .limit_ms = 20'000}))
@@ -125,38 +125,37 @@ TEST_F(SubmissionSideTest, on_a_gpu_calls_are_made_in_several_places_of_a_window
   EXPECT_EQ((*side)->correctness().trials_passed, 10u);
 }
 
-TEST_F(SubmissionSideTest, what_is_written_beside_the_place_of_a_call_is_seen) {
+TEST_F(SubmissionSideTest, a_write_outside_of_a_calls_outputs_is_found) {
   FakeDevice gpu;
   gpu.described.kind = DeviceKind::cuda;
   const auto side =
       open_on(gpu, at(Command::call, [](FakeTurn& turn) { *(turn.window + turn.page.outputs[0].offset - 4) ^= 1; }));
   ASSERT_TRUE(side);
-  ASSERT_TRUE((*side)->load(house_.plan, 42));
+  ASSERT_TRUE((*side)->load(fixture_.plan, 42));
   EXPECT_FALSE(call_and_check(**side, {.number = 0, .seed = 7, .poison = 0x7FC07FC1, .place = 3, .limit_ms = 20'000}));
 }
 
-TEST_F(SubmissionSideTest, memory_that_was_made_ahead_is_used_where_it_fits) {
+TEST_F(SubmissionSideTest, memory_made_ahead_is_used_where_it_fits) {
   FakeDevice gpu;
-  EXPECT_FALSE(SubmissionMemory::make_ahead(gpu, reference_->layout(), house_.plan))
-      << "nothing is gained by it on a CPU";
+  EXPECT_FALSE(SubmissionMemory::make_ahead(gpu, reference_->layout(), fixture_.plan)) << "it saves no time on a CPU";
   gpu.described.kind = DeviceKind::cuda;
-  auto ahead = SubmissionMemory::make_ahead(gpu, reference_->layout(), house_.plan);
+  auto ahead = SubmissionMemory::make_ahead(gpu, reference_->layout(), fixture_.plan);
   ASSERT_TRUE(ahead);
   ASSERT_EQ(gpu.windows, 1);
   ASSERT_TRUE(open_on(gpu, {}, std::move(ahead)));
   EXPECT_EQ(gpu.windows, 1);
-  ahead = SubmissionMemory::make_ahead(gpu, reference_->layout(), house_.plan);
-  house_.plan.limits.bursts =
-      house_.plan.limits.bursts == Bursts::never ? Bursts::always : Bursts::never;  // another arena
+  ahead = SubmissionMemory::make_ahead(gpu, reference_->layout(), fixture_.plan);
+  fixture_.plan.limits.bursts =
+      fixture_.plan.limits.bursts == Bursts::never ? Bursts::always : Bursts::never;  // needs an arena of another size
   ASSERT_TRUE(open_on(gpu, {}, std::move(ahead)));
   EXPECT_EQ(gpu.windows, 3);
 }
 
-// A child that returns its first output from a buffer of its own in the arena, with something of its own on either
-// side; of the n-th call it writes the first `written(n)` elements anew.
-struct Keeping {
+// A child that returns its first output in a buffer in the arena, between words of its own. In call n it writes the
+// first `written(n)` elements.
+struct ArenaOutput {
   static constexpr std::uint64_t kAt = 64 << 10;
-  explicit Keeping(std::function<int(int)> of_call) : written(std::move(of_call)) {}
+  explicit ArenaOutput(std::function<int(int)> of_call) : written(std::move(of_call)) {}
   void operator()(FakeTurn& turn) {
     float* const buffer = reinterpret_cast<float*>(turn.window + turn.window_bytes - turn.page.arena_bytes + kAt);
     if (calls == 0) buffer[-1] = buffer[8] = 5;
@@ -170,29 +169,29 @@ struct Keeping {
   bool is_untouched = true;
 };
 
-TEST_F(SubmissionSideTest, of_what_a_call_has_returned_nothing_is_there_for_the_next_one) {
+TEST_F(SubmissionSideTest, outputs_of_the_last_call_in_the_arena_are_overwritten) {
   for (const int again : {8, 7, 0}) {
     FakeDevice gpu;
     gpu.described.kind = DeviceKind::cuda;
-    Keeping keeping([&](int call) { return call == 0 ? 8 : again; });
-    const auto side = open_on(gpu, at(Command::call, std::ref(keeping)));
+    ArenaOutput output([&](int call) { return call == 0 ? 8 : again; });
+    const auto side = open_on(gpu, at(Command::call, std::ref(output)));
     ASSERT_TRUE(side);
-    ASSERT_TRUE((*side)->load(house_.plan, 42));
-    // The inputs are the same each time, so that all of it would be right still.
+    ASSERT_TRUE((*side)->load(fixture_.plan, 42));
+    // The inputs are the same in each call, so stale outputs would be right.
     EXPECT_TRUE(call_and_check(**side, {.number = 0, .seed = 7, .poison = 0x7FC07FC1, .limit_ms = 20'000}));
     const auto second = call_and_check(**side, {.number = 1, .seed = 7, .poison = 0x7FC07FC2, .limit_ms = 20'000});
     EXPECT_EQ(second.has_value(), again == 8) << again;
-    EXPECT_TRUE(keeping.is_untouched) << "what lies beside it is the model's";
+    EXPECT_TRUE(output.is_untouched) << "the memory beside an output belongs to the model";
     if (second) continue;
     const auto& [name, evidence] = std::get<Ended>(second.error());
     EXPECT_EQ(name, VerdictName::wrong_answer);
     EXPECT_EQ(evidence.reason, "nan");
-    EXPECT_NE(evidence.hint.find("nothing was written"), std::string::npos) << evidence.hint;
+    EXPECT_NE(evidence.hint.find("the call has not written it"), std::string::npos) << evidence.hint;
     EXPECT_EQ(evidence.mismatch->mismatched, static_cast<std::uint64_t>(8 - again));
   }
 }
 
-TEST_F(SubmissionSideTest, what_was_returned_once_and_is_not_any_more_is_its_own_again) {
+TEST_F(SubmissionSideTest, arena_memory_that_is_no_longer_returned_is_not_overwritten) {
   FakeDevice gpu;
   gpu.described.kind = DeviceKind::cuda;
   float* buffer = nullptr;
@@ -210,32 +209,32 @@ TEST_F(SubmissionSideTest, what_was_returned_once_and_is_not_any_more_is_its_own
                               turn.page.outputs[0].offset = 0;
                             }));
   ASSERT_TRUE(side);
-  ASSERT_TRUE((*side)->load(house_.plan, 42));
+  ASSERT_TRUE((*side)->load(fixture_.plan, 42));
   for (std::uint32_t i = 0; i < 3; ++i)
     EXPECT_TRUE(call_and_check(**side, {.number = i, .seed = 7, .poison = 0x7FC07FC1, .limit_ms = 20'000}));
   EXPECT_EQ(calls, 3);
 }
 
-TEST(SubmissionSide, inputs_that_nobody_may_change_are_looked_at_together) {
+TEST(SubmissionSide, inputs_that_must_not_change_are_compared_at_once) {
   for (const bool changes : {false, true}) {
-    FakeHouse house;
+    JudgeFixture fixture;
     auto device = std::make_unique<FakeDevice>();
-    const int& looks = device->byte_comparisons;
-    house.use(std::move(device));
-    house.plan.trials = {.correctness = 5, .warmup = 0, .timed = 0};
+    const int& byte_comparisons = device->byte_comparisons;
+    fixture.use(std::move(device));
+    fixture.plan.trials = {.correctness = 5, .warmup = 0, .timed = 0};
     const Twist change =
         at(Command::call, [&](FakeTurn& turn) { *fake_data<float>(turn, turn.page.inputs[0]) += changes ? 1 : 0; });
-    const Report report = house.run(change, change);
+    const Report report = fixture.run(change, change);
     ASSERT_TRUE(report.verdict) << report.error;
     ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
-    // After the reference's first call at each of two inputs; then at all, first by the device, or at what may not
-    // change: three gaps.
-    EXPECT_EQ(looks, 2 + 5 * (changes ? 3 : 2));
+    // The reference's first call compares each of two inputs. Each call compares all inputs at once; where inputs may
+    // change, it compares three gaps instead.
+    EXPECT_EQ(byte_comparisons, 2 + 5 * (changes ? 3 : 2));
   }
 }
 
-// Calls that are right, wrong in a way or two, or write where they must not: the words are the same.
-TEST(SubmissionSide, what_a_device_sees_by_itself_is_what_the_host_would_see) {
+// Calls that are right, wrong in several ways, or write outside of their outputs.
+TEST(SubmissionSide, device_and_host_comparisons_lead_to_the_same_verdict) {
   const std::vector<std::function<void(FakeTurn&)>> ways{
       [](FakeTurn&) {},
       [](FakeTurn& turn) { fake_data<float>(turn, turn.page.outputs[0])[3] += 1e-6f; },
@@ -244,33 +243,33 @@ TEST(SubmissionSide, what_a_device_sees_by_itself_is_what_the_host_would_see) {
       [](FakeTurn& turn) { *fake_data<unsigned char>(turn, turn.page.inputs[0]) ^= 1; },
       [](FakeTurn& turn) { *(turn.window + turn.page.outputs[0].offset - 4) ^= 1; }};
   for (std::size_t way = 0; way < ways.size(); ++way) {
-    std::vector<std::string> words;
+    std::vector<std::string> verdicts;
     std::vector<double> errors;
     for (const bool can_compare : {false, true}) {
-      FakeHouse house;
+      JudgeFixture fixture;
       auto device = std::make_unique<FakeDevice>();
       device->can_compare = can_compare;
-      house.use(std::move(device));
-      house.plan.trials = {.correctness = 3, .warmup = 0, .timed = 0};
-      const Report report = house.run(at(Command::call, ways[way]));
+      fixture.use(std::move(device));
+      fixture.plan.trials = {.correctness = 3, .warmup = 0, .timed = 0};
+      const Report report = fixture.run(at(Command::call, ways[way]));
       ASSERT_TRUE(report.verdict) << report.error;
       const Evidence* const evidence = evidence_of(*report.verdict);
-      words.push_back(std::string(to_string(name_of(*report.verdict))) +
-                      (evidence == nullptr ? "" : " " + evidence->reason + " " + evidence->message));
+      verdicts.push_back(std::string(to_string(name_of(*report.verdict))) +
+                         (evidence == nullptr ? "" : " " + evidence->reason + " " + evidence->message));
       const Correctness* const correctness = correctness_of(*report.verdict);
       errors.push_back(correctness == nullptr ? 0 : correctness->max_abs_err);
     }
-    EXPECT_EQ(words[0], words[1]);
-    EXPECT_EQ(words[0] == "passed", way < 2) << way << ": " << words[0];
+    EXPECT_EQ(verdicts[0], verdicts[1]);
+    EXPECT_EQ(verdicts[0] == "passed", way < 2) << way << ": " << verdicts[0];
     EXPECT_NEAR(errors[0], errors[1], 1e-6);
   }
 }
 
-// A problem with an output of 64 MB: numbers that follow from the first input's first.
-struct LargeOutputHouse : FakeHouse {
+// A problem with an output of 64 MB, which depends on the first element of the first input.
+struct LargeOutputFixture : JudgeFixture {
   static constexpr std::int64_t kBytes = 64 << 20;
   static constexpr std::int64_t kNumbers = kBytes / 4;
-  LargeOutputHouse() {
+  LargeOutputFixture() {
     plan.trials = {.correctness = 3, .warmup = 0, .timed = 0};
     plan.limits.window_bytes_max = 2 * kBytes;
     plan.limits.bursts = Bursts::never;
@@ -285,7 +284,7 @@ struct LargeOutputHouse : FakeHouse {
     for (std::int64_t i = 0; i < kNumbers; ++i)
       out[i] = *fake_data<float>(turn, turn.page.inputs[0]) + static_cast<float>(i % 16);
   }
-  // `twist` comes after the honest work of the submission's calls.
+  // Runs an attempt. `twist` runs after the honest work of the submission's calls.
   Report run_large(Twist twist = {}) {
     return run(
         [twist = std::move(twist)](FakeTurn& turn) {
@@ -300,80 +299,82 @@ struct LargeOutputHouse : FakeHouse {
           ++expected;
         });
   }
-  // Of the submission's large outputs: each of the reference's is copied once.
+  // Returns how often large outputs of the submission were copied. Each of the reference's is copied once.
   std::uint64_t copies() const { return fake_device->copied_bytes / static_cast<std::uint64_t>(kBytes) - expected; }
 
   FakeDevice* fake_device = nullptr;
   std::atomic<std::uint64_t> expected = 0;
 };
 
-TEST(SubmissionSide, large_outputs_are_looked_at_where_they_are_and_not_taken) {
-  LargeOutputHouse house;
-  const Report report = house.run_large();
+TEST(SubmissionSide, large_outputs_are_compared_in_place_without_a_copy) {
+  LargeOutputFixture fixture;
+  const Report report = fixture.run_large();
   ASSERT_TRUE(report.verdict) << report.error;
   ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
   EXPECT_EQ(correctness_of(*report.verdict)->trials_passed, 3u);
-  EXPECT_EQ(house.copies(), 1u) << "of the first trial";
+  EXPECT_EQ(fixture.copies(), 1u) << "only the first trial's output is copied";
 }
 
-// As a kernel that is still at work would leave it: wrong when the call is done, right when somebody looks later.
-TEST(SubmissionSide, an_output_that_becomes_right_after_its_call_counts_for_nothing) {
-  LargeOutputHouse house;
+// A kernel that still runs after its call would do the same: the output is wrong when the call is done, and right in a
+// later copy.
+TEST(SubmissionSide, a_trial_whose_output_becomes_right_after_the_call_is_repeated) {
+  LargeOutputFixture fixture;
   std::atomic<float*> wrong = nullptr;
   int calls = 0;
-  // Looks come after the call, so the device tells when they are over.
-  house.fake_device->at_comparison = [&] {
+  // Comparisons come after the call, so the fake device reports when they are over.
+  fixture.fake_device->at_comparison = [&] {
     if (float* const number = wrong.exchange(nullptr)) *number -= 1;
   };
-  const Report report = house.run_large([&](FakeTurn& turn) {
+  const Report report = fixture.run_large([&](FakeTurn& turn) {
     float* const number = fake_data<float>(turn, turn.page.outputs[2]) + 12'345;
     if (++calls == 2) *number += 1, wrong = number;
   });
   ASSERT_TRUE(report.verdict) << report.error;
   ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
-  EXPECT_EQ(calls, 4) << "that trial came again";
-  EXPECT_EQ(house.copies(), 4u) << "and nothing was looked at in its place any more";
+  EXPECT_EQ(calls, 4) << "the trial is repeated";
+  EXPECT_EQ(fixture.copies(), 4u) << "later outputs are not compared in place";
 }
 
-TEST(SubmissionSide, where_looking_takes_too_long_outputs_are_taken) {
-  LargeOutputHouse house;
-  std::atomic<bool> looked = false;
+TEST(SubmissionSide, where_comparisons_in_place_take_too_long_outputs_are_copied) {
+  LargeOutputFixture fixture;
+  std::atomic<bool> checked = false;
   int calls = 0;
-  house.fake_device->at_comparison = [&] { looked = true; };
-  house.fake_device->occupancy_gap = [&] { return looked ? kForeignGapNs + 1 : 0; };
-  const Report report = house.run_large([&](FakeTurn&) { ++calls, looked = false; });
+  fixture.fake_device->at_comparison = [&] { checked = true; };
+  fixture.fake_device->occupancy_gap = [&] { return checked ? kForeignGapNs + 1 : 0; };
+  const Report report = fixture.run_large([&](FakeTurn&) { ++calls, checked = false; });
   ASSERT_TRUE(report.verdict) << report.error;
   ASSERT_EQ(name_of(*report.verdict), VerdictName::passed) << evidence_of(*report.verdict)->message;
   EXPECT_EQ(calls, 3 + 3);
-  EXPECT_EQ(house.copies(), 1u + 3u) << "of the first, of the last that came again, and of two more";
+  EXPECT_EQ(fixture.copies(), 1u + 3u)
+      << "the outputs of the first trial, the last repeated one and two more are copied";
 }
 
-TEST(SubmissionSide, small_numbers_in_their_place_are_to_be_like_what_is_expected) {
+TEST(SubmissionSide, the_degenerate_tolerance_check_covers_outputs_in_place) {
   for (const bool is_honest : {true, false}) {
-    LargeOutputHouse house;
-    house.plan.atol = 1'000;
+    LargeOutputFixture fixture;
+    fixture.plan.atol = 1'000;
     int calls = 0;
-    const Report report = house.run_large([&](FakeTurn& turn) {
+    const Report report = fixture.run_large([&](FakeTurn& turn) {
       if (++calls > 1 && !is_honest)
-        std::fill_n(fake_data<float>(turn, turn.page.outputs[2]), LargeOutputHouse::kNumbers, 0.0f);
+        std::fill_n(fake_data<float>(turn, turn.page.outputs[2]), LargeOutputFixture::kNumbers, 0.0f);
     });
     ASSERT_TRUE(report.verdict) << report.error;
     EXPECT_EQ(name_of(*report.verdict), is_honest ? VerdictName::passed : VerdictName::suspect);
     EXPECT_EQ(calls, 3);
-    EXPECT_EQ(house.copies(), 1u) << "and of the others what is looked at";
+    EXPECT_EQ(fixture.copies(), 1u) << "of the other outputs only a piece is copied";
   }
 }
 
-TEST(SubmissionSide, what_is_wrong_in_its_place_is_told_as_where_it_was_taken) {
+TEST(SubmissionSide, an_error_found_in_place_has_the_same_evidence_as_in_a_copy) {
   const std::vector<std::pair<Twist, std::string>> ways{
       {[](FakeTurn& turn) { fake_data<float>(turn, turn.page.outputs[2])[12'345] += 1; }, "value"},
       {[](FakeTurn& turn) { fake_data<float>(turn, turn.page.outputs[0])[3] += 1; }, "value"},
       {[](FakeTurn& turn) { *(turn.window + turn.page.outputs[2].offset - 4) ^= 1; }, "mutated_input"},
       {[](FakeTurn& turn) { *fake_data<unsigned char>(turn, turn.page.inputs[0]) ^= 1; }, "mutated_input"}};
   for (const auto& [way, reason] : ways) {
-    LargeOutputHouse house;
+    LargeOutputFixture fixture;
     int calls = 0;
-    const Report report = house.run_large([&](FakeTurn& turn) {
+    const Report report = fixture.run_large([&](FakeTurn& turn) {
       if (++calls == 3) way(turn);
     });
     ASSERT_TRUE(report.verdict) << report.error;
@@ -387,9 +388,9 @@ TEST(SubmissionSide, what_is_wrong_in_its_place_is_told_as_where_it_was_taken) {
 }
 
 TEST(SubmissionSide, plain_outputs_are_compared_by_value) {
-  // The honest fake writes out1 into the window; here it is no tensor and has no place but a gap: it has another
-  // script.
-  auto quiet = [](float w) {
+  // The honest fake writes out1 into the window. Here out1 is a plain value without a place in the window, so the
+  // children have another script.
+  auto plain_output_script = [](float w) {
     return [w](FakeTurn& turn) {
       const bool is_answer = turn.command == Command::answer;
       if (turn.command == Command::load) fake_describe(turn);
@@ -404,14 +405,14 @@ TEST(SubmissionSide, plain_outputs_are_compared_by_value) {
       turn.page.output_count = static_cast<std::uint32_t>(2 * times);
     };
   };
-  FakeHouse house;
-  house.plan.trials.timed = 0;  // it draws no inputs
+  JudgeFixture fixture;
+  fixture.plan.trials.timed = 0;  // the script draws no inputs
   for (const float w : {0.25f, 0.75f}) {
     FakeChild calibrator([](FakeTurn&) {});
-    FakeChild reference(quiet(0.25f));
-    FakeChild submission(quiet(w));
+    FakeChild reference(plain_output_script(0.25f));
+    FakeChild submission(plain_output_script(w));
     const Report report =
-        house.judge->run(house.plan, {calibrator.take_socket(), reference.take_socket(), submission.take_socket()});
+        fixture.judge->run(fixture.plan, {calibrator.take_socket(), reference.take_socket(), submission.take_socket()});
     ASSERT_TRUE(report.verdict) << report.error;
     EXPECT_EQ(name_of(*report.verdict), w == 0.25f ? VerdictName::passed : VerdictName::wrong_answer);
   }

@@ -11,13 +11,13 @@
 namespace kq::judge {
 namespace {
 
-// In a timed trial, by how many samples there were before it of either side.
+// Returns whether a timed trial times the reference, given the numbers of samples of the submission and the reference.
 bool times_reference(std::size_t timed, std::size_t references) {
   return references < kTimedSamplesMin + timed / kTimedPerReference;
 }
 
-// Where they are not, nobody knows which were disturbed.
-bool are_most(const CallTimes& kept, const CallTimes& all) {
+// Returns whether the outlier filter has kept most calls. Where it has not, its choice of outliers is unreliable.
+bool is_majority(const CallTimes& kept, const CallTimes& all) {
   return all.size() == 0 || 2 * kept.size() > all.size();
 }
 
@@ -31,9 +31,9 @@ std::int64_t call_limit_ms(const Limits& limits, std::int64_t reference_ns) {
 Evidence early_evidence(std::uint32_t trial) {
   Evidence found = evidence(
       Stage::judge, "async",
-      "it said that a call was done before the GPU could have begun with it, in trial " + std::to_string(trial));
+      "the submission reported a call as done before the GPU could have begun it, in trial " + std::to_string(trial));
   found.rule = "early";
-  found.hint = "what a call returns is computed on the GPU, in that call";
+  found.hint = "a call must compute its outputs on the GPU, before it returns";
   return found;
 }
 
@@ -44,14 +44,15 @@ TrialRun::TrialRun(Device& device, ReferenceSide& reference, SubmissionSide& sub
       submission_(submission),
       plan_(plan),
       draw_(draw),
-      left_(make_schedule(plan.trials, draw)) {
-  voids_max_ = kVoidTrialsMax + left_.size() / kTrialsPerVoid;
+      kinds_left_(make_schedule(plan.trials, draw)) {
+  voids_max_ = kVoidTrialsMax + kinds_left_.size() / kTrialsPerVoid;
 }
 
 Step<void> TrialRun::make_ahead_while(const std::function<bool()>& has_time) {
-  while (reference_.answer_ns() <= kAtOnceNs && has_time()) {
+  while (reference_.trial_ns() <= kCommandNsMax && has_time()) {
     KQ_TRY_VALUE(const auto made,
-                 reference_.make_ahead(plan_, draw_ahead(left_.size() - std::min(left_.size(), reference_.ahead()))));
+                 reference_.make_ahead(
+                     plan_, draw_ahead(kinds_left_.size() - std::min(kinds_left_.size(), reference_.ahead()))));
     if (made == 0) break;
   }
   return {};
@@ -68,18 +69,18 @@ Step<void> TrialRun::run_all() {
   std::optional<Trial> trial = next();
   if (const auto begun = begin(*trial); !begun) return begun;
   while (trial) {
-    if (const auto ready = get_ready(*trial); !ready) return ready;
-    KQ_TRY_VALUE(const auto called, submission_.call(plan_, asked(*trial)));
-    if (const auto looking = submission_.begin_check(plan_, asked(*trial), called); !looking) return looking;
-    const Standing standing = standing_of(*trial, called);
-    if (standing == Standing::counts) note(*trial, called);
-    auto following = standing == Standing::again ? make(trial->kind) : next();
-    const bool is_free = !reference_.is_left_in_place();
+    if (const auto ready = finish_preparation(*trial); !ready) return ready;
+    KQ_TRY_VALUE(const auto called, submission_.call(plan_, submission_trial(*trial)));
+    if (const auto started = submission_.begin_check(plan_, submission_trial(*trial), called); !started) return started;
+    const TrialOutcome outcome = classify(*trial, called);
+    if (outcome == TrialOutcome::counts) record(*trial, called);
+    auto following = outcome == TrialOutcome::again ? make(trial->kind) : next();
+    const bool is_free = !reference_.is_kept_in_place();
     auto begun = following && is_free ? begin(*following) : Step<void>();
-    // Its inputs and expected outputs are kept until the following one gets ready.
-    if (const auto right = submission_.check(plan_, asked(*trial), called); !right) return right;
+    // The trial's inputs and expected outputs stay valid until finish_preparation() of the following trial.
+    if (const auto right = submission_.check(plan_, submission_trial(*trial), called); !right) return right;
     if (following && !is_free) begun = begin(*following);
-    if (standing == Standing::too_many) {
+    if (outcome == TrialOutcome::too_many_voids) {
       return stop(VerdictName::rejected,
                   called.is_early ? early_evidence(trial->number) : void_evidence(*trial, called.occupancy_gap_ns));
     }
@@ -90,39 +91,39 @@ Step<void> TrialRun::run_all() {
 }
 
 std::optional<TrialRun::Trial> TrialRun::next() {
-  // Only slowness ends the timing early; what is checked is checked all the same.
+  // Only slow calls end the timed trials early. Trials that check outputs are all run.
   const bool has_enough = times_.submission.size() >= kTimedSamplesMin && missing_references() == 0;
   const bool is_enough = has_enough && timed_ns() > plan_.limits.timed_budget_ms * 1e6;
   if (is_enough)
-    std::erase_if(left_, [](TrialKind kind) { return kind == TrialKind::timed || kind == TrialKind::decoy; });
-  if (left_.empty()) left_.assign(drop_disturbed(is_enough), TrialKind::timed);
-  if (left_.empty()) return std::nullopt;
-  auto chosen = left_.begin();
-  if (*chosen == TrialKind::timed && is_beside_others()) {
-    const auto untimed = std::ranges::find_if(left_, [](TrialKind kind) { return kind != TrialKind::timed; });
-    if (untimed != left_.end()) chosen = untimed;
+    std::erase_if(kinds_left_, [](TrialKind kind) { return kind == TrialKind::timed || kind == TrialKind::decoy; });
+  if (kinds_left_.empty()) kinds_left_.assign(drop_outliers(is_enough), TrialKind::timed);
+  if (kinds_left_.empty()) return std::nullopt;
+  auto chosen = kinds_left_.begin();
+  if (*chosen == TrialKind::timed && is_warm_up_running()) {
+    const auto untimed = std::ranges::find_if(kinds_left_, [](TrialKind kind) { return kind != TrialKind::timed; });
+    if (untimed != kinds_left_.end()) chosen = untimed;
   }
   const TrialKind kind = *chosen;
-  left_.erase(chosen);
+  kinds_left_.erase(chosen);
   return make(kind);
 }
 
 TrialRun::Trial TrialRun::make(TrialKind kind) {
-  if (kind == TrialKind::timed && needs_quiet() && is_beside_others()) device_.concurrent_warm_ups()->wait();
-  Trial trial{.number = numbers_++,
+  if (kind == TrialKind::timed && must_avoid_warm_ups() && is_warm_up_running()) device_.concurrent_warm_ups()->wait();
+  Trial trial{.number = next_number_++,
               .kind = kind,
               .seeds = {},
               .poison = poison_word(draw_()),
-              .place = kind == TrialKind::warm ? numbers_ : draw_()};
+              .place = kind == TrialKind::warm ? next_number_ : draw_()};
   trial.times_reference =
       trial.number == 0 || (trial.is_timed() && times_reference(times_.submission.size(), times_.reference.size()));
-  trial.is_ahead = reference_.next_ahead() != nullptr;
-  trial.seeds = trial.is_ahead ? *reference_.next_ahead() : draw_seeds();
-  trial.is_beside = is_beside_others();
+  trial.is_ahead = reference_.next_ahead_seeds() != nullptr;
+  trial.seeds = trial.is_ahead ? *reference_.next_ahead_seeds() : draw_seeds();
+  trial.during_warm_up = is_warm_up_running();
   return trial;
 }
 
-SubmissionSide::Trial TrialRun::asked(const Trial& trial) const {
+SubmissionSide::Trial TrialRun::submission_trial(const Trial& trial) const {
   return {.number = trial.number,
           .seed = trial.seeds.calls,
           .poison = trial.poison,
@@ -133,155 +134,156 @@ SubmissionSide::Trial TrialRun::asked(const Trial& trial) const {
 
 Step<void> TrialRun::begin(Trial& trial) {
   if (!trial.is_ahead) {
-    std::vector<Seeds> seeds = draw_ahead(1 + left_.size());
+    std::vector<Seeds> seeds = draw_ahead(1 + kinds_left_.size());
     seeds.front() = trial.seeds;
     KQ_TRY_VALUE(const auto begun, seeds.size() > 1 ? reference_.begin_ahead(plan_, seeds) : 0);
     trial.is_ahead = begun > 0;
   }
-  // What is timed computes the answer itself.
+  // The timed call of the reference computes the expected outputs itself.
   if (!trial.is_ahead && trial.times_reference) reference_.begin_inputs(plan_, trial.seeds);
   if (!trial.is_ahead && !trial.times_reference) reference_.begin_trial(plan_, trial.seeds);
-  if (!trial.times_reference) submission_.begin_staging(asked(trial));
+  if (!trial.times_reference) submission_.begin_staging(submission_trial(trial));
   return {};
 }
 
-Step<void> TrialRun::get_ready(const Trial& trial) {
+Step<void> TrialRun::finish_preparation(const Trial& trial) {
   const auto answer = [&] { return trial.times_reference ? reference_.finish_inputs() : reference_.finish_trial(); };
   if (const auto made = trial.is_ahead ? reference_.finish_ahead() : answer(); !made) return made;
-  if (trial.is_ahead) reference_.take_ahead();
-  if (const auto looked = freshness_.look(device_, reference_.pristine(), reference_.inputs()); !looked)
-    return stop(looked.error());
-  if (!trial.times_reference) return submission_.finish_staging(asked(trial));
+  if (trial.is_ahead) reference_.use_next_ahead();
+  if (const auto observed = input_change_.observe(device_, reference_.input_copies(), reference_.inputs()); !observed)
+    return stop(observed.error());
+  if (!trial.times_reference) return submission_.finish_staging(submission_trial(trial));
   if (const auto timed = time_reference(trial); !timed) return timed;
   if (trial.number == 0) {
-    if (const auto agreed = reference_.agree_with_itself(plan_, trial.seeds.calls); !agreed) return agreed;
+    if (const auto agreed = reference_.check_determinism(plan_, trial.seeds.calls); !agreed) return agreed;
   }
-  submission_.begin_staging(asked(trial));
-  return submission_.finish_staging(asked(trial));
+  submission_.begin_staging(submission_trial(trial));
+  return submission_.finish_staging(submission_trial(trial));
 }
 
-// A sample that somebody has disturbed is none: there will be another one in the next timed trial. Where too few are
-// left it is taken once more, without our own children.
+// A sample during which another process had the device is dropped; the next timed trial times the reference again.
+// Where too few samples would be left, the call is repeated here, after the warm-up if one runs.
 Step<void> TrialRun::time_reference(const Trial& trial) {
   auto called = reference_.time_trial(plan_, trial.seeds);
   bool is_sample = trial.is_timed() && called && !is_void(called->occupancy_gap_ns);
-  bool is_beside = was_beside_others(trial);
+  bool during_warm_up = ran_during_warm_up(trial);
   if (called && trial.is_timed() && !is_sample) {
-    if (!is_beside && ++voids_ > voids_max_)
+    if (!during_warm_up && ++void_count_ > voids_max_)
       return stop(VerdictName::rejected, void_evidence(trial, called->occupancy_gap_ns));
-    const bool is_last = std::cmp_less(std::ranges::count(left_, TrialKind::timed), missing_references());
-    if (missing_references() > 0 && (is_last || (is_beside && called->interval_ns > kReferenceLongNs))) {
-      if (is_beside) device_.concurrent_warm_ups()->wait();
-      is_beside = is_beside_others();
+    const bool is_last = std::cmp_less(std::ranges::count(kinds_left_, TrialKind::timed), missing_references());
+    if (missing_references() > 0 && (is_last || (during_warm_up && called->interval_ns > kReferenceLongNs))) {
+      if (during_warm_up) device_.concurrent_warm_ups()->wait();
+      during_warm_up = is_warm_up_running();
       called = reference_.time_trial(plan_, trial.seeds);
       is_sample = true;
     }
   }
   if (!called) return tl::unexpected(called.error());
-  if (is_sample) times_.reference.add(called->interval_ns, called->event_ns, is_beside, called->slowness);
+  if (is_sample) times_.reference.add(called->interval_ns, called->event_ns, during_warm_up, called->slowness);
   reference_ns_ = sample_ns(called->interval_ns, submission_.overhead().median_ns);
   return {};
 }
 
-// Of those that there are to be first.
+// Returns how many of the reference's first samples are still missing.
 std::size_t TrialRun::missing_references() const {
   const std::size_t wanted = std::min(kTimedSamplesMin, plan_.trials.timed);
   return wanted - std::min(wanted, times_.reference.size());
 }
 
-// Of all timed calls, were each as long as most: one that sleeps ends nothing, for which others behind it might be
-// slow.
+// Returns the time of all timed calls, estimated from their median: one very slow call must not end the timed trials
+// early.
 double TrialRun::timed_ns() const {
   const auto& intervals_ns = times_.submission.intervals_ns;
   return static_cast<double>(intervals_ns.size()) *
          (summarise(intervals_ns).median_ns - submission_.overhead().median_ns);
 }
 
-// Of the answers of one command, where so many are wanted.
+// Draws seeds for the trials of one command: at most `wanted`, and as many as the reference computes in kCommandNsMax.
 std::vector<Seeds> TrialRun::draw_ahead(std::size_t wanted) const {
-  const std::int64_t answer_ns = reference_.answer_ns();
-  const auto in_time = answer_ns == 0 ? 1 : std::max<std::int64_t>(kAtOnceNs / answer_ns, 1);
+  const std::int64_t trial_ns = reference_.trial_ns();
+  const auto in_time = trial_ns == 0 ? 1 : std::max<std::int64_t>(kCommandNsMax / trial_ns, 1);
   std::vector<Seeds> seeds(std::min({wanted, static_cast<std::size_t>(in_time), std::size_t{channel::kAnswersMax}}));
   std::ranges::generate(seeds, [this] { return draw_seeds(); });
   return seeds;
 }
 
-TrialRun::Standing TrialRun::standing_of(const Trial& trial, const SubmissionSide::Called& called) {
-  if (called.is_unclear) return Standing::again;
-  if (trial.is_timed() && needs_quiet() && was_beside_others(trial) && ++disturbed_ <= kDisturbedMax)
-    return Standing::again;
-  if (!called.is_early && !is_void(called.occupancy_gap_ns)) return Standing::counts;
-  if (was_beside_others(trial)) {
-    // A child of ours may be the reason.
-    if (!trial.is_timed()) return Standing::counts;
-    if (++disturbed_ <= kDisturbedMax) return Standing::again;
+TrialRun::TrialOutcome TrialRun::classify(const Trial& trial, const SubmissionSide::CallResult& called) {
+  if (called.is_inconclusive) return TrialOutcome::again;
+  if (trial.is_timed() && must_avoid_warm_ups() && ran_during_warm_up(trial) && ++warm_up_repeats_ <= kWarmUpRepeatsMax)
+    return TrialOutcome::again;
+  if (!called.is_early && !is_void(called.occupancy_gap_ns)) return TrialOutcome::counts;
+  if (ran_during_warm_up(trial)) {
+    // The concurrent warm-up may be the reason.
+    if (!trial.is_timed()) return TrialOutcome::counts;
+    if (++warm_up_repeats_ <= kWarmUpRepeatsMax) return TrialOutcome::again;
     device_.concurrent_warm_ups()->wait();
-    if (!is_beside_others()) return Standing::again;
+    if (!is_warm_up_running()) return TrialOutcome::again;
   }
-  return ++voids_ > voids_max_ ? Standing::too_many : Standing::again;
+  return ++void_count_ > voids_max_ ? TrialOutcome::too_many_voids : TrialOutcome::again;
 }
 
 Evidence TrialRun::void_evidence(const Trial& trial, std::int64_t occupancy_gap_ns) {
   Evidence found = evidence(Stage::judge, "async",
                             "for " + std::to_string(occupancy_gap_ns / 1000) +
-                                " us before a call the GPU did work that was not the judge's, in trial " +
+                                " us before a call the GPU did work of another process than the judge, in trial " +
                                 std::to_string(trial.number));
   found.rule = "quiet";
-  found.hint = "nothing may run on the GPU between calls: no kernel that stays, no thread that launches";
+  found.hint = "nothing may run on the GPU between calls: no kernel may go on, and no thread may launch one";
   return found;
 }
 
-bool TrialRun::is_beside_others() const {
+bool TrialRun::is_warm_up_running() const {
   return device_.concurrent_warm_ups() != nullptr && device_.concurrent_warm_ups()->any();
 }
 
-// Says how many timed trials come again for it.
-std::size_t TrialRun::drop_disturbed(bool is_enough) {
-  const std::size_t slow_n = drop_slow();
-  return std::max({slow_n, drop_disturbed_references(), drop_disturbed_calls(is_enough)});
+// Drops samples that are outliers or were measured while the memory was slow. Returns how many timed trials must be
+// repeated.
+std::size_t TrialRun::drop_outliers(bool is_enough) {
+  const std::size_t slow_count = drop_slow();
+  return std::max({slow_count, drop_reference_outliers(), drop_call_outliers(is_enough)});
 }
 
-// Either side's, where most of what is published would tell of the memory.
+// Drops the samples of either side of which most were measured while the memory was slow.
 std::size_t TrialRun::drop_slow() {
   const bool are_calls = had_slow_memory(times_.submission, kSlowShare);
   const bool are_references = had_slow_memory(times_.reference, kSlowReferenceShare);
   if ((!are_calls && !are_references) || std::exchange(has_waited_for_memory_, true)) return 0;
-  (void)device_.await_quick_memory(kSlowMemoryLimitNs);  // a device that fails does so again in the next trial
-  const std::size_t calls_n = are_calls ? times_.submission.size() : 0;
+  (void)device_.await_quick_memory(kSlowMemoryLimitNs);  // a device that fails here fails in the next trial as well
+  const std::size_t call_count = are_calls ? times_.submission.size() : 0;
   if (are_calls) times_.submission = {};
   if (are_references) times_.reference = {};
-  return std::max(calls_n, missing_references());
+  return std::max(call_count, missing_references());
 }
 
-std::size_t TrialRun::drop_disturbed_references() {
+std::size_t TrialRun::drop_reference_outliers() {
   CallTimes kept = reference_without_outliers(times_.reference);
-  const bool is_unclear = kept.size() < std::min(kReferencesMin, times_.reference.size());
-  if (is_unclear && std::exchange(has_taken_references_again_, true)) return 0;
+  const bool is_inconclusive = kept.size() < std::min(kReferencesMin, times_.reference.size());
+  if (is_inconclusive && std::exchange(has_repeated_references_, true)) return 0;
   times_.reference = std::move(kept);
-  if (!is_unclear) return 0;
+  if (!is_inconclusive) return 0;
   device_.concurrent_warm_ups()->wait();
   return missing_references();
 }
 
-std::size_t TrialRun::drop_disturbed_calls(bool is_enough) {
+std::size_t TrialRun::drop_call_outliers(bool is_enough) {
   CallTimes kept = without_outliers(times_.submission);
-  const bool is_unclear = !are_most(kept, times_.submission);
-  if (is_unclear && std::exchange(has_taken_all_again_, true)) return 0;
-  if (is_unclear) kept = {};
+  const bool is_inconclusive = !is_majority(kept, times_.submission);
+  if (is_inconclusive && std::exchange(has_repeated_all_, true)) return 0;
+  if (is_inconclusive) kept = {};
   const std::size_t dropped = times_.submission.size() - kept.size();
   if (dropped == 0) return 0;
   times_.submission = std::move(kept);
-  disturbed_ += static_cast<std::uint32_t>(dropped);
-  if (is_unclear || disturbed_ > kDisturbedMax) device_.concurrent_warm_ups()->wait();
+  warm_up_repeats_ += static_cast<std::uint32_t>(dropped);
+  if (is_inconclusive || warm_up_repeats_ > kWarmUpRepeatsMax) device_.concurrent_warm_ups()->wait();
   const bool are_few = times_.submission.size() < std::min<std::size_t>(kTimedSamplesMin, plan_.trials.timed);
   return !is_enough || are_few ? dropped : 0;
 }
 
-void TrialRun::note(const Trial& trial, const SubmissionSide::Called& called) {
-  // Some timed trials are made for the reference alone.
+void TrialRun::record(const Trial& trial, const SubmissionSide::CallResult& called) {
+  // Some timed trials are repeated for the reference's sake only.
   if (!trial.is_timed() || times_.submission.size() == plan_.trials.timed) return;
-  const bool is_beside = was_beside_others(trial);
-  times_.submission.add(called.interval_ns, called.event_ns, is_beside, called.slowness);
+  const bool during_warm_up = ran_during_warm_up(trial);
+  times_.submission.add(called.interval_ns, called.event_ns, during_warm_up, called.slowness);
 }
 
 }  // namespace kq::judge

@@ -1,18 +1,17 @@
-// The trials of an attempt, one after another: inputs of its own for each, the reference's call, the submission's call,
-// all outputs checked.
+// Runs the trials of an attempt, one after another. Each trial has inputs of its own, a call of the reference, a call
+// of the submission, and a check of all outputs.
 //
-// Theory of operation. Three processes take turns, and nothing is measured but the brackets of timed trials. So while
-// the judge checks what the submission made of one trial, the reference computes the next one's answers and the
-// submission stages its call:
+// Theory of operation. Three processes take turns, and only the intervals of timed trials are measured. So while the
+// judge checks the outputs of one trial, the reference computes the next trial and the submission stages its call:
 //
-//   judge        | bracket n | check n    | bracket n+1 ...
-//   reference    |           | answer n+1 |
-//   submission   | call n    | stage n+1  | call n+1 ...
+//   judge        | interval n | check n       | interval n+1 ...
+//   reference    |            | compute n+1   |
+//   submission   | call n     | stage n+1     | call n+1 ...
 //
-// Where answers are short the command that makes one makes some for the trials behind it, too. Of a trial whose
-// reference is timed the inputs are drawn meanwhile; then its reference is called, alone, before it is staged. What is
-// not timed comes first while a child of ours makes itself warm (concurrent_warm_ups.h): a submission can gain nothing
-// by knowing, every output of every kind is checked.
+// Where the reference is quick, one command computes several trials ahead. For a trial whose reference is timed, only
+// the inputs are drawn during the check; then the reference is called, while no other process works, and the submission
+// stages its call afterwards. While a warm-up runs (concurrent_warm_ups.h), trials that are not timed come first. A
+// submission gains nothing by knowing that, because every output of every trial is checked.
 #pragma once
 
 #include <cstdint>
@@ -29,44 +28,48 @@
 
 namespace kq::judge {
 
-// A trial during which somebody else had the device, or that was said to be done while the judge had it, is void and
-// comes again: nothing is gained by one. An attempt is rejected after this many, and one more for each kTrialsPerVoid
-// of its trials: a host that was busy for a moment looks the same, work of the submission's own is there in every
-// trial.
+// A trial is void, and is repeated, where another process had the device or where the child reported it as done while
+// the judge still had the device. An attempt with more void trials than kVoidTrialsMax, plus one for each
+// kTrialsPerVoid of its trials, is rejected. A host that is busy for a moment makes a trial void as well, but
+// background work of a submission does so in every trial.
 inline constexpr std::uint32_t kVoidTrialsMax = 3;
 inline constexpr std::uint32_t kTrialsPerVoid = 4;
-// Timed trials that a child of ours has disturbed by making its context come again for nothing. After so many of an
-// attempt that child is waited for.
-inline constexpr std::uint32_t kDisturbedMax = 64;
-// A reference that somebody has disturbed is timed again in the next timed trial: to wait for him takes ten times as
-// long, and 0.5 s where he loads kernels (H200). But calls that take so long are hardly ever undisturbed.
+// Timed trials that a concurrent warm-up has lengthened are repeated and do not count as void. After this many of them
+// the judge waits until no warm-up runs.
+inline constexpr std::uint32_t kWarmUpRepeatsMax = 64;
+// A reference call that a warm-up has lengthened is usually timed again in the next timed trial, because waiting for
+// the warm-up takes ten times as long, and 0.5 s where it loads kernels (H200). Reference calls longer than this hardly
+// ever escape a running warm-up, so for them the judge waits.
 inline constexpr std::int64_t kReferenceLongNs = 10'000'000;
-// The reference has kTimedSamplesMin samples first, and then one for so many of the submission's: it changes with the
-// machine alone.
+// The reference is timed in each of the first kTimedSamplesMin timed trials, and then once for this many samples of the
+// submission, because its time changes only with the machine.
 inline constexpr std::uint32_t kTimedPerReference = 8;
-// Where fewer of its samples are undisturbed, they are taken again in the quiet.
+// Where the outlier filter leaves fewer samples of the reference, they are repeated while no warm-up runs.
 inline constexpr std::size_t kReferencesMin = 3;
-// Calls beside which the memory was slow are made again, once, when it is quick again: to clear 140 GB takes the driver
-// 0.36 s.
+// How long the judge waits for the device's memory to become as fast as usual, before it repeats calls during which the
+// memory was slow. The driver takes 0.36 s to clear 140 GB.
 inline constexpr std::int64_t kSlowMemoryLimitNs = 600'000'000;
-// Answers that take longer together are not asked for in one command: a submission that is wrong in the next trial
-// needs none of them.
-inline constexpr std::int64_t kAtOnceNs = 4'000'000;
+// One command computes no more trials ahead than fit into this time, because they are wasted where the submission fails
+// in the next trial.
+inline constexpr std::int64_t kCommandNsMax = 4'000'000;
 
+// The measurements of an attempt's timed trials.
 struct TimedTrials {
   CallTimes submission;
   CallTimes reference;
 };
 
+// Runs the trials of one attempt.
 class TrialRun {
  public:
   TrialRun(Device& device, ReferenceSide& reference, SubmissionSide& submission, const Plan& plan, const Draw& draw);
 
-  // Answers of the trials to come, where they are short or nobody knows yet, as long as there is time and room.
+  // Makes the reference compute trials ahead while has_time() returns true and there is room. Does nothing where the
+  // reference is known to be slow.
   Step<void> make_ahead_while(const std::function<bool()>& has_time);
-  // Once it ran: no trial had inputs of its own.
-  bool are_inputs_stale() const { return freshness_.are_stale(); }
-  // Once. The reference is at rest afterwards, however it ended.
+  // Returns whether all trials of run() had the same inputs.
+  bool inputs_never_changed() const { return input_change_.never_changed(); }
+  // Runs all trials; may be called once. In every case the reference has no command left to answer afterwards.
   Step<TimedTrials> run();
 
  private:
@@ -74,64 +77,66 @@ class TrialRun {
     std::uint32_t number = 0;
     TrialKind kind = TrialKind::warm;
     bool times_reference = false;
-    bool is_ahead = false;   // its answer is among those made ahead when it gets ready
-    bool is_beside = false;  // a child of ours was making itself warm when it began
+    bool is_ahead = false;        // the reference computes it ahead
+    bool during_warm_up = false;  // a warm-up ran when the trial was made
     Seeds seeds;
     std::uint32_t poison = 0;
     std::uint64_t place = 0;
 
     bool is_timed() const { return kind == TrialKind::timed; }
   };
-  enum class Standing { counts, again, too_many };
+  // What happens to a trial after its call: it counts, is repeated, or was one void trial too many.
+  enum class TrialOutcome { counts, again, too_many_voids };
 
   Step<void> run_all();
   std::optional<Trial> next();
   Trial make(TrialKind kind);
   Seeds draw_seeds() const { return {.inputs = draw_(), .calls = draw_()}; }
   Step<void> begin(Trial& trial);
-  Step<void> get_ready(const Trial& trial);
+  Step<void> finish_preparation(const Trial& trial);
   Step<void> time_reference(const Trial& trial);
   std::size_t missing_references() const;
   double timed_ns() const;
   std::vector<Seeds> draw_ahead(std::size_t wanted) const;
   static Evidence void_evidence(const Trial& trial, std::int64_t occupancy_gap_ns);
-  Standing standing_of(const Trial& trial, const SubmissionSide::Called& called);
-  std::size_t drop_disturbed(bool is_enough);
+  TrialOutcome classify(const Trial& trial, const SubmissionSide::CallResult& called);
+  std::size_t drop_outliers(bool is_enough);
   std::size_t drop_slow();
-  std::size_t drop_disturbed_references();
-  std::size_t drop_disturbed_calls(bool is_enough);
-  bool is_beside_others() const;
-  bool was_beside_others(const Trial& trial) const { return trial.is_beside || is_beside_others(); }
-  // Of so few samples each moves the median, and nobody knows which one was disturbed.
-  bool needs_quiet() const { return plan_.trials.timed < kTimedSamplesMin; }
+  std::size_t drop_reference_outliers();
+  std::size_t drop_call_outliers(bool is_enough);
+  bool is_warm_up_running() const;
+  bool ran_during_warm_up(const Trial& trial) const { return trial.during_warm_up || is_warm_up_running(); }
+  // Returns whether timed trials must wait until no warm-up runs. Of few samples each moves the median, and the outlier
+  // filter cannot tell which one is an outlier.
+  bool must_avoid_warm_ups() const { return plan_.trials.timed < kTimedSamplesMin; }
   bool is_void(std::int64_t occupancy_gap_ns) const {
     return occupancy_gap_ns > submission_.overhead().occupancy_gap_ns + kForeignGapNs;
   }
-  void note(const Trial& trial, const SubmissionSide::Called& called);
-  SubmissionSide::Trial asked(const Trial& trial) const;
+  void record(const Trial& trial, const SubmissionSide::CallResult& called);
+  SubmissionSide::Trial submission_trial(const Trial& trial) const;
 
   Device& device_;
   ReferenceSide& reference_;
   SubmissionSide& submission_;
   const Plan& plan_;
   const Draw& draw_;
-  std::vector<TrialKind> left_;  // kinds to come, the next one first
+  std::vector<TrialKind> kinds_left_;  // the next one first
   std::size_t voids_max_ = 0;
-  std::uint32_t numbers_ = 0;
-  std::uint32_t voids_ = 0;
-  std::uint32_t disturbed_ = 0;
-  std::int64_t reference_ns_ = 0;  // its last time, for limits
+  std::uint32_t next_number_ = 0;
+  std::uint32_t void_count_ = 0;
+  std::uint32_t warm_up_repeats_ = 0;
+  std::int64_t reference_ns_ = 0;  // the last time of the reference, from which limits follow
   TimedTrials times_;
-  Freshness freshness_;
-  bool has_taken_all_again_ = false;
-  bool has_taken_references_again_ = false;
+  InputChange input_change_;
+  bool has_repeated_all_ = false;
+  bool has_repeated_references_ = false;
   bool has_waited_for_memory_ = false;
 };
 
-// Of who says done while the judge still has the device.
+// Returns the evidence against a child that reports a call as done while the judge still has the device.
 Evidence early_evidence(std::uint32_t trial);
 
-// Of a submission's call whose reference took so long.
+// Returns the limit of a submission's call, given the time of the reference.
 std::int64_t call_limit_ms(const Limits& limits, std::int64_t reference_ns);
 
 }  // namespace kq::judge

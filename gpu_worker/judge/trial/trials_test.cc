@@ -25,29 +25,30 @@ namespace {
 using channel::Command;
 
 TEST(TrialRun, the_reference_is_timed_less_often_than_the_submission) {
-  // Answers that are short take long, too, where the host gave this process no processor meanwhile: one run of several
-  // shows that they need no inputs made.
+  // Where the host gives this process no processor, a quick reference takes long too. So one of several runs must show
+  // that no inputs are drawn separately.
   constexpr int kRunsMax = 10;
   std::uint32_t least_inputs = UINT32_MAX;
   for (int run = 0; run < kRunsMax && least_inputs > 1; ++run) {
     const bool is_long = run == 0;
-    FakeHouse house;
-    house.plan.trials = {.correctness = 4, .warmup = 2, .timed = 21};
+    JudgeFixture fixture;
+    fixture.plan.trials = {.correctness = 4, .warmup = 2, .timed = 21};
     std::map<Command, std::uint32_t> commands;
     std::uint64_t answers = 0;
-    const Report report = house.run({}, [&](FakeTurn& turn) {
+    const Report report = fixture.run({}, [&](FakeTurn& turn) {
       ++commands[turn.command];
       answers += turn.command == Command::answer ? turn.page.answer_count : 0;
-      if (is_long && turn.command == Command::answer) ::usleep(kAtOnceNs / 1'000);
+      if (is_long && turn.command == Command::answer) ::usleep(kCommandNsMax / 1'000);
     });
     ASSERT_TRUE(report.verdict) << report.error;
     ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
     EXPECT_EQ(report.samples.submission_ns.size(), 21u);
-    EXPECT_EQ(report.samples.reference_ns.size(), kTimedSamplesMin + 2);  // of the 9th and the 17th
+    EXPECT_EQ(report.samples.reference_ns.size(),
+              kTimedSamplesMin + 2);  // two more in the 9th and the 17th timed trial
     EXPECT_EQ(commands[Command::call],
-              kTimedSamplesMin + 2 + 2);  // and twice of the very first, which shows that it agrees with itself
+              kTimedSamplesMin + 2 + 2);  // two for the first trial, to check determinism
     EXPECT_EQ(answers + commands[Command::make_inputs], correctness_of(*report.verdict)->trials_passed);
-    // Where answers take long, those that are timed have none beforehand; the very first may.
+    // A slow reference computes no trials ahead whose reference is timed, except perhaps the very first one.
     const std::uint32_t inputs = commands[Command::make_inputs];
     EXPECT_LE(inputs, kTimedSamplesMin + 3);
     if (is_long) {
@@ -59,87 +60,86 @@ TEST(TrialRun, the_reference_is_timed_less_often_than_the_submission) {
   EXPECT_LE(least_inputs, 1u);
 }
 
-// What the two sides were asked, in turn.
-struct Heard {
+// The commands that both children got, in order.
+struct CommandLog {
   std::mutex mutex;
-  std::vector<std::string> words;
-  std::vector<std::uint64_t> seeds;     // of the submission's calls
-  std::vector<std::uint64_t> answered;  // of the answers
-  std::vector<std::uint64_t> at_once;   // answers of each command
-  Twist as(const std::string& who) {
-    return [this, who](FakeTurn& turn) {
+  std::vector<std::string> lines;
+  std::vector<std::uint64_t> seeds;        // of the submission's calls
+  std::vector<std::uint64_t> trial_seeds;  // of the trials that the reference computed
+  std::vector<std::uint64_t> at_once;      // the number of trials of each command
+  Twist as(const std::string& child) {
+    return [this, child](FakeTurn& turn) {
       const std::lock_guard lock(mutex);
       if (turn.command == Command::answer) {
         at_once.push_back(turn.page.answer_count);
-        for (const Seeds& asked : fake_answer_seeds(turn)) answered.push_back(asked.calls);
+        for (const Seeds& each : fake_answer_seeds(turn)) trial_seeds.push_back(each.calls);
       }
-      if (turn.command == Command::call) words.push_back(who + " is called");
-      // The very first trial has an answer where there was time for one while the submission loaded; else what is timed
-      // answers.
-      const bool is_answer = who == "reference" && turn.command == Command::call &&
-                             std::ranges::find(answered, turn.seed) == answered.end();
-      if (is_answer) answered.push_back(turn.seed);
-      if (turn.command == Command::call && who == "submission") {
+      if (turn.command == Command::call) lines.push_back(child + " is called");
+      // Where there was time while the submission loaded, the very first trial was computed ahead. Otherwise the timed
+      // call computes the expected outputs.
+      const bool is_answer = child == "reference" && turn.command == Command::call &&
+                             std::ranges::find(trial_seeds, turn.seed) == trial_seeds.end();
+      if (is_answer) trial_seeds.push_back(turn.seed);
+      if (turn.command == Command::call && child == "submission") {
         seeds.push_back(turn.seed);
-        EXPECT_GE(answered.size(), seeds.size());
+        EXPECT_GE(trial_seeds.size(), seeds.size());
       }
     };
   }
 };
 
-TEST(TrialRun, an_answer_is_computed_once_for_each_trial_and_before_its_call) {
-  FakeHouse house;
-  house.plan.trials = {.correctness = 8, .warmup = 1, .timed = 0};
-  Heard heard;
-  const Report report = house.run(heard.as("submission"), heard.as("reference"));
+TEST(TrialRun, the_reference_computes_each_trial_once_and_before_the_submissions_call) {
+  JudgeFixture fixture;
+  fixture.plan.trials = {.correctness = 8, .warmup = 1, .timed = 0};
+  CommandLog log;
+  const Report report = fixture.run(log.as("submission"), log.as("reference"));
   ASSERT_TRUE(report.verdict) << report.error;
   std::vector<std::string> expected{"reference is called", "reference is called",
-                                    "submission is called"};  // the first one twice: it agrees with itself
+                                    "submission is called"};  // the first trial calls twice, to check determinism
   expected.insert(expected.end(), 8, "submission is called");
-  EXPECT_EQ(heard.words, expected);
-  EXPECT_EQ(heard.answered.size(), 9u);
-  EXPECT_EQ(heard.seeds, heard.answered);
+  EXPECT_EQ(log.lines, expected);
+  EXPECT_EQ(log.trial_seeds.size(), 9u);
+  EXPECT_EQ(log.seeds, log.trial_seeds);
 }
 
-TEST(TrialRun, short_answers_are_asked_for_together_and_long_ones_one_by_one) {
+TEST(TrialRun, one_command_computes_several_trials_only_where_the_reference_is_quick) {
   for (const bool is_long : {false, true}) {
-    FakeHouse house;
-    house.plan.trials = {.correctness = 30, .warmup = 1, .timed = 0};
-    Heard heard;
-    const Report report = house.run(heard.as("submission"), [&, hear = heard.as("reference")](FakeTurn& turn) {
-      hear(turn);
-      if (is_long && turn.command == Command::answer) ::usleep(kAtOnceNs / 1'000);
+    JudgeFixture fixture;
+    fixture.plan.trials = {.correctness = 30, .warmup = 1, .timed = 0};
+    CommandLog log;
+    const Report report = fixture.run(log.as("submission"), [&, log_reference = log.as("reference")](FakeTurn& turn) {
+      log_reference(turn);
+      if (is_long && turn.command == Command::answer) ::usleep(kCommandNsMax / 1'000);
     });
     ASSERT_TRUE(report.verdict) << report.error;
     ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
-    EXPECT_EQ(heard.seeds, heard.answered);
-    EXPECT_EQ(heard.answered.size(), 31u);
-    EXPECT_EQ(heard.at_once.front(), 1u)
-        << "nobody knows yet how long one takes, nor whether the submission is right at all";
-    EXPECT_EQ(std::ranges::max(heard.at_once) > 1, !is_long);
+    EXPECT_EQ(log.seeds, log.trial_seeds);
+    EXPECT_EQ(log.trial_seeds.size(), 31u);
+    EXPECT_EQ(log.at_once.front(), 1u) << "the time of the reference is not known yet";
+    EXPECT_EQ(std::ranges::max(log.at_once) > 1, !is_long);
   }
 }
 
 TEST(TrialRun, the_next_inputs_are_drawn_while_a_trial_is_checked) {
-  FakeHouse house;
-  house.plan.trials = {.correctness = 0, .warmup = 1, .timed = kTimedSamplesMin};  // and a decoy
+  JudgeFixture fixture;
+  fixture.plan.trials = {.correctness = 0, .warmup = 1, .timed = kTimedSamplesMin};  // plus a decoy
   constexpr int kTrials = kTimedSamplesMin + 2;
   std::atomic<int> called = 0;
   std::atomic<int> drawn = 0;
-  std::atomic<bool> is_submissions = false;  // the last call
-  int looked_at = 0;
+  std::atomic<bool> is_submission_call = false;  // of the last call
+  int last_checked = 0;
   int checked = 0;
   auto device = std::make_unique<FakeDevice>();
   device->at_comparison = [&] {
-    if (!is_submissions || called == kTrials || std::exchange(looked_at, called) == called) return;
+    if (!is_submission_call || called == kTrials || std::exchange(last_checked, called) == called) return;
     for (int ms = 0; drawn <= called && ms < 2'000; ++ms) ::usleep(1'000);
     EXPECT_GT(drawn, called);
     ++checked;
   };
-  house.use(std::move(device));
+  fixture.use(std::move(device));
   const Report report =
-      house.run(at(Command::call, [&](FakeTurn&) { is_submissions = true, ++called; }), [&](FakeTurn& turn) {
-        if (turn.command == Command::call) is_submissions = false;
+      fixture.run(at(Command::call, [&](FakeTurn&) { is_submission_call = true, ++called; }), [&](FakeTurn& turn) {
+        if (turn.command == Command::call) is_submission_call = false;
         if (turn.command == Command::make_inputs) ++drawn;
         if (turn.command == Command::answer) drawn += static_cast<int>(turn.page.answer_count);
       });
@@ -149,55 +149,56 @@ TEST(TrialRun, the_next_inputs_are_drawn_while_a_trial_is_checked) {
   EXPECT_EQ(checked, kTrials - 1);
 }
 
-TEST(TrialRun, leaves_a_reference_that_can_be_used_when_an_answer_was_for_nothing) {
-  FakeHouse house;
-  house.plan.trials = {.correctness = 8, .warmup = 1, .timed = 0};
+TEST(TrialRun, the_reference_stays_usable_when_a_trial_ahead_is_not_needed) {
+  JudgeFixture fixture;
+  fixture.plan.trials = {.correctness = 8, .warmup = 1, .timed = 0};
   const Report wrong =
-      house.run(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) = 1e6f; }),
-                at(Command::answer, [](FakeTurn&) { ::usleep(20'000); }));
+      fixture.run(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) = 1e6f; }),
+                  at(Command::answer, [](FakeTurn&) { ::usleep(20'000); }));
   ASSERT_TRUE(wrong.verdict);
   EXPECT_EQ(name_of(*wrong.verdict), VerdictName::wrong_answer);
   EXPECT_TRUE(wrong.reference_usable);
-  const Report right = house.run_again();
+  const Report right = fixture.run_again();
   ASSERT_TRUE(right.verdict) << right.error;
   EXPECT_EQ(name_of(*right.verdict), VerdictName::passed);
 }
 
-TEST(TrialRun, a_kept_reference_that_fails_is_nobodys_fault) {
+TEST(TrialRun, a_failure_of_a_kept_reference_is_an_error_and_no_verdict) {
   for (const channel::Failure how : {channel::Failure::runtime_error, channel::Failure::out_of_gpu_memory}) {
-    FakeHouse house;
+    JudgeFixture fixture;
     bool is_tired = false;
-    ASSERT_TRUE(house.run({}, at(Command::answer, [&](FakeTurn& turn) { is_tired ? turn.fail(how, "tired") : void(); }))
-                    .verdict);
+    ASSERT_TRUE(
+        fixture.run({}, at(Command::answer, [&](FakeTurn& turn) { is_tired ? turn.fail(how, "tired") : void(); }))
+            .verdict);
     is_tired = true;
-    const Report report = house.run_again();
+    const Report report = fixture.run_again();
     EXPECT_TRUE(report.error.starts_with("a kept reference child failed: ")) << report.error;
     EXPECT_FALSE(report.reference_usable);
   }
 }
 
-TEST(TrialRun, while_a_submission_loads_a_reference_not_known_to_be_slow_is_ahead) {
-  FakeHouse house;
-  house.plan.trials = {.correctness = 6, .warmup = 2, .timed = 12};
-  Heard heard;
-  std::atomic<std::size_t> answered = 0;
+TEST(TrialRun, while_a_submission_loads_the_reference_computes_trials_ahead_unless_it_is_slow) {
+  JudgeFixture fixture;
+  fixture.plan.trials = {.correctness = 6, .warmup = 2, .timed = 12};
+  CommandLog log;
+  std::atomic<std::size_t> trial_seeds = 0;
   std::size_t before = 0;
   const Twist wait_for_answers = at(Command::load, [&](FakeTurn&) {
-    for (int ms = 0; answered == before && ms < 2'000; ++ms) ::usleep(1'000);
-    EXPECT_GT(answered, before);
+    for (int ms = 0; trial_seeds == before && ms < 2'000; ++ms) ::usleep(1'000);
+    EXPECT_GT(trial_seeds, before);
   });
-  ASSERT_TRUE(house
+  ASSERT_TRUE(fixture
                   .run(wait_for_answers,
                        [&](FakeTurn& turn) {
                          if (turn.command != Command::answer) return;
-                         const std::lock_guard lock(heard.mutex);
-                         for (const Seeds& asked : fake_answer_seeds(turn)) heard.answered.push_back(asked.calls);
-                         answered = heard.answered.size();
+                         const std::lock_guard lock(log.mutex);
+                         for (const Seeds& each : fake_answer_seeds(turn)) log.trial_seeds.push_back(each.calls);
+                         trial_seeds = log.trial_seeds.size();
                        })
                   .verdict);
 
-  before = answered;
-  const Report failed = house.run_again([&](FakeTurn& turn) {
+  before = trial_seeds;
+  const Report failed = fixture.run_again([&](FakeTurn& turn) {
     wait_for_answers(turn);
     if (turn.command == Command::load) turn.fail(channel::Failure::load_failed, "no");
   });
@@ -205,139 +206,141 @@ TEST(TrialRun, while_a_submission_loads_a_reference_not_known_to_be_slow_is_ahea
   EXPECT_EQ(name_of(*failed.verdict), VerdictName::load_failed);
   EXPECT_TRUE(failed.reference_usable);
 
-  // What was made ahead then was another model's and is for nothing.
+  // The trials that were computed ahead belong to another model and are dropped.
   std::vector<std::uint64_t> called;
-  const std::size_t made = answered;
-  const Report passed = house.run_again([&](FakeTurn& turn) {
+  const std::size_t made = trial_seeds;
+  const Report passed = fixture.run_again([&](FakeTurn& turn) {
     if (turn.command == Command::load) {
-      for (int ms = 0; answered == made && ms < 2'000; ++ms) ::usleep(1'000);
-      EXPECT_GT(answered, made);
+      for (int ms = 0; trial_seeds == made && ms < 2'000; ++ms) ::usleep(1'000);
+      EXPECT_GT(trial_seeds, made);
     }
     if (turn.command == Command::call) called.push_back(turn.seed);
   });
   ASSERT_TRUE(passed.verdict) << passed.error;
   ASSERT_EQ(name_of(*passed.verdict), VerdictName::passed);
-  const std::vector asked(heard.answered.begin() + static_cast<std::ptrdiff_t>(made), heard.answered.end());
+  const std::vector each(log.trial_seeds.begin() + static_cast<std::ptrdiff_t>(made), log.trial_seeds.end());
   std::erase_if(called,
-                [&](std::uint64_t seed) { return std::ranges::find(heard.answered, seed) == heard.answered.end(); });
-  EXPECT_EQ(called, asked);
+                [&](std::uint64_t seed) { return std::ranges::find(log.trial_seeds, seed) == log.trial_seeds.end(); });
+  EXPECT_EQ(called, each);
 }
 
-// Somebody who makes himself warm from when he is told to, and until he is told that he is.
-class WarmingUp {
+// A concurrent warm-up that runs from start() to finish().
+class FakeWarmUp {
  public:
-  explicit WarmingUp(FakeHouse& house, std::int64_t patience_ms = 50)
+  explicit FakeWarmUp(JudgeFixture& fixture, std::int64_t wait_max_ms = 50)
       : concurrent_warm_ups_(std::move(*channel::WarmUpPage::map(sys::Fd(::dup(control_.fd())))),
-                             patience_ms * 1'000'000) {
-    house.device->set_concurrent_warm_ups(&concurrent_warm_ups_);
+                             wait_max_ms * 1'000'000) {
+    fixture.device->set_concurrent_warm_ups(&concurrent_warm_ups_);
   }
-  void begins() { control_.set_running(0, true); }
-  void is_warm() { control_.set_running(0, false); }
-  bool is_there() const { return concurrent_warm_ups_.any(); }
+  void start() { control_.set_running(0, true); }
+  void finish() { control_.set_running(0, false); }
+  bool is_running() const { return concurrent_warm_ups_.any(); }
 
  private:
   channel::WarmUpPage control_ = std::move(*channel::WarmUpPage::make());
   ConcurrentWarmUps concurrent_warm_ups_;
 };
 
-TEST(TrialRun, what_is_not_timed_comes_first_while_somebody_warms_up) {
-  FakeHouse house;
-  WarmingUp somebody(house);
-  somebody.begins();
-  house.plan.trials = {.correctness = 20, .warmup = 1, .timed = 5};
-  // Until 21 calls were made somebody is there, and those of timed trials are what only they have: a reference that is
-  // timed.
+TEST(TrialRun, untimed_trials_come_first_during_a_warm_up) {
+  JudgeFixture fixture;
+  FakeWarmUp warm_up(fixture);
+  warm_up.start();
+  fixture.plan.trials = {.correctness = 20, .warmup = 1, .timed = 5};
+  // The warm-up runs during the first 21 calls. Only timed trials call the reference for its time.
   int calls = 0;
   int timed_before = 0;
   const Report report =
-      house.run(at(Command::call,
-                   [&](FakeTurn&) {
-                     if (++calls == 21) somebody.is_warm();
-                   }),
-                at(Command::call, [&](FakeTurn&) { timed_before += calls > 0 && calls < 21 ? 1 : 0; }));
+      fixture.run(at(Command::call,
+                     [&](FakeTurn&) {
+                       if (++calls == 21) warm_up.finish();
+                     }),
+                  at(Command::call, [&](FakeTurn&) { timed_before += calls > 0 && calls < 21 ? 1 : 0; }));
   ASSERT_TRUE(report.verdict) << report.error;
   EXPECT_EQ(name_of(*report.verdict), VerdictName::passed);
   EXPECT_EQ(report.samples.submission_ns.size(), 5u);
   EXPECT_EQ(timed_before, 0);
 }
 
-// Somebody may warm up there, and while he is there the device is his around the calls that a test names.
-struct DisturbedHouse : FakeHouse {
-  explicit DisturbedHouse(std::int64_t patience_ms = 50) {
+// A fixture with a warm-up. While it runs, another process takes the device around the calls for which
+// is_device_taken() returns true.
+struct WarmUpFixture : JudgeFixture {
+  explicit WarmUpFixture(std::int64_t wait_max_ms = 50) {
     auto fake = std::make_unique<FakeDevice>();
-    fake->occupancy_gap = [this] { return somebody->is_there() && is_his() ? kForeignGapNs + 1 : 0; };
+    fake->occupancy_gap = [this] { return warm_up->is_running() && is_device_taken() ? kForeignGapNs + 1 : 0; };
     use(std::move(fake));
-    somebody = std::make_unique<WarmingUp>(*this, patience_ms);
+    warm_up = std::make_unique<FakeWarmUp>(*this, wait_max_ms);
   }
-  // He is there when the submission loads.
-  Report run_beside(Twist at_call, Twist at_reference_call = {}) {
+  // Runs an attempt; the warm-up starts when the submission loads.
+  Report run_during_warm_up(Twist at_call, Twist at_reference_call = {}) {
     const Twist begin_and_call = [this, at_call](FakeTurn& turn) {
-      if (turn.command == Command::load) somebody->begins();
+      if (turn.command == Command::load) warm_up->start();
       if (turn.command == Command::call) at_call(turn);
     };
     Report report = run(begin_and_call, at_reference_call ? at(Command::call, at_reference_call) : Twist());
     EXPECT_TRUE(report.verdict) << report.error;
     return report;
   }
-  std::function<bool()> is_his = [] { return false; };
-  std::unique_ptr<WarmingUp> somebody;
+  std::function<bool()> is_device_taken = [] { return false; };
+  std::unique_ptr<FakeWarmUp> warm_up;
 };
 
-// The device is somebody else's around every other call for as long as he is there.
-TEST(TrialRun, timed_trials_that_somebody_who_warms_up_has_disturbed_come_again) {
-  DisturbedHouse house;
+// Another process takes the device around every other call.
+TEST(TrialRun, timed_trials_with_a_gap_during_a_warm_up_are_repeated) {
+  WarmUpFixture fixture;
   std::atomic<int> calls = 0;
-  house.is_his = [&] { return calls % 2 == 1; };
-  house.plan.trials = {.correctness = 0, .warmup = 1, .timed = 20};
-  const Report report = house.run_beside([&](FakeTurn&) { ++calls; });
-  ASSERT_EQ(name_of(*report.verdict), VerdictName::passed) << "more than would be forgiven without him";
+  fixture.is_device_taken = [&] { return calls % 2 == 1; };
+  fixture.plan.trials = {.correctness = 0, .warmup = 1, .timed = 20};
+  const Report report = fixture.run_during_warm_up([&](FakeTurn&) { ++calls; });
+  ASSERT_EQ(name_of(*report.verdict), VerdictName::passed) << "there were more than the limit of void trials";
   EXPECT_EQ(report.samples.submission_ns.size(), 20u);
   EXPECT_GE(calls, 38);
   EXPECT_EQ(correctness_of(*report.verdict)->trials_passed, static_cast<std::uint32_t>(calls))
-      << "void or not, outputs are right";
+      << "outputs of void trials are checked as well";
 }
 
-// Of half of the samples nobody knows which ones he has disturbed, and a reference's first ones are few.
-TEST(TrialRun, where_most_were_disturbed_all_are_taken_again_in_the_quiet) {
-  DisturbedHouse house(20'000);
+// Where half of the samples are outliers, the filter cannot tell which ones, and the reference has few samples at
+// first.
+TEST(TrialRun, where_most_calls_are_outliers_all_are_repeated_after_the_warm_up) {
+  WarmUpFixture fixture(20'000);
   int calls = 0;
-  std::atomic<bool> is_of_reference = false;
-  house.is_his = [&] { return is_of_reference.load(); };
-  house.plan.trials = {.correctness = 0, .warmup = 1, .timed = 6};
-  std::thread warm;
-  const Report report = house.run_beside(
+  std::atomic<bool> is_reference_call = false;
+  fixture.is_device_taken = [&] { return is_reference_call.load(); };
+  fixture.plan.trials = {.correctness = 0, .warmup = 1, .timed = 6};
+  std::thread warm_up_thread;
+  const Report report = fixture.run_during_warm_up(
       [&](FakeTurn&) {
-        is_of_reference = false;
-        ::usleep(house.somebody->is_there() && ++calls % 2 == 0 ? 50'000 : 1'000);
+        is_reference_call = false;
+        ::usleep(fixture.warm_up->is_running() && ++calls % 2 == 0 ? 50'000 : 1'000);
       },
       [&](FakeTurn&) {
-        is_of_reference = true;
-        if (calls >= 1 && !warm.joinable()) warm = std::thread([&] { ::usleep(800'000), house.somebody->is_warm(); });
+        is_reference_call = true;
+        if (calls >= 1 && !warm_up_thread.joinable())
+          warm_up_thread = std::thread([&] { ::usleep(800'000), fixture.warm_up->finish(); });
       });
-  ASSERT_TRUE(warm.joinable());
-  warm.join();
+  ASSERT_TRUE(warm_up_thread.joinable());
+  warm_up_thread.join();
   ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
   EXPECT_EQ(report.samples.submission_ns.size(), 6u);
   EXPECT_LT(std::ranges::max(report.samples.submission_ns), 40'000'000);
   EXPECT_GE(report.samples.reference_ns.size(), 3u);
 }
 
-// As it is the first five times, which follow one another.
-TEST(TrialRun, a_reference_most_of_whose_samples_were_slowed_is_timed_again_in_the_quiet) {
+// The slow calls of the reference are its first ones and follow one another.
+TEST(TrialRun, a_reference_with_mostly_outliers_is_timed_again_after_the_warm_up) {
   for (const int slowed : {4, 6}) {
-    DisturbedHouse house(20'000);
+    WarmUpFixture fixture(20'000);
     std::atomic<int> timed = 0;
-    house.plan.trials = {.correctness = 0, .warmup = 1, .timed = 20};
-    std::thread warm;
-    const Report report = house.run_beside(
+    fixture.plan.trials = {.correctness = 0, .warmup = 1, .timed = 20};
+    std::thread warm_up_thread;
+    const Report report = fixture.run_during_warm_up(
         [&](FakeTurn&) {
           ::usleep(20'000);
-          if (timed == 2 + 7 && !warm.joinable())
-            warm = std::thread([&] { ::usleep(500'000), house.somebody->is_warm(); });
+          if (timed == 2 + 7 && !warm_up_thread.joinable())
+            warm_up_thread = std::thread([&] { ::usleep(500'000), fixture.warm_up->finish(); });
         },
         [&](FakeTurn&) { ::usleep(++timed > 2 && timed <= 2 + slowed ? 80'000 : 20'000); });
-    ASSERT_TRUE(warm.joinable());
-    warm.join();
+    ASSERT_TRUE(warm_up_thread.joinable());
+    warm_up_thread.join();
     ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
     EXPECT_GE(report.samples.reference_ns.size(), kReferencesMin) << slowed;
     EXPECT_EQ(report.samples.submission_ns.size(), 20u) << slowed;
@@ -345,50 +348,53 @@ TEST(TrialRun, a_reference_most_of_whose_samples_were_slowed_is_timed_again_in_t
   }
 }
 
-// He stays for long, and is not waited for; but where the host stalls a call for 10 ms, which is long, and one run of
-// several shows it.
-TEST(TrialRun, a_reference_that_was_disturbed_is_timed_in_other_trials) {
+// The warm-up runs for long, and the judge must not wait for it. But the judge does wait where the host makes a call
+// longer than 10 ms, so one of several runs must show that it does not.
+TEST(TrialRun, a_reference_call_with_a_gap_is_repeated_in_a_later_trial) {
   constexpr std::int64_t kStaysMs = 8'000;
   bool is_waited_for = true;
   for (int run = 0; run < 4 && is_waited_for; ++run) {
-    DisturbedHouse house(kStaysMs);
-    std::atomic<int> of_reference = 0;
-    house.is_his = [&] { return of_reference >= 3 && of_reference < 6; };  // in three trials
-    house.plan.trials = {.correctness = 0, .warmup = 1, .timed = 20};
+    WarmUpFixture fixture(kStaysMs);
+    std::atomic<int> reference_calls = 0;
+    fixture.is_device_taken = [&] {
+      return reference_calls >= 3 && reference_calls < 6;
+    };  // the gap is in three trials
+    fixture.plan.trials = {.correctness = 0, .warmup = 1, .timed = 20};
     const std::int64_t start_ns = clock_ns();
     const Twist slowly = [](FakeTurn&) { ::usleep(1'000); };
-    const Report report = house.run_beside(slowly, [&](FakeTurn& turn) {
-      ++of_reference;
+    const Report report = fixture.run_during_warm_up(slowly, [&](FakeTurn& turn) {
+      ++reference_calls;
       slowly(turn);
     });
     is_waited_for = clock_ns() - start_ns > kStaysMs * 500'000;
     ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
-    EXPECT_GE(report.samples.reference_ns.size(), kTimedSamplesMin) << "and none of them of those three";
-    EXPECT_GE(of_reference, 2 + 3 + 5);
+    EXPECT_GE(report.samples.reference_ns.size(), kTimedSamplesMin) << "samples with a gap do not count";
+    EXPECT_GE(reference_calls, 2 + 3 + 5);
   }
   EXPECT_FALSE(is_waited_for);
 }
 
-// Nobody of ours is there, so it is the submission's own work: such a sample is none, and too many of them are no
-// accident.
-TEST(TrialRun, a_reference_that_work_left_behind_has_disturbed_is_no_sample) {
+// No warm-up runs, so the gap is the submission's own work. Such a sample is dropped, and too many of them are
+// rejected.
+TEST(TrialRun, a_reference_call_during_other_work_is_no_sample_and_too_many_are_rejected) {
   for (const bool always : {false, true}) {
-    FakeHouse house;
+    JudgeFixture fixture;
     auto fake = std::make_unique<FakeDevice>();
-    std::atomic<bool> is_of_reference = false;
-    std::atomic<int> disturbed = 0;
+    std::atomic<bool> is_reference_call = false;
+    std::atomic<int> gap_count = 0;
     fake->occupancy_gap = [&] {
-      return is_of_reference && (always || disturbed < 3) && ++disturbed > 0 ? kForeignGapNs + 1 : 0;
+      return is_reference_call && (always || gap_count < 3) && ++gap_count > 0 ? kForeignGapNs + 1 : 0;
     };
-    house.use(std::move(fake));
-    house.plan.trials = {.correctness = 0, .warmup = 1, .timed = 40};
+    fixture.use(std::move(fake));
+    fixture.plan.trials = {.correctness = 0, .warmup = 1, .timed = 40};
     int timed = 0;
     const Report report =
-        house.run(at(Command::call, [&](FakeTurn&) { is_of_reference = false; }), at(Command::call, [&](FakeTurn&) {
-                    // The first trial's two calls are no samples. What was disturbed is far from the others.
-                    is_of_reference = ++timed > 2;
-                    ::usleep(is_of_reference && (always || timed <= 5) ? 20'000 : 1'000);
-                  }));
+        fixture.run(at(Command::call, [&](FakeTurn&) { is_reference_call = false; }), at(Command::call, [&](FakeTurn&) {
+                      // The first two calls are no samples. Calls with a gap also take much longer
+                      // than the others.
+                      is_reference_call = ++timed > 2;
+                      ::usleep(is_reference_call && (always || timed <= 5) ? 20'000 : 1'000);
+                    }));
     ASSERT_TRUE(report.verdict) << report.error;
     if (always) {
       EXPECT_EQ(name_of(*report.verdict), VerdictName::rejected);
@@ -401,22 +407,22 @@ TEST(TrialRun, a_reference_that_work_left_behind_has_disturbed_is_no_sample) {
   }
 }
 
-// Who says done while the judge keeps the device has computed nothing there: the trial is void, and too many are no
-// accident.
-TEST(TrialRun, a_call_that_is_done_before_it_could_have_begun_is_void) {
+// A call that is reported as done while the judge keeps the device has computed nothing: the trial is void, and too
+// many are rejected.
+TEST(TrialRun, a_call_reported_as_done_before_the_gpu_could_begin_it_is_void) {
   for (const int early : {2, 1'000}) {
-    FakeHouse house;
+    JudgeFixture fixture;
     auto fake = std::make_unique<FakeDevice>();
     FakeDevice& device = *fake;
     device.waits_for_launches = true;
-    house.use(std::move(fake));
-    house.plan.trials = {.correctness = 1, .warmup = 1, .timed = 6};
+    fixture.use(std::move(fake));
+    fixture.plan.trials = {.correctness = 1, .warmup = 1, .timed = 6};
     int calls = 0;
-    const Report report = house.run(at(Command::call, [&](FakeTurn& turn) {
+    const Report report = fixture.run(at(Command::call, [&](FakeTurn& turn) {
       if (++calls <= early) return;
-      const int hold = device.spins_started;
+      const int spin = device.spins_started;
       std::atomic_ref(turn.page.launched).store(turn.page.go, std::memory_order_release);
-      while (device.spins_stopped != hold) std::this_thread::yield();
+      while (device.spins_stopped != spin) std::this_thread::yield();
     }));
     ASSERT_TRUE(report.verdict) << report.error;
     if (early == 2) {
@@ -431,61 +437,61 @@ TEST(TrialRun, a_call_that_is_done_before_it_could_have_begun_is_void) {
   }
 }
 
-// Of a single sample he may begin beside, before it or in the middle of it.
-TEST(TrialRun, few_timed_trials_are_taken_in_the_quiet) {
+// The warm-up starts before the only timed trial or during it.
+TEST(TrialRun, few_timed_trials_wait_until_no_warm_up_runs) {
   for (const bool begins_before : {false, true}) {
-    DisturbedHouse house(20'000);
-    house.plan.trials = {.correctness = 0, .warmup = 1, .timed = 1};
-    std::thread warm;
+    WarmUpFixture fixture(20'000);
+    fixture.plan.trials = {.correctness = 0, .warmup = 1, .timed = 1};
+    std::thread warm_up_thread;
     const auto begin = [&] {
-      if (warm.joinable()) return;
-      house.somebody->begins();
-      warm = std::thread([&] { ::usleep(200'000), house.somebody->is_warm(); });
+      if (warm_up_thread.joinable()) return;
+      fixture.warm_up->start();
+      warm_up_thread = std::thread([&] { ::usleep(200'000), fixture.warm_up->finish(); });
     };
     int calls = 0;
-    const Report report = house.run([&](FakeTurn& turn) {
+    const Report report = fixture.run([&](FakeTurn& turn) {
       if (turn.command == Command::load && begins_before) begin();
       if (turn.command == Command::call && ++calls == 2) begin();
-      if (turn.command == Command::call) ::usleep(house.somebody->is_there() ? 50'000 : 1'000);
+      if (turn.command == Command::call) ::usleep(fixture.warm_up->is_running() ? 50'000 : 1'000);
     });
-    ASSERT_TRUE(warm.joinable());
-    warm.join();
+    ASSERT_TRUE(warm_up_thread.joinable());
+    warm_up_thread.join();
     ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
     ASSERT_EQ(report.samples.submission_ns.size(), 1u);
     EXPECT_LT(report.samples.submission_ns.front(), 40'000'000);
   }
 }
 
-TEST(TrialRun, who_disturbs_more_than_others_do_is_waited_for) {
-  DisturbedHouse house(20'000);
+TEST(TrialRun, after_too_many_repeats_the_judge_waits_for_the_warm_up) {
+  WarmUpFixture fixture(20'000);
   std::atomic<int> calls = 0;
-  std::atomic<bool> is_of_submission = false;
-  house.is_his = [&] { return is_of_submission.load(); };
-  house.plan.trials = {.correctness = 0, .warmup = 1, .timed = 5};
-  std::thread warm([&] {
-    for (int ms = 0; calls <= static_cast<int>(kDisturbedMax) && ms < 20'000; ++ms) ::usleep(1'000);
+  std::atomic<bool> is_submission_call = false;
+  fixture.is_device_taken = [&] { return is_submission_call.load(); };
+  fixture.plan.trials = {.correctness = 0, .warmup = 1, .timed = 5};
+  std::thread warm_up_thread([&] {
+    for (int ms = 0; calls <= static_cast<int>(kWarmUpRepeatsMax) && ms < 20'000; ++ms) ::usleep(1'000);
     ::usleep(50'000);
-    house.somebody->is_warm();
+    fixture.warm_up->finish();
   });
-  const Report report = house.run_beside(
+  const Report report = fixture.run_during_warm_up(
       [&](FakeTurn&) {
-        is_of_submission = true;
+        is_submission_call = true;
         ++calls;
       },
-      [&](FakeTurn&) { is_of_submission = false; });
-  warm.join();
+      [&](FakeTurn&) { is_submission_call = false; });
+  warm_up_thread.join();
   EXPECT_EQ(name_of(*report.verdict), VerdictName::passed);
   EXPECT_EQ(report.samples.submission_ns.size(), 5u);
 }
 
-TEST(TrialRun, a_call_that_took_longer_than_others_is_made_again_only_beside_somebody) {
-  for (const bool is_beside : {false, true}) {
-    FakeHouse house;
-    house.plan.trials = {.correctness = 0, .warmup = 1, .timed = 20};
-    WarmingUp somebody(house);
+TEST(TrialRun, an_outlier_is_repeated_only_during_a_warm_up) {
+  for (const bool during_warm_up : {false, true}) {
+    JudgeFixture fixture;
+    fixture.plan.trials = {.correctness = 0, .warmup = 1, .timed = 20};
+    FakeWarmUp warm_up(fixture);
     int calls = 0;
-    const Report report = house.run([&](FakeTurn& turn) {
-      if (turn.command == Command::load && is_beside) somebody.begins();
+    const Report report = fixture.run([&](FakeTurn& turn) {
+      if (turn.command == Command::load && during_warm_up) warm_up.start();
       if (turn.command != Command::call) return;
       ++calls;
       ::usleep(13 <= calls && calls <= 17 ? 50'000 : 2'000);
@@ -493,127 +499,126 @@ TEST(TrialRun, a_call_that_took_longer_than_others_is_made_again_only_beside_som
     ASSERT_TRUE(report.verdict) << report.error;
     ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
     EXPECT_EQ(report.samples.submission_ns.size(), 20u);
-    EXPECT_EQ(std::ranges::max(report.samples.submission_ns) < 40'000'000, is_beside);
+    EXPECT_EQ(std::ranges::max(report.samples.submission_ns) < 40'000'000, during_warm_up);
   }
 }
 
-// An attempt whose trials begin beside somebody, who is warm when the reference has given `answer_count` answers; and
-// what both sides were asked.
-struct AheadHouse : FakeHouse {
-  AheadHouse() { plan.trials = {.correctness = 2, .warmup = 1, .timed = 30}; }
-  Report run_beside(std::size_t answer_count, Twist submission_twist = {}, Twist reference_twist = {}) {
-    somebody = std::make_unique<WarmingUp>(*this);
+// An attempt whose trials begin during a warm-up, which ends when the reference has computed `answer_count` trials.
+// Records the seeds of both children.
+struct AheadFixture : JudgeFixture {
+  AheadFixture() { plan.trials = {.correctness = 2, .warmup = 1, .timed = 30}; }
+  Report run_during_warm_up(std::size_t answer_count, Twist submission_twist = {}, Twist reference_twist = {}) {
+    warm_up = std::make_unique<FakeWarmUp>(*this);
     return run(
         [this, submission_twist](FakeTurn& turn) {
-          if (turn.command == Command::load) somebody->begins();
+          if (turn.command == Command::load) warm_up->start();
           if (turn.command == Command::call) called.push_back(turn.seed);
           if (submission_twist) submission_twist(turn);
         },
         [this, answer_count, reference_twist](FakeTurn& turn) {
           if (turn.command == Command::answer) {
-            for (const Seeds& asked : fake_answer_seeds(turn)) {
-              answered.push_back(asked.calls);
-              drawn.insert(asked.inputs);
+            for (const Seeds& each : fake_answer_seeds(turn)) {
+              trial_seeds.push_back(each.calls);
+              drawn.insert(each.inputs);
             }
-            if (called_before == 0 && answered.size() >= answer_count) {
-              somebody->is_warm();
-              called_before = called.size();
+            if (called_before_warm_up_ended == 0 && trial_seeds.size() >= answer_count) {
+              warm_up->finish();
+              called_before_warm_up_ended = called.size();
             }
           }
           if (reference_twist) reference_twist(turn);
         });
   }
-  // Of the calls, those whose answers nobody timed.
-  std::vector<std::uint64_t> called_on_answers() const {
+  // Returns the seeds of the calls in trials whose reference was not timed.
+  std::vector<std::uint64_t> called_with_untimed_reference() const {
     std::vector<std::uint64_t> found;
     std::ranges::copy_if(called, std::back_inserter(found),
-                         [&](std::uint64_t seed) { return std::ranges::find(answered, seed) != answered.end(); });
+                         [&](std::uint64_t seed) { return std::ranges::find(trial_seeds, seed) != trial_seeds.end(); });
     return found;
   }
 
-  std::unique_ptr<WarmingUp> somebody;
-  std::vector<std::uint64_t> called;    // seeds
-  std::vector<std::uint64_t> answered;  // likewise, of the calls
-  std::set<std::uint64_t> drawn;        // and of the inputs
-  std::size_t called_before = 0;        // he was warm
+  std::unique_ptr<FakeWarmUp> warm_up;
+  std::vector<std::uint64_t> called;            // seeds of calls
+  std::vector<std::uint64_t> trial_seeds;       // seeds of calls in trials of the reference
+  std::set<std::uint64_t> drawn;                // seeds of the inputs
+  std::size_t called_before_warm_up_ended = 0;  // the number of calls before the warm-up ended
 };
 
-TEST(TrialRun, answers_made_ahead_are_used_once_and_in_order) {
-  AheadHouse house;
-  const Report report = house.run_beside(20);
+TEST(TrialRun, trials_computed_ahead_are_used_once_and_in_order) {
+  AheadFixture fixture;
+  const Report report = fixture.run_during_warm_up(20);
   ASSERT_TRUE(report.verdict) << report.error;
   ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
   EXPECT_EQ(report.samples.submission_ns.size(), 30u);
-  EXPECT_EQ(house.called_on_answers(), house.answered);
-  EXPECT_EQ(house.drawn.size(), house.answered.size());
-  for (const std::uint64_t seed : house.drawn) EXPECT_EQ(std::ranges::count(house.called, seed), 0);
-  EXPECT_EQ(correctness_of(*report.verdict)->trials_passed, house.called.size());
-  EXPECT_EQ(std::set(house.called.begin(), house.called.end()).size(), house.called.size());
+  EXPECT_EQ(fixture.called_with_untimed_reference(), fixture.trial_seeds);
+  EXPECT_EQ(fixture.drawn.size(), fixture.trial_seeds.size());
+  for (const std::uint64_t seed : fixture.drawn) EXPECT_EQ(std::ranges::count(fixture.called, seed), 0);
+  EXPECT_EQ(correctness_of(*report.verdict)->trials_passed, fixture.called.size());
+  EXPECT_EQ(std::set(fixture.called.begin(), fixture.called.end()).size(), fixture.called.size());
 }
 
-TEST(TrialRun, no_more_answers_are_made_ahead_than_trials_will_use) {
-  AheadHouse house;
-  const Report report = house.run_beside(1'000);  // he is there all the time
+TEST(TrialRun, no_more_trials_are_computed_ahead_than_are_used) {
+  AheadFixture fixture;
+  const Report report = fixture.run_during_warm_up(1'000);  // the warm-up never ends
   ASSERT_TRUE(report.verdict) << report.error;
   ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
-  EXPECT_EQ(house.called_on_answers(), house.answered);
+  EXPECT_EQ(fixture.called_with_untimed_reference(), fixture.trial_seeds);
 }
 
-TEST(TrialRun, a_void_trial_comes_again_on_the_next_answer) {
-  AheadHouse house;
+TEST(TrialRun, a_void_trial_is_repeated_with_the_next_inputs) {
+  AheadFixture fixture;
   auto device = std::make_unique<FakeDevice>();
-  device->occupancy_gap = [&] { return house.called.size() % 10 == 9 ? kForeignGapNs + 1 : 0; };
-  house.use(std::move(device));
-  const Report report = house.run_beside(20);
+  device->occupancy_gap = [&] { return fixture.called.size() % 10 == 9 ? kForeignGapNs + 1 : 0; };
+  fixture.use(std::move(device));
+  const Report report = fixture.run_during_warm_up(20);
   ASSERT_TRUE(report.verdict) << report.error;
   ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
   EXPECT_EQ(report.samples.submission_ns.size(), 30u);
-  EXPECT_EQ(house.called_on_answers(), house.answered);
-  EXPECT_EQ(std::set(house.called.begin(), house.called.end()).size(), house.called.size());
+  EXPECT_EQ(fixture.called_with_untimed_reference(), fixture.trial_seeds);
+  EXPECT_EQ(std::set(fixture.called.begin(), fixture.called.end()).size(), fixture.called.size());
 }
 
-TEST(TrialRun, where_there_is_no_room_answers_are_made_in_their_trials) {
-  AheadHouse house;
+TEST(TrialRun, without_room_no_trials_are_computed_ahead) {
+  AheadFixture fixture;
   auto device = std::make_unique<FakeDevice>();
   device->private_bytes_max = 2'048;
-  house.use(std::move(device));
-  const Report report = house.run_beside(20);
+  fixture.use(std::move(device));
+  const Report report = fixture.run_during_warm_up(20);
   ASSERT_TRUE(report.verdict) << report.error;
   EXPECT_EQ(name_of(*report.verdict), VerdictName::passed);
-  EXPECT_GE(house.called_before, 19u);
-  EXPECT_EQ(house.called_on_answers(), house.answered);
+  EXPECT_GE(fixture.called_before_warm_up_ended, 19u);
+  EXPECT_EQ(fixture.called_with_untimed_reference(), fixture.trial_seeds);
 }
 
-TEST(TrialRun, a_wrong_answer_of_the_submission_is_seen_where_the_right_one_was_made_ahead) {
-  AheadHouse house;
-  const Report report = house.run_beside(20, at(Command::call, [&](FakeTurn& turn) {
-                                           if (house.called.size() == 25)
-                                             *fake_data<float>(turn, turn.page.outputs[0]) += 1;
-                                         }));
+TEST(TrialRun, a_wrong_output_is_found_in_a_trial_that_was_computed_ahead) {
+  AheadFixture fixture;
+  const Report report = fixture.run_during_warm_up(20, at(Command::call, [&](FakeTurn& turn) {
+                                                     if (fixture.called.size() == 25)
+                                                       *fake_data<float>(turn, turn.page.outputs[0]) += 1;
+                                                   }));
   ASSERT_TRUE(report.verdict) << report.error;
   EXPECT_EQ(name_of(*report.verdict), VerdictName::wrong_answer);
   EXPECT_EQ(evidence_of(*report.verdict)->mismatch->trial, 24u);
   EXPECT_TRUE(report.reference_usable);
-  const Report right = house.run_again();
+  const Report right = fixture.run_again();
   ASSERT_TRUE(right.verdict) << right.error;
-  EXPECT_EQ(name_of(*right.verdict), VerdictName::passed)
-      << "what was left of those made ahead is not used in another attempt";
+  EXPECT_EQ(name_of(*right.verdict), VerdictName::passed) << "trials ahead are not used in another attempt";
 }
 
-TEST(TrialRun, a_reference_that_changes_its_inputs_may_be_ahead) {
-  AheadHouse house;
+TEST(TrialRun, a_reference_that_changes_its_inputs_may_compute_ahead) {
+  AheadFixture fixture;
   const Twist change = at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.inputs[0]) += 1; });
-  const Report report = house.run_beside(20, change, change);
+  const Report report = fixture.run_during_warm_up(20, change, change);
   ASSERT_TRUE(report.verdict) << report.error;
   EXPECT_EQ(name_of(*report.verdict), VerdictName::passed);
 }
 
 TEST(TrialRun, a_reference_that_fails_ahead_makes_the_problem_invalid) {
-  AheadHouse house;
-  const Report report = house.run_beside(1'000, {}, at(Command::answer, [&](FakeTurn& turn) {
-                                           if (house.answered.size() >= 15)
-                                             turn.fail(channel::Failure::problem_invalid, "no more");
-                                         }));
+  AheadFixture fixture;
+  const Report report = fixture.run_during_warm_up(1'000, {}, at(Command::answer, [&](FakeTurn& turn) {
+                                                     if (fixture.trial_seeds.size() >= 15)
+                                                       turn.fail(channel::Failure::problem_invalid, "no more");
+                                                   }));
   ASSERT_TRUE(report.verdict) << report.error;
   EXPECT_EQ(name_of(*report.verdict), VerdictName::problem_invalid);
   EXPECT_EQ(evidence_of(*report.verdict)->message, "the reference: no more");

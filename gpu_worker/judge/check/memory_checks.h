@@ -1,0 +1,61 @@
+// Checks of device memory. The device itself compares where it can; only where it finds a difference, or cannot
+// compare, the memory is read to the host and compared there, one piece at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "gpu_worker/judge/check/compare.h"
+#include "gpu_worker/judge/device/device.h"
+
+namespace kq::judge {
+
+// An offset in a memory.
+struct Location {
+  const Memory& memory;
+  std::uint64_t offset = 0;
+};
+
+// Compares any amount of device memory by means of two host buffers of piece_bytes each.
+class MemoryChecks {
+ public:
+  explicit MemoryChecks(Device& device, std::size_t piece_bytes = 4u << 20)
+      : device_(device), piece_bytes_(piece_bytes) {}
+
+  // Adds a whole tensor to the comparison.
+  Expected<void> compare(Comparison& comparison, Location expected, Location got, std::uint64_t bytes);
+  // Reads elements, at most one piece of them, and returns what numbers_of() returns.
+  Expected<std::vector<double>> numbers(channel::Dtype dtype, Location at, std::uint64_t bytes);
+  // Returns the offset, relative to the two locations, of the first byte that differs.
+  Expected<std::optional<std::uint64_t>> difference(Location expected, Location got, std::uint64_t bytes);
+  // Returns the offset of the first byte that differs from memory filled with `word`. The word is aligned to multiples
+  // of four in the memory.
+  Expected<std::optional<std::uint64_t>> difference(std::uint32_t word, Location got, std::uint64_t bytes);
+  // Returns whether all comparisons, which are of bytes and at most kDeviceComparisonsMax, find no difference.
+  Expected<bool> all_match(std::span<const DeviceComparison> comparisons);
+
+ private:
+  struct alignas(16) Word {
+    std::byte bytes[16];
+  };
+  Expected<std::optional<Agreement>> compare_on_device(const DeviceComparison& comparison);
+
+  // Returns the words as bytes. Allocates them on first use, because touching so much memory takes 0.6 ms and a device
+  // that compares by itself never needs them.
+  std::span<std::byte> buffer(std::vector<Word>& words) const;
+
+  Device& device_;
+  std::size_t piece_bytes_;
+  std::vector<Word> expected_;  // aligned for every dtype
+  std::vector<Word> got_;
+};
+
+// Returns the byte at this offset of memory filled with `word`.
+constexpr std::byte byte_of(std::uint32_t word, std::uint64_t offset) {
+  return static_cast<std::byte>(word >> (offset % 4 * 8));
+}
+
+}  // namespace kq::judge
