@@ -52,8 +52,8 @@ TEST(Leaderboard, a_changed_reference_is_another_problem_under_the_same_name) {
 
 Passed timed(double median_ns) {
   Passed passed;
-  passed.measurement.submission = {.samples_n = 5, .median_ns = median_ns};
-  passed.measurement.reference = {.samples_n = 5, .median_ns = 2 * median_ns};
+  passed.measurement.submission = {.sample_count = 5, .median_ns = median_ns};
+  passed.measurement.reference = {.sample_count = 5, .median_ns = 2 * median_ns};
   return passed;
 }
 

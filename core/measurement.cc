@@ -25,7 +25,7 @@ Statistics summarise(std::span<const std::int64_t> samples_ns) {
   for (std::int64_t sample : sorted)
     squares += (static_cast<double>(sample) - mean) * (static_cast<double>(sample) - mean);
   const double upper = static_cast<double>(sorted[n / 2]);
-  return {.samples_n = static_cast<std::uint32_t>(n),
+  return {.sample_count = static_cast<std::uint32_t>(n),
           .median_ns = n % 2 == 1 ? upper : (static_cast<double>(sorted[n / 2 - 1]) + upper) / 2,
           .mean_ns = mean,
           .std_ns = n < 2 ? 0 : std::sqrt(squares / static_cast<double>(n - 1)),

@@ -9,7 +9,7 @@
 namespace kq {
 
 struct Statistics {
-  std::uint32_t samples_n = 0;
+  std::uint32_t sample_count = 0;
   double median_ns = 0;
   double mean_ns = 0;
   double std_ns = 0;  // sample standard deviation; 0 below two samples
@@ -47,7 +47,7 @@ double speedup(const Measurement& measurement);
 
 template <class V>
 void fields(V& v, Statistics& x) {
-  v("samples_n", x.samples_n);
+  v("samples_n", x.sample_count);
   v("median_ns", x.median_ns);
   v("mean_ns", x.mean_ns);
   v("std_ns", x.std_ns);

@@ -23,12 +23,13 @@ TEST(Summarise, no_samples_are_all_zero) {
 }
 
 TEST(Summarise, one_sample_has_no_deviation) {
-  EXPECT_EQ(of({7}), (Statistics{.samples_n = 1, .median_ns = 7, .mean_ns = 7, .std_ns = 0, .min_ns = 7, .max_ns = 7}));
+  EXPECT_EQ(of({7}),
+            (Statistics{.sample_count = 1, .median_ns = 7, .mean_ns = 7, .std_ns = 0, .min_ns = 7, .max_ns = 7}));
 }
 
 TEST(Summarise, takes_the_middle_of_an_odd_number_in_any_order) {
   EXPECT_EQ(of({9, 1, 5}),
-            (Statistics{.samples_n = 3, .median_ns = 5, .mean_ns = 5, .std_ns = 4, .min_ns = 1, .max_ns = 9}));
+            (Statistics{.sample_count = 3, .median_ns = 5, .mean_ns = 5, .std_ns = 4, .min_ns = 1, .max_ns = 9}));
 }
 
 TEST(Summarise, takes_the_mean_of_the_two_in_the_middle_of_an_even_number) {

@@ -131,7 +131,7 @@ struct WorkerStatus {
   std::vector<Backend> backends{};         // empty: all
   std::vector<std::string> quarantined{};  // devices it does not use any more: one sentence each
   std::vector<DeviceInfo> builds_for{};    // as in Hello
-  std::uint64_t built_n = 0;               // objects of its that were taken since it connected
+  std::uint64_t built_count = 0;           // objects of its that were taken since it connected
 };
 struct BrokerReply {
   std::string version;
@@ -427,7 +427,7 @@ void fields(V& v, WorkerStatus& x) {
   v("backends", x.backends);
   v("quarantined", x.quarantined);
   v("builds_for", x.builds_for);
-  v("built_n", x.built_n);
+  v("built_n", x.built_count);
 }
 template <class V>
 void fields(V& v, BrokerReply& x) {

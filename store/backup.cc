@@ -60,8 +60,8 @@ bool is_in_use(const fs::path& dir) {
 Expected<Verified> verify_at(const std::string& dir, const std::function<void(const std::string&)>& report) {
   KQ_TRY_VALUE(const auto store, open_rocks_store(dir, OpenMode::read_only));
   auto found = verify(*store, report);
-  if (found && found->problems_n > 0) {
-    return our_fault("store at " + dir + " has " + std::to_string(found->problems_n) +
+  if (found && found->problem_count > 0) {
+    return our_fault("store at " + dir + " has " + std::to_string(found->problem_count) +
                      " problems; nothing was restored");
   }
   return found;

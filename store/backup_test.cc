@@ -46,7 +46,7 @@ TEST_F(BackupTest, a_restored_store_holds_what_the_running_one_held_and_can_be_w
   ASSERT_TRUE(backup(*store, path("copy")));
   const auto restored = restore_to("restored");
   ASSERT_TRUE(restored) << restored.error().message;
-  EXPECT_EQ(restored->finished_n, 4u);
+  EXPECT_EQ(restored->finished_count, 4u);
   const auto again = open("restored");
   const Write write{Family::meta, "key", "value"};
   EXPECT_TRUE(again->commit({&write, 1}));

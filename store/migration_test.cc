@@ -159,7 +159,7 @@ TEST_P(MarkedStore, opens_with_everything_it_held) {
   }
   for (const auto& [family, n] : keys_n) EXPECT_EQ(count(**store, family), n) << to_string(family);
   EXPECT_EQ((*store)->get(Family::meta, kSchemaKey).value(), std::to_string(kSchemaVersion));
-  EXPECT_EQ(verify(**store, [](const std::string& problem) { ADD_FAILURE() << problem; })->finished_n, 5u);
+  EXPECT_EQ(verify(**store, [](const std::string& problem) { ADD_FAILURE() << problem; })->finished_count, 5u);
 }
 
 // Of each kind of record that the schema knew there is one at least.

@@ -50,7 +50,7 @@ class Verification {
 
  private:
   void problem(const std::string& what) {
-    ++found_.problems_n;
+    ++found_.problem_count;
     report_("family '" + std::string(to_string(family_)) + "', " + what);
   }
 
@@ -86,16 +86,16 @@ class Verification {
     if (body) files(who, *body);
     switch (job->state) {
       case JobState::queued:
-        ++found_.queued_n;
+        ++found_.queued_count;
         if (job->not_before_ms == 0) ++placed_n_;
         timers_of(who, *job);
         return;
       case JobState::leased:
-        ++found_.leased_n;
+        ++found_.leased_count;
         ++placed_n_;
         return;
       case JobState::finished:
-        ++found_.finished_n;
+        ++found_.finished_count;
         const auto result = need(read_result(store_, *seq, false), who + ": it is finished, its result");
         if (body && result) held_by_board(*job, *body, *result);
         return;
@@ -160,7 +160,7 @@ class Verification {
   }
 
   void result(std::string_view key, std::string_view value) {
-    ++found_.results_n;
+    ++found_.result_count;
     const auto seq = sequence_from(key);
     if (!seq) return problem("a key is unreadable");
     if (const auto result = decode<Result>(value); !result) problem(job_text(*seq) + ": " + result.error().message);
@@ -175,7 +175,7 @@ class Verification {
   }
 
   void blob(std::string_view key, std::string_view value) {
-    ++found_.blobs_n;
+    ++found_.blob_count;
     found_.blob_bytes += value.size();
     const auto place = blob_place_from(key);
     if (!place) return problem("a key is no hash");
@@ -186,7 +186,7 @@ class Verification {
   }
 
   void label(std::string_view key, std::string_view value) {
-    ++found_.labels_n;
+    ++found_.label_count;
     const auto entry = decode<RunEntry>(value);
     if (!entry) return problem("an entry: " + entry.error().message);
     const std::string run(key.substr(0, key.find('\0')));
@@ -202,7 +202,7 @@ class Verification {
 
   // Who holds a board passed with these figures. The row keeps the names under which it was first submitted.
   void board(std::string_view key, std::string_view value) {
-    ++found_.board_rows_n;
+    ++found_.board_row_count;
     const auto row = decode<LeaderboardRow>(value);
     if (!row) return problem("a row: " + row.error().message);
     const std::string who = "'" + row->problem + "' on " + row->device_model + ": " + job_text(row->seq);

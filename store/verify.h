@@ -12,15 +12,15 @@
 namespace kq::store {
 
 struct Verified {
-  std::uint64_t queued_n = 0;
-  std::uint64_t leased_n = 0;
-  std::uint64_t finished_n = 0;
-  std::uint64_t results_n = 0;
-  std::uint64_t blobs_n = 0;
-  std::uint64_t blob_bytes = 0;  // as they lie there
-  std::uint64_t labels_n = 0;    // of all runs
-  std::uint64_t board_rows_n = 0;
-  std::uint64_t problems_n = 0;
+  std::uint64_t queued_count = 0;
+  std::uint64_t leased_count = 0;
+  std::uint64_t finished_count = 0;
+  std::uint64_t result_count = 0;
+  std::uint64_t blob_count = 0;
+  std::uint64_t blob_bytes = 0;   // as they lie there
+  std::uint64_t label_count = 0;  // of all runs
+  std::uint64_t board_row_count = 0;
+  std::uint64_t problem_count = 0;
 
   friend bool operator==(const Verified&, const Verified&) = default;
 };

@@ -59,7 +59,7 @@ class VerifyTest : public testing::Test {
     std::vector<std::string> lines;
     const auto found = verify(store, [&](const std::string& line) { lines.push_back(line); });
     EXPECT_TRUE(found);
-    EXPECT_EQ(found->problems_n, lines.size());
+    EXPECT_EQ(found->problem_count, lines.size());
     return lines;
   }
 
@@ -68,14 +68,14 @@ class VerifyTest : public testing::Test {
 
 TEST_F(VerifyTest, a_store_of_a_broker_has_no_problems) {
   const auto found = verify(store, [](const std::string& line) { ADD_FAILURE() << line; });
-  EXPECT_EQ(found.value(), (Verified{.queued_n = 7,
-                                     .leased_n = 2,
-                                     .finished_n = 4,
-                                     .results_n = 4,
-                                     .blobs_n = found->blobs_n,
+  EXPECT_EQ(found.value(), (Verified{.queued_count = 7,
+                                     .leased_count = 2,
+                                     .finished_count = 4,
+                                     .result_count = 4,
+                                     .blob_count = found->blob_count,
                                      .blob_bytes = found->blob_bytes,
-                                     .labels_n = 13,
-                                     .board_rows_n = 2}));
+                                     .label_count = 13,
+                                     .board_row_count = 2}));
   EXPECT_GT(found->blob_bytes, 3'000u);
 }
 

@@ -1,4 +1,4 @@
-// Rows for the tests of the tools.
+// Builders of rows for the tests of the tools.
 #pragma once
 
 #include <string>
@@ -36,7 +36,7 @@ inline RunRow finished_row(std::string label, Verdict verdict, Sequence seq = 1)
 inline RunRow passed_row(std::string label, double median_ns, double reference_ns, Sequence seq = 1) {
   Passed passed;
   passed.measurement.method = "bracket";
-  passed.measurement.submission.samples_n = passed.measurement.reference.samples_n = 20;
+  passed.measurement.submission.sample_count = passed.measurement.reference.sample_count = 20;
   passed.measurement.submission.median_ns = median_ns;
   passed.measurement.reference.median_ns = reference_ns;
   passed.measurement.submission.mean_ns = median_ns;

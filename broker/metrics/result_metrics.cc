@@ -28,7 +28,7 @@ void ResultMetrics::heard(const Result& result) {
   ++device.finished_n[verdict];
   device.run_s += run_s > 0 ? run_s : 0;
   const Measurement* measurement = measurement_of(result.verdict);
-  if (measurement != nullptr && measurement->submission.samples_n > 1 && measurement->submission.median_ns > 0) {
+  if (measurement != nullptr && measurement->submission.sample_count > 1 && measurement->submission.median_ns > 0) {
     device.noise.add(measurement->submission.std_ns / measurement->submission.median_ns);
   }
   const Evidence* evidence = evidence_of(result.verdict);

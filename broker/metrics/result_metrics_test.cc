@@ -50,7 +50,7 @@ TEST_F(ResultMetricsTest, a_build_is_timed_and_a_hit_is_not) {
 
 TEST_F(ResultMetricsTest, devices_are_told_apart_by_their_model) {
   Measurement noisy;
-  noisy.submission = {.samples_n = 10, .median_ns = 1'000, .std_ns = 20};
+  noisy.submission = {.sample_count = 10, .median_ns = 1'000, .std_ns = 20};
   hear(Passed{noisy, {}}, {.run_ms = 1'500});
   hear(ended(VerdictName::timed_out, {}), {.run_ms = 500});
   hear(ended(VerdictName::timed_out, {}), {.run_ms = 100}, "");

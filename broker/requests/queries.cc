@@ -157,7 +157,7 @@ Expected<void> answer(Step& step, const Caller& caller, const BrokerQuery&) {
                                .backends = session.backends,
                                .quarantined = session.quarantined,
                                .builds_for = session.builds_for,
-                               .built_n = session.built_n});
+                               .built_count = session.built_n});
   }
   return pass_on<BrokerReply>(step, caller, std::move(answers));
 }

@@ -107,7 +107,7 @@ std::vector<LeaseId> leases_in(const Command& command) {
 Result result_in(const Command& command) {
   const auto name = parse_enum<VerdictName>(command.text("verdict", "passed")).value_or(VerdictName::passed);
   Measurement measurement;
-  measurement.submission.samples_n = 5;
+  measurement.submission.sample_count = 5;
   measurement.submission.median_ns = static_cast<double>(command.number("median", 1000));
   measurement.reference.median_ns = static_cast<double>(command.number("reference", 2000));
   Result result;

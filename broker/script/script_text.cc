@@ -185,7 +185,7 @@ struct BodyText {
            listed(reply.workers, [](auto& worker) {
              const std::string text = worker.worker + " runs " + std::to_string(worker.running);
              if (worker.builds_for.empty()) return text;
-             return text + ", built " + std::to_string(worker.built_n) + " for " +
+             return text + ", built " + std::to_string(worker.built_count) + " for " +
                     listed(worker.builds_for, target_text);
            });
   }

@@ -53,7 +53,7 @@ inline Requirements requirements() {
 
 inline Measurement measurement() {
   return {.method = "bracket",
-          .submission = {.samples_n = 3,
+          .submission = {.sample_count = 3,
                          .median_ns = 2,
                          .mean_ns = 2.5,
                          .std_ns = 0.5,
@@ -61,7 +61,7 @@ inline Measurement measurement() {
                          .max_ns = 4,
                          .p95_ns = 3.5,
                          .p99_ns = 3.75},
-          .reference = {.samples_n = 4,
+          .reference = {.sample_count = 4,
                         .median_ns = 20,
                         .mean_ns = 25,
                         .std_ns = 5,
@@ -275,7 +275,7 @@ inline std::vector<ClientReply> client_replies() {
                                    .backends = {Backend::triton, Backend::cuda},
                                    .quarantined = {"NVIDIA H200: 3 processes are left"},
                                    .builds_for = {device()},
-                                   .built_n = 17}}},
+                                   .built_count = 17}}},
           Refused{.reason = "run is empty"},
           ActionReply{.jobs = {{.seq = 42, .done = true, .state = JobState::finished, .reason = "it has a verdict"}}},
           Done{},

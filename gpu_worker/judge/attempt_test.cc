@@ -31,8 +31,8 @@ TEST(Attempt, a_right_submission_passes_with_figures) {
   EXPECT_EQ(measurement.attested_ns, measurement.submission.median_ns);
   EXPECT_EQ(measurement.event_ns, 0);
   EXPECT_TRUE(report.disagreement.empty());
-  EXPECT_EQ(measurement.submission.samples_n, 3u);
-  EXPECT_EQ(measurement.reference.samples_n, 3u);
+  EXPECT_EQ(measurement.submission.sample_count, 3u);
+  EXPECT_EQ(measurement.reference.sample_count, 3u);
   EXPECT_GE(measurement.submission.min_ns, 1);
   EXPECT_GT(measurement.overhead_ns, 0);
   EXPECT_EQ(report.samples.submission_ns.size(), 3u);

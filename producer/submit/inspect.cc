@@ -53,7 +53,7 @@ class FirstPass {
   std::vector<std::uint32_t> run() {
     const Finds others{.candidate = {},
                        .mistake = [this](std::string sentence) { mistake(std::move(sentence)); },
-                       .left_out = [this] { ++inspected_.left_out_n; },
+                       .left_out = [this] { ++inspected_.left_out_count; },
                        .note = [this](std::string sentence) { inspected_.notes.push_back(std::move(sentence)); }};
     each_candidate(
         request_, [this](std::uint32_t ordinal, const Candidate& candidate) { judge(ordinal, candidate); }, others,
@@ -65,7 +65,7 @@ class FirstPass {
     refuse_same_labels();
     std::sort(bad_.begin(), bad_.end());
     bad_.erase(std::unique(bad_.begin(), bad_.end()), bad_.end());
-    inspected_.left_out_n += bad_.size();
+    inspected_.left_out_count += bad_.size();
     inspected_.source.jobs_n = (candidates_n_ - bad_.size()) * request_.repeat;
     return std::move(bad_);
   }

@@ -48,7 +48,7 @@ struct Inspected {
   JobSource source;                   // what is right of it
   std::vector<std::string> mistakes;  // one sentence each, at most kMistakesKept
   std::size_t mistakes_n = 0;
-  std::size_t left_out_n = 0;      // kernels that are no jobs because of them
+  std::size_t left_out_count = 0;  // kernels that are no jobs because of them
   std::vector<std::string> notes;  // what was left out on purpose
   std::vector<Recognised> recognised;
 };

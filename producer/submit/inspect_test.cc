@@ -62,7 +62,7 @@ TEST_F(Inspect, an_option_that_is_wrong_for_every_file_is_told_once) {
   const Inspected inspected = inspect(request);
   EXPECT_THAT(inspected.mistakes, ElementsAre(HasSubstr("--problem 'nope' is no file")));
   EXPECT_EQ(inspected.mistakes_n, 1u);
-  EXPECT_EQ(inspected.left_out_n, 2u);
+  EXPECT_EQ(inspected.left_out_count, 2u);
 }
 
 TEST_F(Inspect, what_is_wrong_is_told_and_what_is_right_is_left) {
@@ -75,7 +75,7 @@ TEST_F(Inspect, what_is_wrong_is_told_and_what_is_right_is_left) {
 
 TEST_F(Inspect, kernels_that_a_mistake_keeps_out_are_counted) {
   SubmitRequest request = lines({"a", "-", "b", "a"});
-  EXPECT_EQ(inspect(request).left_out_n, 2u);
+  EXPECT_EQ(inspect(request).left_out_count, 2u);
   for (const char* name :
        {"1_sample_0", "7_sample_0", "7_sample_1", "x_sample_1"}) {  // 7: the problem that is said to be missing once
     folder_.write("run/level_1_problem_" + std::string(name) + "_kernel.py", kTestKernel);
@@ -85,7 +85,7 @@ TEST_F(Inspect, kernels_that_a_mistake_keeps_out_are_counted) {
   folder_.write("unheaded.py", kTestKernel);
   request.inputs = {folder_ / "run", folder_ / "unheaded.py", folder_ / "gone.py"};
   const Inspected inspected = inspect(request);
-  EXPECT_EQ(inspected.left_out_n, 5u);  // of what is not there nobody knows how many it would have been
+  EXPECT_EQ(inspected.left_out_count, 5u);  // of what is not there nobody knows how many it would have been
   EXPECT_EQ(inspected.source.jobs_n, 1u);
 }
 

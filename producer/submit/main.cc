@@ -351,7 +351,7 @@ ExitCode run(SubmitCommandLine line) {
     return ExitCode::nothing;
   }
   const ExitCode code = line.dry_run ? show_dry_run(inspected, line) : send_and_wait(inspected, line);
-  if (inspected.left_out_n > 0) say(left_out_text(inspected.left_out_n, "submitted"));
+  if (inspected.left_out_count > 0) say(left_out_text(inspected.left_out_count, "submitted"));
   return code;
 }
 

@@ -102,7 +102,7 @@ Prepared prepare(const SubmitRequest& request) {
                     .submitter = request.submitter,
                     .jobs = {},
                     .notes = std::move(inspected.notes),
-                    .left_out_n = inspected.left_out_n,
+                    .left_out_count = inspected.left_out_count,
                     .mistakes = std::move(inspected.mistakes)};
   const auto visited = inspected.source.each([&](PackedJob&& job) {
     prepared.jobs.push_back(std::move(job));

@@ -29,7 +29,7 @@ struct Prepared {
   std::string submitter{};
   std::vector<PackedJob> jobs;
   std::vector<std::string> notes{};  // what was left out on purpose
-  std::size_t left_out_n = 0;        // kernels that are no jobs because of a mistake
+  std::size_t left_out_count = 0;    // kernels that are no jobs because of a mistake
   std::vector<std::string>
       mistakes;  // one sentence each; a caller sends nothing while there are any, unless told to keep going
 };

@@ -311,7 +311,7 @@ void Oracle::check_wanted(const JobRecord& record, bool is_revived) {
 
 void Oracle::enter_board(const JobRecord& record, const Result& result, const store::Store& disk) {
   const Measurement* measurement = measurement_of(result.verdict);
-  if (name_of(result.verdict) != VerdictName::passed || measurement->submission.samples_n == 0) return;
+  if (name_of(result.verdict) != VerdictName::passed || measurement->submission.sample_count == 0) return;
   const auto body = store::read_body(disk, record.seq);
   if (!body || !*body) return violated(text_of(record.seq) + " passed and has no body");
   LeaderboardRow row;

@@ -125,7 +125,7 @@ class WorkerHost::Process {
       return result;
     }
     Measurement measurement;
-    measurement.submission.samples_n = static_cast<std::uint32_t>(nature_.random.between(0, 3));  // 0: untimed
+    measurement.submission.sample_count = static_cast<std::uint32_t>(nature_.random.between(0, 3));  // 0: untimed
     measurement.submission.median_ns = static_cast<double>(nature_.random.between(1, 50));
     result.verdict = Passed{measurement, {}};
     result.log = tag_of(lease.id);

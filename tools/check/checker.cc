@@ -40,8 +40,8 @@ Expected<void> Checker::check(const CheckInput& input, Language language, std::s
   std::vector<guard::Finding> findings;
   if (language == Language::python) {
     KQ_TRY_VALUE(const auto facts, python_.facts("source.py", input.bytes));
-    if (const auto* refused = std::get_if<Refused>(&facts)) {
-      report.unjudged.push_back({.path = input.path, .line = refused->line, .message = refused->message});
+    if (const auto* refused = std::get_if<UnreadableSource>(&facts)) {
+      report.unchecked.push_back({.path = input.path, .line = refused->line, .message = refused->message});
       return {};
     }
     KQ_TRY_VALUE(auto judged, guard::judge_facts(std::get<std::string>(facts)));
@@ -57,7 +57,7 @@ Expected<void> Checker::check(const CheckInput& input, Language language, std::s
                    [](const guard::Finding& a, const guard::Finding& b) { return a.line < b.line; });
   const std::string folder = input.path.substr(0, input.path.rfind('/') + 1);
   for (guard::Finding& finding : findings) {
-    // A header's findings are told where it is included, under its own name.
+    // A finding in an included header keeps the name of the header.
     finding.file = finding.file == file_name(input.path) || finding.file.empty() ? input.path : folder + finding.file;
     report.findings.push_back(std::move(finding));
   }

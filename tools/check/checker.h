@@ -1,4 +1,5 @@
-// What kq-check does with one file: told by its name and content what it is, it is judged by the guard's rules.
+// Checks one file against the guard's rules: decides by name and content whether the file is Python, C++ or a library,
+// and applies the rules for that language.
 #pragma once
 
 #include <map>
@@ -18,12 +19,12 @@ constexpr std::array<std::string_view, 4> enum_names(Language) {
 }
 
 struct CheckInput {
-  std::string path;  // as it is told; "<stdin>" for standard input
+  std::string path;  // the path shown in findings; "<stdin>" for standard input
   std::string bytes;
 };
 
-// A file that could not be judged: no source, too large, not readable.
-struct Unjudged {
+// A file that could not be checked, because it is no source, too large or not readable.
+struct UncheckedFile {
   std::string path;
   std::uint32_t line = 1;
   std::string message;
@@ -31,20 +32,23 @@ struct Unjudged {
 
 struct CheckReport {
   std::vector<guard::Finding> findings;  // in the order of the files
-  std::vector<Unjudged> unjudged;
+  std::vector<UncheckedFile> unchecked;
   std::size_t files = 0;
-  std::vector<double> file_ms;  // of each file that was judged
+  std::vector<double> file_ms;  // duration of the check of each file
 };
 
-// By the ending of its name, else by how it begins; nothing for what is none of them.
+// Returns the language of a file by its content if it is binary, else by the ending of its name; nothing for other
+// files.
 std::optional<Language> language_of(std::string_view path, std::string_view bytes);
 bool is_header(std::string_view path);
 
+// Checks files one after the other, with one Python child for all Python sources.
 class Checker {
  public:
   explicit Checker(FactsChildOptions options) : python_(std::move(options)) {}
 
-  // `headers`: what a C++ source may include. Adds to `report`; an Error only where Python cannot be run.
+  // Checks one file and adds the findings to `report`. `headers` are the headers that a C++ source may include. Returns
+  // an Error only when Python cannot be run.
   Expected<void> check(const CheckInput& input, Language language, std::span<const guard::CppSource> headers,
                        CheckReport& report);
 

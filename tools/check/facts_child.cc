@@ -34,7 +34,7 @@ bool wait_for(int fd, short events, std::int64_t deadline_ms) {
   }
 }
 
-[[noreturn]] void become(const FactsChildOptions& options, int in, int out) {
+[[noreturn]] void exec_facts_server(const FactsChildOptions& options, int in, int out) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::dup2(in, STDIN_FILENO);
   ::dup2(out, STDOUT_FILENO);
@@ -60,7 +60,7 @@ FactsChild::~FactsChild() {
 }
 
 Expected<void> FactsChild::start() {
-  // A socket, because only its writer can say that it wants no SIGPIPE when the child is gone.
+  // Standard input is a socket, because send() has a flag that avoids SIGPIPE when the child has ended.
   int to_child[2], from_child[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, to_child) != 0) {
     return our_fault(std::string("cannot make a pair of sockets: ") + std::strerror(errno));
@@ -71,12 +71,12 @@ Expected<void> FactsChild::start() {
     return our_fault(std::string("cannot make a pipe: ") + std::strerror(errno));
   }
   pid_ = ::fork();
-  if (pid_ == 0) become(options_, to_child[0], from_child[1]);
+  if (pid_ == 0) exec_facts_server(options_, to_child[0], from_child[1]);
   ::close(to_child[0]);
   ::close(from_child[1]);
   in_ = to_child[1];
   out_ = from_child[0];
-  ahead_.clear();
+  read_ahead_.clear();
   if (pid_ < 0) {
     stop();
     return our_fault(std::string("cannot start a process: ") + std::strerror(errno));
@@ -107,15 +107,15 @@ bool FactsChild::send_all(std::string_view bytes, std::int64_t deadline_ms) {
 }
 
 bool FactsChild::receive(std::string& into, std::size_t bytes, std::int64_t deadline_ms) {
-  while (ahead_.size() < bytes) {
+  while (read_ahead_.size() < bytes) {
     if (!wait_for(out_, POLLIN, deadline_ms)) return false;
     std::array<char, 1 << 16> buffer;
     const ssize_t n = ::read(out_, buffer.data(), buffer.size());
     if (n == 0 || (n < 0 && errno != EINTR)) return false;
-    if (n > 0) ahead_.append(buffer.data(), static_cast<std::size_t>(n));
+    if (n > 0) read_ahead_.append(buffer.data(), static_cast<std::size_t>(n));
   }
-  into.append(ahead_, 0, bytes);
-  ahead_.erase(0, bytes);
+  into.append(read_ahead_, 0, bytes);
+  read_ahead_.erase(0, bytes);
   return true;
 }
 
@@ -126,24 +126,26 @@ bool FactsChild::receive_line(std::string& into, std::int64_t deadline_ms) {
   return true;
 }
 
-Expected<std::variant<std::string, Refused>> FactsChild::facts(std::string_view name, std::string_view source) {
+Expected<std::variant<std::string, UnreadableSource>> FactsChild::facts(std::string_view name,
+                                                                        std::string_view source) {
   if (pid_ < 0) {
     KQ_TRY(start());
   }
-  // Whether it works at all is told by a source of ours: one that does not end is the fault of who wrote it.
+  // An empty source tests whether the child works at all. After that, a source without an answer is itself at fault.
   has_answered_ = has_answered_ || ask("start.py", "").has_value();
   if (!has_answered_) {
     stop();
-    return our_fault("'" + options_.python + "' does not run " + options_.harness +
+    return our_fault("'" + options_.python + "' cannot run " + options_.harness +
                      "/facts/server.py; set KQ_PYTHON to a Python of 3.10 or newer");
   }
   if (auto answer = ask(name, source)) return std::move(*answer);
   stop();
-  return Refused{.line = 1, .message = "it takes too long or too much memory to be read"};
+  return UnreadableSource{.line = 1, .message = "parsing it takes too long or too much memory"};
 }
 
-// Nothing where no answer came in time.
-std::optional<std::variant<std::string, Refused>> FactsChild::ask(std::string_view name, std::string_view source) {
+// Sends one source and returns the answer, or nothing when no valid answer arrives in time.
+std::optional<std::variant<std::string, UnreadableSource>> FactsChild::ask(std::string_view name,
+                                                                           std::string_view source) {
   const std::int64_t deadline_ms = sys::monotonic_now_ms() + options_.limit_ms;
   const std::string request = std::to_string(name.size()) + " " + std::to_string(source.size()) + "\n" +
                               std::string(name) + std::string(source);
@@ -159,7 +161,7 @@ std::optional<std::variant<std::string, Refused>> FactsChild::ask(std::string_vi
       size <= kAnswerBytesMax && receive(body, size, deadline_ms);
   if (!is_right) return std::nullopt;
   if (header.starts_with("facts ")) return body;
-  return Refused{.line = std::max(line, 1u), .message = body};
+  return UnreadableSource{.line = std::max(line, 1u), .message = body};
 }
 
 }  // namespace kq::tools

@@ -12,23 +12,23 @@ namespace {
 
 FactsChildOptions options() {
   const char* named = std::getenv("KQ_PYTHON");
-  return {.python = named != nullptr ? named : KQ_TEST_PYTHON, .harness = own_folder() + "/../share/kq/harness"};
+  return {.python = named != nullptr ? named : KQ_TEST_PYTHON, .harness = program_folder() + "/../share/kq/harness"};
 }
 
-TEST(FactsChild, answers_one_source_after_another) {
+TEST(FactsChild, answers_several_sources_one_after_another) {
   FactsChild child(options());
   const auto first = child.facts("a.py", "f()\n");
   ASSERT_TRUE(first) << first.error().message;
   EXPECT_EQ(std::get<std::string>(*first), "file\ta.py\t2\n1\tcall\tf\n");
   const auto second = child.facts("b.py", "x = (\n");
   ASSERT_TRUE(second);
-  EXPECT_EQ(std::get<Refused>(*second).line, 1u);
+  EXPECT_EQ(std::get<UnreadableSource>(*second).line, 1u);
   const auto third = child.facts("c.py", "");
   ASSERT_TRUE(third);
   EXPECT_EQ(std::get<std::string>(*third), "file\tc.py\t2\n");
 }
 
-TEST(FactsChild, takes_a_source_of_the_largest_size) {
+TEST(FactsChild, accepts_a_source_of_the_largest_size) {
   FactsChild child(options());
   const std::string source = "x = '" + std::string(kFileBytesMax - 7, 'x') + "'\n";
   ASSERT_TRUE(child.facts("a.py", source));
@@ -40,14 +40,14 @@ TEST(FactsChild, a_source_that_takes_too_long_is_refused_even_as_the_first) {
   given.limit_ms = 2'000;
   FactsChild child(given);
   std::string deep = "x = ";
-  for (int i = 0; i < 400'000; ++i) deep += "f(1)+";  // Python's own parser gives up on it, or takes seconds for it
+  for (int i = 0; i < 400'000; ++i) deep += "f(1)+";  // Python's parser fails, or takes seconds
   const auto first = child.facts("deep.py", deep + "1\n");
   ASSERT_TRUE(first) << first.error().message;
-  EXPECT_TRUE(std::holds_alternative<Refused>(*first));
+  EXPECT_TRUE(std::holds_alternative<UnreadableSource>(*first));
   EXPECT_TRUE(child.facts("b.py", "f()\n"));
 }
 
-TEST(FactsChild, empty_lines_of_a_text_take_no_time) {
+TEST(FactsChild, many_empty_lines_are_parsed_quickly) {
   FactsChildOptions given = options();
   given.limit_ms = 5'000;
   FactsChild child(given);
@@ -56,14 +56,14 @@ TEST(FactsChild, empty_lines_of_a_text_take_no_time) {
   EXPECT_TRUE(std::holds_alternative<std::string>(*facts));
 }
 
-TEST(FactsChild, one_that_never_answers_is_our_fault) {
+TEST(FactsChild, a_child_that_never_answers_is_our_fault) {
   FactsChildOptions given = options();
   given.limit_ms = 0;
   FactsChild late(given);
   EXPECT_FALSE(late.facts("a.py", "f()\n"));
 }
 
-TEST(FactsChild, a_python_that_is_none_is_our_fault) {
+TEST(FactsChild, a_missing_interpreter_is_our_fault) {
   FactsChildOptions wrong = options();
   wrong.python = "no-such-python";
   FactsChild child(wrong);
@@ -71,7 +71,7 @@ TEST(FactsChild, a_python_that_is_none_is_our_fault) {
   ASSERT_FALSE(facts);
   EXPECT_EQ(facts.error().kind, ErrorKind::our_fault);
   EXPECT_NE(facts.error().message.find("KQ_PYTHON"), std::string::npos);
-  // More than is on its way before the child is seen to be gone.
+  // The source is larger than the buffer of the socket, so the write notices that the child has ended.
   EXPECT_FALSE(child.facts("large.py", std::string(8u << 20, '#')));
 }
 

@@ -16,12 +16,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Built libraries are asked about by name only: a folder of sources may hold many that are somebody else's.
+// Decides by the name alone, so that libraries in a folder are skipped: they are checked only when the user names them.
 bool is_source(const fs::path& path) {
   return language_of(path.filename().string(), "").has_value();
 }
 
-bool is_passed_over(const fs::path& folder) {
+bool is_skipped_folder(const fs::path& folder) {
   const std::string name = folder.filename().string();
   return name.starts_with('.') || name == "__pycache__" || name == "node_modules";
 }
@@ -31,7 +31,7 @@ Expected<void> find_in_folder(const fs::path& folder, std::vector<InputFile>& fo
   std::error_code error;
   fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, error), end;
   while (!error && entry != end) {
-    if (entry->is_directory(error) && is_passed_over(entry->path())) entry.disable_recursion_pending();
+    if (entry->is_directory(error) && is_skipped_folder(entry->path())) entry.disable_recursion_pending();
     if (entry->is_regular_file(error) && is_source(entry->path())) here.push_back(entry->path().string());
     if (found.size() + here.size() > kInputFilesMax) {
       return bad_input(printable(folder.string()) + ": more than " + std::to_string(kInputFilesMax) +
@@ -77,7 +77,7 @@ Expected<std::string> read_input(const std::string& path, std::size_t bytes_max)
   while (in.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || in.gcount() > 0) {
     bytes.append(buffer.data(), static_cast<std::size_t>(in.gcount()));
     if (bytes.size() > bytes_max)
-      return bad_input("is larger than " + std::to_string(bytes_max) + " bytes, the most a submission's file may be");
+      return bad_input("is larger than " + std::to_string(bytes_max) + " bytes, the limit for a file of a submission");
   }
   if (in.bad()) return bad_input("cannot be read");
   return bytes;

@@ -34,7 +34,7 @@ TEST_F(InputsTest, a_folder_gives_its_sources_in_order) {
   EXPECT_EQ(names, "a.cu a.cuh b.py sub/c.py ");
 }
 
-TEST_F(InputsTest, a_named_file_is_taken_whatever_its_name) {
+TEST_F(InputsTest, a_named_file_is_accepted_whatever_its_ending) {
   const auto found = find_inputs({(root_ / "notes.txt").string(), "-"});
   ASSERT_TRUE(found);
   EXPECT_EQ(found->size(), 2u);

@@ -14,16 +14,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Whatever bytes a file's name or an identifier is made of.
-std::string dumped(const Json& json) {
+// Bytes that are not UTF-8, which a file name or an identifier may contain, are replaced.
+std::string json_text(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// A relative reference, or file:// for an absolute path (RFC 3986).
+// Returns a relative reference, or a file:// URI for an absolute path (RFC 3986).
 std::string uri_of(std::string_view path) {
   constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
   std::string uri = path.starts_with('/') ? "file://" : "";
-  // "a:b" would name a scheme.
+  // Without "./", a relative path like "a:b" would name a scheme.
   if (uri.empty() && path.substr(0, path.find('/')).find(':') != std::string_view::npos) uri = "./";
   for (const char c : path) {
     char code[4];
@@ -39,7 +39,7 @@ Json location_of(std::string_view path, std::uint32_t line) {
   return {{"physicalLocation", place}};
 }
 
-std::string sentence(std::string text) {
+std::string capitalized(std::string text) {
   if (!text.empty() && text.front() >= 'a' && text.front() <= 'z')
     text.front() = static_cast<char>(text.front() - 'a' + 'A');
   return text;
@@ -47,9 +47,9 @@ std::string sentence(std::string text) {
 
 Json sarif_rule(const guard::Rule& rule) {
   return {{"id", rule.name},
-          {"shortDescription", {{"text", sentence(std::string(rule.message)) + "."}}},
+          {"shortDescription", {{"text", capitalized(std::string(rule.message)) + "."}}},
           {"fullDescription", {{"text", rule.why}}},
-          {"help", {{"text", sentence(std::string(rule.hint)) + "."}}},
+          {"help", {{"text", capitalized(std::string(rule.hint)) + "."}}},
           {"defaultConfiguration", {{"level", rule.severity == guard::Severity::reject ? "error" : "note"}}},
           {"properties", {{"severity", to_string(rule.severity)}, {"reason", rule.reason}}}};
 }
@@ -74,7 +74,7 @@ std::string report_text(const CheckReport& report) {
 }
 
 std::string report_json(const CheckReport& report) {
-  Json findings = Json::array(), unjudged = Json::array();
+  Json findings = Json::array(), unchecked = Json::array();
   for (const guard::Finding& finding : report.findings) {
     findings.push_back({{"file", finding.file},
                         {"line", finding.line},
@@ -84,9 +84,9 @@ std::string report_json(const CheckReport& report) {
                         {"message", finding.message},
                         {"hint", finding.hint}});
   }
-  for (const Unjudged& one : report.unjudged)
-    unjudged.push_back({{"file", one.path}, {"line", one.line}, {"message", one.message}});
-  return dumped({{"files", report.files}, {"findings", findings}, {"unjudged", unjudged}});
+  for (const UncheckedFile& one : report.unchecked)
+    unchecked.push_back({{"file", one.path}, {"line", one.line}, {"message", one.message}});
+  return json_text({{"files", report.files}, {"findings", findings}, {"unjudged", unchecked}});
 }
 
 std::string report_sarif(const CheckReport& report) {
@@ -97,21 +97,21 @@ std::string report_sarif(const CheckReport& report) {
     results.push_back({{"ruleId", finding.rule},
                        {"ruleIndex", rule - guard::rules().data()},
                        {"level", finding.severity == guard::Severity::reject ? "error" : "note"},
-                       {"message", {{"text", sentence(finding.message) + ". " + sentence(finding.hint) + "."}}},
+                       {"message", {{"text", capitalized(finding.message) + ". " + capitalized(finding.hint) + "."}}},
                        {"locations", Json::array({location_of(finding.file, finding.line)})}});
   }
-  for (const Unjudged& one : report.unjudged) {
+  for (const UncheckedFile& one : report.unchecked) {
     notifications.push_back({{"level", "error"},
                              {"message", {{"text", one.message}}},
                              {"locations", Json::array({location_of(one.path, one.line)})}});
   }
   const Json driver{{"name", "kq-check"}, {"version", kVersion}, {"rules", all_rules}};
-  const Json invocation{{"executionSuccessful", report.unjudged.empty()},
+  const Json invocation{{"executionSuccessful", report.unchecked.empty()},
                         {"toolExecutionNotifications", notifications}};
   const Json run{{"tool", {{"driver", driver}}}, {"invocations", Json::array({invocation})}, {"results", results}};
-  return dumped({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
-                 {"version", "2.1.0"},
-                 {"runs", Json::array({run})}});
+  return json_text({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+                    {"version", "2.1.0"},
+                    {"runs", Json::array({run})}});
 }
 
 std::string rules_text() {
@@ -133,10 +133,10 @@ std::string rules_json() {
                    {"hint", rule.hint},
                    {"why", rule.why}});
   }
-  return dumped(all);
+  return json_text(all);
 }
 
-std::string explained(const guard::Rule& rule) {
+std::string explanation_text(const guard::Rule& rule) {
   const bool rejects = rule.severity == guard::Severity::reject;
   std::string text = std::string(rule.name) +
                      (rejects ? ": rejected (" + std::string(rule.reason) + ")" : ": for review, changes no verdict") +

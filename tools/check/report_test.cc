@@ -22,7 +22,7 @@ CheckReport report() {
                            .line = 1,
                            .message = "forks",
                            .hint = "look"});
-  made.unjudged.push_back({.path = "e.py", .line = 7, .message = "is none"});
+  made.unchecked.push_back({.path = "e.py", .line = 7, .message = "is none"});
   return made;
 }
 
@@ -42,7 +42,7 @@ TEST(Report, sarif_names_rule_level_and_place) {
   }
 }
 
-TEST(Report, json_holds_all_of_it) {
+TEST(Report, json_has_findings_and_unchecked_files) {
   const std::string json = report_json(report());
   for (const char* piece : {"\"files\": 2", "\"severity\": \"review\"", "\"unjudged\": [", "\"line\": 7"})
     EXPECT_NE(json.find(piece), std::string::npos) << piece;
@@ -52,7 +52,7 @@ TEST(Report, every_rule_is_listed_and_explained) {
   for (const guard::Rule& rule : guard::rules()) {
     EXPECT_NE(rules_text().find(rule.name), std::string::npos);
     EXPECT_NE(rules_json().find(rule.name), std::string::npos);
-    EXPECT_NE(explained(rule).find(rule.why), std::string::npos);
+    EXPECT_NE(explanation_text(rule).find(rule.why), std::string::npos);
   }
 }
 

@@ -25,33 +25,34 @@ std::vector<std::string> known_options(const CLI::App& app) {
   return names;
 }
 
-// CLI11 throws away which argument it was; this is the first of those it left over.
+// Describes the first argument that CLI11 could not assign. CLI11's own message does not name it.
 std::string unexpected(const CLI::App& app) {
   const std::vector<std::string> left = app.remaining();
-  if (left.empty()) return "an argument too many";
+  if (left.empty()) return "there is one argument too many";
   const std::string word = left.front().substr(0, left.front().find('='));
   if (word.empty() || word.front() != '-') return "'" + word + "' is one argument too many";
   const std::optional<std::string> meant = nearest(word, known_options(app));
   return "there is no option '" + word + "'" + (meant ? "; did you mean " + *meant + "?" : "");
 }
 
-// CLI11 says "At Most 1 required but received 2".
+// Describes an option that is given more often than once. CLI11's own message is "At Most 1 required but received 2".
 std::optional<std::string> repeated(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     const bool takes_one =
         option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw && option->get_items_expected_max() == 1;
     if (takes_one && option->count() > 1)
-      return option->get_name() + " is given " + std::to_string(option->count()) + " times, it takes one value";
+      return option->get_name() + " is given " + std::to_string(option->count()) + " times, but takes one value";
   }
   return std::nullopt;
 }
 
-// A variable of a script that is not set: "pause --submitter ''" would pause everybody.
+// Describes an option whose value is empty, which happens when a variable of a script is not set. Such a value must not
+// count as absent: "kq-ctl pause --submitter ''" would pause all submitters.
 std::optional<std::string> emptied(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     const std::vector<std::string>& values = option->results();
     if (std::find(values.begin(), values.end(), "") != values.end())
-      return option->get_name() + " is empty; leave it out, or say which";
+      return option->get_name() + " is empty; give it a value, or leave it out";
   }
   return std::nullopt;
 }
@@ -66,7 +67,7 @@ std::string one_line(std::string text) {
 Flags::Flags(std::string program, std::string about) : parser_(std::make_unique<Parser>(std::move(about))) {
   CLI::App& app = parser_->app;
   app.name(std::move(program));
-  app.set_version_flag("--version", app.get_name() + " " + std::string(kVersion), "Print the version and end");
+  app.set_version_flag("--version", app.get_name() + " " + std::string(kVersion), "Print the version and exit");
   app.get_formatter()->column_width(34);
 }
 
@@ -86,8 +87,8 @@ void Flags::option(const std::string& names, const std::string& value, const std
   if (!env.empty()) option->envname(env);
 }
 
-void Flags::each(const std::string& names, const std::string& value, const std::string& doc,
-                 std::vector<std::string>& into) {
+void Flags::repeatable_option(const std::string& names, const std::string& value, const std::string& doc,
+                              std::vector<std::string>& into) {
   parser_->app.add_option(names, into, doc)
       ->type_name(value)
       ->allow_extra_args(false)
@@ -137,16 +138,15 @@ std::optional<ExitCode> Flags::parse(int argc, const char* const* argv) {
     std::cout << version.what() << '\n';
     return ExitCode::ok;
   } catch (const CLI::ExtrasError&) {
-    std::cerr << app.get_name() << ": " << unexpected(app) << " (" << app.get_name()
-              << " --help lists what there is)\n";
+    std::cerr << app.get_name() << ": " << unexpected(app) << " (" << app.get_name() << " --help lists the options)\n";
   } catch (const CLI::Error& error) {
     std::cerr << app.get_name() << ": " << repeated(app).value_or(one_line(error.what())) << " (" << app.get_name()
-              << " --help lists what there is)\n";
+              << " --help lists the options)\n";
   }
   return ExitCode::bad_input;
 }
 
-int complain(const std::string& program, const Error& error) {
+int report_error(const std::string& program, const Error& error) {
   std::cerr << program << ": " << error.message << '\n';
   return static_cast<int>(exit_code(error.kind));
 }

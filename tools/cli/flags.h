@@ -1,4 +1,4 @@
-// The command line of one program: declared once, parsed here, with the answers every program of kq gives alike.
+// Parses the command line of one program, with the --help, --version and error messages that all programs of kq share.
 #pragma once
 
 #include <memory>
@@ -10,30 +10,33 @@
 
 namespace kq::tools {
 
-// Declares where each value goes, then fills it in from the command line, else from the environment, else leaves the
-// default standing.
+// A declared set of flags and arguments. Each declaration names a variable; parse() sets the variable from the command
+// line, else from the environment, else leaves its value, which is the default. `doc` is the text in --help.
 class Flags {
  public:
   Flags(std::string program, std::string about);
   ~Flags();
 
-  // A word without dashes, in order of declaration.
+  // A required argument without dashes. Arguments are assigned in the order of their declarations.
   void argument(const std::string& name, const std::string& doc, std::string& into);
-  // Any number of such words, after all others.
+  // Any number of arguments without dashes, after all others.
   void arguments(const std::string& name, const std::string& doc, std::vector<std::string>& into);
-  // `names` as in "-o,--out"; `value` is the word that stands for it in --help.
+  // An option with a value. `names` is like "-o,--out"; `value` is the placeholder in --help, such as "FILE"; `env` is
+  // the environment variable that is read when the option is absent.
   void option(const std::string& names, const std::string& value, const std::string& doc, std::string& into,
               const std::string& env = "");
-  // The same, as often as one likes.
-  void each(const std::string& names, const std::string& value, const std::string& doc, std::vector<std::string>& into);
-  // Seconds, more than 0.
+  // An option with a value that may be given several times.
+  void repeatable_option(const std::string& names, const std::string& value, const std::string& doc,
+                         std::vector<std::string>& into);
+  // An option whose value is a number of seconds above 0.
   void seconds(const std::string& names, const std::string& doc, std::optional<double>& into);
+  // An option whose value must be one of `known`.
   void choice(const std::string& names, const std::string& doc, std::string& into,
               const std::vector<std::string>& known);
   void flag(const std::string& names, const std::string& doc, bool& into);
 
-  // Nothing: go on. Otherwise the program ends with this code: --help and --version have been answered on stdout, or a
-  // wrong command line has been answered on stderr in one sentence.
+  // Parses the command line. Returns nothing when the program should go on. Otherwise returns the code with which the
+  // program should end: --help or --version has been printed, or one sentence about a mistake on standard error.
   std::optional<ExitCode> parse(int argc, const char* const* argv);
 
  private:
@@ -41,7 +44,7 @@ class Flags {
   std::unique_ptr<Parser> parser_;
 };
 
-// "kq-dump: sentence" on stderr, and the exit code that goes with it: for the one place where a program gives up.
-int complain(const std::string& program, const Error& error);
+// Prints "PROGRAM: sentence" on standard error and returns the exit code of the Error.
+int report_error(const std::string& program, const Error& error);
 
 }  // namespace kq::tools

@@ -23,7 +23,7 @@ struct Values {
   bool json = false;
 };
 
-// The parser's answer to one command line: its exit code, and what it said.
+// What parsing one command line gave: the exit code, the values, and what was printed.
 struct Answer {
   std::optional<ExitCode> code;
   Values values;
@@ -60,7 +60,7 @@ TEST(flags, values_are_filled_in) {
   EXPECT_TRUE(answer.values.json);
 }
 
-TEST(flags, defaults_stand) {
+TEST(flags, absent_flags_keep_their_defaults) {
   const Answer answer = ask({"x.py"});
   EXPECT_EQ(answer.values.run, "default");
   EXPECT_EQ(answer.values.timeout, std::nullopt);
@@ -74,7 +74,7 @@ TEST(flags, the_command_line_beats_the_environment) {
   ::unsetenv("KQ_FLAGS_TEST_BROKER");
 }
 
-TEST(flags, help_and_version_are_answered_on_stdout) {
+TEST(flags, help_and_version_are_printed_on_standard_output) {
   const Answer help = ask({"--help"});
   EXPECT_EQ(help.code, ExitCode::ok);
   EXPECT_THAT(help.out, HasSubstr("Tries flags."));
@@ -85,7 +85,7 @@ TEST(flags, help_and_version_are_answered_on_stdout) {
   EXPECT_EQ(help.err + version.err, "");
 }
 
-TEST(flags, a_flag_may_be_given_again) {
+TEST(flags, a_flag_without_value_may_be_repeated) {
   EXPECT_TRUE(ask({"x.py", "--json", "--json"}).values.json);
 }
 
@@ -111,10 +111,10 @@ INSTANTIATE_TEST_SUITE_P(
                       Wrong{{"x.py", "y.py"}, "'y.py' is one argument too many"}, Wrong{{}, "path is required"},
                       Wrong{{"x.py", "--run"}, "--run"},
                       Wrong{{"x.py", "--run", "a", "--json", "--run", "b"},
-                            "--run is given 2 times, it takes one value ("},
+                            "--run is given 2 times, but takes one value ("},
                       Wrong{{"x.py", "--format", "csv", "--format", "csv"}, "--format is given 2 times"},
                       Wrong{{"x.py", "--timeout", "1", "--timeout", "2"}, "--timeout is given 2 times"},
-                      Wrong{{"x.py", "--run", ""}, "--run is empty; leave it out, or say which"},
+                      Wrong{{"x.py", "--run", ""}, "--run is empty; give it a value, or leave it out"},
                       Wrong{{""}, "path is empty"},
                       Wrong{{"x.py", "--format", "xml"}, "must be one of csv|jsonl, got xml"},
                       Wrong{{"x.py", "--timeout", "soon"}, "must be a number of seconds above 0, got soon"},

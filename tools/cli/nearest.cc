@@ -7,7 +7,8 @@
 namespace kq::tools {
 namespace {
 
-// Optimal string alignment distance.
+// Returns the optimal string alignment distance: the number of insertions, deletions, substitutions and transpositions
+// of neighbours that turn `a` into `b`.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
@@ -23,7 +24,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return d[a.size()][b.size()];
 }
 
-// Longer words are nobody's typing error, and the distance costs their product.
+// A longer word is hardly a typing error, and computing the distance costs the product of the lengths.
 constexpr std::size_t kWordBytesMax = 64;
 
 }  // namespace

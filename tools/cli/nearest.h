@@ -1,4 +1,4 @@
-// "Did you mean": the known word that lies nearest to a mistyped one.
+// Finds the known word that is most similar to a mistyped one, for "did you mean" messages.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace kq::tools {
 
-// The first of the nearest words, when at most a third of its letters have to change, be added or be left out; two
-// neighbours that changed places count as one.
+// Returns the first of the most similar words, or nothing when more than a third of the word's letters differ. An
+// added, missing or changed letter counts once, and so do two neighbours in the wrong order.
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> known);
 
 }  // namespace kq::tools

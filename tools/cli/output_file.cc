@@ -20,19 +20,21 @@ tl::unexpected<Error> cannot_write(const std::string& path, int error) {
   return our_fault("cannot write " + (path == "-" ? "standard output" : path) + ": " + std::strerror(error));
 }
 
-constexpr int kOpensMax = 16;  // of a file that whoever wrote it before keeps taking away meanwhile
+constexpr int kOpensMax = 16;  // attempts to open a temporary file that other processes keep renaming
 
-// A file of that name which nobody else writes: what a writer that was killed left is written over. An Error that is
-// bad input where somebody does write it.
-Expected<int> open_for_us_alone(const std::string& path, const std::string& target) {
+// Opens and locks the temporary file `path`, and empties it. Returns bad input when another process writes the target.
+Expected<int> open_locked(const std::string& path, const std::string& target) {
   for (int i = 0; i < kOpensMax; ++i) {
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (fd < 0) return bad_input("cannot create a file beside " + target + ": " + std::strerror(errno));
     if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       ::close(fd);
       return bad_input(target + " is being written by another process; name another file, or wait for it");
-    }  // else a file system without locks has the last of two writers win, as ever
-    // Whoever had the lock before may have finished: then the file has another name by now, or none.
+    }
+    // On a file system without locks any other error of flock() is ignored: the last of two writers wins.
+    //
+    // The process that had the lock before may have renamed or removed the file between our open() and flock(). Then
+    // the path names another file, and the attempt is repeated.
     struct stat ours {
     }, there{};
     if (::fstat(fd, &ours) == 0 && ::lstat(path.c_str(), &there) == 0 && ours.st_ino == there.st_ino &&
@@ -41,12 +43,12 @@ Expected<int> open_for_us_alone(const std::string& path, const std::string& targ
     }
     ::close(fd);
   }
-  return our_fault("cannot create a file beside " + target + ": it is taken away again and again");
+  return our_fault("cannot create a file beside " + target + ": other processes keep renaming or removing it");
 }
 
 }  // namespace
 
-// A device or a pipe is written to; to take its place would remove it.
+// Opens a device or a pipe. Renaming a file to its path would remove it.
 Expected<OutputFile> OutputFile::open_in_place(std::string path) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   if (fd < 0) return bad_input("cannot write to " + path + ": " + std::strerror(errno));
@@ -58,11 +60,11 @@ Expected<OutputFile> OutputFile::open(std::string path) {
   if (path == "-") return OutputFile(std::move(path), "", STDOUT_FILENO);
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::status(path, ignored);
-  if (is_directory(status)) return bad_input(path + " is a folder, the name of a file is needed");
+  if (is_directory(status)) return bad_input(path + " is a folder; the name of a file is needed");
   if (exists(status) && !is_regular_file(status)) return open_in_place(std::move(path));
   const std::filesystem::path target(path);
   std::string temporary = target.parent_path() / ("." + target.filename().string() + ".partial");
-  const Expected<int> fd = open_for_us_alone(temporary, path);
+  const Expected<int> fd = open_locked(temporary, path);
   if (!fd) return failure(fd.error());
   return OutputFile(std::move(path), std::move(temporary), *fd);
 }
@@ -103,7 +105,7 @@ Expected<void> OutputFile::commit() {
   if (temporary_.empty()) return {};
   if (::fsync(fd_) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) return cannot_write(path_, errno);
   temporary_.clear();
-  // The new name is in the folder, which is a file of its own.
+  // The rename changes the folder, which must be flushed to disk too.
   const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
   const int folder_fd = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder_fd >= 0) {

@@ -1,4 +1,4 @@
-// A file that appears whole or not at all, or standard output.
+// An output file that appears whole or not at all, or standard output.
 #pragma once
 
 #include <string>
@@ -8,9 +8,10 @@
 
 namespace kq::tools {
 
-// Writes beside the target, to .NAME.partial, and takes its place in commit(); without commit() the target stays as it
-// was. What a killed process left there is written over; two at once may not write the same. "-" is standard output,
-// where what is written is out at once and a reader that has left ends the program quietly.
+// Writes to the temporary file .NAME.partial beside the target; commit() renames it to the target. Without commit() the
+// target stays as it was. A temporary file that a killed process left is overwritten. A lock on the temporary file
+// keeps two processes from writing the same target. The path "-" means standard output, which is written directly; so
+// is a device or a pipe.
 class OutputFile {
  public:
   static Expected<OutputFile> open(std::string path);
@@ -19,7 +20,7 @@ class OutputFile {
   ~OutputFile();
 
   Expected<void> write(std::string_view text);
-  Expected<void> commit();  // on disk when this returns
+  Expected<void> commit();  // flushes the file to disk and gives it its name
 
  private:
   static Expected<OutputFile> open_in_place(std::string path);
@@ -27,7 +28,7 @@ class OutputFile {
   Expected<void> flush();
 
   std::string path_;
-  std::string temporary_;  // empty: nothing to rename, or committed
+  std::string temporary_;  // path of the temporary file; empty when there is nothing to rename
   int fd_;
   std::string buffer_;
 };

@@ -27,22 +27,24 @@ class OutputFileTest : public ::testing::Test {
     text << std::ifstream(path(name)).rdbuf();
     return text.str();
   }
-  std::size_t files_n() const { return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), {})); }
+  std::size_t file_count() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), {}));
+  }
 
   fs::path folder_;
 };
 
-TEST_F(OutputFileTest, appears_with_commit) {
+TEST_F(OutputFileTest, appears_when_it_is_committed) {
   auto file = OutputFile::open(path("a.csv"));
   ASSERT_TRUE(file);
   ASSERT_TRUE(file->write("one\n"));
   EXPECT_FALSE(fs::exists(path("a.csv")));
   ASSERT_TRUE(file->commit());
   EXPECT_EQ(content("a.csv"), "one\n");
-  EXPECT_EQ(files_n(), 1u);
+  EXPECT_EQ(file_count(), 1u);
 }
 
-TEST_F(OutputFileTest, without_commit_the_old_file_stays_and_nothing_is_left) {
+TEST_F(OutputFileTest, without_commit_the_old_file_stays_and_no_temporary_file_is_left) {
   std::ofstream(path("a.csv")) << "old";
   {
     auto file = OutputFile::open(path("a.csv"));
@@ -50,20 +52,20 @@ TEST_F(OutputFileTest, without_commit_the_old_file_stays_and_nothing_is_left) {
     ASSERT_TRUE(file->write(std::string(1 << 20, 'x')));
   }
   EXPECT_EQ(content("a.csv"), "old");
-  EXPECT_EQ(files_n(), 1u);
+  EXPECT_EQ(file_count(), 1u);
 }
 
-TEST_F(OutputFileTest, what_a_killed_writer_left_is_written_over) {
+TEST_F(OutputFileTest, the_temporary_file_of_a_killed_writer_is_overwritten) {
   std::ofstream(path(".a.csv.partial")) << "half of a much longer li";
   auto file = OutputFile::open(path("a.csv"));
   ASSERT_TRUE(file) << file.error().message;
   ASSERT_TRUE(file->write("one\n"));
   ASSERT_TRUE(file->commit());
   EXPECT_EQ(content("a.csv"), "one\n");
-  EXPECT_EQ(files_n(), 1u);
+  EXPECT_EQ(file_count(), 1u);
 }
 
-TEST_F(OutputFileTest, two_at_once_do_not_write_the_same) {
+TEST_F(OutputFileTest, two_writers_of_one_target_are_refused) {
   {
     auto first = OutputFile::open(path("a.csv"));
     ASSERT_TRUE(first);
@@ -92,10 +94,10 @@ TEST_F(OutputFileTest, a_device_is_written_to_and_stays_a_device) {
   ASSERT_TRUE(file->write("gone\n"));
   ASSERT_TRUE(file->commit());
   EXPECT_TRUE(fs::is_character_file(device));
-  EXPECT_EQ(files_n(), 1u);
+  EXPECT_EQ(file_count(), 1u);
 }
 
-TEST_F(OutputFileTest, bad_places_are_bad_input) {
+TEST_F(OutputFileTest, a_path_that_cannot_be_written_is_bad_input) {
   EXPECT_EQ(OutputFile::open(folder_.string()).error().kind, ErrorKind::bad_input);
   EXPECT_EQ(OutputFile::open(path("gone/a.csv")).error().kind, ErrorKind::bad_input);
   EXPECT_EQ(OutputFile::open("").error().kind, ErrorKind::bad_input);

@@ -36,13 +36,15 @@ class StoreSource final : public Source {
   std::unique_ptr<store::Store> store_;
 };
 
-// Whoever pages must come to an end, even with a broker that says "more" and sends nothing.
-Expected<bool> goes_on(bool more, bool is_empty) {
-  if (more && is_empty) return our_fault("the broker promises more rows and sends none; are both of one version?");
+// Returns whether to ask for another page. A broker that announces more rows but sends none is an Error, because the
+// paging would never end.
+Expected<bool> has_next_page(bool more, bool is_empty) {
+  if (more && is_empty)
+    return our_fault("the broker announces more rows but sends none; broker and tool must have the same version");
   return more;
 }
 
-// A state folder of kq sweep or kq up is as good as the store inside it.
+// Returns the store inside a state folder of kq sweep or kq up, else `folder` itself.
 std::string store_in(const std::string& folder) {
   std::error_code ignored;
   const fs::path inside = fs::path(folder) / "store";
@@ -57,7 +59,8 @@ Expected<OpenSource> open_broker(const SourceOptions& options) {
   open.client = std::make_unique<producer::Client>(std::move(*connected));
   const Expected<BrokerReply> there = open.client->ask_for<BrokerReply>(BrokerQuery{}, options.answer_ms);
   if (!there)
-    return failure(Error{there.error().kind, there.error().message + ", or read its store with: --store DIR"});
+    return failure(
+        Error{there.error().kind, there.error().message + "; or read the store of a stopped broker with --store DIR"});
   open.source = broker_source(*open.client);
   return open;
 }
@@ -79,7 +82,7 @@ Expected<void> each_row(Source& source, const std::string& run, const VisitRow& 
     Expected<RunReply> next = pages.next(std::move(page));
     if (!next) return failure(next.error());
     page = std::move(*next);
-    const Expected<bool> more = goes_on(page.more, page.rows.empty());
+    const Expected<bool> more = has_next_page(page.more, page.rows.empty());
     if (!more) return failure(more.error());
     for (const RunRow& row : page.rows) {
       if (const auto visited = visit(row); !visited) return visited;
@@ -95,7 +98,7 @@ Expected<std::vector<LeaderboardRow>> all_boards(Source& source) {
     Expected<BoardReply> page = source.board_page(query);
     if (!page) return failure(page.error());
     std::move(page->rows.begin(), page->rows.end(), std::back_inserter(rows));
-    const Expected<bool> more = goes_on(page->more, page->rows.empty());
+    const Expected<bool> more = has_next_page(page->more, page->rows.empty());
     if (!more) return failure(more.error());
     if (!*more) break;
     query.after_key = page->last_key;
@@ -108,9 +111,10 @@ Expected<std::vector<LeaderboardRow>> all_boards(Source& source) {
 
 void add_flags(Flags& flags, SourceOptions& options) {
   options.broker = net::kDefaultBrokerUrl;
-  flags.option("--broker", "URL", "ask this broker (default " + options.broker + ")", options.broker, "KQ_BROKER");
-  flags.option("--key", "FILE", "your key, where the broker wants one", options.key, "KQ_KEY");
-  flags.option("--store", "DIR", "read this store instead, also while no broker runs", options.store);
+  flags.option("--broker", "URL", "URL of the broker to read from (default " + options.broker + ")", options.broker,
+               "KQ_BROKER");
+  flags.option("--key", "FILE", "your key file, for a broker that requires keys", options.key, "KQ_KEY");
+  flags.option("--store", "DIR", "read this store instead; its broker may be stopped", options.store);
 }
 
 Expected<OpenSource> open_source(const SourceOptions& options, const OpenStore& open_store) {

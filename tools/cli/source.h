@@ -1,4 +1,4 @@
-// Where a tool reads from: a broker that runs, or the store of one that does not.
+// Where a tool reads rows and boards from: a running broker, or a store whose broker may be stopped.
 #pragma once
 
 #include <functional>
@@ -13,6 +13,7 @@
 
 namespace kq::tools {
 
+// Reads the rows of runs and the leaderboards one page at a time.
 class Source {
  public:
   virtual ~Source() = default;
@@ -20,34 +21,36 @@ class Source {
   virtual Expected<BoardReply> board_page(const BoardQuery& query) = 0;
 };
 
-std::unique_ptr<Source> broker_source(producer::Client& client);  // the client outlives it
+std::unique_ptr<Source> broker_source(producer::Client& client);  // the client must outlive the source
 std::unique_ptr<Source> store_source(std::unique_ptr<store::Store> store);
 
-// Every row of a run in label order, one page in memory at a time; `visit` ends it early with an Error.
+// Calls `visit` with every row of a run in the order of labels, with a few pages in memory at a time. An Error of
+// `visit` ends the iteration and is returned.
 using VisitRow = std::function<Expected<void>(const RunRow& row)>;
 Expected<void> each_row(Source& source, const std::string& run, const VisitRow& visit, bool with_samples = false);
 
-// All boards, ordered by problem name, then device model.
+// Returns the rows of all boards, ordered by problem name, then device model.
 Expected<std::vector<LeaderboardRow>> all_boards(Source& source);
 
-// --broker and --store, the same for every tool that reads.
+// The values of --broker, --key and --store.
 struct SourceOptions {
   std::string broker;
-  std::string key{};  // file; empty: none
+  std::string key{};  // path of a key file; empty for no key
   std::string store;
-  std::int64_t answer_ms = producer::kAnswerTimeoutMs;  // that a broker has to answer at all
+  std::int64_t answer_ms = producer::kAnswerTimeoutMs;  // how long the broker may take for its first answer
 };
 void add_flags(Flags& flags, SourceOptions& options);
 
-// Opens a store directory for reading. A parameter, because only a main may know the real one.
+// Opens a store directory for reading. It is a parameter because only a main function links the real store.
 using OpenStore = std::function<Expected<std::unique_ptr<store::Store>>(const std::string& folder)>;
 
-// A source and what it stands on. A broker has been asked whether it is there.
+// A source and the client that it reads through.
 struct OpenSource {
   std::unique_ptr<producer::Client> client;  // null when a store is read
   std::unique_ptr<Source> source;
 };
-// The store when one is named, else the broker.
+// Opens the store when --store names one, else connects to the broker and asks it once, so that an absent broker is an
+// Error here. A state folder of kq sweep or kq up stands for the store inside it.
 Expected<OpenSource> open_source(const SourceOptions& options, const OpenStore& open_store);
 
 }  // namespace kq::tools

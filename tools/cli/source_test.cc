@@ -15,7 +15,7 @@ std::string label_of(std::size_t i) {
   return "p/" + std::string(4 - digits.size(), '0') + digits;
 }
 
-// Run r1 has `n` rows, and there are as many boards; everything comes in pages of kQueryRowsMax.
+// A source whose run r1 has `n` rows and which has as many boards, in pages of kQueryRowsMax rows.
 class FakeSource final : public Source {
  public:
   explicit FakeSource(std::size_t n) {
@@ -34,7 +34,7 @@ class FakeSource final : public Source {
     return reply;
   }
 
-  // In the order of their keys, which is not that of their names.
+  // Returns the boards in the order of their keys, which differs from the order of their names.
   Expected<BoardReply> board_page(const BoardQuery& query) override {
     const std::size_t first = query.after_key.empty() ? 0 : std::stoul(query.after_key);
     BoardReply reply;
@@ -51,8 +51,8 @@ class FakeSource final : public Source {
   std::vector<RunRow> rows_;
 };
 
-// Says "more" for ever.
-class EmptyPromises final : public Source {
+// A source that always announces another page and never sends a row.
+class EndlessSource final : public Source {
  public:
   Expected<RunReply> run_page(const RunQuery&) override { return RunReply{.rows = {}, .more = true}; }
   Expected<BoardReply> board_page(const BoardQuery&) override {
@@ -72,7 +72,7 @@ TEST(source, every_row_of_a_run_is_visited_once_over_all_pages) {
   for (std::size_t i = 0; i < labels.size(); ++i) EXPECT_EQ(labels[i], label_of(i));
 }
 
-TEST(source, a_visitor_ends_it) {
+TEST(source, an_error_of_the_visitor_ends_the_iteration) {
   FakeSource source(10);
   int visits = 0;
   const auto visited = each_row(source, "r1", [&](const RunRow&) -> Expected<void> {
@@ -83,13 +83,13 @@ TEST(source, a_visitor_ends_it) {
   EXPECT_EQ(visits, 3);
 }
 
-TEST(source, a_run_nobody_knows_has_no_rows) {
+TEST(source, an_unknown_run_has_no_rows) {
   FakeSource source(1);
   EXPECT_TRUE(each_row(source, "gone", [](const RunRow&) -> Expected<void> { return our_fault("a row"); }));
 }
 
-TEST(source, paging_ends_with_a_broker_that_does_not) {
-  EmptyPromises source;
+TEST(source, endless_paging_is_an_error) {
+  EndlessSource source;
   EXPECT_FALSE(each_row(source, "r1", [](const RunRow&) { return Expected<void>(); }));
   EXPECT_FALSE(all_boards(source));
 }
@@ -116,7 +116,7 @@ TEST(source, a_state_folder_stands_for_the_store_in_it) {
   EXPECT_EQ(opened, folder.file("state/store"));
 }
 
-TEST(source, an_absent_broker_is_asked_for_as_long_as_was_said) {
+TEST(source, an_absent_broker_is_an_error_after_the_given_time) {
   const TestFolder folder;
   const auto open = open_source({.broker = "ipc://" + folder.file("nobody"), .store = "", .answer_ms = 20}, {});
   EXPECT_EQ(open.error().kind, ErrorKind::our_fault);

@@ -9,14 +9,14 @@
 namespace kq::tools {
 namespace {
 
-// Code points; good enough where names are mostly ASCII, and never wider than the bytes.
+// Returns the number of code points, which is the printed width of most text.
 std::size_t width(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-// C1 controls (U+0080..U+009F) and the characters that turn the writing direction around hide in two or three bytes of
-// valid UTF-8.
+// Returns the length of a C1 control (U+0080..U+009F) or of a character that changes the writing direction at the start
+// of `rest`, else 0. These are valid UTF-8 of two or three bytes.
 std::size_t hidden_control_bytes(std::string_view rest) {
   const auto at = [&](std::size_t i) { return i < rest.size() ? static_cast<unsigned char>(rest[i]) : 0; };
   if (at(0) == 0xC2 && at(1) >= 0x80 && at(1) <= 0x9F) return 2;
@@ -39,7 +39,7 @@ std::string joined(const std::vector<std::string>& cells, const std::vector<std:
   return line + '\n';
 }
 
-// Several lines, the further ones indented.
+// Makes each line printable and indents all lines but the first.
 std::string indented(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -52,7 +52,7 @@ std::string indented(std::string_view text) {
 
 }  // namespace
 
-// By way of JSON, whose library knows UTF-8.
+// The JSON library replaces bytes that are not UTF-8.
 std::string valid_utf8(std::string_view text) {
   if (std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; }))
     return std::string(text);
@@ -103,7 +103,7 @@ std::string speedup_text(double speedup) {
   return buffer;
 }
 
-std::string ending_text(const RunRow& row) {
+std::string outcome_text(const RunRow& row) {
   if (!row.result) return std::string(to_string(row.job.state));
   const Evidence* evidence = evidence_of(row.result->verdict);
   const std::string name(to_string(name_of(row.result->verdict)));
@@ -111,7 +111,7 @@ std::string ending_text(const RunRow& row) {
 }
 
 std::string evidence_text(const RunRow& row) {
-  std::string text = printable(row.entry.submission.label) + ": " + printable(ending_text(row));
+  std::string text = printable(row.entry.submission.label) + ": " + printable(outcome_text(row));
   const Evidence* evidence = row.result ? evidence_of(row.result->verdict) : nullptr;
   if (evidence == nullptr) return text + '\n';
   if (!evidence->place.empty()) text += ": " + printable(evidence->place);

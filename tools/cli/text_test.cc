@@ -13,7 +13,7 @@ TEST(text, invalid_utf8_is_replaced) {
   EXPECT_EQ(valid_utf8("x\xC3"), "x\xEF\xBF\xBD");
 }
 
-TEST(text, a_terminal_is_not_given_orders) {
+TEST(text, control_characters_are_made_visible) {
   EXPECT_EQ(printable("a\x1b[2Jb"), "a\\x1b[2Jb");
   EXPECT_EQ(printable("two\nlines\ttab\r"), "two\\nlines tab\\x0d");
   EXPECT_EQ(printable("\xC2\x9B"
@@ -43,10 +43,10 @@ TEST(text, speedups) {
   EXPECT_EQ(speedup_text(0), "-");
 }
 
-TEST(text, an_ending_is_the_verdict_with_its_reason_or_the_state) {
-  EXPECT_EQ(ending_text(passed_row("a/b", 1, 2)), "passed");
-  EXPECT_EQ(ending_text(ended_row("a/b", VerdictName::rejected, evidence("stream"))), "rejected (stream)");
-  EXPECT_EQ(ending_text(queued_row("a/b")), "queued");
+TEST(text, an_outcome_is_the_verdict_with_its_reason_or_the_state) {
+  EXPECT_EQ(outcome_text(passed_row("a/b", 1, 2)), "passed");
+  EXPECT_EQ(outcome_text(ended_row("a/b", VerdictName::rejected, evidence("stream"))), "rejected (stream)");
+  EXPECT_EQ(outcome_text(queued_row("a/b")), "queued");
 }
 
 TEST(text, evidence_names_job_place_rule_message_and_hint) {
@@ -64,7 +64,7 @@ TEST(text, a_long_message_is_indented_and_harmless) {
   EXPECT_EQ(evidence_text(row), "a/b: build_failed: a.cu:1: error\n      int x\\x1b[0m\n");
 }
 
-TEST(text, a_table_lines_up) {
+TEST(text, a_table_is_aligned) {
   EXPECT_EQ(table({{"label"}, {"median", true}}, {{"a", "1.00 us"}, {"longer", "-"}}),
             "label    median\n"
             "a       1.00 us\n"

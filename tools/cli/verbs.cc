@@ -12,22 +12,22 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Verb kVerbs[] = {
-    {"sweep", "evaluate a folder of kernels here and now, starting what is needed"},
+    {"sweep", "evaluate a folder of kernels on this machine, with a broker and a worker of its own"},
     {"submit", "send kernels to a broker"},
-    {"results", "the verdicts of a run"},
-    {"leaderboard", "the fastest right kernel of each problem"},
-    {"dump", "a run as CSV or JSON lines"},
+    {"results", "print the verdicts of a run"},
+    {"leaderboard", "print the fastest correct kernel of each problem"},
+    {"dump", "write a run as CSV or JSON lines"},
     {"up", "run a broker and a worker on this machine"},
-    {"down", "stop what up started"},
-    {"doctor", "what works on this machine, and what to do about the rest"},
-    {"ctl", "see and steer a queue: why, jobs, pause, drain, cancel, ..."},
-    {"cache", "the build cache of this machine: ls, stats, verify, prune"},
-    {"check", "the rules over files, anywhere: streams, clocks, hidden programs"},
-    {"version", "every version that matters; --json"},
+    {"down", "stop the broker and the worker that up started"},
+    {"doctor", "print what works on this machine, and what to do about the rest"},
+    {"ctl", "show and control a queue: why, jobs, pause, drain, cancel, ..."},
+    {"cache", "manage the build cache of this machine: ls, stats, verify, prune"},
+    {"check", "check files against the guard's rules: streams, clocks, hidden programs"},
+    {"version", "print the versions of kq and of its packages; --json"},
 };
 
-// Verbs of the kq-* programs in a folder that are not in the table.
-std::vector<std::string> others(const std::string& folder) {
+// Returns the verbs of the kq-* programs in a folder that are not in the table.
+std::vector<std::string> other_verbs(const std::string& folder) {
   std::vector<std::string> found;
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
@@ -54,23 +54,23 @@ bool is_verb(std::string_view word) {
 
 std::string verbs_help(const std::string& folder) {
   std::string text =
-      "kq evaluates GPU kernels in bulk: does it compile, is it right, how fast is it, was it honest.\n\n"
-      "usage: kq VERB [arguments]      kq VERB --help tells the arguments\n\n";
+      "kq evaluates GPU kernels in bulk: whether a kernel compiles, is correct, is fast, and measures honestly.\n\n"
+      "usage: kq VERB [arguments]      kq VERB --help lists the arguments\n\n";
   for (const Verb& verb : kVerbs) {
     text += "  " + std::string(verb.name) + std::string(14 - verb.name.size(), ' ') + std::string(verb.doc) + '\n';
   }
   std::string more;
-  for (const std::string& verb : others(folder)) more += " " + verb;
-  if (!more.empty()) text += "\nAlso here:" + more + '\n';
+  for (const std::string& verb : other_verbs(folder)) more += " " + verb;
+  if (!more.empty()) text += "\nOther programs:" + more + '\n';
   return text;
 }
 
 std::string unknown_verb(const std::string& verb, const std::string& folder) {
-  std::vector<std::string> known = others(folder);
+  std::vector<std::string> known = other_verbs(folder);
   for (const Verb& row : kVerbs) known.insert(known.begin(), std::string(row.name));
   const auto meant = nearest(verb, known);
   return "kq: there is no verb '" + printable(verb) + "'" + (meant ? "; did you mean kq " + *meant + "?" : "") +
-         " (kq --help lists what there is)";
+         " (kq --help lists the verbs)";
 }
 
 }  // namespace kq::tools

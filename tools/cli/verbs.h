@@ -1,4 +1,4 @@
-// The verbs of kq: one program each, kq-VERB, beside kq or in PATH.
+// The verbs of kq. Each verb is a program kq-VERB in the folder of kq or in PATH.
 #pragma once
 
 #include <span>
@@ -14,13 +14,13 @@ struct Verb {
 };
 std::span<const Verb> verbs();
 
-// The table, then whatever other kq-* programs stand in `folder`.
+// Returns the text of `kq --help`: the table of verbs, then the names of other kq-* programs in `folder`.
 std::string verbs_help(const std::string& folder);
 
-// One sentence for a verb that is no program anywhere, with the nearest known one.
+// Returns the message for a verb without a program, with the most similar known verb.
 std::string unknown_verb(const std::string& verb, const std::string& folder);
 
-// A verb is part of a program's name: lower-case letters, digits, dashes and underscores.
+// Returns whether a word can be part of a program's name: lower-case letters, digits, dashes and underscores.
 bool is_verb(std::string_view word);
 
 }  // namespace kq::tools

@@ -14,18 +14,18 @@ using ::testing::Not;
 TEST(verbs, help_has_a_line_for_each) {
   const std::string help = verbs_help("");
   for (const Verb& verb : verbs()) EXPECT_THAT(help, HasSubstr("  " + std::string(verb.name) + " "));
-  EXPECT_THAT(help, Not(HasSubstr("Also here")));
+  EXPECT_THAT(help, Not(HasSubstr("Other programs")));
 }
 
-TEST(verbs, programs_beside_kq_are_verbs_too) {
+TEST(verbs, programs_in_the_folder_of_kq_are_verbs_too) {
   const TestFolder folder;
   folder.write_program("kq-broker", "");
   folder.write_program("kq-sweep", "");
   folder.write_program("other", "");
-  EXPECT_THAT(verbs_help(folder.path()), HasSubstr("Also here: broker\n"));
+  EXPECT_THAT(verbs_help(folder.path()), HasSubstr("Other programs: broker\n"));
 }
 
-TEST(verbs, an_unknown_one_gets_its_nearest_neighbour) {
+TEST(verbs, an_unknown_verb_gets_the_most_similar_one) {
   const TestFolder folder;
   folder.write_program("kq-gateway", "");
   EXPECT_THAT(unknown_verb("swep", ""), HasSubstr("there is no verb 'swep'; did you mean kq sweep?"));

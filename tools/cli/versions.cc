@@ -19,13 +19,13 @@ VersionRow cuda_row(const Environment& environment) {
 
 }  // namespace
 
-// What CMake found is handed in: the headers of these packages belong to other rooms.
+// CMake defines the versions of the packages as macros, so that this file needs no headers of the packages.
 std::vector<VersionRow> versions(const Environment& environment) {
   return {
       {"kq", std::string(kVersion), ""},
       {"protocol", std::to_string(kProtocolVersion), "between programs"},
       {"schema", std::to_string(kSchemaVersion), "on disk"},
-      {"evaluator", std::string(kEvaluatorVersion), "results of another are never reused"},
+      {"evaluator", std::string(kEvaluatorVersion), "results of another evaluator are never reused"},
       {"cppzmq", KQ_CPPZMQ_VERSION, "built with"},
       {"libzmq", KQ_LIBZMQ_VERSION, "built with"},
       {"cpp-httplib", KQ_HTTPLIB_VERSION, "built with"},

@@ -1,4 +1,4 @@
-// Every version that decides what kq does here: its own, and those of the packages it was built with.
+// The versions that decide what kq does on this machine: kq's own, and those of the packages that kq was built with.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace kq::tools {
 
 struct VersionRow {
   std::string name;
-  std::string version;  // empty: absent
-  std::string note;     // where it was found, or why it is absent
+  std::string version;  // empty when the package is absent
+  std::string note;     // where the package was found, or why it is absent
 };
 
 std::vector<VersionRow> versions(const Environment& environment);

@@ -24,8 +24,8 @@ TEST(versions, every_package_has_one) {
 
 TEST(versions, an_absent_toolkit_says_why) {
   const auto rows = versions(no_cuda);
-  EXPECT_THAT(versions_text(rows), HasSubstr("no libnvrtc.so under KQ_CUDA=/nowhere"));
-  EXPECT_THAT(versions_json(rows), HasSubstr(R"("cuda_toolkit": {"version": null, "note": "no libnvrtc.so)"));
+  EXPECT_THAT(versions_text(rows), HasSubstr("there is no libnvrtc.so under KQ_CUDA=/nowhere"));
+  EXPECT_THAT(versions_json(rows), HasSubstr(R"("cuda_toolkit": {"version": null, "note": "there is no libnvrtc.so)"));
 }
 
 TEST(versions, json_is_one_line) {

@@ -11,9 +11,9 @@
 
 namespace kq::tools {
 
-// Returns only when there is no such program, or it cannot be started.
+// Returns only when kq-cache cannot be started.
 Expected<ExitCode> ctl_cache(int argc, const char* const* argv, const CtlWorld&) {
-  const std::string program = own_folder() + "/kq-cache";
+  const std::string program = program_folder() + "/kq-cache";
   std::vector<std::string> words(argv, argv + argc);
   words.front() = program;
   std::vector<char*> raw;

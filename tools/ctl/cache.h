@@ -1,9 +1,11 @@
-// kq-ctl cache: the build cache of this machine's workers. What may look into it is kq-cache; this becomes it.
+// kq-ctl cache: replaces this process by the program kq-cache, which manages the build cache of this machine's workers.
 #pragma once
 
-#include "tools/ctl/ctl.h"
+#include "core/base/error.h"
 
 namespace kq::tools {
+
+struct CtlWorld;
 
 Expected<ExitCode> ctl_cache(int argc, const char* const* argv, const CtlWorld& world);
 

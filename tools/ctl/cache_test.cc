@@ -1,21 +1,23 @@
 #include "tools/ctl/cache.h"
 
+#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <iostream>
 
-#include <gtest/gtest.h>
+#include "tools/ctl/world.h"
 
 namespace kq::tools {
 namespace {
 
-// It becomes another program: so in a process of its own. Where there is none beside it, it says so.
-TEST(ctl_cache, becomes_the_program_that_may_look_or_says_that_there_is_none) {
+// The verb replaces its process by kq-cache, so the test runs it in a child process. Where kq-cache is missing, the
+// verb returns an Error that names the program.
+TEST(ctl_cache, becomes_kq_cache_or_names_the_missing_program) {
   const pid_t pid = ::fork();
   if (pid == 0) {
     const CtlWorld world{
-        .out = std::cout, .err = std::cerr, .connect = {}, .unix_now_ms = {}, .nap = {}, .verify = {}, .restore = {}};
+        .out = std::cout, .err = std::cerr, .connect = {}, .unix_now_ms = {}, .sleep = {}, .verify = {}, .restore = {}};
     const char* argv[] = {"kq-ctl cache", "--version"};
     const auto done = ctl_cache(2, argv, world);
     ::_exit(!done && done.error().message.find("/kq-cache") != std::string::npos ? 0 : 9);

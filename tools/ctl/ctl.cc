@@ -6,59 +6,61 @@
 #include "core/base/version.h"
 #include "tools/cli/nearest.h"
 #include "tools/cli/text.h"
-#include "tools/ctl/acting.h"
 #include "tools/ctl/cache.h"
-#include "tools/ctl/keeping.h"
+#include "tools/ctl/job_verbs.h"
 #include "tools/ctl/keygen.h"
+#include "tools/ctl/lease_verbs.h"
 #include "tools/ctl/listing_verbs.h"
-#include "tools/ctl/seeing.h"
-#include "tools/ctl/steering.h"
+#include "tools/ctl/overview_verbs.h"
+#include "tools/ctl/store_verbs.h"
 #include "tools/ctl/why.h"
+#include "tools/ctl/world.h"
 
 namespace kq::tools {
 namespace {
 
 constexpr CtlVerb kVerbs[] = {
-    {"stats", ctl_stats, "every figure the broker keeps of itself"},
-    {"queue", ctl_queue, "what waits, by lane: priority, submitter, what it needs, how long"},
-    {"workers", ctl_workers, "who is connected, with which devices and labels, and what they do"},
-    {"runs", ctl_runs, "the runs that there are"},
-    {"jobs", ctl_jobs, "the jobs in one state, one by one"},
-    {"dead-letters", ctl_dead_letters, "jobs that our own failures ended, with the last evidence"},
-    {"why", ctl_why, "why a job, or a run's jobs, are not done yet"},
-    {"pause", ctl_pause, "lease nothing more, to anybody or of one submitter"},
-    {"resume", ctl_resume, "lease again"},
-    {"drain", ctl_drain, "give a worker nothing new; --wait until it is idle, --undo to take it back"},
-    {"cancel", ctl_cancel, "end jobs as cancelled, waiting or running"},
-    {"retry", ctl_retry, "queue jobs again that have no lasting verdict"},
+    {"stats", ctl_stats, "print every metric of the broker"},
+    {"queue", ctl_queue, "print the queued jobs by lane: priority, submitter, requirements, age"},
+    {"workers", ctl_workers, "list the connected workers with their devices, labels and states"},
+    {"runs", ctl_runs, "list the known runs"},
+    {"jobs", ctl_jobs, "list the jobs in one state"},
+    {"dead-letters", ctl_dead_letters, "list the jobs that failures of kq ended, with the last failure"},
+    {"why", ctl_why, "explain why a job, or the jobs of a run, are not done yet"},
+    {"pause", ctl_pause, "stop leasing jobs, of all submitters or of one"},
+    {"resume", ctl_resume, "start leasing jobs again"},
+    {"drain", ctl_drain, "give a worker no new jobs; --wait waits until it is idle, --undo ends the drain"},
+    {"cancel", ctl_cancel, "end queued and running jobs as cancelled"},
+    {"retry", ctl_retry, "queue jobs again whose verdict is not terminal"},
     {"requeue", ctl_requeue, "queue dead letters again"},
-    {"purge", ctl_purge, "strike dead letters off the list"},
-    {"backup", ctl_backup, "copy the store of a running broker"},
-    {"restore", ctl_restore, "make a store of a backup; no broker is asked"},
-    {"verify", ctl_verify, "look whether a store keeps every promise; no broker is asked"},
-    {"cache", ctl_cache, "the build cache of this machine: ls, stats, verify, prune; no broker is asked"},
-    {"keygen", ctl_keygen, "make a key for a person or a worker, or revoke one"},
+    {"purge", ctl_purge, "remove dead letters from the list"},
+    {"backup", ctl_backup, "copy the store of a running broker to a directory"},
+    {"restore", ctl_restore, "make a store from a backup, without a broker"},
+    {"verify", ctl_verify, "check a store for damage, without a broker"},
+    {"cache", ctl_cache, "manage the build cache of this machine, without a broker: ls, stats, verify, prune"},
+    {"keygen", ctl_keygen, "issue a key for a person or a worker, or revoke one, without a broker"},
 };
 
 std::string help() {
   std::string text =
-      "kq-ctl shows and steers the queue of a broker.\n\n"
-      "usage: kq-ctl VERB [arguments]      kq-ctl VERB --help tells the arguments\n\n";
+      "kq-ctl shows and controls the queue of a broker.\n\n"
+      "usage: kq-ctl VERB [arguments]      kq-ctl VERB --help lists the arguments\n\n";
   for (const CtlVerb& verb : kVerbs) {
     text += "  " + std::string(verb.name) + std::string(14 - verb.name.size(), ' ') + std::string(verb.doc) + '\n';
   }
   return text;
 }
 
-std::string unknown(const std::string& word) {
+std::string unknown_verb_text(const std::string& word) {
   std::vector<std::string> known;
   for (const CtlVerb& verb : kVerbs) known.emplace_back(verb.name);
   const auto meant = nearest(word, known);
   return "there is no verb '" + printable(word) + "'" + (meant ? "; did you mean kq-ctl " + *meant + "?" : "") +
-         " (kq-ctl --help lists what there is)";
+         " (kq-ctl --help lists the verbs)";
 }
 
-int tell(const CtlWorld& world, const std::string& program, const Error& error) {
+// Prints the sentence of an Error and returns its exit code.
+int print_error(const CtlWorld& world, const std::string& program, const Error& error) {
   world.err << program << ": " << printable(error.message) << '\n';
   return static_cast<int>(exit_code(error.kind));
 }
@@ -86,9 +88,9 @@ int run_ctl(int argc, const char* const* argv, const CtlWorld& world) {
     words.front() = program.c_str();
     const Expected<ExitCode> done = verb.run(static_cast<int>(words.size()), words.data(), world);
     world.out << std::flush;
-    return done ? static_cast<int>(*done) : tell(world, program, done.error());
+    return done ? static_cast<int>(*done) : print_error(world, program, done.error());
   }
-  return tell(world, "kq-ctl", {ErrorKind::bad_input, unknown(word)});
+  return print_error(world, "kq-ctl", {ErrorKind::bad_input, unknown_verb_text(word)});
 }
 
 }  // namespace kq::tools

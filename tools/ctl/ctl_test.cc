@@ -10,24 +10,24 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(ctl, lists_its_verbs_and_names_the_one_that_was_meant) {
+TEST(ctl, help_lists_the_verbs_and_an_unknown_verb_gets_a_suggestion) {
   ScriptedWorld kq;
   EXPECT_EQ(kq.run({"--help"}), 0);
   for (const CtlVerb& verb : ctl_verbs()) EXPECT_THAT(kq.out.str(), HasSubstr("\n  " + std::string(verb.name) + " "));
   EXPECT_EQ(kq.run({}), 2);
   EXPECT_EQ(kq.run({"cancle"}), 2);
   EXPECT_EQ(kq.err.str(),
-            "kq-ctl: there is no verb 'cancle'; did you mean kq-ctl cancel? (kq-ctl --help lists what there is)\n");
+            "kq-ctl: there is no verb 'cancle'; did you mean kq-ctl cancel? (kq-ctl --help lists the verbs)\n");
   EXPECT_EQ(kq.run({"--version"}), 0);
 }
 
-// Whatever a verb is: it takes --help and --json, refuses what it does not know, and needs no broker for either.
-TEST(ctl, every_verb_keeps_the_house_rules) {
+// Every verb accepts --help and --json and refuses an unknown flag, all without a broker.
+TEST(ctl, every_verb_has_help_and_refuses_unknown_flags) {
   ScriptedWorld kq;
   for (const CtlVerb& verb : ctl_verbs()) {
     const std::string name(verb.name);
-    if (verb.name == "cache")
-      continue;  // becomes kq-cache, and this program with it: all tests behind this one would be lost
+    // The verb cache replaces its process, here the test program, by kq-cache.
+    if (verb.name == "cache") continue;
     testing::internal::CaptureStdout();
     EXPECT_EQ(kq.run({name.c_str(), "--help"}), 0) << name;
     EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("--json")) << name;
@@ -38,7 +38,7 @@ TEST(ctl, every_verb_keeps_the_house_rules) {
   EXPECT_TRUE(kq.broker.requests.empty());
 }
 
-TEST(ctl, without_a_broker_every_question_ends_in_one_sentence_and_code_3) {
+TEST(ctl, an_absent_broker_gives_one_sentence_and_exit_code_3) {
   ScriptedWorld kq;
   kq.broker.reachable = false;
   EXPECT_EQ(kq.run({"queue"}), 3);

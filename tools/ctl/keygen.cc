@@ -8,6 +8,7 @@
 #include "producer/client/sentences.h"
 #include "tools/cli/flags.h"
 #include "tools/ctl/listing.h"
+#include "tools/ctl/world.h"
 
 namespace kq::tools {
 namespace {
@@ -21,7 +22,7 @@ struct KeygenFlags {
   bool json = false;
 };
 
-Expected<ExitCode> take_away(const CtlWorld& world, const KeygenFlags& flags) {
+Expected<ExitCode> revoke_keys(const CtlWorld& world, const KeygenFlags& flags) {
   KQ_TRY_VALUE(const auto gone, net::revoke(flags.folder, flags.revoke));
   if (flags.json) {
     producer::JsonArray keys;
@@ -34,18 +35,18 @@ Expected<ExitCode> take_away(const CtlWorld& world, const KeygenFlags& flags) {
               << '\n';
   } else {
     world.out << producer::counted(gone.size(), "key") << " of '" << printable(flags.revoke)
-              << "' revoked: a running broker follows at once\n";
+              << "' revoked; a running broker applies this at once\n";
   }
   return ExitCode::ok;
 }
 
-Expected<ExitCode> make(const CtlWorld& world, const KeygenFlags& flags) {
+Expected<ExitCode> make_key(const CtlWorld& world, const KeygenFlags& flags) {
   if (flags.name.empty() || flags.role.empty())
-    return bad_input("whose key? say --name NAME and --role submit, work or admin");
+    return bad_input("--name NAME and --role submit, work or admin are needed");
   if (const auto wrong = name_complaint(flags.name)) return bad_input("--name '" + flags.name + "' " + *wrong);
   const Identity who{.name = flags.name, .role = *parse_enum<Role>(flags.role)};
   if (flags.out.empty() && flags.name.find('/') != std::string::npos) {
-    return bad_input("--name '" + flags.name + "' cannot name a file here: say where the key goes with -o FILE");
+    return bad_input("--name '" + flags.name + "' cannot be a file name; name the file of the key with -o FILE");
   }
   const std::string path = flags.out.empty() ? flags.name + ".key" : flags.out;
   KQ_TRY_VALUE(const auto key, net::issue_key(flags.folder, who, path));
@@ -57,7 +58,7 @@ Expected<ExitCode> make(const CtlWorld& world, const KeygenFlags& flags) {
               << '\n';
   } else {
     world.out << printable(path) << " is the key of '" << printable(flags.name) << "', role " << flags.role
-              << ": give it to them over a safe way, they use it by --key FILE or KQ_KEY\n";
+              << "; send it over a secure channel, programs read it with --key FILE or KQ_KEY\n";
   }
   return ExitCode::ok;
 }
@@ -66,19 +67,20 @@ Expected<ExitCode> make(const CtlWorld& world, const KeygenFlags& flags) {
 
 Expected<ExitCode> ctl_keygen(int argc, const char* const* argv, const CtlWorld& world) {
   KeygenFlags given;
-  Flags flags(argv[0],
-              "Makes a key for one person or worker and lets it in, or revokes one. The broker's folder of keys is "
-              "made where there is none; a "
-              "running broker follows at once. docs/operator/security.md tells more.");
+  Flags flags(
+      argv[0],
+      "Issues a key for one person or worker, or revokes the keys of a name. Creates the broker's folder of keys "
+      "if it is missing. A running broker applies the change at once. docs/operator/security.md explains the "
+      "keys.");
   flags.option("--keys", "DIR", "the broker's folder of keys", given.folder, "KQ_KEYS");
-  flags.option("--name", "NAME", "whose key it is", given.name);
-  flags.choice("--role", "what it allows", given.role, {"submit", "work", "admin"});
-  flags.option("-o,--out", "FILE", "where it goes; never an existing file (default: NAME.key)", given.out);
-  flags.option("--revoke", "NAME", "take the keys of this name away", given.revoke);
-  flags.flag("--json", "one JSON object on stdout", given.json);
+  flags.option("--name", "NAME", "name of the person or worker that the key identifies", given.name);
+  flags.choice("--role", "what the key allows", given.role, {"submit", "work", "admin"});
+  flags.option("-o,--out", "FILE", "file to write the key to; it must not exist (default: NAME.key)", given.out);
+  flags.option("--revoke", "NAME", "revoke all keys of this name", given.revoke);
+  flags.flag("--json", "print one JSON object on standard output", given.json);
   if (const auto code = flags.parse(argc, argv)) return *code;
-  if (given.folder.empty()) return bad_input("where are the broker's keys? say --keys DIR");
-  return given.revoke.empty() ? make(world, given) : take_away(world, given);
+  if (given.folder.empty()) return bad_input("--keys DIR is needed, the broker's folder of keys");
+  return given.revoke.empty() ? make_key(world, given) : revoke_keys(world, given);
 }
 
 }  // namespace kq::tools

@@ -1,9 +1,12 @@
-// kq-ctl keygen: keys for people and workers, made beside the broker's folder of keys; no broker is asked.
+// kq-ctl keygen: issues and revokes the keys of people and workers in the broker's folder of keys, without asking a
+// broker.
 #pragma once
 
-#include "tools/ctl/ctl.h"
+#include "core/base/error.h"
 
 namespace kq::tools {
+
+struct CtlWorld;
 
 Expected<ExitCode> ctl_keygen(int argc, const char* const* argv, const CtlWorld& world);
 

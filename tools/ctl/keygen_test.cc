@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(ctl_keygen, makes_a_key_lets_it_in_and_takes_it_away) {
+TEST(ctl_keygen, issues_authorizes_and_revokes_a_key) {
   TestFolder folder;
   ScriptedWorld kq;
   const std::string keys = folder.file("keys");
@@ -26,22 +26,22 @@ TEST(ctl_keygen, makes_a_key_lets_it_in_and_takes_it_away) {
   EXPECT_NE(net::read_authorized(keys)->find(key->own.public_key), nullptr);
 
   EXPECT_EQ(kq.run({"keygen", "--keys", keys.c_str(), "--name", "ann", "--role", "submit", "-o", file.c_str()}), 2)
-      << "never replaces a file";
+      << "an existing file is never replaced";
   EXPECT_EQ(kq.run({"keygen", "--keys", keys.c_str(), "--revoke", "ann", "--json"}), 0);
   EXPECT_THAT(kq.out.str(), HasSubstr("{\"name\": \"ann\", \"revoked\": [{\"role\": \"submit\", \"public_key\": "));
   EXPECT_EQ(net::read_authorized(keys)->find(key->own.public_key), nullptr);
   EXPECT_EQ(kq.run({"keygen", "--keys", keys.c_str(), "--revoke", "ann"}), 2);
 }
 
-TEST(ctl_keygen, says_what_is_missing) {
+TEST(ctl_keygen, missing_flags_are_named) {
   ScriptedWorld kq;
   EXPECT_EQ(kq.run({"keygen", "--name", "ann"}), 2);
-  EXPECT_EQ(kq.err.str(), "kq-ctl keygen: where are the broker's keys? say --keys DIR\n");
+  EXPECT_EQ(kq.err.str(), "kq-ctl keygen: --keys DIR is needed, the broker's folder of keys\n");
   EXPECT_EQ(kq.run({"keygen", "--keys", "/tmp/x", "--name", "ann"}), 2);
-  EXPECT_EQ(kq.err.str(), "kq-ctl keygen: whose key? say --name NAME and --role submit, work or admin\n");
+  EXPECT_EQ(kq.err.str(), "kq-ctl keygen: --name NAME and --role submit, work or admin are needed\n");
   EXPECT_EQ(kq.run({"keygen", "--keys", "/tmp/x", "--name", "../ann", "--role", "submit"}), 2);
   EXPECT_EQ(kq.err.str(),
-            "kq-ctl keygen: --name '../ann' cannot name a file here: say where the key goes with -o FILE\n");
+            "kq-ctl keygen: --name '../ann' cannot be a file name; name the file of the key with -o FILE\n");
 }
 
 }  // namespace

@@ -10,13 +10,13 @@ Listing::Listing(std::ostream& out, bool json, std::string name, std::vector<Tab
 
 void Listing::add(std::vector<std::string> cells, producer::JsonObject object) {
   if (json_) {
-    out_ << (rows_n_ == 0 ? "{" + producer::json_quoted(name_) + ": [\n" : ",\n")
+    out_ << (row_count_ == 0 ? "{" + producer::json_quoted(name_) + ": [\n" : ",\n")
          << producer::to_text(producer::Json{std::move(object)});
   } else {
     page_.push_back(std::move(cells));
     if (page_.size() == kListingPage) print_page();
   }
-  ++rows_n_;
+  ++row_count_;
 }
 
 void Listing::finish(const producer::JsonObject& rest) {
@@ -24,7 +24,7 @@ void Listing::finish(const producer::JsonObject& rest) {
     print_page();
     return;
   }
-  out_ << (rows_n_ == 0 ? "{" + producer::json_quoted(name_) + ": [" : "\n") << "]";
+  out_ << (row_count_ == 0 ? "{" + producer::json_quoted(name_) + ": [" : "\n") << "]";
   for (const auto& [name, value] : rest)
     out_ << ", " << producer::json_quoted(name) << ": " << producer::to_text(value);
   out_ << "}\n";

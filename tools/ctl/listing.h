@@ -1,4 +1,4 @@
-// Rows for people or for programs, as they come: never more than a page of them in memory.
+// Prints rows as a table for people or as JSON for programs, with at most one page of rows in memory.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,20 @@
 
 namespace kq::tools {
 
-inline constexpr std::size_t kListingPage = 256;  // rows that share their widths, and are printed together
+inline constexpr std::size_t kListingPage = 256;  // rows that are printed together, with the same column widths
 
-// As text a table, heading first, or nothing at all without rows; as JSON {"NAME": [OBJECT, ...], ...}, an object a
-// line.
+// Prints one list. In text mode the output is a table with a heading, or nothing when there are no rows. In JSON mode
+// it is {"NAME": [OBJECT, ...], ...} with one row's object per line.
 class Listing {
  public:
   Listing(std::ostream& out, bool json, std::string name, std::vector<TableColumn> columns);
 
+  // Adds a row: `cells` are printed in text mode, `object` in JSON mode.
   void add(std::vector<std::string> cells, producer::JsonObject object);
-  // Nothing can be added any more. `rest` are further members of the JSON object.
+  // Prints what is left. Must be called once, after the last row. `rest` holds further members of the JSON object.
   void finish(const producer::JsonObject& rest = {});
 
-  std::size_t rows_n() const { return rows_n_; }
+  std::size_t row_count() const { return row_count_; }
 
  private:
   void print_page();
@@ -34,13 +35,13 @@ class Listing {
   std::vector<TableColumn> columns_;
   std::vector<std::vector<std::string>> page_;
   std::vector<std::size_t> widths_;
-  std::size_t rows_n_ = 0;
+  std::size_t row_count_ = 0;
 };
 
-// Shorthands for the members of those objects.
+// Shorthands for the values of JSON members.
 producer::Json json_text(std::string_view text);
 producer::Json json_number(std::uint64_t number);
 producer::Json json_texts(const std::vector<std::string>& texts);
-producer::Json json_time(std::int64_t unix_ms);  // as a number; null for 0
+producer::Json json_time(std::int64_t unix_ms);  // a number; null for 0, which means "not yet"
 
 }  // namespace kq::tools

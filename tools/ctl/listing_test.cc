@@ -7,7 +7,7 @@
 namespace kq::tools {
 namespace {
 
-TEST(ctl_listing, holds_one_page_and_keeps_its_widths) {
+TEST(ctl_listing, a_page_is_printed_at_once_and_later_pages_keep_its_widths) {
   std::ostringstream out;
   Listing listing(out, false, "jobs", {{"job", true}, {"label"}});
   for (std::size_t i = 1; i < kListingPage; ++i) listing.add({std::to_string(i), "x"}, {});
@@ -18,10 +18,10 @@ TEST(ctl_listing, holds_one_page_and_keeps_its_widths) {
   listing.add({"7", "z"}, {});
   listing.finish();
   EXPECT_EQ(out.str().substr(printed), "    7  z\n");
-  EXPECT_EQ(listing.rows_n(), kListingPage + 1);
+  EXPECT_EQ(listing.row_count(), kListingPage + 1);
 }
 
-TEST(ctl_listing, nothing_is_no_heading_and_an_empty_array) {
+TEST(ctl_listing, without_rows_there_is_no_heading_and_an_empty_array) {
   std::ostringstream text;
   Listing(text, false, "jobs", {{"job", true}}).finish();
   EXPECT_EQ(text.str(), "");
@@ -30,7 +30,7 @@ TEST(ctl_listing, nothing_is_no_heading_and_an_empty_array) {
   EXPECT_EQ(json.str(), "{\"jobs\": [], \"more\": false}\n");
 }
 
-TEST(ctl_listing, json_is_printed_as_it_comes) {
+TEST(ctl_listing, json_rows_are_printed_immediately) {
   std::ostringstream out;
   Listing listing(out, true, "jobs", {});
   listing.add({}, {{"id", json_number(1)}, {"at", json_time(0)}});

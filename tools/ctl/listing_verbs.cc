@@ -1,7 +1,8 @@
 #include "tools/ctl/listing_verbs.h"
 
-#include "tools/ctl/asking.h"
+#include "tools/ctl/broker_requests.h"
 #include "tools/ctl/listing.h"
+#include "tools/ctl/world.h"
 
 namespace kq::tools {
 namespace {
@@ -30,7 +31,7 @@ std::string or_dash(const std::string& text) {
   return text.empty() ? "-" : text;
 }
 
-// How long it has been in its state.
+// Returns the Unix time in milliseconds at which the job entered its state.
 std::int64_t since_ms(const JobRecord& job) {
   switch (job.state) {
     case JobState::queued:
@@ -49,9 +50,9 @@ Expected<ExitCode> ctl_jobs(int argc, const char* const* argv, const CtlWorld& w
   BrokerFlags broker;
   std::string state = "queued";
   std::string submitter;
-  Flags flags(argv[0], "Lists the jobs in one state, by number. Exit code 5 when there is none.");
-  flags.choice("--state", "queued (the default), leased or finished", state, {"queued", "leased", "finished"});
-  flags.option("--submitter", "NAME", "only this submitter's", submitter);
+  Flags flags(argv[0], "Lists the jobs in one state, ordered by number. The exit code is 5 when there is none.");
+  flags.choice("--state", "state of the listed jobs (default: queued)", state, {"queued", "leased", "finished"});
+  flags.option("--submitter", "NAME", "list only the jobs of this submitter", submitter);
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   KQ_TRY_VALUE(auto client, connect(world, broker));
@@ -60,7 +61,7 @@ Expected<ExitCode> ctl_jobs(int argc, const char* const* argv, const CtlWorld& w
       world.out, broker.json, "jobs",
       {{"job", true}, {"priority"}, {"submitter"}, {"run"}, {"label"}, {"attempt", true}, {"worker"}, {state, true}});
   const JobsQuery query{.state = *parse_enum<JobState>(state)};
-  const auto listed = each_page(client, query, [&](const JobsReply& page) {
+  KQ_TRY(each_page(client, query, [&](const JobsReply& page) {
     for (const JobRow& row : page.jobs) {
       const JobRecord& job = row.job;
       if (!submitter.empty() && job.submitter != submitter) continue;
@@ -70,25 +71,23 @@ Expected<ExitCode> ctl_jobs(int argc, const char* const* argv, const CtlWorld& w
           job_object(row));
     }
     return Expected<void>();
-  });
-  if (!listed) return failure(listed.error());
+  }));
   listing.finish();
-  return listing.rows_n() > 0 ? ExitCode::ok : ExitCode::nothing;
+  return listing.row_count() > 0 ? ExitCode::ok : ExitCode::nothing;
 }
 
 Expected<ExitCode> ctl_dead_letters(int argc, const char* const* argv, const CtlWorld& world) {
   BrokerFlags broker;
   Flags flags(argv[0],
-              "Lists the jobs that ended as abandoned, by our own failures, and that nobody has dealt with: kq-ctl "
-              "requeue tries them again, "
-              "kq-ctl purge strikes them off. Exit code 5 when there is none.");
+              "Lists the dead letters: jobs that ended as abandoned because of failures of kq. kq-ctl requeue queues "
+              "them again, kq-ctl purge removes them from the list. The exit code is 5 when there is none.");
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   KQ_TRY_VALUE(auto client, connect(world, broker));
   Listing listing(
       world.out, broker.json, "jobs",
       {{"job", true}, {"submitter"}, {"run"}, {"label"}, {"attempt", true}, {"dead for", true}, {"last failure"}});
-  const auto listed = each_page(client, DeadQuery{}, [&](const JobsReply& page) {
+  KQ_TRY(each_page(client, DeadQuery{}, [&](const JobsReply& page) {
     for (const JobRow& row : page.jobs) {
       const JobRecord& job = row.job;
       listing.add(
@@ -97,17 +96,16 @@ Expected<ExitCode> ctl_dead_letters(int argc, const char* const* argv, const Ctl
           job_object(row));
     }
     return Expected<void>();
-  });
-  if (!listed) return failure(listed.error());
+  }));
   listing.finish();
-  return listing.rows_n() > 0 ? ExitCode::ok : ExitCode::nothing;
+  return listing.row_count() > 0 ? ExitCode::ok : ExitCode::nothing;
 }
 
 Expected<ExitCode> ctl_runs(int argc, const char* const* argv, const CtlWorld& world) {
   BrokerFlags broker;
   Flags flags(argv[0],
-              "Lists the runs that the broker knows, by name, with who submitted one of its jobs and when. Exit code 5 "
-              "when there is none.");
+              "Lists the runs that the broker knows, ordered by name, with the submitter and the time of one job of "
+              "each. The exit code is 5 when there is none.");
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   KQ_TRY_VALUE(auto client, connect(world, broker));
@@ -127,7 +125,7 @@ Expected<ExitCode> ctl_runs(int argc, const char* const* argv, const CtlWorld& w
     if (more) query.after = page.runs.back().run;
   }
   listing.finish();
-  return listing.rows_n() > 0 ? ExitCode::ok : ExitCode::nothing;
+  return listing.row_count() > 0 ? ExitCode::ok : ExitCode::nothing;
 }
 
 }  // namespace kq::tools

@@ -1,9 +1,11 @@
-// Verbs that list jobs one by one: jobs, dead-letters; and runs.
+// The verbs that list jobs and runs, one per line: jobs, dead-letters, runs.
 #pragma once
 
-#include "tools/ctl/ctl.h"
+#include "core/base/error.h"
 
 namespace kq::tools {
+
+struct CtlWorld;
 
 Expected<ExitCode> ctl_jobs(int argc, const char* const* argv, const CtlWorld& world);
 Expected<ExitCode> ctl_dead_letters(int argc, const char* const* argv, const CtlWorld& world);

@@ -24,8 +24,8 @@ TEST(ctl_listing_verbs, jobs_of_a_state_are_listed_page_by_page) {
                       "  1  normal    ann        monday  relu/1          0  -        3 min\n"),
             0u)
       << text.substr(0, 200);
-  EXPECT_EQ(kq.asked<JobsQuery>().size(), 10u);
-  EXPECT_EQ(kq.asked<JobsQuery>().back().after_seq, 900u);
+  EXPECT_EQ(kq.requests_of<JobsQuery>().size(), 10u);
+  EXPECT_EQ(kq.requests_of<JobsQuery>().back().after_seq, 900u);
 
   EXPECT_EQ(kq.run({"jobs", "--state", "leased"}), 0);
   EXPECT_EQ(kq.out.str(),
@@ -48,7 +48,7 @@ TEST(ctl_listing_verbs, json_is_one_object_with_an_object_for_each_job) {
   EXPECT_EQ(*json->find("jobs")->array()->at(1).find("id")->integer(), 2);
 }
 
-TEST(ctl_listing_verbs, dead_letters_come_with_their_last_failure) {
+TEST(ctl_listing_verbs, dead_letters_are_listed_with_their_last_failure) {
   ScriptedWorld kq;
   JobRow dead = job_row(7, JobState::finished);
   dead.job.attempt = 3;
@@ -60,7 +60,7 @@ TEST(ctl_listing_verbs, dead_letters_come_with_their_last_failure) {
             "  7  ann        monday  relu/7        3     3 min  the judge died\\x1b[2J\n");
 }
 
-TEST(ctl_listing_verbs, runs_come_by_name_page_by_page) {
+TEST(ctl_listing_verbs, runs_are_listed_by_name_page_by_page) {
   ScriptedWorld kq;
   const std::int64_t ms = job_row(1).job.submitted_at_ms;
   kq.on<RunsQuery>([&](const RunsQuery& query) {
@@ -75,13 +75,13 @@ TEST(ctl_listing_verbs, runs_come_by_name_page_by_page) {
             "tuesday  -              3 min\n");
 }
 
-TEST(ctl_listing_verbs, runs_that_come_again_are_no_endless_loop) {
+TEST(ctl_listing_verbs, a_repeated_page_of_runs_is_an_error) {
   ScriptedWorld kq;
   kq.on<RunsQuery>([&](const RunsQuery&) { return RunsReply{.runs = {{"monday", "ann", 0}}, .more = true}; });
   EXPECT_EQ(kq.run({"runs", "--json"}), 3);
 }
 
-TEST(ctl_listing_verbs, a_broker_that_does_not_move_on_is_no_endless_loop) {
+TEST(ctl_listing_verbs, a_repeated_page_of_jobs_is_an_error) {
   ScriptedWorld kq;
   kq.on<JobsQuery>([&](const JobsQuery&) { return JobsReply{.jobs = {job_row(1)}, .last_seq = 0, .more = true}; });
   EXPECT_EQ(kq.run({"jobs"}), 3);

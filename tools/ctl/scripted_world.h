@@ -1,4 +1,4 @@
-// kq-ctl before a broker that is a function and a clock that moves only while somebody waits.
+// A CtlWorld for tests: the broker is a function, and its clock advances only while a verb sleeps.
 #pragma once
 
 #include <map>
@@ -8,6 +8,7 @@
 
 #include "producer/client/scripted_link.h"
 #include "tools/ctl/ctl.h"
+#include "tools/ctl/world.h"
 
 namespace kq::tools {
 
@@ -21,7 +22,7 @@ struct ScriptedWorld {
       .err = err,
       .connect = [this](const std::string&, const std::string&) { return Expected<producer::Client>(broker.client()); },
       .unix_now_ms = [this] { return unix_now_ms; },
-      .nap =
+      .sleep =
           [this](std::int64_t ms) {
             broker.now_ms += ms;
             return false;
@@ -29,7 +30,7 @@ struct ScriptedWorld {
       .verify = {},
       .restore = {}};
 
-  // What the broker says to requests of one kind.
+  // Makes the broker answer requests of one type with what `answer` returns.
   template <class Request, class Answer>
   void on(Answer answer) {
     const auto others = broker.on_request;
@@ -40,15 +41,16 @@ struct ScriptedWorld {
     };
   }
 
+  // Runs kq-ctl with these arguments and returns its exit code. `out` and `err` hold what it printed.
   int run(std::vector<const char*> words) {
     out.str("");
     err.str("");
     words.insert(words.begin(), "kq-ctl");
     return run_ctl(static_cast<int>(words.size()), words.data(), world);
   }
-  // All requests of one kind so far.
+  // Returns all requests of one type that the broker has received.
   template <class Request>
-  std::vector<Request> asked() const {
+  std::vector<Request> requests_of() const {
     std::vector<Request> found;
     for (const auto& message : broker.requests) {
       if (const Request* request = std::get_if<Request>(&message.body)) found.push_back(*request);
@@ -68,7 +70,7 @@ inline JobRow job_row(Sequence seq, JobState state = JobState::queued, const std
   return row;
 }
 
-// Answers a JobsQuery or DeadQuery out of all these, `page` at a time.
+// Answers a JobsQuery or DeadQuery from the rows in `all`, at most `page` rows at a time.
 template <class Query>
 JobsReply page_of(const std::vector<JobRow>& all, const Query& query, std::size_t page) {
   JobsReply reply;

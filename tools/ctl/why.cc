@@ -10,8 +10,9 @@
 #include "producer/client/sentences.h"
 #include "producer/client/wait.h"
 #include "producer/client/when.h"
-#include "tools/ctl/asking.h"
+#include "tools/ctl/broker_requests.h"
 #include "tools/ctl/listing.h"
+#include "tools/ctl/world.h"
 
 namespace kq::tools {
 namespace {
@@ -26,27 +27,28 @@ bool builds(const WorkerStatus& worker, Backend backend) {
          std::find(worker.backends.begin(), worker.backends.end(), backend) != worker.backends.end();
 }
 
-// Those with the device and the labels.
-std::vector<WorkerStatus> able_of(const Requirements& needs, const std::vector<WorkerStatus>& workers) {
-  std::vector<WorkerStatus> able;
-  std::copy_if(workers.begin(), workers.end(), std::back_inserter(able), [&](const WorkerStatus& worker) {
+// Returns the workers that have the device and the labels.
+std::vector<WorkerStatus> capable_workers(const Requirements& needs, const std::vector<WorkerStatus>& workers) {
+  std::vector<WorkerStatus> capable;
+  std::copy_if(workers.begin(), workers.end(), std::back_inserter(capable), [&](const WorkerStatus& worker) {
     return has_device(worker, needs) &&
            std::includes(worker.labels.begin(), worker.labels.end(), needs.labels.begin(), needs.labels.end());
   });
-  return able;
+  return capable;
 }
 
-std::string all_drain(const Requirements& needs, const std::vector<WorkerStatus>& workers) {
-  std::vector<WorkerStatus> able = able_of(needs, workers);
-  std::erase_if(able, [&](const WorkerStatus& worker) { return !builds(worker, needs.backend); });
-  return "waits for a worker: " + (able.size() == 1
-                                       ? able.front().worker + ", the only one that could run it, is draining"
-                                       : "all that could run it are draining");
+std::string draining_text(const Requirements& needs, const std::vector<WorkerStatus>& workers) {
+  std::vector<WorkerStatus> capable = capable_workers(needs, workers);
+  std::erase_if(capable, [&](const WorkerStatus& worker) { return !builds(worker, needs.backend); });
+  return "waits for a worker: " + (capable.size() == 1
+                                       ? capable.front().worker + ", the only worker that can run it, is draining"
+                                       : "all workers that can run it are draining");
 }
 
-// What is missing for a job that no worker serves: workers are looked at as the broker does, one wish after the other.
-std::string nobody_serves(const Requirements& needs, std::vector<WorkerStatus> workers) {
-  std::erase_if(workers, [](const WorkerStatus& worker) { return !worker.builds_for.empty(); });  // they run nothing
+// Says what is missing for a job that no worker serves. Checks the requirements in the order in which the broker does.
+std::string no_worker_text(const Requirements& needs, std::vector<WorkerStatus> workers) {
+  // Workers that only build run no jobs.
+  std::erase_if(workers, [](const WorkerStatus& worker) { return !worker.builds_for.empty(); });
   if (workers.empty()) return "waits for a worker: none is connected";
   if (std::none_of(workers.begin(), workers.end(),
                    [&](const WorkerStatus& worker) { return has_device(worker, needs); })) {
@@ -56,17 +58,17 @@ std::string nobody_serves(const Requirements& needs, std::vector<WorkerStatus> w
            (workers.size() == 1 ? "the only worker has none"
                                 : "none of the " + producer::counted(workers.size(), "worker") + " has one");
   }
-  if (able_of(needs, workers).empty())
-    return "waits for " + producer::needs_text(needs) + ": no worker has both, or all of the labels";
+  if (capable_workers(needs, workers).empty())
+    return "waits for " + producer::needs_text(needs) + ": no worker has both the device and all labels";
   return "waits for a worker that can build " + std::string(to_string(needs.backend)) + " kernels";
 }
 
-std::string turn_text(const JobStatus& status) {
-  std::string text = "waits its turn: ";
+std::string queue_position_text(const JobStatus& status) {
+  std::string text = "waits for its turn: ";
   text += status.ahead == 0
-              ? "it is the next"
+              ? "it is the next job"
               : producer::counted(status.ahead, "job") + (status.ahead == 1 ? " is" : " are") + " ahead of it";
-  if (status.position > 0) text += ", it is its submitter's " + ordinal_text(status.position) + " of its kind";
+  if (status.position > 0) text += ", and it is the " + ordinal_text(status.position) + " in its queue lane";
   return text;
 }
 
@@ -75,41 +77,40 @@ std::string waiting_text(const JobStatus& status, const JobRecord& job, const st
   const std::string until = producer::when_text(status.until_ms) + ", in " + age_text(status.until_ms - now_ms);
   switch (status.why) {
     case WaitReason::behind:
-      return turn_text(status);
+      return queue_position_text(status);
     case WaitReason::no_worker:
-      return nobody_serves(job.needs, workers);
+      return no_worker_text(job.needs, workers);
     case WaitReason::not_before:
       return "may not run before " + until;
     case WaitReason::after_failure:
-      return "failed " + producer::counted(job.failures, "time") + " by our own fault" +
-             (job.last_error.empty() ? "" : " (" + job.last_error + ")") + " and is tried again at " + until;
+      return "failed " + producer::counted(job.failures, "time") + " by a fault of kq" +
+             (job.last_error.empty() ? "" : " (" + job.last_error + ")") + " and is retried at " + until;
     case WaitReason::paused:
       return "waits because " +
              (job.submitter.empty() ? "the queue" : "the queue, or its submitter " + job.submitter + ",") +
-             " is paused; kq-ctl resume goes on";
+             " is paused; kq-ctl resume ends the pause";
     case WaitReason::draining:
-      return all_drain(job.needs, workers);
+      return draining_text(job.needs, workers);
     case WaitReason::none:
-      return "waits; this broker does not say why";
+      return "waits; the broker gives no reason";
   }
   return "";
 }
 
-// Of a job that is over the run's row says what is known of it, and why it did not pass.
-std::string where_to_look(const JobStatus& status, const JobRecord& job) {
+// Names the command that shows the result of a finished job. Empty for a job whose run is unknown.
+std::string results_hint(const JobStatus& status, const JobRecord& job) {
   if (job.run.empty()) return "";
   const bool passed = status.verdict == to_string(VerdictName::passed);
-  return "; " + std::string(passed ? "its figures" : "why") + ": kq results " + producer::shell_quoted(job.run) +
-         (passed ? "" : " --failed");
+  return "; kq results " + producer::shell_quoted(job.run) + (passed ? " shows its times" : " --failed shows why");
 }
 
-// Answers about jobs, gathered page by page.
+// Asks the broker about jobs, at most kQuerySeqsMax of them in a message, and prints a sentence about each.
 class Explainer {
  public:
   Explainer(const CtlWorld& world, producer::Client& client, bool json)
       : world_(world), client_(client), listing_(world.out, json, "jobs", {}), json_(json) {}
 
-  // `jobs` are what is known of them already; the others are looked up where they wait.
+  // Explains the jobs `seqs`. `jobs` holds the records that the caller knows already; the others are asked for.
   Expected<void> explain(const std::vector<Sequence>& seqs, const std::map<Sequence, JobRecord>& jobs) {
     if (!workers_) {
       KQ_TRY_VALUE(auto broker, ask<BrokerReply>(client_, BrokerQuery{}));
@@ -119,27 +120,27 @@ class Explainer {
       const auto chunk = std::span(seqs).subspan(at, std::min(kQuerySeqsMax, seqs.size() - at));
       const auto reply = ask<StatusReply>(client_, StatusQuery{{chunk.begin(), chunk.end()}});
       if (!reply) return failure(reply.error());
-      known_n_ += reply->jobs.size();
+      known_count_ += reply->jobs.size();
       for (const JobStatus& status : reply->jobs) {
         KQ_TRY_VALUE(const auto job, record_of(status, jobs));
-        say(status, job);
+        print(status, job);
       }
     }
     return {};
   }
   void finish() { listing_.finish(); }
-  std::size_t known_n() const { return known_n_; }
+  std::size_t known_count() const { return known_count_; }
 
  private:
   Expected<JobRecord> record_of(const JobStatus& status, const std::map<Sequence, JobRecord>& jobs) {
     if (const auto known = jobs.find(status.seq); known != jobs.end()) return known->second;
     KQ_TRY_VALUE(auto rows,
                  ask<JobsReply>(client_, JobsQuery{.state = status.state, .after_seq = status.seq - 1, .limit = 1}));
-    if (rows.jobs.empty() || rows.jobs[0].job.seq != status.seq) return JobRecord();  // it has moved on
+    if (rows.jobs.empty() || rows.jobs[0].job.seq != status.seq) return JobRecord();  // the job has changed its state
     return std::move(rows.jobs[0].job);
   }
 
-  void say(const JobStatus& status, const JobRecord& job) {
+  void print(const JobStatus& status, const JobRecord& job) {
     const std::string sentence = why_text(status, job, *workers_, world_.unix_now_ms());
     if (!json_) {
       world_.out << printable(sentence) << '\n';
@@ -161,7 +162,7 @@ class Explainer {
   Listing listing_;
   bool json_;
   std::optional<std::vector<WorkerStatus>> workers_;
-  std::size_t known_n_ = 0;
+  std::size_t known_count_ = 0;
 };
 
 Expected<void> explain_run(producer::Client& client, const std::string& run, Explainer& explainer) {
@@ -185,10 +186,10 @@ std::string why_text(const JobStatus& status, const JobRecord& job, const std::v
     case JobState::queued:
       return name + waiting_text(status, job, workers, unix_now_ms);
     case JobState::leased:
-      return name + "runs since " + age_text(unix_now_ms - job.leased_at_ms) + ", attempt " +
+      return name + "has been running for " + age_text(unix_now_ms - job.leased_at_ms) + ", attempt " +
              std::to_string(status.attempt);
     case JobState::finished:
-      return name + "is finished: " + status.verdict + where_to_look(status, job);
+      return name + "is finished: " + status.verdict + results_hint(status, job);
   }
   return name;
 }
@@ -197,25 +198,25 @@ Expected<ExitCode> ctl_why(int argc, const char* const* argv, const CtlWorld& wo
   BrokerFlags broker;
   std::vector<std::string> words;
   std::string run;
-  Flags flags(argv[0],
-              "Says of each job why it is not done yet: its place in the queue, or that no worker has its GPU. Exit "
-              "code 5 when none of them is "
-              "known.");
-  flags.option("--run", "NAME", "the unfinished jobs of this run", run);
+  Flags flags(
+      argv[0],
+      "Explains for each job why it is not done yet, for example by its place in the queue or because no worker "
+      "has its GPU. The exit code is 5 when a job is unknown.");
+  flags.option("--run", "NAME", "explain the unfinished jobs of this run", run);
   flags.arguments("JOB", "numbers of jobs, as kq submit prints them", words);
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
-  if (words.empty() == run.empty()) return bad_input("whose? name jobs by number, or a run with --run NAME");
+  if (words.empty() == run.empty()) return bad_input("give either job numbers or --run NAME");
   KQ_TRY_VALUE(const auto seqs, parse_seqs(words));
   KQ_TRY_VALUE(auto client, connect(world, broker));
 
   Explainer explainer(world, client, broker.json);
   KQ_TRY(run.empty() ? explainer.explain(seqs, {}) : explain_run(client, run, explainer));
   explainer.finish();
-  if (explainer.known_n() == 0 && !run.empty() && !broker.json)
+  if (explainer.known_count() == 0 && !run.empty() && !broker.json)
     world.out << "every job of run " << printable(run) << " is finished\n";
-  if (explainer.known_n() < seqs.size()) {
-    const std::size_t unknown = seqs.size() - explainer.known_n();
+  if (explainer.known_count() < seqs.size()) {
+    const std::size_t unknown = seqs.size() - explainer.known_count();
     return failure(Error{ErrorKind::not_found, producer::counted(unknown, "job") + (unknown == 1 ? " is" : " are") +
                                                    " unknown to broker " + client.url()});
   }

@@ -26,19 +26,19 @@ WorkerStatus worker(DeviceKind kind, const std::string& model, std::vector<std::
           .labels = std::move(labels)};
 }
 
-TEST(ctl_why, a_job_that_waits_its_turn_knows_its_place) {
+TEST(ctl_why, a_job_that_waits_for_its_turn_is_explained_by_its_place) {
   JobStatus status = waiting(WaitReason::behind);
   status.position = 3;
   status.ahead = 12;
   EXPECT_EQ(why_text(status, job(), {}, kNow),
-            "job 7 waits its turn: 12 jobs are ahead of it, it is its submitter's 3rd of its kind");
+            "job 7 waits for its turn: 12 jobs are ahead of it, and it is the 3rd in its queue lane");
   status.position = 1;
   status.ahead = 0;
   EXPECT_EQ(why_text(status, job(), {}, kNow),
-            "job 7 waits its turn: it is the next, it is its submitter's 1st of its kind");
+            "job 7 waits for its turn: it is the next job, and it is the 1st in its queue lane");
 }
 
-TEST(ctl_why, a_job_that_no_worker_serves_says_what_is_missing) {
+TEST(ctl_why, a_job_that_no_worker_serves_is_explained_by_what_is_missing) {
   const auto text = [](Requirements needs, std::vector<WorkerStatus> workers) {
     return why_text(waiting(WaitReason::no_worker), job(std::move(needs)), workers, kNow);
   };
@@ -52,12 +52,12 @@ TEST(ctl_why, a_job_that_no_worker_serves_says_what_is_missing) {
   EXPECT_EQ(text({.gpu_model = "NVIDIA B200"}, {cpu, gpu}),
             "job 7 waits for a NVIDIA B200: none of the 2 workers has one");
   EXPECT_EQ(text({.labels = {"big"}}, {cpu, gpu}),
-            "job 7 waits for a worker labelled big with any device: no worker has both, or all of the labels");
+            "job 7 waits for a worker labelled big with any device: no worker has both the device and all labels");
   EXPECT_EQ(text({.backend = Backend::cuda, .labels = {"lab"}}, {cpu, gpu}),
             "job 7 waits for a worker that can build cuda kernels");
 }
 
-TEST(ctl_why, a_job_whose_workers_all_drain_says_so) {
+TEST(ctl_why, a_job_whose_workers_all_drain_is_explained_by_the_drain) {
   WorkerStatus draining = worker(DeviceKind::cuda, "NVIDIA H200", {"lab"});
   draining.draining = true;
   draining.backends = {Backend::torch};
@@ -67,28 +67,27 @@ TEST(ctl_why, a_job_whose_workers_all_drain_says_so) {
     return why_text(waiting(WaitReason::draining), job({.labels = {"lab"}}), workers, kNow);
   };
   EXPECT_EQ(text({worker(DeviceKind::cpu, "EPYC"), draining}),
-            "job 7 waits for a worker: n1:7, the only one that could run it, is draining");
-  EXPECT_EQ(text({other, draining}), "job 7 waits for a worker: all that could run it are draining");
+            "job 7 waits for a worker: n1:7, the only worker that can run it, is draining");
+  EXPECT_EQ(text({other, draining}), "job 7 waits for a worker: all workers that can run it are draining");
   other.backends = {Backend::triton};
-  EXPECT_EQ(text({other, draining}), "job 7 waits for a worker: n1:7, the only one that could run it, is draining");
+  EXPECT_EQ(text({other, draining}), "job 7 waits for a worker: n1:7, the only worker that can run it, is draining");
 }
 
-TEST(ctl_why, times_and_pauses_are_told) {
+TEST(ctl_why, waits_for_a_time_and_pauses_are_explained) {
   JobStatus status = waiting(WaitReason::not_before);
   status.until_ms = kNow + 600'000;
   EXPECT_EQ(why_text(status, job(), {}, kNow), "job 7 may not run before 2026-11-21T18:10:00Z, in 10 min");
   status.why = WaitReason::after_failure;
   JobRecord failed = job();
   failed.last_error = "the judge died";
-  EXPECT_EQ(
-      why_text(status, failed, {}, kNow),
-      "job 7 failed 1 time by our own fault (the judge died) and is tried again at 2026-11-21T18:10:00Z, in 10 min");
+  EXPECT_EQ(why_text(status, failed, {}, kNow),
+            "job 7 failed 1 time by a fault of kq (the judge died) and is retried at 2026-11-21T18:10:00Z, in 10 min");
   status.why = WaitReason::paused;
   EXPECT_EQ(why_text(status, job(), {}, kNow),
-            "job 7 waits because the queue, or its submitter ann, is paused; kq-ctl resume goes on");
+            "job 7 waits because the queue, or its submitter ann, is paused; kq-ctl resume ends the pause");
 }
 
-TEST(ctl_why, a_running_and_a_finished_job_are_told_too) {
+TEST(ctl_why, running_and_finished_jobs_are_explained_too) {
   ScriptedWorld kq;
   kq.on<BrokerQuery>([](const auto&) { return BrokerReply{}; });
   kq.on<StatusQuery>([](const StatusQuery&) {
@@ -100,20 +99,22 @@ TEST(ctl_why, a_running_and_a_finished_job_are_told_too) {
   });
   EXPECT_EQ(kq.run({"why", "8", "9"}), 0);
   EXPECT_EQ(kq.out.str(),
-            "job 8 runs since 3 min, attempt 2\njob 9 is finished: passed; its figures: kq results monday\n");
+            "job 8 has been running for 3 min, attempt 2\n"
+            "job 9 is finished: passed; kq results monday shows its times\n");
   EXPECT_EQ(kq.run({"why", "8", "9", "10"}), 5);
   EXPECT_EQ(kq.err.str(), "kq-ctl why: 1 job is unknown to broker ipc:///tmp/kq.sock\n");
 }
 
-TEST(ctl_why, of_a_finished_job_it_is_said_where_to_look) {
+TEST(ctl_why, a_finished_job_is_explained_with_the_command_that_shows_its_result) {
   const JobStatus over{.seq = 7, .state = JobState::finished, .verdict = "wrong_answer"};
   JobRecord record = job();
-  EXPECT_EQ(why_text(over, record, {}, kNow), "job 7 is finished: wrong_answer");  // of a run that is not known
+  EXPECT_EQ(why_text(over, record, {}, kNow), "job 7 is finished: wrong_answer");  // the run is unknown
   record.run = "my run";
-  EXPECT_EQ(why_text(over, record, {}, kNow), "job 7 is finished: wrong_answer; why: kq results 'my run' --failed");
+  EXPECT_EQ(why_text(over, record, {}, kNow),
+            "job 7 is finished: wrong_answer; kq results 'my run' --failed shows why");
 }
 
-TEST(ctl_why, a_run_is_explained_from_its_rows_alone) {
+TEST(ctl_why, a_run_is_explained_from_its_rows) {
   ScriptedWorld kq;
   kq.on<BrokerQuery>([](const auto&) { return BrokerReply{}; });
   kq.on<StatusQuery>([](const StatusQuery& query) {
@@ -141,18 +142,18 @@ TEST(ctl_why, a_run_is_explained_from_its_rows_alone) {
   });
   EXPECT_EQ(kq.run({"why", "--run", "monday"}), 0);
   EXPECT_EQ(kq.out.str(), "job 1 waits for a worker: none is connected\njob 3 waits for a worker: none is connected\n");
-  EXPECT_TRUE(kq.asked<JobsQuery>().empty());
+  EXPECT_TRUE(kq.requests_of<JobsQuery>().empty());
   EXPECT_EQ(kq.run({"why", "--run", "tuesday"}), 5);
   EXPECT_EQ(kq.err.str(), "kq-ctl why: there is no run 'tuesday'\n");
 }
 
-TEST(ctl_why, somebody_must_be_meant) {
+TEST(ctl_why, exactly_one_choice_of_jobs_is_needed) {
   ScriptedWorld kq;
   EXPECT_EQ(kq.run({"why"}), 2);
-  EXPECT_EQ(kq.err.str(), "kq-ctl why: whose? name jobs by number, or a run with --run NAME\n");
+  EXPECT_EQ(kq.err.str(), "kq-ctl why: give either job numbers or --run NAME\n");
   EXPECT_EQ(kq.run({"why", "7", "--run", "r"}), 2);
   EXPECT_EQ(kq.run({"why", "seven"}), 2);
-  EXPECT_EQ(kq.err.str(), "kq-ctl why: a job's number is needed, as kq submit prints it, got 'seven'\n");
+  EXPECT_EQ(kq.err.str(), "kq-ctl why: 'seven' is not a job number; kq submit prints the numbers of jobs\n");
   EXPECT_TRUE(kq.broker.requests.empty());
 }
 

@@ -13,7 +13,7 @@ void add_libraries(const fs::path& folder, std::vector<fs::path>& found) {
   std::error_code ignored;
   std::vector<fs::path> here;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    // Not libnvrtc-builtins.so, which is no compiler.
+    // This prefix excludes libnvrtc-builtins.so, which is not the compiler.
     if (entry.path().filename().string().starts_with("libnvrtc.so")) here.push_back(entry.path());
   }
   std::sort(here.begin(), here.end());
@@ -25,8 +25,9 @@ void add_toolkit(const fs::path& toolkit, std::vector<fs::path>& found) {
     add_libraries(toolkit / folder, found);
 }
 
-// .../bin/python -> .../lib/python3.X/site-packages/nvidia/{cuda_nvrtc,cu13}/lib. The interpreter is often a link out
-// of its environment, so the path is taken as it is written.
+// Adds the libraries under .../lib/python3.X/site-packages/nvidia/{cuda_nvrtc,cu13}/lib for the interpreter
+// .../bin/python. Symbolic links are not resolved, because an interpreter is often a link to one outside its
+// environment.
 void add_wheels(const fs::path& python, std::vector<fs::path>& found) {
   std::error_code ignored;
   for (const fs::directory_entry& version :
@@ -63,14 +64,14 @@ Expected<NvrtcFound> find_nvrtc(const Environment& environment) {
     using Version = int (*)(int* major, int* minor);
     const auto version = reinterpret_cast<Version>(::dlsym(library, "nvrtcVersion"));
     NvrtcFound found{.path = path.string()};
-    // Never closed: it leaves threads and thread-local state behind.
+    // The library is never closed, because it leaves threads and thread-local state behind.
     if (version != nullptr && version(&found.major, &found.minor) == 0) return found;
     reasons += std::string(reasons.empty() ? "" : "; ") + path.string() + " has no nvrtcVersion";
   }
-  if (!reasons.empty()) return our_fault("no NVRTC that loads: " + reasons);
+  if (!reasons.empty()) return our_fault("no NVRTC library can be loaded: " + reasons);
   const std::string chosen = environment("KQ_CUDA");
-  if (!chosen.empty()) return our_fault("no libnvrtc.so under KQ_CUDA=" + chosen);
-  return our_fault("no libnvrtc.so under CUDA_HOME, /usr/local/cuda or the nvidia packages of KQ_PYTHON");
+  if (!chosen.empty()) return our_fault("there is no libnvrtc.so under KQ_CUDA=" + chosen);
+  return our_fault("there is no libnvrtc.so under CUDA_HOME, /usr/local/cuda or the nvidia packages of KQ_PYTHON");
 }
 
 }  // namespace kq::tools

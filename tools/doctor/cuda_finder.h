@@ -1,4 +1,5 @@
-// Which NVRTC a worker on this machine would find. CUDA is never linked: it is looked for where users have it.
+// Finds the NVRTC library that a worker on this machine would use. kq does not link CUDA; it searches the places where
+// users install it.
 #pragma once
 
 #include <filesystem>
@@ -16,11 +17,11 @@ struct NvrtcFound {
   int minor = 0;
 };
 
-// libnvrtc.so* under KQ_CUDA, CUDA_HOME, /usr/local/cuda, and the nvidia wheels of KQ_PYTHON's environment, in that
-// order. Where KQ_CUDA is set it is the only place.
+// Returns the files libnvrtc.so* under CUDA_HOME, /usr/local/cuda, and the nvidia packages in the environment of
+// KQ_PYTHON, in that order. When KQ_CUDA is set, only that folder is searched.
 std::vector<std::filesystem::path> nvrtc_candidates(const Environment& environment);
 
-// Loads the first candidate that loads and asks its version. The Error says what was tried.
+// Loads the candidates in order and returns the first that loads, with its version. The Error lists what was tried.
 Expected<NvrtcFound> find_nvrtc(const Environment& environment);
 
 }  // namespace kq::tools

@@ -27,7 +27,7 @@ std::vector<std::string> names(const std::vector<std::filesystem::path>& paths, 
   return found;
 }
 
-TEST(cuda_finder, kq_cuda_is_the_only_place) {
+TEST(cuda_finder, only_kq_cuda_is_searched_when_it_is_set) {
   const TestFolder folder;
   folder.write("mine/lib64/libnvrtc.so.13", "");
   folder.write("mine/lib64/libnvrtc-builtins.so.13.0", "");
@@ -51,14 +51,15 @@ TEST(cuda_finder, the_toolkit_comes_before_the_wheels) {
   EXPECT_THAT(found, ::testing::Contains("venv/lib/python3.11/site-packages/nvidia/cu13/lib/libnvrtc.so.13"));
 }
 
-TEST(cuda_finder, says_what_is_wrong) {
+TEST(cuda_finder, the_error_names_the_reason) {
   const TestFolder folder;
   EXPECT_EQ(find_nvrtc(environment({{"KQ_CUDA", folder.path()}})).error().message,
-            "no libnvrtc.so under KQ_CUDA=" + folder.path());
+            "there is no libnvrtc.so under KQ_CUDA=" + folder.path());
   folder.write("lib64/libnvrtc.so.13", "not a library");
   const auto broken = find_nvrtc(environment({{"KQ_CUDA", folder.path()}}));
   ASSERT_FALSE(broken);
-  EXPECT_THAT(broken.error().message, HasSubstr("no NVRTC that loads: " + folder.file("lib64/libnvrtc.so.13")));
+  EXPECT_THAT(broken.error().message,
+              HasSubstr("no NVRTC library can be loaded: " + folder.file("lib64/libnvrtc.so.13")));
 }
 
 }  // namespace

@@ -9,23 +9,23 @@
 namespace kq::tools {
 namespace {
 
-// What a missing layer of the sandbox means, and how it comes back.
+// How to get a missing layer of the sandbox.
 struct LayerAdvice {
   std::string_view layer;
   std::string_view advice;
 };
 constexpr LayerAdvice kLayerAdvice[] = {
-    {"uid", "start kq-worker as root: jobs then get a uid of their own"},
+    {"uid", "start kq-worker as root, so that jobs get a user id of their own"},
     {"user", "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1, or user.max_user_namespaces above 0"},
     {"pid", "start kq-worker as root, or allow user namespaces"},
     {"mount", "start kq-worker as root, or allow user namespaces; in a container, mounts must be allowed"},
     {"ipc", "start kq-worker as root, or allow user namespaces"},
-    {"net", "start kq-worker as root, or allow user namespaces: jobs reach the network"},
+    {"net", "start kq-worker as root, or allow user namespaces; until then jobs can reach the network"},
     {"uts", "start kq-worker as root, or allow user namespaces"},
-    {"landlock", "a kernel of 5.13 or newer with landlock among its lsm= has it"},
-    {"seccomp", "a kernel with CONFIG_SECCOMP_FILTER has it"},
+    {"landlock", "use a Linux kernel of 5.13 or newer with landlock in its lsm= list"},
+    {"seccomp", "use a Linux kernel with CONFIG_SECCOMP_FILTER"},
     {"cgroup",
-     "start kq-worker as root, or by systemd with Delegate=yes and DelegateSubgroup=worker: shared memory is then "
+     "start kq-worker as root, or by systemd with Delegate=yes and DelegateSubgroup=worker, so that shared memory is "
      "limited too"},
 };
 
@@ -77,18 +77,20 @@ std::vector<Finding> findings_of(const producer::Json& self_test) {
   }
   if (findings.empty())
     findings.push_back(
-        {.what = "device", .health = Health::bad, .found = "none", .advice = "start it with --devices cpu"});
+        {.what = "device", .health = Health::bad, .found = "none", .advice = "start kq-worker with --devices cpu"});
   const producer::Json* software = self_test.find("software");
   if (software != nullptr && !text_in(*software, "python").empty()) {
     findings.push_back(software_finding(*software, "python", Health::bad, ""));
-    findings.push_back(software_finding(*software, "torch", Health::bad,
-                                        "scripts/setup makes an environment that has it, KQ_PYTHON names one"));
-    findings.push_back(software_finding(*software, "triton", Health::weak, "triton submissions need it"));
+    findings.push_back(software_finding(
+        *software, "torch", Health::bad,
+        "run scripts/setup, which makes an environment with torch, or name such an environment's python in KQ_PYTHON"));
+    findings.push_back(software_finding(*software, "triton", Health::weak, "triton submissions need triton"));
   }
   const auto layers = texts_in(self_test, "sandbox");
   for (const std::string& layer : layers)
     findings.push_back({.what = "sandbox: " + layer, .found = "in force", .advice = ""});
-  // A self-test that opened nothing says nothing about the sandbox.
+  // Without a layer in force, the self-test did not get as far as the sandbox, and its list of missing layers means
+  // nothing.
   for (const std::string& layer : layers.empty() ? layers : texts_in(self_test, "sandbox_missing")) {
     findings.push_back(
         {.what = "sandbox: " + layer, .health = Health::weak, .found = "missing", .advice = advice_for(layer)});

@@ -1,4 +1,4 @@
-// What works on this machine, and what to do about the rest.
+// The report of kq-doctor: what of kq works on this machine, and what to do about the rest.
 #pragma once
 
 #include <string>
@@ -9,25 +9,29 @@
 
 namespace kq::tools {
 
-enum class Health { good, weak, bad };  // bad: no worker can run; weak: some jobs cannot, or are less well kept apart
+// weak: some jobs cannot run, or are less isolated. bad: no worker can run.
+enum class Health { good, weak, bad };
 constexpr std::array<std::string_view, 3> enum_names(Health) {
   return {"good", "weak", "bad"};
 }
 
+// One line of the report.
 struct Finding {
-  std::string what;  // "sandbox: seccomp"
+  std::string what;  // such as "sandbox: seccomp"
   Health health = Health::good;
   std::string found;
-  std::string advice;  // empty where all is well
+  std::string advice;  // empty when there is nothing to do
 };
 
-// `self_test` is what kq-worker --self-test printed. Nothing of it is believed to be there.
+// Makes findings of the JSON that kq-worker --self-test printed. Any part of `self_test` may be missing or of another
+// type.
 std::vector<Finding> findings_of(const producer::Json& self_test);
 
-// A program that is looked for in PATH.
+// Looks for a program in the folders of `path`, which has the format of PATH.
 Finding program_finding(const std::string& what, const std::string& program, const std::string& path,
                         const std::string& advice);
 
+// Returns the worst health of all findings.
 Health worst(const std::vector<Finding>& findings);
 std::string doctor_text(const std::vector<Finding>& findings);
 std::string doctor_json(const std::vector<Finding>& findings);

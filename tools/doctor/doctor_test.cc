@@ -24,7 +24,7 @@ constexpr const char* kHealthy =
     R"("software":{"python":"3.11.2","torch":"2.11.0","triton":"3.6.0","cuda":"13.0"},)"
     R"("sandbox":["uid","user","rlimits"],"sandbox_missing":[]})";
 
-TEST(Doctor, a_healthy_machine_has_nothing_to_be_done) {
+TEST(Doctor, a_healthy_machine_is_good) {
   const auto all = findings(kHealthy);
   EXPECT_EQ(worst(all), Health::good);
   EXPECT_EQ(find(all, "device: cuda")->found, "NVIDIA H200, 140 GiB");
@@ -47,21 +47,21 @@ TEST(Doctor, a_worker_that_would_not_start_is_bad) {
   EXPECT_EQ(find(all, "sandbox: uid"), nullptr);
 }
 
-TEST(Doctor, believes_nothing_to_be_there) {
+TEST(Doctor, a_self_test_of_another_shape_still_gives_findings) {
   for (const char* odd : {"{}", "[]", "7", R"({"devices":7,"failures":{},"software":[],"sandbox":"x"})",
                           R"({"devices":[7],"sandbox":[1]})"}) {
     EXPECT_FALSE(findings(odd).empty()) << odd;
   }
 }
 
-TEST(Doctor, looks_for_programs_in_path) {
+TEST(Doctor, programs_are_found_in_path) {
   EXPECT_EQ(program_finding("a shell", "sh", "/nonsense:/bin", "").found, "/bin/sh");
   const Finding missing = program_finding("compiler", "no-such-compiler", "/nonsense:/bin", "install it");
   EXPECT_EQ(missing.health, Health::weak);
   EXPECT_EQ(missing.advice, "install it");
 }
 
-TEST(Doctor, speaks_json) {
+TEST(Doctor, json_has_all_findings) {
   const auto said = producer::parse_json(doctor_json(findings(kHealthy)));
   ASSERT_TRUE(said);
   EXPECT_EQ(*said->find("health")->text(), "good");

@@ -5,7 +5,8 @@
 namespace kq::tools {
 namespace {
 
-// What a spreadsheet would take for a formula gets an apostrophe in front: names and messages are written by strangers.
+// Puts an apostrophe before text that a spreadsheet would take for a formula, because submissions and other users
+// choose names and messages.
 Cell defused(const Cell& cell) {
   const auto* text = std::get_if<std::string>(&cell);
   const bool is_formula =

@@ -19,12 +19,12 @@ TEST(csv_exporter, every_row_has_a_field_for_every_column) {
   for (std::size_t i = 0; i < columns().size(); ++i) EXPECT_EQ((*lines)[0].fields[i], columns()[i].name);
 }
 
-TEST(csv_exporter, a_message_survives) {
+TEST(csv_exporter, a_message_with_quotes_and_line_breaks_is_quoted) {
   const RunRow row = ended_row("relu/odd", VerdictName::crashed, evidence("", "a,b\n\"c\""));
   EXPECT_EQ(exported("csv", {row}, {.columns = "label,message"}), "label,message\nrelu/odd,\"a,b\n\"\"c\"\"\"\n");
 }
 
-TEST(csv_exporter, formulas_are_exact_unless_a_spreadsheet_reads_them) {
+TEST(csv_exporter, formulas_are_unchanged_unless_excel_safe_is_set) {
   const RunRow row = ended_row("=cmd()", VerdictName::crashed, evidence("", "-1"));
   EXPECT_EQ(exported("csv", {row}, {.columns = "label,message,attempt"}), "label,message,attempt\n=cmd(),-1,1\n");
   EXPECT_EQ(exported("csv", {row}, {.columns = "label,message,attempt"}, {.excel_safe = true}),

@@ -1,7 +1,7 @@
-// The formats kq-dump writes: one file each beside this one, and one row each in the table. To add a format, add both.
+// The formats that kq-dump writes. Each format has a source file in this folder and a row in the table of exporters.cc.
 //
-// csv.cc and jsonl.cc are the shortest examples, kernelbench.cc the one that writes several files; docs/design/extending.md
-// goes through them.
+// To add a format, add both; docs/design/extending.md explains how. csv.cc and jsonl.cc are the shortest examples,
+// kernelbench.cc writes several files.
 #pragma once
 
 #include <cstdint>
@@ -19,44 +19,45 @@
 namespace kq::tools {
 
 struct ExportOptions {
-  std::string out = "-";  // a file, or the folder of a format that writes several
-  bool excel_safe = false;
-  bool strict = false;  // names of the other system's verdicts exactly as it would have given them
-  bool merge = false;   // what a file in its place says of other rows stays
+  std::string out = "-";    // a file; a folder for a format that writes several files
+  bool excel_safe = false;  // csv: text that looks like a formula gets an apostrophe
+  bool strict = false;      // kernelbench: verdicts are mapped exactly as KernelBench would have given them
+  bool merge = false;       // kernelbench: results of other samples in an existing file are kept
   std::vector<std::uint32_t> pass_at_k = {1};
 };
 
-// One dump under way. What it writes appears whole, in finish(), or not at all.
+// One dump in progress. Its files appear in finish(), each whole or not at all.
 class Export {
  public:
   virtual ~Export() = default;
-  virtual Expected<void> add(const RunRow& row) = 0;  // in label order
+  virtual Expected<void> add(const RunRow& row) = 0;  // rows must come in the order of labels
   virtual Expected<void> finish() = 0;
-  virtual std::uint64_t rows_n() const = 0;                      // that were written
-  virtual std::vector<std::string> notes() const { return {}; }  // sentences for people: what was left out, and why
+  virtual std::uint64_t row_count() const = 0;                   // number of rows written so far
+  virtual std::vector<std::string> notes() const { return {}; }  // sentences about rows that were left out
 };
 
 struct Exporter {
   std::string_view name;
   std::string_view doc;
   bool writes_folder;
-  Expected<std::unique_ptr<Export>> (*open)(const ExportOptions& options,
-                                            const Selection& selection);  // the selection outlives it
+  // Starts a dump. The selection must outlive the dump.
+  Expected<std::unique_ptr<Export>> (*open)(const ExportOptions& options, const Selection& selection);
 };
 
 std::span<const Exporter> exporters();
 
-// Null for an unknown name.
+// Returns null for an unknown name.
 const Exporter* find_exporter(std::string_view name);
-// What there is instead, and how Parquet is made.
+// Returns the Error for an unknown format, which lists the known formats and says how to make Parquet.
 Error unknown_format(const std::string& name);
 
-// One per file beside this one.
+// The open functions of the formats, each in a file of its own.
 Expected<std::unique_ptr<Export>> open_csv(const ExportOptions& options, const Selection& selection);
 Expected<std::unique_ptr<Export>> open_jsonl(const ExportOptions& options, const Selection& selection);
 Expected<std::unique_ptr<Export>> open_kernelbench(const ExportOptions& options, const Selection& selection);
 
-// For formats that are one file of lines: a header, then a line per selected row.
+// Opens a dump for a format that is one file with a header and a line for each selected row. `append` appends the line
+// of a row.
 using AppendLine = std::function<void(std::span<const Cell> cells, std::string& line)>;
 Expected<std::unique_ptr<Export>> open_lines(const ExportOptions& options, const Selection& selection,
                                              std::string header, AppendLine append);

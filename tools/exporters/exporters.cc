@@ -7,11 +7,12 @@ namespace {
 
 constexpr Exporter kExporters[] = {
     {"csv", "RFC 4180, one header line, LF", false, open_csv},
-    {"jsonl", "one JSON object per line, as share/kq.result-1.schema.json says", false, open_jsonl},
+    {"jsonl", "one JSON object per line, described by share/kq.result-1.schema.json", false, open_jsonl},
     {"kernelbench", "eval_results.json, pass_at_k_results.json and baseline files, for KernelBench's own scripts", true,
      open_kernelbench},
 };
 
+// A dump to one file of lines.
 class Lines final : public Export {
  public:
   Lines(OutputFile file, const Selection& selection, AppendLine append)
@@ -23,19 +24,19 @@ class Lines final : public Export {
     return selection_.each(row, [this](std::span<const Cell> cells) {
       line_.clear();
       append_(cells, line_);
-      ++rows_n_;
+      ++row_count_;
       return file_.write(line_);
     });
   }
   Expected<void> finish() override { return file_.commit(); }
-  std::uint64_t rows_n() const override { return rows_n_; }
+  std::uint64_t row_count() const override { return row_count_; }
 
  private:
   OutputFile file_;
   const Selection& selection_;
   AppendLine append_;
   std::string line_;
-  std::uint64_t rows_n_ = 0;
+  std::uint64_t row_count_ = 0;
 };
 
 }  // namespace
@@ -58,7 +59,7 @@ Error unknown_format(const std::string& name) {
   sentence += ", got '" + printable(name) + "'";
   if (name == "parquet")
     sentence +=
-        "; Parquet is made of JSON Lines: kq-dump --run NAME --format jsonl | python -m kq export -o FILE.parquet";
+        "; Parquet is made from JSON Lines: kq-dump --run NAME --format jsonl | python -m kq export -o FILE.parquet";
   return {ErrorKind::bad_input, sentence};
 }
 

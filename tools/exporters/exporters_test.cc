@@ -1,4 +1,4 @@
-// The contract of every format, over all rows of the table.
+// Tests that every format must pass, run for each row of the table of formats.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A row that every format has a place for.
+// A row that every format can represent.
 RunRow sample_of(std::uint32_t sample, Verdict verdict) {
   RunRow row = finished_row("level_1_problem_19_sample_" + std::to_string(sample), std::move(verdict), sample + 1);
   row.entry.submission.problem.file = "19_ReLU.py";
@@ -26,7 +26,7 @@ std::vector<RunRow> rows() {
 class EveryExporter : public ::testing::TestWithParam<const Exporter*> {
  protected:
   ExportOptions options() const { return {.out = (folder / "out").string()}; }
-  // All that lies in the folder, one file after the other, and nothing but finished files.
+  // Returns the contents of all files in the folder, and checks that there is no temporary file.
   std::string everything() const {
     std::string all;
     for (const auto& entry : fs::recursive_directory_iterator(folder.path())) {
@@ -43,7 +43,7 @@ TEST_P(EveryExporter, is_found_by_its_name) {
   EXPECT_EQ(find_exporter(GetParam()->name), GetParam());
 }
 
-TEST_P(EveryExporter, any_row_can_be_written_and_nothing_of_a_result_is_lost) {
+TEST_P(EveryExporter, any_row_can_be_written_with_its_verdict_and_time) {
   export_rows(*GetParam(), options(), {}, rows());
   const std::string text = everything();
   for (const char* piece : {"passed", "crashed", "12.5"}) {
@@ -53,7 +53,7 @@ TEST_P(EveryExporter, any_row_can_be_written_and_nothing_of_a_result_is_lost) {
   }
 }
 
-TEST_P(EveryExporter, there_is_nothing_until_all_is_there) {
+TEST_P(EveryExporter, no_file_appears_before_finish) {
   const auto selection = Selection::make({}, 0);
   auto opened = GetParam()->open(options(), *selection);
   ASSERT_TRUE(opened) << opened.error().message;
@@ -62,11 +62,11 @@ TEST_P(EveryExporter, there_is_nothing_until_all_is_there) {
   if (fs::is_directory(folder / "out")) {
     EXPECT_TRUE(fs::is_empty(folder / "out"));
   }
-  opened->reset();  // as one that fails half way
+  opened->reset();  // as after a failure
   EXPECT_EQ(everything(), "");
 }
 
-TEST_P(EveryExporter, rows_that_are_not_wanted_are_not_there) {
+TEST_P(EveryExporter, rows_that_are_not_selected_are_not_written) {
   export_rows(*GetParam(), options(), {.where = {"verdict=passed"}}, rows());
   EXPECT_EQ(everything().find("crashed"), std::string::npos);
 }
@@ -83,10 +83,10 @@ TEST(exporters, an_unknown_name_is_not_found) {
   EXPECT_EQ(find_exporter("xml"), nullptr);
 }
 
-TEST(exporters, a_format_that_there_is_not_is_answered_with_those_that_there_are) {
+TEST(exporters, the_error_about_an_unknown_format_lists_the_known_ones) {
   EXPECT_EQ(unknown_format("xml").message, "--format must be one of csv, jsonl, kernelbench, got 'xml'");
   EXPECT_EQ(unknown_format("parquet").message,
-            "--format must be one of csv, jsonl, kernelbench, got 'parquet'; Parquet is made of JSON Lines: "
+            "--format must be one of csv, jsonl, kernelbench, got 'parquet'; Parquet is made from JSON Lines: "
             "kq-dump --run NAME --format jsonl | python -m kq export -o FILE.parquet");
 }
 

@@ -15,12 +15,12 @@ TEST(jsonl_exporter, a_row_is_one_line_that_names_its_schema) {
   EXPECT_NE(row.find(R"("message": "two\nlines")"), std::string::npos);
 }
 
-TEST(jsonl_exporter, is_the_same_json_as_that_of_other_programs) {
+TEST(jsonl_exporter, is_the_same_json_as_to_json_returns) {
   const RunRow row = passed_row("relu/fast", 12'500, 25'000);
   EXPECT_EQ(exported("jsonl", {row}), producer::to_text(to_json(row)) + "\n");
 }
 
-TEST(jsonl_exporter, what_is_unknown_is_null) {
+TEST(jsonl_exporter, an_unknown_value_is_null) {
   EXPECT_EQ(exported("jsonl", {queued_row("relu/slow")}, {.columns = "label,verdict,median_us"}),
             "{\"label\": \"relu/slow\", \"verdict\": null, \"median_us\": null}\n");
 }

@@ -1,13 +1,15 @@
-// A run as KernelBench's own scripts want it, in a folder:
+// Writes a run as the folder of files that KernelBench's own scripts read:
 //
-//   eval_results.json         every sample's result; pass_at_k_results.json beside it where a problem has more than one
-//   sample timing/GPU/baseline_time_torch.json    the references of the run, all levels in one file, one file per
-//   device model; of those under
-//                                          torch.compile another, named as KernelBench does
+//   eval_results.json        the result of every sample
+//   pass_at_k_results.json   pass@k, if a problem has more than one sample
+//   timing/GPU/*.json        the times of the references, all levels in one file; a file for each device model, and
+//                            another for references under torch.compile
 //
-// A run of several levels has the first two in level1, level2, ... Their numbers are milliseconds with all digits.
-// Results are ordered by problem and sample, rows come by label: entries wait in a file without a name, and only their
-// places are kept in memory.
+// If the run has several levels, the first two files are in folders level1, level2, ... Times are in milliseconds with
+// all digits.
+//
+// Rows come in the order of labels, but results are ordered by problem and sample. The text of each result is therefore
+// appended to a temporary file without a name, and only its position is kept in memory until finish().
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -31,8 +33,9 @@ namespace fs = std::filesystem;
 constexpr std::size_t kEntryStep = 4;
 constexpr std::size_t kPassAtKStep = 2;
 constexpr const char* kBaselineFiles[] = {"baseline_time_torch.json",
-                                          "baseline_time_torch_compile_inductor_default.json"};  // by Baseline
+                                          "baseline_time_torch_compile_inductor_default.json"};  // index: Baseline
 
+// The position of one result in the temporary file.
 struct Entry {
   std::uint32_t level, problem, sample, bytes;
   std::uint64_t offset;
@@ -56,33 +59,37 @@ std::string file_name_of(const std::string& device_model) {
 
 class KernelBenchExport final : public Export {
  public:
-  KernelBenchExport(const ExportOptions& options, const Selection& selection, int waiting, bool made_folder)
-      : folder_(options.out), options_(options), selection_(selection), waiting_(waiting), made_folder_(made_folder) {}
+  KernelBenchExport(const ExportOptions& options, const Selection& selection, int entries_fd, bool created_folder)
+      : folder_(options.out),
+        options_(options),
+        selection_(selection),
+        entries_fd_(entries_fd),
+        made_folder_(created_folder) {}
   ~KernelBenchExport() override {
-    ::close(waiting_);
-    std::error_code is_in_use;  // what holds something stays
+    ::close(entries_fd_);
+    std::error_code is_in_use;  // a folder with files is not removed
     if (made_folder_) fs::remove(folder_, is_in_use);
   }
 
   Expected<void> add(const RunRow& row) override {
-    if (!selection_.wants(row)) return {};
-    ++rows_n_;
+    if (!selection_.matches(row)) return {};
+    ++row_count_;
     const auto place = figures_.add(row, options_.strict);
     switch (place.added) {
       case KernelBenchFigures::Added::no_problem:
-        ++no_problem_n_;
+        ++no_problem_count_;
         return {};
       case KernelBenchFigures::Added::no_result:
-        ++no_result_n_;
+        ++no_result_count_;
         return {};
       case KernelBenchFigures::Added::only_compiled:
-        ++only_compiled_n_;
+        ++only_compiled_count_;
         return {};
       case KernelBenchFigures::Added::older_result:
-        ++older_n_;
+        ++older_count_;
         return {};
       case KernelBenchFigures::Added::newer_result:
-        ++older_n_;
+        ++older_count_;
         break;
       case KernelBenchFigures::Added::result:
         break;
@@ -98,8 +105,8 @@ class KernelBenchExport final : public Export {
                                             {"runtime_stats", std::move(outcome.runtime_stats)}}},
         kEntryStep, 2 * kEntryStep);
     entries_.push_back(
-        {place.level, place.problem, place.sample, static_cast<std::uint32_t>(text.size()), waiting_bytes_});
-    return keep(text);
+        {place.level, place.problem, place.sample, static_cast<std::uint32_t>(text.size()), entries_bytes_});
+    return append_entry(text);
   }
 
   Expected<void> finish() override {
@@ -107,10 +114,11 @@ class KernelBenchExport final : public Export {
     const std::vector<std::uint32_t> levels = figures_.levels();
     if (options_.merge && levels.size() > 1)
       return bad_input(
-          "--merge needs a run of one level: KernelBench has one in a file; choose one with --where label~level_1_");
+          "--merge needs a run of one level, because KernelBench's file has one; choose a level with "
+          "--where label~level_1_");
     for (const std::uint32_t level : levels) {
       if (options_.merge) {
-        if (const auto merged = take_over(level); !merged) return merged;
+        if (const auto merged = merge_results(level); !merged) return merged;
       }
       const fs::path folder = levels.size() == 1 ? folder_ : folder_ / ("level" + std::to_string(level));
       if (const auto written = write_results(folder, level); !written) return written;
@@ -119,26 +127,28 @@ class KernelBenchExport final : public Export {
     return write_baselines();
   }
 
-  std::uint64_t rows_n() const override { return rows_n_; }
+  std::uint64_t row_count() const override { return row_count_; }
 
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes;
     const auto note = [&](std::uint64_t n, const std::string& why) {
       if (n > 0) notes.push_back(std::to_string(n) + (n == 1 ? " row was" : " rows were") + " left out: " + why);
     };
-    note(no_result_n_,
-         "not finished, or ended by something that says nothing about the kernel (cancelled, expired, abandoned, "
+    note(no_result_count_,
+         "the job is not finished, or its verdict says nothing about the kernel (cancelled, expired, abandoned, "
          "too_large, ...)");
-    note(no_problem_n_, "neither tags level and problem_id, nor a label or problem named as KernelBench does");
-    note(only_compiled_n_, "compiled_only, which no device has run; connect a worker with a GPU and submit again");
-    note(older_n_, "a newer row of the run has the same level, problem and sample");
+    note(no_problem_count_,
+         "the job has neither the tags level and problem_id, nor a label or problem named as in KernelBench");
+    note(only_compiled_count_,
+         "the verdict is compiled_only, so no device has run the kernel; connect a worker with a GPU and submit again");
+    note(older_count_, "a newer row of the run has the same level, problem and sample");
     notes.insert(notes.end(), warnings_.begin(), warnings_.end());
-    if (merged_n_ > 0)
-      notes.push_back(std::to_string(merged_n_) + (merged_n_ == 1 ? " result" : " results") +
-                      " of other samples stayed in eval_results.json");
+    if (merged_count_ > 0)
+      notes.push_back(std::to_string(merged_count_) + (merged_count_ == 1 ? " result" : " results") +
+                      " of other samples were kept in eval_results.json");
     if (devices_.size() > 1)
       notes.push_back(
-          "the run has results of several device models, KernelBench's scripts know one; dump one with --where "
+          "the run has results of several device models, but KernelBench's scripts expect one; select one with --where "
           "device_model=NAME");
     return notes;
   }
@@ -146,14 +156,14 @@ class KernelBenchExport final : public Export {
  private:
   static constexpr std::size_t kDevicesNoted = 2;
 
-  Expected<void> keep(std::string_view text) {
+  Expected<void> append_entry(std::string_view text) {
     for (std::size_t done = 0; done < text.size();) {
-      const ssize_t n = ::write(waiting_, text.data() + done, text.size() - done);
+      const ssize_t n = ::write(entries_fd_, text.data() + done, text.size() - done);
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return our_fault("cannot write in " + folder_.string() + ": " + std::strerror(errno));
       done += static_cast<std::size_t>(n);
     }
-    waiting_bytes_ += text.size();
+    entries_bytes_ += text.size();
     return {};
   }
 
@@ -161,9 +171,9 @@ class KernelBenchExport final : public Export {
     std::string text(entry.bytes, '\0');
     for (std::size_t done = 0; done < text.size();) {
       const ssize_t n =
-          ::pread(waiting_, text.data() + done, text.size() - done, static_cast<off_t>(entry.offset + done));
+          ::pread(entries_fd_, text.data() + done, text.size() - done, static_cast<off_t>(entry.offset + done));
       if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return our_fault("cannot read back what was written in " + folder_.string());
+      if (n <= 0) return our_fault("cannot read the temporary file in " + folder_.string());
       done += static_cast<std::size_t>(n);
     }
     return text;
@@ -183,33 +193,34 @@ class KernelBenchExport final : public Export {
     return file->commit();
   }
 
-  // What the file has of samples that the run has not, as if it had been a row.
-  Expected<void> take_over(std::uint32_t level) {
+  // Adds the results of an existing eval_results.json whose samples the run does not have.
+  Expected<void> merge_results(std::uint32_t level) {
     const fs::path path = folder_ / "eval_results.json";
     KQ_TRY_VALUE(const auto results, read_kernelbench_results(path));
     const std::vector<Entry> of_run = entries_;  // sorted
     for (const auto& [problem, sample, result] : results) {
       const Entry entry{level, problem, sample, 0, 0};
-      if (std::binary_search(of_run.begin(), of_run.end(), entry, stands_before)) continue;
+      if (std::binary_search(of_run.begin(), of_run.end(), entry, is_before)) continue;
       figures_.add_result(level, problem, sample, result);
       const std::string text = producer::indented_text(result, kEntryStep, 2 * kEntryStep);
-      entries_.push_back({level, problem, sample, static_cast<std::uint32_t>(text.size()), waiting_bytes_});
-      if (const auto kept = keep(text); !kept) return kept;
-      ++merged_n_;
+      entries_.push_back({level, problem, sample, static_cast<std::uint32_t>(text.size()), entries_bytes_});
+      if (const auto kept = append_entry(text); !kept) return kept;
+      ++merged_count_;
     }
     sort_entries();
     return {};
   }
 
-  static bool stands_before(const Entry& a, const Entry& b) {
+  static bool is_before(const Entry& a, const Entry& b) {
     return std::tie(a.level, a.problem, a.sample) < std::tie(b.level, b.problem, b.sample);
   }
-  // Of one sample's entries only the last that was written stays: it is of the newest job.
+  // Sorts the entries by level, problem and sample. Of several entries of one sample only the last that was written is
+  // kept, which belongs to the newest job.
   void sort_entries() {
     std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
-      return stands_before(a, b) || (!stands_before(b, a) && a.offset > b.offset);
+      return is_before(a, b) || (!is_before(b, a) && a.offset > b.offset);
     });
-    const auto is_same = [](const Entry& a, const Entry& b) { return !stands_before(a, b) && !stands_before(b, a); };
+    const auto is_same = [](const Entry& a, const Entry& b) { return !is_before(a, b) && !is_before(b, a); };
     entries_.erase(std::unique(entries_.begin(), entries_.end(), is_same), entries_.end());
   }
 
@@ -232,10 +243,10 @@ class KernelBenchExport final : public Export {
     return file->commit();
   }
 
-  // KernelBench writes it where a problem was sampled more than once, and its analysis prints it where it is.
+  // Writes pass_at_k_results.json if a problem has more than one sample, as KernelBench does.
   Expected<void> write_pass_at_k(const fs::path& folder, std::uint32_t level) {
     for (const KernelBenchProblem* problem : figures_.problems()) {
-      if (problem->level != level || problem->samples_n < 2) continue;
+      if (problem->level != level || problem->sample_count < 2) continue;
       const std::vector<std::string> warnings = figures_.pass_at_k_warnings(level, options_.pass_at_k);
       warnings_.insert(warnings_.end(), warnings.begin(), warnings.end());
       return write_whole(folder / "pass_at_k_results.json",
@@ -244,8 +255,8 @@ class KernelBenchExport final : public Export {
     return {};
   }
 
-  // A problem that no sample got so far as to be timed on stands there without figures: KernelBench's analysis leaves
-  // out what is not there.
+  // Writes the baseline files. A problem whose reference was never timed gets an entry without times, because
+  // KernelBench's analysis ignores problems without an entry.
   Expected<void> write_baselines() const {
     std::map<std::pair<std::string, Baseline>, DeviceInfo> devices;
     for (const KernelBenchProblem* problem : figures_.problems()) {
@@ -254,7 +265,7 @@ class KernelBenchExport final : public Export {
     for (const auto& [which, device] : devices) {
       std::map<std::uint32_t, producer::JsonObject> levels;
       for (const KernelBenchProblem* problem : figures_.problems()) {
-        if (problem->file.empty()) continue;  // only known from a file that was merged
+        if (problem->file.empty()) continue;  // the problem is known only from a merged file
         const auto reference = problem->references.find(which);
         producer::Json stats = reference != problem->references.end()
                                    ? kernelbench_stats(reference->second.second, device)
@@ -279,14 +290,15 @@ class KernelBenchExport final : public Export {
   const fs::path folder_;
   const ExportOptions options_;
   const Selection& selection_;
-  const int waiting_;
+  const int entries_fd_;
   const bool made_folder_;
-  std::uint64_t waiting_bytes_ = 0;
+  std::uint64_t entries_bytes_ = 0;
   KernelBenchFigures figures_;
   std::vector<Entry> entries_;
   std::set<std::string> devices_;
-  std::vector<std::string> warnings_;  // of pass@k
-  std::uint64_t rows_n_ = 0, no_problem_n_ = 0, no_result_n_ = 0, only_compiled_n_ = 0, older_n_ = 0, merged_n_ = 0;
+  std::vector<std::string> warnings_;  // about pass@k
+  std::uint64_t row_count_ = 0, no_problem_count_ = 0, no_result_count_ = 0, only_compiled_count_ = 0, older_count_ = 0,
+                merged_count_ = 0;
 };
 
 }  // namespace
@@ -297,10 +309,10 @@ Expected<std::unique_ptr<Export>> open_kernelbench(const ExportOptions& options,
   fs::create_directories(options.out, wrong);
   if (wrong) return bad_input("cannot create the folder " + options.out + ": " + wrong.message());
   std::string name = (fs::path(options.out) / ".kq-dump.XXXXXX").string();
-  const int waiting = ::mkostemp(name.data(), O_CLOEXEC);
-  if (waiting < 0) return bad_input("cannot create a file in " + options.out + ": " + std::strerror(errno));
+  const int entries_fd = ::mkostemp(name.data(), O_CLOEXEC);
+  if (entries_fd < 0) return bad_input("cannot create a file in " + options.out + ": " + std::strerror(errno));
   ::unlink(name.c_str());
-  return std::make_unique<KernelBenchExport>(options, selection, waiting, is_new);
+  return std::make_unique<KernelBenchExport>(options, selection, entries_fd, is_new);
 }
 
 }  // namespace kq::tools

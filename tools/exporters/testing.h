@@ -1,4 +1,4 @@
-// What a format makes of rows, for the tests of formats.
+// Helpers for the tests of formats.
 #pragma once
 
 #include <cstdlib>
@@ -13,7 +13,7 @@
 
 namespace kq::tools {
 
-// A folder that is removed at the end.
+// A temporary folder that is removed at the end.
 class ExportFolder {
  public:
   ExportFolder() {
@@ -33,10 +33,10 @@ class ExportFolder {
   std::filesystem::path path_;
 };
 
-// Dumps the rows to a file, or into a folder, of that name; gives back what a person is told.
+// Writes rows to `options.out` in one format and returns the notes for people.
 inline std::vector<std::string> export_rows(const Exporter& exporter, ExportOptions options,
-                                            const SelectionWords& words, const std::vector<RunRow>& rows) {
-  const auto selection = Selection::make(words, 0);
+                                            const SelectionOptions& selected, const std::vector<RunRow>& rows) {
+  const auto selection = Selection::make(selected, 0);
   KQ_CHECK(selection.has_value());
   auto opened = exporter.open(options, *selection);
   KQ_CHECK(opened.has_value());
@@ -45,9 +45,9 @@ inline std::vector<std::string> export_rows(const Exporter& exporter, ExportOpti
   return (*opened)->notes();
 }
 
-// The text of a format that is one file.
-inline std::string exported(std::string_view format, const std::vector<RunRow>& rows, const SelectionWords& words = {},
-                            ExportOptions options = {}) {
+// Returns the text of rows in a format that is one file.
+inline std::string exported(std::string_view format, const std::vector<RunRow>& rows,
+                            const SelectionOptions& words = {}, ExportOptions options = {}) {
   const ExportFolder folder;
   options.out = (folder / "out").string();
   export_rows(*find_exporter(format), options, words, rows);

@@ -39,13 +39,14 @@ double pass_at_k(std::uint32_t n, std::uint32_t c, std::uint32_t k) {
   return 1 - all_wrong;
 }
 
-// The squares about one mean are those about the own mean and what that lies off.
+// The sum of squares about the common mean is the sum of squares about each own mean plus the squared distance between
+// the means, weighted by n * m / (n + m).
 Statistics pooled(const Statistics& a, const Statistics& b) {
-  if (a.samples_n == 0) return b;
-  if (b.samples_n == 0) return a;
-  const double n = a.samples_n, m = b.samples_n;
+  if (a.sample_count == 0) return b;
+  if (b.sample_count == 0) return a;
+  const double n = a.sample_count, m = b.sample_count;
   Statistics both;
-  both.samples_n = a.samples_n + b.samples_n;
+  both.sample_count = a.sample_count + b.sample_count;
   both.mean_ns = (n * a.mean_ns + m * b.mean_ns) / (n + m);
   const double squares = (n - 1) * a.std_ns * a.std_ns + (m - 1) * b.std_ns * b.std_ns +
                          n * m / (n + m) * (a.mean_ns - b.mean_ns) * (a.mean_ns - b.mean_ns);
@@ -102,20 +103,20 @@ KernelBenchFigures::Place KernelBenchFigures::add(const RunRow& row, bool strict
   if (!is_kernelbench_result(row)) return place;
 
   const KernelBenchOutcome outcome = kernelbench_outcome(row, strict);
-  std::map<std::uint32_t, Counted>& counted = samples_[key];
-  place.sample = id->sample.value_or(counted.empty() ? 0 : counted.rbegin()->first + 1);
-  const auto [sample, is_first] = counted.try_emplace(place.sample);
+  std::map<std::uint32_t, SampleOutcome>& outcomes = samples_[key];
+  place.sample = id->sample.value_or(outcomes.empty() ? 0 : outcomes.rbegin()->first + 1);
+  const auto [sample, is_first] = outcomes.try_emplace(place.sample);
   place.added = is_first ? Added::result : sample->second.seq < row.job.seq ? Added::newer_result : Added::older_result;
   if (place.added == Added::older_result) return place;
-  problem.samples_n += is_first ? 1 : 0;
-  problem.compiled_n -= sample->second.compiled ? 1 : 0;
-  problem.correct_n -= sample->second.correct ? 1 : 0;
+  problem.sample_count += is_first ? 1 : 0;
+  problem.compiled_count -= sample->second.compiled ? 1 : 0;
+  problem.correct_count -= sample->second.correct ? 1 : 0;
   sample->second = {row.job.seq, outcome.compiled, outcome.correct};
-  problem.compiled_n += outcome.compiled ? 1 : 0;
-  problem.correct_n += outcome.correct ? 1 : 0;
+  problem.compiled_count += outcome.compiled ? 1 : 0;
+  problem.correct_count += outcome.correct ? 1 : 0;
   const DeviceInfo& device = row.result->device;
   const Measurement* measured = measurement_of(row.result->verdict);
-  if (measured != nullptr && measured->reference.samples_n > 0) {
+  if (measured != nullptr && measured->reference.sample_count > 0) {
     auto& [of_device, times] = problem.references[{device.model, submission.trials.baseline}];
     of_device = device;
     times = pooled(times, measured->reference);
@@ -142,7 +143,7 @@ Expected<std::vector<KernelBenchResult>> read_kernelbench_results(const std::fil
     std::uint32_t problem = 0;
     const auto [end, wrong] = std::from_chars(name.data(), name.data() + name.size(), problem);
     if (wrong != std::errc{} || end != name.data() + name.size())
-      return bad_input(path.string() + ": '" + printable(name) + "' is no number of a problem");
+      return bad_input(path.string() + ": '" + printable(name) + "' is not the number of a problem");
     const producer::JsonArray one{results};
     for (const producer::Json& result : results.array() != nullptr ? *results.array() : one) {
       const producer::Json* sample = result.find("sample_id");
@@ -167,9 +168,9 @@ void KernelBenchFigures::add_result(std::uint32_t level, std::uint32_t id, std::
     const producer::Json* value = result.find(name);
     return value != nullptr && value->boolean() != nullptr && *value->boolean();
   };
-  ++problem.samples_n;
-  problem.compiled_n += says("compiled") ? 1 : 0;
-  problem.correct_n += says("correctness") && says("compiled") ? 1 : 0;
+  ++problem.sample_count;
+  problem.compiled_count += says("compiled") ? 1 : 0;
+  problem.correct_count += says("correctness") && says("compiled") ? 1 : 0;
 }
 
 std::vector<const KernelBenchProblem*> KernelBenchFigures::problems() const {
@@ -199,49 +200,49 @@ KernelBenchLevel KernelBenchFigures::level(std::uint32_t level, const KernelBenc
   const std::map<std::string, std::optional<double>>* entries = nullptr;
   if (baseline != nullptr && baseline->contains(level)) entries = &baseline->at(level);
   double logs = 0;
-  std::uint32_t timed_n = 0;
+  std::uint32_t timed_count = 0;
   std::vector<double> speedups;
   for (const auto& [key, problem] : problems_) {
     if (key.first != level) continue;
-    ++figures.problems_n;
-    figures.evaluated_n += problem.samples_n > 0 ? 1 : 0;
-    figures.compiled_n += problem.compiled_0.value_or(false) ? 1 : 0;
-    figures.correct_n += problem.correct_0.value_or(false) ? 1 : 0;
-    figures.aligned_n += baseline == nullptr || (entries != nullptr && entries->contains(problem.file)) ? 1 : 0;
+    ++figures.problem_count;
+    figures.evaluated_count += problem.sample_count > 0 ? 1 : 0;
+    figures.compiled_count += problem.compiled_0.value_or(false) ? 1 : 0;
+    figures.correct_count += problem.correct_0.value_or(false) ? 1 : 0;
+    figures.aligned_count += baseline == nullptr || (entries != nullptr && entries->contains(problem.file)) ? 1 : 0;
     for (const auto& [which, reference] : problem.references) figures.devices.insert(which.first);
     const auto speedup = speedup_0(problem, baseline);
     if (!speedup || *speedup <= 0) continue;
     speedups.push_back(*speedup);
     logs += std::log(*speedup);  // a product of ten thousand speedups does not fit a double
-    ++timed_n;
+    ++timed_count;
   }
   if (whole && level < std::size(kProblemsOfLevel))
-    figures.problems_n = std::max(figures.problems_n, kProblemsOfLevel[level]);
-  if (whole && baseline == nullptr) figures.aligned_n = figures.problems_n;
-  if (whole && entries != nullptr) figures.aligned_n = static_cast<std::uint32_t>(entries->size());
-  figures.geometric_mean_speedup = timed_n > 0 ? std::exp(logs / timed_n) : 0;
+    figures.problem_count = std::max(figures.problem_count, kProblemsOfLevel[level]);
+  if (whole && baseline == nullptr) figures.aligned_count = figures.problem_count;
+  if (whole && entries != nullptr) figures.aligned_count = static_cast<std::uint32_t>(entries->size());
+  figures.geometric_mean_speedup = timed_count > 0 ? std::exp(logs / timed_count) : 0;
   for (const double p : kKernelBenchThresholds) {
     const auto above = std::count_if(speedups.begin(), speedups.end(), [&](double speedup) { return speedup > p; });
-    figures.fast_p.emplace_back(p, figures.aligned_n > 0 ? static_cast<double>(above) / figures.aligned_n : 0);
+    figures.fast_p.emplace_back(p, figures.aligned_count > 0 ? static_cast<double>(above) / figures.aligned_count : 0);
   }
   return figures;
 }
 
 producer::Json KernelBenchFigures::pass_at_k_results(std::uint32_t level, const std::vector<std::uint32_t>& ks) const {
   producer::JsonObject problems, averages;
-  std::map<std::uint32_t, std::pair<double, std::int64_t>> sums;  // by k: of how many problems
-  std::int64_t problems_n = 0, samples_n = 0, correct_n = 0;
+  std::map<std::uint32_t, std::pair<double, std::int64_t>> sums;  // by k: sum of pass@k, number of problems
+  std::int64_t problem_count = 0, sample_count = 0, correct_count = 0;
   for (const auto& [key, problem] : problems_) {
-    if (key.first != level || problem.samples_n == 0) continue;
-    ++problems_n;
-    samples_n += problem.samples_n;
-    correct_n += problem.correct_n;
-    std::map<std::uint32_t, double> values;  // a k above n counts as n, under that name
+    if (key.first != level || problem.sample_count == 0) continue;
+    ++problem_count;
+    sample_count += problem.sample_count;
+    correct_count += problem.correct_count;
+    std::map<std::uint32_t, double> values;  // by k; a k above the number of samples is replaced by that number
     for (const std::uint32_t k : ks)
-      values[std::min(k, problem.samples_n)] =
-          pass_at_k(problem.samples_n, problem.correct_n, std::min(k, problem.samples_n));
-    producer::JsonObject entry{{"total_samples", producer::Json{std::int64_t{problem.samples_n}}},
-                               {"correct_samples", producer::Json{std::int64_t{problem.correct_n}}}};
+      values[std::min(k, problem.sample_count)] =
+          pass_at_k(problem.sample_count, problem.correct_count, std::min(k, problem.sample_count));
+    producer::JsonObject entry{{"total_samples", producer::Json{std::int64_t{problem.sample_count}}},
+                               {"correct_samples", producer::Json{std::int64_t{problem.correct_count}}}};
     for (const auto& [k, value] : values) {
       entry.emplace_back("pass@" + std::to_string(k), producer::Json{value});
       sums[k].first += value;
@@ -249,14 +250,14 @@ producer::Json KernelBenchFigures::pass_at_k_results(std::uint32_t level, const 
     }
     problems.emplace_back(std::to_string(problem.id), producer::Json{std::move(entry)});
   }
-  producer::JsonObject metadata{{"total_problems", producer::Json{problems_n}},
-                                {"problems_with_samples", producer::Json{problems_n}},
-                                {"total_evaluated_samples", producer::Json{samples_n}},
-                                {"total_correct_samples", producer::Json{correct_n}}};
+  producer::JsonObject metadata{{"total_problems", producer::Json{problem_count}},
+                                {"problems_with_samples", producer::Json{problem_count}},
+                                {"total_evaluated_samples", producer::Json{sample_count}},
+                                {"total_correct_samples", producer::Json{correct_count}}};
   for (const std::uint32_t k : ks) {
-    if (problems_n > 0)
+    if (problem_count > 0)
       averages.emplace_back("avg_pass@" + std::to_string(k),
-                            producer::Json{sums[k].first / static_cast<double>(problems_n)});
+                            producer::Json{sums[k].first / static_cast<double>(problem_count)});
     metadata.emplace_back("pass@" + std::to_string(k) + "_count", producer::Json{sums[k].second});
   }
   return producer::Json{producer::JsonObject{{"averages", producer::Json{std::move(averages)}},
@@ -268,17 +269,17 @@ std::vector<std::string> KernelBenchFigures::pass_at_k_warnings(std::uint32_t le
                                                                 const std::vector<std::uint32_t>& ks) const {
   std::vector<std::string> warnings;
   for (const std::uint32_t k : ks) {
-    std::size_t problems_n = 0, too_few_n = 0;
+    std::size_t problem_count = 0, too_few_count = 0;
     for (const auto& [key, problem] : problems_) {
-      if (key.first != level || problem.samples_n == 0) continue;
-      ++problems_n;
-      too_few_n += problem.samples_n < k ? 1 : 0;
+      if (key.first != level || problem.sample_count == 0) continue;
+      ++problem_count;
+      too_few_count += problem.sample_count < k ? 1 : 0;
     }
-    if (too_few_n == 0) continue;
-    warnings.push_back("level " + std::to_string(level) + ": " + std::to_string(too_few_n) + " of " +
-                       std::to_string(problems_n) + (problems_n == 1 ? " problem has" : " problems have") +
+    if (too_few_count == 0) continue;
+    warnings.push_back("level " + std::to_string(level) + ": " + std::to_string(too_few_count) + " of " +
+                       std::to_string(problem_count) + (problem_count == 1 ? " problem has" : " problems have") +
                        " fewer than " + std::to_string(k) + " samples, which counts as 0 in pass@" + std::to_string(k) +
-                       ", as KernelBench has it");
+                       ", as in KernelBench");
   }
   return warnings;
 }

@@ -46,7 +46,7 @@ TEST(kernelbench_figures, pooled_times_are_those_of_all_samples_together) {
   std::vector<std::int64_t> both = a;
   both.insert(both.end(), b.begin(), b.end());
   const Statistics want = summarise(both), got = pooled(summarise(a), summarise(b));
-  EXPECT_EQ(got.samples_n, 5u);
+  EXPECT_EQ(got.sample_count, 5u);
   EXPECT_DOUBLE_EQ(got.mean_ns, want.mean_ns);
   EXPECT_DOUBLE_EQ(got.std_ns, want.std_ns);
   EXPECT_EQ(got.min_ns, want.min_ns);
@@ -58,9 +58,9 @@ TEST(kernelbench_figures, rates_and_fast_p_are_of_sample_0_over_all_problems) {
   const auto figures = gathered(
       {right(1, 0, 1e6, 2e6), right(2, 0, 1e6, 0.9e6), right(2, 1, 0.1e6, 0.9e6), wrong(3, 0), right(3, 1, 1e6, 9e6)});
   const KernelBenchLevel level = figures.level(1);
-  EXPECT_EQ(level.problems_n, 3u);
-  EXPECT_EQ(level.compiled_n, 3u);
-  EXPECT_EQ(level.correct_n, 2u);
+  EXPECT_EQ(level.problem_count, 3u);
+  EXPECT_EQ(level.compiled_count, 3u);
+  EXPECT_EQ(level.correct_count, 2u);
   EXPECT_DOUBLE_EQ(level.geometric_mean_speedup, std::sqrt(2 * 0.9));
   EXPECT_THAT(level.fast_p,
               ElementsAre(P{0, 2. / 3}, P{0.5, 2. / 3}, P{0.8, 2. / 3}, P{1, 1. / 3}, P{1.5, 1. / 3}, P{2, 0}));
@@ -72,11 +72,11 @@ TEST(kernelbench_figures, a_product_of_ten_thousand_speedups_does_not_overflow) 
   EXPECT_NEAR(figures.level(1).geometric_mean_speedup, 1e3, 1e-6);
 }
 
-TEST(kernelbench_figures, a_whole_level_counts_what_the_run_lacks) {
+TEST(kernelbench_figures, a_whole_level_counts_problems_that_the_run_lacks) {
   const auto figures = gathered({right(1, 0, 1e6, 2e6)});
   const KernelBenchBaseline baseline{{1, {{"1_p.py", 3.0}, {"2_p.py", std::nullopt}, {"9_p.py", 1.0}}}};
-  EXPECT_EQ(figures.level(1).problems_n, 1u);
-  EXPECT_EQ(figures.level(1, nullptr, true).problems_n, 100u);
+  EXPECT_EQ(figures.level(1).problem_count, 1u);
+  EXPECT_EQ(figures.level(1, nullptr, true).problem_count, 100u);
   EXPECT_EQ(figures.level(1).fast_p[0], P(0, 1));
   EXPECT_EQ(figures.level(1, nullptr, true).fast_p[0], P(0, 0.01));
   EXPECT_EQ(figures.level(1, &baseline).fast_p[0], P(0, 1));
@@ -84,7 +84,7 @@ TEST(kernelbench_figures, a_whole_level_counts_what_the_run_lacks) {
   EXPECT_DOUBLE_EQ(figures.level(1, &baseline).geometric_mean_speedup, 3);
 }
 
-TEST(kernelbench_figures, what_is_not_counted_is_said) {
+TEST(kernelbench_figures, add_returns_why_a_row_is_not_counted) {
   KernelBenchFigures figures;
   EXPECT_EQ(figures.add(right(1, 0, 1, 2), false).added, Added::result);
   EXPECT_EQ(figures.add(right(1, 0, 1, 2), false).added, Added::older_result);
@@ -98,10 +98,10 @@ TEST(kernelbench_figures, what_is_not_counted_is_said) {
   EXPECT_EQ(figures.add(passed_row("relu/fast", 1, 2), false).added, Added::no_problem);
   RunRow unnumbered = passed_row("mine", 1, 2);
   unnumbered.entry.submission.problem.name = "level1/1_p";
-  EXPECT_EQ(figures.add(unnumbered, false).sample, 1u);  // the next one
+  EXPECT_EQ(figures.add(unnumbered, false).sample, 1u);  // the next free number
 }
 
-TEST(kernelbench_figures, of_two_rows_of_one_sample_the_newer_counts) {
+TEST(kernelbench_figures, the_newer_of_two_rows_of_one_sample_counts) {
   const auto job = [](Sequence seq, RunRow row) {
     row.job.seq = row.entry.seq = seq;
     return row;
@@ -111,21 +111,21 @@ TEST(kernelbench_figures, of_two_rows_of_one_sample_the_newer_counts) {
     if (!newer_is_first) std::swap(rows[0], rows[1]);
     const auto figures = gathered(rows);
     const KernelBenchProblem& problem = *figures.problems().front();
-    EXPECT_EQ(problem.samples_n, 1u);
-    EXPECT_EQ(problem.correct_n, 1u);
+    EXPECT_EQ(problem.sample_count, 1u);
+    EXPECT_EQ(problem.correct_count, 1u);
     EXPECT_EQ(problem.correct_0, true);
     EXPECT_EQ(KernelBenchFigures::speedup_0(problem, nullptr), 2);
   }
 }
 
-TEST(kernelbench_figures, pass_at_k_results_are_kernelbenchs) {
+TEST(kernelbench_figures, pass_at_k_results_have_the_form_of_kernelbench) {
   const auto figures = gathered({right(1, 0, 1, 2), wrong(1, 1), wrong(2, 0), wrong(2, 1)});
-  EXPECT_EQ(
-      producer::to_text(figures.pass_at_k_results(1, {1, 5})),
-      R"({"averages": {"avg_pass@1": 0.25, "avg_pass@5": 0.0}, "metadata": {"total_problems": 2, "problems_with_samples": 2, )"
-      R"("total_evaluated_samples": 4, "total_correct_samples": 1, "pass@1_count": 2, "pass@5_count": 0}, )"
-      R"("problems": {"1": {"total_samples": 2, "correct_samples": 1, "pass@1": 0.5, "pass@2": 1.0}, )"
-      R"("2": {"total_samples": 2, "correct_samples": 0, "pass@1": 0.0, "pass@2": 0.0}}})");
+  EXPECT_EQ(producer::to_text(figures.pass_at_k_results(1, {1, 5})),
+            R"({"averages": {"avg_pass@1": 0.25, "avg_pass@5": 0.0}, "metadata": {"total_problems": 2, )"
+            R"("problems_with_samples": 2, )"
+            R"("total_evaluated_samples": 4, "total_correct_samples": 1, "pass@1_count": 2, "pass@5_count": 0}, )"
+            R"("problems": {"1": {"total_samples": 2, "correct_samples": 1, "pass@1": 0.5, "pass@2": 1.0}, )"
+            R"("2": {"total_samples": 2, "correct_samples": 0, "pass@1": 0.0, "pass@2": 0.0}}})");
 }
 
 TEST(kernelbench_figures, problems_with_fewer_than_k_samples_are_counted) {
@@ -133,18 +133,19 @@ TEST(kernelbench_figures, problems_with_fewer_than_k_samples_are_counted) {
   EXPECT_THAT(
       figures.pass_at_k_warnings(1, {1, 2, 5}),
       ElementsAre(
-          "level 1: 1 of 2 problems have fewer than 2 samples, which counts as 0 in pass@2, as KernelBench has it",
-          "level 1: 2 of 2 problems have fewer than 5 samples, which counts as 0 in pass@5, as KernelBench has it"));
+          "level 1: 1 of 2 problems have fewer than 2 samples, which counts as 0 in pass@2, as in KernelBench",
+          "level 1: 2 of 2 problems have fewer than 5 samples, which counts as 0 in pass@5, as in KernelBench"));
 }
 
-TEST(kernelbench_figures, baseline_files_are_read_with_their_holes) {
+TEST(kernelbench_figures, baseline_files_may_lack_values) {
   const ExportFolder folder;
   const auto read = [&](const char* text) {
     std::ofstream(folder / "b.json") << text;
     return read_kernelbench_baseline((folder / "b.json").string());
   };
-  const auto baseline = read(
-      R"({"level1": {"1_p.py": {"mean": 2.5, "std": 0}, "2_p.py": null, "3_p.py": {"mean": null}}, "level2": {"1_q.py": {"mean": 3}}})");
+  const auto baseline =
+      read(R"({"level1": {"1_p.py": {"mean": 2.5, "std": 0}, "2_p.py": null, "3_p.py": {"mean": null}}, )"
+           R"("level2": {"1_q.py": {"mean": 3}}})");
   ASSERT_TRUE(baseline) << baseline.error().message;
   EXPECT_EQ(baseline->at(1).at("1_p.py"), 2.5);
   EXPECT_EQ(baseline->at(1).at("2_p.py"), std::nullopt);
@@ -154,7 +155,7 @@ TEST(kernelbench_figures, baseline_files_are_read_with_their_holes) {
   EXPECT_FALSE(read_kernelbench_baseline((folder / "gone.json").string()));
 }
 
-TEST(kernelbench_figures, ks_are_different_numbers) {
+TEST(kernelbench_figures, values_of_k_are_distinct_positive_numbers) {
   EXPECT_THAT(*parse_pass_at_k("1,5,10"), ElementsAre(1, 5, 10));
   for (const char* broken : {"", "0", "1,", "1,1", "x", "-1", "1.5"}) EXPECT_FALSE(parse_pass_at_k(broken)) << broken;
 }

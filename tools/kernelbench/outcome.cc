@@ -20,7 +20,7 @@ std::optional<std::uint32_t> number_tag(const Submission& submission, const std:
   return tag != submission.tags.end() ? number(tag->second) : std::nullopt;
 }
 
-// "level1/19_ReLU", wherever level1 lies.
+// Parses a problem name such as "level1/19_ReLU", with any path before level1.
 std::optional<KernelBenchId> id_of_problem(std::string_view name) {
   const std::size_t file = name.rfind('/');
   if (file == std::string_view::npos) return std::nullopt;
@@ -34,20 +34,20 @@ std::optional<KernelBenchId> id_of_problem(std::string_view name) {
   return KernelBenchId{.level = *level_number, .problem = *problem_number, .sample = std::nullopt};
 }
 
-// "RuntimeError: no such thing" names its exception; else the verdict stands for it.
+// Returns the exception at the start of a message such as "RuntimeError: no such thing", else the verdict.
 std::string error_name(const Evidence& evidence, std::string_view verdict) {
   const std::string_view first = std::string_view(evidence.message).substr(0, evidence.message.find_first_of(":\n ("));
   const bool is_name = first.ends_with("Error") || first.ends_with("Exception");
   return std::string(is_name ? first : verdict);
 }
 
-// The key of the message, by how it ended; where `name_key` is given, the exception's name goes there.
-struct Words {
+// The metadata keys of a verdict: `key` gets the message, `name_key` the name of the exception unless it is null.
+struct MetadataKeys {
   VerdictName verdict;
   const char* key;
   const char* name_key;
 };
-constexpr Words kWords[] = {
+constexpr MetadataKeys kMetadataKeys[] = {
     {VerdictName::suspect, "other_error", "other_error_name"},
     {VerdictName::wrong_answer, "correctness_issue", "correctness_issue_name"},
     {VerdictName::build_failed, "compilation_error", "compilation_error_name"},
@@ -71,7 +71,7 @@ std::string message_of(VerdictName verdict, const Evidence& evidence) {
 }
 
 void add_evidence(VerdictName verdict, const Evidence& evidence, producer::JsonObject& metadata) {
-  for (const Words& words : kWords) {
+  for (const MetadataKeys& words : kMetadataKeys) {
     if (words.verdict != verdict) continue;
     metadata.emplace_back(words.key, producer::Json{message_of(verdict, evidence)});
     if (words.name_key != nullptr)
@@ -98,7 +98,7 @@ std::optional<KernelBenchId> kernelbench_id(const Submission& submission) {
   const auto problem = number_tag(submission, "problem_id");
   const auto sample = number_tag(submission, "sample_id");
   if (level && problem) return KernelBenchId{*level, *problem, sample};
-  // kq-submit once gave a single file the name of the file as its label, down to "_kernel".
+  // The label of a single file may be the name of the file without ".py", also with "_kernel" at its end.
   for (const char* ending : {"_kernel.py", ".py"}) {
     if (const auto name = producer::parse_sample_name(submission.label + ending))
       return KernelBenchId{name->level, name->problem, name->sample};
@@ -133,7 +133,7 @@ KernelBenchOutcome kernelbench_outcome(const RunRow& row, bool strict) {
   metadata.emplace_back("kq_job_id", producer::Json{static_cast<std::int64_t>(row.job.seq)});
   outcome.metadata = producer::Json{std::move(metadata)};
   const Measurement* measured = measurement_of(result.verdict);
-  if (outcome.correct && measured != nullptr && measured->submission.samples_n > 0) {
+  if (outcome.correct && measured != nullptr && measured->submission.sample_count > 0) {
     outcome.runtime_ms = measured->submission.mean_ns / 1e6;
     outcome.runtime_stats = kernelbench_stats(measured->submission, result.device);
   }
@@ -141,14 +141,14 @@ KernelBenchOutcome kernelbench_outcome(const RunRow& row, bool strict) {
 }
 
 producer::Json kernelbench_stats(const Statistics& statistics, const DeviceInfo& device) {
-  const double n = statistics.samples_n;
+  const double n = statistics.sample_count;
   const double population_std = n > 0 ? statistics.std_ns * std::sqrt((n - 1) / n) : 0;
   return producer::Json{
       producer::JsonObject{{"mean", producer::Json{statistics.mean_ns / 1e6}},
                            {"std", producer::Json{population_std / 1e6}},
                            {"min", producer::Json{statistics.min_ns / 1e6}},
                            {"max", producer::Json{statistics.max_ns / 1e6}},
-                           {"num_trials", producer::Json{static_cast<std::int64_t>(statistics.samples_n)}},
+                           {"num_trials", producer::Json{static_cast<std::int64_t>(statistics.sample_count)}},
                            {"hardware", producer::Json{device.model}},
                            {"device", producer::Json{std::string(to_string(device.kind))}}}};
 }

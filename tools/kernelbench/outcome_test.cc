@@ -24,12 +24,12 @@ RunRow ended_at(VerdictName name, Stage stage, std::string message) {
   return ended_row("level_1_problem_2_sample_3", name, evidence_at(stage, std::move(message)));
 }
 
-TEST(kernelbench_outcome, a_sample_is_known_by_tags_label_or_problem) {
+TEST(kernelbench_outcome, a_sample_is_identified_by_tags_label_or_problem) {
   const KernelBenchId by_label = id_of("level_1_problem_19_sample_4");
   EXPECT_EQ(by_label.level, 1u);
   EXPECT_EQ(by_label.problem, 19u);
   EXPECT_EQ(by_label.sample, 4u);
-  EXPECT_EQ(id_of("level_1_problem_19_sample_4_kernel").sample, 4u);  // as kq-submit called single files once
+  EXPECT_EQ(id_of("level_1_problem_19_sample_4_kernel").sample, 4u);
   const KernelBenchId by_tags = id_of("mine", {{"level", "2"}, {"problem_id", "7"}, {"sample_id", "1"}});
   EXPECT_EQ(by_tags.level, 2u);
   EXPECT_EQ(by_tags.problem, 7u);
@@ -45,7 +45,7 @@ TEST(kernelbench_outcome, a_sample_is_known_by_tags_label_or_problem) {
 TEST(kernelbench_outcome, a_passed_row_has_full_digits_in_milliseconds) {
   RunRow row = passed_row("level_1_problem_2_sample_3", 1'234'567.25, 2'000'000);
   Statistics& times = std::get<Passed>(row.result->verdict).measurement.submission;
-  times.samples_n = 4;
+  times.sample_count = 4;
   times.std_ns = 2'000;
   times.min_ns = 1'000'000;
   times.max_ns = 2'000'000;
@@ -53,15 +53,15 @@ TEST(kernelbench_outcome, a_passed_row_has_full_digits_in_milliseconds) {
   EXPECT_TRUE(outcome.compiled);
   EXPECT_TRUE(outcome.correct);
   EXPECT_EQ(outcome.runtime_ms, 1.23456725);
-  EXPECT_EQ(
-      producer::to_text(outcome.runtime_stats),
-      R"({"mean": 1.23456725, "std": 0.0017320508075688772, "min": 1.0, "max": 2.0, "num_trials": 4, "hardware": "Test CPU", "device": "cpu"})");
-  EXPECT_EQ(
-      producer::to_text(outcome.metadata),
-      R"json({"hardware": "Test CPU", "device": "cpu", "correctness_trials": "(27 / 27)", "kq_verdict": "passed", "kq_job_id": 1})json");
+  EXPECT_EQ(producer::to_text(outcome.runtime_stats),
+            R"({"mean": 1.23456725, "std": 0.0017320508075688772, "min": 1.0, "max": 2.0, )"
+            R"("num_trials": 4, "hardware": "Test CPU", "device": "cpu"})");
+  EXPECT_EQ(producer::to_text(outcome.metadata),
+            R"json({"hardware": "Test CPU", "device": "cpu", "correctness_trials": "(27 / 27)", )json"
+            R"json("kq_verdict": "passed", "kq_job_id": 1})json");
 }
 
-TEST(kernelbench_outcome, what_failed_is_said_in_its_words) {
+TEST(kernelbench_outcome, failures_have_the_metadata_keys_of_kernelbench) {
   EXPECT_EQ(metadata(ended_at(VerdictName::build_failed, Stage::build, "x.cu:3: no"), "compilation_error"),
             R"("x.cu:3: no")");
   EXPECT_EQ(metadata(ended_at(VerdictName::runtime_error, Stage::run, "ValueError: no"), "runtime_error_name"),
@@ -74,7 +74,7 @@ TEST(kernelbench_outcome, what_failed_is_said_in_its_words) {
   EXPECT_EQ(metadata(wrong, "correctness_issue"), R"("wrong_answer")");
 }
 
-TEST(kernelbench_outcome, compiled_is_what_was_built_unless_strict) {
+TEST(kernelbench_outcome, compiled_means_built_unless_strict) {
   const auto compiled = [](const RunRow& row, bool strict) { return kernelbench_outcome(row, strict).compiled; };
   const RunRow fault = ended_at(VerdictName::gpu_fault, Stage::run, "");
   EXPECT_TRUE(compiled(fault, false));
@@ -86,7 +86,7 @@ TEST(kernelbench_outcome, compiled_is_what_was_built_unless_strict) {
   EXPECT_TRUE(compiled(ended_at(VerdictName::wrong_answer, Stage::judge, ""), true));
 }
 
-// Every verdict either says something about the kernel, and then has an entry that is right about it, or is left out.
+// Every verdict either says something about the kernel and has a correct entry, or is left out.
 TEST(kernelbench_outcome, every_verdict_has_an_entry_or_none) {
   for (const VerdictRow& verdict : kVerdicts) {
     if (verdict.measured) continue;

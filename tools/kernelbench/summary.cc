@@ -14,7 +14,7 @@ std::string decimal(const char* format, double value) {
   return text;
 }
 
-// As Python writes a float: "0.0", "0.5", "2.0".
+// Returns a number as Python writes a float: "0.0", "0.5", "2.0".
 std::string threshold(double p) {
   return producer::to_text(producer::Json{p});
 }
@@ -29,7 +29,7 @@ std::string joined(const std::set<std::string>& names) {
   return text;
 }
 
-// A k that no problem has as many samples as has no figure.
+// Returns the averages of pass@k. A k that is larger than every problem's number of samples gets "-".
 std::string pass_text(const producer::Json& results) {
   std::string text;
   for (const auto& [name, value] : *results.find("averages")->object()) {
@@ -49,11 +49,11 @@ constexpr ProblemColumn kProblemColumns[] = {
     {"problem_id", [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return std::uint64_t{p.id}; }},
     {"name", [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return p.file; }},
     {"samples_n",
-     [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return std::uint64_t{p.samples_n}; }},
+     [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return std::uint64_t{p.sample_count}; }},
     {"compiled_n",
-     [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return std::uint64_t{p.compiled_n}; }},
+     [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return std::uint64_t{p.compiled_count}; }},
     {"correct_n",
-     [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return std::uint64_t{p.correct_n}; }},
+     [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return std::uint64_t{p.correct_count}; }},
     {"runtime_ms", [](const KernelBenchProblem& p,
                       const KernelBenchBaseline*) { return p.mean_ms_0 > 0 ? Cell(p.mean_ms_0) : Cell(); }},
     {"speedup",
@@ -71,10 +71,10 @@ producer::JsonArray problems_json(const KernelBenchSummary& summary, std::uint32
     for (const ProblemColumn& column : kProblemColumns)
       object.emplace_back(column.name, to_json(column.get(*problem, summary.baseline)));
     for (const std::uint32_t k : summary.ks) {
-      const bool has = problem->samples_n >= k;
+      const bool has = problem->sample_count >= k;
       object.emplace_back(
           "pass@" + std::to_string(k),
-          has ? producer::Json{pass_at_k(problem->samples_n, problem->correct_n, k)} : producer::Json{nullptr});
+          has ? producer::Json{pass_at_k(problem->sample_count, problem->correct_count, k)} : producer::Json{nullptr});
     }
     problems.push_back(producer::Json{std::move(object)});
   }
@@ -82,10 +82,11 @@ producer::JsonArray problems_json(const KernelBenchSummary& summary, std::uint32
 }
 
 std::string level_text(const KernelBenchLevel& level, const std::string& passes) {
-  std::string text = "level " + std::to_string(level.level) + ": " + std::to_string(level.evaluated_n) + " of " +
-                     std::to_string(level.problems_n) + (level.problems_n == 1 ? " problem" : " problems") +
-                     " evaluated, compiled " + decimal("%.1f%%", 100 * rate(level.compiled_n, level.problems_n)) +
-                     ", correct " + decimal("%.1f%%", 100 * rate(level.correct_n, level.problems_n)) +
+  std::string text = "level " + std::to_string(level.level) + ": " + std::to_string(level.evaluated_count) + " of " +
+                     std::to_string(level.problem_count) + (level.problem_count == 1 ? " problem" : " problems") +
+                     " evaluated, compiled " +
+                     decimal("%.1f%%", 100 * rate(level.compiled_count, level.problem_count)) + ", correct " +
+                     decimal("%.1f%%", 100 * rate(level.correct_count, level.problem_count)) +
                      ", geometric mean speedup " + decimal("%.4f", level.geometric_mean_speedup) + ", fast_p";
   for (const auto& [p, fraction] : level.fast_p) text += " " + threshold(p) + ":" + decimal("%.4g", fraction);
   return text + "," + passes + "\n";
@@ -97,9 +98,9 @@ std::string kernelbench_table(const KernelBenchSummary& summary) {
   std::vector<std::vector<std::string>> rows;
   for (const KernelBenchProblem* problem : summary.figures.problems()) {
     const auto speedup = KernelBenchFigures::speedup_0(*problem, summary.baseline);
-    const std::string n = std::to_string(problem->samples_n);
+    const std::string n = std::to_string(problem->sample_count);
     rows.push_back({std::to_string(problem->level), std::to_string(problem->id), problem->file,
-                    std::to_string(problem->compiled_n) + "/" + n, std::to_string(problem->correct_n) + "/" + n,
+                    std::to_string(problem->compiled_count) + "/" + n, std::to_string(problem->correct_count) + "/" + n,
                     problem->mean_ms_0 > 0 ? time_text(problem->mean_ms_0 * 1e6) : "-",
                     speedup ? speedup_text(*speedup) : "-"});
   }
@@ -142,12 +143,12 @@ producer::Json kernelbench_json(const KernelBenchSummary& summary) {
         producer::JsonObject{{"run_name", producer::Json{summary.run}},
                              {"level", producer::Json{std::int64_t{number}}},
                              {"hardware", producer::Json{joined(level.devices)}},
-                             {"total_count", producer::Json{std::int64_t{level.problems_n}}},
-                             {"total_eval", producer::Json{std::int64_t{level.evaluated_n}}},
-                             {"compiled_count", producer::Json{std::int64_t{level.compiled_n}}},
-                             {"correct_count", producer::Json{std::int64_t{level.correct_n}}},
-                             {"compilation_rate", producer::Json{rate(level.compiled_n, level.problems_n)}},
-                             {"correctness_rate", producer::Json{rate(level.correct_n, level.problems_n)}},
+                             {"total_count", producer::Json{std::int64_t{level.problem_count}}},
+                             {"total_eval", producer::Json{std::int64_t{level.evaluated_count}}},
+                             {"compiled_count", producer::Json{std::int64_t{level.compiled_count}}},
+                             {"correct_count", producer::Json{std::int64_t{level.correct_count}}},
+                             {"compilation_rate", producer::Json{rate(level.compiled_count, level.problem_count)}},
+                             {"correctness_rate", producer::Json{rate(level.correct_count, level.problem_count)}},
                              {"geo_mean_speedup", producer::Json{level.geometric_mean_speedup}},
                              {"fast_p", producer::Json{std::move(fast_p)}},
                              {"pass_at_k", producer::Json{std::move(pass_at_k)}},

@@ -1,4 +1,4 @@
-// What kq-leaderboard --kernelbench shows: KernelBench's figures of a run, per level and per problem.
+// The output of kq-leaderboard --kernelbench: KernelBench's figures of a run, per level and per problem.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace kq::tools {
 struct KernelBenchSummary {
   std::string run;
   const KernelBenchFigures& figures;
-  const KernelBenchBaseline* baseline = nullptr;  // null: the run's own references
+  const KernelBenchBaseline* baseline = nullptr;  // null for the reference times measured in the run
   bool whole = false;                             // as in KernelBenchFigures::level()
   std::vector<std::uint32_t> ks = {1};
 };
@@ -19,8 +19,8 @@ struct KernelBenchSummary {
 std::string kernelbench_table(const KernelBenchSummary& summary);
 std::string kernelbench_csv(const KernelBenchSummary& summary);  // a line per problem
 
-// {schema, run, levels: [...]}, where a level has the keys that KernelBench's benchmark_eval_analysis.py writes, and
-// its problems.
+// Returns {schema, run, levels: [...]}. A level has the keys that KernelBench's benchmark_eval_analysis.py writes, and
+// the problems of the level.
 producer::Json kernelbench_json(const KernelBenchSummary& summary);
 
 }  // namespace kq::tools

@@ -25,7 +25,7 @@ KernelBenchFigures example() {
   return figures;
 }
 
-TEST(kernelbench_summary, people_see_problems_in_numeric_order_and_a_line_per_level) {
+TEST(kernelbench_summary, the_table_has_problems_in_numeric_order_and_a_line_per_level) {
   const KernelBenchFigures figures = example();
   EXPECT_EQ(kernelbench_table({.run = "r1", .figures = figures}),
             "level  problem  name     compiled  correct  runtime  speedup\n"
@@ -37,18 +37,19 @@ TEST(kernelbench_summary, people_see_problems_in_numeric_order_and_a_line_per_le
             "0.8:0.3333 1.0:0.3333 1.5:0.3333 2.0:0, pass@1 0.2500\n");
 }
 
-TEST(kernelbench_summary, a_k_above_all_numbers_of_samples_has_no_figure_for_people) {
+TEST(kernelbench_summary, the_table_has_no_figure_for_a_k_above_all_numbers_of_samples) {
   const KernelBenchFigures figures = example();
   EXPECT_THAT(kernelbench_table({.run = "r1", .figures = figures, .ks = {1, 2, 5}}),
               HasSubstr("pass@1 0.2500 pass@2 0.5000 pass@5 -\n"));
 }
 
-TEST(kernelbench_summary, json_has_the_keys_of_its_analysis) {
+TEST(kernelbench_summary, json_has_the_keys_of_kernelbench_s_analysis) {
   const KernelBenchFigures figures = example();
   const std::string json = producer::to_text(kernelbench_json({.run = "r1", .figures = figures, .ks = {1, 2}}));
   EXPECT_EQ(
       json.find(
-          R"({"schema": "kq.kernelbench/1", "run": "r1", "levels": [{"run_name": "r1", "level": 1, "hardware": "Test CPU", "total_count": 3, )"
+          R"({"schema": "kq.kernelbench/1", "run": "r1", "levels": [{"run_name": "r1", "level": 1, )"
+          R"("hardware": "Test CPU", "total_count": 3, )"
           R"("total_eval": 2, "compiled_count": 1, "correct_count": 1, "compilation_rate": 0.3333333333333333, )"),
       0u)
       << json;

@@ -1,4 +1,4 @@
-// kq-ctl: asks and steers a broker. The verbs: tools/ctl/ctl.cc.
+// kq-ctl: shows and controls the queue of a broker. Its verbs are listed in tools/ctl/ctl.cc.
 #include <iostream>
 
 #include "producer/client/standard_output.h"
@@ -7,6 +7,7 @@
 #include "store/verify.h"
 #include "sys/clock.h"
 #include "tools/ctl/ctl.h"
+#include "tools/ctl/world.h"
 #include "tools/stack/stop_signals.h"
 
 namespace {
@@ -27,7 +28,7 @@ int run(int argc, char** argv) {
                                         return client;
                                       },
                                   .unix_now_ms = kq::sys::unix_now_ms,
-                                  .nap = [&](std::int64_t ms) { return signals.take(ms).has_value(); },
+                                  .sleep = [&](std::int64_t ms) { return signals.take(ms).has_value(); },
                                   .verify = verify_at,
                                   .restore = kq::store::restore};
   return kq::tools::run_ctl(argc, argv, world);
@@ -36,7 +37,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  kq::tools::end_quietly_when_nobody_reads();
+  kq::tools::end_on_closed_output();
   kq::producer::StandardOutput output("kq-ctl");
   return output.end(run(argc, argv));
 }

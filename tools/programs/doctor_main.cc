@@ -1,4 +1,4 @@
-// kq-doctor: what works here, and what to do about the rest.
+// kq-doctor: prints what of kq works on this machine, and what to do about the rest.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -21,12 +21,13 @@ namespace {
 using kq::Expected;
 
 const std::string kProgram = "kq-doctor";
-constexpr std::size_t kSaidBytesMax = 1u << 20;
+constexpr std::size_t kSelfTestBytesMax = 1u << 20;
 
-// What kq-worker --self-test wrote, or why there is nothing. It waits as long as torch takes to be imported.
-Expected<kq::producer::Json> asked(const std::string& devices) {
+// Runs kq-worker --self-test and returns the JSON that the worker prints, or an Error. Waits until the worker has
+// ended, which includes the import of torch.
+Expected<kq::producer::Json> run_self_test(const std::string& devices) {
   std::array<std::string, 6> words{
-      kq::tools::own_folder() + "/kq-worker", "--self-test", "--log-level", "off", "--devices", devices};
+      kq::tools::program_folder() + "/kq-worker", "--self-test", "--log-level", "off", "--devices", devices};
   std::array<char*, 7> argv{};
   for (std::size_t i = 0; i < words.size(); ++i) argv[i] = words[i].data();
   int ends[2];
@@ -38,17 +39,17 @@ Expected<kq::producer::Json> asked(const std::string& devices) {
   const int error = ::posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
   ::close(ends[1]);
-  std::string said;
-  for (char bytes[4096]; error == 0 && said.size() < kSaidBytesMax;) {
+  std::string output;
+  for (char bytes[4096]; error == 0 && output.size() < kSelfTestBytesMax;) {
     const ssize_t n = ::read(ends[0], bytes, sizeof bytes);
     if (n <= 0) break;
-    said.append(bytes, static_cast<std::size_t>(n));
+    output.append(bytes, static_cast<std::size_t>(n));
   }
   ::close(ends[0]);
   if (error != 0) return kq::our_fault(words[0] + " cannot be started: " + std::strerror(error));
   ::waitpid(pid, nullptr, 0);
-  auto json = kq::producer::parse_json(said);
-  if (!json) return kq::our_fault("kq-worker --self-test gave no answer");
+  auto json = kq::producer::parse_json(output);
+  if (!json) return kq::our_fault("kq-worker --self-test printed no JSON");
   return json;
 }
 
@@ -61,7 +62,7 @@ kq::tools::Finding nvrtc_finding() {
   return {.what = "NVRTC",
           .health = kq::tools::Health::weak,
           .found = found.error().message,
-          .advice = "cuda submissions need it: install the CUDA toolkit, or name it in KQ_CUDA"};
+          .advice = "cuda submissions need NVRTC: install the CUDA toolkit, or name its folder in KQ_CUDA"};
 }
 
 int run(int argc, char** argv) {
@@ -69,20 +70,19 @@ int run(int argc, char** argv) {
   bool json = false;
   kq::tools::Flags flags(
       kProgram,
-      "Tells which devices, layers of the sandbox and compilers a worker would have on this machine, and "
-      "what to do about the others. "
-      "Exit code 0: a worker would run; 1: some of its jobs could not, or would be less well kept apart; "
-      "3: it would not start.");
-  flags.choice("--devices", "what the worker would offer (default: auto)", devices, {"auto", "cpu", "cuda"});
-  flags.flag("--json", "one JSON object", json);
+      "Lists the devices, sandbox layers and compilers that a worker would have on this machine, with advice for those "
+      "that are missing. The exit code is 0 when a worker would run all jobs, 1 when some jobs could not run or would "
+      "be less isolated, 3 when a worker would not start.");
+  flags.choice("--devices", "devices that the worker would offer (default: auto)", devices, {"auto", "cpu", "cuda"});
+  flags.flag("--json", "print one JSON object", json);
   if (const auto code = flags.parse(argc, argv)) return static_cast<int>(*code);
 
-  const auto self_test = asked(devices);
-  if (!self_test) return kq::tools::complain(kProgram, self_test.error());
+  const auto self_test = run_self_test(devices);
+  if (!self_test) return kq::tools::report_error(kProgram, self_test.error());
   std::vector<kq::tools::Finding> findings = kq::tools::findings_of(*self_test);
   findings.push_back(nvrtc_finding());
   findings.push_back(kq::tools::program_finding("C++ compiler", "g++", kq::tools::process_environment("PATH"),
-                                                "triton and inline C++ need it: install g++"));
+                                                "triton and inline C++ need a C++ compiler: install g++"));
   std::cout << (json ? kq::tools::doctor_json(findings) : kq::tools::doctor_text(findings)) << std::flush;
   switch (kq::tools::worst(findings)) {
     case kq::tools::Health::good:
@@ -98,7 +98,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  kq::tools::end_quietly_when_nobody_reads();
+  kq::tools::end_on_closed_output();
   kq::producer::StandardOutput output(kProgram);
   return output.end(run(argc, argv));
 }

@@ -1,4 +1,7 @@
-// kq-down: stops what kq-up left running in a state folder.
+// kq-down: stops the broker and the worker that kq-up runs in a state folder.
+//
+// The process of kq-up holds a lock on the folder and stops both programs when it receives SIGTERM. kq-down sends that
+// signal and waits until the lock is free.
 #include <poll.h>
 #include <signal.h>
 
@@ -16,11 +19,11 @@ namespace {
 
 using kq::ErrorKind;
 using kq::ExitCode;
-using kq::tools::complain;
+using kq::tools::report_error;
 
 const std::string kProgram = "kq-down";
 constexpr std::int64_t kStepMs = 50;
-// The holder asks and kills its two programs within their own limits; then it is gone.
+// kq-up stops its two programs within their own limits and then ends.
 constexpr std::int64_t kLimitMs = kq::tools::kWorkerStopMs + kq::tools::kBrokerStopMs + 10'000;
 
 void wait_ms(std::int64_t ms) {
@@ -30,35 +33,36 @@ void wait_ms(std::int64_t ms) {
 int run(int argc, char** argv) {
   std::string state;
   kq::tools::Flags flags(
-      kProgram, "Stops the broker and the worker that kq-up runs in a state folder, and waits until they are gone.");
-  flags.option("--state", "DIR", "the folder given to kq-up (default: $XDG_STATE_HOME/kq)", state);
+      kProgram, "Stops the broker and the worker that kq-up runs in a state folder, and waits until they have ended.");
+  flags.option("--state", "DIR", "the state folder that kq-up was given (default: $XDG_STATE_HOME/kq)", state);
   if (const auto code = flags.parse(argc, argv)) return static_cast<int>(*code);
   if (state.empty()) {
     const auto folder = kq::tools::default_state_folder(kq::tools::process_environment);
-    if (!folder) return complain(kProgram, folder.error());
+    if (!folder) return report_error(kProgram, folder.error());
     state = *folder;
   }
-  pid_t told = 0;
+  pid_t signalled_pid = 0;
   for (std::int64_t waited = 0; waited < kLimitMs; waited += kStepMs) {
     const auto holder = kq::tools::holder_of(state);
     if (!holder) {
-      std::cerr << kProgram << ": " << (told != 0 ? "stopped what ran in " : "already down: nothing runs in ") << state
-                << '\n';
+      std::cerr << kProgram << ": "
+                << (signalled_pid != 0 ? "stopped the broker and the worker in " : "already down: nothing runs in ")
+                << state << '\n';
       return static_cast<int>(ExitCode::ok);
     }
-    // A holder that has only just come has not written its number yet.
-    if (holder->pid > 0 && holder->pid != told) {
-      told = holder->pid;
-      if (::kill(told, SIGTERM) != 0 && errno != ESRCH) {
-        return complain(kProgram, {ErrorKind::our_fault,
-                                   "cannot stop process " + std::to_string(told) + ": " + std::strerror(errno)});
+    // A holder that has just taken the lock has not written its process id yet.
+    if (holder->pid > 0 && holder->pid != signalled_pid) {
+      signalled_pid = holder->pid;
+      if (::kill(signalled_pid, SIGTERM) != 0 && errno != ESRCH) {
+        return report_error(kProgram, {ErrorKind::our_fault, "cannot stop process " + std::to_string(signalled_pid) +
+                                                                 ": " + std::strerror(errno)});
       }
     }
     wait_ms(kStepMs);
   }
-  return complain(kProgram,
-                  {ErrorKind::our_fault, "process " + std::to_string(told) + " still runs after " +
-                                             std::to_string(kLimitMs / 1000) + " s; see the logs in " + state});
+  return report_error(kProgram,
+                      {ErrorKind::our_fault, "process " + std::to_string(signalled_pid) + " still runs after " +
+                                                 std::to_string(kLimitMs / 1000) + " s; see the logs in " + state});
 }
 
 }  // namespace

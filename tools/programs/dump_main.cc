@@ -1,4 +1,4 @@
-// kq-dump: a run as files for other programs, in any format of the exporters' table.
+// kq-dump: writes the rows of a run to files for other programs, in one of the formats of tools/exporters/exporters.cc.
 #include <iostream>
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@
 #include "tools/cli/flags.h"
 #include "tools/cli/source.h"
 #include "tools/cli/text.h"
-#include "tools/exporters/dump_note.h"
+#include "tools/exporters/dump_metadata.h"
 #include "tools/exporters/exporter.h"
 #include "tools/kernelbench/figures.h"
 #include "tools/stack/stop_signals.h"
@@ -21,7 +21,7 @@ namespace {
 using kq::ErrorKind;
 using kq::ExitCode;
 using kq::Expected;
-using kq::tools::complain;
+using kq::tools::report_error;
 
 const std::string kProgram = "kq-dump";
 
@@ -30,10 +30,10 @@ struct Options {
   std::string format = "csv";
   std::string pass_at_k = "1";
   kq::tools::ExportOptions to;
-  kq::tools::SelectionWords selection;
+  kq::tools::SelectionOptions selection;
   kq::tools::SourceOptions source;
   bool schema = false;
-  bool no_note = false;
+  bool no_metadata = false;
 };
 
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
@@ -43,59 +43,66 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
     formats += (formats.empty() ? "" : "|") + std::string(exporter.name);
   for (const kq::tools::Level& level : kq::tools::levels()) levels.emplace_back(level.name);
   kq::tools::Flags flags(kProgram,
-                         "Writes a run for other programs to read. Unknown values are empty (csv) or null jsonl.");
-  flags.option("--run", "NAME", "name of the run", options.run);
-  flags.option("--format", formats, "how to write it (default: csv)", options.format);
-  flags.option("-o,--out", "PATH",
-               "where to; a file appears whole or not at all (default: -, standard output; kernelbench needs a folder)",
-               options.to.out);
+                         "Writes the rows of a run to files for other programs. An unknown value is empty in csv and "
+                         "null in jsonl.");
+  flags.option("--run", "NAME", "name of the run to write", options.run);
+  flags.option("--format", formats, "format of the output (default: csv)", options.format);
+  flags.option(
+      "-o,--out", "PATH",
+      "file to write, which appears whole or not at all; a folder for kernelbench (default: -, standard output)",
+      options.to.out);
   flags.choice("--level", "what one row stands for (default: job)", options.selection.level, levels);
-  flags.option("--columns", "A,B,...", "only these columns, in this order (default: all of the level)",
+  flags.option("--columns", "A,B,...", "write only these columns, in this order (default: all columns of the level)",
                options.selection.columns);
-  flags.each("--where", "CONDITION",
-             "only rows like verdict=passed or speedup>=2: =, !=, <, <=, >, >=, ~ (contains); may be repeated",
-             options.selection.where);
-  flags.option("--since", "WHEN", "only what was submitted, begun or finished since: 2h, or 2026-11-21T18:00Z",
+  flags.repeatable_option(
+      "--where", "CONDITION",
+      "write only rows that meet this condition, such as verdict=passed or speedup>=2; the operators are =, !=, <, <=, "
+      ">, >= and ~ (contains); may be repeated",
+      options.selection.where);
+  flags.option("--since", "WHEN",
+               "write only rows that were submitted, started or finished since then: 2h, or 2026-11-21T18:00Z",
                options.selection.since);
-  flags.flag("--excel-safe", "csv: an apostrophe before text that a spreadsheet would take for a formula",
+  flags.flag("--excel-safe", "csv: put an apostrophe before text that a spreadsheet would take for a formula",
              options.to.excel_safe);
-  flags.flag("--strict", "kernelbench: a GPU fault or timeout counts as not compiled, as KernelBench itself has it",
+  flags.flag("--strict", "kernelbench: count a GPU fault or a timeout as not compiled, as KernelBench does",
              options.to.strict);
   flags.flag(
       "--merge",
-      "kernelbench: keep what eval_results.json has of samples that the run has not, as after kq submit --resume",
+      "kernelbench: keep the results in eval_results.json of samples that the run does not have, as after kq submit "
+      "--resume",
       options.to.merge);
-  flags.option("--pass-at-k", "K,...", "kernelbench: the numbers of samples to draw (default: 1)", options.pass_at_k);
-  flags.flag("--no-meta", "do not say beside the file, in FILE.meta.json, what was asked for, of whom, and when",
-             options.no_note);
-  flags.flag("--schema", "print what each column means, and its unit, instead; with --format jsonl as JSON Schema",
+  flags.option("--pass-at-k", "K,...", "kernelbench: values of k for pass@k (default: 1)", options.pass_at_k);
+  flags.flag("--no-meta", "do not write FILE.meta.json, which holds the options, the source and the time of the dump",
+             options.no_metadata);
+  flags.flag("--schema",
+             "print the meaning and unit of each column and write nothing; with --format jsonl as JSON Schema",
              options.schema);
   kq::tools::add_flags(flags, options.source);
   return flags.parse(argc, argv);
 }
 
 struct Dumped {
-  std::size_t rows_n = 0;    // of the run
-  std::size_t wanted_n = 0;  // which --where and --since left
+  std::size_t row_count = 0;      // rows of the run
+  std::size_t matched_count = 0;  // rows that meet --where and --since
 };
 
-// Where there is no such run a file that is there already stays as it is.
+// Writes all rows of the run to `to`. When there is no such run, an existing output file stays as it is.
 Expected<Dumped> dump(kq::tools::Source& source, const std::string& run, const kq::tools::Selection& selection,
                       kq::tools::Export& to, bool is_file) {
   Dumped dumped;
   const auto add = [&](const kq::RunRow& row) {
-    ++dumped.rows_n;
-    dumped.wanted_n += selection.wants(row) ? 1 : 0;
+    ++dumped.row_count;
+    dumped.matched_count += selection.matches(row) ? 1 : 0;
     return to.add(row);
   };
   KQ_TRY(kq::tools::each_row(source, run, add, selection.needs_samples()));
-  KQ_TRY(dumped.rows_n > 0 || !is_file ? to.finish() : Expected<void>());
-  if (dumped.rows_n == 0)
+  KQ_TRY(dumped.row_count > 0 || !is_file ? to.finish() : Expected<void>());
+  if (dumped.row_count == 0)
     return kq::failure(kq::Error{ErrorKind::not_found, "there is no run '" + kq::tools::printable(run) + "'"});
   return dumped;
 }
 
-// What one format has and another passes over would be taken for done.
+// Refuses options that the chosen format would silently ignore.
 Expected<void> check_options_of_format(const Options& options) {
   const bool is_kernelbench = options.format == "kernelbench";
   if (options.to.excel_safe && options.format != "csv") return kq::bad_input("--excel-safe goes with --format csv");
@@ -103,8 +110,7 @@ Expected<void> check_options_of_format(const Options& options) {
     return kq::bad_input("--strict, --merge and --pass-at-k go with --format kernelbench");
   }
   if (is_kernelbench && (options.selection.level != "job" || !options.selection.columns.empty())) {
-    return kq::bad_input(
-        "--level and --columns do not go with --format kernelbench, whose files have a form of their own");
+    return kq::bad_input("--level and --columns do not go with --format kernelbench, whose files have fixed contents");
   }
   return {};
 }
@@ -121,35 +127,35 @@ Expected<void> work(Options& options) {
               << std::flush;
     return {};
   }
-  if (options.run.empty()) return kq::bad_input("which run? --run NAME is needed; kq-ctl runs lists them");
+  if (options.run.empty()) return kq::bad_input("--run NAME is needed; kq-ctl runs lists the runs");
   const kq::tools::Exporter& exporter = *kq::tools::find_exporter(options.format);
   if (exporter.writes_folder && options.to.out == "-") {
-    return kq::bad_input("--format " + options.format + " writes several files: name their folder with -o DIR");
+    return kq::bad_input("--format " + options.format + " writes several files; name their folder with -o DIR");
   }
-  // The file first: nobody waits for a million rows to hear that it cannot be written.
+  // The output is opened before the rows are read, so that a file that cannot be written is reported at once.
   KQ_TRY_VALUE(const auto to, exporter.open(options.to, selection));
   KQ_TRY_VALUE(const auto open, kq::tools::open_source(options.source, [](const std::string& folder) {
                  return kq::store::open_rocks_store(folder, kq::store::OpenMode::read_only);
                }));
   KQ_TRY_VALUE(const auto dumped, dump(*open.source, options.run, selection, *to, options.to.out != "-"));
-  if (kq::tools::takes_note(options.to.out) && !options.no_note) {
-    const auto noted = kq::tools::write_dump_note(
+  if (kq::tools::can_have_metadata(options.to.out) && !options.no_metadata) {
+    const auto noted = kq::tools::write_dump_metadata(
         {.file = options.to.out,
          .run = options.run,
          .source = options.source.store.empty() ? options.source.broker : options.source.store,
          .format = options.format,
          .words = options.selection,
          .columns = kq::tools::names_of(selection),
-         .rows_n = to->rows_n(),
+         .row_count = to->row_count(),
          .made_at_ms = kq::sys::unix_now_ms()});
     if (!noted) return noted;
   }
   for (const std::string& note : to->notes()) std::cerr << kProgram << ": " << note << '\n';
-  const std::string rows = kq::producer::counted(dumped.rows_n, "row");
-  if (dumped.wanted_n == 0)
-    return kq::failure(kq::Error{
-        ErrorKind::not_found, "nothing matched: none of the " + rows + " of the run is wanted by --where and --since"});
-  if (to->rows_n() == 0)
+  const std::string rows = kq::producer::counted(dumped.row_count, "row");
+  if (dumped.matched_count == 0)
+    return kq::failure(kq::Error{ErrorKind::not_found,
+                                 "nothing matched: none of the " + rows + " of the run meets --where and --since"});
+  if (to->row_count() == 0)
     std::cerr << kProgram << ": none of the " << rows << " of the run has anything at --level "
               << options.selection.level << '\n';
   return {};
@@ -159,13 +165,13 @@ int run(int argc, char** argv) {
   Options options;
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
   const auto done = work(options);
-  return done ? static_cast<int>(ExitCode::ok) : complain(kProgram, done.error());
+  return done ? static_cast<int>(ExitCode::ok) : report_error(kProgram, done.error());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  kq::tools::end_quietly_when_nobody_reads();
+  kq::tools::end_on_closed_output();
   kq::producer::StandardOutput output(kProgram);
   return output.end(run(argc, argv));
 }

@@ -1,4 +1,4 @@
-// kq VERB ...: becomes the program kq-VERB. `kq version` is its own.
+// kq VERB ...: replaces itself by the program kq-VERB. Only `kq version` is built in.
 #include <unistd.h>
 
 #include <cerrno>
@@ -25,24 +25,24 @@ int end(ExitCode code) {
 
 int version(int argc, char** argv) {
   bool json = false;
-  kq::tools::Flags flags("kq-version", "Prints the version of kq and of everything it was built with.");
-  flags.flag("--json", "as one JSON object", json);
+  kq::tools::Flags flags("kq-version", "Prints the versions of kq and of the packages that it was built with.");
+  flags.flag("--json", "print one JSON object", json);
   if (const auto code = flags.parse(argc, argv)) return end(*code);
   const auto rows = kq::tools::versions(kq::tools::process_environment);
   std::cout << (json ? kq::tools::versions_json(rows) : kq::tools::versions_text(rows)) << std::flush;
   return end(ExitCode::ok);
 }
 
-// Returns only when there is no such program, or it cannot be started.
-int become(const std::string& verb, std::vector<char*> words) {
+// Executes kq-VERB from the folder of this program, else from PATH. Returns only when no such program can be started.
+int exec_verb(const std::string& verb, std::vector<char*> words) {
   const std::string name = "kq-" + verb;
-  const std::string beside = kq::tools::own_folder() + "/" + name;
+  const std::string beside = kq::tools::program_folder() + "/" + name;
   words.push_back(nullptr);
   ::execv(beside.c_str(), words.data());
   const int error = errno;
   if (error == ENOENT) ::execvp(name.c_str(), words.data());
   if (error == ENOENT && errno == ENOENT) {
-    std::cerr << kq::tools::unknown_verb(verb, kq::tools::own_folder()) << '\n';
+    std::cerr << kq::tools::unknown_verb(verb, kq::tools::program_folder()) << '\n';
     return end(ExitCode::bad_input);
   }
   std::cerr << "kq: cannot start " << beside << ": " << std::strerror(error == ENOENT ? errno : error) << '\n';
@@ -56,21 +56,21 @@ int run(int argc, char** argv) {
     std::cout << "kq " << kq::kVersion << '\n';
     return end(ExitCode::ok);
   }
-  // kq help VERB is kq VERB --help.
+  // `kq help VERB` means `kq VERB --help`.
   std::string help = "--help";
   if (first == "help" && words.size() == 2) {
     words = {words[1], help.data()};
   } else if (first.empty() || first == "--help" || first == "-h" || first == "help") {
-    (first.empty() ? std::cerr : std::cout) << kq::tools::verbs_help(kq::tools::own_folder());
+    (first.empty() ? std::cerr : std::cout) << kq::tools::verbs_help(kq::tools::program_folder());
     return end(first.empty() ? ExitCode::bad_input : ExitCode::ok);
   }
   const std::string verb = words.front();
   if (verb == "version") return version(static_cast<int>(words.size()), words.data());
   if (!kq::tools::is_verb(verb)) {
-    std::cerr << kq::tools::unknown_verb(verb, kq::tools::own_folder()) << '\n';
+    std::cerr << kq::tools::unknown_verb(verb, kq::tools::program_folder()) << '\n';
     return end(ExitCode::bad_input);
   }
-  return become(verb, words);
+  return exec_verb(verb, words);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// kq-leaderboard: the fastest right kernel of each problem on each device model, of one run or of all time; or a run in
-// KernelBench's figures.
+// kq-leaderboard: prints the fastest correct kernel of each problem on each device model, of one run or of all runs; or
+// the figures that KernelBench's own analysis would print for a run.
 #include <iostream>
 #include <optional>
 #include <string>
@@ -18,7 +18,7 @@ namespace {
 using kq::ErrorKind;
 using kq::ExitCode;
 using kq::Expected;
-using kq::tools::complain;
+using kq::tools::report_error;
 
 const std::string kProgram = "kq-leaderboard";
 
@@ -36,19 +36,19 @@ struct Options {
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   kq::tools::Flags flags(
       kProgram,
-      "Prints the best passed time of each problem on each device model, the geometric mean of the speedups, and "
+      "Prints the fastest passed kernel of each problem on each device model, the geometric mean of the speedups, and "
       "fast_p: the fraction of problems solved more than p times as fast as the reference.");
-  flags.option("--run", "NAME", "only this run (default: all boards)", options.run);
-  flags.choice("--format", "how to write it (default: table)", options.format, {"table", "csv", "json"});
+  flags.option("--run", "NAME", "print the leaderboard of this run (default: the boards of all runs)", options.run);
+  flags.choice("--format", "format of the output (default: table)", options.format, {"table", "csv", "json"});
   flags.flag("--kernelbench",
-             "KernelBench's figures of the run, as its own analysis defines them: of means, by sample 0, and pass@k",
+             "print the run's figures as KernelBench's analysis defines them: mean times of sample 0, and pass@k",
              options.kernelbench);
   flags.option("--baseline", "FILE",
-               "kernelbench: reference times from this baseline file (default: as timed beside the run's samples)",
+               "kernelbench: take reference times from this baseline file (default: those measured in the run)",
                options.baseline);
-  flags.option("--pass-at-k", "K,...", "kernelbench: the numbers of samples to draw (default: 1)", options.pass_at_k);
-  flags.flag("--whole-level", "kernelbench: problems of a level that the run lacks count as failures", options.whole);
-  flags.flag("--strict", "kernelbench: a GPU fault or timeout counts as not compiled, as KernelBench itself has it",
+  flags.option("--pass-at-k", "K,...", "kernelbench: values of k for pass@k (default: 1)", options.pass_at_k);
+  flags.flag("--whole-level", "kernelbench: count problems of a level that the run lacks as failures", options.whole);
+  flags.flag("--strict", "kernelbench: count a GPU fault or a timeout as not compiled, as KernelBench does",
              options.strict);
   kq::tools::add_flags(flags, options.source);
   return flags.parse(argc, argv);
@@ -81,56 +81,58 @@ Expected<void> show_boards(kq::tools::Source& source, const Options& options) {
   return {};
 }
 
-struct KernelBenchWishes {
+struct KernelBenchOptions {
   std::vector<std::uint32_t> ks;
   std::optional<kq::tools::KernelBenchBaseline> baseline;
 };
 
-Expected<KernelBenchWishes> kernelbench_wishes(const Options& options) {
+Expected<KernelBenchOptions> check_kernelbench_options(const Options& options) {
   if (!options.kernelbench &&
       (!options.baseline.empty() || options.whole || options.strict || options.pass_at_k != "1")) {
     return kq::bad_input("--baseline, --pass-at-k, --whole-level and --strict go with --kernelbench");
   }
   if (options.kernelbench && options.run.empty())
-    return kq::bad_input("--kernelbench shows one run: --run NAME is needed");
-  KernelBenchWishes wishes;
+    return kq::bad_input("--kernelbench needs --run NAME, because it shows one run");
+  KernelBenchOptions kernelbench;
   KQ_TRY_VALUE(auto ks, kq::tools::parse_pass_at_k(options.pass_at_k));
-  wishes.ks = std::move(ks);
+  kernelbench.ks = std::move(ks);
   if (!options.baseline.empty()) {
     KQ_TRY_VALUE(auto baseline, kq::tools::read_kernelbench_baseline(options.baseline));
-    wishes.baseline = std::move(baseline);
+    kernelbench.baseline = std::move(baseline);
   }
-  return wishes;
+  return kernelbench;
 }
 
-Expected<void> show_kernelbench(kq::tools::Source& source, const Options& options, const KernelBenchWishes& wishes) {
+Expected<void> show_kernelbench(kq::tools::Source& source, const Options& options,
+                                const KernelBenchOptions& kernelbench) {
   kq::tools::KernelBenchFigures figures;
-  std::size_t rows_n = 0, only_compiled_n = 0;
+  std::size_t row_count = 0, only_compiled_count = 0;
   const auto visited = kq::tools::each_row(source, options.run, [&](const kq::RunRow& row) {
-    ++rows_n;
-    only_compiled_n +=
+    ++row_count;
+    only_compiled_count +=
         figures.add(row, options.strict).added == kq::tools::KernelBenchFigures::Added::only_compiled ? 1 : 0;
     return Expected<void>();
   });
   if (!visited) return visited;
-  if (rows_n == 0)
+  if (row_count == 0)
     return kq::failure(kq::Error{ErrorKind::not_found, "there is no run '" + kq::tools::printable(options.run) + "'"});
   if (figures.levels().empty()) {
     return kq::bad_input("run '" + kq::tools::printable(options.run) +
-                         "' has no job of a KernelBench problem: tags level and problem_id, or labels like "
-                         "level_1_problem_2_sample_0, are needed");
+                         "' has no job of a KernelBench problem; such a job has the tags level and problem_id, or a "
+                         "label like level_1_problem_2_sample_0");
   }
   std::cout << formatted({.run = options.run,
                           .figures = figures,
-                          .baseline = wishes.baseline ? &*wishes.baseline : nullptr,
+                          .baseline = kernelbench.baseline ? &*kernelbench.baseline : nullptr,
                           .whole = options.whole,
-                          .ks = wishes.ks},
+                          .ks = kernelbench.ks},
                          options.format)
             << std::flush;
-  if (only_compiled_n > 0)
-    say(std::to_string(only_compiled_n) + " of the run's rows left out: compiled_only, which no device has run");
+  if (only_compiled_count > 0)
+    say(std::to_string(only_compiled_count) +
+        " rows of the run are left out: their verdict is compiled_only, so no device has run them");
   for (const std::uint32_t level : figures.levels()) {
-    for (const std::string& warning : figures.pass_at_k_warnings(level, wishes.ks)) say(warning);
+    for (const std::string& warning : figures.pass_at_k_warnings(level, kernelbench.ks)) say(warning);
   }
   return {};
 }
@@ -138,21 +140,21 @@ Expected<void> show_kernelbench(kq::tools::Source& source, const Options& option
 int run(int argc, char** argv) {
   Options options;
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
-  const auto wishes = kernelbench_wishes(options);
-  if (!wishes) return complain(kProgram, wishes.error());
+  const auto kernelbench = check_kernelbench_options(options);
+  if (!kernelbench) return report_error(kProgram, kernelbench.error());
   const Expected<kq::tools::OpenSource> open = kq::tools::open_source(options.source, [](const std::string& folder) {
     return kq::store::open_rocks_store(folder, kq::store::OpenMode::read_only);
   });
-  if (!open) return complain(kProgram, open.error());
-  const auto shown =
-      options.kernelbench ? show_kernelbench(*open->source, options, *wishes) : show_boards(*open->source, options);
-  return shown ? static_cast<int>(ExitCode::ok) : complain(kProgram, shown.error());
+  if (!open) return report_error(kProgram, open.error());
+  const auto shown = options.kernelbench ? show_kernelbench(*open->source, options, *kernelbench)
+                                         : show_boards(*open->source, options);
+  return shown ? static_cast<int>(ExitCode::ok) : report_error(kProgram, shown.error());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  kq::tools::end_quietly_when_nobody_reads();
+  kq::tools::end_on_closed_output();
   kq::producer::StandardOutput output(kProgram);
   return output.end(run(argc, argv));
 }

@@ -1,4 +1,4 @@
-// kq-results: the verdicts of a run, as a table or as JSON, and one exit code for all of them.
+// kq-results: prints the verdicts of a run as a table or as JSON, and returns one exit code for all of them.
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -25,7 +25,7 @@ using kq::Error;
 using kq::ErrorKind;
 using kq::ExitCode;
 using kq::Expected;
-using kq::tools::complain;
+using kq::tools::report_error;
 
 const std::string kProgram = "kq-results";
 
@@ -42,16 +42,16 @@ struct Options {
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   kq::tools::Flags flags(
       kProgram,
-      "Prints the verdicts of a run. Exit code: 0 all passed, 1 some did not, 3 some were abandoned by kq itself, "
-      "4 some are not finished, 5 there is no such run.");
+      "Prints the verdicts of a run. The exit code is 0 when all jobs passed, 1 when one did not, 3 when kq abandoned "
+      "one, 4 when one is not finished, 5 when there is no such run.");
   flags.argument("run", "name of the run", options.run);
   kq::tools::add_flags(flags, options.source);
   flags.flag("--wait", "wait until every job is finished", options.wait);
-  flags.seconds("--timeout", "give up waiting, for the jobs or for a broker, after this many seconds",
+  flags.seconds("--timeout", "stop waiting for the jobs, or for an answer of the broker, after this many seconds",
                 options.timeout_s);
-  flags.flag("--failed", "only what did not pass, with the evidence", options.failed);
-  flags.flag("--json", "one JSON object with full rows", options.json);
-  flags.flag("--exit-zero", "exit 0 even if a kernel did not pass", options.exit_zero);
+  flags.flag("--failed", "print only the jobs that did not pass, with the evidence", options.failed);
+  flags.flag("--json", "print one JSON object with all columns of the rows", options.json);
+  flags.flag("--exit-zero", "exit with code 0 even if a kernel did not pass", options.exit_zero);
   return flags.parse(argc, argv);
 }
 
@@ -70,9 +70,9 @@ Expected<void> wait_for_run(kq::tools::OpenSource& open, const Options& options)
   KQ_TRY_VALUE(const auto outcome, kq::producer::wait_for(*open.client, std::move(waited), wait));
   line.end();
   if (outcome.end == kq::producer::WaitEnd::timed_out) {
-    const std::size_t left_n = outcome.tally().total - outcome.tally().finished;
-    std::cerr << kProgram << ": --timeout is over; " << kq::producer::counted(left_n, "job")
-              << (left_n == 1 ? " is" : " are") << " not finished\n";
+    const std::size_t unfinished_count = outcome.tally().total - outcome.tally().finished;
+    std::cerr << kProgram << ": the --timeout has passed; " << kq::producer::counted(unfinished_count, "job")
+              << (unfinished_count == 1 ? " is" : " are") << " not finished\n";
   }
   return {};
 }
@@ -81,9 +81,9 @@ int run(int argc, char** argv) {
   Options options;
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
   if (options.wait && !options.source.store.empty()) {
-    return complain(kProgram,
-                    {ErrorKind::bad_input,
-                     "--wait needs a broker that works on the jobs, --store reads one that does not; use one of them"});
+    return report_error(
+        kProgram, {ErrorKind::bad_input,
+                   "--wait and --store exclude each other: --wait needs a running broker, --store reads without one"});
   }
   if (options.timeout_s)
     options.source.answer_ms = std::min<std::int64_t>(
@@ -91,9 +91,9 @@ int run(int argc, char** argv) {
   Expected<kq::tools::OpenSource> open = kq::tools::open_source(options.source, [](const std::string& folder) {
     return kq::store::open_rocks_store(folder, kq::store::OpenMode::read_only);
   });
-  if (!open) return complain(kProgram, open.error());
+  if (!open) return report_error(kProgram, open.error());
   if (options.wait) {
-    if (const auto waited = wait_for_run(*open, options); !waited) return complain(kProgram, waited.error());
+    if (const auto waited = wait_for_run(*open, options); !waited) return report_error(kProgram, waited.error());
   }
 
   kq::tools::ResultsView view({.json = options.json, .only_failed = options.failed}, options.run);
@@ -102,9 +102,10 @@ int run(int argc, char** argv) {
     print(view.add(row));
     return Expected<void>();
   });
-  if (!visited) return complain(kProgram, visited.error());
-  if (view.rows_n() == 0)
-    return complain(kProgram, {ErrorKind::not_found, "there is no run '" + kq::tools::printable(options.run) + "'"});
+  if (!visited) return report_error(kProgram, visited.error());
+  if (view.row_count() == 0)
+    return report_error(kProgram,
+                        {ErrorKind::not_found, "there is no run '" + kq::tools::printable(options.run) + "'"});
   print(view.finish());
   std::cout << std::flush;
   const ExitCode code = view.exit_code();
@@ -114,7 +115,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  kq::tools::end_quietly_when_nobody_reads();
+  kq::tools::end_on_closed_output();
   kq::producer::StandardOutput output(kProgram);
   return output.end(run(argc, argv));
 }

@@ -1,8 +1,11 @@
-// kq-sweep: a folder of kernels in, verdicts and a leaderboard out, on this machine, in one command.
+// kq-sweep: evaluates a folder of kernels on this machine and prints the verdicts and a leaderboard, in one command.
 //
-// Without --broker it starts a broker and a worker of its own for as long as it runs (tools/stack/stack.h). The work is
-// the same as that of kq-submit, kq-results and kq-dump one after the other; what is kept in --state is there for the
-// next sweep.
+// Without --broker, kq-sweep starts a broker and a worker and stops them before it ends (tools/stack/stack.h). It then
+// does what kq-submit, kq-results and kq-dump would do one after the other. The state folder keeps jobs, results and
+// builds for the next sweep.
+//
+// Everything runs on one thread. Whatever waits (for an answer, for jobs, for a program to start) calls interrupted()
+// or sleep() again and again; these take stop signals, and interrupted() restarts a broker or worker that has ended.
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,7 +26,7 @@
 #include "tools/cli/output_file.h"
 #include "tools/cli/source.h"
 #include "tools/cli/text.h"
-#include "tools/exporters/dump_note.h"
+#include "tools/exporters/dump_metadata.h"
 #include "tools/exporters/exporter.h"
 #include "tools/stack/stack.h"
 #include "tools/stack/stop_signals.h"
@@ -36,10 +39,11 @@ using kq::Error;
 using kq::ErrorKind;
 using kq::ExitCode;
 using kq::Expected;
-using kq::tools::complain;
+using kq::tools::report_error;
 
 const std::string kProgram = "kq-sweep";
-constexpr std::int64_t kWorkerStartMs = 20'000;  // of its own: so long it is no news that nobody serves the jobs
+// How long the status line does not report jobs that no worker serves, because our own worker may still be starting.
+constexpr std::int64_t kWorkerStartMs = 20'000;
 
 struct Options {
   std::string path;
@@ -66,36 +70,39 @@ struct Options {
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   kq::tools::Flags flags(
       kProgram,
-      "Evaluates a folder of kernels here and now and prints the verdicts and the leaderboard. Without --broker it "
-      "starts a broker and a worker for as long as it runs.");
+      "Evaluates a folder of kernels and prints the verdicts and the leaderboard. Without --broker it starts a broker "
+      "and a worker on this machine and stops them at the end.");
   flags.argument("path", "folder or file of kernels, as for kq submit", options.path);
-  flags.option("--run", "NAME", "name of the run (default: that of the folder)", options.run);
-  flags.option("--broker", "URL", "use this broker and its workers instead of starting any", options.broker,
+  flags.option("--run", "NAME", "name of the run (default: the name of the folder)", options.run);
+  flags.option("--broker", "URL", "use this broker and its workers instead of starting programs", options.broker,
                "KQ_BROKER");
-  flags.option("--key", "FILE", "your key, where that broker wants one", options.key, "KQ_KEY");
-  flags.option(
-      "--state", "DIR",
-      "where a broker of its own keeps jobs, results and builds (default: $XDG_STATE_HOME/kq); wins over KQ_BROKER",
-      options.state);
-  flags.choice("--device", "what the jobs run on", options.device, {"any", "cpu", "cuda"});
-  flags.option("--gpu", "MODEL", "only on this GPU model, such as 'NVIDIA H200'", options.gpu);
-  flags.choice("--baseline", "time the problem's reference as it is, or under torch.compile", options.baseline,
+  flags.option("--key", "FILE", "your key file, for a broker that requires keys", options.key, "KQ_KEY");
+  flags.option("--state", "DIR",
+               "folder of the jobs, results and builds of a broker that kq-sweep starts (default: $XDG_STATE_HOME/kq); "
+               "KQ_BROKER "
+               "is ignored when it is given",
+               options.state);
+  flags.choice("--device", "kind of device that the jobs run on", options.device, {"any", "cpu", "cuda"});
+  flags.option("--gpu", "MODEL", "GPU model that the jobs run on, such as 'NVIDIA H200'", options.gpu);
+  flags.choice("--baseline", "how the problem's reference is timed: as it is, or under torch.compile", options.baseline,
                {"eager", "compile"});
-  flags.choice("--profile", "look at the kernels of what passed under a profiler, NVIDIA's Nsight Compute",
-               options.profile, {"none", "ncu"});
-  flags.choice("--priority", "who goes first at a broker with other work", options.priority, {"low", "normal", "high"});
-  flags.option("--submitter", "NAME", "whose share and quota the jobs count against (default: USER@HOST)",
+  flags.choice("--profile", "profiler for the kernels that passed; ncu is NVIDIA's Nsight Compute", options.profile,
+               {"none", "ncu"});
+  flags.choice("--priority", "priority of the jobs at a broker that has other jobs", options.priority,
+               {"low", "normal", "high"});
+  flags.option("--submitter", "NAME", "name of the submitter whose share and quota the jobs use (default: USER@HOST)",
                options.submitter, "KQ_SUBMITTER");
-  flags.option("--problem", "FILE", "the problem of a single kernel file", options.problem);
-  flags.option("--problems", "DIR", "where to look problems up", options.problems);
-  flags.option("--expect", "FILE", "CSV of job,device,verdict,reason: how each job ought to end", options.expect);
-  flags.option("--csv", "FILE", "also write the rows as kq-dump would", options.csv);
-  flags.seconds("--timeout", "give up waiting after this many seconds", options.timeout_s);
-  flags.flag("--keep-going", "leave out what is wrong and evaluate the rest", options.keep_going);
-  flags.flag("--exit-zero", "exit 0 even if a kernel did not pass", options.exit_zero);
-  flags.flag("--json", "one JSON object on stdout", options.json);
+  flags.option("--problem", "FILE", "file of the problem, for a single kernel file", options.problem);
+  flags.option("--problems", "DIR", "folder in which problems are looked up", options.problems);
+  flags.option("--expect", "FILE", "CSV file of the expected outcomes, with the header job,device,verdict,reason",
+               options.expect);
+  flags.option("--csv", "FILE", "also write the rows to this file, as kq-dump does", options.csv);
+  flags.seconds("--timeout", "stop waiting after this many seconds", options.timeout_s);
+  flags.flag("--keep-going", "leave out kernels with mistakes and evaluate the rest", options.keep_going);
+  flags.flag("--exit-zero", "exit with code 0 even if a kernel did not pass", options.exit_zero);
+  flags.flag("--json", "print one JSON object on standard output", options.json);
   if (const auto end = flags.parse(argc, argv)) return end;
-  // Said here, and not by the environment: it is for a broker of its own.
+  // --state names the folder of a broker that this program starts, so it wins over KQ_BROKER, but not over --broker.
   const bool says_broker = std::any_of(
       argv, argv + argc, [](std::string_view word) { return word == "--broker" || word.starts_with("--broker="); });
   if (!options.state.empty() && !says_broker) options.broker.clear();
@@ -118,21 +125,22 @@ kq::producer::SubmitRequest request_of(const Options& options) {
   return request;
 }
 
-// One sweep, from the first process to the last.
+// One sweep: starts the stack if necessary, submits, waits, gathers the rows, stops the stack.
 class Sweep {
  public:
   Sweep(const Options& options, std::optional<kq::tools::Expectations> expectations)
       : options_(options), expectations_(std::move(expectations)) {}
 
-  // The exit code. Whatever happens, nothing that was started outlives it.
+  // Runs the sweep and returns the exit code. No process that it started outlives the call.
   int run(const kq::producer::Prepared& prepared) {
     const Expected<ExitCode> end = evaluate(prepared);
     if (stack_) stack_->stop([&](std::int64_t ms) { return signals_.take(ms).has_value(); });
     if (signal_) {
-      std::cerr << kProgram << ": stopped by a signal; what was judged is kept, the same command goes on from there\n";
+      std::cerr << kProgram
+                << ": stopped by a signal; finished jobs are kept, and the same command continues with the others\n";
       return kq::tools::exit_code_of_signal(*signal_);
     }
-    if (!end) return complain(kProgram, end.error());
+    if (!end) return report_error(kProgram, end.error());
     const int code = static_cast<int>(*end);
     if (report_) std::cout << (options_.json ? report_->json(code) : report_->text()) << std::flush;
     return code;
@@ -151,7 +159,7 @@ class Sweep {
     if (options_.timeout_s) options.timeout_ms = static_cast<std::int64_t>(*options_.timeout_s * 1e3);
     options.busy = kq::producer::BusyNews(kq::sys::monotonic_now_ms, [&](const std::string& news) {
       std::cerr << kProgram << ": " << kq::tools::printable(news) << '\n';
-      start_worker();  // nobody else would make room
+      start_worker();  // without a worker the queue would stay full
     });
     const kq::producer::SubmitSummary submitted = kq::producer::submit(*client, prepared, options);
     std::cerr << kProgram << ": run " << kq::tools::printable(submitted.run) << ": "
@@ -174,40 +182,41 @@ class Sweep {
         kq::tools::Stack::start({.state_folder = *state,
                                  .broker_url = "",
                                  .devices = options_.device == "any" ? "auto" : options_.device,
-                                 .programs = kq::tools::own_folder()},
-                                [&](std::int64_t ms) { return pause(ms); });
+                                 .programs = kq::tools::program_folder()},
+                                [&](std::int64_t ms) { return sleep(ms); });
     if (!stack) return kq::failure(stack.error());
     stack_ = std::move(*stack);
     std::cerr << kProgram << ": started a broker in " << stack_->folder().path() << '\n';
     return stack_->broker_url();
   }
 
-  // Where the stack is ours and something is left to do: a sweep that was judged before needs none.
+  // Starts the worker of our own stack, if there is one. Called only when a job is left to do: a sweep whose results
+  // are all reused needs no worker.
   void start_worker() {
     if (!stack_ || stack_error_) return;
-    if (const auto started = stack_->start_worker([&](std::int64_t ms) { return pause(ms); }); !started)
+    if (const auto started = stack_->start_worker([&](std::int64_t ms) { return sleep(ms); }); !started)
       stack_error_ = started.error();
   }
 
-  // Also the place where the stack is looked after: everything that waits comes through here again and again.
+  // Restarts a program of the stack that has ended, and takes stop signals. Returns whether waiting should end.
   bool interrupted() {
     if (stack_ && !stack_error_) {
-      const Expected<std::optional<std::string>> note = stack_->tend();
+      const Expected<std::optional<std::string>> note = stack_->restart_ended();
       if (!note) stack_error_ = note.error();
       if (note && *note) {
         if (line_ != nullptr) line_->end();
         std::cerr << kProgram << ": " << **note << '\n';
       }
     }
-    return pause(0) || stack_error_.has_value();
+    return sleep(0) || stack_error_.has_value();
   }
 
-  bool pause(std::int64_t ms) {
+  bool sleep(std::int64_t ms) {
     if (!signal_) signal_ = signals_.take(ms);
     return signal_.has_value();
   }
 
-  // An interruption may be the stack's doing; then that is what went wrong.
+  // Returns the Error of the stack if it has failed, because that failure interrupts everything else; else `error`.
   tl::unexpected<Error> stopped(const Error& error) const { return kq::failure(stack_error_ ? *stack_error_ : error); }
 
   static Expected<void> complain_of_refused(const kq::producer::SubmitSummary& submitted) {
@@ -225,14 +234,14 @@ class Sweep {
     line_ = &line;
     kq::producer::WaitOptions options = kq::producer::real_wait_options();
     if (options_.timeout_s) options.timeout_ms = static_cast<std::int64_t>(*options_.timeout_s * 1e3);
-    options.sleep_ms = [&](std::int64_t ms) { pause(ms); };
+    options.sleep_ms = [&](std::int64_t ms) { sleep(ms); };
     options.interrupted = [&] { return interrupted(); };
     const std::int64_t start_ms = kq::sys::monotonic_now_ms();
     options.progress = [&](const kq::producer::Tally& tally) {
       if (tally.finished < tally.total) start_worker();
       const std::int64_t now_ms = kq::sys::monotonic_now_ms();
       kq::producer::Tally shown = tally;
-      if (stack_ && now_ms - start_ms < kWorkerStartMs) shown.unserved.clear();  // its own worker is on its way
+      if (stack_ && now_ms - start_ms < kWorkerStartMs) shown.unserved.clear();  // our worker is starting
       line.update(shown, now_ms);
     };
     Expected<kq::producer::WaitOutcome> outcome = kq::producer::wait_for(client, submitted.to_wait_for(), options);
@@ -240,7 +249,7 @@ class Sweep {
     return outcome;
   }
 
-  // Reads the rows once: for the report, and for --csv.
+  // Reads all rows of the run once, for the report and for --csv.
   Expected<void> gather(kq::producer::Client& client, const kq::producer::SubmitSummary& submitted) {
     report_.emplace(submitted, expectations_ ? &*expectations_ : nullptr);
     const auto all = kq::tools::Selection::make({}, kq::sys::unix_now_ms());
@@ -256,21 +265,21 @@ class Sweep {
     report_->finish();
     if (!csv) return {};
     if (const auto written = csv->finish(); !written) return written;
-    if (!kq::tools::takes_note(options_.csv)) return {};
-    return kq::tools::write_dump_note({.file = options_.csv,
-                                       .run = submitted.run,
-                                       .source = stack_ ? stack_->folder().file("store") : client.url(),
-                                       .format = "csv",
-                                       .words = {},
-                                       .columns = kq::tools::names_of(*all),
-                                       .rows_n = csv->rows_n(),
-                                       .made_at_ms = kq::sys::unix_now_ms()});
+    if (!kq::tools::can_have_metadata(options_.csv)) return {};
+    return kq::tools::write_dump_metadata({.file = options_.csv,
+                                           .run = submitted.run,
+                                           .source = stack_ ? stack_->folder().file("store") : client.url(),
+                                           .format = "csv",
+                                           .words = {},
+                                           .columns = kq::tools::names_of(*all),
+                                           .row_count = csv->row_count(),
+                                           .made_at_ms = kq::sys::unix_now_ms()});
   }
 
   ExitCode exit_code(const kq::producer::WaitOutcome& outcome) const {
     if (outcome.end == kq::producer::WaitEnd::timed_out) {
       std::cerr << kProgram << ": gave up waiting, " << outcome.tally().total - outcome.tally().finished << " of "
-                << outcome.tally().total << " jobs are not finished; the same command goes on from there\n";
+                << outcome.tally().total << " jobs are not finished; the same command continues with them\n";
       return ExitCode::gave_up;
     }
     const ExitCode code =
@@ -292,33 +301,36 @@ int run(int argc, char** argv) {
   Options options;
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
 
-  // Everything a person can have got wrong is found before a process is started.
+  // Mistakes in the command line and in the files are reported before a process is started.
   std::optional<kq::tools::Expectations> expectations;
   if (!options.expect.empty()) {
     Expected<kq::tools::Expectations> read = kq::tools::Expectations::read(options.expect);
-    if (!read) return complain(kProgram, read.error());
+    if (!read) return report_error(kProgram, read.error());
     expectations = std::move(*read);
   }
   const kq::producer::Prepared prepared = kq::producer::prepare(request_of(options));
-  const bool has_rest = !prepared.jobs.empty() && !kq::name_complaint(prepared.run);
+  const bool has_valid_jobs = !prepared.jobs.empty() && !kq::name_complaint(prepared.run);
   for (const std::string& mistake : prepared.mistakes) {
-    const bool ends = has_rest && !options.keep_going && &mistake == &prepared.mistakes.back();
+    const bool is_last = has_valid_jobs && !options.keep_going && &mistake == &prepared.mistakes.back();
     std::cerr << kProgram << ": " << kq::tools::printable(mistake)
-              << (ends ? "; nothing was evaluated, --keep-going evaluates the rest\n" : "\n");
+              << (is_last ? "; nothing was evaluated, use --keep-going to evaluate the rest\n" : "\n");
   }
-  if (!prepared.mistakes.empty() && !(has_rest && options.keep_going)) return static_cast<int>(ExitCode::bad_input);
+  if (!prepared.mistakes.empty() && !(has_valid_jobs && options.keep_going))
+    return static_cast<int>(ExitCode::bad_input);
   for (const std::string& note : prepared.notes) std::cerr << kProgram << ": " << kq::tools::printable(note) << '\n';
   if (prepared.jobs.empty())
-    return complain(kProgram, {ErrorKind::not_found, "there are no kernels in " + options.path});
+    return report_error(kProgram, {ErrorKind::not_found, "there are no kernels in " + options.path});
   if (!options.csv.empty()) {
-    if (const auto place = kq::tools::OutputFile::open(options.csv); !place) return complain(kProgram, place.error());
+    if (const auto place = kq::tools::OutputFile::open(options.csv); !place)
+      return report_error(kProgram, place.error());
   }
   const int code = Sweep(options, std::move(expectations)).run(prepared);
-  if (prepared.left_out_n > 0)
-    std::cerr << kProgram << ": " << kq::producer::left_out_text(prepared.left_out_n, "evaluated") << '\n';
-  const bool outweighs =
-      code == static_cast<int>(ExitCode::ok) || code == static_cast<int>(ExitCode::job_failed);  // as kq-submit does
-  return !prepared.mistakes.empty() && outweighs ? static_cast<int>(ExitCode::bad_input) : code;
+  if (prepared.left_out_count > 0)
+    std::cerr << kProgram << ": " << kq::producer::left_out_text(prepared.left_out_count, "evaluated") << '\n';
+  // As in kq-submit, mistakes outweigh verdicts in the exit code, but not a failure of the sweep itself.
+  const bool is_about_verdicts =
+      code == static_cast<int>(ExitCode::ok) || code == static_cast<int>(ExitCode::job_failed);
+  return !prepared.mistakes.empty() && is_about_verdicts ? static_cast<int>(ExitCode::bad_input) : code;
 }
 
 }  // namespace

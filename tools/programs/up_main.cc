@@ -1,4 +1,8 @@
-// kq-up: a broker and a worker on this machine, in the foreground or, with -d, behind the scenes until kq-down.
+// kq-up: runs a broker and a worker on this machine, in the foreground, or with -d in the background until kq-down.
+//
+// With -d the program forks twice, so that the process that stays has no terminal. That process starts the stack and
+// reports through a pipe, in one line, the URL of the broker or the error. The first process prints the report and
+// ends.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,10 +24,10 @@ using kq::Error;
 using kq::ErrorKind;
 using kq::ExitCode;
 using kq::Expected;
-using kq::tools::complain;
+using kq::tools::report_error;
 
 const std::string kProgram = "kq-up";
-constexpr std::int64_t kTendMs = 200;
+constexpr std::int64_t kCheckIntervalMs = 200;
 
 struct Options {
   std::string state;
@@ -34,32 +38,33 @@ struct Options {
   bool detach = false;
 };
 
-// Called once the stack is up, with its URL; false: whoever wanted to know is gone.
+// Called once the stack is up, with the URL of its broker. Returns false when the process that waits for the URL has
+// ended; the stack is then stopped.
 using Announce = std::function<bool(const std::string& url, const kq::tools::StateFolder& folder)>;
 
-// Runs the stack until a signal. The exit code; sentences go to `complaint`.
-ExitCode run(const Options& options, const Announce& announce, const std::function<void(const Error&)>& complaint) {
+// Runs the stack until a stop signal arrives and returns the exit code. Errors are passed to `report`.
+ExitCode run(const Options& options, const Announce& announce, const std::function<void(const Error&)>& report) {
   kq::tools::StopSignals signals;
   bool stopping = false;
-  const auto pause = [&](std::int64_t ms) { return stopping = signals.take(ms).has_value() || stopping; };
+  const auto sleep = [&](std::int64_t ms) { return stopping = signals.take(ms).has_value() || stopping; };
   Expected<std::unique_ptr<kq::tools::Stack>> stack = kq::tools::Stack::start({.state_folder = options.state,
                                                                                .broker_url = options.url,
                                                                                .key_folder = options.keys,
                                                                                .worker_key = options.key,
                                                                                .devices = options.devices,
-                                                                               .programs = kq::tools::own_folder()},
-                                                                              pause);
-  const Expected<void> started = stack ? (*stack)->start_worker(pause) : kq::failure(stack.error());
+                                                                               .programs = kq::tools::program_folder()},
+                                                                              sleep);
+  const Expected<void> started = stack ? (*stack)->start_worker(sleep) : kq::failure(stack.error());
   if (!started) {
-    complaint(started.error());
+    report(started.error());
     return kq::exit_code(started.error().kind);
   }
   ExitCode code = ExitCode::ok;
   if (announce((*stack)->broker_url(), (*stack)->folder())) {
-    while (!pause(kTendMs)) {
-      const auto note = (*stack)->tend();
+    while (!sleep(kCheckIntervalMs)) {
+      const auto note = (*stack)->restart_ended();
       if (!note) {
-        complaint(note.error());
+        report(note.error());
         code = kq::exit_code(note.error().kind);
         break;
       }
@@ -73,14 +78,14 @@ ExitCode run(const Options& options, const Announce& announce, const std::functi
 int run_in_foreground(const Options& options) {
   const auto announce = [&](const std::string& url, const kq::tools::StateFolder& folder) {
     std::cout << url << std::endl;
-    std::cerr << kProgram << ": broker and worker are up in " << folder.path() << "; ^C stops them" << std::endl;
+    std::cerr << kProgram << ": broker and worker run in " << folder.path() << "; Ctrl-C stops them" << std::endl;
     return true;
   };
-  return static_cast<int>(run(options, announce, [](const Error& error) { complain(kProgram, error); }));
+  return static_cast<int>(run(options, announce, [](const Error& error) { report_error(kProgram, error); }));
 }
 
-// Behind the scenes there is no terminal any more: what is said goes into the state folder.
-void leave_the_terminal(const kq::tools::StateFolder& folder) {
+// Redirects standard output and standard error of the detached process to up.log in the state folder.
+void redirect_to_log(const kq::tools::StateFolder& folder) {
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   const int log = ::open(folder.file("up.log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   ::dup2(nothing, STDIN_FILENO);
@@ -88,14 +93,15 @@ void leave_the_terminal(const kq::tools::StateFolder& folder) {
   ::dup2(log < 0 ? nothing : log, STDERR_FILENO);
 }
 
-// The detached process: says one line to whoever waits on `tell`, "url URL" or "CODE sentence", and goes on running.
-int run_detached(const Options& options, int tell) {
-  const auto say = [&](const std::string& text) { return ::write(tell, text.data(), text.size()) > 0; };
+// Runs the stack in the detached process. Writes one line to the pipe `report_fd`: "url URL" once the stack is up, or
+// "CODE sentence" when it cannot be started.
+int run_detached(const Options& options, int report_fd) {
+  const auto say = [&](const std::string& text) { return ::write(report_fd, text.data(), text.size()) > 0; };
   const auto announce = [&](const std::string& url, const kq::tools::StateFolder& folder) {
-    leave_the_terminal(folder);
-    const bool heard = say("url " + url);
-    ::close(tell);
-    return heard;
+    redirect_to_log(folder);
+    const bool is_read = say("url " + url);
+    ::close(report_fd);
+    return is_read;
   };
   bool started = false;
   const auto announced = [&](const std::string& url, const kq::tools::StateFolder& folder) {
@@ -103,7 +109,7 @@ int run_detached(const Options& options, int tell) {
   };
   return static_cast<int>(run(options, announced, [&](const Error& error) {
     if (started)
-      complain(kProgram, error);
+      report_error(kProgram, error);
     else
       say(std::to_string(static_cast<int>(exit_code(error.kind))) + " " + error.message);
   }));
@@ -120,14 +126,15 @@ std::string read_all(int fd) {
   }
 }
 
-// Forks twice, so that the process left behind belongs to no terminal and can never get one.
+// Starts the detached process and prints its report. The second fork makes sure that the detached process leads no
+// session and can never get a terminal.
 int detach(const Options& options) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0)
-    return complain(kProgram, {ErrorKind::our_fault, std::string("no pipe: ") + std::strerror(errno)});
+    return report_error(kProgram, {ErrorKind::our_fault, std::string("cannot make a pipe: ") + std::strerror(errno)});
   const pid_t middle = ::fork();
   if (middle < 0)
-    return complain(kProgram, {ErrorKind::our_fault, std::string("cannot fork: ") + std::strerror(errno)});
+    return report_error(kProgram, {ErrorKind::our_fault, std::string("cannot fork: ") + std::strerror(errno)});
   if (middle == 0) {
     ::close(ends[0]);
     ::setsid();
@@ -136,44 +143,45 @@ int detach(const Options& options) {
   }
   ::close(ends[1]);
   ::waitpid(middle, nullptr, 0);
-  const std::string told = read_all(ends[0]);
-  const std::size_t space = told.find(' ');
+  const std::string report = read_all(ends[0]);
+  const std::size_t space = report.find(' ');
   if (space == std::string::npos) {
-    return complain(
-        kProgram, {ErrorKind::our_fault, "the detached process ended without a word; see up.log in the state folder"});
+    return report_error(kProgram, {ErrorKind::our_fault,
+                                   "the detached process ended without a report; see up.log in the state folder"});
   }
-  if (told.starts_with("url ")) {
-    std::cout << told.substr(space + 1) << std::endl;
+  if (report.starts_with("url ")) {
+    std::cout << report.substr(space + 1) << std::endl;
     return static_cast<int>(ExitCode::ok);
   }
-  // The detached process wrote its exit code and its error.
-  complain(kProgram, {ErrorKind::our_fault, told.substr(space + 1)});
-  return std::atoi(told.c_str());
+  std::cerr << kProgram << ": " << report.substr(space + 1) << '\n';
+  return std::atoi(report.c_str());
 }
 
 int up(int argc, char** argv) {
   Options options;
   kq::tools::Flags flags(
-      kProgram, "Runs a broker and a worker on this machine and prints the broker's URL. kq-down, or ^C, stops them.");
-  flags.flag("-d,--detach", "return as soon as both are ready and leave them running", options.detach);
-  flags.option("--state", "DIR", "where jobs, results, builds and logs are kept (default: $XDG_STATE_HOME/kq)",
+      kProgram,
+      "Runs a broker and a worker on this machine and prints the broker's URL. kq-down or Ctrl-C stops them.");
+  flags.flag("-d,--detach", "return as soon as both are ready, and leave them running", options.detach);
+  flags.option("--state", "DIR", "folder for jobs, results, builds and logs (default: $XDG_STATE_HOME/kq)",
                options.state);
-  flags.option("--devices", "LIST", "auto, or a list of cpu, cuda, cuda:N (default: auto)", options.devices);
-  flags.option("--broker-url", "URL", "where the broker listens (default " + options.url + ")", options.url,
+  flags.option("--devices", "LIST", "devices of the worker: auto, or a list of cpu, cuda, cuda:N (default: auto)",
+               options.devices);
+  flags.option("--broker-url", "URL", "URL on which the broker listens (default " + options.url + ")", options.url,
                "KQ_BROKER");
-  flags.option("--keys", "DIR", "the broker's folder of keys: only those it names may connect", options.keys,
+  flags.option("--keys", "DIR", "the broker's folder of keys; only the keys in it may connect", options.keys,
                "KQ_KEYS");
-  flags.option("--worker-key", "FILE", "the key of the worker, which --keys makes necessary", options.key);
+  flags.option("--worker-key", "FILE", "key file of the worker, necessary with --keys", options.key);
   if (const auto code = flags.parse(argc, argv)) return static_cast<int>(*code);
   if (options.state.empty()) {
     Expected<std::string> state = kq::tools::default_state_folder(kq::tools::process_environment);
-    if (!state) return complain(kProgram, state.error());
+    if (!state) return report_error(kProgram, state.error());
     options.state = *state;
   }
-  if (const auto url = kq::net::parse_broker_url(options.url); !url) return complain(kProgram, url.error());
+  if (const auto url = kq::net::parse_broker_url(options.url); !url) return report_error(kProgram, url.error());
   if (options.keys.empty() != options.key.empty()) {
-    return complain(kProgram,
-                    {ErrorKind::bad_input, "--keys and --worker-key belong together: one of them is missing"});
+    return report_error(kProgram,
+                        {ErrorKind::bad_input, "--keys and --worker-key belong together: one of them is missing"});
   }
   return options.detach ? detach(options) : run_in_foreground(options);
 }

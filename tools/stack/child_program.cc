@@ -18,7 +18,7 @@
 namespace kq::tools {
 namespace {
 
-constexpr std::int64_t kLogBytesKept = 16 << 20;  // a longer log is put aside at the next start
+constexpr std::int64_t kLogBytesKept = 16 << 20;  // a longer log is renamed to LOG.old at the next start
 constexpr std::int64_t kTailBytes = 4 << 10;
 constexpr std::size_t kTailLines = 12;
 constexpr std::int64_t kPollMs = 10;
@@ -104,12 +104,12 @@ std::optional<std::string> Process::ended() {
   return end_;
 }
 
-void Process::stop(std::int64_t grace_ms, const Nap& pause) {
+void Process::stop(std::int64_t grace_ms, const Sleep& sleep) {
   if (ended()) return;
   ::kill(pid_, SIGTERM);
   for (std::int64_t waited = 0; waited < grace_ms; waited += kPollMs) {
     if (ended()) return;
-    if (pause(kPollMs)) break;
+    if (sleep(kPollMs)) break;
     if (waited < kAskAgainMs && waited + kPollMs >= kAskAgainMs) ::kill(pid_, SIGTERM);
   }
   if (ended()) return;
@@ -118,7 +118,7 @@ void Process::stop(std::int64_t grace_ms, const Nap& pause) {
   if (::waitpid(pid_, &status, 0) == pid_) end_ = end_of(status);
 }
 
-std::string Process::last_words() const {
+std::string Process::log_tail() const {
   std::ifstream file(log_, std::ios::binary);
   file.seekg(0, std::ios::end);
   const std::int64_t end = file.tellg();

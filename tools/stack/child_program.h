@@ -1,4 +1,9 @@
-// One child program of ours: started with its own log, told to end when we end, and reaped.
+// A child process that runs one of kq's programs, with a log file of its own.
+//
+// The child leads its own process group, so that Ctrl-C on a terminal reaches only the parent, which decides the order
+// in which its children end. The kernel sends SIGINT to the child when the thread that started it dies, for whatever
+// reason. SIGINT makes a worker leave at once; on SIGTERM a worker would finish its jobs first, for a broker that ends
+// as well.
 #pragma once
 
 #include <sys/types.h>
@@ -14,34 +19,32 @@
 namespace kq::tools {
 
 struct Command {
-  std::vector<std::string> words;  // the program's path and its arguments
-  std::string log;                 // file its stdout and stderr are appended to
-  int inherited_fd = -1;           // the one descriptor it gets beside 0, 1 and 2
+  std::vector<std::string> words;  // path and arguments of the program
+  std::string log;                 // file to which standard output and standard error are appended
+  int inherited_fd = -1;           // a descriptor that the program inherits beside 0, 1 and 2; -1 for none
 };
 
-inline constexpr std::int64_t kAskAgainMs = 1'000;
+inline constexpr std::int64_t kAskAgainMs = 1'000;  // between the first and the second SIGTERM of stop()
 
-// Leads its own process group, so that a terminal's ^C reaches us alone and we decide the order of the ending. Gets
-// SIGINT when the thread that started it dies, however it dies: a worker then leaves at once. On SIGTERM it would
-// finish its jobs first, for a broker that ends as well.
+// A running or ended child process. The destructor kills and reaps a process that still runs.
 class Process {
  public:
   static Expected<Process> start(const Command& command);
   Process(Process&& other) noexcept;
   Process& operator=(Process&& other) noexcept;
-  ~Process();  // SIGKILL for the whole group, if it still runs
+  ~Process();
 
   pid_t pid() const { return pid_; }
-  // "exit code 3", "signal 9 (Killed)" once it has ended; nothing while it runs.
+  // Returns how the process has ended, such as "exit code 3" or "signal 9 (Killed)", or nothing while it runs.
   std::optional<std::string> ended();
 
-  // SIGTERM, the same again after kAskAgainMs (the second tells a worker to give back what it is at instead of
-  // finishing it), SIGKILL for its group after `grace_ms`, or at once when `pause` says to hurry. Returns when it is
-  // reaped.
-  void stop(std::int64_t grace_ms, const Nap& pause);
+  // Ends the process and reaps it. Sends SIGTERM, a second SIGTERM after kAskAgainMs, which makes a worker return its
+  // jobs instead of finishing them, and SIGKILL to the process group after `grace_ms`, or as soon as `sleep` returns
+  // true.
+  void stop(std::int64_t grace_ms, const Sleep& sleep);
 
-  // The last lines of what this start of it wrote, each indented; empty for none.
-  std::string last_words() const;
+  // Returns the last lines that this process has written to its log, each on an indented line; empty for none.
+  std::string log_tail() const;
 
  private:
   Process(pid_t pid, std::string log, std::int64_t log_start)

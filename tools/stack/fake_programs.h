@@ -1,4 +1,5 @@
-// For the tests of what starts processes: a folder of its own with small scripts in it, and waiting for what they do.
+// Helpers for tests that start processes: a temporary folder for small scripts, and functions that wait for their
+// effects.
 #pragma once
 
 #include <sys/wait.h>
@@ -16,6 +17,7 @@
 
 namespace kq::tools {
 
+// A temporary folder that is removed at the end.
 class TestFolder {
  public:
   TestFolder() {
@@ -48,7 +50,7 @@ inline std::string content_of(const std::string& path) {
   return text.str();
 }
 
-// Other processes are at work here: nothing but waiting tells. Far more time than any machine needs.
+// Waits until the condition holds, or returns false after 30 s. Effects of other processes can only be polled for.
 template <class Condition>
 bool wait_until(Condition condition) {
   for (int i = 0; i < 3000; ++i) {
@@ -65,7 +67,8 @@ inline std::string end_of(Process& process) {
   return process.ended().value_or("still running");
 }
 
-inline bool never_hurry(std::int64_t ms) {
+// A Sleep that is never interrupted.
+inline bool sleep_uninterrupted(std::int64_t ms) {
   std::this_thread::sleep_for(std::chrono::milliseconds(ms));
   return false;
 }

@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kStepMs = 50;
 
+// A pipe on which a starting program reports that it is ready.
 struct Pipe {
   int read_end = -1;
   int write_end = -1;
@@ -48,9 +49,10 @@ Readiness wait_on(const Pipe& pipe, std::int64_t timeout_ms) {
   return ::read(pipe.read_end, &byte, 1) == 1 ? Readiness::ready : Readiness::closed;
 }
 
-// Whether the process is one of ours and not another that got its number since. In a container whose process 1 is no
-// init, a dead orphan keeps its number and its name for good: it holds nothing any more.
-bool is_program_of_ours(pid_t pid) {
+// Returns whether the process is a running kq-broker or kq-worker, and not another process that has got the same id
+// since. A zombie does not count: in a container whose process 1 reaps no children, a dead process stays a zombie for
+// ever.
+bool is_kq_program(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
   std::getline(file, line);  // "12 (kq-broker) S 1 ..."
@@ -58,14 +60,15 @@ bool is_program_of_ours(pid_t pid) {
   return (is("kq-broker") || is("kq-worker")) && line.find(") Z ") == std::string::npos;
 }
 
-// Those of an earlier stack have been told to end when it died; they still hold the store for a moment.
-Expected<void> wait_for_orphans(const StateFolder& folder, const Nap& pause) {
-  if (!folder.left_behind()) return {};
-  for (pid_t orphan : folder.left_behind()->children) {
-    for (std::int64_t waited = 0; is_program_of_ours(orphan); waited += kStepMs) {
-      if (waited >= kOrphanWaitMs || pause(kStepMs)) {
-        return our_fault("process " + std::to_string(orphan) + " of an earlier start still uses " + folder.path() +
-                         "; end it first");
+// Waits until the programs of an earlier stack have ended. They got a signal when that stack died, but still use the
+// store for a moment.
+Expected<void> wait_for_earlier_processes(const StateFolder& folder, const Sleep& sleep) {
+  if (!folder.stale_record()) return {};
+  for (pid_t pid : folder.stale_record()->children) {
+    for (std::int64_t waited = 0; is_kq_program(pid); waited += kStepMs) {
+      if (waited >= kEarlierProcessWaitMs || sleep(kStepMs)) {
+        return our_fault("process " + std::to_string(pid) + " of an earlier start still uses " + folder.path() +
+                         "; stop that process first");
       }
     }
   }
@@ -78,16 +81,16 @@ std::string with_ready_fd(const Pipe& pipe) {
 
 }  // namespace
 
-std::string own_folder() {
+std::string program_folder() {
   std::error_code error;
   return fs::read_symlink("/proc/self/exe", error).parent_path().string();
 }
 
-Expected<std::unique_ptr<Stack>> Stack::start(const StackPlan& plan, const Nap& pause) {
+Expected<std::unique_ptr<Stack>> Stack::start(const StackPlan& plan, const Sleep& sleep) {
   Expected<StateFolder> folder = StateFolder::take(plan.state_folder);
   if (!folder) return failure(folder.error());
-  KQ_TRY(wait_for_orphans(*folder, pause));
-  PrivateEndpoint endpoint{.url = plan.broker_url, .made_folder = ""};
+  KQ_TRY(wait_for_earlier_processes(*folder, sleep));
+  PrivateEndpoint endpoint{.url = plan.broker_url, .created_folder = ""};
   if (endpoint.url.empty()) {
     Expected<PrivateEndpoint> made = private_endpoint(folder->path(), process_environment);
     if (!made) return failure(made.error());
@@ -96,14 +99,14 @@ Expected<std::unique_ptr<Stack>> Stack::start(const StackPlan& plan, const Nap& 
 
   std::unique_ptr<Stack> stack(new Stack(std::move(*folder), std::move(endpoint), plan));
   stack->record();
-  KQ_TRY(stack->start(stack->broker_, pause));
+  KQ_TRY(stack->start(stack->broker_, sleep));
   return stack;
 }
 
-Expected<void> Stack::start_worker(const Nap& pause) {
+Expected<void> Stack::start_worker(const Sleep& sleep) {
   if (worker_.process) return {};
-  auto started = start(worker_, pause);
-  if (!started) stop(pause);
+  auto started = start(worker_, sleep);
+  if (!started) stop(sleep);
   return started;
 }
 
@@ -112,10 +115,11 @@ Stack::Stack(StateFolder folder, PrivateEndpoint endpoint, const StackPlan& plan
       endpoint_(std::move(endpoint)),
       url_(endpoint_.url),
       start_limit_ms_(plan.start_limit_ms) {
-  // Also where they are empty: the keys in our environment are for other brokers.
+  // --keys and --key are passed even when they are empty, because KQ_KEYS and KQ_KEY in the environment may name keys
+  // of another broker.
   broker_ = {.name = "kq-broker",
              .command = {.words = {plan.programs + "/kq-broker", "--bind", url_, "--store", folder_.file("store"),
-                                   "--keys", plan.key_folder, "--log-format", "text"},  // people read it
+                                   "--keys", plan.key_folder, "--log-format", "text"},
                          .log = folder_.file("broker.log")},
              .process = std::nullopt};
   worker_ = {.name = "kq-worker",
@@ -130,10 +134,10 @@ Stack::~Stack() {
   broker_.process.reset();
   folder_.clear();
   std::error_code ignored;
-  if (!endpoint_.made_folder.empty()) fs::remove_all(endpoint_.made_folder, ignored);
+  if (!endpoint_.created_folder.empty()) fs::remove_all(endpoint_.created_folder, ignored);
 }
 
-Expected<void> Stack::start(Member& member, const Nap& pause) {
+Expected<void> Stack::start(Member& member, const Sleep& sleep) {
   Pipe pipe;
   if (pipe.read_end < 0) return our_fault("cannot make a pipe for " + member.name);
   Command command = member.command;
@@ -145,9 +149,9 @@ Expected<void> Stack::start(Member& member, const Nap& pause) {
   member.process = std::move(*process);
   record();
 
-  const auto complain = [&](const std::string& what) {
+  const auto failed = [&](const std::string& what) {
     return our_fault(member.name + " " + what + "; its log " + command.log +
-                     " ends with:" + member.process->last_words());
+                     " ends with:" + member.process->log_tail());
   };
   for (std::int64_t waited = 0; waited < start_limit_ms_; waited += kStepMs) {
     switch (wait_on(pipe, kStepMs)) {
@@ -156,13 +160,13 @@ Expected<void> Stack::start(Member& member, const Nap& pause) {
       case Readiness::not_yet:
         break;
       case Readiness::closed:
-        // It closed the pipe without a word: it is about to end.
-        member.process->stop(kStepMs * 20, pause);
-        return complain("did not start (" + member.process->ended().value_or("still running") + ")");
+        // The program closed the pipe without reporting readiness, so it is about to end.
+        member.process->stop(kStepMs * 20, sleep);
+        return failed("did not start (" + member.process->ended().value_or("still running") + ")");
     }
-    if (pause(0)) return failure(Error{ErrorKind::interrupted, "interrupted while " + member.name + " was starting"});
+    if (sleep(0)) return failure(Error{ErrorKind::interrupted, "interrupted while " + member.name + " was starting"});
   }
-  return complain("was not ready after " + std::to_string(start_limit_ms_ / 1000) + " s");
+  return failed("was not ready after " + std::to_string(start_limit_ms_ / 1000) + " s");
 }
 
 void Stack::record() {
@@ -173,30 +177,30 @@ void Stack::record() {
   folder_.write(record);
 }
 
-Expected<std::optional<std::string>> Stack::tend() {
+Expected<std::optional<std::string>> Stack::restart_ended() {
   for (Member* member : {&broker_, &worker_}) {
     if (!member->process) continue;
     const std::optional<std::string> end = member->process->ended();
     if (!end) continue;
     const std::string what = member->name + " ended by itself (" + *end + ")";
-    const std::string words = "; its log " + member->command.log + " ends with:" + member->process->last_words();
+    const std::string words = "; its log " + member->command.log + " ends with:" + member->process->log_tail();
     if (restarts_ == kRestartsMax) {
-      return our_fault(what + " after " + std::to_string(kRestartsMax) + " starts, no more are made" + words);
+      return our_fault(what + " after " + std::to_string(kRestartsMax) + " restarts, which is the limit" + words);
     }
     ++restarts_;
     Expected<Process> process = Process::start(member->command);
     if (!process) return failure(process.error());
     member->process = std::move(*process);
     record();
-    return what + " and was started again, " + std::to_string(restarts_) + " of at most " +
-           std::to_string(kRestartsMax) + " times" + words;
+    return what + " and was restarted, " + std::to_string(restarts_) + " of at most " + std::to_string(kRestartsMax) +
+           " times" + words;
   }
   return std::nullopt;
 }
 
-void Stack::stop(const Nap& pause) {
-  if (worker_.process) worker_.process->stop(kWorkerStopMs, pause);
-  if (broker_.process) broker_.process->stop(kBrokerStopMs, pause);
+void Stack::stop(const Sleep& sleep) {
+  if (worker_.process) worker_.process->stop(kWorkerStopMs, sleep);
+  if (broker_.process) broker_.process->stop(kBrokerStopMs, sleep);
   worker_.process.reset();
   broker_.process.reset();
   folder_.clear();

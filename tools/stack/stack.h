@@ -1,10 +1,12 @@
-// A broker and a worker as child processes: the embedded default of kq sweep and kq up. The real programs, found beside
-// the tool.
+// A stack: a broker and a worker as child processes, which kq sweep and kq up start. The programs kq-broker and
+// kq-worker lie in the folder of the tool.
 //
-// The stack holds its state folder (tools/stack/state_folder.h) while it lives. The broker is up before the worker
-// starts; both say so on a pipe. One that ends by itself is started again, a few times; the store keeps every job, and
-// the other side connects again. The worker is stopped before the broker, so that its leases come back. Should we die,
-// the kernel tells both to end, and whoever takes the state folder next waits for them.
+// A stack holds the lock of its state folder (tools/stack/state_folder.h) as long as it exists. The broker is ready
+// before the worker starts; each program reports readiness by a byte on a pipe. restart_ended() restarts a program that
+// has ended by itself, at most kRestartsMax times in all: the store keeps every job, and the other program reconnects.
+// The worker is stopped before the broker, so that the broker gets its leases back. If the process of the stack dies,
+// the kernel sends a signal to both programs, and the next process that takes the state folder waits until both have
+// ended.
 #pragma once
 
 #include <memory>
@@ -21,38 +23,39 @@ namespace kq::tools {
 
 struct StackPlan {
   std::string state_folder;
-  std::string broker_url;                 // empty: a private socket
-  std::string key_folder = "";            // of kq-broker; empty: no keys
-  std::string worker_key = "";            // of kq-worker: a file; empty: none
-  std::string devices = "auto";           // of kq-worker
-  std::string programs;                   // the folder of kq-broker and kq-worker
-  std::int64_t start_limit_ms = 180'000;  // of each; a worker imports torch on a cold disk
+  std::string broker_url;                 // URL of the broker; empty for a socket that only this user reaches
+  std::string key_folder = "";            // the broker's folder of keys; empty for no keys
+  std::string worker_key = "";            // path of the worker's key file; empty for no key
+  std::string devices = "auto";           // devices of the worker, as for kq-worker --devices
+  std::string programs;                   // folder of kq-broker and kq-worker
+  std::int64_t start_limit_ms = 180'000;  // limit of each start; a worker may import torch from a cold disk
 };
 
-inline constexpr int kRestartsMax = 5;                 // of both together, in the life of a stack
-inline constexpr std::int64_t kWorkerStopMs = 15'000;  // between asking and killing
-inline constexpr std::int64_t kBrokerStopMs = 15'000;
-inline constexpr std::int64_t kOrphanWaitMs = 20'000;  // for the processes of an earlier stack that was killed
+inline constexpr int kRestartsMax = 5;                         // restarts of both programs in all
+inline constexpr std::int64_t kWorkerStopMs = 15'000;          // between SIGTERM and SIGKILL
+inline constexpr std::int64_t kBrokerStopMs = 15'000;          // between SIGTERM and SIGKILL
+inline constexpr std::int64_t kEarlierProcessWaitMs = 20'000;  // for each process of an earlier stack that was killed
 
+// A running broker and, once start_worker() was called, a running worker.
 class Stack {
  public:
-  // The broker. Returns when it is ready. An Error when it ends or is late, with its last lines, or when `pause` says
-  // to give up.
-  static Expected<std::unique_ptr<Stack>> start(const StackPlan& plan, const Nap& pause);
-  // The worker, once there is work: it takes seconds. Nothing where it was started before. The same Errors; then the
-  // broker is stopped too.
-  Expected<void> start_worker(const Nap& pause);
-  ~Stack();  // what still runs is killed
+  // Starts the broker and returns when it is ready. Returns an Error when the broker ends or is not ready in time, with
+  // the last lines of its log, or when `sleep` returns true.
+  static Expected<std::unique_ptr<Stack>> start(const StackPlan& plan, const Sleep& sleep);
+  // Starts the worker, which takes seconds, unless it was started before. Returns the same Errors as start() and then
+  // stops the broker too.
+  Expected<void> start_worker(const Sleep& sleep);
+  ~Stack();  // kills the programs that still run
 
   const std::string& broker_url() const { return url_; }
   const StateFolder& folder() const { return folder_; }
 
-  // Starts again what has ended by itself and says so in a sentence; nothing while both run. An Error once kRestartsMax
-  // is used up.
-  Expected<std::optional<std::string>> tend();
+  // Restarts a program that has ended by itself and returns a sentence about it; returns nothing while both run.
+  // Returns an Error once kRestartsMax is used up.
+  Expected<std::optional<std::string>> restart_ended();
 
-  // Asks, waits, kills. When `pause` says to hurry it kills at once.
-  void stop(const Nap& pause);
+  // Stops the worker, then the broker, by SIGTERM. Kills them when they take too long, or once `sleep` returns true.
+  void stop(const Sleep& sleep);
 
  private:
   struct Member {
@@ -62,7 +65,7 @@ class Stack {
   };
 
   Stack(StateFolder folder, PrivateEndpoint endpoint, const StackPlan& plan);
-  Expected<void> start(Member& member, const Nap& pause);
+  Expected<void> start(Member& member, const Sleep& sleep);
   void record();
 
   StateFolder folder_;
@@ -74,7 +77,7 @@ class Stack {
   int restarts_ = 0;
 };
 
-// Folder of the running program: the others stand beside it.
-std::string own_folder();
+// Returns the folder of the running program, in which the other programs of kq lie.
+std::string program_folder();
 
 }  // namespace kq::tools

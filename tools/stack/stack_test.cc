@@ -1,5 +1,5 @@
-// The programs here are scripts that keep the two contracts a stack relies on: say a line on --ready-fd, end on
-// SIGTERM.
+// The programs in these tests are scripts that do the two things which a stack expects: they write a line to --ready-fd
+// and end on SIGTERM.
 #include "tools/stack/stack.h"
 
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Runs until SIGTERM; the log tells what happened to it.
+// Runs until SIGTERM, logs its arguments, and appends its name to the file `order` when it ends.
 constexpr const char* kGood = R"(
 me=$(basename "$0")
 echo "$me started with $*"
@@ -35,11 +35,11 @@ class StackTest : public ::testing::Test {
                                      .devices = "cpu",
                                      .programs = folder_.file("bin"),
                                      .start_limit_ms = limit_ms},
-                                    never_hurry));
+                                    sleep_uninterrupted));
   }
   static Expected<std::unique_ptr<Stack>> with_worker(Expected<std::unique_ptr<Stack>> stack) {
     if (!stack) return stack;
-    if (const auto started = (*stack)->start_worker(never_hurry); !started) return failure(started.error());
+    if (const auto started = (*stack)->start_worker(sleep_uninterrupted); !started) return failure(started.error());
     return stack;
   }
   std::string log(const std::string& name) const { return content_of(folder_.file("state/" + name + ".log")); }
@@ -48,7 +48,7 @@ class StackTest : public ::testing::Test {
   TestFolder folder_;
 };
 
-TEST_F(StackTest, starts_both_with_one_private_url) {
+TEST_F(StackTest, starts_both_programs_with_one_private_url) {
   const auto stack = start();
   ASSERT_TRUE(stack) << stack.error().message;
   const std::string url = (*stack)->broker_url();
@@ -59,14 +59,14 @@ TEST_F(StackTest, starts_both_with_one_private_url) {
   EXPECT_EQ(holder_of(folder_.file("state"))->url, url);
 }
 
-TEST_F(StackTest, keys_reach_both_and_none_are_taken_from_the_environment) {
+TEST_F(StackTest, keys_are_passed_to_both_programs_and_not_taken_from_the_environment) {
   for (const auto& [keys, key] : {std::pair{"/keys", "/w.key"}, {"", ""}}) {
     const auto stack = with_worker(Stack::start({.state_folder = folder_.file("state" + std::string(keys)),
                                                  .broker_url = "",
                                                  .key_folder = keys,
                                                  .worker_key = key,
                                                  .programs = folder_.file("bin")},
-                                                never_hurry));
+                                                sleep_uninterrupted));
     ASSERT_TRUE(stack) << stack.error().message;
     const StateFolder& state = (*stack)->folder();
     EXPECT_THAT(content_of(state.file("broker.log")), HasSubstr(" --keys " + std::string(keys) + " "));
@@ -74,30 +74,30 @@ TEST_F(StackTest, keys_reach_both_and_none_are_taken_from_the_environment) {
   }
 }
 
-TEST_F(StackTest, a_worker_starts_once_and_only_when_it_is_asked_for) {
+TEST_F(StackTest, the_worker_starts_once_and_only_on_request) {
   auto stack = Stack::start({.state_folder = folder_.file("state"), .broker_url = "", .programs = folder_.file("bin")},
-                            never_hurry);
+                            sleep_uninterrupted);
   ASSERT_TRUE(stack) << stack.error().message;
   EXPECT_EQ(children().size(), 1u);
-  EXPECT_EQ((*stack)->tend().value(), std::nullopt);
-  ASSERT_TRUE((*stack)->start_worker(never_hurry));
+  EXPECT_EQ((*stack)->restart_ended().value(), std::nullopt);
+  ASSERT_TRUE((*stack)->start_worker(sleep_uninterrupted));
   const std::vector<pid_t> both = children();
   EXPECT_EQ(both.size(), 2u);
-  ASSERT_TRUE((*stack)->start_worker(never_hurry));
+  ASSERT_TRUE((*stack)->start_worker(sleep_uninterrupted));
   EXPECT_EQ(children(), both);
 }
 
-TEST_F(StackTest, stops_the_worker_first_and_leaves_nothing) {
+TEST_F(StackTest, stops_the_worker_first_and_leaves_no_process) {
   auto stack = start();
   ASSERT_TRUE(stack);
   const std::vector<pid_t> pids = children();
   ASSERT_EQ(pids.size(), 2u);
-  (*stack)->stop(never_hurry);
+  (*stack)->stop(sleep_uninterrupted);
   EXPECT_EQ(content_of(folder_.file("bin/order")), "kq-worker ends\nkq-broker ends\n");
   for (pid_t pid : pids) EXPECT_EQ(::kill(pid, 0), -1);
 }
 
-TEST_F(StackTest, goes_away_without_stop) {
+TEST_F(StackTest, the_destructor_kills_both_programs) {
   std::vector<pid_t> pids;
   {
     const auto stack = start();
@@ -108,7 +108,7 @@ TEST_F(StackTest, goes_away_without_stop) {
   EXPECT_EQ(holder_of(folder_.file("state")), std::nullopt);
 }
 
-TEST_F(StackTest, a_worker_that_cannot_start_is_told_with_its_last_lines) {
+TEST_F(StackTest, the_error_about_a_worker_that_cannot_start_has_the_tail_of_its_log) {
   folder_.write_program("bin/kq-worker", "echo 'no GPU here: libcuda.so.1 is missing'; exit 3\n");
   const auto stack = start();
   ASSERT_FALSE(stack);
@@ -132,31 +132,31 @@ TEST_F(StackTest, a_program_that_is_missing_is_named) {
   EXPECT_THAT(stack.error().message, HasSubstr("bin/kq-broker: No such file"));
 }
 
-TEST_F(StackTest, what_was_killed_is_started_again) {
+TEST_F(StackTest, a_killed_program_is_restarted) {
   auto stack = start();
   ASSERT_TRUE(stack);
-  EXPECT_EQ((*stack)->tend().value(), std::nullopt);
+  EXPECT_EQ((*stack)->restart_ended().value(), std::nullopt);
   const pid_t worker = children()[1];
   ::kill(worker, SIGKILL);
   std::optional<std::string> note;
-  ASSERT_TRUE(wait_until([&] { return (note = (*stack)->tend().value()).has_value(); }));
+  ASSERT_TRUE(wait_until([&] { return (note = (*stack)->restart_ended().value()).has_value(); }));
   EXPECT_THAT(*note,
-              HasSubstr("kq-worker ended by itself (signal 9 (Killed)) and was started again, 1 of at most 5 times"));
+              HasSubstr("kq-worker ended by itself (signal 9 (Killed)) and was restarted, 1 of at most 5 times"));
   EXPECT_NE(children()[1], worker);
 }
 
-TEST_F(StackTest, what_keeps_ending_is_given_up) {
+TEST_F(StackTest, a_program_that_ends_again_and_again_is_an_error) {
   auto stack = start();
   ASSERT_TRUE(stack);
   folder_.write_program("bin/kq-broker", "echo 'the store is damaged'; exit 3\n");
   ::kill(children()[0], SIGKILL);
   std::optional<Error> error;
   ASSERT_TRUE(wait_until([&] {
-    const auto note = (*stack)->tend();
+    const auto note = (*stack)->restart_ended();
     if (!note) error = note.error();
     return error.has_value();
   }));
-  EXPECT_THAT(error->message, HasSubstr("kq-broker ended by itself (exit code 3) after 5 starts"));
+  EXPECT_THAT(error->message, HasSubstr("kq-broker ended by itself (exit code 3) after 5 restarts"));
   EXPECT_THAT(error->message, HasSubstr("the store is damaged"));
 }
 

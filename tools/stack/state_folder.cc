@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kLock = "/lock";
 
-// A lock of the open file, not of the process: it ends with whatever holds it, and can be asked about without being
-// taken.
+// Applies `command` (F_OFD_SETLK or F_OFD_GETLK) for a lock of the whole file. Such a lock belongs to the open file,
+// not to the process, and can be queried without being taken.
 bool lock_file(int fd, int command, struct flock& lock) {
   lock = {};
   lock.l_type = F_WRLCK;
@@ -31,7 +31,7 @@ bool lock_file(int fd, int command, struct flock& lock) {
   return ::fcntl(fd, command, &lock) == 0;
 }
 
-// Lines of "word value"; what is not understood is left out.
+// Reads lines of the form "word value". Unknown words are skipped.
 std::optional<StackRecord> read_record(const std::string& path) {
   std::ifstream file(path);
   StackRecord record;
@@ -54,13 +54,13 @@ std::string text_of(const StackRecord& record) {
   return text.str();
 }
 
-Expected<std::string> made_folder(const std::string& folder) {
+Expected<std::string> created_folder(const std::string& folder) {
   if (folder.empty()) return bad_input("the state folder's name is empty");
   std::error_code error;
   const fs::path path = fs::weakly_canonical(folder, error);
   if (error) return bad_input("state folder " + folder + ": " + error.message());
   if (fs::is_directory(path, error)) return path.string();
-  error.clear();  // that it is not there yet is none
+  error.clear();  // a missing folder is no error
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
   if (error || ::mkdir(path.c_str(), 0700) != 0) {
     return bad_input("cannot make the state folder " + path.string() + ": " +
@@ -72,7 +72,7 @@ Expected<std::string> made_folder(const std::string& folder) {
 }  // namespace
 
 Expected<StateFolder> StateFolder::take(const std::string& folder) {
-  Expected<std::string> path = made_folder(folder);
+  Expected<std::string> path = created_folder(folder);
   if (!path) return failure(path.error());
   const std::string lock_path = *path + kLock;
   const int lock = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -83,16 +83,16 @@ Expected<StateFolder> StateFolder::take(const std::string& folder) {
     const StackRecord other = read_record(lock_path).value_or(StackRecord{});
     return bad_input("state folder " + *path + " is in use by process " + std::to_string(other.pid) +
                      (other.url.empty() ? "" : ", its broker is --broker " + other.url) +
-                     "; use that, or another --state");
+                     "; use that broker, or another --state");
   }
-  state.left_behind_ = read_record(lock_path);
+  state.stale_record_ = read_record(lock_path);
   return state;
 }
 
 StateFolder::StateFolder(StateFolder&& other) noexcept
     : path_(std::move(other.path_)),
       lock_(std::exchange(other.lock_, -1)),
-      left_behind_(std::move(other.left_behind_)) {}
+      stale_record_(std::move(other.stale_record_)) {}
 
 StateFolder::~StateFolder() {
   if (lock_ >= 0) ::close(lock_);
@@ -100,7 +100,7 @@ StateFolder::~StateFolder() {
 
 void StateFolder::write(const StackRecord& record) {
   const std::string text = text_of(record);
-  // One write of a few bytes over an empty file; a reader that comes in between sees no record and asks again.
+  // A reader between the two calls sees an empty file, which it treats as a stack that is starting.
   if (::ftruncate(lock_, 0) != 0 || ::pwrite(lock_, text.data(), text.size(), 0) < 0) return;
 }
 
@@ -134,12 +134,12 @@ std::string process_environment(const char* name) {
 
 Expected<PrivateEndpoint> private_endpoint(const std::string& state_folder, const Environment& environment) {
   const std::string inside = state_folder + "/broker.sock";
-  if (inside.size() <= net::kIpcPathBytesMax) return PrivateEndpoint{.url = "ipc://" + inside, .made_folder = ""};
+  if (inside.size() <= net::kIpcPathBytesMax) return PrivateEndpoint{.url = "ipc://" + inside, .created_folder = ""};
   for (const std::string& base : {environment("XDG_RUNTIME_DIR"), std::string("/tmp")}) {
     std::string folder = base + "/kq-XXXXXX";
     const std::string::size_type length = folder.size() + std::strlen("/broker.sock");
     if (base.empty() || length > net::kIpcPathBytesMax || ::mkdtemp(folder.data()) == nullptr) continue;
-    return PrivateEndpoint{.url = "ipc://" + folder + "/broker.sock", .made_folder = folder};
+    return PrivateEndpoint{.url = "ipc://" + folder + "/broker.sock", .created_folder = folder};
   }
   return our_fault(
       "cannot make a folder for the broker's socket in XDG_RUNTIME_DIR or /tmp; use a state folder with a path of at "

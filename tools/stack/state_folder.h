@@ -1,9 +1,11 @@
-// The folder a stack lives in: who holds it, where its broker listens, and which processes belong to it.
+// The state folder of a stack, with the store, the worker's state, the logs and a lock.
 //
-//   DIR/lock        held while the stack runs, whatever kills it; holds the record below, empty after a clean end
-//   DIR/store       the broker's store
-//   DIR/worker      the worker's state: build cache, scratch
-//   DIR/*.log       what the programs say
+//   DIR/lock        locked while a stack uses the folder; contains the StackRecord, empty after a clean end
+//   DIR/store       the store of the broker
+//   DIR/worker      the state of the worker: build cache, scratch files
+//   DIR/*.log       the logs of the programs
+//
+// The lock belongs to an open file, so the kernel releases it when the process that holds it ends, for whatever reason.
 #pragma once
 
 #include <sys/types.h>
@@ -17,28 +19,30 @@
 
 namespace kq::tools {
 
+// Which processes belong to a stack, as written in the lock file.
 struct StackRecord {
-  pid_t pid = 0;                // of the one that looks after the stack
-  std::string url;              // empty until its broker listens
-  std::vector<pid_t> children;  // its broker and worker
+  pid_t pid = 0;                // the process that runs the stack
+  std::string url;              // URL of the broker; empty until the broker listens
+  std::vector<pid_t> children;  // the broker and the worker
 
   friend bool operator==(const StackRecord&, const StackRecord&) = default;
 };
 
+// A state folder whose lock this process holds.
 class StateFolder {
  public:
-  // Makes the folder for its owner alone where it is missing. Bad input when another stack holds it: the sentence says
-  // which and where.
+  // Locks the folder, which is created with access for its owner alone if it is missing. Returns bad input when another
+  // stack holds the lock; the message names the process and the URL of its broker.
   static Expected<StateFolder> take(const std::string& folder);
   StateFolder(StateFolder&& other) noexcept;
   StateFolder& operator=(StateFolder&& other) = delete;
   ~StateFolder();
 
-  const std::string& path() const { return path_; }  // absolute
+  const std::string& path() const { return path_; }  // an absolute path
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
-  // What the last holder left behind when it did not end cleanly.
-  const std::optional<StackRecord>& left_behind() const { return left_behind_; }
+  // The record of the last stack in this folder, if that stack did not end cleanly.
+  const std::optional<StackRecord>& stale_record() const { return stale_record_; }
 
   void write(const StackRecord& record);
   void clear();
@@ -48,23 +52,26 @@ class StateFolder {
 
   std::string path_;
   int lock_ = -1;
-  std::optional<StackRecord> left_behind_;
+  std::optional<StackRecord> stale_record_;
 };
 
-// Who holds the folder now; nothing when nobody does, or there is no such folder.
+// Returns the record of the stack that holds the lock of the folder; nothing when the lock is free or there is no such
+// folder. The record is empty while the stack is starting.
 std::optional<StackRecord> holder_of(const std::string& folder);
 
-// $XDG_STATE_HOME/kq, else ~/.local/state/kq.
-using Environment = std::function<std::string(const char* name)>;  // empty where unset
+// Returns the value of an environment variable, or an empty string when it is not set.
+using Environment = std::function<std::string(const char* name)>;
+// Returns $XDG_STATE_HOME/kq, else ~/.local/state/kq.
 Expected<std::string> default_state_folder(const Environment& environment);
 std::string process_environment(const char* name);
 
-// Broker URL of a socket only this user reaches: in the state folder, or in a folder of its own where that path is too
-// long for a socket.
+// The URL of a socket that only this user reaches.
 struct PrivateEndpoint {
   std::string url;
-  std::string made_folder;  // to be removed again; empty where none was made
+  std::string created_folder;  // the folder that was created for the socket and must be removed; empty for none
 };
+// Returns a socket in the state folder, or in a new temporary folder when the path in the state folder is too long for
+// a socket address.
 Expected<PrivateEndpoint> private_endpoint(const std::string& state_folder, const Environment& environment);
 
 }  // namespace kq::tools

@@ -24,7 +24,7 @@ Environment environment(std::string state_home, std::string home, std::string ru
   };
 }
 
-TEST(state_folder, is_made_for_its_owner_alone) {
+TEST(state_folder, is_created_for_its_owner_alone) {
   const TestFolder folder;
   const auto state = StateFolder::take(folder.file("a/b"));
   ASSERT_TRUE(state) << state.error().message;
@@ -33,7 +33,7 @@ TEST(state_folder, is_made_for_its_owner_alone) {
   EXPECT_EQ(status.st_mode & 0777, 0700u);
 }
 
-TEST(state_folder, may_be_a_new_one_beside_where_one_is) {
+TEST(state_folder, may_be_a_new_relative_path) {
   const TestFolder folder;
   const auto before = std::filesystem::current_path();
   std::filesystem::current_path(folder.path());
@@ -43,7 +43,7 @@ TEST(state_folder, may_be_a_new_one_beside_where_one_is) {
   EXPECT_TRUE(std::filesystem::is_directory(folder.file("fresh")));
 }
 
-TEST(state_folder, has_one_holder_who_can_be_found) {
+TEST(state_folder, has_one_holder_whose_record_can_be_read) {
   const TestFolder folder;
   EXPECT_EQ(holder_of(folder.path()), std::nullopt);
   {
@@ -60,27 +60,27 @@ TEST(state_folder, has_one_holder_who_can_be_found) {
   EXPECT_EQ(holder_of(folder.path()), std::nullopt);
 }
 
-TEST(state_folder, what_an_unclean_end_left_behind_is_known) {
+TEST(state_folder, the_record_of_an_unclean_end_is_returned) {
   const TestFolder folder;
   const StackRecord record{.pid = 42, .url = "", .children = {43}};
   { StateFolder::take(folder.path())->write(record); }
-  EXPECT_EQ(StateFolder::take(folder.path())->left_behind(), record);
+  EXPECT_EQ(StateFolder::take(folder.path())->stale_record(), record);
   {
     auto state = StateFolder::take(folder.path());
     state->write(record);
     state->clear();
   }
-  EXPECT_EQ(StateFolder::take(folder.path())->left_behind(), std::nullopt);
+  EXPECT_EQ(StateFolder::take(folder.path())->stale_record(), std::nullopt);
 }
 
-TEST(state_folder, a_place_that_cannot_be_made_is_bad_input) {
+TEST(state_folder, a_path_that_cannot_be_created_is_bad_input) {
   const TestFolder folder;
   folder.write("file", "");
   EXPECT_EQ(StateFolder::take(folder.file("file")).error().kind, ErrorKind::bad_input);
   EXPECT_EQ(StateFolder::take("").error().kind, ErrorKind::bad_input);
 }
 
-TEST(state_folder, the_default_is_where_xdg_says) {
+TEST(state_folder, the_default_follows_the_xdg_variables) {
   EXPECT_EQ(default_state_folder(environment("/s", "/h")), "/s/kq");
   EXPECT_EQ(default_state_folder(environment("", "/h")), "/h/.local/state/kq");
   EXPECT_EQ(default_state_folder(environment("", "")).error().kind, ErrorKind::bad_input);
@@ -94,12 +94,12 @@ TEST(state_folder, the_private_endpoint_fits_into_a_socket_address) {
   const auto endpoint = private_endpoint(deep, environment("", "", folder.path()));
   ASSERT_TRUE(endpoint) << endpoint.error().message;
   EXPECT_TRUE(net::parse_broker_url(endpoint->url)) << endpoint->url;
-  EXPECT_THAT(endpoint->made_folder, HasSubstr(folder.path() + "/kq-"));
+  EXPECT_THAT(endpoint->created_folder, HasSubstr(folder.path() + "/kq-"));
 
   const auto without_runtime_folder = private_endpoint(deep, environment("", "", deep));
   ASSERT_TRUE(without_runtime_folder);
   EXPECT_TRUE(net::parse_broker_url(without_runtime_folder->url));
-  std::filesystem::remove(without_runtime_folder->made_folder);
+  std::filesystem::remove(without_runtime_folder->created_folder);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ void StopSignals::give_back() {
   ::signal(SIGPIPE, SIG_DFL);
 }
 
-void end_quietly_when_nobody_reads() {
+void end_on_closed_output() {
   ::signal(SIGPIPE, SIG_DFL);
 }
 

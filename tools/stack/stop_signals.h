@@ -1,4 +1,4 @@
-// ^C and its kin as something a program asks for, in the place where it can answer.
+// Stop signals (SIGINT, SIGTERM, SIGHUP) as values that a program reads where it can react to them.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +9,28 @@
 
 namespace kq::tools {
 
-// While it lives, SIGINT, SIGTERM and SIGHUP wait in the kernel until taken here. Make it in main() before any thread
-// is started, so that every thread leaves them alone. Also SIGPIPE: a reader that leaves must not end a program that
-// has others to look after.
+// Blocks the stop signals of the process, so that they stay pending until take() reads them. It must be constructed in
+// main() before a thread is started, because threads inherit the blocked set. It also ignores SIGPIPE: a closed output
+// must not end a program that has to stop its child processes first.
 class StopSignals {
  public:
   StopSignals();
 
-  // The next of them, waiting at most `timeout_ms`; nothing if none came.
+  // Returns the next stop signal, or nothing when none arrives within `timeout_ms`.
   std::optional<int> take(std::int64_t timeout_ms);
 
-  // What a process that is about to exec must undo.
+  // Restores the default behaviour of these signals, for a process that is about to execute another program.
   static void give_back();
 };
 
-// For programs that only read and print: a reader that has left (`| head`) ends them, quietly.
-void end_quietly_when_nobody_reads();
+// Makes SIGPIPE end the process without a message when the reader of its output has left, as in `kq results r | head`.
+// For programs that only read and print.
+void end_on_closed_output();
 
-// Waits a little; true: whoever waits should give up. The seam between what waits and the signals.
-using Nap = std::function<bool(std::int64_t ms)>;
+// Waits for `ms`, or until a stop signal arrives. Returns whether the caller should stop waiting.
+using Sleep = std::function<bool(std::int64_t ms)>;
 
-// 130 for SIGINT, 143 for SIGTERM.
+// Returns the exit code of a process that a signal ended, as a shell reports it: 130 for SIGINT, 143 for SIGTERM.
 int exit_code_of_signal(int signal);
 
 }  // namespace kq::tools

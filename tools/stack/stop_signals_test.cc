@@ -6,7 +6,7 @@
 namespace kq::tools {
 namespace {
 
-TEST(stop_signals, wait_until_they_are_taken) {
+TEST(stop_signals, stay_pending_until_they_are_taken) {
   StopSignals signals;
   EXPECT_EQ(signals.take(0), std::nullopt);
   ::raise(SIGINT);

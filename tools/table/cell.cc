@@ -5,7 +5,7 @@
 namespace kq::tools {
 namespace {
 
-constexpr std::uint64_t kIntegerMax = 1ull << 53;  // above it a reader's double is not exact
+constexpr std::uint64_t kIntegerMax = 1ull << 53;  // a double holds all integers up to this one exactly
 
 struct ToJson {
   producer::Json operator()(std::monostate) const { return {nullptr}; }
@@ -27,7 +27,7 @@ producer::Json to_json(const Cell& cell) {
   return std::visit(ToJson{}, cell);
 }
 
-// No text of its own for each value: a dump spends its time here.
+// Text and numbers are appended without a temporary string, because most of the time of a dump is spent here.
 void append_json(const Cell& cell, std::string& line) {
   const auto* text = std::get_if<std::string>(&cell);
   const auto* number = std::get_if<double>(&cell);

@@ -1,4 +1,5 @@
-// One value of an output, before any format is chosen: what is unknown is no value, never a number that stands for one.
+// One value of an output, before a format is chosen. An unknown value is std::monostate, never a number with a special
+// meaning.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +12,11 @@ namespace kq::tools {
 
 using Cell = std::variant<std::monostate, bool, std::uint64_t, double, std::string>;
 
-// No value, infinities and NaN become null; an integer above 2^53 becomes a string, as readers would round it.
+// Unknown values, infinities and NaN become null. An integer above 2^53 becomes a string, because many readers would
+// round it.
 producer::Json to_json(const Cell& cell);
 
-// The text of that, at the end of a line.
+// Appends the JSON text of the cell to a line.
 void append_json(const Cell& cell, std::string& line);
 
 }  // namespace kq::tools

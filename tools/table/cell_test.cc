@@ -7,7 +7,7 @@
 namespace kq::tools {
 namespace {
 
-// As a dump has it, which is as any other output does.
+// Returns the JSON text of a cell, and checks that append_json() and to_json() agree.
 std::string json(Cell cell) {
   std::string line;
   append_json(cell, line);
@@ -15,7 +15,7 @@ std::string json(Cell cell) {
   return line;
 }
 
-TEST(cell, what_is_no_number_is_null) {
+TEST(cell, unknown_values_and_non_finite_numbers_are_null) {
   EXPECT_EQ(json(Cell()), "null");
   EXPECT_EQ(json(std::numeric_limits<double>::infinity()), "null");
   EXPECT_EQ(json(std::numeric_limits<double>::quiet_NaN()), "null");
@@ -26,7 +26,7 @@ TEST(cell, integers_that_a_double_cannot_hold_are_strings) {
   EXPECT_EQ(json((std::uint64_t{1} << 53) + 1), R"("9007199254740993")");
 }
 
-TEST(cell, the_rest_is_itself) {
+TEST(cell, other_values_are_unchanged) {
   EXPECT_EQ(json(true), "true");
   EXPECT_EQ(json(0.1), "0.1");
   EXPECT_EQ(json(2.0), "2.0");

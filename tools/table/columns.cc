@@ -9,7 +9,7 @@
 namespace kq::tools {
 namespace {
 
-// An empty string means unknown everywhere in the records.
+// An empty string in a record means an unknown value.
 Cell to_cell(std::string_view value) {
   return value.empty() ? Cell() : Cell(std::string(value));
 }
@@ -39,7 +39,7 @@ Cell s(std::int64_t ms) {
   return static_cast<double>(ms) / 1e3;
 }
 
-// The getters: each reaches for a part that only some rows have, and gives one member of it, or no value.
+// The getters of columns. Each returns one member of a part of the row, or no value when the row has no such part.
 
 template <auto Member>
 Cell job(const RunRow& row) {
@@ -105,7 +105,7 @@ Cell correctness(const RunRow& row) {
   const Correctness* found = row.result ? correctness_of(row.result->verdict) : nullptr;
   return found != nullptr ? to_cell(found->*Member) : Cell();
 }
-// Of a right answer, else of the first wrong output.
+// Returns the error of a correct answer, else the error of the first wrong output.
 template <auto OfRight, auto OfWrong>
 Cell worst_error(const RunRow& row) {
   const Cell right = correctness<OfRight>(row);
@@ -120,17 +120,17 @@ Cell measurement(const RunRow& row) {
   return found != nullptr ? to_cell(found->*Member) : Cell();
 }
 template <auto Side>
-Cell samples_n(const RunRow& row) {
+Cell sample_count(const RunRow& row) {
   const Measurement* found = measurement_in(row);
-  return found != nullptr ? to_cell((found->*Side).samples_n) : Cell();
+  return found != nullptr ? to_cell((found->*Side).sample_count) : Cell();
 }
-// A time of one side, no value where that side was never sampled: 0 us would be a lie.
+// Returns a time of the submission or the reference, or no value when it has no samples; 0 us would be wrong.
 template <auto Side, auto Member>
 Cell time_us(const RunRow& row) {
   const Measurement* found = measurement_in(row);
-  return found != nullptr && (found->*Side).samples_n > 0 ? us((found->*Side).*Member) : Cell();
+  return found != nullptr && (found->*Side).sample_count > 0 ? us((found->*Side).*Member) : Cell();
 }
-// No value when the job ended before any device saw it.
+// Returns no value when the job ended before it reached a device.
 template <auto Member>
 Cell device(const RunRow& row) {
   return row.result && !row.result->device.model.empty() ? to_cell(row.result->device.*Member) : Cell();
@@ -139,10 +139,10 @@ Cell device(const RunRow& row) {
 Cell schema(const RunRow&) {
   return to_cell(kRowSchema);
 }
-Cell files_n(const RunRow& row) {
+Cell file_count(const RunRow& row) {
   return to_cell(row.entry.submission.files.size());
 }
-// Of what ran; the layers tell that something did.
+// Returns the tier of a job whose code ran, which is a job with sandbox layers.
 Cell tier_of(const RunRow& row) {
   if (!row.result || row.result->sandbox.empty()) return {};
   const bool is_device_code =
@@ -156,7 +156,7 @@ Cell trials_s(const RunRow& row) {
   return row.result && row.result->times.trials_us > 0 ? to_cell(static_cast<double>(row.result->times.trials_us) / 1e6)
                                                        : Cell();
 }
-// No value where nobody watches the device, nor for a figure that its driver does not tell.
+// Returns no value when the worker does not monitor the device, or when the driver does not report the figure.
 template <auto Member>
 Cell conditions(const RunRow& row) {
   if (!row.result || !row.result->conditions) return {};
@@ -166,7 +166,7 @@ Cell conditions(const RunRow& row) {
   }
   return to_cell(value);
 }
-// "none", or "4711:512;4712": each with its MiB where the driver tells them.
+// Returns "none", or PIDs like "4711:512;4712", with the memory in MiB where the driver reports it.
 Cell other_processes(const RunRow& row) {
   if (!row.result || !row.result->conditions || !row.result->conditions->foreign) return {};
   std::string joined;
@@ -212,7 +212,7 @@ Cell queue_s(const RunRow& row) {
 }
 Cell noise_pct(const RunRow& row) {
   const Measurement* found = measurement_in(row);
-  if (found == nullptr || found->submission.samples_n < 2 || found->submission.mean_ns <= 0) return {};
+  if (found == nullptr || found->submission.sample_count < 2 || found->submission.mean_ns <= 0) return {};
   return to_cell(100 * found->submission.std_ns / found->submission.mean_ns);
 }
 Cell speedup_mean(const RunRow& row) {
@@ -223,7 +223,7 @@ Cell speedup_mean(const RunRow& row) {
 template <double Measurement::*Member>
 Cell clock_us(const RunRow& row) {
   const Measurement* found = measurement_in(row);
-  return found != nullptr && found->submission.samples_n > 0 && found->*Member != 0 ? us(found->*Member) : Cell();
+  return found != nullptr && found->submission.sample_count > 0 && found->*Member != 0 ? us(found->*Member) : Cell();
 }
 template <double Statistics::*Member>
 Cell percentile_us(const RunRow& row) {
@@ -235,141 +235,199 @@ Cell speedup_of(const RunRow& row) {
   return found != nullptr && speedup(*found) > 0 ? to_cell(speedup(*found)) : Cell();
 }
 
-constexpr auto kOurs = &Measurement::submission;
-constexpr auto kTheirs = &Measurement::reference;
+constexpr auto kSubmission = &Measurement::submission;
+constexpr auto kReference = &Measurement::reference;
 
-// clang-format off
 constexpr Column kColumns[] = {
     // identity
     {"schema", ColumnType::text, "", "version of these columns", schema},
-    {"job_id", ColumnType::integer, "", "the broker's number of the job", job<&JobRecord::seq>},
-    {"run", ColumnType::text, "", "run it was submitted in", [](const RunRow& row) { return to_cell(row.run); }},
+    {"job_id", ColumnType::integer, "", "number of the job at the broker", job<&JobRecord::seq>},
+    {"run", ColumnType::text, "", "run in which the job was submitted",
+     [](const RunRow& row) { return to_cell(row.run); }},
     {"label", ColumnType::text, "", "name of the job, unique in its run", submission<&Submission::label>},
     {"problem", ColumnType::text, "", "name of the problem", problem<&Problem::name>},
     {"problem_hash", ColumnType::text, "", "SHA-256 of the reference source", problem<&Problem::hash>},
     {"kernel_file", ColumnType::text, "", "name of the submission's entry file", entry_file<&SourceFile::name>},
     {"kernel_hash", ColumnType::text, "", "SHA-256 of the entry file", entry_file<&SourceFile::hash>},
-    {"files_n", ColumnType::integer, "", "files of the submission", files_n},
-    {"author", ColumnType::text, "", "who wrote it", submission<&Submission::author>},
-    {"tags", ColumnType::text, "", "name=value, joined by semicolons", tags},
-    {"idempotency_key", ColumnType::text, "", "hash of all that decides the result; equal keys are one job", job<&JobRecord::key>},
+    {"files_n", ColumnType::integer, "", "number of files of the submission", file_count},
+    {"author", ColumnType::text, "", "author of the submission", submission<&Submission::author>},
+    {"tags", ColumnType::text, "", "tags as name=value, joined by semicolons", tags},
+    {"idempotency_key", ColumnType::text, "",
+     "hash of everything that decides the result; submissions with equal keys share one job", job<&JobRecord::key>},
     // job
-    {"backend", ColumnType::text, "", "how it is built and called: torch, triton, cuda, torch_cuda, multi_kernel", submission<&Submission::backend>},
-    {"precision", ColumnType::text, "", "what floating-point inputs are cast to", problem<&Problem::precision>},
-    {"device_wish", ColumnType::text, "", "kind of device asked for: any, cpu, cuda", submission<&Submission::device>},
-    {"gpu_model_wish", ColumnType::text, "", "GPU model asked for", submission<&Submission::gpu_model>},
-    {"submitted_at", ColumnType::time, "", "RFC 3339 in UTC", job_time<&JobRecord::submitted_at_ms>},
-    {"leased_at", ColumnType::time, "", "start of the newest attempt, RFC 3339 in UTC", job_time<&JobRecord::leased_at_ms>},
-    {"finished_at", ColumnType::time, "", "RFC 3339 in UTC", job_time<&JobRecord::finished_at_ms>},
-    {"attempt", ColumnType::integer, "", "leases so far", job<&JobRecord::attempt>},
-    {"retries", ColumnType::integer, "", "attempts that ended in a failure of kq itself", job<&JobRecord::failures>},
-    {"last_error", ColumnType::text, "", "what the last of those failures said", job<&JobRecord::last_error>},
+    {"backend", ColumnType::text, "",
+     "how the submission is built and called: torch, triton, cuda, torch_cuda, multi_kernel",
+     submission<&Submission::backend>},
+    {"precision", ColumnType::text, "", "type to which floating-point inputs are cast", problem<&Problem::precision>},
+    {"device_wish", ColumnType::text, "", "kind of device that the submission asks for: any, cpu, cuda",
+     submission<&Submission::device>},
+    {"gpu_model_wish", ColumnType::text, "", "GPU model that the submission asks for",
+     submission<&Submission::gpu_model>},
+    {"submitted_at", ColumnType::time, "", "time of the submission, RFC 3339 in UTC",
+     job_time<&JobRecord::submitted_at_ms>},
+    {"leased_at", ColumnType::time, "", "start of the newest attempt, RFC 3339 in UTC",
+     job_time<&JobRecord::leased_at_ms>},
+    {"finished_at", ColumnType::time, "", "time at which the job finished, RFC 3339 in UTC",
+     job_time<&JobRecord::finished_at_ms>},
+    {"attempt", ColumnType::integer, "", "number of leases so far", job<&JobRecord::attempt>},
+    {"retries", ColumnType::integer, "", "number of attempts that ended in a failure of kq", job<&JobRecord::failures>},
+    {"last_error", ColumnType::text, "", "message of the last failure of kq", job<&JobRecord::last_error>},
     // verdict
-    {"state", ColumnType::text, "", "queued, leased or finished", job<&JobRecord::state>},
-    {"verdict", ColumnType::text, "", "how it ended", verdict<&VerdictRow::name>},
-    {"fault", ColumnType::text, "", "whose doing it was: none, user, policy, problem, nobody, ours", verdict<&VerdictRow::fault>},
-    {"stage", ColumnType::text, "", "where it ended", evidence<&Evidence::stage>},
-    {"reason", ColumnType::text, "", "the verdict in one more word: shape, stream, host", evidence<&Evidence::reason>},
-    {"rule", ColumnType::text, "", "rule that rejected it", evidence<&Evidence::rule>},
+    {"state", ColumnType::text, "", "state of the job: queued, leased or finished", job<&JobRecord::state>},
+    {"verdict", ColumnType::text, "", "how the job ended", verdict<&VerdictRow::name>},
+    {"fault", ColumnType::text, "", "whose fault the verdict is: none, user, policy, problem, nobody, ours",
+     verdict<&VerdictRow::fault>},
+    {"stage", ColumnType::text, "", "stage in which the job ended", evidence<&Evidence::stage>},
+    {"reason", ColumnType::text, "", "detail of the verdict: shape, stream, host", evidence<&Evidence::reason>},
+    {"rule", ColumnType::text, "", "rule that rejected the submission", evidence<&Evidence::rule>},
     {"place", ColumnType::text, "", "file:line of a rejection or build error", evidence<&Evidence::place>},
     {"message", ColumnType::text, "", "evidence for people; may quote the submission", evidence<&Evidence::message>},
     {"hint", ColumnType::text, "", "what would help", evidence<&Evidence::hint>},
     // correctness
-    {"rtol", ColumnType::number, "", "relative tolerance asked for; empty: by dtype", problem<&Problem::rtol>},
-    {"atol", ColumnType::number, "", "absolute tolerance asked for; empty: by dtype", problem<&Problem::atol>},
-    {"correctness_n", ColumnType::integer, "", "correctness trials asked for", trials<&Trials::correctness>},
-    {"warmup_n", ColumnType::integer, "", "warm-up trials asked for", trials<&Trials::warmup>},
-    {"timed_n", ColumnType::integer, "", "timed trials asked for", trials<&Trials::timed>},
-    {"trials_passed", ColumnType::integer, "", "trials whose outputs were all right", correctness<&Correctness::trials_passed>},
-    {"max_abs_err", ColumnType::number, "", "worst absolute error seen", worst_error<&Correctness::max_abs_err, &Mismatch::max_abs_err>},
-    {"max_rel_err", ColumnType::number, "", "worst relative error seen", worst_error<&Correctness::max_rel_err, &Mismatch::max_rel_err>},
-    {"mismatch_n", ColumnType::integer, "", "elements that differ in the first wrong output", mismatch<&Mismatch::mismatched>},
-    {"mismatch_total_n", ColumnType::integer, "", "elements of that output", mismatch<&Mismatch::total>},
+    {"rtol", ColumnType::number, "", "relative tolerance of the problem; empty means by dtype",
+     problem<&Problem::rtol>},
+    {"atol", ColumnType::number, "", "absolute tolerance of the problem; empty means by dtype",
+     problem<&Problem::atol>},
+    {"correctness_n", ColumnType::integer, "", "number of correctness trials asked for", trials<&Trials::correctness>},
+    {"warmup_n", ColumnType::integer, "", "number of warm-up trials asked for", trials<&Trials::warmup>},
+    {"timed_n", ColumnType::integer, "", "number of timed trials asked for", trials<&Trials::timed>},
+    {"trials_passed", ColumnType::integer, "", "number of trials whose outputs were all correct",
+     correctness<&Correctness::trials_passed>},
+    {"max_abs_err", ColumnType::number, "", "largest absolute error seen",
+     worst_error<&Correctness::max_abs_err, &Mismatch::max_abs_err>},
+    {"max_rel_err", ColumnType::number, "", "largest relative error seen",
+     worst_error<&Correctness::max_rel_err, &Mismatch::max_rel_err>},
+    {"mismatch_n", ColumnType::integer, "", "number of wrong elements in the first wrong output",
+     mismatch<&Mismatch::mismatched>},
+    {"mismatch_total_n", ColumnType::integer, "", "number of elements of the first wrong output",
+     mismatch<&Mismatch::total>},
     {"mismatch_trial", ColumnType::integer, "", "trial of the first wrong output", mismatch<&Mismatch::trial>},
-    {"mismatch_output", ColumnType::integer, "", "which output of that trial", mismatch<&Mismatch::output>},
-    {"mismatch_element", ColumnType::integer, "", "row-major index of the first element that differs", mismatch<&Mismatch::element>},
-    {"mismatch_expected", ColumnType::number, "", "what it should be", mismatch<&Mismatch::expected>},
-    {"mismatch_got", ColumnType::number, "", "what it is", mismatch<&Mismatch::got>},
+    {"mismatch_output", ColumnType::integer, "", "index of the first wrong output in its trial",
+     mismatch<&Mismatch::output>},
+    {"mismatch_element", ColumnType::integer, "", "row-major index of the first wrong element",
+     mismatch<&Mismatch::element>},
+    {"mismatch_expected", ColumnType::number, "", "expected value of the first wrong element",
+     mismatch<&Mismatch::expected>},
+    {"mismatch_got", ColumnType::number, "", "actual value of the first wrong element", mismatch<&Mismatch::got>},
     // timing
-    {"method", ColumnType::text, "", "how time was taken", measurement<&Measurement::method>},
-    {"samples_n", ColumnType::integer, "", "timed samples of the submission", samples_n<kOurs>},
-    {"median_us", ColumnType::number, "us", "median time of one call", time_us<kOurs, &Statistics::median_ns>},
-    {"mean_us", ColumnType::number, "us", "mean time of one call", time_us<kOurs, &Statistics::mean_ns>},
-    {"std_us", ColumnType::number, "us", "sample standard deviation", time_us<kOurs, &Statistics::std_ns>},
-    {"min_us", ColumnType::number, "us", "fastest sample", time_us<kOurs, &Statistics::min_ns>},
-    {"max_us", ColumnType::number, "us", "slowest sample", time_us<kOurs, &Statistics::max_ns>},
-    {"p95_us", ColumnType::number, "us", "95th percentile; empty below 20 samples", percentile_us<&Statistics::p95_ns>},
-    {"p99_us", ColumnType::number, "us", "99th percentile; empty below 100 samples", percentile_us<&Statistics::p99_ns>},
-    {"attested_us", ColumnType::number, "us", "median by the judge's clock alone", clock_us<&Measurement::attested_ns>},
-    {"event_us", ColumnType::number, "us", "median by the submission's own clock, a hint", clock_us<&Measurement::event_ns>},
-    {"burst_us", ColumnType::number, "us", "a call's share of several in one interval, for short ones", clock_us<&Measurement::burst_ns>},
-    {"overhead_us", ColumnType::number, "us", "time of an empty call, already taken off every sample", clock_us<&Measurement::overhead_ns>},
-    {"drift_us", ColumnType::number, "us", "how far the empty call of a trusted process moved meanwhile", clock_us<&Measurement::drift_ns>},
+    {"method", ColumnType::text, "", "how times were measured", measurement<&Measurement::method>},
+    {"samples_n", ColumnType::integer, "", "number of timed samples of the submission", sample_count<kSubmission>},
+    {"median_us", ColumnType::number, "us", "median time of one call", time_us<kSubmission, &Statistics::median_ns>},
+    {"mean_us", ColumnType::number, "us", "mean time of one call", time_us<kSubmission, &Statistics::mean_ns>},
+    {"std_us", ColumnType::number, "us", "sample standard deviation of the times",
+     time_us<kSubmission, &Statistics::std_ns>},
+    {"min_us", ColumnType::number, "us", "time of the fastest sample", time_us<kSubmission, &Statistics::min_ns>},
+    {"max_us", ColumnType::number, "us", "time of the slowest sample", time_us<kSubmission, &Statistics::max_ns>},
+    {"p95_us", ColumnType::number, "us", "95th percentile of the times; empty below 20 samples",
+     percentile_us<&Statistics::p95_ns>},
+    {"p99_us", ColumnType::number, "us", "99th percentile of the times; empty below 100 samples",
+     percentile_us<&Statistics::p99_ns>},
+    {"attested_us", ColumnType::number, "us", "median time by the judge's clock alone",
+     clock_us<&Measurement::attested_ns>},
+    {"event_us", ColumnType::number, "us", "median time by the submission's own clock; a hint only",
+     clock_us<&Measurement::event_ns>},
+    {"burst_us", ColumnType::number, "us",
+     "time of one call when several calls share one interval; measured for short calls",
+     clock_us<&Measurement::burst_ns>},
+    {"overhead_us", ColumnType::number, "us", "time of an empty call, which is already subtracted from every sample",
+     clock_us<&Measurement::overhead_ns>},
+    {"drift_us", ColumnType::number, "us",
+     "how much the time of an empty call of a trusted process changed during the job",
+     clock_us<&Measurement::drift_ns>},
     // reference
-    {"reference_samples_n", ColumnType::integer, "", "timed samples of the reference", samples_n<kTheirs>},
-    {"reference_us", ColumnType::number, "us", "median time of the reference on the same inputs", time_us<kTheirs, &Statistics::median_ns>},
-    {"reference_std_us", ColumnType::number, "us", "its sample standard deviation", time_us<kTheirs, &Statistics::std_ns>},
+    {"reference_samples_n", ColumnType::integer, "", "number of timed samples of the reference",
+     sample_count<kReference>},
+    {"reference_us", ColumnType::number, "us", "median time of the reference on the same inputs",
+     time_us<kReference, &Statistics::median_ns>},
+    {"reference_std_us", ColumnType::number, "us", "sample standard deviation of the reference's times",
+     time_us<kReference, &Statistics::std_ns>},
     {"speedup", ColumnType::number, "", "reference_us / median_us", speedup_of},
     // build and run
-    {"build_s", ColumnType::number, "s", "time to build it", stage_time<&StageTimes::build_ms>},
+    {"build_s", ColumnType::number, "s", "duration of the build", stage_time<&StageTimes::build_ms>},
     {"build_cached", ColumnType::boolean, "", "whether the build came from the cache", build_cached},
-    {"run_s", ColumnType::number, "s", "from its first process to the end of the last", stage_time<&StageTimes::run_ms>},
+    {"run_s", ColumnType::number, "s", "duration from the start of the first process to the end of the last",
+     stage_time<&StageTimes::run_ms>},
     // device, host, software, sandbox
-    {"device", ColumnType::text, "", "kind of device it was judged on: cpu, cuda", device<&DeviceInfo::kind>},
-    {"device_model", ColumnType::text, "", "its model", device<&DeviceInfo::model>},
-    {"device_uuid", ColumnType::text, "", "UUID of a GPU", device<&DeviceInfo::uuid>},
-    {"device_arch", ColumnType::text, "", "what device code was compiled for", device<&DeviceInfo::arch>},
-    {"device_memory_bytes", ColumnType::integer, "bytes", "its memory", device_memory},
-    {"worker", ColumnType::text, "", "worker that judged it", result<&Result::worker>},
-    {"kq_version", ColumnType::text, "", "kq of that worker", software<&Software::kq>},
-    {"python", ColumnType::text, "", "Python it ran under", software<&Software::python>},
-    {"torch", ColumnType::text, "", "its torch", software<&Software::torch>},
-    {"triton", ColumnType::text, "", "its triton", software<&Software::triton>},
-    {"cuda", ColumnType::text, "", "its CUDA", software<&Software::cuda>},
-    {"sandbox", ColumnType::text, "", "layers of isolation in force", result<&Result::sandbox>},
-    {"tier", ColumnType::integer, "", "what of the submission could run on the host: 0 nothing, 2 all of it", tier_of},
-    // further ones, in the order in which they came
-    {"build_compiler", ColumnType::text, "", "what compiled it", toolchain<&Toolchain::compiler>},
-    {"build_flags", ColumnType::text, "", "flags that shaped the code, the submission's own among them", toolchain<&Toolchain::flags>},
-    {"submitter", ColumnType::text, "", "whose share and quota it counts against", job<&JobRecord::submitter>},
-    {"priority", ColumnType::text, "", "low, normal or high", submission<&Submission::priority>},
-    {"not_before", ColumnType::time, "", "runs no earlier, RFC 3339 in UTC", submission_time<&Submission::not_before_ms>},
-    {"deadline", ColumnType::time, "", "expires if it has not begun by then, RFC 3339 in UTC", submission_time<&Submission::deadline_ms>},
-    {"require", ColumnType::text, "", "labels its worker must have, joined by semicolons", require},
-    {"queue_s", ColumnType::number, "s", "from its submission to its newest attempt", queue_s},
+    {"device", ColumnType::text, "", "kind of device that ran the job: cpu, cuda", device<&DeviceInfo::kind>},
+    {"device_model", ColumnType::text, "", "model of the device", device<&DeviceInfo::model>},
+    {"device_uuid", ColumnType::text, "", "UUID of the GPU", device<&DeviceInfo::uuid>},
+    {"device_arch", ColumnType::text, "", "architecture for which device code was compiled", device<&DeviceInfo::arch>},
+    {"device_memory_bytes", ColumnType::integer, "bytes", "memory of the device", device_memory},
+    {"worker", ColumnType::text, "", "worker that ran the job", result<&Result::worker>},
+    {"kq_version", ColumnType::text, "", "version of kq on the worker", software<&Software::kq>},
+    {"python", ColumnType::text, "", "version of Python on the worker", software<&Software::python>},
+    {"torch", ColumnType::text, "", "version of torch on the worker", software<&Software::torch>},
+    {"triton", ColumnType::text, "", "version of triton on the worker", software<&Software::triton>},
+    {"cuda", ColumnType::text, "", "version of CUDA on the worker", software<&Software::cuda>},
+    {"sandbox", ColumnType::text, "", "sandbox layers that were in force", result<&Result::sandbox>},
+    {"tier", ColumnType::integer, "", "which code of the submission could run on the host: 0 none, 2 all of it",
+     tier_of},
+    // later additions, in order
+    {"build_compiler", ColumnType::text, "", "compiler of the build", toolchain<&Toolchain::compiler>},
+    {"build_flags", ColumnType::text, "", "compiler flags that affect the code, including the submission's own",
+     toolchain<&Toolchain::flags>},
+    {"submitter", ColumnType::text, "", "submitter whose share and quota the job uses", job<&JobRecord::submitter>},
+    {"priority", ColumnType::text, "", "priority of the job: low, normal or high", submission<&Submission::priority>},
+    {"not_before", ColumnType::time, "", "time before which the job must not start, RFC 3339 in UTC",
+     submission_time<&Submission::not_before_ms>},
+    {"deadline", ColumnType::time, "", "time at which the job expires unless it has started, RFC 3339 in UTC",
+     submission_time<&Submission::deadline_ms>},
+    {"require", ColumnType::text, "", "labels that the worker must have, joined by semicolons", require},
+    {"queue_s", ColumnType::number, "s", "duration from the submission to the newest attempt", queue_s},
     {"noise_pct", ColumnType::number, "pct", "std_us in percent of mean_us", noise_pct},
-    {"reference_mean_us", ColumnType::number, "us", "mean time of the reference", time_us<kTheirs, &Statistics::mean_ns>},
-    {"reference_min_us", ColumnType::number, "us", "its fastest sample", time_us<kTheirs, &Statistics::min_ns>},
-    {"reference_max_us", ColumnType::number, "us", "its slowest sample", time_us<kTheirs, &Statistics::max_ns>},
-    {"speedup_mean", ColumnType::number, "", "reference_mean_us / mean_us, what KernelBench calls the speedup", speedup_mean},
-    {"hostname", ColumnType::text, "", "machine that judged it", host<&Host::name>},
-    {"cpu_model", ColumnType::text, "", "its processor", host<&Host::cpu>},
-    {"cpu_cores", ColumnType::integer, "", "cores that its worker may use", cpu_cores},
-    {"cpu_governor", ColumnType::text, "", "who sets the processor's clock: performance, powersave", host<&Host::governor>},
-    {"os_kernel", ColumnType::text, "", "its Linux kernel", host<&Host::kernel>},
-    {"distro", ColumnType::text, "", "its Linux distribution", host<&Host::distro>},
-    {"libc", ColumnType::text, "", "its C library", host<&Host::libc>},
-    {"driver", ColumnType::text, "", "its NVIDIA driver", host<&Host::driver>},
-    {"container", ColumnType::text, "", "what contains the worker: docker, podman, kubernetes", host<&Host::container>},
-    {"scheduler", ColumnType::text, "", "what started the worker: slurm, kubernetes", host<&Host::scheduler>},
-    {"scheduler_job_id", ColumnType::text, "", "what that calls it", host<&Host::scheduled_as>},
-    {"evaluator", ColumnType::text, "", "version of how it was judged; others are not comparable", software<&Software::evaluator>},
-    {"packages_hash", ColumnType::text, "", "SHA-256 over its Python packages and their versions", software<&Software::packages>},
-    {"time_limit_s", ColumnType::number, "s", "limit of its build and of its run that it asked for", time_limit_s},
-    {"trials_s", ColumnType::number, "s", "of run_s, from the first trial to the end of the last; the rest is what a job costs beside them", trials_s},
-    {"sm_clock_mhz", ColumnType::integer, "mhz", "clock of the GPU's processors right after the trials", conditions<&Conditions::sm_clock_mhz>},
-    {"mem_clock_mhz", ColumnType::integer, "mhz", "clock of its memory", conditions<&Conditions::memory_clock_mhz>},
-    {"temp_c", ColumnType::integer, "c", "its temperature", conditions<&Conditions::temperature_c>},
-    {"power_w", ColumnType::number, "w", "what it draws, over the last second where the driver says it so", conditions<&Conditions::power_w>},
-    {"throttle", ColumnType::text, "", "what held its clocks down, in nvidia-smi's words joined by commas: none, sw_power_cap, hw_thermal_slowdown", conditions<&Conditions::throttle>},
-    {"other_procs_on_gpu", ColumnType::text, "", "processes on it that are not this worker's, PID:MiB joined by semicolons: none", other_processes},
-    {"baseline", ColumnType::text, "", "what its time is compared with: the reference as it is (eager), or under torch.compile (compile)", trials<&Trials::baseline>},
-    {"profile", ColumnType::text, "", "the profiler it asked for: none, ncu; what that counted is --level metric", trials<&Trials::profile>},
-    {"profile_dir", ColumnType::text, "", "directory of the profiler's files, on the worker's machine", profile<&Profile::directory>},
-    {"profile_message", ColumnType::text, "", "why there is less of a profile than was asked for", profile<&Profile::message>},
-    {"profile_s", ColumnType::number, "s", "how long that pass took, beside run_s", profile_s},
+    {"reference_mean_us", ColumnType::number, "us", "mean time of the reference",
+     time_us<kReference, &Statistics::mean_ns>},
+    {"reference_min_us", ColumnType::number, "us", "time of the reference's fastest sample",
+     time_us<kReference, &Statistics::min_ns>},
+    {"reference_max_us", ColumnType::number, "us", "time of the reference's slowest sample",
+     time_us<kReference, &Statistics::max_ns>},
+    {"speedup_mean", ColumnType::number, "", "reference_mean_us / mean_us, which KernelBench calls the speedup",
+     speedup_mean},
+    {"hostname", ColumnType::text, "", "name of the machine that ran the job", host<&Host::name>},
+    {"cpu_model", ColumnType::text, "", "processor of the machine", host<&Host::cpu>},
+    {"cpu_cores", ColumnType::integer, "", "number of cores that the worker may use", cpu_cores},
+    {"cpu_governor", ColumnType::text, "", "frequency governor of the processor: performance, powersave",
+     host<&Host::governor>},
+    {"os_kernel", ColumnType::text, "", "version of the machine's Linux kernel", host<&Host::kernel>},
+    {"distro", ColumnType::text, "", "Linux distribution of the machine", host<&Host::distro>},
+    {"libc", ColumnType::text, "", "C library of the machine", host<&Host::libc>},
+    {"driver", ColumnType::text, "", "version of the NVIDIA driver", host<&Host::driver>},
+    {"container", ColumnType::text, "", "container runtime of the worker: docker, podman, kubernetes",
+     host<&Host::container>},
+    {"scheduler", ColumnType::text, "", "scheduler that started the worker: slurm, kubernetes", host<&Host::scheduler>},
+    {"scheduler_job_id", ColumnType::text, "", "name of the worker's job at the scheduler", host<&Host::scheduled_as>},
+    {"evaluator", ColumnType::text, "", "version of the evaluation; results of different versions are not comparable",
+     software<&Software::evaluator>},
+    {"packages_hash", ColumnType::text, "", "SHA-256 of the names and versions of the Python packages",
+     software<&Software::packages>},
+    {"time_limit_s", ColumnType::number, "s", "limit of the build and of the run that the submission asks for",
+     time_limit_s},
+    {"trials_s", ColumnType::number, "s",
+     "part of run_s from the first trial to the end of the last; the rest is the overhead of a job", trials_s},
+    {"sm_clock_mhz", ColumnType::integer, "mhz", "clock of the GPU's multiprocessors right after the trials",
+     conditions<&Conditions::sm_clock_mhz>},
+    {"mem_clock_mhz", ColumnType::integer, "mhz", "clock of the GPU's memory right after the trials",
+     conditions<&Conditions::memory_clock_mhz>},
+    {"temp_c", ColumnType::integer, "c", "temperature of the GPU right after the trials",
+     conditions<&Conditions::temperature_c>},
+    {"power_w", ColumnType::number, "w",
+     "power draw of the GPU, averaged over the last second where the driver does so", conditions<&Conditions::power_w>},
+    {"throttle", ColumnType::text, "",
+     "reasons for reduced clocks in the words of nvidia-smi, joined by commas: none, sw_power_cap, hw_thermal_slowdown",
+     conditions<&Conditions::throttle>},
+    {"other_procs_on_gpu", ColumnType::text, "",
+     "processes of others on the GPU as PID:MiB, joined by semicolons; none if there are none", other_processes},
+    {"baseline", ColumnType::text, "",
+     "what the time is compared with: the reference as it is (eager), or under torch.compile (compile)",
+     trials<&Trials::baseline>},
+    {"profile", ColumnType::text, "",
+     "profiler that the submission asks for: none, ncu; its figures are rows of --level metric",
+     trials<&Trials::profile>},
+    {"profile_dir", ColumnType::text, "", "directory of the profiler's files on the worker's machine",
+     profile<&Profile::directory>},
+    {"profile_message", ColumnType::text, "", "why the profile is incomplete", profile<&Profile::message>},
+    {"profile_s", ColumnType::number, "s", "duration of the profiling pass, which is not part of run_s", profile_s},
 };
-// clang-format on
 
 }  // namespace
 
@@ -392,7 +450,7 @@ Cell utc_time(std::int64_t unix_ms) {
   const year_month_day date(day);
   const hh_mm_ss clock(time - day);
   if (int(date.year()) > 9999) return {};
-  // By hand: five of these in a row, and strftime would take a tenth of the time of a dump.
+  // Formatted by hand: a row has five times, and strftime would take a tenth of the time of a dump.
   std::string text = "0000-00-00T00:00:00.000000Z";
   const auto put = [&text](std::size_t at, std::size_t digits, std::uint64_t value) {
     for (; digits > 0; --digits, value /= 10) text[at + digits - 1] = static_cast<char>('0' + value % 10);

@@ -1,7 +1,7 @@
-// THE COLUMNS of every machine-readable output: one table, from which csv, jsonl, --json and --schema are made.
+// The columns of every machine-readable output: one table, from which csv, jsonl, --json and --schema are made.
 //
-// Rules for change: a column is only ever added, at the end; none is renamed, removed or moved, and none changes its
-// unit.
+// Rules for change: a column may only be added, at the end. No column is renamed, removed or moved, and none changes
+// its unit.
 #pragma once
 
 #include <span>
@@ -15,23 +15,23 @@ namespace kq::tools {
 
 inline constexpr std::string_view kRowSchema = "kq.result/1";
 
-// What a value is where there is one. A time is text as RFC 3339 in UTC; an integer above 2^53 is text in JSON.
+// The type of the values of a column. A time is text by RFC 3339 in UTC; an integer above 2^53 is text in JSON.
 enum class ColumnType { text, integer, number, boolean, time };
 
 struct Column {
   std::string_view name;
   ColumnType type;
-  std::string_view unit;  // empty where it has none
+  std::string_view unit;  // empty for none
   std::string_view doc;
   Cell (*get)(const RunRow& row);
 };
 
 std::span<const Column> columns();
 
-// One row with all its columns.
+// Returns a row as an object with all columns.
 producer::Json to_json(const RunRow& row);
 
-// RFC 3339 in UTC with microseconds; nothing for 0, which stands for "not yet".
+// Returns a time by RFC 3339 in UTC with microseconds; no value for 0, which means "not yet".
 Cell utc_time(std::int64_t unix_ms);
 
 }  // namespace kq::tools

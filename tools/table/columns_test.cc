@@ -35,7 +35,7 @@ TEST(columns, names_are_unique_and_documented) {
   }
 }
 
-TEST(columns, a_unit_ends_the_name) {
+TEST(columns, a_name_ends_with_its_unit) {
   for (const Column& column : columns()) {
     if (column.unit.empty()) continue;
     EXPECT_TRUE(column.name.ends_with("_" + std::string(column.unit))) << column.name;
@@ -71,7 +71,7 @@ TEST(columns, a_failed_row_has_evidence_and_no_figures) {
     EXPECT_EQ(cell(row, figure), kUnknown) << figure;
 }
 
-TEST(columns, device_code_alone_is_tier_0_and_what_did_not_run_has_none) {
+TEST(columns, device_code_is_tier_0_and_a_job_that_did_not_run_has_no_tier) {
   RunRow row = ended_row("relu/a", VerdictName::wrong_answer, {});
   row.result->sandbox = "uid,user";
   row.result->device.kind = DeviceKind::cuda;
@@ -83,7 +83,7 @@ TEST(columns, device_code_alone_is_tier_0_and_what_did_not_run_has_none) {
   EXPECT_EQ(cell(row, "tier"), kUnknown);
 }
 
-TEST(columns, what_is_unknown_of_a_machine_is_no_value) {
+TEST(columns, an_unknown_property_of_a_machine_is_no_value) {
   RunRow row = passed_row("relu/fast", 1, 2);
   row.result->host = {.name = "gpu-7", .cores = 96};
   EXPECT_EQ(cell(row, "hostname"), text("gpu-7"));
@@ -96,7 +96,7 @@ TEST(columns, what_is_unknown_of_a_machine_is_no_value) {
   EXPECT_EQ(cell(row, "time_limit_s"), number(1.5));
 }
 
-TEST(columns, a_profile_tells_where_its_files_are_or_why_there_are_none) {
+TEST(columns, a_profile_has_the_directory_of_its_files_and_a_message) {
   RunRow row = passed_row("relu/fast", 1'000, 2'000);
   for (const char* name : {"profile_dir", "profile_message", "profile_s"}) EXPECT_EQ(cell(row, name), kUnknown) << name;
   EXPECT_EQ(cell(row, "profile"), text("none"));
@@ -108,13 +108,13 @@ TEST(columns, a_profile_tells_where_its_files_are_or_why_there_are_none) {
   EXPECT_EQ(cell(row, "profile_s"), number(9.25));
 }
 
-TEST(columns, conditions_are_those_of_a_gpu_that_is_watched) {
+TEST(columns, conditions_have_values_only_for_a_monitored_gpu) {
   constexpr const char* kNames[] = {"sm_clock_mhz", "mem_clock_mhz", "temp_c",
                                     "power_w",      "throttle",      "other_procs_on_gpu"};
   RunRow row = passed_row("relu/fast", 1, 2);
-  for (const char* name : kNames) EXPECT_EQ(cell(row, name), kUnknown) << "nobody watches: " << name;
+  for (const char* name : kNames) EXPECT_EQ(cell(row, name), kUnknown) << "the GPU is not monitored: " << name;
   row.result->conditions = Conditions();
-  for (const char* name : kNames) EXPECT_EQ(cell(row, name), kUnknown) << "its driver tells nothing: " << name;
+  for (const char* name : kNames) EXPECT_EQ(cell(row, name), kUnknown) << "the driver reports nothing: " << name;
   row.result->conditions = Conditions{.sm_clock_mhz = 1'980,
                                       .memory_clock_mhz = 3'201,
                                       .temperature_c = 41,
@@ -131,7 +131,7 @@ TEST(columns, conditions_are_those_of_a_gpu_that_is_watched) {
   EXPECT_EQ(cell(row, "other_procs_on_gpu"), text("4711:512;4712"));
 }
 
-TEST(columns, trials_take_time_only_where_there_were_any) {
+TEST(columns, the_duration_of_trials_is_unknown_without_trials) {
   RunRow row = passed_row("relu/fast", 1, 2);
   row.result->times = {.run_ms = 900};
   EXPECT_EQ(cell(row, "trials_s"), kUnknown);
@@ -140,7 +140,7 @@ TEST(columns, trials_take_time_only_where_there_were_any) {
   EXPECT_EQ(cell(row, "trials_s"), number(0.640125));
 }
 
-TEST(columns, an_unfinished_row_knows_no_ending) {
+TEST(columns, an_unfinished_row_has_no_outcome) {
   const RunRow row = queued_row("relu/slow");
   EXPECT_EQ(cell(row, "state"), text("queued"));
   for (const char* later : {"verdict", "fault", "device", "finished_at", "build_s", "sandbox"})

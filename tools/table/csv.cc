@@ -23,11 +23,12 @@ std::string quoted(std::string_view value) {
   return text + '"';
 }
 
-// A value that begins as a file of a spreadsheet does would lose its first character in the first field of all.
+// Appends a text, in quotes where necessary. A value that starts with a byte order mark is quoted, because a reader
+// would drop the mark at the start of a file.
 void append_text(std::string_view value, std::string& line) {
   bool is_ascii = !value.empty();
   bool is_plain = is_ascii;
-  for (const char c : value) {  // one look at each: a dump spends its time here
+  for (const char c : value) {  // one pass, because most of the time of a dump is spent here
     is_ascii &= static_cast<unsigned char>(c) < 0x80;
     is_plain &= c != '"' && c != ',' && c != '\r' && c != '\n' && c != '\0';
   }
@@ -44,7 +45,7 @@ void append_number(auto value, std::string& line) {
   line.append(buffer, end.ptr);
 }
 
-// Reads one record from the front of `rest`.
+// Reads the records of a text one after the other.
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
@@ -69,7 +70,7 @@ class Reader {
   }
 
  private:
-  // NUL stands for the end; in a text it would be an ordinary byte of a field.
+  // Returns NUL at the end of the text. A NUL within the text is an ordinary byte of a field.
   char next() const { return at_end() ? '\0' : text_[at_]; }
   bool ends_field() const { return at_end() || next() == ',' || next() == '\n' || text_.substr(at_, 2) == "\r\n"; }
 
@@ -136,7 +137,7 @@ std::string csv_line(std::span<const Cell> cells) {
 }
 
 Expected<std::vector<CsvLine>> parse_csv(std::string_view text) {
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());  // what spreadsheets put in front
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());  // spreadsheets write it
   std::vector<CsvLine> lines;
   for (Reader reader(text); !reader.at_end();) {
     Expected<CsvLine> line = reader.line();

@@ -1,4 +1,4 @@
-// CSV by RFC 4180, with lines that end in LF when written and in LF or CRLF when read.
+// Writes and reads CSV by RFC 4180. Written lines end in LF; read lines may end in LF or CRLF.
 #pragma once
 
 #include <span>
@@ -11,21 +11,21 @@
 
 namespace kq::tools {
 
-// One field. No value is empty, an empty string is "" in quotes; numbers read back bit for bit, infinities and NaN are
-// empty; bytes that are no text (invalid UTF-8, NUL) become U+FFFD. Cells that a spreadsheet would take for a formula
-// stay as they are: the data is exact.
+// Returns one field. No value is an empty field, an empty string is "" in quotes. Numbers have all digits that are
+// needed to read back the same value; infinities and NaN are empty. Invalid UTF-8 and NUL become U+FFFD. Text that a
+// spreadsheet would take for a formula stays as it is.
 std::string csv_field(const Cell& cell);
 void append_csv_field(const Cell& cell, std::string& line);
 
-// Fields joined, with the LF.
+// Returns the fields joined by commas, with an LF at the end.
 std::string csv_line(std::span<const Cell> cells);
 
 struct CsvLine {
-  std::size_t number = 0;  // of its first line in the text, from 1
+  std::size_t number = 0;  // line number in the text at which the record starts, from 1
   std::vector<std::string> fields;
 };
 
-// All records of a text; bad input for a quote that is never closed, or that closes in the middle of a field.
+// Returns all records of a text. Bad input for a quote that is never closed, or that closes in the middle of a field.
 Expected<std::vector<CsvLine>> parse_csv(std::string_view text);
 
 }  // namespace kq::tools

@@ -11,7 +11,7 @@ std::string line(std::vector<Cell> cells) {
   return csv_line(cells);
 }
 
-TEST(csv, unknown_and_empty_are_told_apart) {
+TEST(csv, unknown_and_empty_differ) {
   EXPECT_EQ(line({Cell(), std::string(), std::string("x")}), ",\"\",x\n");
 }
 
@@ -31,14 +31,14 @@ TEST(csv, numbers_are_exact_and_locale_free) {
   EXPECT_EQ(csv_field(true), "true");
 }
 
-TEST(csv, what_is_no_text_is_replaced) {
+TEST(csv, bytes_that_are_no_text_are_replaced) {
   EXPECT_EQ(csv_field(std::string("a\0b", 3)),
             "\"a\xEF\xBF\xBD"
             "b\"");
   EXPECT_EQ(csv_field(std::string("\xff")), "\xEF\xBF\xBD");
 }
 
-TEST(csv, what_is_written_reads_back) {
+TEST(csv, written_values_read_back) {
   const std::vector<std::string> hostile{"plain", "a,b",      "\"",   "\"\"",      "x\ny", "x\r\ny",
                                          "\r",    " padded ", "=1+1", "h\xC3\xA9", ",",    "\n"};
   std::string text;
@@ -51,7 +51,7 @@ TEST(csv, what_is_written_reads_back) {
   }
 }
 
-TEST(csv, a_value_that_looks_like_the_mark_of_a_file_reads_back) {
+TEST(csv, a_value_that_starts_with_a_byte_order_mark_reads_back) {
   const std::string value = "\xEF\xBB\xBFx";
   EXPECT_EQ(parse_csv(line({value}))->front().fields, std::vector<std::string>{value});
 }

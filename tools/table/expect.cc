@@ -65,8 +65,9 @@ std::optional<std::string> Expectations::disagreement(const RunRow& row) {
   const auto expectation = rows_.find({job, device});
   if (expectation != rows_.end() && is_met(expectation->second, row)) return std::nullopt;
   return printable(job) + " " + std::string(to_string(device)) + ": expected " +
-         (expectation == rows_.end() ? "nothing, no line says how it should end" : text_of(expectation->second)) +
-         ", got " + printable(ending_text(row));
+         (expectation == rows_.end() ? "nothing, because no line names this job and device"
+                                     : text_of(expectation->second)) +
+         ", got " + printable(outcome_text(row));
 }
 
 std::vector<std::string> Expectations::missing() const {
@@ -74,7 +75,7 @@ std::vector<std::string> Expectations::missing() const {
   for (const auto& [key, expectation] : rows_) {
     if (seen_.at(key.first)) continue;
     sentences.push_back(printable(key.first) + " " + std::string(to_string(key.second)) + ": expected " +
-                        text_of(expectation) + ", got nothing, there is no such job");
+                        text_of(expectation) + ", got nothing, because there is no such job");
   }
   return sentences;
 }

@@ -1,4 +1,4 @@
-// --expect: how each job of a sweep ought to end on each kind of device.
+// The expected outcomes of kq sweep --expect: how each job should end on each kind of device.
 #pragma once
 
 #include <map>
@@ -15,24 +15,25 @@ namespace kq::tools {
 
 struct Expectation {
   VerdictName verdict = VerdictName::passed;
-  std::string reason;  // empty: any
+  std::string reason;  // empty for any reason
 };
 
+// The expected outcomes of a file, compared with rows one at a time.
 class Expectations {
  public:
-  // CSV with the header job,device,verdict,reason; `name` is the file's, for complaints.
+  // Parses CSV with the header job,device,verdict,reason. `name` is the name of the file, for error messages.
   static Expected<Expectations> parse(std::string_view text, const std::string& name);
   static Expected<Expectations> read(const std::string& path);
 
-  // Judges one row: "job device: expected X, got Y", or nothing when it ended as it should.
+  // Compares one row with its expectation. Returns "job device: expected X, got Y", or nothing when they agree.
   std::optional<std::string> disagreement(const RunRow& row);
 
-  // After all rows: expected jobs that never came.
+  // Returns a sentence for each expected job without a row. To be called after all rows.
   std::vector<std::string> missing() const;
 
  private:
   std::map<std::pair<std::string, DeviceKind>, Expectation> rows_;
-  std::map<std::string, bool> seen_;  // every job of the file
+  std::map<std::string, bool> seen_;  // every job of the file, and whether it had a row
 };
 
 }  // namespace kq::tools

@@ -11,21 +11,21 @@ Expectations parsed(const std::string& lines) {
   return Expectations::parse("job,device,verdict,reason\n" + lines, "e.csv").value();
 }
 
-TEST(expect, agreement_is_silent) {
+TEST(expect, an_expected_outcome_gives_nothing) {
   Expectations expectations = parsed("a/ok,cpu,passed,\na/ok,cuda,rejected,stream\na/bad,cpu,wrong_answer,shape\n\n");
   EXPECT_EQ(expectations.disagreement(passed_row("a/ok", 1, 2)), std::nullopt);
   EXPECT_EQ(expectations.disagreement(ended_row("a/bad", VerdictName::wrong_answer, evidence("shape"))), std::nullopt);
   EXPECT_TRUE(expectations.missing().empty());
 }
 
-TEST(expect, the_row_of_the_device_it_ran_on_counts) {
+TEST(expect, the_line_of_the_job_s_device_counts) {
   Expectations expectations = parsed("a/ok,cpu,passed,\na/ok,cuda,rejected,stream\n");
   RunRow row = passed_row("a/ok", 1, 2);
   row.result->device.kind = DeviceKind::cuda;
   EXPECT_EQ(expectations.disagreement(row), "a/ok cuda: expected rejected (stream), got passed");
 }
 
-TEST(expect, an_empty_reason_is_any) {
+TEST(expect, an_empty_reason_matches_any_reason) {
   Expectations expectations = parsed("a/bad,cpu,crashed,\n");
   EXPECT_EQ(expectations.disagreement(ended_row("a/bad", VerdictName::crashed, evidence("signal 11"))), std::nullopt);
 }
@@ -36,10 +36,10 @@ TEST(expect, another_reason_disagrees) {
             "a/bad cpu: expected wrong_answer (shape), got wrong_answer (value)");
 }
 
-TEST(expect, a_job_nobody_expects_disagrees) {
+TEST(expect, a_job_without_a_line_disagrees) {
   Expectations expectations = parsed("");
   EXPECT_EQ(expectations.disagreement(passed_row("a/new", 1, 2)),
-            "a/new cpu: expected nothing, no line says how it should end, got passed");
+            "a/new cpu: expected nothing, because no line names this job and device, got passed");
 }
 
 TEST(expect, an_unfinished_job_disagrees) {
@@ -47,11 +47,11 @@ TEST(expect, an_unfinished_job_disagrees) {
   EXPECT_EQ(expectations.disagreement(queued_row("a/slow")), "a/slow cpu: expected passed, got queued");
 }
 
-TEST(expect, a_job_that_never_came_is_missing) {
+TEST(expect, an_expected_job_without_a_row_is_missing) {
   Expectations expectations = parsed("a/ok,cpu,passed,\na/gone,cpu,passed,\n");
   EXPECT_EQ(expectations.disagreement(passed_row("a/ok", 1, 2)), std::nullopt);
   EXPECT_EQ(expectations.missing(),
-            std::vector<std::string>{"a/gone cpu: expected passed, got nothing, there is no such job"});
+            std::vector<std::string>{"a/gone cpu: expected passed, got nothing, because there is no such job"});
 }
 
 struct Wrong {
@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"job,device,verdict,reason\na,cpu,passed,\na,cpu,passed,\n", "e.csv:3: a second line for a cpu"},
         Wrong{"job,device,verdict,reason\n\"a\n", "e.csv: line 2: a quote is opened"}));
 
-TEST(expect, a_file_that_is_not_there_is_named) {
+TEST(expect, a_missing_file_is_named) {
   EXPECT_EQ(Expectations::read("/nowhere/e.csv").error().message,
             "cannot read /nowhere/e.csv; a CSV file with the header job,device,verdict,reason is needed");
 }

@@ -1,5 +1,5 @@
-// What one row of a dump stands for: a job, one case of its problem, one timed sample, or one figure of a profile. One
-// table; to add a level, add a row.
+// The levels of a dump: one row of a dump is a job, one case of the job's problem, one timed sample, or one figure of a
+// profile. To add a level, add a row to the table in levels.cc.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace kq::tools {
 
-// A column that only exists below the job: `item` counts a job's rows at that level from 0.
+// A column that exists only at levels below the job. `item` is the index of a row among the rows of one job.
 struct ItemColumn {
   std::string_view name;
   ColumnType type;
@@ -22,16 +22,15 @@ struct ItemColumn {
 struct Level {
   std::string_view name;
   std::string_view doc;
-  std::size_t (*items)(const RunRow& row);
-  std::span<const ItemColumn> columns;  // stand behind those of the job
-  std::span<const std::string_view>
-      of_job;  // columns of the job that are shown unless others are asked for; empty: all
-  bool needs_samples;
+  std::size_t (*items)(const RunRow& row);   // number of rows that a job has at this level
+  std::span<const ItemColumn> columns;       // columns of this level, which follow those of the job
+  std::span<const std::string_view> of_job;  // default columns of the job; empty for all
+  bool needs_samples;                        // whether rows must be read with their samples
 };
 
 std::span<const Level> levels();
 
-// Null for an unknown name.
+// Returns null for an unknown name.
 const Level* find_level(std::string_view name);
 
 }  // namespace kq::tools

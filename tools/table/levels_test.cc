@@ -48,7 +48,7 @@ TEST(levels, a_problem_of_one_case_has_one_row) {
   EXPECT_EQ(level.columns[1].get(sampled(), 0), Cell(std::string("default")));
 }
 
-TEST(levels, own_columns_have_names_of_their_own_and_those_shown_of_the_job_exist) {
+TEST(levels, item_columns_have_distinct_names_and_default_job_columns_exist) {
   std::set<std::string_view> of_job;
   for (const Column& column : columns()) of_job.insert(column.name);
   for (const Level& level : levels()) {

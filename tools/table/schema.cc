@@ -9,7 +9,7 @@ producer::Json text(std::string_view value) {
   return producer::Json{std::string(value)};
 }
 
-// Every value may be null; an integer may be text where a reader's double would round it.
+// Every value may be null. An integer may be text, because a large one would be rounded by readers that use doubles.
 producer::JsonArray types_of(ColumnType type) {
   switch (type) {
     case ColumnType::text:
@@ -59,8 +59,8 @@ std::string json_schema(const Selection& selection) {
   return producer::indented_text(producer::Json{producer::JsonObject{
                                      {"$schema", text("https://json-schema.org/draft/2020-12/schema")},
                                      {"title", text(kRowSchema)},
-                                     {"description", text("One line of kq-dump --format jsonl. Columns are only ever "
-                                                          "added; readers ignore those they do not know.")},
+                                     {"description", text("One line of kq-dump --format jsonl. Columns are only "
+                                                          "added; readers must ignore unknown columns.")},
                                      {"type", text("object")},
                                      {"properties", producer::Json{std::move(properties)}},
                                      {"required", producer::Json{std::move(required)}}}},

@@ -1,4 +1,4 @@
-// What the columns of a dump mean, for people and as JSON Schema.
+// Describes the columns of a dump, as a table for people and as JSON Schema.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@ namespace kq::tools {
 
 std::string schema_table(const Selection& selection);
 
-// JSON Schema (draft 2020-12) of one line of a jsonl dump; share/kq.result-1.schema.json is that of all columns of a
-// job.
+// Returns the JSON Schema (draft 2020-12) of one line of a jsonl dump. share/kq.result-1.schema.json is the schema of
+// all columns of a job.
 std::string json_schema(const Selection& selection);
 
 }  // namespace kq::tools

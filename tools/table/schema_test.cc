@@ -16,7 +16,7 @@ Selection everything() {
   return *Selection::make({}, 0);
 }
 
-// What the schema says of one value, in as many words as it uses.
+// Checks one value against its property. Understands only the keywords that json_schema() uses.
 void expect_allowed(const producer::Json& property, const producer::Json& value, std::string_view name) {
   if (const producer::Json* only = property.find("const")) {
     EXPECT_EQ(producer::to_text(*only), producer::to_text(value)) << name;
@@ -34,14 +34,14 @@ void expect_allowed(const producer::Json& property, const producer::Json& value,
   EXPECT_TRUE(is_allowed) << name << " is " << producer::to_text(value);
 }
 
-TEST(schema, the_file_that_is_shipped_is_what_the_columns_say) {
+TEST(schema, the_schema_file_in_share_matches_the_columns) {
   std::ifstream file(KQ_SHARE "/kq.result-1.schema.json");
   const std::string shipped((std::istreambuf_iterator<char>(file)), {});
   EXPECT_EQ(shipped, json_schema(everything()))
-      << "write it again: kq-dump --schema --format jsonl >share/kq.result-1.schema.json";
+      << "regenerate the file: kq-dump --schema --format jsonl >share/kq.result-1.schema.json";
 }
 
-TEST(schema, rows_of_every_kind_keep_to_it) {
+TEST(schema, rows_of_every_kind_match_the_schema) {
   const auto schema = producer::parse_json(json_schema(everything()));
   ASSERT_TRUE(schema) << schema.error().message;
   RunRow full = passed_row("relu/fast", 12'500, 25'000);
@@ -62,7 +62,7 @@ TEST(schema, rows_of_every_kind_keep_to_it) {
   }
 }
 
-TEST(schema, people_see_units_and_meanings) {
+TEST(schema, the_table_has_units_and_meanings) {
   const std::string table = schema_table(*Selection::make({.columns = "median_us,label"}, 0));
   EXPECT_EQ(table,
             "column     unit  meaning\n"

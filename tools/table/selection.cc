@@ -32,20 +32,21 @@ std::string text_in(const Cell& cell) {
   return text != nullptr ? *text : csv_field(cell);
 }
 
-// What a column of words can say, and that of a job that has no such word yet: nothing.
+// Returns an error text when a word is not a value of the enumeration E. An empty word is valid: it means "no value".
 template <NamedEnum E>
-std::optional<std::string> word_complaint(std::string_view column, const std::string& word) {
+std::optional<std::string> validate_enum_value(std::string_view column, const std::string& word) {
   if (word.empty() || parse_enum<E>(word)) return std::nullopt;
   return "there is no " + std::string(column) + " '" + printable(word) + "'; known are " + known_names<E>();
 }
-std::optional<std::string> word_complaint(std::string_view column, const std::string& word) {
-  if (column == "verdict") return word_complaint<VerdictName>(column, word);
-  if (column == "fault") return word_complaint<Fault>(column, word);
-  if (column == "state") return word_complaint<JobState>(column, word);
+// Returns an error text when a column has a fixed set of values and `word` is not one of them.
+std::optional<std::string> validate_enum_value(std::string_view column, const std::string& word) {
+  if (column == "verdict") return validate_enum_value<VerdictName>(column, word);
+  if (column == "fault") return validate_enum_value<Fault>(column, word);
+  if (column == "state") return validate_enum_value<JobState>(column, word);
   return std::nullopt;
 }
 
-// "2h" counts back from now, anything else is a point in time.
+// Parses an age such as "2h", which counts back from `now_ms`, or a point in time. Returns Unix time in milliseconds.
 Expected<std::int64_t> parse_since(const std::string& text, std::int64_t now_ms) {
   const bool is_age = !text.empty() && text.find_first_not_of("0123456789.") == text.size() - 1;
   const auto when = producer::parse_when(is_age ? "+" + text : text, now_ms);
@@ -57,7 +58,7 @@ Expected<std::int64_t> parse_since(const std::string& text, std::int64_t now_ms)
 
 }  // namespace
 
-Expected<Selection> Selection::make(const SelectionWords& words, std::int64_t now_ms) {
+Expected<Selection> Selection::make(const SelectionOptions& words, std::int64_t now_ms) {
   const Level* level = find_level(words.level);
   if (level == nullptr) {
     std::string known;
@@ -115,7 +116,7 @@ Expected<void> Selection::choose_columns(const std::string& names) {
 }
 
 Expected<void> Selection::add_condition(const std::string& text) {
-  // The longer signs first: "<" also begins "<=".
+  // Longer operators come first, because "<" is a prefix of "<=".
   constexpr std::pair<std::string_view, Test> signs[] = {
       {"!=", Test::unequal}, {"<=", Test::at_most}, {">=", Test::at_least}, {"<", Test::below},
       {">", Test::above},    {"~", Test::contains}, {"=", Test::equal}};
@@ -138,7 +139,8 @@ Expected<void> Selection::add_condition(const std::string& text) {
                        printable(condition.text) + "'");
     }
     if (test == Test::equal || test == Test::unequal) {
-      if (const auto wrong = word_complaint(column->name(), condition.text)) return bad_input("--where: " + *wrong);
+      if (const auto wrong = validate_enum_value(column->name(), condition.text))
+        return bad_input("--where: " + *wrong);
     }
     conditions_.push_back(std::move(condition));
     return {};
@@ -172,12 +174,12 @@ bool Selection::Condition::holds(const Cell& cell) const {
   return false;
 }
 
-// By what happened to it last.
+// Compares --since with the latest event of the job.
 bool Selection::is_recent(const RunRow& row) const {
   return std::max({row.job.submitted_at_ms, row.job.leased_at_ms, row.job.finished_at_ms}) >= since_ms_;
 }
 
-bool Selection::wants(const RunRow& row) const {
+bool Selection::matches(const RunRow& row) const {
   if (!is_recent(row)) return false;
   for (const Condition& condition : conditions_) {
     if (condition.column.of_job != nullptr && !condition.holds(condition.column.of_job->get(row))) return false;
@@ -186,7 +188,7 @@ bool Selection::wants(const RunRow& row) const {
 }
 
 Expected<void> Selection::each(const RunRow& row, const Visit& visit) const {
-  if (!wants(row)) return {};
+  if (!matches(row)) return {};
   std::vector<Cell> cells(columns_.size());
   const std::size_t items = level_->items(row);
   bool is_first = true;

@@ -1,4 +1,4 @@
-// Which rows of a run are dumped, and which of their columns: --level, --columns, --where and --since, judged once and
+// Selects the rows and columns of a dump by --level, --columns, --where and --since. The options are checked once and
 // then applied to one row after the other.
 #pragma once
 
@@ -14,15 +14,15 @@
 
 namespace kq::tools {
 
-// As they stand on the command line.
-struct SelectionWords {
+// The options as given on the command line.
+struct SelectionOptions {
   std::string level = "job";
-  std::string columns{};             // names with commas between them; empty: those of the level
-  std::vector<std::string> where{};  // each "column=value", or with !=, <, <=, >, >= or ~ (contains)
-  std::string since{};               // "2026-11-21T18:00Z", or "2h" for the last two hours
+  std::string columns{};             // names joined by commas; empty for the default columns of the level
+  std::vector<std::string> where{};  // each is "column=value", or has !=, <, <=, >, >= or ~ (contains) in place of =
+  std::string since{};               // "2026-11-21T18:00Z", or "2h" for the last two hours; empty for all times
 };
 
-// A column of the job, or of the level below it.
+// A column of the job or of the level below it: exactly one of the pointers is not null.
 struct SelectedColumn {
   const Column* of_job = nullptr;
   const ItemColumn* of_item = nullptr;
@@ -38,15 +38,16 @@ struct SelectedColumn {
 
 class Selection {
  public:
-  // `now_ms` is Unix time: what --since counts back from.
-  static Expected<Selection> make(const SelectionWords& words, std::int64_t now_ms);
+  // Checks the options. `now_ms` is the Unix time from which an age in --since counts back.
+  static Expected<Selection> make(const SelectionOptions& words, std::int64_t now_ms);
 
   std::span<const SelectedColumn> columns() const { return columns_; }
   bool needs_samples() const { return level_->needs_samples; }
 
-  // Whether a job is dumped at all, for formats that have no columns: conditions on what lies below a job do not count.
-  bool wants(const RunRow& row) const;
-  // Calls `visit` with the cells of each wanted row that the level makes of a job.
+  // Returns whether a job meets --since and the conditions on columns of the job. Conditions on columns below the job
+  // are ignored.
+  bool matches(const RunRow& row) const;
+  // Calls `visit` with the cells of each selected row of a job at the chosen level.
   using Visit = std::function<Expected<void>(std::span<const Cell> cells)>;
   Expected<void> each(const RunRow& row, const Visit& visit) const;
 
@@ -56,7 +57,7 @@ class Selection {
     SelectedColumn column;
     Test test = Test::equal;
     std::string text;
-    std::optional<double> number;  // of the text, where it is one
+    std::optional<double> number;  // value of `text`, if it is a number
 
     bool holds(const Cell& cell) const;
   };
@@ -70,7 +71,7 @@ class Selection {
   const Level* level_;
   std::vector<SelectedColumn> columns_;
   std::vector<Condition> conditions_;
-  std::int64_t since_ms_ = 0;  // Unix time; 0: from the start
+  std::int64_t since_ms_ = 0;  // Unix time; 0 for all times
 };
 
 }  // namespace kq::tools

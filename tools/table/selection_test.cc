@@ -14,8 +14,8 @@ using ::testing::HasSubstr;
 
 constexpr std::int64_t kNowMs = 1'700'000'010'000;
 
-// The rows of a job that a selection shows, as lines of CSV.
-std::vector<std::string> shown(const SelectionWords& words, const RunRow& row) {
+// Returns the selected rows of a job as lines of CSV.
+std::vector<std::string> shown(const SelectionOptions& words, const RunRow& row) {
   const auto selection = Selection::make(words, kNowMs);
   EXPECT_TRUE(selection) << selection.error().message;
   std::vector<std::string> lines;
@@ -27,7 +27,7 @@ std::vector<std::string> shown(const SelectionWords& words, const RunRow& row) {
   return lines;
 }
 
-std::string complaint(const SelectionWords& words) {
+std::string error_message(const SelectionOptions& words) {
   const auto selection = Selection::make(words, kNowMs);
   EXPECT_FALSE(selection);
   return selection ? "" : selection.error().message;
@@ -52,7 +52,7 @@ TEST(selection, numbers_are_compared_as_numbers_and_texts_as_texts) {
     EXPECT_FALSE(keeps(broken, row)) << broken;
 }
 
-TEST(selection, what_is_unknown_meets_no_order) {
+TEST(selection, an_unknown_value_fails_every_comparison) {
   const RunRow row = queued_row("relu/later");
   EXPECT_FALSE(keeps("speedup<10", row));
   EXPECT_FALSE(keeps("verdict=passed", row));
@@ -60,7 +60,7 @@ TEST(selection, what_is_unknown_meets_no_order) {
   EXPECT_TRUE(keeps("verdict=", row));
 }
 
-TEST(selection, since_counts_from_what_happened_last) {
+TEST(selection, since_is_compared_with_the_latest_event) {
   const RunRow row = passed_row("relu/fast", 1, 2);  // finished 8 s before now
   EXPECT_EQ(shown({.since = "10s"}, row).size(), 1u);
   EXPECT_EQ(shown({.since = "5s"}, row).size(), 0u);
@@ -68,7 +68,7 @@ TEST(selection, since_counts_from_what_happened_last) {
   EXPECT_EQ(shown({.since = "2023-11-14T22:13:23Z"}, row).size(), 0u);
 }
 
-TEST(selection, samples_are_rows_that_can_be_asked_for_one_by_one) {
+TEST(selection, samples_are_selected_one_by_one) {
   RunRow row = passed_row("relu/fast", 1'000, 2'000);
   row.result->samples = {.submission_ns = {1'000, 3'000}, .reference_ns = {2'000}};
   EXPECT_THAT(shown({.level = "sample", .columns = "label,side,sample_us"}, row),
@@ -79,26 +79,26 @@ TEST(selection, samples_are_rows_that_can_be_asked_for_one_by_one) {
 }
 
 TEST(selection, a_mistake_is_one_sentence) {
-  EXPECT_THAT(complaint({.columns = "label,speedupp"}),
+  EXPECT_THAT(error_message({.columns = "label,speedupp"}),
               HasSubstr("--columns: there is no column 'speedupp', did you mean speedup?"));
-  EXPECT_THAT(complaint({.columns = "label,label"}), HasSubstr("names label twice"));
-  EXPECT_THAT(complaint({.columns = "label,"}), HasSubstr("there is no column ''"));
-  EXPECT_THAT(complaint({.columns = "sample_us"}), HasSubstr("there is no column 'sample_us'"));
-  EXPECT_THAT(complaint({.where = {"verdict"}}), HasSubstr("--where must be like verdict=passed"));
-  EXPECT_THAT(complaint({.where = {"verdict=pased"}}),
+  EXPECT_THAT(error_message({.columns = "label,label"}), HasSubstr("names label twice"));
+  EXPECT_THAT(error_message({.columns = "label,"}), HasSubstr("there is no column ''"));
+  EXPECT_THAT(error_message({.columns = "sample_us"}), HasSubstr("there is no column 'sample_us'"));
+  EXPECT_THAT(error_message({.where = {"verdict"}}), HasSubstr("--where must be like verdict=passed"));
+  EXPECT_THAT(error_message({.where = {"verdict=pased"}}),
               HasSubstr("--where: there is no verdict 'pased'; known are passed, suspect, "));
-  EXPECT_THAT(complaint({.where = {"fault!=mine"}}),
+  EXPECT_THAT(error_message({.where = {"fault!=mine"}}),
               HasSubstr("--where: there is no fault 'mine'; known are none, user, policy, problem, nobody, ours"));
-  EXPECT_THAT(complaint({.where = {"state=done"}}),
+  EXPECT_THAT(error_message({.where = {"state=done"}}),
               HasSubstr("--where: there is no state 'done'; known are queued, leased, finished"));
-  EXPECT_THAT(complaint({.where = {"speedup>fast"}}), HasSubstr("--where: speedup is a number, got 'fast'"));
-  EXPECT_THAT(complaint({.where = {"speedup>>2"}}), HasSubstr("--where: speedup is a number, got '>2'"));
-  EXPECT_THAT(complaint({.where = {"speedup>nan"}}), HasSubstr("--where: speedup is a number, got 'nan'"));
-  EXPECT_THAT(complaint({.where = {"build_cached=yes"}}),
+  EXPECT_THAT(error_message({.where = {"speedup>fast"}}), HasSubstr("--where: speedup is a number, got 'fast'"));
+  EXPECT_THAT(error_message({.where = {"speedup>>2"}}), HasSubstr("--where: speedup is a number, got '>2'"));
+  EXPECT_THAT(error_message({.where = {"speedup>nan"}}), HasSubstr("--where: speedup is a number, got 'nan'"));
+  EXPECT_THAT(error_message({.where = {"build_cached=yes"}}),
               HasSubstr("--where: build_cached is true or false, got 'yes'"));
-  EXPECT_THAT(complaint({.where = {"verdit=passed"}}), HasSubstr("did you mean verdict?"));
-  EXPECT_THAT(complaint({.since = "yesterday"}), HasSubstr("--since must be like 2h"));
-  EXPECT_THAT(complaint({.level = "kernel"}), HasSubstr("--level must be one of job, case, sample"));
+  EXPECT_THAT(error_message({.where = {"verdit=passed"}}), HasSubstr("did you mean verdict?"));
+  EXPECT_THAT(error_message({.since = "yesterday"}), HasSubstr("--since must be like 2h"));
+  EXPECT_THAT(error_message({.level = "kernel"}), HasSubstr("--level must be one of job, case, sample"));
 }
 
 }  // namespace

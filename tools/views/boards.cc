@@ -12,7 +12,7 @@
 namespace kq::tools {
 namespace {
 
-// What KernelBench's own analysis prints.
+// The thresholds p of fast_p that KernelBench's own analysis prints.
 constexpr double kThresholds[] = {0, 0.5, 0.8, 1, 1.5, 2};
 
 std::string short_number(double value) {
@@ -38,7 +38,7 @@ struct BoardColumn {
   std::string_view name;
   Cell (*get)(const LeaderboardRow& row);
 };
-// Rules for change as in tools/table/columns.cc: only ever added, at the end.
+// As in tools/table/columns.h, columns are only ever added at the end.
 constexpr BoardColumn kBoardColumns[] = {
     {"problem", [](const LeaderboardRow& row) { return known(row.problem); }},
     {"problem_hash", [](const LeaderboardRow& row) { return known(to_hex(row.problem_hash)); }},
@@ -53,9 +53,9 @@ constexpr BoardColumn kBoardColumns[] = {
     {"finished_at", [](const LeaderboardRow& row) { return utc_time(row.finished_at_ms); }},
 };
 
-std::string summary_line(const DeviceSummary& summary, std::size_t problems_n) {
-  std::string line = printable(summary.device_model) + ": " + std::to_string(summary.solved_n) + " of " +
-                     std::to_string(problems_n) + (problems_n == 1 ? " problem" : " problems") +
+std::string summary_line(const DeviceSummary& summary, std::size_t problem_count) {
+  std::string line = printable(summary.device_model) + ": " + std::to_string(summary.solved_count) + " of " +
+                     std::to_string(problem_count) + (problem_count == 1 ? " problem" : " problems") +
                      " solved, geometric mean speedup " + speedup_text(summary.geometric_mean_speedup) + ", fast_p";
   for (const auto& [p, fraction] : summary.fast_p) line += " " + short_number(p) + ":" + fixed(fraction, 2);
   return line + '\n';
@@ -70,9 +70,9 @@ std::vector<DeviceSummary> Leaderboard::summaries() const {
   for (const auto& [device_model, best] : by_device) {
     DeviceSummary& summary = found.emplace_back();
     summary.device_model = device_model;
-    summary.solved_n = best.size();
+    summary.solved_count = best.size();
     summary.geometric_mean_speedup = kq::geometric_mean_speedup(best);
-    for (double p : kThresholds) summary.fast_p.emplace_back(p, kq::fast_p(best, problems_n, p));
+    for (double p : kThresholds) summary.fast_p.emplace_back(p, kq::fast_p(best, problem_count, p));
   }
   return found;
 }
@@ -83,13 +83,13 @@ void LeaderboardBuilder::add(const RunRow& row) {
   if (!row.result) return;
   if (auto ranked = board_row(row.entry.submission, *row.result, row.job.seq, row.job.finished_at_ms))
     passed_.push_back(std::move(*ranked));
-  if (passed_.size() < sift_at_) return;
+  if (passed_.size() < prune_at_) return;
   passed_ = best_of(passed_);
-  sift_at_ = kSiftRowsMin + 2 * passed_.size();
+  prune_at_ = kPruneRowsMin + 2 * passed_.size();
 }
 
 Leaderboard LeaderboardBuilder::finish() {
-  return {.run = run_, .problems_n = problems_.size(), .rows = best_of(passed_)};
+  return {.run = run_, .problem_count = problems_.size(), .rows = best_of(passed_)};
 }
 
 Expected<Leaderboard> leaderboard_of_run(Source& source, const std::string& run) {
@@ -109,7 +109,7 @@ Expected<Leaderboard> leaderboard_of_boards(Source& source) {
   if (!rows) return failure(rows.error());
   std::set<Hash> problems;
   for (const LeaderboardRow& row : *rows) problems.insert(row.problem_hash);
-  return Leaderboard{.run = "", .problems_n = problems.size(), .rows = std::move(*rows)};
+  return Leaderboard{.run = "", .problem_count = problems.size(), .rows = std::move(*rows)};
 }
 
 std::string leaderboard_table(const Leaderboard& board) {
@@ -128,7 +128,7 @@ std::string leaderboard_table(const Leaderboard& board) {
                             {"backend"},
                             {"author"}},
                            cells);
-  for (const DeviceSummary& summary : board.summaries()) text += summary_line(summary, board.problems_n);
+  for (const DeviceSummary& summary : board.summaries()) text += summary_line(summary, board.problem_count);
   return text;
 }
 
@@ -157,13 +157,13 @@ producer::Json leaderboard_json(const Leaderboard& board) {
     for (const auto& [p, fraction] : summary.fast_p) fast.emplace_back(short_number(p), producer::Json{fraction});
     summaries.push_back(
         {producer::JsonObject{{"device_model", {summary.device_model}},
-                              {"solved_n", {static_cast<std::int64_t>(summary.solved_n)}},
+                              {"solved_n", {static_cast<std::int64_t>(summary.solved_count)}},
                               {"geometric_mean_speedup", to_json(known(summary.geometric_mean_speedup))},
                               {"fast_p", {std::move(fast)}}}});
   }
   return {producer::JsonObject{{"schema", {"kq.leaderboard/1"}},
                                {"run", to_json(known(board.run))},
-                               {"problems_n", {static_cast<std::int64_t>(board.problems_n)}},
+                               {"problems_n", {static_cast<std::int64_t>(board.problem_count)}},
                                {"rows", {std::move(rows)}},
                                {"summaries", {std::move(summaries)}}}};
 }

@@ -1,4 +1,4 @@
-// Leaderboards as the tools show them: the best rows, and the summary figures per device model.
+// Leaderboards as the tools print them: the best rows, and summary figures for each device model.
 #pragma once
 
 #include <optional>
@@ -14,17 +14,17 @@
 
 namespace kq::tools {
 
-// Speeds of different device models are never mixed in one figure.
+// The figures of one device model. Speedups of different device models are never combined.
 struct DeviceSummary {
   std::string device_model;
-  std::size_t solved_n = 0;
-  double geometric_mean_speedup = 0;              // of the solved ones
-  std::vector<std::pair<double, double>> fast_p;  // p and the fraction of problems_n
+  std::size_t solved_count = 0;
+  double geometric_mean_speedup = 0;              // over the solved problems
+  std::vector<std::pair<double, double>> fast_p;  // p, and the fraction of all problems solved that fast
 };
 
 struct Leaderboard {
-  std::string run;             // empty: all boards
-  std::size_t problems_n = 0;  // distinct problems of the run, solved or not; or of the boards
+  std::string run;                // empty for the boards of all runs
+  std::size_t problem_count = 0;  // distinct problems of the run, solved or not; or of the boards
   std::vector<LeaderboardRow> rows;
 
   std::vector<DeviceSummary> summaries() const;
@@ -37,7 +37,7 @@ std::string leaderboard_table(const Leaderboard& board);
 std::string leaderboard_csv(const Leaderboard& board);
 producer::Json leaderboard_json(const Leaderboard& board);
 
-// Gathers rows of a run, however many, and keeps only the best.
+// Makes a leaderboard of the rows of a run. Keeps a bounded number of rows beside the best ones.
 class LeaderboardBuilder {
  public:
   explicit LeaderboardBuilder(std::string run) : run_(std::move(run)) {}
@@ -48,9 +48,9 @@ class LeaderboardBuilder {
   std::string run_;
   std::set<std::pair<std::string, Hash>> problems_;
   std::vector<LeaderboardRow> passed_;
-  std::size_t sift_at_ = kSiftRowsMin;
+  std::size_t prune_at_ = kPruneRowsMin;
 
-  static constexpr std::size_t kSiftRowsMin = 4096;
+  static constexpr std::size_t kPruneRowsMin = 4096;
 };
 
 }  // namespace kq::tools

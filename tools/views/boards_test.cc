@@ -16,18 +16,18 @@ Leaderboard built(const std::vector<RunRow>& rows) {
   return builder.finish();
 }
 
-// Two problems, one solved twice, one not at all.
+// A board of two problems, of which one is solved twice and the other is not solved.
 Leaderboard example() {
   return built({passed_row("relu/slow", 20'000, 20'000, 1), passed_row("relu/fast", 10'000, 20'000, 2),
                 ended_row("gelu/wrong", VerdictName::wrong_answer, evidence("value"), 3), queued_row("relu/later", 4)});
 }
 
-TEST(boards, the_best_of_each_problem_stands) {
+TEST(boards, the_best_row_of_each_problem_is_kept) {
   const Leaderboard board = example();
   ASSERT_EQ(board.rows.size(), 1u);
   EXPECT_EQ(board.rows[0].label, "relu/fast");
   EXPECT_EQ(board.rows[0].speedup, 2);
-  EXPECT_EQ(board.problems_n, 2u);
+  EXPECT_EQ(board.problem_count, 2u);
 }
 
 TEST(boards, unsolved_problems_count_in_fast_p) {
@@ -49,7 +49,7 @@ TEST(boards, device_models_are_not_mixed) {
   EXPECT_EQ(summaries[1].geometric_mean_speedup, 2);
 }
 
-TEST(boards, a_large_run_is_sifted_to_the_same_rows) {
+TEST(boards, a_large_run_is_pruned_to_the_same_rows) {
   std::vector<RunRow> rows;
   for (Sequence i = 1; i <= 10'000; ++i) {
     rows.push_back(
@@ -78,7 +78,7 @@ TEST(boards, table_csv_and_json_say_the_same) {
   EXPECT_THAT(json, HasSubstr(R"("1.5": 0.5, "2": 0.0)"));
 }
 
-TEST(boards, nothing_passed_is_said) {
+TEST(boards, a_board_without_passed_jobs_says_so) {
   EXPECT_EQ(leaderboard_table(built({})), "no job has passed yet\n");
 }
 

@@ -12,7 +12,7 @@ std::string device_text(const RunRow& row) {
 
 std::vector<std::string> cells_of(const RunRow& row) {
   const Measurement* measurement = row.result ? measurement_of(row.result->verdict) : nullptr;
-  std::vector<std::string> cells{row.entry.submission.label, device_text(row), ending_text(row)};
+  std::vector<std::string> cells{row.entry.submission.label, device_text(row), outcome_text(row)};
   if (measurement == nullptr) {
     cells.insert(cells.end(), {"-", "-", "-"});
   } else {
@@ -25,16 +25,16 @@ std::vector<std::string> cells_of(const RunRow& row) {
 }  // namespace
 
 std::string ResultsView::add(const RunRow& row) {
-  ++rows_n_;
+  ++row_count_;
   const std::string ending(row.result ? to_string(name_of(row.result->verdict)) : to_string(row.job.state));
-  ++by_ending_[ending];
+  ++count_by_outcome_[ending];
   const bool passed = ending == to_string(VerdictName::passed);
-  passed_n_ += passed ? 1 : 0;
-  abandoned_n_ += ending == to_string(VerdictName::abandoned) ? 1 : 0;
-  unfinished_n_ += row.result ? 0 : 1;
-  // What is not finished has not failed.
+  passed_count_ += passed ? 1 : 0;
+  abandoned_count_ += ending == to_string(VerdictName::abandoned) ? 1 : 0;
+  unfinished_count_ += row.result ? 0 : 1;
+  // An unfinished job has not failed.
   if (style_.only_failed && (passed || !row.result)) return "";
-  ++shown_n_;
+  ++shown_count_;
   if (style_.json) return json_row(row);
   if (style_.only_failed) return evidence_text(row);
   cells_.push_back(cells_of(row));
@@ -43,17 +43,19 @@ std::string ResultsView::add(const RunRow& row) {
 
 std::string ResultsView::json_row(const RunRow& row) {
   const std::string start =
-      shown_n_ == 1 ? R"({"schema": "kq.results/1", "run": )" + producer::json_quoted(run_) + ", \"rows\": [\n" : ",\n";
+      shown_count_ == 1 ? R"({"schema": "kq.results/1", "run": )" + producer::json_quoted(run_) + ", \"rows\": [\n"
+                        : ",\n";
   return start + producer::to_text(to_json(row));
 }
 
 std::string ResultsView::finish() {
   if (style_.json) {
     producer::JsonObject counts;
-    for (const auto& [ending, count] : by_ending_)
+    for (const auto& [ending, count] : count_by_outcome_)
       counts.emplace_back(ending, producer::Json{static_cast<std::int64_t>(count)});
     const std::string start =
-        shown_n_ == 0 ? R"({"schema": "kq.results/1", "run": )" + producer::json_quoted(run_) + ", \"rows\": [" : "\n";
+        shown_count_ == 0 ? R"({"schema": "kq.results/1", "run": )" + producer::json_quoted(run_) + ", \"rows\": ["
+                          : "\n";
     return start + "], \"counts\": " + producer::to_text({std::move(counts)}) + "}\n";
   }
   std::string text;
@@ -65,9 +67,9 @@ std::string ResultsView::finish() {
 }
 
 std::string ResultsView::counts() const {
-  std::string text = std::to_string(rows_n_) + (rows_n_ == 1 ? " job: " : " jobs: ");
+  std::string text = std::to_string(row_count_) + (row_count_ == 1 ? " job: " : " jobs: ");
   std::string comma;
-  for (const auto& [ending, count] : by_ending_) {
+  for (const auto& [ending, count] : count_by_outcome_) {
     text += comma + std::to_string(count) + " " + ending;
     comma = ", ";
   }
@@ -75,10 +77,10 @@ std::string ResultsView::counts() const {
 }
 
 ExitCode ResultsView::exit_code() const {
-  if (rows_n_ == 0) return ExitCode::nothing;
-  if (unfinished_n_ > 0) return ExitCode::gave_up;
-  if (abandoned_n_ > 0) return ExitCode::our_fault;
-  return passed_n_ == rows_n_ ? ExitCode::ok : ExitCode::job_failed;
+  if (row_count_ == 0) return ExitCode::nothing;
+  if (unfinished_count_ > 0) return ExitCode::gave_up;
+  if (abandoned_count_ > 0) return ExitCode::our_fault;
+  return passed_count_ == row_count_ ? ExitCode::ok : ExitCode::job_failed;
 }
 
 }  // namespace kq::tools

@@ -1,4 +1,4 @@
-// The rows of a run as kq-results prints them, one at a time, and what they mean together.
+// The output of kq-results: the rows of a run, printed one at a time, and the exit code for all of them.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +13,20 @@ namespace kq::tools {
 
 struct ResultsStyle {
   bool json = false;
-  bool only_failed = false;  // in text: with the evidence instead of the figures
+  bool only_failed = false;  // only rows that did not pass; in text mode with the evidence instead of the times
 };
 
 class ResultsView {
  public:
   ResultsView(ResultsStyle style, std::string run) : style_(style), run_(std::move(run)) {}
 
-  // What to print for this row now. A table waits for its last row, to know its widths.
+  // Returns what to print now for this row. The table is printed by finish(), because its widths depend on all rows.
   std::string add(const RunRow& row);
   std::string finish();
 
-  std::size_t rows_n() const { return rows_n_; }
-  // 4 while jobs are unfinished, else 3 when one was abandoned, else 1 when one did not pass, else 0.
+  std::size_t row_count() const { return row_count_; }
+  // Returns gave_up when a job is unfinished, else our_fault when one was abandoned, else job_failed when one did not
+  // pass, else ok; nothing when there are no rows.
   ExitCode exit_code() const;
 
  private:
@@ -34,12 +35,12 @@ class ResultsView {
 
   ResultsStyle style_;
   std::string run_;
-  std::size_t rows_n_ = 0;
-  std::size_t passed_n_ = 0;
-  std::size_t abandoned_n_ = 0;
-  std::size_t unfinished_n_ = 0;
-  std::size_t shown_n_ = 0;
-  std::map<std::string, std::size_t> by_ending_;
+  std::size_t row_count_ = 0;
+  std::size_t passed_count_ = 0;
+  std::size_t abandoned_count_ = 0;
+  std::size_t unfinished_count_ = 0;
+  std::size_t shown_count_ = 0;
+  std::map<std::string, std::size_t> count_by_outcome_;
   std::vector<std::vector<std::string>> cells_;
 };
 

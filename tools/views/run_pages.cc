@@ -10,15 +10,15 @@ RunPages::RunPages(Source& source, RunQuery query)
 RunPages::~RunPages() {
   {
     const std::lock_guard lock(mutex_);
-    ends_ = true;
+    stop_requested_ = true;
   }
   changed_.notify_all();
   thread_.join();
 }
 
-Expected<RunReply> RunPages::next(RunReply spent) {
+Expected<RunReply> RunPages::next(RunReply used_page) {
   std::unique_lock lock(mutex_);
-  spent_.push_back(std::move(spent));
+  used_pages_.push_back(std::move(used_page));
   changed_.wait(lock, [this] { return !ready_.empty(); });
   Expected<RunReply> page = std::move(ready_.front());
   ready_.pop_front();
@@ -27,18 +27,18 @@ Expected<RunReply> RunPages::next(RunReply spent) {
 }
 
 void RunPages::read() {
-  for (bool goes_on = true; goes_on;) {
-    std::vector<RunReply> spent;
+  for (bool more = true; more;) {
+    std::vector<RunReply> used_page;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return ends_ || ready_.size() < kPagesAheadMax; });
-      if (ends_) return;
-      spent.swap(spent_);
+      changed_.wait(lock, [this] { return stop_requested_ || ready_.size() < kPagesAheadMax; });
+      if (stop_requested_) return;
+      used_page.swap(used_pages_);
     }
-    spent.clear();
+    used_page.clear();
     Expected<RunReply> page = source_.run_page(query_);
-    goes_on = page && page->more && !page->rows.empty();
-    if (goes_on) query_.after_label = page->rows.back().entry.submission.label;
+    more = page && page->more && !page->rows.empty();
+    if (more) query_.after_label = page->rows.back().entry.submission.label;
     {
       const std::lock_guard lock(mutex_);
       ready_.push_back(std::move(page));

@@ -11,30 +11,30 @@ namespace {
 constexpr std::size_t kForEver = 1'000'000;
 const RunQuery kFromTheStart{.run = "r1", .after_label = "", .limit = 1};
 
-// Pages of one row each, labelled by their number from 0; after `pages_n` of them, or an Error instead of the last.
-class Numbered final : public Source {
+// Pages of one row each, labelled by their number from 0; after `page_count` of them, or an Error instead of the last.
+class NumberedPages final : public Source {
  public:
-  explicit Numbered(std::size_t pages_n, bool fails = false) : pages_n_(pages_n), fails_(fails) {}
+  explicit NumberedPages(std::size_t page_count, bool fails = false) : page_count_(page_count), fails_(fails) {}
 
   Expected<RunReply> run_page(const RunQuery& query) override {
     const std::size_t i = query.after_label.empty() ? 0 : std::stoul(query.after_label) + 1;
-    ++asked_n;
-    if (fails_ && i + 1 == pages_n_) return our_fault("the disk is gone");
-    RunReply reply{.rows = std::vector<RunRow>(1), .more = i + 1 < pages_n_};
+    ++request_count;
+    if (fails_ && i + 1 == page_count_) return our_fault("the disk is gone");
+    RunReply reply{.rows = std::vector<RunRow>(1), .more = i + 1 < page_count_};
     reply.rows[0].entry.submission.label = std::to_string(i);
     return reply;
   }
   Expected<BoardReply> board_page(const BoardQuery&) override { return BoardReply{}; }
 
-  std::atomic<std::size_t> asked_n = 0;
+  std::atomic<std::size_t> request_count = 0;
 
  private:
-  const std::size_t pages_n_;
+  const std::size_t page_count_;
   const bool fails_;
 };
 
-TEST(run_pages, pages_come_in_their_order) {
-  Numbered source(20);
+TEST(run_pages, pages_are_returned_in_order) {
+  NumberedPages source(20);
   RunPages pages(source, kFromTheStart);
   RunReply page;
   for (std::size_t i = 0; i < 20; ++i) {
@@ -47,8 +47,8 @@ TEST(run_pages, pages_come_in_their_order) {
   }
 }
 
-TEST(run_pages, an_error_comes_in_its_place) {
-  Numbered source(3, true);
+TEST(run_pages, an_error_is_returned_in_its_place) {
+  NumberedPages source(3, true);
   RunPages pages(source, kFromTheStart);
   EXPECT_TRUE(pages.next({}));
   EXPECT_TRUE(pages.next({}));
@@ -58,21 +58,21 @@ TEST(run_pages, an_error_comes_in_its_place) {
 }
 
 TEST(run_pages, no_more_are_read_ahead_than_the_limit) {
-  Numbered source(kForEver);
+  NumberedPages source(kForEver);
   {
     RunPages pages(source, kFromTheStart);
-    for (std::size_t taken_n = 1; taken_n <= 10; ++taken_n) {
+    for (std::size_t taken_count = 1; taken_count <= 10; ++taken_count) {
       EXPECT_TRUE(pages.next({}));
-      EXPECT_LE(source.asked_n, taken_n + kPagesAheadMax);
+      EXPECT_LE(source.request_count, taken_count + kPagesAheadMax);
     }
   }
-  EXPECT_LE(source.asked_n, 10 + kPagesAheadMax);
+  EXPECT_LE(source.request_count, 10 + kPagesAheadMax);
 }
 
-TEST(run_pages, whoever_wants_no_more_waits_for_no_more) {
-  Numbered source(kForEver);
+TEST(run_pages, the_destructor_does_not_read_further_pages) {
+  NumberedPages source(kForEver);
   { const RunPages pages(source, kFromTheStart); }
-  EXPECT_LE(source.asked_n, kPagesAheadMax);
+  EXPECT_LE(source.request_count, kPagesAheadMax);
 }
 
 }  // namespace

@@ -13,11 +13,11 @@ std::string jobs(std::size_t n) {
   return std::to_string(n) + (n == 1 ? " job" : " jobs");
 }
 
-std::string ending_name(const RunRow& row) {
+std::string outcome_name(const RunRow& row) {
   return std::string(row.result ? to_string(name_of(row.result->verdict)) : to_string(row.job.state));
 }
 
-// The whole of it is what kq results --failed is for.
+// Returns the first line of the evidence; kq results --failed prints all of it.
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n') + 1);
 }
@@ -26,8 +26,8 @@ std::string first_line(const std::string& text) {
 
 SweepReport::SweepReport(const producer::SubmitSummary& submitted, Expectations* expectations)
     : run_(submitted.run),
-      accepted_n_(submitted.count(Acceptance::accepted)),
-      reused_n_(submitted.count(Acceptance::reused)),
+      accepted_count_(submitted.count(Acceptance::accepted)),
+      reused_count_(submitted.count(Acceptance::reused)),
       expectations_(expectations),
       builder_(submitted.run) {
   for (const producer::SubmittedJob& job : submitted.jobs) labels_.insert(job.label);
@@ -35,10 +35,10 @@ SweepReport::SweepReport(const producer::SubmitSummary& submitted, Expectations*
 
 bool SweepReport::add(const RunRow& row) {
   if (!labels_.contains(row.entry.submission.label)) return false;
-  const std::string ending = ending_name(row);
-  ++by_ending_[ending];
+  const std::string ending = outcome_name(row);
+  ++count_by_outcome_[ending];
   if (ending != to_string(VerdictName::passed)) {
-    ++not_passed_n_;
+    ++not_passed_count_;
     if (explanations_.size() < kExplainedMax) explanations_.push_back(first_line(evidence_text(row)));
   }
   builder_.add(row);
@@ -57,14 +57,14 @@ void SweepReport::finish() {
 std::string SweepReport::explained() const {
   std::string text;
   for (const std::string& explanation : explanations_) text += "  " + explanation;
-  if (not_passed_n_ > explanations_.size())
-    text += "  and " + std::to_string(not_passed_n_ - explanations_.size()) + " more\n";
+  if (not_passed_count_ > explanations_.size())
+    text += "  and " + std::to_string(not_passed_count_ - explanations_.size()) + " more\n";
   return text.empty() ? "" : "not passed:\n" + text + "\n";
 }
 
 std::string SweepReport::text() const {
   std::vector<std::vector<std::string>> cells;
-  for (const auto& [ending, count] : by_ending_) cells.push_back({ending, std::to_string(count)});
+  for (const auto& [ending, count] : count_by_outcome_) cells.push_back({ending, std::to_string(count)});
   std::string text = table({{"verdict"}, {"jobs", true}}, cells) + '\n' + explained() + leaderboard_table(board_);
   if (expectations_ == nullptr) return text;
   if (disagreements_.empty()) return text + "\nevery job ended as expected\n";
@@ -75,12 +75,12 @@ std::string SweepReport::text() const {
 
 std::string SweepReport::json(int exit_code) const {
   producer::JsonObject verdicts;
-  for (const auto& [ending, count] : by_ending_) verdicts.emplace_back(ending, number(count));
+  for (const auto& [ending, count] : count_by_outcome_) verdicts.emplace_back(ending, number(count));
   producer::JsonObject object{{"schema", {"kq.sweep/1"}},
                               {"run", {run_}},
                               {"jobs_n", number(labels_.size())},
-                              {"accepted_n", number(accepted_n_)},
-                              {"reused_n", number(reused_n_)},
+                              {"accepted_n", number(accepted_count_)},
+                              {"reused_n", number(reused_count_)},
                               {"verdicts", {std::move(verdicts)}},
                               {"leaderboard", leaderboard_json(board_)}};
   if (expectations_ != nullptr) {
@@ -96,7 +96,7 @@ std::string submitted_text(const producer::SubmitSummary& submitted) {
   const std::size_t accepted = submitted.count(Acceptance::accepted);
   const std::size_t reused = submitted.count(Acceptance::reused);
   const std::size_t refused = submitted.count(Acceptance::refused);
-  if (accepted + refused == 0 && reused > 0) return "reused all " + jobs(reused) + ", nothing is judged twice";
+  if (accepted + refused == 0 && reused > 0) return "reused all " + jobs(reused) + ", whose results are known";
   std::string text = "accepted " + std::to_string(accepted) + ", reused " + std::to_string(reused);
   if (refused > 0) text += ", refused " + std::to_string(refused);
   return text;

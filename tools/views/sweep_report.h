@@ -1,4 +1,4 @@
-// What kq sweep says at its end, gathered row by row.
+// The report that kq sweep prints at its end, gathered row by row.
 #pragma once
 
 #include <map>
@@ -13,43 +13,44 @@
 
 namespace kq::tools {
 
-inline constexpr std::size_t kExplainedMax = 20;  // jobs that did not pass, told one by one
+inline constexpr std::size_t kExplainedMax = 20;  // at most so many jobs that did not pass are listed
 
 class SweepReport {
  public:
-  // `expectations` may be null; otherwise it outlives the report.
+  // `expectations` may be null; otherwise it must outlive the report.
   SweepReport(const producer::SubmitSummary& submitted, Expectations* expectations);
 
-  // Rows of the run in any order; those that this sweep did not submit are left alone: false.
+  // Adds a row of the run, in any order. Ignores a row that this sweep did not submit and returns false.
   bool add(const RunRow& row);
   void finish();
 
-  std::size_t disagreements_n() const { return disagreements_.size(); }
+  std::size_t disagreement_count() const { return disagreements_.size(); }
   bool agrees() const { return expectations_ == nullptr || disagreements_.empty(); }
 
-  // For people: verdicts, what did not pass and why, the leaderboard, the disagreements.
+  // Returns the report for people: counts of verdicts, jobs that did not pass and why, the leaderboard, and the jobs
+  // that did not end as expected.
   std::string text() const;
-  // For programs: one object.
+  // Returns the report for programs: one JSON object.
   std::string json(int exit_code) const;
 
  private:
   std::string explained() const;
 
   std::string run_;
-  std::size_t accepted_n_;
-  std::size_t reused_n_;
+  std::size_t accepted_count_;
+  std::size_t reused_count_;
   std::set<std::string> labels_;
   Expectations* expectations_;
 
-  std::map<std::string, std::size_t> by_ending_;  // verdict, or the state of what is unfinished
-  std::size_t not_passed_n_ = 0;
-  std::vector<std::string> explanations_;  // of the first kExplainedMax
+  std::map<std::string, std::size_t> count_by_outcome_;  // by verdict, or by the state of an unfinished job
+  std::size_t not_passed_count_ = 0;
+  std::vector<std::string> explanations_;  // of the first kExplainedMax jobs that did not pass
   LeaderboardBuilder builder_;
   Leaderboard board_;
   std::vector<std::string> disagreements_;
 };
 
-// "accepted 3, reused 11"; "reused all 14 jobs: they were judged before" when there was nothing to do.
+// Returns "accepted 3, reused 11", or "reused all 14 jobs, ..." when no job has to run.
 std::string submitted_text(const producer::SubmitSummary& submitted);
 
 }  // namespace kq::tools

@@ -21,7 +21,7 @@ producer::SubmitSummary submitted(const std::vector<std::string>& labels,
   return summary;
 }
 
-TEST(sweep_report, tells_verdicts_reasons_and_the_leaderboard) {
+TEST(sweep_report, has_verdicts_reasons_and_the_leaderboard) {
   SweepReport report(submitted({"relu/fast", "relu/bad"}), nullptr);
   EXPECT_TRUE(report.add(passed_row("relu/fast", 10'000, 20'000)));
   EXPECT_TRUE(
@@ -39,7 +39,7 @@ TEST(sweep_report, tells_verdicts_reasons_and_the_leaderboard) {
             "1.5:1.00 2:0.00\n");
 }
 
-TEST(sweep_report, leaves_earlier_jobs_of_the_run_alone) {
+TEST(sweep_report, ignores_earlier_jobs_of_the_run) {
   SweepReport report(submitted({"relu/fast"}), nullptr);
   EXPECT_FALSE(report.add(passed_row("relu/earlier", 1, 2)));
   report.finish();
@@ -62,7 +62,7 @@ TEST(sweep_report, disagreements_are_listed) {
       HasSubstr(R"("disagreements": ["relu/bad cpu: expected rejected (stream), got passed"], "exit_code": 1)"));
 }
 
-TEST(sweep_report, agreement_is_said) {
+TEST(sweep_report, agreement_is_reported) {
   auto expectations = Expectations::parse("job,device,verdict,reason\nrelu/fast,cpu,passed,\n", "e.csv").value();
   SweepReport report(submitted({"relu/fast"}), &expectations);
   report.add(passed_row("relu/fast", 10'000, 20'000));
@@ -71,7 +71,7 @@ TEST(sweep_report, agreement_is_said) {
   EXPECT_THAT(report.text(), HasSubstr("every job ended as expected\n"));
 }
 
-TEST(sweep_report, many_failures_are_not_all_told) {
+TEST(sweep_report, a_long_list_of_failures_is_cut) {
   std::vector<std::string> labels;
   for (int i = 0; i < 30; ++i) labels.push_back("relu/" + std::to_string(i));
   SweepReport report(submitted(labels), nullptr);
@@ -81,9 +81,9 @@ TEST(sweep_report, many_failures_are_not_all_told) {
   EXPECT_THAT(report.json(1), HasSubstr(R"("verdicts": {"crashed": 30})"));
 }
 
-TEST(sweep_report, what_was_submitted_is_counted) {
+TEST(sweep_report, submitted_jobs_are_counted) {
   EXPECT_EQ(submitted_text(submitted({"a", "b"})), "accepted 2, reused 0");
-  EXPECT_EQ(submitted_text(submitted({"a", "b"}, Acceptance::reused)), "reused all 2 jobs, nothing is judged twice");
+  EXPECT_EQ(submitted_text(submitted({"a", "b"}, Acceptance::reused)), "reused all 2 jobs, whose results are known");
   EXPECT_EQ(submitted_text(submitted({"a"}, Acceptance::refused)), "accepted 0, reused 0, refused 1");
 }
 

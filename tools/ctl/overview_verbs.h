@@ -1,9 +1,11 @@
-// Verbs that show the whole: stats, queue, workers.
+// The verbs that show the state of the broker as a whole: stats, queue, workers.
 #pragma once
 
-#include "tools/ctl/ctl.h"
+#include "core/base/error.h"
 
 namespace kq::tools {
+
+struct CtlWorld;
 
 Expected<ExitCode> ctl_stats(int argc, const char* const* argv, const CtlWorld& world);
 Expected<ExitCode> ctl_queue(int argc, const char* const* argv, const CtlWorld& world);

@@ -1,6 +1,7 @@
-// What all verbs that ask a broker share: their flags, one question, and who is meant by a list of job numbers.
+// What the verbs that ask a broker share: their flags, sending one request, reading an answer page by page.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -8,22 +9,26 @@
 
 #include "core/limits.h"
 #include "core/messages.h"
+#include "producer/client/client.h"
 #include "tools/cli/flags.h"
-#include "tools/ctl/ctl.h"
 
 namespace kq::tools {
 
+struct CtlWorld;
+
+// The values of --broker, --key and --json.
 struct BrokerFlags {
   std::string broker;
   std::string key;
   bool json = false;
 };
-// --broker, --key and --json.
+// Declares --broker, --key and --json, which fill in `into`.
 void add_flags(Flags& flags, BrokerFlags& into);
 
 Expected<producer::Client> connect(const CtlWorld& world, const BrokerFlags& flags);
 
-// What the broker does not allow or cannot make sense of is the asker's mistake, in the broker's words.
+// Sends a request and returns its reply. A request that the broker refuses is bad input, with the broker's reason as
+// the message; a reply of another type is a fault of kq.
 template <class Reply>
 Expected<Reply> ask(producer::Client& client, const ClientRequest& request,
                     std::int64_t timeout_ms = producer::kAnswerTimeoutMs) {
@@ -32,20 +37,20 @@ Expected<Reply> ask(producer::Client& client, const ClientRequest& request,
   if (!reply) return failure(reply.error());
   if (Reply* wanted = std::get_if<Reply>(&*reply)) return std::move(*wanted);
   return our_fault("broker " + client.url() +
-                   " answered with another kind of message than asked for; are both of one version?");
+                   " answered with an unexpected kind of message; broker and kq-ctl must have the same version");
 }
 
-// Job numbers as people type them.
+// Parses job numbers as people type them. Bad input for a word that is not a positive number.
 Expected<std::vector<Sequence>> parse_seqs(const std::vector<std::string>& words);
 
-// Calls `visit` with each page of an answer; pages by sequence, from the start.
+// Calls `visit` with each page of the answer to a query whose pages are ordered by sequence number, from the start.
 template <class Query>
 Expected<void> each_page(producer::Client& client, Query query,
                          const std::function<Expected<void>(const JobsReply&)>& visit) {
   query.limit = kQueryRowsMax;
   for (;;) {
     KQ_TRY_VALUE(const auto page, ask<JobsReply>(client, query));
-    if (auto visited = visit(page); !visited) return visited;
+    KQ_TRY(visit(page));
     if (!page.more) return {};
     if (page.last_seq <= query.after_seq)
       return our_fault("broker " + client.url() + " gave the same page of jobs twice");
@@ -53,7 +58,8 @@ Expected<void> each_page(producer::Client& client, Query query,
   }
 }
 
-// Calls `visit` with each page of a run's rows, in label order. ExitCode::nothing when there is no such run.
+// Calls `visit` with each page of a run's rows, in the order of labels. The Error is not_found when there is no such
+// run.
 Expected<void> each_run_page(producer::Client& client, const std::string& run,
                              const std::function<Expected<void>(const std::vector<RunRow>&)>& visit);
 

@@ -1,14 +1,20 @@
-// Verbs that keep a store safe: backup, restore, verify.
+// The verbs that copy and check stores: backup, restore, verify.
 #pragma once
 
-#include "tools/ctl/ctl.h"
+#include <cstdint>
+
+#include "core/base/error.h"
 
 namespace kq::tools {
+
+struct CtlWorld;
 
 Expected<ExitCode> ctl_backup(int argc, const char* const* argv, const CtlWorld& world);
 Expected<ExitCode> ctl_restore(int argc, const char* const* argv, const CtlWorld& world);
 Expected<ExitCode> ctl_verify(int argc, const char* const* argv, const CtlWorld& world);
 
-inline constexpr std::int64_t kBackupTimeoutMs = 600'000;  // files are linked where the disk allows, else copied
+// How long a backup may take. The broker links the files of the store where the disk allows it, and copies them
+// otherwise.
+inline constexpr std::int64_t kBackupTimeoutMs = 600'000;
 
 }  // namespace kq::tools

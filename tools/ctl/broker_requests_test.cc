@@ -1,4 +1,4 @@
-#include "tools/ctl/asking.h"
+#include "tools/ctl/broker_requests.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 namespace kq::tools {
 namespace {
 
-TEST(ctl_asking, numbers_of_jobs_are_numbers) {
+TEST(broker_requests, job_numbers_are_positive_integers) {
   EXPECT_EQ(parse_seqs({"1", "18446744073709551615"}).value(), (std::vector<Sequence>{1, ~Sequence{0}}));
   for (const char* wrong : {"0", "-1", "1x", "", " 1", "18446744073709551616"}) {
     const auto seqs = parse_seqs({"1", wrong});
@@ -16,7 +16,7 @@ TEST(ctl_asking, numbers_of_jobs_are_numbers) {
   }
 }
 
-TEST(ctl_asking, a_refusal_is_the_askers_and_another_kind_of_answer_is_ours) {
+TEST(broker_requests, a_refusal_is_bad_input_and_an_unexpected_reply_is_our_fault) {
   ScriptedWorld kq;
   producer::Client client = kq.broker.client();
   kq.on<BrokerQuery>([](const auto&) { return Refused{"no"}; });

@@ -1,18 +1,19 @@
-#include "tools/ctl/asking.h"
+#include "tools/ctl/broker_requests.h"
 
 #include <charconv>
 
 #include "core/limits.h"
 #include "net/endpoint.h"
 #include "tools/cli/text.h"
+#include "tools/ctl/world.h"
 
 namespace kq::tools {
 
 void add_flags(Flags& flags, BrokerFlags& into) {
   into.broker = net::kDefaultBrokerUrl;
-  flags.option("--broker", "URL", "ask this broker (default " + into.broker + ")", into.broker, "KQ_BROKER");
-  flags.option("--key", "FILE", "your key, where the broker wants one", into.key, "KQ_KEY");
-  flags.flag("--json", "one JSON object on stdout", into.json);
+  flags.option("--broker", "URL", "URL of the broker to ask (default " + into.broker + ")", into.broker, "KQ_BROKER");
+  flags.option("--key", "FILE", "your key file, for a broker that requires keys", into.key, "KQ_KEY");
+  flags.flag("--json", "print one JSON object on standard output", into.json);
 }
 
 Expected<producer::Client> connect(const CtlWorld& world, const BrokerFlags& flags) {
@@ -25,7 +26,7 @@ Expected<std::vector<Sequence>> parse_seqs(const std::vector<std::string>& words
     Sequence seq = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), seq);
     if (error != std::errc() || end != word.data() + word.size() || seq == 0) {
-      return bad_input("a job's number is needed, as kq submit prints it, got '" + word + "'");
+      return bad_input("'" + word + "' is not a job number; kq submit prints the numbers of jobs");
     }
     seqs.push_back(seq);
   }
@@ -41,7 +42,7 @@ Expected<void> each_run_page(producer::Client& client, const std::string& run,
       if (is_first) return failure(Error{ErrorKind::not_found, "there is no run '" + run + "'"});
       return {};
     }
-    if (auto visited = visit(page.rows); !visited) return visited;
+    KQ_TRY(visit(page.rows));
     if (!page.more) return {};
     query.after_label = page.rows.back().entry.submission.label;
   }

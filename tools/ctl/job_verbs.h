@@ -1,9 +1,11 @@
-// Verbs that change jobs: cancel, retry, and of dead letters requeue and purge.
+// The verbs that change jobs: cancel, retry, and requeue and purge for dead letters.
 #pragma once
 
-#include "tools/ctl/ctl.h"
+#include "core/base/error.h"
 
 namespace kq::tools {
+
+struct CtlWorld;
 
 Expected<ExitCode> ctl_cancel(int argc, const char* const* argv, const CtlWorld& world);
 Expected<ExitCode> ctl_retry(int argc, const char* const* argv, const CtlWorld& world);

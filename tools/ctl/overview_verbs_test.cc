@@ -1,4 +1,4 @@
-#include "tools/ctl/seeing.h"
+#include "tools/ctl/overview_verbs.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 namespace kq::tools {
 namespace {
 
-TEST(ctl_seeing, stats_are_a_table_with_units_and_json_without) {
+TEST(overview_verbs, stats_are_a_table_with_units_and_json_without) {
   ScriptedWorld kq;
   kq.on<StatsQuery>([](const auto&) {
     return StatsReply{{{"kq_queue_jobs", {{"state", "queued"}}, 12},
@@ -30,7 +30,7 @@ TEST(ctl_seeing, stats_are_a_table_with_units_and_json_without) {
   EXPECT_NE(kq.out.str().find("kq_job_wait_seconds_bucket"), std::string::npos);
 }
 
-TEST(ctl_seeing, the_queue_is_told_by_lane_in_the_order_of_the_broker) {
+TEST(overview_verbs, the_queue_is_printed_by_lane_in_the_order_of_the_broker) {
   ScriptedWorld kq;
   kq.on<QueueQuery>([&](const auto&) {
     QueueReply reply{.lanes = {}, .waiting = 1};
@@ -56,7 +56,7 @@ TEST(ctl_seeing, the_queue_is_told_by_lane_in_the_order_of_the_broker) {
             "4 jobs in 2 lanes; 1 job waits for a later time\n");
 }
 
-TEST(ctl_seeing, a_queue_of_many_lanes_is_read_page_by_page) {
+TEST(overview_verbs, a_queue_of_many_lanes_is_read_page_by_page) {
   ScriptedWorld kq;
   kq.on<QueueQuery>([&](const QueueQuery& query) {
     QueueReply reply{.lanes = {}, .more = query.skip < 512};
@@ -71,7 +71,7 @@ TEST(ctl_seeing, a_queue_of_many_lanes_is_read_page_by_page) {
   EXPECT_NE(kq.out.str().find("s599"), std::string::npos);
 }
 
-TEST(ctl_seeing, workers_are_told_with_devices_and_labels_and_none_is_exit_code_5) {
+TEST(overview_verbs, workers_are_listed_with_devices_and_labels_and_none_is_exit_code_5) {
   ScriptedWorld kq;
   BrokerReply status;
   kq.on<BrokerQuery>([&](const auto&) { return status; });
@@ -96,7 +96,7 @@ TEST(ctl_seeing, workers_are_told_with_devices_and_labels_and_none_is_exit_code_
             "n2:8    draining        0  cpu              all          -         0 s ago\n");
 }
 
-TEST(ctl_seeing, a_quarantined_device_is_told_with_its_reason) {
+TEST(overview_verbs, a_quarantined_device_is_listed_with_its_reason) {
   ScriptedWorld kq;
   const DeviceInfo gpu{
       .kind = DeviceKind::cuda, .model = "NVIDIA H200", .uuid = "u", .arch = "sm_90", .memory_bytes = 1};
@@ -114,7 +114,7 @@ TEST(ctl_seeing, a_quarantined_device_is_told_with_its_reason) {
   EXPECT_NE(kq.out.str().find("\"quarantined\": [\"GPU-1: Xid 79\"]"), std::string::npos) << kq.out.str();
 }
 
-TEST(ctl_seeing, a_worker_that_only_builds_says_what_for_and_how_much) {
+TEST(overview_verbs, a_worker_that_only_builds_is_listed_with_its_targets_and_count) {
   ScriptedWorld kq;
   const DeviceInfo gpu{.kind = DeviceKind::cuda, .model = {}, .uuid = {}, .arch = "sm_90"};
   BrokerReply status;
@@ -123,7 +123,7 @@ TEST(ctl_seeing, a_worker_that_only_builds_says_what_for_and_how_much) {
                      .running = 2,
                      .last_seen_ms = kq.unix_now_ms,
                      .builds_for = {gpu, {}},
-                     .built_n = 17}};
+                     .built_count = 17}};
   kq.on<BrokerQuery>([&](const auto&) { return status; });
   EXPECT_EQ(kq.run({"workers"}), 0);
   EXPECT_NE(kq.out.str().find("n1:7    busy         2  builds for sm_90, cpu"), std::string::npos) << kq.out.str();
@@ -132,7 +132,7 @@ TEST(ctl_seeing, a_worker_that_only_builds_says_what_for_and_how_much) {
   EXPECT_NE(kq.out.str().find("\"built\": 17"), std::string::npos) << kq.out.str();
 }
 
-TEST(ctl_seeing, a_broker_that_refuses_is_answered_in_its_own_words) {
+TEST(overview_verbs, a_refusal_is_printed_with_the_reason_of_the_broker) {
   ScriptedWorld kq;
   kq.on<StatsQuery>([](const auto&) { return Refused{"the role submit may not ask this"}; });
   EXPECT_EQ(kq.run({"stats"}), 2);

@@ -1,4 +1,4 @@
-#include "tools/ctl/keeping.h"
+#include "tools/ctl/store_verbs.h"
 
 #include <gtest/gtest.h>
 
@@ -9,38 +9,38 @@
 namespace kq::tools {
 namespace {
 
-TEST(ctl_keeping, a_backup_goes_where_it_is_told_by_its_whole_name) {
+TEST(store_verbs, a_backup_is_requested_with_an_absolute_path) {
   ScriptedWorld kq;
   kq.on<Backup>([](const Backup& backup) {
     return backup.dir == "/full" ? ClientReply(Refused{"/full: not empty"}) : ClientReply(Done{});
   });
   EXPECT_EQ(kq.run({"backup", "/safe/monday"}), 0);
-  EXPECT_EQ(kq.out.str(), "the store as of now is in /safe/monday\n");
+  EXPECT_EQ(kq.out.str(), "the store is copied to /safe/monday\n");
   EXPECT_EQ(kq.run({"backup", "tuesday", "--json"}), 0);
-  EXPECT_EQ(kq.asked<Backup>().at(1).dir, (std::filesystem::current_path() / "tuesday").string());
+  EXPECT_EQ(kq.requests_of<Backup>().at(1).dir, (std::filesystem::current_path() / "tuesday").string());
   EXPECT_EQ(kq.run({"backup", "/full"}), 2);
   EXPECT_EQ(kq.err.str(), "kq-ctl backup: /full: not empty\n");
 }
 
-TEST(ctl_keeping, a_store_is_told_with_every_problem_and_a_sound_one_in_a_line) {
+TEST(store_verbs, verify_prints_every_problem_and_one_line_of_counts) {
   ScriptedWorld kq;
-  store::Verified found{.queued_n = 1,
-                        .leased_n = 2,
-                        .finished_n = 3,
-                        .results_n = 3,
-                        .blobs_n = 4,
+  store::Verified found{.queued_count = 1,
+                        .leased_count = 2,
+                        .finished_count = 3,
+                        .result_count = 3,
+                        .blob_count = 4,
                         .blob_bytes = 2048,
-                        .labels_n = 6,
-                        .board_rows_n = 1};
+                        .label_count = 6,
+                        .board_row_count = 1};
   kq.world.verify = [&](const std::string& dir, const ReportProblem& report) -> Expected<store::Verified> {
     if (dir != "/s") return bad_input("store at " + dir + ": there is none");
-    if (found.problems_n > 0) report("job 7: has no body");
+    if (found.problem_count > 0) report("job 7: has no body");
     return found;
   };
   EXPECT_EQ(kq.run({"verify", "--store", "/s"}), 0);
   EXPECT_EQ(kq.out.str(),
             "store at /s: 1 job queued, 2 leased, 3 finished, 4 files of 2.00 KiB, 1 board row; no problems\n");
-  found.problems_n = 1;
+  found.problem_count = 1;
   EXPECT_EQ(kq.run({"verify", "--store", "/s"}), 3);
   EXPECT_EQ(kq.out.str(),
             "problem\njob 7: has no body\nstore at /s: 1 job queued, 2 leased, 3 finished, 4 files of 2.00 KiB, 1 "
@@ -50,15 +50,15 @@ TEST(ctl_keeping, a_store_is_told_with_every_problem_and_a_sound_one_in_a_line) 
       << kq.out.str();
   EXPECT_EQ(kq.run({"verify", "--store", "/other"}), 2);
   EXPECT_EQ(kq.run({"verify"}), 2);
-  EXPECT_EQ(kq.err.str(), "kq-ctl verify: which store? say --store DIR\n");
+  EXPECT_EQ(kq.err.str(), "kq-ctl verify: --store DIR is needed, the store to verify\n");
 }
 
-TEST(ctl_keeping, a_backup_is_restored_or_refused_with_its_problems) {
+TEST(store_verbs, restore_makes_a_store_or_prints_the_problems_of_the_backup) {
   ScriptedWorld kq;
   kq.world.restore = [&](const std::string& from, const std::string& dir,
                          const ReportProblem& report) -> Expected<store::Verified> {
     EXPECT_EQ(dir, "/new");
-    if (from == "/sound") return store::Verified{.finished_n = 3};
+    if (from == "/sound") return store::Verified{.finished_count = 3};
     report("blob ab: is not what its name says");
     return our_fault("store at /broken has 1 problems; nothing was restored");
   };

@@ -1,4 +1,4 @@
-#include "tools/exporters/dump_note.h"
+#include "tools/exporters/dump_metadata.h"
 
 #include <gtest/gtest.h>
 
@@ -14,25 +14,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(dump_note, stands_beside_the_file_and_says_what_it_is_of) {
+TEST(dump_note, is_written_beside_the_file_with_the_options_of_the_dump) {
   std::string name = (fs::temp_directory_path() / "kq-note.XXXXXX").string();
   const fs::path folder = ::mkdtemp(name.data());
   const std::string file = (folder / "mine.csv").string();
   std::ofstream(file) << "label\na\n";
   const auto selection = Selection::make({.columns = "label", .where = {"verdict=passed"}}, 0);
   ASSERT_TRUE(selection);
-  const DumpNote note{.file = file,
-                      .run = "mine",
-                      .source = "tcp://127.0.0.1:5570",
-                      .format = "csv",
-                      .words = {.columns = "label", .where = {"verdict=passed"}},
-                      .columns = names_of(*selection),
-                      .rows_n = 1,
-                      .made_at_ms = 1'700'000'000'007};
-  EXPECT_TRUE(takes_note(file));
-  EXPECT_FALSE(takes_note("-"));
-  EXPECT_FALSE(takes_note("/dev/null"));
-  ASSERT_TRUE(write_dump_note(note));
+  const DumpMetadata note{.file = file,
+                          .run = "mine",
+                          .source = "tcp://127.0.0.1:5570",
+                          .format = "csv",
+                          .words = {.columns = "label", .where = {"verdict=passed"}},
+                          .columns = names_of(*selection),
+                          .row_count = 1,
+                          .made_at_ms = 1'700'000'000'007};
+  EXPECT_TRUE(can_have_metadata(file));
+  EXPECT_FALSE(can_have_metadata("-"));
+  EXPECT_FALSE(can_have_metadata("/dev/null"));
+  ASSERT_TRUE(write_dump_metadata(note));
   std::ostringstream text;
   text << std::ifstream(file + ".meta.json").rdbuf();
   const auto json = producer::parse_json(text.str());

@@ -1,4 +1,4 @@
-#include "tools/ctl/acting.h"
+#include "tools/ctl/job_verbs.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace kq::tools {
 namespace {
 
-class CtlActing : public testing::Test {
+class JobVerbs : public testing::Test {
  protected:
   void SetUp() override {
     const auto act = [this](const auto& request) {
@@ -33,7 +33,7 @@ class CtlActing : public testing::Test {
   template <class Request>
   std::vector<Sequence> seqs_of() const {
     std::vector<Sequence> all;
-    for (const auto& request : kq.template asked<Request>())
+    for (const auto& request : kq.template requests_of<Request>())
       all.insert(all.end(), request.seqs.begin(), request.seqs.end());
     return all;
   }
@@ -45,10 +45,10 @@ class CtlActing : public testing::Test {
   std::vector<JobRow> dead;
 };
 
-TEST_F(CtlActing, cancels_by_number_and_tells_what_it_could_not) {
+TEST_F(JobVerbs, cancels_by_number_and_prints_refusals) {
   refused = {8};
   EXPECT_EQ(kq.run({"cancel", "7", "8", "9"}), 2);
-  EXPECT_EQ(kq.out.str(), "cancelled 2 jobs, not 1\n");
+  EXPECT_EQ(kq.out.str(), "cancelled 2 jobs, 1 refused\n");
   EXPECT_EQ(kq.err.str(), "job 8 is finished: passed\n");
   EXPECT_EQ(seqs_of<CancelJobs>(), (std::vector<Sequence>{7, 8, 9}));
   EXPECT_EQ(kq.run({"cancel", "7", "--json"}), 0);
@@ -57,17 +57,17 @@ TEST_F(CtlActing, cancels_by_number_and_tells_what_it_could_not) {
             "\"refused\": 0}\n");
 }
 
-TEST_F(CtlActing, many_numbers_go_in_messages_of_a_legal_size) {
+TEST_F(JobVerbs, many_numbers_are_split_into_messages_of_allowed_size) {
   std::vector<std::string> words;
   for (std::size_t seq = 1; seq <= kQuerySeqsMax + 1; ++seq) words.push_back(std::to_string(seq));
   std::vector<const char*> argv{"cancel"};
   for (const std::string& word : words) argv.push_back(word.c_str());
   EXPECT_EQ(kq.run(argv), 0);
-  ASSERT_EQ(kq.asked<CancelJobs>().size(), 2u);
-  EXPECT_EQ(kq.asked<CancelJobs>()[1].seqs, std::vector<Sequence>{kQuerySeqsMax + 1});
+  ASSERT_EQ(kq.requests_of<CancelJobs>().size(), 2u);
+  EXPECT_EQ(kq.requests_of<CancelJobs>()[1].seqs, std::vector<Sequence>{kQuerySeqsMax + 1});
 }
 
-TEST_F(CtlActing, cancels_what_a_submitter_has_waiting_before_what_it_has_running) {
+TEST_F(JobVerbs, cancels_the_queued_jobs_of_a_submitter_before_its_running_jobs) {
   jobs = {job_row(1, JobState::leased),  job_row(2), job_row(3, JobState::queued, "bob"), job_row(4), job_row(5),
           job_row(6, JobState::finished)};
   EXPECT_EQ(kq.run({"cancel", "--submitter", "ann"}), 0);
@@ -77,7 +77,7 @@ TEST_F(CtlActing, cancels_what_a_submitter_has_waiting_before_what_it_has_runnin
   EXPECT_EQ(kq.out.str(), "cancelled 0 jobs\n");
 }
 
-TEST_F(CtlActing, of_a_run_what_is_unfinished_is_cancelled_and_what_is_unsettled_is_tried_again) {
+TEST_F(JobVerbs, cancels_the_unfinished_jobs_of_a_run_and_retries_those_without_terminal_verdict) {
   kq.on<RunQuery>([](const RunQuery& query) {
     RunReply reply;
     if (!query.after_label.empty()) return reply;
@@ -108,27 +108,27 @@ TEST_F(CtlActing, of_a_run_what_is_unfinished_is_cancelled_and_what_is_unsettled
   EXPECT_EQ(seqs_of<RetryJobs>(), (std::vector<Sequence>{3, 4}));
 }
 
-TEST_F(CtlActing, deals_with_all_dead_letters_page_by_page_or_with_some) {
+TEST_F(JobVerbs, acts_on_all_dead_letters_page_by_page_or_on_some) {
   EXPECT_EQ(kq.run({"requeue", "--all"}), 5);
   dead = {job_row(3, JobState::finished), job_row(5, JobState::finished), job_row(9, JobState::finished)};
   EXPECT_EQ(kq.run({"requeue", "--all"}), 0);
   EXPECT_EQ(kq.out.str(), "queued again 3 jobs\n");
   EXPECT_EQ(seqs_of<RetryJobs>(), (std::vector<Sequence>{3, 5, 9}));
   EXPECT_EQ(kq.run({"requeue", "5", "7"}), 2);
-  EXPECT_EQ(kq.out.str(), "queued again 1 job, not 1\n");
-  EXPECT_EQ(kq.err.str(), "job 7 is no dead letter; kq-ctl retry queues others again\n");
+  EXPECT_EQ(kq.out.str(), "queued again 1 job, 1 refused\n");
+  EXPECT_EQ(kq.err.str(), "job 7 is not a dead letter; kq-ctl retry queues other jobs again\n");
   EXPECT_EQ(seqs_of<RetryJobs>(), (std::vector<Sequence>{3, 5, 9, 5}));
   EXPECT_EQ(kq.run({"purge", "5"}), 0);
-  EXPECT_EQ(kq.out.str(), "struck off 1 job\n");
+  EXPECT_EQ(kq.out.str(), "removed 1 job\n");
   already = {5};
   EXPECT_EQ(kq.run({"retry", "5"}), 0);
-  EXPECT_EQ(kq.out.str(), "queued again 0 jobs, 1 had no need\n");
+  EXPECT_EQ(kq.out.str(), "queued again 0 jobs, 1 unchanged\n");
   EXPECT_EQ(seqs_of<PurgeDead>(), (std::vector<Sequence>{5}));
 }
 
-TEST_F(CtlActing, exactly_one_choice_is_needed) {
+TEST_F(JobVerbs, exactly_one_choice_of_jobs_is_needed) {
   EXPECT_EQ(kq.run({"cancel"}), 2);
-  EXPECT_EQ(kq.err.str(), "kq-ctl cancel: which? name jobs by number, or say --run NAME or --submitter NAME\n");
+  EXPECT_EQ(kq.err.str(), "kq-ctl cancel: give either job numbers, --run NAME or --submitter NAME\n");
   EXPECT_EQ(kq.run({"cancel", "7", "--run", "r"}), 2);
   EXPECT_EQ(kq.run({"purge", "7", "--all"}), 2);
   EXPECT_EQ(kq.run({"retry", "0"}), 2);

@@ -1,4 +1,4 @@
-#include "tools/exporters/dump_note.h"
+#include "tools/exporters/dump_metadata.h"
 
 #include <filesystem>
 
@@ -32,11 +32,11 @@ std::vector<std::string> names_of(const Selection& selection) {
   return names;
 }
 
-std::string dump_note_text(const DumpNote& note, std::uint64_t bytes) {
-  const producer::JsonObject object{{"schema", text(kDumpNoteSchema)},
+std::string dump_metadata_text(const DumpMetadata& note, std::uint64_t bytes) {
+  const producer::JsonObject object{{"schema", text(kDumpMetadataSchema)},
                                     {"file", text(std::filesystem::path(note.file).filename().string())},
                                     {"bytes", number(bytes)},
-                                    {"rows", number(note.rows_n)},
+                                    {"rows", number(note.row_count)},
                                     {"made_at", to_json(utc_time(note.made_at_ms))},
                                     {"kq_version", text(kVersion)},
                                     {"run", text(note.run)},
@@ -50,18 +50,18 @@ std::string dump_note_text(const DumpNote& note, std::uint64_t bytes) {
   return producer::indented_text(producer::Json{object}, 2) + "\n";
 }
 
-bool takes_note(const std::string& out) {
+bool can_have_metadata(const std::string& out) {
   std::error_code ignored;
   return out != "-" && std::filesystem::is_regular_file(out, ignored);
 }
 
-Expected<void> write_dump_note(const DumpNote& note) {
+Expected<void> write_dump_metadata(const DumpMetadata& note) {
   std::error_code error;
   const std::uintmax_t bytes = std::filesystem::file_size(note.file, error);
   if (error) return our_fault("cannot read the length of " + note.file + ": " + error.message());
   Expected<OutputFile> file = OutputFile::open(note.file + ".meta.json");
   if (!file) return failure(file.error());
-  if (const auto written = file->write(dump_note_text(note, bytes)); !written) return written;
+  if (const auto written = file->write(dump_metadata_text(note, bytes)); !written) return written;
   return file->commit();
 }
 

@@ -1,4 +1,4 @@
-#include "tools/ctl/seeing.h"
+#include "tools/ctl/overview_verbs.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,8 +7,9 @@
 #include "core/limits.h"
 #include "producer/client/sentences.h"
 #include "producer/client/wait.h"
-#include "tools/ctl/asking.h"
+#include "tools/ctl/broker_requests.h"
 #include "tools/ctl/listing.h"
+#include "tools/ctl/world.h"
 
 namespace kq::tools {
 namespace {
@@ -19,7 +20,7 @@ std::string labels_text(const Metric& metric) {
   return text;
 }
 
-// By the unit at the end of its name.
+// Formats the value by the unit at the end of the metric's name.
 std::string value_text(const Metric& metric) {
   const auto is = [&](std::string_view unit) { return metric.name.ends_with(unit); };
   if (is("_seconds") || is("_seconds_sum")) return age_text(static_cast<std::int64_t>(metric.value * 1000));
@@ -64,7 +65,7 @@ void list_lane(Listing& listing, const LaneRow& lane, std::int64_t now_ms) {
               std::move(object));
 }
 
-// What a worker without devices builds for: "sm_90".
+// The target that a worker without devices builds for, such as "sm_90".
 std::string target_text(const DeviceInfo& target) {
   return target.arch.empty() ? std::string(to_string(target.kind)) : target.arch;
 }
@@ -89,7 +90,6 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-// "torch, cuda"; "all" where the worker did not say.
 std::vector<std::string> backends_of(const WorkerStatus& worker) {
   std::vector<std::string> names;
   for (const Backend backend : worker.backends) names.emplace_back(to_string(backend));
@@ -122,7 +122,7 @@ producer::JsonObject worker_object(const WorkerStatus& worker) {
           {"backends", worker.backends.empty() ? producer::Json{nullptr} : json_texts(backends_of(worker))},
           {"quarantined", json_texts(worker.quarantined)},
           {"builds_for", json_texts(targets_of(worker))},
-          {"built", json_number(worker.built_n)},
+          {"built", json_number(worker.built_count)},
           {"labels", json_texts(worker.labels)},
           {"last_seen_ms", json_time(worker.last_seen_ms)}};
 }
@@ -131,14 +131,14 @@ producer::JsonObject worker_object(const WorkerStatus& worker) {
 
 Expected<ExitCode> ctl_stats(int argc, const char* const* argv, const CtlWorld& world) {
   BrokerFlags broker;
-  Flags flags(argv[0], "Prints every figure the broker keeps of itself. docs/operator/run.md says what they mean.");
+  Flags flags(argv[0], "Prints every metric of the broker. docs/operator/run.md explains the metrics.");
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   KQ_TRY_VALUE(auto client, connect(world, broker));
   KQ_TRY_VALUE(const auto stats, ask<StatsReply>(client, StatsQuery{}));
   Listing listing(world.out, broker.json, "metrics", {{"figure"}, {"of"}, {"value", true}});
   for (const Metric& metric : stats.metrics) {
-    if (!broker.json && metric.name.ends_with("_bucket")) continue;  // for programs
+    if (!broker.json && metric.name.ends_with("_bucket")) continue;  // histograms are for programs
     listing.add({metric.name, labels_text(metric), value_text(metric)}, metric_object(metric));
   }
   listing.finish();
@@ -148,9 +148,8 @@ Expected<ExitCode> ctl_stats(int argc, const char* const* argv, const CtlWorld& 
 Expected<ExitCode> ctl_queue(int argc, const char* const* argv, const CtlWorld& world) {
   BrokerFlags broker;
   Flags flags(argv[0],
-              "Prints what waits, a line for each lane: jobs of one priority, of one submitter, that need the same. "
-              "The lane that is due "
-              "next comes first.");
+              "Prints the queued jobs, one line for each lane. A lane holds the jobs of one priority and one submitter "
+              "that have the same requirements. The lane whose job is leased next comes first.");
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   KQ_TRY_VALUE(auto client, connect(world, broker));
@@ -171,7 +170,7 @@ Expected<ExitCode> ctl_queue(int argc, const char* const* argv, const CtlWorld& 
   }
   listing.finish({{"waiting", json_number(waiting)}});
   if (broker.json) return ExitCode::ok;
-  world.out << producer::counted(queued, "job") << " in " << producer::counted(listing.rows_n(), "lane");
+  world.out << producer::counted(queued, "job") << " in " << producer::counted(listing.row_count(), "lane");
   if (waiting > 0)
     world.out << "; " << producer::counted(waiting, "job") << (waiting == 1 ? " waits" : " wait")
               << " for a later time";
@@ -181,7 +180,7 @@ Expected<ExitCode> ctl_queue(int argc, const char* const* argv, const CtlWorld& 
 
 Expected<ExitCode> ctl_workers(int argc, const char* const* argv, const CtlWorld& world) {
   BrokerFlags broker;
-  Flags flags(argv[0], "Prints the connected workers. Exit code 5 when there is none.");
+  Flags flags(argv[0], "Lists the connected workers. The exit code is 5 when there is none.");
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   KQ_TRY_VALUE(auto client, connect(world, broker));

@@ -1,0 +1,222 @@
+#include "tools/ctl/job_verbs.h"
+
+#include <algorithm>
+#include <ostream>
+
+#include "core/limits.h"
+#include "producer/client/sentences.h"
+#include "tools/ctl/broker_requests.h"
+#include "tools/ctl/listing.h"
+#include "tools/ctl/world.h"
+
+namespace kq::tools {
+namespace {
+
+// Sends one kind of request for many jobs, at most kQuerySeqsMax of them in a message, and counts the answers.
+template <class Request>
+class JobActions {
+ public:
+  JobActions(const CtlWorld& world, producer::Client& client, bool json)
+      : world_(world), client_(client), json_(json), listing_(world.out, json, "jobs", {}) {}
+
+  Expected<void> act(std::span<const Sequence> seqs) {
+    for (; !seqs.empty(); seqs = seqs.subspan(std::min(kQuerySeqsMax, seqs.size()))) {
+      const auto chunk = seqs.first(std::min(kQuerySeqsMax, seqs.size()));
+      const auto reply = ask<ActionReply>(client_, Request{{chunk.begin(), chunk.end()}});
+      if (!reply) return failure(reply.error());
+      for (const JobAction& action : reply->jobs) note(action);
+    }
+    return {};
+  }
+
+  // Counts a job as refused without asking the broker.
+  void refuse(Sequence seq, const std::string& reason) { note(JobAction{.seq = seq, .done = false, .reason = reason}); }
+
+  // Prints the counts. Returns bad_input when a job was refused, nothing when there were no jobs, ok otherwise.
+  Expected<ExitCode> finish(const std::string& done_word) {
+    listing_.finish({{"done", json_number(done_count_)}, {"refused", json_number(refused_count_)}});
+    if (!json_) {
+      for (const std::string& sentence : first_refusals_) world_.err << printable(sentence) << '\n';
+      if (refused_count_ > first_refusals_.size())
+        world_.err << "and " << refused_count_ - first_refusals_.size() << " more\n";
+      world_.out << done_word << " " << producer::counted(done_count_ - unchanged_count_, "job")
+                 << (unchanged_count_ > 0 ? ", " + std::to_string(unchanged_count_) + " unchanged" : "")
+                 << (refused_count_ > 0 ? ", " + std::to_string(refused_count_) + " refused" : "") << '\n';
+    }
+    if (refused_count_ > 0) return ExitCode::bad_input;
+    return done_count_ > 0 ? ExitCode::ok : ExitCode::nothing;
+  }
+
+ private:
+  void note(const JobAction& action) {
+    ++(action.done ? done_count_ : refused_count_);
+    if (action.done && !action.reason.empty()) ++unchanged_count_;
+    if (!action.done && first_refusals_.size() < producer::kSentencesShown) first_refusals_.push_back(action.reason);
+    if (!json_) return;
+    listing_.add({}, {{"id", json_number(action.seq)},
+                      {"done", producer::Json{action.done}},
+                      {"state", json_text(to_string(action.state))},
+                      {"reason", action.reason.empty() ? producer::Json{nullptr} : json_text(action.reason)}});
+  }
+
+  const CtlWorld& world_;
+  producer::Client& client_;
+  bool json_;
+  Listing listing_;
+  std::uint64_t done_count_ = 0;
+  std::uint64_t unchanged_count_ = 0;  // of done_count_: jobs that were in the wanted state before
+  std::uint64_t refused_count_ = 0;
+  std::vector<std::string> first_refusals_;
+};
+
+// Which jobs the command line names. Exactly one of the members may be set.
+struct JobSelection {
+  std::vector<std::string> words;
+  std::string run;
+  std::string submitter;
+  bool all = false;
+
+  int choice_count() const {
+    return static_cast<int>(!words.empty()) + static_cast<int>(!run.empty()) + static_cast<int>(!submitter.empty()) +
+           static_cast<int>(all);
+  }
+};
+
+template <class Act>
+Expected<void> each_unfinished_of_run(producer::Client& client, const std::string& run, Act act) {
+  return each_run_page(client, run, [&](const std::vector<RunRow>& rows) {
+    std::vector<Sequence> seqs;
+    for (const RunRow& row : rows) {
+      if (row.job.state != JobState::finished) seqs.push_back(row.job.seq);
+    }
+    return act(seqs);
+  });
+}
+
+std::vector<Sequence> seqs_of(const JobsReply& page, const std::string& submitter) {
+  std::vector<Sequence> seqs;
+  for (const JobRow& row : page.jobs) {
+    if (submitter.empty() || row.job.submitter == submitter) seqs.push_back(row.job.seq);
+  }
+  return seqs;
+}
+
+// Returns whether a job is a dead letter. Asks the broker for one entry of the list of dead letters.
+Expected<bool> is_dead_letter(producer::Client& client, Sequence seq) {
+  if (seq == 0) return false;
+  KQ_TRY_VALUE(const auto page, ask<JobsReply>(client, DeadQuery{.after_seq = seq - 1, .limit = 1}));
+  return !page.jobs.empty() && page.jobs.front().job.seq == seq;
+}
+
+// Queues those of `seqs` again that are dead letters, and refuses the others. The check is necessary because the broker
+// would queue any job again whose verdict is not terminal, a cancelled one too.
+Expected<void> act_on_dead(producer::Client& client, JobActions<RetryJobs>& actions,
+                           const std::vector<Sequence>& seqs) {
+  std::vector<Sequence> dead;
+  for (const Sequence seq : seqs) {
+    KQ_TRY_VALUE(const auto is_dead, is_dead_letter(client, seq));
+    if (is_dead) {
+      dead.push_back(seq);
+    } else {
+      actions.refuse(seq, "job " + std::to_string(seq) + " is not a dead letter; kq-ctl retry queues other jobs again");
+    }
+  }
+  return actions.act(dead);
+}
+
+Expected<void> act_on_dead(producer::Client&, JobActions<PurgeDead>& actions, const std::vector<Sequence>& seqs) {
+  return actions.act(seqs);
+}
+
+// Runs a verb that acts on the dead letters with the given numbers, or on all of them.
+template <class Request>
+Expected<ExitCode> act_on_dead_letters(int argc, const char* const* argv, const CtlWorld& world,
+                                       const std::string& about, const std::string& done_word) {
+  BrokerFlags broker;
+  JobSelection choice;
+  Flags flags(argv[0], about + " The exit code is 5 when there is no dead letter, 2 when a job is refused.");
+  flags.flag("--all", "act on every dead letter", choice.all);
+  flags.arguments("JOB", "numbers of jobs, as kq-ctl dead-letters prints them", choice.words);
+  add_flags(flags, broker);
+  if (const auto code = flags.parse(argc, argv)) return *code;
+  if (choice.choice_count() != 1) return bad_input("give either job numbers or --all");
+  KQ_TRY_VALUE(const auto seqs, parse_seqs(choice.words));
+  KQ_TRY_VALUE(auto client, connect(world, broker));
+  JobActions<Request> actions(world, client, broker.json);
+  KQ_TRY(choice.all
+             ? each_page(client, DeadQuery{}, [&](const JobsReply& page) { return actions.act(seqs_of(page, "")); })
+             : act_on_dead(client, actions, seqs));
+  return actions.finish(done_word);
+}
+
+}  // namespace
+
+Expected<ExitCode> ctl_cancel(int argc, const char* const* argv, const CtlWorld& world) {
+  BrokerFlags broker;
+  JobSelection choice;
+  Flags flags(argv[0],
+              "Ends queued and running jobs with the verdict cancelled; a worker stops a running job at once. The exit "
+              "code is 5 when there is no job to cancel, 2 when a job is refused.");
+  flags.option("--run", "NAME", "cancel the unfinished jobs of this run", choice.run);
+  flags.option("--submitter", "NAME", "cancel the unfinished jobs of this submitter", choice.submitter);
+  flags.arguments("JOB", "numbers of jobs, as kq submit prints them", choice.words);
+  add_flags(flags, broker);
+  if (const auto code = flags.parse(argc, argv)) return *code;
+  if (choice.choice_count() != 1) return bad_input("give either job numbers, --run NAME or --submitter NAME");
+  KQ_TRY_VALUE(const auto seqs, parse_seqs(choice.words));
+  KQ_TRY_VALUE(auto client, connect(world, broker));
+
+  JobActions<CancelJobs> actions(world, client, broker.json);
+  const auto act = [&](const std::vector<Sequence>& some) { return actions.act(some); };
+  if (!choice.run.empty()) {
+    KQ_TRY(each_unfinished_of_run(client, choice.run, act));
+  } else if (!choice.submitter.empty()) {
+    // Queued jobs are cancelled first. Otherwise each cancelled running job would let a worker start the next one.
+    for (const JobState state : {JobState::queued, JobState::leased}) {
+      KQ_TRY(each_page(client, JobsQuery{.state = state},
+                       [&](const JobsReply& page) { return act(seqs_of(page, choice.submitter)); }));
+    }
+  } else {
+    KQ_TRY(actions.act(seqs));
+  }
+  return actions.finish("cancelled");
+}
+
+Expected<ExitCode> ctl_retry(int argc, const char* const* argv, const CtlWorld& world) {
+  BrokerFlags broker;
+  JobSelection choice;
+  Flags flags(argv[0],
+              "Queues finished jobs again whose verdict is not terminal, such as abandoned, cancelled, expired and "
+              "unsupported_here. A job with a terminal verdict is refused; the exit code is then 2.");
+  flags.option("--run", "NAME", "queue the finished jobs of this run again whose verdict is not terminal", choice.run);
+  flags.arguments("JOB", "numbers of jobs, as kq submit prints them", choice.words);
+  add_flags(flags, broker);
+  if (const auto code = flags.parse(argc, argv)) return *code;
+  if (choice.choice_count() != 1) return bad_input("give either job numbers or --run NAME");
+  KQ_TRY_VALUE(const auto seqs, parse_seqs(choice.words));
+  KQ_TRY_VALUE(auto client, connect(world, broker));
+
+  JobActions<RetryJobs> actions(world, client, broker.json);
+  const auto acted =
+      choice.run.empty() ? actions.act(seqs) : each_run_page(client, choice.run, [&](const std::vector<RunRow>& rows) {
+        std::vector<Sequence> again;
+        for (const RunRow& row : rows) {
+          if (row.result && !row_of(name_of(row.result->verdict)).settles) again.push_back(row.job.seq);
+        }
+        return actions.act(again);
+      });
+  if (!acted) return failure(acted.error());
+  return actions.finish("queued again");
+}
+
+Expected<ExitCode> ctl_requeue(int argc, const char* const* argv, const CtlWorld& world) {
+  return act_on_dead_letters<RetryJobs>(
+      argc, argv, world, "Queues dead letters again and resets their count of failures.", "queued again");
+}
+
+Expected<ExitCode> ctl_purge(int argc, const char* const* argv, const CtlWorld& world) {
+  return act_on_dead_letters<PurgeDead>(argc, argv, world,
+                                        "Removes dead letters from the list. The jobs keep their verdicts.", "removed");
+}
+
+}  // namespace kq::tools
