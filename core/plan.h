@@ -77,7 +77,7 @@ struct ChildExited {
 
 // Comes with one descriptor, before any plan, where children are forked ahead on a GPU: the page of
 // gpu_worker/channel/warm_up.h.
-struct WarmingShared {};
+struct WarmUpPageShared {};
 
 // The judge's answer: a verdict with its samples, or an Error of ours in words.
 struct Report {
@@ -96,7 +96,7 @@ struct JudgeReady {
   DeviceInfo device;
 };
 
-using JudgeRequest = std::variant<Plan, ChildExited, WarmingShared>;
+using JudgeRequest = std::variant<Plan, ChildExited, WarmUpPageShared>;
 using JudgeReply = std::variant<JudgeReady, Report>;
 
 template <>
@@ -108,7 +108,7 @@ struct AlternativeName<ChildExited> {
   static constexpr std::string_view value = "child_exited";
 };
 template <>
-struct AlternativeName<WarmingShared> {
+struct AlternativeName<WarmUpPageShared> {
   static constexpr std::string_view value = "warming_shared";
 };
 template <>
@@ -150,7 +150,7 @@ void fields(V& v, ChildExited& x) {
   v("wait_status", x.wait_status);
 }
 template <class V>
-void fields(V&, WarmingShared&) {}
+void fields(V&, WarmUpPageShared&) {}
 template <class V>
 void fields(V& v, Report& x) {
   v("id", x.id);

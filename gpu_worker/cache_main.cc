@@ -1,4 +1,4 @@
-// kq-cache: what lies in the build cache of this machine's workers. kq-ctl cache becomes it.
+// kq-cache: lists, verifies and prunes the build cache of this machine's workers. `kq-ctl cache` executes it.
 #include <CLI/CLI.hpp>
 
 #include <filesystem>
@@ -6,21 +6,22 @@
 
 #include "core/base/version.h"
 #include "gpu_worker/compile/cache_report.h"
-#include "sys/process.h"
+#include "gpu_worker/machine/scratch_root.h"
 
 namespace {
 
-int run(const std::string& word, const std::string& state, std::uint32_t gib, bool as_json) {
-  const auto verb = kq::parse_enum<kq::worker::CacheVerb>(word);
+int run(const std::string& verb_name, const std::string& state, std::uint32_t gib, bool as_json) {
+  const auto verb = kq::parse_enum<kq::worker::CacheVerb>(verb_name);
   if (!verb) {
-    std::cerr << "kq-cache: there is no verb '" << word << "'; known are ls, stats, verify, prune\n";
+    std::cerr << "kq-cache: there is no verb '" << verb_name << "'; known are ls, stats, verify, prune\n";
     return static_cast<int>(kq::ExitCode::bad_input);
   }
-  const std::string dir =
-      std::filesystem::absolute(state.empty() ? kq::sys::default_worker_state() : state).lexically_normal().string() +
-      "/build-cache";
+  const std::string dir = std::filesystem::absolute(state.empty() ? kq::worker::default_state_directory() : state)
+                              .lexically_normal()
+                              .string() +
+                          "/build-cache";
   if (!std::filesystem::is_directory(dir)) {
-    std::cerr << "kq-cache: there is no build cache at " << dir << "; say --state DIR, as kq-worker was told\n";
+    std::cerr << "kq-cache: there is no build cache at " << dir << "; give the --state DIR of kq-worker\n";
     return static_cast<int>(kq::ExitCode::bad_input);
   }
   const kq::worker::CacheAnswer answer =
@@ -38,16 +39,14 @@ int main(int argc, char** argv) {
   bool as_json = false;
   CLI::App app("Lists, counts, verifies or prunes the build cache of this machine's workers.", "kq-cache");
   app.set_version_flag("--version", std::string(kq::kVersion));
-  app.add_option("verb", verb,
-                 "ls: every entry, oldest use first; stats; verify: hash everything and remove what was damaged (exit "
-                 "1 then); prune: remove "
-                 "what was used longest ago")
+  app.add_option(
+         "verb", verb,
+         "ls: list the entries, least recently used first; stats: count them; verify: hash all files and remove "
+         "damaged entries (exit code 1 if there are any); prune: remove the least recently used entries")
       ->required();
   app.add_option("--state", state, "the worker's directory (default: XDG_STATE_HOME/kq/worker)");
-  app.add_option("--gib", gib, "how much prune leaves, in GiB; 0: nothing")
-      ->check(CLI::Range(0, 1 << 20))
-      ->capture_default_str();
-  app.add_flag("--json", as_json, "one JSON value on stdout");
+  app.add_option("--gib", gib, "how much prune leaves, in GiB")->check(CLI::Range(0, 1 << 20))->capture_default_str();
+  app.add_flag("--json", as_json, "write one JSON value to stdout");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -12,14 +12,14 @@ namespace {
 
 using nlohmann::json;
 
-std::vector<std::string> words_of(const std::string& list) {
-  std::vector<std::string> words;
+std::vector<std::string> split_list(const std::string& list) {
+  std::vector<std::string> items;
   for (std::size_t from = 0; from < list.size();) {
     const std::size_t comma = std::min(list.find(',', from), list.size());
-    words.push_back(list.substr(from, comma - from));
+    items.push_back(list.substr(from, comma - from));
     from = comma + 1;
   }
-  return words;
+  return items;
 }
 
 json as_json(const DeviceInfo& device) {
@@ -49,31 +49,31 @@ Inventory take_inventory(const std::vector<LaneOptions>& lanes) {
     inventory.software = (*zygote)->software();
     inventory.sandbox = (*zygote)->sandbox();
     inventory.backends = (*zygote)->backends();
-    if (is_without_sandbox(inventory.sandbox)) continue;
-    if (const auto held = test_sandbox(**lane, options.zygote.harness); !held)
-      inventory.failures.push_back(held.error().message);
+    if (lacks_sandbox(inventory.sandbox)) continue;
+    if (const auto tested = test_sandbox(**lane, options.zygote.harness); !tested)
+      inventory.failures.push_back(tested.error().message);
   }
   return inventory;
 }
 
-std::optional<std::string> complaint_of(const Inventory& inventory, bool is_insecure) {
+std::optional<std::string> startup_failure(const Inventory& inventory, bool is_insecure) {
   const bool is_known = !inventory.sandbox.empty();
-  if (is_known && !is_insecure && is_without_sandbox(inventory.sandbox)) return std::string(kNoSandbox);
+  if (is_known && !is_insecure && lacks_sandbox(inventory.sandbox)) return std::string(kNoSandbox);
   if (!inventory.failures.empty()) return inventory.failures.front();
   return std::nullopt;
 }
 
-bool is_without_sandbox(const std::string& layers) {
-  const auto words = words_of(layers);
-  return std::all_of(words.begin(), words.end(),
-                     [](const std::string& word) { return word == "rlimits" || word == "watchdog"; });
+bool lacks_sandbox(const std::string& layers) {
+  const auto names = split_list(layers);
+  return std::all_of(names.begin(), names.end(),
+                     [](const std::string& name) { return name == "rlimits" || name == "watchdog"; });
 }
 
 std::string to_json(const Inventory& inventory) {
   json devices = json::array(), backends = json::array(), missing = json::array();
   for (const DeviceInfo& device : inventory.devices) devices.push_back(as_json(device));
   for (const Backend backend : inventory.backends) backends.push_back(to_string(backend));
-  const auto layers = words_of(inventory.sandbox);
+  const auto layers = split_list(inventory.sandbox);
   std::vector<std::string_view> all(sandbox::kLayerNames.begin(), sandbox::kLayerNames.end());
   all.push_back("cgroup");  // harness/sandbox/cgroup.py
   for (const std::string_view layer : all) {

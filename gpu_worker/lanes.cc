@@ -13,8 +13,8 @@ Expected<Lanes> open_lanes(const std::vector<LaneOptions>& wanted) {
       lanes.open.push_back(std::move(*lane));
     } else {
       if (!first) first = lane.error();
-      lanes.closed.push_back(std::string(to_string(options.device)) + ":" + std::to_string(options.index) +
-                             " did not open: " + lane.error().message);
+      lanes.unopened.push_back(std::string(to_string(options.device)) + ":" + std::to_string(options.index) +
+                               " did not open: " + lane.error().message);
     }
   }
   if (lanes.open.empty() && first) return failure(std::move(*first));
@@ -22,7 +22,7 @@ Expected<Lanes> open_lanes(const std::vector<LaneOptions>& wanted) {
 }
 
 Expected<std::shared_ptr<Zygote>> zygote_of(const std::vector<std::unique_ptr<Lane>>& lanes) {
-  Error error{ErrorKind::our_fault, "no device here is in use any more"};
+  Error error{ErrorKind::our_fault, "all devices are quarantined"};
   for (const auto& lane : lanes) {
     if (lane->quarantine()) continue;
     auto zygote = lane->zygote();

@@ -1,4 +1,4 @@
-// The lanes of a worker.
+// Opens the lanes of a worker.
 #pragma once
 
 #include <memory>
@@ -11,14 +11,14 @@ namespace kq::worker {
 
 struct Lanes {
   std::vector<std::unique_ptr<Lane>> open;
-  std::vector<std::string> closed;  // a sentence for each device that did not open
+  std::vector<std::string> unopened;  // one sentence for each device that could not be opened
 };
 
-// Of several devices those that open: one that is broken, or another worker's, does not keep the others from working.
-// An Error where none does: the first's.
+// Opens the wanted lanes. A device that is broken or belongs to another worker is left out. Fails with the first error
+// if no lane can be opened.
 Expected<Lanes> open_lanes(const std::vector<LaneOptions>& wanted);
 
-// For builds: the first that lives, and of which nothing is wrong with the lane.
+// Returns the zygote of the first usable lane, for builds.
 Expected<std::shared_ptr<Zygote>> zygote_of(const std::vector<std::unique_ptr<Lane>>& lanes);
 
 }  // namespace kq::worker

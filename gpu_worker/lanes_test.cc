@@ -2,14 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include "gpu_worker/lane/lane_of_tests.h"
+#include "gpu_worker/lane/test_lane.h"
 
 namespace kq::worker {
 namespace {
 
 LaneOptions working() {
-  LaneOptions options = LaneOfTests::options();
-  options.scratch = LaneOfTests::root() / "one-of-several";
+  LaneOptions options = TestLane::options();
+  options.scratch = TestLane::root() / "one-of-several";
   return options;
 }
 
@@ -20,17 +20,17 @@ LaneOptions broken(int index) {
   return options;
 }
 
-TEST(Lanes, one_device_that_does_not_open_does_not_keep_the_others_from_working) {
+TEST(Lanes, a_device_that_cannot_be_opened_is_left_out) {
   const auto lanes = open_lanes({broken(1), working(), broken(2)});
   ASSERT_TRUE(lanes) << lanes.error().message;
   ASSERT_EQ(lanes->open.size(), 1u);
   EXPECT_TRUE(zygote_of(lanes->open));
-  ASSERT_EQ(lanes->closed.size(), 2u);
-  EXPECT_EQ(lanes->closed[0], "cpu:1 did not open: the judge did not start: /nonsense/kq-judge");
-  EXPECT_TRUE(lanes->closed[1].starts_with("cpu:2"));
+  ASSERT_EQ(lanes->unopened.size(), 2u);
+  EXPECT_EQ(lanes->unopened[0], "cpu:1 did not open: the judge did not start: /nonsense/kq-judge");
+  EXPECT_TRUE(lanes->unopened[1].starts_with("cpu:2"));
 }
 
-TEST(Lanes, where_none_opens_the_first_says_why) {
+TEST(Lanes, without_any_lane_the_first_error_is_returned) {
   const auto lanes = open_lanes({broken(1), broken(2)});
   ASSERT_FALSE(lanes);
   EXPECT_EQ(lanes.error().message, "the judge did not start: /nonsense/kq-judge");

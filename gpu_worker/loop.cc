@@ -20,10 +20,10 @@
 namespace kq::worker {
 namespace {
 
-// The loop looks at its signals and timers at least this often.
-constexpr std::int64_t kLookMs = 100;
+// The loop checks its signals and timers at least this often.
+constexpr std::int64_t kPollMs = 100;
 
-// Many writers, one reader: its descriptor is readable while something is in it.
+// A queue of events with many writers and one reader. wake_fd() is readable while the queue is not empty.
 class Mailbox {
  public:
   int wake_fd() const { return wake_.get(); }
@@ -51,15 +51,14 @@ class Mailbox {
   std::deque<WorkerEvent> events_;
 };
 
-// Threads that do one thing after another, each told which of them it is. What is queued is bounded by the worker's
-// credit.
-class Crew {
+// Threads that run tasks from one queue. A task gets the number of its thread. The worker's credit bounds the queue.
+class ThreadPool {
  public:
   using Task = std::function<void(std::size_t)>;
-  explicit Crew(std::size_t size) {
+  explicit ThreadPool(std::size_t size) {
     for (std::size_t i = 0; i < size; ++i) threads_.emplace_back([this, i] { serve(i); });
   }
-  ~Crew() {
+  ~ThreadPool() {
     {
       const std::lock_guard lock(mutex_);
       closed_ = true;
@@ -67,7 +66,7 @@ class Crew {
     changed_.notify_all();
     for (std::thread& thread : threads_) thread.join();
   }
-  void ask(Task task) {
+  void add(Task task) {
     {
       const std::lock_guard lock(mutex_);
       tasks_.push_back(std::move(task));
@@ -80,7 +79,7 @@ class Crew {
     std::unique_lock lock(mutex_);
     for (;;) {
       changed_.wait(lock, [this] { return closed_ || !tasks_.empty(); });
-      if (closed_) return;  // what has not begun will be leased to somebody else
+      if (closed_) return;  // the broker leases jobs that have not started to another worker
       auto task = std::move(tasks_.front());
       tasks_.pop_front();
       lock.unlock();
@@ -93,10 +92,10 @@ class Crew {
   std::condition_variable changed_;
   std::deque<Task> tasks_;
   bool closed_ = false;
-  std::vector<std::thread> threads_;  // last: they start when everything above is there
+  std::vector<std::thread> threads_;  // the last member, because the threads start when all others exist
 };
 
-// Whoever leaves while jobs run does not wait for them: they have been given back, or will be missed.
+// Ends all running jobs in its destructor. Their leases were returned, or the broker will notice that they are missing.
 struct AbortAtEnd {
   std::vector<std::unique_ptr<Lane>>& lanes;
   ~AbortAtEnd() {
@@ -104,8 +103,8 @@ struct AbortAtEnd {
   }
 };
 
-void tell_if_lost(const Lane& lane, std::size_t device, Mailbox& mailbox) {
-  if (auto why = lane.quarantine()) mailbox.put(DeviceLost{device, std::move(*why)});
+void report_if_lost(const Lane& lane, std::size_t device, Mailbox& mailbox) {
+  if (auto reason = lane.quarantine()) mailbox.put(DeviceLost{device, std::move(*reason)});
 }
 
 void log_result(const Lease& lease, const Expected<Result>& result, bool stopped) {
@@ -120,88 +119,131 @@ void log_result(const Lease& lease, const Expected<Result>& result, bool stopped
   }
 }
 
+// Returns the lease whose build or run an event ends, or nothing.
+struct EndedLease {
+  std::optional<LeaseId> operator()(const BuildDone& done) const { return done.lease; }
+  std::optional<LeaseId> operator()(const RunDone& done) const { return done.lease; }
+  std::optional<LeaseId> operator()(const BrokerMessage&) const { return std::nullopt; }
+  std::optional<LeaseId> operator()(const DeviceLost&) const { return std::nullopt; }
+  std::optional<LeaseId> operator()(const DrainRequested&) const { return std::nullopt; }
+  std::optional<LeaseId> operator()(const Tick&) const { return std::nullopt; }
+};
+
+// Feeds the pure Worker with events and does what it asks for.
+class Loop {
+ public:
+  Loop(net::ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lanes, const LoopOptions& options)
+      : broker_(broker),
+        lanes_(lanes),
+        epoch_(options.worker.epoch),
+        worker_(options.worker),
+        builder_(options.builder, BuildCache(options.cache_dir, options.cache_bytes_max), options.zygote),
+        build_threads_(options.worker.build_slots),
+        abort_at_end_{lanes} {
+    broker_.wake_on(mailbox_.wake_fd());
+    for (std::size_t i = 0; i < lanes.size(); ++i) lane_threads_.push_back(std::make_unique<ThreadPool>(1));
+  }
+
+  Expected<void> run(const std::atomic<bool>& drain, const std::atomic<bool>& stop) {
+    bool drain_requested = false;
+    while (!finished_ && !stop) {
+      log_refusal();
+      KQ_TRY(receive());
+      while (auto event = mailbox_.take()) {
+        if (const auto lease = std::visit(EndedLease(), *event)) in_progress_.erase(*lease);
+        step(std::move(*event));
+      }
+      // With `stop` the worker ends at once and a second signal would change nothing.
+      if (drain && !stop && !drain_requested) {
+        drain_requested = true;
+        spdlog::info(
+            "draining: the worker accepts nothing new and ends when the broker has all its results; a second signal "
+            "ends it at once");
+        step(DrainRequested{});
+      }
+      if (sys::monotonic_now_ms() >= wake_at_ms_) step(Tick{});
+    }
+    for (auto& [lease, stopping] : in_progress_) stopping.request_stop();
+    if (!finished_) broker_.send(encode_message(Message<WorkerRequest>{0, Goodbye{epoch_}}));
+    return {};
+  }
+
+ private:
+  void log_refusal() {
+    auto reason = broker_.refusal();
+    if (reason == refusal_) return;
+    if (reason) spdlog::warn("the broker refuses the connection, which is tried again: {}", *reason);
+    refusal_ = std::move(reason);
+  }
+
+  // Waits for a message of the broker, an event in the mailbox or the next timer.
+  Expected<void> receive() {
+    KQ_TRY_VALUE(auto packet,
+                 broker_.receive(std::clamp<std::int64_t>(wake_at_ms_ - sys::monotonic_now_ms(), 0, kPollMs)));
+    if (!packet) return {};
+    auto message = decode_message<WorkerReply>(*packet);
+    if (message) {
+      step(BrokerMessage{std::move(message->body)});
+    } else {
+      spdlog::warn("the broker sent an invalid message: {}", message.error().message);
+    }
+    return {};
+  }
+
+  void step(WorkerEvent event) {
+    WorkerReady ready = worker_.step(std::move(event), sys::monotonic_now_ms());
+    for (const std::string& note : ready.notes) spdlog::warn("{}", note);
+    for (const BuildStart& start : ready.builds) start_build(start);
+    for (RunStart& start : ready.runs) start_run(std::move(start));
+    for (const LeaseId& id : ready.stops) in_progress_[id].request_stop();
+    for (const WorkerRequest& request : ready.sends) broker_.send(encode_message(Message<WorkerRequest>{0, request}));
+    wake_at_ms_ = ready.wake_at_ms;
+    finished_ = finished_ || ready.finished;
+  }
+
+  void start_build(const BuildStart& start) {
+    for (const auto& lane : lanes_) lane->expect(start.lease->submission.backend);
+    build_threads_.add([this, lease = start.lease, stop = in_progress_[start.lease->id].get_token()](std::size_t slot) {
+      const bool for_another_worker = lease->id.attempt == 0;
+      auto built = for_another_worker ? builder_.build_object(*lease, stop, slot) : builder_.build(*lease, stop, slot);
+      // Without a zygote no job gets as far as a run, so a zygote that does not start is noticed here.
+      for (std::size_t i = 0; i < lanes_.size(); ++i) report_if_lost(*lanes_[i], i, mailbox_);
+      mailbox_.put(BuildDone{lease->id, std::move(built)});
+    });
+  }
+
+  void start_run(RunStart start) {
+    lane_threads_[start.device]->add([this, device = start.device, lease = start.lease, built = std::move(start.built),
+                                      stop = in_progress_[start.lease->id].get_token()](std::size_t) {
+      Lane& lane = *lanes_[device];
+      auto result = lane.run(*lease, built, stop);
+      log_result(*lease, result, stop.stop_requested());
+      // The loss is reported before the result, so that no other run starts on the device.
+      report_if_lost(lane, device, mailbox_);
+      mailbox_.put(RunDone{lease->id, std::move(result)});
+    });
+  }
+
+  net::ClientLink& broker_;
+  std::vector<std::unique_ptr<Lane>>& lanes_;
+  const std::uint64_t epoch_;
+  Worker worker_;
+  bool finished_ = false;
+  std::int64_t wake_at_ms_ = 0;
+  std::optional<std::string> refusal_;
+  std::map<LeaseId, std::stop_source> in_progress_;  // builds and runs that have started and not ended
+  Mailbox mailbox_;
+  Builder builder_;
+  ThreadPool build_threads_;
+  std::vector<std::unique_ptr<ThreadPool>> lane_threads_;
+  const AbortAtEnd abort_at_end_;  // destroyed before the threads, which wait for their tasks
+};
+
 }  // namespace
 
 Expected<void> work(net::ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lanes, const LoopOptions& options,
                     const std::atomic<bool>& drain, const std::atomic<bool>& stop) {
-  Worker worker(options.worker);
-  Mailbox mailbox;
-  broker.wake_on(mailbox.wake_fd());
-  Builder builder(options.builder, BuildCache(options.cache_dir, options.cache_bytes_max), options.zygote);
-  Crew build_crew(options.worker.build_slots);
-  std::vector<std::unique_ptr<Crew>> lane_crews;
-  for (std::size_t i = 0; i < lanes.size(); ++i) lane_crews.push_back(std::make_unique<Crew>(1));
-
-  // Goes before the crews, who wait for what they are doing.
-  const AbortAtEnd abort_at_end{lanes};
-
-  bool finished = false;
-  bool drain_told = false;
-  std::int64_t wake_at_ms = 0;
-  std::optional<std::string> refusal;
-  std::map<LeaseId, std::stop_source> going;  // what the crews were asked to do and have not done
-  const auto obey = [&](WorkerReady ready) {
-    for (const std::string& note : ready.notes) spdlog::warn("{}", note);
-    for (BuildStart& start : ready.builds) {
-      for (const auto& lane : lanes) lane->expect(start.lease->submission.backend);
-      build_crew.ask([&mailbox, &builder, &lanes, lease = start.lease,
-                      stop = going[start.lease->id].get_token()](std::size_t slot) {
-        const bool for_others = lease->id.attempt == 0;
-        auto built = for_others ? builder.build_object(*lease, stop, slot) : builder.build(*lease, stop, slot);
-        // A zygote that does not start is seen here first, and no job may come as far as its lane.
-        for (std::size_t i = 0; i < lanes.size(); ++i) tell_if_lost(*lanes[i], i, mailbox);
-        mailbox.put(BuildDone{lease->id, std::move(built)});
-      });
-    }
-    for (RunStart& start : ready.runs) {
-      lane_crews[start.device]->ask([&mailbox, &lane = *lanes[start.device], device = start.device, lease = start.lease,
-                                     built = std::move(start.built),
-                                     stop = going[start.lease->id].get_token()](std::size_t) {
-        auto result = lane.run(*lease, built, stop);
-        log_result(*lease, result, stop.stop_requested());
-        // First, so that nothing is begun there any more.
-        tell_if_lost(lane, device, mailbox);
-        mailbox.put(RunDone{lease->id, std::move(result)});
-      });
-    }
-    for (const LeaseId& id : ready.stops) going[id].request_stop();
-    for (const WorkerRequest& request : ready.sends) broker.send(encode_message(Message<WorkerRequest>{0, request}));
-    wake_at_ms = ready.wake_at_ms;
-    finished = finished || ready.finished;
-  };
-
-  while (!finished && !stop) {
-    if (auto why = broker.refusal(); why != refusal) {
-      if (why) spdlog::warn("the broker refuses the connection, which is tried again: {}", *why);
-      refusal = std::move(why);
-    }
-    KQ_TRY_VALUE(auto packet,
-                 broker.receive(std::clamp<std::int64_t>(wake_at_ms - sys::monotonic_now_ms(), 0, kLookMs)));
-    if (packet) {
-      auto message = decode_message<WorkerReply>(*packet);
-      if (message) {
-        obey(worker.step(BrokerSaid{std::move(message->body)}, sys::monotonic_now_ms()));
-      } else {
-        spdlog::warn("the broker sent something unreadable: {}", message.error().message);
-      }
-    }
-    while (auto event = mailbox.take()) {
-      if (const auto* built = std::get_if<BuildDone>(&*event)) going.erase(built->lease);
-      if (const auto* run = std::get_if<RunDone>(&*event)) going.erase(run->lease);
-      obey(worker.step(std::move(*event), sys::monotonic_now_ms()));
-    }
-    if (drain && !stop && !drain_told) {  // who is to end at once says nothing of a second signal
-      drain_told = true;
-      spdlog::info(
-          "asked to end: it takes nothing new, and ends when all it has is with the broker; a second signal ends it at "
-          "once");
-      obey(worker.step(DrainAsked{}, sys::monotonic_now_ms()));
-    }
-    if (sys::monotonic_now_ms() >= wake_at_ms) obey(worker.step(Tick{}, sys::monotonic_now_ms()));
-  }
-  for (auto& [lease, stopping] : going) stopping.request_stop();
-  if (!finished) broker.send(encode_message(Message<WorkerRequest>{0, Goodbye{options.worker.epoch}}));
-  return {};
+  return Loop(broker, lanes, options).run(drain, stop);
 }
 
 }  // namespace kq::worker

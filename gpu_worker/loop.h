@@ -1,4 +1,5 @@
-// The shell around the pure Worker: one thread for the broker link, one per device lane, one per build slot.
+// The shell around the pure Worker: the calling thread serves the broker link, and there is one thread per device lane
+// and one per build slot.
 #pragma once
 
 #include <atomic>
@@ -18,11 +19,11 @@ struct LoopOptions {
   BuilderOptions builder;
   std::string cache_dir;
   std::uintmax_t cache_bytes_max = kCacheBytesMax;
-  Builder::ZygoteSource zygote;  // of builds
+  Builder::ZygoteSource zygote;  // for builds
 };
 
-// Without lanes it only builds, for others. Works until `drain` becomes true and everything that ran is reported, or
-// until `stop` becomes true (leases go back by Goodbye).
+// Serves the broker. Returns when `drain` is true and all results are acknowledged, or when `stop` is true; the leases
+// are then returned by Goodbye. Without lanes the worker only builds for other workers.
 Expected<void> work(net::ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lanes, const LoopOptions& options,
                     const std::atomic<bool>& drain, const std::atomic<bool>& stop);
 

@@ -1,4 +1,7 @@
-// kq-worker: takes jobs from a broker, builds and judges them in sandboxes, sends the verdicts back.
+// kq-worker: takes jobs from a broker, builds and judges them in sandboxes, and sends back the verdicts.
+//
+// run() opens the lanes, tests their sandboxes, connects to the broker and works (loop.h). The first SIGTERM drains the
+// worker; a second one or SIGINT returns its leases and ends it at once.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -30,23 +33,21 @@
 #include "sys/cores.h"
 #include "sys/process.h"
 
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
-using kq::ExitCode;
-using kq::Expected;
 
 std::atomic<bool> drain = false;
 std::atomic<bool> stop = false;
 
-// The first SIGTERM drains, a second one or SIGINT returns the leases and leaves.
 void on_signal(int signal) {
   if (signal == SIGINT || drain) stop = true;
   drain = true;
 }
 
 struct Flags {
-  std::string broker = std::string(kq::net::kDefaultBrokerUrl);
+  std::string broker = std::string(net::kDefaultBrokerUrl);
   std::string key;
   std::string state;
   std::string profiles;
@@ -57,7 +58,7 @@ struct Flags {
   std::string log_format = "auto";
   std::uint32_t builds = 0;
   std::uint32_t children_ahead = 2;
-  std::uint32_t cache_gib = static_cast<std::uint32_t>(kq::worker::kCacheBytesMax >> 30);
+  std::uint32_t cache_gib = static_cast<std::uint32_t>(kCacheBytesMax >> 30);
   int ready_fd = -1;
   bool self_test = false;
   bool insecure = false;
@@ -65,7 +66,8 @@ struct Flags {
   bool audits = true;
 };
 
-// KQ_PYTHON, else the environment that scripts/setup made in the checkout above this program, else python3.
+// Returns $KQ_PYTHON, else the Python of the environment that scripts/setup made in the checkout above this program,
+// else "python3".
 std::string find_python(const std::string& programs) {
   if (const char* python = std::getenv("KQ_PYTHON"); python != nullptr && *python != '\0') return python;
   for (fs::path dir = programs; dir.has_relative_path(); dir = dir.parent_path()) {
@@ -75,31 +77,31 @@ std::string find_python(const std::string& programs) {
   return "python3";
 }
 
-// As Hello lists them: sorted, each once.
+// Returns the labels as Hello has them: sorted and without duplicates.
 Expected<std::vector<std::string>> labels_of(std::vector<std::string> labels) {
   for (const std::string& label : labels) {
-    if (const auto wrong = kq::name_complaint(label)) return kq::bad_input("--label '" + label + "' " + *wrong);
+    if (const auto reason = name_complaint(label)) return bad_input("--label '" + label + "' " + *reason);
   }
   std::sort(labels.begin(), labels.end());
   labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
-  if (labels.size() > kq::kLabelsMax) {
-    return kq::bad_input(std::to_string(labels.size()) + " times --label, a worker has at most " +
-                         std::to_string(kq::kLabelsMax));
+  if (labels.size() > kLabelsMax) {
+    return bad_input(std::to_string(labels.size()) + " times --label: a worker has at most " +
+                     std::to_string(kLabelsMax));
   }
   return labels;
 }
 
-// "cpu", or what a GPU reports: "sm_90".
-Expected<std::vector<kq::DeviceInfo>> targets_of(const std::vector<std::string>& words) {
-  std::vector<kq::DeviceInfo> targets;
-  for (const std::string& word : words) {
-    kq::DeviceInfo target;
-    if (word != "cpu") {
-      const bool is_arch = word.starts_with("sm_") && word.size() > 4 && word.size() < 8 &&
-                           word.find_first_not_of("0123456789", 3) == std::string::npos;
-      if (!is_arch) return kq::bad_input("--compile-for '" + word + "' is neither cpu nor an architecture like sm_90");
-      target.kind = kq::DeviceKind::cuda;
-      target.arch = word;
+// Returns the targets of --compile-for: "cpu" or an architecture like "sm_90".
+Expected<std::vector<DeviceInfo>> targets_of(const std::vector<std::string>& names) {
+  std::vector<DeviceInfo> targets;
+  for (const std::string& name : names) {
+    DeviceInfo target;
+    if (name != "cpu") {
+      const bool is_arch = name.starts_with("sm_") && name.size() > 4 && name.size() < 8 &&
+                           name.find_first_not_of("0123456789", 3) == std::string::npos;
+      if (!is_arch) return bad_input("--compile-for '" + name + "' is neither cpu nor an architecture like sm_90");
+      target.kind = DeviceKind::cuda;
+      target.arch = name;
     }
     if (std::find(targets.begin(), targets.end(), target) == targets.end()) targets.push_back(std::move(target));
   }
@@ -110,28 +112,28 @@ std::string harness_of(const std::string& programs) {
   return programs + "/../share/kq/harness";
 }
 
-// A model whose parameters are drawn on the host and then moved to a large GPU needs as much memory here.
-kq::Limits limits_for(kq::DeviceKind device, std::size_t lanes) {
+// A model for a large GPU may draw its parameters in the host's memory first, so children of GPU lanes get more memory
+// on a large host.
+Limits limits_for(DeviceKind device, std::size_t lanes) {
   constexpr std::uint64_t kChildrenPerMemory = 8;
-  kq::Limits limits;
-  if (device == kq::DeviceKind::cuda)
-    limits.host_bytes_max =
-        std::max(limits.host_bytes_max, kq::worker::usable_memory_bytes() / kChildrenPerMemory / lanes);
+  Limits limits;
+  if (device == DeviceKind::cuda)
+    limits.host_bytes_max = std::max(limits.host_bytes_max, usable_memory_bytes() / kChildrenPerMemory / lanes);
   return limits;
 }
 
-// As many as there are cores that no lane needs, whose judge and child have one each, and memory for. A compiler of
-// CUDA with all of torch takes up to 3 GiB.
+// Returns the number of concurrent builds: --builds, or as many as there are processors that no lane needs for its
+// judge and child, and memory. A CUDA compiler that reads all headers of torch takes up to 3 GiB.
 std::uint32_t build_slots(const Flags& flags, std::size_t lanes) {
   constexpr std::uint64_t kBytesPerBuild = 3ull << 30;
   constexpr std::uint64_t kSlotsMax = 32;
   constexpr std::uint64_t kCoresPerLane = 2;
   if (flags.builds > 0) return flags.builds;
-  const std::uint64_t cores = kq::sys::usable_cores();
+  const std::uint64_t cores = sys::usable_cores();
   const std::uint64_t taken = kCoresPerLane * lanes;
   const std::uint64_t spare = cores > taken ? cores - taken : 1;
   return static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(std::min(spare, kq::worker::usable_memory_bytes() / 2 / kBytesPerBuild), 1, kSlotsMax));
+      std::clamp<std::uint64_t>(std::min(spare, usable_memory_bytes() / 2 / kBytesPerBuild), 1, kSlotsMax));
 }
 
 std::string worker_name() {
@@ -142,22 +144,22 @@ std::string worker_name() {
 
 Expected<std::uint64_t> random_epoch() {
   std::uint64_t epoch = 0;
-  if (::getrandom(&epoch, sizeof epoch, 0) != sizeof epoch) return kq::our_fault("getrandom failed");
+  if (::getrandom(&epoch, sizeof epoch, 0) != sizeof epoch) return our_fault("getrandom failed");
   return epoch;
 }
 
-// Ordinary users' numbers end at 60000 (login.defs); 61000 upward belongs to nobody. Only root can take another uid.
+// Returns the first user id of a lane, or 0 if this process cannot change users. Ordinary users end at 60000
+// (login.defs), and ids from 61000 on are unused.
 std::uint32_t slot_uid(std::size_t slot) {
-  return ::geteuid() == 0 ? 61000 + static_cast<std::uint32_t>(slot) * kq::worker::kUidsPerLane : 0;
+  return ::geteuid() == 0 ? 61000 + static_cast<std::uint32_t>(slot) * kUidsPerLane : 0;
 }
 
-Expected<std::vector<kq::worker::LaneOptions>> lanes_of(const Flags& flags, const std::string& scratch,
-                                                        const std::string& name) {
-  KQ_TRY_VALUE(const auto wanted, kq::worker::wanted_devices(flags.devices, kq::worker::count_gpus()));
-  const std::string programs = kq::sys::program_directory();
-  std::vector<kq::worker::LaneOptions> lanes;
-  for (const kq::worker::DeviceId& device : wanted) {
-    const std::vector<int> cores = kq::sys::cores_of_lane(lanes.size(), wanted.size());
+Expected<std::vector<LaneOptions>> lanes_of(const Flags& flags, const std::string& scratch, const std::string& name) {
+  KQ_TRY_VALUE(const auto wanted, wanted_devices(flags.devices, count_gpus()));
+  const std::string programs = sys::program_directory();
+  std::vector<LaneOptions> lanes;
+  for (const DeviceId& device : wanted) {
+    const std::vector<int> cores = sys::cores_of_lane(lanes.size(), wanted.size());
     lanes.push_back(
         {.device = device.kind,
          .index = device.index,
@@ -173,53 +175,54 @@ Expected<std::vector<kq::worker::LaneOptions>> lanes_of(const Flags& flags, cons
          .scratch = scratch + "/lane" + std::to_string(lanes.size()),
          .first_uid = slot_uid(lanes.size() + 1),
          .limits = limits_for(device.kind, wanted.size()),
-         .bursts = *kq::parse_enum<kq::Bursts>(flags.bursts),
+         .bursts = *parse_enum<Bursts>(flags.bursts),
          .children_ahead = flags.children_ahead,
-         .profiler = kq::worker::find_ncu(),
+         .profiler = find_ncu(),
          .profiles = fs::absolute(flags.profiles.empty() ? (fs::path(scratch).parent_path() / "profiles").string()
                                                          : flags.profiles),
          .audits = flags.audits,
-         .lock_dirs = kq::worker::gpu_lock_dirs()});
+         .lock_dirs = gpu_lock_dirs()});
   }
   return lanes;
 }
 
-Expected<kq::worker::Lanes> open_lanes(const Flags& flags, const std::string& scratch, const std::string& name) {
+Expected<Lanes> open_wanted_lanes(const Flags& flags, const std::string& scratch, const std::string& name) {
   KQ_TRY_VALUE(const auto wanted, lanes_of(flags, scratch, name));
-  auto lanes = kq::worker::open_lanes(wanted);
+  auto lanes = open_lanes(wanted);
   if (!lanes) return lanes;
   for (std::size_t i = 0; i < lanes->open.size(); ++i)
     spdlog::info("lane {}: {} {}", i, to_string(lanes->open[i]->device().kind), lanes->open[i]->device().model);
-  for (const std::string& why : lanes->closed) spdlog::error("{}; this worker goes on without it", why);
+  for (const std::string& reason : lanes->unopened) spdlog::error("{}; this worker goes on without it", reason);
   return lanes;
 }
 
-Expected<kq::worker::ScratchRoot> scratch_of(const Flags& flags) {
-  return kq::worker::ScratchRoot::make(
-      fs::absolute(flags.state.empty() ? kq::sys::default_worker_state() : flags.state).lexically_normal());
+Expected<ScratchRoot> scratch_of(const Flags& flags) {
+  return ScratchRoot::make(
+      fs::absolute(flags.state.empty() ? default_state_directory() : flags.state).lexically_normal());
 }
 
-// What a job could do here, were it let in.
+// Fails if jobs would run without a sandbox and --insecure-no-sandbox is not given.
 Expected<void> check_sandbox(const std::string& layers, bool insecure) {
-  if (!kq::worker::is_without_sandbox(layers)) return {};
+  if (!lacks_sandbox(layers)) return {};
   if (!insecure) {
-    return kq::our_fault(std::string(kq::worker::kNoSandbox));
+    return our_fault(std::string(kNoSandbox));
   }
   spdlog::warn("no sandbox: jobs run as this user, with its files and its network");
   return {};
 }
 
-// What it tries is tried on this machine: not where nothing lies between.
-Expected<void> test_sandboxes(std::vector<std::unique_ptr<kq::worker::Lane>>& lanes, bool insecure) {
+// Runs the sandbox self-test on each lane. A lane without a sandbox is left out, because the test would succeed in
+// doing harm.
+Expected<void> test_sandboxes(std::vector<std::unique_ptr<Lane>>& lanes, bool insecure) {
   for (const auto& lane : lanes) {
     KQ_TRY_VALUE(const auto zygote, lane->zygote());
-    if (kq::worker::is_without_sandbox(zygote->sandbox())) continue;
-    auto held = kq::worker::test_sandbox(*lane, harness_of(kq::sys::program_directory()));
-    if (!held && !insecure) return held;
-    if (!held) spdlog::warn("{}", held.error().message);
-    if (!lane->no_audit().empty())
-      spdlog::warn("{}: no audit, so streams that submissions make are not named: {}", lane->device().model,
-                   lane->no_audit());
+    if (lacks_sandbox(zygote->sandbox())) continue;
+    auto tested = test_sandbox(*lane, harness_of(sys::program_directory()));
+    if (!tested && !insecure) return tested;
+    if (!tested) spdlog::warn("{}", tested.error().message);
+    if (!lane->audit_off_reason().empty())
+      spdlog::warn("{}: there is no audit, so streams that submissions make are not detected by CUPTI: {}",
+                   lane->device().model, lane->audit_off_reason());
   }
   return {};
 }
@@ -227,117 +230,113 @@ Expected<void> test_sandboxes(std::vector<std::unique_ptr<kq::worker::Lane>>& la
 Expected<void> test_itself(const Flags& flags) {
   KQ_TRY_VALUE(const auto scratch, scratch_of(flags));
   KQ_TRY_VALUE(const auto lanes, lanes_of(flags, scratch.dir(), worker_name()));
-  const kq::worker::Inventory inventory = kq::worker::take_inventory(lanes);
-  std::cout << kq::worker::to_json(inventory) << std::flush;
-  if (auto why = kq::worker::complaint_of(inventory, flags.insecure)) return kq::our_fault(std::move(*why));
+  const Inventory inventory = take_inventory(lanes);
+  std::cout << to_json(inventory) << std::flush;
+  if (auto reason = startup_failure(inventory, flags.insecure)) return our_fault(std::move(*reason));
   return {};
 }
 
-Expected<kq::worker::WorkerOptions> worker_options(const Flags& flags, const std::string& name) {
+Expected<WorkerOptions> worker_options(const Flags& flags, const std::string& name) {
   KQ_TRY_VALUE(auto labels, labels_of(flags.labels));
   KQ_TRY_VALUE(auto targets, targets_of(flags.compile_for));
   KQ_TRY_VALUE(const auto epoch, random_epoch());
-  return kq::worker::WorkerOptions{.name = name,
-                                   .epoch = epoch,
-                                   .devices = {},
-                                   .labels = std::move(labels),
-                                   .host = kq::worker::this_host(),
-                                   .builds_for = std::move(targets)};
+  return WorkerOptions{.name = name,
+                       .epoch = epoch,
+                       .devices = {},
+                       .labels = std::move(labels),
+                       .host = this_host(),
+                       .builds_for = std::move(targets)};
 }
 
-void say_ready(int fd) {
+void report_ready(int fd) {
   if (fd < 0) return;
   constexpr std::string_view kReady = "ready\n";
-  if (::write(fd, kReady.data(), kReady.size()) < 0) spdlog::warn("nobody listens on --ready-fd");
+  if (::write(fd, kReady.data(), kReady.size()) < 0) spdlog::warn("cannot write to --ready-fd");
   ::close(fd);
 }
 
-// Where only builds run, their sandbox is tested all the same: on a lane of the CPU, which then goes.
-Expected<kq::worker::Lanes> tested_lanes(const Flags& flags, const std::string& scratch, const std::string& name) {
-  Flags own = flags;
+// Opens the lanes and tests their sandboxes. A worker that only builds gets a CPU lane for the test of the sandbox.
+Expected<Lanes> tested_lanes(const Flags& flags, const std::string& scratch, const std::string& name) {
+  Flags adjusted = flags;
   if (!flags.compile_for.empty()) {
-    own.devices = "cpu";
-    own.children_ahead = 0;
+    adjusted.devices = "cpu";
+    adjusted.children_ahead = 0;
   }
-  auto lanes = open_lanes(own, scratch, name);
+  auto lanes = open_wanted_lanes(adjusted, scratch, name);
   if (!lanes) return lanes;
   KQ_TRY_VALUE(const auto zygote, lanes->open.front()->zygote());
   KQ_TRY(check_sandbox(zygote->sandbox(), flags.insecure));
   KQ_TRY(test_sandboxes(lanes->open, flags.insecure));
-  // The first job finds what every other one finds.
-  for (const auto& lane : lanes->open) lane->settle();
+  // The first job shall find the same state as every other job.
+  for (const auto& lane : lanes->open) lane->wait_until_idle();
   return lanes;
 }
 
 Expected<void> run(const Flags& flags) {
-  KQ_TRY_VALUE(const auto endpoints, kq::net::parse_broker_url(flags.broker));
-  KQ_TRY_VALUE(const auto key, kq::net::read_key_for(kq::net::Side::worker, flags.key));
-  const auto root = scratch_of(flags);  // first, as it goes last
-  if (!root) return kq::failure(root.error());
+  KQ_TRY_VALUE(const auto endpoints, net::parse_broker_url(flags.broker));
+  KQ_TRY_VALUE(const auto key, net::read_key_for(net::Side::worker, flags.key));
+  const auto root = scratch_of(flags);  // destroyed after everything below
+  if (!root) return failure(root.error());
   const std::string scratch = root->dir();
   const std::string name = worker_name();
   KQ_TRY_VALUE(auto worker, worker_options(flags, name));
   KQ_TRY_VALUE(auto tested, tested_lanes(flags, scratch, name));
-  std::vector<std::unique_ptr<kq::worker::Lane>> lanes = std::move(tested.open);
+  std::vector<std::unique_ptr<Lane>> lanes = std::move(tested.open);
   const bool only_builds = !flags.compile_for.empty();
   if (only_builds) lanes.clear();
-  kq::worker::BuildZygotes zygotes({.python = find_python(kq::sys::program_directory()),
-                                    .harness = harness_of(kq::sys::program_directory()),
-                                    .stub = kq::sys::program_directory() + "/../lib/libkqstub.so"});
-  kq::worker::LoopOptions options{
-      .worker = std::move(worker),
-      .builder = {.scratch = scratch, .uid = slot_uid(lanes.size() + tested.closed.size() + 1), .no_gpu_arch = "sm_90"},
-      .cache_dir = fs::path(scratch).parent_path() / "build-cache",
-      .cache_bytes_max = static_cast<std::uintmax_t>(flags.cache_gib) << 30,
-      .zygote = [&](kq::DeviceKind kind) { return only_builds ? zygotes.get(kind) : kq::worker::zygote_of(lanes); }};
+  BuildZygotes zygotes({.python = find_python(sys::program_directory()),
+                        .harness = harness_of(sys::program_directory()),
+                        .stub = sys::program_directory() + "/../lib/libkqstub.so"});
+  LoopOptions options{.worker = std::move(worker),
+                      .builder = {.scratch = scratch,
+                                  .uid = slot_uid(lanes.size() + tested.unopened.size() + 1),
+                                  .no_gpu_arch = "sm_90"},
+                      .cache_dir = fs::path(scratch).parent_path() / "build-cache",
+                      .cache_bytes_max = static_cast<std::uintmax_t>(flags.cache_gib) << 30,
+                      .zygote = [&](DeviceKind kind) { return only_builds ? zygotes.get(kind) : zygote_of(lanes); }};
   options.worker.build_slots = build_slots(flags, lanes.size());
-  options.worker.closed = std::move(tested.closed);
+  options.worker.unopened = std::move(tested.unopened);
   for (const auto& lane : lanes) options.worker.devices.push_back(lane->device());
-  // Each of a worker that only builds starts before it says that it is ready.
-  for (const kq::DeviceInfo& device : only_builds ? options.worker.builds_for : options.worker.devices) {
+  // All zygotes start before the worker reports that it is ready.
+  for (const DeviceInfo& device : only_builds ? options.worker.builds_for : options.worker.devices) {
     KQ_TRY_VALUE(const auto zygote, options.zygote(device.kind));
     options.worker.backends = zygote->backends();
   }
-  KQ_TRY_VALUE(auto broker, kq::net::connect_client(endpoints.worker, key));
-  say_ready(flags.ready_fd);
-  return kq::worker::work(*broker, lanes, options, drain, stop);
+  KQ_TRY_VALUE(auto broker, net::connect_client(endpoints.worker, key));
+  report_ready(flags.ready_fd);
+  return work(*broker, lanes, options, drain, stop);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  Flags flags;
-  CLI::App app("Takes jobs from a kq broker, builds and judges them in sandboxes, sends the verdicts back.",
-               "kq-worker");
-  app.set_version_flag("--version", std::string(kq::kVersion));
+void add_options(CLI::App& app, Flags& flags) {
+  app.set_version_flag("--version", std::string(kVersion));
   app.add_option("--connect", flags.broker, "broker URL (KQ_BROKER)")->envname("KQ_BROKER")->capture_default_str();
-  app.add_option("--key", flags.key, "this worker's key file, where the broker wants one (KQ_KEY)")->envname("KQ_KEY");
+  app.add_option("--key", flags.key, "key file of this worker, if the broker requires one (KQ_KEY)")->envname("KQ_KEY");
   app.add_option("--state", flags.state,
                  "directory for the build cache and scratch files (default: XDG_STATE_HOME/kq/worker)");
-  app.add_option(
-      "--profiles", flags.profiles,
-      "directory for what --profile ncu of a job leaves, by run and job (default: profiles in the state directory)");
+  app.add_option("--profiles", flags.profiles,
+                 "directory for the files of --profile ncu, by run and job (default: profiles in the state directory)");
   app.add_option("--devices", flags.devices,
-                 "auto, or a list of cpu, cuda, cuda:N, each once; a GPU has one worker on a host")
+                 "auto, or a list of cpu, cuda, cuda:N, each once; a GPU of a host can have one worker")
       ->capture_default_str();
   app.add_option("--compile-for", flags.compile_for,
-                 "only build, for jobs that wait for such a device: cpu, or an architecture like sm_90; takes no GPU; "
+                 "only build, for jobs that wait for such a device: cpu, or an architecture like sm_90; needs no GPU; "
                  "may be repeated")
       ->allow_extra_args(false)
       ->excludes("--devices");
-  app.add_option("--builds", flags.builds, "builds at once (default: by cores and memory)")->check(CLI::Range(1, 256));
+  app.add_option("--builds", flags.builds, "concurrent builds (default: by processors and memory)")
+      ->check(CLI::Range(1, 256));
   app.add_option("--children-ahead", flags.children_ahead,
-                 "processes for jobs to come that wait on each device, warm; 0: each is forked when it is wanted")
+                 "processes that are forked and warmed up ahead of jobs on each device; 0: none")
       ->envname("KQ_CHILDREN_AHEAD")
       ->check(CLI::Range(0, 4))
       ->capture_default_str();
-  app.add_option("--cache-gib", flags.cache_gib, "most that the build cache holds, in GiB")
+  app.add_option("--cache-gib", flags.cache_gib, "limit of the build cache, in GiB")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  app.add_option("--label", flags.labels, "what jobs may ask for with kq-submit --require; may be repeated")
+  app.add_option("--label", flags.labels, "a label that jobs may require with kq-submit --require; may be repeated")
       ->allow_extra_args(false);
   app.add_option("--log-format", flags.log_format,
-                 "auto, text or json; auto: text on a terminal, else a JSON object a line")
+                 "auto, text or json; auto: text on a terminal, else one JSON object per line")
       ->check(CLI::IsMember({"auto", "text", "json"}))
       ->capture_default_str();
   app.add_option("--log-level", flags.log_level, "debug, info, warn, error, off")
@@ -345,31 +344,45 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--ready-fd", flags.ready_fd, "write 'ready' to this descriptor once every device is open");
   app.add_flag("--self-test", flags.self_test,
-               "open every device, start what runs jobs, print what was found as JSON, and end");
+               "open every device, start the processes that run jobs, print what was found as JSON, and end");
   app.add_option("--bursts", flags.bursts,
-                 "on a GPU, when calls below 20 us are also timed eight at a time, which takes 0.2 s: in doubt is "
-                 "where a job's own clock says less than the judge's can agree with")
+                 "on a GPU, when calls below 20 us are also timed eight at a time, which takes 0.2 s; doubt: when a "
+                 "job's own clock reports less than the judge's clock allows")
       ->check(CLI::IsMember({"never", "doubt", "always"}))
       ->capture_default_str()
       ->envname("KQ_BURSTS");
   app.add_flag_callback(
       "--no-audit", [&flags] { flags.audits = false; },
-      "on a GPU, do not listen by CUPTI to what submissions do, which names streams of their own");
+      "on a GPU, do not observe submissions with CUPTI, which detects streams that they make");
   app.add_flag("--insecure-no-sandbox", flags.insecure,
-               "work even where nothing can be put between jobs and this user's files");
+               "work even if jobs cannot be kept away from this user's files and network");
+}
+
+int run_program(int argc, char** argv) {
+  Flags flags;
+  CLI::App app("Takes jobs from a kq broker, builds and judges them in sandboxes, sends the verdicts back.",
+               "kq-worker");
+  add_options(app, flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::bad_input);
   }
 
-  ::prctl(PR_SET_DUMPABLE, 0);  // a child of the same user must not read this process
+  ::prctl(PR_SET_DUMPABLE, 0);  // a child of the same user must not read this process's memory
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGTERM, on_signal);
   ::signal(SIGINT, on_signal);
-  kq::net::start_log("kq-worker", *kq::parse_enum<kq::net::LogFormat>(flags.log_format), flags.log_level);
+  net::start_log("kq-worker", *parse_enum<net::LogFormat>(flags.log_format), flags.log_level);
   const auto ran = flags.self_test ? test_itself(flags) : run(flags);
   if (ran) return 0;
   spdlog::error("{}", ran.error().message);
-  return static_cast<int>(kq::exit_code(ran.error().kind));
+  return static_cast<int>(exit_code(ran.error().kind));
+}
+
+}  // namespace
+}  // namespace kq::worker
+
+int main(int argc, char** argv) {
+  return kq::worker::run_program(argc, argv);
 }

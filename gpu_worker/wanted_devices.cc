@@ -4,30 +4,30 @@
 #include <filesystem>
 #include <system_error>
 
-#include "sys/process.h"
+#include "gpu_worker/machine/visible_gpus.h"
 
 namespace kq::worker {
 namespace {
 
 constexpr int kGpusMax = 64;
 
-bool is_gpu(const std::string& word) {
-  return word.starts_with("cuda:") && word.size() > 5 && word.size() < 8 &&
-         word.find_first_not_of("0123456789", 5) == std::string::npos;
+bool is_gpu(const std::string& name) {
+  return name.starts_with("cuda:") && name.size() > 5 && name.size() < 8 &&
+         name.find_first_not_of("0123456789", 5) == std::string::npos;
 }
 
 std::string name_of(const DeviceId& device) {
   return device.kind == DeviceKind::cpu ? "cpu" : "cuda:" + std::to_string(device.index);
 }
 
-std::vector<std::string> words_of(const std::string& list) {
-  std::vector<std::string> words;
+std::vector<std::string> split_list(const std::string& list) {
+  std::vector<std::string> items;
   for (std::size_t from = 0; from <= list.size();) {
     const std::size_t comma = std::min(list.find(',', from), list.size());
-    words.push_back(list.substr(from, comma - from));
+    items.push_back(list.substr(from, comma - from));
     from = comma + 1;
   }
-  return words;
+  return items;
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ std::size_t count_gpus() {
     std::error_code ignored;
     gpus += std::filesystem::exists("/dev/nvidia" + std::to_string(i), ignored) ? 1 : 0;
   }
-  const auto visible = sys::visible_gpus();
+  const auto visible = visible_gpus();
   return visible ? std::min(gpus, visible->size()) : gpus;
 }
 
@@ -47,16 +47,16 @@ Expected<std::vector<DeviceId>> wanted_devices(const std::string& text, std::siz
   for (std::size_t i = 0; i < gpus; ++i) all.push_back({DeviceKind::cuda, static_cast<int>(i)});
   if (text == "auto") return all.empty() ? std::vector<DeviceId>{{DeviceKind::cpu, 0}} : all;
   std::vector<DeviceId> wanted;
-  for (const std::string& word : words_of(text)) {
-    if (word == "cpu") {
+  for (const std::string& name : split_list(text)) {
+    if (name == "cpu") {
       wanted.push_back({DeviceKind::cpu, 0});
-    } else if (word == "cuda") {
-      if (all.empty()) all.push_back({DeviceKind::cuda, 0});  // the judge says what is missing
+    } else if (name == "cuda") {
+      if (all.empty()) all.push_back({DeviceKind::cuda, 0});  // opening this lane fails with the reason
       wanted.insert(wanted.end(), all.begin(), all.end());
-    } else if (is_gpu(word)) {
-      wanted.push_back({DeviceKind::cuda, std::stoi(word.substr(5))});
+    } else if (is_gpu(name)) {
+      wanted.push_back({DeviceKind::cuda, std::stoi(name.substr(5))});
     } else {
-      return bad_input("--devices " + text + ": '" + word + "' is none of auto, cpu, cuda, cuda:N");
+      return bad_input("--devices " + text + ": '" + name + "' is none of auto, cpu, cuda, cuda:N");
     }
   }
   for (auto device = wanted.begin(); device != wanted.end(); ++device) {

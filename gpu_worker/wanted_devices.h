@@ -1,4 +1,4 @@
-// What --devices asks for.
+// Reads the value of --devices.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,12 @@ struct DeviceId {
   friend bool operator==(const DeviceId&, const DeviceId&) = default;
 };
 
-// GPUs of this machine that CUDA_VISIBLE_DEVICES leaves.
+// Returns the number of GPUs of this machine that CUDA_VISIBLE_DEVICES leaves.
 std::size_t count_gpus();
 
-// "auto" is every one of so many GPUs, or the CPU where there is none; otherwise a list of cpu, cuda (every GPU) and
-// cuda:N, each device once: a device has one lane, whose trials it is quiet for.
+// Returns the devices that `text` names on a machine with `gpus` GPUs. "auto" is every GPU, or the CPU if there is
+// none. Otherwise the text is a list of cpu, cuda (every GPU) and cuda:N. Fails if a device is there twice, because
+// trials need a device without other work.
 Expected<std::vector<DeviceId>> wanted_devices(const std::string& text, std::size_t gpus);
 
 }  // namespace kq::worker

@@ -17,15 +17,15 @@ std::string refusal(const std::string& text) {
   return wanted.error().message;
 }
 
-TEST(WantedDevices, every_gpu_or_the_cpu_or_what_is_named) {
+TEST(WantedDevices, are_every_gpu_or_the_cpu_or_the_named_ones) {
   EXPECT_EQ(wanted_devices("auto", 2), (std::vector{gpu(0), gpu(1)}));
   EXPECT_EQ(wanted_devices("auto", 0), std::vector{kCpu});
-  EXPECT_EQ(wanted_devices("cuda", 0), std::vector{gpu(0)}) << "the judge says what is missing";
+  EXPECT_EQ(wanted_devices("cuda", 0), std::vector{gpu(0)}) << "opening the lane fails with the reason";
   EXPECT_EQ(wanted_devices("cuda,cpu", 2), (std::vector{gpu(0), gpu(1), kCpu}));
   EXPECT_EQ(wanted_devices("cuda:11,cuda:3", 2), (std::vector{gpu(11), gpu(3)}));
 }
 
-TEST(WantedDevices, other_words_are_refused_with_those_that_there_are) {
+TEST(WantedDevices, unknown_names_are_refused_with_the_known_ones) {
   for (const char* text : {"gpu", "", "cpu,", "cuda:", "cuda:x", "cuda:123", "cuda:-1"}) {
     EXPECT_NE(refusal(text).find("is none of auto, cpu, cuda, cuda:N"), std::string::npos) << text;
   }

@@ -11,14 +11,14 @@
 namespace kq::sys {
 namespace {
 
-// Fewer are no share: the judge and who is judged have one each.
+// The judge and the child that it measures need one processor each.
 constexpr std::size_t kCoresPerLaneMin = 2;
 
 std::vector<int> usable() {
   cpu_set_t set;
   CPU_ZERO(&set);
   std::vector<int> found;
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return found;  // the machine has more than 1,024 of them
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return found;  // more than CPU_SETSIZE processors
   for (int core = 0; core < CPU_SETSIZE; ++core) {
     if (CPU_ISSET(core, &set)) found.push_back(core);
   }
@@ -45,7 +45,7 @@ std::vector<int> cores_of_lane(std::size_t lane, std::size_t lanes) {
 
 std::vector<int> share_of(std::vector<int> cores, std::size_t lane, std::size_t lanes, const std::string& topology) {
   if (lanes < 2 || lane >= lanes || cores.size() < kCoresPerLaneMin * lanes) return {};
-  // Threads of one core come one after the other.
+  // Sorts the hardware threads of one core next to each other.
   std::ranges::sort(cores, {}, [&](int core) {
     const std::string of_core = topology + "/cpu" + std::to_string(core) + "/topology/";
     return std::tuple(number_in(of_core + "physical_package_id"), number_in(of_core + "core_id"), core);
@@ -55,14 +55,14 @@ std::vector<int> share_of(std::vector<int> cores, std::size_t lane, std::size_t 
   return {begin, begin + static_cast<std::ptrdiff_t>(share)};
 }
 
-void keep_to(const std::vector<int>& cores) {
+void pin_to_cores(const std::vector<int>& cores) {
   if (cores.empty()) return;
   cpu_set_t set;
   CPU_ZERO(&set);
   for (const int core : cores) {
     if (core >= 0 && core < CPU_SETSIZE) CPU_SET(core, &set);
   }
-  (void)::sched_setaffinity(0, sizeof set, &set);  // where it may not be, all of them are shared
+  (void)::sched_setaffinity(0, sizeof set, &set);
 }
 
 std::string core_list(const std::vector<int>& cores) {

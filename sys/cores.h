@@ -1,5 +1,7 @@
-// The processors that this process may use: those that an affinity leaves (taskset, Slurm, a container's cpuset), which
-// the C++ library does not ask for.
+// The processors that this process may use, and their division among the lanes of a worker.
+//
+// A CPU affinity (taskset, Slurm, a container's cpuset) may leave fewer processors than the machine has;
+// std::thread::hardware_concurrency() does not see that everywhere.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +12,20 @@
 
 namespace kq::sys {
 
-std::uint32_t usable_cores();  // at least 1
+// Returns the number of processors that the affinity allows, at least 1.
+std::uint32_t usable_cores();
 
-// Of these one lane's of several: as many for each, and the threads of a core to the same where that can be had. Empty,
-// which is all of them, for a lane alone, or where there are fewer than two for each.
+// Returns the usable processors of lane number `lane` of `lanes`. Each lane gets equally many, and the hardware threads
+// of one core go to the same lane where the numbers allow it. Returns an empty list, which means all processors, for a
+// single lane and where a lane would get fewer than two.
 std::vector<int> cores_of_lane(std::size_t lane, std::size_t lanes);
-// The same of any. `topology` is the kernel's account of them.
+// The same for any list of processors. `topology` is a directory like /sys/devices/system/cpu.
 std::vector<int> share_of(std::vector<int> cores, std::size_t lane, std::size_t lanes, const std::string& topology);
-// This thread, and whatever it starts from now on, keep to these; to all that there are where none is said.
-void keep_to(const std::vector<int>& cores);
+// Restricts this thread, and threads and processes that it starts later, to these processors. Does nothing for an empty
+// list or where the kernel refuses.
+void pin_to_cores(const std::vector<int>& cores);
 
-// "0,1,8", and back; nothing where it is no such list.
+// Writes a list as "0,1,8", and reads it. Reading returns an empty list if the text has another form.
 std::string core_list(const std::vector<int>& cores);
 std::vector<int> parse_core_list(std::string_view text);
 

@@ -26,14 +26,14 @@ int first_of(const cpu_set_t& set) {
   return first;
 }
 
-TEST(usable_cores, are_those_that_an_affinity_leaves) {
+TEST(usable_cores, counts_the_processors_that_the_affinity_allows) {
   const cpu_set_t all = all_cores();
   EXPECT_EQ(usable_cores(), static_cast<std::uint32_t>(CPU_COUNT(&all)));
   std::thread([&] {
-    keep_to({first_of(all)});
+    pin_to_cores({first_of(all)});
     EXPECT_EQ(usable_cores(), 1u);
-    EXPECT_TRUE(cores_of_lane(0, 2).empty()) << "there are none to share out";
-    keep_to({});
+    EXPECT_TRUE(cores_of_lane(0, 2).empty()) << "one processor cannot be divided";
+    pin_to_cores({});
     EXPECT_EQ(usable_cores(), 1u);
   }).join();
   EXPECT_EQ(usable_cores(), static_cast<std::uint32_t>(CPU_COUNT(&all)));
@@ -41,7 +41,7 @@ TEST(usable_cores, are_those_that_an_affinity_leaves) {
 
 class ShareOf : public testing::Test {
  protected:
-  // Eight threads of four cores: 0 and 4, 1 and 5, ...
+  // Writes the topology of four cores with two hardware threads each: 0 and 4, 1 and 5, and so on.
   void SetUp() override {
     for (int core = 0; core < 8; ++core) {
       const fs::path of_core = topology_ / ("cpu" + std::to_string(core)) / "topology";
@@ -58,22 +58,22 @@ class ShareOf : public testing::Test {
   const fs::path topology_ = fs::temp_directory_path() / ("kq_cores." + std::to_string(::getpid()));
 };
 
-TEST_F(ShareOf, both_threads_of_a_core_are_one_lanes) {
+TEST_F(ShareOf, both_threads_of_a_core_go_to_one_lane) {
   EXPECT_EQ(share(0, 2), (std::vector<int>{0, 4, 1, 5}));
   EXPECT_EQ(share(1, 2), (std::vector<int>{2, 6, 3, 7}));
   EXPECT_EQ(share(2, 4), (std::vector<int>{2, 6}));
 }
 
-TEST_F(ShareOf, what_does_not_divide_is_nobodys) {
+TEST_F(ShareOf, a_remainder_goes_to_no_lane) {
   EXPECT_EQ(share(2, 3), (std::vector<int>{2, 6}));
 }
 
-TEST_F(ShareOf, a_lane_alone_and_lanes_without_two_each_have_all) {
+TEST_F(ShareOf, a_single_lane_and_lanes_with_fewer_than_two_processors_get_all) {
   EXPECT_TRUE(share(0, 1).empty());
   EXPECT_TRUE(share(0, 5).empty());
 }
 
-TEST_F(ShareOf, without_an_account_they_go_by_their_numbers) {
+TEST_F(ShareOf, without_a_topology_processors_are_divided_by_number) {
   EXPECT_EQ(share_of({0, 1, 2, 3}, 1, 2, "/nowhere"), (std::vector<int>{2, 3}));
 }
 

@@ -37,15 +37,15 @@ std::string CappedLog::text() const {
   return text;
 }
 
-// A writer that never rests is listened to no longer than for this many buffers.
+// so_far() reads at most this many buffers, because a child may write faster than they are read.
 constexpr std::size_t kDrainsMax = 64;
 
 struct LogPump::State {
-  // Takes what is there, at most a bufferful, without waiting. False: there is nothing, or never will be.
+  // Reads at most one buffer without waiting. Returns false if the pipe was empty or all writers have closed it.
   bool take() {
     const std::lock_guard lock(mutex);
-    pollfd look{reader.get(), POLLIN, 0};
-    if (::poll(&look, 1, 0) <= 0) return false;
+    pollfd readable{reader.get(), POLLIN, 0};
+    if (::poll(&readable, 1, 0) <= 0) return false;
     std::array<char, 16384> buffer;
     const ssize_t size = ::read(reader.get(), buffer.data(), buffer.size());
     if (size > 0) log.append({buffer.data(), static_cast<std::size_t>(size)});
@@ -58,7 +58,7 @@ struct LogPump::State {
   }
 
   Fd reader;
-  std::mutex mutex;  // of the reading, so that what was read is in the log
+  std::mutex mutex;  // held from read() until the bytes are in the log
   CappedLog log{kLogBytesMax};
   std::atomic<bool> stop = false;
   std::atomic<bool> ended = false;
@@ -72,7 +72,8 @@ Expected<std::pair<LogPump, Fd>> LogPump::open() {
   std::thread thread([state] {
     while (!state->stop && !state->ended) {
       pollfd waiting{state->reader.get(), POLLIN, 0};
-      if (::poll(&waiting, 1, 50) > 0) state->take();  // else nothing yet, or a signal: read() would wait for ever
+      // After a timeout or a signal read() could block for ever.
+      if (::poll(&waiting, 1, 50) > 0) state->take();
     }
   });
   return std::pair<LogPump, Fd>(LogPump(std::move(state), std::move(thread)), Fd(ends[1]));

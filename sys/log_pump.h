@@ -1,5 +1,7 @@
-// What a child prints: its head and its tail are kept, the rest is read and dropped, so that it can neither block nor
-// fill anything.
+// Reads what a child prints, without a limit on how much that is.
+//
+// The first and the last bytes are kept and the rest is dropped, so that a child can neither block on a full pipe nor
+// fill the worker's memory.
 #pragma once
 
 #include <memory>
@@ -12,13 +14,13 @@
 
 namespace kq::sys {
 
-// Keeps the first and the last half of `bytes_max` bytes.
+// A text of which the first and the last `bytes_max` / 2 bytes are kept.
 class CappedLog {
  public:
   explicit CappedLog(std::size_t bytes_max) : half_(bytes_max / 2) {}
   void append(std::string_view bytes);
-  // Head, a line saying how much is missing, tail. Control characters but newline and tab become '?', so that a log
-  // cannot drive a terminal.
+  // Returns the head, a line with the number of dropped bytes if there are any, and the tail. Control characters other
+  // than newline and tab become '?', so that a log cannot send commands to a terminal.
   std::string text() const;
 
  private:
@@ -28,17 +30,17 @@ class CappedLog {
   std::uint64_t dropped_ = 0;
 };
 
-// Reads a pipe on a thread of its own until every writer has closed it.
+// A pipe and a thread that reads it until every writer has closed it.
 class LogPump {
  public:
-  // The pump keeps the read end; the write end goes to the child.
+  // Returns the pump, which owns the read end, and the write end for the child.
   static Expected<std::pair<LogPump, Fd>> open();
   LogPump(LogPump&&) = default;
   ~LogPump();
 
-  // Waits for the end of the pipe, at most `timeout_ms`: a writer that will not die must not hold the lane.
+  // Waits at most `timeout_ms` until all writers have closed the pipe, stops reading and returns the log.
   std::string finish(std::int64_t timeout_ms);
-  // What was written until now, whoever may still write.
+  // Returns the log up to now. Writers may go on.
   std::string so_far();
 
  private:

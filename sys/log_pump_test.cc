@@ -18,13 +18,13 @@ TEST(CappedLog, keeps_a_short_text_whole) {
   EXPECT_EQ(log.text(), "one\ntwo\tthree");
 }
 
-TEST(CappedLog, keeps_head_and_tail_and_counts_what_is_missing) {
+TEST(CappedLog, keeps_head_and_tail_and_counts_the_dropped_bytes) {
   CappedLog log(8);
   for (char c = 'a'; c <= 'z'; ++c) log.append(std::string(1, c));
   EXPECT_EQ(log.text(), "abcd\n[18 bytes left out]\nwxyz");
 }
 
-TEST(CappedLog, defuses_terminal_escapes) {
+TEST(CappedLog, replaces_terminal_escapes) {
   CappedLog log(100);
   log.append("\x1b[31mred\x7f\r\n");
   EXPECT_EQ(log.text(), "?[31mred??\n");
@@ -33,7 +33,7 @@ TEST(CappedLog, defuses_terminal_escapes) {
 TEST(LogPump, reads_until_the_writer_closes) {
   auto opened = LogPump::open();
   ASSERT_TRUE(opened);
-  const std::string much(1 << 20, 'x');  // far more than a pipe holds: the pump must drain it
+  const std::string much(1 << 20, 'x');  // far more than a pipe holds
   for (std::size_t sent = 0; sent < much.size();) {
     const ssize_t size = ::write(opened->second.get(), much.data() + sent, much.size() - sent);
     ASSERT_GT(size, 0);
@@ -45,7 +45,7 @@ TEST(LogPump, reads_until_the_writer_closes) {
   EXPECT_NE(text.find("bytes left out"), std::string::npos);
 }
 
-TEST(LogPump, tells_what_was_written_until_now) {
+TEST(LogPump, so_far_returns_what_was_written_up_to_now) {
   auto opened = LogPump::open();
   ASSERT_TRUE(opened);
   EXPECT_EQ(opened->first.so_far(), "");
@@ -55,14 +55,14 @@ TEST(LogPump, tells_what_was_written_until_now) {
   EXPECT_EQ(opened->first.so_far(), "one two three");
 }
 
-TEST(LogPump, gives_up_on_a_writer_that_never_closes) {
+TEST(LogPump, finish_returns_after_its_timeout_if_the_writer_does_not_close) {
   auto opened = LogPump::open();
   ASSERT_TRUE(opened);
   ASSERT_EQ(::write(opened->second.get(), "hi", 2), 2);
   EXPECT_EQ(opened->first.finish(100), "hi");
 }
 
-TEST(LogPump, gives_up_after_a_signal_has_interrupted_it_too) {
+TEST(LogPump, finish_returns_after_its_timeout_although_signals_interrupt_the_thread) {
   struct sigaction action {};
   action.sa_handler = [](int) {};
   action.sa_flags = SA_RESTART;
@@ -72,7 +72,7 @@ TEST(LogPump, gives_up_after_a_signal_has_interrupted_it_too) {
   sigset_t signals;
   ::sigemptyset(&signals);
   ::sigaddset(&signals, SIGUSR1);
-  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // so that it is the pump's thread that gets it
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // so that the pump's thread gets it
   for (int i = 0; i < 20; ++i) {
     ::kill(::getpid(), SIGUSR1);
     ::usleep(2000);

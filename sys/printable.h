@@ -1,4 +1,4 @@
-// Text of a child, for people.
+// Makes text of a child safe to show.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,8 @@
 
 namespace kq::sys {
 
-// Untrusted text as UTF-8 without control characters (but newline and tab), at most bytes_max bytes.
+// Returns untrusted text as valid UTF-8 of at most `bytes_max` bytes. A control character other than newline and tab, a
+// byte that is not UTF-8 and a character that does not fit become '?'.
 std::string printable(std::string_view text, std::size_t bytes_max);
 
 }  // namespace kq::sys

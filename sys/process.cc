@@ -2,19 +2,17 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <sstream>
 
 #include "core/base/check.h"
 
@@ -23,6 +21,9 @@ extern char** environ;
 namespace kq::sys {
 namespace {
 
+constexpr int kSocketFd = 3;
+constexpr int kExitNotStarted = 127;  // as a shell's for a command that it cannot run
+
 std::vector<std::string> environment_of(const ProcessOptions& options) {
   std::map<std::string, std::string> variables;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -30,9 +31,7 @@ std::vector<std::string> environment_of(const ProcessOptions& options) {
     const std::size_t equals = text.find('=');
     if (equals == std::string_view::npos) continue;
     const std::string name(text.substr(0, equals));
-    if (options.inherited &&
-        std::find(options.inherited->begin(), options.inherited->end(), name) == options.inherited->end())
-      continue;
+    if (options.inherited && std::ranges::find(*options.inherited, name) == options.inherited->end()) continue;
     variables[name] = text.substr(equals + 1);
   }
   for (const auto& [name, value] : options.environment) variables[name] = value;
@@ -48,41 +47,71 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
-// Runs between fork and exec of a program with threads: only async-signal-safe calls.
-[[noreturn]] void become(char** argv, char** envp, int socket, int parent) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(127);  // the parent died before the line above
-  ::setsid();
+// The functions below run between fork and exec in a process that had threads: they may make async-signal-safe
+// calls only.
+
+void give_descriptors(const ProcessOptions& options) {
+  const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (null >= 0) ::dup2(null, STDIN_FILENO);
+  if (options.output >= 0) {
+    ::dup2(options.output, STDOUT_FILENO);
+    ::dup2(options.output, STDERR_FILENO);
+  }
+  if (options.socket == kSocketFd) {
+    ::fcntl(kSocketFd, F_SETFD, 0);
+  } else if (options.socket >= 0) {
+    ::dup2(options.socket, kSocketFd);
+  }
+  if (options.kept_fd >= 0) ::fcntl(options.kept_fd, F_SETFD, 0);
+}
+
+void close_descriptors(unsigned first, unsigned last) {
+  if (first <= last) ::syscall(SYS_close_range, first, last, 0u);
+}
+
+void close_all_but(int kept) {
+  constexpr unsigned kFirst = STDERR_FILENO + 1;
+  if (kept > STDERR_FILENO) close_descriptors(kFirst, static_cast<unsigned>(kept) - 1);
+  close_descriptors(kept > STDERR_FILENO ? static_cast<unsigned>(kept) + 1 : kFirst, ~0u);
+}
+
+[[noreturn]] void execute(char** argv, char** envp, const ProcessOptions& options, int parent) {
+  ::prctl(PR_SET_PDEATHSIG, options.death_signal);
+  if (::getppid() != parent) ::_exit(kExitNotStarted);  // the parent died before prctl: no signal will come
+  if (options.leads == ProcessOptions::Leads::session) {
+    ::setsid();
+  } else {
+    ::setpgid(0, 0);
+  }
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
-  const int null = ::open("/dev/null", O_RDONLY);
-  if (null >= 0) ::dup2(null, 0);
-  if (socket == 3) {
-    ::fcntl(3, F_SETFD, 0);
-  } else if (socket >= 0) {
-    ::dup2(socket, 3);
-  }
-  ::syscall(SYS_close_range, socket >= 0 ? 4u : 3u, ~0u, 0u);
+  give_descriptors(options);
+  close_all_but(options.socket >= 0 ? kSocketFd : options.kept_fd);
   ::execvpe(argv[0], argv, envp);
-  constexpr char kText[] = "kq-worker: cannot start a program of the worker\n";
-  if (::write(2, kText, sizeof kText - 1) < 0) ::_exit(126);
-  ::_exit(127);
+  const char* const reason = ::strerrordesc_np(errno);  // unlike strerror() it takes no lock
+  for (const char* part : std::array{"cannot start ", static_cast<const char*>(argv[0]), ": ",
+                                     reason == nullptr ? "unknown error" : reason, "\n"}) {
+    if (::write(STDERR_FILENO, part, std::strlen(part)) < 0) break;
+  }
+  ::_exit(kExitNotStarted);
 }
 
 }  // namespace
 
 Expected<int> start_process(const ProcessOptions& options) {
-  KQ_CHECK(!options.argv.empty());
+  KQ_CHECK(!options.argv.empty() && (options.socket < 0 || options.kept_fd < 0));
   std::vector<std::string> arguments = options.argv;
   std::vector<std::string> environment = environment_of(options);
-  const std::vector<char*> argv = pointers(arguments);
-  const std::vector<char*> envp = pointers(environment);
+  std::vector<char*> argv = pointers(arguments);
+  std::vector<char*> envp = pointers(environment);
   const int parent = ::getpid();
   const int pid = ::fork();
-  if (pid < 0) return our_fault("fork for " + options.argv[0] + ": " + std::strerror(errno));
-  if (pid == 0) become(const_cast<char**>(argv.data()), const_cast<char**>(envp.data()), options.socket, parent);
+  if (pid < 0) return our_fault("cannot start " + options.argv[0] + ": " + std::strerror(errno));
+  if (pid == 0) execute(argv.data(), envp.data(), options, parent);
+  // Parent and child both make the group, so that it exists when either goes on.
+  if (options.leads == ProcessOptions::Leads::process_group) ::setpgid(pid, pid);
   return pid;
 }
 
@@ -93,32 +122,10 @@ void end_process(int pid) {
   }
 }
 
-std::optional<std::vector<std::string>> visible_gpus() {
-  const char* const text = std::getenv("CUDA_VISIBLE_DEVICES");
-  if (text == nullptr) return std::nullopt;
-  std::vector<std::string> words;
-  std::istringstream list(text);
-  for (std::string word; std::getline(list, word, ',') && !word.starts_with('-');)
-    words.push_back(word);  // as CUDA reads it
-  return words;
-}
-
-std::string gpu_word(int index) {
-  const auto visible = visible_gpus();
-  const auto at = static_cast<std::size_t>(index);
-  return visible && at < visible->size() ? (*visible)[at] : std::to_string(index);
-}
-
 std::string program_directory() {
   std::error_code error;
   const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
   return error ? "." : path.parent_path().string();
-}
-
-std::string default_worker_state() {
-  if (const char* state = std::getenv("XDG_STATE_HOME")) return std::string(state) + "/kq/worker";
-  if (const char* home = std::getenv("HOME")) return std::string(home) + "/.local/state/kq/worker";
-  return "/tmp/kq-worker";
 }
 
 }  // namespace kq::sys

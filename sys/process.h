@@ -1,5 +1,12 @@
-// Starting our own programs: the judge and the zygote.
+// Starts and ends the programs that kq runs as its children: the judge, the zygote and the programs of `kq up`.
+//
+// A started program has these properties. It gets a signal when the thread that started it ends, however that thread
+// ends. It reads /dev/null, blocks no signals and handles SIGPIPE as the system's default does. It leads a session or a
+// process group of its own, so that a terminal's ^C does not reach it. It inherits no descriptor that the options do
+// not name.
 #pragma once
+
+#include <signal.h>
 
 #include <optional>
 #include <string>
@@ -11,30 +18,28 @@
 namespace kq::sys {
 
 struct ProcessOptions {
-  std::vector<std::string> argv;                                 // argv[0] is looked up in PATH
-  std::vector<std::pair<std::string, std::string>> environment;  // added to or replacing ours
-  std::optional<std::vector<std::string>> inherited =
-      std::nullopt;  // names of ours that it gets; every one where this is empty
-  int socket = -1;   // becomes descriptor 3; every other one above 2 is closed
+  enum class Leads { session, process_group };
+
+  std::vector<std::string> argv;  // argv[0] is looked up in PATH if it has no slash
+  // Variables that are added to the inherited ones or replace them.
+  std::vector<std::pair<std::string, std::string>> environment = {};
+  // Names of this process's variables that the program inherits; without a value it inherits all of them.
+  std::optional<std::vector<std::string>> inherited = std::nullopt;
+  int socket = -1;             // a descriptor that becomes number 3 in the program
+  int kept_fd = -1;            // a descriptor that keeps its number; not together with `socket`
+  int output = -1;             // a descriptor that becomes the program's stdout and stderr
+  int death_signal = SIGKILL;  // sent when the starting thread ends (PR_SET_PDEATHSIG)
+  Leads leads = Leads::session;
 };
 
-// Starts a program that dies with the calling thread's process (PR_SET_PDEATHSIG: the calling thread must live as long
-// as the worker).
+// Starts a program and returns its process id. The calling thread must live as long as the program may run. A program
+// that cannot be executed writes the reason to its stderr and ends with exit code 127.
 Expected<int> start_process(const ProcessOptions& options);
 
-// SIGKILL and reap. Safe to call for 0.
+// Sends SIGKILL to a child process and reaps it. Does nothing for pid 0.
 void end_process(int pid);
 
-// The GPUs that CUDA_VISIBLE_DEVICES leaves to this process and its judges, in its own words; nothing where it is not
-// set.
-std::optional<std::vector<std::string>> visible_gpus();
-// What a process must have there to see GPU `index` of them alone.
-std::string gpu_word(int index);
-
-// The directory of the running program, from /proc/self/exe.
+// Returns the directory of the running program, from /proc/self/exe, or "." if that cannot be read.
 std::string program_directory();
-
-// Where a worker keeps its build cache and scratch files unless it is told.
-std::string default_worker_state();
 
 }  // namespace kq::sys

@@ -1,6 +1,12 @@
 #include "sys/process.h"
 
-#include <cstdlib>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -31,25 +37,54 @@ TEST(Process, inherits_nothing_above_its_socket) {
   ASSERT_TRUE(pid);
   const auto packet = receive_packet(pair->first.get(), 5000);
   ASSERT_TRUE(packet && *packet);
-  EXPECT_LE(std::stoi((*packet)->bytes), 5);  // 0-3, and the directory ls reads
+  EXPECT_LE(std::stoi((*packet)->bytes), 5);  // 0 to 3 and the descriptor that ls reads the directory with
   end_process(*pid);
 }
 
-TEST(Process, the_gpus_are_those_that_cuda_visible_devices_leaves) {
-  ::unsetenv("CUDA_VISIBLE_DEVICES");
-  EXPECT_FALSE(visible_gpus());
-  EXPECT_EQ(gpu_word(1), "1");
-  ::setenv("CUDA_VISIBLE_DEVICES", "6,GPU-12,-1,3", 1);
-  EXPECT_EQ(visible_gpus(), (std::vector<std::string>{"6", "GPU-12"}));
-  EXPECT_EQ(gpu_word(0), "6");
-  EXPECT_EQ(gpu_word(1), "GPU-12");
-  ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
-  EXPECT_EQ(visible_gpus(), std::vector<std::string>{});
-  ::unsetenv("CUDA_VISIBLE_DEVICES");
+TEST(Process, keeps_one_descriptor_under_its_number_and_writes_to_the_given_output) {
+  int output[2], kept[2];
+  ASSERT_EQ(::pipe2(output, O_CLOEXEC), 0);
+  ASSERT_EQ(::pipe2(kept, O_CLOEXEC), 0);
+  const auto pid = start_process(
+      {.argv = {"sh", "-c", "ls /proc/self/fd | tr '\\n' ' '; echo done >/proc/self/fd/$0", std::to_string(kept[1])},
+       .kept_fd = kept[1],
+       .output = output[1],
+       .leads = ProcessOptions::Leads::process_group});
+  ASSERT_TRUE(pid);
+  for (const int end : {output[1], kept[1]}) ::close(end);
+  char text[64] = "";
+  EXPECT_EQ(::read(kept[0], text, sizeof text), 5) << "the program wrote \"done\" to the kept descriptor";
+  const ssize_t size = ::read(output[0], text, sizeof text);
+  ASSERT_GT(size, 0);
+  // The list has 0 to 2, the kept descriptor and the one that ls reads the directory with.
+  const std::string_view list(text, static_cast<std::size_t>(size));
+  EXPECT_NE(list.find(std::to_string(kept[1])), std::string_view::npos) << list;
+  EXPECT_EQ(std::ranges::count(list, ' '), 5) << list;
+  end_process(*pid);
+  for (const int end : {output[0], kept[0]}) ::close(end);
 }
 
-TEST(Process, end_of_an_endless_program_returns) {
-  const auto pid = start_process({.argv = {"sleep", "1000"}, .environment = {}, .socket = -1});
+TEST(Process, a_program_that_cannot_be_executed_says_why_and_ends_with_127) {
+  int output[2];
+  ASSERT_EQ(::pipe2(output, O_CLOEXEC), 0);
+  const auto pid = start_process({.argv = {"/nonsense/program"}, .output = output[1]});
+  ASSERT_TRUE(pid);
+  ::close(output[1]);
+  std::string text;
+  for (char piece[64];;) {
+    const ssize_t size = ::read(output[0], piece, sizeof piece);
+    if (size <= 0) break;
+    text.append(piece, static_cast<std::size_t>(size));
+  }
+  ::close(output[0]);
+  EXPECT_EQ(text, "cannot start /nonsense/program: No such file or directory\n");
+  int status = 0;
+  EXPECT_EQ(::waitpid(*pid, &status, 0), *pid);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 127);
+}
+
+TEST(Process, end_process_kills_and_reaps_a_program_that_runs) {
+  const auto pid = start_process({.argv = {"sleep", "1000"}});
   ASSERT_TRUE(pid);
   end_process(*pid);
   EXPECT_NE(::kill(*pid, 0), 0);

@@ -348,7 +348,7 @@ inline std::vector<JudgeRequest> judge_requests() {
                       .timed_budget_ms = 6,
                       .window_bytes_max = 4,
                       .host_bytes_max = 5}},
-      ChildExited{.role = ChildRole::build, .wait_status = -9}, WarmingShared{}};
+      ChildExited{.role = ChildRole::build, .wait_status = -9}, WarmUpPageShared{}};
 }
 
 inline std::vector<JudgeReply> judge_replies() {

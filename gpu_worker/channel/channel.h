@@ -1,19 +1,21 @@
-// The shared page between the judge and one child: commands one way, untrusted answers the other.
+// The shared memory page in which the judge gives commands to one child and the child answers.
 //
-// Theory of operation. The judge makes one page (a memfd) and one window (a memfd, or device memory shared as a POSIX
-// descriptor) per child and hands both over a socket pair with SCM_RIGHTS: one byte 'P' with the page, one byte 'W'
-// with the window. The child never writes to that socket. From then on everything is a command in the page:
+// Theory of operation. For each child the judge makes one page (a memfd) and one window (a memfd, or GPU memory shared
+// as a POSIX descriptor). It sends both over a socket pair with SCM_RIGHTS: one byte 'P' with the page, one byte 'W'
+// with the window. The child never writes to that socket. From then on all communication is in the page:
 //
-//   judge                                            child (stub, python harness)
-//   fills command, seed, tables
-//   go = n, futex wake      ---------------------->  sees go == n (spins spin_ns, then futex), copies the command,
-//   works, says `launched`, synchronises sees done == n          <----------------------  fills status, failure,
-//   message, tables; done = n, futex wake
+//   judge                                          child (child runtime and Python harness)
+//   writes command, seed and tables
+//   go = number, futex wake   ------------------>  sees go == number (spins for spin_ns, then waits on the futex) and
+//                                                  copies the command
+//                                                  does the work, sets `launched`, synchronises
+//                                                  writes status, failure, text and tables
+//   sees done == number       <------------------  done = number, futex wake
 //
-// Every word the child writes is hostile: the judge copies it out once, bounds it, and believes only what a liar could
-// not gain from: that the child failed. Sizes, times and correctness never come from here. The page's layout is
-// fixed-size integers only, mirrored by gpu_worker/harness/children/page.py; channel_test.cc and harness tests hold both to the
-// same offsets.
+// Every word that a child writes is hostile. The judge copies it once, checks its range, and accepts only what cannot
+// help a liar: that the child failed. It never takes sizes, times or correctness from here. The page consists of
+// integers of fixed size; gpu_worker/harness/children/page.py has the same layout, and channel_test.cc and the harness
+// tests check that the offsets are equal.
 #pragma once
 
 #include <cstddef>
@@ -21,60 +23,66 @@
 
 namespace kq::channel {
 
-inline constexpr std::uint32_t kMagic = 0x6B710007;  // "kq", layout 7
+inline constexpr std::uint32_t kMagic = 0x6B710007;  // "kq" and layout 7
 inline constexpr std::uint32_t kInputsMax = 64;
 inline constexpr std::uint32_t kOutputsMax = 64;
 inline constexpr std::uint32_t kStatesMax = 2048;  // parameters and buffers of a model
 inline constexpr std::uint32_t kDimsMax = 8;
-inline constexpr std::uint32_t kAnswersMax = 8;  // of one command
+inline constexpr std::uint32_t kAnswersMax = 8;  // slots of one `answer` command
 inline constexpr std::uint32_t kTextMax = 4096;
-inline constexpr std::uint64_t kAlign = 256;  // of every tensor in a window
+inline constexpr std::uint64_t kAlign = 256;  // alignment of every tensor in a window
 
+// What the judge may ask of a child. "Reference" and "submission" say which child gets a command; others go to both.
 enum class Command : std::uint32_t {
   none = 0,
-  attach = 1,     // receive the window from the socket ('W'), map it in place of an earlier one; tables hold the final
-                  // offsets. The first one that has an arena (arena_bytes is not 0) stays mapped for good: there torch
-                  // makes what calls allocate, so that an output need not be copied to be seen by the judge The first
-                  // command of a submission; comes after `load` for a reference
-  null_call = 2,  // seed; GPU: writes touch_bytes of the window, or of its own memory where there is none, at least a
-                  // word, then synchronises; CPU: only answers. What a call costs when nothing is called: the switch of
-                  // the GPU to this process is part of it, and reading its clock
-  load = 3,  // reference: import, construct under `seed`, draw inputs, call once, fill the tables (sizes, no offsets)
-             // submission: import, construct under `seed`, take the state out of the window where names and shapes
-             // match A reference may be told to load again under another seed
-  put_state = 4,    // reference: copy the model's state into the window
-  make_inputs = 5,  // reference: seed, get_inputs(), cast, copy into the window; fill the input table again: shapes and
-                    // dtypes as at `load`, values of integers, reals and booleans as drawn (the judge carries these
-                    // over to the submission's table)
-  call =
-      6,  // seed, call on the inputs in the window and the plain values in the input table, bring every output to its
-          // place in the window unless it lies in the arena and the model does not keep it, synchronise, fill the
-          // output table with what came out (kind, dtype, shape, plain value, and place and offset of one in the arena;
-          // the judge does not read the name). An output that does not fit its place is not brought, only described
-  stage = 7,  // what a call needs and is not part of it, sent before every call and null call: wrap the tensors of the
-              // tables. Nothing of it runs on a GPU, which would have to switch to the child and back
-  stage_burst = 8,  // likewise for a burst, in any of `slots` slots of the window: tables describe slot 0, slot k lies
-                    // k * slot_bytes behind
-  burst = 9,  // seed, `calls` calls without synchronising between them. Each is made on the slot that `turn` names once
-              // the one before has returned, without seeding again: what draws numbers is not called in bursts; then,
-              // when `turn` names none, all outputs are described as those of a call are: the i-th call's from row i *
-              // outputs_n / calls on
-  compile = 10,  // reference, once attached: makes its model ready under torch.compile, with a call on inputs of its
-                 // own. After another `load` what is compiled is kept, and takes over that model's state
-  call_compiled = 11,  // as `call`, of the compiled model
-  answer = 12,  // reference: in each of the first `answers_n` slots of the window as `make_inputs`, and then as a call
-                // on a copy of them that nobody times: the window's stay as drawn. An input whose place is said to be
-                // the arena may stay where it was drawn there, and place and offset then say so; else it is brought as
-                // the others, and its place is the window. Each under seeds of its own. The input table is that of all,
-                // whose numbers are the same; the output table is as in a burst. Outputs of more than one are brought
-                // to their places in the window
+  // Receive the window from the socket ('W') and map it in place of an earlier one; the tables hold the final offsets.
+  // The first window with an arena (arena_bytes > 0) stays mapped for good: torch allocates a call's memory there, so
+  // that the judge sees outputs without a copy. A submission's first command; a reference gets `load` before it.
+  attach = 1,
+  // Measure the overhead of a call: seed; on a GPU, write touch_bytes of the window, or of the child's own memory if it
+  // has no window (at least one word), and synchronise; on a CPU, only answer. The overhead includes the GPU's switch
+  // to this process and reading its clock.
+  null_call = 2,
+  // Reference: import, construct under `seed`, draw inputs, call once and fill the tables (sizes without offsets); it
+  // may be told to load again under another seed. Submission: import, construct under `seed`, and copy the state out of
+  // the window where names and shapes match.
+  load = 3,
+  put_state = 4,  // Reference: copy the model's state into the window.
+  // Reference: seed, get_inputs(), cast and copy into the window. Fill the input table again: shapes and dtypes as at
+  // `load`, integers, reals and booleans as drawn; the judge copies these values to the submission's table.
+  make_inputs = 5,
+  // Seed, call on the inputs in the window and the plain values in the input table, and copy every output to its place
+  // in the window unless it is in the arena and the model does not keep it. Synchronise and fill the output table with
+  // what came out: kind, dtype, shape, plain value, place, and the offset of an output in the arena; the judge does not
+  // read the name. An output that does not fit its place is described but not copied.
+  call = 6,
+  // Prepare the next call, without being part of it: wrap the tensors of the tables. Sent before every call and null
+  // call. Uses no GPU, which would have to switch to the child and back.
+  stage = 7,
+  // The same for a burst, whose calls may use any of `slots` slots of the window: the tables describe slot 0, and slot
+  // k is k * slot_bytes behind it.
+  stage_burst = 8,
+  // Seed and make `calls` calls without synchronising between them. Each call uses the slot that `turn` names after the
+  // one before has returned, and does not seed again, because a model that draws numbers gets no bursts. When `turn`
+  // names no slot, describe all outputs as those of a call: the i-th call's begin at row i * output_count / calls.
+  burst = 9,
+  // Reference, after `attach`: make the model ready under torch.compile, with a call on inputs of its own. After
+  // another `load` the compiled code is kept and takes over the new model's state.
+  compile = 10,
+  call_compiled = 11,  // As `call`, with the compiled model.
+  // Reference: in each of the first `answer_count` slots of the window do `make_inputs` and then `call` on a copy of
+  // the inputs, so that the inputs in the window stay as drawn. An input whose place is the arena may stay where it was
+  // drawn there, and its place and offset say so; other inputs are copied, and their place is the window. Each slot has
+  // seeds of its own. The input table is the same for all slots; the output table is as in a burst. With more than one
+  // slot outputs are copied to their places in the window.
+  answer = 12,
 };
 
 constexpr bool is_staging(Command command) {
   return command == Command::stage || command == Command::stage_burst;
 }
 
-// What `turn` holds: which call, from 1 on, and its slot. One behind the last call has kNoSlot.
+// Makes the value of `turn`: the number of the call, from 1 on, and its slot. After the last call the slot is kNoSlot.
 inline constexpr std::uint32_t kNoSlot = 0xFFFF;
 constexpr std::uint32_t turn_of(std::uint32_t number, std::uint32_t slot) {
   return number << 16 | slot;
@@ -82,7 +90,7 @@ constexpr std::uint32_t turn_of(std::uint32_t number, std::uint32_t slot) {
 
 enum class Status : std::uint32_t { ok = 0, failed = 1 };
 
-// What a child may claim against itself.
+// Why a command failed, as the child reports it.
 enum class Failure : std::uint32_t {
   none = 0,
   load_failed = 1,
@@ -91,10 +99,10 @@ enum class Failure : std::uint32_t {
   out_of_gpu_memory = 4,
   gpu_fault = 5,
   unsupported_here = 6,
-  problem_invalid = 7,  // believed from the reference child only
+  problem_invalid = 7,  // accepted from the reference only
 };
 
-// Of an argument or output; none is Python's None. A state is always a tensor.
+// What an input or output is; `none` is Python's None. A state is always a tensor.
 enum class Kind : std::uint32_t { none = 0, tensor = 1, integer = 2, real = 3, boolean = 4 };
 
 enum class Place : std::uint32_t { window = 0, arena = 1 };
@@ -115,7 +123,7 @@ enum class Dtype : std::uint32_t {
   complex128 = 12
 };
 
-// Bytes of one element; 0 for an unknown dtype.
+// Returns the bytes of one element, or 0 for an unknown dtype.
 constexpr std::uint64_t element_bytes(Dtype dtype) {
   switch (dtype) {
     case Dtype::none:
@@ -141,23 +149,23 @@ constexpr std::uint64_t element_bytes(Dtype dtype) {
   return 0;
 }
 
-// One argument, output or parameter. Contiguous in its window for now: strides are row-major.
+// One input, output or state. Tensors are contiguous, with row-major strides.
 struct TensorDesc {
-  char name[80];  // NUL-terminated: forward()'s parameter, "out0", or the state_dict key; longer names are cut
+  char name[80];  // NUL-terminated, cut: a parameter of forward(), "out0", or a key of state_dict
   Kind kind;
   Dtype dtype;
   std::uint32_t ndim;
-  Place place;  // of an output; of an input in `answer`
+  Place place;  // of outputs, and of inputs in `answer`
   std::int64_t shape[kDimsMax];
-  std::uint64_t
-      offset;  // in the window, a multiple of kAlign, set by the judge; from the arena's begin on, set by the child
-  std::uint64_t bytes;   // product of shape times the element
+  std::uint64_t offset;  // in the window: set by the judge, a multiple of kAlign; in the arena: set by the child
+  std::uint64_t bytes;   // product of the shape times element_bytes()
   std::int64_t integer;  // value of kind integer or boolean
   double real;           // value of kind real
 };
 static_assert(sizeof(TensorDesc) == 192);
 
-// Of the inputs, and of both sides' calls on them. A submission learns the second with `go`, and the first never.
+// The seeds of one slot: for drawing the inputs, and for the calls of reference and submission. A submission gets the
+// second one with `go`, and never the first.
 struct Seeds {
   std::uint64_t inputs = 0;
   std::uint64_t calls = 0;
@@ -170,45 +178,42 @@ struct Page {
   // Written by the judge.
   std::uint32_t go;  // futex word
   Command command;
-  std::uint64_t seed;          // of this command; 0 while a call is staged
-  std::uint64_t answers_n;     // of `answer`
+  std::uint64_t seed;          // for this command; 0 while a call is staged
+  std::uint64_t answer_count;  // for `answer`
   std::uint64_t spin_ns;       // how long the child spins on `go` before it sleeps
-  std::uint64_t window_bytes;  // with all that is in it
-  std::uint64_t arena_bytes;   // the window's last ones; 0: there is none
-  std::uint64_t
-      touch_bytes;  // what a null call writes on a GPU: as a call does, it leaves the caches to others than the judge
+  std::uint64_t window_bytes;  // including the arena
+  std::uint64_t arena_bytes;   // the last bytes of the window; 0: there is no arena
+  std::uint64_t touch_bytes;   // what a null call writes on a GPU, so that it displaces the caches as a call does
 
   // Written by the child.
   std::uint32_t done;  // futex word
   Status status;
   Failure failure;
   std::uint32_t text_bytes;
-  std::int64_t
-      event_ns;  // the child's own time of the call (CUDA events; on the CPU its monotonic clock): a hint; 0: none
+  std::int64_t event_ns;  // the child's own time of the call, by CUDA events or the monotonic clock; 0: none
 
-  // Of a burst, and slots of answers too. Written by the judge, but for `returned`: how many calls of it have.
+  // For bursts and `answer`. Written by the judge, except `returned`: how many calls of the burst have returned.
   std::uint64_t slot_bytes;
   std::uint32_t slots;
   std::uint32_t calls;
   std::uint32_t turn;
   std::uint32_t returned;
 
-  char text[kTextMax];  // why it failed, for people
+  char text[kTextMax];  // the error text
 
-  // Written by either side, in turn.
-  std::uint32_t inputs_n;
-  std::uint32_t outputs_n;
-  std::uint32_t states_n;
-  std::uint32_t
-      launched;  // by the child alone: the number of the command (`go`) of which all that goes to a GPU is queued there
+  // Written by judge and child in turn.
+  std::uint32_t input_count;
+  std::uint32_t output_count;
+  std::uint32_t state_count;
+  std::uint32_t launched;  // by the child: the number (`go`) of the command whose GPU work is completely queued
   TensorDesc inputs[kInputsMax];
   TensorDesc outputs[kOutputsMax];
   TensorDesc states[kStatesMax];
-  Seeds answers[kAnswersMax];  // of `answer`, by slot; written by the judge
+  Seeds answers[kAnswersMax];  // for `answer`, by slot; written by the judge
 };
 static_assert(offsetof(Page, go) == 8);
 static_assert(offsetof(Page, done) == 64);
-static_assert(offsetof(Page, inputs_n) == 112 + kTextMax);
+static_assert(offsetof(Page, input_count) == 112 + kTextMax);
 static_assert(offsetof(Page, inputs) == 128 + kTextMax);
 
 }  // namespace kq::channel

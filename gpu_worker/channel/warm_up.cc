@@ -14,28 +14,27 @@ constexpr std::size_t kBytes = 4096;
 
 }  // namespace
 
-Expected<Warming> Warming::make() {
-  sys::Fd file(::memfd_create("kq-warming", MFD_CLOEXEC));
+Expected<WarmUpPage> WarmUpPage::make() {
+  sys::Fd file(::memfd_create("kq-warm-up", MFD_CLOEXEC));
   if (!file || ::ftruncate(file.get(), kBytes) != 0)
     return our_fault(std::string("memfd_create: ") + std::strerror(errno));
   return map(std::move(file));
 }
 
-Expected<Warming> Warming::map(sys::Fd file) {
+Expected<WarmUpPage> WarmUpPage::map(sys::Fd file) {
   void* const at = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
-  if (at == MAP_FAILED)
-    return our_fault(std::string("mmap of the page that tells who warms up: ") + std::strerror(errno));
-  return Warming(std::move(file), static_cast<Page*>(at));
+  if (at == MAP_FAILED) return our_fault(std::string("mmap of the warm-up page: ") + std::strerror(errno));
+  return WarmUpPage(std::move(file), static_cast<Page*>(at));
 }
 
-Warming::Warming(Warming&& other) noexcept
+WarmUpPage::WarmUpPage(WarmUpPage&& other) noexcept
     : file_(std::move(other.file_)), page_(std::exchange(other.page_, nullptr)) {}
-Warming& Warming::operator=(Warming&& other) noexcept {
+WarmUpPage& WarmUpPage::operator=(WarmUpPage&& other) noexcept {
   std::swap(file_, other.file_);
   std::swap(page_, other.page_);
   return *this;
 }
-Warming::~Warming() {
+WarmUpPage::~WarmUpPage() {
   if (page_ != nullptr) ::munmap(page_, kBytes);
 }
 

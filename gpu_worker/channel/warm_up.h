@@ -1,10 +1,11 @@
-// Whether children are making themselves warm on a lane's device, or one is ending: what control tells the judge
-// through a page of memory that both have; and what the judge tells control there, that nobody should begin now.
+// A page of memory that the worker and its judge share about children's warm-ups, which is their CUDA context
+// initialisation and the loading of kernels.
 //
-// While a CUDA context is made, 50 to 90 ms, the driver stops the device for a moment some ten to twenty times: of the
-// calls that are timed meanwhile as many take 30 to 250 us longer, all others as long as ever (H200). So the judge goes
-// on beside them, and has those calls made again (judge/trials.h). But whoever maps memory or loads code then waits for
-// the driver, so none begins while the judge prepares its trials, unless the next job would find no child.
+// Theory of operation. The worker marks in the page which warm-ups run on the lane's device, and the judge marks when
+// it prepares its trials. While a CUDA context is made the driver stops the device for moments, so a few timed calls
+// take longer: the judge goes on and repeats calls that ran beside a warm-up (judge/trial/trials.h). Mapping memory and
+// loading code, however, then wait for the driver. So no warm-up begins while the judge prepares, unless a job needs
+// the child.
 #pragma once
 
 #include <algorithm>
@@ -18,54 +19,55 @@
 
 namespace kq::channel {
 
-// As many at once.
-inline constexpr std::size_t kWarmingMax = 5;
+// Places for warm-ups that may run at the same time.
+inline constexpr std::size_t kWarmUpsMax = 5;
 
-class Warming {
+// The mapped page. Each field is an atomic flag with one writer.
+class WarmUpPage {
  public:
-  static Expected<Warming> make();
-  // The other end's, of its descriptor.
-  static Expected<Warming> map(sys::Fd file);
-  Warming(Warming&& other) noexcept;
-  Warming& operator=(Warming&& other) noexcept;
-  ~Warming();
+  static Expected<WarmUpPage> make();
+  // Maps the page of another process by its descriptor.
+  static Expected<WarmUpPage> map(sys::Fd file);
+  WarmUpPage(WarmUpPage&& other) noexcept;
+  WarmUpPage& operator=(WarmUpPage&& other) noexcept;
+  ~WarmUpPage();
 
   int fd() const { return file_.get(); }
-  // At one of kWarmingMax places.
-  void set(std::size_t at, bool is_there) { page_->children[at].store(is_there ? 1 : 0); }
-  bool is_there(std::size_t at) const { return page_->children[at].load() != 0; }
-  bool any() const {
-    return std::ranges::any_of(page_->children, [](const auto& child) { return child.load() != 0; });
+  // `place` is below kWarmUpsMax.
+  void set_running(std::size_t place, bool running) { page_->running[place].store(running ? 1 : 0); }
+  bool is_running(std::size_t place) const { return page_->running[place].load() != 0; }
+  bool any_running() const {
+    return std::ranges::any_of(page_->running, [](const auto& flag) { return flag.load() != 0; });
   }
-  // The judge prepares its trials, or calibrates behind them.
-  void set_preparing(bool is) { page_->is_preparing.store(is ? 1 : 0); }
-  bool is_preparing() const { return page_->is_preparing.load() != 0; }
+  // The judge prepares its trials, or calibrates after them.
+  void set_preparing(bool preparing) { page_->preparing.store(preparing ? 1 : 0); }
+  bool is_preparing() const { return page_->preparing.load() != 0; }
 
  private:
   struct Page {
-    std::array<std::atomic<std::int32_t>, kWarmingMax> children;
-    std::atomic<std::int32_t> is_preparing;
+    std::array<std::atomic<std::int32_t>, kWarmUpsMax> running;
+    std::atomic<std::int32_t> preparing;
   };
-  Warming(sys::Fd file, Page* page) : file_(std::move(file)), page_(page) {}
+  WarmUpPage(sys::Fd file, Page* page) : file_(std::move(file)), page_(page) {}
   sys::Fd file_;
   Page* page_ = nullptr;
 };
 static_assert(std::atomic<std::int32_t>::is_always_lock_free);
 
-// For as long as this lives; null: nobody is told.
-class Preparing {
+// Marks the judge as preparing from its construction to its destruction. Does nothing for null.
+class ScopedPreparing {
  public:
-  explicit Preparing(Warming* warming) : warming_(warming) {
-    if (warming_ != nullptr) warming_->set_preparing(true);
+  explicit ScopedPreparing(WarmUpPage* page) : page_(page) {
+    if (page_ != nullptr) page_->set_preparing(true);
   }
-  ~Preparing() {
-    if (warming_ != nullptr) warming_->set_preparing(false);
+  ~ScopedPreparing() {
+    if (page_ != nullptr) page_->set_preparing(false);
   }
-  Preparing(const Preparing&) = delete;
-  Preparing& operator=(const Preparing&) = delete;
+  ScopedPreparing(const ScopedPreparing&) = delete;
+  ScopedPreparing& operator=(const ScopedPreparing&) = delete;
 
  private:
-  Warming* warming_;
+  WarmUpPage* page_;
 };
 
 }  // namespace kq::channel

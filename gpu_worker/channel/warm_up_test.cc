@@ -7,37 +7,37 @@
 namespace kq::channel {
 namespace {
 
-TEST(Warming, what_one_end_says_the_other_reads) {
-  auto control = Warming::make();
+TEST(WarmUpPage, both_ends_see_the_running_warm_ups) {
+  auto control = WarmUpPage::make();
   ASSERT_TRUE(control);
-  auto judge = Warming::map(sys::Fd(::dup(control->fd())));
+  auto judge = WarmUpPage::map(sys::Fd(::dup(control->fd())));
   ASSERT_TRUE(judge);
-  EXPECT_FALSE(judge->any());
-  control->set(3, true);
-  EXPECT_TRUE(judge->any());
-  const Warming moved = std::move(*control);
-  EXPECT_TRUE(moved.any());
-  judge->set(3, false);
-  EXPECT_FALSE(moved.any());
+  EXPECT_FALSE(judge->any_running());
+  control->set_running(3, true);
+  EXPECT_TRUE(judge->any_running());
+  const WarmUpPage moved = std::move(*control);
+  EXPECT_TRUE(moved.any_running());
+  judge->set_running(3, false);
+  EXPECT_FALSE(moved.any_running());
 }
 
-TEST(Warming, the_judge_says_when_nobody_should_begin) {
-  auto control = Warming::make();
+TEST(WarmUpPage, scoped_preparing_marks_the_judge_as_preparing) {
+  auto control = WarmUpPage::make();
   ASSERT_TRUE(control);
-  auto judge = Warming::map(sys::Fd(::dup(control->fd())));
+  auto judge = WarmUpPage::map(sys::Fd(::dup(control->fd())));
   ASSERT_TRUE(judge);
   EXPECT_FALSE(control->is_preparing());
   {
-    const Preparing preparing(&*judge);
-    const Preparing nobody(nullptr);
+    const ScopedPreparing preparing(&*judge);
+    const ScopedPreparing nothing(nullptr);
     EXPECT_TRUE(control->is_preparing());
-    EXPECT_FALSE(control->any());
+    EXPECT_FALSE(control->any_running());
   }
   EXPECT_FALSE(control->is_preparing());
 }
 
-TEST(Warming, a_descriptor_that_is_no_page_is_an_error) {
-  EXPECT_FALSE(Warming::map(sys::Fd()));
+TEST(WarmUpPage, a_descriptor_that_cannot_be_mapped_is_an_error) {
+  EXPECT_FALSE(WarmUpPage::map(sys::Fd()));
 }
 
 }  // namespace

@@ -23,13 +23,13 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kNoLimitMs = 1'000'000'000;  // eleven days
 
-// What lies beside what was built, for who looks at it later.
+// Files beside those that were built.
 constexpr std::string_view kManifest = "kq_extensions.json";  // harness/extensions/loader.py
 constexpr std::string_view kNeedsGpu = "kq_needs_gpu";
 constexpr std::string_view kLaunchesTriton = "kq_triton";     // harness/kernels/build_child.py
 constexpr std::string_view kTritonArchive = "kq_triton.zip";  // harness/kernels/triton_precompile.py
 constexpr std::size_t kTritonBytesMax = 64u << 20;
-constexpr std::string_view kForThisMachine = "kq_native";  // compiled for the processor it was compiled on
+constexpr std::string_view kForThisMachine = "kq_native";  // an extension was compiled with -march=native
 constexpr std::string_view kToolchainOfMachine = "toolchain_id";
 constexpr std::size_t kToolchainBytesMax = 4096;
 
@@ -43,26 +43,27 @@ bool is_cpp(std::string_view name) {
                      [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-// Whether a contract asks for such a standard, in whichever of its texts.
+// Whether any text of a contract asks for a language standard with trigraphs.
 bool asks_for_trigraphs_in(std::string_view contract) {
   bool asks = false;
   constexpr int kDepthMax = 16;
-  const auto look = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
+  const auto check = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
     asks = asks || (event == nlohmann::json::parse_event_t::value && value.is_string() &&
                     guard::asks_for_trigraphs(value.get_ref<const std::string&>()));
     return depth <= kDepthMax;
   };
-  return nlohmann::json::parse(contract, look, false).is_discarded() || asks;  // Python may read what is none here
+  return nlohmann::json::parse(contract, check, false).is_discarded() ||
+         asks;  // Python may accept JSON that is invalid here
 }
 
-// C++ files need no compiler to be read, and binaries cannot be: what breaks a rule is told before anything runs.
+// Judges C++ files, which can be read without a compiler, and binaries, which are not allowed, before anything runs.
 Expected<std::optional<Built>> judge_files(const Lease& lease, const BuildTime& time) {
   std::vector<std::string> bytes;
   std::vector<guard::CppSource> sources;
   bytes.reserve(lease.submission.files.size());
   for (const SourceFile& file : lease.submission.files) {
     auto content = file_of(lease, file.hash);
-    if (!content) continue;  // the build says so
+    if (!content) continue;  // the build reports the missing file
     sources.push_back({.name = file.name, .text = bytes.emplace_back(std::move(*content))});
   }
   const bool has_trigraphs =
@@ -84,7 +85,7 @@ Expected<std::optional<Built>> judge_files(const Lease& lease, const BuildTime& 
   return std::optional<Built>();
 }
 
-// What a run finds beside the submission's files, under these names.
+// Whether the build makes a file of this name for the run.
 bool is_made_here(const Submission& submission, const SourceFile& file) {
   if (submission.backend == Backend::cuda)
     return file.name == "launch" || (file.name == "module.cubin" && file.name != submission.files.front().name);
@@ -92,13 +93,14 @@ bool is_made_here(const Submission& submission, const SourceFile& file) {
          (file.name.starts_with("kq_extension_") && file.name.ends_with(".so"));
 }
 
-// What lies beside it may be anything that can be read; this is what the guard reads as the language it is loaded in.
+// Checks that the entry file has the language that the guard will read it in, and that no file has the name of a file
+// of the build. Other files may be any text.
 std::optional<Built> judge_entry(const Submission& submission) {
-  if (submission.files.empty()) return std::nullopt;  // the build says so
+  if (submission.files.empty()) return std::nullopt;  // the build reports that
   for (const SourceFile& file : submission.files) {
     if (is_made_here(submission, file))
       return ended_build(build_ended(VerdictName::build_failed, {},
-                                     file.name + ": the build makes a file of this name; call yours otherwise"));
+                                     file.name + ": the build makes a file of this name; rename yours"));
   }
   const std::string& entry = submission.files.front().name;
   const bool is_cuda = submission.backend == Backend::cuda;
@@ -120,12 +122,12 @@ Expected<void> write(const std::string& path, std::string_view text) {
   return {};
 }
 
-std::string words_in(const std::string& dir) {
+std::string toolchain_text(const std::string& dir) {
   return read_child_file(dir + "/toolchain", kToolchainBytesMax).value_or("");
 }
 
 Toolchain toolchain_in(const std::string& dir) {
-  const std::string text = words_in(dir);
+  const std::string text = toolchain_text(dir);
   const std::size_t end = std::min(text.find('\n'), text.size());
   const std::size_t second = std::min(end + 1, text.size());
   const auto line = [&](std::size_t from, std::size_t size) {
@@ -134,24 +136,25 @@ Toolchain toolchain_in(const std::string& dir) {
   return {.compiler = line(0, end), .flags = line(second, text.find('\n', second) - second)};
 }
 
-// What a child said it compiles with; nothing where it did not come to that.
+// Returns the compilers that a build child reported, or nothing if it did not get that far.
 std::optional<std::string> toolchain_id_in(const std::string& dir) {
   auto toolchain = read_child_file(dir + "/" + std::string(kToolchainOfMachine), kToolchainBytesMax);
   return toolchain ? std::optional(std::move(*toolchain)) : std::nullopt;
 }
 
-// It is what the key of the build names: a child may see other compilers than the zygote, or somebody may have changed
-// them since that started.
-bool is_as_the_key_says(const Zygote& zygote, const std::string& dir) {
+// Whether a build used the compilers that its key names, which are those of the zygote. A child may see other
+// compilers, or they may have been replaced since the zygote was started.
+bool has_compilers_of_key(const Zygote& zygote, const std::string& dir) {
   const auto toolchain = toolchain_id_in(dir);
   return !toolchain || zygote.compilers().find(*toolchain) != std::string::npos;
 }
 
-// "-march=native", wherever it is said.
+// Whether a flag or a source contains "=native", as in "-march=native".
 bool is_for_this_machine(const ExtensionCall& call) {
-  const auto says = [](const std::string& text) { return text.find("=native") != std::string::npos; };
-  return std::any_of(call.flags.begin(), call.flags.end(), [&](const auto& flag) { return says(flag.second); }) ||
-         std::any_of(call.sources.begin(), call.sources.end(), [&](const auto& source) { return says(source.second); });
+  const auto is_native = [](const std::string& text) { return text.find("=native") != std::string::npos; };
+  return std::any_of(call.flags.begin(), call.flags.end(), [&](const auto& flag) { return is_native(flag.second); }) ||
+         std::any_of(call.sources.begin(), call.sources.end(),
+                     [&](const auto& source) { return is_native(source.second); });
 }
 
 }  // namespace
@@ -160,10 +163,10 @@ Builder::Builder(BuilderOptions options, BuildCache cache, ZygoteSource zygote)
     : options_(std::move(options)),
       cache_(std::move(cache)),
       zygote_(std::move(zygote)),
-      ready_({.scratch = options_.scratch,
-              .first_uid = options_.uid == 0 ? 0 : options_.uid + kReadyUids,
-              .host_bytes = options_.host_bytes,
-              .scratch_bytes = kBuildScratchBytes}) {}
+      preforked_({.scratch = options_.scratch,
+                  .first_uid = options_.uid == 0 ? 0 : options_.uid + kPreforkedUidOffset,
+                  .host_bytes = options_.host_bytes,
+                  .scratch_bytes = kBuildScratchBytes}) {}
 
 Expected<Builder::Job> Builder::begin(const Lease& lease, std::stop_token stop, std::size_t slot,
                                       std::int64_t start_ms) const {
@@ -197,7 +200,7 @@ Expected<Built> Builder::build(const Lease& lease, std::stop_token stop, std::si
   KQ_TRY_VALUE(const auto job, begin(lease, std::move(stop), slot, start_ms));
   const Hash key = key_of(job);
   const BuildTime time{.stop = job.stop, .end_ms = job.end_ms, .limit_ms = limit_of(lease.submission, kNoLimitMs)};
-  const KeysInWork::Hold hold(keys_, key, time);
+  const KeyLocks::Hold hold(key_locks_, key, time);
   if (auto over = time.over()) return over->map(ended_build);
   if (lease.object) adopt(job, key);
   auto cached = from_cache(job, key);
@@ -211,16 +214,16 @@ Expected<Built> Builder::build_object(const Lease& lease, std::stop_token stop, 
   if (!built || built->dir.empty()) return built;
   KQ_TRY_VALUE(const auto job, begin(lease, std::move(stop), slot, sys::monotonic_now_ms()));
   std::error_code error;
-  if (!is_as_the_key_says(*job.zygote, built->dir))
+  if (!has_compilers_of_key(*job.zygote, built->dir))
     return our_fault("builds here find other compilers than this worker found when it started");
   if (fs::exists(built->dir + "/" + std::string(kForThisMachine), error))
-    return our_fault("it was compiled for the processor here alone");
+    return our_fault("the build is for the processor of this machine only");
   KQ_TRY_VALUE(auto object, pack_object(built->dir, lease.device.kind, lease.device.arch, key_of(job)));
   built->object = std::move(object);
   return built;
 }
 
-// What is wrong with an object is no reason not to build.
+// Puts the lease's object into the cache. An invalid object is ignored, and the lease is built here.
 void Builder::adopt(const Job& job, const Hash& key) {
   if (job.lease.object->key != key || cache_.has(key)) return;
   const auto scratch = this->scratch(job, "object");
@@ -229,13 +232,13 @@ void Builder::adopt(const Job& job, const Hash& key) {
 }
 
 bool Builder::is_of_this_toolchain(const Job& job, const std::string& dir) {
-  if (is_as_the_key_says(*job.zygote, dir)) return true;
+  if (has_compilers_of_key(*job.zygote, dir)) return true;
   const std::lock_guard lock(toolchain_mutex_);
   return toolchain_id_in(dir) == toolchain_;
 }
 
-// Only builds that went well are kept: an entry that says otherwise was damaged, and goes; so does what was compiled by
-// other compilers than are here.
+// Returns the build from the cache, or nothing. Removes an entry that is damaged, as only successful builds are cached,
+// or that other compilers made.
 std::optional<Built> Builder::from_cache(const Job& job, const Hash& key) {
   const auto entry = cache_.find(key);
   if (!entry) return std::nullopt;
@@ -269,16 +272,19 @@ Expected<BuildEnd> Builder::run_child(const Job& job, ChildRole role, const Scra
 }
 
 Expected<Built> Builder::run(const Job& job, const Hash& key) {
-  auto ready = job.lease.submission.backend == Backend::cuda ? ready_.take(job.zygote, job.arch) : std::nullopt;
-  if (ready && !ready->assign(job.lease)) ready_.end(*std::exchange(ready, std::nullopt));
-  KQ_TRY_VALUE(const auto scratch, ready ? Expected<Scratch>(std::move(ready->scratch)) : this->scratch(job, "build"));
-  KQ_TRY(ready ? Expected<void>() : put_sources(scratch, job.lease, true));
-  KQ_TRY_VALUE(auto end,
-               ready ? run_ready_build(child_of(job, ChildRole::build, options_.limit_ms), *ready, scratch, job.stop)
-                     : run_child(job, ChildRole::build, scratch, options_.limit_ms));
-  if (end.verdict) return ended_build(*std::move(end.verdict));
+  auto preforked = job.lease.submission.backend == Backend::cuda ? preforked_.take(job.zygote, job.arch) : std::nullopt;
+  if (preforked && !preforked->assign(job.lease)) preforked_.end(*std::exchange(preforked, std::nullopt));
+  KQ_TRY_VALUE(const auto scratch,
+               preforked ? Expected<Scratch>(std::move(preforked->scratch)) : this->scratch(job, "build"));
+  if (!preforked) {
+    KQ_TRY(put_sources(scratch, job.lease, true));
+  }
+  KQ_TRY_VALUE(auto end, preforked ? run_preforked_build(child_of(job, ChildRole::build, options_.limit_ms), *preforked,
+                                                         scratch, job.stop)
+                                   : run_child(job, ChildRole::build, scratch, options_.limit_ms));
+  if (end.verdict) return ended_build(std::move(*end.verdict));
   Built built = outcome(job, scratch.out(), false);
-  // A compiler that was killed, of a child that lives on and tells of it in its way.
+  // The kernel killed a compiler for its memory, and the child lived on and reported a failed build.
   const bool has_failed = built.verdict && name_of(*built.verdict) == VerdictName::build_failed;
   if (has_failed && end.was_killed_for_memory) return ended_build(build_out_of_memory(options_.host_bytes));
   if (built.verdict && name_of(*built.verdict) != VerdictName::compiled_only) return built;
@@ -315,7 +321,7 @@ Expected<std::optional<Verdict>> Builder::build_extensions(const Job& job, const
   KQ_TRY_VALUE(const auto end, run_child(job, ChildRole::record, scratch, options_.limit_ms));
   if (end.verdict && name_of(*end.verdict) != VerdictName::build_failed) return end.verdict;
   const auto text = read_child_file(scratch.out() + "/calls", kExtensionCallBytesMax + 1);
-  if (!text) return std::optional<Verdict>();  // it died before it came to its calls: its run says how
+  if (!text) return std::optional<Verdict>();  // the child died before its calls; the run reports how
   if (const auto complaint = read_child_file(scratch.out() + "/complaint", kMessageTextMax);
       complaint && !complaint->empty()) {
     return std::optional(build_ended(VerdictName::build_failed, {}, *complaint));
@@ -323,7 +329,7 @@ Expected<std::optional<Verdict>> Builder::build_extensions(const Job& job, const
   const auto calls = parse_calls(*text);
   if (!calls) return std::optional(build_ended(VerdictName::build_failed, {}, calls.error().message));
 
-  // All are judged before any is compiled.
+  // The guard judges all calls before any is compiled.
   const BuildTime time = time_to_judge(job.lease, job.stop, job.end_ms);
   for (const ExtensionCall& call : *calls) {
     if (auto verdict = judge_call(call, [&] { return !time.over(); })) return verdict;
@@ -339,7 +345,7 @@ Expected<std::optional<Verdict>> Builder::build_extensions(const Job& job, const
     const std::string file = "kq_extension_" + std::to_string(i) + ".so";
     std::error_code error;
     fs::copy_file(compiled.dir + "/module.so", out + "/" + file, error);
-    if (error) return our_fault("cannot copy what was compiled: " + error.message());
+    if (error) return our_fault("cannot copy a compiled module: " + error.message());
     modules[call.key] = file;
     cached = cached && compiled.cached;
     if (is_for_this_machine(call)) (void)write(out + "/" + std::string(kForThisMachine), "");
@@ -349,7 +355,7 @@ Expected<std::optional<Verdict>> Builder::build_extensions(const Job& job, const
   return std::optional<Verdict>();
 }
 
-// However it ends: what is not compiled here, the job compiles, and says what is wrong with it.
+// A failure is ignored here: the run compiles what is missing, and reports what is wrong with it.
 Expected<void> Builder::compile_ahead(const Job& job, const std::string& out) {
   KQ_TRY_VALUE(const auto scratch, this->scratch(job, "record"));
   if (const auto put = put_sources(scratch, job.lease, true); !put) return put;
@@ -363,12 +369,12 @@ Expected<void> Builder::compile_ahead(const Job& job, const std::string& out) {
 Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall& call, const std::string& toolchain) {
   const Hash key = extension_key(call, job.arch, toolchain);
   const BuildTime time{.stop = job.stop, .end_ms = job.end_ms, .limit_ms = limit_of(job.lease.submission, kNoLimitMs)};
-  const KeysInWork::Hold hold(keys_, key, time);
+  const KeyLocks::Hold hold(key_locks_, key, time);
   if (auto over = time.over())
     return over->map(
         [](Verdict& verdict) { return Compiled{.verdict = std::move(verdict), .dir = {}, .cached = false}; });
   if (const auto entry = cache_.find(key))
-    return Compiled{.verdict = {}, .dir = *entry, .cached = true, .toolchain = words_in(*entry)};
+    return Compiled{.verdict = {}, .dir = *entry, .cached = true, .toolchain = toolchain_text(*entry)};
   const Hash group = sha256(toolchain);
   const std::string variant = header_variant(call);
   if (!variant.empty()) {
@@ -385,7 +391,8 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
   if (auto verdict = read_outcome(scratch.out())) {
     if (end.was_killed_for_memory && name_of(*verdict) == VerdictName::build_failed)
       verdict = build_out_of_memory(options_.host_bytes);
-    return Compiled{.verdict = std::move(*verdict), .dir = {}, .cached = false, .toolchain = words_in(scratch.out())};
+    return Compiled{
+        .verdict = std::move(*verdict), .dir = {}, .cached = false, .toolchain = toolchain_text(scratch.out())};
   }
   auto entry = cache_.put(key, scratch.out());
   if (!entry && entry.error().kind == ErrorKind::bad_input) {
@@ -393,20 +400,21 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
         .verdict = build_ended(VerdictName::build_failed, {}, entry.error().message), .dir = {}, .cached = false};
   }
   if (!entry) return failure(entry.error());
-  std::string words = words_in(*entry);
-  return Compiled{.verdict = {}, .dir = std::move(*entry), .cached = false, .toolchain = std::move(words)};
+  std::string compilers = toolchain_text(*entry);
+  return Compiled{.verdict = {}, .dir = std::move(*entry), .cached = false, .toolchain = std::move(compilers)};
 }
 
-// Once for all builds of this machine, by the first that wants it. Who finds it being made does not wait: the same
-// header as a text takes g++ twice as long and comes to the same code. Where it cannot be made all are built so.
+// Makes a precompiled header once for all builds of this machine. A build that finds it being made does not wait: it
+// compiles the header as text, which takes g++ twice as long and gives the same code. So does every build if the header
+// cannot be made.
 Expected<void> Builder::make_header(const Job& job, const Hash& group, const std::string& variant) {
-  const KeysInWork::Hold hold(keys_, sha256(to_hex(group) + variant), std::try_to_lock);
+  const KeyLocks::Hold hold(key_locks_, sha256(to_hex(group) + variant), std::try_to_lock);
   if (!hold.is_held() || cache_.has_header(group, variant)) return {};
   KQ_TRY_VALUE(const auto scratch, this->scratch(job, "header"));
   if (const auto put = scratch.put("call.json", nlohmann::json{{"precompile", variant}}.dump()); !put) return put;
   KQ_TRY_VALUE(const auto end, run_child(job, ChildRole::compile, scratch, options_.compile_limit_ms));
   if (end.verdict || read_outcome(scratch.out())) return {};
-  (void)cache_.put_header(group, variant, scratch.out());  // a disk too small for it is no reason not to build
+  (void)cache_.put_header(group, variant, scratch.out());  // a full disk is no reason not to build
   return {};
 }
 

@@ -1,15 +1,15 @@
-// The build lane's work on one lease: static guard, then the build in sandboxed children without GPU, or a cache hit.
+// Builds one lease: static guard, then a hit in the cache or a build in sandboxed children without a GPU.
 //
-// A build child reads the sources and runs nothing of the job: what the guard judges comes from there. Where Python
-// calls load_inline or load, a record child runs the file to learn what it asks for; what it asks for is judged too,
-// and compiled by a child that runs compilers alone. Where it launches kernels of triton's on a GPU, a record child
-// compiles them while it runs the file.
+// Theory of operation. A build child reads the sources and runs no code of the job; the facts that the guard judges
+// come from it. If a Python file calls load_inline or load, a tracing child runs the file to record these calls; the
+// guard judges the recorded sources, and a compile child, which runs compilers only, compiles them. If the file
+// launches Triton kernels on a GPU, a tracing child compiles them while it runs the file.
 //
-// The cache is written here. What children of ours left is for everybody; what a child left that ran code of the job is
-// for that very source.
+// Only this process writes to the cache. What build and compile children make is cached for all submissions; what a
+// tracing child makes, which has run code of the job, is cached for the same submission only.
 //
-// An object that came with a lease goes into the cache first, if its key is the one that is computed here: then it is
-// found there, and judged, as what was built here.
+// An object that came with a lease is put into the cache first, if its key is the one that is computed here. It is then
+// found and judged like an object that was built here.
 #pragma once
 
 #include <cstdint>
@@ -23,65 +23,67 @@
 #include "gpu_worker/compile/cache.h"
 #include "gpu_worker/compile/child.h"
 #include "gpu_worker/compile/extension.h"
-#include "gpu_worker/compile/keys_in_work.h"
-#include "gpu_worker/compile/ready_builds.h"
+#include "gpu_worker/compile/key_locks.h"
+#include "gpu_worker/compile/preforked_builds.h"
 #include "gpu_worker/core/worker.h"
 #include "gpu_worker/zygote/zygote.h"
 
 namespace kq::worker {
 
-inline constexpr std::uint32_t kReadyUids = 1024;
+// Pre-forked build children have the user ids from BuilderOptions::uid plus this on.
+inline constexpr std::uint32_t kPreforkedUidOffset = 1024;
 
 struct BuilderOptions {
   std::string scratch;      // parent of scratch directories
-  std::uint32_t uid = 0;    // of the build children of slot 0, and so on upward, and from kReadyUids above on of those
-                            // that wait; 0 keeps ours
-  std::string no_gpu_arch;  // what device code is compiled for where no GPU says
+  std::uint32_t uid = 0;    // user id of slot 0's children; slot k has uid + k; 0: this process's user
+  std::string no_gpu_arch;  // the architecture of device code if the lease's device has none
   std::uint32_t limit_ms = 120'000;
   std::uint32_t compile_limit_ms = 300'000;  // of one call of load_inline
-  std::uint32_t ahead_limit_ms = 30'000;     // of compiling triton's kernels; what is not done then is left to the job
+  std::uint32_t ahead_limit_ms = 30'000;     // of compiling Triton kernels; the run compiles what is left
   std::uint64_t host_bytes = 4ull << 30;     // private memory of each process of a build
 };
 
 class Builder {
  public:
-  // Gives a living one, for builds for such a device; it may start it.
+  // Returns a living zygote for builds for this kind of device; may start one.
   using ZygoteSource = std::function<Expected<std::shared_ptr<Zygote>>(DeviceKind)>;
   Builder(BuilderOptions options, BuildCache cache, ZygoteSource zygote);
 
-  // Blocking; one call at a time per slot, several slots at once. A stop kills the build's child and ends in an Error.
+  // Builds a lease; blocks. Slots may build at the same time, each one lease at a time. After a stop the build's child
+  // is killed and the build fails.
   Expected<Built> build(const Lease& lease, std::stop_token stop = {}, std::size_t slot = 0);
-  // The same for others: where it went well, what is built is packed.
+  // Builds for another worker: the same, and the files of a successful build are packed into Built::object.
   Expected<Built> build_object(const Lease& lease, std::stop_token stop = {}, std::size_t slot = 0);
 
  private:
-  // One build on its way: what its steps have in common.
+  // What the steps of one build have in common.
   struct Job {
     const Lease& lease;
     std::string arch;
     std::shared_ptr<Zygote> zygote;
     std::stop_token stop;
     std::size_t slot = 0;
-    std::int64_t end_ms = 0;  // of all of it together, where the submission has a limit
+    std::int64_t end_ms = 0;  // of the whole build, if the submission has a limit
   };
   Expected<Job> begin(const Lease& lease, std::stop_token stop, std::size_t slot, std::int64_t start_ms) const;
-  // What the guard may take from now on.
+  // Returns how long the guard may read from now on.
   BuildTime time_to_judge(const Lease& lease, const std::stop_token& stop, std::int64_t end_ms) const;
   static Hash key_of(const Job& job);
   void adopt(const Job& job, const Hash& key);
   bool is_of_this_toolchain(const Job& job, const std::string& dir);
   std::optional<Built> from_cache(const Job& job, const Hash& key);
   Expected<Built> run(const Job& job, const Hash& key);
-  // Nothing: the extensions lie in `out`, and all is well. `cached`: none of them had to be compiled.
+  // Compiles the recorded calls and copies the modules to `out`. Returns the verdict of a failed build, or nothing.
+  // Sets `cached` if nothing had to be compiled.
   Expected<std::optional<Verdict>> build_extensions(const Job& job, const std::string& toolchain,
                                                     const std::string& out, bool& cached);
   struct Compiled {
     std::optional<Verdict> verdict;
     std::string dir;
     bool cached = false;
-    std::string toolchain = {};  // the file of that name
+    std::string toolchain = {};  // the content of the file "toolchain"
   };
-  // Kernels of triton's into `out`, as far as that goes.
+  // Compiles the Triton kernels that the file launches into `out`, within a time limit.
   Expected<void> compile_ahead(const Job& job, const std::string& out);
   Expected<Compiled> compile(const Job& job, const ExtensionCall& call, const std::string& toolchain);
   Expected<void> make_header(const Job& job, const Hash& group, const std::string& variant);
@@ -94,10 +96,10 @@ class Builder {
   BuilderOptions options_;
   BuildCache cache_;
   ZygoteSource zygote_;
-  KeysInWork keys_;
-  ReadyBuilds ready_;
+  KeyLocks key_locks_;
+  PreforkedBuilds preforked_;
   std::mutex toolchain_mutex_;
-  std::string toolchain_;  // of this machine, as the last build's child told it
+  std::string toolchain_;  // of this machine, as the last build child reported it
 };
 
 }  // namespace kq::worker

@@ -1,4 +1,4 @@
-// The build lane with the zygote of a device lane and real, sandboxed build children.
+// Tests builds with the zygote of a device lane and real, sandboxed build children.
 #include "gpu_worker/compile/builder.h"
 
 #include <sys/stat.h>
@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "gpu_worker/compile/object.h"
-#include "gpu_worker/lane/lane_of_tests.h"
+#include "gpu_worker/lane/test_lane.h"
 
 namespace kq::worker {
 namespace {
@@ -30,9 +30,9 @@ constexpr std::string_view kContract = R"({"kernel_name": "copy", "args": [
 class BuilderTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    const auto tests = LaneOfTests::get();
+    const auto tests = TestLane::get();
     ASSERT_TRUE(tests) << tests.error().message;
-    root_ = LaneOfTests::root() / "builder";
+    root_ = TestLane::root() / "builder";
     auto zygote = (*tests)->lane().zygote();
     ASSERT_TRUE(zygote) << zygote.error().message;
     zygote_ = *zygote;
@@ -76,7 +76,7 @@ class BuilderTest : public ::testing::Test {
 fs::path BuilderTest::root_;
 std::shared_ptr<Zygote> BuilderTest::zygote_;
 
-TEST_F(BuilderTest, a_python_kernel_is_built_once_and_then_found) {
+TEST_F(BuilderTest, a_python_kernel_is_built_once_and_then_cached) {
   const auto first = build_python("class ModelNew: pass\n");
   ASSERT_EQ(verdict_of(first), "built");
   EXPECT_FALSE(first->cached);
@@ -86,7 +86,7 @@ TEST_F(BuilderTest, a_python_kernel_is_built_once_and_then_found) {
   EXPECT_EQ(first->dir, second->dir);
 }
 
-TEST_F(BuilderTest, a_damaged_entry_of_the_cache_is_built_again) {
+TEST_F(BuilderTest, a_damaged_cache_entry_is_built_again) {
   const auto first = build_python("class ModelNew: x = 1\n");
   ASSERT_EQ(verdict_of(first), "built");
   fs::resize_file(first->dir + "/status", 0);
@@ -102,7 +102,7 @@ TEST_F(BuilderTest, a_syntax_error_is_named_with_its_line) {
   EXPECT_EQ(evidence(built).place, "k.py:2");
 }
 
-TEST_F(BuilderTest, a_stream_user_is_rejected_with_rule_and_place_also_from_the_cache) {
+TEST_F(BuilderTest, a_python_stream_is_rejected_with_rule_and_place_every_time) {
   const std::string source = "from torch.cuda import Stream as S\n\nclass ModelNew:\n  s = S()\n";
   for (int i = 0; i < 2; ++i) {
     const auto built = build_python(source);
@@ -113,7 +113,7 @@ TEST_F(BuilderTest, a_stream_user_is_rejected_with_rule_and_place_also_from_the_
   }
 }
 
-TEST_F(BuilderTest, what_nobody_can_read_is_rejected_wherever_it_lies) {
+TEST_F(BuilderTest, a_binary_file_is_rejected) {
   const std::string bytecode("\xA7\x0D\x0D\x0A\0\0\0\0", 8);
   for (const auto& files : {std::vector<std::pair<std::string, std::string>>{{"k.pyc", bytecode}},
                             {{"k.py", "from evil import ModelNew\n"}, {"evil.pyc", bytecode}},
@@ -127,16 +127,16 @@ TEST_F(BuilderTest, what_nobody_can_read_is_rejected_wherever_it_lies) {
   }
 }
 
-TEST_F(BuilderTest, a_submission_begins_with_what_its_backend_can_load) {
+TEST_F(BuilderTest, the_entry_file_must_have_a_type_of_its_backend) {
   const std::string kernel = "extern \"C\" __global__ void copy(const float* x, float* out) { out[0] = x[0]; }";
   for (const auto& [backend, entry, source, expected] :
        {std::tuple{Backend::torch, "k.txt", std::string("class ModelNew: pass\n"),
                    "k.txt: a torch submission begins with a .py file"},
         {Backend::cuda, "k.txt", kernel, "k.txt: a cuda submission begins with a .cu, .ptx or .cubin file"},
         {Backend::cuda, "k.cc", kernel, "k.cc: a cuda submission begins with a .cu, .ptx or .cubin file"},
-        {Backend::cuda, "launch", kernel, "launch: the build makes a file of this name; call yours otherwise"},
+        {Backend::cuda, "launch", kernel, "launch: the build makes a file of this name; rename yours"},
         {Backend::torch, "kq_extension_0.so", "text",
-         "kq_extension_0.so: the build makes a file of this name; call yours otherwise"}}) {
+         "kq_extension_0.so: the build makes a file of this name; rename yours"}}) {
     const auto built = build(lease_of(backend, {{entry, source}, {"k.json", std::string(kContract)}}));
     ASSERT_EQ(verdict_of(built), "build_failed") << entry;
     EXPECT_EQ(evidence(built).message, expected);
@@ -149,20 +149,20 @@ TEST_F(BuilderTest, a_submission_begins_with_what_its_backend_can_load) {
   EXPECT_EQ(verdict_of(with_notes), "built");
 }
 
-TEST_F(BuilderTest, a_cuda_stream_user_is_rejected_before_anything_compiles) {
+TEST_F(BuilderTest, a_cuda_stream_is_rejected_before_anything_is_compiled) {
   const auto built = build_cuda("void f() { cudaStreamCreate(0); }");
   ASSERT_EQ(verdict_of(built), "rejected");
   EXPECT_EQ(verdict_of(build(lease_of(Backend::cuda, {{"k.cu", "int a?\?/\n;"},
                                                       {"k.json", R"({"compiler_options": ["--std\u003dc++14"]})"}}))),
             "rejected")
-      << "a trigraph, where it is one";
+      << "the standard has trigraphs";
   EXPECT_EQ(evidence(built).place, "k.cu:1");
 }
 
-// The inodes of the directories of those that wait, once there are as many as are meant to.
+// Waits for all pre-forked children and returns the inodes of their directories.
 std::set<ino_t> waiting_in(const fs::path& scratch) {
   std::set<ino_t> found;
-  for (int i = 0; i < 2'000 && found.size() < kReadyBuildsMax; ++i) {
+  for (int i = 0; i < 2'000 && found.size() < kPreforkedBuildsMax; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     found.clear();
     std::error_code none;
@@ -175,7 +175,7 @@ std::set<ino_t> waiting_in(const fs::path& scratch) {
   return found;
 }
 
-TEST_F(BuilderTest, after_a_first_kernel_children_wait_for_the_next_ones) {
+TEST_F(BuilderTest, children_are_forked_ahead_after_the_first_kernel) {
   const fs::path scratch = root_ / "waiting";
   Builder builder({.scratch = scratch, .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"},
                   BuildCache(root_ / "cache"), [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
@@ -185,13 +185,13 @@ TEST_F(BuilderTest, after_a_first_kernel_children_wait_for_the_next_ones) {
   };
   ASSERT_EQ(verdict_of(builder.build(lease_with("out[0] = x[1];"))), "compiled_only");
   const auto before = waiting_in(scratch);
-  ASSERT_EQ(before.size(), kReadyBuildsMax);
+  ASSERT_EQ(before.size(), kPreforkedBuildsMax);
   const auto built = builder.build(lease_with("out[0] = x[2];"));
   ASSERT_EQ(verdict_of(built), "compiled_only");
   EXPECT_TRUE(fs::exists(built->dir + "/module.cubin"));
   const auto after = waiting_in(scratch);
-  EXPECT_EQ(after.size(), kReadyBuildsMax);
-  EXPECT_NE(after, before) << "one of them built it, and another came in its place";
+  EXPECT_EQ(after.size(), kPreforkedBuildsMax);
+  EXPECT_NE(after, before) << "one of them built the kernel and was replaced";
   const auto failed = builder.build(lease_with("out[0] = y;"));
   ASSERT_EQ(verdict_of(failed), "build_failed");
   EXPECT_NE(evidence(failed).message.find("k.cu:1"), std::string::npos) << evidence(failed).message;
@@ -218,7 +218,7 @@ TEST_F(BuilderTest, a_stopped_build_ends_at_once) {
   EXPECT_LT(took, std::chrono::seconds(2));
 }
 
-TEST_F(BuilderTest, a_build_that_takes_too_much_memory_says_so) {
+TEST_F(BuilderTest, a_build_that_takes_too_much_memory_is_out_of_memory) {
   const std::string source =
       "template <int n, int at> struct Tree { static const int v = Tree<n - 1, 2 * at>::v + Tree<n - 1, 2 * at + "
       "1>::v; };\n"
@@ -255,8 +255,8 @@ TEST_F(BuilderTest, a_cuda_kernel_that_does_not_compile_says_where) {
   EXPECT_NE(evidence(built).message.find("k.cu"), std::string::npos) << evidence(built).message;
 }
 
-// With the zygote of a worker that has a GPU, which it takes none to build for.
-TEST_F(BuilderTest, kernels_of_triton_are_compiled_ahead_for_a_gpu) {
+// Uses a zygote for GPU builds, which needs no GPU.
+TEST_F(BuilderTest, triton_kernels_are_compiled_ahead_for_a_gpu) {
   constexpr std::string_view kProblem =
       "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\ndef "
       "get_inputs():\n    return [torch.rand(64)]\n";
@@ -266,7 +266,7 @@ TEST_F(BuilderTest, kernels_of_triton_are_compiled_ahead_for_a_gpu) {
       "    tl.store(out + i, tl.load(x + i) + 1)\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        "
       "out = torch.empty_like(x)\n"
       "        add[(1,)](x, out, N=64)\n        return out\n";
-  ZygoteOptions options = LaneOfTests::options().zygote;
+  ZygoteOptions options = TestLane::options().zygote;
   options.device = DeviceKind::cuda;
   auto started = Zygote::start(options);
   ASSERT_TRUE(started) << started.error().message;
@@ -297,7 +297,7 @@ TEST_F(BuilderTest, kernels_of_triton_are_compiled_ahead_for_a_gpu) {
   EXPECT_TRUE(build_for(DeviceKind::cuda, std::string(kKernel))->cached);
 
   const auto endless = build_for(DeviceKind::cuda, std::string(kKernel) + "while True: pass\n", 300);
-  ASSERT_EQ(verdict_of(endless), "built") << "what is wrong with it, its run tells";
+  ASSERT_EQ(verdict_of(endless), "built") << "the run reports what is wrong with it";
   EXPECT_FALSE(is_ahead(endless));
   EXPECT_EQ(endless->toolchain.flags, "");
 
@@ -307,8 +307,8 @@ TEST_F(BuilderTest, kernels_of_triton_are_compiled_ahead_for_a_gpu) {
   EXPECT_EQ(interpreted->toolchain, Toolchain());
 }
 
-// A module that nobody loads: without the headers of torch, which compile in no time a test has, and of Python, which
-// take ten times what this does.
+// Returns a submission with an extension that is never loaded. It includes no headers of torch or Python, which take
+// long to compile.
 std::string extension(const std::string& body, const std::string& more = "") {
   return "from torch.utils.cpp_extension import load_inline\nSOURCE = r'''\n#include <cstddef>\n" + body +
          "\nextern const char name[] = NAME;\n"
@@ -335,8 +335,8 @@ TEST_F(BuilderTest, a_call_of_load_inline_is_compiled_once_for_all_submissions) 
   EXPECT_TRUE(other->cached);
 }
 
-// What torch's headers take, 20 s and more, is too long for every run of the tests.
-TEST_F(BuilderTest, torchs_headers_are_precompiled_once_and_nobody_waits_for_who_does_that) {
+// Compiling the headers of torch takes 20 s or more, so this test does not always run.
+TEST_F(BuilderTest, torch_headers_are_precompiled_once_and_other_builds_do_not_wait) {
   if (std::getenv("KQ_HEADERS") == nullptr)
     GTEST_SKIP() << "skipped: takes a minute; KQ_HEADERS=yes runs it, as CI does";
   const BuildCache cache(root_ / "cache");
@@ -364,19 +364,19 @@ TEST_F(BuilderTest, torchs_headers_are_precompiled_once_and_nobody_waits_for_who
   EXPECT_EQ(headers(), 1);
 }
 
-// While its calls are recorded a file may run anything.
+// A file may run any code while its calls are recorded.
 TEST_F(BuilderTest, a_build_that_fills_the_disk_ends) {
-  const auto begun = std::chrono::steady_clock::now();
+  const auto start = std::chrono::steady_clock::now();
   const auto built =
       build_python("import time\nfor i in range(" + std::to_string(kBuildDiskMax.entries + 1) +
                    "):\n    open(f'/kq/out/{i}', 'w').close()\ntime.sleep(60)\n" + extension("int number = 4;"));
   ASSERT_EQ(verdict_of(built), "out_of_memory");
   EXPECT_EQ(evidence(built).reason, "disk");
   EXPECT_EQ(evidence(built).message, "the build wrote more than it may: 2048 MiB in 20000 files");
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(50));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(50));
 }
 
-TEST_F(BuilderTest, a_damaged_object_of_the_cache_is_never_served) {
+TEST_F(BuilderTest, a_damaged_module_in_the_cache_is_built_again) {
   const auto text_of = [](const fs::path& path) {
     std::ifstream file(path, std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(file), {});
@@ -384,7 +384,7 @@ TEST_F(BuilderTest, a_damaged_object_of_the_cache_is_never_served) {
   const auto built = build_python(extension("int number = 20;"));
   ASSERT_EQ(verdict_of(built), "built") << evidence(built).message;
   const std::string right = text_of(built->dir + "/kq_extension_0.so");
-  // Every copy of it: of the call and of the submission, a byte changed where no size tells.
+  // Changes one byte of both copies of the module: the call's entry and the submission's entry.
   std::size_t damaged = 0;
   for (const auto& entry : fs::recursive_directory_iterator(root_ / "cache")) {
     if (!entry.is_regular_file() || text_of(entry.path()) != right) continue;
@@ -401,7 +401,7 @@ TEST_F(BuilderTest, a_damaged_object_of_the_cache_is_never_served) {
   EXPECT_EQ(text_of(again->dir + "/kq_extension_0.so"), right);
 }
 
-TEST_F(BuilderTest, a_template_bomb_in_an_extension_costs_its_own_verdict) {
+TEST_F(BuilderTest, a_template_bomb_in_an_extension_times_out) {
   const std::string bomb =
       "template <int n, int at> struct Tree { static const int v = Tree<n - 1, 2 * at>::v + Tree<n - 1, 2 * at + "
       "1>::v; };\n"
@@ -417,14 +417,14 @@ TEST_F(BuilderTest, a_template_bomb_in_an_extension_costs_its_own_verdict) {
   EXPECT_EQ(verdict_of(build_python(extension("int number = 21;"))), "built");
 }
 
-TEST_F(BuilderTest, what_several_slots_want_at_once_is_built_once) {
+TEST_F(BuilderTest, concurrent_builds_of_one_extension_compile_it_once) {
   Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"},
                   BuildCache(root_ / "cache"), [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
   std::vector<Expected<Built>> built(3, our_fault("not yet"));
   {
-    std::vector<std::jthread> crew;
+    std::vector<std::jthread> threads;
     for (std::size_t slot = 0; slot < built.size(); ++slot) {
-      crew.emplace_back([&, slot] {
+      threads.emplace_back([&, slot] {
         const std::string comment = slot == 2 ? "# another file\n" : "";
         built[slot] =
             builder.build(lease_of(Backend::torch_cuda, {{"k.py", comment + extension("int number = 8;")}}), {}, slot);
@@ -432,14 +432,14 @@ TEST_F(BuilderTest, what_several_slots_want_at_once_is_built_once) {
     }
   }
   std::size_t compiled = 0;
-  for (const auto& one : built) {
-    ASSERT_EQ(verdict_of(one), "built");
-    compiled += one->cached ? 0u : 1u;
+  for (const auto& each : built) {
+    ASSERT_EQ(verdict_of(each), "built");
+    compiled += each->cached ? 0u : 1u;
   }
   EXPECT_EQ(compiled, 1u);
 }
 
-TEST_F(BuilderTest, an_error_in_inline_source_is_told_in_lines_of_the_file) {
+TEST_F(BuilderTest, an_error_in_inline_source_has_the_line_of_the_file) {
   const auto built = build_python(extension("int number = nonsense;"));
   ASSERT_EQ(verdict_of(built), "build_failed");
   EXPECT_EQ(evidence(built).message.find("k.py:4: ‘nonsense’ was not declared in this scope (cpp_sources line 3)\n"),
@@ -449,7 +449,7 @@ TEST_F(BuilderTest, an_error_in_inline_source_is_told_in_lines_of_the_file) {
   EXPECT_EQ(built->toolchain.compiler.find("g++ "), 0u) << built->toolchain.compiler;
 }
 
-TEST_F(BuilderTest, inline_source_is_judged_as_it_comes_out_of_the_run) {
+TEST_F(BuilderTest, inline_source_is_judged_as_the_run_makes_it) {
   const auto built = build_python(
       "import json\n" + extension("''' + json.loads('\"void f() { cuda\\\\u0053treamCreate(0); }\"') + r'''"));
   ASSERT_EQ(verdict_of(built), "rejected") << (built && built->verdict ? evidence(built).message : "");
@@ -466,7 +466,7 @@ TEST_F(BuilderTest, a_flag_that_names_other_programs_is_refused) {
   EXPECT_NE(evidence(odd).message.find("-Wl,-T,x.ld"), std::string::npos) << evidence(odd).message;
 }
 
-TEST_F(BuilderTest, what_the_guard_reads_itself_ends_with_the_jobs_time) {
+TEST_F(BuilderTest, the_guard_stops_at_the_jobs_time_limit) {
   Lease lease = lease_of(Backend::torch, {{"k.py", "class ModelNew: pass\n"}});
   std::string slow = "#define P(x) " + std::string(390, 'u') + "##x\n";
   for (int i = 0; i < 40'000; ++i) slow += "P(" + std::to_string(i) + ") ";
@@ -483,8 +483,8 @@ TEST_F(BuilderTest, what_the_guard_reads_itself_ends_with_the_jobs_time) {
   EXPECT_FALSE(build(lease, stop.get_token()));
 }
 
-// What one builder hands over, another with a cache of its own finds in it.
-class HandedOverTest : public BuilderTest {
+// Gives the object of one builder to another builder with a cache of its own.
+class BuildObjectTransferTest : public BuilderTest {
  protected:
   static Expected<Built> build_with(const std::string& cache, const Lease& lease, bool for_others = false) {
     Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"},
@@ -494,7 +494,7 @@ class HandedOverTest : public BuilderTest {
   static Lease lease_for(const std::string& source) { return lease_of(Backend::torch_cuda, {{"k.py", source}}); }
 };
 
-TEST_F(HandedOverTest, an_object_is_found_where_it_was_not_built) {
+TEST_F(BuildObjectTransferTest, an_object_replaces_the_build) {
   Lease lease = lease_for(extension("int number = 30;"));
   const auto built = build_with("theirs", lease, true);
   ASSERT_EQ(verdict_of(built), "built") << evidence(built).message;
@@ -507,10 +507,10 @@ TEST_F(HandedOverTest, an_object_is_found_where_it_was_not_built) {
   EXPECT_NE(found->toolchain.flags.find("-DNAME"), std::string::npos);
   EXPECT_TRUE(fs::exists(found->dir + "/kq_extension_0.so"));
   lease.object.reset();
-  EXPECT_TRUE(build_with("ours", lease)->cached) << "it stays";
+  EXPECT_TRUE(build_with("ours", lease)->cached) << "the object stays in the cache";
 }
 
-TEST_F(HandedOverTest, a_cuda_kernel_is_handed_over_too) {
+TEST_F(BuildObjectTransferTest, an_object_may_be_a_cuda_kernel) {
   const std::string source =
       "extern \"C\" __global__ void copy(const float* x, float* out) { out[threadIdx.x] = x[threadIdx.x] + 0; }";
   Lease lease = lease_of(Backend::cuda, {{"k.cu", source}, {"k.json", std::string(kContract)}});
@@ -524,7 +524,7 @@ TEST_F(HandedOverTest, a_cuda_kernel_is_handed_over_too) {
   EXPECT_EQ(found->toolchain, built->toolchain);
 }
 
-TEST_F(HandedOverTest, nothing_but_the_object_of_this_very_build_is_used) {
+TEST_F(BuildObjectTransferTest, only_the_object_of_the_same_build_is_used) {
   Lease lease = lease_for(extension("int number = 31;"));
   const auto right = build_with("theirs", lease, true);
   ASSERT_TRUE(right && right->object);
@@ -532,7 +532,7 @@ TEST_F(HandedOverTest, nothing_but_the_object_of_this_very_build_is_used) {
   ASSERT_TRUE(other && other->object);
   BuildObject garbled = *right->object;
   garbled.bytes[garbled.bytes.size() / 2] = static_cast<char>(garbled.bytes[garbled.bytes.size() / 2] ^ 1);
-  // Rightly named, by other compilers than are here.
+  // Makes an object with the right key that other compilers made.
   fs::create_directories(root_ / "forged");
   for (const auto& file : fs::directory_iterator(right->dir)) {
     if (file.path().filename() != kEntryListName) fs::copy_file(file.path(), root_ / "forged" / file.path().filename());
@@ -551,14 +551,14 @@ TEST_F(HandedOverTest, nothing_but_the_object_of_this_very_build_is_used) {
   }
 }
 
-// In the sandbox of a child, which does not see the folder, it is another one.
-TEST_F(HandedOverTest, a_compiler_that_only_the_worker_sees_costs_objects_and_not_the_cache) {
+// A child does not see the folder with this compiler in its sandbox and uses another one.
+TEST_F(BuildObjectTransferTest, a_compiler_that_only_the_worker_sees_prevents_objects_but_not_caching) {
   fs::create_directories(root_ / "bin");
   std::ofstream(root_ / "bin/g++") << "#!/bin/sh\necho 'g++ (Other) 11.1.1'\n";
   fs::permissions(root_ / "bin/g++", fs::perms::owner_all);
   const std::string path = std::getenv("PATH");
   ::setenv("PATH", ((root_ / "bin").string() + ":" + path).c_str(), 1);
-  auto started = Zygote::start(LaneOfTests::options().zygote);
+  auto started = Zygote::start(TestLane::options().zygote);
   ::setenv("PATH", path.c_str(), 1);
   ASSERT_TRUE(started) << started.error().message;
   const std::shared_ptr<Zygote> zygote = std::move(*started);
@@ -575,14 +575,14 @@ TEST_F(HandedOverTest, a_compiler_that_only_the_worker_sees_costs_objects_and_no
             "error: builds here find other compilers than this worker found when it started");
 }
 
-TEST_F(HandedOverTest, what_the_guard_rejects_is_rejected_where_it_runs) {
+TEST_F(BuildObjectTransferTest, a_rejected_build_makes_no_object) {
   Lease lease = lease_for("import torch\ns = torch.cuda.Stream()\n");
   const auto built = build_with("theirs", lease, true);
   EXPECT_EQ(verdict_of(built), "rejected");
   EXPECT_FALSE(built->object);
 }
 
-TEST_F(HandedOverTest, what_was_compiled_for_the_builders_own_processor_stays_there) {
+TEST_F(BuildObjectTransferTest, a_build_for_the_builders_own_processor_makes_no_object) {
   for (int i = 0; i < 2; ++i) {
     const auto built = build_with(
         "theirs",
@@ -590,18 +590,18 @@ TEST_F(HandedOverTest, what_was_compiled_for_the_builders_own_processor_stays_th
                   "other = load_inline('small', SOURCE + '// 2', no_implicit_headers=True, "
                   "extra_cflags=['-DNAME=\"small\"', FLAG])\n"),
         true);
-    EXPECT_EQ(verdict_of(built), "error: it was compiled for the processor here alone");
+    EXPECT_EQ(verdict_of(built), "error: the build is for the processor of this machine only");
   }
 }
 
-// From the build to the verdict, on the lane.
+// Builds extensions and runs them on the lane.
 class ExtensionRunTest : public BuilderTest {
  protected:
   static constexpr std::string_view kProblem =
       "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"
       "def get_inputs():\n    return [torch.rand(64)]\ndef get_init_inputs():\n    return []\n";
 
-  // ModelNew calls load_inline in its constructor, or in forward, with `more` behind its C source.
+  // Returns a submission that calls load_inline in its constructor or in forward, with `more` added to the C source.
   static std::string submission(bool in_forward, const std::string& more) {
     const std::string load = "load_inline('small', SOURCE + " + more + ", no_implicit_headers=True)";
     return "import os, torch\nfrom torch.utils.cpp_extension import load_inline\nSOURCE = r'''\n#include <Python.h>\n"
@@ -616,7 +616,7 @@ class ExtensionRunTest : public BuilderTest {
            "\n        return x + small.one()\n";
   }
   static Expected<Result> build_and_run(const std::string& source, const std::string& file = "// none") {
-    Lane& lane = (*LaneOfTests::get())->lane();
+    Lane& lane = (*TestLane::get())->lane();
     Lease lease = lease_of(Backend::torch_cuda, {{"k.py", source}, {"small.cc", file}});
     lease.device = lane.device();
     lease.submission.problem.hash = sha256(kProblem);
@@ -629,7 +629,7 @@ class ExtensionRunTest : public BuilderTest {
   }
 };
 
-TEST_F(ExtensionRunTest, what_the_constructor_or_forward_asks_for_is_there_when_it_runs) {
+TEST_F(ExtensionRunTest, an_extension_is_loaded_in_the_constructor_or_in_forward) {
   for (const bool in_forward : {false, true}) {
     const auto result = build_and_run(submission(in_forward, "''"));
     ASSERT_TRUE(result) << result.error().message;
@@ -639,9 +639,8 @@ TEST_F(ExtensionRunTest, what_the_constructor_or_forward_asks_for_is_there_when_
   }
 }
 
-// load() of a file beside the submission, of which no module but a library comes: it says in its environment that it
-// was loaded.
-TEST_F(ExtensionRunTest, files_are_loaded_and_libraries_that_are_no_modules) {
+// load() of a file beside the submission makes a library that is no module; it writes a file when it is loaded.
+TEST_F(ExtensionRunTest, a_file_is_loaded_as_a_plain_library) {
   const auto result = build_and_run(
       "import pathlib, torch\nfrom torch.utils.cpp_extension import load\n"
       "path = load('small', [pathlib.Path(__file__).parent / 'small.cc'], extra_cflags=['-DONE=1'], "
@@ -655,7 +654,7 @@ TEST_F(ExtensionRunTest, files_are_loaded_and_libraries_that_are_no_modules) {
       << (evidence_of(result->verdict) ? evidence_of(result->verdict)->message : "");
 }
 
-TEST_F(ExtensionRunTest, what_is_computed_anew_in_each_process_is_not_compiled_on_the_lane) {
+TEST_F(ExtensionRunTest, a_source_that_differs_in_each_process_is_not_compiled_in_the_run) {
   const auto result = build_and_run(submission(false, "f'// {os.urandom(4)}'"));
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(to_string(name_of(result->verdict)), "load_failed");

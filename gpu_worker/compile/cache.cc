@@ -24,16 +24,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kPutsALook = 64;        // looking at every entry takes longer the more there are
-constexpr std::int64_t kInUseMs = 10 * 60'000;  // what was found within this time may still be copied from
-constexpr std::int64_t kJustUsedMs =
-    2 *
-    60'000;  // and so it is within this one, most likely: where there is no room else, who comes later builds it again
-constexpr std::uintmax_t kSlack = 16;               // a part of the limit that is made free at once
-constexpr std::int64_t kAbandonedMs = 60 * 60'000;  // what is written for longer than this was given up
+constexpr std::uint64_t kPutsPerRecount = 64;   // a recount reads every entry
+constexpr std::int64_t kInUseMs = 10 * 60'000;  // an entry that was found within this time may still be copied from
+// A full cache removes entries earlier, when they have most likely been copied. A build that does not find its entry
+// any more builds again.
+constexpr std::int64_t kJustUsedMs = 2 * 60'000;
+constexpr std::uintmax_t kSlack = 16;               // 1 / kSlack of the limit is freed at once
+constexpr std::int64_t kAbandonedMs = 60 * 60'000;  // the writer of an older temporary directory was killed
 
-tl::unexpected<Error> cannot(const std::string& what, const std::string& path) {
-  return our_fault("cannot " + what + " " + path + ": " + std::strerror(errno));
+tl::unexpected<Error> cannot(const std::string& action, const std::string& path) {
+  return our_fault("cannot " + action + " " + path + ": " + std::strerror(errno));
 }
 
 Expected<void> sync_directory(const std::string& path) {
@@ -42,7 +42,7 @@ Expected<void> sync_directory(const std::string& path) {
   return {};
 }
 
-// Read-only, and on the disk when it returns.
+// Writes a read-only file that is on the disk when the function returns.
 Expected<void> write_synced(const std::string& path, std::string_view bytes) {
   const sys::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444));
   if (!file) return cannot("create", path);
@@ -56,16 +56,16 @@ Expected<void> write_synced(const std::string& path, std::string_view bytes) {
   return {};
 }
 
-// All of a build or an Error: an entry with a file missing would fail this submission for good. Returns its bytes.
+// Copies all files of a build and returns their bytes. Fails if one cannot be copied: an incomplete entry would make
+// the submission fail forever.
 Expected<std::uintmax_t> copy_build(const std::string& from, const std::string& to, std::size_t files_max,
                                     std::uintmax_t bytes_max) {
   std::error_code error;
   std::size_t files = 0;
   std::uintmax_t bytes = 0;
-  std::map<std::string, std::string>
-      lines;  // by file: file systems have an order each, and equal builds are to be equal entries
+  std::map<std::string, std::string> lines;  // sorted by file name, so that equal builds make equal entries
   for (fs::directory_iterator found(from, error), end; !error && found != end; found.increment(error)) {
-    if (found->symlink_status(error).type() != fs::file_type::regular) continue;  // nothing a build of ours makes
+    if (found->symlink_status(error).type() != fs::file_type::regular) continue;  // a build makes regular files only
     const std::string name = found->path().filename();
     if (name == kEntryListName || name.find('\n') != std::string::npos) continue;
     KQ_TRY_VALUE(const auto content, read_child_file(found->path(), bytes_max + 1));
@@ -89,8 +89,8 @@ std::optional<std::vector<ListedFile>> list_of(const std::string& entry) {
   return text ? parse_entry_list(*text) : std::nullopt;
 }
 
-// Every byte as it was put. A header of half a gigabyte is told by its sizes alone where it is used, and by its hash
-// where somebody asks.
+// Whether all files of an entry are as they were put. Without `by_hash` only sizes are compared, for precompiled
+// headers of half a gigabyte.
 bool is_whole(const std::string& entry, bool by_hash) {
   const auto files = list_of(entry);
   if (!files) return false;
@@ -105,7 +105,7 @@ bool is_whole(const std::string& entry, bool by_hash) {
 }
 
 void remove_entry(const std::string& path) {
-  std::error_code ignored;  // what is left is found damaged again
+  std::error_code ignored;  // find() removes the rest later
   fs::remove_all(path, ignored);
 }
 
@@ -157,7 +157,7 @@ Hash build_key(const Submission& submission, DeviceKind device, const std::strin
   const auto put = [&text](std::string_view value) {
     text += std::to_string(value.size()) + ":" + std::string(value) + "\n";
   };
-  put(kVersion);  // the harness that reads the sources comes with it
+  put(kVersion);  // the harness that reads the sources has the same version
   put(kEvaluatorVersion);
   put(to_string(submission.backend));
   put(to_string(device));
@@ -168,7 +168,7 @@ Hash build_key(const Submission& submission, DeviceKind device, const std::strin
     put(file.name);
     put(as_bytes(file.hash));
   }
-  // What Python compiles while it is constructed and called may depend on what it is called with.
+  // Python code may compile while it is constructed and called, and depend on its inputs.
   if (submission.backend != Backend::cuda) {
     put(as_bytes(submission.problem.hash));
     put(to_string(submission.problem.precision));
@@ -209,7 +209,8 @@ Expected<std::string> BuildCache::put(const Hash& key, const std::string& from) 
   return path;
 }
 
-// Where somebody else was first, its entry stays: it has the same content.
+// Copies a build to a temporary directory and renames that to `to`. If another worker was faster, its entry stays,
+// which has the same content.
 Expected<void> BuildCache::publish(const std::string& from, const std::string& to, std::size_t files_max,
                                    std::uintmax_t bytes_max) const {
   static std::atomic<std::uint64_t> number = 0;
@@ -227,28 +228,29 @@ Expected<void> BuildCache::publish(const std::string& from, const std::string& t
     fs::remove_all(temporary, error);
     return room;
   }
-  // From here on it can be found.
+  // From here on the entry can be found.
   fs::rename(temporary, to, error);
   if (error) fs::remove_all(temporary, error);
   return sync_directory(parent);
 }
 
-// For one entry more. It is counted as if it were there: who was first with it has counted it too, until the next look.
+// Makes room for one more entry and counts its bytes. An entry that another worker has put too is counted twice until
+// the next recount.
 Expected<void> BuildCache::make_room(std::uintmax_t bytes) const {
   const std::uintmax_t known = count_->bytes += bytes;
-  if (++count_->puts % kPutsALook != 1 && known <= count_->next_look_bytes) return {};
+  if (++count_->puts % kPutsPerRecount != 1 && known <= count_->next_recount_bytes) return {};
   const std::uintmax_t target = bytes_max_ - std::min(bytes_max_, bytes + bytes_max_ / kSlack);
   auto pruned = prune_to(target, kInUseMs);
   if (pruned && pruned->bytes_left + bytes > bytes_max_) pruned = prune_to(target, kJustUsedMs);
   if (!pruned) return {};
   count_->bytes = pruned->bytes_left + bytes;
-  // Where nothing can go it is looked at again when there is so much more.
-  count_->next_look_bytes =
+  // If too little could be removed, the next recount comes after some more puts.
+  count_->next_recount_bytes =
       std::clamp(pruned->bytes_left + bytes + bytes_max_ / kSlack / 4, bytes_max_, 2 * bytes_max_);
   if (pruned->bytes_left + bytes <= 2 * bytes_max_) return {};
   count_->bytes = pruned->bytes_left;
-  return our_fault("the build cache holds twice what it may, " + std::to_string(bytes_max_) +
-                   " bytes, and all of it is in use");
+  return our_fault("the build cache has twice its limit of " + std::to_string(bytes_max_) +
+                   " bytes, and all entries are in use");
 }
 
 Expected<std::string> BuildCache::headers(const Hash& group) const {
@@ -284,10 +286,10 @@ std::vector<CacheEntry> BuildCache::list() const {
     const std::string path = dir_ + "/" + name;
     CacheEntry entry{.name = name.starts_with("headers/") ? name : name.substr(3),
                      .bytes = 0,
-                     .files_n = 0,
+                     .file_count = 0,
                      .used_at_ms = changed_at_ms(path)};
     if (const auto files = list_of(path)) {
-      entry.files_n = files->size();
+      entry.file_count = files->size();
       for (const ListedFile& file : *files) entry.bytes += file.bytes;
     }
     found.push_back(std::move(entry));

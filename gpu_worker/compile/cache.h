@@ -1,16 +1,17 @@
-// The build cache: what a build made, found again by the hash of everything that went into it. One directory for all
-// workers of a host.
+// The build cache: the files that builds made, by the hash of everything that went into a build. All workers of a host
+// share one directory.
 //
-//   DIR/ab/ab12..            one entry: its files, read-only, and `.entry`, the SHA-256, size and name of each
-//   DIR/headers/GROUP/NAME/  a precompiled header, the same way; compile children see GROUP, to read
-//   DIR/tmp/                 what is being written
+//   DIR/ab/ab12..            one entry: its files, read-only, and `.entry` with the SHA-256, size and name of each
+//   DIR/headers/GROUP/NAME/  a precompiled header, in the same form; compile children may read GROUP
+//   DIR/tmp/                 entries that are being written
 //
-// Builders write it, and nobody else: no child of a job sees it, but for the headers. An entry is written aside,
-// synced, and renamed to where it is found: it appears whole or not at all, whenever who writes it is killed. What is
-// found is hashed before it is used; an entry that is not what was put is removed and built again.
+// Only worker processes write to the cache, and no child of a job sees it except for the headers. An entry is written
+// to tmp/, synced and renamed to its place, so that it appears completely or not at all if its writer is killed. Files
+// are hashed before they are used; an entry with another hash is removed and built again.
 //
-// Its bytes are counted at each put: beyond the limit what was used longest ago goes, to a little below it. What was
-// used a moment ago may still be copied from and stays, up to twice the limit; from there on nothing more is taken.
+// Each put adds to a count of bytes. Beyond the limit the least recently used entries are removed, until the cache is a
+// little below the limit. Entries that were used within the last minutes may still be copied from, so they stay while
+// the cache is below twice the limit; at twice the limit put() fails.
 #pragma once
 
 #include <atomic>
@@ -35,15 +36,15 @@ inline constexpr std::uintmax_t kBuildBytesMax = 256u << 20;
 inline constexpr std::uintmax_t kHeaderBytesMax = 2048ull << 20;  // of one precompiled header
 inline constexpr std::uintmax_t kCacheBytesMax = 16ull << 30;
 
-// Sources, backend, device, architecture, every version that shapes the outcome, and the compilers of this machine as
-// its zygote names them.
+// Returns the hash of what shapes a build: sources, backend, device, architecture, software versions, and the compilers
+// of this machine as its zygote reports them.
 Hash build_key(const Submission& submission, DeviceKind device, const std::string& arch, const Software& software,
                const std::string& compilers);
 
 struct CacheEntry {
   std::string name;  // the key in hex, or headers/GROUP/NAME
   std::uintmax_t bytes = 0;
-  std::size_t files_n = 0;
+  std::size_t file_count = 0;
   std::int64_t used_at_ms = 0;  // Unix time
 };
 
@@ -53,24 +54,24 @@ class BuildCache {
       : dir_(std::move(dir)), bytes_max_(bytes_max) {}
 
   bool has(const Hash& key) const;
-  // The entry's directory, its content verified.
+  // Returns the directory of an entry whose content was verified, or nothing.
   std::optional<std::string> find(const Hash& key) const;
   void remove(const Hash& key) const;
-  // Takes over the files of `from`: regular files only, at most kBuildFilesMax of them and kBuildBytesMax in all.
-  // Returns the entry.
+  // Copies the regular files of the directory `from` into a new entry and returns its directory. Fails with
+  // ErrorKind::bad_input if there are more than kBuildFilesMax files or kBuildBytesMax bytes.
   Expected<std::string> put(const Hash& key, const std::string& from) const;
 
-  // Where the precompiled headers of a group are; the directory is there.
+  // Makes the directory with the precompiled headers of a group if needed, and returns it.
   Expected<std::string> headers(const Hash& group) const;
   bool has_header(const Hash& group, const std::string& name) const;
   Expected<void> put_header(const Hash& group, const std::string& name, const std::string& from) const;
 
-  // Oldest use first.
+  // Returns all entries, the least recently used one first.
   std::vector<CacheEntry> list() const;
-  // Names of entries that are not what was put; they are removed.
+  // Removes the damaged entries and returns their names.
   std::vector<std::string> verify() const;
-  // Removes what was used longest ago until at most this many bytes are left, and what a killed writer left; returns
-  // how many entries went.
+  // Removes least recently used entries until at most `bytes_max` bytes are left, and files of killed writers. Returns
+  // the number of removed entries.
   std::size_t prune(std::uintmax_t bytes_max) const;
 
  private:
@@ -82,13 +83,14 @@ class BuildCache {
     std::size_t removed = 0;
     std::uintmax_t bytes_left = 0;
   };
-  // Nothing: another worker is at it. What was used within `in_use_ms` stays.
+  // Keeps entries that were used within the last `in_use_ms`. Returns nothing if another worker is pruning.
   std::optional<Pruned> prune_to(std::uintmax_t bytes_max, std::int64_t in_use_ms) const;
 
-  // Of all copies of it in this process. Other workers put too, so it is counted anew now and then.
+  // What all copies of a BuildCache in this process share. Other workers put entries too, so bytes are counted again
+  // now and then.
   struct Count {
     std::atomic<std::uintmax_t> bytes = 0;
-    std::atomic<std::uintmax_t> next_look_bytes = 0;
+    std::atomic<std::uintmax_t> next_recount_bytes = 0;
     std::atomic<std::uint64_t> puts = 0;
   };
   std::string dir_;

@@ -32,7 +32,7 @@ std::string list(const std::vector<CacheEntry>& entries, bool as_json) {
       all.push_back({{"name", entry.name},
                      {"kind", is_header(entry) ? "header" : "build"},
                      {"bytes", entry.bytes},
-                     {"files", entry.files_n},
+                     {"files", entry.file_count},
                      {"used_at", utc(entry.used_at_ms)}});
     }
     return all.dump(2) + "\n";
@@ -44,26 +44,26 @@ std::string list(const std::vector<CacheEntry>& entries, bool as_json) {
 }
 
 std::string stats(const std::vector<CacheEntry>& entries, bool as_json) {
-  std::size_t builds_n = 0;
+  std::size_t build_count = 0;
   std::uintmax_t build_bytes = 0;
   std::uintmax_t header_bytes = 0;
   for (const CacheEntry& entry : entries) {
-    builds_n += is_header(entry) ? 0 : 1;
+    build_count += is_header(entry) ? 0 : 1;
     (is_header(entry) ? header_bytes : build_bytes) += entry.bytes;
   }
-  const std::size_t headers_n = entries.size() - builds_n;
+  const std::size_t header_count = entries.size() - build_count;
   const std::string oldest = entries.empty() ? "" : utc(entries.front().used_at_ms);
   if (as_json) {
-    return json{{"builds_n", builds_n},
+    return json{{"builds_n", build_count},
                 {"build_bytes", build_bytes},
-                {"headers_n", headers_n},
+                {"headers_n", header_count},
                 {"header_bytes", header_bytes},
                 {"oldest_use", oldest}}
                .dump(2) +
            "\n";
   }
-  return std::to_string(builds_n) + " builds, " + std::to_string(build_bytes) + " bytes; " + std::to_string(headers_n) +
-         " precompiled headers, " + std::to_string(header_bytes) + " bytes" +
+  return std::to_string(build_count) + " builds, " + std::to_string(build_bytes) + " bytes; " +
+         std::to_string(header_count) + " precompiled headers, " + std::to_string(header_bytes) + " bytes" +
          (oldest.empty() ? "" : "; oldest use " + oldest) + "\n";
 }
 

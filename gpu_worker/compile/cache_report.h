@@ -1,4 +1,4 @@
-// What kq-cache tells of a build cache: text for people, JSON for programs.
+// The output of kq-cache: text for people or JSON for programs.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ constexpr std::array<std::string_view, 4> enum_names(CacheVerb) {
 
 struct CacheAnswer {
   std::string text;
-  bool is_sound = true;  // verify: every entry is what was put
+  bool is_sound = true;  // false if verify has found a damaged entry
 };
 
-// Does what the verb says. `bytes_max`: what prune leaves.
+// Runs a verb on the cache and returns its output. `bytes_max` is how much prune leaves.
 CacheAnswer ask_cache(const BuildCache& cache, CacheVerb verb, std::uintmax_t bytes_max, bool as_json);
 
 }  // namespace kq::worker

@@ -34,7 +34,7 @@ TEST_F(CacheReportTest, an_empty_cache_says_so) {
   EXPECT_EQ(ask(CacheVerb::verify), "every entry is as it was put\n");
 }
 
-TEST_F(CacheReportTest, what_is_there_is_listed_verified_and_removed) {
+TEST_F(CacheReportTest, entries_are_listed_verified_and_removed) {
   const auto entry = cache_.put(sha256("a"), root_ / "out");
   ASSERT_TRUE(entry && cache_.put(sha256("b"), root_ / "out") &&
               cache_.put_header(sha256("torch"), "cpp-O1", root_ / "out"));

@@ -30,7 +30,7 @@ class BuildCacheTest : public ::testing::Test {
   fs::path root_;
 };
 
-TEST_F(BuildCacheTest, finds_what_was_put_and_nothing_else) {
+TEST_F(BuildCacheTest, finds_an_entry_by_its_key) {
   const BuildCache cache(root_ / "cache");
   EXPECT_FALSE(cache.find(sha256("a")));
   make("module.cubin", "code");
@@ -42,23 +42,23 @@ TEST_F(BuildCacheTest, finds_what_was_put_and_nothing_else) {
   EXPECT_TRUE(cache.put(sha256("a"), out())) << "a second worker with the same build is no error";
 }
 
-TEST_F(BuildCacheTest, leaves_out_links_and_directories) {
+TEST_F(BuildCacheTest, ignores_links_and_directories) {
   const BuildCache cache(root_ / "cache");
   fs::create_symlink("/etc/passwd", out() + "/passwd");
   fs::create_directory(out() + "/dir");
   const auto entry = cache.put(sha256("a"), out());
   ASSERT_TRUE(entry);
-  EXPECT_EQ(std::distance(fs::directory_iterator(*entry), {}), 1) << "nothing but the list of what is there";
+  EXPECT_EQ(std::distance(fs::directory_iterator(*entry), {}), 1) << "only the list of files";
 }
 
-TEST_F(BuildCacheTest, keeps_nothing_of_a_build_it_cannot_read) {
+TEST_F(BuildCacheTest, an_unreadable_build_makes_no_entry) {
   const BuildCache cache(root_ / "cache");
   EXPECT_FALSE(cache.put(sha256("a"), root_ / "missing"));
   EXPECT_FALSE(cache.find(sha256("a")));
   EXPECT_TRUE(fs::is_empty(root_ / "cache" / "tmp"));
 }
 
-TEST_F(BuildCacheTest, never_gives_out_what_was_not_put) {
+TEST_F(BuildCacheTest, removes_a_damaged_entry) {
   const BuildCache cache(root_ / "cache");
   make("module.so", "code");
   const auto entry = cache.put(sha256("a"), out());
@@ -66,7 +66,7 @@ TEST_F(BuildCacheTest, never_gives_out_what_was_not_put) {
   fs::permissions(*entry + "/module.so", fs::perms::owner_all);
   std::ofstream(*entry + "/module.so") << "coda";
   EXPECT_FALSE(cache.find(sha256("a")));
-  EXPECT_FALSE(fs::exists(*entry)) << "it is built again";
+  EXPECT_FALSE(fs::exists(*entry)) << "a damaged entry is removed";
   ASSERT_TRUE(cache.put(sha256("a"), out()));
   fs::remove(*entry + "/module.so");
   EXPECT_FALSE(cache.find(sha256("a")));
@@ -77,7 +77,7 @@ TEST_F(BuildCacheTest, never_gives_out_what_was_not_put) {
   EXPECT_TRUE(cache.verify().empty());
 }
 
-TEST_F(BuildCacheTest, what_was_used_last_goes_last) {
+TEST_F(BuildCacheTest, prunes_the_least_recently_used_entries_first) {
   const BuildCache cache(root_ / "cache");
   const auto age = [&](const char* name, int hours) {
     fs::last_write_time(*cache.find(sha256(name)), fs::file_time_type::clock::now() - std::chrono::hours(hours));
@@ -93,13 +93,13 @@ TEST_F(BuildCacheTest, what_was_used_last_goes_last) {
   EXPECT_EQ(cache.list().front().bytes, 1000u);
   EXPECT_EQ(cache.prune(4'000), 1u);
   EXPECT_FALSE(cache.find(sha256("c")));
-  EXPECT_EQ(cache.prune(1), 2u) << "what was used a moment ago may be in use";
+  EXPECT_EQ(cache.prune(1), 2u) << "recently used entries may be in use";
   EXPECT_TRUE(cache.find(sha256("d")) && cache.has_header(sha256("torch"), "cuda-O1"));
   EXPECT_EQ(cache.prune(0), 2u);
   EXPECT_TRUE(cache.list().empty());
 }
 
-TEST_F(BuildCacheTest, holds_no_more_than_it_may_after_any_put) {
+TEST_F(BuildCacheTest, stays_below_its_limit_after_every_put) {
   const BuildCache cache(root_ / "cache", 10'000);
   make("module.so", std::string(1000, 'x'));
   for (int i = 0; i < 40; ++i) {
@@ -108,38 +108,38 @@ TEST_F(BuildCacheTest, holds_no_more_than_it_may_after_any_put) {
     fs::last_write_time(*entry, fs::file_time_type::clock::now() - std::chrono::hours(100 - i));
     ASSERT_LE(cache.list().size(), 10u) << i;
   }
-  EXPECT_GE(cache.list().size(), 9u) << "no more goes than must";
+  EXPECT_GE(cache.list().size(), 9u) << "no more entries are removed than necessary";
   EXPECT_TRUE(cache.find(sha256("39")));
   EXPECT_FALSE(cache.find(sha256("20")));
 }
 
-TEST_F(BuildCacheTest, what_is_in_use_stays_and_nothing_is_taken_beyond_twice_the_limit) {
+TEST_F(BuildCacheTest, entries_in_use_stay_and_put_fails_at_twice_the_limit) {
   const BuildCache cache(root_ / "cache", 3'000);
   make("module.so", std::string(1000, 'x'));
   for (const char* name : {"a", "b", "c", "d", "e", "f"}) ASSERT_TRUE(cache.put(sha256(name), out())) << name;
   const auto more = cache.put(sha256("g"), out());
   ASSERT_FALSE(more);
-  EXPECT_EQ(more.error().message, "the build cache holds twice what it may, 3000 bytes, and all of it is in use");
+  EXPECT_EQ(more.error().message, "the build cache has twice its limit of 3000 bytes, and all entries are in use");
   EXPECT_EQ(cache.list().size(), 6u);
   EXPECT_TRUE(fs::is_empty(root_ / "cache" / "tmp"));
   fs::last_write_time(*cache.find(sha256("a")), fs::file_time_type::clock::now() - std::chrono::minutes(3));
-  EXPECT_TRUE(cache.put(sha256("g"), out())) << "it was most likely copied from already";
+  EXPECT_TRUE(cache.put(sha256("g"), out())) << "entry a was most likely copied already";
   EXPECT_FALSE(cache.find(sha256("a")));
 }
 
-TEST_F(BuildCacheTest, what_a_killed_writer_left_goes) {
+TEST_F(BuildCacheTest, removes_what_a_killed_writer_left) {
   const BuildCache cache(root_ / "cache");
   const fs::path left = root_ / "cache" / "tmp" / "4711-1";
   fs::create_directories(left);
   cache.prune(kCacheBytesMax);
-  EXPECT_TRUE(fs::exists(left)) << "it may still be writing";
+  EXPECT_TRUE(fs::exists(left)) << "its writer may be alive";
   fs::last_write_time(left, fs::file_time_type::clock::now() - std::chrono::hours(2));
   cache.prune(kCacheBytesMax);
   EXPECT_FALSE(fs::exists(left));
 }
 
-// Writers that are killed at random instants: KQ_CACHE_KILLS says how often, scripts/kill-builds as often as one likes.
-TEST_F(BuildCacheTest, what_killed_writers_leave_is_whole_or_not_there) {
+// Kills writers at random instants. KQ_CACHE_KILLS is the number of kills; scripts/kill-builds makes many.
+TEST_F(BuildCacheTest, a_killed_writer_leaves_a_complete_entry_or_none) {
   const BuildCache cache(root_ / "cache");
   const auto content = [](int i) {
     return std::string(1000 + 4000 * static_cast<std::size_t>(i), static_cast<char>('a' + i % 26));
@@ -180,7 +180,7 @@ TEST_F(BuildCacheTest, what_killed_writers_leave_is_whole_or_not_there) {
     }
   }
   EXPECT_GT(found, 0);
-  ASSERT_TRUE(cache.put(sha256("0"), root_ / "0")) << "what was left stands in nobody's way";
+  ASSERT_TRUE(cache.put(sha256("0"), root_ / "0")) << "files of killed writers do not block a put";
 }
 
 TEST_F(BuildCacheTest, refuses_too_many_files) {

@@ -12,43 +12,43 @@
 namespace kq::worker {
 namespace {
 
-constexpr std::int64_t kLookMs = 20;       // how often a build looks whether it is still wanted
-constexpr std::int64_t kDiskLookMs = 250;  // and what it has written
+constexpr std::int64_t kPollMs = 20;       // how often a build checks for a stop
+constexpr std::int64_t kDiskPollMs = 250;  // how often it checks the limit of the disk
 
-// A compiler that the kernel ended for its memory, or that said itself that it could get no more of it.
-bool was_out_of_memory(int status, const std::string& said) {
+// Whether the kernel killed a process of the child for its memory, or a process reported that it could get no more.
+bool was_out_of_memory(int status, const std::string& log) {
   if ((status & kKilledForMemory) != 0) return true;
-  constexpr std::string_view kWords[] = {"MemoryError", "std::bad_alloc", "out of memory", "Cannot allocate memory"};
-  return std::any_of(std::begin(kWords), std::end(kWords),
-                     [&](std::string_view word) { return said.find(word) != std::string::npos; });
+  constexpr std::string_view kMessages[] = {"MemoryError", "std::bad_alloc", "out of memory", "Cannot allocate memory"};
+  return std::any_of(std::begin(kMessages), std::end(kMessages),
+                     [&](std::string_view word) { return log.find(word) != std::string::npos; });
 }
 
 struct Waited {
-  std::optional<int> status = {};  // once the child is gone; nothing at a limit, or when it is to stop
+  std::optional<int> status = {};  // of an ended child; not set after a time limit or a stop
   bool has_filled_disk = false;
 };
 
 Expected<Waited> wait_or_stop(Zygote& zygote, std::uint64_t child, std::int64_t limit_ms, const std::stop_token& stop,
                               const std::string& dir) {
   const std::int64_t deadline_ms = sys::monotonic_now_ms() + limit_ms;
-  std::int64_t look_ms = sys::monotonic_now_ms() + kDiskLookMs;
+  std::int64_t disk_poll_ms = sys::monotonic_now_ms() + kDiskPollMs;
   for (;;) {
     const std::int64_t now_ms = sys::monotonic_now_ms();
     if (stop.stop_requested() || now_ms >= deadline_ms) return Waited{};
-    if (now_ms >= look_ms) {
+    if (now_ms >= disk_poll_ms) {
       if (holds_more_than(dir, kBuildDiskMax)) return Waited{.has_filled_disk = true};
-      look_ms = sys::monotonic_now_ms() + kDiskLookMs;
+      disk_poll_ms = sys::monotonic_now_ms() + kDiskPollMs;
     }
-    KQ_TRY_VALUE(const auto status, zygote.wait(child, std::min(deadline_ms - now_ms, kLookMs)));
+    KQ_TRY_VALUE(const auto status, zygote.wait(child, std::min(deadline_ms - now_ms, kPollMs)));
     if (status) return Waited{.status = status, .has_filled_disk = holds_more_than(dir, kBuildDiskMax)};
   }
 }
 
-// Of one that runs: until it is gone, or its time is.
+// Waits for the end of a running child; kills it at a limit or a stop.
 Expected<BuildEnd> end_of(const BuildChild& child, Zygote& zygote, std::uint64_t id, sys::LogPump& log,
                           const std::string& dir, const std::stop_token& stop) {
   const auto waited = wait_or_stop(zygote, id, child.limit_ms, stop, dir);
-  const auto status = waited.map([](const Waited& how) { return how.status; });
+  const auto status = waited.map([](const Waited& end) { return end.status; });
   if (!status || !*status) {
     zygote.kill(id);
     (void)zygote.wait(id, 5000);
@@ -69,8 +69,8 @@ Expected<BuildEnd> end_of(const BuildChild& child, Zygote& zygote, std::uint64_t
     return end;
   }
   end.was_killed_for_memory = (**status & kKilledForMemory) != 0;
-  const bool is_whole = WIFEXITED(**status) && WEXITSTATUS(**status) == 0;
-  if (is_whole) return end;
+  const bool has_succeeded = WIFEXITED(**status) && WEXITSTATUS(**status) == 0;
+  if (has_succeeded) return end;
   end.verdict = was_out_of_memory(**status, text)
                     ? build_out_of_memory(child.host_bytes)
                     : build_ended(VerdictName::build_failed, {}, "the compiler's process died: " + text);
@@ -120,9 +120,9 @@ Expected<BuildEnd> run_build_child(const BuildChild& child, const Lease& lease, 
   return end_of(child, zygote, *id, log.first, scratch.dir(), stop);
 }
 
-Expected<BuildEnd> run_ready_build(const BuildChild& child, ReadyBuild& ready, const Scratch& scratch,
-                                   const std::stop_token& stop) {
-  return end_of(child, *ready.zygote, ready.id, ready.log, scratch.dir(), stop);
+Expected<BuildEnd> run_preforked_build(const BuildChild& child, PreforkedBuild& preforked, const Scratch& scratch,
+                                       const std::stop_token& stop) {
+  return end_of(child, *preforked.zygote, preforked.id, preforked.log, scratch.dir(), stop);
 }
 
 }  // namespace kq::worker

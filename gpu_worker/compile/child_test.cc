@@ -1,5 +1,4 @@
-// Children that end well, are stopped or run out of memory are seen in build/builder_test.cc; here are the words of
-// their endings.
+// Tests the verdicts of build children. builder_test.cc tests children that succeed, are stopped or run out of memory.
 #include "gpu_worker/compile/child.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +8,7 @@
 namespace kq::worker {
 namespace {
 
-TEST(BuildEnding, says_its_stage_and_no_more_than_a_sentence_may) {
+TEST(BuildVerdict, has_its_stage_and_a_message_of_limited_length) {
   const Verdict verdict = build_ended(VerdictName::timed_out, "build", std::string(2 * kMessageTextMax, 'x'));
   EXPECT_EQ(name_of(verdict), VerdictName::timed_out);
   EXPECT_EQ(evidence_of(verdict)->stage, Stage::build);
@@ -17,7 +16,7 @@ TEST(BuildEnding, says_its_stage_and_no_more_than_a_sentence_may) {
   EXPECT_EQ(evidence_of(verdict)->message.size(), kMessageTextMax);
 }
 
-TEST(BuildEnding, of_too_much_memory_names_the_limit) {
+TEST(BuildVerdict, out_of_memory_names_the_limit) {
   const Verdict verdict = build_out_of_memory(512u << 20);
   EXPECT_EQ(name_of(verdict), VerdictName::out_of_memory);
   EXPECT_EQ(evidence_of(verdict)->message, "the build took more memory than a build may have, 512 MiB");

@@ -16,22 +16,22 @@ using nlohmann::json;
 
 constexpr int kDepthMax = 8;
 
-// What a call holds (harness/extensions/loader_call.py), each of exactly this form: what would be of another is something else
-// to the compile child than it is here.
+// The form of each field of a call (harness/extensions/loader_call.py). A value of another form is refused, because the
+// compile child might read it differently.
 enum class Form {
   text,
   flag,
   texts,
-  words,      // printable ASCII without blanks: another reader would split them elsewhere
-  functions,  // nothing, or pairs of texts
-  pairs,      // of texts
+  words,      // printable ASCII without blanks, so that no reader splits them
+  functions,  // null or pairs of texts
+  pairs,      // pairs of texts
   lines       // numbers by text
 };
 struct Field {
   const char* name;
-  const char* called;  // by who writes the call
+  const char* called;  // the name that the author of the call knows
   Form form;
-  std::size_t n_max = 0;
+  std::size_t count_max = 0;
 };
 constexpr Field kFields[] = {{"name", "name", Form::text},
                              {"inline", "the kind of call", Form::flag},
@@ -86,16 +86,17 @@ bool is_of(Form form, const json& value) {
   return false;
 }
 
-// All fields, and nothing else.
+// Checks that an object has all fields of a call in their forms, and no others.
 Expected<void> check_fields(const json& object) {
-  if (!object.is_object() || object.size() != std::size(kFields)) return bad_input("a call of load_inline is none");
+  if (!object.is_object() || object.size() != std::size(kFields))
+    return bad_input("the record of a call of load_inline is invalid");
   for (const Field& field : kFields) {
     const auto value = object.find(field.name);
-    if (value == object.end()) return bad_input("a call of load_inline is none");
-    const std::string what = std::string("load_inline: ") + field.called;
-    if (!is_of(field.form, *value)) return bad_input(what + " is not of the form that it has in a call");
-    if (field.n_max != 0 && value->size() > field.n_max)
-      return bad_input(what + " are more than " + std::to_string(field.n_max));
+    if (value == object.end()) return bad_input("the record of a call of load_inline is invalid");
+    const std::string subject = std::string("load_inline: ") + field.called;
+    if (!is_of(field.form, *value)) return bad_input(subject + " does not have the form that a call has");
+    if (field.count_max != 0 && value->size() > field.count_max)
+      return bad_input(subject + " are more than " + std::to_string(field.count_max));
   }
   return {};
 }
@@ -108,15 +109,15 @@ std::vector<std::string> texts_at(const json& object, const char* name) {
   return object.at(name).get<std::vector<std::string>>();
 }
 
-std::string label(const std::string& what, std::size_t i, std::size_t n) {
-  return n == 1 ? what : what + "[" + std::to_string(i) + "]";
+std::string label(const std::string& kind, std::size_t i, std::size_t count) {
+  return count == 1 ? kind : kind + "[" + std::to_string(i) + "]";
 }
 
-void add_sources(ExtensionCall& call, const std::string& what, const std::vector<std::string>& texts) {
-  for (std::size_t i = 0; i < texts.size(); ++i) call.sources.emplace_back(label(what, i, texts.size()), texts[i]);
+void add_sources(ExtensionCall& call, const std::string& kind, const std::vector<std::string>& texts) {
+  for (std::size_t i = 0; i < texts.size(); ++i) call.sources.emplace_back(label(kind, i, texts.size()), texts[i]);
 }
 
-// Of an object whose fields were looked at.
+// Makes a call from an object whose fields were checked.
 ExtensionCall call_of(const json& object, std::string key) {
   ExtensionCall call;
   call.key = std::move(key);
@@ -157,7 +158,7 @@ std::vector<guard::Finding> judge_flags(const ExtensionCall& call) {
   for (const auto& [kind, flag] : call.flags) joined[kind] += (joined[kind].empty() ? "" : " ") + flag;
   std::deque<std::string> names;
   std::vector<guard::Fact> facts;
-  std::uint32_t line = 0;  // one each, so that no rule is told once for all of them
+  std::uint32_t line = 0;  // one per flag, so that each broken rule is reported
   const auto add = [&](const std::string& kind, const std::string& flag) {
     facts.push_back({.file = call.place,
                      .line = ++line,
@@ -180,12 +181,13 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
-// What the flags define, for the guard: perhaps, as a flag may be of another language's compiler. -Xcompiler has
-// several in a word, behind commas; a part that is taken for a definition and is none harms nothing.
+// Returns preprocessor text with the macros that the flags may define. The guard reads each as defined or not, because
+// a flag may be for the other compiler only. -Xcompiler has several flags in a word, separated by commas; a part that
+// is wrongly taken for a definition does no harm.
 std::string definitions_in(const ExtensionCall& call) {
   std::string text;
-  const auto define = [&](std::string_view words) {
-    std::string definition(words);
+  const auto define = [&](std::string_view definition_text) {
+    std::string definition(definition_text);
     const std::size_t value = definition.find('=');
     definition = value == std::string::npos ? definition + " 1" : definition.replace(value, 1, " ");
     text += "#ifdef KQ_FLAGS\n#define " + definition + "\n#endif\n";
@@ -210,14 +212,14 @@ std::string definitions_in(const ExtensionCall& call) {
 
 using Source = std::pair<std::string, std::string>;  // label or file name, text
 
-// What a compiler reads as one, and where in it each source begins.
+// Sources that a compiler reads as one text, and the line at which each begins.
 class Joined {
  public:
   explicit Joined(std::string definitions)
       : text_(std::move(definitions)), lines_(static_cast<std::uint32_t>(std::ranges::count(text_, '\n'))) {}
 
-  // As harness/extensions/builder.py joins them: a source that ends in a backslash takes in the next line, which is this
-  // one.
+  // Adds a source behind a #line directive, as harness/extensions/builder.py does: a backslash at the end of a source
+  // joins that directive and not the next source.
   void add(std::string_view name, std::string_view source) {
     text_.append("#line 1 \"").append(name).append("\"\n");
     parts_.push_back({.name = name, .lines_before = ++lines_});
@@ -225,7 +227,7 @@ class Joined {
     lines_ += static_cast<std::uint32_t>(std::ranges::count(source, '\n')) + 1;
   }
 
-  // What is found before the first source, as of a flag's definition, is of its first line.
+  // Judges the text. A finding before the first source, in the definition of a flag, gets the first line of the source.
   std::vector<guard::Finding> judged(std::span<const guard::CppSource> others) const {
     auto findings = guard::judge_cuda({.name = kName, .text = text_}, others);
     for (guard::Finding& finding : findings) {
@@ -239,7 +241,7 @@ class Joined {
   }
 
  private:
-  static constexpr std::string_view kName = "(sources)";  // of no file: those have a folder
+  static constexpr std::string_view kName = "(sources)";  // never the name of a file, because files have a folder
   struct Part {
     std::string_view name;
     std::uint32_t lines_before;
@@ -249,15 +251,15 @@ class Joined {
   std::vector<Part> parts_;
 };
 
-// Names become words of a source that compilers read behind the call's own, macros and all.
+// Returns the source that exports the functions. Compilers read it after the call's sources, whose macros apply to it.
 std::string module_of(const ExtensionCall& call) {
   std::string text = "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {\n";
   for (const std::string& function : call.functions) text += "m.def(" + function + ");\n";
   return text + "}";
 }
 
-// Every text that a compiler may read as one (harness/extensions/builder.py): each file; the C++ sources with the
-// module; the CUDA sources; and both, as `split` has them.
+// Returns every text that a compiler may read as one (harness/extensions/builder.py): each file; the C++ sources with
+// the module; the CUDA sources; and both together, which harness/extensions/cuda_split.py makes.
 std::vector<Joined> texts_of(const ExtensionCall& call) {
   const std::string definitions = definitions_in(call), module = module_of(call);
   std::vector<Joined> texts;
@@ -281,7 +283,7 @@ std::vector<Joined> texts_of(const ExtensionCall& call) {
   return texts;
 }
 
-// In lines of the submission's file where the source stands there word for word.
+// Moves a finding to the line of the submission's file, if the source is there word for word.
 guard::Finding placed(const ExtensionCall& call, guard::Finding finding) {
   const auto line = call.lines.find(finding.file);
   const std::string file = call.place.substr(0, call.place.find(':'));
@@ -304,7 +306,7 @@ Expected<std::vector<ExtensionCall>> parse_calls(std::string_view text) {
   const json all = json::parse(text, depth_limit, false);
   if (!all.is_object() || !all.contains("calls") || !all["calls"].is_array() || !all.contains("keys") ||
       !all["keys"].is_array()) {
-    return bad_input("what calls load_inline could not be told: the submission changed how it is written down");
+    return bad_input("the calls of load_inline are unknown: the submission changed how they are recorded");
   }
   const json& keys = all["keys"];
   const json& list = all["calls"];
@@ -315,7 +317,7 @@ Expected<std::vector<ExtensionCall>> parse_calls(std::string_view text) {
   for (std::size_t i = 0; i < list.size(); ++i) {
     KQ_TRY(check_fields(list[i]));
     if (!keys[i].is_string() || keys[i].get<std::string>().size() > kNameBytesMax)
-      return bad_input("a call of load_inline is none");
+      return bad_input("the record of a call of load_inline is invalid");
     calls.push_back(call_of(list[i], keys[i].get<std::string>()));
   }
   return calls;
@@ -324,10 +326,10 @@ Expected<std::vector<ExtensionCall>> parse_calls(std::string_view text) {
 std::optional<Verdict> judge_call(const ExtensionCall& call, const std::function<bool()>& may_go_on) {
   const auto flags = judge_flags(call);
   if (const guard::Finding* finding = guard::first_rejected(flags)) {
-    guard::Finding told = *finding;
-    told.file = call.place.empty() ? "load_inline" : call.place;
-    told.line = 0;
-    return rejected(told);
+    guard::Finding flag_finding = *finding;
+    flag_finding.file = call.place.empty() ? "load_inline" : call.place;
+    flag_finding.line = 0;
+    return rejected(flag_finding);
   }
   const bool reads_trigraphs =
       std::ranges::any_of(call.flags, [](const auto& flag) { return guard::asks_for_trigraphs(flag.second); });
@@ -336,7 +338,7 @@ std::optional<Verdict> judge_call(const ExtensionCall& call, const std::function
         reads_trigraphs ? guard::judge_trigraphs({.name = name, .text = text}) : std::vector<guard::Finding>();
     if (const guard::Finding* finding = guard::first_rejected(findings)) return rejected(placed(call, *finding));
   }
-  std::vector<guard::CppSource> files;  // what a source may include
+  std::vector<guard::CppSource> files;  // files that a source may include
   for (const auto& [name, text] : std::span(call.sources).subspan(call.files_at))
     files.push_back({.name = name, .text = text});
   for (const Joined& text : texts_of(call)) {

@@ -5,11 +5,13 @@
 namespace kq::worker {
 namespace {
 
-// Every field that a call has; `fields` come behind it and are what counts.
+// Returns a record with one call that has every field. A field in `fields` replaces the default, because it comes
+// later.
 std::string calls(const std::string& fields, const std::string& key = "k1") {
   const std::string plain =
-      R"("name": "m", "place": "add.py:9", "inline": true, "implicit_headers": true, "cpp": [], "cuda": [], "files": [], "sources": [], "functions": null, )"
-      R"("cflags": [], "cuda_cflags": [], "ldflags": [], "include_paths": [], "with_cuda": false, "is_python_module": true, "error_handling": true, "lines": {})";
+      R"("name": "m", "place": "add.py:9", "inline": true, "implicit_headers": true, "cpp": [], "cuda": [], )"
+      R"("files": [], "sources": [], "functions": null, "cflags": [], "cuda_cflags": [], "ldflags": [], )"
+      R"("include_paths": [], "with_cuda": false, "is_python_module": true, "error_handling": true, "lines": {})";
   return R"({"calls": [{)" + plain + (fields.empty() ? "" : ", " + fields) + R"(}], "keys": [")" + key + R"("]})";
 }
 ExtensionCall call(const std::string& fields) {
@@ -24,9 +26,10 @@ std::string verdict(const std::string& fields) {
   return evidence.reason + " " + evidence.rule + " at " + evidence.place;
 }
 
-TEST(ExtensionCalls, are_read_with_their_sources_and_flags) {
-  const ExtensionCall found = call(
-      R"("cpp": ["int f();"], "cuda": ["a", "b"], "cuda_cflags": ["-O3"], "with_cuda": true, "lines": {"cuda_sources[0]": 3})");
+TEST(ExtensionCalls, have_sources_and_flags) {
+  const ExtensionCall found =
+      call(R"("cpp": ["int f();"], "cuda": ["a", "b"], "cuda_cflags": ["-O3"], "with_cuda": true, )"
+           R"("lines": {"cuda_sources[0]": 3})");
   EXPECT_EQ(found.key, "k1");
   EXPECT_EQ(found.name, "m");
   EXPECT_TRUE(found.with_cuda && found.has_cuda_sources && found.uses_torch);
@@ -42,16 +45,15 @@ TEST(ExtensionCalls, are_judged_as_the_compiler_reads_them) {
             "stream cuda_stream_create at add.py:9, cuda_sources:2");
   EXPECT_EQ(verdict(R"("cuda": ["void f() { MAKE(&s); }"], "cuda_cflags": ["-D", "MAKE=cudaStreamCreate"])"),
             "stream cuda_stream_create at add.py:9, cuda_sources:1");
-  EXPECT_EQ(
-      verdict(
-          R"("cuda": ["#define MAKE cudaStreamCreate", "void g();\nvoid f() { MAKE(&s); }"], "lines": {"cuda_sources[1]": 30})"),
-      "stream cuda_stream_create at add.py:31");
+  EXPECT_EQ(verdict(R"("cuda": ["#define MAKE cudaStreamCreate", "void g();\nvoid f() { MAKE(&s); }"], )"
+                    R"("lines": {"cuda_sources[1]": 30})"),
+            "stream cuda_stream_create at add.py:31");
   EXPECT_EQ(verdict(R"("cuda": ["#define SAME(x) x\nvoid f() { SAME(", "cudaStreamCreate(&s)); }"])"),
             "stream cuda_stream_create at add.py:9, cuda_sources[1]:1");
-  // `split` compiles both as one text.
+  // cuda_split.py compiles both sources as one text.
   EXPECT_EQ(verdict(R"("cpp": ["#define MAKE cudaStreamCreate"], "cuda": ["void f() { MAKE(&s); }"])"),
             "stream cuda_stream_create at add.py:9, cuda_sources:1");
-  // The compile child puts a line of its own between two: it is what the backslash takes in.
+  // The compile child puts a line of its own between two sources, and the backslash joins that line.
   EXPECT_EQ(verdict(R"("cpp": ["// \\", "void f() { cudaStreamCreate(&s); }"])"),
             "stream cuda_stream_create at add.py:9, cpp_sources[1]:1");
   EXPECT_EQ(verdict(R"("cpp": ["#define f std::thread"], "functions": [["f", ""]])"),
@@ -59,7 +61,7 @@ TEST(ExtensionCalls, are_judged_as_the_compiler_reads_them) {
   EXPECT_EQ(verdict(R"("cuda": ["void f() { k<<<N, 256>>>(); }"], "cuda_cflags": ["-DN=4", "-O3"])"), "fine");
 }
 
-TEST(ExtensionCalls, that_are_none_are_bad_input) {
+TEST(ExtensionCalls, that_are_invalid_are_bad_input) {
   for (const std::string text : {"", "[]", "{}", R"({"calls": 3, "keys": []})", R"({"calls": [3], "keys": ["a"]})",
                                  R"({"calls": [{}], "keys": []})", R"({"calls": [{}], "keys": [7]})", "\xff\xfe"}) {
     const auto parsed = parse_calls(text);
@@ -69,7 +71,7 @@ TEST(ExtensionCalls, that_are_none_are_bad_input) {
   EXPECT_FALSE(parse_calls(std::string(kExtensionCallBytesMax + 1, ' ')));
 }
 
-TEST(ExtensionCalls, are_judged_in_lines_of_the_file_where_they_stand_there) {
+TEST(ExtensionCalls, have_findings_in_lines_of_the_submissions_file) {
   EXPECT_EQ(verdict(R"("cuda": ["\nvoid f() { cudaStreamCreate(&s); }"])"),
             "stream cuda_stream_create at add.py:9, cuda_sources:2");
   EXPECT_EQ(verdict(R"("cuda": ["\nvoid f() { cudaStreamCreate(&s); }"], "lines": {"cuda_sources": 20})"),
@@ -79,13 +81,13 @@ TEST(ExtensionCalls, are_judged_in_lines_of_the_file_where_they_stand_there) {
   EXPECT_EQ(verdict(R"("cuda": ["// cudaStreamCreate"])"), "fine");
 }
 
-TEST(ExtensionCalls, may_not_bring_flags_that_break_a_rule) {
+TEST(ExtensionCalls, with_flags_that_break_a_rule_are_rejected) {
   EXPECT_EQ(verdict(R"("cuda_cflags": ["--default-stream=per-thread"])"), "policy per_thread_flag at add.py:9");
   EXPECT_EQ(verdict(R"("cuda_cflags": ["--default-stream", "per-thread"])"), "policy per_thread_flag at add.py:9");
   EXPECT_EQ(verdict(R"("cflags": ["-fplugin=x.so"])"), "policy compiler_flag at add.py:9");
 }
 
-TEST(ExtensionCalls, bring_definitions_in_every_place_that_a_flag_has_for_them) {
+TEST(ExtensionCalls, may_have_definitions_in_every_form_of_a_flag) {
   for (const char* flags :
        {R"("cflags": ["-O2", "-DT=std::thread"])", R"("cuda_cflags": ["-Xcompiler=-DT=std::thread"])",
         R"("cuda_cflags": ["-Xcompiler", "-O2,-DT=std::thread"])",
@@ -97,12 +99,12 @@ TEST(ExtensionCalls, bring_definitions_in_every_place_that_a_flag_has_for_them) 
   }
   EXPECT_EQ(verdict(R"("cpp": ["void f() { std::thread t; }"], "cuda_cflags": ["-Dthread=mutex"])"),
             "async host_thread at add.py:9, cpp_sources:1")
-      << "the flag is another compiler's";
+      << "the flag is for the other compiler only";
   const std::string last = std::string(kExtensionFlagBytesMax - 40, 'x') + ",--default-stream=per-thread";
   EXPECT_EQ(verdict(R"("cuda_cflags": ["-Xcompiler=)" + last + R"("])"), "policy per_thread_flag at add.py:9");
 }
 
-TEST(ExtensionCalls, that_are_not_of_their_form_are_refused) {
+TEST(ExtensionCalls, with_fields_of_another_form_are_refused) {
   for (const char* fields : {R"("cpp": {"std::thread t;": 1})",
                              R"("cpp": "int a;")",
                              R"("cpp": ["a", 3])",
@@ -130,7 +132,7 @@ TEST(ExtensionCalls, that_are_not_of_their_form_are_refused) {
   }
 }
 
-TEST(ExtensionCalls, have_so_many_sources_and_no_more) {
+TEST(ExtensionCalls, have_a_limited_number_of_sources) {
   std::string many = R"("cpp": [""])";
   for (std::size_t i = 1; i < kExtensionSourcesMax; ++i) many.insert(many.size() - 1, R"(, "")");
   EXPECT_TRUE(parse_calls(calls(many)));
@@ -140,13 +142,13 @@ TEST(ExtensionCalls, have_so_many_sources_and_no_more) {
   EXPECT_EQ(parsed.error().message, "load_inline: cpp_sources are more than 64");
 }
 
-TEST(ExtensionCalls, are_judged_as_long_as_there_is_time) {
-  int asked = 0;
-  EXPECT_FALSE(judge_call(call(R"("cpp": ["std::thread t;"])"), [&] { return ++asked == 0; }));
-  EXPECT_EQ(asked, 1);
+TEST(ExtensionCalls, are_judged_while_there_is_time) {
+  int queries = 0;
+  EXPECT_FALSE(judge_call(call(R"("cpp": ["std::thread t;"])"), [&] { return ++queries == 0; }));
+  EXPECT_EQ(queries, 1);
 }
 
-TEST(ExtensionCalls, may_not_hide_behind_trigraphs) {
+TEST(ExtensionCalls, with_trigraphs_are_rejected) {
   const std::string source = R"("cpp": ["\nstd::th?\u003f/\nread t;"])";
   for (const char* flag : {"-std=c++14", "-std=c++11", "-ansi", "--std=c++0x"}) {
     EXPECT_EQ(verdict(source + R"(, "cflags": [")" + flag + R"("])"),
@@ -156,7 +158,7 @@ TEST(ExtensionCalls, may_not_hide_behind_trigraphs) {
   EXPECT_EQ(verdict(source + R"(, "cflags": ["-std=gnu++14"])"), "fine");
 }
 
-TEST(ExtensionKey, is_of_all_that_shapes_the_module_and_of_nothing_else) {
+TEST(ExtensionKey, changes_with_what_shapes_the_module_only) {
   const ExtensionCall one = call(R"("cpp": ["a"])");
   const Hash key = extension_key(one, "sm_90", "g++ 12");
   EXPECT_NE(key, extension_key(one, "sm_100", "g++ 12"));
@@ -166,7 +168,7 @@ TEST(ExtensionKey, is_of_all_that_shapes_the_module_and_of_nothing_else) {
   EXPECT_EQ(key, extension_key(call(R"("cpp": ["a"], "lines": {"cpp_sources": 7})"), "sm_90", "g++ 12"));
 }
 
-TEST(ExtensionHeader, is_chosen_by_what_is_compiled) {
+TEST(ExtensionHeader, depends_on_sources_and_flags) {
   EXPECT_EQ(header_variant(call(R"("cpp": ["a"])")), "cpp-O1");
   EXPECT_EQ(header_variant(call(R"("cpp": ["a"], "cflags": ["-O3"])")), "cpp-O2");
   EXPECT_EQ(header_variant(call(R"("cpp": ["a"], "cuda": ["b"], "with_cuda": true, "cflags": ["-O3"])")), "cuda-O1");

@@ -26,8 +26,8 @@ std::optional<std::vector<ListedFile>> parse_entry_list(const std::string& text)
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     ListedFile file;
-    std::istringstream words(line);
-    if (!(words >> file.hex >> file.bytes) || words.get() != ' ' || !std::getline(words, file.name) ||
+    std::istringstream fields(line);
+    if (!(fields >> file.hex >> file.bytes) || fields.get() != ' ' || !std::getline(fields, file.name) ||
         !is_plain(file.name))
       return std::nullopt;
     files.push_back(std::move(file));
@@ -38,7 +38,7 @@ std::optional<std::vector<ListedFile>> parse_entry_list(const std::string& text)
 Expected<BuildObject> pack_object(const std::string& entry, DeviceKind kind, const std::string& arch, const Hash& key) {
   KQ_TRY_VALUE(const auto list, read_child_file(entry + "/" + std::string(kEntryListName), kEntryListBytesMax));
   const auto files = parse_entry_list(list);
-  if (!files) return our_fault("the entry's list is none: " + entry);
+  if (!files) return our_fault("the list of files is invalid: " + entry);
   std::string content = list + "\n";
   for (const ListedFile& file : *files) {
     if (file.bytes > kObjectContentBytesMax - content.size())
@@ -60,9 +60,9 @@ Expected<BuildObject> pack_object(const std::string& entry, DeviceKind kind, con
 
 Expected<void> unpack_object(const BuildObject& object, const std::string& dir) {
   if (object.bytes.size() > kObjectBytesMax || sha256(object.bytes) != object.hash)
-    return bad_input("its SHA-256 is not what it says");
+    return bad_input("its SHA-256 differs from the one that it names");
   if (object.bytes.empty() || (object.bytes.front() != kAsBlock && object.bytes.front() != kAsIs))
-    return bad_input("it is packed in no known way");
+    return bad_input("its packing is unknown");
   Decompressor decompressor;
   const auto packing = object.bytes.front() == kAsBlock ? Packing::lz4 : Packing::raw;
   KQ_TRY_VALUE(const auto content,
@@ -70,13 +70,13 @@ Expected<void> unpack_object(const BuildObject& object, const std::string& dir) 
   const std::size_t end = content.find(kEnd);
   if (end == std::string_view::npos || end > kEntryListBytesMax) return bad_input("it has no list of its files");
   const auto files = parse_entry_list(std::string(content.substr(0, end + 1)));
-  if (!files || files->size() > kBuildFilesMax) return bad_input("its list of files is none");
+  if (!files || files->size() > kBuildFilesMax) return bad_input("its list of files is invalid");
   std::string_view rest = content.substr(end + kEnd.size());
   for (const ListedFile& file : *files) {
     if (file.bytes > rest.size()) return bad_input(file.name + " is cut short");
     const std::string_view bytes = rest.substr(0, file.bytes);
     rest.remove_prefix(file.bytes);
-    if (to_hex(sha256(bytes)) != file.hex) return bad_input(file.name + " is not what its line says");
+    if (to_hex(sha256(bytes)) != file.hex) return bad_input(file.name + " differs from its line in the list");
     std::ofstream out(dir + "/" + file.name, std::ios::binary);
     out << bytes;
     if (!out.flush()) return our_fault("cannot write " + dir + "/" + file.name);

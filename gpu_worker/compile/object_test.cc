@@ -34,14 +34,14 @@ class BuildObjectTest : public ::testing::Test {
     std::ifstream file(root_ / "got" / name, std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(file), {});
   }
-  // An object that says this, rightly named, and not packed.
+  // Makes an uncompressed object of this content with the right hash.
   static BuildObject object_of(const std::string& content) {
     BuildObject object{
         .kind = DeviceKind::cuda, .arch = "sm_90", .key = sha256("key"), .hash = {}, .bytes = "r" + content};
     object.hash = sha256(object.bytes);
     return object;
   }
-  std::string complaint_about(const BuildObject& object) const {
+  std::string unpack_error(const BuildObject& object) const {
     const auto done = unpack_object(object, root_ / "got");
     return done ? "" : done.error().message;
   }
@@ -52,20 +52,20 @@ class BuildObjectTest : public ::testing::Test {
   fs::path root_;
 };
 
-const std::string kPadding(400, 'x');  // so that LZ4 has something to do
+const std::string kPadding(400, 'x');  // something that LZ4 can compress
 
-TEST_F(BuildObjectTest, an_entry_arrives_as_it_was) {
+TEST_F(BuildObjectTest, an_entry_is_unpacked_as_it_was_packed) {
   make("status", "ok\n");
   make("module.so", std::string("\0\n\nelf", 6) + kPadding);
   make("empty", "");
   const auto object = pack();
   ASSERT_TRUE(object) << object.error().message;
   EXPECT_EQ(object->arch, "sm_90");
-  EXPECT_EQ(complaint_about(*object), "");
+  EXPECT_EQ(unpack_error(*object), "");
   EXPECT_EQ(got("status"), "ok\n");
   EXPECT_EQ(got("module.so"), std::string("\0\n\nelf", 6) + kPadding);
   EXPECT_TRUE(fs::exists(root_ / "got/empty"));
-  // And into a cache of its own, as the same entry.
+  // Put into another cache, the files make the same entry.
   const auto put = BuildCache(root_ / "other").put(sha256("key"), root_ / "got");
   ASSERT_TRUE(put);
   EXPECT_EQ(pack_object(*put, DeviceKind::cuda, "sm_90", sha256("key")).value().bytes, object->bytes);
@@ -79,7 +79,7 @@ TEST_F(BuildObjectTest, a_damaged_entry_is_not_packed) {
   EXPECT_FALSE(pack_object(entry, DeviceKind::cuda, "sm_90", sha256("key")));
 }
 
-TEST_F(BuildObjectTest, what_is_larger_than_an_object_may_be_stays_where_it_is) {
+TEST_F(BuildObjectTest, an_entry_that_is_too_large_is_not_packed) {
   std::mt19937_64 random(1);
   std::string noise(kObjectBytesMax + 1, '\0');
   for (char& c : noise) c = static_cast<char>(random());
@@ -90,35 +90,35 @@ TEST_F(BuildObjectTest, what_is_larger_than_an_object_may_be_stays_where_it_is) 
   EXPECT_NE(object.error().message.find("too large"), std::string::npos) << object.error().message;
 }
 
-TEST_F(BuildObjectTest, an_object_that_lies_is_refused_in_words) {
+TEST_F(BuildObjectTest, an_invalid_object_is_refused_with_a_reason) {
   const std::string good = "ok" + kPadding;
   BuildObject renamed = object_of(line(good, "status") + "\n" + good);
-  EXPECT_EQ(complaint_about(renamed), "");
+  EXPECT_EQ(unpack_error(renamed), "");
   renamed.hash = sha256("another");
-  EXPECT_EQ(complaint_about(renamed), "its SHA-256 is not what it says");
-  EXPECT_EQ(complaint_about(object_of(line(good, "status") + "\n" + "no" + kPadding)),
-            "status is not what its line says");
-  EXPECT_EQ(complaint_about(object_of(line(good, "status") + "\n" + "ok")), "status is cut short");
-  EXPECT_EQ(complaint_about(object_of(line(good, "status") + "\n" + good + "more")), "it is longer than its files");
-  EXPECT_EQ(complaint_about(object_of(kPadding)), "it has no list of its files");
+  EXPECT_EQ(unpack_error(renamed), "its SHA-256 differs from the one that it names");
+  EXPECT_EQ(unpack_error(object_of(line(good, "status") + "\n" + "no" + kPadding)),
+            "status differs from its line in the list");
+  EXPECT_EQ(unpack_error(object_of(line(good, "status") + "\n" + "ok")), "status is cut short");
+  EXPECT_EQ(unpack_error(object_of(line(good, "status") + "\n" + good + "more")), "it is longer than its files");
+  EXPECT_EQ(unpack_error(object_of(kPadding)), "it has no list of its files");
   for (const char* name : {"../status", "/tmp/status", "..", ".entry", ""}) {
-    EXPECT_EQ(complaint_about(object_of(line(good, name) + "\n" + good)), "its list of files is none") << name;
+    EXPECT_EQ(unpack_error(object_of(line(good, name) + "\n" + good)), "its list of files is invalid") << name;
   }
   for (const char* bytes : {"", "4", "4block", "zstd"}) {
     const BuildObject unpacked{
         .kind = DeviceKind::cuda, .arch = "sm_90", .key = sha256("key"), .hash = sha256(bytes), .bytes = bytes};
-    EXPECT_NE(complaint_about(unpacked), "") << bytes;
+    EXPECT_NE(unpack_error(unpacked), "") << bytes;
   }
 }
 
-TEST_F(BuildObjectTest, no_changed_byte_gets_through) {
+TEST_F(BuildObjectTest, an_object_with_any_changed_byte_is_refused) {
   make("status", "ok\n");
   make("module.so", kPadding);
   const BuildObject right = pack().value();
   for (std::size_t at = 0; at < right.bytes.size(); ++at) {
     BuildObject wrong = right;
     wrong.bytes[at] = static_cast<char>(wrong.bytes[at] ^ 1);
-    EXPECT_EQ(complaint_about(wrong), "its SHA-256 is not what it says");
+    EXPECT_EQ(unpack_error(wrong), "its SHA-256 differs from the one that it names");
   }
 }
 

@@ -19,7 +19,7 @@ constexpr std::size_t kStatusBytesMax = 32;
 constexpr std::size_t kElfMagicBytes = 4;
 constexpr std::size_t kPreprocessedBytesMax = 4u << 20;
 
-// "add.py:31", where "add.py:31: words" is what was said.
+// Returns the place at the begin of a message, "add.py:31" of "add.py:31: invalid syntax", or an empty text.
 std::string place_in(const std::string& message) {
   const std::size_t colon = message.find(':');
   if (colon == std::string::npos || colon == 0 || colon > kNameBytesMax || message.find_first_of(" \n") < colon)
@@ -28,8 +28,8 @@ std::string place_in(const std::string& message) {
   return end == std::string::npos || end == colon + 1 ? std::string() : message.substr(0, std::min(end, kNameBytesMax));
 }
 
-Verdict failed(Stage stage, std::string_view said) {
-  std::string message = shortened(said);
+Verdict failed(Stage stage, std::string_view text) {
+  std::string message = shortened(text);
   std::string place = place_in(message);
   return ended(VerdictName::build_failed, {.stage = stage,
                                            .reason = {},
@@ -40,7 +40,7 @@ Verdict failed(Stage stage, std::string_view said) {
                                            .mismatch = {}});
 }
 
-// What was built is judged by what it asks for, whichever source it was made of. Device code is among it.
+// Judges the libraries and device code that were built by what they import.
 std::optional<Verdict> judge_built(const std::string& dir) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(dir, error)) {
@@ -58,13 +58,13 @@ std::optional<Verdict> judge_built(const std::string& dir) {
 }  // namespace
 
 std::optional<Verdict> read_outcome(const std::string& dir) {
-  // One byte more than there may be: facts that were cut off at a line's end would look whole.
+  // Reads one byte more than allowed, because facts that were cut off at the end of a line would look complete.
   if (const auto facts = read_child_file(dir + "/facts", guard::kFactsBytesMax + 1)) {
     const auto findings = guard::judge_facts(*facts);
     if (!findings) return failed(Stage::guard, findings.error().message);
     if (const guard::Finding* finding = guard::first_rejected(*findings)) return rejected(*finding);
   }
-  // What macros of headers made of the source.
+  // The preprocessed source shows what macros of headers make of it.
   if (const auto text = read_child_file(dir + "/source.ii", kPreprocessedBytesMax)) {
     const auto findings = guard::judge_preprocessed({.name = "source.ii", .text = *text});
     if (const guard::Finding* finding = guard::first_rejected(findings)) return rejected(*finding);

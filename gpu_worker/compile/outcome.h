@@ -1,7 +1,7 @@
-// What a build child left in its directory about the build: hostile files, read into how the build ended.
+// Reads how a build ended from the files that its child left.
 //
-// A liar gains nothing: a module that is not there fails to load, and the judge's clock does not care what the facts
-// left out.
+// The files are hostile, but a child that lies gains nothing: a module that is missing fails to load, and facts that
+// are left out do not change what the judge measures.
 #pragma once
 
 #include <optional>
@@ -13,15 +13,14 @@
 
 namespace kq::worker {
 
-// Reads `dir`/facts, source.ii, status and message, and the import table of every library and cubin there. Nothing: the
-// build went well.
+// Reads `dir`/facts, source.ii, status and message, and the import table of every library and cubin there. Returns
+// nothing if the build succeeded.
 std::optional<Verdict> read_outcome(const std::string& dir);
 
-// The end of a submission whose source breaks a rule.
+// Returns the verdict on a submission that breaks a rule of the guard.
 Verdict rejected(const guard::Finding& finding);
 
-// Of a child's words or a source's: at most kMessageTextMax bytes, and nothing that is a command to somebody's
-// terminal.
+// Returns untrusted text as printable text of at most kMessageTextMax bytes.
 std::string shortened(std::string_view text);
 
 }  // namespace kq::worker

@@ -26,7 +26,7 @@ class BuildOutcomeTest : public ::testing::Test {
   void leave(const std::string& name, const std::string& bytes) const {
     std::ofstream(dir_ / name, std::ios::binary) << bytes;
   }
-  // "build_failed at build: words", or "built".
+  // Returns "build_failed at build: message", or "built".
   std::string read() const {
     const auto verdict = read_outcome(dir_);
     if (!verdict) return "built";
@@ -37,7 +37,7 @@ class BuildOutcomeTest : public ::testing::Test {
   fs::path dir_;
 };
 
-TEST_F(BuildOutcomeTest, the_status_is_a_word) {
+TEST_F(BuildOutcomeTest, the_status_decides_the_verdict) {
   leave("status", "ok\n");
   EXPECT_EQ(read(), "built");
   leave("message", "no nvrtc");
@@ -51,23 +51,23 @@ TEST_F(BuildOutcomeTest, the_status_is_a_word) {
 
 TEST_F(BuildOutcomeTest, a_message_that_begins_with_a_place_names_it) {
   leave("status", "failed\n");
-  const std::pair<std::string, std::string> said[] = {{"k.py:2: invalid syntax", "k.py:2"},
-                                                      {"k.cu:31", ""},
-                                                      {"k.py: no such file", ""},
-                                                      {"in k.py:2: no", ""},
-                                                      {":3: no", ""},
-                                                      {std::string(kNameBytesMax + 1, 'k') + ":2: no", ""}};
-  for (const auto& [message, place] : said) {
+  const std::pair<std::string, std::string> messages[] = {{"k.py:2: invalid syntax", "k.py:2"},
+                                                          {"k.cu:31", ""},
+                                                          {"k.py: no such file", ""},
+                                                          {"in k.py:2: no", ""},
+                                                          {":3: no", ""},
+                                                          {std::string(kNameBytesMax + 1, 'k') + ":2: no", ""}};
+  for (const auto& [message, place] : messages) {
     leave("message", message);
     EXPECT_EQ(evidence_of(*read_outcome(dir_))->place, place) << message;
   }
 }
 
-TEST_F(BuildOutcomeTest, what_left_nothing_has_failed) {
+TEST_F(BuildOutcomeTest, a_build_without_a_status_has_failed) {
   EXPECT_EQ(read(), "build_failed at build: the build left no result");
 }
 
-TEST_F(BuildOutcomeTest, a_broken_rule_weighs_more_than_the_status) {
+TEST_F(BuildOutcomeTest, a_broken_rule_comes_before_the_status) {
   leave("status", "ok\n");
   leave("facts", "file\tk.py\t2\n4\tcall\ttorch.cuda.Stream\n");
   EXPECT_EQ(read(), "rejected at guard: creates a CUDA stream: torch.cuda.Stream");
@@ -79,7 +79,7 @@ TEST_F(BuildOutcomeTest, a_broken_rule_weighs_more_than_the_status) {
   EXPECT_EQ(read().find("build_failed at guard: facts, line 1"), 0u) << read();
 }
 
-TEST_F(BuildOutcomeTest, what_a_preprocessor_made_of_the_source_is_judged) {
+TEST_F(BuildOutcomeTest, the_preprocessed_source_is_judged) {
   leave("status", "ok\n");
   leave("source.ii", "# 7 \"k.cu\"\nk<<<1, 2, 0, ((cudaStream_t)0x0)>>>();\n");
   EXPECT_EQ(read(), "built");
@@ -88,7 +88,7 @@ TEST_F(BuildOutcomeTest, what_a_preprocessor_made_of_the_source_is_judged) {
   EXPECT_EQ(evidence_of(*read_outcome(dir_))->place, "k.cu:7");
 }
 
-TEST_F(BuildOutcomeTest, what_was_built_is_judged_by_what_it_asks_for) {
+TEST_F(BuildOutcomeTest, a_built_library_is_judged_by_its_imports) {
   leave("status", "ok\n");
   leave("module.so", std::string("\x7f"
                                  "ELF") +
@@ -97,13 +97,13 @@ TEST_F(BuildOutcomeTest, what_was_built_is_judged_by_what_it_asks_for) {
   EXPECT_EQ(evidence_of(*read_outcome(dir_))->place, "module.so");
 }
 
-TEST_F(BuildOutcomeTest, a_message_is_no_longer_than_it_may_be) {
+TEST_F(BuildOutcomeTest, a_message_is_cut_to_its_limit) {
   leave("status", "failed\n");
   leave("message", std::string(2 * kMessageTextMax, 'x'));
   EXPECT_EQ(evidence_of(*read_outcome(dir_))->message.size(), kMessageTextMax);
 }
 
-TEST_F(BuildOutcomeTest, nothing_in_a_message_is_a_command_to_a_terminal) {
+TEST_F(BuildOutcomeTest, control_characters_of_a_message_are_replaced) {
   leave("status", "failed\n");
   leave("message", "k.py:2: \x1b[2Jgone\x07\xff\nsecond");
   EXPECT_EQ(read(), "build_failed at build: k.py:2: ?[2Jgone??\nsecond");
@@ -112,8 +112,8 @@ TEST_F(BuildOutcomeTest, nothing_in_a_message_is_a_command_to_a_terminal) {
   EXPECT_EQ(evidence_of(verdict)->message, "makes ?");
 }
 
-// Cut off at the end of a line they would look whole, and what stands behind would never be judged.
-TEST_F(BuildOutcomeTest, facts_that_are_too_many_are_not_cut_off) {
+// Facts that were cut off at the end of a line would look complete, and the rest would never be judged.
+TEST_F(BuildOutcomeTest, too_many_facts_fail_the_build) {
   leave("status", "ok\n");
   std::string facts = "file\tk.py\t2\n";
   while (facts.size() + 200 <= guard::kFactsBytesMax) facts += "1\tcall\t" + std::string(92, 'x') + "\n";

@@ -1,5 +1,4 @@
-// The zygotes that a worker without lanes builds with: one for builds for a CPU, one for a GPU, which it takes none to
-// have.
+// The zygotes with which a worker without lanes builds: one for CPUs and one for GPUs, which does not need a GPU.
 #pragma once
 
 #include <map>
@@ -12,11 +11,12 @@
 
 namespace kq::worker {
 
+// Owns the zygotes.
 class BuildZygotes {
  public:
   explicit BuildZygotes(ZygoteOptions options) : options_(std::move(options)) {}
 
-  // A living one; started when it is first asked for, and again when it has died. Thread-safe.
+  // Returns a living zygote. Starts it at the first call, and again if it has died. Thread-safe.
   Expected<std::shared_ptr<Zygote>> get(DeviceKind kind);
 
  private:

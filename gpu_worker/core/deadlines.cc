@@ -9,10 +9,10 @@
 namespace kq::worker {
 namespace {
 
-constexpr std::string_view kTotal = "total";  // of the verdict where the run's time was over
+constexpr std::string_view kTotal = "total";  // the reason of a verdict timed_out by the limit of the run
 
-// What the judge said once the submission was gone tells of its children.
-Report too_slow(Report report, std::int64_t limit_ms) {
+// Replaces what the judge reported of children that the lane has killed.
+Report with_timeout(Report report, std::int64_t limit_ms) {
   report.error.clear();
   report.samples = {};
   report.disagreement.clear();
@@ -27,7 +27,7 @@ Report too_slow(Report report, std::int64_t limit_ms) {
   return report;
 }
 
-bool is_of_submission(const Verdict& verdict) {
+bool is_submission_fault(const Verdict& verdict) {
   switch (row_of(name_of(verdict)).fault) {
     case Fault::none:
     case Fault::user:
@@ -43,30 +43,30 @@ bool is_of_submission(const Verdict& verdict) {
 
 }  // namespace
 
-Report after_kill(Report report, Killed submission, std::int64_t limit_ms) {
-  if (submission == Killed::lives_on || (report.verdict && is_of_submission(*report.verdict)))
-    return too_slow(std::move(report), limit_ms);
-  // Of a submission that had not begun the judge has no verdict.
+Report report_after_kill(Report report, AfterKill submission, std::int64_t limit_ms) {
+  if (submission == AfterKill::is_alive || (report.verdict && is_submission_fault(*report.verdict)))
+    return with_timeout(std::move(report), limit_ms);
+  // The judge has no verdict if the submission had not begun.
   if (!report.verdict)
     report.error =
         "the " + limit_text(limit_ms) + " for its run were over before the submission was at work: " + report.error;
   return report;
 }
 
-Expected<Report> without_answer(std::uint64_t plan, Killed submission, std::int64_t limit_ms) {
-  if (submission == Killed::is_gone) {
+Expected<Report> report_without_answer(std::uint64_t plan, AfterKill submission, std::int64_t limit_ms) {
+  if (submission == AfterKill::is_gone) {
     return our_fault("the " + limit_text(limit_ms) +
-                     " for its run were over while the judge did not wait for the submission: it waits for the "
-                     "reference, or was stopped");
+                     " for its run were over while the judge did not wait for the submission: the judge waits "
+                     "for the reference, or was stopped");
   }
-  Report unsaid;
-  unsaid.id = plan;
-  return too_slow(std::move(unsaid), limit_ms);
+  Report report;
+  report.id = plan;
+  return with_timeout(std::move(report), limit_ms);
 }
 
-bool ran_out_of_time(const Report& report) {
-  const Evidence* const why = report.verdict ? evidence_of(*report.verdict) : nullptr;
-  return why != nullptr && name_of(*report.verdict) == VerdictName::timed_out && why->reason == kTotal;
+bool has_timed_out(const Report& report) {
+  const Evidence* const evidence = report.verdict ? evidence_of(*report.verdict) : nullptr;
+  return evidence != nullptr && name_of(*report.verdict) == VerdictName::timed_out && evidence->reason == kTotal;
 }
 
 }  // namespace kq::worker

@@ -4,8 +4,9 @@
 
 namespace kq::worker {
 
-std::int64_t limit_of(const Submission& submission, std::int64_t workers_ms) {
-  return submission.time_limit_ms == 0 ? workers_ms : std::min<std::int64_t>(submission.time_limit_ms, workers_ms);
+std::int64_t limit_of(const Submission& submission, std::int64_t worker_limit_ms) {
+  return submission.time_limit_ms == 0 ? worker_limit_ms
+                                       : std::min<std::int64_t>(submission.time_limit_ms, worker_limit_ms);
 }
 
 std::string limit_text(std::int64_t ms) {

@@ -1,5 +1,4 @@
-// How long a job may take: what its worker allows, or less where it asks for less; and what of that is left to the
-// parts of its run.
+// The time limit of a job, and how much of it is left for the parts of a run.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +9,25 @@
 
 namespace kq::worker {
 
-std::int64_t limit_of(const Submission& submission, std::int64_t workers_ms);
+// Returns the smaller of the worker's limit and the submission's, if it has one.
+std::int64_t limit_of(const Submission& submission, std::int64_t worker_limit_ms);
 
-// "120 s", "1500 ms".
+// Returns a limit for people: "120 s" or "1500 ms".
 std::string limit_text(std::int64_t ms);
 
-inline constexpr std::int64_t kAnotherAttemptMs =
-    1'000;  // what a child takes that is forked, loads and is calibrated: less is no time for another attempt
+// A child needs about this long to be forked, to load and to be calibrated: with less time left no attempt is started.
+inline constexpr std::int64_t kAnotherAttemptMs = 1'000;
 
-// The time of a run: its attempts, second looks and the pass under a profiler have one limit together. It begins with
-// the first plan that the judge gets, as what the lane has to start before is ours.
+// The time limit that all attempts of a run and its pass under a profiler have together. It begins with the first plan
+// that the judge gets, because what the lane has to start before that is not the job's.
 class RunTime {
  public:
   explicit RunTime(std::int64_t limit_ms) : limit_ms_(limit_ms) {}
 
-  void begin(std::int64_t now_ms);  // the first one counts
+  void begin(std::int64_t now_ms);  // only the first call has an effect
   std::int64_t limit_ms() const { return limit_ms_; }
-  std::int64_t left_ms(std::int64_t now_ms) const;  // 0 once it is over
-  // For something more that is expected to take as long.
+  std::int64_t left_ms(std::int64_t now_ms) const;  // 0 once the limit is over
+  // Whether there is time for another attempt that is expected to take `expected_ms`.
   bool has_room(std::int64_t now_ms, std::int64_t expected_ms) const;
 
  private:

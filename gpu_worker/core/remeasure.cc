@@ -6,28 +6,28 @@
 namespace kq::worker {
 namespace {
 
-constexpr std::string_view kQuietRule = "quiet";  // of judge/trials.cc
+constexpr std::string_view kQuietRule = "quiet";  // judge/trial/trials.cc
 
-bool is_doubtful(const Report& report) {
+bool exceeds_own_time(const Report& report) {
   const Measurement* const measured = report.verdict ? measurement_of(*report.verdict) : nullptr;
   if (measured == nullptr || !report.disagreement.empty()) return false;
   const double event_ns = measured->event_ns;
-  return event_ns > 0 && event_ns < kDoubtfulBelowNs &&
-         measured->submission.median_ns > (1 + kDoubtfulShare) * event_ns;
+  return event_ns > 0 && event_ns < kExcessBelowNs && measured->submission.median_ns > (1 + kExcessShareMax) * event_ns;
 }
 
 }  // namespace
 
-bool Doubts::wants_another(const Report& report) {
+bool RemeasurePolicy::needs_remeasurement(const Report& report) {
   ++jobs_;
-  if (!is_doubtful(report) || again_ * kJobsPerDoubt >= jobs_) return false;
-  ++again_;
+  if (!exceeds_own_time(report) || remeasured_ * kJobsPerRemeasurement >= jobs_) return false;
+  ++remeasured_;
   return true;
 }
 
-Expected<void> reject_forged_clock(Report& report, const Trials& trials, Looks looks) {
+Expected<void> reject_forged_clock(Report& report, const Trials& trials, Measured measured) {
   if (report.disagreement.empty() || trials.timed < kTimedSamplesMin) return {};
-  if (looks == Looks::one) return our_fault(report.disagreement + ", and its limit left no time to look again");
+  if (measured == Measured::once)
+    return our_fault(report.disagreement + ", and the limit of the job left no time to measure again");
   if (static_cast<double>(report.waited_us) > kWaitedShareMax * static_cast<double>(report.trials_us)) {
     return our_fault(report.disagreement + ", twice, and of " + std::to_string(report.trials_us / 1'000) +
                      " ms of trials the judge waited " + std::to_string(report.waited_us / 1'000) +
@@ -43,14 +43,16 @@ Expected<void> reject_forged_clock(Report& report, const Trials& trials, Looks l
   return {};
 }
 
-Expected<void> blame_foreigners(const Verdict& verdict, const std::optional<Conditions>& conditions) {
-  const Evidence* const why = evidence_of(verdict);
-  const bool was_not_quiet = name_of(verdict) == VerdictName::rejected && why != nullptr && why->rule == kQuietRule;
+Expected<void> check_foreign_processes(const Verdict& verdict, const std::optional<Conditions>& conditions) {
+  const Evidence* const evidence = evidence_of(verdict);
+  const bool was_not_quiet =
+      name_of(verdict) == VerdictName::rejected && evidence != nullptr && evidence->rule == kQuietRule;
   if (!was_not_quiet || !conditions || !conditions->foreign || conditions->foreign->empty()) return {};
-  std::string who;
-  for (const GpuProcess& one : *conditions->foreign)
-    who += (who.empty() ? "" : ", ") + std::to_string(one.pid) + " (" + std::to_string(one.memory_mib) + " MiB)";
-  return our_fault(why->message + "; but processes that are not kq's use it too: " + who +
+  std::string processes;
+  for (const GpuProcess& process : *conditions->foreign)
+    processes += (processes.empty() ? "" : ", ") + std::to_string(process.pid) + " (" +
+                 std::to_string(process.memory_mib) + " MiB)";
+  return our_fault(evidence->message + "; but processes that are not kq's use it too: " + processes +
                    "; a worker needs a GPU of its own");
 }
 

@@ -1,11 +1,14 @@
-// Whether the time of an attempt that passed is believed at once.
+// Re-measurement policy: whether the time of an attempt that passed is accepted, and what follows if clocks mismatch.
 //
-// The judge's clock has an error that is the same for all calls of a process: 1.1 us (standard deviation, H200), and
-// now and then 3 to 5. Where it says more than the child's events, more is published: of 162 jobs of 6 to 130 us four
-// were 1 to 4 % above. In another process the error is another one. So a job like that is judged once more, and its
-// second time counts, whatever it is: one that forges its events is in doubt again, and gains nothing by the choice.
-// Where its limit leaves no time for that the first time counts: it is the larger of the two. Where the two clocks
-// cannot both be right (judge/attested.h) it is judged once more too, and the second time rejected.
+// The judge's clock has an error that is constant within a process of the submission and differs between processes. It
+// is mostly about 1 us and at times 3 to 5 us. The published time is the larger of the judge's and the child's own
+// time, so this error makes short jobs look slower than they are. A job whose published time is clearly above the
+// child's own time is therefore measured once more in a fresh process, and the second time counts, whatever it is: a
+// submission that forges its own time gains nothing by the choice. If the job's limit leaves no time for that, the
+// first time counts.
+//
+// If the two clocks mismatch so far that one of them must be wrong (judge/timing/published_time.h), the job is measured
+// once more too, and rejected if they mismatch again.
 #pragma once
 
 #include <cstdint>
@@ -16,36 +19,37 @@
 
 namespace kq::worker {
 
-inline constexpr double kDoubtfulShare = 0.01;         // published above the child's own time by more than this
-inline constexpr double kDoubtfulBelowNs = 1'000'000;  // what takes longer knows no such error
-inline constexpr double kWaitedShareMax =
-    0.01;  // of the trials. Half of the samples are 50 us off where clocks disagree, that is 2 % of a trial and more
-inline constexpr std::uint64_t kJobsPerDoubt =
-    8;  // of a lane; on a noisy host more would be in doubt, and are believed
+inline constexpr double kExcessShareMax = 0.01;  // of the child's own time, by which the published time may exceed it
+inline constexpr double kExcessBelowNs = 1'000'000;  // the clock error is negligible for longer calls
+// The judge may have waited for a processor during this share of the trials. When clocks mismatch, half of the samples
+// are 50 us off, which is 2 % of a trial or more.
+inline constexpr double kWaitedShareMax = 0.01;
+// One job in so many is measured again at most. On a noisy host more would exceed their own time; these are accepted.
+inline constexpr std::uint64_t kJobsPerRemeasurement = 8;
 
-// Of a GPU's lane.
-class Doubts {
+// Decides for the jobs of one GPU lane, one after another.
+class RemeasurePolicy {
  public:
-  // Of the first attempt of each job. Counts.
-  bool wants_another(const Report& report);
+  // Whether the job must be measured once more. To be called with the report of the first attempt of every job, because
+  // jobs are counted.
+  bool needs_remeasurement(const Report& report);
 
  private:
   std::uint64_t jobs_ = 0;
-  std::uint64_t again_ = 0;
+  std::uint64_t remeasured_ = 0;
 };
 
-enum class Looks { one, two };
+enum class Measured { once, twice };
 
-// What becomes of an attempt whose clocks disagree as the first one's did: it is rejected, or it is our error, where
-// the judge itself had to wait for a processor: then honest clocks disagree, too. Where the job's limit left time for
-// one look alone it is our error as well: a machine may be disturbed once, and a forged clock must not pass for want of
-// time. Fewer than kTimedSamplesMin samples may be disturbed twice, and nothing is gained by them: what is published is
-// no less than the judge's clock allows.
-Expected<void> reject_forged_clock(Report& report, const Trials& trials, Looks looks);
+// Decides about a report whose clocks mismatch; does nothing for others. Rejects the submission if its clocks
+// mismatched twice. Fails with ErrorKind::our_fault, so that the job is tried again, if there was no time for a second
+// measurement or if the judge itself had to wait for a processor, which explains the mismatch. A job with fewer than
+// kTimedSamplesMin samples keeps its verdict: a few samples may be wrong twice by chance, and the published time is not
+// below the judge's.
+Expected<void> reject_forged_clock(Report& report, const Trials& trials, Measured measured);
 
-// A GPU that was not quiet before calls tells nothing of the submission where somebody else uses it: that is our error.
-// What a submission starts is among our own processes and excuses nothing, and an excuse gains nothing: there is no
-// verdict.
-Expected<void> blame_foreigners(const Verdict& verdict, const std::optional<Conditions>& conditions);
+// Fails with ErrorKind::our_fault if a submission was rejected because the GPU was not quiet before calls, while
+// processes that are not kq's used the GPU. Processes that the submission started count as kq's.
+Expected<void> check_foreign_processes(const Verdict& verdict, const std::optional<Conditions>& conditions);
 
 }  // namespace kq::worker

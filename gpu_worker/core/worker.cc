@@ -10,15 +10,17 @@
 namespace kq::worker {
 namespace {
 
-// How often leases of the problem that is up may run before an older one of another problem.
+// How often a lease may be passed over by leases whose problem's reference child the lane keeps.
 constexpr int kPassedOverMax = 16;
 
-constexpr std::size_t kPileMin = 2;  // of jobs that wait for one device, beyond the one that it runs
+// A device takes a job of another one, even while its own are being built, if more than this many wait there.
+constexpr std::size_t kBacklogMin = 2;
 
-constexpr std::int64_t kObjectResend = 10;  // an object is large: it is sent again after so many times as long
+// Objects are large, so they are sent again this many times less often than results.
+constexpr std::int64_t kObjectResendFactor = 10;
 
-// A result as it must look when the build lane already ended the job.
-Result from_build(const Lease& lease, const Built& built, const std::string& worker) {
+// Makes the result of a job that its build ended.
+Result result_of_build(const Lease& lease, const Built& built, const std::string& worker) {
   return {.verdict = *built.verdict,
           .device = lease.device,
           .worker = worker,
@@ -30,12 +32,12 @@ Result from_build(const Lease& lease, const Built& built, const std::string& wor
           .toolchain = built.toolchain};
 }
 
-// Whatever is meant for one can run on the other, and takes as long there.
-bool is_alike(const DeviceInfo& a, const DeviceInfo& b) {
+// Whether a job for one device can run on the other and takes as long there.
+bool is_equivalent(const DeviceInfo& a, const DeviceInfo& b) {
   return a.kind == b.kind && a.model == b.model && a.arch == b.arch && a.memory_bytes == b.memory_bytes;
 }
 
-// For others, who know their attempt themselves.
+// Whether a lease is a build for another worker.
 bool is_build(const Lease& lease) {
   return lease.id.attempt == 0;
 }
@@ -52,78 +54,83 @@ Worker::Worker(WorkerOptions options)
 
 WorkerReady Worker::step(WorkerEvent event, std::int64_t now_ms) {
   WorkerReady ready;
-  std::visit([&](auto& body) { on(body, now_ms, ready); }, event);
+  std::visit([&](auto& body) { on(body, {now_ms, ready}); }, event);
   start_builds(ready);
   start_runs(ready);
-  talk(now_ms, ready);
+  send_messages({now_ms, ready});
   return ready;
 }
 
-void Worker::on(BrokerSaid& said, std::int64_t now_ms, WorkerReady& ready) {
-  if (const auto* welcome = std::get_if<Welcome>(&said.reply)) {
-    welcome_ = true;
-    heartbeat_ms_ = std::max<std::int64_t>(1, welcome->heartbeat_ms);
-    next_heartbeat_ms_ =
-        now_ms;  // says at once what is held: after a restart of the broker nothing expires by accident
-  } else if (auto* batch = std::get_if<LeaseBatch>(&said.reply)) {
-    take(*batch);
-  } else if (auto* builds = std::get_if<BuildBatch>(&said.reply)) {
-    take(*builds);
-  } else if (const auto* ack = std::get_if<ResultAck>(&said.reply)) {
-    for (const LeaseId& id : ack->leases) {
-      const auto found = held_.find(id);
-      if (found != held_.end() && found->second.phase == Phase::reporting) held_.erase(found);
-    }
-  } else if (const auto* revoked = std::get_if<Revoke>(&said.reply)) {
-    for (const LeaseId& id : revoked->leases) revoke(id, ready);
-  } else if (std::holds_alternative<Unknown>(said.reply)) {
-    welcome_ = false;
-  } else if (const auto* refused = std::get_if<Refused>(&said.reply)) {
-    ready.notes.push_back("the broker refuses this worker: " + refused->reason);
-    welcome_ = false;
-  }
+void Worker::on(BrokerMessage& message, Step step) {
+  std::visit([&](auto& reply) { on_reply(reply, step); }, message.reply);
 }
 
-void Worker::take(LeaseBatch& batch) {
-  if (batch.epoch != options_.epoch) return;  // meant for an earlier process under this identity
+void Worker::on_reply(Welcome& welcome, Step step) {
+  welcome_ = true;
+  heartbeat_ms_ = std::max<std::int64_t>(1, welcome.heartbeat_ms);
+  // The first heartbeat goes out at once, so that no lease expires after the broker was started again.
+  next_heartbeat_ms_ = step.now_ms;
+}
+
+void Worker::on_reply(LeaseBatch& batch, Step) {
+  if (batch.epoch != options_.epoch) return;  // for an earlier process of the same name
   for (Lease& lease : batch.leases) {
-    if (held_.contains(lease.id)) continue;  // sent twice
-    Held& held = held_[lease.id];
+    if (leases_.contains(lease.id)) continue;  // the broker has sent it twice
+    HeldLease& held = leases_[lease.id];
     held.lease = std::make_shared<const Lease>(std::move(lease));
-    settle(held);
+    assign_device(held);
   }
 }
 
-void Worker::take(BuildBatch& batch) {
+void Worker::on_reply(BuildBatch& batch, Step) {
   if (batch.epoch != options_.epoch) return;
   for (Lease& build : batch.builds) {
-    if (!is_build(build) || held_.contains(build.id)) continue;
-    Held& held = held_[build.id];
-    held.lease = std::make_shared<const Lease>(std::move(build));
+    if (!is_build(build) || leases_.contains(build.id)) continue;
+    leases_[build.id].lease = std::make_shared<const Lease>(std::move(build));
   }
 }
 
-// On the device it was meant for, or one like it; back to the broker where there is none.
-void Worker::settle(Held& held) {
-  if (const auto device = lane_for(held)) {
+void Worker::on_reply(ResultAck& ack, Step) {
+  for (const LeaseId& id : ack.leases) {
+    const auto found = leases_.find(id);
+    if (found != leases_.end() && found->second.phase == Phase::reporting) leases_.erase(found);
+  }
+}
+
+void Worker::on_reply(Revoke& revoked, Step step) {
+  for (const LeaseId& id : revoked.leases) revoke(id, step.ready);
+}
+
+void Worker::on_reply(Unknown&, Step) {
+  welcome_ = false;
+}
+
+void Worker::on_reply(Refused& refused, Step step) {
+  step.ready.notes.push_back("the broker refuses this worker: " + refused.reason);
+  welcome_ = false;
+}
+
+// Chooses the lease's own device or an equivalent one. Returns the lease to the broker if all of them are lost.
+void Worker::assign_device(HeldLease& held) {
+  if (const auto device = device_for(held)) {
     held.device = *device;
-  } else if (has_lost_one_like(held.lease->device)) {
+  } else if (has_lost_equivalent(held.lease->device)) {
     held.phase = Phase::returning;
   } else {
-    report(held, our_fault("leased for a device this worker does not have"));
+    report(held, our_fault("the lease is for a device that this worker does not have"));
   }
 }
 
-// What a crew has begun stays here until the crew says that it is done: until then its slot is taken.
+// A lease whose build or run is in progress is kept until that has ended, because it takes a slot until then.
 void Worker::revoke(const LeaseId& id, WorkerReady& ready) {
-  const auto found = held_.find(id);
-  if (found == held_.end()) return;
+  const auto found = leases_.find(id);
+  if (found == leases_.end()) return;
   switch (found->second.phase) {
     case Phase::waiting_build:
     case Phase::waiting_run:
     case Phase::reporting:
     case Phase::returning:
-      held_.erase(found);
+      leases_.erase(found);
       return;
     case Phase::building:
     case Phase::running:
@@ -135,38 +142,39 @@ void Worker::revoke(const LeaseId& id, WorkerReady& ready) {
   }
 }
 
-// Of several equal devices the one with the fewest leases. Another like it only where none of them is left: the broker
-// has chosen by what is warm there.
-std::optional<std::size_t> Worker::lane_for(const Held& lease) const {
+// Returns the device with the fewest leases among those that are equal to the lease's. An equivalent device with
+// another UUID is used only if none of these is left, because the broker has chosen a device that keeps the problem's
+// reference.
+std::optional<std::size_t> Worker::device_for(const HeldLease& held) const {
   std::vector<std::size_t> load(options_.devices.size());
-  for (const auto& [id, held] : held_) {
-    if (&held != &lease && held.device < load.size()) ++load[held.device];
+  for (const auto& [id, other] : leases_) {
+    if (&other != &held && other.device < load.size()) ++load[other.device];
   }
-  const auto least = [&](const auto& is_meant) {
+  const auto least_loaded = [&](const auto& is_candidate) {
     std::optional<std::size_t> best;
     for (std::size_t i = 0; i < load.size(); ++i) {
-      if (lost_[i].empty() && is_meant(options_.devices[i]) && (!best || load[i] < load[*best])) best = i;
+      if (lost_[i].empty() && is_candidate(options_.devices[i]) && (!best || load[i] < load[*best])) best = i;
     }
     return best;
   };
-  const DeviceInfo& wanted = lease.lease->device;
-  const auto best = least([&](const DeviceInfo& device) { return device == wanted; });
-  return best ? best : least([&](const DeviceInfo& device) { return is_alike(device, wanted); });
+  const DeviceInfo& wanted = held.lease->device;
+  const auto best = least_loaded([&](const DeviceInfo& device) { return device == wanted; });
+  return best ? best : least_loaded([&](const DeviceInfo& device) { return is_equivalent(device, wanted); });
 }
 
-bool Worker::has_lost_one_like(const DeviceInfo& device) const {
+bool Worker::has_lost_equivalent(const DeviceInfo& device) const {
   for (std::size_t i = 0; i < lost_.size(); ++i) {
-    if (!lost_[i].empty() && is_alike(options_.devices[i], device)) return true;
+    if (!lost_[i].empty() && is_equivalent(options_.devices[i], device)) return true;
   }
   return false;
 }
 
-void Worker::on(BuildDone& done, std::int64_t, WorkerReady&) {
-  const auto found = held_.find(done.lease);
-  KQ_CHECK(found != held_.end());
-  Held& held = found->second;
+void Worker::on(BuildDone& done, Step) {
+  const auto found = leases_.find(done.lease);
+  KQ_CHECK(found != leases_.end());
+  HeldLease& held = found->second;
   if (held.phase == Phase::stopping) {
-    held_.erase(found);
+    leases_.erase(found);
     return;
   }
   KQ_CHECK(held.phase == Phase::building);
@@ -175,47 +183,47 @@ void Worker::on(BuildDone& done, std::int64_t, WorkerReady&) {
   } else if (!done.built) {
     report(held, failure(done.built.error()));
   } else if (done.built->verdict) {
-    report(held, from_build(*held.lease, *done.built, options_.name));
+    report(held, result_of_build(*held.lease, *done.built, options_.name));
   } else {
     held.built = std::move(*done.built);
     held.phase = Phase::waiting_run;
-    if (!lost_[held.device].empty()) settle(held);
+    if (!lost_[held.device].empty()) assign_device(held);
   }
 }
 
-void Worker::on(RunDone& done, std::int64_t, WorkerReady&) {
-  const auto found = held_.find(done.lease);
-  KQ_CHECK(found != held_.end());
+void Worker::on(RunDone& done, Step) {
+  const auto found = leases_.find(done.lease);
+  KQ_CHECK(found != leases_.end());
   busy_[found->second.device] = false;
   if (found->second.phase == Phase::stopping) {
-    held_.erase(found);
+    leases_.erase(found);
     return;
   }
   KQ_CHECK(found->second.phase == Phase::running);
   report(found->second, std::move(done.result));
 }
 
-void Worker::on(DeviceLost& lost, std::int64_t now_ms, WorkerReady& ready) {
+void Worker::on(DeviceLost& lost, Step step) {
   if (!lost_[lost.device].empty()) return;
-  lost_[lost.device] = lost.why;
-  ready.notes.push_back("quarantined " + lost.why + "; nothing runs there until this worker starts anew");
-  for (auto& [id, held] : held_) {
+  lost_[lost.device] = lost.reason;
+  step.ready.notes.push_back("quarantined " + lost.reason + "; nothing runs there until this worker is started again");
+  for (auto& [id, held] : leases_) {
     if (held.device == lost.device && (held.phase == Phase::waiting_build || held.phase == Phase::waiting_run))
-      settle(held);
+      assign_device(held);
   }
-  welcome_ = false;  // say Hello again: without it
-  next_hello_ms_ = now_ms;
+  welcome_ = false;  // Hello is sent again, without this device
+  next_hello_ms_ = step.now_ms;
 }
 
-void Worker::on(DrainAsked&, std::int64_t now_ms, WorkerReady&) {
-  draining_ = true;  // what waits stays listed until Goodbye gives it back; what runs is finished first
-  welcome_ = false;  // say Hello again: with no credit
-  next_hello_ms_ = now_ms;
+void Worker::on(DrainRequested&, Step step) {
+  draining_ = true;  // heartbeats list the waiting leases until Goodbye returns them
+  welcome_ = false;  // Hello is sent again, with a credit of 0
+  next_hello_ms_ = step.now_ms;
 }
 
-void Worker::on(Tick&, std::int64_t, WorkerReady&) {}
+void Worker::on(Tick&, Step) {}
 
-void Worker::report(Held& held, Expected<Result> result) {
+void Worker::report(HeldLease& held, Expected<Result> result) {
   held.phase = Phase::reporting;
   held.sent_at_ms = 0;
   if (result) {
@@ -228,7 +236,7 @@ void Worker::report(Held& held, Expected<Result> result) {
   }
 }
 
-void Worker::report_build(Held& held, Expected<Built> built) {
+void Worker::report_build(HeldLease& held, Expected<Built> built) {
   held.phase = Phase::reporting;
   held.sent_at_ms = 0;
   if (!built) {
@@ -237,14 +245,14 @@ void Worker::report_build(Held& held, Expected<Built> built) {
     held.object = std::move(built->object);
   } else {
     held.error =
-        built->verdict ? "it ended as " + std::string(to_string(name_of(*built->verdict))) : "nothing to hand over";
+        built->verdict ? "it ended as " + std::string(to_string(name_of(*built->verdict))) : "the build made no object";
   }
 }
 
 void Worker::start_builds(WorkerReady& ready) {
-  if (begins_nothing()) return;
+  if (is_start_blocked()) return;
   std::size_t building = count(Phase::building);
-  for (auto& [id, held] : held_) {
+  for (auto& [id, held] : leases_) {
     if (building >= options_.build_slots) return;
     if (held.phase != Phase::waiting_build) continue;
     held.phase = Phase::building;
@@ -253,13 +261,13 @@ void Worker::start_builds(WorkerReady& ready) {
   }
 }
 
-// Who has a job of its own first: only then is somebody idle.
+// First every free device starts a lease of its own; then devices that stay idle take leases of equivalent devices.
 void Worker::start_runs(WorkerReady& ready) {
-  if (begins_nothing()) return;
-  for (const auto next : {&Worker::next_run, &Worker::run_of_another}) {
+  if (is_start_blocked()) return;
+  for (const auto next : {&Worker::next_run, &Worker::steal_run}) {
     for (std::size_t device = 0; device < busy_.size(); ++device) {
       if (busy_[device] || !lost_[device].empty()) continue;
-      Held* const run = (this->*next)(device);
+      HeldLease* const run = (this->*next)(device);
       if (run == nullptr) continue;
       run->device = device;
       run->phase = Phase::running;
@@ -270,10 +278,10 @@ void Worker::start_runs(WorkerReady& ready) {
   }
 }
 
-// The oldest, or one whose reference child is already up.
-Worker::Held* Worker::next_run(std::size_t device) {
-  Held* oldest = nullptr;
-  for (auto& [id, held] : held_) {
+// Returns the oldest waiting lease of a device, or the oldest one whose reference child the lane keeps.
+Worker::HeldLease* Worker::next_run(std::size_t device) {
+  HeldLease* oldest = nullptr;
+  for (auto& [id, held] : leases_) {
     if (held.phase != Phase::waiting_run || held.device != device) continue;
     if (oldest == nullptr) oldest = &held;
     if (oldest->passed_over >= kPassedOverMax) break;
@@ -284,106 +292,112 @@ Worker::Held* Worker::next_run(std::size_t device) {
   return oldest;
 }
 
-// A device that would idle takes the newest job that waits for one like it, of where most wait; while jobs of its own
-// are being built, only of where they pile up.
-Worker::Held* Worker::run_of_another(std::size_t device) {
+// Returns the newest waiting lease of the equivalent device with the most waiting leases. While leases of `device`
+// itself are being built, more than kBacklogMin must wait there. Returns null if there is no such lease.
+Worker::HeldLease* Worker::steal_run(std::size_t device) {
   std::vector<std::size_t> waiting(options_.devices.size());
-  std::vector<Held*> newest(options_.devices.size());
+  std::vector<HeldLease*> newest(options_.devices.size());
   bool builds = false;
-  for (auto& [id, held] : held_) {
+  for (auto& [id, held] : leases_) {
     builds = builds || (held.device == device && (held.phase == Phase::waiting_build || held.phase == Phase::building));
-    if (held.phase != Phase::waiting_run || !is_alike(options_.devices[held.device], options_.devices[device]))
+    if (held.phase != Phase::waiting_run || !is_equivalent(options_.devices[held.device], options_.devices[device]))
       continue;
     ++waiting[held.device];
     newest[held.device] = &held;
   }
   const auto most = std::ranges::max_element(waiting);
-  if (builds && *most <= kPileMin) return nullptr;
+  if (builds && *most <= kBacklogMin) return nullptr;
   return newest[static_cast<std::size_t>(most - waiting.begin())];
 }
 
-// Everything that is not with a crew, and what is being built: nobody will run that here. One who drains says Goodbye
-// anyway.
-void Worker::give_back(std::int64_t now_ms, WorkerReady& ready) {
+// Sends Goodbye for all leases if some are to be returned and nothing runs or waits for an acknowledgement. Builds in
+// progress are stopped. A draining worker says Goodbye at its end anyway.
+void Worker::return_leases(Step step) {
   if (draining_ || count(Phase::returning) == 0 || count(Phase::running) + count(Phase::reporting) > 0) return;
-  for (auto& [id, held] : held_) {
+  for (auto& [id, held] : leases_) {
     if (held.phase != Phase::building) continue;
     held.phase = Phase::stopping;
-    ready.stops.push_back(id);
+    step.ready.stops.push_back(id);
   }
-  std::erase_if(held_, [](const auto& entry) { return entry.second.phase != Phase::stopping; });
-  ready.sends.push_back(Goodbye{options_.epoch});
+  std::erase_if(leases_, [](const auto& entry) { return entry.second.phase != Phase::stopping; });
+  step.ready.sends.push_back(Goodbye{options_.epoch});
   welcome_ = false;
-  next_hello_ms_ = now_ms;
+  next_hello_ms_ = step.now_ms;
 }
 
-void Worker::talk(std::int64_t now_ms, WorkerReady& ready) {
-  give_back(now_ms, ready);
-  if (!welcome_ && now_ms >= next_hello_ms_) {
-    next_hello_ms_ = now_ms + options_.resend_ms;
-    std::vector<DeviceInfo> devices;
-    std::vector<std::string> quarantined = options_.closed;
-    for (std::size_t i = 0; i < lost_.size(); ++i) {
-      if (lost_[i].empty()) {
-        devices.push_back(options_.devices[i]);
-      } else {
-        quarantined.push_back(lost_[i]);
-      }
-    }
-    for (std::string& why : quarantined) why = why.substr(0, kMessageTextMax);
-    const auto lanes = static_cast<std::uint32_t>(devices.size());
-    const std::uint32_t leases = lanes == 0 ? 0 : lanes * (1 + options_.leases_ahead) + options_.build_slots - 1;
-    const std::uint32_t builds = options_.builds_for.empty() ? 0 : options_.build_slots + options_.leases_ahead;
-    ready.sends.push_back(Hello{.worker = options_.name,
-                                .epoch = options_.epoch,
-                                .devices = std::move(devices),
-                                .credit = draining_ ? 0 : leases + builds,
-                                .evaluator = std::string(kEvaluatorVersion),
-                                .labels = options_.labels,
-                                .backends = options_.backends,
-                                .quarantined = std::move(quarantined),
-                                .builds_for = options_.builds_for});
+void Worker::send_messages(Step step) {
+  return_leases(step);
+  if (!welcome_ && step.now_ms >= next_hello_ms_) send_hello(step);
+  send_results(step);
+  if (welcome_ && step.now_ms >= next_heartbeat_ms_) send_heartbeat(step);
+  if (draining_ && count(Phase::building) + count(Phase::running) + count(Phase::reporting) == 0) {
+    step.ready.sends.push_back(Goodbye{options_.epoch});
+    step.ready.finished = true;
   }
+  step.ready.wake_at_ms = welcome_ ? next_heartbeat_ms_ : next_hello_ms_;
+  if (count(Phase::reporting) > 0)
+    step.ready.wake_at_ms = std::min(step.ready.wake_at_ms, step.now_ms + options_.resend_ms);
+}
 
+void Worker::send_hello(Step step) {
+  next_hello_ms_ = step.now_ms + options_.resend_ms;
+  std::vector<DeviceInfo> devices;
+  std::vector<std::string> quarantined = options_.unopened;
+  for (std::size_t i = 0; i < lost_.size(); ++i) {
+    if (lost_[i].empty()) {
+      devices.push_back(options_.devices[i]);
+    } else {
+      quarantined.push_back(lost_[i]);
+    }
+  }
+  for (std::string& reason : quarantined) reason = reason.substr(0, kMessageTextMax);
+  const auto lanes = static_cast<std::uint32_t>(devices.size());
+  const std::uint32_t leases = lanes == 0 ? 0 : lanes * (1 + options_.leases_ahead) + options_.build_slots - 1;
+  const std::uint32_t builds = options_.builds_for.empty() ? 0 : options_.build_slots + options_.leases_ahead;
+  step.ready.sends.push_back(Hello{.worker = options_.name,
+                                   .epoch = options_.epoch,
+                                   .devices = std::move(devices),
+                                   .credit = draining_ ? 0 : leases + builds,
+                                   .evaluator = std::string(kEvaluatorVersion),
+                                   .labels = options_.labels,
+                                   .backends = options_.backends,
+                                   .quarantined = std::move(quarantined),
+                                   .builds_for = options_.builds_for});
+}
+
+// Sends the outcomes that were not sent yet and those that the broker has not acknowledged in time.
+void Worker::send_results(Step step) {
   ResultBatch results{.epoch = options_.epoch, .results = {}, .errors = {}};
-  for (auto& [id, held] : held_) {
-    const std::int64_t resend_ms = held.object ? kObjectResend * options_.resend_ms : options_.resend_ms;
-    if (held.phase != Phase::reporting || (held.sent_at_ms != 0 && now_ms < held.sent_at_ms + resend_ms)) continue;
-    held.sent_at_ms = now_ms;
+  for (auto& [id, held] : leases_) {
+    const std::int64_t resend_ms = held.object ? kObjectResendFactor * options_.resend_ms : options_.resend_ms;
+    if (held.phase != Phase::reporting || (held.sent_at_ms != 0 && step.now_ms < held.sent_at_ms + resend_ms)) continue;
+    held.sent_at_ms = step.now_ms;
     if (is_build(*held.lease)) {
-      ready.sends.push_back(BuildResult{.epoch = options_.epoch,
-                                        .build = id,
-                                        .object = held.object,
-                                        .message = held.error.substr(0, kMessageTextMax)});
+      step.ready.sends.push_back(BuildResult{.epoch = options_.epoch,
+                                             .build = id,
+                                             .object = held.object,
+                                             .message = held.error.substr(0, kMessageTextMax)});
     } else if (held.result) {
       results.results.push_back({id, *held.result});
     } else {
       results.errors.push_back({id, held.error});
     }
   }
-  if (!results.results.empty() || !results.errors.empty()) ready.sends.push_back(std::move(results));
+  if (!results.results.empty() || !results.errors.empty()) step.ready.sends.push_back(std::move(results));
+}
 
-  if (welcome_ && now_ms >= next_heartbeat_ms_) {
-    next_heartbeat_ms_ = now_ms + heartbeat_ms_;
-    Heartbeat heartbeat{.epoch = options_.epoch, .leases = {}};
-    for (const auto& [id, held] : held_) {
-      if (held.phase != Phase::stopping) heartbeat.leases.push_back(id);
-    }
-    ready.sends.push_back(std::move(heartbeat));
+void Worker::send_heartbeat(Step step) {
+  next_heartbeat_ms_ = step.now_ms + heartbeat_ms_;
+  Heartbeat heartbeat{.epoch = options_.epoch, .leases = {}};
+  for (const auto& [id, held] : leases_) {
+    if (held.phase != Phase::stopping) heartbeat.leases.push_back(id);
   }
-
-  if (draining_ && count(Phase::building) + count(Phase::running) + count(Phase::reporting) == 0) {
-    ready.sends.push_back(Goodbye{options_.epoch});
-    ready.finished = true;
-  }
-
-  ready.wake_at_ms = welcome_ ? next_heartbeat_ms_ : next_hello_ms_;
-  if (count(Phase::reporting) > 0) ready.wake_at_ms = std::min(ready.wake_at_ms, now_ms + options_.resend_ms);
+  step.ready.sends.push_back(std::move(heartbeat));
 }
 
 std::size_t Worker::count(Phase phase) const {
-  return static_cast<std::size_t>(
-      std::count_if(held_.begin(), held_.end(), [phase](const auto& entry) { return entry.second.phase == phase; }));
+  return static_cast<std::size_t>(std::count_if(leases_.begin(), leases_.end(),
+                                                [phase](const auto& entry) { return entry.second.phase == phase; }));
 }
 
 }  // namespace kq::worker

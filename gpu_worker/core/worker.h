@@ -1,17 +1,23 @@
-// The worker's pure core: which lease is where in the house, what the broker must hear, what starts next.
+// The worker's pure core: it knows the state of every lease that the worker has, decides what starts next, and decides
+// what the broker is told.
 //
-// A lease walks  waiting_build -> building -> waiting_run -> running -> reporting  and leaves when the broker has
-// acknowledged its result. No clock, no socket, no process: step() takes an event and the time, Ready says what to do.
-// Results are kept and sent again until acknowledged; held leases are listed in every heartbeat; a broker that forgot
-// us hears Hello again. A lease that the broker revokes is forgotten at once; where a lane or a build is at work on it,
-// that is told to stop, and what it says in the end goes nowhere.
+// Theory of operation. A lease goes through the phases
 //
-// Where a device is lost, its leases go to one like it. Where there is none left they are given back, which is no
-// failure of theirs: nothing new begins, and once what runs is with the broker, Goodbye gives back all that waits;
-// Hello follows at once.
+//   waiting_build -> building -> waiting_run -> running -> reporting
 //
-// A worker without devices builds for others: what a BuildBatch brings walks waiting_build -> building -> reporting,
-// under attempt 0.
+// and is dropped when the broker has acknowledged its result. There is no clock, socket or process here: step() takes
+// an event and the time, and returns in a WorkerReady what the caller has to do.
+//
+// Results are kept and sent again until the broker acknowledges them. Every heartbeat lists all leases. A broker that
+// does not know the worker (any more) gets Hello again. A lease that the broker revokes is dropped at once if nothing
+// works on it; otherwise its build or run is told to stop, and its outcome is discarded.
+//
+// When a device is lost, its leases move to an equivalent device of this worker. If there is none, they are returned to
+// the broker, which does not count as a failure: nothing new starts until the broker has the results of what runs, then
+// Goodbye returns all leases that wait, and Hello follows at once.
+//
+// A worker without devices builds for other workers. The builds of a BuildBatch have attempt 0 and go through
+// waiting_build -> building -> reporting.
 #pragma once
 
 #include <cstdint>
@@ -29,46 +35,49 @@ namespace kq::worker {
 struct WorkerOptions {
   std::string name;
   std::uint64_t epoch = 0;
-  std::vector<DeviceInfo> devices;    // one lane each; none where it only builds
-  std::vector<std::string> closed{};  // a sentence for each that was wanted too and did not open: told as quarantined
-  std::vector<std::string> labels{};  // sorted; jobs may ask for them
-  std::vector<Backend> backends{};    // that work here; empty: all
-  Host host{};                        // of every result
-  std::uint32_t build_slots = 1;      // builds at once; each beyond the first asks for a lease more
-  std::uint32_t leases_ahead = 2;     // per device, beyond the one that runs: the next job is already here
-  std::vector<DeviceInfo> builds_for{};  // kinds and architectures, of a worker that only builds
-  std::int64_t resend_ms = 1000;         // Hello until welcomed, results until acknowledged
+  std::vector<DeviceInfo> devices;       // one lane each; empty for a worker that only builds
+  std::vector<std::string> unopened{};   // one sentence for each device that could not be opened: sent as quarantined
+  std::vector<std::string> labels{};     // sorted; jobs may require them
+  std::vector<Backend> backends{};       // that work on this machine; empty: all
+  Host host{};                           // goes into every result
+  std::uint32_t build_slots = 1;         // concurrent builds; each beyond the first adds one lease of credit
+  std::uint32_t leases_ahead = 2;        // leases per device beyond the running one
+  std::vector<DeviceInfo> builds_for{};  // kinds and architectures that a worker without devices builds for
+  std::int64_t resend_ms = 1000;         // how often Hello and results are sent again until they are answered
 };
 
-// What the build lane made of a lease: a directory of files for the device lane, or the end of the job.
+// What a build returned: a directory of files for the run, or the verdict that ends the job.
 struct Built {
   std::optional<Verdict> verdict;
   std::string dir;
   bool cached = false;
   std::int64_t ms = 0;
   Toolchain toolchain = {};
-  std::optional<BuildObject> object = {};  // of a build for others: what they may have of it
+  std::optional<BuildObject> object = {};  // the packed files, of a build for another worker
 };
 
-struct BrokerSaid {
+struct BrokerMessage {
   WorkerReply reply;
 };
+// The end of a build. Each BuildStart is answered by one, whether or not the build was stopped.
 struct BuildDone {
   LeaseId lease;
   Expected<Built> built;
-};  // each BuildStart ends with one, stopped or not
+};
+// The end of a run. Each RunStart is answered by one.
 struct RunDone {
   LeaseId lease;
   Expected<Result> result;
 };
-// A device that did not come back clean: nothing runs on it any more.
+// A device was quarantined: nothing may run on it any more.
 struct DeviceLost {
   std::size_t device = 0;
-  std::string why;
+  std::string reason;
 };
-struct DrainAsked {};  // take nothing new, finish what runs, say Goodbye
+// The worker is to end: it accepts nothing new, finishes what runs and says Goodbye.
+struct DrainRequested {};
 struct Tick {};
-using WorkerEvent = std::variant<BrokerSaid, BuildDone, RunDone, DeviceLost, DrainAsked, Tick>;
+using WorkerEvent = std::variant<BrokerMessage, BuildDone, RunDone, DeviceLost, DrainRequested, Tick>;
 
 struct BuildStart {
   std::shared_ptr<const Lease> lease;
@@ -79,14 +88,15 @@ struct RunStart {
   std::size_t device = 0;
 };
 
+// What the caller of step() has to do.
 struct WorkerReady {
   std::vector<WorkerRequest> sends;
   std::vector<BuildStart> builds;
   std::vector<RunStart> runs;
-  std::vector<LeaseId> stops;  // of builds and runs that were started: nobody wants them any more
+  std::vector<LeaseId> stops;  // builds and runs in progress whose outcome is not needed any more
   std::vector<std::string> notes;
-  std::int64_t wake_at_ms = 0;  // step(Tick) is due then
-  bool finished = false;        // drained: Goodbye is among the sends
+  std::int64_t wake_at_ms = 0;  // when to call step(Tick)
+  bool finished = false;        // the worker may end: Goodbye is among the sends
 };
 
 class Worker {
@@ -97,47 +107,64 @@ class Worker {
 
  private:
   enum class Phase { waiting_build, building, waiting_run, running, reporting, returning, stopping };
-  struct Held {
+  struct HeldLease {
     std::shared_ptr<const Lease> lease;
     Phase phase = Phase::waiting_build;
     std::size_t device = 0;
     Built built;
-    int passed_over = 0;           // times another lease ran first because its problem's reference was up
-    std::optional<Result> result;  // one of the three while reporting
+    int passed_over = 0;  // how often a newer lease ran first because its problem's reference child was kept
+    // While reporting exactly one of these three is set.
+    std::optional<Result> result;
     std::optional<BuildObject> object;
     std::string error;
     std::int64_t sent_at_ms = 0;
   };
+  // What a step works with besides its event.
+  struct Step {
+    std::int64_t now_ms;
+    WorkerReady& ready;
+  };
 
-  void on(BrokerSaid& said, std::int64_t now_ms, WorkerReady& ready);
-  void on(BuildDone& done, std::int64_t now_ms, WorkerReady& ready);
-  void on(RunDone& done, std::int64_t now_ms, WorkerReady& ready);
-  void on(DeviceLost& lost, std::int64_t now_ms, WorkerReady& ready);
-  void on(DrainAsked&, std::int64_t now_ms, WorkerReady& ready);
-  void on(Tick&, std::int64_t now_ms, WorkerReady& ready);
+  void on(BrokerMessage& message, Step step);
+  void on(BuildDone& done, Step step);
+  void on(RunDone& done, Step step);
+  void on(DeviceLost& lost, Step step);
+  void on(DrainRequested&, Step step);
+  void on(Tick&, Step step);
 
-  void take(LeaseBatch& batch);
-  void take(BuildBatch& batch);
-  void settle(Held& held);
-  bool begins_nothing() const { return draining_ || count(Phase::returning) > 0; }
+  void on_reply(Welcome& welcome, Step step);
+  void on_reply(LeaseBatch& batch, Step step);
+  void on_reply(BuildBatch& batch, Step step);
+  void on_reply(ResultAck& ack, Step step);
+  void on_reply(Revoke& revoked, Step step);
+  void on_reply(Unknown&, Step step);
+  void on_reply(Refused& refused, Step step);
+
+  void assign_device(HeldLease& held);
   void revoke(const LeaseId& id, WorkerReady& ready);
-  std::optional<std::size_t> lane_for(const Held& lease) const;
-  Held* next_run(std::size_t device);
-  Held* run_of_another(std::size_t device);
-  void report(Held& held, Expected<Result> result);
-  void report_build(Held& held, Expected<Built> built);
+  std::optional<std::size_t> device_for(const HeldLease& held) const;
+  bool has_lost_equivalent(const DeviceInfo& device) const;
+  void report(HeldLease& held, Expected<Result> result);
+  void report_build(HeldLease& held, Expected<Built> built);
+
+  bool is_start_blocked() const { return draining_ || count(Phase::returning) > 0; }
   void start_builds(WorkerReady& ready);
   void start_runs(WorkerReady& ready);
-  void talk(std::int64_t now_ms, WorkerReady& ready);
-  void give_back(std::int64_t now_ms, WorkerReady& ready);
-  bool has_lost_one_like(const DeviceInfo& device) const;
+  HeldLease* next_run(std::size_t device);
+  HeldLease* steal_run(std::size_t device);
+
+  void send_messages(Step step);
+  void return_leases(Step step);
+  void send_hello(Step step);
+  void send_results(Step step);
+  void send_heartbeat(Step step);
   std::size_t count(Phase phase) const;
 
   WorkerOptions options_;
-  std::map<LeaseId, Held> held_;
+  std::map<LeaseId, HeldLease> leases_;
   std::vector<bool> busy_;          // by device
-  std::vector<std::string> lost_;   // by device: why nothing runs on it any more; empty where all is well
-  std::vector<Hash> last_problem_;  // by device: its reference child is up
+  std::vector<std::string> lost_;   // by device: why it is quarantined; empty for a usable device
+  std::vector<Hash> last_problem_;  // by device: the problem whose reference child the lane keeps
   bool welcome_ = false;
   bool draining_ = false;
   std::int64_t heartbeat_ms_ = 1000;

@@ -96,8 +96,8 @@ void Judge::make_ahead(const Plan& last) {
 
 Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report) {
   const std::uint64_t seed = draw_();  // of both constructors
-  channel::Warming* const warming = device_.bystanders() == nullptr ? nullptr : &device_.bystanders()->warming();
-  std::optional<channel::Preparing> preparing(warming);
+  channel::WarmUpPage* const warming = device_.bystanders() == nullptr ? nullptr : &device_.bystanders()->warming();
+  std::optional<channel::ScopedPreparing> preparing(warming);
 
   // 1. The children of our own and the reference: its model, its window, its state.
   KQ_TRY(open_children(plan, channels));

@@ -270,7 +270,7 @@ TEST(Attempt, shape_dtype_and_count_of_outputs_matter) {
       house.run(at(Command::call, [](FakeTurn& turn) { turn.page.outputs[1].dtype = channel::Dtype::float32; }));
   EXPECT_EQ(ending(dtype), "wrong_answer/dtype at judge");
   EXPECT_EQ(evidence_in(dtype).message, "output 1 is float32[1], must be int32[1], in trial 0");
-  EXPECT_EQ(ending(house.run(at(Command::call, [](FakeTurn& turn) { turn.page.outputs_n = 1; }))),
+  EXPECT_EQ(ending(house.run(at(Command::call, [](FakeTurn& turn) { turn.page.output_count = 1; }))),
             "wrong_answer/shape at judge");
 }
 
@@ -470,7 +470,7 @@ TEST(Attempt, what_a_submission_says_against_itself_is_believed) {
 
 TEST(Attempt, a_lying_page_is_tampering) {
   FakeHouse house;
-  const Report report = house.run(at(Command::call, [](FakeTurn& turn) { turn.page.outputs_n = 9999; }));
+  const Report report = house.run(at(Command::call, [](FakeTurn& turn) { turn.page.output_count = 9999; }));
   ASSERT_EQ(ending(report), "rejected/tamper at run");
   EXPECT_EQ(evidence_in(report).rule, "channel");
 }
@@ -494,7 +494,7 @@ TEST(Attempt, a_failing_reference_makes_the_problem_invalid) {
   EXPECT_EQ(evidence_in(load).message, "the reference: no get_inputs");
   EXPECT_FALSE(load.reference_usable);
   EXPECT_EQ(ending(house.run({}, end_with(house, Command::call, 11, ChildRole::reference))), "problem_invalid at run");
-  EXPECT_EQ(ending(house.run({}, at(Command::answer, [](FakeTurn& turn) { turn.page.inputs_n = 65; }))),
+  EXPECT_EQ(ending(house.run({}, at(Command::answer, [](FakeTurn& turn) { turn.page.input_count = 65; }))),
             "problem_invalid at run");
   house.plan.limits.load_limit_ms = 200;
   EXPECT_EQ(ending(house.run({}, at(Command::load, [](FakeTurn& turn) { turn.answers = false; }))),

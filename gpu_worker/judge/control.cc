@@ -42,8 +42,8 @@ Expected<std::optional<PlanPacket>> Control::receive(std::int64_t timeout_ms) {
     return std::optional<PlanPacket>();
   }
   std::vector<sys::Fd>& fds = (*packet)->fds;
-  if (std::holds_alternative<WarmingShared>(message->body)) {
-    KQ_TRY_VALUE(auto warming, fds.size() == 1 ? channel::Warming::map(std::move(fds.front()))
+  if (std::holds_alternative<WarmUpPageShared>(message->body)) {
+    KQ_TRY_VALUE(auto warming, fds.size() == 1 ? channel::WarmUpPage::map(std::move(fds.front()))
                                                : our_fault("control shared no page of who warms up"));
     bystanders_.emplace(std::move(warming));
     device_.set_bystanders(&*bystanders_);

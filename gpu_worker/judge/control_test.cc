@@ -57,9 +57,9 @@ TEST_F(ControlTest, a_plan_brings_its_channels) {
 }
 
 TEST_F(ControlTest, who_warms_up_is_the_devices_bystanders_from_the_next_plan_on) {
-  const auto warming = channel::Warming::make();
+  const auto warming = channel::WarmUpPage::make();
   ASSERT_TRUE(warming);
-  ASSERT_TRUE(sys::send_packet(ends_.first.get(), encode_message(Message<JudgeRequest>{0, WarmingShared{}}),
+  ASSERT_TRUE(sys::send_packet(ends_.first.get(), encode_message(Message<JudgeRequest>{0, WarmUpPageShared{}}),
                                std::array{warming->fd()}));
   send(plan(7, false), 1);
   ASSERT_TRUE(control_.next_plan());
@@ -67,7 +67,7 @@ TEST_F(ControlTest, who_warms_up_is_the_devices_bystanders_from_the_next_plan_on
 }
 
 TEST_F(ControlTest, who_warms_up_without_its_page_is_an_error) {
-  send(WarmingShared{}, 0);
+  send(WarmUpPageShared{}, 0);
   EXPECT_FALSE(control_.next_plan());
 }
 

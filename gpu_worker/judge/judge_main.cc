@@ -98,7 +98,7 @@ int run(int argc, char** argv) {
         {ErrorKind::bad_input,
          "usage: kq-judge --device cpu|cuda --index N [--cores LIST], with the control socket at descriptor 3"});
   harden();
-  sys::keep_to(options->cores);
+  sys::pin_to_cores(options->cores);
   const auto device = open_device(*options);
   if (!device) return end_with(device.error());
   Control control(kControlSocket, **device);

@@ -23,7 +23,7 @@ std::vector<std::string_view> split(std::string_view text, char by) {
   }
 }
 
-// Hostile bytes for people to read.
+// Returns hostile bytes as printable ASCII.
 std::string printable(std::string_view text) {
   std::string clean(text.substr(0, kMessageBytesMax));
   std::ranges::replace_if(
@@ -39,18 +39,18 @@ bool begins_with_any(std::string_view name, std::span<const std::string_view> be
   return std::ranges::any_of(beginnings, [&](std::string_view beginning) { return name.starts_with(beginning); });
 }
 
-// Between whoever wants something of CUDA and the callback: the driver and the runtime.
+// Whether a library is the CUDA driver or runtime, which stand between a caller and CUPTI's callback.
 bool is_cuda_itself(std::string_view path) {
   static constexpr std::array<std::string_view, 4> kCuda{"libcuda.so", "libcudart", "libnvidia-", "libcudadebugger"};
   return begins_with_any(file_of(path), kCuda);
 }
 
-// Whose code asked for it; and what asked that in turn, for people.
-struct Makers {
-  std::string_view maker;
-  std::string_view on_behalf_of;
+// The library that called CUDA, and the one that called that library (for the message).
+struct Callers {
+  std::string_view caller;
+  std::string_view its_caller;
 };
-Makers makers_of(std::string_view modules) {
+Callers callers_of(std::string_view modules) {
   const auto parts = split(modules, '|');
   const auto first = std::ranges::find_if_not(parts, is_cuda_itself);
   if (first == parts.end()) return {"?", {}};
@@ -58,17 +58,17 @@ Makers makers_of(std::string_view modules) {
   return {*first, next == parts.end() ? std::string_view() : *next};
 }
 
-std::string in_words(const Makers& makers) {
-  std::string words = makers.maker == "?" ? std::string("code that no file holds") : std::string(makers.maker);
-  if (!makers.on_behalf_of.empty()) words += ", called by " + std::string(makers.on_behalf_of);
-  return words;
+std::string to_text(const Callers& callers) {
+  std::string text = callers.caller == "?" ? std::string("code without a file") : std::string(callers.caller);
+  if (!callers.its_caller.empty()) text += ", called by " + std::string(callers.its_caller);
+  return text;
 }
 
 struct Meaning {
   std::string_view kind;
-  std::string_view rule;  // of guard/rules.cc, where there is one
+  std::string_view rule;  // a name of guard/rules.cc if there is such a rule
   std::string_view reason;
-  std::string_view words;
+  std::string_view text;
   std::string_view hint;
 };
 constexpr Meaning kMeanings[] = {
@@ -97,26 +97,26 @@ std::optional<Evidence> evidence_of_line(const std::vector<std::string_view>& pa
   if (parts.size() != 3) return std::nullopt;
   const auto* const row = std::ranges::find(kMeanings, parts[0], &Meaning::kind);
   if (row == std::end(kMeanings)) return std::nullopt;
-  const Makers makers = makers_of(parts[2]);
-  if (makes_streams_by_itself(makers.maker, python_home)) return std::nullopt;
+  const Callers callers = callers_of(parts[2]);
+  if (is_stream_creating_library(callers.caller, python_home)) return std::nullopt;
   const Meaning meaning = row->kind == "api" ? meaning_of(*row, parts[1]) : *row;
-  std::string what(meaning.words);
-  if (row->kind == "stream") what += parts[1] == "?" ? "" : " with flags " + std::string(parts[1]);
+  std::string action(meaning.text);
+  if (row->kind == "stream") action += parts[1] == "?" ? "" : " with flags " + std::string(parts[1]);
   if (row->kind == "api" || row->kind == "persist" || row->kind == "waiting")
-    what += (row->kind == "api" ? " " : " by ") + std::string(parts[1]);
+    action += (row->kind == "api" ? " " : " by ") + std::string(parts[1]);
   return Evidence{.stage = Stage::judge,
                   .reason = std::string(meaning.reason),
-                  .message = printable(in_words(makers) + " " + what),
+                  .message = printable(to_text(callers) + " " + action),
                   .hint = std::string(meaning.hint),
                   .rule = std::string(meaning.rule),
-                  .place = printable(file_of(makers.maker)),
+                  .place = printable(file_of(callers.caller)),
                   .mismatch = {}};
 }
 
-Evidence silenced() {
+Evidence evidence_of_silence() {
   return {.stage = Stage::judge,
           .reason = "tamper",
-          .message = "CUPTI fell silent while it ran: it no longer told of streams",
+          .message = "CUPTI stopped reporting streams while the submission ran",
           .hint = "leave CUPTI and the harness alone; a profiler has no place in a submission",
           .rule = "profiler_tamper",
           .place = {},
@@ -127,25 +127,25 @@ Evidence silenced() {
 
 AuditReport read_audit(std::string_view text, std::uint32_t calls, std::string_view python_home) {
   AuditReport report;
-  std::uint32_t heard = 0;
+  std::uint32_t answers = 0;
   bool is_silent = false;
   for (const std::string_view line : split(text, '\n')) {
     const auto parts = split(line, '\t');
     if (parts[0] == "on") report.is_on = true;
     if (parts[0] == "off" && parts.size() == 2 && !report.is_on) report.off = printable(parts[1]);
-    if (parts[0] == "heard") ++heard;
+    if (parts[0] == "heard") ++answers;
     if (parts[0] == "silent") is_silent = true;
     if (!report.rejection) report.rejection = evidence_of_line(parts, python_home);
   }
-  if (!report.is_on && report.off.empty()) report.off = "its child said nothing";
-  // Beside a stream it made, that it also silenced the audit is no news.
+  if (!report.is_on && report.off.empty()) report.off = "the child reported nothing";
+  // A stream is the stronger evidence, so silence counts only without one.
   if (report.is_on && !report.rejection &&
-      (is_silent || heard < std::min<std::uint32_t>(calls, runtime::kAuditAnswersMax)))
-    report.rejection = silenced();
+      (is_silent || answers < std::min<std::uint32_t>(calls, runtime::kAuditAnswersMax)))
+    report.rejection = evidence_of_silence();
   return report;
 }
 
-bool makes_streams_by_itself(std::string_view named, std::string_view python_home) {
+bool is_stream_creating_library(std::string_view library, std::string_view python_home) {
   static constexpr std::array<std::string_view, 11> kLibraries{"libcublas.so",
                                                                "libcublasLt.so",
                                                                "libcudnn",
@@ -157,11 +157,12 @@ bool makes_streams_by_itself(std::string_view named, std::string_view python_hom
                                                                "libnccl.so",
                                                                "libcutensor",
                                                                "libtorch_cuda_linalg.so"};
-  // Where a job writes; a view without these walls has its scratch elsewhere, but then nothing holds it anyway.
-  static constexpr std::array<std::string_view, 5> kOfJobs{"/kq/", "/tmp/", "/dev/", "/proc/", "/memfd:"};
-  // The loader names what it found by a search path with ".." in it.
-  const std::string path = std::filesystem::path(named).lexically_normal();
-  const bool is_jobs = begins_with_any(path, kOfJobs) && (python_home.empty() || !path.starts_with(python_home));
+  // Directories that a job can write to in its sandbox.
+  static constexpr std::array<std::string_view, 5> kWritableByJobs{"/kq/", "/tmp/", "/dev/", "/proc/", "/memfd:"};
+  // The loader keeps the ".." of search paths.
+  const std::string path = std::filesystem::path(library).lexically_normal();
+  const bool is_jobs =
+      begins_with_any(path, kWritableByJobs) && (python_home.empty() || !path.starts_with(python_home));
   return path.starts_with('/') && !is_jobs && begins_with_any(file_of(path), kLibraries);
 }
 

@@ -1,7 +1,8 @@
-// What CUPTI has told in a submission's child (gpu_worker/child/runtime/audit.h), and what it means for the submission.
+// Reads what CUPTI reported of a submission's child (gpu_worker/child/runtime/audit.h), and decides whether the
+// submission is rejected for it.
 //
-// Every byte is hostile, and believed only against it. So a clean audit is no proof of anything, and gains nothing but
-// the word `audit` beside the layers of its row.
+// The report comes from the submission's own process, so it is accepted as evidence against the submission only. A
+// clean audit proves nothing; its only effect is the word `audit` among the sandbox layers of the result.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +15,18 @@
 namespace kq::worker {
 
 struct AuditReport {
-  bool is_on = false;    // CUPTI was there
-  std::string off = {};  // why not
+  bool is_on = false;    // CUPTI was active in the child
+  std::string off = {};  // why it was not
   std::optional<Evidence> rejection = {};
 };
 
-// Reads what the pipe held after `calls` answered calls, of which no more than kAuditAnswersMax are told. Lines that
-// are none are left out. `python_home` is where the children's Python lives, which jobs cannot write to even if it lies
-// below /tmp.
+// Reads the content of the audit pipe after `calls` answered calls, of which at most kAuditAnswersMax have a line.
+// Invalid lines are ignored. `python_home` is the directory of the children's Python, which jobs cannot write to even
+// if it is below /tmp.
 AuditReport read_audit(std::string_view text, std::uint32_t calls, std::string_view python_home = {});
 
-// A library that makes streams for its own work, as seen in honest programs: judged by its file's name and where it
-// lies. What lies where jobs write, or has no file, is the submission's whatever its name.
-bool makes_streams_by_itself(std::string_view path, std::string_view python_home = {});
+// Whether a library makes streams for its own work in honest programs, by its file name. A library in a directory that
+// jobs can write to, or without a file, belongs to the submission and does not count.
+bool is_stream_creating_library(std::string_view path, std::string_view python_home = {});
 
 }  // namespace kq::worker

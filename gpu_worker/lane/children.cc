@@ -11,41 +11,40 @@
 namespace kq::worker {
 namespace {
 
-constexpr std::uint64_t kScratchBytes = 1ull << 30;  // of a child's /tmp and work
-// The deadlines of taking a child down, step by step: it is killed, and with its namespace all that it started; its
-// control group is frozen, killed and empty (harness/sandbox/cgroup.py, EMPTY_LIMIT_S); its scratch is gone; the device has its
-// memory back. What misses one of them is found fault with. SIGKILL of a process with an endless kernel takes 82 ms
-// until reaped. The 512 processes of a fork bomb, each with the mappings of torch, take the processors 2 s: 4 to 8 s on
-// two cores with six such bombs, and once over 10 s beside other tests.
+constexpr std::uint64_t kScratchBytes = 1ull << 30;  // the limit of a child's /tmp and work/
+// The time limit of each step of reaping a child: the kill, which its pid namespace extends to all its processes; its
+// control group, which is frozen, killed and empty (harness/sandbox/cgroup.py, EMPTY_LIMIT_S); its directory. A step
+// that takes longer quarantines the lane. A fork bomb on a loaded machine takes about 10 s.
 constexpr std::int64_t kReapLimitMs = 60'000;
-constexpr std::int64_t kWarmLimitMs = 60'000;  // a CUDA context on a loaded machine
-constexpr int kWordsMax = 16;                  // that a child says until it is warm
-constexpr std::int64_t kMomentLimitMs =
-    5'000;  // a submission that loads for longer is not waited for; of each part that is asked for
-constexpr auto kMomentLook = std::chrono::microseconds(200);
-// Places in Warming: one for each forker, and one for the end of who is retired in time; who is forked elsewhere is
-// told to nobody.
-constexpr std::size_t kEnding = kForkers;
-constexpr std::size_t kUntold = channel::kWarmingMax;
-constexpr std::uint64_t kReferenceHostBytes =
-    2ull << 30;                          // whose limit is less has no half a GB for kernels (harness/kernels/common_kernels.py)
-constexpr std::size_t kSlotsSpared = 4;  // by children that are forked ahead, for those that are wanted now
+constexpr std::int64_t kWarmLimitMs = 60'000;  // CUDA context initialisation on a loaded machine
+constexpr int kMessagesMax = 16;               // that a child sends during its warm-up
+// Each part of a warm-up waits so long for the judge's preparation to end: a submission may take longer to load.
+constexpr std::int64_t kPreparingLimitMs = 5'000;
+constexpr auto kPreparingPollInterval = std::chrono::microseconds(200);
+// Places in the WarmUpPage: one for each fork thread and one for the reaper. The warm-up of a child that a job waits
+// for has no place, and the judge is not told of it.
+constexpr std::size_t kReaperPlace = kForkThreads;
+constexpr std::size_t kNoPlace = channel::kWarmUpsMax;
+// With a lower limit of host memory there is no room for the kernels that a reference loads ahead, about half a GiB
+// (harness/kernels/common_kernels.py).
+constexpr std::uint64_t kReferenceHostBytes = 2ull << 30;
+constexpr std::size_t kSlotsReserved = 4;  // that forking ahead leaves free for children that are wanted now
 
 bool is_submission(ChildRole role) {
   return role == ChildRole::submission || role == ChildRole::profile;
 }
 
-// Neither end blocks: what finds no room is dropped by who writes, who is the submission's child.
+// Makes a pipe whose ends do not block: a child that writes more than fits loses the rest.
 Expected<std::pair<sys::Fd, sys::Fd>> pipe_for_lines() {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return our_fault("pipe for an audit failed");
+  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return our_fault("cannot make a pipe for an audit");
   return std::pair{sys::Fd(ends[0]), sys::Fd(ends[1])};
 }
 
 constexpr std::array kKinds{ChildKind::python, ChildKind::launcher, ChildKind::reference};
 static_assert(kKinds.size() == kChildKinds);
-constexpr std::array kKindOfForker{ChildKind::python, ChildKind::launcher, ChildKind::reference, ChildKind::python};
-static_assert(kKindOfForker.size() == kForkers);
+constexpr std::array kKindOfForkThread{ChildKind::python, ChildKind::launcher, ChildKind::reference, ChildKind::python};
+static_assert(kKindOfForkThread.size() == kForkThreads);
 
 std::size_t index(ChildKind kind) {
   return static_cast<std::size_t>(kind);
@@ -61,29 +60,29 @@ ChildKind kind_of_references(DeviceKind device) {
   return device == DeviceKind::cuda ? ChildKind::reference : ChildKind::python;
 }
 
-Children::Children(ChildrenOptions options, channel::Warming& warming, GetZygote zygote, Inspect inspect)
+Children::Children(ChildrenOptions options, channel::WarmUpPage& warm_ups, GetZygote zygote, Inspect inspect)
     : options_(std::move(options)),
-      warming_(warming),
+      warm_ups_(warm_ups),
       zygote_(std::move(zygote)),
       inspect_(std::move(inspect)),
-      used_{true},  // Python, from the beginning
-      undertaker_([this] { take_down_all(); }) {
-  static_assert(kEnding < channel::kWarmingMax);
-  for (std::size_t i = 0; i < kForkers; ++i) forkers_[i] = std::thread([this, i] { fork_ahead(i); });
+      used_{true},  // Python children are kept from the beginning
+      reaper_([this] { reap_all(); }) {
+  static_assert(kReaperPlace < channel::kWarmUpsMax);
+  for (std::size_t i = 0; i < kForkThreads; ++i) fork_threads_[i] = std::thread([this, i] { fork_ahead(i); });
 }
 
 Children::~Children() {
   stop();
-  for (std::thread& forker : forkers_) forker.join();
+  for (std::thread& thread : fork_threads_) thread.join();
   {
     const std::lock_guard lock(mutex_);
     for (auto& waiting : ready_) {
-      for (LaneChild& child : waiting) bury(std::move(child));
+      for (LaneChild& child : waiting) kill_and_queue(std::move(child));
     }
     closed_ = true;
     changed_.notify_all();
   }
-  undertaker_.join();
+  reaper_.join();
 }
 
 void Children::stop() {
@@ -97,43 +96,43 @@ Expected<LaneChild> Children::take(ChildRole role, ChildKind kind, const Lease& 
     const std::lock_guard lock(mutex_);
     calibrated_[index(kind)] = true;
   }
-  auto child = warm_one_of(role, kind);
+  auto child = warm_child(role, kind);
   if (!child) return child;
-  const auto told = [&]() -> Expected<void> {
+  const auto assigned = [&]() -> Expected<void> {
     if (role != ChildRole::calibrator) {
       if (auto put = put_sources(child->scratch, lease, is_submission(role)); !put) return put;
     }
     if (built != nullptr) {
       if (auto put = child->scratch.put_all(built->dir); !put) return put;
     }
-    if (kind == ChildKind::launcher) return {};  // knows what it is
+    if (kind == ChildKind::launcher) return {};  // a launcher needs no assignment
     return sys::send_packet(child->channel.get(), assignment(role, lease.submission, problem_file(lease)));
   }();
-  if (told) return child;
+  if (assigned) return child;
   retire(std::move(*child));
-  return failure(told.error());
+  return failure(assigned.error());
 }
 
-Expected<LaneChild> Children::one_of(ChildRole role, ChildKind kind) {
+Expected<LaneChild> Children::waiting_or_new(ChildRole role, ChildKind kind) {
   if (role == ChildRole::profile) return fork(kind, role);
-  if (auto waiting = ready(kind)) return std::move(*waiting);
+  if (auto waiting = take_waiting(kind)) return std::move(*waiting);
   if (kind != ChildKind::reference) return fork(kind);
-  if (auto waiting = ready(ChildKind::python)) return std::move(*waiting);
+  if (auto waiting = take_waiting(ChildKind::python)) return std::move(*waiting);
   return fork(ChildKind::python);
 }
 
-// Who finds the device's memory full, of one that is dying, makes no context.
-Expected<LaneChild> Children::warm_one_of(ChildRole role, ChildKind kind) {
-  for (bool is_again = false;; is_again = true) {
-    auto child = one_of(role, kind);
+// A child is cold if a dying child still has the device's memory, so a second one is tried after these are reaped.
+Expected<LaneChild> Children::warm_child(ChildRole role, ChildKind kind) {
+  for (bool is_second = false;; is_second = true) {
+    auto child = waiting_or_new(role, kind);
     if (!child) return child;
-    if (auto warm = await_warmth(*child, kUntold); !warm) {
+    if (auto warm = wait_until_warm(*child, kNoPlace); !warm) {
       retire(std::move(*child));
       return failure(warm.error());
     }
-    if (!child->is_cold || is_again) return child;
+    if (!child->is_cold || is_second) return child;
     retire(std::move(*child));
-    settle();
+    wait_until_reaped();
   }
 }
 
@@ -143,28 +142,28 @@ void Children::expect(ChildKind kind) {
   changed_.notify_all();
 }
 
-// One that still waits: a child may have been killed by who has no memory left, or by the death of its zygote. One that
-// is making itself warm is worth waiting for: another would begin later and be in its way. A reference is not, it takes
-// longer than it spares.
-std::optional<LaneChild> Children::ready(ChildKind kind) {
+// Returns a waiting child that is alive; others were killed by a kernel without memory or with their zygote. Waits for
+// a child that is being forked ahead, because a new one would begin later and compete with its warm-up. Does not wait
+// for a reference, whose warm-up takes longer than it saves.
+std::optional<LaneChild> Children::take_waiting(ChildKind kind) {
   std::unique_lock lock(mutex_);
   used_[index(kind)] = true;
   failed_[index(kind)] = false;
   auto& waiting = ready_[index(kind)];
   for (;;) {
-    ++waited_for_[index(kind)];
+    ++waiters_[index(kind)];
     changed_.notify_all();
     changed_.wait(lock, [&] {
       return !waiting.empty() || forking_[index(kind)] == 0 || stopped_ || kind == ChildKind::reference;
     });
-    --waited_for_[index(kind)];
+    --waiters_[index(kind)];
     if (waiting.empty()) return std::nullopt;
     LaneChild child = std::move(waiting.front());
     waiting.pop_front();
     changed_.notify_all();
     const auto exit = child.zygote->wait(child.id, 0);
     if (exit && !*exit) return child;
-    bury(std::move(child));
+    kill_and_queue(std::move(child));
   }
 }
 
@@ -208,65 +207,65 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role) {
   return child;
 }
 
-// Its words, until it is warm or cold. From when one that "asks" is told to go until it
-// has to wait again or is warm the device feels it.
-Expected<void> Children::await_warmth(LaneChild& child, std::size_t place) {
+// Serves the warm-up protocol of a child until it says "warm" or "cold". It says "asks" before each part that uses the
+// device and gets "go" as the answer. `place` in the page is marked while a part may run.
+Expected<void> Children::wait_until_warm(LaneChild& child, std::size_t place) {
   const auto warm = [&]() -> Expected<void> {
-    for (int words = 0; !child.is_warm; ++words) {
-      auto word = sys::receive_packet(child.channel.get(), kWarmLimitMs);
-      if (!word || words == kWordsMax) return our_fault("a child died before it was warm");
-      if (!*word) return our_fault("a child was not warm after " + std::to_string(kWarmLimitMs / 1000) + " s");
-      child.is_cold = (*word)->bytes == "cold";
-      child.is_warm = child.is_cold || (*word)->bytes == "warm";
-      if ((*word)->bytes != "asks") continue;
-      begin_at_good_moment(place);
-      if (const auto told = sys::send_packet(child.channel.get(), "go"); !told) return told;
+    for (int messages = 0; !child.is_warm; ++messages) {
+      auto message = sys::receive_packet(child.channel.get(), kWarmLimitMs);
+      if (!message || messages == kMessagesMax) return our_fault("a child died before it was warm");
+      if (!*message) return our_fault("a child was not warm after " + std::to_string(kWarmLimitMs / 1000) + " s");
+      child.is_cold = (*message)->bytes == "cold";
+      child.is_warm = child.is_cold || (*message)->bytes == "warm";
+      if ((*message)->bytes != "asks") continue;
+      await_warm_up_turn(place);
+      KQ_TRY(sys::send_packet(child.channel.get(), "go"));
     }
     return {};
   }();
-  if (place != kUntold) warming_.set(place, false);
+  if (place != kNoPlace) warm_ups_.set_running(place, false);
   return warm;
 }
 
-// Not while the judge prepares, unless somebody waits for that child or will, since none is there for the next job, and
-// no other is nearer.
-void Children::begin_at_good_moment(std::size_t place) {
-  if (place == kUntold) return;
+// Waits until the child of fork thread `place` may use the device: until the judge does not prepare trials, or until
+// the child is urgent because a job waits for its kind or none of its kind waits for the next job. Only one child of a
+// kind is urgent at a time.
+void Children::await_warm_up_turn(std::size_t place) {
+  if (place == kNoPlace) return;
   std::unique_lock lock(mutex_);
-  const auto is_waited_for = [&] {
-    const ChildKind kind = kKindOfForker[place];
-    const bool is_needed =
-        waited_for_[index(kind)] > 0 || (kind != ChildKind::reference && ready_[index(kind)].empty());
-    return is_needed && !is_another_beginning(place);
+  const auto is_urgent = [&] {
+    const ChildKind kind = kKindOfForkThread[place];
+    const bool is_needed = waiters_[index(kind)] > 0 || (kind != ChildKind::reference && ready_[index(kind)].empty());
+    return is_needed && !has_warm_up_of_same_kind(place);
   };
-  // Who goes on at once with his next part was never away: the judge may be waiting for his end.
-  if (warming_.is_preparing() && !is_waited_for()) warming_.set(place, false);
-  await_moment(lock, is_waited_for);
-  warming_.set(place, true);
+  // The mark stays for a child that goes on at once, because the judge may be waiting for the end of its warm-up.
+  if (warm_ups_.is_preparing() && !is_urgent()) warm_ups_.set_running(place, false);
+  await_quiet(lock, is_urgent);
+  warm_ups_.set_running(place, true);
 }
 
-bool Children::is_another_beginning(std::size_t place) const {
-  for (std::size_t i = 0; i < kForkers; ++i) {
-    if (i != place && kKindOfForker[i] == kKindOfForker[place] && warming_.is_there(i)) return true;
+bool Children::has_warm_up_of_same_kind(std::size_t place) const {
+  for (std::size_t i = 0; i < kForkThreads; ++i) {
+    if (i != place && kKindOfForkThread[i] == kKindOfForkThread[place] && warm_ups_.is_running(i)) return true;
   }
   return false;
 }
 
-// Until the judge does not prepare, or somebody is waiting.
-void Children::await_moment(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_waited_for) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kMomentLimitMs);
-  while (warming_.is_preparing() && !is_waited_for() && !stopped_ && std::chrono::steady_clock::now() < deadline)
-    changed_.wait_for(lock, kMomentLook);
+// Waits until the judge does not prepare trials, `is_urgent` returns true or the time limit is over.
+void Children::await_quiet(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_urgent) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPreparingLimitMs);
+  while (warm_ups_.is_preparing() && !is_urgent() && !stopped_ && std::chrono::steady_clock::now() < deadline)
+    changed_.wait_for(lock, kPreparingPollInterval);
 }
 
-// Waits for one, where too many are dying.
+// Takes a free slot. Waits for the reaper if there is none.
 Expected<std::size_t> Children::free_slot() {
   std::unique_lock lock(mutex_);
   auto found = slots_.end();
   changed_.wait_for(lock, std::chrono::milliseconds(kReapLimitMs),
                     [&] { return (found = std::ranges::find(slots_, false)) != slots_.end(); });
   if (found == slots_.end())
-    return our_fault(std::to_string(kChildrenMax) + " children of this lane are there, and none goes");
+    return our_fault(std::to_string(kChildrenMax) + " children of this lane exist, and none of them ends");
   *found = true;
   return static_cast<std::size_t>(found - slots_.begin());
 }
@@ -275,42 +274,42 @@ std::string Children::retire(LaneChild child) {
   child.zygote->kill(child.id);
   std::string log = child.log.so_far();
   const std::lock_guard lock(mutex_);
-  bury(std::move(child));
+  kill_and_queue(std::move(child));
   return log;
 }
 
-bool Children::is_taking_down() const {
+bool Children::is_reaping() const {
   const std::lock_guard lock(mutex_);
-  return taking_down_ || !dying_.empty();
+  return reaping_ || !dying_.empty();
 }
 
-void Children::settle() {
+void Children::wait_until_reaped() {
   std::unique_lock lock(mutex_);
-  is_settling_ = true;
+  reap_is_awaited_ = true;
   changed_.notify_all();
-  changed_.wait(lock, [this] { return dying_.empty() && !taking_down_; });
-  is_settling_ = false;
+  changed_.wait(lock, [this] { return dying_.empty() && !reaping_; });
+  reap_is_awaited_ = false;
 }
 
-void Children::await_ready() {
+void Children::wait_until_ready() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] {
-    return stopped_ ||
-           std::ranges::none_of(kKinds, [this](ChildKind kind) { return forking_[index(kind)] > 0 || is_short(kind); });
+    return stopped_ || std::ranges::none_of(
+                           kKinds, [this](ChildKind kind) { return forking_[index(kind)] > 0 || needs_more(kind); });
   });
 }
 
-std::optional<std::string> Children::complaint() const {
+std::optional<std::string> Children::failure_reason() const {
   const std::lock_guard lock(mutex_);
-  return complaint_;
+  return failure_;
 }
 
-void Children::complain(const std::string& why) {
+void Children::record_failure(const std::string& reason) {
   const std::lock_guard lock(mutex_);
-  if (!complaint_ && !stopped_) complaint_ = why;
+  if (!failure_ && !stopped_) failure_ = reason;
 }
 
-std::size_t Children::ahead(ChildKind kind) const {
+std::size_t Children::target_count(ChildKind kind) const {
   switch (kind) {
     case ChildKind::python:
       return options_.ahead;
@@ -322,87 +321,86 @@ std::size_t Children::ahead(ChildKind kind) const {
   return 0;
 }
 
-// Too few of that kind wait, and there is room for another.
-bool Children::is_short(ChildKind kind) const {
-  const bool has_room = std::ranges::count(slots_, false) > static_cast<std::ptrdiff_t>(kSlotsSpared);
+// Whether another child of this kind is to be forked ahead and there is a slot for it.
+bool Children::needs_more(ChildKind kind) const {
+  const bool has_room = std::ranges::count(slots_, false) > static_cast<std::ptrdiff_t>(kSlotsReserved);
   return has_room && used_[index(kind)] && !failed_[index(kind)] &&
-         ready_[index(kind)].size() + forking_[index(kind)] < ahead(kind);
+         ready_[index(kind)].size() + forking_[index(kind)] < target_count(kind);
 }
 
-// A forker's thread: one is warm before it forks the next.
-void Children::fork_ahead(std::size_t forker) {
-  const ChildKind kind = kKindOfForker[forker];
+// The function of a fork thread, which warms up one child after another.
+void Children::fork_ahead(std::size_t thread) {
+  const ChildKind kind = kKindOfForkThread[thread];
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return stopped_ || is_short(kind); });
+    changed_.wait(lock, [&] { return stopped_ || needs_more(kind); });
     if (stopped_) return;
     ++forking_[index(kind)];
     lock.unlock();
     auto child = fork(kind);
-    const bool is_warm = child && await_warmth(*child, forker) && !child->is_cold;
+    const bool is_warm = child && wait_until_warm(*child, thread) && !child->is_cold;
     lock.lock();
     --forking_[index(kind)];
-    failed_[index(kind)] = !is_warm;  // whoever wants one now is told why
+    failed_[index(kind)] = !is_warm;  // a job that wants a child forks one itself and gets the error
     if (is_warm) {
       ready_[index(kind)].push_back(std::move(*child));
     } else if (child) {
-      bury(std::move(*child));
+      kill_and_queue(std::move(*child));
     }
     changed_.notify_all();
   }
 }
 
-// The undertaker's thread.
-void Children::take_down_all() {
+// The function of the reaper thread.
+void Children::reap_all() {
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return !dying_.empty() || closed_; });
     if (dying_.empty()) return;
     LaneChild child = std::move(dying_.front());
     dying_.pop_front();
-    taking_down_ = true;
+    reaping_ = true;
     lock.unlock();
-    take_down(std::move(child));
+    reap(std::move(child));
     lock.lock();
-    taking_down_ = false;
+    reaping_ = false;
     changed_.notify_all();
   }
 }
 
-void Children::retire_in_time(LaneChild child) {
+void Children::retire_when_quiet(LaneChild child) {
   const std::lock_guard lock(mutex_);
   dying_.push_back(std::move(child));
   changed_.notify_all();
 }
 
-// With the lock held.
-void Children::bury(LaneChild child) {
+void Children::kill_and_queue(LaneChild child) {
   child.zygote->kill(child.id);
   child.is_killed = true;
   dying_.push_back(std::move(child));
   changed_.notify_all();
 }
 
-void Children::take_down(LaneChild child) {
+void Children::reap(LaneChild child) {
   if (!child.is_killed) {
     std::unique_lock lock(mutex_);
-    await_moment(lock, [this] { return is_settling_; });
-    warming_.set(kEnding, true);
+    await_quiet(lock, [this] { return reap_is_awaited_; });
+    warm_ups_.set_running(kReaperPlace, true);
     child.zygote->kill(child.id);
   }
   const auto exit = child.zygote->wait(child.id, kReapLimitMs);
-  if (!child.is_killed) warming_.set(kEnding, false);
-  const bool is_there = exit && !*exit;
-  if (is_there) complain("a child is there " + std::to_string(kReapLimitMs / 1000) + " s after it was killed");
-  if (const int left = child.zygote->left_by(child.id); left > 0)
-    complain(std::to_string(left) + " processes of a child would not be killed");
+  if (!child.is_killed) warm_ups_.set_running(kReaperPlace, false);
+  const bool is_alive = exit && !*exit;
+  if (is_alive) record_failure("a child is alive " + std::to_string(kReapLimitMs / 1000) + " s after it was killed");
+  if (const int unkilled = child.zygote->unkilled_processes(child.id); unkilled > 0)
+    record_failure(std::to_string(unkilled) + " processes of a child could not be killed");
   child.zygote->forget(child.id);
-  if (const auto removed = child.scratch.remove(); !removed) complain(removed.error().message);
+  if (const auto removed = child.scratch.remove(); !removed) record_failure(removed.error().message);
   if (inspect_) {
-    if (const auto why = inspect_()) complain(*why);
+    if (const auto reason = inspect_()) record_failure(*reason);
   }
   const std::lock_guard lock(mutex_);
-  slots_[child.slot] = is_there;
+  slots_[child.slot] = is_alive;
   changed_.notify_all();
 }
 

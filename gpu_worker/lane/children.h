@@ -1,11 +1,15 @@
-// The children that a lane's jobs run in.
+// The pool of children in which a lane's jobs run.
 //
-// Theory of operation. A child is forked ahead of its job: behind its walls, with its context, it waits on its
-// channel until it is told what it is to be (its assignment, harness/children/preforked.py) and finds its files in src/. It serves
-// one job and is killed; what takes time about that, until nothing of it is left, is done behind the lane's back, by
-// the thread that forks the next ones. A child has a slot of its own, with a directory and a user that nobody else has
-// until it is gone: neither a dying child nor a waiting one can be touched by the one that runs. On a GPU the judge is
-// told who is making himself warm, and tells when nobody should begin (gpu_worker/channel/warm_up.h).
+// Theory of operation. Children are forked ahead of their jobs. A pre-forked child enters its sandbox, initialises its
+// CUDA context, and waits on its channel for an assignment, which says what it is to be
+// (harness/children/preforked.py); it finds its files in src/. A child serves one job and is then killed. The reaper
+// thread does what takes long after that: it waits for the child's end, removes its directory and checks the device. A
+// child has a slot with a directory and a user of its own until it is reaped, so that neither a dying nor a waiting
+// child can be touched by the running one.
+//
+// Fork threads keep the wanted number of children of each kind. On a GPU they tell the judge which children are
+// initialising CUDA, and do not let another one begin while the judge prepares its trials, unless a job needs that
+// child (gpu_worker/channel/warm_up.h).
 #pragma once
 
 #include <array>
@@ -28,125 +32,123 @@
 
 namespace kq::worker {
 
-// Children of one lane at once, whatever becomes of them: calibrators, a reference, one that runs, those that wait,
-// those that die.
+// The number of slots: children of one lane that exist at the same time, in use, waiting or dying.
 inline constexpr std::uint32_t kChildrenMax = 16;
 
-// What a child can become, decided at its fork: Python; the launcher, where device code is called on a GPU without
-// Python; or a reference on a GPU, Python that takes longer to be warm. A calibrator is of the kind that it calibrates,
-// because either answers in its own time.
+// What a child can become, which is decided when it is forked: `python` runs Python code, `launcher` calls device code
+// on a GPU without Python, and `reference` is a Python child on a GPU that loads more kernels ahead. A calibrator has
+// the kind of the children that it calibrates, because the kinds answer with different delays.
 enum class ChildKind { python, launcher, reference };
 inline constexpr std::size_t kChildKinds = 3;
-// So many are forked and made warm at once: one of each kind, and another Python one. From its fork until it is warm
-// one takes as long as a job on a GPU, and on a host with several GPUs longer, whose driver then makes their contexts
-// one after the other.
-inline constexpr std::size_t kForkers = 4;
-ChildKind kind_of(Backend backend, DeviceKind device);  // of a submission
+// So many children are forked and warmed up at once: one of each kind and another Python one. A warm-up takes as long
+// as a job on a GPU, and longer on a host with several GPUs, whose driver makes their contexts one after another.
+inline constexpr std::size_t kForkThreads = 4;
+ChildKind kind_of(Backend backend, DeviceKind device);  // of a submission's child
 ChildKind kind_of_references(DeviceKind device);
 
-// A forked child with everything that must outlive it.
+// A forked child and what must exist as long as it does.
 struct LaneChild {
   std::shared_ptr<Zygote> zygote;
   std::uint64_t id = 0;
   std::size_t slot = 0;
   Scratch scratch;
   sys::LogPump log;
-  sys::Fd channel;       // the judge's end, until the judge has it
-  sys::Fd audit;         // what CUPTI says of one that it listens to
-  bool is_warm = false;  // it has said so
-  bool is_cold =
-      false;  // it has said that it could not, which its first answer tells, or that the device's memory was full
-  bool exit_told = false;  // the judge knows
+  sys::Fd channel;             // the judge's end of the channel, until the judge has it
+  sys::Fd audit;               // the pipe with the reports of CUPTI, of an audited child
+  bool is_warm = false;        // its warm-up has ended
+  bool is_cold = false;        // its warm-up failed; its first answer to the judge says why
+  bool exit_reported = false;  // the judge knows that the child has ended
   bool is_killed = false;
 };
 
 struct ChildrenOptions {
   std::string arch;
-  std::string scratch;          // parent of their directories
-  std::uint32_t first_uid = 0;  // of kChildrenMax that are their own; 0 keeps ours
+  std::string scratch;          // parent of the children's directories
+  std::uint32_t first_uid = 0;  // of kChildrenMax users for the children; 0: all run as this process's user
   std::uint64_t host_bytes_max = 0;
   std::uint64_t window_bytes_max = 0;
-  std::string profiler = {};  // that profile children are started by (gpu_worker/lane/profile.h)
-  bool audits = false;        // CUPTI listens to the Python ones (gpu_worker/lane/call_audit.h)
-  std::uint32_t ahead =
-      2;  // Python children that wait, 0: each is forked when it is wanted; half as many launchers, and one reference,
-          // once one was wanted; one launcher more until there is a calibrator of that kind
+  std::string profiler = {};  // the ncu that starts profile children (gpu_worker/lane/profile.h)
+  bool audits = false;        // CUPTI observes the Python children (gpu_worker/lane/call_audit.h)
+  // Python children to keep waiting; 0: children are forked when they are wanted. Once they were wanted, half as many
+  // launchers and one reference are kept too, and one launcher more until there is a calibrator of that kind.
+  std::uint32_t ahead = 2;
 };
 
 class Children {
  public:
   using GetZygote = std::function<Expected<std::shared_ptr<Zygote>>()>;
-  // Looked at after each child that died: what is wrong with the device now, or nothing. On the thread that takes
-  // children down.
+  // Returns what is wrong with the device, or nothing. Called on the reaper thread after each child's end.
   using Inspect = std::function<std::optional<std::string>()>;
 
-  // `warming` is where who is making itself warm is told; it outlives this.
-  Children(ChildrenOptions options, channel::Warming& warming, GetZygote zygote, Inspect inspect);
-  ~Children();  // all are gone then
+  // `warm_ups` is shared with the judge and must outlive this object.
+  Children(ChildrenOptions options, channel::WarmUpPage& warm_ups, GetZygote zygote, Inspect inspect);
+  ~Children();  // kills and reaps all children
 
-  // A child for this job, which knows its role and has its files; one that waits, or one forked now. One under a
-  // profiler never waited. Where no reference waits, any Python child becomes it. One that is cold is given only where
-  // another, made when all that were dying are gone, is so, too.
+  // Returns a child for the job that has its assignment and its files: a waiting one, or one forked now. A profile
+  // child is always forked now. A reference is taken from the Python children if no reference waits. A cold child is
+  // returned only if a second one, forked after all dying children were reaped, is cold too.
   Expected<LaneChild> take(ChildRole role, ChildKind kind, const Lease& lease, const Built* built);
-  // A job wants one of this kind, but not yet. From any thread.
+  // Says that a job will soon want a child of this kind. Thread-safe.
   void expect(ChildKind kind);
-  // Kills it and returns what it printed. The rest of its end comes later, on another thread.
+  // Kills a child, queues it for the reaper and returns what it printed.
   std::string retire(LaneChild child);
-  // The same once the judge does not prepare: of one that has had its last command, whose memory is not wanted yet. It
-  // sees within a second that its judge has no use for it, and then ends by itself.
-  void retire_in_time(LaneChild child);
-  // Whether something may be left of those that were retired.
-  bool is_taking_down() const;
-  // Until nothing is, at once.
-  void settle();
-  // Until as many wait as are meant to.
-  void await_ready();
-  // Why no child may run here any more: something of one did not go away, or the device is not what it was. The first
-  // reason stays.
-  std::optional<std::string> complaint() const;
-  // The zygote is going, and its children with it: none is forked any more, and none is found fault with.
+  // Queues a child for the reaper, which kills it when the judge does not prepare trials. For a child that has got its
+  // last command and whose memory is not needed yet; the child notices within a second that it is not wanted and ends.
+  void retire_when_quiet(LaneChild child);
+  // Whether retired children are not reaped yet.
+  bool is_reaping() const;
+  // Waits until all retired children are reaped, at once.
+  void wait_until_reaped();
+  // Waits until the wanted numbers of children wait for jobs.
+  void wait_until_ready();
+  // Returns why no child may run here any more: something of a child could not be removed, or the device has changed.
+  // The first reason is kept.
+  std::optional<std::string> failure_reason() const;
+  // To be called before the zygote is ended, and its children with it: no child is forked any more, and their ends are
+  // no failures.
   void stop();
 
  private:
   Expected<LaneChild> fork(ChildKind kind, ChildRole role = ChildRole::ready);
-  Expected<LaneChild> one_of(ChildRole role, ChildKind kind);
-  Expected<LaneChild> warm_one_of(ChildRole role, ChildKind kind);
-  Expected<void> await_warmth(LaneChild& child, std::size_t place);
-  void begin_at_good_moment(std::size_t place);
-  bool is_another_beginning(std::size_t place) const;  // of the same kind
-  void await_moment(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_waited_for);
-  std::optional<LaneChild> ready(ChildKind kind);
+  Expected<LaneChild> waiting_or_new(ChildRole role, ChildKind kind);
+  Expected<LaneChild> warm_child(ChildRole role, ChildKind kind);
+  Expected<void> wait_until_warm(LaneChild& child, std::size_t place);
+  void await_warm_up_turn(std::size_t place);
+  bool has_warm_up_of_same_kind(std::size_t place) const;
+  void await_quiet(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_urgent);
+  std::optional<LaneChild> take_waiting(ChildKind kind);
   Expected<std::size_t> free_slot();
-  void fork_ahead(std::size_t forker);
-  void take_down_all();
-  void bury(LaneChild child);
-  void take_down(LaneChild child);
-  bool is_short(ChildKind kind) const;
-  std::size_t ahead(ChildKind kind) const;
-  void complain(const std::string& why);
+  void fork_ahead(std::size_t thread);
+  void reap_all();
+  void kill_and_queue(LaneChild child);  // requires mutex_
+  void reap(LaneChild child);
+  bool needs_more(ChildKind kind) const;
+  std::size_t target_count(ChildKind kind) const;
+  void record_failure(const std::string& reason);
 
   const ChildrenOptions options_;
-  channel::Warming& warming_;
+  channel::WarmUpPage& warm_ups_;
   const GetZygote zygote_;
   const Inspect inspect_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::array<bool, kChildrenMax> slots_{};  // taken
+  std::array<bool, kChildrenMax> slots_{};  // in use
   std::array<std::deque<LaneChild>, kChildKinds> ready_;
   std::array<bool, kChildKinds> used_{};            // kinds that were wanted at least once
-  std::array<bool, kChildKinds> calibrated_{};      // kinds that were wanted for a calibrator
-  std::array<std::size_t, kChildKinds> forking_{};  // so many of that kind are on their way to those that wait
-  std::array<int, kChildKinds> waited_for_{};       // by so many
-  std::array<bool, kChildKinds> failed_{};          // the last fork ahead did: none is tried until one was wanted
+  std::array<bool, kChildKinds> calibrated_{};      // kinds of which a calibrator was wanted
+  std::array<std::size_t, kChildKinds> forking_{};  // children of each kind that are being forked ahead
+  std::array<int, kChildKinds> waiters_{};          // callers that wait for a child of each kind
+  std::array<bool, kChildKinds> failed_{};          // the last fork ahead failed: none is tried until a child is wanted
   std::deque<LaneChild> dying_;
-  bool taking_down_ = false;
-  bool is_settling_ = false;  // somebody waits until all are gone
+  bool reaping_ = false;
+  bool reap_is_awaited_ = false;
   bool stopped_ = false;
-  bool closed_ = false;  // nobody retires any more
-  std::optional<std::string> complaint_;
-  std::array<std::thread, kForkers> forkers_;  // last, these and the next: they start when everything above is there
-  std::thread undertaker_;
+  bool closed_ = false;  // the destructor runs: no child will be retired any more
+  std::optional<std::string> failure_;
+  // The threads are the last members, because they start when all others exist.
+  std::array<std::thread, kForkThreads> fork_threads_;
+  std::thread reaper_;
 };
 
 }  // namespace kq::worker

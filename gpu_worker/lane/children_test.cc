@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "gpu_worker/lane/lane_of_tests.h"
+#include "gpu_worker/lane/test_lane.h"
 
 namespace kq::worker {
 namespace {
@@ -22,7 +22,7 @@ constexpr std::string_view kSource = "import torch\nclass Model(torch.nn.Module)
 class ChildrenTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const auto tests = LaneOfTests::get();
+    const auto tests = TestLane::get();
     ASSERT_TRUE(tests) << tests.error().message;
     lane_ = &(*tests)->lane();
     lease_.submission.files = {{"kernel.py", sha256(kSource)}};
@@ -31,9 +31,9 @@ class ChildrenTest : public ::testing::Test {
     lease_.blobs = {{sha256(kSource), std::string(kSource)}};
     fs::remove_all(scratch());
   }
-  static fs::path scratch() { return LaneOfTests::root() / "children"; }
+  static fs::path scratch() { return TestLane::root() / "children"; }
   std::unique_ptr<Children> children(std::uint32_t ahead, Children::Inspect inspect = nullptr) {
-    const LaneOptions options = LaneOfTests::options();
+    const LaneOptions options = TestLane::options();
     return std::make_unique<Children>(
         ChildrenOptions{.arch = {},
                         .scratch = scratch(),
@@ -41,27 +41,27 @@ class ChildrenTest : public ::testing::Test {
                         .host_bytes_max = options.limits.host_bytes_max,
                         .window_bytes_max = options.limits.window_bytes_max,
                         .ahead = ahead},
-        warming_, [this] { return lane_->zygote(); }, std::move(inspect));
+        warm_ups_, [this] { return lane_->zygote(); }, std::move(inspect));
   }
-  // As many directories of children as that, within ten seconds.
-  static bool directories_become(std::size_t n) {
+  // Whether the number of children's directories becomes `count` within ten seconds.
+  static bool directories_become(std::size_t expected) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     const auto count = [] {
       std::error_code none_yet;
       return static_cast<std::size_t>(
           std::distance(fs::directory_iterator(scratch(), none_yet), fs::directory_iterator()));
     };
-    while (count() != n && std::chrono::steady_clock::now() < deadline)
+    while (count() != expected && std::chrono::steady_clock::now() < deadline)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return count() == n;
+    return count() == expected;
   }
 
-  channel::Warming warming_ = std::move(*channel::Warming::make());
+  channel::WarmUpPage warm_ups_ = std::move(*channel::WarmUpPage::make());
   Lane* lane_ = nullptr;
   Lease lease_;
 };
 
-TEST_F(ChildrenTest, wait_before_they_are_wanted_and_the_next_ones_come_by_themselves) {
+TEST_F(ChildrenTest, are_forked_ahead_and_replaced_when_one_is_taken) {
   const auto two = children(2);
   ASSERT_TRUE(directories_become(2));
   auto taken = two->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
@@ -74,14 +74,14 @@ TEST_F(ChildrenTest, wait_before_they_are_wanted_and_the_next_ones_come_by_thems
   EXPECT_TRUE(directories_become(2));
 }
 
-// The first takes a Python child, as none of its kind was wanted before; the second the one that came of that.
-TEST_F(ChildrenTest, a_reference_waits_for_the_next_problem_once_one_was_wanted) {
+// The first reference is taken from the Python children; the second is the one that is forked ahead after that.
+TEST_F(ChildrenTest, a_reference_is_forked_ahead_once_one_was_wanted) {
   const auto one = children(1);
   ASSERT_TRUE(directories_become(1));
   auto first = one->take(ChildRole::reference, ChildKind::reference, lease_, nullptr);
   ASSERT_TRUE(first) << first.error().message;
-  EXPECT_TRUE(directories_become(3)) << "it, the next Python child, the next reference";
-  one->await_ready();
+  EXPECT_TRUE(directories_become(3)) << "the reference, the next Python child and the next reference";
+  one->wait_until_ready();
   auto second = one->take(ChildRole::reference, ChildKind::reference, lease_, nullptr);
   ASSERT_TRUE(second) << second.error().message;
   EXPECT_TRUE(directories_become(4)) << "another reference, and the Python child still waits";
@@ -89,20 +89,20 @@ TEST_F(ChildrenTest, a_reference_waits_for_the_next_problem_once_one_was_wanted)
   one->retire(std::move(*second));
 }
 
-TEST_F(ChildrenTest, of_an_expected_kind_one_waits_before_it_is_wanted) {
+TEST_F(ChildrenTest, one_of_an_expected_kind_is_forked_ahead) {
   const auto one = children(1);
-  one->await_ready();
+  one->wait_until_ready();
   one->expect(ChildKind::reference);
-  one->await_ready();
+  one->wait_until_ready();
   EXPECT_TRUE(directories_become(2));
   auto reference = one->take(ChildRole::reference, ChildKind::reference, lease_, nullptr);
   ASSERT_TRUE(reference) << reference.error().message;
-  EXPECT_TRUE(directories_become(3)) << "the one that waited, another, and the Python child";
+  EXPECT_TRUE(directories_become(3)) << "the reference, the next one and the Python child";
   one->retire(std::move(*reference));
 }
 
-TEST_F(ChildrenTest, who_could_not_make_himself_warm_does_not_wait_for_a_job) {
-  ZygoteOptions options = LaneOfTests::options().zygote;
+TEST_F(ChildrenTest, a_cold_child_does_not_wait_for_a_job) {
+  ZygoteOptions options = TestLane::options().zygote;
   const fs::path harness = scratch().parent_path() / "cold" / "harness";
   fs::remove_all(harness);
   fs::create_directories(harness.parent_path());
@@ -113,7 +113,7 @@ TEST_F(ChildrenTest, who_could_not_make_himself_warm_does_not_wait_for_a_job) {
   auto zygote = Zygote::start(options);
   ASSERT_TRUE(zygote) << zygote.error().message;
   const std::shared_ptr<Zygote> cold = std::move(*zygote);
-  const LaneOptions lane = LaneOfTests::options();
+  const LaneOptions lane = TestLane::options();
   Children children(
       ChildrenOptions{.arch = {},
                       .scratch = scratch(),
@@ -121,19 +121,19 @@ TEST_F(ChildrenTest, who_could_not_make_himself_warm_does_not_wait_for_a_job) {
                       .host_bytes_max = lane.limits.host_bytes_max,
                       .window_bytes_max = lane.limits.window_bytes_max,
                       .ahead = 1},
-      warming_, [&] { return cold; }, nullptr);
-  children.await_ready();
-  EXPECT_TRUE(directories_become(0)) << "it was taken down, and none is tried before one is wanted";
+      warm_ups_, [&] { return cold; }, nullptr);
+  children.wait_until_ready();
+  EXPECT_TRUE(directories_become(0)) << "the cold child is reaped, and none is forked before one is wanted";
   auto taken = children.take(ChildRole::submission, ChildKind::python, lease_, nullptr);
-  ASSERT_TRUE(taken) << "its first answer says what is wrong";
+  ASSERT_TRUE(taken) << "the child's first answer to the judge says why it is cold";
   EXPECT_TRUE(taken->is_cold);
   children.retire(std::move(*taken));
 }
 
-// They stand behind their walls, and make their contexts when the judge has its trials ready, or the next job would
-// find none.
-TEST_F(ChildrenTest, nobody_begins_while_the_judge_prepares_unless_he_is_needed) {
-  warming_.set_preparing(true);
+// A child enters its sandbox at once, and initialises CUDA when the judge has prepared its trials or a job needs the
+// child.
+TEST_F(ChildrenTest, no_warm_up_begins_while_the_judge_prepares_unless_a_job_needs_the_child) {
+  warm_ups_.set_preparing(true);
   const auto two = children(2);
   const auto asked = std::chrono::steady_clock::now();
   auto taken = two->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
@@ -142,71 +142,71 @@ TEST_F(ChildrenTest, nobody_begins_while_the_judge_prepares_unless_he_is_needed)
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   std::thread later([&] {
     std::this_thread::sleep_until(until);
-    warming_.set_preparing(false);
+    warm_ups_.set_preparing(false);
   });
-  two->await_ready();
-  EXPECT_GE(std::chrono::steady_clock::now(), until) << "the second of those that wait";
+  two->wait_until_ready();
+  EXPECT_GE(std::chrono::steady_clock::now(), until) << "the second child waits for the judge";
   later.join();
   two->retire(std::move(*taken));
 }
 
-// One that is to be a reference loads kernels part by part, and stops where the judge begins to prepare.
-TEST_F(ChildrenTest, who_warms_up_part_by_part_waits_before_each) {
-  const auto child_begins = [this](bool is) {
+// A reference loads kernels part by part, and pauses if the judge begins to prepare.
+TEST_F(ChildrenTest, a_warm_up_in_parts_waits_before_each_part) {
+  const auto warm_up_becomes = [this](bool running) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (warming_.any() != is && std::chrono::steady_clock::now() < until) {
+    while (warm_ups_.any_running() != running && std::chrono::steady_clock::now() < until) {
     }
-    return warming_.any() == is;
+    return warm_ups_.any_running() == running;
   };
-  // Without a GPU all parts take some milliseconds: where this thread had no processor for so long, they were done
-  // before it asked for quiet.
+  // Without a GPU all parts take only some milliseconds. If this thread gets no processor for so long, they end before
+  // the test can set the judge to preparing, and the test is tried again.
   bool has_waited = false;
   for (int tries = 0; tries < 10 && !has_waited; ++tries) {
     const auto one = children(1);
-    one->await_ready();
-    warming_.set_preparing(true);
+    one->wait_until_ready();
+    warm_ups_.set_preparing(true);
     auto reference = one->take(ChildRole::reference, ChildKind::reference, lease_, nullptr);
     ASSERT_TRUE(reference) << reference.error().message;
-    warming_.set_preparing(false);
-    ASSERT_TRUE(child_begins(true));
-    warming_.set_preparing(true);
-    ASSERT_TRUE(child_begins(false)) << "the device feels nothing";
+    warm_ups_.set_preparing(false);
+    ASSERT_TRUE(warm_up_becomes(true));
+    warm_ups_.set_preparing(true);
+    ASSERT_TRUE(warm_up_becomes(false)) << "no part runs on the device";
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
     std::thread later([&] {
       std::this_thread::sleep_until(until);
-      warming_.set_preparing(false);
+      warm_ups_.set_preparing(false);
     });
-    one->await_ready();
+    one->wait_until_ready();
     has_waited = std::chrono::steady_clock::now() >= until;
-    EXPECT_FALSE(warming_.any());
+    EXPECT_FALSE(warm_ups_.any_running());
     later.join();
     one->retire(std::move(*reference));
   }
   EXPECT_TRUE(has_waited);
 }
 
-TEST_F(ChildrenTest, one_that_is_retired_in_time_stays_while_the_judge_prepares_or_until_somebody_waits_for_its_end) {
+TEST_F(ChildrenTest, retire_when_quiet_waits_while_the_judge_prepares_unless_the_end_is_awaited) {
   const auto none = children(0);
-  for (const bool is_waited_for : {false, true}) {
-    warming_.set_preparing(true);
+  for (const bool is_awaited : {false, true}) {
+    warm_ups_.set_preparing(true);
     auto child = none->take(ChildRole::reference, ChildKind::reference, lease_, nullptr);
     ASSERT_TRUE(child) << child.error().message;
-    none->retire_in_time(std::move(*child));
+    none->retire_when_quiet(std::move(*child));
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     EXPECT_TRUE(directories_become(1));
-    EXPECT_TRUE(none->is_taking_down());
-    const auto begun = std::chrono::steady_clock::now();
-    if (is_waited_for) {
-      none->settle();
+    EXPECT_TRUE(none->is_reaping());
+    const auto start = std::chrono::steady_clock::now();
+    if (is_awaited) {
+      none->wait_until_reaped();
     } else {
-      warming_.set_preparing(false);
+      warm_ups_.set_preparing(false);
     }
     EXPECT_TRUE(directories_become(0));
-    EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(4));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(4));
   }
 }
 
-TEST_F(ChildrenTest, have_a_directory_of_their_own_until_they_are_gone) {
+TEST_F(ChildrenTest, have_a_directory_of_their_own_until_they_are_reaped) {
   const auto none = children(0);
   std::set<std::string> directories;
   std::vector<LaneChild> taken;
@@ -218,35 +218,36 @@ TEST_F(ChildrenTest, have_a_directory_of_their_own_until_they_are_gone) {
   }
   EXPECT_EQ(directories.size(), 3u);
   for (LaneChild& child : taken) none->retire(std::move(child));
-  none->settle();
-  EXPECT_FALSE(none->is_taking_down());
+  none->wait_until_reaped();
+  EXPECT_FALSE(none->is_reaping());
   EXPECT_TRUE(directories_become(0));
 }
 
-TEST_F(ChildrenTest, a_job_whose_files_are_missing_is_ours_and_costs_one_child) {
+TEST_F(ChildrenTest, a_job_with_missing_files_fails_and_costs_one_child) {
   const auto none = children(0);
   lease_.blobs.clear();
   EXPECT_FALSE(none->take(ChildRole::submission, ChildKind::python, lease_, nullptr));
-  none->settle();
+  none->wait_until_reaped();
   EXPECT_TRUE(directories_become(0));
 }
 
-TEST_F(ChildrenTest, what_is_wrong_with_the_device_after_one_has_died_is_kept) {
-  int looks = 0;
-  const auto none =
-      children(0, [&looks] { return ++looks == 1 ? std::optional<std::string>("it smokes") : "it burns"; });
+TEST_F(ChildrenTest, the_first_failure_of_the_device_after_a_childs_end_is_kept) {
+  int inspections = 0;
+  const auto none = children(0, [&inspections] {
+    return ++inspections == 1 ? std::optional<std::string>("first failure") : "second failure";
+  });
   for (int i = 0; i < 2; ++i) {
     auto child = none->take(ChildRole::calibrator, ChildKind::python, lease_, nullptr);
     ASSERT_TRUE(child) << child.error().message;
     none->retire(std::move(*child));
-    none->settle();
+    none->wait_until_reaped();
   }
-  EXPECT_EQ(none->complaint(), "it smokes");
+  EXPECT_EQ(none->failure_reason(), "first failure");
 }
 
-TEST_F(ChildrenTest, none_is_forked_once_they_were_stopped) {
+TEST_F(ChildrenTest, none_is_forked_after_stop) {
   const auto two = children(2);
-  two->await_ready();
+  two->wait_until_ready();
   two->stop();
   auto taken = two->take(ChildRole::calibrator, ChildKind::python, lease_, nullptr);
   ASSERT_TRUE(taken) << taken.error().message;
@@ -254,7 +255,7 @@ TEST_F(ChildrenTest, none_is_forked_once_they_were_stopped) {
   EXPECT_TRUE(directories_become(1));
 }
 
-TEST(ChildKind, is_the_launcher_where_device_code_meets_a_gpu) {
+TEST(ChildKind, is_launcher_for_device_code_on_a_gpu) {
   EXPECT_EQ(kind_of(Backend::cuda, DeviceKind::cuda), ChildKind::launcher);
   EXPECT_EQ(kind_of(Backend::cuda, DeviceKind::cpu), ChildKind::python);
   EXPECT_EQ(kind_of(Backend::triton, DeviceKind::cuda), ChildKind::python);

@@ -32,14 +32,14 @@ Lease lease_of(const std::string& source, const DeviceInfo& device) {
 
 Expected<void> test_sandbox(Lane& lane, const std::string& harness) {
   KQ_TRY_VALUE(const auto source, read_child_file(harness + "/sandbox/" + kFile, kSourceBytesMax));
-  // Nothing was built for it.
+  // The submission needs no build, so its build directory is empty.
   const std::string built = lane.scratch() + "/self-test";
   std::error_code error;
   fs::create_directories(built, error);
   if (error) return our_fault("cannot make " + built + ": " + error.message());
   const auto result = lane.run(lease_of(source, lane.device()), {.verdict = {}, .dir = built});
   fs::remove_all(built, error);
-  if (!result) return our_fault("the self-test did not run: " + result.error().message);
+  if (!result) return our_fault("the sandbox self-test did not run: " + result.error().message);
   if (name_of(result->verdict) == VerdictName::passed) return {};
   const Evidence* evidence = evidence_of(result->verdict);
   return our_fault("the sandbox does not hold here: a job ended as " +

@@ -1,5 +1,5 @@
-// Before a worker takes jobs: a submission that looks for ways out of its sandbox runs on each lane
-// (harness/sandbox/self_test.py), as any job would.
+// Tests the sandbox of a lane before the worker takes jobs: a submission that tries to get out of its sandbox
+// (harness/sandbox/self_test.py) runs there like any other job.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace kq::worker {
 
-// An Error says which ways out it found, or why it could not be run. `harness` is the directory of zygote.py.
+// Fails with the ways out that were found, or with the reason why the test could not run. `harness` is the directory of
+// the Python harness.
 Expected<void> test_sandbox(Lane& lane, const std::string& harness);
 
 }  // namespace kq::worker

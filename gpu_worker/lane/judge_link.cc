@@ -12,17 +12,17 @@
 namespace kq::worker {
 namespace {
 
-constexpr std::int64_t kOpenLimitMs = 60'000;  // a first CUDA context on a loaded machine
+constexpr std::int64_t kOpenLimitMs = 60'000;  // a first CUDA context initialisation on a loaded machine
 
 template <class T>
 Expected<std::optional<T>> next(int socket, std::int64_t timeout_ms) {
   auto packet = sys::receive_packet(socket, timeout_ms);
-  if (!packet) return our_fault("the judge is gone");
+  if (!packet) return our_fault("the judge has ended");
   if (!*packet) return std::optional<T>();
   auto message = decode_message<JudgeReply>((*packet)->bytes);
-  if (!message) return our_fault("the judge sent nonsense: " + message.error().message);
+  if (!message) return our_fault("the judge sent an invalid message: " + message.error().message);
   if (T* body = std::get_if<T>(&message->body)) return std::optional<T>(std::move(*body));
-  return our_fault("the judge answered out of turn");
+  return our_fault("the judge sent a message of the wrong kind");
 }
 
 }  // namespace
@@ -61,13 +61,13 @@ JudgeLink::~JudgeLink() {
 }
 
 bool JudgeLink::alive() const {
-  pollfd look{socket_.get(), 0, 0};
-  return ::poll(&look, 1, 0) <= 0 || (look.revents & (POLLHUP | POLLERR)) == 0;
+  pollfd state{socket_.get(), 0, 0};
+  return ::poll(&state, 1, 0) <= 0 || (state.revents & (POLLHUP | POLLERR)) == 0;
 }
 
-Expected<void> JudgeLink::share(const channel::Warming& warming) {
-  return sys::send_packet(socket_.get(), encode_message(Message<JudgeRequest>{0, WarmingShared{}}),
-                          std::array{warming.fd()});
+Expected<void> JudgeLink::share(const channel::WarmUpPage& warm_ups) {
+  return sys::send_packet(socket_.get(), encode_message(Message<JudgeRequest>{0, WarmUpPageShared{}}),
+                          std::array{warm_ups.fd()});
 }
 
 Expected<void> JudgeLink::begin(const Plan& plan, std::span<const int> channels) {

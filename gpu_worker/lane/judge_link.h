@@ -1,4 +1,4 @@
-// Control's end of the judge process (gpu_worker/judge/judge_main.cc; messages in core/plan.h).
+// The worker's connection to a judge process (gpu_worker/judge/judge_main.cc). The messages are in core/plan.h.
 #pragma once
 
 #include <memory>
@@ -13,23 +13,27 @@
 
 namespace kq::worker {
 
+// Owns a judge process; the destructor kills it.
 class JudgeLink {
  public:
-  // Starts PROGRAM and waits until its device is open. An Error with ExitCode::nothing: there is no such device here.
+  // Starts `program` on the processors `cores` (empty: all) and waits until its device is open. Fails with
+  // ErrorKind::not_found if there is no such device.
   static Expected<std::unique_ptr<JudgeLink>> start(const std::string& program, DeviceKind device, int index,
                                                     const std::vector<int>& cores = {});
   ~JudgeLink();
 
-  // False once it has closed its socket: it is dead or about to be.
+  // Returns false once the judge has closed its socket, because it has ended or is about to.
   bool alive() const;
   int process() const { return pid_; }
   const DeviceInfo& device() const { return device_; }
 
-  // Before any plan: whom to stop while it measures.
-  Expected<void> share(const channel::Warming& warming);
+  // Gives the judge the page with the warm-ups. To be called before the first plan.
+  Expected<void> share(const channel::WarmUpPage& warm_ups);
+  // Sends a plan with the channels of its fresh children.
   Expected<void> begin(const Plan& plan, std::span<const int> channels);
+  // Tells the judge that a child has ended.
   Expected<void> tell(const ChildExited& exited);
-  // The Report of the plan begun last, or nothing within the time. An Error: the judge is gone.
+  // Returns the report on the last plan, or nothing if there is none within the time. Fails if the judge has ended.
   Expected<std::optional<Report>> report(std::int64_t timeout_ms);
 
  private:

@@ -14,62 +14,62 @@
 namespace kq::worker {
 namespace {
 
-constexpr std::int64_t kMemoryBackLimitMs = 5'000;  // for the device to have what a dead child had
-constexpr std::int64_t kStopLimitMs = 1'000;        // for the judge to notice that a killed submission is gone
-constexpr std::int64_t kGoneLimitMs = 15'000;       // for that one to be: a fork bomb takes the processors some seconds
-// Of a large device's memory a window may take this share: there are two of them, copies of both, what reference and
-// submission compute with, and the children that wait. What finds no room all the same is too_large.
+constexpr std::int64_t kMemoryBackLimitMs = 5'000;  // after a child's death, until the device has its memory back
+constexpr std::int64_t kStopLimitMs = 1'000;        // until the judge notices that a killed submission is gone
+constexpr std::int64_t kGoneLimitMs = 15'000;       // until a killed submission is gone: a fork bomb takes some seconds
+// The share of a large device's memory that a window may take: there are two windows, copies of both, the working
+// memory of reference and submission, and the waiting children. What still finds no room gets the verdict too_large.
 constexpr std::uint64_t kWindowsPerDevice = 8;
-constexpr std::int64_t kProfileMs = 10'000;           // a pass under a profiler, at the least
-constexpr std::int64_t kProfileEndLimitMs = 120'000;  // for a profiler to write its report, and to read it
-constexpr std::int64_t kProfileLookMs = 100;
-constexpr std::int64_t kLookMs = 5;  // how often the lane looks for exits while the judge works
+constexpr std::int64_t kProfileMs = 10'000;           // the least that a pass under a profiler takes
+constexpr std::int64_t kProfileEndLimitMs = 120'000;  // until the profiler has written and read its report
+constexpr std::int64_t kProfilePollMs = 100;
+constexpr std::int64_t kPollMs = 5;  // how often the lane checks for ended children while the judge works
 
-// A time of Triton's interpreter says nothing of a kernel: a few samples of it are enough.
+// Times of Triton's interpreter say nothing about a kernel, so few samples of them are taken.
 constexpr std::uint32_t kInterpretedBudgetMs = 200;
 
-// What a pipe holds now, and no more: a descriptor that escaped must not hold the lane.
-std::string content_of(const sys::Fd& pipe) {
+// Returns what a pipe holds now. Does not wait for its end, because another process may still have a descriptor of it.
+std::string read_available(const sys::Fd& pipe) {
   std::string text(64u << 10, '\0');
-  const ssize_t n = ::read(pipe.get(), text.data(), text.size());
-  text.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+  const ssize_t size = ::read(pipe.get(), text.data(), text.size());
+  text.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
   return text;
 }
 
-Killed end_of(const LaneChild& killed) {
-  return killed.exit_told ? Killed::is_gone : Killed::lives_on;
+AfterKill state_after_kill(const LaneChild& killed) {
+  return killed.exit_reported ? AfterKill::is_gone : AfterKill::is_alive;
 }
 
-// One that is kept may have died since it was used last, and its judge would find out at the cost of a job's attempt.
-bool lives(const LaneChild& child) {
+// Whether a kept child is alive. The judge would notice a dead one only at the cost of a job's attempt.
+bool is_child_alive(const LaneChild& child) {
   const auto exit = child.zygote->wait(child.id, 0);
   return exit && !*exit;
 }
 
-// By the kernel of a machine without memory, or by a person: kq's own limits of memory are told apart, and no other
-// limit of kq ends a process so.
-bool is_killed_outside(int wait_status) {
+// Whether something that is not kq has killed a child: the kernel of a machine without memory, or a person. A child
+// that was killed for kq's own limit of memory has the bit kKilledForMemory, and no other limit of kq sends SIGKILL.
+bool is_killed_externally(int wait_status) {
   return (wait_status & kKilledForMemory) == 0 && WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL;
 }
 
-// What comes of that.
-bool is_end_of_child(const Verdict& verdict) {
+// Whether a verdict may follow from the death of a child.
+bool is_death_of_child(const Verdict& verdict) {
   return name_of(verdict) == VerdictName::crashed || name_of(verdict) == VerdictName::problem_invalid;
 }
 
-// A submission, or its problem.
+// Whether a submission, or its problem, found too little memory on the device.
 bool is_short_of_gpu_memory(const Verdict& verdict) {
-  const Evidence* const why = evidence_of(verdict);
+  const Evidence* const evidence = evidence_of(verdict);
   return name_of(verdict) == VerdictName::too_large ||
-         (name_of(verdict) == VerdictName::out_of_memory && why != nullptr && why->reason == "gpu");
+         (name_of(verdict) == VerdictName::out_of_memory && evidence != nullptr && evidence->reason == "gpu");
 }
 
 }  // namespace
 
 Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   std::unique_ptr<Lane> lane(new Lane(std::move(options)));
-  KQ_TRY_VALUE(auto warming, channel::Warming::make());
-  lane->warming_.emplace(std::move(warming));
+  KQ_TRY_VALUE(auto warm_ups, channel::WarmUpPage::make());
+  lane->warm_ups_.emplace(std::move(warm_ups));
   KQ_TRY_VALUE(const auto judge, lane->living_judge());
   lane->device_ = judge->device();
   if (!lane->device_.uuid.empty() && !lane->options_.lock_dirs.empty()) {
@@ -86,7 +86,7 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   auto watch = given.watch                        ? given.watch(lane->device_)
                : given.device == DeviceKind::cuda ? watch_gpu(lane->device_.uuid)
                                                   : nullptr;
-  lane->cleanliness_ = std::make_unique<Cleanliness>(std::move(watch));
+  lane->health_ = std::make_unique<DeviceHealth>(std::move(watch));
   KQ_TRY(lane->living_zygote());
   lane->children_ = std::make_unique<Children>(
       ChildrenOptions{.arch = lane->device_.arch,
@@ -97,8 +97,8 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
                       .profiler = given.profiler,
                       .audits = given.audits && given.device == DeviceKind::cuda,
                       .ahead = given.children_ahead},
-      *lane->warming_, [raw = lane.get()] { return raw->living_zygote(); },
-      [raw = lane.get()] { return raw->cleanliness_->memory_complaint(kMemoryBackLimitMs); });
+      *lane->warm_ups_, [raw = lane.get()] { return raw->living_zygote(); },
+      [raw = lane.get()] { return raw->health_->unreturned_memory(kMemoryBackLimitMs); });
   return lane;
 }
 
@@ -115,9 +115,9 @@ void Lane::abort() {
   if (zygote_) zygote_->stop();
 }
 
-void Lane::settle() {
-  children_->settle();
-  children_->await_ready();
+void Lane::wait_until_idle() {
+  children_->wait_until_reaped();
+  children_->wait_until_ready();
 }
 
 void Lane::drop(std::optional<LaneChild>& calibrator) {
@@ -146,18 +146,18 @@ Expected<JudgeLink*> Lane::judge() {
   return judge;
 }
 
-void Lane::count_start(std::atomic<int>& failures, const char* what, const std::optional<Error>& error) {
+void Lane::count_start(std::atomic<int>& failures, const char* program, const std::optional<Error>& error) {
   if (!error) {
     failures = 0;
   } else if (++failures >= kFailedStartsMax) {
-    quarantine_for("its " + std::string(what) + " did not start " + std::to_string(kFailedStartsMax) +
+    set_quarantine("its " + std::string(program) + " did not start " + std::to_string(kFailedStartsMax) +
                    " times in a row: " + error->message);
   }
 }
 
 Expected<std::shared_ptr<Zygote>> Lane::living_zygote() {
   const std::lock_guard lock(zygote_mutex_);
-  if (aborted_) return our_fault("the worker is leaving");
+  if (aborted_) return our_fault("the worker is ending");
   if (!zygote_ || !zygote_->alive()) {
     zygote_.reset();
     KQ_TRY_VALUE(auto started, Zygote::start(options_.zygote));
@@ -168,17 +168,17 @@ Expected<std::shared_ptr<Zygote>> Lane::living_zygote() {
 
 Expected<JudgeLink*> Lane::living_judge() {
   if (!judge_ || !judge_->alive()) {
-    if (children_) {  // a new judge knows no old child
+    if (children_) {  // a new judge does not have the channels of old children
       drop_calibrators();
       drop_reference();
     }
     judge_.reset();
-    warming_->set_preparing(false);  // as the last one may have left it
+    warm_ups_->set_preparing(false);  // the last judge may have left it set
     KQ_TRY_VALUE(auto started,
                  JudgeLink::start(options_.judge_program, options_.device, options_.index, options_.cores));
-    // Without a GPU nothing that warms up is in anybody's way.
+    // Without a GPU a warm-up does not disturb the judge.
     if (options_.device == DeviceKind::cuda) {
-      KQ_TRY(started->share(*warming_));
+      KQ_TRY(started->share(*warm_ups_));
     }
     judge_ = std::move(started);
   }
@@ -186,13 +186,12 @@ Expected<JudgeLink*> Lane::living_judge() {
 }
 
 bool Lane::has_reference_for(const Lease& lease) const {
-  return reference_ && lives(reference_->child) && reference_->problem == lease.submission.problem.hash &&
+  return reference_ && is_child_alive(reference_->child) && reference_->problem == lease.submission.problem.hash &&
          reference_->precision == lease.submission.problem.precision;
 }
 
-// Once more in a fresh child where its time is in doubt, or where the clock of the submission's process and the judge's
-// cannot both be right: a machine may be disturbed once, a forged clock is so every time. All of it is of the run's one
-// limit.
+// Measures a job once more if the re-measurement policy asks for it or if the clocks of the submission and the judge
+// mismatch. Everything happens within the one time limit of the run.
 Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_token stop) {
   const std::int64_t start_ms = sys::monotonic_now_ms();
   Run run{
@@ -201,44 +200,43 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
   if (!attempt) return failure(attempt.error());
   const std::int64_t took_ms = sys::monotonic_now_ms() - start_ms;
   std::int64_t trials_us = 0;
-  const auto look_again = [&]() -> Expected<Looks> {
+  const auto measure_again = [&]() -> Expected<Measured> {
     KQ_TRY_VALUE(auto another, another_attempt(run, took_ms));
-    if (!another) return Looks::one;
+    if (!another) return Measured::once;
     trials_us += attempt->report.trials_us;
     attempt = std::move(*another);
-    return Looks::two;
+    return Measured::twice;
   };
-  if (device_.kind == DeviceKind::cuda && doubts_.wants_another(attempt->report)) {
-    KQ_TRY(look_again());
+  if (device_.kind == DeviceKind::cuda && remeasure_policy_.needs_remeasurement(attempt->report)) {
+    KQ_TRY(measure_again());
   }
   if (!attempt->report.disagreement.empty()) {
-    KQ_TRY_VALUE(const auto looks, look_again());
-    KQ_TRY(reject_forged_clock(attempt->report, lease.submission.trials, looks));
+    KQ_TRY_VALUE(const auto measured, measure_again());
+    KQ_TRY(reject_forged_clock(attempt->report, lease.submission.trials, measured));
   }
   Report& report = attempt->report;
-  KQ_TRY(blame_foreigners(*report.verdict, attempt->conditions));
+  KQ_TRY(check_foreign_processes(*report.verdict, attempt->conditions));
   if (measurement_of(*report.verdict) != nullptr && is_audited(lease.submission)) audit(lease.submission, *attempt);
 
   const bool is_measured = measurement_of(*report.verdict) != nullptr;
-  Result result{
-      .verdict = std::move(*report.verdict),
-      .device = device_,
-      .worker = options_.worker,
-      .times = {.build_ms = built.ms,
-                .build_cached = built.cached,
-                .run_ms = sys::monotonic_now_ms() - start_ms,
-                .trials_us = trials_us + report.trials_us},
-      .software = std::move(attempt->software),
-      .sandbox = std::move(attempt->sandbox),
-      .log = std::move(attempt->log),
-      .samples = is_measured ? std::move(report.samples) : Samples()};  // figures of wrong answers are kept nowhere
+  Result result{.verdict = std::move(*report.verdict),
+                .device = device_,
+                .worker = options_.worker,
+                .times = {.build_ms = built.ms,
+                          .build_cached = built.cached,
+                          .run_ms = sys::monotonic_now_ms() - start_ms,
+                          .trials_us = trials_us + report.trials_us},
+                .software = std::move(attempt->software),
+                .sandbox = std::move(attempt->sandbox),
+                .log = std::move(attempt->log),
+                .samples = is_measured ? std::move(report.samples) : Samples()};  // times of wrong outputs are not kept
   result.toolchain = built.toolchain;
   result.conditions = std::move(attempt->conditions);
   if (is_measured && lease.submission.trials.profile != Profiler::none) result.profile = profile(run);
   return result;
 }
 
-// Whatever goes wrong here, the verdict stands: it is told in words.
+// Profiles a submission that has passed. The verdict stays if the profile fails; its message then says why.
 Profile Lane::profile(Run& run) {
   if (device_.kind != DeviceKind::cuda) return {.message = "a profile needs a GPU"};
   if (options_.profiler.empty())
@@ -247,36 +245,36 @@ Profile Lane::profile(Run& run) {
   const std::string limit = limit_text(run.time.limit_ms());
   if (!run.time.has_room(start_ms, kProfileMs)) {
     return {.message = "of " + limit + " for its run " + limit_text(run.time.left_ms(start_ms)) +
-                       " were left: a profile takes " + limit_text(kProfileMs) + " and more"};
+                       " were left, but a profile takes at least " + limit_text(kProfileMs)};
   }
   auto attempt = attempt_once(run, ChildRole::profile);
   Profile profile;
   if (attempt && attempt->profile) profile = std::move(*attempt->profile);
   if (!attempt) profile.message = attempt.error().message;
-  // What the profiler itself complains of says more.
-  const Evidence* const why = attempt && profile.tool.empty() ? evidence_of(*attempt->report.verdict) : nullptr;
-  if (why != nullptr)
+  // A message of the profiler itself says more than the verdict.
+  const Evidence* const evidence = attempt && profile.tool.empty() ? evidence_of(*attempt->report.verdict) : nullptr;
+  if (evidence != nullptr)
     profile.message = "under the profiler it ended as " + std::string(to_string(name_of(*attempt->report.verdict))) +
-                      ": " + why->message;
+                      ": " + evidence->message;
   if (attempt && profile.tool.empty() && run.time.left_ms(sys::monotonic_now_ms()) == 0)
     profile.message = "the profiler had not ended when the " + limit + " for its run were over";
   profile.ms = sys::monotonic_now_ms() - start_ms;
   return profile;
 }
 
-// Device code is launched by our own program, which makes no streams.
+// Children of the launcher kind need no audit: they run a program of kq, which makes no streams.
 bool Lane::is_audited(const Submission& submission) const {
   return options_.audits && device_.kind == DeviceKind::cuda && submission.backend != Backend::cuda;
 }
 
 void Lane::audit(const Submission& submission, Attempt& passed) {
   const Trials& trials = submission.trials;
-  // Timed calls may end early, decoys and calls that come again only add to them.
+  // The least number of calls: timed calls may end early, and decoys and repeated calls come on top.
   const std::uint32_t calls = trials.correctness + trials.warmup + std::min(trials.timed, kTimedSamplesMin);
   const std::string home = std::filesystem::path(options_.zygote.python).parent_path().parent_path();
   const AuditReport report = read_audit(passed.audit, calls, home);
   if (report.is_on) passed.sandbox += ",audit";
-  no_audit_ = report.off;
+  audit_off_reason_ = report.off;
   if (report.rejection) passed.report.verdict = ended(VerdictName::rejected, *report.rejection);
 }
 
@@ -288,200 +286,224 @@ Limits Lane::limits_for(const Submission& submission) const {
   return limits;
 }
 
-// Once more where memory was short while others still had some of it: that was ours. Where a reference that has ended
-// its work had it, whatever else went wrong may have come of that. And once more where a child was killed by somebody
-// outside of kq: the second time it is the child's own doing, for one may kill itself.
+// Makes one attempt, and a second one if the first failed for a reason that is not the job's: the device's memory was
+// short while dying children, or the reference of the last problem, still had some of it; or a child was killed by
+// something that is not kq. A second kill counts as the child's own doing, because a child can kill itself.
 Expected<Lane::Attempt> Lane::attempt(Run& run) {
   const bool has_former = reference_ && !has_reference_for(run.lease);
   auto attempt = attempt_once(run);
   const bool has_started = failed_judges_ == 0 && failed_zygotes_ == 0;
   const bool may_try_again = !run.stop.stop_requested() && !aborted_ && !quarantine() && has_started;
-  const bool was_short =
-      attempt ? attempt->crowded && is_short_of_gpu_memory(*attempt->report.verdict) : has_former && may_try_again;
-  const bool was_killed = attempt && may_try_again && killed_outside_ && is_end_of_child(*attempt->report.verdict);
+  const bool was_short = attempt ? attempt->memory_was_shared && is_short_of_gpu_memory(*attempt->report.verdict)
+                                 : has_former && may_try_again;
+  const bool was_killed = attempt && may_try_again && killed_externally_ && is_death_of_child(*attempt->report.verdict);
   if (!was_short && !was_killed) return attempt;
-  children_->settle();
+  children_->wait_until_reaped();
   const std::int64_t now_ms = sys::monotonic_now_ms();
   const bool has_all = run.time.left_ms(now_ms) == run.time.limit_ms();
   if (run.time.has_room(now_ms, 0)) {
     auto again = attempt_once(run);
-    if (!again || has_all || !ran_out_of_time(again->report)) return again;
+    if (!again || has_all || !has_timed_out(again->report)) return again;
   } else if (!attempt) {
     return attempt;
   }
-  // Nobody is charged for what others did, nor for the time that it took.
-  const std::string why = was_short ? "the device's memory was short while others gave some back"
-                                    : "a process of the job was killed from outside";
-  return our_fault(why + ", and the " + limit_text(run.time.limit_ms()) + " for its run left no time to try again");
+  // The job is not charged for what happened to it, nor for the time that this took.
+  const std::string reason = was_short ? "the device's memory was short while other children gave some back"
+                                       : "a process of the job was killed from outside";
+  return our_fault(reason + ", and the " + limit_text(run.time.limit_ms()) + " for its run left no time to try again");
 }
 
-// One that runs out of what others left says nothing of the submission.
-Expected<std::optional<Lane::Attempt>> Lane::another_attempt(Run& run, std::int64_t took_ms) {
-  if (!run.time.has_room(sys::monotonic_now_ms(), took_ms)) return std::optional<Attempt>();
+Expected<std::optional<Lane::Attempt>> Lane::another_attempt(Run& run, std::int64_t expected_ms) {
+  if (!run.time.has_room(sys::monotonic_now_ms(), expected_ms)) return std::optional<Attempt>();
   auto attempt = this->attempt(run);
   if (!attempt && !quarantine() && run.time.left_ms(sys::monotonic_now_ms()) == 0) return std::optional<Attempt>();
   if (!attempt) return failure(attempt.error());
-  if (ran_out_of_time(attempt->report)) return std::optional<Attempt>();
+  // A timeout in the time that earlier attempts left says nothing about the submission.
+  if (has_timed_out(attempt->report)) return std::optional<Attempt>();
   return std::optional(std::move(*attempt));
 }
 
 Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
-  const Lease& lease = run.lease;
-  const std::stop_token& stop = run.stop;
-  if (stop.stop_requested()) return our_fault("stopped before it began");
-  if (const auto why = children_->complaint()) quarantine_for(*why);
-  if (const auto why = quarantine()) return our_fault("quarantined " + *why);
-  KQ_TRY_VALUE(auto judge, this->judge());
+  if (run.stop.stop_requested()) return our_fault("stopped before it began");
+  KQ_TRY(check_quarantine());
+  KQ_TRY_VALUE(auto* const judge, this->judge());
   KQ_TRY(this->zygote());
-  // From before a child is taken, which makes room for another; the judge says when it is over.
-  const channel::Preparing preparing(device_.kind == DeviceKind::cuda ? &*warming_ : nullptr);
+  // Set before a child is taken, because the pool then forks another one. The judge unsets it.
+  const channel::ScopedPreparing preparing(device_.kind == DeviceKind::cuda ? &*warm_ups_ : nullptr);
+  KQ_TRY_VALUE(auto children, take_children(run, role));
+  LaneChild& submission = children.submission;
+  Attempt attempt{.report = {},
+                  .software = submission.zygote->software(),
+                  .sandbox = submission.zygote->sandbox(),
+                  .log = {},
+                  .audit = {},
+                  .conditions = {},
+                  .memory_was_shared = children_->is_reaping()};
 
-  // The children that are kept: a calibrator for each kind, a reference for each problem.
+  // From here on the judge decides.
+  auto report = judge_children(run, role, children, *judge);
+
+  // The conditions are read while the children exist and the device is as warm as the trials left it.
+  if (report) attempt.conditions = health_->conditions(judge_process());
+  if (report && role == ChildRole::profile) attempt.profile = finish_profile(run, submission);
+  const sys::Fd audit = std::move(submission.audit);
+  attempt.log = children_->retire(std::move(submission));
+  if (audit) attempt.audit = read_available(audit);
+  if (!report || !report->reference_usable) drop_reference();
+  if (!report || !report->verdict) drop_calibrators();
+  if (const auto error = health_->driver_error()) set_quarantine(*error);
+  KQ_TRY(check_quarantine());
+  if (!report) {
+    judge_.reset();  // its state is unknown; the next job gets a new judge
+    return failure(report.error());
+  }
+  if (run.stop.stop_requested()) return our_fault("stopped");
+  if (!report->verdict) return our_fault("the judge could not finish: " + report->error);
+  attempt.report = std::move(*report);
+  return attempt;
+}
+
+// Takes the submission's child, and those that the lane does not keep: a calibrator for each kind of child, a reference
+// for the problem.
+Expected<Lane::AttemptChildren> Lane::take_children(const Run& run, ChildRole role) {
+  const Lease& lease = run.lease;
   const ChildKind kind = kind_of(lease.submission.backend, device_.kind);
   std::optional<LaneChild>& calibrator = calibrators_[static_cast<std::size_t>(kind)];
-  const bool fresh_calibrator = !calibrator || !lives(*calibrator);
+  const bool fresh_calibrator = !calibrator || !is_child_alive(*calibrator);
   if (fresh_calibrator) {
     drop(calibrator);
     KQ_TRY_VALUE(auto child, children_->take(ChildRole::calibrator, kind, lease, nullptr));
     calibrator.emplace(std::move(child));
   }
   const bool fresh_reference = !has_reference_for(lease);
-  if (fresh_reference) {
-    // Its end would hold up the driver while the next one loads.
-    if (reference_) children_->retire_in_time(std::move(reference_->child));
-    reference_.reset();
-    auto child = children_->take(ChildRole::reference, kind_of_references(device_.kind), lease, nullptr);
-    if (child)
-      reference_.emplace(
-          Reference{lease.submission.problem.hash, lease.submission.problem.precision, std::move(*child)});
-    if (!child) {
-      if (fresh_calibrator) drop(calibrator);
-      return failure(child.error());
+  auto submission = [&]() -> Expected<LaneChild> {
+    if (fresh_reference) {
+      KQ_TRY(replace_reference(lease));
     }
-  }
-
-  // The submission child: used once.
-  const bool is_profiled = role == ChildRole::profile;
-  auto submission = children_->take(role, kind, lease, &run.built);
+    return children_->take(role, kind, lease, &run.built);
+  }();
   if (!submission) {
-    // The judge never got to know these.
+    // The judge does not have the channels of the fresh children.
     if (fresh_calibrator) drop(calibrator);
     if (fresh_reference) drop_reference();
     return failure(submission.error());
   }
-  Attempt attempt{.report = {},
-                  .software = submission->zygote->software(),
-                  .sandbox = submission->zygote->sandbox(),
-                  .log = {},
-                  .audit = {},
-                  .conditions = {},
-                  .crowded = children_->is_taking_down()};
-
-  // From here on the judge decides.
-  std::vector<int> channels;
-  if (fresh_calibrator) channels.push_back(calibrator->channel.get());
-  if (fresh_reference) channels.push_back(reference_->child.channel.get());
-  channels.push_back(submission->channel.get());
-  const Plan plan{.id = ++plans_,
-                  .fresh_calibrator = fresh_calibrator,
-                  .calibrator = static_cast<std::uint32_t>(kind),
-                  .fresh_reference = fresh_reference,
-                  .backend = lease.submission.backend,
-                  .trials = is_profiled ? profile_trials() : lease.submission.trials,
-                  .rtol = lease.submission.problem.rtol,
-                  .atol = lease.submission.problem.atol,
-                  .limits = is_profiled ? profile_limits(limits_for(lease.submission)) : limits_for(lease.submission)};
-  auto report = [&]() -> Expected<Report> {
-    KQ_TRY(judge->begin(plan, channels));
-    for (LaneChild* child : {&*calibrator, &reference_->child, &*submission}) child->channel = sys::Fd();
-    run.time.begin(sys::monotonic_now_ms());
-    return await(*calibrator, *submission, role, run.time, stop);
-  }();
-
-  // While all is there still, and as warm as the trials left it.
-  if (report) attempt.conditions = cleanliness_->conditions(judge_process());
-  if (report && is_profiled) {
-    // Its judge is gone, so it ends by itself, and the profiler has the last word.
-    const std::int64_t limit_ms =
-        sys::monotonic_now_ms() + std::min(kProfileEndLimitMs, run.time.left_ms(sys::monotonic_now_ms()));
-    const auto is_there = [&] {
-      const auto exit = submission->zygote->wait(submission->id, kProfileLookMs);
-      return exit && !*exit;
-    };
-    while (is_there() && sys::monotonic_now_ms() < limit_ms && !is_overflowing(submission->scratch.out())) {
-    }
-    attempt.profile = collect_profile(submission->scratch.out(), options_.profiles, lease);
-  }
-  const sys::Fd audit = std::move(submission->audit);
-  attempt.log = children_->retire(std::move(*submission));
-  if (audit) attempt.audit = content_of(audit);
-  if (!report || !report->reference_usable) drop_reference();
-  if (!report || !report->verdict) drop_calibrators();
-  if (const auto complaint = cleanliness_->driver_complaint()) quarantine_for(*complaint);
-  if (const auto why = children_->complaint()) quarantine_for(*why);
-  if (const auto why = quarantine()) return our_fault("quarantined " + *why);
-  if (!report) {
-    judge_.reset();  // whatever state it is in: the next job gets a new one
-    return failure(report.error());
-  }
-  if (stop.stop_requested()) return our_fault("stopped");
-  if (!report->verdict) return our_fault("the judge could not finish: " + report->error);
-  attempt.report = std::move(*report);
-  return attempt;
+  return AttemptChildren{.calibrator = &*calibrator,
+                         .reference = &reference_->child,
+                         .submission = std::move(*submission),
+                         .fresh_calibrator = fresh_calibrator,
+                         .fresh_reference = fresh_reference};
 }
 
-// Passes on who died while the judge works, and holds the attempt to what is left of its run's time. A submission that
-// is stopped, or whose time is over, is killed: its judge then ends the plan as for any that died, and keeps its device
-// and its reference for the next; what that says is told in overtime.h.
-Expected<Report> Lane::await(LaneChild& calibrator, LaneChild& submission, ChildRole submission_role,
-                             const RunTime& time, const std::stop_token& stop) {
+Expected<void> Lane::replace_reference(const Lease& lease) {
+  // An immediate kill of the old reference would block the driver while the new one loads.
+  if (reference_) children_->retire_when_quiet(std::move(reference_->child));
+  reference_.reset();
+  KQ_TRY_VALUE(auto child, children_->take(ChildRole::reference, kind_of_references(device_.kind), lease, nullptr));
+  reference_.emplace(Reference{lease.submission.problem.hash, lease.submission.problem.precision, std::move(child)});
+  return {};
+}
+
+Plan Lane::plan_for(const Lease& lease, ChildRole role, const AttemptChildren& children) {
+  const Submission& submission = lease.submission;
+  const bool is_profiled = role == ChildRole::profile;
+  const Limits limits = limits_for(submission);
+  return {.id = ++plans_,
+          .fresh_calibrator = children.fresh_calibrator,
+          .calibrator = static_cast<std::uint32_t>(kind_of(submission.backend, device_.kind)),
+          .fresh_reference = children.fresh_reference,
+          .backend = submission.backend,
+          .trials = is_profiled ? profile_trials() : submission.trials,
+          .rtol = submission.problem.rtol,
+          .atol = submission.problem.atol,
+          .limits = is_profiled ? profile_limits(limits) : limits};
+}
+
+// Gives the judge the plan and the channels that it does not have yet, and waits for its report.
+Expected<Report> Lane::judge_children(Run& run, ChildRole role, AttemptChildren& children, JudgeLink& judge) {
+  std::vector<int> channels;
+  if (children.fresh_calibrator) channels.push_back(children.calibrator->channel.get());
+  if (children.fresh_reference) channels.push_back(children.reference->channel.get());
+  channels.push_back(children.submission.channel.get());
+  KQ_TRY(judge.begin(plan_for(run.lease, role, children), channels));
+  for (LaneChild* child : {children.calibrator, children.reference, &children.submission}) child->channel = sys::Fd();
+  run.time.begin(sys::monotonic_now_ms());
+  return wait_for_report(children, role, run.time, run.stop);
+}
+
+// Waits until the profiler has written its report. The profiled process ends by itself, because its judge is done.
+Profile Lane::finish_profile(const Run& run, LaneChild& submission) {
+  const std::int64_t now_ms = sys::monotonic_now_ms();
+  const std::int64_t end_ms = now_ms + std::min(kProfileEndLimitMs, run.time.left_ms(now_ms));
+  const auto is_running = [&] {
+    const auto exit = submission.zygote->wait(submission.id, kProfilePollMs);
+    return exit && !*exit;
+  };
+  while (is_running() && sys::monotonic_now_ms() < end_ms && !is_overflowing(submission.scratch.out())) {
+  }
+  return collect_profile(submission.scratch.out(), options_.profiles, run.lease);
+}
+
+// Tells the judge which children have ended while it works, and ends the attempt at its deadline. A submission that is
+// stopped or whose time is over is killed: the judge then ends the plan as for any child that died, and keeps its
+// device and its reference for the next job. gpu_worker/core/deadlines.h says which verdict follows.
+Expected<Report> Lane::wait_for_report(AttemptChildren& children, ChildRole submission_role, const RunTime& time,
+                                       const std::stop_token& stop) {
+  LaneChild& submission = children.submission;
   bool stopped = false;
   bool killed = false;
-  killed_outside_ = false;
+  killed_externally_ = false;
   std::int64_t deadline_ms = sys::monotonic_now_ms() + time.left_ms(sys::monotonic_now_ms());
   for (;;) {
-    KQ_TRY_VALUE(auto report, judge_->report(kLookMs));
+    KQ_TRY_VALUE(auto report, judge_->report(kPollMs));
     if (report) {
       if (report->id != plans_) return our_fault("the judge answered another plan");
-      return killed && !stopped ? after_kill(std::move(*report), end_of(submission), time.limit_ms())
+      return killed && !stopped ? report_after_kill(std::move(*report), state_after_kill(submission), time.limit_ms())
                                 : std::move(*report);
     }
     for (auto [child, role] :
-         {std::pair{&calibrator, ChildRole::calibrator}, std::pair{&reference_->child, ChildRole::reference},
+         {std::pair{children.calibrator, ChildRole::calibrator}, std::pair{children.reference, ChildRole::reference},
           std::pair{&submission, ChildRole::submission}}) {
-      if (child->exit_told) continue;
+      if (child->exit_reported) continue;
       KQ_TRY_VALUE(const auto status, child->zygote->wait(child->id, 0));
       if (!status) continue;
-      child->exit_told = true;
-      killed_outside_ = killed_outside_ || (is_killed_outside(*status) && !(killed && child == &submission));
+      child->exit_reported = true;
+      killed_externally_ = killed_externally_ || (is_killed_externally(*status) && !(killed && child == &submission));
       KQ_TRY(judge_->tell({role, *status}));
       if (killed && child == &submission) deadline_ms = sys::monotonic_now_ms() + kStopLimitMs;
     }
-    if (aborted_) return our_fault("the worker is leaving");
+    if (aborted_) return our_fault("the worker is ending");
     if (!stopped && stop.stop_requested()) {
       stopped = true;
       if (killed) deadline_ms = std::min(deadline_ms, sys::monotonic_now_ms() + kStopLimitMs);
     }
     const bool is_over = sys::monotonic_now_ms() > deadline_ms;
     if (killed && is_over) {
-      judge_.reset();  // it is in the middle of this plan; the next job gets a new one
+      judge_.reset();  // it still works on this plan; the next job gets a new judge
       if (stopped) return our_fault("stopped");
-      return without_answer(plans_, end_of(submission), time.limit_ms());
+      return report_without_answer(plans_, state_after_kill(submission), time.limit_ms());
     }
     if (!killed &&
         (stopped || is_over || (submission_role == ChildRole::profile && is_overflowing(submission.scratch.out())))) {
       killed = true;
       submission.zygote->kill(submission.id);
-      deadline_ms = sys::monotonic_now_ms() + (stopped || submission.exit_told ? kStopLimitMs : kGoneLimitMs);
+      deadline_ms = sys::monotonic_now_ms() + (stopped || submission.exit_reported ? kStopLimitMs : kGoneLimitMs);
     }
   }
 }
 
-// The first reason stays. A worker that is leaving kills its zygote under its children, and looks at nothing any more.
-void Lane::quarantine_for(const std::string& why) {
+// Keeps the first reason. An aborted lane is never quarantined, because its children die with the zygote.
+void Lane::set_quarantine(const std::string& reason) {
   const std::lock_guard lock(quarantine_mutex_);
   if (!quarantine_ && !aborted_)
-    quarantine_ = (device_.uuid.empty() ? device_.model : device_.model + " " + device_.uuid) + ": " + why;
+    quarantine_ = (device_.uuid.empty() ? device_.model : device_.model + " " + device_.uuid) + ": " + reason;
+}
+
+// Fails if the lane is quarantined, or must be because of its children.
+Expected<void> Lane::check_quarantine() {
+  if (const auto reason = children_->failure_reason()) set_quarantine(*reason);
+  if (const auto reason = quarantine()) return our_fault("quarantined " + *reason);
+  return {};
 }
 
 std::optional<std::string> Lane::quarantine() const {

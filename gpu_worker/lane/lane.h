@@ -1,8 +1,11 @@
-// A device lane: one judge, one zygote, one job at a time on one device. Sections 4 to 6 of a job's life happen here.
+// A device lane: one judge and one zygote for one device, on which one job runs at a time.
 //
-// The lane keeps its calibrators, and the reference child of the last problem; a submission child runs one job and dies
-// with it. A dead judge or zygote is started again at the next job; the job that saw it die ends in an Error of ours
-// and is tried again elsewhere or here.
+// Theory of operation. run() takes the children of an attempt (a calibrator, the reference and the submission), sends
+// the judge a plan with their channels, and waits for the judge's report while it tells the judge which children have
+// ended. The lane keeps its calibrators and the reference of the last problem for the next job; a submission's child
+// serves one job. A judge or zygote that has died is started again at the next job; the job during which it died ends
+// in an Error of ours and is tried again, here or elsewhere. A lane whose device or children misbehave is quarantined:
+// it runs no job any more.
 #pragma once
 
 #include <array>
@@ -29,62 +32,59 @@
 
 namespace kq::worker {
 
-// Of a judge or a zygote, in a row: their lane is quarantined then, for each costs a job an attempt.
+// A lane is quarantined after so many failed starts of its judge or its zygote in a row, because each costs a job an
+// attempt.
 inline constexpr int kFailedStartsMax = 3;
 
-// One user for each child, so that none may touch another.
+// Each child runs as a user of its own, so that none can touch another.
 inline constexpr std::uint32_t kUidsPerLane = kChildrenMax;
 
 struct LaneOptions {
   DeviceKind device = DeviceKind::cpu;
   int index = 0;
-  std::string worker;  // name, for results
+  std::string worker;  // the worker's name, for results
   std::string judge_program;
-  std::vector<int> cores = {};  // that its judge keeps to; none: all of them
+  std::vector<int> cores = {};  // processors of the judge; empty: all
   ZygoteOptions zygote;
-  std::string scratch;          // parent of this lane's scratch directories
-  std::uint32_t first_uid = 0;  // of kUidsPerLane that are its own; 0 keeps ours
+  std::string scratch;          // parent of the lane's scratch directories
+  std::uint32_t first_uid = 0;  // of kUidsPerLane users for the children; 0: all run as this process's user
   Limits limits;
-  std::function<std::unique_ptr<GpuWatch>(const DeviceInfo&)> watch =
-      {};                                   // of the device; NVML for a GPU where nobody says otherwise
-  std::int64_t run_limit_ms = 15 * 60'000;  // all of a run, whatever the judge says; a job may ask for less
-  Bursts bursts = Bursts::doubt;            // on a GPU: they take 0.2 s
-  std::uint32_t children_ahead = 2;         // forked before they are wanted (gpu_worker/lane/children.h)
-  std::string profiler =
-      {};  // ncu, for submissions that ask for a profile (gpu_worker/lane/profile.h); empty: there is none
-  std::string profiles = {};  // parent of what it writes
-  bool audits = true;         // on a GPU CUPTI listens to Python submissions (gpu_worker/lane/call_audit.h)
-  std::vector<std::string> lock_dirs = {};  // where a GPU is locked against other workers
-                                            // (gpu_worker/machine/gpu_lock.h); none: tests have lanes side by side
+  std::function<std::unique_ptr<GpuWatch>(const DeviceInfo&)> watch = {};  // empty: NVML on a GPU, nothing on a CPU
+  std::int64_t run_limit_ms = 15 * 60'000;  // of a whole run; a submission may ask for less
+  Bursts bursts = Bursts::doubt;            // on a GPU; bursts take 0.2 s
+  std::uint32_t children_ahead = 2;         // children that are forked ahead (gpu_worker/lane/children.h)
+  std::string profiler = {};                // ncu, for submissions that ask for a profile; empty: there is none
+  std::string profiles = {};                // parent of the directories with profiles
+  bool audits = true;                       // on a GPU CUPTI observes Python submissions (gpu_worker/lane/call_audit.h)
+  std::vector<std::string> lock_dirs = {};  // for the lock on the GPU (gpu_worker/machine/gpu_lock.h); empty: no lock
 };
 
 class Lane {
  public:
-  // Opens the device. ExitCode::nothing: there is no such device here; bad_input: another worker has it.
+  // Opens the device and starts judge and zygote. Fails with ErrorKind::not_found if there is no such device, and with
+  // ErrorKind::bad_input if another worker has locked it.
   static Expected<std::unique_ptr<Lane>> open(LaneOptions options);
   ~Lane();
 
   const DeviceInfo& device() const { return device_; }
   const std::string& scratch() const { return options_.scratch; }
-  // A living zygote; also what the build lane forks from. From any thread.
+  // Returns the zygote, started anew if it has died. The build lane forks from it too. Thread-safe.
   Expected<std::shared_ptr<Zygote>> zygote();
-  // A job of that backend comes: children of the kind that it wants are forked meanwhile. From any thread.
+  // Says that a job of this backend will come, so that children for it are forked meanwhile. Thread-safe.
   void expect(Backend backend) { children_->expect(kind_of(backend, device_.kind)); }
-  // One attempt, blocking. An Error is ours, or says that it was stopped: then the submission dies at once, and the
-  // lane is ready for the next.
+  // Runs a job; blocks until its result is known. Fails if the failure is ours, or after a stop: then the submission is
+  // killed at once, and the lane is ready for the next job.
   Expected<Result> run(const Lease& lease, const Built& built, std::stop_token stop = {});
-  // From any thread: kills every child of this lane. What runs, or is built from its zygote, ends at once with an
-  // Error; nothing starts any more.
+  // Kills the zygote and with it every child. What runs, or is built from this zygote, ends at once with an Error, and
+  // nothing starts any more. Thread-safe.
   void abort();
-  // Until nothing is left of the last job, and the children for the next ones wait: between two jobs, for who looks at
-  // what is there.
-  void settle();
-  // Why nothing may run here any more: something of a job did not go away, the device is not what it was, or what runs
-  // jobs cannot be started. The job that was noticed with ended in an Error, and is tried again elsewhere. From any
-  // thread.
+  // Waits, between two jobs, until the children of the last job are reaped and those for the next ones wait.
+  void wait_until_idle();
+  // Returns why the lane is quarantined, or nothing: something of a job could not be removed, the device has changed,
+  // or judge or zygote cannot be started. Thread-safe.
   std::optional<std::string> quarantine() const;
-  // Why what passed last was not audited, though it should have been; empty: it was.
-  const std::string& no_audit() const { return no_audit_; }
+  // Returns why the last job that passed was not audited although audits are on; empty if it was.
+  const std::string& audit_off_reason() const { return audit_off_reason_; }
   int judge_process() const { return judge_ ? judge_->process() : 0; }
 
  private:
@@ -94,25 +94,6 @@ class Lane {
     LaneChild child;
   };
 
-  // A report, and what is known of the submission's child and of the device beyond it.
-  struct Attempt {
-    Report report;
-    Software software;
-    std::string sandbox;
-    std::string log;
-    std::string audit;  // what its pipe held
-    std::optional<Conditions> conditions = std::nullopt;
-    std::optional<Profile> profile = std::nullopt;  // of one under a profiler
-    bool crowded = false;  // others that were dying still had memory of the device when it began
-  };
-
-  explicit Lane(LaneOptions options) : options_(std::move(options)) {}
-  Expected<JudgeLink*> judge();
-  Expected<JudgeLink*> living_judge();
-  Expected<std::shared_ptr<Zygote>> living_zygote();
-  void count_start(std::atomic<int>& failures, const char* what, const std::optional<Error>& error);
-  Limits limits_for(const Submission& submission) const;
-  bool is_audited(const Submission& submission) const;
   // What all attempts of one run have in common.
   struct Run {
     const Lease& lease;
@@ -120,40 +101,77 @@ class Lane {
     const std::stop_token& stop;
     RunTime time;
   };
+
+  // The children of one attempt. Calibrator and reference belong to the lane.
+  struct AttemptChildren {
+    LaneChild* calibrator = nullptr;
+    LaneChild* reference = nullptr;
+    LaneChild submission;
+    bool fresh_calibrator = false;  // the judge does not have its channel yet
+    bool fresh_reference = false;   // likewise
+  };
+
+  // The outcome of one attempt.
+  struct Attempt {
+    Report report;
+    Software software;
+    std::string sandbox;
+    std::string log;
+    std::string audit;  // the content of the audit pipe
+    std::optional<Conditions> conditions = std::nullopt;
+    std::optional<Profile> profile = std::nullopt;  // of an attempt under a profiler
+    bool memory_was_shared = false;  // dying children still had memory of the device when the attempt began
+  };
+
+  explicit Lane(LaneOptions options) : options_(std::move(options)) {}
+  Expected<JudgeLink*> judge();
+  Expected<JudgeLink*> living_judge();
+  Expected<std::shared_ptr<Zygote>> living_zygote();
+  void count_start(std::atomic<int>& failures, const char* program, const std::optional<Error>& error);
+  Limits limits_for(const Submission& submission) const;
+  bool is_audited(const Submission& submission) const;
+
   Expected<Attempt> attempt(Run& run);
-  // Nothing where what is left of the run's time is too little for one like that which took `took_ms`, or was.
-  Expected<std::optional<Attempt>> another_attempt(Run& run, std::int64_t took_ms);
-  // `role` is submission, or profile.
+  // Returns nothing if the time that is left is too short for an attempt that takes `expected_ms`, or proved too short.
+  Expected<std::optional<Attempt>> another_attempt(Run& run, std::int64_t expected_ms);
+  // `role` is submission or profile.
   Expected<Attempt> attempt_once(Run& run, ChildRole role = ChildRole::submission);
+  Expected<AttemptChildren> take_children(const Run& run, ChildRole role);
+  Expected<void> replace_reference(const Lease& lease);
+  Plan plan_for(const Lease& lease, ChildRole role, const AttemptChildren& children);
+  Expected<Report> judge_children(Run& run, ChildRole role, AttemptChildren& children, JudgeLink& judge);
+  Expected<Report> wait_for_report(AttemptChildren& children, ChildRole submission_role, const RunTime& time,
+                                   const std::stop_token& stop);
   Profile profile(Run& run);
+  Profile finish_profile(const Run& run, LaneChild& submission);
   void audit(const Submission& submission, Attempt& passed);
-  Expected<Report> await(LaneChild& calibrator, LaneChild& submission, ChildRole submission_role, const RunTime& time,
-                         const std::stop_token& stop);
+
   void drop(std::optional<LaneChild>& calibrator);
   void drop_calibrators();
   void drop_reference();
-  void quarantine_for(const std::string& why);
+  void set_quarantine(const std::string& reason);
+  Expected<void> check_quarantine();
   bool has_reference_for(const Lease& lease) const;
 
   LaneOptions options_;
-  std::optional<GpuLock> lock_;  // first, as it goes last: when nothing of ours is on the GPU any more
+  std::optional<GpuLock> lock_;  // destroyed after the members below, which use the GPU
   DeviceInfo device_;
   std::unique_ptr<JudgeLink> judge_;
-  std::unique_ptr<Cleanliness> cleanliness_;
+  std::unique_ptr<DeviceHealth> health_;
   mutable std::mutex quarantine_mutex_;
   std::optional<std::string> quarantine_;
-  std::atomic<int> failed_judges_ = 0;   // starts, in a row
-  std::atomic<int> failed_zygotes_ = 0;  // likewise; what forks ahead tries too and is not counted: many do for one job
-  std::string no_audit_;
+  std::atomic<int> failed_judges_ = 0;   // starts that failed in a row
+  std::atomic<int> failed_zygotes_ = 0;  // likewise, without those that fork threads tried: there are many for one job
+  std::string audit_off_reason_;
   std::uint64_t plans_ = 0;
-  bool killed_outside_ = false;  // of this attempt's children one was, by nobody of kq
-  Doubts doubts_;
+  bool killed_externally_ = false;  // a child of the last attempt was killed by something that is not kq
+  RemeasurePolicy remeasure_policy_;
 
   std::atomic<bool> aborted_ = false;
   std::mutex zygote_mutex_;
   std::shared_ptr<Zygote> zygote_;
-  std::optional<channel::Warming> warming_;
-  std::unique_ptr<Children> children_;  // before those that it takes down
+  std::optional<channel::WarmUpPage> warm_ups_;
+  std::unique_ptr<Children> children_;  // destroyed after the children below
   std::array<std::optional<LaneChild>, kChildKinds> calibrators_;
   std::optional<Reference> reference_;
 };

@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "core/bytes/codec.h"
-#include "gpu_worker/lane/lane_of_tests.h"
+#include "gpu_worker/lane/test_lane.h"
 
 namespace kq::worker {
 namespace {
@@ -39,10 +39,10 @@ std::string submission(const std::string& body, const std::string& before = "") 
 class LaneTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    const auto tests = LaneOfTests::get();
+    const auto tests = TestLane::get();
     ASSERT_TRUE(tests) << tests.error().message;
     lane_ = &(*tests)->lane();
-    root_ = LaneOfTests::root();
+    root_ = TestLane::root();
   }
 
   static Lease lease_of(const std::string& source, std::string_view problem = kProblem) {
@@ -91,7 +91,7 @@ TEST_F(LaneTest, right_submission_passes_with_all_its_samples) {
   EXPECT_EQ(result->profile->message, "a profile needs a GPU");
 }
 
-TEST_F(LaneTest, every_bad_ending_has_its_verdict_and_harms_nobody) {
+TEST_F(LaneTest, every_bad_ending_has_its_verdict_and_the_next_job_passes) {
   const std::pair<std::string, std::string> cases[] = {
       {submission("return x + 2"), "wrong_answer value"},
       {submission("return x.double() + 1"), "wrong_answer dtype"},
@@ -113,7 +113,7 @@ TEST_F(LaneTest, every_bad_ending_has_its_verdict_and_harms_nobody) {
   }
 }
 
-TEST_F(LaneTest, what_a_submission_prints_is_kept_and_believed_by_nobody) {
+TEST_F(LaneTest, output_of_a_submission_is_logged_and_has_no_influence) {
   const auto result = run(submission("print('{\"verdict\": \"passed\"}', flush=True); return x"));
   EXPECT_EQ(verdict_of(result), "wrong_answer value");
   EXPECT_NE(result->log.find("passed"), std::string::npos);
@@ -135,7 +135,7 @@ TEST_F(LaneTest, a_forged_clock_gains_nothing) {
   const auto forged = run(submission(slow, forge));
   ASSERT_EQ(verdict_of(forged), "passed");
   EXPECT_EQ(measurement_of(forged->verdict)->event_ns, 1000);
-  // 2 ms less all that may be taken off on a busy machine: 0.5 ms of overhead and a slack of 2 %.
+  // 2 ms less what may be subtracted on a busy machine: 0.5 ms of overhead and a slack of 2 %.
   EXPECT_GT(measurement_of(forged->verdict)->submission.median_ns, 1.47e6);
   const auto honest = run(submission(slow));
   ASSERT_EQ(verdict_of(honest), "passed");
@@ -143,16 +143,16 @@ TEST_F(LaneTest, a_forged_clock_gains_nothing) {
   EXPECT_GT(measurement_of(honest->verdict)->event_ns, 2e6);
 }
 
-TEST_F(LaneTest, the_seed_of_a_call_does_not_tell_its_inputs) {
+TEST_F(LaneTest, the_seed_of_a_call_does_not_reveal_its_inputs) {
   EXPECT_EQ(verdict_of(run(submission("return x + 1 + float(torch.equal(torch.rand(64), x))"))), "passed");
 }
 
-TEST_F(LaneTest, a_child_finds_nothing_of_the_workers_environment) {
-  const std::string look = "b'KQ_TEST_SECRET' in open('/proc/self/environ', 'rb').read()";
-  EXPECT_EQ(verdict_of(run(submission("return x + 1 + float(" + look + ")"))), "passed");
+TEST_F(LaneTest, a_child_does_not_see_the_workers_environment) {
+  const std::string is_visible = "b'KQ_TEST_SECRET' in open('/proc/self/environ', 'rb').read()";
+  EXPECT_EQ(verdict_of(run(submission("return x + 1 + float(" + is_visible + ")"))), "passed");
 }
 
-TEST_F(LaneTest, a_job_that_never_began_does_no_harm_to_the_next_on_its_problem) {
+TEST_F(LaneTest, a_job_that_never_began_does_not_affect_the_next_one_on_its_problem) {
   const Lease lease = lease_of(submission("return x + 1"), std::string(kProblem) + "# another\n");
   EXPECT_FALSE(lane_->run(lease, {.verdict = {}, .dir = root_ / "missing"}));
   EXPECT_EQ(verdict_of(lane_->run(lease, {.verdict = {}, .dir = root_ / "built"})), "passed");
@@ -170,17 +170,16 @@ TEST_F(LaneTest, a_judge_that_died_between_two_jobs_costs_none_of_them) {
   EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
 }
 
-// Processes that may run by now under the one with that number, by what they were told to call themselves: all of them
-// where nothing is asked for.
+// Returns the descendants of a process that have this name (/proc/PID/comm), or all of them without a name.
 std::vector<int> processes_under(int root, const std::string& name = "") {
   std::vector<int> found;
   std::error_code ignored;
   for (const auto& task : fs::directory_iterator("/proc/" + std::to_string(root) + "/task", ignored)) {
     std::ifstream children(task.path() / "children");
     for (int child = 0; children >> child;) {
-      std::string its_name;
-      std::ifstream("/proc/" + std::to_string(child) + "/comm") >> its_name;
-      if (name.empty() || its_name == name) found.push_back(child);
+      std::string comm;
+      std::ifstream("/proc/" + std::to_string(child) + "/comm") >> comm;
+      if (name.empty() || comm == name) found.push_back(child);
       for (const int one : processes_under(child, name)) found.push_back(one);
     }
   }
@@ -189,10 +188,10 @@ std::vector<int> processes_under(int root, const std::string& name = "") {
 
 TEST_F(LaneTest, kept_children_that_died_between_two_jobs_cost_none_of_them) {
   ASSERT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
-  lane_->settle();
+  lane_->wait_until_idle();
   const auto zygote = lane_->zygote();
   ASSERT_TRUE(zygote);
-  const auto children = processes_under(LaneOfTests::forking_process(**zygote));
+  const auto children = processes_under(TestLane::forking_process(**zygote));
   ASSERT_GE(children.size(), 2u);
   for (const int child : children) ::kill(child, SIGKILL);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -200,17 +199,17 @@ TEST_F(LaneTest, kept_children_that_died_between_two_jobs_cost_none_of_them) {
   EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
 }
 
-// Of a child, in its own words: it waits so long that somebody may kill it.
+// Returns the body of a call that sets the name of its process and sleeps, so that the process can be found and killed.
 std::string named(const std::string& name) {
   return "open('/proc/self/comm', 'w').write('" + name + "'); __import__('time').sleep(0.5); return x + 1";
 }
 
-// So many of the processes that take that name are killed, as they come.
-std::thread killer_of(int zygote, const std::string& name, std::size_t n) {
+// Starts a thread that kills the first `count` processes that get this name.
+std::thread killer_of(int zygote, const std::string& name, std::size_t count) {
   return std::thread([=] {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     std::set<int> killed;
-    while (killed.size() < n && std::chrono::steady_clock::now() < deadline) {
+    while (killed.size() < count && std::chrono::steady_clock::now() < deadline) {
       for (const int process : processes_under(zygote, name)) {
         if (killed.insert(process).second) ::kill(process, SIGKILL);
       }
@@ -222,8 +221,8 @@ std::thread killer_of(int zygote, const std::string& name, std::size_t n) {
 TEST_F(LaneTest, a_child_that_was_killed_from_outside_is_tried_again_once) {
   const auto zygote = lane_->zygote();
   ASSERT_TRUE(zygote);
-  const auto run_killed = [&](const Lease& lease, const std::string& name, std::size_t n) {
-    std::thread killer = killer_of(LaneOfTests::forking_process(**zygote), name, n);
+  const auto run_killed = [&](const Lease& lease, const std::string& name, std::size_t count) {
+    std::thread killer = killer_of(TestLane::forking_process(**zygote), name, count);
     const auto result = lane_->run(lease, {.verdict = {}, .dir = root_ / "built"});
     killer.join();
     return verdict_of(result);
@@ -239,7 +238,7 @@ TEST_F(LaneTest, a_child_that_was_killed_from_outside_is_tried_again_once) {
   lease = lease_of(submission(named("victim-t")));
   lease.submission.trials = {.correctness = 1, .warmup = 0, .timed = 0};
   EXPECT_EQ(run_killed(lease, "victim-t", 2), "crashed signal 9");
-  EXPECT_EQ(verdict_of(run(submission("os.kill(os.getpid(), 9)"))), "crashed signal 9") << "whoever does it himself";
+  EXPECT_EQ(verdict_of(run(submission("os.kill(os.getpid(), 9)"))), "crashed signal 9") << "the child kills itself";
   EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
 }
 
@@ -271,7 +270,7 @@ TEST_F(LaneTest, a_stopped_attempt_ends_at_once_and_leaves_judge_and_reference_f
     const auto took = std::chrono::steady_clock::now() - start;
     stopper.join();
     EXPECT_EQ(verdict_of(result), "error: stopped");
-    EXPECT_LT(took, std::chrono::milliseconds(1'900)) << "sooner than any limit of the judge";
+    EXPECT_LT(took, std::chrono::milliseconds(1'900)) << "below any limit of the judge";
     EXPECT_EQ(lane_->judge_process(), judge);
     EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
   }
@@ -286,8 +285,7 @@ TEST_F(LaneTest, a_job_may_ask_for_less_time_and_leaves_judge_and_reference_for_
   const auto result = lane_->run(lease, {.verdict = {}, .dir = root_ / "built"});
   EXPECT_EQ(verdict_of(result), "timed_out total");
   EXPECT_EQ(evidence_of(result->verdict)->message, "all trials together took longer than 500 ms");
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(1'900))
-      << "sooner than the limit of a call";
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(1'900)) << "below the limit of a call";
   EXPECT_EQ(lane_->judge_process(), judge);
   EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
 }
@@ -308,22 +306,22 @@ TEST_F(LaneTest, a_judge_that_was_stopped_is_not_the_submissions_fault) {
 }
 
 TEST_F(LaneTest, a_reference_that_takes_all_the_time_is_not_the_submissions_fault) {
-  for (const auto& [sleep_s, why] : {std::pair{"1.9", "while the judge did not wait for the submission"},
-                                     std::pair{"0.6", "before the submission was at work"}}) {
+  for (const auto& [sleep_s, reason] : {std::pair{"1.9", "while the judge did not wait for the submission"},
+                                        std::pair{"0.6", "before the submission was at work"}}) {
     std::string slow(kProblem);
     slow.replace(slow.find("return x + 1"), 12, std::string("import time; time.sleep(") + sleep_s + "); return x + 1");
     Lease lease = lease_of(submission("return x + 1"), slow);
     lease.submission.time_limit_ms = 300;
     const auto result = lane_->run(lease, {.verdict = {}, .dir = root_ / "built"});
-    EXPECT_TRUE(verdict_of(result).starts_with("error: ") && verdict_of(result).find(why) != std::string::npos)
+    EXPECT_TRUE(verdict_of(result).starts_with("error: ") && verdict_of(result).find(reason) != std::string::npos)
         << verdict_of(result);
   }
   EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
 }
 
-// The judge dies under a job while another problem's reference may still be dying: that is tried again, in what is
-// left.
-TEST_F(LaneTest, a_second_attempt_has_what_the_first_one_left_of_the_limit) {
+// The judge dies during a job while another problem's reference may still be dying, so the job is tried again within
+// the rest of its limit.
+TEST_F(LaneTest, a_second_attempt_has_the_rest_of_the_limit) {
   ASSERT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
   Lease lease =
       lease_of(submission("return [0 for _ in iter(int, 1)]"), std::string(kProblem) + "# of a job whose judge dies\n");
@@ -338,7 +336,7 @@ TEST_F(LaneTest, a_second_attempt_has_what_the_first_one_left_of_the_limit) {
   killer.join();
   EXPECT_NE(verdict_of(result).find("the 2 s for its run left no time to try again"), std::string::npos)
       << verdict_of(result);
-  EXPECT_LT(took, std::chrono::milliseconds(2'400)) << "400 ms, and as much as the first one had";
+  EXPECT_LT(took, std::chrono::milliseconds(2'400)) << "the first attempt took 400 ms";
   EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
 }
 
@@ -349,22 +347,22 @@ TEST_F(LaneTest, an_attempt_stopped_before_it_began_does_not_begin) {
       lane_->run(lease_of(submission("return x + 1")), {.verdict = {}, .dir = root_ / "built"}, stop.get_token()));
 }
 
-// A device that is watched by somebody who finds fault with it.
+// Reports an Xid error at its third query.
 class Faulty : public GpuWatch {
  public:
-  std::optional<std::uint64_t> ownerless_bytes() override { return std::nullopt; }
+  std::optional<std::uint64_t> unowned_bytes() override { return std::nullopt; }
   std::vector<std::uint64_t> errors() override {
-    return asked_++ < 2 ? std::vector<std::uint64_t>{} : std::vector<std::uint64_t>{31, 79};
+    return queries_++ < 2 ? std::vector<std::uint64_t>{} : std::vector<std::uint64_t>{31, 79};
   }
   Conditions conditions() override { return {}; }
   std::optional<std::vector<GpuProcess>> processes() override { return std::nullopt; }
 
  private:
-  int asked_ = 0;
+  int queries_ = 0;
 };
 
-TEST_F(LaneTest, a_device_that_does_not_come_back_clean_takes_no_job_any_more) {
-  LaneOptions options = LaneOfTests::options();
+TEST_F(LaneTest, a_device_with_an_error_is_quarantined) {
+  LaneOptions options = TestLane::options();
   options.scratch = root_ / "quarantined";
   options.watch = [](const DeviceInfo&) { return std::make_unique<Faulty>(); };
   auto lane = Lane::open(options);
@@ -380,17 +378,17 @@ TEST_F(LaneTest, a_device_that_does_not_come_back_clean_takes_no_job_any_more) {
   EXPECT_EQ(verdict_of(run_here()), "error: quarantined " + *(*lane)->quarantine());
 }
 
-// A device on which everything that this process started has a context, and the first process of the machine too.
+// Lists all descendants of this process and the process 1 as users of the device.
 class Crowded : public GpuWatch {
  public:
-  explicit Crowded(std::size_t& seen_n) : seen_n_(seen_n) {}
-  std::optional<std::uint64_t> ownerless_bytes() override { return std::nullopt; }
+  explicit Crowded(std::size_t& seen_count) : seen_count_(seen_count) {}
+  std::optional<std::uint64_t> unowned_bytes() override { return std::nullopt; }
   std::vector<std::uint64_t> errors() override { return {}; }
   Conditions conditions() override { return {.sm_clock_mhz = 1'980, .temperature_c = 41, .throttle = "none"}; }
   std::optional<std::vector<GpuProcess>> processes() override {
     std::vector<GpuProcess> all;
     add_children_of(::getpid(), all);
-    seen_n_ = all.size();
+    seen_count_ = all.size();
     all.push_back({.pid = 1, .memory_mib = 512});
     return all;
   }
@@ -406,14 +404,14 @@ class Crowded : public GpuWatch {
       }
     }
   }
-  std::size_t& seen_n_;
+  std::size_t& seen_count_;
 };
 
-TEST_F(LaneTest, a_result_tells_how_the_device_ran_and_who_else_used_it) {
-  std::size_t seen_n = 0;
-  LaneOptions options = LaneOfTests::options();
+TEST_F(LaneTest, a_result_has_the_conditions_and_the_foreign_processes_of_the_device) {
+  std::size_t seen_count = 0;
+  LaneOptions options = TestLane::options();
   options.scratch = root_ / "crowded";
-  options.watch = [&](const DeviceInfo&) { return std::make_unique<Crowded>(seen_n); };
+  options.watch = [&](const DeviceInfo&) { return std::make_unique<Crowded>(seen_count); };
   auto lane = Lane::open(options);
   ASSERT_TRUE(lane) << lane.error().message;
   const auto result = (*lane)->run(lease_of(submission("return x + 1")), {.verdict = {}, .dir = root_ / "built"});
@@ -422,33 +420,33 @@ TEST_F(LaneTest, a_result_tells_how_the_device_ran_and_who_else_used_it) {
                                             .temperature_c = 41,
                                             .throttle = "none",
                                             .foreign = {{{.pid = 1, .memory_mib = 512}}}}));
-  EXPECT_GE(seen_n, 2u)
-      << "a judge and a zygote at least; children may be forked by a warm Python that stands in for it";
-  EXPECT_EQ(run(submission("return x + 1"))->conditions, std::nullopt) << "of a device that nobody watches";
+  EXPECT_GE(seen_count, 2u)
+      << "at least a judge and a zygote; children may be forked by the tests' shared Python instead";
+  EXPECT_EQ(run(submission("return x + 1"))->conditions, std::nullopt) << "without a GpuWatch there are no conditions";
 }
 
-// Starts another program, until it is removed.
-fs::path stand_in(const fs::path& path, const std::string& program) {
+// Makes a script that starts another program, so that a test can take the program away.
+fs::path script_that_starts(const fs::path& path, const std::string& program) {
   fs::create_directories(path.parent_path());
   std::ofstream(path) << "#!/bin/sh\nexec " << program << " \"$@\"\n";
   fs::permissions(path, fs::perms::owner_all);
   return path;
 }
 
-TEST_F(LaneTest, a_lane_whose_judge_or_python_does_not_start_takes_no_job_after_the_third_time) {
-  const std::string judge_program = LaneOfTests::options().judge_program, python = LaneOfTests::options().zygote.python;
-  for (const std::string what : {"judge", "Python"}) {
-    LaneOptions options = LaneOfTests::options();
+TEST_F(LaneTest, a_lane_is_quarantined_after_three_failed_starts_of_its_judge_or_python) {
+  const std::string judge_program = TestLane::options().judge_program, python = TestLane::options().zygote.python;
+  for (const std::string program : {"judge", "Python"}) {
+    LaneOptions options = TestLane::options();
     options.scratch = root_ / "does-not-start";
-    options.judge_program = stand_in(root_ / "starts" / "judge", judge_program);
-    options.zygote.python = stand_in(root_ / "starts" / "python", python);
+    options.judge_program = script_that_starts(root_ / "starts" / "judge", judge_program);
+    options.zygote.python = script_that_starts(root_ / "starts" / "python", python);
     auto lane = Lane::open(options);
     ASSERT_TRUE(lane) << lane.error().message;
     const auto run_here = [&] {
       return (*lane)->run(lease_of(submission("return x + 1")), {.verdict = {}, .dir = root_ / "built"});
     };
     const auto end = [&] {
-      const int pid = what == "judge" ? (*lane)->judge_process() : (*(*lane)->zygote())->process();
+      const int pid = program == "judge" ? (*lane)->judge_process() : (*(*lane)->zygote())->process();
       ::kill(pid, SIGKILL);
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
     };
@@ -462,16 +460,16 @@ TEST_F(LaneTest, a_lane_whose_judge_or_python_does_not_start_takes_no_job_after_
     end();
     fs::remove_all(root_ / "starts");
     for (int i = 0; i < kFailedStartsMax; ++i) {
-      EXPECT_EQ((*lane)->quarantine(), std::nullopt) << "those before were not in a row with these";
+      EXPECT_EQ((*lane)->quarantine(), std::nullopt) << "a success came between these failures and the earlier ones";
       EXPECT_FALSE(run_here());
     }
     ASSERT_NE((*lane)->quarantine(), std::nullopt);
-    EXPECT_NE((*lane)->quarantine()->find("its " + what + " did not start 3 times in a row"), std::string::npos)
+    EXPECT_NE((*lane)->quarantine()->find("its " + program + " did not start 3 times in a row"), std::string::npos)
         << *(*lane)->quarantine();
   }
 }
 
-// A judge that only says which device it has opened.
+// Makes a judge program that only reports the device that it has opened.
 std::string judge_of(const fs::path& dir, const DeviceInfo& device) {
   fs::create_directories(dir);
   std::ofstream(dir / "ready", std::ios::binary) << encode_message(Message<JudgeReply>{0, JudgeReady{device}});
@@ -484,7 +482,7 @@ std::string judge_of(const fs::path& dir, const DeviceInfo& device) {
 TEST_F(LaneTest, a_gpu_that_another_worker_has_is_not_opened) {
   const DeviceInfo gpu{
       .kind = DeviceKind::cuda, .model = "NVIDIA H200", .uuid = "GPU-1", .arch = "sm_90", .memory_bytes = 1};
-  LaneOptions options = LaneOfTests::options();
+  LaneOptions options = TestLane::options();
   options.judge_program = judge_of(root_ / "locked", gpu);
   options.zygote.python = "/nonsense/python";
   options.lock_dirs = {root_ / "locks"};
@@ -497,11 +495,11 @@ TEST_F(LaneTest, a_gpu_that_another_worker_has_is_not_opened) {
     EXPECT_NE(lane.error().message.find("kq-worker rack:8"), std::string::npos) << lane.error().message;
   }
   EXPECT_NE(Lane::open(options).error().message.find("/nonsense/python"), std::string::npos)
-      << "it goes on to its zygote";
+      << "the lane goes on to start its zygote";
 }
 
-// The last one: the lane does nothing afterwards.
-TEST_F(LaneTest, abort_ends_what_runs_at_once) {
+// This test must be the last one of the lane, because an aborted lane runs nothing.
+TEST_F(LaneTest, abort_ends_a_running_job_at_once) {
   std::thread aborter([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(600));
     lane_->abort();

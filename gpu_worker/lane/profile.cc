@@ -19,11 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMetricsBytesMax = 1u << 20;          // of metrics.json
-constexpr std::size_t kFileBytesMaxOfProfile = 256u << 20;  // of each file that is kept
-constexpr std::uintmax_t kOutBytesMax = 1ull << 30;         // of all that a child writes there, and so many files
+constexpr std::size_t kMetricsBytesMax = 1u << 20;          // metrics.json
+constexpr std::size_t kFileBytesMaxOfProfile = 256u << 20;  // each file that is kept
+constexpr std::uintmax_t kOutBytesMax = 1ull << 30;         // all files of a child together
 constexpr std::size_t kOutFilesMax = 64;
-constexpr std::uintmax_t kFreePart = 20;  // of the disk must be free, or no files are kept
+constexpr std::uintmax_t kFreePart = 20;  // files are kept only while a 20th of the disk is free
 constexpr std::uint32_t kCallLimitMs = 300'000;
 constexpr const char* kFiles[] = {"report.ncu-rep", "details.txt", "metrics.csv", "metrics.json", "profiler.log"};
 
@@ -33,7 +33,7 @@ std::vector<std::string> places_of_ncu() {
     const char* const value = std::getenv(name);
     return std::string(value == nullptr ? "" : value);
   };
-  if (const std::string told = variable("KQ_NCU"); !told.empty()) return {told};
+  if (const std::string named = variable("KQ_NCU"); !named.empty()) return {named};
   std::istringstream path(variable("PATH"));
   for (std::string folder; std::getline(path, folder, ':');) {
     if (!folder.empty()) places.push_back(folder + "/ncu");
@@ -50,8 +50,8 @@ std::vector<std::string> places_of_ncu() {
   return places;
 }
 
-// As part of a file's name: a label may hold anything but control characters.
-std::string plain(std::string text) {
+// Makes a text usable as a file name: a label may hold anything but control characters.
+std::string file_name_of(std::string text) {
   const auto is_plain = [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' ||
            c == '.';
@@ -68,10 +68,10 @@ std::string text_at(const nlohmann::json& object, const char* name, std::size_t 
                                                      : std::string();
 }
 
-KernelProfile kernel_of(const nlohmann::json& told) {
-  KernelProfile kernel{.kernel = text_at(told, "kernel", kMessageTextMax / 4), .metrics = {}};
-  const auto metrics = told.find("metrics");
-  if (metrics == told.end() || !metrics->is_object()) return kernel;
+KernelProfile kernel_of(const nlohmann::json& object) {
+  KernelProfile kernel{.kernel = text_at(object, "kernel", kMessageTextMax / 4), .metrics = {}};
+  const auto metrics = object.find("metrics");
+  if (metrics == object.end() || !metrics->is_object()) return kernel;
   for (const auto& [name, value] : metrics->items()) {
     if (!value.is_number() || name_complaint(name)) continue;
     if (kernel.metrics.size() == kProfileMetricsMax) break;
@@ -81,11 +81,12 @@ KernelProfile kernel_of(const nlohmann::json& told) {
 }
 
 Profile profile_of(const std::string& text) {
-  const auto told = nlohmann::json::parse(text, nullptr, false);
-  if (!told.is_object()) return {.message = "the profiler ended before it had written what it saw"};
-  Profile profile{.tool = text_at(told, "tool", kNameBytesMax), .message = text_at(told, "message", kMessageTextMax)};
-  const auto kernels = told.find("kernels");
-  if (kernels == told.end() || !kernels->is_array()) return profile;
+  const auto parsed = nlohmann::json::parse(text, nullptr, false);
+  if (!parsed.is_object()) return {.message = "the profiler ended before it had written its metrics"};
+  Profile profile{.tool = text_at(parsed, "tool", kNameBytesMax),
+                  .message = text_at(parsed, "message", kMessageTextMax)};
+  const auto kernels = parsed.find("kernels");
+  if (kernels == parsed.end() || !kernels->is_array()) return profile;
   for (const auto& kernel : *kernels) {
     if (profile.kernels.size() == kProfiledKernelsMax) break;
     if (kernel.is_object()) profile.kernels.push_back(kernel_of(kernel));
@@ -93,33 +94,33 @@ Profile profile_of(const std::string& text) {
   return profile;
 }
 
-struct Kept {
-  std::string place;
-  std::string too_large = {};  // the first file that was left out for its size
+struct KeptFiles {
+  std::string directory;
+  std::string too_large = {};  // the first file that was not kept because of its size
 };
 
-Expected<Kept> keep_files(const std::string& out, const std::string& parent, const Lease& lease) {
-  const fs::path place =
-      fs::path(parent) / plain(lease.run) /
-      (plain(lease.submission.label) + "-" + std::to_string(lease.id.seq) + "-" + std::to_string(lease.id.attempt));
+Expected<KeptFiles> keep_files(const std::string& out, const std::string& parent, const Lease& lease) {
+  const fs::path directory = fs::path(parent) / file_name_of(lease.run) /
+                             (file_name_of(lease.submission.label) + "-" + std::to_string(lease.id.seq) + "-" +
+                              std::to_string(lease.id.attempt));
   std::error_code error;
-  fs::create_directories(place, error);
-  if (error) return our_fault("cannot make " + place.string() + ": " + error.message());
-  if (const auto space = fs::space(place, error); !error && space.available < space.capacity / kFreePart) {
-    return our_fault("no room for the profile's files in " + place.string() +
+  fs::create_directories(directory, error);
+  if (error) return our_fault("cannot make " + directory.string() + ": " + error.message());
+  if (const auto space = fs::space(directory, error); !error && space.available < space.capacity / kFreePart) {
+    return our_fault("no room for the profile's files in " + directory.string() +
                      ": less than a twentieth of the disk is free");
   }
-  Kept kept{.place = place.string()};
+  KeptFiles kept{.directory = directory.string()};
   for (const char* name : kFiles) {
     const auto bytes = read_child_file(out + "/" + name, kFileBytesMaxOfProfile + 1);
     if (!bytes) continue;
-    if (bytes->size() > kFileBytesMaxOfProfile) {  // a part of a report is none
+    if (bytes->size() > kFileBytesMaxOfProfile) {  // a truncated report would be useless
       if (kept.too_large.empty()) kept.too_large = name;
       continue;
     }
-    std::ofstream file(place / name, std::ios::binary | std::ios::trunc);
+    std::ofstream file(directory / name, std::ios::binary | std::ios::trunc);
     if (!file.write(bytes->data(), static_cast<std::streamsize>(bytes->size())).flush())
-      return our_fault("cannot write " + (place / name).string());
+      return our_fault("cannot write " + (directory / name).string());
   }
   return kept;
 }
@@ -160,7 +161,7 @@ Profile collect_profile(const std::string& out, const std::string& parent, const
   const auto text = read_child_file(out + "/metrics.json", kMetricsBytesMax);
   Profile profile = profile_of(text ? *text : std::string());
   const auto kept = keep_files(out, parent, lease);
-  if (kept) profile.directory = kept->place;
+  if (kept) profile.directory = kept->directory;
   if (!profile.message.empty()) return profile;
   if (!kept) profile.message = kept.error().message;
   if (kept && !kept->too_large.empty())

@@ -1,10 +1,10 @@
-// The pass under NVIDIA's profiler that a submission may ask for (Trials::profile), after it has passed and beside
-// everything that is timed.
+// The pass under NVIDIA's profiler ncu that a submission may ask for (Trials::profile). It comes after the submission
+// has passed and has no influence on its times.
 //
-// It is an attempt like any other, of two calls, but that its submission's process is started by ncu, inside of the
-// same walls (harness/profiling/profile_child.py). What ncu leaves in the child's out/ was written beside the submission, and is as
-// hostile as anything of a child's: it is read within limits, never interpreted here beyond metrics.json, and says
-// nothing about the verdict.
+// The pass is an attempt with two calls, whose process is started by ncu inside of the same sandbox
+// (harness/profiling/profile_child.py). The files that ncu leaves in the child's out/ may come from the submission
+// instead. They are read within limits, nothing of them but metrics.json is interpreted, and they do not change the
+// verdict.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,20 @@
 
 namespace kq::worker {
 
-// Where ncu is: $KQ_NCU, else in PATH, in the CUDA toolkit, or where its own package puts it. Empty: nowhere.
+// Returns the path of ncu: $KQ_NCU, else the first one in PATH, in the CUDA toolkit, or where its own package installs
+// it. Returns an empty path if there is none.
 std::string find_ncu();
 
-// Of such an attempt: one call to compile, tune and load in, and one to look at. Every kernel is called some forty
-// times over, by ncu.
+// Returns the trials and limits of the attempt: one call in which the submission compiles and loads, and one that ncu
+// profiles. ncu runs every kernel about forty times, so a call may take longer.
 Trials profile_trials();
 Limits profile_limits(Limits limits);
 
-// Whether more lies in `out` than a profiler writes: that directory is on the host's disk, and who is profiled can
-// write there.
+// Whether `out` holds more than a profiler writes. The directory is on the host's disk, and the submission can write
+// there.
 bool is_overflowing(const std::string& out);
 
-// What the profiler left in `out`, the files of it kept below `parent`, which is made, in a directory of the job's own.
+// Returns the metrics from `out`, and copies the profiler's files to a new directory of the job below `parent`.
 Profile collect_profile(const std::string& out, const std::string& parent, const Lease& lease);
 
 }  // namespace kq::worker

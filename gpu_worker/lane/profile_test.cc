@@ -42,7 +42,7 @@ class ProfileTest : public testing::Test {
   const fs::path folder_ = fs::temp_directory_path() / ("kq-profile-" + std::to_string(::getpid()));
 };
 
-TEST_F(ProfileTest, figures_come_out_and_files_are_kept_in_a_directory_of_the_job) {
+TEST_F(ProfileTest, metrics_are_read_and_files_are_kept_in_a_directory_of_the_job) {
   write(out() / "metrics.json", R"json({"tool": "ncu 2025.3.1.0", "message": "", "kernels": [
         {"kernel": "add(float*)", "metrics": {"a.b_pct": 1.5, "c.d": 7}}, {"kernel": "sub", "metrics": {}}]})json");
   write(out() / "report.ncu-rep", std::string("\0\1bytes", 7));
@@ -56,7 +56,7 @@ TEST_F(ProfileTest, figures_come_out_and_files_are_kept_in_a_directory_of_the_jo
   EXPECT_FALSE(fs::exists(profile.directory + "/details.txt"));
 }
 
-TEST_F(ProfileTest, a_file_that_is_too_large_is_left_out_and_named) {
+TEST_F(ProfileTest, a_file_that_is_too_large_is_not_kept_and_named) {
   write(out() / "metrics.json", R"({"tool": "ncu", "message": "", "kernels": []})");
   write(out() / "details.txt", "details");
   write(out() / "report.ncu-rep", "");
@@ -67,11 +67,11 @@ TEST_F(ProfileTest, a_file_that_is_too_large_is_left_out_and_named) {
   EXPECT_EQ(fs::file_size(profile.directory + "/details.txt"), 7u);
 }
 
-TEST_F(ProfileTest, a_child_that_left_nothing_is_a_sentence) {
-  EXPECT_EQ(collect().message, "the profiler ended before it had written what it saw");
+TEST_F(ProfileTest, a_child_without_files_gives_a_message) {
+  EXPECT_EQ(collect().message, "the profiler ended before it had written its metrics");
 }
 
-TEST_F(ProfileTest, what_a_hostile_child_writes_is_bounded_and_goes_nowhere_else) {
+TEST_F(ProfileTest, files_of_a_hostile_child_are_bounded_and_links_are_not_followed) {
   std::string many = R"({"tool": 7, "message": "a\u0007b", "kernels": [)";
   for (std::size_t i = 0; i < kProfiledKernelsMax + 3; ++i) {
     many += std::string(i == 0 ? "" : ",") + R"({"kernel": "k", "metrics": {"text": "x", "new\nline": 1)";
@@ -92,7 +92,7 @@ TEST_F(ProfileTest, what_a_hostile_child_writes_is_bounded_and_goes_nowhere_else
   EXPECT_FALSE(fs::exists(profile.directory + "/report.ncu-rep"));
 }
 
-TEST_F(ProfileTest, a_directory_of_a_child_must_not_grow_without_end) {
+TEST_F(ProfileTest, a_directory_that_grows_beyond_its_limits_overflows) {
   EXPECT_FALSE(is_overflowing(folder_ / "missing"));
   write(out() / "report.ncu-rep", "report");
   fs::create_symlink("/", out() / "all");
@@ -105,16 +105,16 @@ TEST_F(ProfileTest, a_directory_of_a_child_must_not_grow_without_end) {
   EXPECT_TRUE(is_overflowing(out()));
 }
 
-TEST_F(ProfileTest, deep_or_broken_json_is_no_json) {
+TEST_F(ProfileTest, deep_or_broken_json_is_rejected) {
   write(out() / "metrics.json", std::string(100'000, '['));
-  EXPECT_EQ(collect().message, "the profiler ended before it had written what it saw");
+  EXPECT_EQ(collect().message, "the profiler ended before it had written its metrics");
 }
 
-TEST_F(ProfileTest, the_ncu_that_is_named_wins_and_must_be_there) {
+TEST_F(ProfileTest, the_ncu_of_the_environment_comes_first_and_must_be_executable) {
   const std::string named = folder_ / "my-ncu";
   write(named, "#!/bin/sh\n");
   ::setenv("KQ_NCU", named.c_str(), 1);
-  EXPECT_EQ(find_ncu(), "") << "it cannot be run";
+  EXPECT_EQ(find_ncu(), "") << "the file is not executable";
   fs::permissions(named, fs::perms::owner_all);
   EXPECT_EQ(find_ncu(), named);
   ::unsetenv("KQ_NCU");

@@ -30,7 +30,7 @@ class GpuLockTest : public ::testing::Test {
   const std::vector<std::string> dirs_{root_ / "run", root_ / "tmp"};
 };
 
-TEST_F(GpuLockTest, a_gpu_is_one_workers_until_that_ends) {
+TEST_F(GpuLockTest, a_gpu_is_locked_until_its_worker_ends) {
   {
     const auto mine = GpuLock::take(dirs_, kGpu, "rack:7");
     ASSERT_TRUE(mine) << mine.error().message;
@@ -41,12 +41,12 @@ TEST_F(GpuLockTest, a_gpu_is_one_workers_until_that_ends) {
                                           ", kq-worker rack:7"),
               std::string::npos)
         << theirs.error().message;
-    EXPECT_TRUE(GpuLock::take(dirs_, kOther, "rack:8")) << "another GPU is another's";
+    EXPECT_TRUE(GpuLock::take(dirs_, kOther, "rack:8")) << "another GPU can be locked";
   }
   EXPECT_TRUE(GpuLock::take(dirs_, kGpu, "rack:8"));
 }
 
-TEST_F(GpuLockTest, directories_are_everybodys_and_files_nobody_elses_to_remove) {
+TEST_F(GpuLockTest, directories_are_shared_and_have_the_sticky_bit) {
   const mode_t before = ::umask(077);
   const auto lock = GpuLock::take(dirs_, kGpu, "rack:7");
   ::umask(before);
@@ -54,7 +54,7 @@ TEST_F(GpuLockTest, directories_are_everybodys_and_files_nobody_elses_to_remove)
   for (const std::string& dir : dirs_) EXPECT_EQ(fs::status(dir).permissions(), fs::perms(01777));
 }
 
-TEST_F(GpuLockTest, workers_that_have_one_directory_in_common_see_each_other) {
+TEST_F(GpuLockTest, one_common_directory_suffices_to_exclude_each_other) {
   const std::vector<std::string> first_only{dirs_[0]}, second_only{dirs_[1]};
   const auto both = GpuLock::take(dirs_, kGpu, "rack:7");
   ASSERT_TRUE(both);
@@ -62,7 +62,7 @@ TEST_F(GpuLockTest, workers_that_have_one_directory_in_common_see_each_other) {
   EXPECT_FALSE(GpuLock::take(second_only, kGpu, "rack:8"));
 }
 
-TEST_F(GpuLockTest, where_one_directory_cannot_be_had_the_other_does_and_without_any_nothing_is_taken) {
+TEST_F(GpuLockTest, one_usable_directory_suffices_and_without_any_the_lock_fails) {
   std::ofstream(root_ / "file") << "no directory";
   const std::vector<std::string> one_broken{root_ / "file", dirs_[1]},
       all_broken{root_ / "file", root_ / "no" / "such"};
@@ -72,7 +72,7 @@ TEST_F(GpuLockTest, where_one_directory_cannot_be_had_the_other_does_and_without
   EXPECT_EQ(none.error().kind, ErrorKind::our_fault);
 }
 
-TEST_F(GpuLockTest, a_uuid_with_slashes_names_a_file_all_the_same) {
+TEST_F(GpuLockTest, slashes_in_a_uuid_are_replaced_in_the_file_name) {
   DeviceInfo part = kGpu;
   part.uuid = "MIG-GPU-1/1/0";
   ASSERT_TRUE(GpuLock::take(dirs_, part, "rack:7"));

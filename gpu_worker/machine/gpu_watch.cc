@@ -18,15 +18,15 @@
 namespace kq::worker {
 namespace {
 
-constexpr std::uint64_t kSlackBytes = 256ull << 20;  // of the driver's own
-constexpr std::chrono::milliseconds kLook{20};
+constexpr std::uint64_t kSlackBytes = 256ull << 20;  // the driver's own memory varies by this much
+constexpr std::chrono::milliseconds kPollInterval{20};
 
 // Graphics engine exception, MMU fault, corrupted push buffer, stopped processing, cleanup after an error, decoder and
 // engine class errors, and an error of memory that was contained to one program.
-constexpr std::uint64_t kOfPrograms[] = {13, 31, 32, 43, 45, 68, 69, 94};
+constexpr std::uint64_t kProgramErrors[] = {13, 31, 32, 43, 45, 68, 69, 94};
 
 // nvmlClocksEventReasons, bit by bit.
-constexpr std::string_view kThrottleWords[] = {"gpu_idle",
+constexpr std::string_view kThrottleNames[] = {"gpu_idle",
                                                "applications_clocks_setting",
                                                "sw_power_cap",
                                                "hw_slowdown",
@@ -47,7 +47,7 @@ int parent_of(int pid) {
   return number;
 }
 
-// This process, and whatever it or its zygotes forked.
+// Whether a process is this one or one of its descendants.
 bool is_ours(int pid) {
   for (int i = 0; i < kAncestorsMax && pid > 1; ++i, pid = parent_of(pid)) {
     if (pid == ::getpid()) return true;
@@ -61,60 +61,60 @@ bool is_gone(int pid) {
 
 }  // namespace
 
-bool ends_with_its_program(std::uint64_t xid) {
-  return std::find(std::begin(kOfPrograms), std::end(kOfPrograms), xid) != std::end(kOfPrograms);
+bool is_program_error(std::uint64_t xid) {
+  return std::find(std::begin(kProgramErrors), std::end(kProgramErrors), xid) != std::end(kProgramErrors);
 }
 
-std::string throttle_words(std::uint64_t reasons) {
-  std::string words;
+std::string throttle_names(std::uint64_t reasons) {
+  std::string names;
   for (unsigned bit = 0; bit < 64; ++bit) {
     if ((reasons >> bit & 1) == 0) continue;
     char number[24];
     std::snprintf(number, sizeof number, "0x%llx", 1ull << bit);
-    if (!words.empty()) words += ",";
-    words += bit < std::size(kThrottleWords) ? kThrottleWords[bit] : std::string_view(number);
+    if (!names.empty()) names += ",";
+    names += bit < std::size(kThrottleNames) ? kThrottleNames[bit] : std::string_view(number);
   }
-  return words.empty() ? "none" : words;
+  return names.empty() ? "none" : names;
 }
 
-Cleanliness::Cleanliness(std::unique_ptr<GpuWatch> watch) : watch_(std::move(watch)) {
+DeviceHealth::DeviceHealth(std::unique_ptr<GpuWatch> watch) : watch_(std::move(watch)) {
   if (!watch_) return;
-  ownerless_at_first_ = watch_->ownerless_bytes();
+  initial_unowned_bytes_ = watch_->unowned_bytes();
   (void)watch_->errors();
 }
 
-std::optional<std::string> Cleanliness::driver_complaint() {
+std::optional<std::string> DeviceHealth::driver_error() {
   if (!watch_) return std::nullopt;
   for (const std::uint64_t xid : watch_->errors()) {
-    if (!ends_with_its_program(xid)) return "the driver reports Xid " + std::to_string(xid);
+    if (!is_program_error(xid)) return "the driver reports Xid " + std::to_string(xid);
   }
   return std::nullopt;
 }
 
-std::optional<std::string> Cleanliness::memory_complaint(std::int64_t limit_ms) const {
-  if (!watch_ || !ownerless_at_first_) return std::nullopt;
+std::optional<std::string> DeviceHealth::unreturned_memory(std::int64_t limit_ms) const {
+  if (!watch_ || !initial_unowned_bytes_) return std::nullopt;
   const std::int64_t deadline_ms = sys::monotonic_now_ms() + limit_ms;
   for (;;) {
-    const auto now = watch_->ownerless_bytes();
-    if (!now || *now <= *ownerless_at_first_ + kSlackBytes) return std::nullopt;
+    const auto now = watch_->unowned_bytes();
+    if (!now || *now <= *initial_unowned_bytes_ + kSlackBytes) return std::nullopt;
     if (sys::monotonic_now_ms() >= deadline_ms) {
-      return std::to_string((*now - *ownerless_at_first_) >> 20) + " MiB of its memory did not come back within " +
+      return std::to_string((*now - *initial_unowned_bytes_) >> 20) + " MiB of its memory were not freed within " +
              std::to_string(limit_ms / 1000) + " s";
     }
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kPollInterval);
   }
 }
 
-std::optional<Conditions> Cleanliness::conditions(int judge) {
+std::optional<Conditions> DeviceHealth::conditions(int judge) {
   if (!watch_) return std::nullopt;
   Conditions now = watch_->conditions();
   const auto all = watch_->processes();
-  const auto is_judge = [judge](const GpuProcess& one) { return one.pid == static_cast<std::uint32_t>(judge); };
+  const auto is_judge = [judge](const GpuProcess& process) { return process.pid == static_cast<std::uint32_t>(judge); };
   if (!all || std::none_of(all->begin(), all->end(), is_judge)) return now;
   now.foreign.emplace();
-  for (const GpuProcess& one : *all) {
-    const int pid = static_cast<int>(one.pid);
-    if (now.foreign->size() < kForeignProcessesMax && !is_ours(pid) && !is_gone(pid)) now.foreign->push_back(one);
+  for (const GpuProcess& process : *all) {
+    const int pid = static_cast<int>(process.pid);
+    if (now.foreign->size() < kForeignProcessesMax && !is_ours(pid) && !is_gone(pid)) now.foreign->push_back(process);
   }
   return now;
 }

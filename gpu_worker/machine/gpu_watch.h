@@ -1,5 +1,5 @@
-// What the driver says of a GPU, asked from outside of every process that uses it: how it runs, whether all of a
-// child's memory came back, and whether the device complained.
+// Observes a GPU through its driver, without a CUDA context: its clocks and temperature, memory that was not freed, and
+// errors.
 #pragma once
 
 #include <cstdint>
@@ -13,47 +13,51 @@
 
 namespace kq::worker {
 
+// The queries about one GPU; watch_gpu() makes the implementation by NVML, tests make others.
 class GpuWatch {
  public:
   virtual ~GpuWatch() = default;
-  // Memory in use that belongs to no process that runs; nothing where the driver does not tell what belongs to whom.
-  virtual std::optional<std::uint64_t> ownerless_bytes() = 0;
-  // Xid numbers since the last time this was asked.
+  // Returns the bytes of GPU memory in use that belong to no running process, or nothing if the driver does not report
+  // memory by process.
+  virtual std::optional<std::uint64_t> unowned_bytes() = 0;
+  // Returns the numbers of the Xid errors that the driver reported since the last call.
   virtual std::vector<std::uint64_t> errors() = 0;
-  // Clocks and all else but who uses it, which is told apart elsewhere. A few questions of 0.1 to 2 ms each: not
-  // between two trials.
+  // Returns clocks, temperature, power and throttling; leaves `foreign` unset. Each value takes 0.1 to 2 ms to read, so
+  // this must not be called between two trials.
   virtual Conditions conditions() = 0;
-  // Everybody who has a context there; nothing where the driver does not tell.
+  // Returns the processes with a context on the GPU, or nothing if the driver does not report them.
   virtual std::optional<std::vector<GpuProcess>> processes() = 0;
 };
 
-// By NVML, opened with dlopen. Null where there is no such GPU or no NVML.
+// Opens NVML with dlopen. Returns null if there is no NVML or no GPU with this UUID.
 std::unique_ptr<GpuWatch> watch_gpu(const std::string& uuid);
 
-// One device behind a job. The state to come back to is that of its construction, when no job has run.
-class Cleanliness {
+// Checks that jobs leave a device as it was when this object was made.
+class DeviceHealth {
  public:
-  explicit Cleanliness(std::unique_ptr<GpuWatch> watch);
-  // What is wrong with the device, in a sentence; nothing when all is well. By the errors that the driver has reported
-  // since last asked.
-  std::optional<std::string> driver_complaint();
-  // Waits until what a dead child had is free again, at most limit_ms. From any thread.
-  std::optional<std::string> memory_complaint(std::int64_t limit_ms) const;
-  // How it runs now, and who else uses it. `judge` has a context there: where the driver does not list its number,
-  // numbers are another namespace's, and nobody can be told.
+  explicit DeviceHealth(std::unique_ptr<GpuWatch> watch);
+  // Returns a sentence if the driver has reported an error since the last call that does not end with the program that
+  // caused it.
+  std::optional<std::string> driver_error();
+  // Waits until the memory of dead children is free again. Returns a sentence if some is not after `limit_ms`.
+  // Thread-safe.
+  std::optional<std::string> unreturned_memory(std::int64_t limit_ms) const;
+  // Returns the state of the device and the processes of others on it. `judge` is the process id of the judge, which
+  // has a context: if the driver's list does not have it, the list is of another pid namespace, and `foreign` stays
+  // unset.
   std::optional<Conditions> conditions(int judge);
 
  private:
   std::unique_ptr<GpuWatch> watch_;
-  std::optional<std::uint64_t> ownerless_at_first_;
+  std::optional<std::uint64_t> initial_unowned_bytes_;
 };
 
-// Errors that are the doing of a program and end with it, by NVIDIA's list of Xid numbers; after any other the device
-// is not trusted.
-bool ends_with_its_program(std::uint64_t xid);
+// Whether an Xid error is caused by a program and ends with it, by NVIDIA's list of Xid numbers. After any other error
+// the device is quarantined.
+bool is_program_error(std::uint64_t xid);
 
-// NVML's clock event reasons in nvidia-smi's words, comma separated: "none", "sw_power_cap,hw_thermal_slowdown". A bit
-// without a word is told as a number.
-std::string throttle_words(std::uint64_t reasons);
+// Returns NVML's clock event reasons by nvidia-smi's names, separated by commas: "none" or
+// "sw_power_cap,hw_thermal_slowdown". A bit without a name becomes a hexadecimal number.
+std::string throttle_names(std::uint64_t reasons);
 
 }  // namespace kq::worker

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kFileReadMax = 64u << 10;  // /proc/cpuinfo of many cores is longer; the first one tells
+constexpr std::size_t kFileReadMax = 64u << 10;  // enough for the first processor in /proc/cpuinfo
 
 std::string text_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -31,8 +31,8 @@ std::string text_of(const fs::path& path) {
   return text;
 }
 
-// What goes into a row: one line of a length like that of other names.
-std::string word(std::string_view text) {
+// Returns the first line, cut to the length that names in a result may have.
+std::string first_line(std::string_view text) {
   text = text.substr(0, std::min(text.find('\n'), kNameBytesMax));
   return std::string(text);
 }
@@ -51,22 +51,22 @@ std::string distro(const fs::path& root) {
   return {};
 }
 
-// "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build": its first word of digits and
-// dots.
+// Returns the first word of digits and dots, "580.65.06" in
+// "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build".
 std::string version_in(std::string_view line) {
   while (!line.empty()) {
     const std::size_t end = std::min(line.find(' '), line.size());
-    const std::string_view one = line.substr(0, end);
-    if (one.find('.') != std::string_view::npos && one.find_first_not_of("0123456789.") == std::string_view::npos)
-      return std::string(one);
+    const std::string_view word = line.substr(0, end);
+    if (word.find('.') != std::string_view::npos && word.find_first_not_of("0123456789.") == std::string_view::npos)
+      return std::string(word);
     line.remove_prefix(std::min(end + 1, line.size()));
   }
   return {};
 }
 
 std::string driver(const fs::path& root) {
-  if (std::string version = word(text_of(root / "sys/module/nvidia/version")); !version.empty()) return version;
-  return version_in(word(sys::value_of(text_of(root / "proc/driver/nvidia/version"), "NVRM version")));
+  if (std::string version = first_line(text_of(root / "sys/module/nvidia/version")); !version.empty()) return version;
+  return version_in(first_line(sys::value_of(text_of(root / "proc/driver/nvidia/version"), "NVRM version")));
 }
 
 std::string container(const fs::path& root, const Environment& environment) {
@@ -75,10 +75,10 @@ std::string container(const fs::path& root, const Environment& environment) {
   if (fs::exists(root / ".dockerenv", ignored)) return "docker";
   if (fs::exists(root / "run/.containerenv", ignored)) return "podman";
   if (!environment("APPTAINER_CONTAINER").empty()) return "apptainer";
-  return word(environment("container"));  // systemd-nspawn, lxc
+  return first_line(environment("container"));  // systemd-nspawn, lxc
 }
 
-// Who started the worker, and where it says what it calls it.
+// Schedulers and the environment variable in which each gives a job's id.
 constexpr std::pair<const char*, const char*> kSchedulers[] = {
     {"slurm", "SLURM_JOB_ID"},
     {"pbs", "PBS_JOBID"},
@@ -91,8 +91,8 @@ std::uint64_t number_in(std::string_view text) {
   return std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc() ? number : UINT64_MAX;
 }
 
-// The least limit from a group up to the root of its hierarchy. A container may see its own group as the root and be
-// told its path on the host: what is not there limits nobody.
+// Returns the smallest limit from a group up to the root of its hierarchy. A container may see its own group as the
+// root and yet read the group's path on the host from /proc: a group that does not exist here counts as unlimited.
 std::uint64_t least_limit(const fs::path& hierarchy, const std::string& group, const char* file) {
   fs::path path = fs::path(group).relative_path().lexically_normal();
   if (path.empty() || path.string().starts_with(".")) path.clear();
@@ -108,7 +108,7 @@ std::uint64_t least_limit(const fs::path& hierarchy, const std::string& group, c
 std::uint64_t usable_memory_bytes(const fs::path& root) {
   const std::uint64_t kib = number_in(sys::value_of(text_of(root / "proc/meminfo"), "MemTotal"));
   std::uint64_t least = kib == UINT64_MAX ? 0 : kib << 10;
-  // "0::/path" of version 2, "4:cpu,memory:/path" of version 1.
+  // A line is "0::/path" for cgroup version 2 and "4:cpu,memory:/path" for version 1.
   std::istringstream groups(text_of(root / "proc/self/cgroup"));
   for (std::string line; std::getline(groups, line);) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
@@ -123,20 +123,20 @@ std::uint64_t usable_memory_bytes(const fs::path& root) {
 }
 
 Host host_below(const fs::path& root, const Environment& environment) {
-  Host host{.cpu = word(sys::value_of(text_of(root / "proc/cpuinfo"), "model name")),
-            .governor = word(text_of(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
+  Host host{.cpu = first_line(sys::value_of(text_of(root / "proc/cpuinfo"), "model name")),
+            .governor = first_line(text_of(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
             .distro = distro(root),
             .driver = driver(root),
             .container = container(root, environment)};
   for (const auto& [name, variable] : kSchedulers) {
     if (host.scheduler.empty() && !environment(variable).empty()) {
       host.scheduler = name;
-      host.scheduled_as = word(environment(variable));
+      host.scheduled_as = first_line(environment(variable));
     }
   }
   if (host.scheduler.empty() && host.container == "kubernetes") {
     host.scheduler = "kubernetes";
-    host.scheduled_as = word(environment("HOSTNAME"));  // of the pod
+    host.scheduled_as = first_line(environment("HOSTNAME"));  // the name of the pod
   }
   return host;
 }

@@ -1,5 +1,5 @@
-// The machine that a worker runs on, as its results tell of it. Read once, by the worker itself: nothing of a job has a
-// say in it.
+// Reads the facts about the worker's machine that every result contains. The worker reads them once, at its start, so
+// jobs have no influence on them.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace kq::worker {
 
-// Of an environment variable; empty where there is none.
+// Returns the value of an environment variable, empty if it is not set.
 using Environment = std::function<std::string(const char* name)>;
 
-// `root` stands before every path that is read. What cannot be told stays empty.
+// Reads the facts with `root` before every path, for tests. A fact that cannot be read stays empty.
 Host host_below(const std::filesystem::path& root, const Environment& environment);
 
-// Of this process.
+// Reads the facts about this machine.
 Host this_host();
 
-// Memory that this process may have with all that it starts: the machine's, or what its control group or one above it
-// is limited to, as in a container.
+// Returns the bytes of memory that this process and its descendants may use together: those of the machine, or the
+// smallest limit of its control group and those above it, as in a container.
 std::uint64_t usable_memory_bytes(const std::filesystem::path& root = "/");
 
 }  // namespace kq::worker

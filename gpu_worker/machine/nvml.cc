@@ -1,4 +1,5 @@
-// GpuWatch by NVML. Its header is not everywhere; the few prototypes used here are declared by hand.
+// GpuWatch by NVML. The few prototypes that are used are declared here, because NVML's header is not installed
+// everywhere.
 #include <dlfcn.h>
 
 #include "gpu_worker/machine/gpu_watch.h"
@@ -38,10 +39,10 @@ struct Library {
   int (*register_events)(Handle, unsigned long long, Handle) = nullptr;
   int (*next_event)(Handle, EventData*, unsigned) = nullptr;
   int (*free_events)(Handle) = nullptr;
-  // How the GPU runs. Null where this NVML lacks one: that figure stays unknown.
+  // Optional: a value stays unknown if this NVML lacks the function.
   int (*clock)(Handle, int, unsigned*) = nullptr;
   int (*temperature)(Handle, int, unsigned*) = nullptr;
-  int (*power)(Handle, unsigned*) = nullptr;  // in mW; over the last second from Ampere on
+  int (*power)(Handle, unsigned*) = nullptr;  // in mW; an average over the last second from Ampere on
   int (*throttle)(Handle, unsigned long long*) = nullptr;
 };
 
@@ -61,7 +62,7 @@ void find_readings(void* library, Library& nvml) {
   }
 }
 
-// Stays open: NVML keeps threads and descriptors of its own.
+// The library is never closed, because NVML keeps threads and descriptors of its own.
 bool open_library(Library& nvml) {
   void* const library = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
   if (library != nullptr) find_readings(library, nvml);
@@ -88,15 +89,15 @@ class NvmlWatch : public GpuWatch {
     if (events_ != nullptr) nvml_.free_events(events_);
   }
 
-  std::optional<std::uint64_t> ownerless_bytes() override {
+  std::optional<std::uint64_t> unowned_bytes() override {
     MemoryInfo memory;
     const auto all = listed();
-    // The judge has a context whenever this is asked: where not even it is listed, the driver hides what runs.
+    // The judge has a context whenever this is called: an empty list means that the driver hides processes.
     if (nvml_.memory(device_, &memory) != kSuccess || !all || all->empty()) return std::nullopt;
     std::uint64_t owned = 0;
-    for (const ProcessInfo& one : *all) {
-      if (one.used == kNotAvailable) return std::nullopt;
-      owned += one.used;
+    for (const ProcessInfo& process : *all) {
+      if (process.used == kNotAvailable) return std::nullopt;
+      owned += process.used;
     }
     return memory.used > owned ? memory.used - owned : 0;
   }
@@ -122,16 +123,17 @@ class NvmlWatch : public GpuWatch {
     const auto all = listed();
     if (!all) return std::nullopt;
     std::vector<GpuProcess> processes;
-    for (const ProcessInfo& one : *all) processes.push_back({one.pid, one.used == kNotAvailable ? 0 : one.used >> 20});
+    for (const ProcessInfo& process : *all)
+      processes.push_back({process.pid, process.used == kNotAvailable ? 0 : process.used >> 20});
     return processes;
   }
 
  private:
   std::optional<std::vector<ProcessInfo>> listed() const {
     std::vector<ProcessInfo> all(kProcessesMax);
-    unsigned n = kProcessesMax;
-    if (nvml_.compute_processes(device_, &n, all.data()) != kSuccess) return std::nullopt;
-    all.resize(n);
+    unsigned count = kProcessesMax;
+    if (nvml_.compute_processes(device_, &count, all.data()) != kSuccess) return std::nullopt;
+    all.resize(count);
     return all;
   }
   std::uint32_t figure(int (*of)(Handle, int, unsigned*), int which) const {
@@ -144,7 +146,7 @@ class NvmlWatch : public GpuWatch {
   }
   std::string throttle() const {
     unsigned long long reasons = 0;
-    return nvml_.throttle != nullptr && nvml_.throttle(device_, &reasons) == kSuccess ? throttle_words(reasons) : "";
+    return nvml_.throttle != nullptr && nvml_.throttle(device_, &reasons) == kSuccess ? throttle_names(reasons) : "";
   }
 
   const Library& nvml_;

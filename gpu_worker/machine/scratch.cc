@@ -21,19 +21,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kNamesMax = 16;  // of one scratch directory, where others stay
+constexpr int kNamesMax = 16;  // names that are tried for a directory while earlier ones cannot be removed
 
-tl::unexpected<Error> cannot(const std::string& what, const std::string& path) {
-  return our_fault("cannot " + what + " " + path + ": " + std::strerror(errno));
+tl::unexpected<Error> cannot(const std::string& action, const std::string& path) {
+  return our_fault("cannot " + action + " " + path + ": " + std::strerror(errno));
 }
 
 struct CloseDirectory {
   void operator()(DIR* open) const { ::closedir(open); }
 };
 
-// Removes what is in an open directory, but for directories that are not empty. Gives the name of one of those, or
+// Removes the entries of an open directory except directories that are not empty. Returns the name of one of those, or
 // nothing.
-std::optional<std::string> sweep(int dir) {
+std::optional<std::string> remove_entries(int dir) {
   const int again = ::openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, CloseDirectory> open(again < 0 ? nullptr : ::fdopendir(again));
   while (const dirent* entry = open ? ::readdir(open.get()) : nullptr) {
@@ -46,37 +46,38 @@ std::optional<std::string> sweep(int dir) {
   return std::nullopt;
 }
 
-sys::Fd opened(int dir, const char* name) {
+sys::Fd open_directory(int dir, const char* name) {
   sys::Fd found(::openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (found || errno != EACCES) return found;
-  // Its owner locked it, and we may be no other than that owner.
+  // The directory has no read permission; chmod succeeds if it belongs to this process's user.
   (void)::fchmodat(dir, name, 0700, 0);
   return sys::Fd(::openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-// A child may have made it deeper than a path may be long, or than we may have files open. Links are not followed.
+// Removes a directory and all below it. Works with names relative to one open directory, because a child may have
+// nested directories deeper than PATH_MAX or than the limit of open files. Links are not followed.
 bool remove_tree(const std::string& dir) {
-  sys::Fd at = opened(AT_FDCWD, dir.c_str());
+  sys::Fd at = open_directory(AT_FDCWD, dir.c_str());
   if (!at) return ::unlink(dir.c_str()) == 0 || errno == ENOENT;
-  for (std::vector<std::string> way;;) {
+  for (std::vector<std::string> path;;) {
     (void)::fchmod(at.get(), 0700);
-    if (const auto next = sweep(at.get())) {
-      at = opened(at.get(), next->c_str());
+    if (const auto next = remove_entries(at.get())) {
+      at = open_directory(at.get(), next->c_str());
       if (!at) return false;
-      way.push_back(*next);
+      path.push_back(*next);
       continue;
     }
-    if (way.empty()) return ::rmdir(dir.c_str()) == 0;
-    at = opened(at.get(), "..");
-    if (!at || ::unlinkat(at.get(), way.back().c_str(), AT_REMOVEDIR) != 0) return false;
-    way.pop_back();
+    if (path.empty()) return ::rmdir(dir.c_str()) == 0;
+    at = open_directory(at.get(), "..");
+    if (!at || ::unlinkat(at.get(), path.back().c_str(), AT_REMOVEDIR) != 0) return false;
+    path.pop_back();
   }
 }
 
-// Takes what lies below an open directory off `left`; false: there is more than that, or something that its owner keeps
-// from us. Who owns it is at work there: nothing is done by a name but opening what is no link.
-bool take_off(DirectoryLimit& left, int dir, int depth) {
-  constexpr std::uint64_t kBlockBytes = 512;  // of st_blocks, whatever the disk's are
+// Subtracts what lies below an open directory from `left`. Returns false if there is more than that or a directory that
+// may not be read. A child may replace entries meanwhile, so a name is used only to open a directory that is no link.
+bool subtract_content(DirectoryLimit& left, int dir, int depth) {
+  constexpr std::uint64_t kBlockBytes = 512;  // the unit of st_blocks on every file system
   const int again = ::openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, CloseDirectory> open(again < 0 ? nullptr : ::fdopendir(again));
   while (const dirent* entry = open ? ::readdir(open.get()) : nullptr) {
@@ -94,13 +95,13 @@ bool take_off(DirectoryLimit& left, int dir, int depth) {
     if (!S_ISDIR(status.st_mode)) continue;
     const sys::Fd below(::openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!below && errno == EACCES) return false;
-    if (below && (depth > kDirectoryDepthMax || !take_off(left, below.get(), depth + 1))) return false;
+    if (below && (depth > kDirectoryDepthMax || !subtract_content(left, below.get(), depth + 1))) return false;
   }
   return true;
 }
 
-// harness/kernels/build_child.py, launcher/launch_plan.h, build/builder.cc
-bool is_for_a_run(std::string_view name) {
+// Files that a run needs: see harness/kernels/build_child.py, child/launcher/launch_plan.h and compile/builder.cc.
+bool is_for_run(std::string_view name) {
   return name == "module.cubin" || name == "launch" || name.starts_with("kq_");
 }
 
@@ -120,7 +121,7 @@ Expected<void> write_file(const std::string& path, std::string_view bytes) {
 
 Expected<Scratch> Scratch::make(const std::string& parent, const std::string& name, std::uint32_t uid) {
   Scratch scratch(parent + "/" + name);
-  // What cannot be removed is in nobody's way.
+  // A directory that cannot be removed stays, and another name is used.
   for (int next = 1; !remove_tree(scratch.dir_) && next < kNamesMax; ++next)
     scratch.dir_ = parent + "/" + name + "." + std::to_string(next);
   std::error_code error;
@@ -130,7 +131,7 @@ Expected<Scratch> Scratch::make(const std::string& parent, const std::string& na
     const std::string path = scratch.dir_ + part;
     const bool is_source = std::string_view(part) == "/src";
     if (::mkdir(path.c_str(), is_source ? 0755 : 0700) != 0) return cannot("make", path);
-    if (!is_source && uid != 0 && ::chown(path.c_str(), uid, uid) != 0) return cannot("give away", path);
+    if (!is_source && uid != 0 && ::chown(path.c_str(), uid, uid) != 0) return cannot("change the owner of", path);
   }
   return scratch;
 }
@@ -161,7 +162,7 @@ Expected<void> Scratch::put(std::string_view name, std::string_view bytes) const
 Expected<void> Scratch::put_all(const std::string& from) const {
   std::error_code error;
   for (fs::directory_iterator entry(from, error), end; !error && entry != end; entry.increment(error)) {
-    if (!entry->is_regular_file(error) || error || !is_for_a_run(entry->path().filename().string())) continue;
+    if (!entry->is_regular_file(error) || error || !is_for_run(entry->path().filename().string())) continue;
     fs::copy_file(entry->path(), dir_ + "/src/" + entry->path().filename().string(),
                   fs::copy_options::overwrite_existing, error);
   }
@@ -201,7 +202,7 @@ Expected<void> put_sources(const Scratch& scratch, const Lease& lease, bool with
 bool holds_more_than(const std::string& dir, const DirectoryLimit& limit) {
   const sys::Fd at(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   DirectoryLimit left = limit;
-  return at && !take_off(left, at.get(), 1);
+  return at && !subtract_content(left, at.get(), 1);
 }
 
 Expected<std::string> read_child_file(const std::string& path, std::size_t bytes_max) {

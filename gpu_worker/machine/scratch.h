@@ -1,4 +1,8 @@
-// The private directory of one child: src/ to read, work/ to be in, out/ for what a build makes. Gone with its owner.
+// The private directory of one child, and reading what a child wrote there.
+//
+//   src/   the job's files; the child may read them
+//   work/  the child's current directory
+//   out/   what a build child makes
 #pragma once
 
 #include <cstdint>
@@ -11,24 +15,26 @@
 
 namespace kq::worker {
 
+// Owns the directory of one child. The destructor removes it.
 class Scratch {
  public:
-  // Makes `parent`/`name`, empty, whatever was there. `uid` 0 keeps our own user for work/ and out/.
+  // Removes what is at `parent`/`name` and makes the directory anew. work/ and out/ belong to user `uid`, or to this
+  // process's user if `uid` is 0.
   static Expected<Scratch> make(const std::string& parent, const std::string& name, std::uint32_t uid);
   Scratch(Scratch&& other) noexcept;
   Scratch& operator=(Scratch&& other) noexcept;
   ~Scratch();
 
-  // Now, and told when something of it stays. The destructor does the same in silence.
+  // Removes the directory before the destructor does. Fails if a part of it cannot be removed.
   Expected<void> remove();
 
   const std::string& dir() const { return dir_; }
   std::string out() const { return dir_ + "/out"; }
 
-  // A file in src/. The name is a plain one: validate() in core/submission.h saw to that, and it is checked again.
+  // Writes a new file in src/. The name must not have a slash; validate() in core/submission.h has checked that too.
   Expected<void> put(std::string_view name, std::string_view bytes) const;
-  // Copies what a build made for a run into src/, over a file of its name: it is not the submission's to replace. What
-  // else the build left is for the worker, and a name that the submission may have: "facts", "message".
+  // Copies the files that a build made for the run (module.cubin, launch, kq_*) from the directory `from` into src/,
+  // and overwrites files of the submission with these names. Other files of the build, such as "facts", are not copied.
   Expected<void> put_all(const std::string& from) const;
 
  private:
@@ -36,25 +42,25 @@ class Scratch {
   std::string dir_;
 };
 
-// The content of the file with this hash, or an Error of ours: the broker promised every file a lease needs.
+// Returns the content of the file with this hash. Fails with ErrorKind::our_fault if the lease came without it.
 Expected<std::string> file_of(const Lease& lease, const Hash& hash);
-// The name the problem gets in src/: its own, or with underscores in front where the submission has a file of that
-// name.
+// Returns the name of the problem's file in src/: its own, with underscores in front while the submission has a file of
+// the same name.
 std::string problem_file(const Lease& lease);
-// Puts the problem and, unless it is for the reference, the submission's files into src/.
+// Writes the problem's file and, if `with_submission`, the submission's files into src/.
 Expected<void> put_sources(const Scratch& scratch, const Lease& lease, bool with_submission);
 
-// What a directory may hold while a child writes to it, as the disk has it.
+// How much a directory may hold while a child writes to it.
 struct DirectoryLimit {
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;    // allocated on the disk: holes of sparse files do not count
   std::uint32_t entries = 0;  // files and directories
 };
 inline constexpr int kDirectoryDepthMax = 64;
-// Whether it holds more than that, or anything deeper, or a directory that we may not look into. Links are not
-// followed; what goes while it is looked at counts for nothing.
+// Whether a directory holds more than the limit, is nested deeper than kDirectoryDepthMax or has a directory that this
+// process may not read. Links are not followed. Files that vanish during the count are ignored.
 bool holds_more_than(const std::string& dir, const DirectoryLimit& limit);
 
-// At most `bytes_max` bytes of a regular file a child made; never follows a link, never blocks on a pipe.
+// Returns at most `bytes_max` bytes of a regular file that a child made. Never follows a link or blocks on a pipe.
 Expected<std::string> read_child_file(const std::string& path, std::size_t bytes_max);
 
 }  // namespace kq::worker

@@ -1,6 +1,8 @@
-// The directory of one worker's scratch files, in a state directory that several may share: gone with it. Where a
-// worker was killed the next one removes it: a lock in it tells that nobody is there any more, which a process number
-// would not, as another container or host has others.
+// The directory for the scratch files of one worker.
+//
+// Several workers may share a state directory; each makes a scratch directory there and removes it at its end. A worker
+// also removes the directories of workers that were killed: it finds them by a lock file that nobody holds. A process
+// id would not tell, because workers in other containers or on other hosts have their own.
 #pragma once
 
 #include <optional>
@@ -10,9 +12,13 @@
 
 namespace kq::worker {
 
+// Returns the state directory of a worker that was started without --state.
+std::string default_state_directory();
+
+// Owns the scratch directory. The destructor removes it.
 class ScratchRoot {
  public:
-  // In `state`, which it makes. Removes what others left there.
+  // Makes the state directory `state` if needed and the scratch directory in it. Removes those of killed workers.
   static Expected<ScratchRoot> make(const std::string& state);
   ScratchRoot(ScratchRoot&& other) noexcept;
   ScratchRoot& operator=(ScratchRoot&&) = delete;

@@ -22,38 +22,38 @@ class ScratchRootTest : public ::testing::Test {
   const fs::path state_ = testing::TempDir() + "kq-scratch-root-" + std::to_string(::getpid());
 };
 
-TEST_F(ScratchRootTest, is_gone_with_its_worker_and_no_two_have_the_same) {
+TEST_F(ScratchRootTest, is_removed_by_its_destructor_and_unique) {
   {
     const auto one = ScratchRoot::make(state_), other = ScratchRoot::make(state_);
     ASSERT_TRUE(one) << one.error().message;
     ASSERT_TRUE(other) << other.error().message;
     EXPECT_NE(one->dir(), other->dir());
-    EXPECT_TRUE(fs::exists(one->dir())) << "another worker leaves it alone";
+    EXPECT_TRUE(fs::exists(one->dir())) << "the second worker does not remove it";
     EXPECT_EQ(fs::status(one->dir()).permissions(), fs::perms(0755));
   }
   EXPECT_EQ(entries(), 0);
 }
 
-TEST_F(ScratchRootTest, what_a_killed_worker_left_is_removed_by_the_next) {
+TEST_F(ScratchRootTest, the_directory_of_a_killed_worker_is_removed_by_the_next_one) {
   const int worker = ::fork();
   if (worker == 0) {
     const auto root = ScratchRoot::make(state_);
     fs::create_directories(fs::path(root->dir()) / "lane0" / "child1");
-    std::_Exit(root ? 0 : 1);  // without its destructors, as one that is killed
+    std::_Exit(root ? 0 : 1);  // without destructors, like a killed process
   }
   int status = 0;
   ASSERT_EQ(::waitpid(worker, &status, 0), worker);
   ASSERT_EQ(status, 0);
   fs::create_directories(state_ / "build-cache");
-  fs::create_directories(state_ / "scratch-1");  // without a lock: who knows whose
+  fs::create_directories(state_ / "scratch-1");  // it has no lock file
   ASSERT_EQ(entries(), 3);
   const auto next = ScratchRoot::make(state_);
   ASSERT_TRUE(next);
-  EXPECT_EQ(entries(), 3) << "the next one's, the cache, and the one without a lock";
+  EXPECT_EQ(entries(), 3) << "the new one, the cache and the directory without a lock file";
   EXPECT_TRUE(fs::exists(state_ / "build-cache"));
 }
 
-TEST_F(ScratchRootTest, where_none_can_be_made_it_is_said_with_what_would_help) {
+TEST_F(ScratchRootTest, an_unusable_state_directory_is_bad_input_and_names_the_flag) {
   std::ofstream(state_.string()) << "a file";
   const auto none = ScratchRoot::make(state_);
   ASSERT_FALSE(none);

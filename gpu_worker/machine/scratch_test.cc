@@ -25,7 +25,7 @@ class ScratchTest : public ::testing::Test {
   fs::path parent_;
 };
 
-TEST_F(ScratchTest, is_made_empty_and_goes_away) {
+TEST_F(ScratchTest, is_made_empty_and_removed) {
   std::string dir;
   {
     auto first = Scratch::make(parent_, "a", 0);
@@ -38,7 +38,7 @@ TEST_F(ScratchTest, is_made_empty_and_goes_away) {
   EXPECT_FALSE(fs::exists(dir));
 }
 
-TEST_F(ScratchTest, goes_away_however_deep_it_is_and_whatever_its_owner_locked) {
+TEST_F(ScratchTest, is_removed_despite_deep_nesting_and_missing_permissions) {
   auto scratch = Scratch::make(parent_, "a", 0);
   ASSERT_TRUE(scratch);
   sys::Fd at(::open(scratch->out().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -56,11 +56,11 @@ TEST_F(ScratchTest, goes_away_however_deep_it_is_and_whatever_its_owner_locked) 
   EXPECT_FALSE(fs::exists(dir));
 }
 
-TEST_F(ScratchTest, is_told_when_it_holds_too_much) {
+TEST_F(ScratchTest, detects_when_it_holds_too_much) {
   const auto scratch = Scratch::make(parent_, "a", 0);
   ASSERT_TRUE(scratch);
   const std::string& dir = scratch->dir();
-  const std::uint64_t kEmpty = 1 << 20;  // whatever directories take
+  const std::uint64_t kEmpty = 1 << 20;  // what directories may take
   EXPECT_FALSE(holds_more_than(dir, {.bytes = kEmpty, .entries = 3})) << "src, work, out";
   EXPECT_TRUE(holds_more_than(dir, {.bytes = kEmpty, .entries = 2}));
   fs::create_directories(dir + "/out/a/b");
@@ -70,10 +70,11 @@ TEST_F(ScratchTest, is_told_when_it_holds_too_much) {
   EXPECT_TRUE(holds_more_than(dir, {.bytes = 2 << 20, .entries = 6}));
   fs::resize_file(dir + "/src/x", 1ull << 33);
   fs::create_symlink("/", dir + "/out/root");
-  EXPECT_FALSE(holds_more_than(dir, {.bytes = 4 << 20, .entries = 7})) << "holes take no room, and links lead nowhere";
+  EXPECT_FALSE(holds_more_than(dir, {.bytes = 4 << 20, .entries = 7}))
+      << "holes do not count, and links are not followed";
   fs::permissions(dir + "/out/a", fs::perms::none);
   EXPECT_EQ(holds_more_than(dir, {.bytes = 4 << 20, .entries = 7}), ::geteuid() != 0)
-      << "root sees all; who cannot look finds fault";
+      << "root can read the directory; others cannot and fail";
   fs::permissions(dir + "/out/a", fs::perms::owner_all);
   std::string deep = dir + "/work";
   for (int depth = 0; depth < kDirectoryDepthMax - 1; ++depth) fs::create_directory(deep += "/d");
@@ -92,7 +93,7 @@ TEST_F(ScratchTest, refuses_names_with_a_directory_and_a_second_file_of_one_name
   EXPECT_FALSE(scratch->put("x", ""));
 }
 
-TEST_F(ScratchTest, a_childs_file_is_bounded_and_never_a_link_or_pipe) {
+TEST_F(ScratchTest, reading_a_childs_file_is_bounded_and_refuses_links_and_pipes) {
   auto scratch = Scratch::make(parent_, "a", 0);
   ASSERT_TRUE(scratch);
   ASSERT_TRUE(scratch->put("long", std::string(1000, 'x')));
@@ -105,7 +106,7 @@ TEST_F(ScratchTest, a_childs_file_is_bounded_and_never_a_link_or_pipe) {
   EXPECT_FALSE(read_child_file(fifo, 10));
 }
 
-TEST_F(ScratchTest, what_was_built_wins_over_a_submitted_file_of_its_name) {
+TEST_F(ScratchTest, a_built_file_replaces_a_submitted_file_of_its_name) {
   auto built = Scratch::make(parent_, "built", 0);
   auto scratch = Scratch::make(parent_, "a", 0);
   ASSERT_TRUE(built && scratch);
@@ -115,7 +116,7 @@ TEST_F(ScratchTest, what_was_built_wins_over_a_submitted_file_of_its_name) {
   EXPECT_EQ(*read_child_file(scratch->dir() + "/src/module.cubin", 100), "compiled");
 }
 
-TEST_F(ScratchTest, what_a_build_notes_for_the_worker_stays_out_of_a_run) {
+TEST_F(ScratchTest, files_of_the_build_for_the_worker_are_not_copied) {
   auto built = Scratch::make(parent_, "built", 0);
   auto scratch = Scratch::make(parent_, "a", 0);
   ASSERT_TRUE(built && scratch);
@@ -128,7 +129,7 @@ TEST_F(ScratchTest, what_a_build_notes_for_the_worker_stays_out_of_a_run) {
   EXPECT_FALSE(fs::exists(scratch->dir() + "/src/status"));
 }
 
-TEST_F(ScratchTest, a_problem_and_a_submission_of_one_name_live_side_by_side) {
+TEST_F(ScratchTest, a_problem_and_a_submission_may_have_the_same_file_name) {
   Lease lease;
   lease.submission.problem = {
       .name = "p", .file = "p.py", .hash = sha256("problem"), .precision = {}, .rtol = {}, .atol = {}};
@@ -154,7 +155,7 @@ TEST_F(ScratchTest, a_lease_without_its_blob_is_our_fault) {
   EXPECT_TRUE(put_sources(*scratch, lease, true));
 }
 
-TEST(scratch, what_its_owner_locked_is_removed_all_the_same) {
+TEST(scratch, directories_without_permissions_are_removed) {
   const auto root = std::filesystem::temp_directory_path() / ("kq-scratch-locked-" + std::to_string(::getpid()));
   auto scratch = Scratch::make(root, "child", 0);
   ASSERT_TRUE(scratch);
@@ -164,7 +165,7 @@ TEST(scratch, what_its_owner_locked_is_removed_all_the_same) {
   std::filesystem::permissions(locked, std::filesystem::perms::none);
   EXPECT_TRUE(scratch->remove());
   EXPECT_TRUE(std::filesystem::is_empty(root));
-  EXPECT_TRUE(scratch->remove()) << "nothing is left to do";
+  EXPECT_TRUE(scratch->remove()) << "a second call does nothing";
   std::filesystem::remove_all(root);
 }
 

@@ -27,31 +27,31 @@ Expected<ZygoteHello> parse_zygote_hello(std::string_view packet) {
   const json hello = json::parse(packet, nullptr, false);
   if (!hello.is_object()) return our_fault("");
   if (!hello.contains("ready")) return our_fault(text_of(hello, "error"));
-  ZygoteHello said;
-  said.software.python = text_of(hello, "python");
-  said.software.torch = text_of(hello, "torch");
-  said.software.triton = text_of(hello, "triton");
-  said.software.cuda = text_of(hello, "cuda");
-  said.software.packages = text_of(hello, "packages");
+  ZygoteHello parsed;
+  parsed.software.python = text_of(hello, "python");
+  parsed.software.torch = text_of(hello, "torch");
+  parsed.software.triton = text_of(hello, "triton");
+  parsed.software.cuda = text_of(hello, "cuda");
+  parsed.software.packages = text_of(hello, "packages");
   for (const json& name : hello.value("backends", json::array())) {
     const auto backend = name.is_string() ? parse_enum<Backend>(name.get<std::string>()) : std::nullopt;
-    if (backend) said.backends.push_back(*backend);
+    if (backend) parsed.backends.push_back(*backend);
   }
-  said.compilers = text_of(hello, "compilers");
-  said.sandbox = text_of(hello, "sandbox");
-  return said;
+  parsed.compilers = text_of(hello, "compilers");
+  parsed.sandbox = text_of(hello, "sandbox");
+  return parsed;
 }
 
-std::optional<ZygoteNews> parse_zygote_news(std::string_view packet) {
-  const json news = json::parse(packet, nullptr, false);
-  if (!news.is_object()) return std::nullopt;
-  const auto id = news.find("id");
-  if (id == news.end() || !id->is_number_unsigned()) return std::nullopt;
-  return ZygoteNews{.id = id->get<std::uint64_t>(),
-                    .pid = number_of(news, "pid"),
-                    .exit = number_of(news, "exit"),
-                    .left = number_of(news, "left").value_or(0),
-                    .error = text_of(news, "error")};
+std::optional<ChildStatus> parse_child_status(std::string_view packet) {
+  const json status = json::parse(packet, nullptr, false);
+  if (!status.is_object()) return std::nullopt;
+  const auto id = status.find("id");
+  if (id == status.end() || !id->is_number_unsigned()) return std::nullopt;
+  return ChildStatus{.id = id->get<std::uint64_t>(),
+                     .pid = number_of(status, "pid"),
+                     .exit = number_of(status, "exit"),
+                     .left = number_of(status, "left").value_or(0),
+                     .error = text_of(status, "error")};
 }
 
 std::string assignment(ChildRole role, const Submission& submission, const std::string& problem_file) {

@@ -1,5 +1,6 @@
-// What the zygote says, read from its packets (the protocol is in gpu_worker/zygote/zygote.h). The zygote runs our code
-// only, but it is another process: a packet that is none of these says nothing.
+// Reads the packets of the zygote and writes assignments for children (the protocol is in gpu_worker/zygote/zygote.h).
+//
+// The zygote runs kq's code only, but it is another process: an invalid packet is ignored.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +16,28 @@
 
 namespace kq::worker {
 
-// The first packet.
+// The first packet of a zygote.
 struct ZygoteHello {
   Software software;
-  std::vector<Backend> backends;  // whose compilers are there; names that are not known are left out
-  std::string compilers;          // of this machine, in one line: part of every build's key
-  std::string sandbox;            // the layers that a child gets, by name
+  std::vector<Backend> backends;  // that work on this machine; unknown names are left out
+  std::string compilers;          // the versions of this machine's compilers, in one line: part of every build's key
+  std::string sandbox;            // the names of the sandbox layers that a child gets
 };
-// An Error carries the sentence of a zygote that could not start; it is empty where the packet is none.
+// Fails with the error text of a zygote that could not start, or with an empty text if the packet is invalid.
 Expected<ZygoteHello> parse_zygote_hello(std::string_view packet);
 
-// Every later one: how child `id` fares. What is not said, or does not fit, is not there.
-struct ZygoteNews {
+// Every later packet: what happened to child `id`. A field that is missing or out of range is not set.
+struct ChildStatus {
   std::uint64_t id = 0;
-  std::optional<int> pid;   // forked
-  std::optional<int> exit;  // gone, with this wait status
-  int left = 0;             // of its processes that would not go
-  std::string error;        // not forked, and why
+  std::optional<int> pid;   // the child was forked
+  std::optional<int> exit;  // the child has ended with this wait status
+  int left = 0;             // processes of the child that could not be killed
+  std::string error;        // why the child was not forked
 };
-std::optional<ZygoteNews> parse_zygote_news(std::string_view packet);
+std::optional<ChildStatus> parse_child_status(std::string_view packet);
 
-// What a child that waits is to be, in a packet to it (harness/children/preforked.py); what it needs besides lies in its src/.
+// Makes the packet that tells a pre-forked child what it is to be (harness/children/preforked.py). The files that it
+// needs are in its src/.
 std::string assignment(ChildRole role, const Submission& submission, const std::string& problem_file);
 
 }  // namespace kq::worker

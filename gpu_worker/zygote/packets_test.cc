@@ -5,7 +5,7 @@
 namespace kq::worker {
 namespace {
 
-TEST(zygote_hello, says_what_children_run_on) {
+TEST(zygote_hello, has_the_software_of_the_children) {
   const auto hello = parse_zygote_hello(
       R"({"ready": true, "python": "3.11.2", "torch": "2.11.0", "triton": "3.6.0", "cuda": null, "packages": "0a1b",
           "backends": ["torch", "hip", 7, "cuda"], "compilers": "g++ 12", "sandbox": "uid,user"})");
@@ -20,36 +20,36 @@ TEST(zygote_hello, says_what_children_run_on) {
   EXPECT_EQ(hello->sandbox, "uid,user");
 }
 
-TEST(zygote_hello, carries_why_it_could_not_start) {
+TEST(zygote_hello, has_the_error_of_a_zygote_that_could_not_start) {
   EXPECT_EQ(parse_zygote_hello(R"({"error": "no torch"})").error().message, "no torch");
   for (const char* packet : {"", "[]", "null", "{", "{}"})
     EXPECT_EQ(parse_zygote_hello(packet).error().message, "") << packet;
 }
 
-TEST(zygote_news, tells_of_forks_ends_and_failures) {
-  const auto forked = parse_zygote_news(R"({"id": 7, "pid": 1234})");
+TEST(child_status, reports_forks_ends_and_errors) {
+  const auto forked = parse_child_status(R"({"id": 7, "pid": 1234})");
   ASSERT_TRUE(forked);
   EXPECT_EQ(forked->id, 7u);
   EXPECT_EQ(forked->pid, 1234);
   EXPECT_FALSE(forked->exit);
-  EXPECT_EQ(parse_zygote_news(R"({"id": 7, "exit": 9})")->exit, 9);
-  EXPECT_EQ(parse_zygote_news(R"({"id": 7, "exit": 9})")->left, 0);
-  EXPECT_EQ(parse_zygote_news(R"({"id": 7, "exit": 9, "left": 2})")->left, 2);
-  EXPECT_EQ(parse_zygote_news(R"({"id": 7, "error": "no memory"})")->error, "no memory");
+  EXPECT_EQ(parse_child_status(R"({"id": 7, "exit": 9})")->exit, 9);
+  EXPECT_EQ(parse_child_status(R"({"id": 7, "exit": 9})")->left, 0);
+  EXPECT_EQ(parse_child_status(R"({"id": 7, "exit": 9, "left": 2})")->left, 2);
+  EXPECT_EQ(parse_child_status(R"({"id": 7, "error": "no memory"})")->error, "no memory");
 }
 
-TEST(zygote_news, without_an_id_it_is_none) {
+TEST(child_status, without_an_id_is_invalid) {
   for (const char* packet : {"", "[7]", "{}", R"({"id": -7})", R"({"id": "7"})", R"({"id": 7.5})", R"({"id": 7)"}) {
-    EXPECT_FALSE(parse_zygote_news(packet)) << packet;
+    EXPECT_FALSE(parse_child_status(packet)) << packet;
   }
 }
 
-// 2^32 + 1 would be the process 1 if its upper half were cut off.
-TEST(zygote_news, a_number_that_is_no_process_is_not_there) {
+// Truncated to 32 bits, 2^32 + 1 would be process 1.
+TEST(child_status, a_pid_that_is_out_of_range_is_not_set) {
   for (const char* number : {"4294967297", "-4294967297", "18446744073709551615", "1.5", "\"1\"", "true"}) {
-    const auto news = parse_zygote_news(R"({"id": 7, "pid": )" + std::string(number) + "}");
-    ASSERT_TRUE(news);
-    EXPECT_FALSE(news->pid) << number;
+    const auto status = parse_child_status(R"({"id": 7, "pid": )" + std::string(number) + "}");
+    ASSERT_TRUE(status);
+    EXPECT_FALSE(status->pid) << number;
   }
 }
 

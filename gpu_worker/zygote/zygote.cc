@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/check.h"
+#include "gpu_worker/machine/visible_gpus.h"
 #include "gpu_worker/zygote/packets.h"
 #include "sys/cores.h"
 #include "sys/process.h"
@@ -16,12 +17,12 @@ namespace {
 
 using nlohmann::json;
 
-// Importing torch takes 2-3 s warm; a cold disk or a loaded machine takes much longer.
+// The import of torch takes 2 to 3 s, and much longer from a cold disk or on a loaded machine.
 constexpr std::int64_t kStartLimitMs = 180'000;
 constexpr std::int64_t kForkLimitMs = 30'000;
 
-// A child can read what its zygote was started with in /proc/self/environ, whatever it unsets: so nothing of the
-// worker's own is in there.
+// The zygote inherits these variables only, because a child can read the environment that its zygote was started with
+// in /proc/self/environ.
 const std::vector<std::string> kInherited{
     "PATH",       "HOME",       "LANG",    "LC_ALL",    "TMPDIR",   "LD_LIBRARY_PATH",
     "PYTHONPATH", "PYTHONHOME", "KQ_CUDA", "CUDA_HOME", "CUDA_PATH"};
@@ -54,7 +55,7 @@ Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
   zygote->device_ = options.device;
   const bool on_gpu = options.device == DeviceKind::cuda;
   const std::string gpu = !on_gpu                       ? ""
-                          : options.device_uuid.empty() ? sys::gpu_word(options.device_index)
+                          : options.device_uuid.empty() ? gpu_selector(options.device_index)
                                                         : options.device_uuid;
   const auto pid = sys::start_process(
       {.argv = {options.python, options.harness + "/zygote/main.py", "--device", std::string(to_string(options.device)),
@@ -62,14 +63,14 @@ Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
        .environment = {{"CUDA_VISIBLE_DEVICES", gpu},
                        {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
                        {"CUDA_DEVICE_MAX_CONNECTIONS", "1"},
-                       {"CUDA_DEVICE_MAX_COPY_CONNECTIONS", "1"},      // harness/children/preforked.py says what for
-                       {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"}},  // harness/zygote/huge_pages.py says what for
+                       {"CUDA_DEVICE_MAX_COPY_CONNECTIONS", "1"},      // for harness/children/preforked.py
+                       {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"}},  // for harness/zygote/huge_pages.py
        .inherited = kInherited,
        .socket = pair.second.get()});
   if (!pid) return failure(pid.error());
   zygote->pid_ = *pid;
   zygote->socket_ = std::move(pair.first);
-  pair.second = sys::Fd();  // ours must close, so that its death closes the socket
+  pair.second = sys::Fd();  // with this end closed, the socket closes when the zygote dies
 
   const auto packet = sys::receive_packet(zygote->socket_.get(), kStartLimitMs);
   if (!packet || !*packet) {
@@ -94,7 +95,7 @@ Zygote::~Zygote() {
 
 void Zygote::stop() {
   const std::lock_guard lock(mutex_);
-  if (alive_) ::kill(pid_, SIGKILL);  // not reaped before our destructor: the number is its own
+  if (alive_) ::kill(pid_, SIGKILL);  // the destructor reaps it, so the process id is still its own
 }
 
 bool Zygote::alive() const {
@@ -117,16 +118,16 @@ Expected<std::uint64_t> Zygote::fork(const ChildOrder& order, int log, int chann
   changed_.wait_for(lock, std::chrono::milliseconds(kForkLimitMs), [&] { return !alive_ || children_[id].answered; });
   const Child& child = children_[id];
   if (child.pid > 0) return id;
-  const std::string why = !child.error.empty() ? child.error : alive_ ? "no answer" : "it died";
+  const std::string reason = !child.error.empty() ? child.error : alive_ ? "no answer" : "it died";
   children_.erase(id);
-  return our_fault("the zygote could not fork a child: " + why);
+  return our_fault("the zygote could not fork a child: " + reason);
 }
 
 void Zygote::kill(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
   const auto child = children_.find(id);
-  // The zygote tells of an exit right after it has reaped it; when it is dead itself, so are its children, and their
-  // numbers may be others'.
+  // The zygote reports an exit right after it has reaped the child. After its own death the children are dead too, and
+  // their process ids may belong to others.
   if (alive_ && child != children_.end() && child->second.pid > 0 && !child->second.exit)
     ::kill(child->second.pid, SIGKILL);
 }
@@ -146,7 +147,7 @@ int Zygote::process_of(std::uint64_t id) const {
   return found == children_.end() || found->second.exit ? 0 : found->second.pid;
 }
 
-int Zygote::left_by(std::uint64_t id) const {
+int Zygote::unkilled_processes(std::uint64_t id) const {
   const std::lock_guard lock(mutex_);
   const auto found = children_.find(id);
   return found == children_.end() ? 0 : found->second.left;
@@ -173,16 +174,16 @@ void Zygote::read_loop() {
 }
 
 void Zygote::handle(const std::string& packet) {
-  auto news = parse_zygote_news(packet);
-  if (!news) return;
-  const auto found = children_.find(news->id);
+  auto status = parse_child_status(packet);
+  if (!status) return;
+  const auto found = children_.find(status->id);
   if (found == children_.end()) return;
   Child& child = found->second;
   child.answered = true;
-  if (news->pid) child.pid = *news->pid;
-  if (news->exit) child.exit = *news->exit;
-  child.left = news->left;
-  child.error = std::move(news->error);
+  if (status->pid) child.pid = *status->pid;
+  if (status->exit) child.exit = *status->exit;
+  child.left = status->left;
+  child.error = std::move(status->error);
 }
 
 }  // namespace kq::worker

@@ -57,7 +57,7 @@ class LightWorker {
       KQ_TRY_VALUE(auto packet, link_.receive(wait_ms));
       if (packet) {
         KQ_TRY_VALUE(auto message, decode_message<WorkerReply>(*packet));
-        step(worker::BrokerSaid{std::move(message.body)});
+        step(worker::BrokerMessage{std::move(message.body)});
       }
       const std::int64_t now_ms = sys::monotonic_now_ms();
       while (!running_.empty() && running_.begin()->first <= now_ms) {

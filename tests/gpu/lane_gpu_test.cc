@@ -182,7 +182,7 @@ TEST_F(LaneGpuTest, the_sandbox_holds_beside_a_gpu) {
 TEST_F(LaneGpuTest, the_driver_says_what_is_left) {
   const auto watch = worker::watch_gpu(lane_->device().uuid);
   ASSERT_TRUE(watch) << "no NVML";
-  const auto ownerless = watch->ownerless_bytes();
+  const auto ownerless = watch->unowned_bytes();
   std::printf("    memory without an owner: %s\n",
               ownerless ? (std::to_string(*ownerless >> 20) + " MiB").c_str() : "the driver does not tell whose it is");
 }

@@ -178,7 +178,7 @@ void WorkerHost::leave() {
 }
 
 void WorkerHost::drain() {
-  after(0, [this] { process_->handle(worker::DrainAsked{}); });
+  after(0, [this] { process_->handle(worker::DrainRequested{}); });
 }
 
 void WorkerHost::reconnect() {
@@ -201,7 +201,7 @@ void WorkerHost::connect() {
     after(0, [this, bytes = std::move(bytes)] {
       auto message = decode_message<WorkerReply>(bytes);
       if (!message) return oracle_.violated("a worker cannot read: " + message.error().message);
-      process_->handle(worker::BrokerSaid{std::move(message->body)});
+      process_->handle(worker::BrokerMessage{std::move(message->body)});
     });
   });
 }

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "sys/process.h"
 #include "tools/cli/text.h"
 
 namespace kq::tools {
@@ -37,23 +37,6 @@ int open_log(const std::string& path) {
   return ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 }
 
-// Between fork and exec: only what is safe in the child of a process with threads.
-[[noreturn]] void become(char* const* words, int log, int inherited_fd, pid_t parent) {
-  ::prctl(PR_SET_PDEATHSIG, SIGINT);
-  if (::getppid() != parent) ::_exit(1);  // it died before we asked
-  ::setpgid(0, 0);
-  StopSignals::give_back();
-  const int nothing = ::open("/dev/null", O_RDONLY);
-  ::dup2(nothing, STDIN_FILENO);
-  ::dup2(log, STDOUT_FILENO);
-  ::dup2(log, STDERR_FILENO);
-  if (nothing > STDERR_FILENO) ::close(nothing);
-  if (inherited_fd >= 0) ::fcntl(inherited_fd, F_SETFD, 0);
-  ::execv(words[0], words);
-  ::dprintf(STDERR_FILENO, "cannot start %s: %s\n", words[0], ::strerror(errno));
-  ::_exit(127);
-}
-
 }  // namespace
 
 Expected<Process> Process::start(const Command& command) {
@@ -64,17 +47,16 @@ Expected<Process> Process::start(const Command& command) {
   if (log < 0) return our_fault("cannot write " + command.log + ": " + std::strerror(errno));
   const std::int64_t log_start = ::lseek(log, 0, SEEK_END);
 
-  std::vector<char*> words;
-  for (const std::string& word : command.words) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  const pid_t parent = ::getpid();
-  const pid_t pid = ::fork();
-  const int error = errno;
-  if (pid == 0) become(words.data(), log, command.inherited_fd, parent);
+  // SIGINT lets a worker leave at once. On SIGTERM a worker would first finish its jobs, for a broker that ends as
+  // well.
+  const auto pid = sys::start_process({.argv = command.words,
+                                       .kept_fd = command.inherited_fd,
+                                       .output = log,
+                                       .death_signal = SIGINT,
+                                       .leads = sys::ProcessOptions::Leads::process_group});
   ::close(log);
-  if (pid < 0) return our_fault("cannot start " + program + ": " + std::strerror(error));
-  ::setpgid(pid, pid);  // whoever of the two comes first
-  return Process(pid, command.log, log_start);
+  if (!pid) return failure(pid.error());
+  return Process(*pid, command.log, log_start);
 }
 
 Process::Process(Process&& other) noexcept

@@ -84,9 +84,9 @@ Forms forms_of(const channel::Page& page) {
   const auto rows = [](const TensorDesc* table, std::uint32_t n, std::uint32_t most) {
     return std::vector<TensorDesc>(table, table + std::min(n, most));
   };
-  return {rows(page.inputs, page.inputs_n, channel::kInputsMax),
-          rows(page.outputs, page.outputs_n, channel::kOutputsMax),
-          rows(page.states, page.states_n, channel::kStatesMax)};
+  return {rows(page.inputs, page.input_count, channel::kInputsMax),
+          rows(page.outputs, page.output_count, channel::kOutputsMax),
+          rows(page.states, page.state_count, channel::kStatesMax)};
 }
 
 tl::expected<Binding, std::string> Binding::bind(const LaunchPlan& plan, const Forms& forms) {

@@ -38,12 +38,12 @@ class BindingTest : public ::testing::Test {
   BindingTest() {
     page.inputs[0] = tensor("x", 64, 256);
     page.inputs[1] = real("scale", 1.5);
-    page.inputs_n = 2;
+    page.input_count = 2;
     page.outputs[0] = tensor("out0", 64, 1024);
     page.outputs[1] = tensor("out1", 64, 2048);
-    page.outputs_n = 2;
+    page.output_count = 2;
     page.states[0] = tensor("w", 8, 4096);
-    page.states_n = 1;
+    page.state_count = 1;
   }
   tl::expected<Binding, std::string> bind(const std::string& args) {
     const auto plan = parse_launch("kernel\tk\ngrid\t1\t1\t1\nblock\t1\t1\t1\n" + args);
@@ -125,7 +125,7 @@ TEST_F(BindingTest, what_does_not_fit_is_said_in_words) {
 }
 
 TEST_F(BindingTest, tables_beyond_their_room_are_cut) {
-  page.inputs_n = page.outputs_n = page.states_n = 0xFFFFFFFF;
+  page.input_count = page.output_count = page.state_count = 0xFFFFFFFF;
   const Forms forms = forms_of(page);
   EXPECT_EQ(forms.inputs.size(), channel::kInputsMax);
   EXPECT_EQ(forms.states.size(), channel::kStatesMax);

@@ -87,7 +87,7 @@ class ServeTest : public ::testing::Test {
         ::mmap(nullptr, sizeof(channel::Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     row(page_->inputs[0], "x", 0);
     row(page_->outputs[0], "out0", 256);
-    page_->inputs_n = page_->outputs_n = 1;
+    page_->input_count = page_->output_count = 1;
     window_ = sys::Fd(::memfd_create("window", MFD_CLOEXEC));
     ASSERT_EQ(::ftruncate(window_.get(), 4096), 0);
     page_->window_bytes = 4096;
@@ -163,7 +163,7 @@ TEST_F(ServeTest, what_is_wrong_is_told_with_its_kind) {
   EXPECT_EQ(answer(server, Command::put_state), "2 a launcher knows no command 4");
   write("module.cubin", "broken");
   EXPECT_EQ(answer(server, Command::load), "1 CUDA error: invalid image (200), loading the module");
-  page_->outputs_n = 0;
+  page_->output_count = 0;
   EXPECT_EQ(answer(server, Command::load), "1 the kernel has 1 output and 0 inout tensors, the reference returns 0");
   fs::remove(source_ / "launch");
   EXPECT_EQ(answer(server, Command::load), "1 the build left no usable launch");

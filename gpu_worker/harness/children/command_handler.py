@@ -150,7 +150,7 @@ class CommandHandler:
     def stage_burst(self) -> None:
         """The same for calls in any of several places."""
         self.prepare_call()
-        width = self.page.outputs_n // max(self.page.calls, 1)
+        width = self.page.output_count // max(self.page.calls, 1)
         self._slots = [
             {"inputs": self.views("inputs", slot), "outputs": self.views("outputs", slot)[:width]}
             for slot in range(self.page.slots)
@@ -208,7 +208,7 @@ class CommandHandler:
 
     def burst(self) -> None:
         """Calls one behind the other. Where the next one's inputs lie is told when the last one has returned; none waits for the GPU."""
-        rows = self.page.outputs_n
+        rows = self.page.output_count
         width = rows // max(self.page.calls, 1)
         kept: list[torch.Tensor] = []
         returned = 0
@@ -216,7 +216,7 @@ class CommandHandler:
             while (slot := self.channel.next_slot(returned)) >= 0:
                 self._staged, self._output_row = self._slots[slot], returned * width
                 self.call()
-                if self.page.outputs_n != rows:
+                if self.page.output_count != rows:
                     raise Failed(Failure.RUNTIME_ERROR, "returned another number of outputs than before")
                 kept += self._last_outputs
                 returned += 1
@@ -225,7 +225,7 @@ class CommandHandler:
         self._last_outputs = kept
 
     def entries(self, table: str) -> list[TensorDesc]:
-        entries: list[TensorDesc] = getattr(self.page, table)[: getattr(self.page, f"{table}_n")]
+        entries: list[TensorDesc] = getattr(self.page, table)[: getattr(self.page, f"{table[:-1]}_count")]
         return entries
 
     def views(self, table: str, slot: int = 0) -> list[Any]:
@@ -234,7 +234,7 @@ class CommandHandler:
         Kept by the table's bytes, so that a call that comes again costs no wrapping. Each tensor is handed out as a fresh alias: what a
         model does to the object it got does not stay.
         """
-        raw = self.channel.raw(table, getattr(self.page, f"{table}_n"))
+        raw = self.channel.raw(table, getattr(self.page, f"{table[:-1]}_count"))
         found = self._views.get((raw, slot))
         if found is None:
             shift = slot * self.page.slot_bytes
@@ -283,7 +283,7 @@ class CommandHandler:
         """Brings outputs into the window where they are what the table expects, and says in words where they are not."""
         views = self.output_views()
         if len(outputs) != len(views):
-            self.page.outputs_n = min(len(outputs), len(self.page.outputs))
+            self.page.output_count = min(len(outputs), len(self.page.outputs))
             return f"returned {len(outputs)} outputs"
         self._last_outputs = outputs
         mismatch = ""

@@ -79,7 +79,7 @@ class Reference(CommandHandler):
             raise problem_error(f"get_inputs() returned {len(inputs)} arguments; at most {INPUTS_MAX} are possible")
         for entry, name, value in zip(self.page.inputs, parameter_names(self.model.forward, len(inputs)), inputs):
             fill_value(entry, name, value)
-        self.page.inputs_n = len(inputs)
+        self.page.input_count = len(inputs)
         self.scalars = [None if isinstance(x, torch.Tensor) else x for x in inputs]
 
     def fill_outputs(self, outputs: list[torch.Tensor]) -> None:
@@ -87,7 +87,7 @@ class Reference(CommandHandler):
             raise problem_error(f"the reference returned {len(outputs)} outputs; 1 to {OUTPUTS_MAX} are possible")
         for i, output in enumerate(outputs):
             fill_tensor(self.page.outputs[i], f"out{i}", output.dtype, output.shape)
-        self.page.outputs_n = len(outputs)
+        self.page.output_count = len(outputs)
 
     def fill_states(self) -> None:
         states = self.state()
@@ -97,7 +97,7 @@ class Reference(CommandHandler):
             )
         for entry, (name, tensor) in zip(self.page.states, states.items()):
             fill_tensor(entry, name, tensor.dtype, tensor.shape)
-        self.page.states_n = len(states)
+        self.page.state_count = len(states)
 
     def state(self) -> dict[str, torch.Tensor]:
         return {name: value for name, value in self.model.state_dict().items() if isinstance(value, torch.Tensor)}
@@ -161,8 +161,8 @@ class Reference(CommandHandler):
 
     def answer(self) -> None:
         self.enter_pool()
-        slots = range(min(self.page.answers_n, ANSWERS_MAX))
-        width = self.page.outputs_n // max(len(slots), 1)
+        slots = range(min(self.page.answer_count, ANSWERS_MAX))
+        width = self.page.output_count // max(len(slots), 1)
         outputs = [self.views("outputs", slot)[:width] for slot in slots]
         # No more outputs are kept than those of one call: what finds no room in the arena would be in the way of calls that are timed.
         self._copies_outputs = len(slots) > 1

@@ -38,11 +38,11 @@ class OnGpu(WorldTest):
     def compare(self, reference: Child, submission: Child) -> None:
         for seed in (1, 2, 3):
             self.assert_ok(reference.do(Command.MAKE_INPUTS, seed))
-            for entry in reference.page.inputs[: reference.page.inputs_n]:
+            for entry in reference.page.inputs[: reference.page.input_count]:
                 submission.put(entry, reference.bytes_of(entry))
             self.assert_ok(reference.do(Command.CALL, seed))
             self.assert_ok(submission.do(Command.CALL, seed))
-            for out in reference.page.outputs[: reference.page.outputs_n]:
+            for out in reference.page.outputs[: reference.page.output_count]:
                 self.assertEqual(submission.bytes_of(out), reference.bytes_of(out))
 
     def built(self, source: str, spec: object) -> dict[str, bytes]:

@@ -56,7 +56,7 @@ class Outputs(WorldTest):
         """Of the outputs of a second call; those that were brought are right."""
         reference, submission = self.pair(problem, written(body))
         self.assert_ok(submission.do(Command.LOAD, 7))
-        rows = submission.page.outputs[: submission.page.outputs_n]
+        rows = submission.page.outputs[: submission.page.output_count]
         for seed in (1, 2):
             self.assert_ok(reference.do(Command.MAKE_INPUTS, seed))
             self.assert_ok(reference.do(Command.CALL, seed))

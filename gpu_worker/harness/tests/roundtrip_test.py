@@ -62,7 +62,7 @@ class Roundtrip(WorldTest):
         expected = reference.bytes_of(out)
         self.assertNotEqual(reference.bytes_of(x), drawn)
         for call_seed, is_same in ((12, True), (13, False)):
-            reference.page.answers_n = 1
+            reference.page.answer_count = 1
             reference.page.answers[0] = Seeds(11, call_seed)
             self.assert_ok(reference.do(Command.ANSWER))
             self.assertEqual(reference.bytes_of(x), drawn, "it is called on a copy")
@@ -74,25 +74,25 @@ class Roundtrip(WorldTest):
         mutating = RELU.replace("torch.relu(x)", "(x.mul_(2) + torch.rand_like(x), x.sum())")
         reference, _ = self.pair(mutating, RELU_NEW)
         page = reference.page
-        width, slot_bytes = page.outputs_n, 4096
+        width, slot_bytes = page.output_count, 4096
         rows = [TensorDesc.from_buffer_copy(page.outputs[i]) for i in range(width)]
         self.assertEqual(width, 2)
         alone = []
         seeds = [(11, 12), (11, 13), (14, 12)]
-        page.answers_n = 1
+        page.answer_count = 1
         for seed in seeds:
             page.answers[0] = Seeds(*seed)
             self.assert_ok(reference.do(Command.ANSWER))
             alone.append([reference.bytes_of(e) for e in (page.inputs[0], *page.outputs[:width])])
         self.assertEqual(len({x for x, *_ in alone}), 2)
         self.assertEqual(len({y for _, y, _ in alone}), 3)
-        page.slot_bytes, page.slots, page.answers_n, page.outputs_n = slot_bytes, 4, 3, 3 * width
+        page.slot_bytes, page.slots, page.answer_count, page.output_count = slot_bytes, 4, 3, 3 * width
         for i, seed in enumerate(seeds):
             page.answers[i] = Seeds(*seed)
             for j, row in enumerate(rows):
                 page.outputs[i * width + j] = row
         self.assert_ok(reference.do(Command.ANSWER))
-        self.assertEqual(page.outputs_n, 3 * width)
+        self.assertEqual(page.output_count, 3 * width)
         for i, expected in enumerate(alone):
             found = [page.inputs[0], *page.outputs[i * width : (i + 1) * width]]
             for entry, data in zip(found, expected, strict=True):
@@ -105,7 +105,7 @@ class Roundtrip(WorldTest):
         kept = f"{changing}\nKEPT = torch.ones(4)\ndef get_inputs(): return [KEPT]\n"
         reference, _ = self.pair(kept, RELU_NEW)
         page = reference.page
-        page.answers_n = 1
+        page.answer_count = 1
         seen = []
         for _ in range(4):
             self.assert_ok(reference.do(Command.ANSWER))
@@ -132,7 +132,7 @@ class Roundtrip(WorldTest):
         source = RELU.replace("forward(self, x)", "forward(self, x, z)").replace("torch.relu(x)", "x.mul_(2) + z")
         reference, _ = self.pair(f"{source}\ndef get_inputs():\n    x = torch.rand(4)\n    return [x, x]\n", RELU_NEW)
         page = reference.page
-        page.answers_n = 1
+        page.answer_count = 1
         self.assert_ok(reference.do(Command.ANSWER))
         x, y = (memoryview(reference.bytes_of(e)).cast("f")[0] for e in (page.inputs[0], page.outputs[0]))
         self.assertAlmostEqual(y, 3 * x, places=5)
@@ -145,7 +145,7 @@ class Roundtrip(WorldTest):
         nothing = bytes(out.bytes)
         page.slot_bytes = 4096
         for count in (1, 2, 1):
-            page.answers_n = page.outputs_n = count
+            page.answer_count = page.output_count = count
             for i in range(count):
                 page.answers[i] = Seeds(i, i)
                 page.outputs[i] = out
@@ -163,7 +163,7 @@ class Roundtrip(WorldTest):
         for forward, stays in (("torch.relu(x)", True), ("x.mul_(2)", False)):
             reference, _ = self.pair(RELU.replace("torch.relu(x)", forward) + patch, RELU_NEW)
             page = reference.page
-            page.answers_n = 1
+            page.answer_count = 1
             x, out = (TensorDesc.from_buffer_copy(rows[0]) for rows in (page.inputs, page.outputs))
             for place in (Place.WINDOW, Place.ARENA):
                 reference.put(x, bytes(x.bytes))
@@ -178,7 +178,7 @@ class Roundtrip(WorldTest):
         # Of this model nobody knew that it changes what it is given: it is asked again, and gets a copy.
         reference, _ = self.pair(RELU.replace("torch.relu(x)", "x.mul_(2)") + patch, RELU_NEW)
         page = reference.page
-        page.answers_n, page.inputs[0].place = 1, Place.ARENA
+        page.answer_count, page.inputs[0].place = 1, Place.ARENA
         x = TensorDesc.from_buffer_copy(page.inputs[0])
         self.assert_ok(reference.do(Command.ANSWER, 7))
         self.assertEqual((page.inputs[0].place, page.inputs[0].offset), (Place.WINDOW, x.offset))
@@ -187,11 +187,11 @@ class Roundtrip(WorldTest):
     def test_tables_name_arguments_outputs_and_states(self) -> None:
         reference, _ = self.pair(LINEAR, LINEAR)
         page = reference.page
-        self.assertEqual([e.name for e in page.inputs[: page.inputs_n]], [b"x", b"k", b"flag"])
+        self.assertEqual([e.name for e in page.inputs[: page.input_count]], [b"x", b"k", b"flag"])
         self.assertEqual([e.kind for e in page.inputs[:3]], [Kind.TENSOR, Kind.INTEGER, Kind.BOOLEAN])
         self.assertEqual([e.integer for e in page.inputs[1:3]], [3, 1])
-        self.assertEqual([list(e.shape[: e.ndim]) for e in page.outputs[: page.outputs_n]], [[4, 5], []])
-        self.assertEqual({e.name for e in page.states[: page.states_n]}, {b"linear.weight", b"linear.bias", b"scale"})
+        self.assertEqual([list(e.shape[: e.ndim]) for e in page.outputs[: page.output_count]], [[4, 5], []])
+        self.assertEqual({e.name for e in page.states[: page.state_count]}, {b"linear.weight", b"linear.bias", b"scale"})
 
     def test_state_is_taken_where_name_and_shape_match(self) -> None:
         # Another order of drawing makes other weights: only the reference's state makes the outputs equal.
@@ -280,7 +280,7 @@ class Roundtrip(WorldTest):
         page, slots, called = submission.page, 6, [4, 0, 3]
         page.slots, page.calls = slots, len(called)
         page.slot_bytes = sum((page.inputs[0].bytes, page.outputs[0].bytes, 1024)) // 256 * 256
-        page.outputs[1], page.outputs[2], page.outputs_n = page.outputs[0], page.outputs[0], 3
+        page.outputs[1], page.outputs[2], page.output_count = page.outputs[0], page.outputs[0], 3
         expected = {}
         for slot in called:
             self.assert_ok(reference.do(Command.MAKE_INPUTS, 10 + slot))
@@ -296,7 +296,7 @@ class Roundtrip(WorldTest):
                 pass
             page.turn = number << 16 | slot
         self.assertTrue(submission.is_done(10))
-        self.assertEqual((page.status, page.outputs_n, page.returned), (0, 3, 3))
+        self.assertEqual((page.status, page.output_count, page.returned), (0, 3, 3))
         for slot in range(slots):
             begin = slot * page.slot_bytes + page.outputs[0].offset
             got = bytes(submission.window[begin : begin + page.outputs[0].bytes])

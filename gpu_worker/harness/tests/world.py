@@ -210,13 +210,13 @@ class Child:
         """Gives every tensor of the tables its place in the window."""
         offset = 0
         for table in ("inputs", "outputs", "states"):
-            for entry in getattr(self.page, table)[: getattr(self.page, f"{table}_n")]:
+            for entry in getattr(self.page, table)[: getattr(self.page, f"{table[:-1]}_count")]:
                 entry.offset = offset
                 offset += (entry.bytes + 255) // 256 * 256
 
     def copy_tables(self, other: Page) -> None:
         for table in ("inputs", "outputs", "states"):
-            setattr(self.page, f"{table}_n", getattr(other, f"{table}_n"))
+            setattr(self.page, f"{table[:-1]}_count", getattr(other, f"{table[:-1]}_count"))
             ctypes.memmove(getattr(self.page, table), getattr(other, table), getattr(Page, table).size)
 
     def bytes_of(self, entry: TensorDesc) -> bytes:
@@ -285,7 +285,7 @@ class WorldTest(unittest.TestCase):
         submission.share_window()
         submission.copy_tables(reference.page)
         self.assert_ok(submission.do(Command.ATTACH))
-        for entry in reference.page.states[: reference.page.states_n]:
+        for entry in reference.page.states[: reference.page.state_count]:
             submission.put(entry, reference.bytes_of(entry))
         return reference, submission
 

@@ -114,15 +114,15 @@ Child::~Child() {
 }
 
 void Child::write_inputs(const std::vector<Tensor>& inputs) {
-  write_rows(page_->inputs, page_->inputs_n, channel::kInputsMax, inputs);
+  write_rows(page_->inputs, page_->input_count, channel::kInputsMax, inputs);
 }
 
 void Child::write_outputs(const std::vector<Tensor>& outputs) {
-  write_rows(page_->outputs, page_->outputs_n, channel::kOutputsMax, outputs);
+  write_rows(page_->outputs, page_->output_count, channel::kOutputsMax, outputs);
 }
 
 void Child::write_states(const std::vector<Tensor>& states) {
-  write_rows(page_->states, page_->states_n, channel::kStatesMax, states);
+  write_rows(page_->states, page_->state_count, channel::kStatesMax, states);
 }
 
 void Child::send_window(const Memory& window, const Arena& arena) {
@@ -144,7 +144,7 @@ void Child::lay_touch(std::uint64_t bytes) {
 void Child::lay_answers(std::span<const channel::Seeds> answers) {
   KQ_CHECK(answers.size() <= channel::kAnswersMax);
   std::ranges::copy(answers, page_->answers);
-  page_->answers_n = answers.size();
+  page_->answer_count = answers.size();
 }
 
 void Child::send(char byte, int fd) {
@@ -298,7 +298,7 @@ Outcome Child::answer(Command command, std::int64_t bracket_ns) const {
     std::uint64_t slot_bytes;
     std::uint32_t slots, calls, turn, returned;
     char text[channel::kTextMax];
-    std::uint32_t inputs_n, outputs_n, states_n, launched;
+    std::uint32_t input_count, output_count, state_count, launched;
   } head;
   static_assert(sizeof(Head) == offsetof(Page, inputs) - offsetof(Page, done));
   copy_out(&head, &page_->done, sizeof head);
@@ -315,28 +315,28 @@ Outcome Child::answer(Command command, std::int64_t bracket_ns) const {
                     .bracket_ns = bracket_ns,
                     .is_early = is_early_};
   if (!answered.ok) return answered;
-  auto filled = tables(command, head.inputs_n, head.outputs_n, head.states_n);
+  auto filled = tables(command, head.input_count, head.output_count, head.state_count);
   if (!filled) return Malformed{filled.error()};
   answered.tables = std::move(*filled);
   return answered;
 }
 
 // The tables that this command fills.
-tl::expected<Tables, std::string> Child::tables(Command command, std::uint32_t inputs_n, std::uint32_t outputs_n,
-                                                std::uint32_t states_n) const {
+tl::expected<Tables, std::string> Child::tables(Command command, std::uint32_t input_count, std::uint32_t output_count,
+                                                std::uint32_t state_count) const {
   const bool is_description = command == Command::load && role_ == ChildRole::reference;
   Tables tables;
   if (is_description || command == Command::make_inputs || command == Command::answer) {
-    KQ_TRY_VALUE(auto rows, read_rows(page_->inputs, inputs_n, channel::kInputsMax, "input"));
+    KQ_TRY_VALUE(auto rows, read_rows(page_->inputs, input_count, channel::kInputsMax, "input"));
     tables.inputs = std::move(rows);
   }
   if (is_description || command == Command::call || command == Command::call_compiled || command == Command::burst ||
       command == Command::answer) {
-    KQ_TRY_VALUE(auto rows, read_rows(page_->outputs, outputs_n, channel::kOutputsMax, "output"));
+    KQ_TRY_VALUE(auto rows, read_rows(page_->outputs, output_count, channel::kOutputsMax, "output"));
     tables.outputs = std::move(rows);
   }
   if (is_description) {
-    KQ_TRY_VALUE(auto rows, read_rows(page_->states, states_n, channel::kStatesMax, "state"));
+    KQ_TRY_VALUE(auto rows, read_rows(page_->states, state_count, channel::kStatesMax, "state"));
     tables.states = std::move(rows);
     if (std::ranges::any_of(tables.states, [](const Tensor& state) { return state.kind != channel::Kind::tensor; })) {
       return tl::unexpected<std::string>("a state that is no tensor");

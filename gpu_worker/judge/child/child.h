@@ -123,8 +123,8 @@ class Child {
   bool name_slots(std::span<const std::uint16_t> slots);
   Expected<Outcome> gone();
   Outcome answer(channel::Command command, std::int64_t bracket_ns) const;
-  tl::expected<Tables, std::string> tables(channel::Command command, std::uint32_t inputs_n, std::uint32_t outputs_n,
-                                           std::uint32_t states_n) const;
+  tl::expected<Tables, std::string> tables(channel::Command command, std::uint32_t input_count, std::uint32_t output_count,
+                                           std::uint32_t state_count) const;
 
   sys::Fd socket_;
   ChildRole role_;

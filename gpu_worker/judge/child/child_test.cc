@@ -151,11 +151,11 @@ TEST(Child, gets_tables_and_a_window) {
 TEST(Child, describes_a_problem_when_a_reference_loads) {
   Pair pair(
       [](FakeTurn& turn) {
-        turn.page.inputs_n = 1;
+        turn.page.input_count = 1;
         turn.page.inputs[0] = float_row({2, 3});
-        turn.page.outputs_n = 1;
+        turn.page.output_count = 1;
         turn.page.outputs[0] = float_row({2});
-        turn.page.states_n = 1;
+        turn.page.state_count = 1;
         turn.page.states[0] = float_row({});
       },
       ChildRole::reference);
@@ -254,21 +254,21 @@ TEST(Child, lost_control_is_an_error) {
 // ---- hostile children ----
 
 TEST(HostileChild, counts_beyond_the_tables_are_malformed) {
-  Pair pair([](FakeTurn& turn) { turn.page.outputs_n = 65; });
+  Pair pair([](FakeTurn& turn) { turn.page.output_count = 65; });
   EXPECT_EQ(malformed(pair.command(Command::call)), "65 outputs, at most 64");
-  Pair reference([](FakeTurn& turn) { turn.page.states_n = 0xFFFFFFFF; }, ChildRole::reference);
+  Pair reference([](FakeTurn& turn) { turn.page.state_count = 0xFFFFFFFF; }, ChildRole::reference);
   EXPECT_EQ(malformed(reference.command(Command::load)), "4294967295 states, at most 2048");
   EXPECT_FALSE(reference.child->usable());
 }
 
 TEST(HostileChild, negative_and_overflowing_shapes_are_malformed) {
   Pair pair([](FakeTurn& turn) {
-    turn.page.outputs_n = 1;
+    turn.page.output_count = 1;
     turn.page.outputs[0] = float_row({3, -1});
   });
   EXPECT_EQ(malformed(pair.command(Command::call)), "output 0 with a negative size");
   Pair large([](FakeTurn& turn) {
-    turn.page.outputs_n = 1;
+    turn.page.output_count = 1;
     turn.page.outputs[0] = float_row({1ll << 40, 1ll << 40});
   });
   EXPECT_EQ(malformed(large.command(Command::call)), "output 0 with a size beyond any memory");
@@ -309,7 +309,7 @@ TEST(HostileChild, a_scribbled_page_ends_in_an_outcome) {
             bytes[48 + random() % (sizeof(Page) - 48)] = static_cast<unsigned char>(random());
           if (round % 2 == 0) turn.page.failure = Failure::none;
           if (round % 3 == 0) turn.page.text_bytes = 5;
-          if (round % 3 == 0) turn.page.inputs_n = turn.page.outputs_n = turn.page.states_n = 2;
+          if (round % 3 == 0) turn.page.input_count = turn.page.output_count = turn.page.state_count = 2;
         },
         round % 2 == 0 ? ChildRole::reference : ChildRole::submission);
     const Outcome outcome = pair.command(round % 4 < 2 ? Command::load : Command::call, kShortMs);
@@ -331,7 +331,7 @@ TEST(HostileChild, a_page_that_changes_all_the_time_ends_in_an_outcome) {
       auto* const words = reinterpret_cast<volatile std::uint32_t*>(page);
       for (std::uint32_t i = 0; !is_over; ++i) {
         words[offsetof(Page, text_bytes) / 4] = i % 2 == 0 ? 3 : 0xFFFFFFFF;
-        words[offsetof(Page, outputs_n) / 4] = i % 2 == 0 ? 1 : 0xFFFF;
+        words[offsetof(Page, output_count) / 4] = i % 2 == 0 ? 1 : 0xFFFF;
         words[(offsetof(Page, outputs) + offsetof(channel::TensorDesc, ndim)) / 4] = i % 2 == 0 ? 1 : 0xFFFF;
       }
     });

@@ -28,13 +28,13 @@ T* fake_data(FakeTurn& turn, const channel::TensorDesc& row) {
 }
 
 inline void fake_describe(FakeTurn& turn) {
-  turn.page.inputs_n = 2;
+  turn.page.input_count = 2;
   turn.page.inputs[0] = fake_tensor("x", channel::Dtype::float32, {8});
   turn.page.inputs[1] = row_of({.name = "n", .kind = channel::Kind::integer});
-  turn.page.outputs_n = 2;
+  turn.page.output_count = 2;
   turn.page.outputs[0] = fake_tensor("out0", channel::Dtype::float32, {8});
   turn.page.outputs[1] = fake_tensor("out1", channel::Dtype::int32, {1});
-  turn.page.states_n = 1;
+  turn.page.state_count = 1;
   turn.page.states[0] = fake_tensor("w", channel::Dtype::float32, {4});
 }
 
@@ -75,7 +75,7 @@ inline void fake_draw(FakeTurn& turn, std::uint64_t seed, std::optional<std::int
 
 // Of Command::answer.
 inline std::span<const channel::Seeds> fake_asked(const FakeTurn& turn) {
-  return std::span(turn.page.answers).first(turn.page.answers_n);
+  return std::span(turn.page.answers).first(turn.page.answer_count);
 }
 
 // In one command all have one number.

@@ -76,10 +76,10 @@ TEST(CommonOverhead, is_the_mean_of_those_that_agree_with_the_middle_one) {
 TEST_F(CalibratorTest, null_calls_that_lie_nowhere_together_are_made_again_and_in_the_quiet_in_the_end) {
   constexpr std::int64_t kPatienceNs = 20'000'000'000;
   for (const int disturbed : {1, kCalibratedAgainMax + 1}) {
-    channel::Warming control = *channel::Warming::make();
-    Bystanders bystanders(*channel::Warming::map(sys::Fd(::dup(control.fd()))), kPatienceNs);
+    channel::WarmUpPage control = *channel::WarmUpPage::make();
+    Bystanders bystanders(*channel::WarmUpPage::map(sys::Fd(::dup(control.fd()))), kPatienceNs);
     device_->set_bystanders(&bystanders);
-    control.set(0, true);
+    control.set_running(0, true);
     const std::int64_t start_ns = clock_ns();
     int calls = 0;
     const auto overhead = run([&](FakeTurn& turn) {
@@ -87,7 +87,7 @@ TEST_F(CalibratorTest, null_calls_that_lie_nowhere_together_are_made_again_and_i
       ++calls;
       const int nth = (calls - 1) % kNullCalls;
       ::usleep(calls <= disturbed * kNullCalls ? static_cast<unsigned>(nth + 1) * 5'000 : 500);
-      if (calls == (kCalibratedAgainMax + 1) * kNullCalls) control.set(0, false);
+      if (calls == (kCalibratedAgainMax + 1) * kNullCalls) control.set_running(0, false);
     });
     ASSERT_TRUE(overhead);
     EXPECT_GE(calls, (disturbed + 1) * kNullCalls) << "more where the host's noise is as large";

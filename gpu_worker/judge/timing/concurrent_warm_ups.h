@@ -11,17 +11,17 @@ namespace kq::judge {
 class Bystanders {
  public:
   // A child that is not warm after a minute is given up (gpu_worker/lane/children.h), so nobody is waited for longer.
-  explicit Bystanders(channel::Warming warming, std::int64_t patience_ns = 60'000'000'000)
+  explicit Bystanders(channel::WarmUpPage warming, std::int64_t patience_ns = 60'000'000'000)
       : warming_(std::move(warming)), patience_ns_(patience_ns) {}
 
-  channel::Warming& warming() { return warming_; }
+  channel::WarmUpPage& warming() { return warming_; }
   // Whether there are any now.
-  bool any() const { return warming_.any(); }
+  bool any() const { return warming_.any_running(); }
   // Until there are none, or patience ends.
   void wait() const;
 
  private:
-  channel::Warming warming_;
+  channel::WarmUpPage warming_;
   std::int64_t patience_ns_;
 };
 

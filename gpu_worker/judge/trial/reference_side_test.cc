@@ -94,7 +94,7 @@ TEST_F(ReferenceSideTest, one_command_makes_several_trials_ahead_each_of_its_own
   house_.plan.trials.timed = 0;
   std::vector<std::uint64_t> asked;
   fake_ = std::make_unique<FakeChild>(
-      fake_reference(at(Command::answer, [&](FakeTurn& turn) { asked.push_back(turn.page.answers_n); }), 5));
+      fake_reference(at(Command::answer, [&](FakeTurn& turn) { asked.push_back(turn.page.answer_count); }), 5));
   auto opened = ReferenceSide::open(*house_.device, fake_->take_socket(), house_.exits, Waiting::sleep, house_.plan);
   ASSERT_TRUE(opened && (*opened)->load(house_.plan, 42));
   ReferenceSide& side = **opened;
@@ -134,7 +134,7 @@ TEST_F(ReferenceSideTest, one_command_makes_several_trials_ahead_each_of_its_own
 
 TEST_F(ReferenceSideTest, a_table_of_too_few_or_too_many_outputs_is_no_answer) {
   for (const std::uint32_t rows : {0u, 1u, 2u, 5u, 7u, 64u}) {
-    const auto side = open(at(Command::answer, [&](FakeTurn& turn) { turn.page.outputs_n = rows; }));
+    const auto side = open(at(Command::answer, [&](FakeTurn& turn) { turn.page.output_count = rows; }));
     ASSERT_TRUE(side);
     const auto made = side->make_ahead(house_.plan, std::vector<Seeds>(3));
     ASSERT_FALSE(made) << rows;
@@ -144,8 +144,8 @@ TEST_F(ReferenceSideTest, a_table_of_too_few_or_too_many_outputs_is_no_answer) {
 
 TEST_F(ReferenceSideTest, what_is_wrong_with_the_last_of_several_answers_is_seen) {
   const auto side = open(at(Command::answer, [](FakeTurn& turn) {
-    turn.page.outputs[turn.page.outputs_n - 2].shape[0] = 7;
-    turn.page.outputs[turn.page.outputs_n - 2].bytes = 28;
+    turn.page.outputs[turn.page.output_count - 2].shape[0] = 7;
+    turn.page.outputs[turn.page.output_count - 2].bytes = 28;
   }));
   ASSERT_TRUE(side);
   const auto made = side->make_ahead(house_.plan, std::vector<Seeds>(3));
@@ -270,7 +270,7 @@ struct LargeHouse : FakeHouse {
         },
         [this](FakeTurn& turn) {
           if (turn.command == Command::load)
-            turn.page.inputs[turn.page.inputs_n++] = fake_tensor("large", channel::Dtype::uint8, {kBytes});
+            turn.page.inputs[turn.page.input_count++] = fake_tensor("large", channel::Dtype::uint8, {kBytes});
           if (turn.command == Command::answer) note('a');
         });
   }

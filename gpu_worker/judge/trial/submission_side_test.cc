@@ -294,7 +294,7 @@ struct LargeOutputHouse : FakeHouse {
         },
         [this](FakeTurn& turn) {
           if (turn.command == Command::load)
-            turn.page.outputs[turn.page.outputs_n++] = fake_tensor("large", channel::Dtype::float32, {kNumbers});
+            turn.page.outputs[turn.page.output_count++] = fake_tensor("large", channel::Dtype::float32, {kNumbers});
           if (turn.command != Command::call && turn.command != Command::answer) return;
           compute(turn);
           ++expected;
@@ -394,14 +394,14 @@ TEST(SubmissionSide, plain_outputs_are_compared_by_value) {
       const bool is_answer = turn.command == Command::answer;
       if (turn.command == Command::load) fake_describe(turn);
       if (turn.command != Command::load && turn.command != Command::call && !is_answer) return;
-      const std::uint64_t times = is_answer ? turn.page.answers_n : 1;
+      const std::uint64_t times = is_answer ? turn.page.answer_count : 1;
       for (std::uint64_t i = 0; i < times; ++i) {
         if (turn.command != Command::load)
           std::fill_n(fake_data<float>(turn, turn.page.outputs[0]) + i * turn.page.slot_bytes / sizeof(float), 8, 1.0f);
         turn.page.outputs[2 * i + 1] =
             row_of({.name = "out1", .kind = channel::Kind::real, .real = turn.command == Command::load ? 0.5 : w});
       }
-      turn.page.outputs_n = static_cast<std::uint32_t>(2 * times);
+      turn.page.output_count = static_cast<std::uint32_t>(2 * times);
     };
   };
   FakeHouse house;

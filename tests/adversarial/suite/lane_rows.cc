@@ -144,7 +144,7 @@ int run(const std::string& python, const std::string& root, DeviceKind device, c
   for (std::string line; std::getline(std::cin, line);) {
     const json order = json::parse(line);
     json answer = answer_of((*lane)->run(lease_of(order, (*lane)->device()), {.verdict = {}, .dir = root + "/built"}));
-    (*lane)->settle();
+    (*lane)->wait_until_idle();
     answer["judge"] = (*lane)->judge_process();
     answer["zygote"] = zygote_of();
     say(answer);

@@ -1,5 +1,5 @@
-// With a real zygote's children: what they build is seen in builder_test.cc.
-#include "gpu_worker/compile/ready_builds.h"
+// Tests the pool with children of a real zygote; builder_test.cc tests what they build.
+#include "gpu_worker/compile/preforked_builds.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -13,19 +13,19 @@
 #include <gtest/gtest.h>
 
 #include "gpu_worker/compile/child.h"
-#include "gpu_worker/lane/lane_of_tests.h"
+#include "gpu_worker/lane/test_lane.h"
 
 namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
 
-class ReadyBuildsTest : public ::testing::Test {
+class PreforkedBuildsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const auto tests = LaneOfTests::get();
+    const auto tests = TestLane::get();
     ASSERT_TRUE(tests) << tests.error().message;
-    (*tests)->lane().settle();
+    (*tests)->lane().wait_until_idle();
     auto zygote = (*tests)->lane().zygote();
     ASSERT_TRUE(zygote) << zygote.error().message;
     zygote_ = *zygote;
@@ -36,25 +36,26 @@ class ReadyBuildsTest : public ::testing::Test {
     for (const auto& entry : fs::directory_iterator(root(), none)) found.insert(entry.path());
     return found;
   }
-  // Of the next ones, once they are there: nobody else forks from this zygote.
-  std::vector<std::uint64_t> waiting_after(const ReadyBuild& child) const {
+  // Returns the ids of the children that are forked ahead after `child`. No other test forks from this zygote
+  // meanwhile.
+  std::vector<std::uint64_t> waiting_after(const PreforkedBuild& child) const {
     std::vector<std::uint64_t> ids;
-    for (std::uint64_t id = child.id + 1; id <= child.id + kReadyBuildsMax; ++id) {
+    for (std::uint64_t id = child.id + 1; id <= child.id + kPreforkedBuildsMax; ++id) {
       for (int i = 0; i < 2'000 && zygote_->process_of(id) == 0; ++i)
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
       ids.push_back(id);
     }
     return ids;
   }
-  static std::string root() { return (LaneOfTests::root() / "ready_builds").string(); }
-  static std::unique_ptr<ReadyBuilds> pool() {
-    return std::make_unique<ReadyBuilds>(ReadyBuildsOptions{.scratch = root(),
-                                                            .first_uid = ::geteuid() == 0 ? 61300u : 0u,
-                                                            .host_bytes = 4ull << 30,
-                                                            .scratch_bytes = kBuildScratchBytes});
+  static std::string root() { return (TestLane::root() / "preforked_builds").string(); }
+  static std::unique_ptr<PreforkedBuilds> pool() {
+    return std::make_unique<PreforkedBuilds>(PreforkedBuildsOptions{.scratch = root(),
+                                                                    .first_uid = ::geteuid() == 0 ? 61300u : 0u,
+                                                                    .host_bytes = 4ull << 30,
+                                                                    .scratch_bytes = kBuildScratchBytes});
   }
-  // Within twenty seconds.
-  std::optional<ReadyBuild> taken_in_time(ReadyBuilds& pool, const std::string& arch = "sm_90") {
+  // Takes a child, within twenty seconds.
+  std::optional<PreforkedBuild> taken_in_time(PreforkedBuilds& pool, const std::string& arch = "sm_90") {
     for (int i = 0; i < 2'000; ++i) {
       if (auto child = pool.take(zygote_, arch)) return child;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -65,10 +66,10 @@ class ReadyBuildsTest : public ::testing::Test {
   std::shared_ptr<Zygote> zygote_;
 };
 
-TEST_F(ReadyBuildsTest, none_waits_before_one_was_wanted_and_each_has_a_place_of_its_own) {
+TEST_F(PreforkedBuildsTest, no_child_waits_before_one_was_wanted_and_each_has_a_directory_of_its_own) {
   const auto pool = this->pool();
   EXPECT_FALSE(pool->take(zygote_, "sm_90"));
-  std::vector<ReadyBuild> children;
+  std::vector<PreforkedBuild> children;
   std::set<std::string> places;
   for (int i = 0; i < 4; ++i) {
     auto child = taken_in_time(*pool);
@@ -77,32 +78,32 @@ TEST_F(ReadyBuildsTest, none_waits_before_one_was_wanted_and_each_has_a_place_of
     children.push_back(std::move(*child));
   }
   EXPECT_EQ(places.size(), 4u);
-  for (ReadyBuild& child : children) {
-    EXPECT_FALSE(*zygote_->wait(child.id, 0)) << "it waits";
+  for (PreforkedBuild& child : children) {
+    EXPECT_FALSE(*zygote_->wait(child.id, 0)) << "the child waits";
     child.channel = sys::Fd();
-    EXPECT_EQ(*zygote_->wait(child.id, 20'000), std::optional(0)) << "nobody is there to tell it what to build";
+    EXPECT_EQ(*zygote_->wait(child.id, 20'000), std::optional(0)) << "the child ends when its channel is closed";
     zygote_->forget(child.id);
   }
 }
 
-TEST_F(ReadyBuildsTest, those_for_one_architecture_wait_while_others_are_wanted) {
+TEST_F(PreforkedBuildsTest, children_for_one_architecture_wait_while_others_are_wanted) {
   const auto pool = this->pool();
   auto first = taken_in_time(*pool);
   ASSERT_TRUE(first);
   EXPECT_EQ(first->arch, "sm_90");
   waiting_after(*first);
   const auto of_first = directories();
-  EXPECT_FALSE(pool->take(zygote_, "sm_80")) << "those that wait compile for sm_90";
+  EXPECT_FALSE(pool->take(zygote_, "sm_80")) << "the waiting children compile for sm_90";
   auto other = taken_in_time(*pool, "sm_80");
   ASSERT_TRUE(other);
   EXPECT_EQ(other->arch, "sm_80");
   auto again = pool->take(zygote_, "sm_90");
-  ASSERT_TRUE(again) << "it waited all the while";
+  ASSERT_TRUE(again) << "the child has gone on waiting";
   EXPECT_TRUE(of_first.contains(again->scratch.dir()));
   for (auto* const child : {&first, &other, &again}) pool->end(std::move(**child));
 }
 
-TEST_F(ReadyBuildsTest, one_that_died_is_not_given) {
+TEST_F(PreforkedBuildsTest, a_dead_child_is_not_returned) {
   const auto pool = this->pool();
   auto first = taken_in_time(*pool);
   ASSERT_TRUE(first);
@@ -116,7 +117,7 @@ TEST_F(ReadyBuildsTest, one_that_died_is_not_given) {
   pool->end(std::move(*first));
 }
 
-TEST_F(ReadyBuildsTest, none_is_left_of_a_pool_that_is_gone) {
+TEST_F(PreforkedBuildsTest, the_destructor_ends_all_children) {
   auto pool = this->pool();
   auto child = taken_in_time(*pool);
   ASSERT_TRUE(child);

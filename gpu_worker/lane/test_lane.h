@@ -1,5 +1,5 @@
-// The one lane of a test program, with its real judge, its real zygote and real children, on the CPU: opening it
-// imports torch.
+// One lane on the CPU that all tests of a program share, with a real judge, zygote and children. Opening it takes
+// seconds, because its zygote imports torch.
 #pragma once
 
 #include <unistd.h>
@@ -16,11 +16,11 @@
 
 namespace kq::worker {
 
-class LaneOfTests {
+class TestLane {
  public:
-  // Opened when it is first asked for; ends with the program.
-  static Expected<LaneOfTests*> get() {
-    static LaneOfTests tests;
+  // Opens the lane at the first call. It is closed when the program ends.
+  static Expected<TestLane*> get() {
+    static TestLane tests;
     if (!tests.lane_) {
       std::filesystem::create_directories(root() / "built");
       ::setenv("KQ_TEST_SECRET", "of the worker", 1);
@@ -64,7 +64,7 @@ class LaneOfTests {
     return no_link ? zygote.process() : std::stoi(fork.string());
   }
 
-  ~LaneOfTests() {
+  ~TestLane() {
     lane_.reset();
     std::error_code ignored;
     std::filesystem::remove_all(root(), ignored);

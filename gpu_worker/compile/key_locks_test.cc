@@ -1,4 +1,4 @@
-#include "gpu_worker/compile/keys_in_work.h"
+#include "gpu_worker/compile/key_locks.h"
 
 #include <thread>
 
@@ -27,18 +27,17 @@ TEST(BuildTime, is_over_with_a_verdict_at_its_end_and_with_an_error_at_a_stop) {
   EXPECT_FALSE(*stopped);
 }
 
-TEST(KeysInWork, are_waited_for_while_there_is_time) {
-  KeysInWork keys;
+TEST(KeyLocks, a_lock_is_waited_for_while_there_is_time) {
+  KeyLocks locks;
   std::stop_source stop;
   {
-    const KeysInWork::Hold first(keys, sha256("a"), std::try_to_lock);
-    EXPECT_FALSE(KeysInWork::Hold(keys, sha256("a"), BuildTime{}).is_held());
-    EXPECT_TRUE(KeysInWork::Hold(keys, sha256("b"), BuildTime{}).is_held());
-    std::jthread waiter(
-        [&] { EXPECT_FALSE(KeysInWork::Hold(keys, sha256("a"), minutes(stop.get_token())).is_held()); });
+    const KeyLocks::Hold first(locks, sha256("a"), std::try_to_lock);
+    EXPECT_FALSE(KeyLocks::Hold(locks, sha256("a"), BuildTime{}).is_held());
+    EXPECT_TRUE(KeyLocks::Hold(locks, sha256("b"), BuildTime{}).is_held());
+    std::jthread waiter([&] { EXPECT_FALSE(KeyLocks::Hold(locks, sha256("a"), minutes(stop.get_token())).is_held()); });
     stop.request_stop();
   }
-  EXPECT_TRUE(KeysInWork::Hold(keys, sha256("a"), minutes()).is_held());
+  EXPECT_TRUE(KeyLocks::Hold(locks, sha256("a"), minutes()).is_held());
 }
 
 }  // namespace
