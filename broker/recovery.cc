@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "store/keys.h"
 #include "store/reader.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "broker/core/state.h"
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "store/keys.h"
 
 namespace kq::broker {

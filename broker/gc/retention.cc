@@ -10,7 +10,7 @@
 #include "broker/core/state.h"
 #include "broker/gc/file_sweep.h"
 #include "broker/tables/timers.h"
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/leaderboard.h"
 #include "core/records.h"
 #include "store/keys.h"

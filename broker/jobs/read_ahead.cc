@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 
 namespace kq::broker {
 namespace {

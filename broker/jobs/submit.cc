@@ -8,7 +8,7 @@
 
 #include "broker/jobs/lifecycle.h"
 #include "core/blob.h"
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/limits.h"
 #include "store/keys.h"
 #include "store/reader.h"

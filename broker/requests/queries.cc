@@ -9,7 +9,7 @@
 #include "broker/metrics/metrics.h"
 #include "broker/requests/explain.h"
 #include "core/base/version.h"
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/limits.h"
 #include "store/keys.h"
 #include "store/reader.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/limits.h"
 #include "net/endpoint.h"
 #include "net/zmq/link.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/messages.h"
 #include "net/link.h"
 #include "producer/client/client.h"

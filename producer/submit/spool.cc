@@ -10,7 +10,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/limits.h"
 
 namespace kq::producer {

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/testing/examples.h"
 
 namespace kq::golden {

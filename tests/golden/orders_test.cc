@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 
 namespace kq::golden {
 namespace {

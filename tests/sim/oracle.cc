@@ -5,7 +5,7 @@
 
 #include "broker/broker.h"
 #include "broker/invariants.h"
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/leaderboard.h"
 #include "store/keys.h"
 #include "store/reader.h"

@@ -1,4 +1,4 @@
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 
 #include <algorithm>
 #include <concepts>
@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/bytes/msgpack_reader.h"
-#include "core/bytes/msgpack_writer.h"
+#include "core/codec/msgpack_reader.h"
+#include "core/codec/msgpack_writer.h"
 #include "core/limits.h"
 
 namespace kq {

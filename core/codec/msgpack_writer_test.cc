@@ -1,4 +1,4 @@
-#include "core/bytes/msgpack_writer.h"
+#include "core/codec/msgpack_writer.h"
 
 #include <gtest/gtest.h>
 

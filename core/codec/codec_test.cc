@@ -1,4 +1,4 @@
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

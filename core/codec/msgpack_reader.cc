@@ -1,4 +1,4 @@
-#include "core/bytes/msgpack_reader.h"
+#include "core/codec/msgpack_reader.h"
 
 namespace kq {
 
