@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/submission.h"
-#include "producer/submit/file_ref.h"
+#include "producer/formats/file_ref.h"
 
 namespace kq::producer {
 

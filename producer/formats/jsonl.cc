@@ -11,8 +11,8 @@
 #include "producer/client/when.h"
 #include "producer/formats/kernelbench_problems.h"
 #include "producer/formats/problems.h"
+#include "producer/formats/recognise.h"
 #include "producer/formats/single_file.h"
-#include "producer/submit/recognise.h"
 
 namespace kq::producer {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "producer/submit/file_ref.h"
+#include "producer/formats/file_ref.h"
 
 namespace kq::producer {
 namespace {

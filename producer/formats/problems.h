@@ -12,7 +12,7 @@
 
 #include "core/base/error.h"
 #include "producer/client/json.h"
-#include "producer/submit/file_ref.h"
+#include "producer/formats/file_ref.h"
 
 namespace kq::producer {
 

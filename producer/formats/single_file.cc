@@ -8,12 +8,12 @@
 #include <string_view>
 
 #include "core/bytes/hash.h"
+#include "producer/formats/io_contract.h"
 #include "producer/formats/kernelbench_run.h"
 #include "producer/formats/problems.h"
+#include "producer/formats/recognise.h"
 #include "producer/formats/sample_name.h"
-#include "producer/submit/io_contract.h"
-#include "producer/submit/recognise.h"
-#include "producer/submit/settings.h"
+#include "producer/formats/settings.h"
 
 namespace kq::producer {
 namespace {

@@ -12,7 +12,7 @@
 #include "net/endpoint.h"
 #include "producer/client/submitter.h"
 #include "producer/client/when.h"
-#include "producer/formats/kernelbench_words.h"
+#include "producer/submit/kernelbench_options.h"
 #include "sys/clock.h"
 
 namespace kq::producer {

@@ -6,8 +6,8 @@
 
 #include "core/blob.h"
 #include "core/limits.h"
-#include "producer/submit/io_contract.h"
-#include "producer/submit/recognise.h"
+#include "producer/formats/io_contract.h"
+#include "producer/formats/recognise.h"
 
 namespace kq::producer {
 namespace {

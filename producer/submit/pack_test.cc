@@ -7,7 +7,7 @@
 
 #include "core/blob.h"
 #include "core/limits.h"
-#include "producer/submit/test_folder.h"
+#include "producer/formats/test_folder.h"
 
 namespace kq::producer {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "core/limits.h"
 #include "producer/client/scripted_link.h"
-#include "producer/submit/test_folder.h"
+#include "producer/formats/test_folder.h"
 
 namespace kq::producer {
 namespace {

@@ -3,8 +3,8 @@
 #include "core/bytes/hash.h"
 #include "core/limits.h"
 #include "core/submission.h"
+#include "producer/formats/recognise.h"
 #include "producer/formats/sample_name.h"
-#include "producer/submit/recognise.h"
 #include "tests/fuzz/fuzz.h"
 #include "tools/cli/text.h"
 

@@ -1,9 +1,9 @@
-#include "producer/submit/recognise.h"
+#include "producer/formats/recognise.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "producer/submit/test_folder.h"
+#include "producer/formats/test_folder.h"
 
 namespace kq::producer {
 namespace {

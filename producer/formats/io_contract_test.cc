@@ -1,4 +1,4 @@
-#include "producer/submit/io_contract.h"
+#include "producer/formats/io_contract.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

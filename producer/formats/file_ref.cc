@@ -1,4 +1,4 @@
-#include "producer/submit/file_ref.h"
+#include "producer/formats/file_ref.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

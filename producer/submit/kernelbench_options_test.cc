@@ -1,9 +1,9 @@
-#include "producer/formats/kernelbench_words.h"
+#include "producer/submit/kernelbench_options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "producer/submit/test_folder.h"
+#include "producer/formats/test_folder.h"
 
 namespace kq::producer {
 namespace {

@@ -1,4 +1,4 @@
-#include "producer/submit/recognise.h"
+#include "producer/formats/recognise.h"
 
 #include <cctype>
 

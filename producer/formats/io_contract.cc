@@ -1,4 +1,4 @@
-#include "producer/submit/io_contract.h"
+#include "producer/formats/io_contract.h"
 
 #include <algorithm>
 #include <array>

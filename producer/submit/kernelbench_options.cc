@@ -1,4 +1,4 @@
-#include "producer/formats/kernelbench_words.h"
+#include "producer/submit/kernelbench_options.h"
 
 #include <algorithm>
 #include <charconv>

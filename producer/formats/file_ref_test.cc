@@ -1,10 +1,10 @@
-#include "producer/submit/file_ref.h"
+#include "producer/formats/file_ref.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include "core/limits.h"
-#include "producer/submit/test_folder.h"
+#include "producer/formats/test_folder.h"
 
 namespace kq::producer {
 namespace {

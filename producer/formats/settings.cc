@@ -1,4 +1,4 @@
-#include "producer/submit/settings.h"
+#include "producer/formats/settings.h"
 
 #include <charconv>
 
