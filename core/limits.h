@@ -21,9 +21,9 @@ inline constexpr std::size_t kSubmitBytesMax = 16u
                                                << 20;  // blob bytes in one SubmitBatch; a producer splits above this
 inline constexpr std::size_t kSubmitContentBytesMax =
     64u << 20;  // and what they are when unpacked, which is looked at before anybody else's message is
-inline constexpr std::size_t kQueryRowsMax = 256;      // rows in one reply; a reader pages
-inline constexpr std::size_t kJobsLookedAtMax = 4096;  // for one JobsQuery
-inline constexpr std::size_t kQuerySeqsMax = 4096;     // jobs asked about in one StatusQuery
+inline constexpr std::size_t kQueryRowsMax = 256;     // rows in one reply; a reader pages
+inline constexpr std::size_t kJobsScannedMax = 4096;  // for one JobsQuery
+inline constexpr std::size_t kQuerySeqsMax = 4096;    // jobs asked about in one StatusQuery
 
 inline constexpr std::uint32_t kQueryWaitMsMax = 30'000;  // that one StatusQuery may wait for its answer
 

@@ -40,7 +40,7 @@ struct Drain {
   bool draining = true;
 };
 // Jobs in this state by sequence, after `after_seq`. At most min(limit, kQueryRowsMax) come back, perhaps none although
-// there are more: one answer looks at kJobsLookedAtMax jobs and says how far it came.
+// there are more: one answer looks at kJobsScannedMax jobs and says how far it came.
 struct JobsQuery {
   JobState state = JobState::queued;
   Sequence after_seq = 0;

@@ -104,7 +104,7 @@ Expected<void> validate(const Submission& submission);
 
 // The one rule for names people choose (run, label, author, tag): 1..kNameBytesMax bytes of UTF-8 without control
 // characters. Returns what is wrong with it, or nothing.
-std::optional<std::string> name_complaint(std::string_view name);
+std::optional<std::string> name_error(std::string_view name);
 
 template <class V>
 void fields(V& v, SourceFile& x) {

@@ -98,14 +98,14 @@ TEST(SubmissionKey, is_the_same_in_every_release) {
 
 // ---- names ----------------------------------------------------------------------------------------------------------
 
-TEST(NameComplaint, accepts_utf8_text) {
+TEST(NameError, accepts_utf8_text) {
   for (const std::string_view name : {"a", "relu/fast triton_v2.1", "größer", "カーネル", "🚀", "\u00A0",
                                       "\u07FF\u0800\uD7FF\uE000\uFFFF", "\U00010000\U0010FFFF", "~"}) {
-    EXPECT_EQ(name_complaint(name), std::nullopt) << name;
+    EXPECT_EQ(name_error(name), std::nullopt) << name;
   }
 }
 
-TEST(NameComplaint, says_what_is_wrong) {
+TEST(NameError, says_what_is_wrong) {
   using namespace std::string_view_literals;
   const std::pair<std::string_view, std::string> cases[] = {
       {"", "is empty"},
@@ -134,12 +134,12 @@ TEST(NameComplaint, says_what_is_wrong) {
       {"a\xF0\x9F\x9A", "is not UTF-8 at byte 1"},
       {"\xC3\xA4\xC3(", "is not UTF-8 at byte 2"},
   };
-  for (const auto& [name, complaint] : cases) EXPECT_EQ(name_complaint(name), complaint) << name;
+  for (const auto& [name, complaint] : cases) EXPECT_EQ(name_error(name), complaint) << name;
 }
 
-TEST(NameComplaint, bounds_the_length_in_bytes) {
-  EXPECT_EQ(name_complaint(std::string(kNameBytesMax, 'x')), std::nullopt);
-  EXPECT_EQ(name_complaint(std::string(kNameBytesMax + 1, 'x')), "is 201 bytes long, the limit is 200");
+TEST(NameError, bounds_the_length_in_bytes) {
+  EXPECT_EQ(name_error(std::string(kNameBytesMax, 'x')), std::nullopt);
+  EXPECT_EQ(name_error(std::string(kNameBytesMax + 1, 'x')), "is 201 bytes long, the limit is 200");
 }
 
 // ---- validate -------------------------------------------------------------------------------------------------------

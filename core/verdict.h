@@ -56,7 +56,7 @@ struct VerdictRow {
   Fault fault;
   bool measured;  // holds a Measurement
   bool ranks;     // may stand on a leaderboard
-  bool settles;   // a later identical submission is answered with it; false: a capable worker may try again
+  bool terminal;  // a later identical submission is answered with it; false: a capable worker may try again
   std::string_view when;
 };
 inline constexpr VerdictRow kVerdicts[] = {

@@ -33,11 +33,11 @@ TEST(VerdictTable, only_passed_and_suspect_are_measured) {
   EXPECT_EQ(rows_with(&VerdictRow::measured), (std::set{VerdictName::passed, VerdictName::suspect}));
 }
 
-TEST(VerdictTable, settles_exactly_what_another_worker_would_judge_the_same_way) {
+TEST(VerdictTable, terminal_verdicts_are_those_that_every_worker_would_repeat) {
   for (const VerdictRow& row : kVerdicts) {
     const bool may_try_again = row.fault == Fault::nobody || row.fault == Fault::ours ||
                                row.name == VerdictName::compiled_only || row.name == VerdictName::cancelled;
-    EXPECT_EQ(row.settles, !may_try_again) << to_string(row.name);
+    EXPECT_EQ(row.terminal, !may_try_again) << to_string(row.name);
   }
 }
 

@@ -57,7 +57,7 @@ std::optional<std::string> complaint_about(const DeviceInfo& device) {
   for (const auto& [what, name] :
        {std::pair("model", &device.model), {"uuid", &device.uuid}, {"architecture", &device.arch}}) {
     if (name->empty()) continue;
-    if (const auto wrong = name_complaint(*name)) return "its device's " + std::string(what) + " " + *wrong;
+    if (const auto wrong = name_error(*name)) return "its device's " + std::string(what) + " " + *wrong;
   }
   return std::nullopt;
 }

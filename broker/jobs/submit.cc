@@ -27,9 +27,8 @@ using Offered = std::map<Hash, OfferedFile>;
 
 // What is wrong with the batch as a whole, or nothing.
 std::optional<std::string> complaint_about(const SubmitBatch& batch, Decompressor& decompressor) {
-  if (const auto wrong = name_complaint(batch.run)) return "run " + *wrong;
-  if (const auto wrong = name_complaint(batch.submitter); wrong && !batch.submitter.empty())
-    return "submitter " + *wrong;
+  if (const auto wrong = name_error(batch.run)) return "run " + *wrong;
+  if (const auto wrong = name_error(batch.submitter); wrong && !batch.submitter.empty()) return "submitter " + *wrong;
   if (batch.jobs.size() > kSubmitJobsMax) {
     return std::to_string(batch.jobs.size()) + " jobs in one batch, at most " + std::to_string(kSubmitJobsMax) +
            " are allowed";
@@ -245,7 +244,7 @@ class Intake {
   // only a better device could answer otherwise and none is connected. It then asks for the better device, not for the
   // same end once more.
   std::optional<Requirements> needs_to_revive(const Ending& ending, Requirements needs) const {
-    if (row_of(ending.verdict).settles) return std::nullopt;
+    if (row_of(ending.verdict).terminal) return std::nullopt;
     switch (ending.verdict) {
       case VerdictName::compiled_only:
       case VerdictName::unsupported_here:

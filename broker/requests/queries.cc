@@ -127,7 +127,7 @@ Expected<void> answer_watchers(Step& step) {
 }
 
 Expected<void> answer(Step& step, const Caller& caller, const RunQuery& query) {
-  if (const auto wrong = name_complaint(query.run)) return pass_on<RunReply>(step, caller, bad_input("run " + *wrong));
+  if (const auto wrong = name_error(query.run)) return pass_on<RunReply>(step, caller, bad_input("run " + *wrong));
   auto page = store::read_run(*step.state.store, query);
   if (page) close_page(*page);
   return pass_on(step, caller, std::move(page));
@@ -182,7 +182,7 @@ Expected<void> answer(Step& step, const Caller& caller, const JobsQuery& query) 
   };
   // Removed jobs cost as much as others: an answer looks at so many sequences, not at so many jobs.
   const Sequence first = std::max(query.after_seq + 1, step.state.retention.from);
-  const Sequence end = std::min<Sequence>(first + kJobsLookedAtMax, step.state.next_sequence);
+  const Sequence end = std::min<Sequence>(first + kJobsScannedMax, step.state.next_sequence);
   if (auto scanned =
           step.state.store->scan(store::Family::state, store::sequence_key(first), store::sequence_key(end), visit);
       !scanned)

@@ -19,7 +19,7 @@ std::string escaped(unsigned char byte) {
 std::size_t printable_length(std::string_view text) {
   // The rule for names knows UTF-8 and control characters already.
   for (std::size_t length = 1; length <= std::min<std::size_t>(4, text.size()); ++length) {
-    if (!name_complaint(text.substr(0, length))) return length;
+    if (!name_error(text.substr(0, length))) return length;
   }
   return 0;
 }

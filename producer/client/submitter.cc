@@ -14,7 +14,7 @@ std::string default_submitter() {
   char host[256] = "";
   ::gethostname(host, sizeof host - 1);
   const std::string submitter = name + "@" + host;
-  return name_complaint(submitter) ? name : submitter;
+  return name_error(submitter) ? name : submitter;
 }
 
 }  // namespace kq::producer

@@ -79,10 +79,10 @@ Expected<void> judge_turn(const Words& words, SubmitRequest& request) {
     request.options.time_limit_ms = *limit;
   }
   for (const std::string& label : words.labels) {
-    if (const auto wrong = name_complaint(label)) return bad_input("--require '" + label + "' " + *wrong);
+    if (const auto wrong = name_error(label)) return bad_input("--require '" + label + "' " + *wrong);
   }
   request.submitter = words.submitter.empty() ? default_submitter() : words.submitter;
-  if (const auto wrong = name_complaint(request.submitter))
+  if (const auto wrong = name_error(request.submitter))
     return bad_input("--submitter '" + request.submitter + "' " + *wrong);
   request.options.priority = *priority;
   request.options.not_before_ms = *not_before;

@@ -162,7 +162,7 @@ Inspected inspect(const SubmitRequest& request) {
     run = request.options.stand_in.empty() ? run_name_of(request.inputs.front()) : "stdin";
   }
   inspected.source.submitter = request.submitter;
-  if (const auto wrong = name_complaint(run); wrong && !(run.empty() && request.inputs.empty())) {
+  if (const auto wrong = name_error(run); wrong && !(run.empty() && request.inputs.empty())) {
     inspected.mistakes.push_back("the run's name '" + run + "' " + *wrong + "; say --run NAME");
     ++inspected.mistakes_n;
   }

@@ -30,7 +30,7 @@ std::optional<std::vector<std::string>> read_all(const std::vector<FileRef>& fil
 
 // What can be said before any file is read.
 std::optional<std::string> shape_complaint(const Candidate& candidate) {
-  if (const auto wrong = name_complaint(candidate.label)) return candidate.where + ": the label " + *wrong;
+  if (const auto wrong = name_error(candidate.label)) return candidate.where + ": the label " + *wrong;
   const FileRef& entry = candidate.files.front();
   if (!entry.name.ends_with(".py") && !is_device_code(entry.name)) {
     return entry.path.string() + ": a kernel is a .py, .cu, .ptx or .cubin file";

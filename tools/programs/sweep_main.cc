@@ -309,7 +309,7 @@ int run(int argc, char** argv) {
     expectations = std::move(*read);
   }
   const kq::producer::Prepared prepared = kq::producer::prepare(request_of(options));
-  const bool has_valid_jobs = !prepared.jobs.empty() && !kq::name_complaint(prepared.run);
+  const bool has_valid_jobs = !prepared.jobs.empty() && !kq::name_error(prepared.run);
   for (const std::string& mistake : prepared.mistakes) {
     const bool is_last = has_valid_jobs && !options.keep_going && &mistake == &prepared.mistakes.back();
     std::cerr << kProgram << ": " << kq::tools::printable(mistake)
