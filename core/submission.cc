@@ -10,7 +10,8 @@
 namespace kq {
 namespace {
 
-// Appends one field of the key as `name=length:bytes;`, so that no two different submissions spell the same text.
+// Appends one field of the key as `name=length:bytes;`. The length makes sure that different submissions have different
+// texts.
 void put(std::string& text, std::string_view name, std::string_view value) {
   char length[24];
   char* const end = std::to_chars(length + 1, length + sizeof length - 1, value.size()).ptr;
@@ -30,8 +31,8 @@ bool is_plain_file_name(std::string_view name) {
   return name != "." && name != ".." && name.find('/') == std::string_view::npos;
 }
 
-// Length of the UTF-8 character at the front of `text`, or 0 if there is none. Overlong forms and surrogates are
-// refused.
+// Returns the length of the UTF-8 character at the front of `text`, or 0 where there is none. Overlong forms and
+// surrogates are no characters.
 std::size_t utf8_length(std::string_view text) {
   const auto at = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const auto follows = [&](std::size_t i) { return (at(i) & 0xC0u) == 0x80u; };
@@ -90,7 +91,7 @@ Hash submission_key(const Submission& submission) {
   put(text, "warmup", std::to_string(submission.trials.warmup));
   put(text, "timed", std::to_string(submission.trials.timed));
   put(text, "salt", submission.salt);
-  // Only where there is one: keys of those without are as they were before there were any.
+  // A default value adds nothing, so that the keys of stored jobs from before these fields stay the same.
   if (submission.trials.baseline != Baseline::eager) put(text, "baseline", to_string(submission.trials.baseline));
   if (submission.trials.profile != Profiler::none) put(text, "profile", to_string(submission.trials.profile));
   if (submission.time_limit_ms != 0) put(text, "time_limit_ms", std::to_string(submission.time_limit_ms));

@@ -69,7 +69,7 @@ TEST(SubmissionKey, differs_with_everything_that_changes_the_work) {
   }
 }
 
-TEST(SubmissionKey, does_not_see_what_is_for_people) {
+TEST(SubmissionKey, ignores_the_fields_for_people) {
   const Hash key = submission_key(examples::submission());
   EXPECT_EQ(submission_key(with([](Submission& s) { s.label = "other"; })), key);
   EXPECT_EQ(submission_key(with([](Submission& s) { s.author.clear(); })), key);
@@ -134,7 +134,7 @@ TEST(NameError, says_what_is_wrong) {
       {"a\xF0\x9F\x9A", "is not UTF-8 at byte 1"},
       {"\xC3\xA4\xC3(", "is not UTF-8 at byte 2"},
   };
-  for (const auto& [name, complaint] : cases) EXPECT_EQ(name_error(name), complaint) << name;
+  for (const auto& [name, error_text] : cases) EXPECT_EQ(name_error(name), error_text) << name;
 }
 
 TEST(NameError, bounds_the_length_in_bytes) {

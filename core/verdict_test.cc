@@ -72,14 +72,14 @@ TEST(Verdict, every_other_ending_holds_evidence_alone) {
     EXPECT_EQ(evidence_of(verdict)->message, "because");
     EXPECT_EQ(measurement_of(verdict), nullptr);
     EXPECT_EQ(correctness_of(verdict), nullptr);
-    EXPECT_EQ(complaint(Ended{row.name, {}}), std::nullopt);
+    EXPECT_EQ(decode_error(Ended{row.name, {}}), std::nullopt);
   }
 }
 
 TEST(VerdictDeathTest, an_ending_without_figures_is_never_passed_or_suspect) {
   EXPECT_DEATH((void)ended(VerdictName::passed, {}), "broken invariant");
   EXPECT_DEATH((void)ended(VerdictName::suspect, {}), "broken invariant");
-  EXPECT_EQ(complaint(Ended{VerdictName::passed, {}}), "verdict 'passed' without a measurement");
+  EXPECT_EQ(decode_error(Ended{VerdictName::passed, {}}), "verdict 'passed' without a measurement");
 }
 
 }  // namespace

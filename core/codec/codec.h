@@ -1,11 +1,14 @@
-// Bytes <-> messages and records. msgpack inside (msgpack_reader.h, msgpack_writer.h); nobody else knows.
+// Encodes messages and records as msgpack bytes, and decodes them. No other code uses msgpack_reader.h and
+// msgpack_writer.h.
 //
-// In a message a struct is a map of its field names, so both sides may be newer than the other: unknown names are
-// skipped, absent ones keep their default. In a record it is an array of the values in the order of fields(), to whose
-// end alone something is added: what is too many is skipped, what is missing keeps its default. Both are read
-// everywhere. An enum is its name, a variant is [name, body], a Hash is 32 bytes, a double keeps every bit. decode()
-// takes hostile bytes: size, depth and counts are bounded (core/limits.h), trailing bytes are refused, and the Error
-// says what was wrong, as bad input.
+// In a message a struct is a map from field names to values, so that either peer may be the newer one: the decoder
+// skips unknown names, and an absent field keeps its default. In a record a struct is an array of its values in the
+// order of fields(). New fields are only added at the end; the decoder skips surplus values, and a missing field keeps
+// its default. The decoder accepts both forms everywhere. An enum is encoded as its name, a variant as [name, body], a
+// Hash as 32 bytes, and a double keeps every bit.
+//
+// The input of decode() may be hostile. Size, depth and counts are limited (core/limits.h), trailing bytes are refused,
+// and every error is bad input that says what is wrong and in which field.
 #pragma once
 
 #include <string>
@@ -18,17 +21,17 @@
 
 namespace kq {
 
-// Records: Submission, JobRecord, Result, Samples, Requirements, RunEntry, ShortRunEntry, RunRow, LeaderboardRow,
-// BuildObject. Also ClientRequest ... inside Message below.
+// T is one of the records: Submission, JobRecord, Result, Samples, Requirements, RunEntry, ShortRunEntry, RunRow,
+// LeaderboardRow, BuildObject.
 template <class T>
 std::string encode(const T& value);
 template <class T>
 Expected<T> decode(std::string_view bytes);
 
-// Wire messages: Body is one of ClientRequest, ClientReply, WorkerRequest, WorkerReply, JudgeRequest, JudgeReply.
+// Body is one of ClientRequest, ClientReply, WorkerRequest, WorkerReply, JudgeRequest, JudgeReply.
 template <class Body>
 std::string encode_message(const Message<Body>& message);
-// The same behind what `out` holds: whoever sends much keeps one buffer for it.
+// Appends the encoded message to `out`, so that a sender of many messages can reuse one buffer.
 template <class Body>
 void append_message(std::string& out, const Message<Body>& message);
 template <class Body>
