@@ -14,7 +14,7 @@ namespace kq {
 
 // The process exit codes that every program of kq shares. A number never changes.
 enum class ExitCode : int {
-  ok = 0,            // the work asked for is done; with --wait: every kernel passed
+  ok = 0,            // the requested work is done; with --wait: every kernel passed
   job_failed = 1,    // the work is done, at least one kernel did not pass
   bad_input = 2,     // usage, configuration or input error; nothing was submitted
   our_fault = 3,     // infrastructure failure after retries
@@ -23,13 +23,13 @@ enum class ExitCode : int {
   interrupted = 130  // SIGINT
 };
 
-// Who can do something about an Error. exit_code() is the one table from here to a process exit code; only a main
-// function needs it.
+// The kind of an Error. exit_code() is the only table from kinds to exit codes of a process, and only main functions
+// need it.
 enum class ErrorKind {
-  bad_input,    // the caller: usage, configuration or input is wrong
-  our_fault,    // kq or this machine; a retry may help
-  gave_up,      // nobody: a time limit that the caller set is over
-  not_found,    // nobody: what was asked for does not exist
+  bad_input,    // the usage, configuration or input of the caller is wrong
+  our_fault,    // kq or this machine failed; a retry may help
+  gave_up,      // a time limit that the caller set is over
+  not_found,    // the requested object does not exist
   interrupted,  // the caller stopped the work
 };
 

@@ -83,18 +83,18 @@ TEST(Client, says_that_no_broker_answers) {
   EXPECT_EQ(broker.now_ms, kAnswerTimeoutMs);
 }
 
-TEST(Client, says_once_what_it_waits_for) {
+TEST(Client, reports_a_silent_broker_once) {
   ScriptedBroker broker;
   broker.reachable = false;
   Client client = broker.client();
-  std::vector<std::string> said;
-  client.on_silence([&](const std::string& sentence) { said.push_back(sentence); });
+  std::vector<std::string> reported;
+  client.on_silence([&](const std::string& sentence) { reported.push_back(sentence); });
   EXPECT_FALSE(client.ask(BrokerQuery{}, 15'000));
-  EXPECT_EQ(said, std::vector<std::string>{"broker ipc:///tmp/kq.sock does not answer; asking for 13 s more"});
+  EXPECT_EQ(reported, std::vector<std::string>{"broker ipc:///tmp/kq.sock does not answer; asking for 13 s more"});
   broker.reachable = true;
   broker.on_request = [&](const auto& request) { broker.reply(request.request_id, BrokerReply{}); };
   EXPECT_TRUE(client.ask(BrokerQuery{}));
-  EXPECT_EQ(said.size(), 1u);
+  EXPECT_EQ(reported.size(), 1u);
 }
 
 TEST(Client, reaches_a_broker_that_comes_up_late_without_waiting_a_second) {
@@ -102,7 +102,7 @@ TEST(Client, reaches_a_broker_that_comes_up_late_without_waiting_a_second) {
   broker.reachable = false;
   broker.on_request = [&](const auto& request) { broker.reply(request.request_id, BrokerReply{}); };
   Client client = broker.client();
-  client.stop_when([&] {  // a hook into the loop
+  client.stop_when([&] {  // called in each turn of the client's loop
     if (broker.now_ms >= 500) broker.reachable = true;
     return false;
   });
@@ -110,7 +110,7 @@ TEST(Client, reaches_a_broker_that_comes_up_late_without_waiting_a_second) {
   EXPECT_LT(broker.now_ms, 600);
 }
 
-TEST(Client, an_interrupt_ends_the_question_soon) {
+TEST(Client, an_interrupt_ends_the_request_soon) {
   ScriptedBroker broker;
   Client client = broker.client();
   client.stop_when([&] { return broker.now_ms >= 300; });
@@ -120,7 +120,7 @@ TEST(Client, an_interrupt_ends_the_question_soon) {
   EXPECT_LE(broker.now_ms, 600);
 }
 
-TEST(Client, a_refusal_is_an_error_with_the_brokers_words) {
+TEST(Client, a_refusal_is_an_error_with_the_brokers_reason) {
   ScriptedBroker broker;
   broker.on_request = [&](const auto&) { broker.reply(0, Refused{"protocol version 1, this program speaks 2"}); };
   Client client = broker.client();
@@ -145,7 +145,7 @@ TEST(Client, bytes_that_are_no_reply_are_an_error) {
   EXPECT_THAT(client.ask(BrokerQuery{}).error().message, HasSubstr("answered what this program does not understand"));
 }
 
-TEST(Client, a_connection_that_is_refused_ends_the_question_at_once) {
+TEST(Client, a_connection_that_is_refused_ends_the_request_at_once) {
   ScriptedBroker broker;
   broker.reachable = false;
   broker.refusal = "it wants a key";

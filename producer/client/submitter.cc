@@ -8,7 +8,7 @@
 namespace kq::producer {
 
 std::string default_submitter() {
-  // A container may run a user without an entry in its passwd.
+  // The user of a container may have no entry in its passwd file.
   const passwd* user = ::getpwuid(::geteuid());
   const std::string name = user != nullptr ? user->pw_name : "uid" + std::to_string(::geteuid());
   char host[256] = "";

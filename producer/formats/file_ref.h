@@ -1,4 +1,4 @@
-// Bytes of a source or problem, in a file or given in place, and what every such text must be.
+// References to source and problem files, and the checks that the content of each must pass.
 #pragma once
 
 #include <filesystem>
@@ -9,20 +9,22 @@
 
 namespace kq::producer {
 
+// A source or problem: a file on disk, or a text that another file contains.
 struct FileRef {
-  std::string name;                 // as the worker sees it: "add.py"
-  std::filesystem::path path;       // where it is; of `text`: where that was found
-  std::optional<std::string> text;  // the bytes themselves, where they are not a file of their own
+  std::string name;                 // the name on the worker: "add.py"
+  std::filesystem::path path;       // the path of the file; for `text`, the place where the text was found
+  std::optional<std::string> text;  // the content, where it is not a file of its own
 };
 
-// A reference to a file under its own name.
+// Returns a reference to a file under its own name.
 FileRef file_ref(const std::filesystem::path& path);
 
-// The text, at most kFileBytesMax of it: not empty, no NUL bytes. The size is looked at before anything is read, and
-// nothing that could block, as a pipe does, is opened. Complaints start with the path.
+// Returns the content. Fails with bad input where it is empty, has more than kFileBytesMax bytes, or has NUL bytes
+// (which a .cubin may have). The function checks the size before it reads, and opens nothing that could block, such as
+// a pipe. Error texts start with the path.
 Expected<std::string> contents(const FileRef& file);
 
-// Whether there is a regular file; no error for whatever cannot be looked at.
+// Returns whether the path is a regular file. A path that cannot be inspected is none.
 bool is_file(const std::filesystem::path& path);
 
 }  // namespace kq::producer

@@ -1,4 +1,5 @@
-// Cheap looks at Python text. They help a person who mixed files up; what the text means is for the worker to find out.
+// Recognition of backends and problems by simple searches in the text. It finds mixed-up files before they are sent;
+// the worker then parses the text.
 #pragma once
 
 #include <string>
@@ -9,17 +10,17 @@
 
 namespace kq::producer {
 
-// Whether a file holds device code, which needs a contract beside it: .cu, .ptx, .cubin.
+// Returns whether a file has device code, which needs an IOContract: .cu, .ptx or .cubin.
 bool is_device_code(std::string_view file_name);
 
-// The backend of a file nobody named one for: device code is cuda, Python that has a @triton.jit is triton, that
-// imports from torch.utils.cpp_extension torch_cuda, the rest torch.
+// Returns the backend of a file for which none is named. Device code is `cuda`, Python with @triton.jit is `triton`,
+// Python that imports torch.utils.cpp_extension is `torch_cuda`, and other Python is `torch`.
 Backend recognise_backend(std::string_view file_name, std::string_view text);
 
-// Why a file cannot be of that backend, or nothing: "backend cuda takes a .cu file ...".
-std::string backend_complaint(std::string_view file_name, Backend backend);
+// Returns why a file cannot have this backend ("backend cuda takes a .cu file ..."), or an empty text where it can.
+std::string backend_error(std::string_view file_name, Backend backend);
 
-// Of "class Model", "get_inputs" and "get_init_inputs", what the text nowhere says.
+// Returns those of "class Model", "get_inputs" and "get_init_inputs" that the text of a problem lacks.
 std::vector<std::string> missing_from_problem(std::string_view text);
 
 }  // namespace kq::producer

@@ -11,22 +11,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Complaint = std::optional<std::string>;
+using ErrorText = std::optional<std::string>;
 
-// What several words say together.
-struct Gathered {
+// The options that only have a meaning together with others.
+struct ScriptOptions {
   std::string run_name, runs_dir = "runs", kernel, reference;
   std::optional<std::uint32_t> problem_id;
 };
 
-Complaint number(const std::string& value, std::uint32_t max, std::uint32_t& into) {
+ErrorText number(const std::string& value, std::uint32_t max, std::uint32_t& into) {
   const auto [end, wrong] = std::from_chars(value.data(), value.data() + value.size(), into);
   if (wrong == std::errc{} && end == value.data() + value.size() && into <= max) return std::nullopt;
   return "must be a number from 0 to " + std::to_string(max) + ", got '" + value + "'";
 }
 
-// "(1, 10)", "[1,2,3]", "1,2".
-Complaint numbers(std::string value, std::vector<std::uint32_t>& into) {
+// Parses "(1, 10)", "[1,2,3]" or "1,2".
+ErrorText numbers(std::string value, std::vector<std::uint32_t>& into) {
   std::erase_if(value, [](char c) { return std::string_view(" ()[]").find(c) != std::string_view::npos; });
   for (std::size_t start = 0; start < value.size();) {
     const std::size_t end = std::min(value.find(',', start), value.size());
@@ -39,10 +39,10 @@ Complaint numbers(std::string value, std::vector<std::uint32_t>& into) {
   return std::nullopt;
 }
 
-Complaint level(SubmitRequest& request, Gathered&, const std::string& value) {
+ErrorText level(SubmitRequest& request, ScriptOptions&, const std::string& value) {
   return number(value, 1'000, request.options.subset.level.emplace());
 }
-Complaint subset(SubmitRequest& request, Gathered&, const std::string& value) {
+ErrorText subset(SubmitRequest& request, ScriptOptions&, const std::string& value) {
   if (value.find("None") != std::string::npos) return std::nullopt;
   std::vector<std::uint32_t> ends;
   if (const auto wrong = numbers(value, ends)) return wrong;
@@ -51,67 +51,82 @@ Complaint subset(SubmitRequest& request, Gathered&, const std::string& value) {
   request.options.subset.range = {ends[0], ends[1]};
   return std::nullopt;
 }
-Complaint problem_ids(SubmitRequest& request, Gathered&, const std::string& value) {
+ErrorText problem_ids(SubmitRequest& request, ScriptOptions&, const std::string& value) {
   std::vector<std::uint32_t> ids;
   if (value == "None") return std::nullopt;
   if (const auto wrong = numbers(value, ids)) return wrong;
   request.options.subset.problems = {ids.begin(), ids.end()};
   return std::nullopt;
 }
-Complaint correct_trials(SubmitRequest& request, Gathered&, const std::string& value) {
-  std::uint32_t& n = request.options.correctness_n.emplace();
+ErrorText correct_trials(SubmitRequest& request, ScriptOptions&, const std::string& value) {
+  std::uint32_t& n = request.options.correctness_trials.emplace();
   if (const auto wrong = number(value, kTrialsMax, n)) return wrong;
-  return n == 0 ? Complaint("must be at least 1, got 0") : std::nullopt;
+  return n == 0 ? ErrorText("must be at least 1, got 0") : std::nullopt;
 }
-Complaint perf_trials(SubmitRequest& request, Gathered&, const std::string& value) {
-  return number(value, kTrialsMax, request.options.timed_n.emplace());
+ErrorText perf_trials(SubmitRequest& request, ScriptOptions&, const std::string& value) {
+  return number(value, kTrialsMax, request.options.timed_trials.emplace());
 }
-Complaint measure(SubmitRequest& request, Gathered&, const std::string& value) {
+ErrorText measure(SubmitRequest& request, ScriptOptions&, const std::string& value) {
   if (value != "True" && value != "False" && value != "true" && value != "false")
     return "must be True or False, got '" + value + "'";
-  if (value == "False" || value == "false") request.options.timed_n = 0;
+  if (value == "False" || value == "false") request.options.timed_trials = 0;
   return std::nullopt;
 }
-Complaint samples(SubmitRequest& request, Gathered&, const std::string& value) {
-  return number(value, 1'000'000, request.options.subset.samples_n.emplace());
+ErrorText samples(SubmitRequest& request, ScriptOptions&, const std::string& value) {
+  return number(value, 1'000'000, request.options.subset.samples_per_problem.emplace());
 }
-// All of its backends are Python, and each text tells what it compiles: triton, load_inline, or nothing that kq need
-// know of.
-Complaint backend(SubmitRequest& request, Gathered&, const std::string& value) {
+// KernelBench's backends are all Python. Except for triton, kq recognises the backend by the text of each file.
+ErrorText backend(SubmitRequest& request, ScriptOptions&, const std::string& value) {
   if (value == "triton") request.options.backend = Backend::triton;
   for (const char* known : {"triton", "cuda", "tilelang", "cute", "thunderkittens", "hip", "torch"}) {
     if (value == known) return std::nullopt;
   }
   return "must be one of cuda, triton, tilelang, cute, thunderkittens, hip, got '" + value + "'";
 }
-// Of a batch there, where a slow neighbour takes of it as well; of each job here.
-Complaint timeout(SubmitRequest& request, Gathered&, const std::string& value) {
+// In KernelBench the limit is for a batch of kernels. In kq it is for each job.
+ErrorText timeout(SubmitRequest& request, ScriptOptions&, const std::string& value) {
   const auto limit = parse_limit(value);
   if (!limit) return limit.error().message;
   request.options.time_limit_ms = *limit;
   return std::nullopt;
 }
-Complaint precision(SubmitRequest& request, Gathered&, const std::string& value) {
+ErrorText precision(SubmitRequest& request, ScriptOptions&, const std::string& value) {
   request.options.precision = parse_enum<Precision>(value);
-  return request.options.precision ? std::nullopt : Complaint("must be one of fp32, fp16, bf16, got '" + value + "'");
+  return request.options.precision ? std::nullopt : ErrorText("must be one of fp32, fp16, bf16, got '" + value + "'");
 }
-// What it says is so here in any case.
-Complaint agreed(SubmitRequest&, Gathered&, const std::string&) {
+// Accepts an option whose value makes no difference to kq.
+ErrorText agreed(SubmitRequest&, ScriptOptions&, const std::string&) {
   return std::nullopt;
 }
 
-struct Word {
+struct Option {
   std::string_view key;
-  Complaint (*apply)(SubmitRequest& request, Gathered& gathered, const std::string& value);  // null: passed over
-  std::string_view why = {};                                                                 // it is passed over
+  ErrorText (*apply)(SubmitRequest& request, ScriptOptions& script, const std::string& value);  // null: ignored
+  std::string_view why = {};  // why the option is ignored
 };
-// clang-format off
-constexpr Word kWords[] = {
-    {"run_name", [](SubmitRequest&, Gathered& gathered, const std::string& value) { gathered.run_name = value; return Complaint(); }},
-    {"runs_dir", [](SubmitRequest&, Gathered& gathered, const std::string& value) { gathered.runs_dir = value; return Complaint(); }},
-    {"kernel_src_path", [](SubmitRequest&, Gathered& gathered, const std::string& value) { gathered.kernel = value; return Complaint(); }},
-    {"ref_arch_src_path", [](SubmitRequest&, Gathered& gathered, const std::string& value) { gathered.reference = value; return Complaint(); }},
-    {"problem_id", [](SubmitRequest&, Gathered& gathered, const std::string& value) { return number(value, 1'000'000, gathered.problem_id.emplace()); }},
+constexpr Option kOptions[] = {
+    {"run_name",
+     [](SubmitRequest&, ScriptOptions& script, const std::string& value) {
+       script.run_name = value;
+       return ErrorText();
+     }},
+    {"runs_dir",
+     [](SubmitRequest&, ScriptOptions& script, const std::string& value) {
+       script.runs_dir = value;
+       return ErrorText();
+     }},
+    {"kernel_src_path",
+     [](SubmitRequest&, ScriptOptions& script, const std::string& value) {
+       script.kernel = value;
+       return ErrorText();
+     }},
+    {"ref_arch_src_path",
+     [](SubmitRequest&, ScriptOptions& script, const std::string& value) {
+       script.reference = value;
+       return ErrorText();
+     }},
+    {"problem_id", [](SubmitRequest&, ScriptOptions& script,
+                      const std::string& value) { return number(value, 1'000'000, script.problem_id.emplace()); }},
     {"level", level},
     {"subset", subset},
     {"problem_ids", problem_ids},
@@ -137,62 +152,62 @@ constexpr Word kWords[] = {
     {"pass_at_k_values", nullptr, "it goes to kq-dump and kq-leaderboard, as --pass-at-k"},
     {"check_kernel", nullptr, "the static guard always looks"},
 };
-// clang-format on
 
-Complaint apply(const std::string& key, const std::string& value, SubmitRequest& request, Gathered& gathered,
-                std::vector<std::string>& passed_over) {
+ErrorText apply(const std::string& key, const std::string& value, SubmitRequest& request, ScriptOptions& script,
+                std::vector<std::string>& ignored_options) {
   std::string known;
-  for (const Word& word : kWords) {
-    known += (known.empty() ? "" : ", ") + std::string(word.key);
-    if (word.key != key) continue;
-    if (word.apply == nullptr) {
-      passed_over.push_back(key + "=" + value + " is passed over: " + std::string(word.why));
+  for (const Option& option : kOptions) {
+    known += (known.empty() ? "" : ", ") + std::string(option.key);
+    if (option.key != key) continue;
+    if (option.apply == nullptr) {
+      ignored_options.push_back(key + "=" + value + " is ignored: " + std::string(option.why));
       return std::nullopt;
     }
-    const Complaint wrong = word.apply(request, gathered, value);
-    return wrong ? Complaint(key + " " + *wrong) : std::nullopt;
+    const ErrorText wrong = option.apply(request, script, value);
+    return wrong ? ErrorText(key + " " + *wrong) : std::nullopt;
   }
   return "'" + key + "=" + value + "' is neither a path nor an option of KernelBench's scripts; those known are " +
          known;
 }
 
-// "level1/19" of the checkout that the command is called in.
-void take_problem(const Gathered& gathered, SubmitRequest& request) {
-  if (!gathered.reference.empty()) request.options.problem = gathered.reference;
-  if (!gathered.problem_id) return;
+// Sets the problem by level and number. A single kernel with a level has the problem "level1/19" of --problems, or of
+// the checkout in the working directory.
+void take_problem(const ScriptOptions& script, SubmitRequest& request) {
+  if (!script.reference.empty()) request.options.problem = script.reference;
+  if (!script.problem_id) return;
   const auto level = request.options.subset.level;
-  if (!gathered.kernel.empty() && level) {
-    request.options.problem = "level" + std::to_string(*level) + "/" + std::to_string(*gathered.problem_id);
+  if (!script.kernel.empty() && level) {
+    request.options.problem = "level" + std::to_string(*level) + "/" + std::to_string(*script.problem_id);
     if (!request.options.problems) request.options.problems = ".";
   } else {
-    request.options.subset.problems.insert(*gathered.problem_id);
+    request.options.subset.problems.insert(*script.problem_id);
   }
 }
 
 }  // namespace
 
-bool is_kernelbench_word(const std::string& word) {
-  const std::size_t sign = word.find('=');
+bool is_kernelbench_option(const std::string& argument) {
+  const std::size_t sign = argument.find('=');
   std::error_code ignored;
-  return sign != std::string::npos && sign > 0 && word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == sign &&
-         !fs::exists(word, ignored);
+  return sign != std::string::npos && sign > 0 && argument.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == sign &&
+         !fs::exists(argument, ignored);
 }
 
-Expected<std::vector<std::string>> apply_kernelbench_words(const std::vector<std::string>& words,
-                                                           SubmitRequest& request) {
-  Gathered gathered;
-  std::vector<std::string> passed_over;
-  for (const std::string& word : words) {
-    const std::size_t sign = word.find('=');
-    if (const auto wrong = apply(word.substr(0, sign), word.substr(sign + 1), request, gathered, passed_over))
+Expected<std::vector<std::string>> apply_kernelbench_options(const std::vector<std::string>& arguments,
+                                                             SubmitRequest& request) {
+  ScriptOptions script;
+  std::vector<std::string> ignored_options;
+  for (const std::string& argument : arguments) {
+    const std::size_t sign = argument.find('=');
+    if (const auto wrong = apply(argument.substr(0, sign), argument.substr(sign + 1), request, script, ignored_options))
       return bad_input(*wrong);
   }
-  if (request.run.empty()) request.run = gathered.run_name;
-  if (request.inputs.empty() && !gathered.kernel.empty()) request.inputs.emplace_back(gathered.kernel);
-  if (request.inputs.empty() && !gathered.run_name.empty())
-    request.inputs.push_back(fs::path(gathered.runs_dir) / gathered.run_name);
-  take_problem(gathered, request);
-  return passed_over;
+  if (request.run.empty()) request.run = script.run_name;
+  if (request.inputs.empty() && !script.kernel.empty()) request.inputs.emplace_back(script.kernel);
+  if (request.inputs.empty() && !script.run_name.empty())
+    request.inputs.push_back(fs::path(script.runs_dir) / script.run_name);
+  take_problem(script, request);
+  return ignored_options;
 }
 
 }  // namespace kq::producer

@@ -1,5 +1,6 @@
-// The key=value words of KernelBench's evaluation scripts (eval_from_generations.py, run_and_check.py), so that a
-// command line of theirs works after `kq-submit`. One table; what has no meaning here is accepted and said.
+// The key=value options of KernelBench's evaluation scripts (eval_from_generations.py, run_and_check.py), so that the
+// arguments of these scripts also work with kq-submit. kernelbench_options.cc has a table of them. An option without a
+// meaning for kq is accepted, and a note says that it is ignored.
 #pragma once
 
 #include <string>
@@ -10,12 +11,11 @@
 
 namespace kq::producer {
 
-// "level=1": a name, then =; no path that exists.
-bool is_kernelbench_word(const std::string& word);
+// Returns whether the argument is such an option: it has the form "level=1" and is no path that exists.
+bool is_kernelbench_option(const std::string& argument);
 
-// Applies the words to the request, which may get its inputs from them; gives back what was passed over, one sentence
-// each.
-Expected<std::vector<std::string>> apply_kernelbench_words(const std::vector<std::string>& words,
-                                                           SubmitRequest& request);
+// Applies the options to the request, which may also set its inputs. Returns one sentence for each ignored option.
+Expected<std::vector<std::string>> apply_kernelbench_options(const std::vector<std::string>& arguments,
+                                                             SubmitRequest& request);
 
 }  // namespace kq::producer

@@ -157,7 +157,7 @@ class Sweep {
 
     kq::producer::SubmitOptions options;
     if (options_.timeout_s) options.timeout_ms = static_cast<std::int64_t>(*options_.timeout_s * 1e3);
-    options.busy = kq::producer::BusyNews(kq::sys::monotonic_now_ms, [&](const std::string& news) {
+    options.busy = kq::producer::BusyReporter(kq::sys::monotonic_now_ms, [&](const std::string& news) {
       std::cerr << kProgram << ": " << kq::tools::printable(news) << '\n';
       start_worker();  // without a worker the queue would stay full
     });
