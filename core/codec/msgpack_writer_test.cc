@@ -96,7 +96,7 @@ TEST(MsgpackWriter, many_values_in_a_row_stay_in_order) {
             }));
 }
 
-TEST(MsgpackWriter, appends_to_what_is_there) {
+TEST(MsgpackWriter, appends_to_the_string) {
   std::string bytes = "before";
   { MsgpackWriter(bytes).nil(); }
   EXPECT_EQ(bytes, "before\xC0");

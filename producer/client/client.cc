@@ -93,7 +93,7 @@ Expected<ClientReply> Client::await(std::uint64_t request_id, const std::string&
     Expected<Message<ClientReply>> reply = decode_message<ClientReply>(**arrived);
     if (!reply) {
       return our_fault("broker " + url_ + " sent a reply that this program does not understand (" +
-                       reply.error().message + "); are both of one version?");
+                       reply.error().message + "); do both have the same version?");
     }
     if (answers(*reply, request_id)) return std::move(reply->body);
     // The reply is a late one to an earlier request, whose caller no longer waits.
@@ -122,7 +122,7 @@ Error Client::unexpected_reply(const ClientReply& reply) const {
   }
   const std::string_view name = std::visit([]<class T>(const T&) { return AlternativeName<T>::value; }, reply);
   return Error{ErrorKind::our_fault, "broker " + url_ + " answered with " + std::string(name) +
-                                         ", which is no reply to the request; are both of one version?"};
+                                         ", which is no reply to the request; do both have the same version?"};
 }
 
 }  // namespace kq::producer

@@ -142,7 +142,7 @@ TEST(Client, bytes_that_are_no_reply_are_an_error) {
   ScriptedBroker broker;
   broker.on_request = [&](const auto&) { broker.deliveries.push_back({broker.now_ms, "HTTP/1.1 400"}); };
   Client client = broker.client();
-  EXPECT_THAT(client.ask(BrokerQuery{}).error().message, HasSubstr("answered what this program does not understand"));
+  EXPECT_THAT(client.ask(BrokerQuery{}).error().message, HasSubstr("sent a reply that this program does not understand"));
 }
 
 TEST(Client, a_connection_that_is_refused_ends_the_request_at_once) {
@@ -157,12 +157,12 @@ TEST(Client, a_connection_that_is_refused_ends_the_request_at_once) {
   EXPECT_LT(broker.now_ms, 100);
 }
 
-TEST(Client, a_key_file_that_is_none_is_named) {
+TEST(Client, an_invalid_key_file_is_named) {
   EXPECT_THAT(Client::connect("ipc:///tmp/kq.sock", "/nowhere/alice.key").error().message,
               HasSubstr("key file /nowhere/alice.key: No such file"));
 }
 
-TEST(Client, a_pause_takes_its_time_or_ends_with_an_interruption) {
+TEST(Client, a_pause_ends_after_its_time_or_with_an_interrupt) {
   ScriptedBroker broker;
   Client client = broker.client();
   EXPECT_TRUE(client.pause(1'234));
@@ -174,7 +174,7 @@ TEST(Client, a_pause_takes_its_time_or_ends_with_an_interruption) {
   EXPECT_LE(broker.now_ms, 2'300);
 }
 
-TEST(Client, refuses_a_url_that_is_none) {
+TEST(Client, refuses_an_invalid_url) {
   const auto client = Client::connect("localhost");
   ASSERT_FALSE(client);
   EXPECT_EQ(client.error().kind, ErrorKind::bad_input);

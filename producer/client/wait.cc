@@ -11,6 +11,7 @@
 namespace kq::producer {
 namespace {
 
+// Asks the broker about the jobs of one wait until the wait ends.
 class Waiter {
  public:
   Waiter(Client& client, WaitList jobs, const WaitOptions& options)

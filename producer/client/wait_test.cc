@@ -86,7 +86,7 @@ TEST_F(WaitFor, asks_only_about_unfinished_jobs_and_ever_more_slowly_a_broker_th
   EXPECT_EQ(exit_code_of(*outcome), ExitCode::job_failed);
 }
 
-TEST_F(WaitFor, hears_of_an_ending_when_it_happens) {
+TEST_F(WaitFor, learns_of_a_finished_job_at_once) {
   set(status(1, JobState::leased));
   set(status(2, JobState::leased));
   broker_.on_request = [&](const Message<ClientRequest>& request) {
@@ -212,7 +212,7 @@ TEST_F(WaitFor, a_job_the_broker_does_not_know_is_our_fault) {
               HasSubstr("does not know job 5; its retention removed it, or its store was replaced"));
 }
 
-TEST_F(WaitFor, an_interrupt_ends_it_with_what_is_known) {
+TEST_F(WaitFor, an_interrupt_ends_the_wait_with_the_known_states) {
   set(status(1, JobState::leased));
   options_.interrupted = [&] { return asked_.size() == 3; };
   const auto outcome = wait({one(1)});

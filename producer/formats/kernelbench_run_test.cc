@@ -125,7 +125,7 @@ TEST(KernelBenchRun, resumes_by_problem_and_sample) {
   for (const char* name : {"1_sample_0", "1_sample_1", "1_sample_2", "2_sample_0"})
     folder.write("run/level_1_problem_" + std::string(name) + "_kernel.py", kTestKernel);
   folder.write("run/eval_results.json",
-               R"({"1": [{"sample_id": 0}, {"sample_id": 2}], "2": {"sample_id": 0}})");  // 2: as older files have it
+               R"({"1": [{"sample_id": 0}, {"sample_id": 2}], "2": {"sample_id": 0}})");  // problem 2 has the form of earlier versions
   EXPECT_EQ(read(folder / "run", {}).candidates.size(), 4u);
   InputOptions options;
   options.subset.resume = true;
