@@ -142,7 +142,8 @@ TEST(Client, bytes_that_are_no_reply_are_an_error) {
   ScriptedBroker broker;
   broker.on_request = [&](const auto&) { broker.deliveries.push_back({broker.now_ms, "HTTP/1.1 400"}); };
   Client client = broker.client();
-  EXPECT_THAT(client.ask(BrokerQuery{}).error().message, HasSubstr("sent a reply that this program does not understand"));
+  EXPECT_THAT(client.ask(BrokerQuery{}).error().message,
+              HasSubstr("sent a reply that this program does not understand"));
 }
 
 TEST(Client, a_connection_that_is_refused_ends_the_request_at_once) {

@@ -88,7 +88,7 @@ class Checker {
         text != nullptr && text->text() != nullptr && std::ranges::find(names, *text->text()) != names.end();
     if (!known) wrong(path + std::string(key), "must be " + any_of(names) + got(text));
   }
-  // Whether it is there and right.
+  // Returns whether the member is present and valid, and reports a mistake where it is not valid.
   bool check_integer(const Json& object, const std::string& path, std::string_view key, std::int64_t min,
                      std::int64_t max) {
     const Json* number = object.find(key);

@@ -124,8 +124,8 @@ TEST(KernelBenchRun, resumes_by_problem_and_sample) {
   folder.write("level1/2_b.py", kTestProblem);
   for (const char* name : {"1_sample_0", "1_sample_1", "1_sample_2", "2_sample_0"})
     folder.write("run/level_1_problem_" + std::string(name) + "_kernel.py", kTestKernel);
-  folder.write("run/eval_results.json",
-               R"({"1": [{"sample_id": 0}, {"sample_id": 2}], "2": {"sample_id": 0}})");  // problem 2 has the form of earlier versions
+  // Problem 2 has the form of earlier versions of KernelBench.
+  folder.write("run/eval_results.json", R"({"1": [{"sample_id": 0}, {"sample_id": 2}], "2": {"sample_id": 0}})");
   EXPECT_EQ(read(folder / "run", {}).candidates.size(), 4u);
   InputOptions options;
   options.subset.resume = true;
