@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "broker/jobs/prebuild.h"
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "store/keys.h"
 #include "store/reader.h"
 

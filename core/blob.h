@@ -1,4 +1,5 @@
-// A file as a Blob: named by its content, packed for the way where that makes it smaller, and checked where it arrives.
+// Conversion between the content of a file and a Blob (core/messages.h), which is named by the hash of the content and
+// is compressed where that makes it smaller.
 #pragma once
 
 #include <string>
@@ -9,13 +10,13 @@
 
 namespace kq {
 
-// `hash` is the content's own.
+// Returns a blob of the content, whose SHA-256 is `hash`.
 Blob packed(Compressor& compressor, const Hash& hash, std::string content);
 
-// The content of a blob that anybody may have sent: at most kFileBytesMax, and what its name says. Otherwise bad input,
-// without the name of the blob: the caller knows which one it was.
+// Returns the content of a blob, which may come from an untrusted peer. Fails with bad input where the content has more
+// than kFileBytesMax bytes or does not have the hash that names the blob. The error text does not name the blob.
 Expected<std::string> content_of(Decompressor& decompressor, const Blob& blob);
-// The same without a copy: good until the decompressor's next call, or as long as the blob.
+// Does the same without a copy. The view is valid until the next call of the decompressor and while the blob lives.
 Expected<std::string_view> view_of(Decompressor& decompressor, const Blob& blob);
 
 }  // namespace kq

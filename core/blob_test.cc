@@ -30,7 +30,7 @@ TEST(Blob, comes_back_packed_or_not) {
   EXPECT_EQ(content_of(decompressor, large), kSource);
 }
 
-TEST(Blob, must_be_what_its_name_says) {
+TEST(Blob, is_refused_where_its_content_has_another_hash) {
   Compressor compressor;
   EXPECT_THAT(refusal({.hash = sha256("x"), .bytes = "y"}), HasSubstr("but its SHA-256 is"));
   EXPECT_THAT(refusal(packed(compressor, sha256("x"), kSource)), HasSubstr("but its SHA-256 is"));
@@ -39,12 +39,12 @@ TEST(Blob, must_be_what_its_name_says) {
 TEST(Blob, is_never_larger_than_a_file_may_be) {
   Compressor compressor;
   const std::string large(kFileBytesMax + 1, 'x');
-  const std::string complaint = "1048577 bytes, at most 1048576 are allowed";
-  EXPECT_EQ(refusal({.hash = sha256(large), .bytes = large}), complaint);
-  EXPECT_EQ(refusal(packed(compressor, sha256(large), large)), "an LZ4 block of " + complaint);
+  const std::string error_text = "1048577 bytes, at most 1048576 are allowed";
+  EXPECT_EQ(refusal({.hash = sha256(large), .bytes = large}), error_text);
+  EXPECT_EQ(refusal(packed(compressor, sha256(large), large)), "an LZ4 block of " + error_text);
 }
 
-TEST(Blob, a_frame_must_be_one) {
+TEST(Blob, bytes_that_are_no_frame_are_refused) {
   EXPECT_EQ(refusal({.hash = sha256("x"), .bytes = "x", .packing = Packing::zstd}), "not a zstd frame");
   EXPECT_EQ(refusal({.hash = sha256("x"), .bytes = "x", .packing = Packing::lz4}),
             "not an LZ4 block behind its content's size");

@@ -1,4 +1,4 @@
-// What a build made, on its way from one worker through the broker to another.
+// A build artifact on its way from the worker that built it through the broker to another worker.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,15 @@
 
 namespace kq {
 
-inline constexpr std::size_t kObjectBytesMax = 8u << 20;  // packed; a greater one stays where it was built
+// The largest artifact that is sent, in packed bytes; a larger one stays on the worker that built it.
+inline constexpr std::size_t kObjectBytesMax = 8u << 20;
 
-// `key` is what its builder would find it by (gpu_worker/compile/cache.h): whoever computes another one has no use for
-// it. The bytes are opaque to the broker (gpu_worker/compile/object.h) and named by their SHA-256, which every receiver
-// checks.
+// The artifact of one build. `key` is its key in the build cache of the worker that built it
+// (gpu_worker/compile/cache.h); a worker that computes another key for the same job cannot use the artifact. The broker
+// does not read the bytes (gpu_worker/compile/object.h). Every receiver compares their SHA-256 with `hash`.
 struct BuildObject {
-  DeviceKind kind = DeviceKind::cuda;  // what it was built for,
-  std::string arch;                    // "sm_90"; empty for a CPU
+  DeviceKind kind = DeviceKind::cuda;  // the kind of device that the artifact is built for
+  std::string arch;                    // the architecture of that device: "sm_90"; empty for a CPU
   Hash key;
   Hash hash;
   std::string bytes;

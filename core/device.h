@@ -1,4 +1,4 @@
-// The device a worker offers and a result was measured on.
+// The devices of workers, and the requirements of jobs.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,23 @@ constexpr std::array<std::string_view, 2> enum_names(DeviceKind) {
   return {"cpu", "cuda"};
 }
 
+// The device that a worker offers, or that a result was measured on.
 struct DeviceInfo {
   DeviceKind kind = DeviceKind::cpu;
-  std::string model;  // "NVIDIA H200", or the processor's model name
-  std::string uuid;   // of a GPU; empty for a CPU
-  std::string arch;   // what device code is compiled for, "sm_90"; empty for a CPU
+  std::string model;  // "NVIDIA H200", or the model name of the processor
+  std::string uuid;   // the UUID of a GPU; empty for a CPU
+  std::string arch;   // the architecture that device code is compiled for: "sm_90"; empty for a CPU
   std::uint64_t memory_bytes = 0;
 
   friend bool operator==(const DeviceInfo&, const DeviceInfo&) = default;
 };
 
-// What a job asks of a worker and its device. Jobs with equal requirements can run in the same places.
+// The requirements of a job on a worker and its device. Jobs with equal requirements can run on the same devices.
 struct Requirements {
   DeviceWish wish = DeviceWish::any;
-  std::string gpu_model{};               // empty: any
-  std::uint64_t memory_above_bytes = 0;  // set for a job that was too large for a device with as much
+  std::string gpu_model{};  // empty: any model
+  // The device must have more memory than this. It is set for a job that was too large for a device with this much.
+  std::uint64_t memory_above_bytes = 0;
   Backend backend = Backend::torch;
   std::vector<std::string> labels{};  // sorted
 
@@ -44,7 +46,8 @@ inline Requirements requirements_of(const Submission& submission) {
           .labels = submission.labels};
 }
 
-// Whether the device alone is good enough; backend and labels are the worker's.
+// Returns whether the device meets the requirements. Backend and labels are properties of the worker, and they are not
+// compared here.
 inline bool serves(const DeviceInfo& device, const Requirements& needs) {
   if (!needs.gpu_model.empty() && (device.kind != DeviceKind::cuda || device.model != needs.gpu_model)) return false;
   if (needs.memory_above_bytes != 0 && device.memory_bytes <= needs.memory_above_bytes) return false;

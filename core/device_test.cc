@@ -18,7 +18,7 @@ TEST(Device, serves_the_wishes_of_this_table) {
   const struct {
     DeviceWish wish;
     std::string gpu_model;
-    bool by_cpu, by_h200;
+    bool cpu_serves, h200_serves;
   } cases[] = {
       {DeviceWish::any, "", true, true},
       {DeviceWish::cpu, "", true, false},
@@ -26,12 +26,12 @@ TEST(Device, serves_the_wishes_of_this_table) {
       {DeviceWish::any, "NVIDIA H200", false, true},
       {DeviceWish::cuda, "NVIDIA H200", false, true},
       {DeviceWish::cuda, "NVIDIA H100", false, false},
-      {DeviceWish::any, "EPYC", false, false},         // a gpu model never names a processor
-      {DeviceWish::cpu, "NVIDIA H200", false, false},  // contradicts itself
+      {DeviceWish::any, "EPYC", false, false},         // a GPU model never names a processor
+      {DeviceWish::cpu, "NVIDIA H200", false, false},  // the two requirements contradict each other
   };
-  for (const auto& [wish, gpu_model, by_cpu, by_h200] : cases) {
-    EXPECT_EQ(serves(cpu, {.wish = wish, .gpu_model = gpu_model}), by_cpu) << to_string(wish) << " " << gpu_model;
-    EXPECT_EQ(serves(h200, {.wish = wish, .gpu_model = gpu_model}), by_h200) << to_string(wish) << " " << gpu_model;
+  for (const auto& [wish, gpu_model, cpu_serves, h200_serves] : cases) {
+    EXPECT_EQ(serves(cpu, {.wish = wish, .gpu_model = gpu_model}), cpu_serves) << to_string(wish) << " " << gpu_model;
+    EXPECT_EQ(serves(h200, {.wish = wish, .gpu_model = gpu_model}), h200_serves) << to_string(wish) << " " << gpu_model;
   }
 }
 

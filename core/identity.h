@@ -1,4 +1,5 @@
-// Who speaks: the name and the role of a key. The network proves it, the broker acts on it.
+// The identity of a peer: the name and the role of its key. The network layer proves the identity, and the broker
+// decides by it what the peer may do.
 #pragma once
 
 #include <array>
@@ -9,15 +10,16 @@
 
 namespace kq {
 
-// What a key allows: submit may submit and read, work may take jobs, admin may do what submit may and rule the broker.
+// The rights of a key. `submit` may submit jobs and read results. `work` may take jobs. `admin` may do what `submit`
+// may, and may also operate the broker.
 enum class Role { submit, work, admin };
 constexpr std::array<std::string_view, 3> enum_names(Role) {
   return {"submit", "work", "admin"};
 }
 
 struct Identity {
-  std::string name;         // as in the list of keys; empty where the broker runs without keys
-  Role role = Role::admin;  // without keys only this machine is let in, and it may do everything
+  std::string name;         // the name in the list of keys; empty where the broker runs without keys
+  Role role = Role::admin;  // a broker without keys accepts only peers of its own machine, and they have every right
 
   friend bool operator==(const Identity&, const Identity&) = default;
 };

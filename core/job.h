@@ -1,12 +1,14 @@
-// The life of a job: one enum, one transition function, everything else is "no change".
+// The states of a job and the function that makes every transition between them.
 //
 //   submit            lease                result, attempt current
 //  -------> [queued] -------> [leased] --------------------------> [finished: verdict]
-//              ^                 |  lease lapsed, worker gone, infrastructure error (attempt+1; after the limit:
-//              abandoned)
+//              ^                 |
 //              `-----------------'
-//    cancel from queued or leased -> [finished: cancelled]
-//    a finished job whose verdict does not settle (core/verdict.h) may be queued again by a new submission
+//      the lease expired, the worker left, or kq itself failed: the job gets its next attempt,
+//      and after kAttemptsMax failures it is finished as `abandoned`
+//
+// A queued or leased job that is cancelled becomes finished. A finished job whose verdict is not terminal
+// (core/verdict.h) is queued again when it is submitted again.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +25,7 @@ constexpr std::array<std::string_view, 3> enum_names(JobState) {
 
 enum class JobEvent { lease, requeue, finish, revive };
 
-// The state after `event`, or nothing where the event does not apply: the caller then answers with the current truth.
+// Returns the state after `event`, or nothing where the event does not apply to the state.
 constexpr std::optional<JobState> after(JobState state, JobEvent event) {
   switch (event) {
     case JobEvent::lease:
@@ -42,9 +44,10 @@ constexpr std::optional<JobState> after(JobState state, JobEvent event) {
   return std::nullopt;
 }
 
-// The broker's number of a job, in the order of acceptance. 0 is no job.
+// The number that the broker gives to a job when it accepts the job. The numbers ascend; 0 stands for no job.
 using Sequence = std::uint64_t;
-// Counts leases of one job from 1; it fences results of earlier leases. 0 before the first lease.
+// The number of a lease of one job, counted from 1; 0 before the first lease. The broker ignores a result whose attempt
+// is not the current one.
 using Attempt = std::uint32_t;
 
 }  // namespace kq

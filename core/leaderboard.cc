@@ -72,11 +72,12 @@ double geometric_mean_speedup(std::span<const LeaderboardRow> rows) {
   return n == 0 ? 0 : std::exp(logs / static_cast<double>(n));
 }
 
-double fast_p(std::span<const LeaderboardRow> best, std::size_t problems_n, double p) {
-  if (problems_n == 0) return 0;
+double fast_p(std::span<const LeaderboardRow> best, std::size_t problem_count, double p) {
+  if (problem_count == 0) return 0;
   std::size_t n = 0;
-  for (const LeaderboardRow& row : best) n += p <= 0 || row.speedup > p ? 1 : 0;  // solved counts, timed or not
-  return static_cast<double>(n) / static_cast<double>(problems_n);
+  // For p = 0 a solved problem counts even where its speedup is unknown.
+  for (const LeaderboardRow& row : best) n += p <= 0 || row.speedup > p ? 1 : 0;
+  return static_cast<double>(n) / static_cast<double>(problem_count);
 }
 
 }  // namespace kq

@@ -1,4 +1,4 @@
-// Leaderboards: one best row per problem and device model, and the two summary figures KernelBench users know.
+// Leaderboards: the best row for each problem and device model, and the two summary figures that KernelBench defines.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace kq {
 
-// The best passed job of one problem on one device model. On disk in family `board`.
+// The best passed job of one problem on one device model. The store keeps it in the family `board`.
 struct LeaderboardRow {
   std::string problem;
   Hash problem_hash;  // board_hash() of the problem
@@ -31,28 +31,29 @@ struct LeaderboardRow {
   friend bool operator==(const LeaderboardRow&, const LeaderboardRow&) = default;
 };
 
-// What a board is about: the reference's source and how closely it must be met. Without tolerances and a precision of
-// its own it is the hash of the source; a submitter who loosens the tolerance plays on a board of his own.
+// Returns the hash that identifies the board of a problem. It is the hash of the reference's source where the problem
+// has neither tolerances nor a precision of its own. Otherwise these are hashed too, so that a submission with a looser
+// tolerance is listed on another board.
 Hash board_hash(const Problem& problem);
 
-// The row a finished job may take; nothing unless its verdict ranks and it was timed.
+// Returns the row of a finished job, or nothing where its verdict does not rank or it has no timed samples.
 std::optional<LeaderboardRow> board_row(const Submission& submission, const Result& result, Sequence seq,
                                         std::int64_t finished_at_ms);
 
-// Whether `challenger` takes the place of `holder`: strictly faster, so the first of equals keeps it.
+// Returns whether `challenger` replaces `holder`. It must be strictly faster, so the first of equal rows stays.
 bool is_better(const LeaderboardRow& challenger, const LeaderboardRow& holder);
 bool is_better(const LeaderboardRow& challenger, double holder_median_ns);
 
-// Best rows of a run, ordered by problem name, then device model.
+// Returns the best rows of a run, ordered by problem name and then by device model.
 std::vector<LeaderboardRow> best_of(std::span<const LeaderboardRow> passed);
 
-// Geometric mean of the speedups, in log space so that it cannot overflow; rows without a speedup are left out; 0 for
-// none.
+// Returns the geometric mean of the speedups, or 0 where no row has one. Rows without a speedup are ignored. The sum is
+// of logarithms, so that it cannot overflow.
 double geometric_mean_speedup(std::span<const LeaderboardRow> rows);
 
-// Fraction of `problems_n` problems that were solved correctly and strictly more than p times as fast as the reference
-// (KernelBench, src/kernelbench/score.py: fast_p). fast_p(0) is the fraction solved.
-double fast_p(std::span<const LeaderboardRow> best, std::size_t problems_n, double p);
+// Returns the fraction of `problem_count` problems whose best row is strictly more than p times as fast as the
+// reference (fast_p in src/kernelbench/score.py of KernelBench). For p = 0 it is the fraction of solved problems.
+double fast_p(std::span<const LeaderboardRow> best, std::size_t problem_count, double p);
 
 template <class V>
 void fields(V& v, LeaderboardRow& x) {

@@ -31,7 +31,7 @@ std::vector<Sequence> sequences(const std::vector<LeaderboardRow>& rows) {
   return seqs;
 }
 
-TEST(Leaderboard, the_faster_row_takes_the_place_and_the_first_of_equals_keeps_it) {
+TEST(Leaderboard, a_faster_row_replaces_the_best_one_and_an_equal_row_does_not) {
   EXPECT_TRUE(is_better(row("p", "H200", 2, 9), row("p", "H200", 1, 10)));
   EXPECT_FALSE(is_better(row("p", "H200", 2, 10), row("p", "H200", 1, 10)));
   EXPECT_FALSE(is_better(row("p", "H200", 2, 11), row("p", "H200", 1, 10)));
@@ -77,13 +77,13 @@ TEST(BoardRow, stands_for_a_passed_and_timed_job) {
   EXPECT_EQ(row->speedup, 2);
 }
 
-TEST(BoardRow, is_for_nobody_who_does_not_rank_or_was_not_timed) {
+TEST(BoardRow, is_missing_where_the_verdict_does_not_rank_or_nothing_was_timed) {
   EXPECT_FALSE(row_of_verdict(Suspect{timed(10).measurement, {}, {}}));
   EXPECT_FALSE(row_of_verdict(ended(VerdictName::wrong_answer, {})));
-  EXPECT_FALSE(row_of_verdict(Passed{})) << "without samples its 0 ns would beat everything for ever";
+  EXPECT_FALSE(row_of_verdict(Passed{})) << "a median of 0 ns would be the best time for ever";
 }
 
-TEST(BoardHash, is_that_of_the_source_unless_the_submission_judges_otherwise) {
+TEST(BoardHash, is_the_hash_of_the_source_unless_the_problem_has_tolerances_or_a_precision) {
   Problem problem;
   problem.hash = sha256("source");
   EXPECT_EQ(board_hash(problem), problem.hash);
@@ -117,13 +117,13 @@ TEST(GeometricMean, does_not_overflow) {
 
 TEST(FastP, counts_problems_solved_strictly_faster_than_p_times_the_reference) {
   const auto best = with_speedups({0.5, 1, 1.5, 2});
-  EXPECT_EQ(fast_p(best, 8, 0), 0.5);  // four of eight problems are solved
+  EXPECT_EQ(fast_p(best, 8, 0), 0.5);
   EXPECT_EQ(fast_p(best, 8, 0.5), 0.375);
   EXPECT_EQ(fast_p(best, 8, 1), 0.25);
   EXPECT_EQ(fast_p(best, 8, 2), 0);
 }
 
-TEST(FastP, of_zero_counts_what_is_solved_but_has_no_time) {
+TEST(FastP, of_zero_counts_a_solved_problem_without_a_time) {
   EXPECT_EQ(fast_p(with_speedups({0}), 2, 0), 0.5);
 }
 

@@ -1,4 +1,5 @@
-// Every bound that more than one room must agree on. A bound that only one room needs stands in that room.
+// The limits that more than one part of kq must agree on. A limit of one part alone is defined in that part.
+// python/kq/records/limits.py repeats those that a client needs.
 #pragma once
 
 #include <cstddef>
@@ -6,35 +7,36 @@
 
 namespace kq {
 
-// One file of a submission or problem. Generated kernels are a few KB; 1 MiB leaves room for embedded tables.
+// The size of one file of a submission or problem. Generated kernels have a few KB; 1 MiB allows embedded tables.
 inline constexpr std::size_t kFileBytesMax = 1u << 20;
 inline constexpr std::size_t kFilesPerSubmissionMax = 16;
 
-// One message on the wire, and what its decoder accepts.
+// The size of one message on the wire, and what the decoder accepts inside.
 inline constexpr std::size_t kMessageBytesMax = 64u << 20;
 inline constexpr std::size_t kMessageDepthMax = 16;
 inline constexpr std::size_t kMessageItemsMax = 1u << 16;  // elements of one array or map
-inline constexpr std::size_t kMessageItemsTotalMax = 1u
-                                                     << 20;  // elements of all arrays and maps of one message together
-inline constexpr std::size_t kSubmitJobsMax = 256;           // jobs in one SubmitBatch
-inline constexpr std::size_t kSubmitBytesMax = 16u
-                                               << 20;  // blob bytes in one SubmitBatch; a producer splits above this
-inline constexpr std::size_t kSubmitContentBytesMax =
-    64u << 20;  // and what they are when unpacked, which is looked at before anybody else's message is
-inline constexpr std::size_t kQueryRowsMax = 256;      // rows in one reply; a reader pages
-inline constexpr std::size_t kJobsLookedAtMax = 4096;  // for one JobsQuery
-inline constexpr std::size_t kQuerySeqsMax = 4096;     // jobs asked about in one StatusQuery
+// Elements of all arrays and maps of one message together.
+inline constexpr std::size_t kMessageItemsTotalMax = 1u << 20;
 
-inline constexpr std::uint32_t kQueryWaitMsMax = 30'000;  // that one StatusQuery may wait for its answer
+inline constexpr std::size_t kSubmitJobsMax = 256;         // jobs in one SubmitBatch
+inline constexpr std::size_t kSubmitBytesMax = 16u << 20;  // bytes of all blobs in one SubmitBatch, as sent
+// Bytes of all blobs in one SubmitBatch, unpacked. The broker unpacks them before it reads the next message of any
+// client.
+inline constexpr std::size_t kSubmitContentBytesMax = 64u << 20;
 
-// Names that people choose: run, label, author, gpu model, tag. Printable UTF-8, no control characters.
+inline constexpr std::size_t kQueryRowsMax = 256;         // rows in one reply; a client asks for more in pages
+inline constexpr std::size_t kJobsScannedMax = 4096;      // jobs that the broker reads for one JobsQuery
+inline constexpr std::size_t kQuerySeqsMax = 4096;        // jobs in one StatusQuery
+inline constexpr std::uint32_t kQueryWaitMsMax = 30'000;  // the longest time that the answer to a StatusQuery may wait
+
+// Names that people choose (run, label, author, GPU model, tag) are printable UTF-8 without control characters.
 inline constexpr std::size_t kNameBytesMax = 200;
 inline constexpr std::size_t kTagsMax = 32;
-inline constexpr std::size_t kLabelsMax = 16;  // that one job asks for, or one worker has
+inline constexpr std::size_t kLabelsMax = 16;  // labels that one job requires, or that one worker has
 
-inline constexpr std::size_t kLogBytesMax = 64u << 10;    // of one child's output, head and tail kept
-inline constexpr std::size_t kMessageTextMax = 4u << 10;  // a sentence of evidence in a verdict
-inline constexpr std::uint32_t kTrialsMax = 1000;         // of each kind in one job
-inline constexpr std::uint32_t kAttemptsMax = 3;          // then the job ends as `abandoned`
+inline constexpr std::size_t kLogBytesMax = 64u << 10;    // the output of one child: its head and its tail
+inline constexpr std::size_t kMessageTextMax = 4u << 10;  // the message in the evidence of a verdict
+inline constexpr std::uint32_t kTrialsMax = 1000;         // trials of each kind in one job
+inline constexpr std::uint32_t kAttemptsMax = 3;          // failed attempts after which a job ends as `abandoned`
 
 }  // namespace kq

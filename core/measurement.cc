@@ -8,7 +8,7 @@
 namespace kq {
 namespace {
 
-// The smallest sample that at least `percent` of all do not exceed.
+// Returns the smallest sample that at least `percent` of all samples do not exceed.
 double nearest_rank(std::span<const std::int64_t> sorted, std::size_t percent) {
   return static_cast<double>(sorted[(sorted.size() * percent + 99) / 100 - 1]);
 }

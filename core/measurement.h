@@ -1,4 +1,4 @@
-// The figures of a passed job. All times are nanoseconds; every sample is kept beside them (core/records.h, Samples).
+// The figures of a passed job. All times are in nanoseconds. The raw samples are in Samples (core/result.h).
 #pragma once
 
 #include <cstddef>
@@ -12,37 +12,39 @@ struct Statistics {
   std::uint32_t sample_count = 0;
   double median_ns = 0;
   double mean_ns = 0;
-  double std_ns = 0;  // sample standard deviation; 0 below two samples
+  double std_ns = 0;  // the sample standard deviation; 0 for fewer than two samples
   double min_ns = 0;
   double max_ns = 0;
-  double p95_ns = 0;  // nearest rank; 0 below kP95SamplesMin samples
-  double p99_ns = 0;  // likewise, kP99SamplesMin
+  double p95_ns = 0;  // by nearest rank; 0 for fewer than kP95SamplesMin samples
+  double p99_ns = 0;  // by nearest rank; 0 for fewer than kP99SamplesMin samples
 
   friend bool operator==(const Statistics&, const Statistics&) = default;
 };
 
-// Fewer samples than these say nothing of such a percentile: the rank would be that of the maximum.
+// With fewer samples the nearest rank of the percentile is the maximum, which says nothing about the percentile.
 inline constexpr std::size_t kP95SamplesMin = 20;
 inline constexpr std::size_t kP99SamplesMin = 100;
 
-// Statistics of raw samples; all zero for none.
+// Returns the statistics of raw samples; all are 0 where there are no samples.
 Statistics summarise(std::span<const std::int64_t> samples_ns);
 
-// How a time comes about: gpu_worker/judge/timing/published_time.h.
+// The times of a job and of its reference, as gpu_worker/judge/timing/published_time.h computes them.
 struct Measurement {
-  std::string method;      // "attested": the judge's go->probe interval minus `overhead_ns`
-  Statistics submission;   // of the attested samples; its median is the published one
-  Statistics reference;    // likewise of the problem's own Model on the same inputs; its median by a rule of its own
-  double overhead_ns = 0;  // the calibrated null call that was subtracted from every sample
-  double drift_ns = 0;     // how far a trusted child's null call moved from the first trial to the last
-  double attested_ns = 0;  // median of the submission's attested samples
-  double event_ns = 0;     // median of the times that the child took of itself, a hint only; 0: none
-  double burst_ns = 0;     // a call's share of several in one interval, likewise attested; 0: none were made
+  // The name of the method by which the judge measured. For the judge's own clock a sample is the interval from its
+  // start signal to the end that it observes, minus `overhead_ns`.
+  std::string method;
+  Statistics submission;   // of the samples that the judge measured; the median is the published time
+  Statistics reference;    // the same for the problem's own Model on the same inputs, whose median has another filter
+  double overhead_ns = 0;  // the time of a calibrated empty call, which is subtracted from every sample
+  double drift_ns = 0;     // the change of a trusted child's empty call from the first trial to the last
+  double attested_ns = 0;  // the median of the submission's samples that the judge measured
+  double event_ns = 0;     // the median of the times that the child measured itself, which are only a hint; 0: none
+  double burst_ns = 0;     // the time per call where the judge measured several calls in one interval; 0: it did not
 
   friend bool operator==(const Measurement&, const Measurement&) = default;
 };
 
-// How much faster than the reference; 0 when either median is 0.
+// Returns the reference's median divided by the submission's median, or 0 where either is not positive.
 double speedup(const Measurement& measurement);
 
 template <class V>

@@ -1,10 +1,10 @@
-// THE WIRE PROTOCOL. Producers and tools speak the client messages, workers the worker messages; only the broker
+// THE WIRE PROTOCOL. Producers and tools use the client messages, and workers use the worker messages. Only the broker
 // listens.
 //
-// One message is the msgpack array [kProtocolVersion, request_id, [name, body]]. A reply repeats the request_id of its
-// request; messages the broker starts itself carry 0. Delivery is a hint: whoever needs an answer sends the same
-// message again until it comes, and every message may arrive late, twice or never. Sizes and counts are bounded by
-// core/limits.h; anything else is refused in words.
+// One message is the msgpack array [kProtocolVersion, request_id, [name, body]]. A reply has the request_id of its
+// request, and a message without a request has the request_id 0. Every message may arrive late, twice or never, so a
+// peer that needs a reply sends the same message again until the reply comes. Sizes and counts are limited by
+// core/limits.h. A message that exceeds a limit or is malformed is refused with a reason.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ namespace kq {
 
 inline constexpr std::uint32_t kProtocolVersion = 1;
 
-// The bytes of a source or problem file, named by the SHA-256 of the file itself; the receiver checks the name. Its
-// content is at most kFileBytesMax, however it is packed.
+// A source or problem file. `hash` is the SHA-256 of the unpacked content, which the receiver checks. The content has
+// at most kFileBytesMax bytes, however it is packed.
 struct Blob {
   Hash hash;
   SharedBytes bytes;
@@ -35,46 +35,46 @@ struct Blob {
   friend bool operator==(const Blob&, const Blob&) = default;
 };
 
-// ---- client -> broker
-// --------------------------------------------------------------------------------------------------------------
+// ---- client -> broker -----------------------------------------------------------------------------------------------
 
-// Accept these jobs for this run. Idempotent: the key of a submission decides whether it is new. At most kSubmitJobsMax
-// jobs, kSubmitBytesMax blob bytes which are at most kSubmitContentBytesMax when unpacked, and as many blobs as the
-// jobs may have files. Every blob a job needs is in this batch, or is already in the store.
+// Asks the broker to accept these jobs for this run. The request is idempotent, because the key of a submission decides
+// whether the job is new. A batch has at most kSubmitJobsMax jobs, at most kSubmitBytesMax bytes of blobs, which are at
+// most kSubmitContentBytesMax when unpacked, and at most as many blobs as the jobs may have files. Every blob that a
+// job needs is in the batch or already in the store.
 struct SubmitBatch {
   std::string run;
   std::vector<Submission> jobs;
   std::vector<Blob> blobs;
-  std::string
-      submitter{};  // whose share and quota they count against; where keys are in use the key's name stands instead
+  // The name whose share and quota the jobs count against. A broker with keys uses the name of the key instead.
+  std::string submitter{};
 };
-// Where do these jobs stand? At most kQuerySeqsMax. With `wait_ms` the answer may wait until one of them is finished or
-// so much time has passed; it comes at once where one is finished or unknown already. Sent again with the same
-// request_id, it takes the place of the first.
+// Asks for the states of at most kQuerySeqsMax jobs. With `wait_ms` the broker may delay the reply until one of the
+// jobs is finished or the time has passed; it replies at once where a job is already finished or is unknown. A query
+// that is sent again with the same request_id replaces the earlier one.
 struct StatusQuery {
   std::vector<Sequence> seqs;
-  std::uint32_t wait_ms = 0;  // at most kQueryWaitMsMax count
+  std::uint32_t wait_ms = 0;  // a higher value than kQueryWaitMsMax counts as kQueryWaitMsMax
 };
-// Rows of a run in label order, after `after_label` (empty: from the start). At most min(limit, kQueryRowsMax) come
-// back.
+// Asks for rows of a run in the order of labels, after `after_label` (empty: from the start). The reply has at most
+// min(limit, kQueryRowsMax) rows.
 struct RunQuery {
   std::string run;
   std::string after_label;
   std::uint32_t limit = 0;
   bool with_samples = false;
 };
-// Rows of all boards in key order, after `after_key` (raw key bytes, empty: from the start).
+// Asks for rows of all boards in the order of keys, after `after_key` (raw bytes of a key; empty: from the start).
 struct BoardQuery {
   std::string after_key;
   std::uint32_t limit = 0;
 };
+// Asks for the state of the broker and its workers.
 struct BrokerQuery {};
 
-// ---- broker -> client
-// --------------------------------------------------------------------------------------------------------------
+// ---- broker -> client -----------------------------------------------------------------------------------------------
 
-// `busy` is a refusal for now: a quota, the queue or the disk is full. The same job may be sent again after
-// retry_after_ms.
+// `reused` means that a job with the same key exists already. `busy` is a temporary refusal because a quota, the queue
+// or the disk is full; the same job may be sent again after retry_after_ms.
 enum class Acceptance { accepted, reused, refused, busy };
 constexpr std::array<std::string_view, 4> enum_names(Acceptance) {
   return {"accepted", "reused", "refused", "busy"};
@@ -84,14 +84,14 @@ struct JobAck {
   Acceptance acceptance = Acceptance::refused;
   Sequence seq = 0;  // 0 when refused or busy
   JobState state = JobState::queued;
-  std::string reason;                // a sentence when refused or busy
-  std::uint32_t retry_after_ms = 0;  // when busy
+  std::string reason;                // why the job is refused or busy; otherwise empty
+  std::uint32_t retry_after_ms = 0;  // for a busy job
 };
-// One JobAck per job of the batch, in its order. What it says is on disk.
+// One JobAck for each job of the batch, in the same order. The accepted jobs are on disk.
 struct SubmitAck {
   std::vector<JobAck> jobs;
 };
-// Why a queued job does not run yet.
+// The reason why a queued job does not run yet.
 enum class WaitReason { none, behind, no_worker, not_before, after_failure, paused, draining };
 constexpr std::array<std::string_view, 7> enum_names(WaitReason) {
   return {"none", "behind", "no_worker", "not_before", "after_failure", "paused", "draining"};
@@ -100,15 +100,16 @@ struct JobStatus {
   Sequence seq = 0;
   JobState state = JobState::queued;
   Attempt attempt = 0;
-  std::string verdict;                // its name when finished
-  bool served = false;                // while queued: a connected worker can run it
-  WaitReason why = WaitReason::none;  // while queued
-  std::uint64_t position =
-      0;  // `behind`: its place among its submitter's jobs of the same priority and requirements, from 1
-  std::uint64_t ahead = 0;  // `behind`: jobs of anybody that the same workers could run and that rank at least as high
-  std::int64_t until_ms = 0;  // `not_before`, `after_failure`: when it may run, Unix time
+  std::string verdict;                // the name of the verdict of a finished job
+  bool served = false;                // whether a connected worker can run a queued job
+  WaitReason why = WaitReason::none;  // for a queued job
+  // For `behind`: the place among the queued jobs of the same submitter, priority and requirements, counted from 1.
+  std::uint64_t position = 0;
+  // For `behind`: the number of jobs of all submitters that the same workers could run and that rank at least as high.
+  std::uint64_t ahead = 0;
+  std::int64_t until_ms = 0;  // for `not_before` and `after_failure`: the Unix time from which the job may run
 };
-// One JobStatus per known job, in the order asked; unknown sequences are left out.
+// One JobStatus for each known job, in the order of the query. The reply has no entry for an unknown job.
 struct StatusReply {
   std::vector<JobStatus> jobs;
 };
@@ -129,9 +130,9 @@ struct WorkerStatus {
   std::vector<std::string> labels{};
   bool draining = false;
   std::vector<Backend> backends{};         // empty: all
-  std::vector<std::string> quarantined{};  // devices it does not use any more: one sentence each
+  std::vector<std::string> quarantined{};  // one sentence for each device that the worker no longer uses
   std::vector<DeviceInfo> builds_for{};    // as in Hello
-  std::uint64_t built_count = 0;           // objects of its that were taken since it connected
+  std::uint64_t built_count = 0;           // artifacts of the worker that the broker accepted since it connected
 };
 struct BrokerReply {
   std::string version;
@@ -139,27 +140,27 @@ struct BrokerReply {
   std::uint64_t leased = 0;
   std::vector<WorkerStatus> workers;
 };
-// The request as a whole was not understood or not allowed; nothing of it was done.
+// The broker did not understand or did not allow the request, and did nothing of it.
 struct Refused {
   std::string reason;
 };
 
-// ---- worker -> broker
-// --------------------------------------------------------------------------------------------------------------
+// ---- worker -> broker -----------------------------------------------------------------------------------------------
 
-// First message of a session, and again whenever the broker says Unknown. `epoch` is drawn anew by each worker process:
-// messages of an older process under the same identity cannot be taken for it.
+// The first message of a session, and the reply to each Unknown. Each worker process draws a random `epoch`, so that
+// the broker can tell messages of an earlier process with the same identity from those of the present one.
 struct Hello {
   std::string worker;
   std::uint64_t epoch = 0;
   std::vector<DeviceInfo> devices;
-  std::uint32_t credit = 0;           // how many leases it wants to hold at once
-  std::string evaluator;              // kEvaluatorVersion of the worker; the broker refuses another
-  std::vector<std::string> labels{};  // sorted; jobs may ask for them
-  std::vector<Backend> backends{};    // that work here; empty: all
-  std::vector<std::string>
-      quarantined{};  // devices that did not come back clean after a job and are not among `devices`: a sentence each
-  // Of a worker that only builds, for others: kinds and architectures. It has no devices, and its credit counts builds.
+  std::uint32_t credit = 0;           // the number of leases that the worker wants to hold at once
+  std::string evaluator;              // kEvaluatorVersion of the worker; the broker refuses any other than its own
+  std::vector<std::string> labels{};  // sorted; a job may require some of them
+  std::vector<Backend> backends{};    // the backends that work on this worker; empty: all
+  // One sentence for each device that was not in a clean state after a job. It is not in `devices`.
+  std::vector<std::string> quarantined{};
+  // The kinds and architectures for which a builder, a worker that only builds, makes artifacts. A builder has no
+  // devices, and its credit is a number of builds.
   std::vector<DeviceInfo> builds_for{};
 };
 struct LeaseId {
@@ -168,8 +169,8 @@ struct LeaseId {
 
   friend auto operator<=>(const LeaseId&, const LeaseId&) = default;
 };
-// Renews every lease listed, and names the builds; a lease the broker granted and that is not listed in two heartbeats
-// in a row is taken back.
+// Renews every lease in the list, which also names the builds. The broker revokes a lease that is missing from two
+// heartbeats in a row.
 struct Heartbeat {
   std::uint64_t epoch = 0;
   std::vector<LeaseId> leases;
@@ -178,8 +179,8 @@ struct AttemptResult {
   LeaseId lease;
   Result result;
 };
-// Our own failure on this attempt: the job is queued again, after kAttemptsMax failures it is `abandoned` with this
-// evidence.
+// A failure of kq itself in this attempt. The broker queues the job again, and after kAttemptsMax failures it ends the
+// job as `abandoned` with this message as evidence.
 struct AttemptError {
   LeaseId lease;
   std::string message;
@@ -189,58 +190,58 @@ struct ResultBatch {
   std::vector<AttemptResult> results;
   std::vector<AttemptError> errors;
 };
-// How a build of a BuildBatch ended. Without an object the job's own worker builds it, and says what is wrong with it.
+// The end of one build of a BuildBatch. A job without an artifact is built by the worker that runs it, which also
+// reports the errors of the build.
 struct BuildResult {
   std::uint64_t epoch = 0;
   LeaseId build;
   std::optional<BuildObject> object;
-  std::string message;  // why there is none, for people
+  std::string message;  // why there is no artifact, for people
 };
-// The worker leaves: its leases go back to the queue at once and are not counted as failures.
+// The worker disconnects. The broker queues its leased jobs again at once and does not count them as failures.
 struct Goodbye {
   std::uint64_t epoch = 0;
 };
 
-// ---- broker -> worker
-// --------------------------------------------------------------------------------------------------------------
+// ---- broker -> worker -----------------------------------------------------------------------------------------------
 
 struct Welcome {
-  std::uint32_t heartbeat_ms = 0;  // send one this often
-  std::uint32_t lease_ms = 0;      // a lease not renewed for this long is over
+  std::uint32_t heartbeat_ms = 0;  // the interval of heartbeats
+  std::uint32_t lease_ms = 0;      // the time after which a lease expires unless it is renewed
 };
+// One job, given to one worker for one attempt.
 struct Lease {
   LeaseId id;
   std::string run;
   Submission submission;
-  std::vector<Blob> blobs;              // of its files and its problem
-  DeviceInfo device;                    // which of the worker's devices it is meant for
-  std::optional<BuildObject> object{};  // what a worker that only builds made of it, for such a device
+  std::vector<Blob> blobs;              // the files of the submission and of its problem
+  DeviceInfo device;                    // the device of the worker on which the job is to run
+  std::optional<BuildObject> object{};  // the artifact of a builder for such a device
 };
 struct LeaseBatch {
   std::uint64_t epoch = 0;
   std::vector<Lease> leases;
 };
-// Build these for jobs that wait, on the devices they name, of which only kind and architecture are known. Their
-// attempt is 0, which no lease has.
+// Asks a builder to build these queued jobs for the given devices, of which only kind and architecture are set. The
+// attempt of a build is 0, which no lease has.
 struct BuildBatch {
   std::uint64_t epoch = 0;
   std::vector<Lease> builds;
 };
-// Stop resending these: they are on disk, or they are of an attempt that no longer counts.
+// The worker need not send these results again, because they are on disk or belong to an attempt that is over.
 struct ResultAck {
   std::vector<LeaseId> leases;
 };
-// Stop working on these and forget them: they were cancelled, or are built where they run. Nothing need be said of them
-// any more.
+// Tells the worker to stop these jobs or builds and to send nothing more about them. The jobs were cancelled, or a
+// worker builds them itself.
 struct Revoke {
   std::vector<LeaseId> leases;
 };
-// The broker does not know this session (it restarted, or it gave the worker up): say Hello again, then heartbeat with
-// what is held.
+// The broker does not know this session, because it restarted or removed the worker. The worker sends Hello again and
+// then a Heartbeat with the leases that it holds.
 struct Unknown {};
 
-// ---- the four directions
-// -----------------------------------------------------------------------------------------------------------
+// ---- the four directions --------------------------------------------------------------------------------------------
 
 using ClientRequest =
     std::variant<SubmitBatch, StatusQuery, RunQuery, BoardQuery, BrokerQuery, CancelJobs, RetryJobs, PurgeDead, Pause,

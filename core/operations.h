@@ -1,6 +1,7 @@
-// What people and tools ask of the queue itself: messages of the client socket beside those of core/messages.h.
+// Messages of the client socket that inspect and operate the queue. The other client messages are in core/messages.h.
 //
-// All but CancelJobs and the queries need Role::admin; a submitter may cancel its own jobs. Each is idempotent.
+// A query needs no special right, a submitter may cancel its own jobs, and every other message needs Role::admin. Each
+// message is idempotent.
 #pragma once
 
 #include <cstdint>
@@ -12,113 +13,118 @@
 
 namespace kq {
 
-// ---- client -> broker
-// --------------------------------------------------------------------------------------------------------------
+// ---- client -> broker -----------------------------------------------------------------------------------------------
 
-// End these jobs as `cancelled`, queued or leased; their workers are told. At most kQuerySeqsMax.
+// Ends these queued or leased jobs, at most kQuerySeqsMax, as `cancelled`. The broker revokes their leases.
 struct CancelJobs {
   std::vector<Sequence> seqs;
 };
-// Queue these again: jobs whose verdict does not settle (abandoned, cancelled, expired, ...). Their failures are
-// forgotten and they leave the dead letters.
+// Queues these finished jobs again, if their verdicts are not terminal (abandoned, cancelled, expired, ...). Their
+// failure counts are reset, and they are removed from the dead letters.
 struct RetryJobs {
   std::vector<Sequence> seqs;
 };
-// Strike these from the dead letters. The jobs stay as they ended.
+// Removes these jobs from the dead letters. The jobs themselves do not change.
 struct PurgeDead {
   std::vector<Sequence> seqs;
 };
-// No new leases for this submitter's jobs (empty: for nobody's), or leases again. What runs goes on. Survives a
-// restart.
+// Stops or resumes leasing of this submitter's jobs (empty: of all jobs). Leased jobs continue. The setting survives a
+// restart of the broker.
 struct Pause {
   std::string submitter;
   bool paused = true;
 };
-// No new leases for this worker, or leases again. What it has goes on. Survives a restart of either side.
+// Stops or resumes leasing to this worker. Its leased jobs continue. The setting survives restarts of the broker and of
+// the worker.
 struct Drain {
   std::string worker;
   bool draining = true;
 };
-// Jobs in this state by sequence, after `after_seq`. At most min(limit, kQueryRowsMax) come back, perhaps none although
-// there are more: one answer looks at kJobsLookedAtMax jobs and says how far it came.
+// Asks for jobs in this state in the order of sequence numbers, after `after_seq`. The reply has at most
+// min(limit, kQueryRowsMax) jobs. The broker reads at most kJobsScannedMax jobs for one reply, so a reply may have no
+// jobs although more follow; `last_seq` says where the next query continues.
 struct JobsQuery {
   JobState state = JobState::queued;
   Sequence after_seq = 0;
   std::uint32_t limit = 0;
 };
-// Dead letters by sequence, after `after_seq`. At most min(limit, kQueryRowsMax) come back.
+// Asks for dead letters in the order of sequence numbers, after `after_seq`. The reply has at most
+// min(limit, kQueryRowsMax) jobs.
 struct DeadQuery {
   Sequence after_seq = 0;
   std::uint32_t limit = 0;
 };
-// What waits, by lane; the lanes that are due next come first. At most min(limit, kQueryRowsMax) come back, after the
-// first `skip`: a lane that moves between two questions may be in both answers, or in none.
+// Asks for the lanes of queued jobs, in the order in which they are due. The reply has at most
+// min(limit, kQueryRowsMax) lanes after the first `skip`. A lane whose place changes between two queries may be in both
+// replies or in neither.
 struct QueueQuery {
   std::uint32_t limit = 0;
   std::uint32_t skip = 0;
 };
-// Runs by name, after the one named `after` (empty: from the start). At most min(limit, kQueryRowsMax) come back.
+// Asks for runs in the order of names, after the one named `after` (empty: from the start). The reply has at most
+// min(limit, kQueryRowsMax) runs.
 struct RunsQuery {
   std::string after;
   std::uint32_t limit = 0;
 };
-// Every figure the broker keeps of itself.
+// Asks for all metrics of the broker.
 struct StatsQuery {};
-// A copy of the store as of now into this directory of the broker's machine: absolute, absent or empty.
+// Copies the present state of the store into a directory of the broker's machine. The path is absolute, and the
+// directory must be absent or empty.
 struct Backup {
   std::string dir;
 };
 
-// ---- broker -> client
-// --------------------------------------------------------------------------------------------------------------
+// ---- broker -> client -----------------------------------------------------------------------------------------------
 
 struct JobAction {
   Sequence seq = 0;
-  bool done = false;                  // also where it was so already
-  JobState state = JobState::queued;  // as it is now
-  std::string reason;                 // a sentence when not done, or when it was so already
+  bool done = false;                  // also true where the job was in the wanted state before
+  JobState state = JobState::queued;  // the state after the action
+  std::string reason;                 // why the action was not done, or that it was not necessary
 };
-// One JobAction per job asked for, in that order.
+// One JobAction for each job of the request, in the same order.
 struct ActionReply {
   std::vector<JobAction> jobs;
 };
-// It is done and on disk.
+// The request is done, and its effect is on disk.
 struct Done {};
 struct JobRow {
   JobRecord job;
   std::string label;
   std::string author;
-  std::string worker;  // that runs it; empty while queued
+  std::string worker;  // the worker that runs or ran the job; empty while the job is queued
 };
 struct JobsReply {
   std::vector<JobRow> jobs;
-  Sequence last_seq = 0;  // where the next query goes on, while there is more
+  Sequence last_seq = 0;  // `after_seq` of the next query, where `more` is true
   bool more = false;
 };
+// The queued jobs of one submitter with the same requirements and priority.
 struct LaneRow {
   Requirements needs;
   Priority priority = Priority::normal;
   std::string submitter;
   std::uint64_t queued = 0;
-  std::int64_t oldest_ms = 0;  // when its head was submitted, Unix time
-  bool served = false;         // a connected worker can run it
+  std::int64_t oldest_ms = 0;  // the Unix time at which the first job of the lane was submitted
+  bool served = false;         // whether a connected worker can run these jobs
   bool paused = false;
 };
 struct QueueReply {
   std::vector<LaneRow> lanes;
-  std::uint64_t waiting = 0;  // queued jobs whose time has not come
+  std::uint64_t waiting = 0;  // queued jobs that may not run yet, which are in no lane
   bool more = false;
 };
 struct KnownRun {
   std::string run;
-  std::string submitter;             // these two of the job with its first label
-  std::int64_t submitted_at_ms = 0;  // Unix time
+  std::string submitter;             // the submitter of the job with the first label of the run
+  std::int64_t submitted_at_ms = 0;  // the Unix time at which that job was submitted
 };
 struct RunsReply {
   std::vector<KnownRun> runs;
   bool more = false;
 };
-// A sample of a Prometheus metric: kq_jobs_finished_total{verdict="passed"} 17
+// One sample of a Prometheus metric, such as kq_jobs_finished_total{verdict="passed"} 17.
 struct Metric {
   std::string name;
   std::map<std::string, std::string> labels;

@@ -1,7 +1,8 @@
-// What the worker's control process and its judge process say to each other: a Plan goes in, a Report comes out.
+// The messages between the worker's control process and its judge process: the worker sends a Plan, and the judge
+// replies with a Report.
 //
-// Both ends are our own code on one socket pair; the codec's limits hold here too. Descriptors of the children's
-// channels travel beside the Plan, first the calibrator's, then the reference's, then the submission's
+// Both processes are kq's own code and use one socket pair, to which the limits of the codec apply. The file
+// descriptors of the children's channels are sent with the Plan, in the order calibrator, reference, submission
 // (gpu_worker/channel/channel.h).
 #pragma once
 
@@ -16,50 +17,58 @@
 
 namespace kq {
 
-// ready: forked ahead, and told later which of the others with a channel it is. build: reads the sources. record: runs
-// them as far as their calls of load_inline. compile: compiles what those asked for. ready_build: a build's child that
-// is forked ahead. profile: a submission under a profiler.
+// The task of a child process of the worker:
+//   reference, submission, calibrator: run the reference, the submission or an empty call on the judge's command
+//   ready: a child that is forked in advance and gets one of these three tasks later
+//   build: reads the sources and builds them
+//   record: runs the sources up to their calls of load_inline and records these calls
+//   compile: compiles what the recorded calls asked for
+//   ready_build: a child for builds that is forked in advance
+//   profile: runs a submission under a profiler
 enum class ChildRole { reference, submission, build, calibrator, record, compile, ready, profile, ready_build };
 constexpr std::array<std::string_view, 9> enum_names(ChildRole) {
   return {"reference", "submission", "build", "calibrator", "record", "compile", "ready", "profile", "ready_build"};
 }
 
-// When calls that are short enough are also timed several at once (gpu_worker/judge/trial/burst.h). doubt: where the
-// submission's clock says less than the judge's can agree with.
+// When short calls are also timed several in one interval (gpu_worker/judge/trial/burst.h). `doubt`: where the time
+// that the submission's process measured is too short to agree with the judge's clock.
 enum class Bursts { never, doubt, always };
 constexpr std::array<std::string_view, 3> enum_names(Bursts) {
   return {"never", "doubt", "always"};
 }
 
-// Limits of one attempt. A call's limit is call_limit_ms plus call_limit_factor times the reference's own time for that
-// call.
+// The limits of one attempt. The limit of a call is call_limit_ms plus call_limit_factor times the time of the
+// reference for the same call.
 struct Limits {
   std::uint32_t load_limit_ms = 60'000;
-  std::uint32_t first_launch_limit_ms = 20'000;  // a submission's first call may compile and tune: so long its limit
-                                                 // does not begin before it has launched its work
+  // The first call of a submission may compile and tune its kernels. For at most this time the limit of that call
+  // starts only when the call has launched its work.
+  std::uint32_t first_launch_limit_ms = 20'000;
   std::uint32_t call_limit_ms = 10'000;
   double call_limit_factor = 20;
   Bursts bursts = Bursts::never;
-  std::uint32_t burst_below_ns =
-      20'000;  // what is short enough: the judge's clock is off by a microsecond or so, which is too much beside these
-  std::uint32_t timed_budget_ms =
-      1'000;  // timed calls stop here once there are kTimedSamplesMin of them: a slow kernel needs fewer
+  // Calls shorter than this are timed in bursts. The error of the judge's clock is about a microsecond, which is a
+  // large part of so short a time.
+  std::uint32_t burst_below_ns = 20'000;
+  // After this time the judge makes no more timed calls if it has kTimedSamplesMin samples.
+  std::uint32_t timed_budget_ms = 1'000;
   std::uint64_t window_bytes_max = 8ull << 30;  // inputs, outputs and state of one problem; more is `too_large`
-  std::uint64_t host_bytes_max = 4ull << 30;    // private memory of one child beyond what it was born with
+  std::uint64_t host_bytes_max = 4ull << 30;    // private memory of one child beyond what it has after the fork
 
   friend bool operator==(const Limits&, const Limits&) = default;
 };
 
 inline constexpr std::uint32_t kTimedSamplesMin = 5;
 
-// One attempt, as the judge sees it.
+// What the judge needs to know about one attempt.
 struct Plan {
-  std::uint64_t id = 0;  // echoed in the Report
-  // Whether these children were forked for this attempt; false: they are those of the last one, and no descriptor
-  // travels for them.
+  std::uint64_t id = 0;  // repeated in the Report
+  // fresh_calibrator and fresh_reference say whether that child was forked for this attempt. Where they are false, the
+  // judge uses the child of the previous attempt, and no descriptor of it is sent.
   bool fresh_calibrator = true;
-  std::uint32_t calibrator = 0;  // which one of those that are kept: children of one kind (gpu_worker/lane/children.h)
-                                 // answer in a time of their own
+  // The number of the calibrator among those that the worker keeps (gpu_worker/lane/children.h). Each one has its own
+  // time for an empty call.
+  std::uint32_t calibrator = 0;
   bool fresh_reference = true;
   Backend backend = Backend::torch;
   Trials trials;
@@ -67,31 +76,33 @@ struct Plan {
   std::optional<double> atol;
   Limits limits;
 };
-inline constexpr std::int32_t kKilledForMemory = 1 << 16;  // above what waitpid uses
+inline constexpr std::int32_t kKilledForMemory = 1 << 16;  // a bit that waitpid does not use
 
 struct ChildExited {
   ChildRole role = ChildRole::submission;
-  std::int32_t wait_status =
-      0;  // as of waitpid; with kKilledForMemory where its control group had no more memory to give
+  // The status that waitpid returned, with the bit kKilledForMemory where the child's control group was out of memory.
+  std::int32_t wait_status = 0;
 };
 
-// Comes with one descriptor, before any plan, where children are forked ahead on a GPU: the page of
-// gpu_worker/channel/warm_up.h.
+// Sent before any Plan, with the descriptor of the shared page of gpu_worker/channel/warm_up.h, where the worker forks
+// children of a GPU in advance.
 struct WarmUpPageShared {};
 
-// The judge's answer: a verdict with its samples, or an Error of ours in words.
+// The judge's reply to a Plan: a verdict with its samples, or the message of a failure of kq itself.
 struct Report {
   std::uint64_t id = 0;
   std::optional<Verdict> verdict;
   Samples samples;
   std::string error;              // set exactly when there is no verdict
-  bool reference_usable = false;  // the reference child may serve the next attempt on the same problem
-  std::string disagreement =
-      {};  // of a passed one: its own clock and the judge's cannot both be right, in words; else empty
-  std::int64_t trials_us = 0;  // as in StageTimes, of any verdict
-  std::int64_t waited_us = 0;  // of these: the judge was ready and had no processor
+  bool reference_usable = false;  // whether the reference child can serve the next attempt on the same problem
+  // For a passed verdict: how the clocks of the submission's process and of the judge contradict each other; otherwise
+  // empty.
+  std::string disagreement = {};
+  std::int64_t trials_us = 0;  // as in StageTimes, for any verdict
+  std::int64_t waited_us = 0;  // the part of trials_us in which the judge was ready to run but had no processor
 };
-// The judge's first message: its device is open. It exits with ExitCode::nothing instead where there is no such device.
+// The judge's first message, sent when its device is open. Where the device does not exist, the judge exits with
+// ExitCode::nothing instead.
 struct JudgeReady {
   DeviceInfo device;
 };

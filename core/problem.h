@@ -1,4 +1,4 @@
-// What must be computed: a reference and how closely it must be met.
+// A problem: the reference that a submission must match, and the tolerances.
 #pragma once
 
 #include <optional>
@@ -10,14 +10,14 @@
 
 namespace kq {
 
-// What floating-point inputs, parameters and buffers are cast to before anything runs. Integers and booleans are never
-// cast.
+// The type to which floating-point inputs, parameters and buffers are cast before anything runs. Integers and booleans
+// are never cast.
 enum class Precision { as_given, fp32, fp16, bf16 };
 constexpr std::array<std::string_view, 4> enum_names(Precision) {
   return {"as_given", "fp32", "fp16", "bf16"};
 }
 
-// One shape and seed policy of a problem. KernelBench problems have exactly one: what get_inputs() returns.
+// One set of input shapes and seeds of a problem. A KernelBench problem has exactly one, which get_inputs() returns.
 struct Workload {
   std::string name = "default";
 
@@ -25,11 +25,13 @@ struct Workload {
 };
 
 struct Problem {
-  std::string name;  // "relu", "level1/19_ReLU": for people
-  std::string file;  // plain file name of the reference source
-  Hash hash;         // of the reference source; boards are keyed by it, so a slowed-down reference is another board
+  std::string name;  // a name for people: "relu", "level1/19_ReLU"
+  std::string file;  // the file name of the reference source, without a directory
+  // The hash of the reference source. Boards are keyed by it, so a reference that was made slower has another board.
+  Hash hash;
   Precision precision = Precision::as_given;
-  std::optional<double> rtol;  // otherwise by dtype, gpu_worker/judge/check/compare.h
+  // Without a value the tolerances depend on the data type (gpu_worker/judge/check/compare.h).
+  std::optional<double> rtol;
   std::optional<double> atol;
   std::vector<Workload> workloads{Workload{}};
 

@@ -1,9 +1,11 @@
-// WHAT IS ON DISK: the value of every key in the store (keys: store/keys.h).
+// THE RECORDS ON DISK: the value of every key in the store. The keys are in store/keys.h.
 //
-// Records are written without the names of their fields, in the order of fields(); those of schema 3 and before have
-// names and are read as well. Rules for change: a field is only ever added, behind all others of its struct
-// (tests/golden, orders), with a default that means what its absence meant; a field that is removed or changes meaning
-// raises kSchemaVersion, adds a migration, and adds (never edits) golden bytes.
+// A record has the values of its fields in the order of fields(), without their names. Records of schema 3 and earlier
+// have the names, and they can still be read. Rules for changes:
+//   - A new field is added behind all others of its struct (tests/golden/orders_test.cc checks this). Its default means
+//     the same as its absence.
+//   - A field that is removed or changes its meaning raises kSchemaVersion and needs a migration. The change adds files
+//     of golden bytes and edits none.
 #pragma once
 
 #include <cstdint>
@@ -21,70 +23,76 @@ namespace kq {
 
 inline constexpr std::uint32_t kSchemaVersion = 4;
 
-inline constexpr std::size_t kSamplesInResultMax =
-    256;  // of both sides: more would weigh down whoever reads results without them
+// The most samples, of submission and reference together, that a Result record holds. More samples are in a record of
+// their own, so that a reader of results does not have to load them.
+inline constexpr std::size_t kSamplesInResultMax = 256;
 
-// Family `state`, key: sequence. Overwritten at each durable change of the job's life.
+// Family `state`, key: sequence. It is overwritten at each durable change of the job's state.
 struct JobRecord {
   Sequence seq = 0;
   Hash key;
   JobState state = JobState::queued;
-  Attempt attempt = 0;               // of the newest lease
-  std::uint32_t failures = 0;        // leases that ended in our fault since it was last queued by a submission
+  Attempt attempt = 0;               // the number of the newest lease
+  std::uint32_t failures = 0;        // leases that failed by a fault of kq since a submission last queued the job
   std::int64_t submitted_at_ms = 0;  // Unix time
-  std::int64_t leased_at_ms = 0;     // of the newest lease; 0 before
-  std::int64_t finished_at_ms = 0;   // 0 before
-  std::string last_error;            // what the last infrastructure failure said
+  std::int64_t leased_at_ms = 0;     // the Unix time of the newest lease; 0 before the first one
+  std::int64_t finished_at_ms = 0;   // Unix time; 0 while the job is not finished
+  std::string last_error;            // the message of the last failure of kq
 
-  // What the queue must know without reading the submission.
-  std::string submitter{};  // whose share and quota it counts against; empty: nobody said
-  std::string run{};        // that asked for it last
+  // The fields below are those of the submission that the queue needs without reading the submission.
+  std::string submitter{};  // the name whose share and quota the job counts against; empty: not given
+  std::string run{};        // the run that submitted the job last
   Priority priority = Priority::normal;
   Requirements needs{};
   Hash problem{};
-  std::int64_t not_before_ms = 0;  // of the submission, or of the pause after a failure; 0: none
+  std::int64_t not_before_ms = 0;  // the start time of the submission, or the end of the pause after a failure; 0: none
   std::int64_t deadline_ms = 0;    // 0: none
-  std::uint32_t bytes = 0;         // of its record and its files, as charged to the submitter's quota
+  std::uint32_t bytes = 0;         // size of the record and the files, as it counts against the submitter's quota
 
   friend bool operator==(const JobRecord&, const JobRecord&) = default;
 };
 
-// Family `body`, key: sequence. Put once: the submission as first accepted, its files by hash.
-// Family `blob`, key: the 32 bytes of the SHA-256 of the content, or those and a letter where the value is packed
-// (store/keys.h). Never changed. Family `result`, key: sequence. The Result, with its samples where they are at most
-// kSamplesInResultMax. Family `samples`, key: sequence. The Samples of a result that has more. Family `board`, key:
-// problem hash + device model. A LeaderboardRow. Family `queue`: an entry of a few bytes for exactly the unfinished
-// jobs whose time has come. Family `timer`: when a queued job's time
-//   comes, or when it expires; an expiry whose job has begun means nothing. Keys and values: store/keys.h.
-// Family `dead`, key: sequence. Empty. Jobs that ended as `abandoned` and that nobody has dealt with yet.
-// Family `reuse`, key: sequence + the key of a run entry. The Unix time in ms (8 bytes, big-endian) at which a
-// submission was last answered with
-//   a job that was there. With the run of its JobRecord and the label of its body it leads from a job to every run
-//   entry that may name it.
-// Family `object`, key: sequence. A BuildObject, put once, for a job that is unfinished; it goes with the job's end.
-// Family `meta` also names the lanes' parts: class number -> Requirements, submitter number -> name.
+// The other families:
+//   `body`     Key: sequence. The Submission as it was first accepted, with its files as hashes. It never changes.
+//   `blob`     Key: the 32 bytes of the SHA-256 of the content, and a letter where the value is packed (store/keys.h).
+//              The value never changes.
+//   `result`   Key: sequence. The Result, which includes its samples where they are at most kSamplesInResultMax.
+//   `samples`  Key: sequence. The Samples of a Result that has more.
+//   `board`    Key: problem hash and device model. A LeaderboardRow.
+//   `queue`    An entry of a few bytes for each unfinished job that may run now. Keys and values: store/keys.h.
+//   `timer`    The time at which a queued job may run, or at which it expires. An expiry entry of a job that has
+//   started
+//              has no effect. Keys and values: store/keys.h.
+//   `dead`     Key: sequence. An empty value for each job that ended as `abandoned` and is still a dead letter.
+//   `reuse`    Key: sequence and the key of a run entry. The Unix time in ms (8 bytes, big-endian) at which the broker
+//              last answered a submission with this existing job. This family, the run in the JobRecord and the label
+//              in the body lead from a job to every run entry that may name it.
+//   `object`   Key: sequence. The BuildObject of an unfinished job, which is removed when the job is finished.
+//   `meta`     Among others the names of the parts of lane keys: class number -> Requirements, submitter number ->
+//   name.
 
-// Family `run`, key: run NUL label. Which job stands for that label; a label submitted again points to its newest job.
+// Family `run`, key: run NUL label. The job of that label. A label that is submitted again points to its newest job.
 struct RunEntry {
   Sequence seq = 0;
-  Submission submission;  // as submitted under this label: names may differ from the job's first submission. In the
-                          // store it is left empty where it is the same as that one (is_as_first_submitted); whoever
-                          // reads a run gets it whole
+  // The submission under this label, whose names may differ from those of the job's first submission. In the store it
+  // is empty where both are equal (is_as_first_submitted); a reader of a run gets the full submission.
+  Submission submission;
 
   friend bool operator==(const RunEntry&, const RunEntry&) = default;
 };
 
-// No label is empty, so this cannot be meant.
+// Returns whether the stored entry leaves out its submission. No submission has an empty label, so an empty label marks
+// such an entry.
 inline bool is_as_first_submitted(const RunEntry& entry) {
   return entry.submission.label.empty();
 }
 
-// What is written of an entry that is as first submitted, which most are: the submission is left out.
+// The stored form of a RunEntry whose submission equals the job's first submission.
 struct ShortRunEntry {
   Sequence seq = 0;
 };
 
-// One row of a run, joined for readers.
+// One row of a run with its job and result, joined for readers.
 struct RunRow {
   std::string run;
   RunEntry entry;

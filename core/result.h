@@ -1,4 +1,4 @@
-// What a worker sends back for one attempt: the verdict and the evidence behind it.
+// The result of one attempt: the verdict, and the data about how it came about.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace kq {
 
-// Raw samples of the judge's clock, in schedule order.
+// Raw samples of the judge's clock, in the order in which the calls were made.
 struct Samples {
   std::vector<std::int64_t> submission_ns;
   std::vector<std::int64_t> reference_ns;
@@ -19,51 +19,53 @@ struct Samples {
   friend bool operator==(const Samples&, const Samples&) = default;
 };
 
-// How long the stages of an attempt took on the wall, and what the build lane found.
+// The wall times of the stages of an attempt, and whether the build cache had the artifact.
 struct StageTimes {
   std::int64_t build_ms = 0;
   bool build_cached = false;
-  std::int64_t run_ms = 0;     // from the first fork to the last reap
-  std::int64_t trials_us = 0;  // of that, from the first trial to the end of the last, bursts with it, and of a job
-                               // that was judged twice both; 0: there was none
+  std::int64_t run_ms = 0;  // from the first fork to the last reap
+  // The part of run_ms from the start of the first trial to the end of the last trial or burst, summed over both rounds
+  // where the job was measured twice; 0: there was no trial.
+  std::int64_t trials_us = 0;
 
   friend bool operator==(const StageTimes&, const StageTimes&) = default;
 };
 
-// Which versions judged; every string may be empty where unknown.
+// The versions of the software on the worker. Every string may be empty where the version is unknown.
 struct Software {
   std::string kq;
   std::string python;
   std::string torch;
   std::string triton;
-  std::string cuda;            // of NVRTC or the driver
+  std::string cuda;            // the version of NVRTC or of the driver
   std::string evaluator = {};  // kEvaluatorVersion
-  std::string packages = {};   // SHA-256 over names and versions of all Python packages there, in hex
+  std::string packages = {};   // SHA-256 over names and versions of all installed Python packages, in hex
 
   friend bool operator==(const Software&, const Software&) = default;
 };
 
-// What compiled the job's device or host code, in words for people; empty where nothing was compiled.
+// The compilers of the job's device or host code, as text for people; empty where nothing was compiled.
 struct Toolchain {
   std::string compiler = {};  // "nvcc 13.0.88, g++ 12.2.0, mold"; "NVRTC 13.0"
-  std::string flags = {};  // "-O3 --use_fast_math -arch=sm_90a": those that shape the code, with the submission's own
+  // The flags that influence the generated code, including the submission's own: "-O3 --use_fast_math -arch=sm_90a".
+  std::string flags = {};
 
   friend bool operator==(const Toolchain&, const Toolchain&) = default;
 };
 
-// The machine and how its worker came to run there; every string may be empty where unknown or where there is none.
+// The machine of the worker. Every string may be empty where the value is unknown or does not exist.
 struct Host {
   std::string name = {};
   std::string cpu = {};           // "AMD EPYC 9654 96-Core Processor"
-  std::uint32_t cores = 0;        // that the worker may run on
-  std::string governor = {};      // of the processor's clock: "performance"
+  std::uint32_t cores = 0;        // the number of cores that the worker may use
+  std::string governor = {};      // the frequency governor of the processor: "performance"
   std::string kernel = {};        // "6.8.0-45-generic"
   std::string distro = {};        // "Debian GNU/Linux 12 (bookworm)"
   std::string libc = {};          // "glibc 2.36"
-  std::string driver = {};        // of NVIDIA's GPUs: "580.65.06"
+  std::string driver = {};        // the version of NVIDIA's driver: "580.65.06"
   std::string container = {};     // "docker", "podman", "kubernetes", ...
   std::string scheduler = {};     // "slurm", "kubernetes"
-  std::string scheduled_as = {};  // its number of the job, or its name of the pod
+  std::string scheduled_as = {};  // the scheduler's job number or pod name
 
   friend bool operator==(const Host&, const Host&) = default;
 };
@@ -71,28 +73,30 @@ struct Host {
 // A process with a context on a GPU.
 struct GpuProcess {
   std::uint32_t pid = 0;
-  std::uint64_t memory_mib = 0;  // 0: the driver does not tell
+  std::uint64_t memory_mib = 0;  // 0: the driver does not report it
 
   friend bool operator==(const GpuProcess&, const GpuProcess&) = default;
 };
 
 inline constexpr std::size_t kForeignProcessesMax = 8;
 
-// How a GPU ran right after an attempt's trials, as its driver says: what is 0 or empty it does not tell.
+// The state of a GPU right after an attempt's trials, as its driver reports it. A value that the driver does not report
+// is 0 or empty.
 struct Conditions {
   std::uint32_t sm_clock_mhz = 0;
   std::uint32_t memory_clock_mhz = 0;
   std::uint32_t temperature_c = 0;
   double power_w = 0;
-  std::string throttle = {};  // what holds the clocks down, comma separated: "none", "sw_power_cap,hw_thermal_slowdown"
-  // Whoever else uses it, kForeignProcessesMax of them; no value where the driver's process numbers cannot be told from
-  // others.
+  // The reasons why clocks are reduced, comma separated: "none", "sw_power_cap,hw_thermal_slowdown".
+  std::string throttle = {};
+  // At most kForeignProcessesMax other processes that use the GPU. There is no value where the process numbers that the
+  // driver reports cannot be compared with those of the worker.
   std::optional<std::vector<GpuProcess>> foreign = std::nullopt;
 
   friend bool operator==(const Conditions&, const Conditions&) = default;
 };
 
-// One figure of a profiler: "speed_of_light.sm_throughput_pct" (docs/user/profiling.md has them all).
+// One figure of a profiler, such as "speed_of_light.sm_throughput_pct". docs/user/profiling.md lists them.
 struct ProfileMetric {
   std::string name;
   double value = 0;
@@ -107,15 +111,16 @@ struct KernelProfile {
   friend bool operator==(const KernelProfile&, const KernelProfile&) = default;
 };
 
-inline constexpr std::size_t kProfiledKernelsMax = 10;  // of one call: the first ones
-inline constexpr std::size_t kProfileMetricsMax = 200;  // of one kernel
+inline constexpr std::size_t kProfiledKernelsMax = 10;  // the first kernels of one call
+inline constexpr std::size_t kProfileMetricsMax = 200;  // metrics of one kernel
 
-// What came of the pass that a submission asked for. None of it is timed, and none of it changes the verdict.
+// The result of the profiling pass that a submission asked for. The pass is not part of the measured times and does not
+// change the verdict.
 struct Profile {
   std::string tool = {};       // "ncu 2025.3.1.0"
-  std::string directory = {};  // of its files, on the worker's machine; empty: there are none
-  std::string message = {};    // why there is less than was asked for; else empty
-  std::int64_t ms = 0;         // that it took, beside run_ms
+  std::string directory = {};  // the directory of the profile's files on the worker's machine; empty: there are none
+  std::string message = {};    // why data is missing; otherwise empty
+  std::int64_t ms = 0;         // the duration of the pass, which is not part of run_ms
   std::vector<KernelProfile> kernels = {};
 
   friend bool operator==(const Profile&, const Profile&) = default;
@@ -124,16 +129,16 @@ struct Profile {
 struct Result {
   Verdict verdict;
   DeviceInfo device;
-  std::string worker;  // host name and process number, for people
+  std::string worker;  // the host name and process number of the worker, for people
   StageTimes times;
   Software software;
-  std::string sandbox;  // the layers in force, comma separated: "uid,user,pid,mount,ipc,net,rlimits"
-  std::string log;      // head and tail of what the submission printed; untrusted text, at most kLogBytesMax
+  std::string sandbox;  // the active layers of the sandbox, comma separated: "uid,user,pid,mount,ipc,net,rlimits"
+  std::string log;      // head and tail of the submission's output: untrusted text of at most kLogBytesMax
   Samples samples;
   Toolchain toolchain = {};
   Host host = {};
-  std::optional<Conditions> conditions = std::nullopt;  // of a GPU that is watched
-  std::optional<Profile> profile = std::nullopt;        // of a passed one that asked for it
+  std::optional<Conditions> conditions = std::nullopt;  // present where the worker monitors the GPU
+  std::optional<Profile> profile = std::nullopt;        // present for a passed submission that asked for it
 
   friend bool operator==(const Result&, const Result&) = default;
 };

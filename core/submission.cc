@@ -10,7 +10,8 @@
 namespace kq {
 namespace {
 
-// Appends one field of the key as `name=length:bytes;`, so that no two different submissions spell the same text.
+// Appends one field of the key as `name=length:bytes;`. The length makes sure that different submissions have different
+// texts.
 void put(std::string& text, std::string_view name, std::string_view value) {
   char length[24];
   char* const end = std::to_chars(length + 1, length + sizeof length - 1, value.size()).ptr;
@@ -30,8 +31,8 @@ bool is_plain_file_name(std::string_view name) {
   return name != "." && name != ".." && name.find('/') == std::string_view::npos;
 }
 
-// Length of the UTF-8 character at the front of `text`, or 0 if there is none. Overlong forms and surrogates are
-// refused.
+// Returns the length of the UTF-8 character at the front of `text`, or 0 where there is none. Overlong forms and
+// surrogates are no characters.
 std::size_t utf8_length(std::string_view text) {
   const auto at = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const auto follows = [&](std::size_t i) { return (at(i) & 0xC0u) == 0x80u; };
@@ -53,7 +54,7 @@ std::size_t utf8_length(std::string_view text) {
 
 }  // namespace
 
-std::optional<std::string> name_complaint(std::string_view name) {
+std::optional<std::string> name_error(std::string_view name) {
   if (name.empty()) return "is empty";
   if (name.size() > kNameBytesMax) {
     return "is " + std::to_string(name.size()) + " bytes long, the limit is " + std::to_string(kNameBytesMax);
@@ -90,7 +91,7 @@ Hash submission_key(const Submission& submission) {
   put(text, "warmup", std::to_string(submission.trials.warmup));
   put(text, "timed", std::to_string(submission.trials.timed));
   put(text, "salt", submission.salt);
-  // Only where there is one: keys of those without are as they were before there were any.
+  // A default value adds nothing, so that the keys of stored jobs from before these fields stay the same.
   if (submission.trials.baseline != Baseline::eager) put(text, "baseline", to_string(submission.trials.baseline));
   if (submission.trials.profile != Profiler::none) put(text, "profile", to_string(submission.trials.profile));
   if (submission.time_limit_ms != 0) put(text, "time_limit_ms", std::to_string(submission.time_limit_ms));
@@ -98,10 +99,10 @@ Hash submission_key(const Submission& submission) {
 }
 
 Expected<void> validate(const Submission& submission) {
-  if (const auto wrong = name_complaint(submission.label)) return bad_input("label " + *wrong);
+  if (const auto wrong = name_error(submission.label)) return bad_input("label " + *wrong);
   const auto refuse = [&](const std::string& sentence) { return bad_input(submission.label + ": " + sentence); };
-  if (const auto wrong = name_complaint(submission.problem.name)) return refuse("the problem's name " + *wrong);
-  if (const auto wrong = name_complaint(submission.problem.file)) return refuse("the problem's file name " + *wrong);
+  if (const auto wrong = name_error(submission.problem.name)) return refuse("the problem's name " + *wrong);
+  if (const auto wrong = name_error(submission.problem.file)) return refuse("the problem's file name " + *wrong);
   if (!is_plain_file_name(submission.problem.file)) return refuse("the problem's file name must not hold a directory");
   if (submission.files.empty()) return refuse("no source file");
   if (submission.files.size() > kFilesPerSubmissionMax) {
@@ -110,26 +111,26 @@ Expected<void> validate(const Submission& submission) {
   }
   std::set<std::string_view> names;
   for (const SourceFile& file : submission.files) {
-    if (const auto wrong = name_complaint(file.name)) return refuse("a file name " + *wrong);
+    if (const auto wrong = name_error(file.name)) return refuse("a file name " + *wrong);
     if (!names.insert(file.name).second) return refuse("two files are named '" + file.name + "'");
     if (!is_plain_file_name(file.name))
       return refuse("file '" + file.name + "': a plain name without a directory is needed");
   }
   for (const std::string* optional_name : {&submission.author, &submission.gpu_model, &submission.salt}) {
     if (optional_name->empty()) continue;
-    if (const auto wrong = name_complaint(*optional_name)) return refuse("author, gpu model or salt " + *wrong);
+    if (const auto wrong = name_error(*optional_name)) return refuse("author, gpu model or salt " + *wrong);
   }
   if (submission.device == DeviceWish::cpu && !submission.gpu_model.empty())
     return refuse("a CPU and the GPU '" + submission.gpu_model + "' are asked for; only one can be had");
   if (submission.tags.size() > kTagsMax) return refuse("more than " + std::to_string(kTagsMax) + " tags");
   for (const auto& [name, value] : submission.tags) {
-    if (const auto wrong = name_complaint(name)) return refuse("a tag " + *wrong);
+    if (const auto wrong = name_error(name)) return refuse("a tag " + *wrong);
     if (value.empty()) continue;
-    if (const auto wrong = name_complaint(value)) return refuse("tag '" + name + "' " + *wrong);
+    if (const auto wrong = name_error(value)) return refuse("tag '" + name + "' " + *wrong);
   }
   if (submission.labels.size() > kLabelsMax) return refuse("more than " + std::to_string(kLabelsMax) + " labels");
   for (const std::string& label : submission.labels) {
-    if (const auto wrong = name_complaint(label)) return refuse("a label of a worker " + *wrong);
+    if (const auto wrong = name_error(label)) return refuse("a label of a worker " + *wrong);
   }
   if (std::adjacent_find(submission.labels.begin(), submission.labels.end(), std::greater_equal<>()) !=
       submission.labels.end()) {
@@ -140,7 +141,7 @@ Expected<void> validate(const Submission& submission) {
     return refuse("its deadline is not after the time before which it must not run");
   }
   if (submission.problem.workloads.size() != 1) return refuse("a problem has exactly one workload");
-  if (const auto wrong = name_complaint(submission.problem.workloads[0].name))
+  if (const auto wrong = name_error(submission.problem.workloads[0].name))
     return refuse("the workload's name " + *wrong);
   const Trials& trials = submission.trials;
   if (trials.correctness < 1 || trials.correctness > kTrialsMax || trials.warmup > kTrialsMax ||

@@ -1,4 +1,4 @@
-// What a producer asks kq to evaluate: a Submission against a Problem, on a kind of device.
+// A request to evaluate one submission: its sources, the problem that it solves, and the device to run on.
 #pragma once
 
 #include <cstdint>
@@ -14,50 +14,52 @@
 
 namespace kq {
 
-// How the submission's files are built and called. One file per backend in gpu_worker/harness/backends.
+// How the submission's files are built and called. gpu_worker/harness/backends has one file for each backend.
 enum class Backend { torch, triton, cuda, torch_cuda, multi_kernel };
 constexpr std::array<std::string_view, 5> enum_names(Backend) {
   return {"torch", "triton", "cuda", "torch_cuda", "multi_kernel"};
 }
 
-// Where a job wants to run. `any` takes a GPU where there is one, else the CPU.
+// The kind of device that a job requires. A job with `any` runs on a GPU where one exists, and otherwise on a CPU.
 enum class DeviceWish { any, cpu, cuda };
 constexpr std::array<std::string_view, 3> enum_names(DeviceWish) {
   return {"any", "cpu", "cuda"};
 }
 
-// A job of a higher priority goes first, but waiting counts as well: see broker/tables/scheduler.h, "ageing".
+// A job of a higher priority runs first, but the rank of a job also rises while it waits: see "ageing" in
+// broker/tables/scheduler.h.
 enum class Priority { low, normal, high };
 constexpr std::array<std::string_view, 3> enum_names(Priority) {
   return {"low", "normal", "high"};
 }
 
-// A file of the submission. The bytes travel and rest as a blob named by `hash`.
+// A file of the submission. Its content is a blob with this hash, in messages and in the store.
 struct SourceFile {
-  std::string name;  // "add.py", "add.cu": a plain file name, no directory
+  std::string name;  // a file name without a directory: "add.py", "add.cu"
   Hash hash;
 
   friend bool operator==(const SourceFile&, const SourceFile&) = default;
 };
 
-// What a submission's time is compared with: the reference as it is, or under torch.compile. What is right is told by
-// the former.
+// The form of the reference with whose time a submission is compared: as it is (eager), or under torch.compile. Outputs
+// are always compared with those of the eager reference.
 enum class Baseline { eager, compile };
 constexpr std::array<std::string_view, 2> enum_names(Baseline) {
   return {"eager", "compile"};
 }
 
-// Whether the work of a passed submission's kernels is looked at after its timing, in a pass of its own, and by what
+// The profiler under which the kernels of a passed submission run in a separate pass after the timing
 // (gpu_worker/lane/profile.h).
 enum class Profiler { none, ncu };
 constexpr std::array<std::string_view, 2> enum_names(Profiler) {
   return {"none", "ncu"};
 }
 
-// Trials of one job. Each correctness or timed trial draws fresh inputs; every output of both kinds is checked.
+// The numbers of trials of one job. Each correctness trial and each timed trial has new random inputs, and the outputs
+// of both are checked.
 struct Trials {
   std::uint32_t correctness = 5;
-  std::uint32_t warmup = 2;  // checked, never timed
+  std::uint32_t warmup = 2;  // trials whose outputs are checked and that are not timed
   std::uint32_t timed = 20;
   Baseline baseline = Baseline::eager;
   Profiler profile = Profiler::none;
@@ -65,46 +67,50 @@ struct Trials {
   friend bool operator==(const Trials&, const Trials&) = default;
 };
 
+// One request to evaluate sources against a problem.
 struct Submission {
-  // Who and what, for people; not part of the key.
+  // These fields describe the submission for people. They are not part of the key.
   std::string label;   // unique inside a run, e.g. "relu/fast_triton" or "level_1_problem_3_sample_0"
   std::string author;  // empty where unknown
   std::map<std::string, std::string> tags;
 
-  // What is computed and how: all of this is hashed into the key.
+  // These fields say what is computed and how. All of them are hashed into the key.
   Backend backend = Backend::torch;
-  std::vector<SourceFile> files;  // the first one is the entry
+  std::vector<SourceFile> files;  // the first file is the entry
   Problem problem;
   DeviceWish device = DeviceWish::any;
-  std::string gpu_model;  // empty: any model; otherwise exactly the name the worker reports, e.g. "NVIDIA H200"
+  std::string gpu_model;  // empty: any model; otherwise exactly the name that the worker reports, e.g. "NVIDIA H200"
   Trials trials;
-  std::string salt;  // empty normally; --force-rerun and --repeat make a new job by it
-  std::uint32_t time_limit_ms =
-      0;  // of its build and of its run, each; lowers what the worker allows, never raises it; 0: the worker's
+  std::string salt;  // normally empty; --force-rerun and --repeat set a salt to get a new job
+  // The limit of the build and the limit of the run, each. It can only lower the worker's own limits; 0: those limits.
+  std::uint32_t time_limit_ms = 0;
 
-  // When and where it may run; not part of the key: what is known already is not run again for being asked for
-  // differently.
+  // These fields say when and where the job may run. They are not part of the key, so a finished job is reused although
+  // they differ.
   Priority priority = Priority::normal;
   std::int64_t not_before_ms = 0;     // Unix time; 0: at once
-  std::int64_t deadline_ms = 0;       // Unix time; a job that has not begun by then ends as `expired`; 0: none
-  std::vector<std::string> labels{};  // a worker must have all of them; sorted, no two alike
+  std::int64_t deadline_ms = 0;       // Unix time; a job that has not started by then ends as `expired`; 0: none
+  std::vector<std::string> labels{};  // labels that the worker must have, sorted and without repetition
 
   friend bool operator==(const Submission&, const Submission&) = default;
 };
 
-// Hashed into every key: results of evaluators that judge differently never satisfy one another. Raise it with any
-// change of what is measured.
+// The version of the evaluation. It is hashed into every key, so that a result of one version is never reused for
+// another. Every change of what is measured needs a new version.
 inline constexpr std::string_view kEvaluatorVersion = "kq-evaluator/1";
 
-// The identity of the work. Equal keys are one job; see docs/design/architecture.md, "Keys".
+// Returns the key, which identifies the work: submissions with equal keys are one job. See "Keys" in
+// docs/design/architecture.md.
 Hash submission_key(const Submission& submission);
 
-// Rejects what no broker accepts: bad names, no files, too many files or trials. The sentence starts with the label.
+// Fails with bad input for a submission that every broker refuses, such as one with bad names, without files, or with
+// too many files or trials. The error text starts with the label. python/kq/records/validate.py has the same texts.
 Expected<void> validate(const Submission& submission);
 
-// The one rule for names people choose (run, label, author, tag): 1..kNameBytesMax bytes of UTF-8 without control
-// characters. Returns what is wrong with it, or nothing.
-std::optional<std::string> name_complaint(std::string_view name);
+// Returns what is wrong with a name that a person chose (run, label, author, tag), or nothing where the name is valid.
+// A valid name has 1 to kNameBytesMax bytes of UTF-8 without control characters. The text continues a sentence whose
+// subject is the name: "is empty".
+std::optional<std::string> name_error(std::string_view name);
 
 template <class V>
 void fields(V& v, SourceFile& x) {

@@ -69,7 +69,7 @@ TEST(SubmissionKey, differs_with_everything_that_changes_the_work) {
   }
 }
 
-TEST(SubmissionKey, does_not_see_what_is_for_people) {
+TEST(SubmissionKey, ignores_the_fields_for_people) {
   const Hash key = submission_key(examples::submission());
   EXPECT_EQ(submission_key(with([](Submission& s) { s.label = "other"; })), key);
   EXPECT_EQ(submission_key(with([](Submission& s) { s.author.clear(); })), key);
@@ -86,7 +86,7 @@ TEST(SubmissionKey, cannot_be_forged_by_a_value_that_spells_the_next_field) {
 
 TEST(SubmissionKey, is_the_same_in_every_release) {
   Submission submission = examples::submission();
-  // What came later counts only where it is said.
+  // Fields that were added later change the key only where they differ from their defaults.
   const Hash limited = submission_key(submission);
   submission.time_limit_ms = 0;
   EXPECT_NE(submission_key(submission), limited);
@@ -98,14 +98,14 @@ TEST(SubmissionKey, is_the_same_in_every_release) {
 
 // ---- names ----------------------------------------------------------------------------------------------------------
 
-TEST(NameComplaint, accepts_utf8_text) {
+TEST(NameError, accepts_utf8_text) {
   for (const std::string_view name : {"a", "relu/fast triton_v2.1", "größer", "カーネル", "🚀", "\u00A0",
                                       "\u07FF\u0800\uD7FF\uE000\uFFFF", "\U00010000\U0010FFFF", "~"}) {
-    EXPECT_EQ(name_complaint(name), std::nullopt) << name;
+    EXPECT_EQ(name_error(name), std::nullopt) << name;
   }
 }
 
-TEST(NameComplaint, says_what_is_wrong) {
+TEST(NameError, says_what_is_wrong) {
   using namespace std::string_view_literals;
   const std::pair<std::string_view, std::string> cases[] = {
       {"", "is empty"},
@@ -115,7 +115,7 @@ TEST(NameComplaint, says_what_is_wrong) {
       {"ab\x1b[31m", "holds a control character at byte 2"},
       {"ab\x1f", "holds a control character at byte 2"},
       {"ab\x7f", "holds a control character at byte 2"},
-      {"a\xC2\x80", "holds a control character at byte 1"},  // U+0080 to U+009F: terminals obey some of them
+      {"a\xC2\x80", "holds a control character at byte 1"},  // U+0080 to U+009F: some of them control a terminal
       {"a\xC2\x9B", "holds a control character at byte 1"},
       {"a\x80", "is not UTF-8 at byte 1"},  // a continuation without a start
       {"a\xFF", "is not UTF-8 at byte 1"},
@@ -134,17 +134,17 @@ TEST(NameComplaint, says_what_is_wrong) {
       {"a\xF0\x9F\x9A", "is not UTF-8 at byte 1"},
       {"\xC3\xA4\xC3(", "is not UTF-8 at byte 2"},
   };
-  for (const auto& [name, complaint] : cases) EXPECT_EQ(name_complaint(name), complaint) << name;
+  for (const auto& [name, error_text] : cases) EXPECT_EQ(name_error(name), error_text) << name;
 }
 
-TEST(NameComplaint, bounds_the_length_in_bytes) {
-  EXPECT_EQ(name_complaint(std::string(kNameBytesMax, 'x')), std::nullopt);
-  EXPECT_EQ(name_complaint(std::string(kNameBytesMax + 1, 'x')), "is 201 bytes long, the limit is 200");
+TEST(NameError, limits_the_length_in_bytes) {
+  EXPECT_EQ(name_error(std::string(kNameBytesMax, 'x')), std::nullopt);
+  EXPECT_EQ(name_error(std::string(kNameBytesMax + 1, 'x')), "is 201 bytes long, the limit is 200");
 }
 
 // ---- validate -------------------------------------------------------------------------------------------------------
 
-TEST(Validate, accepts_what_people_submit) {
+TEST(Validate, accepts_usual_submissions) {
   EXPECT_EQ(complaint_of([](Submission&) {}), "valid");
   EXPECT_EQ(complaint_of([](Submission& s) { s.author.clear(), s.gpu_model.clear(), s.salt.clear(), s.tags.clear(); }),
             "valid");

@@ -47,7 +47,7 @@ const Correctness* correctness_of(const Verdict& verdict) {
   return nullptr;
 }
 
-std::optional<std::string> complaint(const Ended& ended) {
+std::optional<std::string> decode_error(const Ended& ended) {
   if (!row_of(ended.name).measured) return std::nullopt;
   return "verdict '" + std::string(to_string(ended.name)) + "' without a measurement";
 }

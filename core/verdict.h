@@ -1,4 +1,4 @@
-// How a job ended: one table of names, and a type in which "fast but wrong" cannot be written down.
+// How a job ended: the table of verdicts, and a type in which a wrong answer cannot have a measured time.
 #pragma once
 
 #include <cstdint>
@@ -37,33 +37,34 @@ constexpr std::array<std::string_view, 18> enum_names(VerdictName) {
           "problem_invalid", "too_large", "unsupported_here", "cancelled",     "expired",      "abandoned"};
 }
 
-// Whose doing it was. Only `user` and `policy` are held against the submission; `ours` is retried before it becomes a
-// verdict.
+// Who or what caused the verdict. Only `user` and `policy` are faults of the submission. A job that fails by `ours`, a
+// fault of kq, is tried again before it gets such a verdict.
 enum class Fault { none, user, policy, problem, nobody, ours };
 constexpr std::array<std::string_view, 6> enum_names(Fault) {
   return {"none", "user", "policy", "problem", "nobody", "ours"};
 }
 
-// Where in a job's life it ended.
+// The stage in which the job ended.
 enum class Stage { none, queue, guard, build, load, run, judge };
 constexpr std::array<std::string_view, 7> enum_names(Stage) {
   return {"none", "queue", "guard", "build", "load", "run", "judge"};
 }
 
-// THE VERDICT TABLE, one row per VerdictName in its order.
+// THE VERDICT TABLE has one row for each VerdictName, in the same order.
 struct VerdictRow {
   VerdictName name;
   Fault fault;
-  bool measured;  // holds a Measurement
-  bool ranks;     // may stand on a leaderboard
-  bool settles;   // a later identical submission is answered with it; false: a capable worker may try again
+  bool measured;  // whether the verdict has a Measurement
+  bool ranks;     // whether the job may have a row on a leaderboard
+  // Whether an identical submission is answered with this verdict. Where it is not, a worker tries the job again.
+  bool terminal;
   std::string_view when;
 };
 inline constexpr VerdictRow kVerdicts[] = {
     {VerdictName::passed, Fault::none, true, true, true, "every checked output right"},
     {VerdictName::suspect, Fault::policy, true, false, true,
-     "right, but nothing is told by that, or in less time than it can take: kept with its figures, off the boards "
-     "until reviewed"},
+     "every checked output right, but the check proves nothing or the time is shorter than possible; on no board until "
+     "it is reviewed"},
     {VerdictName::compiled_only, Fault::none, false, false, false, "built, and no device here could run it"},
     {VerdictName::wrong_answer, Fault::user, false, false, true,
      "an output differs: value, shape, dtype, nan, mutated_input, nondeterministic"},
@@ -84,35 +85,36 @@ inline constexpr VerdictRow kVerdicts[] = {
     {VerdictName::cancelled, Fault::user, false, false, false, "cancelled by its submitter"},
     {VerdictName::expired, Fault::nobody, false, false, false, "not started before its deadline"},
     {VerdictName::abandoned, Fault::ours, false, false, false,
-     "our failures used up its attempts; holds the last evidence"},
+     "failures of kq used up its attempts; the evidence is of the last one"},
 };
 constexpr const VerdictRow& row_of(VerdictName name) {
   return kVerdicts[static_cast<std::size_t>(name)];
 }
 
-// The first element that differs, and the worst errors seen.
+// The first element of an output that differs from the reference, and the largest errors of that output.
 struct Mismatch {
   std::uint32_t trial = 0;
-  std::uint32_t output = 0;   // which output
-  std::uint64_t element = 0;  // row-major index
+  std::uint32_t output = 0;   // the index of the output
+  std::uint64_t element = 0;  // the row-major index of the element
   double expected = 0;
   double got = 0;
   double max_abs_err = 0;
   double max_rel_err = 0;
-  std::uint64_t mismatched = 0;  // elements that differ, of `total`
+  std::uint64_t mismatched = 0;  // the number of elements, of `total`, that differ
   std::uint64_t total = 0;
 
   friend bool operator==(const Mismatch&, const Mismatch&) = default;
 };
 
-// What people are told about an ending. `message` may quote a child and is untrusted text; no decision reads it.
+// The explanation of a verdict for people. `message` may quote the output of a child and is untrusted text. No decision
+// of kq depends on it.
 struct Evidence {
   Stage stage = Stage::none;
-  std::string reason;  // the word in brackets of the table: "shape", "stream", "host", "signal 11", "run"
+  std::string reason;  // a short name of the cause: "shape", "stream", "host", "signal 11", "run"
   std::string message;
   std::string hint;
-  std::string rule;   // of a rejection
-  std::string place;  // "file:line" of a rejection or build error
+  std::string rule;   // the rule by which the submission was rejected
+  std::string place;  // "file:line" of a rejection or a build error
   std::optional<Mismatch> mismatch;
 
   friend bool operator==(const Evidence&, const Evidence&) = default;
@@ -139,7 +141,7 @@ struct Suspect {
 
   friend bool operator==(const Suspect&, const Suspect&) = default;
 };
-// Every other ending. `name` is never passed or suspect: the decoder refuses it, and `ended` checks it.
+// Every other verdict. `name` is never passed or suspect: the decoder refuses such a value, and ended() checks it.
 struct Ended {
   VerdictName name = VerdictName::abandoned;
   Evidence evidence;
@@ -199,7 +201,7 @@ void fields(V& v, Ended& x) {
   v("evidence", x.evidence);
 }
 
-// Variants travel as [name, body]; these are the names.
+// An encoded variant is [name, body]. AlternativeName is the name of an alternative.
 template <class T>
 struct AlternativeName;
 template <>
@@ -215,7 +217,7 @@ struct AlternativeName<Ended> {
   static constexpr std::string_view value = "ended";
 };
 
-// Called by the decoder: what is wrong with a decoded value, or nothing.
-std::optional<std::string> complaint(const Ended& ended);
+// Returns what is wrong with a decoded value, or nothing. The decoder calls it for each type that has such a function.
+std::optional<std::string> decode_error(const Ended& ended);
 
 }  // namespace kq

@@ -33,11 +33,11 @@ TEST(VerdictTable, only_passed_and_suspect_are_measured) {
   EXPECT_EQ(rows_with(&VerdictRow::measured), (std::set{VerdictName::passed, VerdictName::suspect}));
 }
 
-TEST(VerdictTable, settles_exactly_what_another_worker_would_judge_the_same_way) {
+TEST(VerdictTable, terminal_verdicts_are_those_that_every_worker_would_repeat) {
   for (const VerdictRow& row : kVerdicts) {
     const bool may_try_again = row.fault == Fault::nobody || row.fault == Fault::ours ||
                                row.name == VerdictName::compiled_only || row.name == VerdictName::cancelled;
-    EXPECT_EQ(row.settles, !may_try_again) << to_string(row.name);
+    EXPECT_EQ(row.terminal, !may_try_again) << to_string(row.name);
   }
 }
 
@@ -72,14 +72,14 @@ TEST(Verdict, every_other_ending_holds_evidence_alone) {
     EXPECT_EQ(evidence_of(verdict)->message, "because");
     EXPECT_EQ(measurement_of(verdict), nullptr);
     EXPECT_EQ(correctness_of(verdict), nullptr);
-    EXPECT_EQ(complaint(Ended{row.name, {}}), std::nullopt);
+    EXPECT_EQ(decode_error(Ended{row.name, {}}), std::nullopt);
   }
 }
 
 TEST(VerdictDeathTest, an_ending_without_figures_is_never_passed_or_suspect) {
   EXPECT_DEATH((void)ended(VerdictName::passed, {}), "broken invariant");
   EXPECT_DEATH((void)ended(VerdictName::suspect, {}), "broken invariant");
-  EXPECT_EQ(complaint(Ended{VerdictName::passed, {}}), "verdict 'passed' without a measurement");
+  EXPECT_EQ(decode_error(Ended{VerdictName::passed, {}}), "verdict 'passed' without a measurement");
 }
 
 }  // namespace

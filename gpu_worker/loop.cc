@@ -14,7 +14,7 @@
 #include <string>
 #include <thread>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "sys/clock.h"
 
 namespace kq::worker {

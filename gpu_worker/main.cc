@@ -80,7 +80,7 @@ std::string find_python(const std::string& programs) {
 // Returns the labels as Hello has them: sorted and without duplicates.
 Expected<std::vector<std::string>> labels_of(std::vector<std::string> labels) {
   for (const std::string& label : labels) {
-    if (const auto reason = name_complaint(label)) return bad_input("--label '" + label + "' " + *reason);
+    if (const auto reason = name_error(label)) return bad_input("--label '" + label + "' " + *reason);
   }
   std::sort(labels.begin(), labels.end());
   labels.erase(std::unique(labels.begin(), labels.end()), labels.end());

@@ -1,5 +1,5 @@
-// What a Python source does, as text: written by the harness (harness/facts/ast_facts.py) in a sandboxed child, read here as
-// hostile bytes.
+// What a Python source does, as text: written by the harness (harness/facts/ast_facts.py) in a sandboxed child, read
+// here as hostile bytes.
 //
 // One fact per line, tab separated; facts belong to the last file named above them:
 //

@@ -54,7 +54,7 @@ Expected<Endpoints> parse_ipc(std::string_view url) {
 
 Expected<Endpoints> parse_broker_url(std::string_view url) {
   // A name's rule also keeps NUL bytes from cutting the URL short further down.
-  if (const auto wrong = name_complaint(url))
+  if (const auto wrong = name_error(url))
     return bad_input("the broker's URL " + *wrong + "; " + std::string(kExamples));
   if (url.starts_with(kTcp)) return parse_tcp(url);
   if (url.starts_with(kIpc)) return parse_ipc(url);

@@ -162,7 +162,7 @@ std::optional<std::string> keys_complaint(std::initializer_list<std::string_view
 Expected<Identity> identity_of(std::string_view role, std::string_view name) {
   const auto known = parse_enum<Role>(role);
   if (!known) return bad_input("role must be one of " + known_names<Role>() + ", got '" + std::string(role) + "'");
-  if (const auto wrong = name_complaint(name)) return bad_input("the name " + *wrong);
+  if (const auto wrong = name_error(name)) return bad_input("the name " + *wrong);
   if (name.front() == ' ' || name.back() == ' ') return bad_input("the name begins or ends with a space");
   return Identity{std::string(name), *known};
 }

@@ -25,7 +25,7 @@ std::string hash_key(const Hash& hash);
 std::string blob_key(const Hash& hash, Packing packing);
 std::optional<std::pair<Hash, Packing>> blob_place_from(std::string_view key);
 
-// Family run: run NUL label. Names hold no NUL (core/submission.h, name_complaint).
+// Family run: run NUL label. Names hold no NUL (core/submission.h, name_error).
 std::string run_key(std::string_view run, std::string_view label);
 std::string run_prefix(std::string_view run);      // first possible key of the run
 std::string run_prefix_end(std::string_view run);  // first key after every key of the run

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/records.h"
 #include "store/keys.h"
 #include "store/reader.h"

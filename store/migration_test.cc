@@ -12,7 +12,7 @@
 #include <map>
 #include <set>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/records.h"
 #include "store/keys.h"
 #include "store/reader.h"

@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/limits.h"
 #include "store/keys.h"
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/limits.h"
 #include "core/testing/examples.h"
 #include "store/keys.h"

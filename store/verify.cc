@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/blob.h"
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/leaderboard.h"
 #include "core/limits.h"
 #include "core/records.h"

@@ -8,8 +8,8 @@
 #include <functional>
 #include <vector>
 
-#include "core/bytes/codec.h"
 #include "core/bytes/compress.h"
+#include "core/codec/codec.h"
 #include "core/leaderboard.h"
 #include "core/records.h"
 #include "store/keys.h"

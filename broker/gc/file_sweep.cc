@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "broker/core/step.h"
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "store/keys.h"
 
 namespace kq::broker {

@@ -9,7 +9,7 @@
 
 #include "broker/core/step.h"
 #include "broker/gc/file_sweep.h"
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/leaderboard.h"
 #include "core/records.h"
 #include "store/keys.h"

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "broker/broker.h"
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/records.h"
 #include "core/testing/examples.h"
 #include "store/keys.h"

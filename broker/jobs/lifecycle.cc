@@ -6,7 +6,7 @@
 #include "broker/jobs/prebuild.h"
 #include "broker/jobs/result_bounds.h"
 #include "core/base/check.h"
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/limits.h"
 #include "store/keys.h"
 #include "store/reader.h"

@@ -4,7 +4,7 @@
 
 #include "broker/invariants.h"
 #include "broker/jobs/lease.h"
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "store/keys.h"
 #include "store/memory_store.h"
 #include "store/reader.h"

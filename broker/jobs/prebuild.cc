@@ -6,7 +6,7 @@
 
 #include "broker/jobs/lease.h"
 #include "broker/jobs/lifecycle.h"
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "store/keys.h"
 
 namespace kq::broker {

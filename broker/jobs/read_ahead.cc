@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "broker/jobs/lifecycle.h"
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 
 namespace kq::broker {
 namespace {

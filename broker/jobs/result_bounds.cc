@@ -58,7 +58,7 @@ std::optional<std::string> validation_error(const DeviceInfo& device) {
   for (const auto& [kind, name] :
        {std::pair("model", &device.model), {"uuid", &device.uuid}, {"architecture", &device.arch}}) {
     if (name->empty()) continue;
-    if (const auto wrong = name_complaint(*name)) return "its device's " + std::string(kind) + " " + *wrong;
+    if (const auto wrong = name_error(*name)) return "its device's " + std::string(kind) + " " + *wrong;
   }
   return std::nullopt;
 }

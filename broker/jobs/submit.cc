@@ -8,7 +8,7 @@
 
 #include "broker/jobs/lifecycle.h"
 #include "core/blob.h"
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/limits.h"
 #include "store/keys.h"
 #include "store/reader.h"
@@ -27,9 +27,8 @@ using BatchFiles = std::map<Hash, BatchFile>;
 
 // Returns what is wrong with the batch as a whole, or nothing.
 std::optional<std::string> validation_error(const SubmitBatch& batch, Decompressor& decompressor) {
-  if (const auto wrong = name_complaint(batch.run)) return "run " + *wrong;
-  if (const auto wrong = name_complaint(batch.submitter); wrong && !batch.submitter.empty())
-    return "submitter " + *wrong;
+  if (const auto wrong = name_error(batch.run)) return "run " + *wrong;
+  if (const auto wrong = name_error(batch.submitter); wrong && !batch.submitter.empty()) return "submitter " + *wrong;
   if (batch.jobs.size() > kSubmitJobsMax) {
     return std::to_string(batch.jobs.size()) + " jobs in one batch, at most " + std::to_string(kSubmitJobsMax) +
            " are allowed";
@@ -250,7 +249,7 @@ class SubmitHandler {
   // if only a better device could give another verdict and none is connected. The job then needs the better device, so
   // that it does not end in the same way again.
   std::optional<Requirements> needs_to_run_again(const Ending& ending, Requirements needs) const {
-    if (row_of(ending.verdict).settles) return std::nullopt;
+    if (row_of(ending.verdict).terminal) return std::nullopt;
     switch (ending.verdict) {
       case VerdictName::compiled_only:
       case VerdictName::unsupported_here:

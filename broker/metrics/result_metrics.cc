@@ -7,7 +7,7 @@ namespace kq::broker {
 template <class Value>
 Value& ResultMetrics::named(ByName<Value>& values, std::string_view name) {
   if (name.empty()) name = "unknown";
-  if (name_complaint(name)) name = "other";  // the name is too long or has unprintable characters
+  if (name_error(name)) name = "other";  // the name is too long or has unprintable characters
   const auto place = values.find(name);
   if (place != values.end()) return place->second;
   return values[values.size() < kNamesMax ? std::string(name) : "other"];

@@ -80,7 +80,7 @@ Expected<void> retry_one(Step& step, JobRecord record, JobAction& action) {
     return {};
   }
   KQ_TRY_VALUE(const auto verdict, verdict_of(step.state, record.seq));
-  if (row_of(verdict).settles) {
+  if (row_of(verdict).terminal) {
     action.reason = "job " + std::to_string(record.seq) + " has its verdict, " + std::string(to_string(verdict)) +
                     "; submit it with --force-rerun to judge it once more";
     return {};
@@ -162,7 +162,7 @@ Expected<void> answer(Step& step, const Caller& caller, const PurgeDead& request
 
 Expected<void> answer(Step& step, const Caller& caller, const Pause& request) {
   if (!require_admin(step, caller)) return {};
-  if (const auto wrong = name_complaint(request.submitter); wrong && !request.submitter.empty()) {
+  if (const auto wrong = name_error(request.submitter); wrong && !request.submitter.empty()) {
     reply(step, caller, Refused{"submitter " + *wrong});
     return {};
   }
@@ -189,7 +189,7 @@ Expected<void> answer(Step& step, const Caller& caller, const Pause& request) {
 Expected<void> answer(Step& step, const Caller& caller, const Drain& request) {
   if (!require_admin(step, caller)) return {};
   State& state = step.state;
-  if (const auto wrong = name_complaint(request.worker)) {
+  if (const auto wrong = name_error(request.worker)) {
     reply(step, caller, Refused{"the worker's name " + *wrong});
     return {};
   }

@@ -9,7 +9,7 @@
 #include "broker/metrics/metrics.h"
 #include "broker/requests/explain.h"
 #include "core/base/version.h"
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/limits.h"
 #include "store/keys.h"
 #include "store/reader.h"
@@ -128,8 +128,7 @@ Expected<void> answer_watchers(Step& step) {
 }
 
 Expected<void> answer(Step& step, const Caller& caller, const RunQuery& query) {
-  if (const auto wrong = name_complaint(query.run))
-    return send_answer<RunReply>(step, caller, bad_input("run " + *wrong));
+  if (const auto wrong = name_error(query.run)) return send_answer<RunReply>(step, caller, bad_input("run " + *wrong));
   auto page = store::read_run(*step.state.store, query);
   if (page) close_page(*page);
   return send_answer(step, caller, std::move(page));
@@ -159,7 +158,7 @@ Expected<void> answer(Step& step, const Caller& caller, const BrokerQuery&) {
                                .backends = session.backends,
                                .quarantined = session.quarantined,
                                .builds_for = session.builds_for,
-                                .built_count = session.built_count});
+                               .built_count = session.built_count});
   }
   return send_answer<BrokerReply>(step, caller, std::move(answers));
 }
@@ -184,7 +183,7 @@ Expected<void> answer(Step& step, const Caller& caller, const JobsQuery& query) 
   };
   // Passing removed jobs costs as much as reading others, so an answer passes a limited number of sequences.
   const Sequence first = std::max(query.after_seq + 1, step.state.retention.from);
-  const Sequence end = std::min<Sequence>(first + kJobsLookedAtMax, step.state.next_sequence);
+  const Sequence end = std::min<Sequence>(first + kJobsScannedMax, step.state.next_sequence);
   if (auto scanned =
           step.state.store->scan(store::Family::state, store::sequence_key(first), store::sequence_key(end), visit);
       !scanned)

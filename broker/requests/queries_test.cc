@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/version.h"
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/limits.h"
 #include "store/keys.h"
 #include "store/memory_store.h"

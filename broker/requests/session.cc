@@ -18,15 +18,15 @@ std::optional<std::string> validation_error(const Hello& hello, const State& sta
     return "evaluator '" + hello.evaluator + "', this broker takes results of '" + std::string(kEvaluatorVersion) +
            "'; run a worker of the broker's version";
   }
-  if (const auto wrong = name_complaint(hello.worker)) return "the worker's name " + *wrong;
+  if (const auto wrong = name_error(hello.worker)) return "the worker's name " + *wrong;
   if (hello.devices.size() > state.options.devices_max) {
     return std::to_string(hello.devices.size()) + " devices, at most " + std::to_string(state.options.devices_max) +
            " are allowed";
   }
   for (const DeviceInfo& device : hello.devices) {
-    if (const auto wrong = name_complaint(device.model)) return "a device's model " + *wrong;
+    if (const auto wrong = name_error(device.model)) return "a device's model " + *wrong;
     for (const std::string* name : {&device.uuid, &device.arch}) {
-      if (const auto wrong = name_complaint(*name); wrong && !name->empty())
+      if (const auto wrong = name_error(*name); wrong && !name->empty())
         return "a device's UUID or architecture " + *wrong;
     }
   }
@@ -36,7 +36,7 @@ std::optional<std::string> validation_error(const Hello& hello, const State& sta
     return std::to_string(hello.labels.size()) + " labels, at most " + std::to_string(kLabelsMax) + " are allowed";
   }
   for (const std::string& label : hello.labels) {
-    if (const auto wrong = name_complaint(label)) return "a label " + *wrong;
+    if (const auto wrong = name_error(label)) return "a label " + *wrong;
   }
   if (hello.quarantined.size() > state.options.devices_max) {
     return std::to_string(hello.quarantined.size()) + " quarantined devices, at most " +
@@ -50,7 +50,7 @@ std::optional<std::string> validation_error(const Hello& hello, const State& sta
            std::to_string(state.options.devices_max) + " are allowed";
   }
   for (const DeviceInfo& target : hello.builds_for) {
-    if (const auto wrong = name_complaint(target.arch); wrong && target.kind == DeviceKind::cuda)
+    if (const auto wrong = name_error(target.arch); wrong && target.kind == DeviceKind::cuda)
       return "an architecture it builds for " + *wrong;
   }
   if (!hello.builds_for.empty() && !hello.devices.empty())
@@ -96,7 +96,7 @@ Session* session_for(Step& step, const std::string& peer, const Hello& hello) {
 Expected<void> handle_hello(Step& step, const std::string& peer, std::uint64_t request_id, const Hello& hello) {
   if (auto error = validation_error(hello, step.state)) {
     step.ready.note(NoteLevel::warning,
-                    "worker" + (name_complaint(hello.worker) ? "" : " " + hello.worker) + " refused: " + *error);
+                    "worker" + (name_error(hello.worker) ? "" : " " + hello.worker) + " refused: " + *error);
     step.ready.send_to_worker(peer, request_id, Refused{std::move(*error)});
     return {};
   }

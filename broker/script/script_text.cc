@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "store/keys.h"
 
 namespace kq::broker {

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 
 namespace kq::broker {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/limits.h"
 #include "store/memory_store.h"
 

@@ -1,4 +1,5 @@
-// KQ_CHECK states a promise of our own code; it is always on. Never use it for data from a peer, a user or a child.
+// KQ_CHECK(condition) aborts the process when an invariant of kq's own code is broken. It is active in every build.
+// Data from a peer, a user or a child is never checked with it.
 #pragma once
 
 #include <cstdio>

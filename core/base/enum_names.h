@@ -1,4 +1,4 @@
-// The spelling of an enumerator, the same in C++, on the wire, on disk, in every output and in the documents.
+// The name of an enumerator, which is the same in C++, on the wire, on disk, in every output and in the documents.
 //
 // An enum opts in with a function beside it, in its own namespace, that returns one name per enumerator, in order:
 //
@@ -39,7 +39,7 @@ constexpr std::optional<E> parse_enum(std::string_view text) {
   return std::nullopt;
 }
 
-// "torch, triton, cuda, torch_cuda, multi_kernel": for messages that list what would be right.
+// All names in one text, for error messages: "torch, triton, cuda, torch_cuda, multi_kernel".
 template <NamedEnum E>
 std::string known_names() {
   std::string names;

@@ -1,8 +1,8 @@
 // How kq's functions fail.
 //
-// Two voices: what a submission did wrong is a Verdict (core/verdict.h) and is a normal outcome. What we, the machine
-// or the caller did wrong is an Error. Functions that can fail return Expected<T>; exceptions end at the library call
-// that throws them.
+// There are two kinds of failure. A fault of a submission is a Verdict (core/verdict.h), which is a normal outcome. A
+// fault of kq, of the machine or of the caller is an Error. Functions that can fail return Expected<T>; an exception is
+// caught at the library call that throws it.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace kq {
 
 // The process exit codes that every program of kq shares. A number never changes.
 enum class ExitCode : int {
-  ok = 0,            // the work asked for is done; with --wait: every kernel passed
+  ok = 0,            // the requested work is done; with --wait: every kernel passed
   job_failed = 1,    // the work is done, at least one kernel did not pass
   bad_input = 2,     // usage, configuration or input error; nothing was submitted
   our_fault = 3,     // infrastructure failure after retries
@@ -23,13 +23,13 @@ enum class ExitCode : int {
   interrupted = 130  // SIGINT
 };
 
-// Who can do something about an Error. exit_code() is the one table from here to a process exit code; only a main
-// function needs it.
+// The kind of an Error. exit_code() is the only table from kinds to exit codes of a process, and only main functions
+// need it.
 enum class ErrorKind {
-  bad_input,    // the caller: usage, configuration or input is wrong
-  our_fault,    // kq or this machine; a retry may help
-  gave_up,      // nobody: a time limit that the caller set is over
-  not_found,    // nobody: what was asked for does not exist
+  bad_input,    // the usage, configuration or input of the caller is wrong
+  our_fault,    // kq or this machine failed; a retry may help
+  gave_up,      // a time limit that the caller set is over
+  not_found,    // the requested object does not exist
   interrupted,  // the caller stopped the work
 };
 
@@ -60,7 +60,8 @@ struct Error {
 template <class T>
 using Expected = tl::expected<T, Error>;
 
-// Each returns the unexpected side of an Expected: the caller's mistake, a fault of kq or this machine, any Error.
+// Each returns an error for a function whose return type is an Expected: a mistake of the caller, a fault of kq or of
+// this machine, or the given Error.
 inline tl::unexpected<Error> bad_input(std::string message) {
   return tl::unexpected<Error>(Error{ErrorKind::bad_input, std::move(message)});
 }
@@ -81,7 +82,7 @@ inline tl::unexpected<Error> failure(Error error) {
     if (!kq_tried) return tl::unexpected(std::move(kq_tried.error())); \
   } while (false)
 
-// KQ_TRY_VALUE(auto value, expression): the same, and declares `value` with the value of the expression.
+// KQ_TRY_VALUE(auto value, expression) does the same, and otherwise declares `value` with the value of the expression.
 #define KQ_TRY_VALUE(declaration, ...) KQ_TRY_VALUE_AS(KQ_TRY_JOIN(kq_tried_, __LINE__), declaration, __VA_ARGS__)
 #define KQ_TRY_VALUE_AS(tried, declaration, ...)               \
   auto tried = (__VA_ARGS__);                                  \

@@ -11,7 +11,7 @@
 namespace kq {
 namespace {
 
-constexpr int kSpeed = 1;  // of LZ4: faster ones leave more
+constexpr int kSpeed = 1;  // LZ4's acceleration; a higher value is faster and compresses less
 constexpr std::size_t kSizeBytes = 4;
 
 struct FreeContext {
@@ -22,7 +22,7 @@ tl::unexpected<Error> too_long(const std::string& what, std::uint64_t bytes, std
   return bad_input(what + std::to_string(bytes) + " bytes, at most " + std::to_string(bytes_max) + " are allowed");
 }
 
-// What stands before an LZ4 block: its content's size, big-endian.
+// Reads the size of the content, which precedes an LZ4 block in big-endian order.
 std::uint32_t size_before(std::string_view packed) {
   std::uint32_t size = 0;
   for (std::size_t i = 0; i < kSizeBytes; ++i) size = size << 8 | static_cast<std::uint8_t>(packed[i]);
@@ -33,7 +33,7 @@ std::uint32_t size_before(std::string_view packed) {
 
 struct Compressor::Memory {
   LZ4_stream_t state;
-  std::string block;  // room for the worst case, kept
+  std::string block;  // the output buffer, large enough for the worst case of the largest file so far
 };
 
 Compressor::Compressor() : memory_(std::make_unique<Memory>()) {}
@@ -50,7 +50,7 @@ std::optional<std::string> Compressor::compress(std::string_view content) {
     block.resize(kSizeBytes + static_cast<std::size_t>(room));
   const int n =
       LZ4_compress_fast_extState(&memory_->state, content.data(), block.data() + kSizeBytes, size, room, kSpeed);
-  KQ_CHECK(n > 0);  // there is room for the worst case
+  KQ_CHECK(n > 0);  // the buffer is large enough for the worst case
   const std::size_t bytes = kSizeBytes + static_cast<std::size_t>(n);
   if (bytes >= content.size()) return std::nullopt;
   for (std::size_t i = 0; i < kSizeBytes; ++i) block[i] = static_cast<char>(content.size() >> 8 * (kSizeBytes - 1 - i));
@@ -73,7 +73,7 @@ std::size_t content_bytes(Packing packing, std::string_view packed) {
 
 struct Decompressor::Memory {
   std::unique_ptr<ZSTD_DCtx, FreeContext> context{ZSTD_createDCtx()};
-  std::string content;  // of the last view, and what is left of longer ones before it
+  std::string content;  // the content of the last view, followed by the rest of earlier and longer ones
 };
 
 Decompressor::Decompressor() : memory_(std::make_unique<Memory>()) {
@@ -123,7 +123,8 @@ Expected<std::string_view> Decompressor::of_zstd(std::string_view frame, std::si
   if (size == ZSTD_CONTENTSIZE_ERROR) return bad_input("not a zstd frame");
   if (size == ZSTD_CONTENTSIZE_UNKNOWN) return bad_input("a zstd frame that does not name its content's size");
   if (size > bytes_max) return too_long("a zstd frame of ", size, bytes_max);
-  // Skippable frames and a second frame behind the first would be read as well: the first must be all there is.
+  // ZSTD_decompressDCtx would also read skippable frames and further frames, so the first frame must be the whole
+  // input.
   if (const std::size_t n = ZSTD_findFrameCompressedSize(frame.data(), frame.size());
       ZSTD_isError(n) != 0 || n != frame.size()) {
     return bad_input("a zstd frame that is cut short, or with something behind it");

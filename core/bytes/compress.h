@@ -1,9 +1,9 @@
-// Files made small once by whoever has them, and left so on every wire and in the store.
+// Compression of files. The sender of a file compresses it once, and it stays compressed in messages and in the store.
 //
-// LZ4 is what kq packs with: a source of 4 KB shrinks a little less than by zstd, in half the time, and is unpacked in
-// a third of it, twice on its way. zstd is what clients in other languages have at hand. Both classes keep their
-// working memory from one file to the next: making that anew would cost more than a small file. Not thread-safe: one
-// per thread. compress.cc alone knows the libraries.
+// kq compresses with LZ4, which for a source of 4 KB is faster than zstd and compresses a little less. Clients in other
+// languages may send zstd frames. A Compressor and a Decompressor keep their working memory between files, because its
+// allocation takes longer than a small file. Neither is thread-safe: each thread needs its own. Only compress.cc
+// includes the headers of the libraries.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,15 @@
 
 namespace kq {
 
-// How the bytes of a file travel and rest. `zstd`: one frame that names its content's size. `lz4`: the content's size
-// in four bytes, big-endian, then one block.
+// The form of a file in messages and in the store. `zstd`: one frame that has the size of its content. `lz4`: the size
+// of the content in four big-endian bytes, and then one block.
 enum class Packing { raw, zstd, lz4 };
 constexpr std::array<std::string_view, 3> enum_names(Packing) {
   return {"raw", "zstd", "lz4"};
 }
 
-// How long the content says that it is; 0 where it does not say. Not believed by who unpacks it.
+// Returns the size of the content as the packed bytes state it, or 0 where they do not. The size may be wrong, and
+// Decompressor checks it.
 std::size_t content_bytes(Packing packing, std::string_view packed);
 
 class Compressor {
@@ -34,7 +35,7 @@ class Compressor {
   Compressor(Compressor&&) noexcept;
   Compressor& operator=(Compressor&&) noexcept;
 
-  // By LZ4, or nothing where that would not be smaller than the content.
+  // Returns the content packed by LZ4, or nothing where that would not be smaller than the content.
   std::optional<std::string> compress(std::string_view content);
 
  private:
@@ -49,10 +50,10 @@ class Decompressor {
   Decompressor(Decompressor&&) noexcept;
   Decompressor& operator=(Decompressor&&) noexcept;
 
-  // The content of exactly one frame or block. The bytes may be hostile: nothing above `bytes_max` is ever reserved or
-  // written. Otherwise bad input.
+  // Returns the content of exactly one frame or block. The bytes may be hostile, and the function never allocates or
+  // writes more than `bytes_max`. Fails with bad input where the bytes are malformed or the content is larger.
   Expected<std::string> decompress(Packing packing, std::string_view packed, std::size_t bytes_max);
-  // The same, kept here until the next call: for whoever only looks at it.
+  // Does the same without a copy for the caller. The view is valid until the next call.
   Expected<std::string_view> view(Packing packing, std::string_view packed, std::size_t bytes_max);
 
  private:

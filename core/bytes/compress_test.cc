@@ -12,22 +12,22 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string text_of(std::size_t bytes_n) {
+std::string text_of(std::size_t byte_count) {
   std::string text;
-  for (int line = 0; text.size() < bytes_n; ++line)
+  for (int line = 0; text.size() < byte_count; ++line)
     text += "y[" + std::to_string(line) + "] = tl.load(x_ptr + offsets, mask=mask)\n";
-  text.resize(bytes_n);
+  text.resize(byte_count);
   return text;
 }
 
-std::string noise_of(std::size_t bytes_n) {
+std::string noise_of(std::size_t byte_count) {
   std::mt19937 random(3);
-  std::string noise(bytes_n, '\0');
+  std::string noise(byte_count, '\0');
   for (char& byte : noise) byte = static_cast<char>(random());
   return noise;
 }
 
-// Of text_of(1'000), by zstd itself at level 3.
+// Returns text_of(1'000) as the zstd program compresses it at level 3.
 std::string zstd_frame() {
   constexpr std::string_view hex =
       "28b52ffd60e802ed0300e403795b305d203d20746c2e6c6f616428785f707472202b206f6666736574732c206d61736b3d290a795b313233"
@@ -51,10 +51,10 @@ std::string refusal(Packing packing, std::string_view packed, std::size_t bytes_
 TEST(Compress, text_comes_back_as_it_was_and_is_smaller_between) {
   Compressor compressor;
   Decompressor decompressor;
-  for (const std::size_t bytes_n : std::initializer_list<std::size_t>{100, 4'096, 300, kFileBytesMax, 5'000}) {
-    const std::string text = text_of(bytes_n);
+  for (const std::size_t byte_count : std::initializer_list<std::size_t>{100, 4'096, 300, kFileBytesMax, 5'000}) {
+    const std::string text = text_of(byte_count);
     const auto block = compressor.compress(text);
-    ASSERT_TRUE(block) << bytes_n;
+    ASSERT_TRUE(block) << byte_count;
     EXPECT_LT(block->size(), text.size());
     EXPECT_EQ(decompressor.decompress(Packing::lz4, *block, text.size()), text);
   }
@@ -69,7 +69,7 @@ TEST(Compress, raw_bytes_are_what_they_are) {
   EXPECT_EQ(refusal(Packing::raw, "as it is", 7), "8 bytes, at most 7 are allowed");
 }
 
-TEST(Compress, what_does_not_shrink_is_left_alone) {
+TEST(Compress, content_that_does_not_shrink_is_not_packed) {
   EXPECT_FALSE(Compressor().compress(""));
   EXPECT_FALSE(Compressor().compress("x"));
   EXPECT_FALSE(Compressor().compress(noise_of(4'096)));
@@ -87,7 +87,7 @@ TEST(Compress, a_moved_compressor_goes_on) {
   EXPECT_TRUE(second.compress(text_of(4'096)));
 }
 
-TEST(Compress, content_above_the_limit_is_refused_by_its_name_alone) {
+TEST(Compress, content_above_the_limit_is_refused_by_its_stated_size) {
   const auto bomb = Compressor().compress(std::string(16u << 20, '\0'));
   EXPECT_EQ(refusal(Packing::lz4, *bomb), "an LZ4 block of 16777216 bytes, at most 1048576 are allowed");
   EXPECT_EQ(refusal(Packing::zstd, zstd_frame(), 999), "a zstd frame of 1000 bytes, at most 999 are allowed");
@@ -112,12 +112,12 @@ TEST(Compress, anything_but_one_whole_frame_is_refused) {
   EXPECT_THAT(refusal(Packing::zstd, frame + frame), HasSubstr("something behind it"));
   EXPECT_THAT(refusal(Packing::zstd, frame + "x"), HasSubstr("something behind it"));
   EXPECT_THAT(refusal(Packing::zstd, std::string("\x50\x2A\x4D\x18\x00\x00\x00\x00", 8) + frame),
-              HasSubstr("something behind it"));  // skippable
+              HasSubstr("something behind it"));  // a skippable frame
   for (std::size_t n = 0; n < frame.size(); ++n) EXPECT_NE(refusal(Packing::zstd, frame.substr(0, n)), "accepted") << n;
 }
 
 TEST(Compress, a_frame_that_hides_its_size_is_refused) {
-  // Frame header of one empty raw block, without a content size: window descriptor instead.
+  // A frame of one empty raw block whose header has a window descriptor instead of a content size.
   EXPECT_EQ(refusal(Packing::zstd, std::string("\x28\xB5\x2F\xFD\x00\x58\x01\x00\x00", 9)),
             "a zstd frame that does not name its content's size");
 }
@@ -144,7 +144,8 @@ TEST(Compress, mutated_bytes_never_crash) {
       const auto content = decompressor.decompress(packing, hostile, kFileBytesMax);
       EXPECT_LE(content.value_or("").size(), kFileBytesMax);
     }
-    EXPECT_EQ(decompressor.decompress(packing, packed, kFileBytesMax), text) << "damage is forgotten";
+    EXPECT_EQ(decompressor.decompress(packing, packed, kFileBytesMax), text)
+        << "damaged input must not change later results";
   }
 }
 

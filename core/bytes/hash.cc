@@ -17,7 +17,8 @@ int digit(char c) {
   return -1;
 }
 
-// Looked up once: by name, as EVP_sha256() makes OpenSSL do for every digest, it costs more than hashing a short text.
+// Fetches the algorithm once. With EVP_sha256(), OpenSSL looks the algorithm up by name for every digest, which takes
+// longer than hashing a short text.
 const EVP_MD* algorithm() {
   static const EVP_MD* const found = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   return found;
@@ -30,7 +31,7 @@ struct FreeContext {
 }  // namespace
 
 Hash sha256(std::string_view data) {
-  // Kept for the next text: making one costs as much as hashing some hundred bytes.
+  // The context is reused, because its allocation takes as long as hashing some hundred bytes.
   thread_local const std::unique_ptr<EVP_MD_CTX, FreeContext> context(EVP_MD_CTX_new());
   Hash hash;
   unsigned int size = 0;

@@ -1,4 +1,4 @@
-// SHA-256, the one content hash of kq: blobs, keys of jobs, problems, build cache entries.
+// SHA-256, which kq uses for the names of blobs and problems, the keys of jobs, and the build cache.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Bytes that several hold and nobody changes: a copy costs a count.
+// Immutable bytes with shared ownership. A copy of a SharedBytes refers to the same memory.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class SharedBytes {
   }
 
  private:
-  std::shared_ptr<const std::string> bytes_;  // null: none
+  std::shared_ptr<const std::string> bytes_;  // null: no bytes
 };
 
 }  // namespace kq

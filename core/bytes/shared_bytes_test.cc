@@ -12,7 +12,7 @@ TEST(SharedBytes, a_copy_is_the_same_memory) {
   EXPECT_EQ(copy.size(), 1'000u);
 }
 
-TEST(SharedBytes, are_equal_by_what_they_hold) {
+TEST(SharedBytes, are_equal_where_their_bytes_are) {
   EXPECT_EQ(SharedBytes("a"), SharedBytes(std::string("a")));
   EXPECT_FALSE(SharedBytes("a") == SharedBytes("b"));
   EXPECT_EQ(SharedBytes(), SharedBytes(""));

@@ -1,5 +1,5 @@
-// One value of every record and of every message, with each field different from its default: what tests round-trip,
-// mutate and freeze as golden bytes. A new field gets a value here in the commit that adds it.
+// One value of every record and of every message, in which each field differs from its default. Tests encode and decode
+// these values, mutate the bytes, and compare them with the golden bytes. Each new field needs a value here.
 #pragma once
 
 #include <vector>
@@ -135,7 +135,7 @@ inline Result result(Verdict verdict = passed()) {
                        .evaluator = "kq-evaluator/1",
                        .packages = to_hex(sha256("packages"))},
           .sandbox = "uid,user,pid,mount,ipc,net,rlimits",
-          .log = "compiling\n\x1b[31mdone\xff\n",  // not UTF-8: a log is bytes
+          .log = "compiling\n\x1b[31mdone\xff\n",  // a log may have bytes that are not UTF-8
           .samples = samples(),
           .toolchain = {.compiler = "nvcc 13.0.88, g++ 12.2.0, mold", .flags = "-O3 -arch=sm_90a"},
           .host = {.name = "gpu-7",

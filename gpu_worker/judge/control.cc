@@ -1,6 +1,6 @@
 #include "gpu_worker/judge/control.h"
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 
 namespace kq::judge {
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "gpu_worker/judge/device/cpu_device.h"
 
 namespace kq::judge {

@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "gpu_worker/judge/testing/fake_problem.h"
 
 namespace kq::judge {

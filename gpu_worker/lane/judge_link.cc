@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "sys/cores.h"
 #include "sys/process.h"
 

@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "gpu_worker/lane/test_lane.h"
 
 namespace kq::worker {

@@ -73,7 +73,7 @@ KernelProfile kernel_of(const nlohmann::json& object) {
   const auto metrics = object.find("metrics");
   if (metrics == object.end() || !metrics->is_object()) return kernel;
   for (const auto& [name, value] : metrics->items()) {
-    if (!value.is_number() || name_complaint(name)) continue;
+    if (!value.is_number() || name_error(name)) continue;
     if (kernel.metrics.size() == kProfileMetricsMax) break;
     kernel.metrics.push_back({name, value.get<double>()});
   }

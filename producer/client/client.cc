@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/limits.h"
 #include "net/endpoint.h"
 #include "net/zmq/link.h"
@@ -12,16 +12,16 @@
 namespace kq::producer {
 namespace {
 
-constexpr std::int64_t kRetryMs = 20;       // after a send that was not accepted: the connection is still being made
-constexpr std::int64_t kAttentionMs = 200;  // the longest wait before ^C is looked for again
+constexpr std::int64_t kRetryMs = 20;            // the pause after a failed send, while the connection is being made
+constexpr std::int64_t kInterruptCheckMs = 200;  // the interval between two checks for an interrupt
 
 std::string seconds(std::int64_t ms) {
   if (ms % 1000 == 0) return std::to_string(ms / 1000) + " s";
   return std::to_string(ms) + " ms";
 }
 
-// Whether `reply` answers the request. A broker that cannot read a request cannot repeat its number either, so it
-// refuses with 0.
+// Returns whether `reply` answers the request. A broker that cannot decode a request does not know its number, so it
+// refuses the request with the number 0.
 bool answers(const Message<ClientReply>& reply, std::uint64_t request_id) {
   return reply.request_id == request_id || (reply.request_id == 0 && std::holds_alternative<Refused>(reply.body));
 }
@@ -63,27 +63,27 @@ Expected<ClientReply> Client::ask(const ClientRequest& request, std::int64_t tim
 
 Expected<ClientReply> Client::await(std::uint64_t request_id, const std::string& bytes, std::int64_t waits_ms,
                                     std::int64_t timeout_ms) {
-  // A large message takes the broker longer, as does an answer that may wait; sending it again too early would only add
-  // to its work.
+  // The broker needs longer for a large message, and it may delay some replies. A request that is sent again too early
+  // would only give the broker more work.
   const std::int64_t resend_ms = waits_ms + kResendMs * static_cast<std::int64_t>(1 + bytes.size() / kResendBytes);
   const std::int64_t deadline_ms = now_ms_() + timeout_ms;
   std::int64_t send_ms = now_ms_();
-  std::int64_t news_ms = now_ms_() + waits_ms + kSilenceNewsMs;
+  std::int64_t report_ms = now_ms_() + waits_ms + kSilenceReportMs;
   for (;;) {
     if (interrupted_()) return failure(Error{ErrorKind::interrupted, "interrupted"});
     std::int64_t now_ms = now_ms_();
     if (now_ms >= deadline_ms) return failure(unanswered(timeout_ms));
-    if (now_ms >= news_ms) {
+    if (now_ms >= report_ms) {
       on_silence_("broker " + url_ + " does not answer; asking for " +
                   std::to_string((deadline_ms - now_ms + 999) / 1000) + " s more");
-      news_ms = deadline_ms;
+      report_ms = deadline_ms;
     }
     if (now_ms >= send_ms) {
       const bool sent = link_->send(bytes);
       now_ms = now_ms_();
       send_ms = now_ms + (sent ? resend_ms : kRetryMs);
     }
-    const std::int64_t wait_ms = std::min({send_ms - now_ms, deadline_ms - now_ms, kAttentionMs});
+    const std::int64_t wait_ms = std::min({send_ms - now_ms, deadline_ms - now_ms, kInterruptCheckMs});
     const Expected<std::optional<std::string>> arrived = link_->receive(std::max<std::int64_t>(wait_ms, 0));
     if (!arrived) return failure(arrived.error());
     if (!*arrived) {
@@ -92,11 +92,11 @@ Expected<ClientReply> Client::await(std::uint64_t request_id, const std::string&
     }
     Expected<Message<ClientReply>> reply = decode_message<ClientReply>(**arrived);
     if (!reply) {
-      return our_fault("broker " + url_ + " answered what this program does not understand (" + reply.error().message +
-                       "); are both of one version?");
+      return our_fault("broker " + url_ + " sent a reply that this program does not understand (" +
+                       reply.error().message + "); do both have the same version?");
     }
     if (answers(*reply, request_id)) return std::move(reply->body);
-    // A late answer to an earlier request: whoever asked has given up on it.
+    // The reply is a late one to an earlier request, whose caller no longer waits.
   }
 }
 
@@ -106,8 +106,8 @@ Expected<void> Client::pause(std::int64_t ms) {
     if (interrupted_()) return failure(Error{ErrorKind::interrupted, "interrupted"});
     const std::int64_t left_ms = until_ms - now_ms_();
     if (left_ms <= 0) return {};
-    // Nothing is asked, so what arrives is late: it may be dropped here as well as at the next question.
-    KQ_TRY(link_->receive(std::min(left_ms, kAttentionMs)));
+    // No request is open, so any message that arrives is a late reply and can be dropped.
+    KQ_TRY(link_->receive(std::min(left_ms, kInterruptCheckMs)));
   }
 }
 
@@ -122,7 +122,7 @@ Error Client::unexpected_reply(const ClientReply& reply) const {
   }
   const std::string_view name = std::visit([]<class T>(const T&) { return AlternativeName<T>::value; }, reply);
   return Error{ErrorKind::our_fault, "broker " + url_ + " answered with " + std::string(name) +
-                                         ", which does not fit the question; are both of one version?"};
+                                         ", which is no reply to the request; do both have the same version?"};
 }
 
 }  // namespace kq::producer

@@ -1,8 +1,8 @@
-// Asking the broker: one request, one reply, resent until it comes.
+// The client of the broker, which sends one request at a time and waits for its reply.
 //
-// The network may lose, repeat and delay everything, so a request is sent again with the same request_id until its
-// reply is here, and replies to earlier requests are ignored. Every request is idempotent at the broker
-// (core/messages.h), so a resend never does harm.
+// The network may lose, repeat and delay messages. The client therefore sends a request again, with the same
+// request_id, until the reply arrives, and it ignores replies to earlier requests. Every request is idempotent at the
+// broker (core/messages.h), so a repeated request has no further effect.
 #pragma once
 
 #include <cstdint>
@@ -17,34 +17,39 @@
 
 namespace kq::producer {
 
-inline constexpr std::int64_t kAnswerTimeoutMs = 5'000;  // for a broker that is idle or not there
-inline constexpr std::int64_t kResendMs =
-    1'000;  // plus one more for each kResendBytes of the message, and the time that a StatusQuery lets its answer wait
-inline constexpr std::size_t kResendBytes = 4u << 20;
-inline constexpr std::int64_t kSilenceNewsMs = 2'000;  // then whoever waits wants to know for what
+inline constexpr std::int64_t kAnswerTimeoutMs = 5'000;  // enough for the reply of an idle broker
 
-// One thread at a time; owned by a program's main.
+// The interval between two sends of one request. It is longer by kResendMs for each kResendBytes of the message, and by
+// the time for which a StatusQuery lets the broker delay the reply.
+inline constexpr std::int64_t kResendMs = 1'000;
+inline constexpr std::size_t kResendBytes = 4u << 20;
+
+inline constexpr std::int64_t kSilenceReportMs = 2'000;  // the time after which a missing reply is reported
+
+// A connection to a broker, over which one thread sends requests. The main function of a program owns it.
 class Client {
  public:
-  // Starts to connect to the clients' side of a broker URL, with the key in `key_file` (net/keys.h; empty: without
-  // one). Whether a broker is there shows with the first ask().
+  // Starts to connect to the client socket of a broker URL, with the key in `key_file` (net/keys.h; empty: without a
+  // key). The call does not wait for the broker, so a broker that is not running is noticed by the first ask().
   static Expected<Client> connect(const std::string& url, const std::string& key_file = "");
 
-  // The same over any link and clock.
+  // Uses any link and clock.
   Client(std::string url, std::unique_ptr<net::ClientLink> link, std::function<std::int64_t()> now_ms);
 
-  // ask() asks this between its short waits and ends with ExitCode::interrupted once it says true.
+  // Sets a function that ask() and pause() call at short intervals. Once it returns true, they fail with
+  // ErrorKind::interrupted.
   void stop_when(std::function<bool()> interrupted);
 
-  // Has a sentence given to `say` when a question has had no answer for kSilenceNewsMs, beyond the time that it lets
-  // its answer wait, and is asked on: once for each question.
+  // Sets a function that gets a sentence when a request has had no reply for kSilenceReportMs, not counting the time
+  // for which the broker may delay the reply. It is called at most once for each request.
   void on_silence(std::function<void(const std::string&)> say);
 
-  // The reply to this request. Errors: no answer within `timeout_ms`, a reply this program does not understand (both
-  // our fault), a connection that is refused for want of the right key (bad input), or interrupted.
+  // Sends the request and returns its reply. Fails with ErrorKind::our_fault where no reply comes within `timeout_ms`
+  // or this program cannot decode the reply, with bad_input where the broker refuses the connection because of the key,
+  // and with interrupted.
   Expected<ClientReply> ask(const ClientRequest& request, std::int64_t timeout_ms = kAnswerTimeoutMs);
 
-  // The same where only one kind of reply makes sense; Refused and any other kind are errors.
+  // Does the same for a request with one kind of reply. Refused and every other kind of reply are errors.
   template <class Reply>
   Expected<Reply> ask_for(const ClientRequest& request, std::int64_t timeout_ms = kAnswerTimeoutMs) {
     Expected<ClientReply> reply = ask(request, timeout_ms);
@@ -53,7 +58,7 @@ class Client {
     return failure(unexpected_reply(*reply));
   }
 
-  // Lets so much time pass. An Error: interrupted before.
+  // Waits for `ms` milliseconds. Fails with ErrorKind::interrupted where it is interrupted before.
   Expected<void> pause(std::int64_t ms);
 
   std::int64_t now_ms() const { return now_ms_(); }

@@ -83,18 +83,18 @@ TEST(Client, says_that_no_broker_answers) {
   EXPECT_EQ(broker.now_ms, kAnswerTimeoutMs);
 }
 
-TEST(Client, says_once_what_it_waits_for) {
+TEST(Client, reports_a_silent_broker_once) {
   ScriptedBroker broker;
   broker.reachable = false;
   Client client = broker.client();
-  std::vector<std::string> said;
-  client.on_silence([&](const std::string& sentence) { said.push_back(sentence); });
+  std::vector<std::string> reported;
+  client.on_silence([&](const std::string& sentence) { reported.push_back(sentence); });
   EXPECT_FALSE(client.ask(BrokerQuery{}, 15'000));
-  EXPECT_EQ(said, std::vector<std::string>{"broker ipc:///tmp/kq.sock does not answer; asking for 13 s more"});
+  EXPECT_EQ(reported, std::vector<std::string>{"broker ipc:///tmp/kq.sock does not answer; asking for 13 s more"});
   broker.reachable = true;
   broker.on_request = [&](const auto& request) { broker.reply(request.request_id, BrokerReply{}); };
   EXPECT_TRUE(client.ask(BrokerQuery{}));
-  EXPECT_EQ(said.size(), 1u);
+  EXPECT_EQ(reported.size(), 1u);
 }
 
 TEST(Client, reaches_a_broker_that_comes_up_late_without_waiting_a_second) {
@@ -102,7 +102,7 @@ TEST(Client, reaches_a_broker_that_comes_up_late_without_waiting_a_second) {
   broker.reachable = false;
   broker.on_request = [&](const auto& request) { broker.reply(request.request_id, BrokerReply{}); };
   Client client = broker.client();
-  client.stop_when([&] {  // a hook into the loop
+  client.stop_when([&] {  // called in each turn of the client's loop
     if (broker.now_ms >= 500) broker.reachable = true;
     return false;
   });
@@ -110,7 +110,7 @@ TEST(Client, reaches_a_broker_that_comes_up_late_without_waiting_a_second) {
   EXPECT_LT(broker.now_ms, 600);
 }
 
-TEST(Client, an_interrupt_ends_the_question_soon) {
+TEST(Client, an_interrupt_ends_the_request_soon) {
   ScriptedBroker broker;
   Client client = broker.client();
   client.stop_when([&] { return broker.now_ms >= 300; });
@@ -120,7 +120,7 @@ TEST(Client, an_interrupt_ends_the_question_soon) {
   EXPECT_LE(broker.now_ms, 600);
 }
 
-TEST(Client, a_refusal_is_an_error_with_the_brokers_words) {
+TEST(Client, a_refusal_is_an_error_with_the_brokers_reason) {
   ScriptedBroker broker;
   broker.on_request = [&](const auto&) { broker.reply(0, Refused{"protocol version 1, this program speaks 2"}); };
   Client client = broker.client();
@@ -142,10 +142,11 @@ TEST(Client, bytes_that_are_no_reply_are_an_error) {
   ScriptedBroker broker;
   broker.on_request = [&](const auto&) { broker.deliveries.push_back({broker.now_ms, "HTTP/1.1 400"}); };
   Client client = broker.client();
-  EXPECT_THAT(client.ask(BrokerQuery{}).error().message, HasSubstr("answered what this program does not understand"));
+  EXPECT_THAT(client.ask(BrokerQuery{}).error().message,
+              HasSubstr("sent a reply that this program does not understand"));
 }
 
-TEST(Client, a_connection_that_is_refused_ends_the_question_at_once) {
+TEST(Client, a_connection_that_is_refused_ends_the_request_at_once) {
   ScriptedBroker broker;
   broker.reachable = false;
   broker.refusal = "it wants a key";
@@ -157,12 +158,12 @@ TEST(Client, a_connection_that_is_refused_ends_the_question_at_once) {
   EXPECT_LT(broker.now_ms, 100);
 }
 
-TEST(Client, a_key_file_that_is_none_is_named) {
+TEST(Client, an_invalid_key_file_is_named) {
   EXPECT_THAT(Client::connect("ipc:///tmp/kq.sock", "/nowhere/alice.key").error().message,
               HasSubstr("key file /nowhere/alice.key: No such file"));
 }
 
-TEST(Client, a_pause_takes_its_time_or_ends_with_an_interruption) {
+TEST(Client, a_pause_ends_after_its_time_or_with_an_interrupt) {
   ScriptedBroker broker;
   Client client = broker.client();
   EXPECT_TRUE(client.pause(1'234));
@@ -174,7 +175,7 @@ TEST(Client, a_pause_takes_its_time_or_ends_with_an_interruption) {
   EXPECT_LE(broker.now_ms, 2'300);
 }
 
-TEST(Client, refuses_a_url_that_is_none) {
+TEST(Client, refuses_an_invalid_url) {
   const auto client = Client::connect("localhost");
   ASSERT_FALSE(client);
   EXPECT_EQ(client.error().kind, ErrorKind::bad_input);

@@ -11,20 +11,20 @@ namespace {
 
 using Parser = nlohmann::json;
 
-constexpr std::size_t kQuotedBytesMax = 64;  // of somebody's text inside a sentence of ours
+constexpr std::size_t kQuotedBytesMax = 64;  // bytes of the input that an error text quotes
 
 bool continues_character(char c) {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
 }
 
-// At most kQuotedBytesMax bytes from the front, with "..." where that is not all; no character is cut in two.
+// Returns the first kQuotedBytesMax bytes at most, followed by "..." where bytes are missing. It splits no character.
 std::string front_of(std::string_view text) {
   if (text.size() <= kQuotedBytesMax) return std::string(text);
   std::size_t end = kQuotedBytesMax;
   while (end > 0 && continues_character(text[end])) --end;
   return std::string(text.substr(0, end)) + "...";
 }
-// The same from the back.
+// Returns the last kQuotedBytesMax bytes at most, after "..." where bytes are missing. It splits no character.
 std::string back_of(std::string_view text) {
   if (text.size() <= kQuotedBytesMax) return std::string(text);
   std::size_t begin = text.size() - kQuotedBytesMax;
@@ -32,7 +32,8 @@ std::string back_of(std::string_view text) {
   return "..." + std::string(text.substr(begin));
 }
 
-// A key that an object has more than once. By sorting: a line of JSON Lines has room for a million keys.
+// Returns a key that the object has more than once, or a null pointer. It sorts the keys, because a line of JSON Lines
+// may have a million of them.
 const std::string* repeated_key(const JsonObject& members) {
   std::vector<const std::string*> keys;
   for (const JsonMember& member : members) keys.push_back(&member.name);
@@ -42,7 +43,7 @@ const std::string* repeated_key(const JsonObject& members) {
   return found == keys.end() ? nullptr : *found;
 }
 
-// Builds our tree from the parser's events; returning false stops it.
+// Builds a Json value from the events of the parser. A handler that returns false stops the parser.
 class Builder final : public nlohmann::json_sax<Parser> {
  public:
   bool null() override { return put(Json{nullptr}); }
@@ -73,11 +74,12 @@ class Builder final : public nlohmann::json_sax<Parser> {
   }
 
   Json root{nullptr};
-  std::string complaint;
+  std::string error_text;
 
  private:
-  // "[json.exception.parse_error.101] parse error at line 1, column 8: syntax error while parsing value - invalid
-  // literal; last read: '{"a": x'": what was read last can be the whole text.
+  // Shortens an error text of the parser, such as "[json.exception.parse_error.101] parse error at line 1, column 8:
+  // syntax error while parsing value - invalid literal; last read: '{"a": x'". The part that was read last may be the
+  // whole input.
   static std::string shortened(std::string_view text) {
     for (const std::string_view lead : {"parse error at line 1, ", "parse error at ", "] "}) {
       const std::size_t at = text.find(lead);
@@ -93,7 +95,7 @@ class Builder final : public nlohmann::json_sax<Parser> {
   }
 
   bool refuse(std::string sentence) {
-    complaint = std::move(sentence);
+    error_text = std::move(sentence);
     return false;
   }
   bool open(Json container) {
@@ -160,7 +162,7 @@ Expected<Json> parse_json(std::string_view text) {
   Builder builder;
   try {
     if (Parser::sax_parse(text.begin(), text.end(), &builder)) return std::move(builder.root);
-    return bad_input(builder.complaint);
+    return bad_input(builder.error_text);
   } catch (const std::exception& error) {
     return bad_input(error.what());
   }
@@ -196,7 +198,8 @@ std::string json_quoted(std::string_view text) {
 }
 
 void append_json(std::string_view text, std::string& line) {
-  bool is_plain = true;  // as most are; the library takes ten times as long
+  // Most texts are plain, and for these a copy is much faster than the library.
+  bool is_plain = true;
   for (const char c : text) is_plain &= c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
   if (!is_plain) {
     line += Parser(text).dump(-1, ' ', false, Parser::error_handler_t::replace);
@@ -207,7 +210,8 @@ void append_json(std::string_view text, std::string& line) {
   line += '"';
 }
 
-// The shortest that reads back the same, and with a point or an exponent: 2.0 is no integer.
+// Writes the shortest text that reads back as the same number. The text has a point or an exponent, because without one
+// a reader would take 2.0 for an integer.
 void append_json(double value, std::string& line) {
   char digits[32];
   const std::string_view text(

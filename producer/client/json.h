@@ -1,5 +1,5 @@
-// JSON as plain data, so that only json.cc pays for the parser's header. Strict: no comments, no duplicate keys,
-// bounded depth.
+// JSON values as plain data. Only json.cc includes the header of the parser, which is slow to compile. The parser is
+// strict: it refuses comments, repeated keys and values that are nested too deep.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,8 @@ struct Json {
   const JsonObject* object() const { return std::get_if<JsonObject>(&value); }
   const double* floating() const { return std::get_if<double>(&value); }
 
-  // A member of an object; null where this is no object, or has no such member, or the member is null.
+  // Returns a member of an object. Returns a null pointer where the value is no object, or the member is absent or
+  // null.
   const Json* find(std::string_view key) const;
 };
 
@@ -43,23 +44,24 @@ struct JsonMember {
 
 inline constexpr std::size_t kJsonDepthMax = 32;
 
-// One value and nothing behind it. The sentence is "column 7: ..." or "line 2, column 7: ...".
+// Parses exactly one value. The error text starts with the place: "column 7: ..." or "line 2, column 7: ...".
 Expected<Json> parse_json(std::string_view text);
 
-// On one line, members in their order.
+// Returns the value on one line, with the members of objects in their order.
 std::string to_text(const Json& json);
 
-// On many lines, as Python's json.dump(..., indent=`step`) lays it out; `inside` is how far the value itself stands in.
+// Returns the value on several lines, laid out as by Python's json.dump(..., indent=`step`). `inside` is the number of
+// columns by which the value itself is indented.
 std::string indented_text(const Json& json, std::size_t step, std::size_t inside = 0);
 
-// With quotes; bytes that are not UTF-8 become U+FFFD.
+// Returns the text as a quoted JSON string. Bytes that are not UTF-8 become U+FFFD.
 std::string json_quoted(std::string_view text);
 
-// The same, and the text of a finite number, at the end of a line that grows: for those who write a million.
+// Appends a quoted string or a finite number to a line, without a temporary string.
 void append_json(std::string_view text, std::string& line);
 void append_json(double value, std::string& line);
 
-// What a value is, for complaints: "'abc'", "12", "a list".
+// Returns a short description of a value for error texts: "'abc'", "12", "a list".
 std::string described(const Json& json);
 
 }  // namespace kq::producer

@@ -9,7 +9,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-std::string complaint(std::string_view text) {
+std::string error_text(std::string_view text) {
   const auto json = parse_json(text);
   return json ? "accepted" : json.error().message;
 }
@@ -35,39 +35,39 @@ TEST(Json, an_integer_that_does_not_fit_is_a_floating_point_number) {
 }
 
 TEST(Json, says_where_it_stops_being_json) {
-  EXPECT_THAT(complaint("{\"a\": x}"), StartsWith("column 7: "));
-  EXPECT_THAT(complaint("{\"a\": 1,\n  b}"), StartsWith("line 2, column 3: "));
-  EXPECT_THAT(complaint(""), StartsWith("column 1: "));
-  EXPECT_THAT(complaint("{} {}"), StartsWith("column 4: "));
-  EXPECT_THAT(complaint("{\"a\": 1"), HasSubstr("unexpected end of input"));
+  EXPECT_THAT(error_text("{\"a\": x}"), StartsWith("column 7: "));
+  EXPECT_THAT(error_text("{\"a\": 1,\n  b}"), StartsWith("line 2, column 3: "));
+  EXPECT_THAT(error_text(""), StartsWith("column 1: "));
+  EXPECT_THAT(error_text("{} {}"), StartsWith("column 4: "));
+  EXPECT_THAT(error_text("{\"a\": 1"), HasSubstr("unexpected end of input"));
 }
 
-TEST(Json, refuses_what_readers_disagree_about) {
-  EXPECT_EQ(complaint(R"({"a":1,"a":2})"), "key 'a' appears twice");
-  EXPECT_THAT(complaint("{\"a\":\"\xFF\"}"), HasSubstr("ill-formed UTF-8"));
-  EXPECT_NE(complaint("1e999"), "accepted");
-  EXPECT_NE(complaint("NaN"), "accepted");
+TEST(Json, refuses_input_that_parsers_read_differently) {
+  EXPECT_EQ(error_text(R"({"a":1,"a":2})"), "key 'a' appears twice");
+  EXPECT_THAT(error_text("{\"a\":\"\xFF\"}"), HasSubstr("ill-formed UTF-8"));
+  EXPECT_NE(error_text("1e999"), "accepted");
+  EXPECT_NE(error_text("NaN"), "accepted");
 }
 
-// Comparing each key with all before it took minutes for a line of the largest size.
-TEST(Json, an_object_of_many_keys_takes_no_time) {
+// A comparison of each key with all others would take minutes for a line of the largest size.
+TEST(Json, an_object_of_many_keys_is_read_fast) {
   std::string text = "{";
   for (int i = 0; i < 500'000; ++i) text += "\"" + std::to_string(i) + "\":0,";
-  EXPECT_EQ(complaint(text + "\"x\":0}"), "accepted");
-  EXPECT_EQ(complaint(text + "\"7\":0}"), "key '7' appears twice");
+  EXPECT_EQ(error_text(text + "\"x\":0}"), "accepted");
+  EXPECT_EQ(error_text(text + "\"7\":0}"), "key '7' appears twice");
 }
 
-TEST(Json, a_complaint_quotes_no_more_than_a_person_reads) {
+TEST(Json, an_error_text_quotes_a_limited_part_of_the_input) {
   const std::string large(1'000'000, 'x');
-  EXPECT_LT(complaint("{\"a\": \"" + large).size(), 300u);
-  EXPECT_THAT(complaint("{\"a\": \"" + large), HasSubstr("missing closing quote; last read: '...xxx"));
-  EXPECT_EQ(complaint("{\"" + large + "\":0,\"" + large + "\":0}"),
+  EXPECT_LT(error_text("{\"a\": \"" + large).size(), 300u);
+  EXPECT_THAT(error_text("{\"a\": \"" + large), HasSubstr("missing closing quote; last read: '...xxx"));
+  EXPECT_EQ(error_text("{\"" + large + "\":0,\"" + large + "\":0}"),
             "key '" + large.substr(0, 64) + "...' appears twice");
 }
 
 TEST(Json, depth_is_bounded) {
-  EXPECT_EQ(complaint(std::string(32, '[') + std::string(32, ']')), "accepted");
-  EXPECT_EQ(complaint(std::string(1'000'000, '[')), "nested more than 32 deep");
+  EXPECT_EQ(error_text(std::string(32, '[') + std::string(32, ']')), "accepted");
+  EXPECT_EQ(error_text(std::string(1'000'000, '[')), "nested more than 32 deep");
 }
 
 TEST(Json, quotes_any_bytes) {
@@ -75,7 +75,7 @@ TEST(Json, quotes_any_bytes) {
   EXPECT_EQ(json_quoted("\xFF"), "\"\xEF\xBF\xBD\"");
 }
 
-TEST(Json, describes_values_for_complaints) {
+TEST(Json, describes_values_for_error_texts) {
   EXPECT_EQ(described(Json{std::string("hip")}), "'hip'");
   EXPECT_EQ(described(Json{std::int64_t{12}}), "12");
   EXPECT_EQ(described(Json{JsonArray{}}), "a list");

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kLineEveryMs = 10'000;
 constexpr std::size_t kLineEveryPercent = 5;
-constexpr std::int64_t kUnservedForMs = 2'000;  // a worker that is just starting is not worth a word
+constexpr std::int64_t kUnservedForMs = 2'000;  // a worker may be starting, so an earlier report would be premature
 
 std::size_t percent(const Tally& tally) {
   return tally.total == 0 ? 100 : tally.finished * 100 / tally.total;
@@ -87,7 +87,7 @@ std::string summary_text(const Tally& tally) {
     add(found->second, found->first);
     rest.erase(found);
   }
-  for (const auto& [verdict, count] : rest) add(count, verdict);  // of a newer broker
+  for (const auto& [verdict, count] : rest) add(count, verdict);  // verdicts that only a newer broker knows
   add(tally.running, "running");
   add(tally.queued, "queued");
   return text;
@@ -116,7 +116,7 @@ void StatusLine::update(const Tally& tally, std::int64_t now_ms) {
   if (!finished_before_) finished_before_ = tally.finished;
   const std::string text = progress_text(tally, now_ms - start_ms_, *finished_before_);
   if (options_.in_place) {
-    // One column less than there are: some terminals wrap after the last one.
+    // The line uses one column less than the terminal has, because some terminals wrap after the last column.
     options_.write("\r" + text.substr(0, options_.columns - 1) + "\x1b[K");
     open_ = true;
     return;
@@ -141,7 +141,7 @@ void StatusLine::note_unserved(const Tally& tally, std::int64_t now_ms) {
     return;
   }
   if (now_ms - served_ms_ < kUnservedForMs) return;
-  // Said again only when something else is missing, not at each change of a count.
+  // The sentence is repeated only when other requirements are missing, not when a count changes.
   std::vector<std::string> missing;
   for (const auto& [what, count] : tally.unserved) missing.push_back(what);
   if (missing == noted_) return;

@@ -22,7 +22,7 @@ struct Screen {
   }
 };
 
-TEST(Progress, one_line_says_it_all) {
+TEST(Progress, one_line_has_all_counts) {
   const Tally running = tally(680, 8, {{"passed", 240}, {"wrong_answer", 70}, {"timed_out", 1}, {"abandoned", 1}});
   EXPECT_EQ(progress_text(running, 76'000), "[ 312/1000]  31% run 8 q 680 pass 240 fail 71 infra 1 4.1/s eta 02:48");
 }
@@ -31,7 +31,7 @@ TEST(Progress, no_rate_before_the_first_result_and_no_eta_after_the_last) {
   EXPECT_EQ(progress_text(tally(3, 0, {}), 5'000), "[0/3]   0% run 0 q 3 pass 0 fail 0 infra 0");
   EXPECT_EQ(progress_text(tally(0, 0, {{"passed", 3}}), 6'000), "[3/3] 100% run 0 q 0 pass 3 fail 0 infra 0 0.5/s");
   EXPECT_TRUE(progress_text(tally(0, 0, {{"passed", 200}}), 1'000, 200).ends_with(" infra 0"))
-      << "all of it was done before";
+      << "every job was finished before the wait began";
   EXPECT_TRUE(progress_text(tally(10, 0, {{"passed", 190}}), 5'000, 180).ends_with(" 2.0/s eta 00:05"));
   EXPECT_EQ(progress_text(Tally{}, 0), "[0/0] 100% run 0 q 0 pass 0 fail 0 infra 0");
 }
@@ -90,25 +90,25 @@ TEST(StatusLine, elsewhere_a_line_each_five_percent_or_ten_seconds) {
   EXPECT_EQ(screen.text.find('\r'), std::string::npos);
 }
 
-TEST(StatusLine, says_once_what_is_missing_after_a_while) {
+TEST(StatusLine, reports_missing_requirements_once_after_a_delay) {
   Screen screen;
   StatusLine line(screen.options(false), 0);
   Tally waiting = tally(3, 0, {});
   waiting.unserved = {{"a cuda device", 3}};
   line.update(waiting, 100);
-  EXPECT_EQ(screen.text, "");  // a worker may just be starting
+  EXPECT_EQ(screen.text, "");  // a worker may be starting
   line.update(waiting, 2'000);
   EXPECT_EQ(screen.text, "3 jobs wait: no worker has a cuda device\n");
   waiting.unserved = {{"a cuda device", 2}};
   line.update(waiting, 4'000);
   EXPECT_EQ(screen.text, "3 jobs wait: no worker has a cuda device\n");
-  line.update(tally(3, 0, {}), 5'000);  // a worker came
-  line.update(waiting, 6'000);          // and went
+  line.update(tally(3, 0, {}), 5'000);  // a worker connects
+  line.update(waiting, 6'000);          // the worker disconnects
   line.update(waiting, 7'500);
   EXPECT_EQ(screen.text, "3 jobs wait: no worker has a cuda device\n2 jobs wait: no worker has a cuda device\n");
 }
 
-TEST(StatusLine, a_sentence_takes_the_place_of_the_line_on_a_terminal) {
+TEST(StatusLine, a_sentence_replaces_the_line_on_a_terminal) {
   Screen screen;
   StatusLine line(screen.options(true, 8), 0);
   Tally waiting = tally(1, 0, {});

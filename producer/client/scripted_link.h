@@ -1,5 +1,4 @@
-// The network's twin for tests: a ClientLink whose broker is a function, and a clock that moves only while somebody
-// waits.
+// A ClientLink for tests, whose broker is a function and whose clock advances only while the client waits.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +10,14 @@
 #include <utility>
 #include <vector>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/messages.h"
 #include "net/link.h"
 #include "producer/client/client.h"
 
 namespace kq::producer {
 
-// What a test sees of the link's other side. It outlives the Client.
+// The broker at the other end of the link, as a test sees it. It must outlive the Client.
 struct ScriptedBroker {
   struct Delivery {
     std::int64_t at_ms;
@@ -28,7 +27,7 @@ struct ScriptedBroker {
   std::int64_t now_ms = 0;
   bool reachable = true;
   std::optional<std::string> refusal;
-  std::vector<Message<ClientRequest>> requests;  // as received, resends included
+  std::vector<Message<ClientRequest>> requests;  // all received requests, including repeated ones
   std::vector<std::int64_t> sent_at_ms;
   std::deque<Delivery> deliveries;
   std::function<void(const Message<ClientRequest>&)> on_request = [](const Message<ClientRequest>&) {};

@@ -15,11 +15,11 @@ std::string escaped(unsigned char byte) {
   return {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
 }
 
-// How many bytes from the front make one printable character; 0 where there is none.
+// Returns the length of the printable character at the front of the text, or 0 where there is none.
 std::size_t printable_length(std::string_view text) {
-  // The rule for names knows UTF-8 and control characters already.
+  // A name of exactly one printable character is valid.
   for (std::size_t length = 1; length <= std::min<std::size_t>(4, text.size()); ++length) {
-    if (!name_complaint(text.substr(0, length))) return length;
+    if (!name_error(text.substr(0, length))) return length;
   }
   return 0;
 }
@@ -45,8 +45,8 @@ std::string listed(std::string_view program, std::span<const std::string> senten
   return text;
 }
 
-std::string left_out_text(std::size_t kernels_n, std::string_view what_was_not_done) {
-  return counted(kernels_n, "kernel") + (kernels_n == 1 ? " was" : " were") + " wrong and not " +
+std::string left_out_text(std::size_t kernel_count, std::string_view what_was_not_done) {
+  return counted(kernel_count, "kernel") + (kernel_count == 1 ? " was" : " were") + " wrong and not " +
          std::string(what_was_not_done);
 }
 

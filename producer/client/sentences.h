@@ -1,4 +1,4 @@
-// Sentences for standard error: one line each, whatever a file name or a child put into them.
+// Sentences for standard error. Each is one line, whatever characters a file name or the output of a child has.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,20 @@ namespace kq::producer {
 
 inline constexpr std::size_t kSentencesShown = 20;
 
-// Control characters, which could end the line or steer the terminal, as \n, \t or \x1b; bytes that are not UTF-8 as
-// \xff.
+// Returns the text with control characters, which could end the line or control the terminal, as \n, \t or \x1b, and
+// with bytes that are not UTF-8 as \xff.
 std::string one_line(std::string_view text);
 
-// "kq-submit: SENTENCE\n" for each, at most kSentencesShown of them, then "kq-submit: and N more\n".
+// Returns "kq-submit: SENTENCE\n" for each of the first kSentencesShown sentences, and then "kq-submit: and N more\n".
 std::string listed(std::string_view program, std::span<const std::string> sentences);
 
 // "3 jobs", "1 job".
 std::string counted(std::size_t count, std::string_view noun);
 
-// A word of a command line that somebody is to copy: in quotes where a shell would make something else of it.
+// Returns a word of a command line that a person may copy, in quotes where a shell would not take it literally.
 std::string shell_quoted(const std::string& word);
 
-// "2 kernels were wrong and not submitted": the last word of a call that kept going.
-std::string left_out_text(std::size_t kernels_n, std::string_view what_was_not_done);
+// "2 kernels were wrong and not submitted": the last sentence of a call with --keep-going.
+std::string left_out_text(std::size_t kernel_count, std::string_view what_was_not_done);
 
 }  // namespace kq::producer

@@ -24,7 +24,7 @@ TEST(Sentences, a_long_list_is_cut_and_counted) {
   EXPECT_TRUE(text.ends_with("kq-submit: and 5 more\n"));
 }
 
-TEST(Sentences, a_word_to_copy_is_what_a_shell_takes_for_it) {
+TEST(Sentences, a_shell_reads_a_quoted_word_literally) {
   EXPECT_EQ(shell_quoted("monday/2"), "monday/2");
   EXPECT_EQ(shell_quoted("my run"), "'my run'");
   EXPECT_EQ(shell_quoted("it's $(id)"), "'it'\\''s $(id)'");

@@ -13,7 +13,7 @@
 
 namespace kq::producer {
 
-// stdio forgets why it could not write before anybody can ask; this remembers.
+// A stream buffer that keeps the error number of the first failed write, which the standard streams do not keep.
 class StandardOutput::Buffer final : public std::streambuf {
  public:
   explicit Buffer(int descriptor) : descriptor_(descriptor), is_terminal_(::isatty(descriptor) == 1) { empty(); }
@@ -23,7 +23,7 @@ class StandardOutput::Buffer final : public std::streambuf {
  private:
   std::streamsize xsputn(const char* text, std::streamsize n) override {
     const std::streamsize put = std::streambuf::xsputn(text, n);
-    if (is_terminal_ && std::memchr(text, '\n', static_cast<std::size_t>(n)) != nullptr) sync();  // somebody is looking
+    if (is_terminal_ && std::memchr(text, '\n', static_cast<std::size_t>(n)) != nullptr) sync();
     return put;
   }
 
@@ -47,7 +47,7 @@ class StandardOutput::Buffer final : public std::streambuf {
 
   const int descriptor_;
   const bool is_terminal_;
-  int error_ = 0;  // of the first write that failed
+  int error_ = 0;  // the error number of the first failed write
   std::array<char, 64u << 10> bytes_;
 };
 

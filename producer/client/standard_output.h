@@ -1,5 +1,4 @@
-// What a program prints, and whether it could be printed. A full disk behind standard output is noticed in one place,
-// at the end of main().
+// The standard output of a program. A write error, such as a full disk, is reported once, at the end of main().
 #pragma once
 
 #include <memory>
@@ -8,16 +7,15 @@
 
 namespace kq::producer {
 
-// While it lives, std::cout is written to the descriptor through it. Make it first in main(), whose last line is
-// `return output.end(code)`.
+// Replaces the buffer of std::cout for its lifetime, and writes to a descriptor. It is the first object in main(),
+// whose last line is `return output.end(code)`.
 class StandardOutput {
  public:
   explicit StandardOutput(std::string program, int descriptor = 1);
   ~StandardOutput();
 
-  // Writes what waits. `code`; where something could not be written that is said on standard error, and the answer
-  // is 3. A reader that has left
-  // (`| head`) has seen what it wanted: nothing is said of it.
+  // Writes the buffered text and returns `code`. Where any write failed, it reports the error on standard error and
+  // returns ExitCode::our_fault. A reader that closed the pipe, such as `head`, is no error.
   int end(int code);
 
  private:

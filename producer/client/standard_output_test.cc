@@ -15,7 +15,7 @@ struct Ended {
   int code = 0;
   std::string err;
 };
-// A program that prints so much, in two pieces, and ends with 1.
+// Acts as a program that prints so many bytes in two pieces and ends with the exit code 1.
 Ended print(int descriptor, std::size_t bytes) {
   testing::internal::CaptureStderr();
   StandardOutput output("kq-try", descriptor);
@@ -41,7 +41,7 @@ TEST(StandardOutput, prints_everything_and_leaves_the_code_alone) {
   }
 }
 
-TEST(StandardOutput, a_full_disk_is_our_fault_and_said_once) {
+TEST(StandardOutput, a_full_disk_is_our_fault_and_reported_once) {
   const int full = ::open("/dev/full", O_WRONLY);
   for (const std::size_t bytes : {3u, 1'000'000u}) {
     const Ended ended = print(full, bytes);

@@ -8,13 +8,13 @@
 namespace kq::producer {
 
 std::string default_submitter() {
-  // A container may run a user without an entry in its passwd.
+  // The user of a container may have no entry in its passwd file.
   const passwd* user = ::getpwuid(::geteuid());
   const std::string name = user != nullptr ? user->pw_name : "uid" + std::to_string(::geteuid());
   char host[256] = "";
   ::gethostname(host, sizeof host - 1);
   const std::string submitter = name + "@" + host;
-  return name_complaint(submitter) ? name : submitter;
+  return name_error(submitter) ? name : submitter;
 }
 
 }  // namespace kq::producer

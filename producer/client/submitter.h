@@ -1,12 +1,12 @@
-// Who submits, when nobody says.
+// The default name of the submitter.
 #pragma once
 
 #include <string>
 
 namespace kq::producer {
 
-// "user@host" of this process: whose share and quota its jobs count against. Never empty, always a name that
-// name_complaint() accepts.
+// Returns "user@host" of this process, the name whose share and quota its jobs count against. The name is always valid
+// by name_error().
 std::string default_submitter();
 
 }  // namespace kq::producer

@@ -11,31 +11,30 @@
 namespace kq::producer {
 namespace {
 
+// Asks the broker about the jobs of one wait until the wait ends.
 class Waiter {
  public:
   Waiter(Client& client, WaitList jobs, const WaitOptions& options)
       : client_(client), options_(options), start_ms_(options.now_ms()), outcome_{WaitEnd::finished, std::move(jobs)} {}
 
-  // Everything is asked about once, at once; from then on the first jobs that are not finished are asked about by a
-  // question that the broker answers when there is news, and the others in turn, some between two of those.
   Expected<WaitOutcome> run() {
     std::int64_t pause_ms = kPollMsMin;
     for (bool is_first = true;; is_first = false) {
       const std::int64_t asked_ms = options_.now_ms();
-      const std::size_t open_before = list().open_n();
+      const std::size_t open_before = list().open_count();
       const Expected<void> asked = is_first ? ask_all() : ask_again();
       if (!asked && asked.error().kind == ErrorKind::interrupted) return end(WaitEnd::interrupted);
       if (!asked && remaining_ms() <= 0) return end(WaitEnd::timed_out);
       if (!asked) return failure(asked.error());
       options_.progress(list().tally());
-      if (list().open_n() == 0) return end(WaitEnd::finished);
+      if (list().open_count() == 0) return end(WaitEnd::finished);
       if (options_.interrupted()) return end(WaitEnd::interrupted);
       if (remaining_ms() <= 0) return end(WaitEnd::timed_out);
-      // Soon after news, and long after none where the broker did not wait for any.
-      const bool has_news = list().open_n() < open_before;
-      const auto asked_n = static_cast<std::int64_t>(std::min(list().open_n(), kQuerySeqsMax));
-      pause_ms =
-          is_first || has_news ? kPollMsMin + asked_n * kPollUsPerJob / 1'000 : std::min(pause_ms * 3 / 2, kPollMsMax);
+      // The pause is short after a change. Without a change it grows, because the broker did not delay its reply.
+      const bool has_news = list().open_count() < open_before;
+      const auto asked_count = static_cast<std::int64_t>(std::min(list().open_count(), kQuerySeqsMax));
+      pause_ms = is_first || has_news ? kPollMsMin + asked_count * kPollUsPerJob / 1'000
+                                      : std::min(pause_ms * 3 / 2, kPollMsMax);
       const std::int64_t waited_ms = has_news ? 0 : options_.now_ms() - asked_ms;
       if (!is_first && pause_ms > waited_ms) options_.sleep_ms(std::min(pause_ms - waited_ms, remaining_ms()));
     }
@@ -65,18 +64,18 @@ class Waiter {
     while (first_ < list().jobs().size() && is_finished(first_)) ++first_;
     std::size_t at = first_;
     if (const auto asked = ask(next(at), kAnswerWaitMs); !asked) return asked;
-    for (std::size_t i = 0; i < kSweptPerTurn && list().open_n() > kQuerySeqsMax; ++i) {
+    for (std::size_t i = 0; i < kSweptPerQuery && list().open_count() > kQuerySeqsMax; ++i) {
       swept_ = std::max(swept_, at);
       const std::vector<Sequence> asked = next(swept_);
       if (swept_ >= list().jobs().size()) swept_ = 0;
-      if (const auto heard = ask(asked, 0); !heard) return heard;
+      if (const auto answered = ask(asked, 0); !answered) return answered;
     }
     return {};
   }
 
   bool is_finished(std::size_t at) { return list().jobs()[at].standing == WaitList::Standing::finished; }
 
-  // As many jobs that are not finished, from `at` on, as fit into one question; `at` is then behind them.
+  // Returns the unfinished jobs from index `at` on that fit into one query, and moves `at` behind them.
   std::vector<Sequence> next(std::size_t& at) {
     std::vector<Sequence> open;
     for (; at < list().jobs().size() && open.size() < kQuerySeqsMax; ++at) {
@@ -91,9 +90,9 @@ class Waiter {
     const StatusQuery query{.seqs = asked,
                             .wait_ms = static_cast<std::uint32_t>(std::min<std::int64_t>(wait_ms, patience_ms))};
     KQ_TRY_VALUE(const auto reply, client_.ask_for<StatusReply>(query, patience_ms));
-    for (const JobStatus& status : reply.jobs) list().hear(status);
+    for (const JobStatus& status : reply.jobs) list().update(status);
     for (const Sequence seq : asked) {
-      if (list().find(seq)->standing == WaitList::Standing::unheard) {
+      if (list().find(seq)->standing == WaitList::Standing::unknown) {
         return our_fault("broker " + client_.url() + " does not know job " + std::to_string(seq) +
                          "; its retention removed it, or its store was replaced");
       }
@@ -105,11 +104,12 @@ class Waiter {
   const WaitOptions& options_;
   std::int64_t start_ms_;
   WaitOutcome outcome_;
-  std::size_t first_ = 0;  // all before it are finished
-  std::size_t swept_ = 0;  // where the next of the others is asked about
+  std::size_t first_ = 0;  // the index before which all jobs are finished
+  std::size_t swept_ = 0;  // the index at which the next query about the other jobs starts
 };
 
-// The place of a text in a list of few; of more than there is room for the last stands for the rest.
+// Returns the index of a text in the list, to which it is added where it is new. A full list is not extended: its last
+// element then stands for every further text.
 std::size_t place_in(std::vector<std::string>& texts, const std::string& text, std::size_t texts_max) {
   const auto found = std::find(texts.begin(), texts.end(), text);
   if (found != texts.end()) return static_cast<std::size_t>(found - texts.begin());
@@ -148,13 +148,13 @@ void WaitList::add(const WaitedJob& job) {
   constexpr std::size_t kNeedsMax = 1u << 16;
   jobs_.push_back(
       {.seq = job.seq, .needs = static_cast<std::uint16_t>(place_in(needs_, needs_text(job.needs), kNeedsMax))});
-  is_settled_ = false;
+  is_sorted_ = false;
 }
 
-// Once what was added is sorted, a job is found without an index that would take more room than the jobs.
-void WaitList::settle() {
-  if (is_settled_) return;
-  is_settled_ = true;
+// Sorts the jobs, so that a job can be found without an index, which would need more memory than the jobs.
+void WaitList::sort_jobs() {
+  if (is_sorted_) return;
+  is_sorted_ = true;
   const auto by_sequence = [](const Job& a, const Job& b) { return a.seq < b.seq; };
   if (!std::is_sorted(jobs_.begin(), jobs_.end(), by_sequence))
     std::stable_sort(jobs_.begin(), jobs_.end(), by_sequence);
@@ -168,17 +168,17 @@ void WaitList::settle() {
   }
   jobs_.resize(kept);
   tally_ = Tally();
-  open_n_ = 0;
+  open_count_ = 0;
   for (const Job& job : jobs_) count(job, true);
 }
 
 const std::vector<WaitList::Job>& WaitList::jobs() {
-  settle();
+  sort_jobs();
   return jobs_;
 }
 
 std::vector<WaitList::Job>::iterator WaitList::place_of(Sequence seq) {
-  settle();
+  sort_jobs();
   const auto at = std::lower_bound(jobs_.begin(), jobs_.end(), seq,
                                    [](const Job& job, Sequence wanted) { return job.seq < wanted; });
   return at != jobs_.end() && at->seq == seq ? at : jobs_.end();
@@ -189,7 +189,7 @@ const WaitList::Job* WaitList::find(Sequence seq) {
   return at == jobs_.end() ? nullptr : &*at;
 }
 
-void WaitList::hear(const JobStatus& status) {
+void WaitList::update(const JobStatus& status) {
   constexpr std::size_t kVerdictsMax = 1u << 8;
   const auto job = place_of(status.seq);
   if (job == jobs_.end()) return;
@@ -209,7 +209,7 @@ void WaitList::hear(const JobStatus& status) {
   count(*job, true);
 }
 
-// Puts the job into the tally, or takes it out again.
+// Adds the job to the tally, or removes it.
 void WaitList::count(const Job& job, bool in) {
   const auto change = [&](std::size_t& n) { in ? n += job.times : n -= job.times; };
   const auto change_of = [&](std::map<std::string, std::size_t>& counts, const std::string& name) {
@@ -218,12 +218,12 @@ void WaitList::count(const Job& job, bool in) {
     if (n == 0) counts.erase(name);
   };
   change(tally_.total);
-  if (job.standing != Standing::finished) open_n_ += in ? 1 : -std::size_t{1};
+  if (job.standing != Standing::finished) open_count_ += in ? 1 : -std::size_t{1};
   switch (job.standing) {
     case Standing::unserved:
       change_of(tally_.unserved, needs_[job.needs]);
       [[fallthrough]];
-    case Standing::unheard:
+    case Standing::unknown:
     case Standing::served:
       change(tally_.queued);
       break;

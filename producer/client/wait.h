@@ -1,6 +1,8 @@
-// Waiting for jobs to finish: asks the broker to answer when one of them is, and tells a sink how far they are.
+// Waits until jobs are finished, and reports the progress.
 //
-// There may be a million of them: a job takes kBytesPerJob here, and asking about all of them is spread over time.
+// The client first asks about every job once. After that it asks about the first kQuerySeqsMax unfinished jobs with a
+// query that the broker answers when one of them is finished. A list may have a million jobs: the others are asked
+// about in turn, a few messages between two such queries, and each job takes kBytesPerJob bytes of memory.
 #pragma once
 
 #include <cstddef>
@@ -17,101 +19,104 @@
 
 namespace kq::producer {
 
-// A job to wait for. The needs are for people only: they name what is missing while no worker serves the job.
+// A job to wait for. Its requirements are shown to people while no worker can run the job.
 struct WaitedJob {
   Sequence seq = 0;
   Requirements needs{};
 };
 
-// "a cuda device", "a NVIDIA H200", "any device", "a worker labelled big, lab with a cuda device": what a job needs to
-// run.
+// Returns the requirements of a job as text: "a cuda device", "a NVIDIA H200", "any device", "a worker labelled big,
+// lab with a cuda device".
 std::string needs_text(const Requirements& needs);
 
-// Where the jobs stand. A job asked for twice counts twice.
+// The number of jobs in each state. A job that was added twice counts twice.
 struct Tally {
   std::size_t total = 0;
   std::size_t queued = 0;
   std::size_t running = 0;  // leased to a worker
   std::size_t finished = 0;
-  std::map<std::string, std::size_t> by_verdict;  // of the finished ones
-  std::map<std::string, std::size_t> unserved;    // queued ones no worker serves, by what is missing: "a cuda device"
+  std::map<std::string, std::size_t> by_verdict;  // finished jobs by the name of the verdict
+  std::map<std::string, std::size_t> unserved;    // queued jobs that no worker can run, by needs_text()
 
   std::size_t passed() const;
   std::size_t abandoned() const;
   std::size_t failed() const { return finished - passed() - abandoned(); }
 };
 
-// The jobs of a wait.
+// The jobs of a wait and their last known states.
 class WaitList {
  public:
-  // As much as is known of a job.
-  enum class Standing : std::uint8_t { unheard, served, unserved, running, finished };
+  // The last known state of a job. `served` and `unserved` jobs are queued; a worker can run the former.
+  enum class Standing : std::uint8_t { unknown, served, unserved, running, finished };
   struct Job {
     Sequence seq = 0;
-    std::uint32_t times = 1;  // that it was added
-    std::uint16_t needs = 0;  // its place in needs()
-    Standing standing = Standing::unheard;
-    std::uint8_t verdict = 0;  // when finished, its place in verdicts()
+    std::uint32_t times = 1;  // how many times the job was added
+    std::uint16_t needs = 0;  // the index of its requirements in needs_
+    Standing standing = Standing::unknown;
+    std::uint8_t verdict = 0;  // for a finished job, the index of its verdict in verdicts_
   };
 
   void add(const WaitedJob& job);
-  void hear(const JobStatus& status);  // of a job that was added
+  // Stores the state of a job. A job that was not added is ignored.
+  void update(const JobStatus& status);
 
-  // Sorted by sequence, each once.
+  // Returns the jobs without repetition, sorted by sequence.
   const std::vector<Job>& jobs();
   const Job* find(Sequence seq);
   const std::string& verdict_of(const Job& job) const { return verdicts_[job.verdict]; }
   const Tally& tally() const { return tally_; }
-  std::size_t open_n() const { return open_n_; }  // not finished, each once
+  std::size_t open_count() const { return open_count_; }  // unfinished jobs without repetition
 
  private:
-  void settle();
+  void sort_jobs();
   std::vector<Job>::iterator place_of(Sequence seq);
   void count(const Job& job, bool in);
 
   std::vector<Job> jobs_;
-  bool is_settled_ = true;          // sorted, each once, and counted
-  std::vector<std::string> needs_;  // as texts; the few that differ
+  bool is_sorted_ = true;           // whether jobs_ is sorted, free of repetitions, and counted in tally_
+  std::vector<std::string> needs_;  // the different requirements of the jobs as texts
   std::vector<std::string> verdicts_;
   Tally tally_;
-  std::size_t open_n_ = 0;
+  std::size_t open_count_ = 0;
 };
 inline constexpr std::size_t kBytesPerJob = sizeof(WaitList::Job);
 static_assert(kBytesPerJob == 16);
 
 struct WaitOptions {
-  std::optional<std::int64_t> timeout_ms;      // of the whole wait; nothing: for ever
-  std::function<std::int64_t()> now_ms;        // monotonic
-  std::function<void(std::int64_t)> sleep_ms;  // may return early, on a signal
+  std::optional<std::int64_t> timeout_ms;      // the limit of the whole wait; without a value it is unlimited
+  std::function<std::int64_t()> now_ms;        // a monotonic clock
+  std::function<void(std::int64_t)> sleep_ms;  // may return early because of a signal
   std::function<bool()> interrupted = [] { return false; };
-  std::function<void(const Tally&)> progress = [](const Tally&) {};  // after each answer
+  std::function<void(const Tally&)> progress = [](const Tally&) {};  // called after each reply
 };
-// The real clock and sleep; no timeout, no progress.
+// Returns options with the real clock and sleep, without a timeout and without progress.
 WaitOptions real_wait_options();
 
 enum class WaitEnd { finished, timed_out, interrupted };
 
 struct WaitOutcome {
   WaitEnd end = WaitEnd::finished;
-  WaitList jobs;  // as last heard
+  WaitList jobs;  // with the last known states
   const Tally& tally() const { return jobs.tally(); }
 };
 
-// Returns when every job is finished, or earlier as `end` says. An Error: the broker stayed silent for kSilenceMs, or
-// has lost a job.
+// Waits until every job is finished, or the time is over, or the wait is interrupted. Fails where the broker does not
+// reply for kSilenceMs or does not know a job.
 Expected<WaitOutcome> wait_for(Client& client, WaitList jobs, const WaitOptions& options);
 
-inline constexpr std::uint32_t kAnswerWaitMs =
-    2'000;  // that the broker may wait before it says that nothing is new: how old what is shown may be
-inline constexpr std::int64_t kPollMsMin = 20;      // between two questions,
-inline constexpr std::int64_t kPollUsPerJob = 200;  // and longer for many: each answer has all of them;
-inline constexpr std::int64_t kPollMsMax = 1'000;   // as long as this where a broker does not wait before it answers
-inline constexpr std::size_t kSweptPerTurn =
-    4;  // messages about jobs behind the first kQuerySeqsMax, between two questions about those
-inline constexpr std::int64_t kSilenceMs = 60'000;  // outlives a restart of the broker
+// The time for which the broker may delay the reply to a query. It is also the greatest age of the shown progress.
+inline constexpr std::uint32_t kAnswerWaitMs = 2'000;
+// The pause between two queries is kPollMsMin and kPollUsPerJob for each job of the query. It grows to kPollMsMax where
+// the broker does not delay its replies.
+inline constexpr std::int64_t kPollMsMin = 20;
+inline constexpr std::int64_t kPollUsPerJob = 200;
+inline constexpr std::int64_t kPollMsMax = 1'000;
+// Messages about jobs behind the first kQuerySeqsMax unfinished ones, between two queries about those.
+inline constexpr std::size_t kSweptPerQuery = 4;
+inline constexpr std::int64_t kSilenceMs = 60'000;  // longer than a restart of the broker takes
 
-// What a finished wait means for the exit code: gave_up or interrupted as `end` says; else our_fault when a job was
-// abandoned, job_failed when any verdict is not `passed`, ok otherwise.
+// Returns the exit code of a wait: gave_up or interrupted as `end` says; otherwise our_fault when a job was abandoned,
+// job_failed when any verdict is not `passed`, and ok when all are.
 ExitCode exit_code_of(const WaitOutcome& outcome);
 
 }  // namespace kq::producer

@@ -28,7 +28,7 @@ WaitedJob one(Sequence seq) {
   return job;
 }
 
-// A broker that answers StatusQuery from `jobs` after `on_poll` had its turn.
+// A broker that answers each StatusQuery from `jobs` after a call of `on_poll`.
 class WaitFor : public testing::Test {
  protected:
   void SetUp() override {
@@ -86,13 +86,13 @@ TEST_F(WaitFor, asks_only_about_unfinished_jobs_and_ever_more_slowly_a_broker_th
   EXPECT_EQ(exit_code_of(*outcome), ExitCode::job_failed);
 }
 
-TEST_F(WaitFor, hears_of_an_ending_when_it_happens) {
+TEST_F(WaitFor, learns_of_a_finished_job_at_once) {
   set(status(1, JobState::leased));
   set(status(2, JobState::leased));
   broker_.on_request = [&](const Message<ClientRequest>& request) {
     const auto& query = std::get<StatusQuery>(request.body);
     if (query.wait_ms == 0) return broker_.reply(request.request_id, StatusReply{{jobs_[1], jobs_[2]}});
-    // The first of those that wait is answered after a while, the others at the end of their time.
+    // The first query that may wait is answered after a while, and the others at the end of their time.
     const Sequence ends = query.seqs.front();
     set(status(ends, JobState::finished, "passed"));
     StatusReply reply;
@@ -102,7 +102,7 @@ TEST_F(WaitFor, hears_of_an_ending_when_it_happens) {
   const auto outcome = wait({one(1), one(2)});
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_EQ(outcome->tally().passed(), 2u);
-  EXPECT_EQ(broker_.requests.size(), 3u) << "nothing is sent again while the broker waits";
+  EXPECT_EQ(broker_.requests.size(), 3u) << "the client sends nothing again while the broker delays its reply";
   EXPECT_THAT(sleeps_, ElementsAre(kPollMsMin));
 }
 
@@ -131,13 +131,13 @@ TEST(WaitList, counts_a_job_as_often_as_it_was_added_and_takes_16_bytes_for_it) 
   EXPECT_EQ(list.jobs().size(), 2u);
   EXPECT_EQ(list.tally().total, 3u);
   EXPECT_EQ(list.tally().queued, 3u);
-  list.hear(status(9, JobState::leased));
+  list.update(status(9, JobState::leased));
   EXPECT_EQ(list.tally().running, 2u);
-  list.hear(status(9, JobState::finished, "passed"));
-  list.hear(status(9, JobState::finished, "passed"));
-  list.hear(status(4, JobState::finished, "passed"));
+  list.update(status(9, JobState::finished, "passed"));
+  list.update(status(9, JobState::finished, "passed"));
+  list.update(status(4, JobState::finished, "passed"));
   EXPECT_EQ(list.tally().passed(), 2u);
-  EXPECT_EQ(list.open_n(), 1u);
+  EXPECT_EQ(list.open_count(), 1u);
   EXPECT_EQ(list.find(4), nullptr);
 }
 
@@ -212,7 +212,7 @@ TEST_F(WaitFor, a_job_the_broker_does_not_know_is_our_fault) {
               HasSubstr("does not know job 5; its retention removed it, or its store was replaced"));
 }
 
-TEST_F(WaitFor, an_interrupt_ends_it_with_what_is_known) {
+TEST_F(WaitFor, an_interrupt_ends_the_wait_with_the_known_states) {
   set(status(1, JobState::leased));
   options_.interrupted = [&] { return asked_.size() == 3; };
   const auto outcome = wait({one(1)});

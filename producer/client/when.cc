@@ -11,12 +11,12 @@ namespace {
 
 constexpr std::int64_t kDayMs = 24 * 3'600'000;
 
-// Reads pieces of a text from its front; one that does not fit makes the whole reading wrong.
+// Reads parts of a text from its front. right() is false after any part that does not match.
 class Reader {
  public:
   explicit Reader(std::string_view text) : rest_(text) {}
 
-  // Exactly so many digits.
+  // Reads a number of exactly so many digits.
   int number(std::size_t digits) {
     int value = 0;
     const std::string_view word = rest_.substr(0, digits);
@@ -66,7 +66,7 @@ std::optional<std::int64_t> parse_date(std::string_view text) {
   return (((days * 24 + hour) * 60 + minute - zone_minutes) * 60 + second) * 1000;
 }
 
-// The ms of "90s", "30m", "2h", "1d".
+// Returns the milliseconds of "90s", "30m", "2h" or "1d".
 std::optional<std::int64_t> parse_span(std::string_view text) {
   if (text.empty()) return std::nullopt;
   std::int64_t unit_ms = 0;

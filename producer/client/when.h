@@ -1,4 +1,4 @@
-// Points in time as people write them.
+// Parsing and printing of points in time and time limits as people write them.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,16 @@
 
 namespace kq::producer {
 
-// Unix time in ms of "2026-11-21T18:00Z", "2026-11-21T18:00:30+01:00" or, counted from `now_ms`, "+90s", "+30m", "+2h",
-// "+1d". Between the years 1970 and 9999, and at most kWhenAheadDaysMax ahead. The error says what would be right,
-// without the flag's name.
+// Returns the Unix time in ms of "2026-11-21T18:00Z" or "2026-11-21T18:00:30+01:00", or, relative to `now_ms`, of
+// "+90s",
+// "+30m", "+2h" or "+1d". The time must be after 1970 and at most kWhenAheadDaysMax days ahead. The error text
+// continues a sentence whose subject is the name of the option: "must be ...".
 Expected<std::int64_t> parse_when(std::string_view text, std::int64_t now_ms);
 
 inline constexpr std::int64_t kWhenAheadDaysMax = 3'660;
 
-// A limit in ms from seconds, which may have a fraction. The error says what would be right, without the name of what
-// is limited.
+// Returns a limit in ms for a number of seconds, which may have a fraction. The error text continues a sentence as that
+// of parse_when().
 Expected<std::uint32_t> limit_ms_of(double seconds);
 Expected<std::uint32_t> parse_limit(std::string_view seconds);
 

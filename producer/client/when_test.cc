@@ -24,7 +24,7 @@ TEST(When, a_span_counts_from_now) {
   EXPECT_EQ(parse_when("+1d", kNow).value(), kNow + 86'400'000);
 }
 
-TEST(When, what_is_no_time_is_refused) {
+TEST(When, an_invalid_time_is_refused) {
   for (const char* wrong : {"", "+", "30m", "+m", "+3", "+-3m", "+3w", "+99999999999s", "tomorrow", "2026-13-01T00:00Z",
                             "2026-02-30T00:00Z", "2026-11-21T24:00Z", "2026-11-21T18:60Z", "2026-11-21T18:00Zx",
                             "-026-11-21T18:00Z", "2026-11-21"}) {
@@ -40,7 +40,7 @@ TEST(When, a_limit_is_in_seconds) {
   EXPECT_EQ(parse_limit("5s").error().message, "must be a number of seconds from 0.001 to 86400, got '5s'");
 }
 
-TEST(When, is_written_as_it_is_read) {
+TEST(When, is_printed_as_it_is_parsed) {
   EXPECT_EQ(when_text(1'795'284'030'999), "2026-11-21T18:00:30Z");
   EXPECT_EQ(parse_when(when_text(kNow), kNow).value(), kNow);
 }

@@ -1,5 +1,5 @@
-// What a format finds on disk: one Candidate per job, still as paths; producer/submit/pack.h reads and judges the
-// files.
+// The candidates that a format finds in an input. A Candidate becomes a job; it has the paths of its files, which
+// producer/submit/pack.h reads and validates.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@
 #include <vector>
 
 #include "core/submission.h"
-#include "producer/submit/file_ref.h"
+#include "producer/formats/file_ref.h"
 
 namespace kq::producer {
 
 struct Candidate {
-  std::string where;  // for complaints: "run/submissions.jsonl:3", "add.py"
+  std::string where;  // the place for error texts: "run/submissions.jsonl:3", "add.py"
   std::string label;
   std::string author;
   std::map<std::string, std::string> tags;
-  std::optional<Backend> backend;  // nothing: told by the entry's text
-  std::vector<FileRef> files;      // the entry first
+  std::optional<Backend> backend;  // no value: recognised by the text of the entry
+  std::vector<FileRef> files;      // the first file is the entry
   FileRef problem;
   std::string problem_name;
   DeviceWish device = DeviceWish::any;
@@ -33,31 +33,31 @@ struct Candidate {
   std::optional<double> atol;
   Trials trials;
   Priority priority = Priority::normal;
-  std::int64_t not_before_ms = 0;    // Unix time; 0: at once
-  std::int64_t deadline_ms = 0;      // Unix time; 0: none
-  std::uint32_t time_limit_ms = 0;   // of its build and of its run, each; 0: the worker's
-  std::vector<std::string> labels;   // of the worker, in any order
-  std::vector<std::string> taken{};  // what its own text says of it, for people: "precision=fp16 (add.py:1)"
+  std::int64_t not_before_ms = 0;              // Unix time; 0: at once
+  std::int64_t deadline_ms = 0;                // Unix time; 0: none
+  std::uint32_t time_limit_ms = 0;             // limit of the build and of the run, each; 0: the worker's limits
+  std::vector<std::string> labels;             // labels that the worker must have, in any order
+  std::vector<std::string> header_settings{};  // the settings in its own text, for people: "precision=fp16 (add.py:1)"
 };
 
-// Which samples of which problems, in KernelBench's numbers.
+// A selection of samples of a KernelBench run, by the numbers of levels, problems and samples.
 struct KernelBenchSubset {
   std::optional<std::uint32_t> level;
-  std::optional<std::pair<std::uint32_t, std::uint32_t>> range;  // of problems, both ends included
+  std::optional<std::pair<std::uint32_t, std::uint32_t>> range;  // problem numbers, both ends included
   std::set<std::uint32_t> problems;                              // empty: all
-  std::optional<std::uint32_t> samples_n;                        // only samples below
-  bool resume = false;                                           // only what the run's eval_results.json lacks
+  std::optional<std::uint32_t> samples_per_problem;              // only samples with lower numbers
+  bool resume = false;                                           // only samples that the run's eval_results.json lacks
 
   bool has(std::uint32_t its_level, std::uint32_t problem, std::uint32_t sample) const {
     return (!level || *level == its_level) && (!range || (range->first <= problem && problem <= range->second)) &&
-           (problems.empty() || problems.contains(problem)) && (!samples_n || sample < *samples_n);
+           (problems.empty() || problems.contains(problem)) && (!samples_per_problem || sample < *samples_per_problem);
   }
 };
 
-// What the command line says about every candidate; it wins over what a file says.
+// The options of the command line that apply to every candidate. They override the settings in files.
 struct InputOptions {
-  std::optional<std::filesystem::path> problem;   // of single files
-  std::optional<std::filesystem::path> problems;  // a directory to look problems up in
+  std::optional<std::filesystem::path> problem;   // the problem of single files
+  std::optional<std::filesystem::path> problems;  // the directory or data set in which problems are found
   std::optional<Backend> backend;
   std::optional<DeviceWish> device;
   std::optional<std::string> gpu_model;
@@ -69,35 +69,37 @@ struct InputOptions {
   std::optional<std::int64_t> deadline_ms;
   std::optional<std::uint32_t> time_limit_ms;
   std::optional<std::vector<std::string>> labels;
-  std::int64_t now_ms = 0;  // Unix time that "+30m" in a file counts from
-  std::optional<std::uint32_t> correctness_n;
-  std::optional<std::uint32_t> timed_n;
+  std::int64_t now_ms = 0;  // the Unix time to which "+30m" in a file is relative
+  std::optional<std::uint32_t> correctness_trials;
+  std::optional<std::uint32_t> timed_trials;
   KernelBenchSubset subset;
-  std::string stand_in{};  // what to call an input whose path means nothing to anybody: "standard input"; its paths
-                           // count from here
+  // The name for error texts of an input that has no path of its own: "standard input". Paths in such an input are
+  // relative to the working directory. Otherwise empty.
+  std::string input_name{};
 };
 
-// Where a format puts what it finds, as it finds it: an input may have more candidates than fit into memory.
-struct Finds {
+// The functions to which a format passes each result as it reads the input. The format collects nothing, because an
+// input may have more candidates than fit into memory.
+struct CandidateSink {
   std::function<void(Candidate candidate)> candidate;
-  std::function<void(std::string sentence)> mistake;  // what is wrong, where, and what would be right
-  std::function<void()> left_out = [] {};             // for each kernel that a mistake keeps from being a candidate
-  std::function<void(std::string sentence)> note = [](std::string) {};  // what was left out on purpose
-  std::function<bool()> stopped = [] { return false; };                 // whether nobody wants more
+  std::function<void(std::string sentence)> mistake;  // says what is wrong, where, and what would be right
+  std::function<void()> left_out = [] {};  // called for each kernel that is no candidate because of a mistake
+  std::function<void(std::string sentence)> note = [](std::string) {};  // says what was left out on purpose
+  std::function<bool()> stopped = [] { return false; };                 // returns whether the format should stop
 };
 
-// The same gathered, for small inputs.
+// The collected results of a small input.
 struct Found {
   std::vector<Candidate> candidates;
   std::vector<std::string> mistakes;
   std::vector<std::string> notes{};
 };
 template <class Read>
-Found gathered(Read read) {
+Found collect(Read read) {
   Found found;
-  read(Finds{.candidate = [&](Candidate candidate) { found.candidates.push_back(std::move(candidate)); },
-             .mistake = [&](std::string sentence) { found.mistakes.push_back(std::move(sentence)); },
-             .note = [&](std::string sentence) { found.notes.push_back(std::move(sentence)); }});
+  read(CandidateSink{.candidate = [&](Candidate candidate) { found.candidates.push_back(std::move(candidate)); },
+                     .mistake = [&](std::string sentence) { found.mistakes.push_back(std::move(sentence)); },
+                     .note = [&](std::string sentence) { found.notes.push_back(std::move(sentence)); }});
   return found;
 }
 

@@ -1,5 +1,5 @@
-// The table of input formats: what is on disk -> Candidates. A new format is one file beside this one and one row in
-// formats.cc.
+// The table of input formats, each of which reads Candidates from files. A new format needs a file in this folder and a
+// row in formats.cc.
 #pragma once
 
 #include <filesystem>
@@ -14,20 +14,21 @@ namespace kq::producer {
 
 struct Format {
   std::string_view name;
-  std::string_view looks_like;                             // for the sentence that says what would be right
-  std::string (*why)(const std::filesystem::path& input);  // by what it is recognised; empty: it is not
-  void (*read)(const std::filesystem::path& input, const InputOptions& options, const Finds& finds);
+  std::string_view description;  // the inputs that it reads, for error texts
+  // Returns why the input is of this format, or an empty text where it is not.
+  std::string (*recognise)(const std::filesystem::path& input);
+  void (*read)(const std::filesystem::path& input, const InputOptions& options, const CandidateSink& sink);
 };
-// In the order in which they are tried.
+// Returns the formats in the order in which they are tried.
 std::span<const Format> formats();
 
-struct KnownAs {
+struct RecognisedFormat {
   const Format* format = nullptr;
-  std::string why;
+  std::string reason;
 };
-// Reads `input` by the format of that name, or, where it is empty, by the first that recognises it. An Error: it is not
-// there, or no format knows it.
-Expected<KnownAs> find_candidates(const std::filesystem::path& input, const std::string& format,
-                                  const InputOptions& options, const Finds& finds);
+// Reads `input` by the format of that name, or, where `format` is empty, by the first format that recognises it. Fails
+// where the input does not exist or no format recognises it.
+Expected<RecognisedFormat> find_candidates(const std::filesystem::path& input, const std::string& format,
+                                           const InputOptions& options, const CandidateSink& sink);
 
 }  // namespace kq::producer

@@ -3,15 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "producer/submit/test_folder.h"
+#include "producer/formats/test_folder.h"
 
 namespace kq::producer {
 namespace {
 
 Found find_candidates(const std::filesystem::path& input, const InputOptions& options, const std::string& format = "") {
-  return gathered([&](const Finds& finds) {
-    const auto known = kq::producer::find_candidates(input, format, options, finds);
-    if (!known) finds.mistake(known.error().message);
+  return collect([&](const CandidateSink& sink) {
+    const auto known = kq::producer::find_candidates(input, format, options, sink);
+    if (!known) sink.mistake(known.error().message);
   });
 }
 
@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-// An input of every format, by its name in the table.
+// Writes an input of the format with this name, and returns its path.
 std::filesystem::path example_of(std::string_view format, const TestFolder& folder) {
   folder.write("problem.py", kTestProblem);
   folder.write("level1/1_a.py", kTestProblem);
@@ -41,11 +41,11 @@ TEST(Formats, each_recognises_its_own_example_only_and_reads_it) {
   for (const Format& format : formats()) {
     TestFolder folder;
     const auto input = example_of(format.name, folder);
-    for (const Format& other : formats()) {  // the first of the table that recognises it is its own
+    for (const Format& other : formats()) {  // no earlier format of the table may recognise the input
       if (&other == &format) break;
-      EXPECT_EQ(other.why(input), "") << other.name;
+      EXPECT_EQ(other.recognise(input), "") << other.name;
     }
-    EXPECT_NE(format.why(input), "");
+    EXPECT_NE(format.recognise(input), "");
     InputOptions options;
     if (format.name == "single_file" || format.name == "kernels") options.problem = folder / "problem.py";
     options.backend = Backend::triton;

@@ -11,8 +11,8 @@
 #include "producer/client/when.h"
 #include "producer/formats/kernelbench_problems.h"
 #include "producer/formats/problems.h"
+#include "producer/formats/recognise.h"
 #include "producer/formats/single_file.h"
-#include "producer/submit/recognise.h"
 
 namespace kq::producer {
 namespace {
@@ -21,14 +21,14 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kFileName = "submissions.jsonl";
 
-// Lines of a file, none longer than kLineBytesMax in memory.
+// Reads the lines of a file, of which none may have more than kLineBytesMax bytes.
 class LineReader {
  public:
   explicit LineReader(const fs::path& path)
       : file_(path, std::ios::binary), buffer_(std::make_unique_for_overwrite<char[]>(kRoomBytes)) {}
 
   bool opened() const { return file_.is_open(); }
-  bool failed() const { return file_.bad(); }  // of the disk; not of a line
+  bool failed() const { return file_.bad(); }  // whether reading the file failed
   std::size_t number() const { return number_; }
 
   enum class Got { line, too_long, end };
@@ -43,24 +43,25 @@ class LineReader {
     const auto got = static_cast<std::size_t>(file_.gcount());
     line = std::string_view(buffer_.get(), file_.eof() ? got : got - 1);
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (number_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);  // a byte order mark
+    if (number_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);  // the byte order mark
     return Got::line;
   }
 
  private:
-  static constexpr std::size_t kRoomBytes = kLineBytesMax + 2;  // its end, and one more to tell that it is too long
+  // One byte is for the end of the line, and one more shows that a line is too long.
+  static constexpr std::size_t kRoomBytes = kLineBytesMax + 2;
 
   std::ifstream file_;
-  std::unique_ptr<char[]> buffer_;  // not filled with anything: most of it is never touched
+  std::unique_ptr<char[]> buffer_;  // not initialised, because most of the memory is never used
   std::size_t number_ = 0;
 };
 
-// Reads one line's object into a Candidate; each complaint is kept, so that all of them can be told at once.
+// Reads the object of one line into a Candidate. It reports every mistake of the line, not only the first one.
 class LineParser {
  public:
   LineParser(std::string where, const fs::path& base, std::size_t number, const InputOptions& options,
-             const Finds& finds)
-      : where_(std::move(where)), base_(base), number_(number), options_(options), finds_(finds) {}
+             const CandidateSink& sink)
+      : where_(std::move(where)), base_(base), number_(number), options_(options), finds_(sink) {}
 
   void parse(std::string_view line) {
     const Expected<Json> json = parse_json(line);
@@ -87,7 +88,7 @@ class LineParser {
   bool any_wrong() const { return any_wrong_; }
 
  private:
-  // A line of KernelBench's data set is a problem, as a file of its level folder is.
+  // Submits the reference of a problem against itself, for a line of KernelBench's data set.
   void submit_reference(const HostedProblem& problem) {
     if (!options_.subset.has(problem.level, problem.id, 0)) return;
     const FileRef file{problem.file, where_, problem.code};
@@ -99,7 +100,7 @@ class LineParser {
     any_wrong_ = true;
   }
 
-  // Nothing where the key is absent; complains where it is no text.
+  // Returns the text of a key, or a null pointer where the key is absent. Reports a mistake where it is no text.
   const std::string* text(const char* key) {
     const Json* json = line_->find(key);
     if (json != nullptr && json->text() == nullptr)
@@ -128,7 +129,7 @@ class LineParser {
   void read_problem(Candidate& candidate) {
     const std::string* written = text("problem");
     if (line_->find("problem") == nullptr) return wrong("problem is missing: the path of its file");
-    if (written == nullptr) return;  // which is said
+    if (written == nullptr) return;  // text() has reported the mistake
     if (written->empty()) return wrong("problem is empty: the path of its file is needed");
     const auto problem = find_problem(*written, base_, options_.problems);
     if (!problem) return wrong("problem " + problem.error().message);
@@ -147,7 +148,7 @@ class LineParser {
       candidate.files = source_files(base_ / *path);
       if (contract && candidate.files.size() > 1) candidate.files.resize(1);
     } else {
-      // What comes with an IOContract and is no Python that one can tell is CUDA.
+      // A source with an IOContract is CUDA unless the text shows that it is Python.
       const bool is_cuda = candidate.backend
                                ? candidate.backend == Backend::cuda
                                : line_->find("io") != nullptr && recognise_backend("", *source) == Backend::torch;
@@ -160,7 +161,7 @@ class LineParser {
       candidate.files.push_back({fs::path(entry).replace_extension(".json").string(), where_ + ": io", *contract});
   }
 
-  // What "io" and "metadata" say, as X.json would.
+  // Returns the members "io" and "metadata" in the form of X.json, or nothing where neither is present.
   std::optional<std::string> contract() {
     const Json* io = line_->find("io");
     const Json* metadata = line_->find("metadata");
@@ -194,7 +195,7 @@ class LineParser {
     read_tolerance("atol", candidate.atol);
   }
 
-  // When and where it may run.
+  // Reads when and where the job may run.
   void read_turn(Candidate& candidate) {
     std::optional<Priority> priority;
     read_enum("priority", priority);
@@ -273,48 +274,47 @@ class LineParser {
   }
 
   std::string where_;
-  const fs::path& base_;  // of relative paths
+  const fs::path& base_;  // the directory of relative paths
   std::size_t number_;
   const InputOptions& options_;
-  const Finds& finds_;
+  const CandidateSink& finds_;
   const Json* line_ = nullptr;
   bool any_wrong_ = false;
 };
 
 }  // namespace
 
-std::string why_jsonl(const fs::path& input) {
+std::string recognise_jsonl(const fs::path& input) {
   if (is_file(input) && input.extension() == ".jsonl") return "its name ends in .jsonl";
   return is_file(input / kFileName) ? "it holds a " + std::string(kFileName) : "";
 }
 
-void read_jsonl(const fs::path& input, const InputOptions& options, const Finds& finds) {
+void read_jsonl(const fs::path& input, const InputOptions& options, const CandidateSink& sink) {
   const fs::path file = is_file(input) ? input : input / kFileName;
-  const std::string name = options.stand_in.empty() ? file.string() : options.stand_in;
-  const fs::path base = options.stand_in.empty() ? file.parent_path() : fs::path();
+  const std::string name = options.input_name.empty() ? file.string() : options.input_name;
+  const fs::path base = options.input_name.empty() ? file.parent_path() : fs::path();
   LineReader lines(file);
-  if (!lines.opened()) return finds.mistake(name + ": " + std::strerror(errno));
-  if (options.problem) finds.mistake(name + ": --problem serves single files, each line here names its own");
+  if (!lines.opened()) return sink.mistake(name + ": " + std::strerror(errno));
+  if (options.problem) sink.mistake(name + ": --problem serves single files, each line here names its own");
   bool any = false;
   std::string_view line;
-  for (LineReader::Got got = lines.next(line); got != LineReader::Got::end && !finds.stopped();
-       got = lines.next(line)) {
+  for (LineReader::Got got = lines.next(line); got != LineReader::Got::end && !sink.stopped(); got = lines.next(line)) {
     const std::string where = name + ":" + std::to_string(lines.number());
     if (got == LineReader::Got::too_long) {
-      finds.left_out();
-      finds.mistake(where + ": the line has more than " + std::to_string(kLineBytesMax) +
-                    " bytes; put the source into a file and name its path");
+      sink.left_out();
+      sink.mistake(where + ": the line has more than " + std::to_string(kLineBytesMax) +
+                   " bytes; put the source into a file and name its path");
     } else if (line.find_first_not_of(" \t") != std::string_view::npos) {
-      LineParser parser(where, base, lines.number(), options, finds);
+      LineParser parser(where, base, lines.number(), options, sink);
       parser.parse(line);
-      if (parser.any_wrong()) finds.left_out();
+      if (parser.any_wrong()) sink.left_out();
     } else {
       continue;
     }
     any = true;
   }
-  if (lines.failed()) finds.mistake(name + " cannot be read to its end");
-  if (!any) finds.mistake(name + " holds no submissions");
+  if (lines.failed()) sink.mistake(name + " cannot be read to its end");
+  if (!any) sink.mistake(name + " holds no submissions");
 }
 
 }  // namespace kq::producer

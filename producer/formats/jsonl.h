@@ -4,9 +4,9 @@
 //    "device": "cuda", "gpu": "NVIDIA H200", "author": "ada", "precision": "fp16", "rtol": 0.01, "atol": 0.01,
 //    "params": {"correctness": 5, "warmup": 2, "timed": 20}, "tags": {"model": "m1"}}
 //
-// Needed are `problem` and one of `path` and `source` (the text itself, then with `io` as its IOContract if it is
-// CUDA). Paths are relative to the file; `problem` may also be a name in --problems DIR. Keys that are not known are
-// ignored, as other systems add theirs.
+// A line needs `problem` and one of `path` and `source`. `source` is the text of the kernel, and a CUDA text also needs
+// its IOContract as `io`. Paths are relative to the file. `problem` may also be a name in --problems DIR. Unknown keys
+// are ignored, because other systems add their own.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,9 @@
 
 namespace kq::producer {
 
-inline constexpr std::size_t kLineBytesMax = 8u << 20;  // a full source with every character escaped
+inline constexpr std::size_t kLineBytesMax = 8u << 20;  // enough for the largest source with every character escaped
 
-std::string why_jsonl(const std::filesystem::path& input);
-void read_jsonl(const std::filesystem::path& input, const InputOptions& options, const Finds& finds);
+std::string recognise_jsonl(const std::filesystem::path& input);
+void read_jsonl(const std::filesystem::path& input, const InputOptions& options, const CandidateSink& sink);
 
 }  // namespace kq::producer

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "producer/submit/test_folder.h"
+#include "producer/formats/test_folder.h"
 
 namespace kq::producer {
 namespace {
@@ -21,9 +21,9 @@ class Jsonl : public testing::Test {
   }
   Found read(std::string_view lines) {
     const auto file = folder_.write("submissions.jsonl", lines);
-    return gathered([&](const Finds& finds) { read_jsonl(file, options_, finds); });
+    return collect([&](const CandidateSink& sink) { read_jsonl(file, options_, sink); });
   }
-  // The only mistake, without the path of the file.
+  // Returns the only mistake, without the path of the file.
   std::string mistake(std::string_view lines) {
     const Found found = read(lines);
     EXPECT_THAT(found.candidates, IsEmpty());
@@ -31,7 +31,7 @@ class Jsonl : public testing::Test {
     if (found.mistakes.empty()) return "none";
     return found.mistakes[0].substr((folder_ / "").string().size());
   }
-  // A line with these members besides a right problem and path.
+  // Returns a line with these members besides a valid problem and path.
   std::string line(std::string_view members) {
     return R"({"problem": "problems/relu.py", "path": "subs/relu.py", )" + std::string(members) + "}";
   }
@@ -41,11 +41,12 @@ class Jsonl : public testing::Test {
 };
 
 TEST_F(Jsonl, reads_every_key) {
-  const Found found = read(
-      R"({"id": "relu/fast", "problem": "problems/relu.py", "backend": "triton", "path": "subs/relu.py", "device": "cuda",)"
-      R"( "gpu": "NVIDIA H200", "author": "ada", "precision": "fp16", "rtol": 0.01, "atol": 0, "tags": {"model": "m1", "sample": 3},)"
-      R"( "params": {"correctness": 2, "warmup": 0, "timed": 7}, "baseline": "compile", "profile": "ncu", "of_another_system": [1]})"
-      "\n");
+  const Found found =
+      read(R"({"id": "relu/fast", "problem": "problems/relu.py", "backend": "triton", "path": "subs/relu.py",)"
+           R"( "device": "cuda", "gpu": "NVIDIA H200", "author": "ada", "precision": "fp16", "rtol": 0.01, "atol": 0,)"
+           R"( "tags": {"model": "m1", "sample": 3}, "params": {"correctness": 2, "warmup": 0, "timed": 7},)"
+           R"( "baseline": "compile", "profile": "ncu", "of_another_system": [1]})"
+           "\n");
   ASSERT_THAT(found.mistakes, IsEmpty());
   ASSERT_EQ(found.candidates.size(), 1u);
   const Candidate& candidate = found.candidates[0];
@@ -180,13 +181,13 @@ TEST_F(Jsonl, a_line_has_a_limit) {
 
 TEST_F(Jsonl, is_a_file_or_the_directory_that_has_one) {
   const auto file = folder_.write("x/submissions.jsonl", line(R"("id": "a")"));
-  EXPECT_EQ(why_jsonl(file), "its name ends in .jsonl");
-  EXPECT_EQ(why_jsonl(folder_ / "x"), "it holds a submissions.jsonl");
-  EXPECT_EQ(why_jsonl(folder_ / "problems"), "");
-  EXPECT_EQ(why_jsonl(folder_ / "gone.jsonl"), "");
+  EXPECT_EQ(recognise_jsonl(file), "its name ends in .jsonl");
+  EXPECT_EQ(recognise_jsonl(folder_ / "x"), "it holds a submissions.jsonl");
+  EXPECT_EQ(recognise_jsonl(folder_ / "problems"), "");
+  EXPECT_EQ(recognise_jsonl(folder_ / "gone.jsonl"), "");
 }
 
-TEST_F(Jsonl, problem_of_the_command_line_does_not_serve) {
+TEST_F(Jsonl, the_option_problem_is_refused) {
   options_.problem = "p.py";
   EXPECT_THAT(read(line(R"("id": "a")")).mistakes,
               ElementsAre(HasSubstr(": --problem serves single files, each line here names its own")));
@@ -201,8 +202,8 @@ TEST_F(Jsonl, a_line_of_kernelbenchs_data_set_is_a_problem_against_itself) {
   EXPECT_EQ(*found.candidates[0].problem.text, "class Model: pass");
 }
 
-TEST_F(Jsonl, standard_input_is_called_so_and_counts_paths_from_here) {
-  options_.stand_in = "standard input";
+TEST_F(Jsonl, standard_input_has_that_name_and_paths_relative_to_the_working_directory) {
+  options_.input_name = "standard input";
   EXPECT_EQ(read("no").mistakes.at(0).find("standard input:1: not JSON"), 0u);
 }
 

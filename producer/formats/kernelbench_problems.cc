@@ -18,7 +18,7 @@ std::uint32_t level_number(const fs::path& folder) {
   return name.starts_with("level") && std::from_chars(name.data() + 5, end, level).ptr == end ? level : 0;
 }
 
-// The folders of levels in `input`, by number; `input` itself where it is one.
+// Returns the folders of levels in `input` by their numbers, or `input` itself where it is the folder of a level.
 std::map<std::uint32_t, fs::path> level_folders(const fs::path& input) {
   std::error_code wrong;
   fs::path folder = fs::absolute(input, wrong).lexically_normal();
@@ -37,32 +37,32 @@ std::map<std::uint32_t, fs::path> level_folders(const fs::path& input) {
 
 }  // namespace
 
-std::string why_kernelbench_problems(const fs::path& input) {
+std::string recognise_kernelbench_problems(const fs::path& input) {
   const auto folders = level_folders(input);
   if (folders.empty()) return "";
   return "it holds " +
          problem_files(folders.begin()->second).begin()->second.front().lexically_relative(input).string();
 }
 
-void read_kernelbench_problems(const fs::path& input, const InputOptions& options, const Finds& finds) {
-  if (options.problem) finds.mistake(input.string() + ": --problem serves single files, these are problems themselves");
+void read_kernelbench_problems(const fs::path& input, const InputOptions& options, const CandidateSink& sink) {
+  if (options.problem) sink.mistake(input.string() + ": --problem serves single files, these are problems themselves");
   for (const auto& [level, folder] : level_folders(input)) {
     for (const auto& [id, paths] : problem_files(folder)) {
-      if (finds.stopped()) return;
+      if (sink.stopped()) return;
       if (!options.subset.has(level, id, 0)) continue;
       if (paths.size() > 1) {
-        finds.left_out();
-        finds.mistake("problem " + std::to_string(id) + " is ambiguous: " + paths[0].string() + " and " +
-                      paths[1].filename().string());
+        sink.left_out();
+        sink.mistake("problem " + std::to_string(id) + " is ambiguous: " + paths[0].string() + " and " +
+                     paths[1].filename().string());
         continue;
       }
       const Expected<std::string> code = contents(file_ref(paths[0]));
       if (!code) {
-        finds.left_out();
-        finds.mistake(code.error().message);
+        sink.left_out();
+        sink.mistake(code.error().message);
         continue;
       }
-      finds.candidate(reference_candidate(level, id, file_ref(paths[0]), *code));
+      sink.candidate(reference_candidate(level, id, file_ref(paths[0]), *code));
     }
   }
 }

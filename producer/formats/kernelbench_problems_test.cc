@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "producer/submit/test_folder.h"
+#include "producer/formats/test_folder.h"
 
 namespace kq::producer {
 namespace {
@@ -13,7 +13,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 Found read(const std::filesystem::path& input, const InputOptions& options = {}) {
-  return gathered([&](const Finds& finds) { read_kernelbench_problems(input, options, finds); });
+  return collect([&](const CandidateSink& sink) { read_kernelbench_problems(input, options, sink); });
 }
 std::vector<std::string> labels(const Found& found) {
   std::vector<std::string> labels;
@@ -35,9 +35,10 @@ class Problems : public testing::Test {
 
 TEST_F(Problems, a_checkout_its_data_and_a_level_are_known) {
   for (const char* input : {"kb", "kb/", "kb/KernelBench", "kb/KernelBench/level1", "kb/KernelBench/level1/"}) {
-    EXPECT_THAT(why_kernelbench_problems(folder_ / input), HasSubstr("2_a.py")) << input;
+    EXPECT_THAT(recognise_kernelbench_problems(folder_ / input), HasSubstr("2_a.py")) << input;
   }
-  for (const char* other : {"kb/scripts", "gone"}) EXPECT_EQ(why_kernelbench_problems(folder_ / other), "") << other;
+  for (const char* other : {"kb/scripts", "gone"})
+    EXPECT_EQ(recognise_kernelbench_problems(folder_ / other), "") << other;
 }
 
 TEST_F(Problems, each_is_submitted_against_itself_in_numeric_order) {

@@ -16,18 +16,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kParentsMax = 8;  // above the run, where its problems may lie
+constexpr int kParentsMax = 8;  // directories above the run in which problems are searched
 
-bool looks_like_sample(std::string_view name) {
+bool has_sample_name(std::string_view name) {
   return name.starts_with("level_") && name.ends_with(kSampleEnding);
 }
 
-// A model that answered nothing has failed like one that answered nonsense: without its sample pass@k would be of
-// fewer, better ones. An empty source is no submission, so a comment stands in for it.
+// A sample is empty where the model answered nothing. It must count as a failure, because pass@k would be too high if
+// the sample were missing. An empty source is no valid submission, so this comment is submitted in its place.
 constexpr const char* kEmptySource = "# the file was empty\n";
 bool is_blank(const fs::path& file) {
   std::ifstream text(file, std::ios::binary);
-  if (!text.is_open()) return false;  // which is said when it is read
+  if (!text.is_open()) return false;  // the mistake is reported when the file is packed
   char c = 0;
   while (text.get(c)) {
     if (std::string_view(" \t\r\n").find(c) == std::string_view::npos) return false;
@@ -53,29 +53,30 @@ struct Sample {
   fs::path path;
 };
 
-std::vector<Sample> list_samples(const fs::path& run, const Finds& finds) {
+std::vector<Sample> list_samples(const fs::path& run, const CandidateSink& sink) {
   std::vector<Sample> samples;
   std::error_code wrong;
   for (fs::directory_iterator entry(run, wrong), end; !wrong && entry != end; entry.increment(wrong)) {
     const std::string name = entry->path().filename().string();
-    if (!looks_like_sample(name)) continue;
+    if (!has_sample_name(name)) continue;
     if (const auto parsed = parse_sample_name(name)) {
       samples.push_back({*parsed, entry->path()});
     } else {
-      finds.left_out();
-      finds.mistake(entry->path().string() + ": a name like level_1_problem_2_sample_0_kernel.py is needed");
+      sink.left_out();
+      sink.mistake(entry->path().string() + ": a name like level_1_problem_2_sample_0_kernel.py is needed");
     }
   }
-  if (wrong) finds.mistake(run.string() + ": " + wrong.message());
+  if (wrong) sink.mistake(run.string() + ": " + wrong.message());
   std::sort(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) { return a.name < b.name; });
   return samples;
 }
 
-// KernelBench writes a list of results per problem; older files have one result instead of a list.
+// Reads the problems and samples that eval_results.json has. KernelBench writes a list of results for each problem, and
+// earlier versions wrote a single result.
 Expected<std::set<std::pair<std::uint32_t, std::uint32_t>>> read_evaluated(const fs::path& path) {
   std::set<std::pair<std::uint32_t, std::uint32_t>> evaluated;
   std::ifstream file(path, std::ios::binary);
-  if (!file.is_open()) return evaluated;  // nothing is
+  if (!file.is_open()) return evaluated;
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   const Expected<Json> json = parse_json(text);
   if (!json) return bad_input(path.string() + ": not JSON, " + json.error().message);
@@ -96,42 +97,42 @@ Expected<std::set<std::pair<std::uint32_t, std::uint32_t>>> read_evaluated(const
 
 }  // namespace
 
-std::string why_kernelbench_run(const fs::path& input) {
+std::string recognise_kernelbench_run(const fs::path& input) {
   std::error_code wrong;
   for (fs::directory_iterator entry(input, wrong), end; !wrong && entry != end; entry.increment(wrong)) {
-    if (looks_like_sample(entry->path().filename().string())) return "it holds " + entry->path().filename().string();
+    if (has_sample_name(entry->path().filename().string())) return "it holds " + entry->path().filename().string();
   }
   return "";
 }
 
-void read_kernelbench_run(const fs::path& input, const InputOptions& options, const Finds& finds) {
-  const std::vector<Sample> samples = list_samples(input, finds);
-  if (options.problem) finds.mistake(input.string() + ": --problem serves single files; say --problems DIR for a run");
+void read_kernelbench_run(const fs::path& input, const InputOptions& options, const CandidateSink& sink) {
+  const std::vector<Sample> samples = list_samples(input, sink);
+  if (options.problem) sink.mistake(input.string() + ": --problem serves single files; say --problems DIR for a run");
 
-  std::optional<std::set<std::pair<std::uint32_t, std::uint32_t>>> done;  // problem and sample
+  std::optional<std::set<std::pair<std::uint32_t, std::uint32_t>>> done;  // numbers of problem and sample
   if (options.subset.resume) {
     auto evaluated = read_evaluated(input / "eval_results.json");
-    if (!evaluated) return finds.mistake(evaluated.error().message);
+    if (!evaluated) return sink.mistake(evaluated.error().message);
     done = std::move(*evaluated);
   }
-  std::size_t skipped_n = 0, empty_n = 0;
+  std::size_t skipped_count = 0, empty_count = 0;
   std::set<std::uint32_t> levels;
   for (const Sample& sample : samples) levels.insert(sample.name.level);
   KernelBenchProblems problems = problems_of_run(input, options, levels.size() == 1);
 
-  std::set<std::string> said;  // once, however many samples lack the problem, or problems the folder
+  std::set<std::string> reported;  // errors about problems, each of which is reported for one sample only
   for (const Sample& sample : samples) {
-    if (finds.stopped()) return;
+    if (sink.stopped()) return;
     if (!options.subset.has(sample.name.level, sample.name.problem, sample.name.sample)) continue;
     if (done && done->contains({sample.name.problem, sample.name.sample})) {
-      ++skipped_n;
+      ++skipped_count;
       continue;
     }
     const auto problem = problems.find(sample.name.level, sample.name.problem);
     if (!problem) {
-      finds.left_out();
-      if (said.insert(problem.error().message).second)
-        finds.mistake(sample.path.string() + ": " + problem.error().message);
+      sink.left_out();
+      if (reported.insert(problem.error().message).second)
+        sink.mistake(sample.path.string() + ": " + problem.error().message);
       continue;
     }
     Candidate candidate = sample_candidate(sample.path, sample.name);
@@ -139,17 +140,17 @@ void read_kernelbench_run(const fs::path& input, const InputOptions& options, co
     candidate.problem_name = problem->name;
     if (is_blank(sample.path)) {
       candidate.files.front().text = kEmptySource;
-      ++empty_n;
+      ++empty_count;
     }
-    finds.candidate(std::move(candidate));
+    sink.candidate(std::move(candidate));
   }
-  if (empty_n > 0) {
-    finds.note(counted(empty_n, "sample") + (empty_n == 1 ? " is" : " are") +
-               " empty, and sent as a comment that says so: " + (empty_n == 1 ? "it will fail" : "they will fail"));
+  if (empty_count > 0) {
+    sink.note(counted(empty_count, "sample") + (empty_count == 1 ? " is" : " are") +
+              " empty, and sent as a comment that says so: " + (empty_count == 1 ? "it will fail" : "they will fail"));
   }
-  if (skipped_n > 0) {
-    finds.note(counted(skipped_n, "sample") + (skipped_n == 1 ? " is" : " are") + " in " +
-               (input / "eval_results.json").string() + " already and left out (--resume)");
+  if (skipped_count > 0) {
+    sink.note(counted(skipped_count, "sample") + (skipped_count == 1 ? " is" : " are") + " in " +
+              (input / "eval_results.json").string() + " already and left out (--resume)");
   }
 }
 

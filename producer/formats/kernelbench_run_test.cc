@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "producer/submit/test_folder.h"
+#include "producer/formats/test_folder.h"
 
 namespace kq::producer {
 namespace {
@@ -13,7 +13,7 @@ using testing::IsEmpty;
 using testing::Pair;
 
 Found read(const std::filesystem::path& input, const InputOptions& options) {
-  return gathered([&](const Finds& finds) { read_kernelbench_run(input, options, finds); });
+  return collect([&](const CandidateSink& sink) { read_kernelbench_run(input, options, sink); });
 }
 
 std::vector<std::string> labels(const Found& found) {
@@ -31,8 +31,8 @@ TEST(KernelBenchRun, reads_samples_in_order_and_leaves_other_files_alone) {
   folder.write("runs/a/level_1_problem_19_sample_9_kernel.py", kTestKernel);
   folder.write("runs/a/level_1_problem_19_sample_9_prompt.txt", "prompt");
   folder.write("runs/a/eval_results.json", "{}");
-  EXPECT_NE(why_kernelbench_run(folder / "runs/a"), "");
-  const Found found = read(folder / "runs/a/", {});  // with the slash that shells add
+  EXPECT_NE(recognise_kernelbench_run(folder / "runs/a"), "");
+  const Found found = read(folder / "runs/a/", {});  // shells add the slash
   EXPECT_THAT(found.mistakes, IsEmpty());
   EXPECT_THAT(labels(found),
               ElementsAre("level_1_problem_19_sample_9", "level_1_problem_19_sample_10", "level_2_problem_3_sample_0"));
@@ -42,7 +42,7 @@ TEST(KernelBenchRun, reads_samples_in_order_and_leaves_other_files_alone) {
   EXPECT_EQ(found.candidates[1].problem.name, "19_ReLU.py");
 }
 
-TEST(KernelBenchRun, problems_beside_the_run_or_where_told) {
+TEST(KernelBenchRun, problems_are_found_beside_the_run_or_by_the_option) {
   TestFolder folder;
   folder.write("repo/KernelBench/level1/1_a.py", kTestProblem);
   folder.write("repo/runs/a/level_1_problem_1_sample_0_kernel.py", kTestKernel);
@@ -65,7 +65,7 @@ TEST(KernelBenchRun, a_flat_folder_serves_one_level_only) {
   EXPECT_EQ(found.mistakes.size(), 2u);
 }
 
-TEST(KernelBenchRun, a_missing_problem_is_said_once) {
+TEST(KernelBenchRun, a_missing_problem_is_reported_once) {
   TestFolder folder;
   const auto first = folder.write("a/level_1_problem_7_sample_0_kernel.py", kTestKernel);
   folder.write("a/level_1_problem_7_sample_1_kernel.py", kTestKernel);
@@ -74,7 +74,7 @@ TEST(KernelBenchRun, a_missing_problem_is_said_once) {
       ElementsAre(first.string() + ": no file level1/7_*.py in the problems; say where they are with --problems DIR"));
 }
 
-TEST(KernelBenchRun, a_missing_folder_of_problems_is_said_once) {
+TEST(KernelBenchRun, a_missing_folder_of_problems_is_reported_once) {
   TestFolder folder;
   const auto first = folder.write("a/level_1_problem_7_sample_0_kernel.py", kTestKernel);
   folder.write("a/level_1_problem_8_sample_0_kernel.py", kTestKernel);
@@ -94,7 +94,7 @@ TEST(KernelBenchRun, nothing_is_dropped_silently) {
                           (folder / "a").string() + ": --problem serves single files; say --problems DIR for a run"));
 }
 
-TEST(KernelBenchRun, a_sample_of_which_nothing_came_is_sent_and_will_fail) {
+TEST(KernelBenchRun, an_empty_sample_is_sent_and_will_fail) {
   TestFolder folder;
   folder.write("level1/1_a.py", kTestProblem);
   folder.write("run/level_1_problem_1_sample_0_kernel.py", kTestKernel);
@@ -114,8 +114,8 @@ TEST(KernelBenchRun, a_sample_of_which_nothing_came_is_sent_and_will_fail) {
 TEST(KernelBenchRun, is_recognised_by_its_files) {
   TestFolder folder;
   folder.write("a/add.py", kTestKernel);
-  EXPECT_EQ(why_kernelbench_run(folder / "a"), "");
-  EXPECT_EQ(why_kernelbench_run(folder / "gone"), "");
+  EXPECT_EQ(recognise_kernelbench_run(folder / "a"), "");
+  EXPECT_EQ(recognise_kernelbench_run(folder / "gone"), "");
 }
 
 TEST(KernelBenchRun, resumes_by_problem_and_sample) {
@@ -124,8 +124,8 @@ TEST(KernelBenchRun, resumes_by_problem_and_sample) {
   folder.write("level1/2_b.py", kTestProblem);
   for (const char* name : {"1_sample_0", "1_sample_1", "1_sample_2", "2_sample_0"})
     folder.write("run/level_1_problem_" + std::string(name) + "_kernel.py", kTestKernel);
-  folder.write("run/eval_results.json",
-               R"({"1": [{"sample_id": 0}, {"sample_id": 2}], "2": {"sample_id": 0}})");  // 2: as older files have it
+  // Problem 2 has the form of earlier versions of KernelBench.
+  folder.write("run/eval_results.json", R"({"1": [{"sample_id": 0}, {"sample_id": 2}], "2": {"sample_id": 0}})");
   EXPECT_EQ(read(folder / "run", {}).candidates.size(), 4u);
   InputOptions options;
   options.subset.resume = true;
@@ -145,7 +145,7 @@ TEST(KernelBenchRun, a_subset_can_be_asked_for) {
   InputOptions options;
   options.subset.level = 2;
   EXPECT_THAT(labels(read(folder / "run", options)), ElementsAre("level_2_problem_1_sample_1"));
-  options.subset.samples_n = 1;
+  options.subset.samples_per_problem = 1;
   EXPECT_THAT(labels(read(folder / "run", options)), IsEmpty());
 }
 

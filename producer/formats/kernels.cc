@@ -10,8 +10,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In the order of their names. What is named as a kernel and is no file, a link to nothing or a pipe, is one: reading
-// it says what is wrong. Hidden ones are not: an editor marks a file that it has open by a link to nothing.
+// Returns the kernels in the order of their names. A path with the name of a kernel that is no regular file, such as a
+// broken link or a pipe, is included, so that reading it reports the error. Hidden ones are not included, because some
+// editors mark an open file by a hidden broken link.
 std::vector<fs::path> kernels_in(const fs::path& folder) {
   std::vector<fs::path> kernels;
   std::error_code wrong;
@@ -19,7 +20,7 @@ std::vector<fs::path> kernels_in(const fs::path& folder) {
     std::error_code ignored;
     const bool is_odd = is_named_as_kernel(entry->path()) && !fs::is_directory(entry->path(), ignored) &&
                         !entry->path().filename().string().starts_with('.');
-    if (is_odd || !why_single_file(entry->path()).empty()) kernels.push_back(entry->path());
+    if (is_odd || !recognise_single_file(entry->path()).empty()) kernels.push_back(entry->path());
   }
   std::sort(kernels.begin(), kernels.end());
   return kernels;
@@ -27,22 +28,22 @@ std::vector<fs::path> kernels_in(const fs::path& folder) {
 
 }  // namespace
 
-std::string why_kernels(const fs::path& input) {
+std::string recognise_kernels(const fs::path& input) {
   const std::vector<fs::path> kernels = kernels_in(input);
   return kernels.empty() ? "" : "it holds " + kernels.front().filename().string();
 }
 
-void read_kernels(const fs::path& input, const InputOptions& options, const Finds& finds) {
+void read_kernels(const fs::path& input, const InputOptions& options, const CandidateSink& sink) {
   for (const fs::path& kernel : kernels_in(input)) {
-    if (finds.stopped()) return;
+    if (sink.stopped()) return;
     if (!is_file(kernel)) {
       if (const auto text = contents(file_ref(kernel)); !text) {
-        finds.left_out();
-        finds.mistake(text.error().message);
+        sink.left_out();
+        sink.mistake(text.error().message);
         continue;
       }
     }
-    read_single_file(kernel, options, finds);
+    read_single_file(kernel, options, sink);
   }
 }
 

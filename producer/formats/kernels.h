@@ -9,7 +9,7 @@
 
 namespace kq::producer {
 
-std::string why_kernels(const std::filesystem::path& input);
-void read_kernels(const std::filesystem::path& input, const InputOptions& options, const Finds& finds);
+std::string recognise_kernels(const std::filesystem::path& input);
+void read_kernels(const std::filesystem::path& input, const InputOptions& options, const CandidateSink& sink);
 
 }  // namespace kq::producer

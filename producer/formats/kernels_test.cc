@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "producer/submit/test_folder.h"
+#include "producer/formats/test_folder.h"
 
 namespace kq::producer {
 namespace {
@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 Found read(const std::filesystem::path& input, const InputOptions& options) {
-  return gathered([&](const Finds& finds) { read_kernels(input, options, finds); });
+  return collect([&](const CandidateSink& sink) { read_kernels(input, options, sink); });
 }
 
 TEST(kernels, each_file_is_a_submission_in_the_order_of_their_names) {
@@ -23,7 +23,7 @@ TEST(kernels, each_file_is_a_submission_in_the_order_of_their_names) {
   folder.write("k/b.py", kTestKernel);
   folder.write("k/a.py", kTestKernel);
   folder.write("k/notes.txt", "x");
-  EXPECT_EQ(why_kernels(folder / "k"), "it holds a.py");
+  EXPECT_EQ(recognise_kernels(folder / "k"), "it holds a.py");
   InputOptions options;
   options.problem = folder / "problem.py";
   const Found found = read(folder / "k", options);
@@ -33,7 +33,7 @@ TEST(kernels, each_file_is_a_submission_in_the_order_of_their_names) {
   EXPECT_EQ(found.candidates[1].label, "b");
 }
 
-TEST(kernels, what_is_named_as_a_kernel_and_cannot_be_read_is_said) {
+TEST(kernels, a_path_with_the_name_of_a_kernel_that_cannot_be_read_is_a_mistake) {
   TestFolder folder;
   folder.write("problem.py", kTestProblem);
   folder.write("k/a.py", kTestKernel);

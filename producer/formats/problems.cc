@@ -5,14 +5,14 @@
 #include <cstring>
 #include <fstream>
 
-#include "producer/submit/file_ref.h"
+#include "producer/formats/file_ref.h"
 
 namespace kq::producer {
 namespace {
 
 namespace fs = std::filesystem;
 
-// The number before the first underscore, as KernelBench reads it; files without one are no problems.
+// Returns the number before the first underscore, as KernelBench does, or nothing where the name has no such number.
 std::optional<std::uint32_t> leading_number(std::string_view name) {
   std::uint32_t number = 0;
   const auto [end, wrong] = std::from_chars(name.data(), name.data() + name.size(), number);
@@ -20,14 +20,14 @@ std::optional<std::uint32_t> leading_number(std::string_view name) {
   return number;
 }
 
-// Whether a directory says by its name which level it holds.
+// Returns whether a directory is named after a level.
 bool is_level(const fs::path& directory) {
   return directory.filename().string().starts_with("level");
 }
 
 constexpr std::size_t kDataSetLineMax = 8u << 20;
 
-// "level1/19", which names the problem without the rest of its file's name.
+// Parses "level1/19", which names a problem by its level and number alone.
 std::optional<std::pair<std::uint32_t, std::uint32_t>> level_and_number(std::string_view written) {
   std::uint32_t level = 0, id = 0;
   const char* const end = written.data() + written.size();
@@ -39,7 +39,7 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> level_and_number(std::str
   return std::pair(level, id);
 }
 
-// "level1/19_ReLU" in a data set.
+// Finds "level1/19_ReLU" in a data set.
 Expected<FoundProblem> find_hosted(std::string_view written, const fs::path& data_set) {
   const std::size_t slash = written.find('/');
   const auto id = slash != std::string_view::npos ? leading_number(written.substr(slash + 1)) : std::nullopt;

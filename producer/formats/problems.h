@@ -1,5 +1,5 @@
-// Where problems are found: by path, by name, and by KernelBench's level and number; in a directory, or in the JSON
-// Lines form of its hosted data set, one {"code", "level", "name", "problem_id"} per line.
+// Finds problems by path, by name, and by the level and number of KernelBench. They are in a directory, or in the JSON
+// Lines form of KernelBench's hosted data set, which has one {"code", "level", "name", "problem_id"} per line.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 #include "core/base/error.h"
 #include "producer/client/json.h"
-#include "producer/submit/file_ref.h"
+#include "producer/formats/file_ref.h"
 
 namespace kq::producer {
 
@@ -21,8 +21,8 @@ struct FoundProblem {
   std::string name;  // "relu", "level1/19_ReLU"
 };
 
-// A problem that somebody wrote down as a path relative to `base`, or as a name below `problems` or its KernelBench
-// folder; .py may be left out of a name, and of "level1/19_ReLU" all behind the number.
+// Finds a problem whose reference is written as a path relative to `base`, or as a name below `problems` or its folder
+// KernelBench. A name may omit .py, and "level1/19_ReLU" may be written as "level1/19".
 Expected<FoundProblem> find_problem(const std::filesystem::path& written, const std::filesystem::path& base,
                                     const std::optional<std::filesystem::path>& problems);
 
@@ -30,20 +30,21 @@ Expected<FoundProblem> find_problem(const std::filesystem::path& written, const 
 struct HostedProblem {
   std::uint32_t level = 0;
   std::uint32_t id = 0;
-  std::string file;  // "19_ReLU.py"; the data set leaves the ending out
+  std::string file;  // "19_ReLU.py"; the data set has the name without .py
   std::string code;
 };
-// Nothing where an object is no such line; an Error where it is one and something is wrong with it.
+// Reads a line of the hosted data set. Returns nothing where the object is no such line, and fails where it is one with
+// wrong members.
 Expected<std::optional<HostedProblem>> hosted_problem(const Json& line);
 
-// KernelBench's problems. Each directory is listed once, each data set read once.
+// Finds the problems of KernelBench in several roots. It lists each directory and reads each data set only once.
 class KernelBenchProblems {
  public:
-  // `flat`: the roots may also be the directory of one level; only safe while a run has a single level.
+  // With `flat` a root may also be the directory of one level. That is only safe where a run has a single level.
   KernelBenchProblems(std::vector<std::filesystem::path> roots, bool flat) : roots_(std::move(roots)), flat_(flat) {}
 
-  // The first root that has it, as level{level}/{id}_*.py or KernelBench/level{level}/{id}_*.py, or as a line of a
-  // .jsonl file.
+  // Returns the problem from the first root that has it, as level{level}/{id}_*.py, as
+  // KernelBench/level{level}/{id}_*.py, or as a line of a .jsonl file.
   Expected<FoundProblem> find(std::uint32_t level, std::uint32_t id);
 
  private:
@@ -58,9 +59,9 @@ class KernelBenchProblems {
   std::map<std::filesystem::path, DataSet> data_sets_;
 };
 
-// {id}_{name}.py files of one directory; what begins with no number is no problem.
+// Returns the files {id}_{name}.py of one directory by their ids. Other files are ignored.
 std::map<std::uint32_t, std::vector<std::filesystem::path>> problem_files(const std::filesystem::path& directory);
 
-inline constexpr std::size_t kHostedProblemsMax = 100'000;  // of one data set
+inline constexpr std::size_t kHostedProblemsMax = 100'000;  // problems of one data set
 
 }  // namespace kq::producer

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "producer/submit/test_folder.h"
+#include "producer/formats/test_folder.h"
 
 namespace kq::producer {
 namespace {
@@ -50,7 +50,7 @@ TEST(KernelBenchProblems, finds_the_dataset_its_parent_or_one_level) {
   EXPECT_FALSE(KernelBenchProblems({folder / "KernelBench/level1"}, false).find(1, 1));
 }
 
-TEST(KernelBenchProblems, the_directory_of_another_level_does_not_serve) {
+TEST(KernelBenchProblems, the_directory_of_another_level_is_not_used) {
   TestFolder folder;
   folder.write("level2/1_Conv.py", kTestProblem);
   EXPECT_EQ(KernelBenchProblems({folder / "level2"}, true).find(2, 1)->name, "level2/1_Conv");
@@ -81,7 +81,7 @@ TEST(HostedProblems, are_found_by_number_and_by_name) {
   const auto relu = problems.find(1, 19);
   ASSERT_TRUE(relu) << relu.error().message;
   EXPECT_EQ(relu->name, "level1/19_ReLU");
-  EXPECT_EQ(relu->file.name, "19_ReLU.py");  // the data set has no ending, baseline files have
+  EXPECT_EQ(relu->file.name, "19_ReLU.py");  // the data set has the name without .py
   EXPECT_EQ(*relu->file.text, "class Model");
   EXPECT_EQ(relu->file.path, file.string() + ":1");
   EXPECT_EQ(problems.find(2, 3)->file.name, "3_Conv_.py");

@@ -5,7 +5,7 @@
 namespace kq::producer {
 namespace {
 
-// Takes `word` and a number from the front.
+// Reads `word` and a number from the front of the text.
 bool take(std::string_view& text, std::string_view word, std::uint32_t& number) {
   if (!text.starts_with(word)) return false;
   text.remove_prefix(word.size());

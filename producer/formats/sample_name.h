@@ -1,4 +1,4 @@
-// How KernelBench names a sample of a problem: level_1_problem_19_sample_0_kernel.py.
+// The names that KernelBench gives to samples of problems: level_1_problem_19_sample_0_kernel.py.
 #pragma once
 
 #include <compare>
@@ -16,10 +16,10 @@ struct SampleName {
 
   friend auto operator<=>(const SampleName&, const SampleName&) = default;
 };
-// "level_1_problem_19_sample_0_kernel.py" -> {1, 19, 0}
+// Parses "level_1_problem_19_sample_0_kernel.py" as {1, 19, 0}. Returns nothing for any other form.
 std::optional<SampleName> parse_sample_name(std::string_view file_name);
 
-// The same without its ending, as a job's label.
+// Returns the name without its ending, which is the label of the job.
 std::string sample_label(const SampleName& name);
 
 inline constexpr std::string_view kSampleEnding = "_kernel.py";

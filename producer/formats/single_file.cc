@@ -8,18 +8,18 @@
 #include <string_view>
 
 #include "core/bytes/hash.h"
+#include "producer/formats/io_contract.h"
 #include "producer/formats/kernelbench_run.h"
 #include "producer/formats/problems.h"
+#include "producer/formats/recognise.h"
 #include "producer/formats/sample_name.h"
-#include "producer/submit/io_contract.h"
-#include "producer/submit/recognise.h"
-#include "producer/submit/settings.h"
+#include "producer/formats/settings.h"
 
 namespace kq::producer {
 namespace {
 
-// Settings that a sweep over kernels of others must not take from their text.
-constexpr std::string_view kNotItsOwn[] = {"rtol", "atol", "correctness"};
+// Settings that a kernel must not make in its own text, because they decide which outputs count as correct.
+constexpr std::string_view kNotInHeader[] = {"rtol", "atol", "correctness"};
 
 Expected<std::vector<HeaderSetting>> header_of(const std::filesystem::path& path) {
   std::string text(kHeaderBytesMax, '\0');
@@ -30,20 +30,22 @@ Expected<std::vector<HeaderSetting>> header_of(const std::filesystem::path& path
   return read_header(text);
 }
 
-// What stands in for standard input has no name of its own: by what it holds, two of one run are two.
-std::string label_of_stand_in(const std::filesystem::path& path) {
+// Returns the label of a kernel from standard input, which has no name. The label depends on the content, so that two
+// kernels of one run have different labels.
+std::string label_of_stdin(const std::filesystem::path& path) {
   constexpr std::size_t kDigits = 8;
   std::ifstream file(path, std::ios::binary);
   const std::string text(std::istreambuf_iterator<char>(file), {});
   return "stdin-" + to_hex(sha256(text)).substr(0, kDigits);
 }
 
-// What stands in for standard input has no name of its own.
+// Returns the sample name of the file. A kernel from standard input has none.
 std::optional<SampleName> sample_name_of(const std::filesystem::path& input, const InputOptions& options) {
-  return options.stand_in.empty() ? parse_sample_name(input.filename().string()) : std::nullopt;
+  return options.input_name.empty() ? parse_sample_name(input.filename().string()) : std::nullopt;
 }
 
-// "level1/3_add" for a sample of problem 3 of level 1; a file of any other name says nothing of its level.
+// Returns whether the problem's name is that of another problem of KernelBench than the sample's: for a sample of
+// problem 3 of level 1 the name is "level1/3_add". A name of another form does not contradict the sample.
 bool contradicts(std::string_view problem_name, const SampleName& sample) {
   const std::size_t slash = problem_name.find('/');
   if (!problem_name.starts_with("level") || slash == std::string_view::npos) return false;
@@ -56,7 +58,7 @@ bool is_named_as_kernel(const std::filesystem::path& input) {
   return input.extension() == ".py" || is_device_code(input.filename().string());
 }
 
-std::string why_single_file(const std::filesystem::path& input) {
+std::string recognise_single_file(const std::filesystem::path& input) {
   return is_file(input) && is_named_as_kernel(input) ? "its name ends in " + input.extension().string() : "";
 }
 
@@ -71,13 +73,13 @@ std::vector<FileRef> source_files(const std::filesystem::path& entry) {
   return files;
 }
 
-void read_single_file(const std::filesystem::path& input, const InputOptions& options, const Finds& finds) {
-  const std::string name = options.stand_in.empty() ? input.string() : options.stand_in;
+void read_single_file(const std::filesystem::path& input, const InputOptions& options, const CandidateSink& sink) {
+  const std::string name = options.input_name.empty() ? input.string() : options.input_name;
   bool any_wrong = false;
   const auto wrong = [&](const std::string& sentence) {
-    if (!any_wrong) finds.left_out();
+    if (!any_wrong) sink.left_out();
     any_wrong = true;
-    finds.mistake(sentence);
+    sink.mistake(sentence);
   };
   const auto header = header_of(input);
   if (!header) return wrong(header.error().message);
@@ -85,20 +87,20 @@ void read_single_file(const std::filesystem::path& input, const InputOptions& op
   Candidate candidate;
   if (sample) candidate = sample_candidate(input, *sample);
   candidate.where = name;
-  if (!sample) candidate.label = options.stand_in.empty() ? input.stem().string() : label_of_stand_in(input);
+  if (!sample) candidate.label = options.input_name.empty() ? input.stem().string() : label_of_stdin(input);
   candidate.files = source_files(input);
-  if (!options.stand_in.empty()) candidate.files.front().name = "submission" + input.extension().string();
-  const std::filesystem::path base = options.stand_in.empty() ? input.parent_path() : "";
+  if (!options.input_name.empty()) candidate.files.front().name = "submission" + input.extension().string();
+  const std::filesystem::path base = options.input_name.empty() ? input.parent_path() : "";
   std::string problem_written;
   for (const HeaderSetting& setting : *header) {
     const std::string where = name + ":" + std::to_string(setting.line);
-    if (std::ranges::find(kNotItsOwn, setting.key) != std::end(kNotItsOwn)) {
+    if (std::ranges::find(kNotInHeader, setting.key) != std::end(kNotInHeader)) {
       wrong(where + ": kq: " + setting.key +
             " is not for a kernel to say, as it decides what counts as right; a line of JSON Lines may have it");
-    } else if (const auto complaint = set_by_name(candidate, setting.key, setting.value, options.now_ms)) {
-      wrong(where + ": kq: " + *complaint);
+    } else if (const auto error = set_by_name(candidate, setting.key, setting.value, options.now_ms)) {
+      wrong(where + ": kq: " + *error);
     } else {
-      candidate.taken.push_back(setting.key + "=" + setting.value + " (" + where + ")");
+      candidate.header_settings.push_back(setting.key + "=" + setting.value + " (" + where + ")");
     }
     if (setting.key == "problem") problem_written = setting.value;
   }
@@ -120,7 +122,7 @@ void read_single_file(const std::filesystem::path& input, const InputOptions& op
   }
   candidate.problem = problem->file;
   candidate.problem_name = problem->name;
-  if (!any_wrong) finds.candidate(std::move(candidate));
+  if (!any_wrong) sink.candidate(std::move(candidate));
 }
 
 }  // namespace kq::producer

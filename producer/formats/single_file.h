@@ -1,7 +1,7 @@
-// One kernel in one .py, .cu, .ptx or .cubin file, its problem named by --problem.
+// One kernel in one .py, .cu, .ptx or .cubin file, whose problem is named by --problem or by a comment at its head.
 //
-// A sample of a KernelBench run (level_1_problem_2_sample_0_kernel.py) is here what it is in its run's folder: it has
-// that label and those tags, and its problem is found in the same way where nobody names one.
+// A sample of a KernelBench run (level_1_problem_2_sample_0_kernel.py) has the same label and tags as in its run, and
+// its problem is found in the same way where none is named.
 #pragma once
 
 #include <filesystem>
@@ -13,10 +13,11 @@
 namespace kq::producer {
 
 bool is_named_as_kernel(const std::filesystem::path& input);
-std::string why_single_file(const std::filesystem::path& input);
-void read_single_file(const std::filesystem::path& input, const InputOptions& options, const Finds& finds);
+std::string recognise_single_file(const std::filesystem::path& input);
+void read_single_file(const std::filesystem::path& input, const InputOptions& options, const CandidateSink& sink);
 
-// The files of a submission by its entry: X.cu takes X.json, its IOContract, with it, and X.py does where it is one.
+// Returns the files of a submission with this entry. X.cu needs X.json, its IOContract. X.py includes X.json where that
+// is an IOContract.
 std::vector<FileRef> source_files(const std::filesystem::path& entry);
 
 }  // namespace kq::producer

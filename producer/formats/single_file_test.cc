@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "producer/submit/test_folder.h"
+#include "producer/formats/test_folder.h"
 
 namespace kq::producer {
 namespace {
@@ -12,7 +12,7 @@ using testing::ElementsAre;
 using testing::Pair;
 
 Found read(const std::filesystem::path& input, const InputOptions& options) {
-  return gathered([&](const Finds& finds) { read_single_file(input, options, finds); });
+  return collect([&](const CandidateSink& sink) { read_single_file(input, options, sink); });
 }
 
 class SingleFile : public testing::Test {
@@ -24,8 +24,8 @@ class SingleFile : public testing::Test {
 
 TEST_F(SingleFile, is_a_kernel_with_the_problem_named_beside_it) {
   const auto file = folder_.write("add.py", kTestKernel);
-  EXPECT_EQ(why_single_file(file), "its name ends in .py");
-  EXPECT_EQ(why_single_file(folder_.write("add.txt", "")), "");
+  EXPECT_EQ(recognise_single_file(file), "its name ends in .py");
+  EXPECT_EQ(recognise_single_file(folder_.write("add.txt", "")), "");
   const Found found = read(file, options_);
   ASSERT_EQ(found.candidates.size(), 1u);
   const Candidate& candidate = found.candidates[0];
@@ -43,7 +43,7 @@ TEST_F(SingleFile, a_cu_file_takes_its_contract_with_it) {
   EXPECT_EQ(found.candidates[0].files[1].name, "scale.json");
 }
 
-TEST_F(SingleFile, a_py_file_takes_what_is_a_contract) {
+TEST_F(SingleFile, a_py_file_includes_its_json_where_that_is_a_contract) {
   const auto file = folder_.write("add.py", kTestKernel);
   folder_.write("add.json", R"({"figures": []})");
   EXPECT_EQ(source_files(file).size(), 1u);
@@ -69,8 +69,8 @@ TEST_F(SingleFile, a_sample_of_a_kernelbench_run_is_what_the_run_would_have_made
   const auto file = folder_.write("runs/mine/level_1_problem_3_sample_1_kernel.py", kTestKernel);
   options_.problem = "level1/3";
   options_.problems = folder_ / "";
-  for (const bool is_told : {true, false}) {
-    if (!is_told) options_ = {};
+  for (const bool is_named : {true, false}) {
+    if (!is_named) options_ = {};
     const Found found = read(file, options_);
     EXPECT_THAT(found.mistakes, testing::IsEmpty());
     ASSERT_EQ(found.candidates.size(), 1u);
@@ -93,10 +93,10 @@ TEST_F(SingleFile, a_sample_whose_problem_is_nowhere_or_another_is_a_mistake) {
               ElementsAre(file.string() + ": by its name it solves level1/3, not level1/4_mul; give it another name"));
 }
 
-TEST_F(SingleFile, a_file_that_may_not_be_read_is_said_to_be_so) {
+TEST_F(SingleFile, a_file_that_cannot_be_opened_is_a_mistake) {
   const auto file = folder_.write("loop.py", "");
   std::filesystem::remove(file);
-  std::filesystem::create_symlink("loop.py", file);  // nobody can open it, root neither
+  std::filesystem::create_symlink("loop.py", file);  // not even root can open it
   EXPECT_THAT(read(file, {}).mistakes, ElementsAre(file.string() + ": Too many levels of symbolic links"));
 }
 
@@ -110,7 +110,7 @@ TEST_F(SingleFile, its_head_may_say_what_it_is_and_flags_win) {
   EXPECT_EQ(found.candidates[0].problem_name, "relu");
   EXPECT_EQ(found.candidates[0].precision, Precision::fp16);
   EXPECT_EQ(found.candidates[0].label, "mine");
-  EXPECT_EQ(found.candidates[0].taken.at(1), "precision=fp16 (" + file.string() + ":1)");
+  EXPECT_EQ(found.candidates[0].header_settings.at(1), "precision=fp16 (" + file.string() + ":1)");
   EXPECT_EQ(read(file, options_).candidates.at(0).problem.path, *options_.problem);
 }
 
@@ -125,8 +125,8 @@ TEST_F(SingleFile, a_wrong_head_is_a_mistake_with_its_line) {
                                    testing::HasSubstr("add.py:2: kq: timed must be an integer from 0")));
 }
 
-TEST_F(SingleFile, what_stands_in_for_standard_input_has_a_name_that_does_not_change) {
-  options_.stand_in = "standard input";
+TEST_F(SingleFile, a_kernel_from_standard_input_has_a_stable_name) {
+  options_.input_name = "standard input";
   const Found found = read(folder_.write("kq-stdin.x1.py", kTestKernel), options_);
   ASSERT_EQ(found.candidates.size(), 1u);
   EXPECT_EQ(found.candidates[0].files[0].name, "submission.py");

@@ -1,4 +1,4 @@
-// What kq-submit was asked for: flags, then the environment, then defaults.
+// The command line of kq-submit. A flag overrides the environment, and the environment overrides the default.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +17,23 @@ enum class ProgressStyle { automatic, json, none };
 struct SubmitCommandLine {
   SubmitRequest request;
   std::string broker;
-  std::string key;  // file; empty: none
+  std::string key;  // the path of the key file; empty: none
   bool wait = false;
-  std::optional<std::int64_t> timeout_ms;  // of all waiting together: for room in the queue, then for the verdicts
-  bool force_rerun = false;                // the caller draws the salt
+  std::optional<std::int64_t> timeout_ms;  // the limit of the wait for room and for the verdicts together
+  bool force_rerun = false;                // the caller sets a random salt
   bool keep_going = false;
   bool json = false;
   bool dry_run = false;
   bool exit_zero = false;
   bool quiet = false;
   ProgressStyle progress = ProgressStyle::automatic;
-  std::string spool;                 // folder; empty: none
-  bool reads_stdin = false;          // "-" was the PATH; the caller puts a file in its place
-  std::vector<std::string> notes{};  // for people: words that are passed over
+  std::string spool;                 // the path of the folder; empty: none
+  bool reads_stdin = false;          // whether PATH is "-"; the caller writes standard input to a file
+  std::vector<std::string> notes{};  // one sentence for each ignored option
 };
 
-// Nothing to run: --help or --version (code ok, text for stdout), or a mistake (code bad_input, a sentence for stderr).
+// The end of a call without jobs: --help or --version (code ok, text for standard output), or a mistake (code
+// bad_input, a sentence for standard error).
 struct EarlyEnd {
   ExitCode code = ExitCode::bad_input;
   std::string text;

@@ -31,7 +31,7 @@ class SubmitLine : public testing::Test {
     if (const EarlyEnd* end = std::get_if<EarlyEnd>(&line)) ADD_FAILURE() << end->text;
     return std::holds_alternative<SubmitCommandLine>(line) ? std::get<SubmitCommandLine>(line) : SubmitCommandLine{};
   }
-  static std::string complaint(std::vector<const char*> words) {
+  static std::string error_text(std::vector<const char*> words) {
     const auto line = parse(std::move(words));
     const EarlyEnd* end = std::get_if<EarlyEnd>(&line);
     if (end == nullptr) return "accepted";
@@ -40,7 +40,7 @@ class SubmitLine : public testing::Test {
   }
 };
 
-TEST_F(SubmitLine, everything_that_can_be_said) {
+TEST_F(SubmitLine, every_option_is_read) {
   const SubmitCommandLine line = parsed({"a.py",    "--problem",     "p.py",         "b.py",     "--problems",
                                          "dir",     "--backend",     "triton",       "--device", "cuda",
                                          "--gpu",   "NVIDIA H200",   "--precision",  "bf16",     "--run",
@@ -65,7 +65,7 @@ TEST_F(SubmitLine, everything_that_can_be_said) {
               line.quiet);
 }
 
-TEST_F(SubmitLine, defaults_leave_files_their_word) {
+TEST_F(SubmitLine, defaults_leave_the_settings_of_files_unchanged) {
   const SubmitCommandLine line = parsed({"dir"});
   EXPECT_EQ(line.broker, net::kDefaultBrokerUrl);
   EXPECT_EQ(line.timeout_ms, std::nullopt);
@@ -86,30 +86,32 @@ TEST_F(SubmitLine, a_flag_wins_over_the_environment) {
   EXPECT_EQ(parsed({"dir"}).broker, "tcp://127.0.0.1:1");
   EXPECT_EQ(parsed({"dir", "--broker", "tcp://127.0.0.1:2"}).broker, "tcp://127.0.0.1:2");
   setenv("KQ_BROKER", "nonsense", 1);
-  EXPECT_THAT(complaint({"dir"}), HasSubstr("broker 'nonsense': a URL such as"));
+  EXPECT_THAT(error_text({"dir"}), HasSubstr("broker 'nonsense': a URL such as"));
 }
 
 TEST_F(SubmitLine, every_mistake_is_bad_input_in_one_sentence) {
-  EXPECT_EQ(complaint({}), "PATH is required; see kq-submit --help");
-  EXPECT_EQ(complaint({"a", "--nonsense"}),
+  EXPECT_EQ(error_text({}), "PATH is required; see kq-submit --help");
+  EXPECT_EQ(error_text({"a", "--nonsense"}),
             "The following argument was not expected: --nonsense; see kq-submit --help");
-  EXPECT_EQ(complaint({"a", "--backend", "hip"}),
+  EXPECT_EQ(error_text({"a", "--backend", "hip"}),
             "--backend must be one of torch, triton, cuda, torch_cuda, multi_kernel, got 'hip'");
-  EXPECT_EQ(complaint({"a", "--device", "gpu"}), "--device must be one of any, cpu, cuda, got 'gpu'");
-  EXPECT_EQ(complaint({"a", "--baseline", "fast"}), "--baseline must be one of eager, compile, got 'fast'");
-  EXPECT_EQ(complaint({"a", "--profile", "nsys"}), "--profile must be one of none, ncu, got 'nsys'");
-  EXPECT_EQ(complaint({"a", "--precision", "fp8"}), "--precision must be one of as_given, fp32, fp16, bf16, got 'fp8'");
-  EXPECT_EQ(complaint({"a", "--repeat", "0"}), "--repeat must be from 1 to 1000, got 0");
-  EXPECT_THAT(complaint({"a", "--repeat", "x"}), HasSubstr("--repeat"));
-  EXPECT_THAT(complaint({"a", "--repeat", "-1"}), HasSubstr("--repeat"));
-  EXPECT_THAT(complaint({"a", "--run"}), HasSubstr("--run"));
+  EXPECT_EQ(error_text({"a", "--device", "gpu"}), "--device must be one of any, cpu, cuda, got 'gpu'");
+  EXPECT_EQ(error_text({"a", "--baseline", "fast"}), "--baseline must be one of eager, compile, got 'fast'");
+  EXPECT_EQ(error_text({"a", "--profile", "nsys"}), "--profile must be one of none, ncu, got 'nsys'");
+  EXPECT_EQ(error_text({"a", "--precision", "fp8"}),
+            "--precision must be one of as_given, fp32, fp16, bf16, got 'fp8'");
+  EXPECT_EQ(error_text({"a", "--repeat", "0"}), "--repeat must be from 1 to 1000, got 0");
+  EXPECT_THAT(error_text({"a", "--repeat", "x"}), HasSubstr("--repeat"));
+  EXPECT_THAT(error_text({"a", "--repeat", "-1"}), HasSubstr("--repeat"));
+  EXPECT_THAT(error_text({"a", "--run"}), HasSubstr("--run"));
   for (const char* seconds : {"0", "-1", "nan", "inf", "1e99"}) {
-    EXPECT_THAT(complaint({"a", "--wait", "--timeout", seconds}), HasSubstr("--timeout")) << seconds;
+    EXPECT_THAT(error_text({"a", "--wait", "--timeout", seconds}), HasSubstr("--timeout")) << seconds;
   }
-  EXPECT_EQ(complaint({""}), "a PATH is empty");
-  EXPECT_EQ(complaint({"--spool", "waiting", "--dry-run"}), "--dry-run lists what a PATH holds, and there is none");
-  EXPECT_EQ(complaint({"a.py", "--gpu", ""}), "--gpu is empty; leave it out, or say which");
-  EXPECT_EQ(complaint({"a.py", "--require", "lab", "--require", ""}), "--require is empty; leave it out, or say which");
+  EXPECT_EQ(error_text({""}), "a PATH is empty");
+  EXPECT_EQ(error_text({"--spool", "waiting", "--dry-run"}), "--dry-run lists what a PATH holds, and there is none");
+  EXPECT_EQ(error_text({"a.py", "--gpu", ""}), "--gpu is empty; leave it out, or say which");
+  EXPECT_EQ(error_text({"a.py", "--require", "lab", "--require", ""}),
+            "--require is empty; leave it out, or say which");
 }
 
 TEST_F(SubmitLine, says_when_and_where_a_job_may_run) {
@@ -124,7 +126,7 @@ TEST_F(SubmitLine, says_when_and_where_a_job_may_run) {
   EXPECT_EQ(line.request.submitter, "ann");
 }
 
-TEST_F(SubmitLine, a_submitter_is_said_or_known_or_found) {
+TEST_F(SubmitLine, a_submitter_comes_from_the_flag_the_environment_or_the_user) {
   EXPECT_THAT(parsed({"a"}).request.submitter, HasSubstr("@"));
   EXPECT_EQ(parsed({"a"}).request.options.priority, std::nullopt);
   EXPECT_EQ(parsed({"a"}).request.options.labels, std::nullopt);
@@ -133,12 +135,13 @@ TEST_F(SubmitLine, a_submitter_is_said_or_known_or_found) {
   EXPECT_EQ(parsed({"a", "--submitter", "ann"}).request.submitter, "ann");
 }
 
-TEST_F(SubmitLine, a_time_or_a_name_that_is_none_is_told) {
-  EXPECT_EQ(complaint({"a", "--priority", "urgent"}), "--priority must be one of low, normal, high, got 'urgent'");
-  EXPECT_THAT(complaint({"a", "--not-before", "soon"}), HasSubstr("--not-before must be a time such as"));
-  EXPECT_EQ(complaint({"a", "--deadline", "2001-01-01T00:00Z"}), "--deadline is over already, got '2001-01-01T00:00Z'");
-  EXPECT_THAT(complaint({"a", "--require", "a\nb"}), HasSubstr("--require"));
-  EXPECT_THAT(complaint({"a", "--submitter", "a\nb"}), HasSubstr("--submitter"));
+TEST_F(SubmitLine, an_invalid_time_or_name_is_a_mistake) {
+  EXPECT_EQ(error_text({"a", "--priority", "urgent"}), "--priority must be one of low, normal, high, got 'urgent'");
+  EXPECT_THAT(error_text({"a", "--not-before", "soon"}), HasSubstr("--not-before must be a time such as"));
+  EXPECT_EQ(error_text({"a", "--deadline", "2001-01-01T00:00Z"}),
+            "--deadline is over already, got '2001-01-01T00:00Z'");
+  EXPECT_THAT(error_text({"a", "--require", "a\nb"}), HasSubstr("--require"));
+  EXPECT_THAT(error_text({"a", "--submitter", "a\nb"}), HasSubstr("--submitter"));
 }
 
 TEST_F(SubmitLine, help_and_version_are_no_mistakes) {

@@ -11,7 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "sweeps/monday/" and "sweeps/monday/submissions.jsonl" are the run "monday", "add.py" is "add".
+// Returns the name of the run of an input: "monday" for "sweeps/monday/" and "sweeps/monday/submissions.jsonl", and
+// "add" for "add.py".
 std::string run_name_of(const fs::path& input) {
   std::error_code wrong;
   fs::path path = fs::absolute(input, wrong).lexically_normal();
@@ -21,20 +22,21 @@ std::string run_name_of(const fs::path& input) {
   return path.stem().string();
 }
 
-// The candidates of all inputs in their order, counted from 0.
+// Calls `visit` with each candidate of all inputs in their order, and with its number, counted from 0. `others` gets
+// mistakes and notes.
 using VisitCandidate = std::function<void(std::uint32_t ordinal, const Candidate& candidate)>;
-void each_candidate(const SubmitRequest& request, const VisitCandidate& visit, const Finds& others,
-                    std::vector<Recognised>* recognised) {
+void each_candidate(const SubmitRequest& request, const VisitCandidate& visit, const CandidateSink& others,
+                    std::vector<RecognisedInput>* recognised) {
   std::uint32_t ordinal = 0;
-  Finds finds = others;
-  finds.candidate = [&](Candidate candidate) {
+  CandidateSink sink = others;
+  sink.candidate = [&](Candidate candidate) {
     if (ordinal < kSubmissionsMax) visit(ordinal, candidate);
     ++ordinal;
   };
   for (const fs::path& input : request.inputs) {
-    const auto known = find_candidates(input, request.input_format, request.options, finds);
+    const auto known = find_candidates(input, request.input_format, request.options, sink);
     if (known && recognised != nullptr)
-      recognised->push_back({input.string(), std::string(known->format->name), known->why});
+      recognised->push_back({input.string(), std::string(known->format->name), known->reason});
     if (!known) others.mistake(known.error().message);
   }
 }
@@ -49,38 +51,39 @@ class FirstPass {
  public:
   FirstPass(const SubmitRequest& request, Inspected& inspected) : request_(request), inspected_(inspected) {}
 
-  // The ordinals of candidates that are no jobs.
+  // Returns the numbers of the candidates that are no jobs.
   std::vector<std::uint32_t> run() {
-    const Finds others{.candidate = {},
-                       .mistake = [this](std::string sentence) { mistake(std::move(sentence)); },
-                       .left_out = [this] { ++inspected_.left_out_count; },
-                       .note = [this](std::string sentence) { inspected_.notes.push_back(std::move(sentence)); }};
+    const CandidateSink others{
+        .candidate = {},
+        .mistake = [this](std::string sentence) { mistake(std::move(sentence)); },
+        .left_out = [this] { ++inspected_.left_out_count; },
+        .note = [this](std::string sentence) { inspected_.notes.push_back(std::move(sentence)); }};
     each_candidate(
-        request_, [this](std::uint32_t ordinal, const Candidate& candidate) { judge(ordinal, candidate); }, others,
+        request_, [this](std::uint32_t ordinal, const Candidate& candidate) { check(ordinal, candidate); }, others,
         &inspected_.recognised);
-    if (candidates_n_ * request_.repeat > kSubmissionsMax) {
-      mistake(std::to_string(candidates_n_ * request_.repeat) + " jobs, at most " + std::to_string(kSubmissionsMax) +
+    if (candidate_count_ * request_.repeat > kSubmissionsMax) {
+      mistake(std::to_string(candidate_count_ * request_.repeat) + " jobs, at most " + std::to_string(kSubmissionsMax) +
               " go into one call");
     }
     refuse_same_labels();
     std::sort(bad_.begin(), bad_.end());
     bad_.erase(std::unique(bad_.begin(), bad_.end()), bad_.end());
     inspected_.left_out_count += bad_.size();
-    inspected_.source.jobs_n = (candidates_n_ - bad_.size()) * request_.repeat;
+    inspected_.source.job_count = (candidate_count_ - bad_.size()) * request_.repeat;
     return std::move(bad_);
   }
 
  private:
-  // What is wrong with an option is found again with each file, and told once.
+  // A mistake in an option is found again with each file, so each sentence is reported only once.
   void mistake(std::string sentence) {
     if (std::find(inspected_.mistakes.begin(), inspected_.mistakes.end(), sentence) != inspected_.mistakes.end())
       return;
-    ++inspected_.mistakes_n;
+    ++inspected_.mistake_count;
     if (inspected_.mistakes.size() < kMistakesKept) inspected_.mistakes.push_back(std::move(sentence));
   }
 
-  void judge(std::uint32_t ordinal, const Candidate& candidate) {
-    ++candidates_n_;
+  void check(std::uint32_t ordinal, const Candidate& candidate) {
+    ++candidate_count_;
     std::vector<std::string> mistakes;
     if (!packer_.pack(candidate, mistakes)) bad_.push_back(ordinal);
     for (std::string& sentence : mistakes) mistake(std::move(sentence));
@@ -89,8 +92,8 @@ class FirstPass {
     }
   }
 
-  // A label stands for one job of its run, so a second one would take the first one's place unseen. Equal hashes are
-  // looked at again.
+  // Refuses candidates whose labels repeat. A label names one job of its run, so a second job would silently replace
+  // the first one. Labels with equal hashes are compared in a further pass.
   void refuse_same_labels() {
     std::sort(labels_.begin(), labels_.end());
     std::vector<std::uint32_t> alike;
@@ -121,16 +124,16 @@ class FirstPass {
   const SubmitRequest& request_;
   Inspected& inspected_;
   Packer packer_;
-  std::size_t candidates_n_ = 0;
+  std::size_t candidate_count_ = 0;
   std::vector<LabelOf> labels_;
   std::vector<std::uint32_t> bad_;
 };
 
-Expected<void> second_pass(const SubmitRequest& request, const std::vector<std::uint32_t>& bad, std::size_t jobs_n,
+Expected<void> second_pass(const SubmitRequest& request, const std::vector<std::uint32_t>& bad, std::size_t job_count,
                            const VisitJob& visit) {
   Packer packer;
   Expected<void> done;
-  std::size_t visited_n = 0;
+  std::size_t visited_count = 0;
   const auto hand_out = [&](std::uint32_t ordinal, const Candidate& candidate) {
     if (!done || std::binary_search(bad.begin(), bad.end(), ordinal)) return;
     std::vector<std::string> mistakes;
@@ -142,13 +145,14 @@ Expected<void> second_pass(const SubmitRequest& request, const std::vector<std::
     }
     for (std::uint32_t repetition = 1; done && repetition <= request.repeat; ++repetition) {
       done = visit(repeated(*job, repetition, request.salt));
-      ++visited_n;
+      ++visited_count;
     }
   };
-  const Finds silent{
+  const CandidateSink silent{
       .candidate = {}, .mistake = [](std::string) {}, .note = [](std::string) {}, .stopped = [&] { return !done; }};
   each_candidate(request, hand_out, silent, nullptr);
-  if (done && visited_n != jobs_n) return bad_input("the input changed while it was being submitted; submit again");
+  if (done && visited_count != job_count)
+    return bad_input("the input changed while it was being submitted; submit again");
   return done;
 }
 
@@ -159,16 +163,16 @@ Inspected inspect(const SubmitRequest& request) {
   std::string& run = inspected.source.run;
   run = request.run;
   if (run.empty() && !request.inputs.empty()) {
-    run = request.options.stand_in.empty() ? run_name_of(request.inputs.front()) : "stdin";
+    run = request.options.input_name.empty() ? run_name_of(request.inputs.front()) : "stdin";
   }
   inspected.source.submitter = request.submitter;
-  if (const auto wrong = name_complaint(run); wrong && !(run.empty() && request.inputs.empty())) {
+  if (const auto wrong = name_error(run); wrong && !(run.empty() && request.inputs.empty())) {
     inspected.mistakes.push_back("the run's name '" + run + "' " + *wrong + "; say --run NAME");
-    ++inspected.mistakes_n;
+    ++inspected.mistake_count;
   }
   auto bad = std::make_shared<std::vector<std::uint32_t>>(FirstPass(request, inspected).run());
-  inspected.source.each = [request, bad, jobs_n = inspected.source.jobs_n](const VisitJob& visit) {
-    return second_pass(request, *bad, jobs_n, visit);
+  inspected.source.each = [request, bad, job_count = inspected.source.job_count](const VisitJob& visit) {
+    return second_pass(request, *bad, job_count, visit);
   };
   return inspected;
 }

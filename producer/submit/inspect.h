@@ -1,6 +1,6 @@
-// From what is on disk to jobs, twice: the first pass judges everything and keeps next to nothing, the second hands out
-// one job after the other. So a mistake in the last of a million lines is told before anything is sent, and memory
-// stays flat: 16 bytes per job, for labels.
+// Makes jobs from the inputs in two passes. The first pass reads and validates all inputs and keeps only the hash of
+// each label, 16 bytes for a job. The second pass reads the inputs again and returns one job after the other. So a
+// mistake in the last of a million lines is reported before anything is sent, and memory stays small.
 #pragma once
 
 #include <cstdint>
@@ -17,42 +17,42 @@ namespace kq::producer {
 struct SubmitRequest {
   std::vector<std::filesystem::path> inputs;
   InputOptions options;
-  std::string input_format;  // empty: told by looking
-  std::string run;           // empty: the name of the first input's directory
-  std::string submitter;     // whose share and quota the jobs count against; may be empty
-  std::uint32_t repeat = 1;  // each job this often, at most kRepeatMax
-  std::string salt;          // empty: identical finished work is reused; otherwise random text that makes every job new
+  std::string input_format;  // empty: each input is recognised
+  std::string run;           // empty: named after the first input
+  std::string submitter;     // the name whose share and quota the jobs count against; may be empty
+  std::uint32_t repeat = 1;  // how many times each job is submitted, at most kRepeatMax
+  std::string salt;          // empty: the broker reuses finished jobs; otherwise a random text that makes every job new
 };
 
 inline constexpr std::uint32_t kRepeatMax = 1'000;
-inline constexpr std::size_t kSubmissionsMax = 10'000'000;  // of one call
-inline constexpr std::size_t kMistakesKept = 1'000;         // of one call; the others are counted
+inline constexpr std::size_t kSubmissionsMax = 10'000'000;  // jobs of one call
+inline constexpr std::size_t kMistakesKept = 1'000;  // mistakes whose sentences are kept; further ones are counted
 
-// Jobs that can be gone through again and again. `each` ends with the first Error of `visit`, or of its own: a file
-// that changed.
+// A sequence of jobs that can be visited any number of times. `each` fails with the first error of `visit`, or where a
+// file has changed since the first pass.
 using VisitJob = std::function<Expected<void>(PackedJob&& job)>;
 struct JobSource {
   std::string run;
   std::string submitter{};
-  std::size_t jobs_n = 0;
+  std::size_t job_count = 0;
   std::function<Expected<void>(const VisitJob& visit)> each;
 };
 
-struct Recognised {
+struct RecognisedInput {
   std::string input;
   std::string format;
-  std::string why;
+  std::string reason;
 };
 
 struct Inspected {
-  JobSource source;                   // what is right of it
-  std::vector<std::string> mistakes;  // one sentence each, at most kMistakesKept
-  std::size_t mistakes_n = 0;
-  std::size_t left_out_count = 0;  // kernels that are no jobs because of them
+  JobSource source;                   // the valid jobs
+  std::vector<std::string> mistakes;  // one sentence for each of the first kMistakesKept mistakes
+  std::size_t mistake_count = 0;
+  std::size_t left_out_count = 0;  // kernels that are no jobs because of a mistake
   std::vector<std::string> notes;  // what was left out on purpose
-  std::vector<Recognised> recognised;
+  std::vector<RecognisedInput> recognised;
 };
-// Reads and validates everything; needs no broker.
+// Reads and validates all inputs. It needs no broker.
 Inspected inspect(const SubmitRequest& request);
 
 }  // namespace kq::producer

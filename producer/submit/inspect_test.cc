@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "producer/submit/test_folder.h"
+#include "producer/formats/test_folder.h"
 
 namespace kq::producer {
 namespace {
@@ -28,7 +28,7 @@ class Inspect : public testing::Test {
     folder_.write("problem.py", kTestProblem);
     folder_.write("kernel.py", kTestKernel);
   }
-  // A file of as many lines as labels; "-" is a line that is no JSON.
+  // Writes a file with one line for each label; "-" makes a line that is not JSON.
   SubmitRequest lines(const std::vector<std::string>& labels) {
     std::string text;
     for (const std::string& label : labels) {
@@ -42,42 +42,42 @@ class Inspect : public testing::Test {
   TestFolder folder_;
 };
 
-TEST_F(Inspect, jobs_can_be_gone_through_again_and_again) {
+TEST_F(Inspect, jobs_can_be_visited_repeatedly) {
   const Inspected inspected = inspect(lines({"a", "b"}));
   EXPECT_THAT(inspected.mistakes, IsEmpty());
   EXPECT_EQ(inspected.source.run, "run");
-  EXPECT_EQ(inspected.source.jobs_n, 2u);
+  EXPECT_EQ(inspected.source.job_count, 2u);
   EXPECT_THAT(labels(inspected.source), ElementsAre("a", "b"));
   EXPECT_THAT(labels(inspected.source), ElementsAre("a", "b"));
   ASSERT_EQ(inspected.recognised.size(), 1u);
   EXPECT_EQ(inspected.recognised[0].format, "jsonl");
-  EXPECT_EQ(inspected.recognised[0].why, "its name ends in .jsonl");
+  EXPECT_EQ(inspected.recognised[0].reason, "its name ends in .jsonl");
 }
 
-TEST_F(Inspect, an_option_that_is_wrong_for_every_file_is_told_once) {
+TEST_F(Inspect, an_option_that_is_wrong_for_every_file_is_one_mistake) {
   SubmitRequest request;
   request.inputs = {folder_.write("k/a.py", kTestKernel).parent_path()};
   folder_.write("k/b.py", kTestKernel);
   request.options.problem = "nope";
   const Inspected inspected = inspect(request);
   EXPECT_THAT(inspected.mistakes, ElementsAre(HasSubstr("--problem 'nope' is no file")));
-  EXPECT_EQ(inspected.mistakes_n, 1u);
+  EXPECT_EQ(inspected.mistake_count, 1u);
   EXPECT_EQ(inspected.left_out_count, 2u);
 }
 
-TEST_F(Inspect, what_is_wrong_is_told_and_what_is_right_is_left) {
+TEST_F(Inspect, mistakes_are_reported_and_valid_jobs_remain) {
   const Inspected inspected = inspect(lines({"a", "-", "b", "a"}));
   EXPECT_THAT(inspected.mistakes,
               ElementsAre(HasSubstr("run.jsonl:2: not JSON"), HasSubstr("run.jsonl:4: the label 'a' is taken by ")));
   EXPECT_THAT(labels(inspected.source), ElementsAre("a", "b"));
-  EXPECT_EQ(inspected.source.jobs_n, 2u);
+  EXPECT_EQ(inspected.source.job_count, 2u);
 }
 
 TEST_F(Inspect, kernels_that_a_mistake_keeps_out_are_counted) {
   SubmitRequest request = lines({"a", "-", "b", "a"});
   EXPECT_EQ(inspect(request).left_out_count, 2u);
   for (const char* name :
-       {"1_sample_0", "7_sample_0", "7_sample_1", "x_sample_1"}) {  // 7: the problem that is said to be missing once
+       {"1_sample_0", "7_sample_0", "7_sample_1", "x_sample_1"}) {  // problem 7 is reported as missing once
     folder_.write("run/level_1_problem_" + std::string(name) + "_kernel.py", kTestKernel);
   }
   folder_.write("run/level_1_problem_1_sample_1_kernel.py", std::string(1, '\0'));
@@ -85,14 +85,14 @@ TEST_F(Inspect, kernels_that_a_mistake_keeps_out_are_counted) {
   folder_.write("unheaded.py", kTestKernel);
   request.inputs = {folder_ / "run", folder_ / "unheaded.py", folder_ / "gone.py"};
   const Inspected inspected = inspect(request);
-  EXPECT_EQ(inspected.left_out_count, 5u);  // of what is not there nobody knows how many it would have been
-  EXPECT_EQ(inspected.source.jobs_n, 1u);
+  EXPECT_EQ(inspected.left_out_count, 5u);  // a missing input counts as no kernel
+  EXPECT_EQ(inspected.source.job_count, 1u);
 }
 
 TEST_F(Inspect, mistakes_are_counted_beyond_those_that_are_kept) {
   const Inspected inspected = inspect(lines(std::vector<std::string>(kMistakesKept + 5, "-")));
   EXPECT_EQ(inspected.mistakes.size(), kMistakesKept);
-  EXPECT_EQ(inspected.mistakes_n, kMistakesKept + 5);
+  EXPECT_EQ(inspected.mistake_count, kMistakesKept + 5);
 }
 
 TEST_F(Inspect, a_file_that_changes_in_between_is_noticed) {
@@ -108,7 +108,7 @@ TEST_F(Inspect, a_file_that_changes_in_between_is_noticed) {
   EXPECT_THAT(shorter.error().message, HasSubstr("the input changed"));
 }
 
-TEST_F(Inspect, whoever_has_enough_ends_it) {
+TEST_F(Inspect, a_visitor_can_stop_the_visits) {
   const Inspected inspected = inspect(lines({"a", "b", "c"}));
   int n = 0;
   const auto visited =

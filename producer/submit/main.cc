@@ -1,4 +1,9 @@
-// kq-submit: arguments -> validated jobs -> acknowledged jobs -> verdicts, and one exit code for all of it.
+// The program kq-submit. It makes jobs from its inputs, sends them to a broker, and with --wait waits for their
+// verdicts.
+//
+// Numbers or JSON go to standard output; progress, refusals and errors go to standard error. The exit codes are those
+// of core/base/error.h. The first SIGINT ends the work in order, the second one after --wait cancels the jobs that this
+// call submitted, and the third one ends the process at once.
 #include <signal.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -32,10 +37,10 @@ namespace kq::producer {
 namespace {
 
 constexpr const char* kProgram = "kq-submit";
-constexpr std::int64_t kSpoolAnswerMs =
-    1'500;  // a broker that is silent for as long is away, where jobs can be kept for it
+// With --spool, a broker that does not reply within this time counts as unreachable, and the jobs stay in the spool.
+constexpr std::int64_t kSpoolAnswerMs = 1'500;
 
-// A signal handler can reach nothing but globals.
+// The number of SIGINTs. It is global because a signal handler can only access global variables.
 volatile sig_atomic_t g_interrupts = 0;
 bool interrupted() {
   return g_interrupts > 0;
@@ -52,14 +57,13 @@ void print(const std::string& text) {
 constexpr int kInterruptsCounted = 2;
 constexpr std::int64_t kSecondInterruptMs = 2'000;
 
-// The first ^C ends the work in order, the second one cancels what was sent (after --wait), the third ends at once.
 void watch_for_interrupt() {
   struct sigaction action {};
   action.sa_handler = [](int) {
     g_interrupts = g_interrupts + 1;
     if (g_interrupts >= kInterruptsCounted) ::signal(SIGINT, SIG_DFL);
   };
-  sigaction(SIGINT, &action, nullptr);  // no SA_RESTART: waits end early
+  sigaction(SIGINT, &action, nullptr);  // without SA_RESTART a signal ends a wait early
 }
 
 Expected<std::string> random_salt() {
@@ -70,12 +74,12 @@ Expected<std::string> random_salt() {
   return to_hex(sha256({bytes.data(), bytes.size()})).substr(0, 32);
 }
 
-// What the broker answers, as it answers: numbers or objects on standard output, progress and refusals on standard
-// error.
-class Answers {
+// Prints each acknowledgement when it arrives: numbers or JSON objects on standard output, and progress and refusals on
+// standard error. It collects the jobs to wait for.
+class AnswerPrinter {
  public:
-  Answers(const SubmitCommandLine& line, const JobSource& source)
-      : line_(line), jobs_n_(source.jobs_n), list_(source.run, print) {
+  AnswerPrinter(const SubmitCommandLine& line, const JobSource& source)
+      : line_(line), job_count_(source.job_count), list_(source.run, print) {
     summary_.run = source.run;
     status_ = stderr_status_line();
   }
@@ -88,20 +92,20 @@ class Answers {
     if (!line_.json && job.ack.seq != 0) print(std::to_string(job.ack.seq) + "\n");
     if (line_.json && !line_.wait) list_.add(job_json(job));
     if (line_.wait && job.ack.seq != 0) to_wait_for_.add({job.ack.seq, job.needs});
-    if (line_.wait && line_.json)
-      summary_.jobs.push_back(std::move(job));  // listed with their verdicts: the one thing that grows with its labels
+    if (line_.wait && line_.json) summary_.jobs.push_back(std::move(job));  // printed with the verdicts after the wait
     show();
   }
 
-  // The line of progress goes before anything else is said.
+  // Removes the progress line, and then prints the refusals.
   void finish() {
     if (is_shown_) status_.write("\r\x1b[K");
     is_shown_ = false;
     std::cout.flush();
     if (line_.progress == ProgressStyle::json && !line_.quiet)
-      std::fputs(sent_event(summary_, jobs_n_).c_str(), stderr);
-    const std::size_t refused_n = summary_.count(Acceptance::refused);
-    if (refused_n > refusals_.size()) refusals_.resize(refused_n);  // listed() counts those it does not show
+      std::fputs(sent_event(summary_, job_count_).c_str(), stderr);
+    const std::size_t refused_count = summary_.count(Acceptance::refused);
+    if (refused_count > refusals_.size())
+      refusals_.resize(refused_count);  // listed() counts those that it does not show
     std::fputs(listed(kProgram, refusals_).c_str(), stderr);
   }
 
@@ -118,26 +122,26 @@ class Answers {
     if (line_.quiet || line_.progress == ProgressStyle::none || now_ms - shown_ms_ < kShowMs) return;
     shown_ms_ = now_ms;
     if (line_.progress == ProgressStyle::json) {
-      std::fputs(sent_event(summary_, jobs_n_).c_str(), stderr);
+      std::fputs(sent_event(summary_, job_count_).c_str(), stderr);
     } else if (status_.in_place) {
-      status_.write("\r\x1b[K" + sending_text(summary_.answered_n(), jobs_n_));
+      status_.write("\r\x1b[K" + sending_text(summary_.answered_count(), job_count_));
       is_shown_ = true;
     }
   }
 
   const SubmitCommandLine& line_;
-  const std::size_t jobs_n_;
+  const std::size_t job_count_;
   SubmitSummary summary_;
   WaitList to_wait_for_;
   JobList list_;
   StatusLineOptions status_;
   std::vector<std::string> refusals_;
-  std::vector<Sequence> accepted_;  // by this call, for a second ^C
+  std::vector<Sequence> accepted_;  // the jobs that a second ^C cancels
   std::int64_t shown_ms_ = sys::monotonic_now_ms();
   bool is_shown_ = false;
 };
 
-// Progress goes to standard error; the outcome is left to the caller.
+// Waits for the jobs and writes the progress to standard error. The caller reports the outcome.
 Expected<WaitOutcome> wait_with_progress(Client& client, WaitList jobs, const SubmitCommandLine& line,
                                          std::optional<std::int64_t> timeout_ms) {
   WaitOptions options = real_wait_options();
@@ -159,7 +163,8 @@ Expected<WaitOutcome> wait_with_progress(Client& client, WaitList jobs, const Su
   return outcome;
 }
 
-// A second ^C soon after the first: what this call submitted, and nobody else had, is cancelled.
+// Waits kSecondInterruptMs for a second ^C, which cancels the jobs that this call submitted. Reused jobs of earlier
+// calls are not cancelled.
 void offer_to_cancel(Client& client, const std::vector<Sequence>& accepted) {
   if (accepted.empty()) return;
   say("^C again within 2 s cancels the " + counted(accepted.size(), "job") + " of this call");
@@ -167,39 +172,42 @@ void offer_to_cancel(Client& client, const std::vector<Sequence>& accepted) {
   while (g_interrupts < kInterruptsCounted && sys::monotonic_now_ms() < end_ms) ::usleep(10'000);
   if (g_interrupts < kInterruptsCounted) return;
   client.stop_when([] { return false; });
-  std::size_t cancelled_n = 0;
+  std::size_t cancelled_count = 0;
   for (std::size_t first = 0; first < accepted.size(); first += kQuerySeqsMax) {
     const auto end = accepted.begin() + static_cast<std::ptrdiff_t>(std::min(first + kQuerySeqsMax, accepted.size()));
     const auto reply = client.ask_for<ActionReply>(
         CancelJobs{{accepted.begin() + static_cast<std::ptrdiff_t>(first), end}}, kSubmitTimeoutMs);
     if (!reply) return say("not cancelled: " + reply.error().message);
-    cancelled_n += static_cast<std::size_t>(
+    cancelled_count += static_cast<std::size_t>(
         std::count_if(reply->jobs.begin(), reply->jobs.end(), [](const JobAction& job) { return job.done; }));
   }
-  say("cancelled " + counted(cancelled_n, "job"));
+  say("cancelled " + counted(cancelled_count, "job"));
 }
 
-// What another command of this shell would not find by itself.
-std::string broker_to_say(const SubmitCommandLine& line) {
+// Returns the URL of the broker where another command of this shell needs it as an argument, and otherwise an empty
+// text.
+std::string broker_argument(const SubmitCommandLine& line) {
   const char* const known = std::getenv("KQ_BROKER");
   return line.broker == (known != nullptr ? std::string_view(known) : net::kDefaultBrokerUrl) ? "" : line.broker;
 }
 
 void say_outcome(const WaitOutcome& outcome, const SubmitCommandLine& line, const std::string& run) {
   const std::size_t unfinished = outcome.tally().total - outcome.tally().finished;
-  if (outcome.end == WaitEnd::timed_out) say("--timeout is over; " + resume_text(unfinished, run, broker_to_say(line)));
-  if (outcome.end == WaitEnd::interrupted) say("interrupted; " + resume_text(unfinished, run, broker_to_say(line)));
+  if (outcome.end == WaitEnd::timed_out)
+    say("--timeout is over; " + resume_text(unfinished, run, broker_argument(line)));
+  if (outcome.end == WaitEnd::interrupted) say("interrupted; " + resume_text(unfinished, run, broker_argument(line)));
   if (!line.quiet && line.progress != ProgressStyle::json) say(summary_text(outcome.tally()));
 }
 
-// What the machines failed at outweighs bad input, and that outweighs a kernel that did not pass.
+// Returns the exit code of the call. A fault of kq takes precedence over bad input, and bad input over a kernel that
+// did not pass.
 ExitCode final_code(ExitCode code, bool any_bad_input, bool exit_zero) {
   if (any_bad_input && (code == ExitCode::ok || code == ExitCode::job_failed)) return ExitCode::bad_input;
   if (exit_zero && code == ExitCode::job_failed) return ExitCode::ok;
   return code;
 }
 
-// No broker: the jobs stay in the folder until a call that finds one.
+// Writes the jobs to the spool folder, because no broker is reachable. A later call sends them.
 ExitCode keep_in_spool(const SubmitCommandLine& line, const JobSource& source, const Error& why) {
   const auto kept = write_spool(line.spool, source, sys::unix_now_ms());
   if (!kept) {
@@ -212,26 +220,26 @@ ExitCode keep_in_spool(const SubmitCommandLine& line, const JobSource& source, c
   return ExitCode::ok;
 }
 
-// What an earlier call left, before anything new.
-ExitCode empty_spool(Client& client, const SubmitCommandLine& line, const SubmitOptions& options) {
+// Sends the jobs that earlier calls left in the spool folder.
+ExitCode send_spooled(Client& client, const SubmitCommandLine& line, const SubmitOptions& options) {
   const SpoolEnd end = send_spool(client, line.spool, options);
   std::fputs(listed(kProgram, end.refusals).c_str(), stderr);
-  if (end.accepted_n > 0 && !line.quiet) say("sent " + counted(end.accepted_n, "job") + " from " + line.spool);
+  if (end.accepted_count > 0 && !line.quiet) say("sent " + counted(end.accepted_count, "job") + " from " + line.spool);
   if (!end.stopped) return end.refusals.empty() ? ExitCode::ok : ExitCode::bad_input;
   say(end.stopped->message);
   return exit_code(end.stopped->kind);
 }
 
-ExitCode after_sending(Client& client, Answers& answers, const SubmitCommandLine& line, std::int64_t start_ms) {
+ExitCode after_sending(Client& client, AnswerPrinter& answers, const SubmitCommandLine& line, std::int64_t start_ms) {
   const SubmitSummary& summary = answers.summary();
-  WaitList heard;
+  WaitList waited_jobs;
   ExitCode code = ExitCode::ok;
   if (summary.stopped) {
     say(summary.stopped->message);
     code = exit_code(summary.stopped->kind);
     const std::size_t accepted = summary.count(Acceptance::accepted);
     if ((code == ExitCode::interrupted || code == ExitCode::gave_up) && accepted > 0)
-      say(resume_text(accepted, summary.run, broker_to_say(line)));
+      say(resume_text(accepted, summary.run, broker_argument(line)));
   } else if (line.wait) {
     std::optional<std::int64_t> left_ms = line.timeout_ms;
     if (left_ms) *left_ms -= client.now_ms() - start_ms;
@@ -239,13 +247,13 @@ ExitCode after_sending(Client& client, Answers& answers, const SubmitCommandLine
     if (waited) {
       code = exit_code_of(*waited);
       say_outcome(*waited, line, summary.run);
-      heard = std::move(waited->jobs);
+      waited_jobs = std::move(waited->jobs);
     } else {
       say(waited.error().message);
       code = exit_code(waited.error().kind);
     }
   }
-  if (line.json && line.wait) list_jobs(summary, heard, answers.list());
+  if (line.json && line.wait) list_jobs(summary, waited_jobs, answers.list());
   if (line.json) answers.list().end();
   if (code == ExitCode::interrupted && line.wait) offer_to_cancel(client, answers.accepted());
   return code;
@@ -263,7 +271,7 @@ ExitCode send_and_wait(const Inspected& inspected, const SubmitCommandLine& line
 
   const std::int64_t start_ms = client->now_ms();
   SubmitOptions options{.timeout_ms = line.timeout_ms};
-  if (!line.quiet) options.busy = BusyNews([&] { return client->now_ms(); }, say);
+  if (!line.quiet) options.busy = BusyReporter([&] { return client->now_ms(); }, say);
   const JobSource& source = inspected.source;
   const bool has_new = !line.request.inputs.empty();
   ExitCode spool_code = ExitCode::ok;
@@ -276,26 +284,26 @@ ExitCode send_and_wait(const Inspected& inspected, const SubmitCommandLine& line
     const auto there = client->ask_for<BrokerReply>(BrokerQuery{}, kSpoolAnswerMs);
     if (!there && there.error().kind == ErrorKind::our_fault && has_new)
       return keep_in_spool(line, source, there.error());
-    spool_code = empty_spool(*client, line, options);
+    spool_code = send_spooled(*client, line, options);
     if (!has_new || spool_code == ExitCode::our_fault || spool_code == ExitCode::interrupted) return spool_code;
   }
-  Answers answers(line, source);
+  AnswerPrinter answers(line, source);
   options.answered = [&](SubmittedJob job) { answers.add(std::move(job)); };
   answers.summary().stopped = submit(*client, source, options).stopped;
   answers.finish();
   const SubmitSummary& summary = answers.summary();
-  if (!line.quiet && line.progress != ProgressStyle::json && summary.answered_n() > 0) say(counts_text(summary));
+  if (!line.quiet && line.progress != ProgressStyle::json && summary.answered_count() > 0) say(counts_text(summary));
   if (summary.stopped && summary.stopped->kind == ErrorKind::our_fault && !line.spool.empty())
     return keep_in_spool(line, source, *summary.stopped);
   const ExitCode code = after_sending(*client, answers, line, start_ms);
   const bool any_bad =
-      summary.count(Acceptance::refused) > 0 || inspected.mistakes_n > 0 || spool_code == ExitCode::bad_input;
+      summary.count(Acceptance::refused) > 0 || inspected.mistake_count > 0 || spool_code == ExitCode::bad_input;
   return final_code(code, any_bad, line.exit_zero);
 }
 
 ExitCode show_dry_run(const Inspected& inspected, const SubmitCommandLine& line) {
   if (!line.quiet) {
-    for (const Recognised& recognised : inspected.recognised) say(recognised_text(recognised));
+    for (const RecognisedInput& recognised : inspected.recognised) say(recognised_text(recognised));
   }
   JobList list(inspected.source.run, print);
   const auto shown = inspected.source.each([&](PackedJob&& job) {
@@ -304,13 +312,13 @@ ExitCode show_dry_run(const Inspected& inspected, const SubmitCommandLine& line)
   });
   if (line.json) list.end();
   if (!shown) say(shown.error().message);
-  return shown && inspected.mistakes_n == 0 ? ExitCode::ok : ExitCode::bad_input;
+  return shown && inspected.mistake_count == 0 ? ExitCode::ok : ExitCode::bad_input;
 }
 
-// The sentences, and how many more there are.
+// Prints the mistakes that are kept, and the number of the others.
 void say_mistakes(const Inspected& inspected) {
   std::vector<std::string> mistakes = inspected.mistakes;
-  mistakes.resize(inspected.mistakes_n);
+  mistakes.resize(inspected.mistake_count);
   std::fputs(listed(kProgram, mistakes).c_str(), stderr);
 }
 
@@ -323,30 +331,30 @@ ExitCode run(SubmitCommandLine line) {
     }
     line.request.salt = *salt;
   }
-  std::optional<StandIn> stdin_file;
+  std::optional<SpooledStdin> stdin_file;
   if (line.reads_stdin) {
-    Expected<StandIn> file = StandIn::of(STDIN_FILENO);
+    Expected<SpooledStdin> file = SpooledStdin::read(STDIN_FILENO);
     if (!file) {
       say(file.error().message);
       return exit_code(file.error().kind);
     }
     stdin_file.emplace(std::move(*file));
     line.request.inputs = {stdin_file->path()};
-    line.request.options.stand_in = "standard input";
+    line.request.options.input_name = "standard input";
   }
   if (!line.quiet) {
     for (const std::string& note : line.notes) say(note);
   }
   const Inspected inspected = inspect(line.request);
   say_mistakes(inspected);
-  if (inspected.mistakes_n > 0 && (!line.keep_going || inspected.source.jobs_n == 0)) {
-    say(inspected.source.jobs_n > 0 ? "nothing was sent; --keep-going sends the rest" : "nothing was sent");
+  if (inspected.mistake_count > 0 && (!line.keep_going || inspected.source.job_count == 0)) {
+    say(inspected.source.job_count > 0 ? "nothing was sent; --keep-going sends the rest" : "nothing was sent");
     return ExitCode::bad_input;
   }
   if (!line.quiet) {
     for (const std::string& note : inspected.notes) say(note);
   }
-  if (inspected.source.jobs_n == 0 && !line.request.inputs.empty()) {
+  if (inspected.source.job_count == 0 && !line.request.inputs.empty()) {
     say("there is nothing to send");
     return ExitCode::nothing;
   }
@@ -355,7 +363,7 @@ ExitCode run(SubmitCommandLine line) {
   return code;
 }
 
-ExitCode main_of(int argc, char** argv) {
+ExitCode submit_main(int argc, char** argv) {
   const auto parsed = parse_submit_command_line(argc, argv);
   if (const EarlyEnd* end = std::get_if<EarlyEnd>(&parsed)) {
     if (end->code == ExitCode::ok) {
@@ -375,8 +383,8 @@ int main(int argc, char** argv) {
   kq::producer::StandardOutput output(kq::producer::kProgram);
   kq::ExitCode code = kq::ExitCode::our_fault;
   try {
-    code = kq::producer::main_of(argc, argv);
-  } catch (const std::exception& error) {  // out of memory; everything else is caught where it is thrown
+    code = kq::producer::submit_main(argc, argv);
+  } catch (const std::exception& error) {  // only std::bad_alloc arrives here
     kq::producer::say(error.what());
   }
   return output.end(static_cast<int>(code));

@@ -22,9 +22,9 @@ std::string device_text(const Submission& submission) {
   return submission.gpu_model.empty() ? std::string(to_string(submission.device)) : submission.gpu_model;
 }
 
-JobEnd end_of(const WaitList::Job& job, const WaitList& heard) {
+JobEnd end_of(const WaitList::Job& job, const WaitList& waited_jobs) {
   if (job.standing == WaitList::Standing::finished)
-    return {.state = JobState::finished, .verdict = heard.verdict_of(job)};
+    return {.state = JobState::finished, .verdict = waited_jobs.verdict_of(job)};
   return {.state = job.standing == WaitList::Standing::running ? JobState::leased : JobState::queued, .verdict = {}};
 }
 
@@ -57,10 +57,10 @@ Json job_json(const SubmittedJob& job, const std::optional<JobEnd>& end) {
   return Json{std::move(object)};
 }
 
-void list_jobs(const SubmitSummary& summary, WaitList& heard, JobList& list) {
+void list_jobs(const SubmitSummary& summary, WaitList& waited_jobs, JobList& list) {
   for (const SubmittedJob& job : summary.jobs) {
-    const WaitList::Job* known = job.ack.seq != 0 ? heard.find(job.ack.seq) : nullptr;
-    list.add(job_json(job, known != nullptr ? std::optional(end_of(*known, heard)) : std::nullopt));
+    const WaitList::Job* known = job.ack.seq != 0 ? waited_jobs.find(job.ack.seq) : nullptr;
+    list.add(job_json(job, known != nullptr ? std::optional(end_of(*known, waited_jobs)) : std::nullopt));
   }
 }
 
@@ -68,30 +68,31 @@ std::string dry_run_line(const PackedJob& job) {
   const Submission& submission = job.submission;
   std::string line = submission.label + "\t" + std::string(to_string(submission.backend)) + "\t" +
                      device_text(submission) + "\t" + key_prefix(submission);
-  for (const std::string& taken : job.taken) line += (&taken == &job.taken.front() ? "\t" : " ") + one_line(taken);
+  for (const std::string& setting : job.header_settings)
+    line += (&setting == &job.header_settings.front() ? "\t" : " ") + one_line(setting);
   return line + "\n";
 }
 
 Json dry_run_json(const PackedJob& job) {
-  JsonArray taken;
-  for (const std::string& setting : job.taken) taken.push_back(text(setting));
+  JsonArray settings;
+  for (const std::string& setting : job.header_settings) settings.push_back(text(setting));
   return Json{JsonObject{{"label", text(job.submission.label)},
                          {"backend", text(to_string(job.submission.backend))},
                          {"device", text(to_string(job.submission.device))},
                          {"gpu", text(job.submission.gpu_model)},
                          {"key", text(to_hex(submission_key(job.submission)))},
-                         {"taken", Json{std::move(taken)}}}};
+                         {"taken", Json{std::move(settings)}}}};
 }
 
-std::string recognised_text(const Recognised& recognised) {
-  return recognised.input + " is read as " + recognised.format + ": " + recognised.why;
+std::string recognised_text(const RecognisedInput& recognised) {
+  return recognised.input + " is read as " + recognised.format + ": " + recognised.reason;
 }
 
-std::string sent_event(const SubmitSummary& summary, std::size_t jobs_n) {
+std::string sent_event(const SubmitSummary& summary, std::size_t job_count) {
   const auto number = [](std::size_t n) { return Json{static_cast<std::int64_t>(n)}; };
   return to_text(Json{JsonObject{{"event", text("sent")},
                                  {"run", text(summary.run)},
-                                 {"jobs", number(jobs_n)},
+                                 {"jobs", number(job_count)},
                                  {"accepted", number(summary.count(Acceptance::accepted))},
                                  {"reused", number(summary.count(Acceptance::reused))},
                                  {"refused", number(summary.count(Acceptance::refused))}}}) +
@@ -111,9 +112,9 @@ std::string wait_event(const Tally& tally) {
          "\n";
 }
 
-std::string sending_text(std::size_t answered_n, std::size_t jobs_n) {
-  const std::string total = std::to_string(jobs_n), done = std::to_string(answered_n);
-  const std::string percent = std::to_string(jobs_n == 0 ? 100 : 100 * answered_n / jobs_n);
+std::string sending_text(std::size_t answered_count, std::size_t job_count) {
+  const std::string total = std::to_string(job_count), done = std::to_string(answered_count);
+  const std::string percent = std::to_string(job_count == 0 ? 100 : 100 * answered_count / job_count);
   return "[" + std::string(total.size() - std::min(total.size(), done.size()), ' ') + done + "/" + total + "] " +
          std::string(3 - std::min<std::size_t>(3, percent.size()), ' ') + percent + "% sent";
 }

@@ -1,4 +1,4 @@
-// What kq-submit prints, as text.
+// The texts that kq-submit prints.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace kq::producer {
 // "accepted 3, reused 1, refused 0; run NAME"
 std::string counts_text(const SubmitSummary& summary);
 
-// {"run": NAME, "jobs": [...]}, written piece by piece: there may be a million of them.
+// Prints {"run": NAME, "jobs": [...]} job by job, because there may be a million jobs.
 class JobList {
  public:
   JobList(const std::string& run, std::function<void(const std::string&)> print)
@@ -29,31 +29,32 @@ class JobList {
   bool is_open_ = false;
 };
 
-// {"id", "label", "state", "acceptance", "reason"}, and after a wait "verdict".
+// The state of a job after a wait. job_json() returns {"id", "label", "state", "acceptance", "reason"}, and with an
+// `end` also "verdict".
 struct JobEnd {
   JobState state = JobState::queued;
   std::string verdict;
 };
 Json job_json(const SubmittedJob& job, const std::optional<JobEnd>& end = std::nullopt);
-// Of all jobs, by what a wait heard of them.
-void list_jobs(const SubmitSummary& summary, WaitList& heard, JobList& list);
+// Adds all jobs to the list, with their last known states from a wait.
+void list_jobs(const SubmitSummary& summary, WaitList& waited_jobs, JobList& list);
 
-// What would be sent: label, backend, device, the first digits of the key, and what its own text says of it.
+// The label, backend, device, the first digits of the key, and the settings in the kernel's own text.
 std::string dry_run_line(const PackedJob& job);
 Json dry_run_json(const PackedJob& job);
 
 // "runs/mine is read as kernelbench_run: it holds level_1_problem_1_sample_0_kernel.py"
-std::string recognised_text(const Recognised& recognised);
+std::string recognised_text(const RecognisedInput& recognised);
 
-// An event for --progress json, on a line of its own.
-std::string sent_event(const SubmitSummary& summary, std::size_t jobs_n);
+// Each is an event for --progress json, on a line of its own.
+std::string sent_event(const SubmitSummary& summary, std::size_t job_count);
 std::string wait_event(const Tally& tally);
 
 // "[  2560/1000000]   0% sent"
-std::string sending_text(std::size_t answered_n, std::size_t jobs_n);
+std::string sending_text(std::size_t answered_count, std::size_t job_count);
 
-// "3 accepted jobs stay with the broker; resume: kq results NAME --wait; cancel: kq ctl cancel --run NAME", the name
-// quoted for a shell where it needs to be.
+// "3 accepted jobs stay with the broker; resume: kq results NAME --wait; cancel: kq ctl cancel --run NAME". The name is
+// quoted for a shell where that is necessary.
 std::string resume_text(std::size_t unfinished, const std::string& run, const std::string& broker = "");
 
 }  // namespace kq::producer

@@ -49,13 +49,13 @@ TEST(SubmitOutput, json_is_one_object) {
 }
 
 TEST(SubmitOutput, json_after_a_wait_has_verdicts) {
-  WaitList heard;
-  heard.add({.seq = 7});
-  heard.hear({.seq = 7, .state = JobState::finished, .verdict = "passed"});
+  WaitList waited_jobs;
+  waited_jobs.add({.seq = 7});
+  waited_jobs.update({.seq = 7, .state = JobState::finished, .verdict = "passed"});
   SubmitSummary summary = three();
   summary.jobs.resize(1);
   EXPECT_THAT(
-      listed_jobs([&](JobList& list) { list_jobs(summary, heard, list); }),
+      listed_jobs([&](JobList& list) { list_jobs(summary, waited_jobs, list); }),
       testing::HasSubstr(R"("state": "finished", "acceptance": "accepted", "reason": null, "verdict": "passed")"));
 }
 
@@ -67,7 +67,7 @@ TEST(SubmitOutput, a_dry_run_lists_what_would_be_sent) {
   EXPECT_EQ(to_text(dry_run_json(job)),
             R"({"label": "a", "backend": "torch", "device": "any", "gpu": "", "key": ")" + key + R"(", "taken": []})");
   job.submission.gpu_model = "NVIDIA H200";
-  job.taken = {"precision=fp16 (a.py:1)", "timed=7 (a.py:2)"};
+  job.header_settings = {"precision=fp16 (a.py:1)", "timed=7 (a.py:2)"};
   EXPECT_THAT(dry_run_line(job), testing::StartsWith("a\ttorch\tNVIDIA H200\t"));
   EXPECT_THAT(dry_run_line(job), testing::EndsWith("\tprecision=fp16 (a.py:1) timed=7 (a.py:2)\n"));
 }
@@ -85,12 +85,12 @@ TEST(SubmitOutput, events_are_objects_on_lines_of_their_own) {
             "{\"passed\": 1}}\n");
 }
 
-TEST(SubmitOutput, sending_has_a_line_of_its_own) {
+TEST(SubmitOutput, sending_has_a_progress_line) {
   EXPECT_EQ(sending_text(2'560, 1'000'000), "[   2560/1000000]   0% sent");
   EXPECT_EQ(sending_text(0, 0), "[0/0] 100% sent");
 }
 
-TEST(SubmitOutput, says_how_to_come_back) {
+TEST(SubmitOutput, names_the_commands_that_resume_and_cancel) {
   EXPECT_EQ(
       resume_text(3, "monday"),
       "3 accepted jobs stay with the broker; resume: kq results monday --wait; cancel: kq ctl cancel --run monday");

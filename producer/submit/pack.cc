@@ -6,15 +6,15 @@
 
 #include "core/blob.h"
 #include "core/limits.h"
-#include "producer/submit/io_contract.h"
-#include "producer/submit/recognise.h"
+#include "producer/formats/io_contract.h"
+#include "producer/formats/recognise.h"
 
 namespace kq::producer {
 namespace {
 
 using Mistakes = std::vector<std::string>;
 
-// Texts of the candidate's files, in their order; nothing when one cannot be read.
+// Returns the texts of the files in their order, or nothing where one cannot be read.
 std::optional<std::vector<std::string>> read_all(const std::vector<FileRef>& files, Mistakes& mistakes) {
   std::vector<std::string> texts;
   for (const FileRef& file : files) {
@@ -28,15 +28,15 @@ std::optional<std::vector<std::string>> read_all(const std::vector<FileRef>& fil
   return texts;
 }
 
-// What can be said before any file is read.
-std::optional<std::string> shape_complaint(const Candidate& candidate) {
-  if (const auto wrong = name_complaint(candidate.label)) return candidate.where + ": the label " + *wrong;
+// Returns what is wrong with a candidate as far as it is known before any file is read, or nothing.
+std::optional<std::string> shape_error(const Candidate& candidate) {
+  if (const auto wrong = name_error(candidate.label)) return candidate.where + ": the label " + *wrong;
   const FileRef& entry = candidate.files.front();
   if (!entry.name.ends_with(".py") && !is_device_code(entry.name)) {
     return entry.path.string() + ": a kernel is a .py, .cu, .ptx or .cubin file";
   }
   if (candidate.backend) {
-    const std::string wrong = backend_complaint(entry.name, *candidate.backend);
+    const std::string wrong = backend_error(entry.name, *candidate.backend);
     if (!wrong.empty()) return entry.path.string() + ": " + wrong;
   }
   const bool contract_is_a_file = is_device_code(entry.name) && !candidate.files.back().text;
@@ -78,7 +78,7 @@ const Hash& hash_of(const PackedJob& job, std::size_t file) {
   return file < job.submission.files.size() ? job.submission.files[file].hash : job.submission.problem.hash;
 }
 
-// The blobs of a job that `known` does not have yet, read again.
+// Reads the files of a job again and returns the blobs that are not in `known`.
 Expected<std::vector<Blob>> load_blobs(const PackedJob& job, const std::set<Hash>& known, Compressor& compressor) {
   std::vector<Blob> blobs;
   for (std::size_t i = 0; i < job.files.size(); ++i) {
@@ -99,8 +99,8 @@ Expected<std::vector<Blob>> load_blobs(const PackedJob& job, const std::set<Hash
 
 std::optional<PackedJob> Packer::pack(const Candidate& candidate, Mistakes& mistakes) {
   const std::size_t mistakes_before = mistakes.size();
-  auto job = judged(candidate, mistakes);
-  // Where a line names the file, the line is what has to be mended.
+  auto job = make_job(candidate, mistakes);
+  // Where a line of another file names the kernel, each sentence starts with that line, because it must be corrected.
   if (candidate.where == candidate.files.front().path.string()) return job;
   for (std::size_t i = mistakes_before; i < mistakes.size(); ++i) {
     if (!mistakes[i].starts_with(candidate.where)) mistakes[i] = candidate.where + ": " + mistakes[i];
@@ -108,8 +108,8 @@ std::optional<PackedJob> Packer::pack(const Candidate& candidate, Mistakes& mist
   return job;
 }
 
-std::optional<PackedJob> Packer::judged(const Candidate& candidate, Mistakes& mistakes) {
-  if (const auto wrong = shape_complaint(candidate)) {
+std::optional<PackedJob> Packer::make_job(const Candidate& candidate, Mistakes& mistakes) {
+  if (const auto wrong = shape_error(candidate)) {
     mistakes.push_back(*wrong);
     return std::nullopt;
   }
@@ -117,7 +117,7 @@ std::optional<PackedJob> Packer::judged(const Candidate& candidate, Mistakes& mi
   const auto problem = check_problem(candidate.problem, mistakes);
   if (!texts || !problem) return std::nullopt;
 
-  PackedJob job{submission_of(candidate, *texts, *problem), candidate.files, candidate.taken};
+  PackedJob job{submission_of(candidate, *texts, *problem), candidate.files, candidate.header_settings};
   job.files.push_back(candidate.problem);
   const std::size_t mistakes_before = mistakes.size();
   const FileRef& contract = candidate.files.back();
@@ -173,7 +173,7 @@ Expected<SubmitBatch> next_batch(const std::string& run, std::span<const PackedJ
   std::set<Hash> known;
   Compressor compressor;
   std::size_t bytes = 0;
-  std::size_t content = 0;  // of the same files, unpacked
+  std::size_t content = 0;  // bytes of the same files, unpacked
   for (const PackedJob& job : jobs.first(std::min(jobs.size(), kSubmitJobsMax))) {
     Expected<std::vector<Blob>> blobs = load_blobs(job, known, compressor);
     if (!blobs) return failure(blobs.error());

@@ -1,7 +1,7 @@
-// Candidates -> Submissions, and Submissions -> batches that fit into a message.
+// Makes Submissions from Candidates, and batches that fit into a message from Submissions.
 //
-// Packing reads each file once to judge and hash it and keeps only the hash; the bytes are read again when their batch
-// is sent. So memory stays flat however large a sweep is. A file that changes in between is noticed by its hash.
+// Packing reads each file to validate and hash it, and keeps only the hash. The file is read again when its batch is
+// sent, so memory stays small however large a sweep is. A file that changes between both is noticed by its hash.
 #pragma once
 
 #include <cstdint>
@@ -17,36 +17,37 @@
 
 namespace kq::producer {
 
-// A Submission and where the bytes of its blobs are.
+// A Submission with references to its files.
 struct PackedJob {
   Submission submission;
-  std::vector<FileRef> files;        // of submission.files, in its order, then of the problem
-  std::vector<std::string> taken{};  // Candidate::taken
+  std::vector<FileRef> files;                  // the files of submission.files in their order, and then the problem
+  std::vector<std::string> header_settings{};  // Candidate::taken
 };
 
 class Packer {
  public:
-  // Nothing when the candidate is no submission; every complaint is added to `mistakes`. What is wrong with a problem
-  // is said once, however many candidates it has.
+  // Returns the job of a candidate, or nothing where the candidate is invalid, and adds every mistake to `mistakes`. A
+  // mistake in a problem is reported for its first candidate only.
   std::optional<PackedJob> pack(const Candidate& candidate, std::vector<std::string>& mistakes);
 
  private:
-  std::optional<PackedJob> judged(const Candidate& candidate, std::vector<std::string>& mistakes);
+  std::optional<PackedJob> make_job(const Candidate& candidate, std::vector<std::string>& mistakes);
   std::optional<Hash> check_problem(const FileRef& problem, std::vector<std::string>& mistakes);
 
-  std::map<std::filesystem::path, std::optional<Hash>> problems_;  // by path; nothing: no problem
+  std::map<std::filesystem::path, std::optional<Hash>> problems_;  // by path; no value: the file is no valid problem
 };
 
-// The same job again: `repetition` counts from 1, the first keeps its label, the others get "#2", "#3" ... and a salt
-// of their own. `salt` is empty, or makes every one of them new.
+// Returns the job with the label and salt of a repetition. Repetitions count from 1: the first keeps its label, and the
+// others get "#2", "#3" ... as suffixes of label and salt. A `salt` that is not empty makes every one of them a new
+// job.
 std::string repeated_label(const std::string& label, std::uint32_t repetition);
 PackedJob repeated(const PackedJob& job, std::uint32_t repetition, const std::string& salt);
 
-// The next batch: as many jobs from the front as fit into kSubmitJobsMax, kSubmitBytesMax and kSubmitContentBytesMax,
-// at least one, with their blobs.
+// Returns a batch of as many jobs from the front as fit into kSubmitJobsMax, kSubmitBytesMax and
+// kSubmitContentBytesMax, with their blobs. Fails where not even one job fits or a file has changed.
 Expected<SubmitBatch> next_batch(const std::string& run, std::span<const PackedJob> jobs);
 
-// Some of a batch's jobs, by their places in it, with the blobs they need: to be sent again.
+// Returns a batch of some jobs, given by their indices in `batch`, with the blobs that they need.
 SubmitBatch part_of(const SubmitBatch& batch, std::span<const std::size_t> jobs);
 
 }  // namespace kq::producer

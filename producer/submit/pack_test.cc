@@ -7,7 +7,7 @@
 
 #include "core/blob.h"
 #include "core/limits.h"
-#include "producer/submit/test_folder.h"
+#include "producer/formats/test_folder.h"
 
 namespace kq::producer {
 namespace {
@@ -40,7 +40,7 @@ class Pack : public testing::Test {
     EXPECT_TRUE(job) << testing::PrintToString(mistakes);
     return job.value_or(PackedJob{});
   }
-  // Mistakes without the folder's path.
+  // Returns the mistakes without the path of the folder.
   std::vector<std::string> mistakes(const Candidate& candidate) {
     std::vector<std::string> mistakes;
     EXPECT_FALSE(Packer().pack(candidate, mistakes));
@@ -50,7 +50,7 @@ class Pack : public testing::Test {
     }
     return mistakes;
   }
-  // Files that packing makes little smaller.
+  // Writes files that compress badly.
   std::vector<PackedJob> many(std::size_t n, std::size_t bytes) {
     std::mt19937 random(7);
     std::vector<PackedJob> jobs;
@@ -75,13 +75,13 @@ TEST_F(Pack, a_submission_names_its_files_by_hash) {
   EXPECT_EQ(job.files.size(), 2u);
 }
 
-TEST_F(Pack, the_backend_is_told_by_the_text_where_nobody_said_it) {
+TEST_F(Pack, the_backend_is_recognised_by_the_text_where_none_is_named) {
   const std::string triton = "import triton\n@triton.jit\ndef f(): ...\n";
   EXPECT_EQ(packed(candidate("add.py", triton)).submission.backend, Backend::triton);
   EXPECT_EQ(packed(cuda_candidate()).submission.backend, Backend::cuda);
-  Candidate told = candidate("add.py", triton);
-  told.backend = Backend::torch;
-  EXPECT_EQ(packed(told).submission.backend, Backend::torch);
+  Candidate named = candidate("add.py", triton);
+  named.backend = Backend::torch;
+  EXPECT_EQ(packed(named).submission.backend, Backend::torch);
 }
 
 TEST_F(Pack, refuses_a_file_that_is_no_kernel) {
@@ -106,16 +106,16 @@ TEST_F(Pack, a_file_that_a_line_names_is_refused_with_the_line) {
                                           ": a kernel is a .py, .cu, .ptx or .cubin file"));
 }
 
-TEST_F(Pack, a_problem_must_be_one_and_that_is_said_once) {
+TEST_F(Pack, a_mistake_in_a_problem_is_reported_once) {
   folder_.write("problem.py", "def get_init_inputs(): ...");
   const std::string expected =
       (folder_ / "problem.py").string() +
       ": a problem defines class Model, get_inputs and get_init_inputs; missing here: class Model, get_inputs";
   Packer packer;
-  std::vector<std::string> said;
-  EXPECT_FALSE(packer.pack(candidate("a.py"), said));
-  EXPECT_FALSE(packer.pack(candidate("b.py"), said));
-  EXPECT_THAT(said, ElementsAre(expected));
+  std::vector<std::string> reported;
+  EXPECT_FALSE(packer.pack(candidate("a.py"), reported));
+  EXPECT_FALSE(packer.pack(candidate("b.py"), reported));
+  EXPECT_THAT(reported, ElementsAre(expected));
 }
 
 TEST_F(Pack, a_cuda_kernel_needs_a_right_contract) {
@@ -182,14 +182,14 @@ TEST_F(Pack, a_batch_has_each_blob_once) {
   EXPECT_THAT(texts, ElementsAre(kTestKernel, kTestProblem, "__global__ void scale() {}", kTestContract));
 }
 
-TEST_F(Pack, a_batch_has_at_most_so_many_jobs) {
+TEST_F(Pack, a_batch_has_a_maximum_of_jobs) {
   const std::vector<PackedJob> jobs(kSubmitJobsMax + 1, packed(candidate("a.py")));
   EXPECT_EQ(next_batch("r", jobs)->jobs.size(), kSubmitJobsMax);
   EXPECT_EQ(next_batch("r", std::span(jobs).subspan(kSubmitJobsMax))->jobs.size(), 1u);
   EXPECT_THAT(next_batch("r", {})->jobs, IsEmpty());
 }
 
-TEST_F(Pack, a_batch_is_at_most_so_long_when_unpacked) {
+TEST_F(Pack, a_batch_has_a_maximum_of_unpacked_bytes) {
   std::vector<PackedJob> jobs;
   for (int i = 0; i < 70; ++i) {
     jobs.push_back(
@@ -203,7 +203,7 @@ TEST_F(Pack, a_batch_is_at_most_so_long_when_unpacked) {
   EXPECT_GT(content + kFileBytesMax, kSubmitContentBytesMax);
 }
 
-TEST_F(Pack, a_batch_has_at_most_so_many_bytes) {
+TEST_F(Pack, a_batch_has_a_maximum_of_bytes) {
   const std::vector<PackedJob> jobs = many(24, kFileBytesMax - 8);
   const auto batch = next_batch("r", jobs);
   ASSERT_TRUE(batch);
@@ -216,7 +216,7 @@ TEST_F(Pack, a_batch_has_at_most_so_many_bytes) {
   EXPECT_EQ(next_batch("r", std::span(jobs).last(rest))->jobs.size(), rest);
 }
 
-TEST_F(Pack, a_file_that_changed_since_it_was_judged_is_not_sent) {
+TEST_F(Pack, a_file_that_changed_since_its_validation_is_not_sent) {
   const std::vector<PackedJob> jobs{packed(candidate("a.py"))};
   folder_.write("a.py", "something else");
   const auto batch = next_batch("r", jobs);

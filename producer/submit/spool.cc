@@ -10,7 +10,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/limits.h"
 
 namespace kq::producer {
@@ -24,7 +24,7 @@ tl::unexpected<Error> cannot(const fs::path& path, const char* verb) {
   return bad_input("cannot " + std::string(verb) + " " + path.string() + ": " + std::strerror(errno));
 }
 
-// On disk under its name when this returns, or not there at all.
+// Writes a file so that it is either complete and on disk under its name, or absent.
 Expected<void> write_whole(const fs::path& path, const std::string& bytes) {
   const std::string temporary = path.string() + ".part";
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -69,16 +69,16 @@ Expected<std::size_t> write_spool(const fs::path& folder, const JobSource& sourc
   fs::create_directories(folder, wrong);
   if (wrong) return bad_input("cannot create the folder " + folder.string() + ": " + wrong.message());
   KQ_TRY_VALUE(const auto there, spooled(folder));
-  std::size_t files_n = there.size(), jobs_n = 0;
+  std::size_t file_count = there.size(), job_count = 0;
   const auto write = [&](const SubmitBatch& batch) -> Expected<void> {
-    if (files_n == kSpoolFilesMax)
+    if (file_count == kSpoolFilesMax)
       return bad_input(folder.string() + " holds " + std::to_string(kSpoolFilesMax) +
                        " batches, it is full; send them first");
-    jobs_n += batch.jobs.size();
-    return write_whole(folder / file_name(now_ms, files_n++), encode_message(Message<ClientRequest>{0, batch}));
+    job_count += batch.jobs.size();
+    return write_whole(folder / file_name(now_ms, file_count++), encode_message(Message<ClientRequest>{0, batch}));
   };
   KQ_TRY(each_batch(source, write));
-  return jobs_n;
+  return job_count;
 }
 
 Expected<std::vector<fs::path>> spooled(const fs::path& folder) {
@@ -111,13 +111,13 @@ SpoolEnd send_spool(Client& client, const fs::path& folder, const SubmitOptions&
       const JobAck& ack = sent.acks[i];
       if (ack.acceptance == Acceptance::refused)
         end.refusals.push_back("refused " + batch->jobs[i].label + ": " + ack.reason);
-      end.accepted_n += ack.seq != 0 ? 1 : 0;
+      end.accepted_count += ack.seq != 0 ? 1 : 0;
     }
     if (sent.error) {
       end.stopped = sent.error;
       return end;
     }
-    // From here on the broker has every job of it on its own disk, or has refused it for good.
+    // From here on every job of the batch is on the broker's disk or is refused for good.
     std::error_code ignored;
     fs::remove(path, ignored);
   }

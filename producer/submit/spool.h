@@ -1,8 +1,9 @@
-// A folder of batches that wait for a broker: store and forward.
+// A folder of batches that are sent when a broker is reachable.
 //
-// One file per batch, written whole under a name of the time it came in, so that names sort as they were submitted; it
-// goes once the broker has answered for all of its jobs. Sending a batch twice does nothing (core/messages.h), so a
-// file that is left over does no harm.
+// Each batch is a file whose name starts with the time of its submission, so that the names sort in the order of
+// submission. A file is written under a temporary name and then renamed, and it is removed after the broker has
+// acknowledged or refused every job. A batch that is sent twice has no further effect (core/messages.h), so a file that
+// was sent but not removed does no harm.
 #pragma once
 
 #include <cstddef>
@@ -17,20 +18,21 @@
 
 namespace kq::producer {
 
-inline constexpr std::size_t kSpoolFilesMax = 100'000;  // batches that may wait in one folder
+inline constexpr std::size_t kSpoolFilesMax = 100'000;  // batches in one folder
 
-// Writes all jobs of the source; gives back how many. `now_ms` is Unix time. An Error leaves what is written so far: to
-// be sent, or written again.
+// Writes all jobs of the source to the folder, and returns their number. `now_ms` is Unix time. After a failure the
+// batches that are already written remain; they may be sent, and also be written again.
 Expected<std::size_t> write_spool(const std::filesystem::path& folder, const JobSource& source, std::int64_t now_ms);
 
-// Batches in the folder, the oldest first; none where there is no folder.
+// Returns the batches in the folder, the oldest first. A folder that does not exist has none.
 Expected<std::vector<std::filesystem::path>> spooled(const std::filesystem::path& folder);
 
 struct SpoolEnd {
-  std::size_t accepted_n = 0;  // or known to the broker already
-  std::vector<std::string> refusals{};
-  std::optional<Error> stopped{};  // why the rest stays where it is
+  std::size_t accepted_count = 0;       // accepted or reused jobs
+  std::vector<std::string> refusals{};  // one sentence for each refused job
+  std::optional<Error> stopped{};       // why the remaining batches were not sent
 };
+// Sends the batches of the folder in their order.
 SpoolEnd send_spool(Client& client, const std::filesystem::path& folder, const SubmitOptions& options);
 
 }  // namespace kq::producer

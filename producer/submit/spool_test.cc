@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "producer/client/scripted_link.h"
-#include "producer/submit/test_folder.h"
+#include "producer/formats/test_folder.h"
 
 namespace kq::producer {
 namespace {
@@ -38,20 +38,20 @@ class Spool : public testing::Test {
   std::vector<std::string> labels_;
 };
 
-TEST_F(Spool, what_waits_is_sent_in_order_and_then_gone) {
+TEST_F(Spool, batches_are_sent_in_order_and_then_removed) {
   EXPECT_EQ(*write_spool(folder_ / "spool", source_, 2'000), 300u);
   EXPECT_EQ(spooled(folder_ / "spool")->size(), 2u);
-  EXPECT_EQ(*write_spool(folder_ / "spool", source_, 1'000), 300u);  // a clock that went back
+  EXPECT_EQ(*write_spool(folder_ / "spool", source_, 1'000), 300u);  // the clock was set back
   Client client = broker_.client();
   const SpoolEnd end = send_spool(client, folder_ / "spool", {});
   EXPECT_FALSE(end.stopped);
-  EXPECT_EQ(end.accepted_n, 600u);
+  EXPECT_EQ(end.accepted_count, 600u);
   EXPECT_EQ(labels_[0], "add");
   EXPECT_EQ(labels_[299], "add#300");
   EXPECT_THAT(*spooled(folder_ / "spool"), IsEmpty());
 }
 
-TEST_F(Spool, what_was_not_answered_stays) {
+TEST_F(Spool, a_batch_without_a_reply_stays) {
   ASSERT_TRUE(write_spool(folder_ / "spool", source_, 1'000));
   broker_.reachable = false;
   Client client = broker_.client();
@@ -60,7 +60,7 @@ TEST_F(Spool, what_was_not_answered_stays) {
   EXPECT_EQ(spooled(folder_ / "spool")->size(), 2u);
 }
 
-TEST_F(Spool, a_file_that_is_no_batch_is_left_and_told) {
+TEST_F(Spool, a_file_that_is_no_batch_stays_and_is_reported) {
   folder_.write("spool/1.kqbatch", "junk");
   Client client = broker_.client();
   const SpoolEnd end = send_spool(client, folder_ / "spool", {});
@@ -68,7 +68,7 @@ TEST_F(Spool, a_file_that_is_no_batch_is_left_and_told) {
   EXPECT_THAT(end.stopped->message, HasSubstr("1.kqbatch is no batch of kq-submit --spool"));
 }
 
-TEST_F(Spool, a_folder_that_is_not_there_is_empty) {
+TEST_F(Spool, a_folder_that_does_not_exist_is_empty) {
   EXPECT_THAT(*spooled(folder_ / "none"), IsEmpty());
   EXPECT_FALSE(write_spool(folder_.write("file", "x"), source_, 1));
 }

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// By its first piece; kernels are small enough to be in it.
+// Returns the ending of the file's name by the start of the text. A kernel is small enough to be in that part.
 const char* ending_of(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   if (first != std::string_view::npos && text[first] == '{') return ".jsonl";
@@ -39,16 +39,16 @@ bool write_all(int fd, const char* bytes, std::size_t n) {
 
 }  // namespace
 
-Expected<StandIn> StandIn::of(int descriptor) {
+Expected<SpooledStdin> SpooledStdin::read(int descriptor) {
   std::error_code wrong;
   std::string pattern = (fs::temp_directory_path(wrong) / "kq-stdin.XXXXXX").string();
   const int fd = ::mkstemp(pattern.data());
   if (fd < 0)
     return our_fault("no file for standard input in " + fs::path(pattern).parent_path().string() + ": " +
                      std::strerror(errno));
-  StandIn file{fs::path(pattern)};
+  SpooledStdin file{fs::path(pattern)};
   std::array<char, 64u << 10> buffer;
-  std::string start;  // its first piece
+  std::string start;  // the start of the text
   bool is_empty = true;
   for (;;) {
     const ssize_t got = ::read(descriptor, buffer.data(), buffer.size());
@@ -73,7 +73,7 @@ Expected<StandIn> StandIn::of(int descriptor) {
   return file;
 }
 
-StandIn::~StandIn() {
+SpooledStdin::~SpooledStdin() {
   std::error_code ignored;
   if (!path_.empty()) fs::remove(path_, ignored);
 }

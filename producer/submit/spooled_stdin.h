@@ -1,4 +1,4 @@
-// A file in place of something that can be read only once: standard input, which is looked at, judged and then sent.
+// Standard input as a temporary file, because the producer reads its inputs several times.
 #pragma once
 
 #include <filesystem>
@@ -9,20 +9,21 @@
 
 namespace kq::producer {
 
-// Removed with its object.
-class StandIn {
+// A temporary file with the content of standard input, which the destructor removes.
+class SpooledStdin {
  public:
-  // Copies everything that comes from a descriptor, to its end. The name ends in .jsonl where the first character is a
-  // brace, else in .cu where a kernel is defined and nothing is imported, else in .py.
-  static Expected<StandIn> of(int descriptor);
-  StandIn(StandIn&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  StandIn& operator=(StandIn&&) = delete;
-  ~StandIn();
+  // Reads a descriptor to its end into a file. The name ends in .jsonl where the first character is a brace, otherwise
+  // in .cu where the text defines a CUDA kernel and imports nothing, and otherwise in .py. Fails where the text is
+  // empty.
+  static Expected<SpooledStdin> read(int descriptor);
+  SpooledStdin(SpooledStdin&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  SpooledStdin& operator=(SpooledStdin&&) = delete;
+  ~SpooledStdin();
 
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  explicit StandIn(std::filesystem::path path) : path_(std::move(path)) {}
+  explicit SpooledStdin(std::filesystem::path path) : path_(std::move(path)) {}
   std::filesystem::path path_;
 };
 

@@ -10,23 +10,23 @@
 namespace kq::producer {
 namespace {
 
-Expected<StandIn> answer_to(const std::string& text) {
+Expected<SpooledStdin> answer_to(const std::string& text) {
   std::array<int, 2> ends{};
   EXPECT_EQ(::pipe(ends.data()), 0);
   EXPECT_EQ(::write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
   ::close(ends[1]);
-  auto file = StandIn::of(ends[0]);
+  auto file = SpooledStdin::read(ends[0]);
   ::close(ends[0]);
   return file;
 }
-StandIn of(const std::string& text) {
+SpooledStdin of(const std::string& text) {
   return std::move(*answer_to(text));
 }
 
-TEST(stand_in, holds_what_came_and_goes_with_its_object) {
+TEST(SpooledStdin, has_the_text_and_is_removed_with_its_object) {
   std::filesystem::path path;
   {
-    const StandIn file = of("{\"a\": 1}\n");
+    const SpooledStdin file = of("{\"a\": 1}\n");
     path = file.path();
     std::ifstream in(path);
     EXPECT_EQ(std::string((std::istreambuf_iterator<char>(in)), {}), "{\"a\": 1}\n");
@@ -34,14 +34,14 @@ TEST(stand_in, holds_what_came_and_goes_with_its_object) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-TEST(stand_in, is_named_by_what_it_looks_like) {
+TEST(SpooledStdin, has_an_ending_by_its_text) {
   EXPECT_EQ(of("\n {\"problem\": 1}").path().extension(), ".jsonl");
   EXPECT_EQ(of("import torch\nsource = '__global__ void f() {}'\n").path().extension(), ".py");
   EXPECT_EQ(of("__global__ void f() {}\n").path().extension(), ".cu");
   EXPECT_EQ(of("x").path().extension(), ".py");
 }
 
-TEST(stand_in, nothing_is_said_to_be_nothing) {
+TEST(SpooledStdin, empty_input_is_refused) {
   for (const char* text : {"", " \r\n\t\n"}) {
     const auto answer = answer_to(text);
     ASSERT_FALSE(answer);

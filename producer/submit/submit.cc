@@ -9,7 +9,7 @@
 namespace kq::producer {
 namespace {
 
-// What went wrong after `done` of `total` jobs, and that the rest is not lost with it.
+// Adds to an error how many jobs were answered before it, and that the same call continues with the others.
 Error stopped_after(Error error, std::size_t done, std::size_t total) {
   if (done > 0) {
     error.message += "; " + std::to_string(done) + " of " + counted(total, "job") +
@@ -23,19 +23,20 @@ Error not_all_acknowledged(const Client& client, std::size_t jobs, std::size_t a
                                     std::to_string(acks) + " acknowledgements"};
 }
 
-// Sends one batch, and what of it the broker has no room for again, after longer and longer pauses.
+// Sends batches. Jobs for which the broker has no room are sent again, after pauses that grow.
 class BatchSender {
  public:
   BatchSender(Client& client, const SubmitOptions& options) : client_(client), options_(options) {
     if (options.timeout_ms) deadline_ms_ = client.now_ms() + *options.timeout_ms;
   }
 
-  // Whether a broker is there. Who gives a time means it for one that is on its way, too.
-  Expected<BrokerReply> knock() {
-    return client_.ask_for<BrokerReply>(BrokerQuery{}, patience_ms(deadline_ms_ ? kSubmitTimeoutMs : kAwayTimeoutMs));
+  // Asks whether a broker is running. A caller that set a timeout also waits that long for a broker that is starting.
+  Expected<BrokerReply> ask_for_broker() {
+    return client_.ask_for<BrokerReply>(BrokerQuery{},
+                                        patience_ms(deadline_ms_ ? kSubmitTimeoutMs : kFirstAnswerTimeoutMs));
   }
 
-  BatchEnd send(const SubmitBatch& batch, Busy news) {
+  BatchEnd send(const SubmitBatch& batch, Busy busy) {
     BatchEnd end{std::vector<JobAck>(batch.jobs.size()), std::nullopt};
     std::vector<std::size_t> open(batch.jobs.size());
     std::iota(open.begin(), open.end(), 0);
@@ -50,7 +51,7 @@ class BatchSender {
         end.error = ack.error();
       }
       if (end.error) return end;
-      // From here on what the acknowledgements say is on the broker's disk.
+      // From here on every acknowledged job is on the broker's disk.
       std::vector<std::size_t> still_open;
       std::int64_t asked_ms = kBusyPauseMsMin;
       for (std::size_t i = 0; i < open.size(); ++i) {
@@ -59,15 +60,15 @@ class BatchSender {
         still_open.push_back(open[i]);
         asked_ms = std::max<std::int64_t>(asked_ms, ack->jobs[i].retry_after_ms);
       }
-      news.answered += open.size() - still_open.size();
+      busy.answered += open.size() - still_open.size();
       if (still_open.empty()) return end;
       const bool some_taken = still_open.size() < open.size();
       pause_ms = std::min(std::max(asked_ms, some_taken ? 0 : 2 * pause_ms), kBusyPauseMsMax);
       open = std::move(still_open);
-      news.waiting = open.size();
-      news.reason = end.acks[open.front()].reason;
-      news.retry_ms = pause_ms;
-      if (const auto waited = wait_for_room(news); !waited) {
+      busy.waiting = open.size();
+      busy.reason = end.acks[open.front()].reason;
+      busy.retry_ms = pause_ms;
+      if (const auto waited = wait_for_room(busy); !waited) {
         end.error = waited.error();
         return end;
       }
@@ -79,14 +80,14 @@ class BatchSender {
     return deadline_ms_ ? std::clamp(*deadline_ms_ - client_.now_ms(), kResendMs, most_ms) : most_ms;
   }
 
-  Expected<void> wait_for_room(const Busy& news) {
-    const std::int64_t left_ms = deadline_ms_ ? *deadline_ms_ - client_.now_ms() : news.retry_ms;
+  Expected<void> wait_for_room(const Busy& busy) {
+    const std::int64_t left_ms = deadline_ms_ ? *deadline_ms_ - client_.now_ms() : busy.retry_ms;
     if (left_ms <= 0) {
       return failure(
-          Error{ErrorKind::gave_up, "gave up waiting for room, broker " + client_.url() + " is busy: " + news.reason});
+          Error{ErrorKind::gave_up, "gave up waiting for room, broker " + client_.url() + " is busy: " + busy.reason});
     }
-    options_.busy(news);
-    return client_.pause(std::min(left_ms, news.retry_ms));
+    options_.busy(busy);
+    return client_.pause(std::min(left_ms, busy.retry_ms));
   }
 
   Client& client_;
@@ -112,7 +113,7 @@ Prepared prepare(const SubmitRequest& request) {
   return prepared;
 }
 
-std::size_t SubmitSummary::answered_n() const {
+std::size_t SubmitSummary::answered_count() const {
   return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
 }
 
@@ -136,7 +137,7 @@ Expected<void> each_batch(const JobSource& source, const VisitBatch& visit) {
     for (const FileRef& file : job.files) bytes += file.text ? file.text->size() : 0;
     return bytes;
   };
-  std::size_t bytes = 0;  // of texts that are not files: they are all that is held of those jobs
+  std::size_t bytes = 0;  // bytes of the texts that are held in memory because they are no files
   const auto hand_out = [&]() -> Expected<void> {
     Expected<SubmitBatch> batch = next_batch(source.run, waiting);
     if (!batch) return failure(batch.error());
@@ -166,15 +167,15 @@ BatchEnd send_batch(Client& client, const SubmitBatch& batch, const SubmitOption
 
 SubmitSummary submit(Client& client, const JobSource& source, const SubmitOptions& options) {
   SubmitSummary summary{.run = source.run, .jobs = {}, .stopped = std::nullopt};
-  // A short question first: without a broker this ends soon, while a broker that is there may take its time for each
-  // batch.
+  // A short request first makes the call fail soon where no broker is running. A running broker may take longer for
+  // each batch.
   BatchSender sender(client, options);
-  const auto there = sender.knock();
+  const auto there = sender.ask_for_broker();
   const auto send = [&](const SubmitBatch& batch) -> Expected<void> {
-    BatchEnd end =
-        sender.send(batch, {.waiting = 0, .answered = summary.answered_n(), .total = source.jobs_n, .reason = {}});
+    BatchEnd end = sender.send(
+        batch, {.waiting = 0, .answered = summary.answered_count(), .total = source.job_count, .reason = {}});
     for (std::size_t i = 0; i < end.acks.size(); ++i) {
-      if (end.acks[i].acceptance == Acceptance::busy) continue;  // nothing was done about it
+      if (end.acks[i].acceptance == Acceptance::busy) continue;  // the broker did not take the job
       const Submission& submission = batch.jobs[i];
       SubmittedJob job{submission.label, std::move(end.acks[i]), requirements_of(submission)};
       if (!options.answered) {
@@ -187,7 +188,7 @@ SubmitSummary submit(Client& client, const JobSource& source, const SubmitOption
     return end.error ? Expected<void>(failure(*end.error)) : Expected<void>();
   };
   const Expected<void> sent = there ? each_batch(source, send) : failure(there.error());
-  if (!sent) summary.stopped = stopped_after(sent.error(), summary.answered_n(), source.jobs_n);
+  if (!sent) summary.stopped = stopped_after(sent.error(), summary.answered_count(), source.job_count);
   return summary;
 }
 
@@ -199,7 +200,7 @@ SubmitSummary submit(Client& client, const Prepared& prepared, const SubmitOptio
     return {};
   };
   return submit(client,
-                {.run = prepared.run, .submitter = prepared.submitter, .jobs_n = prepared.jobs.size(), .each = each},
+                {.run = prepared.run, .submitter = prepared.submitter, .job_count = prepared.jobs.size(), .each = each},
                 options);
 }
 
@@ -210,13 +211,13 @@ std::string busy_text(const Busy& busy) {
          (busy.waiting == 1 ? " waits" : " wait") + " for room: " + busy.reason + "; trying again in " + seconds;
 }
 
-BusyNews::BusyNews(std::function<std::int64_t()> now_ms, std::function<void(const std::string&)> say)
+BusyReporter::BusyReporter(std::function<std::int64_t()> now_ms, std::function<void(const std::string&)> say)
     : now_ms_(std::move(now_ms)), say_(std::move(say)) {}
 
-void BusyNews::operator()(const Busy& busy) {
-  if (reason_ == busy.reason && now_ms_() - said_ms_ < kBusyNewsMs) return;
+void BusyReporter::operator()(const Busy& busy) {
+  if (reason_ == busy.reason && now_ms_() - reported_ms_ < kBusyReportMs) return;
   reason_ = busy.reason;
-  said_ms_ = now_ms_();
+  reported_ms_ = now_ms_();
   say_(busy_text(busy));
 }
 

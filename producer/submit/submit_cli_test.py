@@ -1,4 +1,6 @@
-"""The real kq-submit with bad input, with no broker, and interrupted: exit code, one sentence per mistake, no traces.
+"""Runs kq-submit with bad input, without a broker, and with an interrupt.
+
+The tests check the exit code and that standard error has one sentence for each mistake.
 
 Usage: submit_cli_test.py KQ_SUBMIT [EXAMPLE_SWEEP]
 """
@@ -56,7 +58,7 @@ class SubmitTest(unittest.TestCase):
         return result
 
     def refused(self, *words: str | Path) -> list[str]:
-        """The sentences about bad input; nothing else happened."""
+        """Checks that kq-submit refuses its input, and returns the sentences of standard error."""
         result = self.submit(*words)
         self.assertEqual(result.returncode, 2, result)
         self.assertEqual(result.stdout, "")
@@ -78,7 +80,7 @@ class SubmitTest(unittest.TestCase):
 
     def test_source_of_100_mb(self) -> None:
         with self.write("big.py", "").open("r+b") as big:
-            big.truncate(100 << 20)  # sparse
+            big.truncate(100 << 20)  # a sparse file
         sentences = self.refused("big.py", "--problem", "problem.py")
         self.assertEqual(sentences[0], "big.py is 104857600 bytes, a source may have 1048576")
 
@@ -148,7 +150,7 @@ class SubmitTest(unittest.TestCase):
         self.assertTrue(result.stdout.startswith("good\t"))
         self.assertEqual(result.stderr.splitlines()[-1], "kq-submit: 1 kernel was wrong and not submitted")
 
-    def test_a_sample_of_which_nothing_came_blocks_no_run(self) -> None:
+    def test_an_empty_sample_does_not_stop_the_run(self) -> None:
         self.write("level1/1_a.py", PROBLEM)
         self.write("run/level_1_problem_1_sample_0_kernel.py", KERNEL)
         self.write("run/level_1_problem_1_sample_1_kernel.py", "")
@@ -159,7 +161,7 @@ class SubmitTest(unittest.TestCase):
     def test_file_that_may_not_be_read(self) -> None:
         self.write("secret.py", KERNEL).chmod(0)
         if os.access(self.folder / "secret.py", os.R_OK):
-            (self.folder / "secret.py").unlink()  # root reads everything
+            (self.folder / "secret.py").unlink()  # root can read every file
             (self.folder / "secret.py").symlink_to("secret.py")
         for words in (("secret.py",), ("secret.py", "--problem", "problem.py")):
             sentence, last = self.refused(*words)
@@ -191,7 +193,7 @@ class SubmitTest(unittest.TestCase):
             silent.settimeout(30)
             words = ["add.py", "--problem", "problem.py", "--broker", f"ipc://{self.folder}/silent.sock"]
             process = subprocess.Popen([PROGRAM, *words], stderr=subprocess.PIPE, text=True, cwd=self.folder)
-            with silent.accept()[0]:  # it is connecting, so it watches for ^C
+            with silent.accept()[0]:  # kq-submit connects after it has set its signal handler
                 process.send_signal(signal.SIGINT)
                 _, errors = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 130)
@@ -220,7 +222,7 @@ class SubmitTest(unittest.TestCase):
         self.write("runs/mine/level_2_problem_1_sample_0_kernel.py", KERNEL)
         result = self.submit("run_name=mine", "dataset_src=local", "level=1", "timeout=180", "--dry-run")
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertNotIn("passed over", result.stderr)  # each has its meaning here
+        self.assertNotIn("ignored", result.stderr)  # every option has a meaning
         self.assertEqual(result.stdout.split("\t")[0], "level_1_problem_1_sample_0")
         result = self.submit("KernelBench", "--dry-run", "-q")
         self.assertEqual(result.stdout.split("\t")[0], "level_1_problem_1_sample_0")
@@ -232,9 +234,8 @@ class SubmitTest(unittest.TestCase):
             "--dry-run",
         )
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertEqual(
-            result.stdout.split("\t")[0], "level_1_problem_1_sample_0"
-        )  # the label that the run has given it
+        # The label is the same as in the run.
+        self.assertEqual(result.stdout.split("\t")[0], "level_1_problem_1_sample_0")
         result = self.submit("runs/mine/level_1_problem_1_sample_0_kernel.py", "--problems", ".", "--dry-run")
         self.assertEqual(result.stdout.split("\t")[0], "level_1_problem_1_sample_0", result.stderr)
 

@@ -5,7 +5,7 @@
 
 #include "core/limits.h"
 #include "producer/client/scripted_link.h"
-#include "producer/submit/test_folder.h"
+#include "producer/formats/test_folder.h"
 
 namespace kq::producer {
 namespace {
@@ -30,7 +30,7 @@ class Submit : public testing::Test {
     request_.inputs.push_back(folder_.write(name, text));
   }
 
-  // A broker that accepts whatever it is given.
+  // Makes the broker accept every job.
   void accept_all() {
     broker_.on_request = [this](const Message<ClientRequest>& request) {
       const SubmitBatch* batch = std::get_if<SubmitBatch>(&request.body);
@@ -127,7 +127,7 @@ TEST_F(Submit, every_batch_is_acknowledged_in_order) {
   EXPECT_EQ(broker_.requests.size(), 1 + (kRepeatMax + kSubmitJobsMax - 1) / kSubmitJobsMax);
 }
 
-TEST_F(Submit, a_refused_job_is_told_and_not_waited_for) {
+TEST_F(Submit, a_refused_job_is_reported_and_not_waited_for) {
   add("add.py");
   broker_.on_request = [&](const Message<ClientRequest>& request) {
     if (std::holds_alternative<BrokerQuery>(request.body)) return broker_.reply(request.request_id, BrokerReply{});
@@ -142,7 +142,7 @@ TEST_F(Submit, a_refused_job_is_told_and_not_waited_for) {
   EXPECT_THAT(summary.to_wait_for().jobs(), IsEmpty());
 }
 
-// A broker with room for `room` more jobs; a batch that asks when `until_ms` is over finds room again.
+// A broker with room for `room` more jobs. It has room again for a batch that arrives after `until_ms`.
 class BusyBroker : public Submit {
  protected:
   void SetUp() override {
@@ -155,7 +155,7 @@ class BusyBroker : public Submit {
       if (batch == nullptr) return broker_.reply(request.request_id, BrokerReply{});
       sizes_.push_back(batch->jobs.size());
       EXPECT_EQ(batch->submitter, "ann");
-      EXPECT_EQ(batch->blobs.size(), 2u) << "what is sent again brings its files";
+      EXPECT_EQ(batch->blobs.size(), 2u) << "a batch that is sent again has its files";
       SubmitAck ack;
       for (const Submission& job : batch->jobs) ack.jobs.push_back(answer(job));
       broker_.reply(request.request_id, ack, 0);
@@ -175,7 +175,7 @@ class BusyBroker : public Submit {
   std::vector<std::size_t> sizes_;
 };
 
-TEST_F(BusyBroker, what_it_has_no_room_for_is_sent_again_after_longer_and_longer_pauses) {
+TEST_F(BusyBroker, jobs_without_room_are_sent_again_after_growing_pauses) {
   until_ms_ = 6'000;
   std::vector<std::int64_t> pauses;
   SubmitOptions options;
@@ -198,7 +198,7 @@ TEST_F(BusyBroker, what_it_has_no_room_for_is_sent_again_after_longer_and_longer
   EXPECT_THAT(in_order, ElementsAre("add", "add#2", "add#3", "add#4", "add#5"));
 }
 
-TEST_F(BusyBroker, a_pause_grows_to_its_limit_only) {
+TEST_F(BusyBroker, pauses_grow_to_a_limit) {
   until_ms_ = 400'000;
   std::int64_t longest = 0;
   SubmitOptions options;
@@ -208,7 +208,7 @@ TEST_F(BusyBroker, a_pause_grows_to_its_limit_only) {
   EXPECT_EQ(longest, kBusyPauseMsMax);
 }
 
-TEST_F(BusyBroker, waiting_for_room_ends_with_the_timeout_and_keeps_what_was_taken) {
+TEST_F(BusyBroker, waiting_for_room_ends_with_the_timeout_and_keeps_the_accepted_jobs) {
   until_ms_ = 100'000;
   Client client = broker_.client();
   const SubmitSummary summary = submit(client, prepare(request_), {.timeout_ms = 5'000});
@@ -232,21 +232,21 @@ TEST_F(BusyBroker, an_interruption_ends_the_pause) {
   EXPECT_LE(broker_.now_ms, 1'800);
 }
 
-TEST(BusyNewsTest, says_a_new_reason_at_once_and_an_old_one_now_and_then) {
+TEST(BusyReporterTest, says_a_new_reason_at_once_and_an_old_one_now_and_then) {
   std::int64_t now_ms = 0;
-  std::vector<std::string> said;
-  BusyNews news([&] { return now_ms; }, [&](const std::string& text) { said.push_back(text); });
+  std::vector<std::string> reported;
+  BusyReporter news([&] { return now_ms; }, [&](const std::string& text) { reported.push_back(text); });
   news({.waiting = 1, .answered = 0, .total = 200, .reason = "the queue is full", .retry_ms = 2'500});
-  EXPECT_THAT(said,
+  EXPECT_THAT(reported,
               ElementsAre("broker is busy, 1 of 200 jobs waits for room: the queue is full; trying again in 2.5 s"));
   now_ms = 5'000;
   news({.waiting = 1, .answered = 0, .total = 200, .reason = "the queue is full", .retry_ms = 2'500});
-  EXPECT_EQ(said.size(), 1u);
+  EXPECT_EQ(reported.size(), 1u);
   news({.waiting = 1, .answered = 0, .total = 200, .reason = "the disk is full", .retry_ms = 2'500});
-  EXPECT_EQ(said.size(), 2u);
+  EXPECT_EQ(reported.size(), 2u);
   now_ms = 15'000;
   news({.waiting = 1, .answered = 0, .total = 200, .reason = "the disk is full", .retry_ms = 2'500});
-  EXPECT_EQ(said.size(), 3u);
+  EXPECT_EQ(reported.size(), 3u);
 }
 
 TEST_F(Submit, without_a_broker_it_ends_soon) {
@@ -258,10 +258,10 @@ TEST_F(Submit, without_a_broker_it_ends_soon) {
   EXPECT_EQ(summary.stopped->kind, ErrorKind::our_fault);
   EXPECT_EQ(summary.stopped->message,
             "broker ipc:///tmp/kq.sock did not answer within 15 s; is it running? start one with: kq up");
-  EXPECT_EQ(broker_.now_ms, kAwayTimeoutMs);
+  EXPECT_EQ(broker_.now_ms, kFirstAnswerTimeoutMs);
 }
 
-TEST_F(Submit, whoever_gives_a_time_means_it_for_a_broker_that_is_starting_too) {
+TEST_F(Submit, a_timeout_also_applies_to_a_broker_that_is_starting) {
   add("add.py");
   for (const auto& [timeout_ms, text] :
        {std::pair(1'000, "within 1 s"), {40'000, "within 40 s"}, {3'600'000, "within 60 s"}}) {
@@ -273,19 +273,19 @@ TEST_F(Submit, whoever_gives_a_time_means_it_for_a_broker_that_is_starting_too) 
   }
 }
 
-TEST_F(Submit, a_broker_that_starts_while_it_is_asked_gets_everything) {
+TEST_F(Submit, a_broker_that_starts_late_gets_every_job) {
   add("add.py");
   accept_all();
   broker_.reachable = false;
   Client client = broker_.client();
-  client.stop_when([&] {  // a hook into the loop
+  client.stop_when([&] {  // called in each turn of the client's loop
     broker_.reachable = broker_.now_ms >= 10'000;
     return false;
   });
   EXPECT_EQ(submit(client, prepare(request_)).count(Acceptance::accepted), 1u);
 }
 
-TEST_F(Submit, a_broker_that_dies_midway_leaves_the_accepted_part) {
+TEST_F(Submit, jobs_that_were_accepted_before_the_broker_stopped_are_in_the_summary) {
   add("add.py");
   request_.repeat = 300;
   accept_all();

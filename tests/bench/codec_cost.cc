@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/blob.h"
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "tests/bench/kq_jobs.h"
 #include "tests/bench/measure.h"
 

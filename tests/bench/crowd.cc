@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "tests/bench/kq_jobs.h"
 #include "tests/bench/measure.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/records.h"
 #include "store/keys.h"
 #include "store/rocks/rocks_store.h"

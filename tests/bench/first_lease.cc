@@ -1,6 +1,6 @@
 #include "tests/bench/first_lease.h"
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "tests/bench/kq_jobs.h"
 #include "tests/bench/measure.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/blob.h"
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "store/keys.h"
 #include "store/rocks/rocks_store.h"
 #include "tests/bench/kq_jobs.h"

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/blob.h"
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/limits.h"
 #include "net/zmq/link.h"
 #include "tests/bench/kq_jobs.h"

@@ -19,7 +19,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "gpu_worker/core/worker.h"
 #include "net/endpoint.h"
 #include "net/zmq/link.h"

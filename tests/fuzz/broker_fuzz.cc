@@ -8,7 +8,7 @@
 #include "broker/broker.h"
 #include "broker/invariants.h"
 #include "core/base/check.h"
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "store/memory_store.h"
 #include "tests/fuzz/fuzz.h"
 

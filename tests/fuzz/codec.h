@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "core/base/check.h"
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/limits.h"
 
 namespace kq::fuzz {

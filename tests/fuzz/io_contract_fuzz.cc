@@ -1,6 +1,6 @@
 // The IOContract beside a CUDA kernel: every mistake is a sentence that names the file.
 #include "core/base/check.h"
-#include "producer/submit/io_contract.h"
+#include "producer/formats/io_contract.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace kq;

@@ -28,7 +28,7 @@ const fuzz::Folder& folder() {
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   folder().put("submissions.jsonl", fuzz::text_of(data, size));
   const producer::Found found =
-      producer::gathered([](const producer::Finds& finds) { producer::read_jsonl(folder().path(), {}, finds); });
+      producer::collect([](const producer::CandidateSink& sink) { producer::read_jsonl(folder().path(), {}, sink); });
   KQ_CHECK(!found.candidates.empty() || !found.mistakes.empty());
 
   producer::Packer packer;

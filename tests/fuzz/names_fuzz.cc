@@ -3,8 +3,8 @@
 #include "core/bytes/hash.h"
 #include "core/limits.h"
 #include "core/submission.h"
+#include "producer/formats/recognise.h"
 #include "producer/formats/sample_name.h"
-#include "producer/submit/recognise.h"
 #include "tests/fuzz/fuzz.h"
 #include "tools/cli/text.h"
 
@@ -12,7 +12,7 @@ using namespace kq;
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view name = fuzz::text_of(data, size);
-  if (!name_complaint(name)) {
+  if (!name_error(name)) {
     KQ_CHECK(!name.empty() && name.size() <= kNameBytesMax);
     KQ_CHECK(tools::valid_utf8(name) == name);
   }

@@ -1,11 +1,11 @@
-// The bytes of every record and message, frozen. A store written yesterday and a peer of yesterday must be understood
-// tomorrow.
+// Compares the encoding of every record and message with golden bytes, so that kq keeps reading the stores and peers of
+// earlier versions.
 //
-// bytes/NAME.vN.bin holds what core/testing/examples.h encoded to when format N of NAME was made. The newest file of
-// each name must equal today's encoding byte for byte, and every file, however old, must decode. After a change of
-// format (a field more) add vN+1: run this program with KQ_GOLDEN_WRITE=1, which writes what is missing, never edits
-// what is there. If an old file no longer decodes, stores in the world do not either: raise kSchemaVersion and write a
-// migration, or take the change back.
+// The file bytes/NAME.vN.bin has the encoding of the value in core/testing/examples.h at format N of NAME. The newest
+// file of each name must equal the present encoding byte for byte, and every older file must decode. A change of the
+// format, such as a new field, needs a new file: this program writes it when it runs with KQ_GOLDEN_WRITE=1. It never
+// changes an existing file. An old file that no longer decodes means that existing stores can no longer be read; such a
+// change needs a higher kSchemaVersion and a migration.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/testing/examples.h"
 
 namespace kq::golden {
@@ -26,8 +26,8 @@ namespace fs = std::filesystem;
 
 struct Golden {
   std::string name;
-  std::string bytes;  // today's encoding
-  // Decodes and encodes again.
+  std::string bytes;  // the present encoding
+  // Decodes bytes and returns the encoding of the decoded value.
   std::function<Expected<std::string>(std::string_view)> again;
 };
 void PrintTo(const Golden& golden, std::ostream* out) {
@@ -77,7 +77,7 @@ fs::path file_of(const std::string& name, int version) {
   return fs::path(KQ_GOLDEN_DIR) / (name + ".v" + std::to_string(version) + ".bin");
 }
 
-// The contents of v1, v2, ... of this name.
+// Returns the contents of the files v1, v2, ... of this name.
 std::vector<std::string> versions_of(const std::string& name) {
   std::vector<std::string> versions;
   for (int version = 1; fs::exists(file_of(name, version)); ++version) {
@@ -90,7 +90,7 @@ std::vector<std::string> versions_of(const std::string& name) {
 
 class GoldenTest : public testing::TestWithParam<Golden> {};
 
-TEST_P(GoldenTest, todays_bytes_are_the_newest_file) {
+TEST_P(GoldenTest, the_present_encoding_equals_the_newest_file) {
   const Golden& golden = GetParam();
   std::vector<std::string> versions = versions_of(golden.name);
   if (std::getenv("KQ_GOLDEN_WRITE") != nullptr && (versions.empty() || versions.back() != golden.bytes)) {
@@ -121,12 +121,12 @@ TEST_P(GoldenTest, every_older_file_still_decodes) {
 INSTANTIATE_TEST_SUITE_P(All, GoldenTest, testing::ValuesIn(all_golden()),
                          [](const auto& golden) { return golden.param.name; });
 
-// A file that nothing reads proves nothing.
+// A file without a record or message of its name would not be tested.
 TEST(GoldenFiles, each_belongs_to_a_record_or_message) {
-  std::size_t read_n = 0;
-  for (const Golden& golden : all_golden()) read_n += versions_of(golden.name).size();
-  const auto files_n = std::distance(fs::directory_iterator(KQ_GOLDEN_DIR), fs::directory_iterator());
-  EXPECT_EQ(static_cast<std::size_t>(files_n), read_n);
+  std::size_t read_count = 0;
+  for (const Golden& golden : all_golden()) read_count += versions_of(golden.name).size();
+  const auto file_count = std::distance(fs::directory_iterator(KQ_GOLDEN_DIR), fs::directory_iterator());
+  EXPECT_EQ(static_cast<std::size_t>(file_count), read_count);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
-// The order of the fields in every struct of every record, frozen: a record on disk has no names, so a field may be
-// added at the end alone.
+// Compares the order of the fields in every struct of every record with orders.txt. A record on disk has no names of
+// fields, so a new field may only be added at the end.
 //
-// orders.txt has a line for each struct: where it stands in its record, and the fields. Today's line may be longer, and
-// there may be new ones; KQ_GOLDEN_WRITE=1 then writes them.
+// orders.txt has a line for each struct: its path in its record, and its fields. The present line may be longer than
+// the line of the file, and there may be new lines. With KQ_GOLDEN_WRITE=1 the program writes these to the file.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 
 namespace kq::golden {
 namespace {
@@ -33,7 +33,7 @@ struct Lister {
     inner.push_back([this, name] { list(orders, place + "." + name, static_cast<T*>(nullptr)); });
   }
 
-  // A value that is no struct of ours has no order.
+  // A value without fields() is not a struct of kq and has no order.
   template <class T>
   static void list(Orders& orders, const std::string& place, T*) {
     if constexpr (requires(Lister & lister, T & value) { fields(lister, value); }) {
@@ -58,7 +58,7 @@ struct Lister {
   }
 };
 
-Orders todays() {
+Orders present() {
   Orders orders;
   Lister::list(orders, "Submission", static_cast<Submission*>(nullptr));
   Lister::list(orders, "JobRecord", static_cast<JobRecord*>(nullptr));
@@ -79,21 +79,21 @@ Orders frozen() {
 }
 
 TEST(GoldenOrders, a_field_is_added_at_the_end_alone) {
-  const Orders today = todays();
+  const Orders now = present();
   for (const auto& [place, names] : frozen()) {
-    ASSERT_TRUE(today.contains(place)) << place << " is gone";
-    EXPECT_TRUE(names.empty() || (today.at(place) + " ").starts_with(names + " "))
-        << place << " was: " << names << "\nis: " << today.at(place);
+    ASSERT_TRUE(now.contains(place)) << place << " is gone";
+    EXPECT_TRUE(names.empty() || (now.at(place) + " ").starts_with(names + " "))
+        << place << " was: " << names << "\nis: " << now.at(place);
   }
   if (std::getenv("KQ_GOLDEN_WRITE") != nullptr && !HasFailure()) {
     std::ofstream file(KQ_GOLDEN_ORDERS);
-    for (const auto& [place, names] : today) file << place << ": " << names << "\n";
+    for (const auto& [place, names] : now) file << place << ": " << names << "\n";
   }
-  EXPECT_EQ(frozen(), today) << "run with KQ_GOLDEN_WRITE=1";
+  EXPECT_EQ(frozen(), now) << "run with KQ_GOLDEN_WRITE=1";
 }
 
-TEST(GoldenOrders, what_is_inside_lists_and_alternatives_is_looked_at) {
-  const Orders orders = todays();
+TEST(GoldenOrders, structs_inside_lists_and_alternatives_are_compared) {
+  const Orders orders = present();
   for (const char* place : {"Submission.files", "Submission.problem", "Result.verdict/passed.measurement.submission",
                             "RunEntry.submission.trials"}) {
     EXPECT_TRUE(orders.contains(place)) << place;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "store/keys.h"
 
 namespace kq::sim {

@@ -5,7 +5,7 @@
 
 #include "broker/broker.h"
 #include "broker/invariants.h"
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "core/leaderboard.h"
 #include "store/keys.h"
 #include "store/reader.h"
@@ -277,7 +277,7 @@ void Oracle::check_end(const JobRecord& before, const JobRecord& next, std::span
 }
 
 void Oracle::check_revival(const JobRecord& next, const JobRecord& before) {
-  if (next.state != JobState::queued || row_of(verdicts_.at(next.seq)).settles) {
+  if (next.state != JobState::queued || row_of(verdicts_.at(next.seq)).terminal) {
     violated(text_of(before) + " became " + text_of(next));
   }
   if (!asked_.retries(next.seq)) check_wanted(next, true);

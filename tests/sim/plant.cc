@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "store/keys.h"
 #include "tests/sim/index.h"
 #include "tests/sim/oracle.h"

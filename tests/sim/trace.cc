@@ -1,6 +1,6 @@
 #include "tests/sim/trace.h"
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "tests/sim/workload.h"
 
 namespace kq::sim {

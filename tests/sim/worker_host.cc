@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 #include "gpu_worker/core/worker.h"
 #include "tests/sim/workload.h"
 

@@ -201,7 +201,7 @@ Expected<ExitCode> ctl_retry(int argc, const char* const* argv, const CtlWorld& 
       choice.run.empty() ? actions.act(seqs) : each_run_page(client, choice.run, [&](const std::vector<RunRow>& rows) {
         std::vector<Sequence> again;
         for (const RunRow& row : rows) {
-          if (row.result && !row_of(name_of(row.result->verdict)).settles) again.push_back(row.job.seq);
+          if (row.result && !row_of(name_of(row.result->verdict)).terminal) again.push_back(row.job.seq);
         }
         return actions.act(again);
       });

@@ -43,7 +43,7 @@ Expected<ExitCode> revoke_keys(const CtlWorld& world, const KeygenFlags& flags) 
 Expected<ExitCode> make_key(const CtlWorld& world, const KeygenFlags& flags) {
   if (flags.name.empty() || flags.role.empty())
     return bad_input("--name NAME and --role submit, work or admin are needed");
-  if (const auto wrong = name_complaint(flags.name)) return bad_input("--name '" + flags.name + "' " + *wrong);
+  if (const auto wrong = name_error(flags.name)) return bad_input("--name '" + flags.name + "' " + *wrong);
   const Identity who{.name = flags.name, .role = *parse_enum<Role>(flags.role)};
   if (flags.out.empty() && flags.name.find('/') != std::string::npos) {
     return bad_input("--name '" + flags.name + "' cannot be a file name; name the file of the key with -o FILE");

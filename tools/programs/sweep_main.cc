@@ -157,7 +157,7 @@ class Sweep {
 
     kq::producer::SubmitOptions options;
     if (options_.timeout_s) options.timeout_ms = static_cast<std::int64_t>(*options_.timeout_s * 1e3);
-    options.busy = kq::producer::BusyNews(kq::sys::monotonic_now_ms, [&](const std::string& news) {
+    options.busy = kq::producer::BusyReporter(kq::sys::monotonic_now_ms, [&](const std::string& news) {
       std::cerr << kProgram << ": " << kq::tools::printable(news) << '\n';
       start_worker();  // without a worker the queue would stay full
     });
@@ -309,7 +309,7 @@ int run(int argc, char** argv) {
     expectations = std::move(*read);
   }
   const kq::producer::Prepared prepared = kq::producer::prepare(request_of(options));
-  const bool has_valid_jobs = !prepared.jobs.empty() && !kq::name_complaint(prepared.run);
+  const bool has_valid_jobs = !prepared.jobs.empty() && !kq::name_error(prepared.run);
   for (const std::string& mistake : prepared.mistakes) {
     const bool is_last = has_valid_jobs && !options.keep_going && &mistake == &prepared.mistakes.back();
     std::cerr << kProgram << ": " << kq::tools::printable(mistake)

@@ -1,5 +1,5 @@
-// kq-launcher: a submission child without Python. The zygote's child has built the walls (harness/children/child.py) and becomes
-// this program; all that is left of the submission is device code that its build has made.
+// kq-launcher: a submission child without Python. The zygote's child has built the walls (harness/children/child.py)
+// and becomes this program; all that is left of the submission is device code that its build has made.
 //
 //   kq-launcher SOURCE [--profiled]      with the channel socket at descriptor 3; SOURCE holds launch and module.cubin
 //

@@ -1,7 +1,7 @@
 """A Submission, which is a kernel to evaluate against a Problem, and how it is built from texts and files.
 
 The records are the Python twins of core/submission.h and core/problem.h. The functions below them follow
-producer/submit/recognise.h, so that a source gets the same backend here and from kq-submit.
+producer/formats/recognise.h, so that a source gets the same backend here and from kq-submit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Encodes dataclasses as msgpack and decodes them. The Python twin of core/bytes/codec.cc.
+"""Encodes dataclasses as msgpack and decodes them. The Python twin of core/codec/codec.cc.
 
 A record is a map of its fields, an enumeration member is its name, and a Hash is 32 bytes of `bin`. Text and bytes are
 both `str`, whose bytes the format does not restrict; in between, Python holds them as text with surrogateescape, which

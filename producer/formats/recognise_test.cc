@@ -1,9 +1,9 @@
-#include "producer/submit/recognise.h"
+#include "producer/formats/recognise.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "producer/submit/test_folder.h"
+#include "producer/formats/test_folder.h"
 
 namespace kq::producer {
 namespace {
@@ -25,19 +25,19 @@ TEST(Recognise, backend_by_ending_and_text) {
   EXPECT_EQ(recognise_backend("a.py", "# from torch.utils.cpp_extension import load_inline\n"), Backend::torch);
 }
 
-TEST(Recognise, words_about_triton_are_not_triton) {
+TEST(Recognise, a_mention_of_triton_is_not_triton) {
   EXPECT_EQ(recognise_backend("a.py", "# import triton\n\"\"\"@triton.jit is nice\"\"\"\n"), Backend::torch);
   EXPECT_EQ(recognise_backend("a.py", "import triton\n# @triton.jit\n"), Backend::torch);
   EXPECT_EQ(recognise_backend("a.py", "import tritonclient\n@jit\n"), Backend::torch);
 }
 
 TEST(Recognise, a_backend_needs_its_kind_of_file) {
-  EXPECT_EQ(backend_complaint("a.py", Backend::torch), "");
-  EXPECT_EQ(backend_complaint("a.py", Backend::triton), "");
-  EXPECT_EQ(backend_complaint("a.cu", Backend::cuda), "");
-  EXPECT_EQ(backend_complaint("a.cu", Backend::torch),
+  EXPECT_EQ(backend_error("a.py", Backend::torch), "");
+  EXPECT_EQ(backend_error("a.py", Backend::triton), "");
+  EXPECT_EQ(backend_error("a.cu", Backend::cuda), "");
+  EXPECT_EQ(backend_error("a.cu", Backend::torch),
             "backend torch takes a .py file, a .cu, .ptx or .cubin file is of backend cuda");
-  EXPECT_THAT(backend_complaint("a.py", Backend::cuda),
+  EXPECT_THAT(backend_error("a.py", Backend::cuda),
               testing::StartsWith("backend cuda takes a .cu, .ptx or .cubin file"));
 }
 

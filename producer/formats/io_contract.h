@@ -1,5 +1,5 @@
-// The IOContract of a submission: how a bare kernel is called, and which function or class is meant. X.cu has it beside
-// it as X.json; X.py may.
+// The IOContract of a submission, which says how a bare kernel is called, or which function or class is the entry. X.cu
+// needs the contract as X.json in the same directory, and X.py may have one.
 //
 //   {"kernel_name": "scale", "compiler_options": ["--use_fast_math"],
 //    "args": [{"name": "x", "type": "tensor", "role": "input"},
@@ -7,9 +7,9 @@
 //             {"name": "n", "type": "int", "value": 8}],
 //    "launch": {"grid": {"x": 1}, "block": {"x": 256}, "shared_mem_bytes": 0}}
 //
-// A kernel needs args and launch, a function of Python neither; a dimension not given is 1; unknown keys are ignored,
-// as other systems add their own. args and launch may also lie inside "io", names and compiler_options inside
-// "metadata".
+// A kernel needs args and launch, and a Python function needs neither. A missing dimension is 1. Unknown keys are
+// ignored, because other systems add their own. args and launch may also be inside "io", and names and compiler_options
+// inside "metadata".
 #pragma once
 
 #include <string>
@@ -21,12 +21,12 @@
 
 namespace kq::producer {
 
-// Everything wrong with it, one sentence each, starting with `name` and the path inside: "scale.json: args[2].role must
-// be ...".
+// Returns all mistakes of a contract, one sentence for each. A sentence starts with `name` and the path of the member:
+// "scale.json: args[2].role must be ...".
 std::vector<std::string> io_contract_mistakes(std::string_view name, std::string_view text,
                                               Backend backend = Backend::cuda);
 
-// Whether a file beside X.py is meant for it: other programs leave .json files too.
+// Returns whether the text is an IOContract. X.json beside X.py may be a file of another program.
 bool is_io_contract(std::string_view text);
 
 }  // namespace kq::producer

@@ -1,4 +1,4 @@
-#include "producer/submit/io_contract.h"
+#include "producer/formats/io_contract.h"
 
 #include <algorithm>
 #include <array>
@@ -12,13 +12,12 @@ constexpr std::size_t kArgsMax = 64;
 constexpr std::size_t kRankMax = 8;
 constexpr std::size_t kCompilerOptionsMax = 32;
 constexpr std::int64_t kDimensionMax = std::int64_t{1} << 40;
-// What CUDA allows at most on any device (CUDA C++ Programming Guide, "Technical Specifications per Compute
-// Capability").
+// The limits of CUDA on any device (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
 constexpr std::int64_t kBlockThreadsMax = 1024;
 constexpr std::int64_t kSharedBytesMax = 227 * 1024;
 
 constexpr std::array<std::string_view, 5> kTypes{"tensor", "int", "float", "bool", "str"};
-constexpr std::size_t kCudaTypesN = 4;
+constexpr std::size_t kCudaTypeCount = 4;
 constexpr std::array<std::int64_t, 6> kWarps{1, 2, 4, 8, 16, 32};
 constexpr std::int64_t kStagesMax = 32;
 constexpr std::array<std::string_view, 3> kRoles{"input", "output", "inout"};
@@ -59,7 +58,7 @@ class Checker {
   std::vector<std::string> mistakes;
 
  private:
-  // Where a key is looked for: in the contract, or in one of its parts.
+  // The object that has a key: the contract, or one of its parts.
   struct Part {
     const Json* object = nullptr;
     std::string path{};
@@ -89,7 +88,7 @@ class Checker {
         text != nullptr && text->text() != nullptr && std::ranges::find(names, *text->text()) != names.end();
     if (!known) wrong(path + std::string(key), "must be " + any_of(names) + got(text));
   }
-  // Whether it is there and right.
+  // Returns whether the member is present and valid, and reports a mistake where it is not valid.
   bool check_integer(const Json& object, const std::string& path, std::string_view key, std::int64_t min,
                      std::int64_t max) {
     const Json* number = object.find(key);
@@ -134,8 +133,8 @@ class Checker {
         any_output |= is(arg, "role", "output") || is(arg, "role", "inout");
       }
     }
-    // Said only where nothing else is wrong with the arguments: a misspelt role would make it misleading. What a
-    // function of Python writes nothing of, it returns.
+    // A misspelt role would make this mistake misleading, so it is reported only where the arguments have no other
+    // mistake. A Python function needs no output argument, because it can return its outputs.
     if (is_kernel && !any_output && mistakes.empty())
       wrong(in + "args", "has no output: one argument needs the role output or inout");
   }
@@ -147,7 +146,7 @@ class Checker {
 
   void check_arg(const Json& arg, const std::string& path) {
     check_text(arg, path, "name", true);
-    check_one_of(arg, path, "type", std::span(kTypes).first(backend_ == Backend::cuda ? kCudaTypesN : kTypes.size()),
+    check_one_of(arg, path, "type", std::span(kTypes).first(backend_ == Backend::cuda ? kCudaTypeCount : kTypes.size()),
                  true);
     check_one_of(arg, path, "role", kRoles, false);
     check_one_of(arg, path, "dtype", kDtypes, false);
@@ -158,7 +157,7 @@ class Checker {
     check_scalar(arg, path);
   }
 
-  // The shape of an input is the problem's; what the kernel writes must be allocated first.
+  // The problem gives the shape of an input. An output needs a shape, because it is allocated before the call.
   void check_tensor(const Json& arg, const std::string& path) {
     const Json* spec = arg.find("tensor_spec");
     if (spec == nullptr) {
@@ -219,7 +218,7 @@ class Checker {
     }
   }
 
-  // The product of the dimensions, or 0 where one is wrong.
+  // Returns the product of the dimensions, or 0 where one is wrong.
   std::int64_t check_dimensions(const Json& launch, const std::string& in, const std::string& key,
                                 std::array<std::int64_t, 3> max) {
     const Json* dimensions = launch.find(key);

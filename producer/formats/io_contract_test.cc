@@ -1,4 +1,4 @@
-#include "producer/submit/io_contract.h"
+#include "producer/formats/io_contract.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ constexpr std::string_view kGood = R"({
   "launch": {"grid": {"x": 2}, "block": {"x": 256, "y": 1, "z": 1}, "shared_mem_bytes": 4096},
   "of_another_system": 1})";
 
-// The complaints about the good contract with `from` replaced by `to`.
+// Returns the mistakes of the valid contract after `from` is replaced by `to`.
 std::vector<std::string> with(std::string_view from, std::string_view to) {
   std::string text(kGood);
   const std::size_t at = text.find(from);
@@ -98,27 +98,28 @@ TEST(IoContract, lists_every_mistake) {
 }
 
 TEST(IoContract, python_needs_what_it_uses) {
-  const auto said = [](std::string_view text, Backend backend) {
+  const auto mistakes_of = [](std::string_view text, Backend backend) {
     return io_contract_mistakes("k.json", text, backend);
   };
   constexpr std::string_view kArgs =
       R"("args": [{"name": "mode", "type": "str", "value": "a"}, {"name": "out", "type": "tensor", "role": "inout"}])";
-  EXPECT_THAT(said(R"({"function_name": "f"})", Backend::torch), IsEmpty());
-  EXPECT_THAT(said(R"({"metadata": {"entry_point": "f"}, "io": {)" + std::string(kArgs) + "}}", Backend::multi_kernel),
-              IsEmpty());
-  EXPECT_THAT(said(R"({"metadata": {"entry_point": 3}})", Backend::multi_kernel),
-              ElementsAre("k.json: metadata.entry_point must be a text, got 3"));
-  EXPECT_THAT(said("{}", Backend::multi_kernel), ElementsAre("k.json: entry_point must be a text, got nothing"));
-  EXPECT_THAT(said("{" + std::string(kArgs) + "}", Backend::triton),
-              ElementsAre("k.json: launch must be an object {grid, num_warps, num_stages}, got nothing"));
+  EXPECT_THAT(mistakes_of(R"({"function_name": "f"})", Backend::torch), IsEmpty());
   EXPECT_THAT(
-      said(R"({"io": {"launch": {"grid": {"x": 2}, "num_warps": 3, "num_stages": 0}, )" + std::string(kArgs) + "}}",
-           Backend::triton),
-      ElementsAre("k.json: io.launch.num_stages must be an integer from 1 to 32, got 0",
-                  "k.json: io.launch.num_warps must be 1, 2, 4, 8, 16 or 32, got 3"));
+      mistakes_of(R"({"metadata": {"entry_point": "f"}, "io": {)" + std::string(kArgs) + "}}", Backend::multi_kernel),
+      IsEmpty());
+  EXPECT_THAT(mistakes_of(R"({"metadata": {"entry_point": 3}})", Backend::multi_kernel),
+              ElementsAre("k.json: metadata.entry_point must be a text, got 3"));
+  EXPECT_THAT(mistakes_of("{}", Backend::multi_kernel), ElementsAre("k.json: entry_point must be a text, got nothing"));
+  EXPECT_THAT(mistakes_of("{" + std::string(kArgs) + "}", Backend::triton),
+              ElementsAre("k.json: launch must be an object {grid, num_warps, num_stages}, got nothing"));
+  EXPECT_THAT(mistakes_of(R"({"io": {"launch": {"grid": {"x": 2}, "num_warps": 3, "num_stages": 0}, )" +
+                              std::string(kArgs) + "}}",
+                          Backend::triton),
+              ElementsAre("k.json: io.launch.num_stages must be an integer from 1 to 32, got 0",
+                          "k.json: io.launch.num_warps must be 1, 2, 4, 8, 16 or 32, got 3"));
 }
 
-TEST(IoContract, is_told_from_other_files) {
+TEST(IoContract, is_distinguished_from_other_files) {
   EXPECT_TRUE(is_io_contract(kGood));
   EXPECT_TRUE(is_io_contract(R"({"metadata": {}})"));
   for (const char* other : {"", "{", "[1]", R"({"results": []})"}) EXPECT_FALSE(is_io_contract(other)) << other;

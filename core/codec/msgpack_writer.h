@@ -1,6 +1,6 @@
-// Writes msgpack values into a string, each in its shortest form. Small values gather in a block first: a field costs
-// no call of the string. MsgpackSizer takes the same calls and only counts: a long message is then allocated once, and
-// not copied as it grows.
+// MsgpackWriter appends msgpack values to a string, each in its shortest form. It collects small values in a block of
+// its own, so that it does not call the string for each one. MsgpackSizer has the same functions and only computes an
+// upper bound of the size, with which the caller reserves memory before it writes a long message.
 #pragma once
 
 #include <bit>
@@ -13,32 +13,32 @@ namespace kq {
 
 class MsgpackSizer {
  public:
-  void nil() { bytes_n_ += 1; }
-  void boolean(bool) { bytes_n_ += 1; }
-  void unsigned_integer(std::uint64_t) { bytes_n_ += kHeadBytesMax; }
-  void signed_integer(std::int64_t) { bytes_n_ += kHeadBytesMax; }
-  void float64(double) { bytes_n_ += kHeadBytesMax; }
-  void text(std::string_view text) { bytes_n_ += kLengthBytesMax + text.size(); }
+  void nil() { byte_count_ += 1; }
+  void boolean(bool) { byte_count_ += 1; }
+  void unsigned_integer(std::uint64_t) { byte_count_ += kHeadBytesMax; }
+  void signed_integer(std::int64_t) { byte_count_ += kHeadBytesMax; }
+  void float64(double) { byte_count_ += kHeadBytesMax; }
+  void text(std::string_view text) { byte_count_ += kLengthBytesMax + text.size(); }
   template <std::size_t kBytes>
   void name(const char (&)[kBytes]) {
-    bytes_n_ += kBytes;
+    byte_count_ += kBytes;
   }
-  void binary(std::string_view bytes) { bytes_n_ += kLengthBytesMax + bytes.size(); }
-  void array(std::size_t) { bytes_n_ += kLengthBytesMax; }
-  void map(std::size_t) { bytes_n_ += kLengthBytesMax; }
+  void binary(std::string_view bytes) { byte_count_ += kLengthBytesMax + bytes.size(); }
+  void array(std::size_t) { byte_count_ += kLengthBytesMax; }
+  void map(std::size_t) { byte_count_ += kLengthBytesMax; }
 
-  // Never less than what the writer will write, and more by a few bytes per value at most.
-  std::size_t bytes_n() const { return bytes_n_; }
+  // Returns an upper bound of what the writer writes. The bound is too high by at most a few bytes for each value.
+  std::size_t byte_count() const { return byte_count_; }
 
  private:
   static constexpr std::size_t kHeadBytesMax = 9;
   static constexpr std::size_t kLengthBytesMax = 5;
-  std::size_t bytes_n_ = 0;
+  std::size_t byte_count_ = 0;
 };
 
 class MsgpackWriter {
  public:
-  // Appends to `out`; all of it is there when the writer is gone.
+  // Appends to `out`, which is complete only after the destructor of the writer.
   explicit MsgpackWriter(std::string& out) : out_(out) {}
   ~MsgpackWriter() { flush(); }
   MsgpackWriter(const MsgpackWriter&) = delete;
@@ -61,12 +61,12 @@ class MsgpackWriter {
     if (value >= INT32_MIN) return put(0xD2, static_cast<std::uint32_t>(value));
     put(0xD3, static_cast<std::uint64_t>(value));
   }
-  // Always nine bytes: the type of a value must not depend on whether it is whole, and -0.0 is not 0.
+  // Writes nine bytes for every value, because a whole number must keep its type, and -0.0 must not become 0.
   void float64(double value) { put(0xCB, std::bit_cast<std::uint64_t>(value)); }
-  // Text and bytes are alike to the format: `str` holds any bytes.
+  // Writes a `str`, which may have any bytes. Names of fields and most values are short and take the first branch.
   void text(std::string_view text) {
     const std::size_t n = text.size();
-    if (n < kShortBytes) {  // nearly all: names of fields, and most values
+    if (n < kShortBytes) {
       reserve(1 + kShortBytes);
       block_[used_] = static_cast<char>(0xA0 | n);
       copy_short(block_ + used_ + 1, text.data(), n);
@@ -76,7 +76,7 @@ class MsgpackWriter {
     length(n, 0xD9, 0xDA, 0xDB);
     append(text);
   }
-  // A short text whose length the compiler knows, as a field's name: head and text in one.
+  // Writes a short text whose length is known at compile time, such as the name of a field.
   template <std::size_t kBytes>
   void name(const char (&text)[kBytes]) {
     static_assert(kBytes <= kShortBytes);
@@ -95,9 +95,9 @@ class MsgpackWriter {
  private:
   static constexpr std::size_t kBlockBytes = 1024;
   static constexpr std::size_t kHeadBytesMax = 9;
-  static constexpr std::size_t kShortBytes = 32;  // text below it has a head of one byte
+  static constexpr std::size_t kShortBytes = 32;  // a shorter text has a head of one byte
 
-  // In two moves that may overlap, without a call.
+  // Copies `n` < kShortBytes bytes by two moves that may overlap, without a call of memcpy.
   static void copy_short(char* to, const char* from, std::size_t n) {
     const auto move = [&]<std::size_t kBytes>() {
       char head[kBytes], tail[kBytes];
@@ -123,7 +123,7 @@ class MsgpackWriter {
     put(widest, static_cast<std::uint32_t>(n));
   }
 
-  // A type byte and its argument, big-endian.
+  // Writes a type byte and its big-endian argument.
   template <class T>
   void put(std::uint8_t type, T value) {
     reserve(kHeadBytesMax);

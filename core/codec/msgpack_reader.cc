@@ -1,14 +1,14 @@
-#include "core/bytes/msgpack_reader.h"
+#include "core/codec/msgpack_reader.h"
 
 namespace kq {
 
-// By recursion: no deeper than open() allows.
+// The recursion is limited by open(), which refuses values that are nested too deep.
 void MsgpackReader::skip() {
   if (const auto n = try_open_array()) {
     for (std::uint32_t i = 0; i < *n; ++i) skip();
     close();
-  } else if (const auto pairs_n = try_open_map()) {
-    for (std::uint32_t i = 0; i < *pairs_n; ++i) {
+  } else if (const auto pair_count = try_open_map()) {
+    for (std::uint32_t i = 0; i < *pair_count; ++i) {
       skip();
       skip();
     }

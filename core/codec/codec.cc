@@ -1,4 +1,4 @@
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 
 #include <algorithm>
 #include <concepts>
@@ -8,18 +8,17 @@
 #include <utility>
 #include <vector>
 
-#include "core/bytes/msgpack_reader.h"
-#include "core/bytes/msgpack_writer.h"
+#include "core/codec/msgpack_reader.h"
+#include "core/codec/msgpack_writer.h"
 #include "core/limits.h"
 
 namespace kq {
 namespace {
 
-// ---- writing
-// -----------------------------------------------------------------------------------------------------------------------
+// ---- writing --------------------------------------------------------------------------------------------------------
 
-// Out is MsgpackWriter, MsgpackSizer, or for records this one: the values of a struct in their order, without the
-// names.
+// The writer of records, in which a struct is the array of its values. Messages are written by a MsgpackWriter and
+// measured by a MsgpackSizer.
 class RecordWriter : public MsgpackWriter {
  public:
   using MsgpackWriter::MsgpackWriter;
@@ -124,10 +123,10 @@ void write(Out& out, const T& value) {
   }
 }
 
-// ---- reading
-// -----------------------------------------------------------------------------------------------------------------------
+// ---- reading --------------------------------------------------------------------------------------------------------
 
-// A claim of many elements is believed this far; beyond it a vector grows as they come.
+// The most elements for which memory is reserved in advance, because the stated count may be false. A longer vector
+// grows while its elements are read.
 constexpr std::size_t kReserveMax = 256;
 
 template <class T>
@@ -137,7 +136,7 @@ void read(MsgpackReader& in, T& value);
   throw Malformed{"", std::move(what)};
 }
 
-// What is wrong within is told with its place, which is made up only then.
+// Reads a value and adds `place`, the path of the value, to any error. The text of the path is built only on failure.
 template <class T, class Place>
 void read_at(MsgpackReader& in, T& value, Place place) {
   try {
@@ -243,31 +242,31 @@ void read_value(MsgpackReader& in, T& value) {
   }
 }
 
-// One pass over the fields in the order in which our own encoder writes them: each takes the next name of the map if
-// that is its own. So a map from a peer of our version costs one comparison per field, and absent fields are passed by.
+// Reads a map in one pass over the fields, in the order in which kq's own encoder writes them. Each field reads the
+// next pair of the map if the pair has its name. So a map of the same version needs one comparison for each field.
 struct FieldReader {
   MsgpackReader& in;
-  std::uint32_t left_n;  // pairs that are not read yet
-  bool took = false;     // whether any field took one
+  std::uint32_t left_count;  // the number of pairs that are not read yet
+  bool any_read = false;     // whether any field has read a pair in this pass
 
   template <std::size_t kBytes, class T>
   void operator()(const char (&field)[kBytes], T& value) {
-    if (left_n == 0 || !in.try_text(field)) return;
-    --left_n;
-    took = true;
+    if (left_count == 0 || !in.try_text(field)) return;
+    --left_count;
+    any_read = true;
     read_at(in, value, [&field] { return "." + std::string(field); });
   }
 };
 
-// The fields in their order; those that are not there keep their defaults.
-struct PlaceReader {
+// Reads an array as the values of the fields in their order. Fields without a value keep their defaults.
+struct PositionReader {
   MsgpackReader& in;
-  std::uint32_t left_n;
+  std::uint32_t left_count;
 
   template <class T>
   void operator()(std::string_view field, T& value) {
-    if (left_n == 0) return;
-    --left_n;
+    if (left_count == 0) return;
+    --left_count;
     read_at(in, value, [field] { return "." + std::string(field); });
   }
 };
@@ -275,21 +274,21 @@ struct PlaceReader {
 template <class T>
 void read_fields(MsgpackReader& in, T& value) {
   if (const auto n = in.try_open_array()) {
-    PlaceReader reader{.in = in, .left_n = *n};
+    PositionReader reader{.in = in, .left_count = *n};
     fields(reader, value);
-    for (; reader.left_n > 0; --reader.left_n) in.skip();  // a newer one's
+    for (; reader.left_count > 0; --reader.left_count) in.skip();  // fields of a newer version
     in.close();
     return;
   }
-  FieldReader reader{.in = in, .left_n = open_map(in)};
-  while (reader.left_n > 0) {
-    reader.took = false;
+  FieldReader reader{.in = in, .left_count = open_map(in)};
+  while (reader.left_count > 0) {
+    reader.any_read = false;
     fields(reader, value);
-    if (reader.took) continue;
-    // No field has this name: a newer peer's.
+    if (reader.any_read) continue;
+    // No field has the next name, so the pair is of a newer version.
     in.skip();
     in.skip();
-    --reader.left_n;
+    --reader.left_count;
   }
   in.close();
 }
@@ -305,14 +304,13 @@ void read(MsgpackReader& in, T& value) {
     read_value(in, value);
   } else {
     read_fields(in, value);
-    if constexpr (requires { complaint(value); }) {
-      if (const auto wrong = complaint(value)) refuse(*wrong);
+    if constexpr (requires { decode_error(value); }) {
+      if (const auto wrong = decode_error(value)) refuse(*wrong);
     }
   }
 }
 
-// ---- the envelope
-// ------------------------------------------------------------------------------------------------------------------
+// ---- the envelope ---------------------------------------------------------------------------------------------------
 
 template <class T, class ReadWith>
 Expected<T> unpack(std::string_view bytes, ReadWith read_with) {
@@ -337,7 +335,7 @@ Expected<T> unpack(std::string_view bytes, ReadWith read_with) {
 
 template <class T>
 std::string encode(const T& value) {
-  std::string bytes;  // grows once for most: the writer has a block of its own
+  std::string bytes;
   {
     RecordWriter writer(bytes);
     write(writer, value);
@@ -367,7 +365,7 @@ void append_message(std::string& out, const Message<Body>& message) {
   };
   MsgpackSizer sizer;
   write_to(sizer);
-  out.reserve(out.size() + sizer.bytes_n());
+  out.reserve(out.size() + sizer.byte_count());
   MsgpackWriter writer(out);
   write_to(writer);
 }

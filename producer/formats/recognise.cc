@@ -1,4 +1,4 @@
-#include "producer/submit/recognise.h"
+#include "producer/formats/recognise.h"
 
 #include <cctype>
 
@@ -9,7 +9,7 @@ bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
-// Whether `phrase` stands in `text` as whole words.
+// Returns whether `text` has `phrase` as whole words.
 bool holds(std::string_view text, std::string_view phrase) {
   for (std::size_t at = text.find(phrase); at != std::string_view::npos; at = text.find(phrase, at + 1)) {
     const std::size_t end = at + phrase.size();
@@ -18,7 +18,7 @@ bool holds(std::string_view text, std::string_view phrase) {
   return false;
 }
 
-// Whether a line begins with this word or these words, after blanks.
+// Returns whether any line begins with these words, after blanks.
 bool line_begins(std::string_view text, std::string_view words) {
   for (std::size_t start = 0; start < text.size();) {
     const std::size_t end = std::min(text.find('\n', start), text.size());
@@ -38,7 +38,7 @@ bool is_device_code(std::string_view file_name) {
 
 Backend recognise_backend(std::string_view file_name, std::string_view text) {
   if (is_device_code(file_name)) return Backend::cuda;
-  // The import may be left out, as other usual ones may.
+  // A source may lack the import of triton, because the worker adds usual imports.
   const bool imports = line_begins(text, "import triton") || line_begins(text, "from triton");
   if (line_begins(text, "@triton.jit") || (imports && line_begins(text, "@jit"))) return Backend::triton;
   for (const char* loader : {"from torch.utils.cpp_extension import", "import torch.utils.cpp_extension",
@@ -48,7 +48,7 @@ Backend recognise_backend(std::string_view file_name, std::string_view text) {
   return Backend::torch;
 }
 
-std::string backend_complaint(std::string_view file_name, Backend backend) {
+std::string backend_error(std::string_view file_name, Backend backend) {
   const bool is_device = is_device_code(file_name);
   if (is_device == (backend == Backend::cuda)) return "";
   if (is_device)

@@ -1,4 +1,4 @@
-// A folder that lives as long as its test.
+// A temporary folder for a test, and example texts.
 #pragma once
 
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 
 namespace kq::producer {
 
+// A temporary folder that the destructor removes.
 class TestFolder {
  public:
   TestFolder() {

@@ -1,4 +1,4 @@
-#include "core/bytes/msgpack_reader.h"
+#include "core/codec/msgpack_reader.h"
 
 #include <gtest/gtest.h>
 
@@ -57,7 +57,7 @@ TEST(MsgpackReader, reads_text_and_bytes_of_every_length_in_place) {
   }
 }
 
-TEST(MsgpackReader, a_text_that_is_asked_for_is_eaten_in_whatever_form_it_comes) {
+TEST(MsgpackReader, a_given_text_is_read_in_every_form) {
   for (const std::string& head :
        {std::string("\xA3"), std::string("\xD9\x03"), std::string("\xDA\0\x03", 3), std::string("\xDB\0\0\0\x03", 5)}) {
     const std::string bytes = head + "run\x07";
@@ -75,7 +75,7 @@ TEST(MsgpackReader, a_text_that_is_asked_for_is_eaten_in_whatever_form_it_comes)
   EXPECT_THROW(MsgpackReader("").try_text("run"), Malformed);
 }
 
-TEST(MsgpackReader, another_type_eats_nothing) {
+TEST(MsgpackReader, a_value_of_another_type_leaves_the_position_unchanged) {
   const std::string bytes = by_library([](auto& out) { out.pack(7); });
   MsgpackReader in(bytes);
   EXPECT_FALSE(in.try_nil());
@@ -116,13 +116,13 @@ TEST(MsgpackReader, refuses_types_that_the_protocol_does_not_use) {
   }
 }
 
-TEST(MsgpackReader, believes_no_count_that_the_bytes_cannot_hold) {
+TEST(MsgpackReader, refuses_a_count_that_the_bytes_cannot_hold) {
   EXPECT_EQ(refusal("\x92\x01"), "the message ends early");
   EXPECT_EQ(refusal(std::string("\xDC\xFF\xFF\x01\x02", 5)), "the message ends early");
   EXPECT_EQ(refusal(std::string("\xDE\x00\x02\x01\x02\x03", 6)), "the message ends early");
 }
 
-TEST(MsgpackReader, bounds_one_array_and_all_of_them) {
+TEST(MsgpackReader, limits_one_array_and_all_arrays_together) {
   const auto head = [](std::uint32_t n) { return by_library([&](auto& out) { out.pack_array(n); }); };
   const auto zeros = [&](std::uint32_t n) { return head(n) + std::string(n, '\0'); };
   EXPECT_EQ(refusal(zeros(kMessageItemsMax)), "accepted");
@@ -133,13 +133,13 @@ TEST(MsgpackReader, bounds_one_array_and_all_of_them) {
   EXPECT_EQ(refusal(many), "too many items");
 }
 
-TEST(MsgpackReader, bounds_the_depth) {
+TEST(MsgpackReader, limits_the_depth) {
   const auto nested = [](std::size_t n) { return std::string(n, '\x91') + '\xC0'; };
   EXPECT_EQ(refusal(nested(kMessageDepthMax)), "accepted");
   EXPECT_EQ(refusal(nested(kMessageDepthMax + 1)), "arrays and maps inside one another deeper than is allowed");
 }
 
-TEST(MsgpackReader, closing_gives_the_depth_back) {
+TEST(MsgpackReader, closing_decreases_the_depth) {
   const std::string bytes(100, '\x90');
   MsgpackReader in(bytes);
   for (int i = 0; i < 100; ++i) in.skip();

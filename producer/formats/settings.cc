@@ -1,4 +1,4 @@
-#include "producer/submit/settings.h"
+#include "producer/formats/settings.h"
 
 #include <charconv>
 
@@ -8,31 +8,31 @@
 namespace kq::producer {
 namespace {
 
-using Complaint = std::optional<std::string>;
+using ErrorText = std::optional<std::string>;
 
 template <NamedEnum E>
-Complaint read_word(const std::string& value, E& into) {
+ErrorText read_word(const std::string& value, E& into) {
   const auto found = parse_enum<E>(value);
   if (!found) return "must be one of " + known_names<E>() + ", got '" + value + "'";
   into = *found;
   return std::nullopt;
 }
 
-Complaint read_when(const std::string& value, std::int64_t now_ms, std::int64_t& into) {
+ErrorText read_when(const std::string& value, std::int64_t now_ms, std::int64_t& into) {
   const auto when = parse_when(value, now_ms);
   if (!when) return when.error().message;
   into = *when;
   return std::nullopt;
 }
 
-Complaint read_limit(const std::string& value, std::uint32_t& into) {
+ErrorText read_limit(const std::string& value, std::uint32_t& into) {
   const auto limit = parse_limit(value);
   if (!limit) return limit.error().message;
   into = *limit;
   return std::nullopt;
 }
 
-Complaint read_tolerance(const std::string& value, std::optional<double>& into) {
+ErrorText read_tolerance(const std::string& value, std::optional<double>& into) {
   double number = -1;
   const auto [end, wrong] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (wrong != std::errc{} || end != value.data() + value.size() || !(number >= 0 && number <= 1))
@@ -42,7 +42,7 @@ Complaint read_tolerance(const std::string& value, std::optional<double>& into) 
 }
 
 template <std::uint32_t Trials::*Member, std::uint32_t Min>
-Complaint read_trials(Candidate& candidate, const std::string& value, std::int64_t) {
+ErrorText read_trials(Candidate& candidate, const std::string& value, std::int64_t) {
   std::uint32_t number = 0;
   const auto [end, wrong] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (wrong != std::errc{} || end != value.data() + value.size() || number < Min || number > kTrialsMax) {
@@ -54,36 +54,50 @@ Complaint read_trials(Candidate& candidate, const std::string& value, std::int64
 }
 
 template <std::string Candidate::*Member>
-Complaint read_text(Candidate& candidate, const std::string& value, std::int64_t) {
+ErrorText read_text(Candidate& candidate, const std::string& value, std::int64_t) {
   candidate.*Member = value;
   return std::nullopt;
 }
 
-// clang-format off
 constexpr Setting kSettings[] = {
     {"id", read_text<&Candidate::label>},
-    {"problem", [](Candidate&, const std::string&, std::int64_t) { return Complaint(); }},  // looked up by the format, which knows where
-    {"backend", [](Candidate& candidate, const std::string& value, std::int64_t) { return read_word(value, candidate.backend.emplace()); }},
-    {"device", [](Candidate& candidate, const std::string& value, std::int64_t) { return read_word(value, candidate.device); }},
+    // The format finds the problem, because it knows the directory of the file.
+    {"problem", [](Candidate&, const std::string&, std::int64_t) { return ErrorText(); }},
+    {"backend", [](Candidate& candidate, const std::string& value,
+                   std::int64_t) { return read_word(value, candidate.backend.emplace()); }},
+    {"device",
+     [](Candidate& candidate, const std::string& value, std::int64_t) { return read_word(value, candidate.device); }},
     {"gpu", read_text<&Candidate::gpu_model>},
-    {"precision", [](Candidate& candidate, const std::string& value, std::int64_t) { return read_word(value, candidate.precision); }},
-    {"rtol", [](Candidate& candidate, const std::string& value, std::int64_t) { return read_tolerance(value, candidate.rtol); }},
-    {"atol", [](Candidate& candidate, const std::string& value, std::int64_t) { return read_tolerance(value, candidate.atol); }},
+    {"precision", [](Candidate& candidate, const std::string& value,
+                     std::int64_t) { return read_word(value, candidate.precision); }},
+    {"rtol", [](Candidate& candidate, const std::string& value,
+                std::int64_t) { return read_tolerance(value, candidate.rtol); }},
+    {"atol", [](Candidate& candidate, const std::string& value,
+                std::int64_t) { return read_tolerance(value, candidate.atol); }},
     {"correctness", read_trials<&Trials::correctness, 1>},
     {"warmup", read_trials<&Trials::warmup, 0>},
     {"timed", read_trials<&Trials::timed, 0>},
-    {"baseline", [](Candidate& candidate, const std::string& value, std::int64_t) { return read_word(value, candidate.trials.baseline); }},
-    {"profile", [](Candidate& candidate, const std::string& value, std::int64_t) { return read_word(value, candidate.trials.profile); }},
-    {"priority", [](Candidate& candidate, const std::string& value, std::int64_t) { return read_word(value, candidate.priority); }},
-    {"not_before", [](Candidate& candidate, const std::string& value, std::int64_t now_ms) { return read_when(value, now_ms, candidate.not_before_ms); }},
-    {"deadline", [](Candidate& candidate, const std::string& value, std::int64_t now_ms) { return read_when(value, now_ms, candidate.deadline_ms); }},
-    {"time_limit_s", [](Candidate& candidate, const std::string& value, std::int64_t) { return read_limit(value, candidate.time_limit_ms); }},
-    {"require", [](Candidate& candidate, const std::string& value, std::int64_t) { candidate.labels.push_back(value); return Complaint(); }},
+    {"baseline", [](Candidate& candidate, const std::string& value,
+                    std::int64_t) { return read_word(value, candidate.trials.baseline); }},
+    {"profile", [](Candidate& candidate, const std::string& value,
+                   std::int64_t) { return read_word(value, candidate.trials.profile); }},
+    {"priority",
+     [](Candidate& candidate, const std::string& value, std::int64_t) { return read_word(value, candidate.priority); }},
+    {"not_before", [](Candidate& candidate, const std::string& value,
+                      std::int64_t now_ms) { return read_when(value, now_ms, candidate.not_before_ms); }},
+    {"deadline", [](Candidate& candidate, const std::string& value,
+                    std::int64_t now_ms) { return read_when(value, now_ms, candidate.deadline_ms); }},
+    {"time_limit_s", [](Candidate& candidate, const std::string& value,
+                        std::int64_t) { return read_limit(value, candidate.time_limit_ms); }},
+    {"require",
+     [](Candidate& candidate, const std::string& value, std::int64_t) {
+       candidate.labels.push_back(value);
+       return ErrorText();
+     }},
     {"author", read_text<&Candidate::author>},
 };
-// clang-format on
 
-// The words of a `kq:` comment: key=value, where the value may stand in double quotes.
+// Reads the words of a `kq:` comment. Each is key=value, where the value may be in double quotes.
 void read_words(std::string_view text, std::size_t line, std::vector<HeaderSetting>& found) {
   while (true) {
     text.remove_prefix(std::min(text.find_first_not_of(" \t\r"), text.size()));
@@ -112,7 +126,7 @@ std::span<const Setting> settings() {
   return kSettings;
 }
 
-Complaint set_by_name(Candidate& candidate, const std::string& key, const std::string& value, std::int64_t now_ms) {
+ErrorText set_by_name(Candidate& candidate, const std::string& key, const std::string& value, std::int64_t now_ms) {
   if (key.starts_with("tag.") && key.size() > 4) {
     candidate.tags[key.substr(4)] = value;
     return std::nullopt;
@@ -120,8 +134,8 @@ Complaint set_by_name(Candidate& candidate, const std::string& key, const std::s
   std::string known;
   for (const Setting& setting : kSettings) {
     if (setting.key == key) {
-      const Complaint wrong = setting.set(candidate, value, now_ms);
-      return wrong ? Complaint(key + " " + *wrong) : std::nullopt;
+      const ErrorText wrong = setting.set(candidate, value, now_ms);
+      return wrong ? ErrorText(key + " " + *wrong) : std::nullopt;
     }
     known += std::string(setting.key) + ", ";
   }

@@ -1,17 +1,17 @@
-#include "producer/submit/file_ref.h"
+#include "producer/formats/file_ref.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include "core/limits.h"
-#include "producer/submit/test_folder.h"
+#include "producer/formats/test_folder.h"
 
 namespace kq::producer {
 namespace {
 
 class FileRefTest : public testing::Test {
  protected:
-  std::string complaint(std::string_view name) const {
+  std::string error_text(std::string_view name) const {
     const auto text = contents(file_ref(folder_ / name));
     if (text) return "accepted";
     EXPECT_EQ(text.error().kind, ErrorKind::bad_input);
@@ -29,33 +29,33 @@ TEST_F(FileRefTest, reads_a_file_as_it_is) {
 }
 
 TEST_F(FileRefTest, a_huge_file_is_refused_before_it_is_read) {
-  std::filesystem::resize_file(folder_.write("big.py", ""), 100u << 20);  // sparse
-  EXPECT_EQ(complaint("big.py"), "big.py is 104857600 bytes, a source may have 1048576");
+  std::filesystem::resize_file(folder_.write("big.py", ""), 100u << 20);  // a sparse file
+  EXPECT_EQ(error_text("big.py"), "big.py is 104857600 bytes, a source may have 1048576");
 }
 
 TEST_F(FileRefTest, the_limit_itself_is_allowed) {
   folder_.write("full.py", std::string(kFileBytesMax, 'x'));
-  EXPECT_EQ(complaint("full.py"), "accepted");
+  EXPECT_EQ(error_text("full.py"), "accepted");
   EXPECT_FALSE(contents(FileRef{"a", "a", std::string(kFileBytesMax + 1, 'x')}));
 }
 
-TEST_F(FileRefTest, refuses_what_is_no_source_text) {
+TEST_F(FileRefTest, refuses_content_that_is_no_source_text) {
   folder_.write("empty.py", "");
   folder_.write("blank.py", " \n\t\r\n");
   folder_.write("binary.py", std::string_view("\x7f"
                                               "ELF\0\0",
                                               6));
-  EXPECT_EQ(complaint("empty.py"), "empty.py is empty");
-  EXPECT_EQ(complaint("blank.py"), "blank.py is empty");
-  EXPECT_EQ(complaint("binary.py"), "binary.py is no source text: it holds NUL bytes");
+  EXPECT_EQ(error_text("empty.py"), "empty.py is empty");
+  EXPECT_EQ(error_text("blank.py"), "blank.py is empty");
+  EXPECT_EQ(error_text("binary.py"), "binary.py is no source text: it holds NUL bytes");
 }
 
-TEST_F(FileRefTest, refuses_what_is_no_file_without_waiting_for_it) {
+TEST_F(FileRefTest, refuses_a_path_that_is_no_file_without_blocking) {
   ASSERT_EQ(mkfifo((folder_ / "pipe.py").c_str(), 0600), 0);
-  EXPECT_EQ(complaint("pipe.py"), "pipe.py is no regular file");
+  EXPECT_EQ(error_text("pipe.py"), "pipe.py is no regular file");
   std::filesystem::create_directory(folder_ / "dir.py");
-  EXPECT_EQ(complaint("dir.py"), "dir.py is a directory, a file is needed");
-  EXPECT_EQ(complaint("gone.py"), "gone.py: No such file or directory");
+  EXPECT_EQ(error_text("dir.py"), "dir.py is a directory, a file is needed");
+  EXPECT_EQ(error_text("gone.py"), "gone.py: No such file or directory");
   EXPECT_FALSE(is_file(folder_ / "pipe.py"));
   EXPECT_FALSE(is_file(folder_ / "gone.py"));
 }

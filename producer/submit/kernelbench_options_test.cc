@@ -1,9 +1,9 @@
-#include "producer/formats/kernelbench_words.h"
+#include "producer/submit/kernelbench_options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "producer/submit/test_folder.h"
+#include "producer/formats/test_folder.h"
 
 namespace kq::producer {
 namespace {
@@ -13,25 +13,25 @@ using testing::HasSubstr;
 
 SubmitRequest applied(const std::vector<std::string>& words) {
   SubmitRequest request;
-  const auto done = apply_kernelbench_words(words, request);
+  const auto done = apply_kernelbench_options(words, request);
   EXPECT_TRUE(done) << done.error().message;
   return request;
 }
-std::string complaint(const std::string& word) {
+std::string error_text(const std::string& word) {
   SubmitRequest request;
-  const auto done = apply_kernelbench_words({word}, request);
+  const auto done = apply_kernelbench_options({word}, request);
   return done ? "" : done.error().message;
 }
 
-TEST(kernelbench_words, a_path_is_no_word) {
+TEST(KernelBenchOptions, a_path_is_no_word) {
   TestFolder folder;
-  EXPECT_TRUE(is_kernelbench_word("level=1"));
-  EXPECT_FALSE(is_kernelbench_word("runs/a=1"));
-  EXPECT_FALSE(is_kernelbench_word("=1"));
-  EXPECT_FALSE(is_kernelbench_word("runs"));
+  EXPECT_TRUE(is_kernelbench_option("level=1"));
+  EXPECT_FALSE(is_kernelbench_option("runs/a=1"));
+  EXPECT_FALSE(is_kernelbench_option("=1"));
+  EXPECT_FALSE(is_kernelbench_option("runs"));
 }
 
-TEST(kernelbench_words, a_command_line_of_its_evaluation_is_a_request) {
+TEST(KernelBenchOptions, a_command_line_of_its_evaluation_is_a_request) {
   const SubmitRequest request = applied({"run_name=mine", "dataset_src=local", "level=2", "subset=(3,5)",
                                          "num_correct_trials=7", "num_perf_trials=200", "num_samples_per_problem=4",
                                          "backend=cuda", "precision=fp16", "eval_mode=local"});
@@ -41,14 +41,14 @@ TEST(kernelbench_words, a_command_line_of_its_evaluation_is_a_request) {
   EXPECT_FALSE(request.options.subset.has(1, 3, 0));
   EXPECT_FALSE(request.options.subset.has(2, 6, 0));
   EXPECT_FALSE(request.options.subset.has(2, 3, 4));
-  EXPECT_EQ(request.options.correctness_n, 7u);
-  EXPECT_EQ(request.options.timed_n, 200u);
+  EXPECT_EQ(request.options.correctness_trials, 7u);
+  EXPECT_EQ(request.options.timed_trials, 200u);
   EXPECT_EQ(request.options.backend, std::nullopt);  // its cuda is Python; whether it compiles anything its text tells
   EXPECT_EQ(applied({"backend=triton"}).options.backend, Backend::triton);
   EXPECT_EQ(request.options.precision, Precision::fp16);
 }
 
-TEST(kernelbench_words, one_of_run_and_check_too) {
+TEST(KernelBenchOptions, one_of_run_and_check_too) {
   const SubmitRequest by_path = applied({"ref_origin=local", "ref_arch_src_path=ref.py", "kernel_src_path=new.py"});
   EXPECT_THAT(by_path.inputs, ElementsAre("new.py"));
   EXPECT_EQ(by_path.options.problem, "ref.py");
@@ -58,31 +58,31 @@ TEST(kernelbench_words, one_of_run_and_check_too) {
   EXPECT_EQ(by_number.options.problems, ".");
 }
 
-TEST(kernelbench_words, problems_can_be_listed) {
+TEST(KernelBenchOptions, problems_can_be_listed) {
   EXPECT_TRUE(applied({"problem_ids=[1, 5]"}).options.subset.has(3, 5, 0));
   EXPECT_FALSE(applied({"problem_ids=[1, 5]"}).options.subset.has(3, 4, 0));
   EXPECT_TRUE(applied({"subset=(None,None)"}).options.subset.has(3, 4, 0));
-  EXPECT_EQ(applied({"measure_performance=False"}).options.timed_n, 0u);
+  EXPECT_EQ(applied({"measure_performance=False"}).options.timed_trials, 0u);
 }
 
-TEST(kernelbench_words, what_has_no_meaning_here_is_said) {
+TEST(KernelBenchOptions, an_option_without_a_meaning_is_reported) {
   SubmitRequest request;
-  const auto passed_over = apply_kernelbench_words({"timeout=180", "num_gpu_devices=2", "gpu_arch=[Ada]"}, request);
-  ASSERT_TRUE(passed_over);
-  EXPECT_THAT(*passed_over, ElementsAre(HasSubstr("num_gpu_devices=2 is passed over: every GPU"),
-                                        HasSubstr("gpu_arch=[Ada] is passed over")));
+  const auto ignored = apply_kernelbench_options({"timeout=180", "num_gpu_devices=2", "gpu_arch=[Ada]"}, request);
+  ASSERT_TRUE(ignored);
+  EXPECT_THAT(*ignored, ElementsAre(HasSubstr("num_gpu_devices=2 is ignored: every GPU"),
+                                    HasSubstr("gpu_arch=[Ada] is ignored")));
   EXPECT_EQ(request.options.time_limit_ms, 180'000u);
 }
 
-TEST(kernelbench_words, a_mistake_says_what_would_be_right) {
+TEST(KernelBenchOptions, a_mistake_says_what_would_be_right) {
   EXPECT_THAT(
-      complaint("levle=1"),
+      error_text("levle=1"),
       HasSubstr("'levle=1' is neither a path nor an option of KernelBench's scripts; those known are run_name, "));
-  EXPECT_EQ(complaint("level=one"), "level must be a number from 0 to 1000, got 'one'");
-  EXPECT_EQ(complaint("subset=(5,1)"), "subset must be the first and the last problem like (1,10), got '(5,1)'");
-  EXPECT_EQ(complaint("num_correct_trials=0"), "num_correct_trials must be at least 1, got 0");
-  EXPECT_THAT(complaint("backend=numpy"), HasSubstr("backend must be one of cuda, triton"));
-  EXPECT_EQ(complaint("precision=fp8"), "precision must be one of fp32, fp16, bf16, got 'fp8'");
+  EXPECT_EQ(error_text("level=one"), "level must be a number from 0 to 1000, got 'one'");
+  EXPECT_EQ(error_text("subset=(5,1)"), "subset must be the first and the last problem like (1,10), got '(5,1)'");
+  EXPECT_EQ(error_text("num_correct_trials=0"), "num_correct_trials must be at least 1, got 0");
+  EXPECT_THAT(error_text("backend=numpy"), HasSubstr("backend must be one of cuda, triton"));
+  EXPECT_EQ(error_text("precision=fp8"), "precision must be one of fp32, fp16, bf16, got 'fp8'");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "producer/submit/file_ref.h"
+#include "producer/formats/file_ref.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -39,7 +39,7 @@ Expected<std::string> checked(const std::string& where, std::string text) {
 
 Expected<std::string> read_file(const std::string& path) {
   const auto system_error = [&] { return bad_input(path + ": " + std::strerror(errno)); };
-  // Without O_NONBLOCK the open of a pipe would wait for its writer.
+  // Without O_NONBLOCK, opening a pipe would wait for its writer.
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.number() < 0) return system_error();
   struct stat status {};
@@ -50,7 +50,7 @@ Expected<std::string> read_file(const std::string& path) {
     return bad_input(path + " is " + std::to_string(status.st_size) + " bytes, a source may have " +
                      std::to_string(kFileBytesMax));
   }
-  std::string text(kFileBytesMax + 1, '\0');  // one more, to notice a file that grows
+  std::string text(kFileBytesMax + 1, '\0');  // one byte more than allowed, which shows that the file has grown
   std::size_t size = 0;
   while (size < text.size()) {
     const ssize_t got = read(file.number(), text.data() + size, text.size() - size);

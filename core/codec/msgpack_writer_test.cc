@@ -1,4 +1,4 @@
-#include "core/bytes/msgpack_writer.h"
+#include "core/codec/msgpack_writer.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ std::string written(const auto& write) {
   }
   MsgpackSizer sizer;
   write(sizer);
-  EXPECT_GE(sizer.bytes_n(), bytes.size());
+  EXPECT_GE(sizer.byte_count(), bytes.size());
   return bytes;
 }
 
@@ -28,7 +28,7 @@ std::string by_library(const auto& pack) {
   return {buffer.data(), buffer.size()};
 }
 
-// Every size at which a form begins or ends, and its neighbours.
+// Returns every size at which one form of the format ends and the next begins, with its neighbours.
 std::vector<std::uint64_t> corners() {
   std::vector<std::uint64_t> corners;
   for (const int bits : {0, 4, 5, 7, 8, 15, 16, 31, 32, 63}) {
@@ -96,7 +96,7 @@ TEST(MsgpackWriter, many_values_in_a_row_stay_in_order) {
             }));
 }
 
-TEST(MsgpackWriter, appends_to_what_is_there) {
+TEST(MsgpackWriter, appends_to_the_string) {
   std::string bytes = "before";
   { MsgpackWriter(bytes).nil(); }
   EXPECT_EQ(bytes, "before\xC0");

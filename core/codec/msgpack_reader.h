@@ -1,9 +1,9 @@
-// Reads msgpack values one after the other, out of bytes that may be hostile, without a tree of them in between.
+// A pull reader of msgpack, which reads one value after the other from bytes that may be hostile. It builds no tree.
 //
-// Each try_ function looks at the next value: nothing comes back, and nothing is eaten, if that is of another type.
-// What is wrong with the bytes themselves is thrown as Malformed: a value cut short, a type the protocol does not use,
-// more elements than core/limits.h allows. An opened array or map must be read element by element and then closed; text
-// and bytes stay where they are.
+// Each try_ function reads the next value if that has the type of the function; otherwise it returns nothing and leaves
+// the position unchanged. Malformed is thrown where the bytes themselves are wrong: a truncated value, a type that the
+// protocol does not use, or more elements than core/limits.h allows. The caller must read each element of an opened
+// array or map and then call close(). Text and binary values are views of the input.
 #pragma once
 
 #include <bit>
@@ -17,12 +17,12 @@
 
 namespace kq {
 
-// Carries the path of field names to the fault; filled in from the inside out.
+// Thrown for malformed bytes. `where` is the path of the failing field, to which each enclosing struct adds its part.
 struct Malformed {
   std::string where;
   std::string what;
 };
-// More elements in all than one message may have: said of the message, not of a place in it.
+// Thrown where a message has more than kMessageItemsTotalMax elements in all.
 struct TooManyItems {};
 
 class MsgpackReader {
@@ -30,7 +30,7 @@ class MsgpackReader {
   explicit MsgpackReader(std::string_view bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
 
   struct Integer {
-    std::uint64_t bits = 0;  // of a std::int64_t when negative
+    std::uint64_t bits = 0;  // the bits of a std::int64_t where `negative` is true
     bool negative = false;
   };
 
@@ -39,17 +39,17 @@ class MsgpackReader {
   std::optional<Integer> try_integer();
   std::optional<double> try_float64();
   std::optional<std::string_view> try_text();
-  // The very text.
+  // Reads the next value if it is this text; returns whether it is.
   template <std::size_t kBytes>
   bool try_text(const char (&text)[kBytes]);
   std::optional<std::string_view> try_binary();
-  // How many elements, or pairs, follow. Never more than bytes are left: whoever reserves for them is safe from a large
-  // claim.
+  // Returns the number of elements or pairs that follow. The number is never larger than the number of bytes that are
+  // left, so a caller may allocate memory for the elements.
   std::optional<std::uint32_t> try_open_array();
   std::optional<std::uint32_t> try_open_map();
   void close() { --depth_; }
 
-  // Past the next value, whatever it is.
+  // Skips the next value of any type.
   void skip();
 
   std::size_t rest_bytes() const { return static_cast<std::size_t>(end_ - at_); }
@@ -62,13 +62,14 @@ class MsgpackReader {
     return static_cast<std::uint8_t>(*at_);
   }
   static_assert(std::endian::native == std::endian::little);
-  // The big-endian argument of a type byte, both eaten.
+  // Reads the type byte and its big-endian argument, and returns the argument.
   template <class T>
   T argument() {
     if (rest_bytes() < 1 + sizeof(T)) refuse("the message ends early");
     T value = 0;
     std::memcpy(&value, at_ + 1, sizeof value);
-    if constexpr (sizeof value == 8) value = __builtin_bswap64(value);  // a loop over its bytes stays one
+    // The compiler would not turn a loop over the bytes into a swap.
+    if constexpr (sizeof value == 8) value = __builtin_bswap64(value);
     if constexpr (sizeof value == 4) value = __builtin_bswap32(value);
     if constexpr (sizeof value == 2) value = __builtin_bswap16(value);
     at_ += 1 + sizeof(T);
@@ -85,11 +86,10 @@ class MsgpackReader {
   const char* at_;
   const char* end_;
   std::size_t depth_ = 0;
-  std::size_t items_n_ = 0;
+  std::size_t item_count_ = 0;
 };
 
-// ---- the common cases, inline
-// ------------------------------------------------------------------------------------------------------
+// ---- the common cases, inline ---------------------------------------------------------------------------------------
 
 inline bool MsgpackReader::try_nil() {
   if (type() != 0xC0) return false;
@@ -156,7 +156,7 @@ inline std::optional<std::string_view> MsgpackReader::try_text() {
 
 template <std::size_t kBytes>
 bool MsgpackReader::try_text(const char (&text)[kBytes]) {
-  static_assert(kBytes <= 32, "a longer text has a longer head");
+  static_assert(kBytes <= 32, "a longer text has a head of more than one byte");
   constexpr std::size_t kTextBytes = kBytes - 1;
   const std::uint8_t t = type();
   if (t == (0xA0 | kTextBytes)) {
@@ -202,8 +202,8 @@ inline std::optional<std::uint32_t> MsgpackReader::try_open_map() {
 }
 
 inline std::uint32_t MsgpackReader::open(std::uint32_t n, std::size_t bytes_each) {
-  items_n_ += n;
-  if (items_n_ > kMessageItemsTotalMax) throw TooManyItems{};
+  item_count_ += n;
+  if (item_count_ > kMessageItemsTotalMax) throw TooManyItems{};
   if (n > kMessageItemsMax) refuse("an array or map with more elements than are allowed");
   if (rest_bytes() < n * bytes_each) refuse("the message ends early");
   if (++depth_ > kMessageDepthMax) refuse("arrays and maps inside one another deeper than is allowed");

@@ -1,4 +1,4 @@
-#include "producer/submit/settings.h"
+#include "producer/formats/settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ std::string words(std::string_view text) {
     all += std::to_string(setting.line) + " " + setting.key + "=" + setting.value + "\n";
   return all;
 }
-std::string complaint(const std::string& key, const std::string& value) {
+std::string error_text(const std::string& key, const std::string& value) {
   Candidate candidate;
   return set_by_name(candidate, key, value, 0).value_or("");
 }
@@ -60,13 +60,13 @@ TEST(settings, each_sets_what_it_names) {
 }
 
 TEST(settings, a_mistake_says_what_would_be_right) {
-  EXPECT_THAT(complaint("speed", "1"), HasSubstr("there is no setting 'speed'; known are id, problem, backend"));
-  EXPECT_EQ(complaint("", "fast"), "'fast' is no key=value");
-  EXPECT_EQ(complaint("rtol", "2"), "rtol must be a number from 0 to 1, got '2'");
-  EXPECT_EQ(complaint("timed", "1001"), "timed must be an integer from 0 to 1000, got '1001'");
-  EXPECT_EQ(complaint("correctness", "0"), "correctness must be an integer from 1 to 1000, got '0'");
-  EXPECT_THAT(complaint("backend", "hip"), HasSubstr("backend must be one of torch, triton"));
-  EXPECT_NE(complaint("deadline", "soon"), "");
+  EXPECT_THAT(error_text("speed", "1"), HasSubstr("there is no setting 'speed'; known are id, problem, backend"));
+  EXPECT_EQ(error_text("", "fast"), "'fast' is no key=value");
+  EXPECT_EQ(error_text("rtol", "2"), "rtol must be a number from 0 to 1, got '2'");
+  EXPECT_EQ(error_text("timed", "1001"), "timed must be an integer from 0 to 1000, got '1001'");
+  EXPECT_EQ(error_text("correctness", "0"), "correctness must be an integer from 1 to 1000, got '0'");
+  EXPECT_THAT(error_text("backend", "hip"), HasSubstr("backend must be one of torch, triton"));
+  EXPECT_NE(error_text("deadline", "soon"), "");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "core/bytes/codec.h"
+#include "core/codec/codec.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// ---- msgpack by hand, for what our own encoder would never write ----------------------------------------------------
+// ---- msgpack bytes that kq's own encoder never writes ---------------------------------------------------------------
 
 std::string str(std::string_view text) {
   return std::string{static_cast<char>(0xD9), static_cast<char>(text.size())}.append(text);
@@ -174,7 +174,7 @@ TEST(Codec, every_record_of_defaults_comes_back_as_it_was) {
   expect_round_trip(LeaderboardRow{});
 }
 
-// Messages have no ==; equal bytes of values whose every field differs from its default stand for it.
+// Messages have no operator==, so the test compares their bytes. Each field of the examples differs from its default.
 template <class Body>
 void expect_messages_round_trip(const std::vector<Body>& bodies) {
   for (const Body& body : bodies) {
@@ -335,11 +335,11 @@ TEST(Codec, wrong_types_are_refused_with_their_place) {
 }
 
 TEST(Codec, integers_that_do_not_fit_are_refused) {
-  const std::string complaint = "an integer that fits was expected";
-  EXPECT_THAT(refusal<JobRecord>(map({{"attempt", u64(1ull << 32)}})), HasSubstr(complaint));
-  EXPECT_THAT(refusal<JobRecord>(map({{"attempt", i64(-1)}})), HasSubstr(complaint));
-  EXPECT_THAT(refusal<JobRecord>(map({{"seq", i64(-1)}})), HasSubstr(complaint));
-  EXPECT_THAT(refusal<JobRecord>(map({{"leased_at_ms", u64(1ull << 63)}})), HasSubstr(complaint));
+  const std::string error_text = "an integer that fits was expected";
+  EXPECT_THAT(refusal<JobRecord>(map({{"attempt", u64(1ull << 32)}})), HasSubstr(error_text));
+  EXPECT_THAT(refusal<JobRecord>(map({{"attempt", i64(-1)}})), HasSubstr(error_text));
+  EXPECT_THAT(refusal<JobRecord>(map({{"seq", i64(-1)}})), HasSubstr(error_text));
+  EXPECT_THAT(refusal<JobRecord>(map({{"leased_at_ms", u64(1ull << 63)}})), HasSubstr(error_text));
 }
 
 TEST(Codec, an_unknown_enumerator_lists_the_known_ones) {
@@ -374,9 +374,9 @@ TEST(Codec, declared_counts_beyond_the_limit_are_refused_before_anything_is_rese
 }
 
 TEST(Codec, many_small_arrays_are_refused_by_their_sum) {
-  const auto samples = [](std::uint32_t arrays_n) {
-    std::string nested = array_of(arrays_n);
-    for (std::uint32_t i = 0; i < arrays_n; ++i)
+  const auto samples = [](std::uint32_t array_count) {
+    std::string nested = array_of(array_count);
+    for (std::uint32_t i = 0; i < array_count; ++i)
       nested += array_of(kMessageItemsMax) + std::string(kMessageItemsMax, 1);
     return map({{"invented_later", nested}});
   };
@@ -432,7 +432,7 @@ TEST(Codec, a_message_of_another_direction_is_refused) {
 
 // ---- hostile bytes --------------------------------------------------------------------------------------------------
 
-// A few flipped, inserted, removed, copied or cut bytes.
+// Returns the bytes after one to four random changes, insertions, deletions or copies.
 std::string mutated(std::string bytes, std::mt19937_64& random) {
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
   static constexpr char kTypes[] = "\x80\x8F\x90\x9F\xC0\xC4\xCB\xD9\xDC\xDD\xDE\xDF\xFF";
@@ -462,11 +462,12 @@ std::string mutated(std::string bytes, std::mt19937_64& random) {
   return bytes;
 }
 
-// Whatever is accepted must survive a round trip; everything else must be refused in words.
+// Decodes mutated messages. An accepted message must be the same after a round trip, and a refused one must have an
+// error text.
 template <class Body>
 void mutate_messages(const std::vector<Body>& bodies, int rounds) {
   std::mt19937_64 random(20'251'117);
-  int accepted_n = 0;
+  int accepted_count = 0;
   for (int i = 0; i < rounds; ++i) {
     const Body& body = bodies[static_cast<std::size_t>(i) % bodies.size()];
     const std::string hostile = mutated(encode_message(Message<Body>{1, body}), random);
@@ -475,16 +476,16 @@ void mutate_messages(const std::vector<Body>& bodies, int rounds) {
       ASSERT_FALSE(decoded.error().message.empty());
       continue;
     }
-    ++accepted_n;
+    ++accepted_count;
     const std::string again = encode_message(*decoded);
     const auto redecoded = decode_message<Body>(again);
     ASSERT_TRUE(redecoded) << redecoded.error().message;
     ASSERT_EQ(encode_message(*redecoded), again);
   }
-  EXPECT_GT(accepted_n, rounds / 100) << "mutations so harsh show nothing";
+  EXPECT_GT(accepted_count, rounds / 100) << "the mutations are too strong: nearly all messages are refused";
 }
 
-TEST(CodecFuzz, mutated_client_messages_never_crash) {
+TEST(CodecFuzz, mutated_client_messages_are_decoded_or_refused) {
   mutate_messages(examples::client_requests(), 10'000);
   mutate_messages(examples::client_replies(), 10'000);
 }

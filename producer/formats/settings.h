@@ -1,5 +1,5 @@
-// What may be said of a kernel by name and value: in a `kq:` comment at its head. One table; to add a setting, add a
-// row.
+// The settings that a kernel may have in a `kq:` comment at its head, as name and value. A new setting is a new row in
+// the table in settings.cc.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,13 @@ namespace kq::producer {
 
 struct Setting {
   std::string_view key;
-  std::optional<std::string> (*set)(Candidate& candidate, const std::string& value,
-                                    std::int64_t now_ms);  // what is wrong with the value
+  // Sets the value, and returns what is wrong with it, or nothing.
+  std::optional<std::string> (*set)(Candidate& candidate, const std::string& value, std::int64_t now_ms);
 };
 std::span<const Setting> settings();
 
-// What is wrong with the key or the value, or nothing. Keys that begin with "tag." are tags.
+// Sets one setting of a candidate. Returns what is wrong with the key or the value, or nothing. A key "tag.NAME" sets a
+// tag.
 std::optional<std::string> set_by_name(Candidate& candidate, const std::string& key, const std::string& value,
                                        std::int64_t now_ms);
 
@@ -31,9 +32,9 @@ struct HeaderSetting {
   std::size_t line = 0;
 };
 // The settings in the comments before the first line of code: "# kq: problem=relu.py precision=fp16" or "// kq:
-// gpu=\"NVIDIA H200\"". What is no key=value comes back with an empty key, so that nothing is passed over in silence.
+// gpu=\"NVIDIA H200\"". A word that is no key=value is returned with an empty key, so that the caller can report it.
 std::vector<HeaderSetting> read_header(std::string_view text);
 
-inline constexpr std::size_t kHeaderBytesMax = 64u << 10;  // of a file that are looked at
+inline constexpr std::size_t kHeaderBytesMax = 64u << 10;  // the part of a file in which settings are searched
 
 }  // namespace kq::producer

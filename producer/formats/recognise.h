@@ -1,0 +1,26 @@
+// Recognition of backends and problems by simple searches in the text. It finds mixed-up files before they are sent;
+// the worker then parses the text.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/submission.h"
+
+namespace kq::producer {
+
+// Returns whether a file has device code, which needs an IOContract: .cu, .ptx or .cubin.
+bool is_device_code(std::string_view file_name);
+
+// Returns the backend of a file for which none is named. Device code is `cuda`, Python with @triton.jit is `triton`,
+// Python that imports torch.utils.cpp_extension is `torch_cuda`, and other Python is `torch`.
+Backend recognise_backend(std::string_view file_name, std::string_view text);
+
+// Returns why a file cannot have this backend ("backend cuda takes a .cu file ..."), or an empty text where it can.
+std::string backend_error(std::string_view file_name, Backend backend);
+
+// Returns those of "class Model", "get_inputs" and "get_init_inputs" that the text of a problem lacks.
+std::vector<std::string> missing_from_problem(std::string_view text);
+
+}  // namespace kq::producer
