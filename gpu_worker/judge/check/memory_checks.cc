@@ -36,8 +36,8 @@ Expected<bool> MemoryChecks::all_match(std::span<const DeviceComparison> compari
   return true;
 }
 
-Expected<std::optional<Agreement>> MemoryChecks::compare_on_device(const DeviceComparison& compare_on_device) {
-  return device_.compare({&compare_on_device, 1}).map([](const auto& seen) {
+Expected<std::optional<Agreement>> MemoryChecks::compare_on_device(const DeviceComparison& comparison) {
+  return device_.compare({&comparison, 1}).map([](const auto& seen) {
     return seen.empty() ? std::optional<Agreement>() : seen.front();
   });
 }
