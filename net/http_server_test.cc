@@ -96,8 +96,8 @@ std::int64_t ms_since(Clock::time_point then) {
 // end. Whoever was put out comes again.
 class Trickle {
  public:
-  Trickle(std::uint16_t port, std::size_t peers_n) {
-    for (std::size_t i = 0; i < peers_n; ++i) peers_.push_back(connect_to(port));
+  Trickle(std::uint16_t port, std::size_t peer_count) {
+    for (std::size_t i = 0; i < peer_count; ++i) peers_.push_back(connect_to(port));
     thread_ = std::thread([this, port] { run(port); });
   }
   ~Trickle() {

@@ -117,7 +117,7 @@ std::string_view take_line(std::string_view& text) {
   return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
 }
 
-std::optional<std::string> key_complaint(std::string_view key) {
+std::optional<std::string> validate_key(std::string_view key) {
   if (key.size() == kKeyChars && key.find_first_not_of(kZ85) == std::string_view::npos) return std::nullopt;
   return "a key is " + std::to_string(kKeyChars) + " characters of Z85, got " + std::to_string(key.size()) +
          (key.size() == kKeyChars ? " of which some are not" : "");
@@ -151,9 +151,9 @@ Expected<std::array<std::string, N>> read_fields(std::string_view text, const st
   return values;
 }
 
-std::optional<std::string> keys_complaint(std::initializer_list<std::string_view> keys) {
+std::optional<std::string> validate_keys(std::initializer_list<std::string_view> keys) {
   for (const std::string_view key : keys) {
-    if (auto wrong = key_complaint(key)) return wrong;
+    if (auto wrong = validate_key(key)) return wrong;
   }
   return std::nullopt;
 }
@@ -174,7 +174,7 @@ Expected<AuthorizedKey> authorized_in(std::string_view line) {
   if (first == std::string_view::npos || first == last) return bad_input("'role name public-key' is needed");
   KQ_TRY_VALUE(const auto who, identity_of(line.substr(0, first), line.substr(first + 1, last - first - 1)));
   const std::string_view key = line.substr(last + 1);
-  if (const auto wrong = key_complaint(key)) return bad_input(*wrong);
+  if (const auto wrong = validate_key(key)) return bad_input(*wrong);
   return AuthorizedKey{who, std::string(key)};
 }
 
@@ -246,7 +246,7 @@ Expected<KeyPair> read_broker_key(const std::string& folder) {
   KQ_TRY_VALUE(const auto text, read_file(path, kKeyFileBytesMax, Privacy::secret));
   KQ_TRY_VALUE(auto fields, read_fields<2>(text, path, kBrokerKeyTitle, {"public", "secret"}));
   auto& [public_key, secret_key] = fields;
-  if (const auto wrong = keys_complaint({public_key, secret_key})) return bad_input("key file " + path + ": " + *wrong);
+  if (const auto wrong = validate_keys({public_key, secret_key})) return bad_input("key file " + path + ": " + *wrong);
   return KeyPair{std::move(public_key), std::move(secret_key)};
 }
 
@@ -257,7 +257,7 @@ Expected<ClientKey> read_client_key(const std::string& path) {
   auto& [name, role, public_key, secret_key, broker_key] = fields;
   auto who = identity_of(role, name);
   if (!who) return bad_input("key file " + path + ": " + who.error().message);
-  if (const auto wrong = keys_complaint({public_key, secret_key, broker_key})) {
+  if (const auto wrong = validate_keys({public_key, secret_key, broker_key})) {
     return bad_input("key file " + path + ": " + *wrong);
   }
   return ClientKey{std::move(*who), {std::move(public_key), std::move(secret_key)}, std::move(broker_key)};

@@ -84,9 +84,9 @@ TEST_F(MigrationTest, a_store_of_schema_1_opens_with_everything_it_held) {
   const auto store = open(OpenMode::read_write);
   ASSERT_TRUE(store) << store.error().message;
   EXPECT_THAT(notes, ElementsAre(HasSubstr("schema 1"), HasSubstr("schema 2"), HasSubstr("schema 3")));
-  std::map<Family, std::size_t> keys_n;
+  std::map<Family, std::size_t> key_count;
   for (const auto& [family, key, was] : lines) {
-    ++keys_n[family];
+    ++key_count[family];
     if (key == kSchemaKey) continue;
     const auto is = (*store)->get(family, key).value();
     ASSERT_TRUE(is) << to_string(family) << ' ' << hex(key);
@@ -103,7 +103,7 @@ TEST_F(MigrationTest, a_store_of_schema_1_opens_with_everything_it_held) {
           << to_string(family) << ' ' << hex(key);
     }
   }
-  for (const auto& [family, n] : keys_n) {
+  for (const auto& [family, n] : key_count) {
     EXPECT_TRUE(family == Family::meta || count(**store, family) == n) << to_string(family);
   }
 }
@@ -149,15 +149,15 @@ TEST_P(MarkedStore, opens_with_everything_it_held) {
   const auto lines = lines_of(schema);
   const auto store = open_rocks_store(dir, OpenMode::read_write, {.space = {.reserve_bytes = 0}});
   ASSERT_TRUE(store) << store.error().message;
-  std::map<Family, std::size_t> keys_n;
+  std::map<Family, std::size_t> key_count;
   for (const auto& [family, key, was] : lines) {
-    ++keys_n[family];
+    ++key_count[family];
     const std::string now =
         key == kSchemaKey ? std::to_string(GetParam()) : (*store)->get(family, key).value().value_or("nothing");
     EXPECT_EQ(was.starts_with("sha256:") ? "sha256:" + to_hex(sha256(now)) : hex(now), was)
         << to_string(family) << ' ' << hex(key);
   }
-  for (const auto& [family, n] : keys_n) EXPECT_EQ(count(**store, family), n) << to_string(family);
+  for (const auto& [family, n] : key_count) EXPECT_EQ(count(**store, family), n) << to_string(family);
   EXPECT_EQ((*store)->get(Family::meta, kSchemaKey).value(), std::to_string(kSchemaVersion));
   EXPECT_EQ(verify(**store, [](const std::string& problem) { ADD_FAILURE() << problem; })->finished_count, 5u);
 }

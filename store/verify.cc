@@ -87,12 +87,12 @@ class Verification {
     switch (job->state) {
       case JobState::queued:
         ++found_.queued_count;
-        if (job->not_before_ms == 0) ++placed_n_;
+        if (job->not_before_ms == 0) ++placed_count_;
         timers_of(who, *job);
         return;
       case JobState::leased:
         ++found_.leased_count;
-        ++placed_n_;
+        ++placed_count_;
         return;
       case JobState::finished:
         ++found_.finished_count;
@@ -219,7 +219,7 @@ class Verification {
     const auto place = queue_place_from(key);
     const auto entry = queue_entry_from(value);
     if (!place || !entry) return problem("an entry is unreadable");
-    ++entries_n_;
+    ++entry_count_;
     const auto job = need(read_job(store_, place->seq), job_text(place->seq));
     if (!job) return;
     const bool is_there =
@@ -295,8 +295,8 @@ class Verification {
 
   void totals() {
     family_ = Family::queue;
-    if (entries_n_ != placed_n_) {
-      problem(std::to_string(entries_n_) + " entries for " + std::to_string(placed_n_) +
+    if (entry_count_ != placed_count_) {
+      problem(std::to_string(entry_count_) + " entries for " + std::to_string(placed_count_) +
               " jobs that are queued or leased");
     }
     family_ = Family::meta;
@@ -320,8 +320,8 @@ class Verification {
       std::vector<std::optional<Hash>>(std::size_t{1} << 16);  // by the first two bytes
   Sequence oldest_ = 0;
   Sequence newest_ = 0;
-  std::uint64_t placed_n_ = 0;   // jobs that have a place in the queue by their records
-  std::uint64_t entries_n_ = 0;  // places in the queue
+  std::uint64_t placed_count_ = 0;  // jobs that have a place in the queue by their records
+  std::uint64_t entry_count_ = 0;   // places in the queue
 };
 
 }  // namespace

@@ -30,7 +30,7 @@ class FewNotes {
 
   std::vector<std::string> lines_;
   std::vector<std::string> subjects_;  // of this period
-  std::uint64_t untold_n_ = 0;
+  std::uint64_t suppressed_count_ = 0;
   std::int64_t period_end_ms_ = 0;
 };
 

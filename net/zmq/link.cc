@@ -25,9 +25,9 @@ constexpr int kReconnectMs = 50;
 constexpr int kReconnectMsMax = 1'000;
 constexpr int kLingerMs = 300;   // a goodbye or a last reply may still go out; nobody waits longer for it
 constexpr int kSendWaitMs = 50;  // lets the very first send of a client meet its connection
-constexpr int kHungUpMax = 3;    // handshakes broken off in a row, before that is told
+constexpr int kHangUpsMax = 3;   // handshakes broken off in a row, before that is told
 
-constexpr std::size_t kLooksMax = 1'024;             // messages taken from a socket before the other one has its turn
+constexpr std::size_t kReceivesPerTurnMax = 1'024;   // messages taken from a socket before the other one has its turn
 constexpr std::size_t kReceiveBytesMax = 16u << 20;  // after so many, receive() leaves the rest for later
 
 // bind() takes addresses only: ZeroMQ looks names up for connect() alone.
@@ -75,11 +75,11 @@ class ZmqServerLink final : public ServerLink {
 
   Expected<void> bind(const Endpoints& endpoints, const ServerOptions& options) {
     KQ_TRY_VALUE(auto keys, read_key_folder(options.key_folder));
-    door_.emplace(context_, clients_, workers_,
-                  DoorOptions{.key_folder = options.key_folder,
-                              .connections_max = options.limits.connections_max,
-                              .connections_per_address_max = options.limits.connections_per_address_max},
-                  std::move(keys.authorized));
+    authenticator_.emplace(context_, clients_, workers_,
+                           DoorOptions{.key_folder = options.key_folder,
+                                       .connections_max = options.limits.connections_max,
+                                       .connections_per_address_max = options.limits.connections_per_address_max},
+                           std::move(keys.authorized));
     const int handshake_ms = options.limits.handshake_ms;
     if (auto bound = bind_one(Side::client, endpoints.client, keys.broker, handshake_ms); !bound) return bound;
     return bind_one(Side::worker, endpoints.worker, keys.broker, handshake_ms);
@@ -93,10 +93,10 @@ class ZmqServerLink final : public ServerLink {
       const bool is_behind = !waiting_of(Side::worker).empty() || !waiting_of(Side::client).empty();
       zmq::poll(items, std::chrono::milliseconds(is_behind ? 0 : timeout_ms));
       now_ms_ = sys::monotonic_now_ms();
-      authorized_ = door_->authorized();
+      authorized_ = authenticator_->authorized();
       // Workers first: a flood of submissions must not age the results and heartbeats behind it. A flood of workers
       // leaves a quarter to the clients.
-      Batch batch{.packets = packets, .bytes_n = 0};
+      Batch batch{.packets = packets, .byte_count = 0};
       const std::size_t share = packets_max - packets_max / 4;
       if (is_behind || items[0].revents != 0) take(Side::worker, share, batch);
       const bool has_more = packets.size() >= share;
@@ -125,7 +125,7 @@ class ZmqServerLink final : public ServerLink {
   void blame(const Packet& packet, std::string_view why) override { senders_.blame(packet, why, now_ms_); }
 
   std::vector<std::string> take_notes() override {
-    std::vector<std::string> notes = door_->take_notes();
+    std::vector<std::string> notes = authenticator_->take_notes();
     for (std::string& note : senders_.take_notes(sys::monotonic_now_ms())) notes.push_back(std::move(note));
     return notes;
   }
@@ -157,11 +157,13 @@ class ZmqServerLink final : public ServerLink {
 
   struct Batch {
     std::vector<Packet>& packets;
-    std::size_t bytes_n;
+    std::size_t byte_count;
 
-    bool has_room(std::size_t packets_max) const { return packets.size() < packets_max && bytes_n < kReceiveBytesMax; }
+    bool has_room(std::size_t packets_max) const {
+      return packets.size() < packets_max && byte_count < kReceiveBytesMax;
+    }
     void add(Packet packet) {
-      bytes_n += packet.bytes.size();
+      byte_count += packet.bytes.size();
       packets.push_back(std::move(packet));
     }
   };
@@ -170,7 +172,7 @@ class ZmqServerLink final : public ServerLink {
   void take(Side side, std::size_t packets_max, Batch& batch) {
     Waiting& waiting = waiting_of(side);
     while (!waiting.empty() && batch.has_room(packets_max)) batch.add(*waiting.take());
-    for (std::size_t i = 0; i < kLooksMax; ++i) {
+    for (std::size_t i = 0; i < kReceivesPerTurnMax; ++i) {
       zmq::message_t id, bytes;
       if (!of(side).recv(id, zmq::recv_flags::dontwait)) return;
       bool whole = id.more() && of(side).recv(bytes, zmq::recv_flags::dontwait) && !bytes.more();
@@ -213,7 +215,7 @@ class ZmqServerLink final : public ServerLink {
   zmq::context_t context_;
   zmq::socket_t clients_{context_, zmq::socket_type::router};
   zmq::socket_t workers_{context_, zmq::socket_type::router};
-  std::optional<Door> door_;  // goes before the sockets it watches
+  std::optional<Door> authenticator_;  // goes before the sockets it watches
 };
 
 class ZmqClientLink final : public ClientLink {
@@ -243,7 +245,7 @@ class ZmqClientLink final : public ClientLink {
 
   bool send(std::string_view bytes) override {
     try {
-      knock_again();
+      reconnect_if_due();
       return socket_.send(zmq::buffer(bytes), zmq::send_flags::none).has_value();
     } catch (const zmq::error_t&) {
       return false;  // a signal came
@@ -252,7 +254,7 @@ class ZmqClientLink final : public ClientLink {
 
   Expected<std::optional<std::string>> receive(std::int64_t timeout_ms) override {
     try {
-      knock_again();
+      reconnect_if_due();
       zmq::message_t bytes;
       // What is there already needs no zmq_poll, which asks the kernel some six times.
       if (socket_.recv(bytes, zmq::recv_flags::dontwait)) return whole(bytes);
@@ -264,7 +266,7 @@ class ZmqClientLink final : public ClientLink {
       do {
         const std::int64_t left_ms = std::max<std::int64_t>(end_ms - sys::monotonic_now_ms(), 0);
         zmq::poll(items.data(), wake_fd_ >= 0 ? 3 : 2, std::chrono::milliseconds(left_ms));
-        hear_monitor();
+        read_monitor();
       } while (items[1].revents != 0 && items[0].revents == 0 && items[2].revents == 0 && !refusal_);
       if (!socket_.recv(bytes, zmq::recv_flags::dontwait)) return std::nullopt;
       return whole(bytes);
@@ -277,7 +279,7 @@ class ZmqClientLink final : public ClientLink {
   void wake_on(int fd) override { wake_fd_ = fd; }
 
   std::optional<std::string> refusal() override {
-    hear_monitor();
+    read_monitor();
     return refusal_;
   }
 
@@ -293,12 +295,12 @@ class ZmqClientLink final : public ClientLink {
     return std::nullopt;
   }
 
-  void hear_monitor() {
+  void read_monitor() {
     while (const auto heard = next_event(monitor_)) {
       switch (heard->event) {
         case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
           refusal_.reset();
-          hung_up_n_ = 0;
+          hang_up_count_ = 0;
           break;
         case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
           refuse("it does not let this key in");
@@ -310,7 +312,7 @@ class ZmqClientLink final : public ClientLink {
           break;
         default:
           // Once may be a broker that was just being stopped.
-          if (++hung_up_n_ < kHungUpMax) break;
+          if (++hang_up_count_ < kHangUpsMax) break;
           refusal_ =
               "it hangs up before the handshake is over; either it runs without keys, or this key was made for another "
               "broker";
@@ -322,20 +324,20 @@ class ZmqClientLink final : public ClientLink {
   // From such an end ZeroMQ does not connect again by itself. A key may be let in later, so this asks again.
   void refuse(std::string why) {
     refusal_ = std::move(why);
-    knock_at_ms_ = sys::monotonic_now_ms() + kReconnectMsMax;
+    reconnect_at_ms_ = sys::monotonic_now_ms() + kReconnectMsMax;
   }
-  void knock_again() {
-    if (!knock_at_ms_ || sys::monotonic_now_ms() < *knock_at_ms_) return;
-    knock_at_ms_.reset();
+  void reconnect_if_due() {
+    if (!reconnect_at_ms_ || sys::monotonic_now_ms() < *reconnect_at_ms_) return;
+    reconnect_at_ms_.reset();
     zmq_disconnect(socket_.handle(), endpoint_.c_str());  // fails where nothing is left of the connection
     socket_.connect(endpoint_);
   }
 
   std::string endpoint_;
   int wake_fd_ = -1;
-  int hung_up_n_ = 0;
+  int hang_up_count_ = 0;
   std::optional<std::string> refusal_;
-  std::optional<std::int64_t> knock_at_ms_;
+  std::optional<std::int64_t> reconnect_at_ms_;
   zmq::context_t context_;
   zmq::socket_t monitor_{context_, zmq::socket_type::pair};
   zmq::socket_t socket_{context_, zmq::socket_type::dealer};

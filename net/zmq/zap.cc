@@ -181,14 +181,14 @@ void Door::accepted(Monitor& monitor, int fd) {
   const PeerName peer = peer_of(fd);
   std::string address = peer.account.empty() ? peer.text : peer.account;
   const std::size_t at_address = ++connections_at_[address];
-  ++connections_n_;
-  if (connections_n_ > options_.connections_max || at_address > options_.connections_per_address_max) {
+  ++connection_count_;
+  if (connection_count_ > options_.connections_max || at_address > options_.connections_per_address_max) {
     // Should the number mean another connection by now, that one is made again: nothing worse comes of it.
     ::shutdown(fd, SHUT_RDWR);
     note("connections " + address,
          "hung up on " + address + ": it has " + std::to_string(at_address - 1) + " connections of at most " +
              std::to_string(options_.connections_per_address_max) + ", all together have " +
-             std::to_string(connections_n_ - 1) + " of at most " + std::to_string(options_.connections_max));
+             std::to_string(connection_count_ - 1) + " of at most " + std::to_string(options_.connections_max));
   }
   monitor.address_of[fd] = std::move(address);
 }
@@ -199,7 +199,7 @@ void Door::lost(Monitor& monitor, int fd) {
   if (known == monitor.address_of.end()) return;
   const std::string& address = known->second;
   if (!failure.empty()) note("handshake " + address, "hung up on " + address + ": " + failure);
-  --connections_n_;
+  --connection_count_;
   const auto at = connections_at_.find(address);
   if (--at->second == 0) connections_at_.erase(at);
   monitor.address_of.erase(known);

@@ -78,7 +78,7 @@ class Door {
   std::array<Monitor, 2> monitors_;  // by Side
   zmq::socket_t zap_;
   std::map<std::string, std::size_t> connections_at_;  // by address
-  std::size_t connections_n_ = 0;
+  std::size_t connection_count_ = 0;
   int stop_fd_ = -1;
   mutable std::mutex notes_mutex_;
   FewNotes notes_;

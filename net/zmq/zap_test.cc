@@ -63,7 +63,7 @@ class Stranger {
   int fd_;
 };
 
-class ZmqDoor : public testing::Test {
+class ZapAuthenticator : public testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = "/tmp/kq-door.XXXXXX";
@@ -106,7 +106,7 @@ class ZmqDoor : public testing::Test {
     std::optional<Packet> packet;
     std::string refusal;
   };
-  Outcome knock(ClientLink& link) {
+  Outcome send_hello(ClientLink& link) {
     for (const std::int64_t end_ms = sys::monotonic_now_ms() + kSoonMs; sys::monotonic_now_ms() < end_ms;) {
       (void)link.send("hello");
       auto packets = server_->receive(10, 1);
@@ -116,9 +116,9 @@ class ZmqDoor : public testing::Test {
     }
     return {std::nullopt, "nothing happened"};
   }
-  Outcome knock(Side side, const std::optional<ClientKey>& key) { return knock(*connect(side, key)); }
+  Outcome send_hello(Side side, const std::optional<ClientKey>& key) { return send_hello(*connect(side, key)); }
 
-  bool hears_within(ClientLink& link, std::int64_t ms) {
+  bool receives_within(ClientLink& link, std::int64_t ms) {
     for (const std::int64_t end_ms = sys::monotonic_now_ms() + ms; sys::monotonic_now_ms() < end_ms;) {
       (void)link.send("hello");
       const auto packets = server_->receive(10, 1);
@@ -147,7 +147,7 @@ class ZmqDoor : public testing::Test {
   std::unique_ptr<ServerLink> server_;
 };
 
-TEST_F(ZmqDoor, each_role_has_its_socket) {
+TEST_F(ZapAuthenticator, each_role_has_its_socket) {
   EXPECT_TRUE(may_use(Role::submit, Side::client));
   EXPECT_TRUE(may_use(Role::admin, Side::client));
   EXPECT_TRUE(may_use(Role::work, Side::worker));
@@ -156,14 +156,14 @@ TEST_F(ZmqDoor, each_role_has_its_socket) {
   EXPECT_FALSE(may_use(Role::work, Side::client));
 }
 
-TEST_F(ZmqDoor, the_right_key_is_let_in_and_known_by_name) {
+TEST_F(ZapAuthenticator, the_right_key_is_let_in_and_known_by_name) {
   const ClientKey alice = issue("alice", Role::submit);
   const ClientKey root = issue("root", Role::admin);
   const ClientKey worker = issue("gpu 1", Role::work);
   start();
   for (const auto& [side, key] : {std::pair{Side::client, alice}, {Side::client, root}, {Side::worker, worker}}) {
     const auto link = connect(side, key);
-    const Outcome outcome = knock(*link);
+    const Outcome outcome = send_hello(*link);
     ASSERT_TRUE(outcome.packet) << key.who.name << ": " << outcome.refusal;
     EXPECT_EQ(outcome.packet->bytes, "hello");
     EXPECT_EQ(outcome.packet->who, key.who);
@@ -173,17 +173,17 @@ TEST_F(ZmqDoor, the_right_key_is_let_in_and_known_by_name) {
   }
 }
 
-TEST_F(ZmqDoor, without_keys_a_client_of_the_same_user_comes_by_the_shortcut) {
+TEST_F(ZapAuthenticator, without_keys_a_client_of_the_same_user_comes_by_the_shortcut) {
   start({}, false);
   for (const Side side : {Side::client, Side::worker}) {
-    const Outcome outcome = knock(side, std::nullopt);
+    const Outcome outcome = send_hello(side, std::nullopt);
     ASSERT_TRUE(outcome.packet) << outcome.refusal;
     EXPECT_THAT(outcome.packet->address, HasSubstr("localhost:" + std::to_string(::geteuid()) + ":"));
     EXPECT_EQ(outcome.packet->peer.side, side);
   }
 }
 
-TEST_F(ZmqDoor, a_shortcut_where_a_program_of_the_same_user_listens_is_not_shared) {
+TEST_F(ZapAuthenticator, a_shortcut_where_a_program_of_the_same_user_listens_is_not_shared) {
   start({}, false);
   const auto shortcut = shortcut_to(plain_address("tcp://127.0.0.1:" + std::to_string(port_ + 10)).value());
   const int held = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -196,7 +196,7 @@ TEST_F(ZmqDoor, a_shortcut_where_a_program_of_the_same_user_listens_is_not_share
 }
 
 // Anybody may take a name before the broker does, and need not even listen there.
-TEST_F(ZmqDoor, a_shortcut_that_somebody_only_holds_costs_nothing_but_itself) {
+TEST_F(ZapAuthenticator, a_shortcut_that_somebody_only_holds_costs_nothing_but_itself) {
   start({}, false);
   const auto url = *parse_broker_url("tcp://127.0.0.1:" + std::to_string(port_ + 10));
   const auto shortcut = shortcut_to(plain_address(url.client).value());
@@ -207,99 +207,99 @@ TEST_F(ZmqDoor, a_shortcut_that_somebody_only_holds_costs_nothing_but_itself) {
   EXPECT_THAT((*bound)->take_notes(), Contains(HasSubstr("abstract socket")));
   server_ = std::move(*bound);
   endpoints_ = url;
-  const Outcome outcome = knock(Side::client, std::nullopt);
+  const Outcome outcome = send_hello(Side::client, std::nullopt);
   ASSERT_TRUE(outcome.packet) << outcome.refusal;
   EXPECT_EQ(outcome.packet->address, "127.0.0.1");
   ::close(held);
 }
 
-TEST_F(ZmqDoor, without_keys_this_machine_may_do_everything) {
+TEST_F(ZapAuthenticator, without_keys_this_machine_may_do_everything) {
   start({}, false);
-  const Outcome outcome = knock(Side::client, std::nullopt);
+  const Outcome outcome = send_hello(Side::client, std::nullopt);
   ASSERT_TRUE(outcome.packet);
   EXPECT_EQ(outcome.packet->who, (Identity{"", Role::admin}));
 }
 
-TEST_F(ZmqDoor, a_key_that_is_not_in_the_list_is_refused) {
+TEST_F(ZapAuthenticator, a_key_that_is_not_in_the_list_is_refused) {
   ClientKey stranger = issue("alice", Role::submit);
   stranger.own = make_key_pair();
   start();
-  EXPECT_EQ(knock(Side::client, stranger).refusal, "it does not let this key in");
+  EXPECT_EQ(send_hello(Side::client, stranger).refusal, "it does not let this key in");
   EXPECT_THAT(note_with("refused"),
               AllOf(HasSubstr("refused a client at 127.0.0.1"), HasSubstr(stranger.own.public_key)));
 }
 
-TEST_F(ZmqDoor, a_key_of_another_role_is_refused) {
+TEST_F(ZapAuthenticator, a_key_of_another_role_is_refused) {
   const ClientKey alice = issue("alice", Role::submit);
   const ClientKey worker = issue("w", Role::work);
   start();
-  EXPECT_EQ(knock(Side::worker, alice).refusal, "it does not let this key in");
+  EXPECT_EQ(send_hello(Side::worker, alice).refusal, "it does not let this key in");
   EXPECT_THAT(note_with("refused"), HasSubstr("refused a worker at 127.0.0.1: the key of 'alice' has the role submit"));
-  EXPECT_EQ(knock(Side::client, worker).refusal, "it does not let this key in");
+  EXPECT_EQ(send_hello(Side::client, worker).refusal, "it does not let this key in");
 }
 
-TEST_F(ZmqDoor, whoever_comes_without_a_key_is_told_to_bring_one) {
+TEST_F(ZapAuthenticator, whoever_comes_without_a_key_is_told_to_bring_one) {
   issue("alice", Role::submit);
   start();
   // Which end notices first is chance: the words differ, the advice does not.
-  EXPECT_THAT(knock(Side::client, std::nullopt).refusal, HasSubstr("give yours with --key FILE or KQ_KEY"));
+  EXPECT_THAT(send_hello(Side::client, std::nullopt).refusal, HasSubstr("give yours with --key FILE or KQ_KEY"));
   EXPECT_THAT(note_with("hung up on"), HasSubstr(": it "));  // without an address where the other end was faster
 }
 
-TEST_F(ZmqDoor, whoever_brings_a_key_where_none_is_wanted_is_told) {
+TEST_F(ZapAuthenticator, whoever_brings_a_key_where_none_is_wanted_is_told) {
   const ClientKey alice = issue("alice", Role::submit);
   start({}, false);
-  EXPECT_THAT(knock(Side::client, alice).refusal, HasSubstr("it runs without keys"));
+  EXPECT_THAT(send_hello(Side::client, alice).refusal, HasSubstr("it runs without keys"));
 }
 
-TEST_F(ZmqDoor, a_key_made_for_another_broker_is_told_apart) {
+TEST_F(ZapAuthenticator, a_key_made_for_another_broker_is_told_apart) {
   ClientKey alice = issue("alice", Role::submit);
   alice.broker_key = make_key_pair().public_key;
   start();
-  EXPECT_THAT(knock(Side::client, alice).refusal, HasSubstr("key"));
+  EXPECT_THAT(send_hello(Side::client, alice).refusal, HasSubstr("key"));
   EXPECT_THAT(note_with("127.0.0.1"), HasSubstr("key is for another broker"));
 }
 
-TEST_F(ZmqDoor, a_key_added_later_is_let_in_without_a_restart) {
+TEST_F(ZapAuthenticator, a_key_added_later_is_let_in_without_a_restart) {
   issue("alice", Role::submit);
   start();
   ClientKey bob{{"bob", Role::submit}, make_key_pair(), read_broker_key(keys_)->public_key};
   const auto link = connect(Side::client, bob);
-  EXPECT_EQ(knock(*link).refusal, "it does not let this key in");
+  EXPECT_EQ(send_hello(*link).refusal, "it does not let this key in");
   ASSERT_TRUE(authorize(keys_, {bob.who, bob.own.public_key}));
-  EXPECT_TRUE(hears_within(*link, kSoonMs));
+  EXPECT_TRUE(receives_within(*link, kSoonMs));
 }
 
-TEST_F(ZmqDoor, a_revoked_key_is_cut_off_in_the_middle_of_its_connection) {
+TEST_F(ZapAuthenticator, a_revoked_key_is_cut_off_in_the_middle_of_its_connection) {
   const ClientKey alice = issue("alice", Role::submit);
   const ClientKey bob = issue("bob", Role::submit);
   start();
   const auto a = connect(Side::client, alice);
   const auto b = connect(Side::client, bob);
-  ASSERT_TRUE(knock(*a).packet);
-  ASSERT_TRUE(knock(*b).packet);
+  ASSERT_TRUE(send_hello(*a).packet);
+  ASSERT_TRUE(send_hello(*b).packet);
   ASSERT_TRUE(revoke(keys_, "alice"));
   // Silence counts from this length on: a busy machine is silent for less.
   bool is_heard = true;
   for (const std::int64_t end_ms = sys::monotonic_now_ms() + kSoonMs; is_heard && sys::monotonic_now_ms() < end_ms;) {
-    is_heard = hears_within(*a, 300);
+    is_heard = receives_within(*a, 300);
   }
   EXPECT_FALSE(is_heard);
-  EXPECT_TRUE(hears_within(*b, kSoonMs));
+  EXPECT_TRUE(receives_within(*b, kSoonMs));
   EXPECT_THAT(note_with("taken back"), HasSubstr("client at 127.0.0.1"));
-  EXPECT_EQ(knock(Side::client, alice).refusal, "it does not let this key in");
+  EXPECT_EQ(send_hello(Side::client, alice).refusal, "it does not let this key in");
 }
 
-TEST_F(ZmqDoor, a_list_that_cannot_be_read_changes_nothing) {
+TEST_F(ZapAuthenticator, a_list_that_cannot_be_read_changes_nothing) {
   const ClientKey alice = issue("alice", Role::submit);
   start();
   std::ofstream(authorized_path(keys_), std::ios::app) << "king bob\n";
   EXPECT_THAT(note_with("authorized"),
               AllOf(HasSubstr("authorized:4: "), HasSubstr("the keys read before stay in force")));
-  EXPECT_TRUE(knock(Side::client, alice).packet);
+  EXPECT_TRUE(send_hello(Side::client, alice).packet);
 }
 
-TEST_F(ZmqDoor, a_broker_with_a_readable_secret_does_not_start) {
+TEST_F(ZapAuthenticator, a_broker_with_a_readable_secret_does_not_start) {
   issue("alice", Role::submit);
   ::chmod(broker_key_path(keys_).c_str(), 0644);
   const auto link =
@@ -309,7 +309,7 @@ TEST_F(ZmqDoor, a_broker_with_a_readable_secret_does_not_start) {
   EXPECT_THAT(link.error().message, HasSubstr("holds a secret"));
 }
 
-TEST_F(ZmqDoor, a_key_is_looked_at_before_it_is_used) {
+TEST_F(ZapAuthenticator, a_key_is_looked_at_before_it_is_used) {
   issue("alice", Role::submit);
   const std::string path = folder_ + "/alice.key";
   EXPECT_TRUE(read_key_for(Side::client, path)->has_value());
@@ -320,12 +320,12 @@ TEST_F(ZmqDoor, a_key_is_looked_at_before_it_is_used) {
   EXPECT_THAT(read_key_for(Side::client, path).error().message, HasSubstr("holds a secret"));
 }
 
-TEST_F(ZmqDoor, strangers_with_garbage_or_half_a_handshake_are_hung_up_on) {
+TEST_F(ZapAuthenticator, strangers_with_garbage_or_half_a_handshake_are_hung_up_on) {
   const ClientKey alice = issue("alice", Role::submit);
   for (const bool with_keys : {true, false}) {
     start({.handshake_ms = 300}, with_keys);
     const auto friendly = connect(Side::client, with_keys ? std::optional(alice) : std::nullopt);
-    ASSERT_TRUE(knock(*friendly).packet);
+    ASSERT_TRUE(send_hello(*friendly).packet);
     const std::string mechanism = with_keys ? "CURVE" : std::string("NULL\0", 5);
     const std::string greeting =
         std::string("\xff\0\0\0\0\0\0\0\x01\x7f\x03", 11) + "\1" + mechanism + std::string(47, '\0');
@@ -336,13 +336,13 @@ TEST_F(ZmqDoor, strangers_with_garbage_or_half_a_handshake_are_hung_up_on) {
       Stranger stranger(port_);
       stranger.say(words);
       EXPECT_TRUE(stranger.is_hung_up_on(*server_)) << words.size() << " bytes";
-      EXPECT_TRUE(hears_within(*friendly, kSoonMs));
+      EXPECT_TRUE(receives_within(*friendly, kSoonMs));
     }
     EXPECT_THAT(note_with("127.0.0.1"), HasSubstr("hung up on 127.0.0.1"));
   }
 }
 
-TEST_F(ZmqDoor, messages_that_are_not_finished_are_held_for_a_time_and_up_to_a_bound) {
+TEST_F(ZapAuthenticator, messages_that_are_not_finished_are_held_for_a_time_and_up_to_a_bound) {
   const std::string greeting = std::string("\xff\0\0\0\0\0\0\0\x01\x7f\x03\x01", 12) + "NULL" + std::string(48, '\0');
   const std::string ready = std::string("\x04\x1c\x05READY\x0bSocket-Type\0\0\0\x06", 24) + "DEALER";
   const std::string half = greeting + ready + std::string("\x02\0\0\0\0\0\x10\0\0", 9) + std::string(700'000, 'x');
@@ -354,18 +354,18 @@ TEST_F(ZmqDoor, messages_that_are_not_finished_are_held_for_a_time_and_up_to_a_b
     EXPECT_TRUE(late.is_hung_up_on(*server_));
     EXPECT_THAT(note_with("127.0.0.1"), HasSubstr("it did not finish its message"));
   }
-  ASSERT_TRUE(knock(*friendly).packet);
+  ASSERT_TRUE(send_hello(*friendly).packet);
   start({.begun_bytes_max = 1'000'000}, false);
   Stranger first(port_), second(port_);
   first.say(half);
-  EXPECT_TRUE(hears_within(*connect(Side::client, std::nullopt), kSoonMs)) << "there is room for one";
+  EXPECT_TRUE(receives_within(*connect(Side::client, std::nullopt), kSoonMs)) << "there is room for one";
   second.say(half);
   EXPECT_TRUE(first.is_hung_up_on(*server_)) << "it has had the most time";
   EXPECT_THAT(note_with("127.0.0.1"), HasSubstr("its message is not whole, and others' are not either"));
 }
 
 // It ends a libzmq 4.3 whose receive queue has a limit: an assertion in out_event, of the whole process.
-TEST_F(ZmqDoor, a_peer_that_floods_pings_and_breaks_off_ends_only_itself) {
+TEST_F(ZapAuthenticator, a_peer_that_floods_pings_and_breaks_off_ends_only_itself) {
   start({}, false);
   const std::string greeting = std::string("\xff\0\0\0\0\0\0\0\x01\x7f\x03\x01", 12) + "NULL" + std::string(48, '\0');
   const std::string ready = std::string("\x04\x1c\x05READY\x0bSocket-Type\0\0\0\x06", 24) + "DEALER";
@@ -386,16 +386,16 @@ TEST_F(ZmqDoor, a_peer_that_floods_pings_and_breaks_off_ends_only_itself) {
     n += static_cast<int>(packets->size());
   }
   EXPECT_GT(n, 1'000);
-  EXPECT_TRUE(knock(Side::client, std::nullopt).packet);
+  EXPECT_TRUE(send_hello(Side::client, std::nullopt).packet);
 }
 
-TEST_F(ZmqDoor, connections_over_the_limit_are_hung_up_on_and_the_others_stay) {
+TEST_F(ZapAuthenticator, connections_over_the_limit_are_hung_up_on_and_the_others_stay) {
   const ClientKey alice = issue("alice", Role::submit);
   for (const bool with_keys : {true, false}) {
     start({.handshake_ms = 60'000, .connections_max = 8, .connections_per_address_max = 4}, with_keys);
     const auto key = with_keys ? std::optional(alice) : std::nullopt;
     const auto first = connect(Side::client, key);
-    ASSERT_TRUE(knock(*first).packet);
+    ASSERT_TRUE(send_hello(*first).packet);
     {
       std::vector<std::unique_ptr<Stranger>> held;
       // Without keys the first one came by the shortcut, and counts for this machine all the same.
@@ -403,10 +403,10 @@ TEST_F(ZmqDoor, connections_over_the_limit_are_hung_up_on_and_the_others_stay) {
       for (int i = 0; i < 3; ++i) EXPECT_TRUE(Stranger(port_).is_hung_up_on(*server_));
       EXPECT_THAT(note_with("connections of at most"),
                   HasSubstr("hung up on 127.0.0.1: it has 4 connections of at most 4"));
-      EXPECT_TRUE(hears_within(*first, kSoonMs));
+      EXPECT_TRUE(receives_within(*first, kSoonMs));
     }
     // What they leave can be taken again.
-    EXPECT_TRUE(knock(Side::client, key).packet);
+    EXPECT_TRUE(send_hello(Side::client, key).packet);
   }
 }
 

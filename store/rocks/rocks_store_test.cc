@@ -27,13 +27,13 @@
 #include "store/temporary_directory.h"
 
 namespace {
-std::atomic<int> syncs_n = 0;
+std::atomic<int> sync_count = 0;
 std::atomic<bool> syncs_fail = false;
 }  // namespace
 
 // Stands before the C library's own for all of this program, RocksDB included.
 extern "C" int fdatasync(int fd) {
-  ++syncs_n;
+  ++sync_count;
   if (syncs_fail) {
     errno = EIO;
     return -1;
@@ -146,9 +146,9 @@ TEST_F(RocksStoreTest, a_reopened_store_holds_what_was_committed) {
 TEST_F(RocksStoreTest, every_commit_is_synced_once_before_it_returns) {
   const auto store = open(dir);
   ASSERT_TRUE(put(*store, "first", "1"));
-  const int before = syncs_n;
+  const int before = sync_count;
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(put(*store, std::to_string(i), "1"));
-  EXPECT_EQ(syncs_n - before, 10);
+  EXPECT_EQ(sync_count - before, 10);
 }
 
 TEST_F(RocksStoreTest, after_a_failed_sync_every_commit_fails_with_the_same_words) {
@@ -442,18 +442,18 @@ class Writer {
   int acknowledged_ = -1;
 };
 
-void expect_whole(const Store& store, Sequence batches_n) {
-  for (Sequence n = 1; n <= batches_n; ++n) {
+void expect_whole(const Store& store, Sequence batch_count) {
+  for (Sequence n = 1; n <= batch_count; ++n) {
     for (const Write& write : batch(n)) {
       if (write.family == Family::meta) continue;
-      if (write.family == Family::ids && write.key != sequence_key(batches_n)) continue;
+      if (write.family == Family::ids && write.key != sequence_key(batch_count)) continue;
       ASSERT_EQ(store.get(write.family, write.key).value(), write.value) << "batch " << n;
     }
-    if (n == batches_n) break;
+    if (n == batch_count) break;
     ASSERT_EQ(store.get(Family::ids, sequence_key(n)).value(), std::nullopt) << "batch " << n;
   }
   for (const Family family : {Family::state, Family::blob, Family::ids}) {
-    ASSERT_EQ(store.get(family, sequence_key(batches_n + 1)).value(), std::nullopt) << "part of a batch";
+    ASSERT_EQ(store.get(family, sequence_key(batch_count + 1)).value(), std::nullopt) << "part of a batch";
   }
 }
 

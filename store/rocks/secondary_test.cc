@@ -212,11 +212,12 @@ TEST_F(Beside, what_the_writer_takes_away_later_is_read_all_the_same) {
   begin_writer();  // the value is in a blob file now
   const auto reader = read();
   ASSERT_TRUE(reader) << reader.error().message;
-  int removed_n = 0;
+  int removed_count = 0;
   for (const auto& file : fs::directory_iterator(dir_)) {
-    if (file.path().extension() == ".blob" || file.path().extension() == ".sst") removed_n += fs::remove(file.path());
+    if (file.path().extension() == ".blob" || file.path().extension() == ".sst")
+      removed_count += fs::remove(file.path());
   }
-  ASSERT_GE(removed_n, 2);
+  ASSERT_GE(removed_count, 2);
   const auto value = (*reader)->get(Family::blob, "key");
   ASSERT_TRUE(value) << value.error().message;
   EXPECT_EQ(**value, *blob.value);
