@@ -21,7 +21,7 @@ TEST(Endpoint, tcp_workers_use_the_next_port) {
   EXPECT_EQ(parse_broker_url("tcp://gpu-host.lan:1"), (Endpoints{"tcp://gpu-host.lan:1", "tcp://gpu-host.lan:2"}));
 }
 
-TEST(Endpoint, ipc_workers_use_a_path_beside) {
+TEST(Endpoint, ipc_workers_use_a_second_path) {
   EXPECT_EQ(parse_broker_url("ipc:///tmp/kq.sock"), (Endpoints{"ipc:///tmp/kq.sock", "ipc:///tmp/kq.sock.workers"}));
 }
 
@@ -29,7 +29,7 @@ TEST(Endpoint, default_url_is_valid) {
   EXPECT_TRUE(parse_broker_url(kDefaultBrokerUrl));
 }
 
-TEST(Endpoint, says_which_schemes_there_are) {
+TEST(Endpoint, an_error_names_the_supported_schemes) {
   EXPECT_EQ(error_of("localhost:5570"),
             "broker 'localhost:5570': a URL such as tcp://127.0.0.1:5570 or ipc:///tmp/kq.sock is needed");
   EXPECT_THAT(error_of("http://127.0.0.1:5570"), HasSubstr("such as tcp://127.0.0.1:5570"));

@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-// Of the right form; only ZeroMQ asks for more.
+// Returns a string that has the form of a key; only ZeroMQ would refuse it.
 std::string key_of(char c) {
   return std::string(kKeyChars - 1, c) + "#";
 }
@@ -56,7 +56,7 @@ class Keys : public testing::Test {
   std::string keys_;
 };
 
-TEST_F(Keys, a_new_folder_lets_nobody_in) {
+TEST_F(Keys, a_new_folder_authorizes_no_key) {
   const KeyPair pair{key_of('p'), key_of('s')};
   ASSERT_TRUE(make_key_folder(keys_, pair));
   EXPECT_EQ(*read_broker_key(keys_), pair);
@@ -72,7 +72,7 @@ TEST_F(Keys, a_folder_with_a_key_is_not_made_again) {
   EXPECT_EQ(read_broker_key(keys_)->public_key, key_of('p'));
 }
 
-TEST_F(Keys, a_client_key_says_what_it_is_and_comes_back) {
+TEST_F(Keys, a_written_client_key_is_read_back_unchanged) {
   const std::string path = folder_ + "/alice.key";
   ASSERT_TRUE(write_client_key(path, alice_));
   EXPECT_EQ(*read_client_key(path), alice_);
@@ -101,7 +101,7 @@ TEST_F(Keys, a_list_that_others_can_write_is_refused) {
   EXPECT_THAT(error_of(read_authorized(keys_)), HasSubstr("others than its owner may write it"));
 }
 
-TEST_F(Keys, a_file_that_is_no_key_is_refused_in_words) {
+TEST_F(Keys, a_file_that_is_not_a_key_is_refused_with_a_reason) {
   const std::string path = folder_ + "/x.key";
   EXPECT_THAT(error_of(read_client_key(path)), HasSubstr("x.key: No such file"));
   EXPECT_THAT(error_of(read_client_key(folder_)), HasSubstr("is not a file"));
@@ -121,7 +121,7 @@ TEST_F(Keys, a_file_that_is_no_key_is_refused_in_words) {
   EXPECT_THAT(error_of(read_client_key(path)), HasSubstr("a key is 40 characters of Z85, got 1"));
 }
 
-TEST_F(Keys, the_list_knows_names_with_spaces_and_comments) {
+TEST_F(Keys, the_list_may_hold_comments_and_names_with_spaces) {
   const auto list =
       Authorized::parse("# people\n\nsubmit alice b " + key_of('a') + "\r\nadmin root " + key_of('r'), "list");
   ASSERT_TRUE(list) << list.error().message;
@@ -131,7 +131,7 @@ TEST_F(Keys, the_list_knows_names_with_spaces_and_comments) {
   EXPECT_EQ(list->find(""), nullptr);
 }
 
-TEST_F(Keys, a_line_that_is_wrong_is_named) {
+TEST_F(Keys, an_invalid_line_is_reported_by_number) {
   EXPECT_THAT(parse_error_of("# x\nsubmit alice\n"), HasSubstr("list:2: 'role name public-key' is needed"));
   EXPECT_THAT(parse_error_of("king alice " + key_of('a')), HasSubstr("list:1: role must be one of"));
   EXPECT_THAT(parse_error_of("work  w " + key_of('a')), HasSubstr("begins or ends with a space"));
@@ -141,7 +141,7 @@ TEST_F(Keys, a_line_that_is_wrong_is_named) {
   EXPECT_THAT(parse_error_of(line + line), HasSubstr("list:2: this key stands there twice"));
 }
 
-TEST_F(Keys, authorizing_adds_a_line_and_revoking_takes_it_away) {
+TEST_F(Keys, authorize_adds_a_line_and_revoke_removes_it) {
   ASSERT_TRUE(make_key_folder(keys_, {key_of('p'), key_of('s')}));
   const std::string empty = text_of(authorized_path(keys_));
   ASSERT_TRUE(authorize(keys_, {{"alice", Role::submit}, key_of('a')}));
@@ -154,7 +154,7 @@ TEST_F(Keys, authorizing_adds_a_line_and_revoking_takes_it_away) {
   EXPECT_THAT(error_of(revoke(keys_, "alice")), HasSubstr("has no key of 'alice'"));
 }
 
-TEST_F(Keys, what_the_broker_could_not_read_is_not_written) {
+TEST_F(Keys, a_list_that_the_broker_could_not_read_is_not_written) {
   ASSERT_TRUE(make_key_folder(keys_, {key_of('p'), key_of('s')}));
   const std::string before = text_of(authorized_path(keys_));
   EXPECT_THAT(error_of(authorize(keys_, {{"a\nadmin b", Role::submit}, key_of('a')})), HasSubstr("control character"));

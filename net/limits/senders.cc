@@ -3,7 +3,7 @@
 namespace kq::net {
 namespace {
 
-// Whose limits it counts against: the key's where there are keys, else the connection's.
+// Returns the name whose limits the packet counts against: the name of its key, or the connection's id without keys.
 std::string_view account_of(const Packet& packet) {
   return packet.who.name.empty() ? packet.peer.id : packet.who.name;
 }

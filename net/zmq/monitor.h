@@ -1,4 +1,4 @@
-// What ZeroMQ tells of a socket's connections, through zmq_socket_monitor.
+// Reads the events of a ZeroMQ socket's connections from its zmq_socket_monitor.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ struct MonitorEvent {
   std::int32_t value = 0;
 };
 
-// The next one, if one is there. The address that comes with it is our own end and says nothing.
+// Returns the next event, or an empty optional if there is none. Drops the address frame, which names only this end of
+// the connection.
 inline std::optional<MonitorEvent> next_event(zmq::socket_t& monitor) {
   zmq::message_t numbers, address;
   if (!monitor.recv(numbers, zmq::recv_flags::dontwait)) return std::nullopt;
