@@ -30,7 +30,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kRequestBytesMax = 64u << 10;  // far more than browsers send
-constexpr std::size_t kBodyBytesMax = 1'024;  // a GET needs no body
+constexpr std::size_t kBodyBytesMax = 1'024;         // a GET needs no body
 constexpr int kBacklog = 128;
 
 bool is_ready(int socket, short what, Clock::time_point until) {
@@ -42,8 +42,8 @@ bool is_ready(int socket, short what, Clock::time_point until) {
   }
 }
 
-// The stream that the library reads a request from and writes an answer to. Reading fails after `request_deadline`, except for
-// bytes that have already been buffered. Writing fails kHttpPatienceMs after the first write.
+// The stream that the library reads a request from and writes an answer to. Reading fails after `request_deadline`,
+// except for bytes that have already been buffered. Writing fails kHttpPatienceMs after the first write.
 class TimedStream final : public httplib::Stream {
  public:
   TimedStream(int socket, Clock::time_point request_deadline) : socket_(socket), request_deadline_(request_deadline) {}

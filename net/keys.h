@@ -19,9 +19,9 @@
 
 namespace kq::net {
 
-inline constexpr std::size_t kKeyChars = 40;  // characters of one key in Z85
-inline constexpr std::size_t kKeyFileBytesMax = 4u << 10;  // of broker.key or of a client's key file
-inline constexpr std::size_t kAuthorizedKeysMax = 10'000;  // keys in `authorized`
+inline constexpr std::size_t kKeyChars = 40;                  // characters of one key in Z85
+inline constexpr std::size_t kKeyFileBytesMax = 4u << 10;     // of broker.key or of a client's key file
+inline constexpr std::size_t kAuthorizedKeysMax = 10'000;     // keys in `authorized`
 inline constexpr std::size_t kAuthorizedBytesMax = 4u << 20;  // of `authorized`
 
 struct KeyPair {

@@ -32,7 +32,7 @@ struct Peer {
 struct Packet {
   Peer peer;
   std::string bytes;
-  Identity who = {};  // proven by the sender's key
+  Identity who = {};         // proven by the sender's key
   std::string address = {};  // of the peer's machine, or its process for ipc; for the log
 };
 

@@ -25,7 +25,7 @@ using testing::HasSubstr;
 constexpr std::uint64_t kMegabyte = 1u << 20;
 constexpr SpaceMarks kMarks{.reserve_bytes = 8 * kMegabyte, .low_bytes = 16 * kMegabyte};
 
-// A disk of 64 MB, which takes the right to mount.
+// A file system of 64 MB. Mounting it needs privileges.
 class SmallDisk : public testing::Test {
  protected:
   void SetUp() override {
@@ -38,7 +38,7 @@ class SmallDisk : public testing::Test {
     if (mounted_) umount2(directory.path().c_str(), MNT_DETACH);
   }
 
-  // Another user of the disk takes all but `left` bytes of it.
+  // Fills the disk with a file of another program, except for `left` bytes.
   void fill_all_but(std::uint64_t left) {
     const int fd = ::open(filler().c_str(), O_WRONLY | O_CREAT, 0600);
     KQ_CHECK(fd >= 0);
@@ -107,7 +107,7 @@ TEST_F(SmallDisk, a_full_disk_ends_the_commits_and_a_store_opened_again_has_its_
     const auto store = open_store();
     ASSERT_TRUE(put(*store, "before", 1000));
     fill_all_but(0);
-    // Nobody asked for the space meanwhile: the commits hit the end of the disk.
+    // look() is not called meanwhile, so the commits reach the end of the disk.
     Expected<void> done;
     for (int i = 0; done && i < 100; ++i) done = put(*store, std::to_string(i), kMegabyte);
     ASSERT_FALSE(done);
@@ -129,9 +129,9 @@ class LessSmallDisk : public SmallDisk {
   LessSmallDisk() { size_ = "size=150m"; }
 };
 
-// Of 110 MB in blob files 66 are dead, and less is free than the 44 that live: to write all of them anew would fill the
-// disk. What is dead RocksDB knows once tables of removals are merged, four at a time, which a life may be too short
-// for: another one adds a table.
+// The blob files hold 66 MB of removed values and 44 MB of live ones, and less than 44 MB are free, so rewriting all
+// live values would fill the disk. RocksDB counts removed values only when it merges tables of removals, four at a
+// time. One opening of the store may be too short for that, so each further opening adds a table.
 TEST_F(LessSmallDisk, what_is_dead_is_collected_and_results_have_room_all_the_while) {
   constexpr Sequence kFiles = 110, kFilesPerLife = 10, kLives = 8;
   const auto commit_file = [](Store& store, Sequence seq, std::optional<std::string> value) {
@@ -145,7 +145,7 @@ TEST_F(LessSmallDisk, what_is_dead_is_collected_and_results_have_room_all_the_wh
       commit_file(*store, seq, std::string(kMegabyte, 'x'));
   }
   for (Sequence life = 0; life < kLives;
-       ++life) {  // four tables of removals are a compaction, which tells RocksDB what is dead
+       ++life) {  // four tables of removals start a compaction, which counts the removed values
     const auto store = open_store();
     for (Sequence seq = life; seq < kFiles; seq += kLives) {
       if (!lives(seq)) commit_file(*store, seq, std::nullopt);

@@ -7,7 +7,7 @@
 namespace kq::store {
 namespace {
 
-// What it shares with the disk is in store_test.cc.
+// store_test.cc tests what this store has in common with the store on disk.
 
 TEST(MemoryStore, a_commit_told_to_fail_writes_nothing_and_neither_does_any_later_one) {
   MemoryStore store;

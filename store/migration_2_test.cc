@@ -41,7 +41,7 @@ class Migration2Test : public testing::Test {
   MemoryStore store;
 };
 
-// The process dies at its n-th commit.
+// A store whose process dies at its n-th commit.
 class Dying final : public Store {
  public:
   Dying(Store& store, int commit_count) : store_(store), left_(commit_count) {}

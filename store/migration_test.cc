@@ -1,7 +1,7 @@
-// Stores that older versions of kq wrote, one per older schema, in testdata: schema_N is the store, schema_N.txt what
-// that version read in it, a line for each key: family, key, and the value in hexadecimal or its SHA-256. Those of 2
-// and 3 are of the broker's core as it was just before the next schema (68aff03, ebd79a8), which took jobs, leased them
-// and took results.
+// Migrates stores that older versions of kq wrote. testdata holds one per older schema: a directory such as schema_1 is
+// the store, and schema_1.txt is what that version read in it, one line per key: family, key, and the value in
+// hexadecimal or its SHA-256. The stores of schemas 2 and 3 come from the last commits before the next schema (68aff03,
+// ebd79a8), whose broker core accepted jobs, leased them and accepted results.
 #include "store/migration.h"
 
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ std::string from_hex(std::string_view text) {
 struct Line {
   Family family;
   std::string key;
-  std::string value;  // as in the file
+  std::string value;  // the value as the file states it
 };
 std::vector<Line> lines_of(const std::string& schema) {
   std::ifstream file(std::string(KQ_STORES) + "/" + schema + ".txt");
@@ -138,7 +138,7 @@ TEST_F(MigrationTest, its_jobs_know_what_the_queue_must_know) {
   EXPECT_EQ(needs->gpu_model, "H200");
 }
 
-// A store of a schema after which nothing in it had to change: only what may come is new.
+// Tests the migration of a schema whose records did not change; only new kinds of records were added later.
 class MarkedStore : public testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(MarkedStore, opens_with_everything_it_held) {
@@ -162,7 +162,7 @@ TEST_P(MarkedStore, opens_with_everything_it_held) {
   EXPECT_EQ(verify(**store, [](const std::string& problem) { ADD_FAILURE() << problem; })->finished_count, 5u);
 }
 
-// Of each kind of record that the schema knew there is one at least.
+// The store has at least one record of each kind that its schema defines.
 TEST_P(MarkedStore, has_something_in_every_family) {
   std::set<Family> families;
   for (const Line& line : lines_of("schema_" + std::to_string(GetParam()))) families.insert(line.family);

@@ -129,7 +129,7 @@ TEST_F(ReaderTest, each_label_has_its_own_job_whether_jobs_lie_close_together_or
   for (const Sequence apart : {1u, 3u, 1'000'000u}) {
     SCOPED_TRACE(apart);
     const std::string name = "run" + std::to_string(apart);
-    // Not in the order of their labels, one job under two of them, and others' between.
+    // The jobs are not in the order of their labels, one job has two labels, and jobs of other runs are between them.
     const std::vector<std::pair<std::string, Sequence>> placed = {
         {"a", 5 * apart}, {"b", 2 * apart}, {"c", 4 * apart}, {"d", 2 * apart}, {"e", apart}};
     for (const auto& [label, seq] : placed)
@@ -196,7 +196,8 @@ TEST_F(ReaderTest, boards_are_paged_by_their_last_key) {
   EXPECT_FALSE(second->more);
 }
 
-// ---- damage is our fault and says where -----------------------------------------------------------------------------
+// ---- damage is reported as our_fault with its place
+// ------------------------------------------------------------------
 
 template <class T>
 void expect_our_fault(const Expected<T>& read, const std::string& where) {

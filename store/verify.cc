@@ -54,7 +54,7 @@ class Verification {
     report_("family '" + std::string(to_string(family_)) + "', " + what);
   }
 
-  // A record that another one needs; a problem where it is missing or unreadable.
+  // Returns a record that another record needs. Reports a problem if it is missing or unreadable.
   template <class T>
   std::optional<T> need(Expected<std::optional<T>> record, const std::string& what) {
     if (!record) {
@@ -102,7 +102,7 @@ class Verification {
     }
   }
 
-  // Of finished jobs too: what a submission names stays as long as it does (broker/gc/retention.h).
+  // Checks finished jobs too: files stay as long as a submission that names them (broker/gc/retention.h).
   void files(const std::string& who, const Submission& submission) {
     const auto check = [&](const char* what, const std::string& name, const Hash& hash) {
       if (!has_file(hash)) problem(who + ": its " + what + " '" + name + "' (SHA-256 " + to_hex(hash) + ") is missing");
@@ -111,14 +111,13 @@ class Verification {
     check("problem", submission.problem.file, submission.problem.hash);
   }
 
-  // Most jobs name a problem that others named just before: those found last are remembered, each until another takes
-  // its slot.
+  // Most jobs name a problem that recent jobs named, so a table of slots by hash remembers the hashes found last.
   bool has_file(const Hash& hash) {
     std::uint16_t slot = 0;
     std::memcpy(&slot, hash.bytes.data(), sizeof slot);
     std::optional<Hash>& last = found_files_[slot];
     if (last == hash) return true;
-    for (const Packing packing : {Packing::lz4, Packing::zstd, Packing::raw}) {  // likeliest first
+    for (const Packing packing : {Packing::lz4, Packing::zstd, Packing::raw}) {  // most frequent first
       if (!value_of(Family::blob, blob_key(hash, packing))) continue;
       last = hash;
       return true;
@@ -126,7 +125,8 @@ class Verification {
     return false;
   }
 
-  // What must wake a queued job. Once it has begun its deadline means nothing, and goes when it comes.
+  // Checks the timer that must wake a queued job. Once a job has begun, its deadline has no effect and is removed when
+  // it fires.
   void timers_of(const std::string& who, const JobRecord& job) {
     const auto has = [&](std::int64_t at_ms, TimerKind kind) {
       return value_of(Family::timer, timer_key({.at_ms = at_ms, .kind = kind, .seq = job.seq})).has_value();
@@ -138,7 +138,7 @@ class Verification {
     }
   }
 
-  // Nobody who passed is better than the holder of his board.
+  // Checks that no job that passed is better than the job on its board.
   void held_by_board(const JobRecord& job, const Submission& submission, const Result& result) {
     const auto row = board_row(submission, result, job.seq, job.finished_at_ms);
     if (!row) return;
@@ -200,7 +200,8 @@ class Verification {
          "run '" + run + "', label '" + entry->submission.label + "': " + job_text(entry->seq));
   }
 
-  // Who holds a board passed with these figures. The row keeps the names under which it was first submitted.
+  // Checks that the job on a board passed with these figures. The row keeps the names under which it was first
+  // submitted.
   void board(std::string_view key, std::string_view value) {
     ++found_.board_row_count;
     const auto row = decode<LeaderboardRow>(value);
@@ -251,8 +252,8 @@ class Verification {
         return check_lane(entry->first, *job);
       }
       case TimerKind::expires:
-        // One that has come may be there until its turn, also if its job ended meanwhile and was brought back with
-        // another.
+        // A timer that is due may exist until it fires, also if its job ended meanwhile and was requeued with another
+        // timer.
         if (job->deadline_ms != place->at_ms && place->at_ms > job->submitted_at_ms) {
           return problem(job_text(place->seq) + " has a time to expire and not that deadline");
         }
@@ -317,11 +318,11 @@ class Verification {
   Family family_ = Family::state;
   std::optional<Error> broken_;
   std::vector<std::optional<Hash>> found_files_ =
-      std::vector<std::optional<Hash>>(std::size_t{1} << 16);  // by the first two bytes
+      std::vector<std::optional<Hash>>(std::size_t{1} << 16);  // indexed by the first two bytes of the hash
   Sequence oldest_ = 0;
   Sequence newest_ = 0;
-  std::uint64_t placed_count_ = 0;  // jobs that have a place in the queue by their records
-  std::uint64_t entry_count_ = 0;   // places in the queue
+  std::uint64_t placed_count_ = 0;  // jobs whose records say that they are in the queue
+  std::uint64_t entry_count_ = 0;   // entries of family queue
 };
 
 }  // namespace

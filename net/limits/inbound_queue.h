@@ -18,7 +18,7 @@ namespace kq::net {
 
 struct WaitingLimits {
   std::size_t packets_max = 1'024;           // of one peer
-  std::size_t bytes_max = 64u << 20;  // of one peer; a single packet may be longer
+  std::size_t bytes_max = 64u << 20;         // of one peer; a single packet may be longer
   std::size_t bytes_total_max = 512u << 20;  // of all peers
 };
 
@@ -40,7 +40,7 @@ class Waiting {
   using Lines = std::unordered_map<std::string, Line>;
 
   WaitingLimits limits_;
-  Lines lines_;  // by peer id; each has at least one packet
+  Lines lines_;                           // by peer id; each has at least one packet
   std::deque<Lines::value_type*> turns_;  // each entry of lines_ once, in the order of the turns
   std::size_t bytes_ = 0;
 };

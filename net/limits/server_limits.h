@@ -8,7 +8,7 @@
 namespace kq::net {
 
 struct ServerLimits {
-  int handshake_ms = 5'000;  // a connection without a complete handshake is closed after this time
+  int handshake_ms = 5'000;             // a connection without a complete handshake is closed after this time
   std::size_t connections_max = 4'096;  // of clients and workers together; each needs a file descriptor
   std::size_t connections_per_address_max = 2'048;  // of one machine, so that it cannot take the connections of others
   // Limits of incomplete messages, for connections without keys. A connection whose message is incomplete after

@@ -19,13 +19,13 @@
 namespace kq::net {
 namespace {
 
-constexpr int kHeartbeatMs = 2'000;  // a peer whose machine is gone is noticed even without traffic
+constexpr int kHeartbeatMs = 2'000;          // a peer whose machine is gone is noticed even without traffic
 constexpr int kHeartbeatTimeoutMs = 10'000;  // long enough for a peer that is stopped or swapping
 constexpr int kReconnectMs = 50;
 constexpr int kReconnectMsMax = 1'000;
-constexpr int kLingerMs = 300;  // time for a last message to go out when a socket is closed
+constexpr int kLingerMs = 300;   // time for a last message to go out when a socket is closed
 constexpr int kSendWaitMs = 50;  // lets the first send of a client wait for its connection
-constexpr int kHangUpsMax = 3;  // handshakes broken off in a row before refusal() reports it
+constexpr int kHangUpsMax = 3;   // handshakes broken off in a row before refusal() reports it
 
 constexpr std::size_t kReceivesPerTurnMax = 1'024;  // messages received from one socket before the other one is served
 // once a batch has so many bytes, receive() leaves the rest for the next call
@@ -214,7 +214,7 @@ class ZmqServerLink final : public ServerLink {
 
   Senders senders_;
   std::array<Waiting, 2> waiting_;  // indexed by Side
-  std::int64_t now_ms_ = 0;  // time of the last receive()
+  std::int64_t now_ms_ = 0;         // time of the last receive()
   std::shared_ptr<const Authorized> authorized_;
   zmq::context_t context_;
   zmq::socket_t clients_{context_, zmq::socket_type::router};

@@ -262,7 +262,8 @@ TEST_P(ZmqLink, message_over_the_limit_never_reaches_the_server) {
 TEST_P(ZmqLink, packets_over_the_limit_of_a_sender_are_dropped_and_others_do_not_wait) {
   constexpr int kFlood = 300'000;
   constexpr int kRequests = 200;
-  // Low enough that the flood exceeds it on any machine. Without keys, a sender below the limit is made to wait instead.
+  // Low enough that the flood exceeds it on any machine. Without keys, a sender below the limit is made to wait
+  // instead.
   options_.limits.rates.messages_per_s = 10'000;
   const auto broker = server();
   broker_ = nullptr;

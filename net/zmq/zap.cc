@@ -17,7 +17,7 @@ namespace kq::net {
 namespace {
 
 constexpr const char* kZapEndpoint = "inproc://zeromq.zap.01";  // RFC 27
-constexpr std::chrono::milliseconds kLookMs{500};  // the period in which a changed `authorized` is noticed
+constexpr std::chrono::milliseconds kLookMs{500};               // the period in which a changed `authorized` is noticed
 constexpr std::size_t kZapFrames = 7;  // version, request, domain, address, routing id, mechanism, key
 constexpr std::size_t kKeyBytes = 32;
 constexpr std::size_t kEventsAtOnce = 64;
@@ -102,7 +102,8 @@ void Door::serve() {
       observe(Side::worker);
       answer_zap();
     } catch (const zmq::error_t& error) {
-      if (error.num() != EINTR && error.num() != EAGAIN) return note("door", std::string("the authenticator has ended: ") + error.what());
+      if (error.num() != EINTR && error.num() != EAGAIN)
+        return note("door", std::string("the authenticator has ended: ") + error.what());
     }
   }
 }

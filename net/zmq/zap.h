@@ -61,7 +61,7 @@ class Door {
   struct Monitor {
     zmq::socket_t socket;
     std::unordered_map<int, std::string> address_of;  // addresses by file descriptor
-    std::string failure;  // why the handshake of the connection that closes next failed
+    std::string failure;                              // why the handshake of the connection that closes next failed
   };
 
   void serve();
