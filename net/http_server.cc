@@ -146,7 +146,7 @@ class Connections {
       ::shutdown(mine.socket, SHUT_RDWR);
       lock.lock();
       std::erase(served_, mine.socket);
-      // only now, because the kernel may give the descriptor's number to a new connection at once
+      // Closes the socket only now, because the kernel may give the descriptor's number to a new connection at once
       ::close(mine.socket);
     }
   }

@@ -16,20 +16,22 @@
 namespace kq::net {
 
 inline constexpr std::size_t kHttpThreads = 8;
-inline constexpr std::size_t kHttpWaitingMax =
-    // Number of connections that may wait for a thread. When it is reached, the served connections whose request is not
-    // complete are cut short.
-    16;
-// for a peer to send its whole request, from the moment it is accepted
+// Number of connections that may wait for a thread. When it is reached, the served connections whose request is not
+// complete are cut short.
+inline constexpr std::size_t kHttpWaitingMax = 16;
+// Time in which a peer must send its whole request, from the moment it is accepted.
 inline constexpr std::int64_t kHttpRequestMs = 500;
-inline constexpr std::int64_t kHttpPatienceMs = 2'000;  // for a peer to receive the whole answer
+// Time in which a peer must receive the whole answer.
+inline constexpr std::int64_t kHttpPatienceMs = 2'000;
 
+// The answer to a request: a media type and a body.
 struct HttpAnswer {
   std::string type = "text/plain; charset=utf-8";
   std::string body;
 };
 using HttpPages = std::map<std::string, std::function<HttpAnswer()>>;  // by path, such as "/metrics"
 
+// An HTTP server that runs from start() until it is destroyed.
 class HttpServer {
  public:
   // Starts to listen. `host` is a numeric address; port 0 selects a free port. Returns bad_input if the address cannot

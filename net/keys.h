@@ -24,6 +24,7 @@ inline constexpr std::size_t kKeyFileBytesMax = 4u << 10;     // of broker.key o
 inline constexpr std::size_t kAuthorizedKeysMax = 10'000;     // keys in `authorized`
 inline constexpr std::size_t kAuthorizedBytesMax = 4u << 20;  // of `authorized`
 
+// A public key and its secret key, each in Z85.
 struct KeyPair {
   std::string public_key;
   std::string secret_key;
@@ -40,6 +41,7 @@ struct ClientKey {
   friend bool operator==(const ClientKey&, const ClientKey&) = default;
 };
 
+// One line of `authorized`.
 struct AuthorizedKey {
   Identity who;
   std::string public_key;

@@ -22,6 +22,7 @@ constexpr std::array<std::string_view, 2> enum_names(Side) {
   return {"client", "worker"};
 }
 
+// Identifies one connection: the socket, and the id that the socket gave to the connection.
 struct Peer {
   Side side = Side::client;
   std::string id;
@@ -29,6 +30,7 @@ struct Peer {
   friend auto operator<=>(const Peer&, const Peer&) = default;
 };
 
+// One received message with its sender.
 struct Packet {
   Peer peer;
   std::string bytes;
@@ -36,6 +38,7 @@ struct Packet {
   std::string address = {};  // of the peer's machine, or its process for ipc; for the log
 };
 
+// The broker's end of the network.
 class ServerLink {
  public:
   virtual ~ServerLink() = default;
@@ -55,6 +58,7 @@ class ServerLink {
   virtual std::vector<std::string> take_notes() { return {}; }
 };
 
+// The connection of a client or a worker to the broker.
 class ClientLink {
  public:
   virtual ~ClientLink() = default;

@@ -54,7 +54,7 @@ TEST_F(BackupTest, a_restored_store_holds_what_the_running_one_held_and_can_be_w
   EXPECT_TRUE(restore_to("restored too")) << "the copy stays a copy";
 }
 
-TEST_F(BackupTest, nothing_is_restored_over_anything) {
+TEST_F(BackupTest, restore_refuses_a_directory_that_is_not_empty) {
   ASSERT_TRUE(backup(*store, path("copy")));
   EXPECT_EQ(restore_to("store").error(),
             (Error{ErrorKind::bad_input,

@@ -15,6 +15,7 @@
 
 namespace kq::store {
 
+// The limits of DiskSpace, in bytes.
 struct SpaceMarks {
   std::uint64_t reserve_bytes = 64u << 20;  // about ten thousand results; 0 means no reserve
   // The bytes that may still be written after the mark has been passed unnoticed: the writes until the next call of
@@ -25,11 +26,13 @@ struct SpaceMarks {
 
 inline constexpr std::string_view kReserveFile = "reserve";  // in the store's directory
 
+// Measures the free space of one directory and keeps its reserve.
 class DiskSpace {
  public:
   // Measures the free space once and makes the reserve or gives it up.
   static Expected<DiskSpace> watch(const std::string& dir, const SpaceMarks& marks);
 
+  // Measures the free space, makes the reserve or gives it up, and returns what it found.
   Expected<Space> look();
   // Returns how many bytes may be written before the disk is nearly full.
   std::uint64_t spare_bytes(const Space& seen) const {

@@ -95,7 +95,7 @@ TEST_F(SmallDisk, the_disk_stays_nearly_full_until_there_is_room_well_above_the_
   EXPECT_TRUE(reserved());
 }
 
-TEST_F(SmallDisk, results_land_on_a_disk_that_others_filled_to_the_brim) {
+TEST_F(SmallDisk, results_can_be_written_to_a_disk_that_others_filled) {
   const auto store = open_store();
   fill_all_but(0);
   ASSERT_TRUE(store->space()->nearly_full);
@@ -132,7 +132,7 @@ class LessSmallDisk : public SmallDisk {
 // The blob files hold 66 MB of removed values and 44 MB of live ones, and less than 44 MB are free, so rewriting all
 // live values would fill the disk. RocksDB counts removed values only when it merges tables of removals, four at a
 // time. One opening of the store may be too short for that, so each further opening adds a table.
-TEST_F(LessSmallDisk, what_is_dead_is_collected_and_results_have_room_all_the_while) {
+TEST_F(LessSmallDisk, removed_values_are_collected_and_results_always_have_space) {
   constexpr Sequence kFiles = 110, kFilesPerLife = 10, kLives = 8;
   const auto commit_file = [](Store& store, Sequence seq, std::optional<std::string> value) {
     const Write write{Family::blob, sequence_key(seq), std::move(value)};
@@ -179,7 +179,7 @@ TEST_F(LessSmallDisk, what_is_dead_is_collected_and_results_have_room_all_the_wh
     EXPECT_EQ(store->get(Family::blob, sequence_key(seq)).value().has_value(), lives(seq)) << seq;
 }
 
-TEST(DiskSpace, what_may_be_taken_leaves_the_disk_above_its_mark) {
+TEST(DiskSpace, spare_bytes_leave_the_disk_above_its_mark) {
   const TemporaryDirectory directory;
   const auto space = DiskSpace::watch(directory.path(), {.reserve_bytes = 0, .low_bytes = 16 * kMegabyte});
   ASSERT_TRUE(space);
@@ -189,7 +189,7 @@ TEST(DiskSpace, what_may_be_taken_leaves_the_disk_above_its_mark) {
   EXPECT_EQ(space->spare_bytes({.free_bytes = 20 * kMegabyte, .nearly_full = true}), 0u);
 }
 
-TEST(DiskSpace, a_directory_that_is_gone_is_said) {
+TEST(DiskSpace, a_missing_directory_is_an_error) {
   EXPECT_EQ(DiskSpace::watch("/no/such/place", {}).error(),
             (Error{ErrorKind::our_fault,
                    "store at /no/such/place: how much room its disk has cannot be asked: No such file or directory"}));

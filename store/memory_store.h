@@ -11,6 +11,7 @@
 
 namespace kq::store {
 
+// A store whose families are maps in memory.
 class MemoryStore final : public Store {
  public:
   Expected<void> commit(std::span<const Write> writes) override;

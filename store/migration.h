@@ -16,7 +16,7 @@
 namespace kq::store {
 
 inline constexpr std::uint32_t kOldestSchema = 1;
-// family meta: the place at which the running step continues
+// The key in family meta that holds the place at which the running step continues.
 inline constexpr std::string_view kMigrationKey = "migration";
 inline constexpr std::size_t kMigrationSliceRecords = 1'000;
 

@@ -74,7 +74,7 @@ std::vector<std::string> contents(const Store& store) {
 
 void ignore(const std::string&) {}
 
-TEST_F(Migration2Test, ends_alike_wherever_it_was_killed_and_whatever_its_slices) {
+TEST_F(Migration2Test, has_one_outcome_for_any_kill_and_any_slice_size) {
   MemoryStore expected = store;
   ASSERT_TRUE(migrate(expected, 1, ignore));
   EXPECT_EQ(expected.get(Family::meta, kSchemaKey).value(), std::to_string(kSchemaVersion));

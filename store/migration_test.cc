@@ -108,7 +108,7 @@ TEST_F(MigrationTest, a_store_of_schema_1_opens_with_everything_it_held) {
   }
 }
 
-TEST_F(MigrationTest, its_jobs_know_what_the_queue_must_know) {
+TEST_F(MigrationTest, its_jobs_get_the_fields_that_the_queue_needs) {
   const auto store = open(OpenMode::read_write);
   ASSERT_TRUE(store);
   for (Sequence seq = 1; seq <= 13; ++seq) {
@@ -181,7 +181,7 @@ TEST_F(MigrationTest, is_done_once) {
   EXPECT_EQ((*store)->get(Family::meta, kMigrationKey).value(), std::nullopt);
 }
 
-TEST_F(MigrationTest, a_reader_of_an_older_schema_is_told_what_to_do) {
+TEST_F(MigrationTest, opening_an_older_schema_for_reading_says_what_to_do) {
   const auto store = open(OpenMode::read_only);
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error(),

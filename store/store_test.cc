@@ -200,7 +200,7 @@ TYPED_TEST(StoreContract, large_values_come_back) {
 }
 
 // Both implementations hold the same keys after the same random commits.
-TEST(StoreTwins, hold_the_same_after_any_commits) {
+TEST(StoreTwins, hold_the_same_keys_after_any_commits) {
   InMemory memory;
   OnDisk disk;
   std::mt19937_64 random(1);

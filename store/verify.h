@@ -12,6 +12,7 @@
 
 namespace kq::store {
 
+// What verify() counted, and the number of problems that it found.
 struct Verified {
   std::uint64_t queued_count = 0;
   std::uint64_t leased_count = 0;

@@ -91,7 +91,7 @@ struct Broken {
   std::string line;  // a part of the expected line
 };
 
-TEST_F(VerifyTest, every_broken_promise_has_its_line) {
+TEST_F(VerifyTest, every_broken_invariant_is_reported) {
   const JobRecord seven = *read_job(store, 7).value();
   const SourceFile file = read_body(store, 7).value()->files.at(0);
   const Problem problem = read_body(store, 3).value()->problem;
@@ -159,7 +159,7 @@ TEST_F(VerifyTest, every_broken_promise_has_its_line) {
   EXPECT_THAT(problems(), IsEmpty());
 }
 
-TEST_F(VerifyTest, a_file_is_there_however_it_is_packed) {
+TEST_F(VerifyTest, a_file_is_found_in_each_packing) {
   const Hash hash = read_body(store, 7).value()->files.at(0).hash;
   const std::string content = *store.get(Family::blob, hash_key(hash)).value();
   ASSERT_LT(content.size(), 15u);  // short enough that its LZ4 block is one length byte and the content
@@ -200,7 +200,7 @@ TEST_F(VerifyTest, a_job_that_has_not_begun_has_the_timer_of_its_deadline) {
   EXPECT_THAT(problems(), IsEmpty());
 }
 
-TEST_F(VerifyTest, a_deadline_goes_with_the_end_of_its_job_unless_it_has_come) {
+TEST_F(VerifyTest, the_timer_of_a_deadline_is_removed_with_its_job_unless_it_is_due) {
   const std::int64_t ended_at_ms = read_job(store, 1).value()->finished_at_ms;
   const auto with_deadline = [&](std::int64_t deadline_ms) {
     change<JobRecord>(Family::state, sequence_key(1), [&](JobRecord& job) { job.deadline_ms = deadline_ms; });
@@ -214,7 +214,7 @@ TEST_F(VerifyTest, a_deadline_goes_with_the_end_of_its_job_unless_it_has_come) {
   EXPECT_THAT(problems(), ElementsAre(HasSubstr("family 'timer', job 1 has a time to expire and is finished")));
 }
 
-TEST_F(VerifyTest, a_board_is_a_refold_of_who_passed) {
+TEST_F(VerifyTest, a_board_equals_one_recomputed_from_the_passed_jobs) {
   const std::string relu = board_key(sha256("relu"), "cpu");
   const MemoryStore whole = store;
   change<LeaderboardRow>(Family::board, relu, [](LeaderboardRow& row) { row.median_ns = 1; });

@@ -16,12 +16,14 @@
 
 namespace kq::net {
 
+// The limits of the queued packets.
 struct WaitingLimits {
   std::size_t packets_max = 1'024;           // of one peer
   std::size_t bytes_max = 64u << 20;         // of one peer; a single packet may be longer
   std::size_t bytes_total_max = 512u << 20;  // of all peers
 };
 
+// A queue of packets for each peer, from which take() removes packets in turn.
 class Waiting {
  public:
   explicit Waiting(const WaitingLimits& limits = {}) : limits_(limits) {}

@@ -12,6 +12,7 @@ namespace kq::net {
 inline constexpr std::int64_t kNotesPeriodMs = 10'000;
 inline constexpr std::size_t kNotesPerPeriod = 20;  // lines, each about a different subject
 
+// Keeps at most one log line per subject and kNotesPerPeriod lines in a period of kNotesPeriodMs.
 class FewNotes {
  public:
   // Keeps the line make_text(), unless the current period already has a line about `subject` or kNotesPerPeriod lines.

@@ -13,6 +13,7 @@
 
 namespace kq::net {
 
+// The rates of all peers, and the log lines about them.
 class Senders {
  public:
   explicit Senders(const RateLimits& limits) : limits_(limits), rates_(limits) {}

@@ -7,6 +7,7 @@
 
 namespace kq::net {
 
+// Limits that bind_server() takes from its caller.
 struct ServerLimits {
   int handshake_ms = 5'000;             // a connection without a complete handshake is closed after this time
   std::size_t connections_max = 4'096;  // of clients and workers together; each needs a file descriptor

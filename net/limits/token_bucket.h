@@ -23,6 +23,7 @@ struct RateLimits {
   std::int64_t burst_ms = 2'000;
 };
 
+// A token bucket for each sender.
 class Rates {
  public:
   explicit Rates(const RateLimits& limits) : limits_(limits) {}

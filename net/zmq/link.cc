@@ -50,7 +50,7 @@ void set_options(zmq::socket_t& socket, std::string_view endpoint) {
   socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(kMessageBytesMax));
   socket.set(zmq::sockopt::linger, kLingerMs);
   socket.set(zmq::sockopt::sndhwm, kLinkMessagesMax);
-  // never stops reading; net/limits/inbound_queue.h explains why and has the limits
+  // The socket never stops reading; net/limits/inbound_queue.h explains why and has the limits.
   socket.set(zmq::sockopt::rcvhwm, 0);
   socket.set(zmq::sockopt::heartbeat_ivl, kHeartbeatMs);
   socket.set(zmq::sockopt::heartbeat_timeout, kHeartbeatTimeoutMs);

@@ -19,8 +19,9 @@
 
 namespace kq::net {
 
+// How bind_server() binds the sockets.
 struct ServerOptions {
-  // key folder, see net/keys.h; if empty, the broker runs without keys and only on a loopback address
+  // The key folder, see net/keys.h; if empty, the broker runs without keys and only on a loopback address
   std::string key_folder{};
   ServerLimits limits{};
 };

@@ -8,6 +8,7 @@
 
 namespace kq::net {
 
+// One event of a monitor: a ZMQ_EVENT_ number, and the value that ZeroMQ defines for that event.
 struct MonitorEvent {
   std::uint16_t event = 0;
   std::int32_t value = 0;

@@ -27,6 +27,7 @@
 
 namespace kq::net {
 
+// The key folder and the connection limits of a Door.
 struct DoorOptions {
   std::string key_folder;
   std::size_t connections_max = 0;
@@ -36,6 +37,7 @@ struct DoorOptions {
 // Returns whether a key of this role may use this socket.
 bool may_use(Role role, Side side);
 
+// The ZAP authenticator of a broker's two sockets, which also limits their connections.
 class Door {
  public:
   // Starts the thread. Must be called before any socket is bound; the sockets must outlive this object. `authorized` is

@@ -378,7 +378,7 @@ TEST_F(ZapAuthenticator, a_peer_that_floods_pings_and_resets_does_not_end_the_br
     std::string flood;
     for (int i = 0; i < 1'200; ++i) flood += std::string("\0\x01x", 3);
     stranger.say(flood + ping + flood);
-    // time for ZeroMQ to read the flood, which the test cannot observe
+    // Gives ZeroMQ time to read the flood, which the test cannot observe.
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     stranger.break_off();
   }

@@ -15,7 +15,7 @@
 namespace kq::store {
 namespace {
 
-// One family of a database in memory.
+// A family of a database in memory.
 class Tables : public testing::Test {
  protected:
   Tables() {
@@ -29,7 +29,7 @@ class Tables : public testing::Test {
     db_.reset(db);
   }
 
-  // A table of its own in level 1, behind all before it.
+  // Adds a table to level 1, after all existing ones.
   void add(std::size_t value_bytes) {
     ASSERT_TRUE(db_->Put({}, sequence_key(++last_), std::string(value_bytes, 'x')).ok());
     ASSERT_TRUE(db_->Flush({}).ok());
@@ -75,7 +75,7 @@ TEST_F(Tables, a_few_small_ones_are_left_alone) {
   EXPECT_EQ(table_count(), kSmallTablesMax);
 }
 
-TEST_F(Tables, large_ones_are_not_written_again) {
+TEST_F(Tables, large_ones_are_not_rewritten) {
   add_many(kSmallTablesMax - 1);
   add(kSmallTableBytes + 1);
   add_many(kSmallTablesMax);
@@ -83,18 +83,18 @@ TEST_F(Tables, large_ones_are_not_written_again) {
   EXPECT_EQ(table_count(), 2 * kSmallTablesMax);
   add_many(1);
   merge();
-  EXPECT_EQ(table_count(), kSmallTablesMax + 1);  // those before the large one are as few as they were
+  EXPECT_EQ(table_count(), kSmallTablesMax + 1);  // the tables before the large one are too few to be merged
   expect_all_there();
 }
 
-TEST_F(Tables, as_many_as_there_may_be_are_merged_in_parts) {
+TEST_F(Tables, too_many_for_one_merge_are_merged_in_parts) {
   add_many(kMergedTablesMax + kSmallTablesMax + 1);
   merge();
   EXPECT_EQ(table_count(), 2u);
   expect_all_there();
 }
 
-// Each life leaves a table: without merging there are as many as lives.
+// Each opening leaves a table, so without merging there are as many tables as openings.
 TEST(ShortLives, leave_a_store_of_few_tables) {
   constexpr Sequence kLives = 24;
   const TemporaryDirectory directory;

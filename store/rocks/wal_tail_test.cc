@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A log as RocksDB writes it: records of a few hundred bytes, one of several blocks, some more. `ends` are the file's
-// sizes after each.
+// A log written by RocksDB: records of a few hundred bytes, one of several blocks, and a few more. `ends` holds the
+// size of the file after each.
 class WalTail : public testing::Test {
  protected:
   void SetUp() override {
@@ -62,7 +62,7 @@ TEST_F(WalTail, a_log_of_rocksdb_is_whole_whichever_way_it_is_checked) {
   EXPECT_EQ(look(""), (LogState{LogEnding::whole, 0}));
 }
 
-TEST_F(WalTail, zeros_behind_the_last_record_are_room) {
+TEST_F(WalTail, zeros_after_the_last_record_are_preallocated_space) {
   for (const LogCheck check : {LogCheck::headers, LogCheck::checksums}) {
     EXPECT_EQ(look(bytes + std::string(100'000, '\0'), check), (LogState{LogEnding::whole, bytes.size()}));
   }
@@ -84,7 +84,7 @@ TEST_F(WalTail, a_log_cut_anywhere_is_whole_up_to_its_last_complete_record) {
 TEST_F(WalTail, a_last_record_with_a_sector_missing_is_torn) {
   EXPECT_EQ(look(zeroed(ends[3] + 50, 100)), (LogState{LogEnding::torn, ends[3]}));
   EXPECT_EQ(look(zeroed(ends[3], 100)), (LogState{LogEnding::torn, ends[3]}));
-  // Of several blocks, with the first missing, the second or the third.
+  // A record of several blocks with the first, the second or the third missing.
   for (const std::size_t at : {ends[1], std::size_t{40'000}, ends[2] - 100}) {
     EXPECT_EQ(look(zeroed(at, 100).substr(0, ends[2])), (LogState{LogEnding::torn, ends[1]})) << at;
   }
@@ -108,8 +108,8 @@ TEST_F(WalTail, a_length_that_leads_past_the_end_hides_no_record) {
   EXPECT_EQ(look(content, LogCheck::headers), (LogState{LogEnding::damaged, ends[2]}));
 }
 
-// Who closes a log cuts off its room, perhaps while another process looks at it.
-TEST_F(WalTail, room_may_go_and_come_while_the_log_is_looked_at) {
+// A process that closes a log truncates its preallocated space, possibly while another process reads the log.
+TEST_F(WalTail, preallocated_space_may_change_while_the_log_is_read) {
   const std::string log = directory.path() + "/log";
   std::ofstream(log, std::ios::binary) << bytes;
   std::atomic<bool> done = false;
@@ -124,7 +124,7 @@ TEST_F(WalTail, room_may_go_and_come_while_the_log_is_looked_at) {
   done = true;
 }
 
-TEST_F(WalTail, a_file_that_is_not_there_is_said) {
+TEST_F(WalTail, a_missing_file_is_an_error) {
   EXPECT_EQ(look_at_log("/no/such/log", LogCheck::headers).error().message,
             "/no/such/log: cannot be read: No such file or directory");
 }
