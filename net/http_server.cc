@@ -146,7 +146,7 @@ class Connections {
       ::shutdown(mine.socket, SHUT_RDWR);
       lock.lock();
       std::erase(served_, mine.socket);
-      // Closes the socket only now, because the kernel may give the descriptor's number to a new connection at once
+      // Closes the socket only now, because the kernel may give the descriptor's number to a new connection at once.
       ::close(mine.socket);
     }
   }
@@ -194,7 +194,7 @@ class PageServer final : public httplib::Server {
   void serve(int socket, Clock::time_point request_deadline) {
     TimedStream stream(socket, request_deadline);
     bool is_closed = false;
-    // `true` closes the connection after one request, so that no idle connection occupies a thread
+    // `true` closes the connection after one request, so that no idle connection occupies a thread.
     process_request(stream, true, is_closed, nullptr);
   }
 

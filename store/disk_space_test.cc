@@ -192,7 +192,7 @@ TEST(DiskSpace, spare_bytes_leave_the_disk_above_its_mark) {
 TEST(DiskSpace, a_missing_directory_is_an_error) {
   EXPECT_EQ(DiskSpace::watch("/no/such/place", {}).error(),
             (Error{ErrorKind::our_fault,
-                   "store at /no/such/place: how much room its disk has cannot be asked: No such file or directory"}));
+                   "store at /no/such/place: the free space of its disk cannot be read: No such file or directory"}));
 }
 
 }  // namespace

@@ -253,7 +253,7 @@ class Verification {
       }
       case TimerKind::expires:
         // A timer that is due may exist until it fires, also if its job ended meanwhile and was requeued with another
-        // timer.
+        // deadline.
         if (job->deadline_ms != place->at_ms && place->at_ms > job->submitted_at_ms) {
           return problem(job_text(place->seq) + " has a time to expire and not that deadline");
         }

@@ -24,7 +24,7 @@ bool FewNotes::admits(std::string_view subject, std::int64_t now_ms) {
 void FewNotes::begin_period(std::int64_t now_ms) {
   if (now_ms < period_end_ms_) return;
   if (suppressed_count_ > 0) {
-    lines_.push_back("and " + std::to_string(suppressed_count_) + " more of such within " +
+    lines_.push_back(std::to_string(suppressed_count_) + " more lines of this kind were suppressed within " +
                      std::to_string(kNotesPeriodMs / 1000) + " s");
   }
   suppressed_count_ = 0;

@@ -27,7 +27,7 @@ TEST(FewNotes, keeps_a_limited_number_of_lines_per_period_and_counts_the_rest) {
   for (std::size_t i = 0; i < kNotesPerPeriod + 5; ++i) notes.add(std::to_string(i), 0, text);
   EXPECT_THAT(notes.take(1), SizeIs(kNotesPerPeriod));
   EXPECT_THAT(notes.take(kNotesPeriodMs - 1), IsEmpty());
-  EXPECT_THAT(notes.take(kNotesPeriodMs), ElementsAre("and 5 more of such within 10 s"));
+  EXPECT_THAT(notes.take(kNotesPeriodMs), ElementsAre("5 more lines of this kind were suppressed within 10 s"));
 }
 
 TEST(FewNotes, the_next_period_keeps_lines_again) {

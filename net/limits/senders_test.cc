@@ -19,8 +19,8 @@ TEST(Senders, limits_are_counted_by_key_or_by_connection_without_keys) {
   EXPECT_TRUE(senders.allow(from("1", ""), 1, 0));
   EXPECT_TRUE(senders.allow(from("2", ""), 1, 0));
   EXPECT_THAT(senders.take_notes(0),
-              ElementsAre("client at 127.0.0.1 (alice) sends more than 1 messages or 1000 bytes a second, or garbage; "
-                          "what is over is dropped"));
+              ElementsAre("client at 127.0.0.1 (alice) sends more than 1 messages or 1000 bytes a second, or malformed "
+                          "messages; messages over the limit are dropped"));
 }
 
 TEST(Senders, malformed_packets_cost_more_and_are_logged_once) {

@@ -28,7 +28,7 @@ constexpr int kSendWaitMs = 50;  // lets the first send of a client wait for its
 constexpr int kHangUpsMax = 3;   // handshakes broken off in a row before refusal() reports it
 
 constexpr std::size_t kReceivesPerTurnMax = 1'024;  // messages received from one socket before the other one is served
-// once a batch has so many bytes, receive() leaves the rest for the next call
+// Once a batch has so many bytes, receive() leaves the rest for the next call.
 constexpr std::size_t kReceiveBytesMax = 16u << 20;
 
 // Replaces localhost by its address: ZeroMQ resolves names for connect() only.
@@ -196,7 +196,8 @@ class ZmqServerLink final : public ServerLink {
       }
       const Packet sender{.peer = {side, ""}, .bytes = "", .who = packet.who, .address = packet.address};
       if (!waiting.put(std::move(packet))) {
-        senders_.note("waiting", sender, " sends faster than it is served; what is over is dropped", now_ms_);
+        senders_.note("waiting", sender, " sends faster than it is served; messages over the limit are dropped",
+                      now_ms_);
       }
     }
   }
@@ -205,7 +206,7 @@ class ZmqServerLink final : public ServerLink {
   bool admits(const zmq::message_t& bytes, Packet& packet) {
     const Identity* who = authorized_->find(property(bytes, "User-Id"));
     if (who == nullptr || !may_use(who->role, packet.peer.side)) {
-      senders_.note("revoked", packet, ": its key has been taken back; what it sends is dropped", now_ms_);
+      senders_.note("revoked", packet, ": its key has been revoked; its messages are dropped", now_ms_);
       return false;
     }
     packet.who = *who;

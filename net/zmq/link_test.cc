@@ -345,7 +345,7 @@ TEST_P(ZmqLink, malformed_packets_lower_the_limit_of_their_sender_and_are_logged
   ASSERT_GE(notes.size(), 2u);
   EXPECT_LE(notes.size(), 2 + 3 * later_periods);
   EXPECT_THAT(notes[0], AllOf(StartsWith("client at localhost:"), HasSubstr("malformed")));
-  EXPECT_THAT(notes[1], HasSubstr("or garbage; what is over is dropped"));
+  EXPECT_THAT(notes[1], HasSubstr("or malformed messages; messages over the limit are dropped"));
 }
 
 TEST_P(ZmqLink, a_message_of_several_parts_is_dropped_whole) {

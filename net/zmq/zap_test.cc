@@ -287,7 +287,7 @@ TEST_F(ZapAuthenticator, a_revoked_key_is_refused_on_its_open_connection) {
   }
   EXPECT_FALSE(is_heard);
   EXPECT_TRUE(receives_within(*b, kSoonMs));
-  EXPECT_THAT(note_with("taken back"), HasSubstr("client at 127.0.0.1"));
+  EXPECT_THAT(note_with("has been revoked"), HasSubstr("client at 127.0.0.1"));
   EXPECT_EQ(send_hello(Side::client, alice).refusal, "it does not let this key in");
 }
 
