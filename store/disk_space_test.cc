@@ -81,7 +81,8 @@ TEST_F(SmallDisk, a_store_keeps_a_reserve_and_gives_it_up_when_the_disk_is_nearl
   const Space space = store->space().value();
   EXPECT_TRUE(space.nearly_full);
   EXPECT_FALSE(reserved());
-  EXPECT_GE(space.free_bytes, kMarks.low_bytes - kMegabyte + kMarks.reserve_bytes) << "what was given up is free";
+  EXPECT_GE(space.free_bytes, kMarks.low_bytes - kMegabyte + kMarks.reserve_bytes)
+      << "the space of the reserve is free";
 }
 
 TEST_F(SmallDisk, the_disk_stays_nearly_full_until_there_is_room_well_above_the_mark) {
@@ -112,9 +113,9 @@ TEST_F(SmallDisk, a_full_disk_ends_the_commits_and_a_store_opened_again_has_its_
     for (int i = 0; done && i < 100; ++i) done = put(*store, std::to_string(i), kMegabyte);
     ASSERT_FALSE(done);
     EXPECT_THAT(done.error().message, HasSubstr("No space left on device"));
-    EXPECT_EQ(put(*store, "after", 1).error(), done.error()) << "the same words, whatever is written";
+    EXPECT_EQ(put(*store, "after", 1).error(), done.error()) << "every commit fails with the same message";
     clear();
-    EXPECT_EQ(put(*store, "after", 1).error(), done.error()) << "even when there is room again";
+    EXPECT_EQ(put(*store, "after", 1).error(), done.error()) << "even when there is space again";
     fill_all_but(0);
   }
   const auto store = open_store();

@@ -76,19 +76,20 @@ class Verification {
     auto job = decode<JobRecord>(value);
     if (!seq || !job)
       return problem((seq ? job_text(*seq) : "a key") + " is unreadable" + (job ? "" : ": " + job.error().message));
-    const std::string who = job_text(*seq);
-    if (job->seq != *seq) problem(who + " calls itself " + std::to_string(job->seq));
+    const std::string subject = job_text(*seq);
+    if (job->seq != *seq) problem(subject + " calls itself " + std::to_string(job->seq));
     newest_ = std::max(newest_, *seq);
     if (oldest_ == 0) oldest_ = *seq;
     const auto named = find_key(store_, job->key);
-    if (!named || *named != *seq) problem(who + ": family 'ids' does not lead to it by its key " + to_hex(job->key));
-    const auto body = need(read_body(store_, *seq), who + ": its submission");
-    if (body) files(who, *body);
+    if (!named || *named != *seq)
+      problem(subject + ": family 'ids' does not lead to it by its key " + to_hex(job->key));
+    const auto body = need(read_body(store_, *seq), subject + ": its submission");
+    if (body) files(subject, *body);
     switch (job->state) {
       case JobState::queued:
         ++found_.queued_count;
         if (job->not_before_ms == 0) ++placed_count_;
-        timers_of(who, *job);
+        timers_of(subject, *job);
         return;
       case JobState::leased:
         ++found_.leased_count;
@@ -96,16 +97,17 @@ class Verification {
         return;
       case JobState::finished:
         ++found_.finished_count;
-        const auto result = need(read_result(store_, *seq, false), who + ": it is finished, its result");
+        const auto result = need(read_result(store_, *seq, false), subject + ": it is finished, its result");
         if (body && result) held_by_board(*job, *body, *result);
         return;
     }
   }
 
   // Checks finished jobs too: files stay as long as a submission that names them (broker/gc/retention.h).
-  void files(const std::string& who, const Submission& submission) {
+  void files(const std::string& subject, const Submission& submission) {
     const auto check = [&](const char* what, const std::string& name, const Hash& hash) {
-      if (!has_file(hash)) problem(who + ": its " + what + " '" + name + "' (SHA-256 " + to_hex(hash) + ") is missing");
+      if (!has_file(hash))
+        problem(subject + ": its " + what + " '" + name + "' (SHA-256 " + to_hex(hash) + ") is missing");
     };
     for (const SourceFile& file : submission.files) check("file", file.name, file.hash);
     check("problem", submission.problem.file, submission.problem.hash);
@@ -127,14 +129,14 @@ class Verification {
 
   // Checks the timer that must wake a queued job. Once a job has begun, its deadline has no effect and is removed when
   // it fires.
-  void timers_of(const std::string& who, const JobRecord& job) {
+  void timers_of(const std::string& subject, const JobRecord& job) {
     const auto has = [&](std::int64_t at_ms, TimerKind kind) {
       return value_of(Family::timer, timer_key({.at_ms = at_ms, .kind = kind, .seq = job.seq})).has_value();
     };
     if (job.not_before_ms != 0 && !has(job.not_before_ms, TimerKind::may_run))
-      problem(who + " waits, and family 'timer' does not have its time");
+      problem(subject + " waits, and family 'timer' does not have its time");
     if (job.deadline_ms != 0 && job.leased_at_ms == 0 && !has(job.deadline_ms, TimerKind::expires)) {
-      problem(who + " has a deadline, and family 'timer' does not have it");
+      problem(subject + " has a deadline, and family 'timer' does not have it");
     }
   }
 
@@ -206,14 +208,15 @@ class Verification {
     ++found_.board_row_count;
     const auto row = decode<LeaderboardRow>(value);
     if (!row) return problem("a row: " + row.error().message);
-    const std::string who = "'" + row->problem + "' on " + row->device_model + ": " + job_text(row->seq);
-    if (key != board_key(row->problem_hash, row->device_model)) problem(who + " stands on another board than its own");
-    const auto job = need(read_job(store_, row->seq), who);
-    const auto body = need(read_body(store_, row->seq), who + ", its submission");
-    const auto result = need(read_result(store_, row->seq, false), who + ", its result");
+    const std::string subject = "'" + row->problem + "' on " + row->device_model + ": " + job_text(row->seq);
+    if (key != board_key(row->problem_hash, row->device_model))
+      problem(subject + " stands on another board than its own");
+    const auto job = need(read_job(store_, row->seq), subject);
+    const auto body = need(read_body(store_, row->seq), subject + ", its submission");
+    const auto result = need(read_result(store_, row->seq, false), subject + ", its result");
     if (!job || !body || !result) return;
     if (board_row(*body, *result, row->seq, job->finished_at_ms) != *row)
-      problem(who + " did not pass with what the row says");
+      problem(subject + " did not pass with what the row says");
   }
 
   void queue_entry(std::string_view key, std::string_view value) {

@@ -84,7 +84,7 @@ class ZmqLink : public testing::TestWithParam<bool> {
       if (packets && !packets->empty()) return packets->front();
       (void)from.receive(0);
     }
-    ADD_FAILURE() << "it did not come";
+    ADD_FAILURE() << "the message did not arrive";
     return {};
   }
   static std::string one_message(ClientLink& link) {
@@ -383,7 +383,7 @@ TEST_P(ZmqLink, a_flood_of_workers_leaves_room_for_clients) {
       if (packet.bytes == "submission") return;
     }
   }
-  FAIL() << "the client was never heard";
+  FAIL() << "the broker received no packet of the client";
 }
 
 TEST_P(ZmqLink, addresses_that_other_machines_reach_are_refused) {
