@@ -31,7 +31,7 @@ Expected<Endpoints> parse_tcp(std::string_view url) {
   }
   std::uint32_t port = 0;
   const auto [end, wrong] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  // The workers' port is the next one, so the last port of all cannot be the clients'.
+  // The workers use the next port, so the clients cannot use the last port of all.
   if (wrong != std::errc{} || end != digits.data() + digits.size() || port < 1 || port > 65534) {
     return refuse("the port must be a number from 1 to 65534, got '" + std::string(digits) + "'");
   }
@@ -53,7 +53,7 @@ Expected<Endpoints> parse_ipc(std::string_view url) {
 }  // namespace
 
 Expected<Endpoints> parse_broker_url(std::string_view url) {
-  // A name's rule also keeps NUL bytes from cutting the URL short further down.
+  // name_error() also refuses NUL bytes, which would cut the URL short in C functions.
   if (const auto wrong = name_error(url))
     return bad_input("the broker's URL " + *wrong + "; " + std::string(kExamples));
   if (url.starts_with(kTcp)) return parse_tcp(url);

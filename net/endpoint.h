@@ -1,4 +1,4 @@
-// Broker URLs: what a person writes, and the two endpoints it means.
+// Parses the URL of a broker and derives its two endpoints: one for clients and one for workers.
 #pragma once
 
 #include <string>
@@ -16,17 +16,19 @@ struct Endpoints {
   friend bool operator==(const Endpoints&, const Endpoints&) = default;
 };
 
-// Bad input in one sentence: no scheme, no port, an ipc path that does not fit into kIpcPathBytesMax.
+// Returns the endpoints, or a bad_input error in one sentence if the URL has no scheme or no port, or an ipc path that
+// is longer than kIpcPathBytesMax.
 Expected<Endpoints> parse_broker_url(std::string_view url);
 
-// Whether only this machine can reach it: a path, 127.0.0.0/8, [::1] or localhost. Interface names and wildcards are
-// not known to be local.
+// Returns whether only this machine can reach the endpoint: an ipc path, 127.0.0.0/8, [::1] or localhost. Returns false
+// for interface names and wildcards.
 bool is_loopback(std::string_view endpoint);
 
-// sun_path holds 107 bytes and a NUL (ZeroMQ 4.3.4, unix(7)); ".workers" is part of the longer of the two.
+// The limit of an ipc path. sun_path holds 107 bytes and a NUL (ZeroMQ 4.3.4, unix(7)), and the longer of the two paths
+// ends in ".workers".
 inline constexpr std::size_t kIpcPathBytesMax = 99;
 
-// Where programs look for the broker when nothing is given.
+// The broker that programs use if none is given.
 inline constexpr std::string_view kDefaultBrokerUrl = "tcp://127.0.0.1:5570";
 
 }  // namespace kq::net

@@ -8,7 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string complaint(std::string_view url) {
+std::string error_of(std::string_view url) {
   const Expected<Endpoints> endpoints = parse_broker_url(url);
   if (endpoints) return "accepted as " + endpoints->client + " and " + endpoints->worker;
   EXPECT_EQ(endpoints.error().kind, ErrorKind::bad_input);
@@ -21,7 +21,7 @@ TEST(Endpoint, tcp_workers_use_the_next_port) {
   EXPECT_EQ(parse_broker_url("tcp://gpu-host.lan:1"), (Endpoints{"tcp://gpu-host.lan:1", "tcp://gpu-host.lan:2"}));
 }
 
-TEST(Endpoint, ipc_workers_use_a_path_beside) {
+TEST(Endpoint, ipc_workers_use_a_second_path) {
   EXPECT_EQ(parse_broker_url("ipc:///tmp/kq.sock"), (Endpoints{"ipc:///tmp/kq.sock", "ipc:///tmp/kq.sock.workers"}));
 }
 
@@ -29,38 +29,38 @@ TEST(Endpoint, default_url_is_valid) {
   EXPECT_TRUE(parse_broker_url(kDefaultBrokerUrl));
 }
 
-TEST(Endpoint, says_which_schemes_there_are) {
-  EXPECT_EQ(complaint("localhost:5570"),
+TEST(Endpoint, an_error_names_the_supported_schemes) {
+  EXPECT_EQ(error_of("localhost:5570"),
             "broker 'localhost:5570': a URL such as tcp://127.0.0.1:5570 or ipc:///tmp/kq.sock is needed");
-  EXPECT_THAT(complaint("http://127.0.0.1:5570"), HasSubstr("such as tcp://127.0.0.1:5570"));
-  EXPECT_THAT(complaint(""), HasSubstr("is empty; a URL such as"));
+  EXPECT_THAT(error_of("http://127.0.0.1:5570"), HasSubstr("such as tcp://127.0.0.1:5570"));
+  EXPECT_THAT(error_of(""), HasSubstr("is empty; a URL such as"));
 }
 
 TEST(Endpoint, refuses_a_tcp_url_without_host_or_port) {
-  EXPECT_EQ(complaint("tcp://127.0.0.1"), "broker 'tcp://127.0.0.1': no port; tcp://HOST:PORT is needed");
-  EXPECT_EQ(complaint("tcp://:5570"), "broker 'tcp://:5570': no host; tcp://HOST:PORT is needed");
+  EXPECT_EQ(error_of("tcp://127.0.0.1"), "broker 'tcp://127.0.0.1': no port; tcp://HOST:PORT is needed");
+  EXPECT_EQ(error_of("tcp://:5570"), "broker 'tcp://:5570': no host; tcp://HOST:PORT is needed");
   for (const char* port : {"", "0", "65535", "99999999999", "-1", "5570x", "x", "*", " 1"}) {
-    EXPECT_THAT(complaint("tcp://a:" + std::string(port)),
+    EXPECT_THAT(error_of("tcp://a:" + std::string(port)),
                 HasSubstr("the port must be a number from 1 to 65534, got '" + std::string(port) + "'"));
   }
 }
 
 TEST(Endpoint, refuses_a_host_that_is_none) {
-  EXPECT_THAT(complaint("tcp://a/b:1"), HasSubstr("must be a name or an address"));
-  EXPECT_THAT(complaint("tcp://eth0;127.0.0.1:1"), HasSubstr("must be a name or an address"));
-  EXPECT_THAT(complaint("tcp://::1:5570"), HasSubstr("in brackets, as in tcp://[::1]:5570"));
+  EXPECT_THAT(error_of("tcp://a/b:1"), HasSubstr("must be a name or an address"));
+  EXPECT_THAT(error_of("tcp://eth0;127.0.0.1:1"), HasSubstr("must be a name or an address"));
+  EXPECT_THAT(error_of("tcp://::1:5570"), HasSubstr("in brackets, as in tcp://[::1]:5570"));
 }
 
 TEST(Endpoint, refuses_an_ipc_path_that_no_socket_can_have) {
   EXPECT_TRUE(parse_broker_url("ipc://" + std::string(kIpcPathBytesMax, 'x')));
-  EXPECT_THAT(complaint("ipc://" + std::string(kIpcPathBytesMax + 1, 'x')),
+  EXPECT_THAT(error_of("ipc://" + std::string(kIpcPathBytesMax + 1, 'x')),
               HasSubstr("the path is 100 bytes long, a socket's path may have 99"));
-  EXPECT_THAT(complaint("ipc://"), HasSubstr("no path; ipc://PATH is needed"));
-  EXPECT_THAT(complaint("ipc://*"), HasSubstr("no path; ipc://PATH is needed"));
+  EXPECT_THAT(error_of("ipc://"), HasSubstr("no path; ipc://PATH is needed"));
+  EXPECT_THAT(error_of("ipc://*"), HasSubstr("no path; ipc://PATH is needed"));
 }
 
 TEST(Endpoint, refuses_control_characters) {
-  EXPECT_THAT(complaint(std::string_view("ipc:///tmp/a\0b", 14)), HasSubstr("holds a control character at byte 12"));
+  EXPECT_THAT(error_of(std::string_view("ipc:///tmp/a\0b", 14)), HasSubstr("holds a control character at byte 12"));
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
-// Theory of operation. The library knows HTTP, and would give each peer a thread for as long as he sends a byte now and
-// then: a few dozen who do so would have all of its threads, and the one that accepts would wait for them, also at the
-// end. So connections are kept here. Each has kHttpRequestMs from when it is accepted to have said its request, however
-// slowly; as long as kHttpWaitingMax wait for a thread, whoever has one and has not said his request yet is cut short.
-// Who has said it is answered all the same: nobody loses what lies there to be read.
+// Theory of operation. The library (cpp-httplib) parses HTTP, but it gives each peer a thread for as long as the peer
+// sends a byte now and then. A few dozen slow peers would occupy all of its threads, and the accepting thread would
+// wait for them, also at shutdown. Therefore this file manages the connections itself. Each connection has
+// kHttpRequestMs from its acceptance to send its request, however slowly it sends. While kHttpWaitingMax connections
+// wait for a thread, every served connection is cut short for reading: a peer that has sent its whole request still
+// gets its answer, and bytes that have already arrived are still read.
 #include "net/http_server.h"
 
 #include <httplib.h>
@@ -28,8 +29,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kRequestBytesMax = 64u << 10;  // what browsers send stays far below
-constexpr std::size_t kBodyBytesMax = 1'024;         // which no GET needs
+constexpr std::size_t kRequestBytesMax = 64u << 10;  // far more than browsers send
+constexpr std::size_t kBodyBytesMax = 1'024;         // a GET needs no body
 constexpr int kBacklog = 128;
 
 bool is_ready(int socket, short what, Clock::time_point until) {
@@ -41,18 +42,19 @@ bool is_ready(int socket, short what, Clock::time_point until) {
   }
 }
 
-// A connection as the library sees it: ended where the peer's time is over. What has come by then is read.
+// The stream that the library reads a request from and writes an answer to. Reading fails after `request_deadline`,
+// except for bytes that have already been buffered. Writing fails kHttpPatienceMs after the first write.
 class TimedStream final : public httplib::Stream {
  public:
-  TimedStream(int socket, Clock::time_point said_by) : socket_(socket), said_by_(said_by) {}
+  TimedStream(int socket, Clock::time_point request_deadline) : socket_(socket), request_deadline_(request_deadline) {}
 
-  bool is_readable() const override { return at_ < end_ || is_ready(socket_, POLLIN, said_by_); }
+  bool is_readable() const override { return at_ < end_ || is_ready(socket_, POLLIN, request_deadline_); }
   bool is_writable() const override { return is_ready(socket_, POLLOUT, Clock::now()); }
 
-  // The library asks for single bytes.
+  // The library reads single bytes, so this function reads from a buffer.
   ssize_t read(char* bytes, std::size_t size) override {
     if (at_ == end_) {
-      if (bytes_left_ == 0 || !is_ready(socket_, POLLIN, said_by_)) return -1;
+      if (bytes_left_ == 0 || !is_ready(socket_, POLLIN, request_deadline_)) return -1;
       const ssize_t got = ::recv(socket_, buffer_.data(), std::min(buffer_.size(), bytes_left_), MSG_DONTWAIT);
       if (got <= 0) return got;
       at_ = 0;
@@ -66,41 +68,42 @@ class TimedStream final : public httplib::Stream {
   }
 
   ssize_t write(const char* bytes, std::size_t size) override {
-    if (!taken_by_) taken_by_ = Clock::now() + std::chrono::milliseconds(kHttpPatienceMs);
-    if (!is_ready(socket_, POLLOUT, *taken_by_) || Clock::now() >= *taken_by_) return -1;
+    if (!answer_deadline_) answer_deadline_ = Clock::now() + std::chrono::milliseconds(kHttpPatienceMs);
+    if (!is_ready(socket_, POLLOUT, *answer_deadline_) || Clock::now() >= *answer_deadline_) return -1;
     return ::send(socket_, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
   }
 
-  // Nobody asks who he is.
+  // The pages do not use the addresses of the peers.
   void get_remote_ip_and_port(std::string&, int&) const override {}
   void get_local_ip_and_port(std::string&, int&) const override {}
   socket_t socket() const override { return socket_; }
 
  private:
   const int socket_;
-  const Clock::time_point said_by_;
-  std::optional<Clock::time_point> taken_by_;  // of the answer, once it is there
+  const Clock::time_point request_deadline_;
+  std::optional<Clock::time_point> answer_deadline_;  // deadline of the answer; set by the first write
   std::array<char, 4'096> buffer_{};
   std::size_t at_ = 0;
   std::size_t end_ = 0;
   std::size_t bytes_left_ = kRequestBytesMax;
 };
 
-// Every open connection: kHttpThreads are served, the others wait for it in the order in which they came. Sockets are
-// its own.
+// Owns the sockets of all open connections. kHttpThreads connections are served at a time; the others wait in the order
+// of their arrival.
 class Connections {
  public:
-  using Serve = std::function<void(int socket, Clock::time_point said_by)>;
+  using Serve = std::function<void(int socket, Clock::time_point request_deadline)>;
 
   explicit Connections(Serve serve) : serve_(std::move(serve)) {
     for (std::size_t i = 0; i < kHttpThreads; ++i) threads_.emplace_back([this] { run(); });
   }
   ~Connections() { stop(); }
 
-  // By the thread that accepts. It waits while kHttpWaitingMax do, but nobody who is served then may take his time.
+  // Adds a connection; called by the accepting thread. Blocks while kHttpWaitingMax connections wait, after cutting
+  // short the served ones. Closes the socket if the server is stopping.
   void take(int socket) {
     std::unique_lock lock(mutex_);
-    if (waiting_.size() >= kHttpWaitingMax) hurry();
+    if (waiting_.size() >= kHttpWaitingMax) end_reading();
     room_.wait(lock, [&] { return stopping_ || waiting_.size() < kHttpWaitingMax; });
     if (stopping_) {
       ::close(socket);
@@ -110,12 +113,12 @@ class Connections {
     work_.notify_one();
   }
 
-  // Ends take() as well. Whoever is being answered has his time for that.
+  // Closes the waiting connections, lets the answers that are being sent finish, and joins the threads. Wakes take().
   void stop() {
     {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
-      hurry();
+      end_reading();
       for (const Connection& connection : std::exchange(waiting_, {})) ::close(connection.socket);
     }
     room_.notify_all();
@@ -126,7 +129,7 @@ class Connections {
  private:
   struct Connection {
     int socket;
-    Clock::time_point said_by;
+    Clock::time_point request_deadline;
   };
 
   void run() {
@@ -139,46 +142,47 @@ class Connections {
       served_.push_back(mine.socket);
       room_.notify_one();
       lock.unlock();
-      serve_(mine.socket, mine.said_by);
+      serve_(mine.socket, mine.request_deadline);
       ::shutdown(mine.socket, SHUT_RDWR);
       lock.lock();
       std::erase(served_, mine.socket);
-      ::close(mine.socket);  // not before: the number may be another's at once
+      // Closes the socket only now, because the kernel may give the descriptor's number to a new connection at once.
+      ::close(mine.socket);
     }
   }
 
-  // What lies there can still be read, and behind it is the end: an answer is not touched.
-  void hurry() {
+  // Ends reading on all served sockets. Bytes that have arrived can still be read, and answers can still be written.
+  void end_reading() {
     for (const int socket : served_) ::shutdown(socket, SHUT_RD);
   }
 
   const Serve serve_;
   std::mutex mutex_;
-  std::condition_variable work_;  // somebody waits
-  std::condition_variable room_;  // one less does
+  std::condition_variable work_;  // signalled when a connection begins to wait
+  std::condition_variable room_;  // signalled when a connection ceases to wait
   std::deque<Connection> waiting_;
   std::vector<int> served_;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };
 
-// The library calls its tasks to have a socket processed: that only hands it over.
-class AtOnce final : public httplib::TaskQueue {
+// Runs a task of the library in the accepting thread: the task only passes the socket to Connections.
+class InlineTaskQueue final : public httplib::TaskQueue {
  public:
   void enqueue(std::function<void()> task) override { task(); }
   void shutdown() override {}
 };
 
-class Door final : public httplib::Server {
+class PageServer final : public httplib::Server {
  public:
-  Door() {
-    new_task_queue = [] { return new AtOnce; };
+  PageServer() {
+    new_task_queue = [] { return new InlineTaskQueue; };
   }
-  // The library has room for five in the kernel: of a crowd that comes at once the others would try again after a
-  // second.
+  // Enlarges the kernel's queue of new connections. The library sets it to five; of a larger burst the other peers
+  // would retry only after a second.
   void widen() { ::listen(svr_sock_, kBacklog); }
   void end() {
-    connections_.stop();  // first: the thread that accepts may wait there
+    connections_.stop();  // before stop(), because the accepting thread may be blocked in take()
     stop();
   }
 
@@ -187,16 +191,18 @@ class Door final : public httplib::Server {
     connections_.take(socket);
     return true;
   }
-  void serve(int socket, Clock::time_point said_by) {
-    TimedStream stream(socket, said_by);
+  void serve(int socket, Clock::time_point request_deadline) {
+    TimedStream stream(socket, request_deadline);
     bool is_closed = false;
-    process_request(stream, true, is_closed, nullptr);  // one: a thread is nobody's between two requests
+    // `true` closes the connection after one request, so that no idle connection occupies a thread.
+    process_request(stream, true, is_closed, nullptr);
   }
 
-  Connections connections_{[this](int socket, Clock::time_point said_by) { serve(socket, said_by); }};
+  Connections connections_{[this](int socket, Clock::time_point request_deadline) { serve(socket, request_deadline); }};
 };
 
-// The library's own options would let a second program share the port, and each would get some of the requests.
+// Replaces the library's socket options, which would let a second program share the port and receive some of the
+// requests.
 void socket_options(int socket) {
   const int yes = 1;
   ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
@@ -205,7 +211,7 @@ void socket_options(int socket) {
 }  // namespace
 
 struct HttpServer::Parts {
-  Door server;
+  PageServer server;
   std::uint16_t port = 0;
   std::thread thread;
 };
@@ -217,14 +223,14 @@ Expected<std::unique_ptr<HttpServer>> HttpServer::start(const std::string& host,
   httplib::Server& server = parts->server;
   server.set_socket_options(socket_options);
   server.set_payload_max_length(kBodyBytesMax);
-  // One handler for all: the library reads the paths given to Get() as patterns.
+  // One handler serves all paths, because the library reads the paths given to Get() as patterns.
   server.Get(".*", [pages = std::move(pages)](const httplib::Request& request, httplib::Response& response) {
     const auto page = pages.find(request.path);
     if (page == pages.end()) {
       response.status = 404;
       std::string known;
       for (const auto& [path, answer] : pages) known += (known.empty() ? "" : ", ") + path;
-      response.set_content("there is nothing here; known are " + known + "\n", "text/plain");
+      response.set_content("this path does not exist; the known paths are " + known + "\n", "text/plain");
       return;
     }
     const HttpAnswer answer = page->second();
@@ -240,7 +246,7 @@ Expected<std::unique_ptr<HttpServer>> HttpServer::start(const std::string& host,
   parts->server.widen();
   parts->port = static_cast<std::uint16_t>(bound);
   parts->thread = std::thread([&server] { server.listen_after_bind(); });
-  while (!server.is_running()) std::this_thread::yield();  // else a stop that comes first would be forgotten
+  while (!server.is_running()) std::this_thread::yield();  // a stop() before the server runs would have no effect
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(parts)));
 }
 

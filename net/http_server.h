@@ -1,8 +1,8 @@
-// A small HTTP door for people's tools, such as Prometheus: GET of a few paths, nothing else.
+// A small HTTP server for tools such as Prometheus. It answers GET requests for a fixed set of paths.
 //
-// It has threads of its own: what answers must be safe to call from another thread, and should be quick, as
-// kHttpThreads requests are answered at once and the others wait. No peer is waited for longer than below, however many
-// there are and whatever they send.
+// The server has threads of its own. The functions that make the answers must be safe to call from these threads and
+// should be quick: kHttpThreads requests are answered at a time and other connections wait. The time limits below hold
+// for every peer, however many peers there are and whatever they send.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,28 @@
 namespace kq::net {
 
 inline constexpr std::size_t kHttpThreads = 8;
-inline constexpr std::size_t kHttpWaitingMax =
-    16;  // connections beyond these cut short whoever has not said his request
-inline constexpr std::int64_t kHttpRequestMs = 500;     // for a peer to say its whole request, from when it is accepted
-inline constexpr std::int64_t kHttpPatienceMs = 2'000;  // for it to take the whole answer
+// Number of connections that may wait for a thread. When it is reached, the served connections whose request is not
+// complete are cut short.
+inline constexpr std::size_t kHttpWaitingMax = 16;
+// Time in which a peer must send its whole request, from the moment it is accepted.
+inline constexpr std::int64_t kHttpRequestMs = 500;
+// Time in which a peer must receive the whole answer.
+inline constexpr std::int64_t kHttpPatienceMs = 2'000;
 
+// The answer to a request: a media type and a body.
 struct HttpAnswer {
   std::string type = "text/plain; charset=utf-8";
   std::string body;
 };
 using HttpPages = std::map<std::string, std::function<HttpAnswer()>>;  // by path, such as "/metrics"
 
+// An HTTP server that runs from start() until it is destroyed.
 class HttpServer {
  public:
-  // Listens from now on. `host` is a numeric address; port 0 takes a free one.
+  // Starts to listen. `host` is a numeric address; port 0 selects a free port. Returns bad_input if the address cannot
+  // be listened on.
   static Expected<std::unique_ptr<HttpServer>> start(const std::string& host, std::uint16_t port, HttpPages pages);
-  ~HttpServer();  // ends what is being answered, at most kHttpPatienceMs
+  ~HttpServer();  // Stops the server. Answers that are being sent have at most kHttpPatienceMs to finish.
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 

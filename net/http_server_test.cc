@@ -35,7 +35,7 @@ int connect_to(std::uint16_t port) {
   return peer;
 }
 
-// Everything that comes back until the server closes.
+// Returns everything that the server sends until it closes the connection.
 std::string ask(std::uint16_t port, const std::string& request) {
   const int peer = connect_to(port);
   EXPECT_EQ(send(peer, request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
@@ -70,7 +70,7 @@ TEST(HttpServerTest, answers_its_pages_and_nothing_else) {
               StartsWith("HTTP/1.1 404"));
 }
 
-TEST(HttpServerTest, what_is_no_request_is_refused_and_harms_nobody) {
+TEST(HttpServerTest, malformed_requests_are_refused_and_do_not_disturb_others) {
   const auto http = server();
   EXPECT_THAT(ask(http->port(), "\x16\x03\x01 nonsense\r\n\r\n"), testing::Not(HasSubstr("200")));
   EXPECT_THAT(ask(http->port(), "GET /" + std::string(100'000, 'x') + " HTTP/1.1\r\n\r\n"),
@@ -78,7 +78,7 @@ TEST(HttpServerTest, what_is_no_request_is_refused_and_harms_nobody) {
   EXPECT_THAT(ask(http->port(), get("/metrics")), StartsWith("HTTP/1.1 200"));
 }
 
-TEST(HttpServerTest, silent_peers_keep_nobody_out_for_long) {
+TEST(HttpServerTest, silent_peers_do_not_block_others_for_long) {
   const auto http = server();
   std::vector<int> silent;
   for (std::size_t i = 0; i < kHttpThreads; ++i) silent.push_back(connect_to(http->port()));
@@ -92,12 +92,12 @@ std::int64_t ms_since(Clock::time_point then) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - then).count();
 }
 
-// Peers that are never silent and never done: a byte each, many times in each read's patience, of a request without an
-// end. Whoever was put out comes again.
+// Peers that send an endless request, one byte at a time, each byte well within the patience of a single read. A peer
+// whose connection is closed connects again.
 class Trickle {
  public:
-  Trickle(std::uint16_t port, std::size_t peers_n) {
-    for (std::size_t i = 0; i < peers_n; ++i) peers_.push_back(connect_to(port));
+  Trickle(std::uint16_t port, std::size_t peer_count) {
+    for (std::size_t i = 0; i < peer_count; ++i) peers_.push_back(connect_to(port));
     thread_ = std::thread([this, port] { run(port); });
   }
   ~Trickle() {
@@ -115,7 +115,7 @@ class Trickle {
         if (!is_out || stop_) continue;
         close(peer);
         peer = socket(AF_INET, SOCK_STREAM, 0);
-        (void)try_connect(peer, port);  // unless the server has ended
+        (void)try_connect(peer, port);  // fails once the server has stopped
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
@@ -126,7 +126,7 @@ class Trickle {
   std::thread thread_;
 };
 
-TEST(HttpServerTest, whoever_says_his_request_is_answered_beside_sixty_who_trickle_theirs) {
+TEST(HttpServerTest, a_complete_request_is_answered_beside_sixty_peers_that_trickle_theirs) {
   const auto http = server();
   const Trickle trickle(http->port(), 60);
   for (int i = 0; i < 3; ++i) {
@@ -136,7 +136,7 @@ TEST(HttpServerTest, whoever_says_his_request_is_answered_beside_sixty_who_trick
   }
 }
 
-TEST(HttpServerTest, a_request_that_trickles_ends_at_its_time) {
+TEST(HttpServerTest, a_request_that_trickles_is_ended_at_its_deadline) {
   const auto http = server();
   const int peer = connect_to(http->port());
   const auto began = Clock::now();
@@ -151,7 +151,7 @@ TEST(HttpServerTest, a_request_that_trickles_ends_at_its_time) {
   EXPECT_LT(ms_since(began), 2 * kHttpRequestMs);
 }
 
-TEST(HttpServerTest, ends_in_its_time_whatever_its_peers_do) {
+TEST(HttpServerTest, the_server_stops_in_time_whatever_its_peers_do) {
   auto http = server();
   auto trickle = std::make_unique<Trickle>(http->port(), 60);
   EXPECT_THAT(ask(http->port(), get("/metrics")), StartsWith("HTTP/1.1 200"));
@@ -162,15 +162,15 @@ TEST(HttpServerTest, ends_in_its_time_whatever_its_peers_do) {
   trickle.reset();
 }
 
-TEST(HttpServerTest, who_does_not_take_his_answer_is_waited_for_only_so_long) {
+TEST(HttpServerTest, a_peer_that_does_not_read_its_answer_is_disconnected_in_time) {
   auto http = server([] { return HttpAnswer{.body = std::string(64u << 20, 'x')}; });
   const int peer = connect_to(http->port());
   const std::string request = get("/metrics");
   EXPECT_EQ(send(peer, request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
   char byte = 0;
-  EXPECT_EQ(recv(peer, &byte, 1, 0), 1);  // it is being answered
+  EXPECT_EQ(recv(peer, &byte, 1, 0), 1);  // the answer has begun
   std::atomic<bool> ended = false;
-  std::thread sipping([&] {  // and takes a little now and then
+  std::thread sipping([&] {  // the peer reads a little of the answer now and then
     std::vector<char> sip(4096);
     while (!ended && recv(peer, sip.data(), sip.size(), 0) > 0)
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -184,7 +184,7 @@ TEST(HttpServerTest, who_does_not_take_his_answer_is_waited_for_only_so_long) {
   close(peer);
 }
 
-TEST(HttpServerTest, a_port_has_one_owner) {
+TEST(HttpServerTest, a_second_server_cannot_share_the_port) {
   const auto http = server();
   const auto second = HttpServer::start("127.0.0.1", http->port(), {});
   ASSERT_FALSE(second);
@@ -194,7 +194,7 @@ TEST(HttpServerTest, a_port_has_one_owner) {
   EXPECT_FALSE(HttpServer::start("192.0.2.1", 0, {})) << "no address of this machine";
 }
 
-TEST(HttpServerTest, two_are_answered_at_once) {
+TEST(HttpServerTest, two_requests_are_answered_at_once) {
   std::promise<void> both;
   std::shared_future<void> met = both.get_future().share();
   std::atomic<int> inside = 0;

@@ -23,7 +23,7 @@ constexpr std::string_view kClientKeyTitle = "kq client key 1";
 constexpr std::string_view kZ85 =
     "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
 constexpr mode_t kOwnerOnly = 0600;
-constexpr mode_t kEverybodyReads = 0644;  // public keys
+constexpr mode_t kEverybodyReads = 0644;  // the file holds public keys only
 constexpr mode_t kOthers = 0077;
 constexpr mode_t kOthersWrite = 0022;
 
@@ -53,7 +53,8 @@ class File {
 enum class Privacy { secret, open };
 
 Expected<std::string> read_file(const std::string& path, std::size_t bytes_max, Privacy privacy) {
-  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a pipe of that name must not hang us
+  // O_NONBLOCK: opening a pipe of that name must not block
+  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return bad_input("key file " + path + ": " + os_error());
   if (!S_ISREG(status.st_mode)) return bad_input("key file " + path + " is not a file");
@@ -81,7 +82,8 @@ Expected<std::string> read_file(const std::string& path, std::size_t bytes_max, 
   return text;
 }
 
-// All of it and on disk, or nothing: a temporary file beside it takes its name at the end.
+// Writes the whole file and syncs it, or writes nothing: a temporary file in the same directory gets the name at the
+// end.
 Expected<void> write_file(const std::string& path, std::string_view text, mode_t mode, bool may_replace) {
   const std::string temporary = path + ".new." + std::to_string(::getpid());
   const auto fail = [&] {
@@ -105,7 +107,7 @@ Expected<void> write_file(const std::string& path, std::string_view text, mode_t
     if (::rename(temporary.c_str(), path.c_str()) != 0) return fail();
     return {};
   }
-  if (::link(temporary.c_str(), path.c_str()) != 0) return fail();  // unlike rename it never takes a name away
+  if (::link(temporary.c_str(), path.c_str()) != 0) return fail();  // unlike rename, link never replaces a file
   ::unlink(temporary.c_str());
   return {};
 }
@@ -117,13 +119,14 @@ std::string_view take_line(std::string_view& text) {
   return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
 }
 
-std::optional<std::string> key_complaint(std::string_view key) {
+std::optional<std::string> validate_key(std::string_view key) {
   if (key.size() == kKeyChars && key.find_first_not_of(kZ85) == std::string_view::npos) return std::nullopt;
   return "a key is " + std::to_string(kKeyChars) + " characters of Z85, got " + std::to_string(key.size()) +
          (key.size() == kKeyChars ? " of which some are not" : "");
 }
 
-// The words after `names`, in their order: a title, comments, and exactly one "name value" line for each.
+// Returns the values of the fields `names`, in their order. The file must hold the title, any number of comments, and
+// exactly one "name value" line for each field.
 template <std::size_t N>
 Expected<std::array<std::string, N>> read_fields(std::string_view text, const std::string& path, std::string_view title,
                                                  const std::array<std::string_view, N>& names) {
@@ -151,14 +154,14 @@ Expected<std::array<std::string, N>> read_fields(std::string_view text, const st
   return values;
 }
 
-std::optional<std::string> keys_complaint(std::initializer_list<std::string_view> keys) {
+std::optional<std::string> validate_keys(std::initializer_list<std::string_view> keys) {
   for (const std::string_view key : keys) {
-    if (auto wrong = key_complaint(key)) return wrong;
+    if (auto wrong = validate_key(key)) return wrong;
   }
   return std::nullopt;
 }
 
-// A name stands between spaces in `authorized`, so it may have none at its ends.
+// A name is enclosed by spaces in `authorized`, so it may not begin or end with one.
 Expected<Identity> identity_of(std::string_view role, std::string_view name) {
   const auto known = parse_enum<Role>(role);
   if (!known) return bad_input("role must be one of " + known_names<Role>() + ", got '" + std::string(role) + "'");
@@ -167,18 +170,18 @@ Expected<Identity> identity_of(std::string_view role, std::string_view name) {
   return Identity{std::string(name), *known};
 }
 
-// "role name public-key"; a name may hold spaces, neither of the others does.
+// Parses "role name public-key". The name may hold spaces, the role and the key may not.
 Expected<AuthorizedKey> authorized_in(std::string_view line) {
   const std::size_t first = line.find(' ');
   const std::size_t last = line.rfind(' ');
   if (first == std::string_view::npos || first == last) return bad_input("'role name public-key' is needed");
   KQ_TRY_VALUE(const auto who, identity_of(line.substr(0, first), line.substr(first + 1, last - first - 1)));
   const std::string_view key = line.substr(last + 1);
-  if (const auto wrong = key_complaint(key)) return bad_input(*wrong);
+  if (const auto wrong = validate_key(key)) return bad_input(*wrong);
   return AuthorizedKey{who, std::string(key)};
 }
 
-// Two who change `authorized` at once do so one after the other. Held until the File closes.
+// Locks the folder until `folder` is closed, so that two programs change `authorized` one after the other.
 Expected<void> lock_folder(const File& folder, const std::string& path) {
   if (folder.get() >= 0 && ::flock(folder.get(), LOCK_EX) == 0) return {};
   return bad_input("key folder " + path + ": " + os_error());
@@ -233,7 +236,7 @@ Expected<void> make_key_folder(const std::string& folder, const KeyPair& broker)
                            "\n# The broker's own pair. Whoever has this file can pass for the broker: it never leaves "
                            "this folder.\npublic " +
                            broker.public_key + "\nsecret " + broker.secret_key + "\n";
-  // The list first: a folder without broker.key is one that is not finished, and is finished by the next try.
+  // Writes the list first: a folder without broker.key counts as incomplete, and the next call completes it.
   if (!std::filesystem::exists(authorized_path(folder), error)) {
     if (auto written = write_file(authorized_path(folder), kAuthorizedHead, kEverybodyReads, false); !written)
       return written;
@@ -246,7 +249,7 @@ Expected<KeyPair> read_broker_key(const std::string& folder) {
   KQ_TRY_VALUE(const auto text, read_file(path, kKeyFileBytesMax, Privacy::secret));
   KQ_TRY_VALUE(auto fields, read_fields<2>(text, path, kBrokerKeyTitle, {"public", "secret"}));
   auto& [public_key, secret_key] = fields;
-  if (const auto wrong = keys_complaint({public_key, secret_key})) return bad_input("key file " + path + ": " + *wrong);
+  if (const auto wrong = validate_keys({public_key, secret_key})) return bad_input("key file " + path + ": " + *wrong);
   return KeyPair{std::move(public_key), std::move(secret_key)};
 }
 
@@ -257,7 +260,7 @@ Expected<ClientKey> read_client_key(const std::string& path) {
   auto& [name, role, public_key, secret_key, broker_key] = fields;
   auto who = identity_of(role, name);
   if (!who) return bad_input("key file " + path + ": " + who.error().message);
-  if (const auto wrong = keys_complaint({public_key, secret_key, broker_key})) {
+  if (const auto wrong = validate_keys({public_key, secret_key, broker_key})) {
     return bad_input("key file " + path + ": " + *wrong);
   }
   return ClientKey{std::move(*who), {std::move(public_key), std::move(secret_key)}, std::move(broker_key)};
@@ -290,7 +293,7 @@ Expected<void> authorize(const std::string& folder, const AuthorizedKey& key) {
   KQ_TRY_VALUE(auto text, authorized_text(folder));
   if (!text.empty() && text.back() != '\n') text += '\n';
   text += std::string(to_string(key.who.role)) + " " + key.who.name + " " + key.public_key + "\n";
-  // What a broker could not read is not written.
+  // Refuses a text that the broker could not parse.
   KQ_TRY(Authorized::parse(text, authorized_path(folder)));
   return write_file(authorized_path(folder), text, kEverybodyReads, true);
 }

@@ -1,8 +1,10 @@
-// Key files: who may speak to a broker, as text that a person can read.
+// Reads and writes the key files, which say who may connect to a broker. They are text that a person can read.
 //
-// A broker's folder of keys holds `broker.key`, its own pair, and `authorized`, the public keys it lets in, one a line:
+// The broker's key folder holds `broker.key`, the broker's own key pair, and `authorized`, the public keys that it
+// admits, one per line:
 //     submit alice 1nM(Ki^y=Ns...        role, name, public key; a line that begins with # is a comment
-// Everybody else holds one file, made for one name at one broker. Keys are CURVE25519 in ZeroMQ's spelling, Z85.
+// Every other program holds one file, made for one name at one broker. Keys are CURVE25519 keys in Z85, the text form
+// of ZeroMQ.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +19,12 @@
 
 namespace kq::net {
 
-inline constexpr std::size_t kKeyChars = 40;                  // of one key in Z85
-inline constexpr std::size_t kKeyFileBytesMax = 4u << 10;     // broker.key, or one person's file
-inline constexpr std::size_t kAuthorizedKeysMax = 10'000;     // lines of `authorized`
-inline constexpr std::size_t kAuthorizedBytesMax = 4u << 20;  // its length
+inline constexpr std::size_t kKeyChars = 40;                  // characters of one key in Z85
+inline constexpr std::size_t kKeyFileBytesMax = 4u << 10;     // of broker.key or of a client's key file
+inline constexpr std::size_t kAuthorizedKeysMax = 10'000;     // keys in `authorized`
+inline constexpr std::size_t kAuthorizedBytesMax = 4u << 20;  // of `authorized`
 
+// A public key and its secret key, each in Z85.
 struct KeyPair {
   std::string public_key;
   std::string secret_key;
@@ -29,15 +32,16 @@ struct KeyPair {
   friend bool operator==(const KeyPair&, const KeyPair&) = default;
 };
 
-// One person's or worker's file.
+// The content of a client's or a worker's key file.
 struct ClientKey {
   Identity who;
   KeyPair own;
-  std::string broker_key;  // public; whoever answers must own its secret half
+  std::string broker_key;  // the broker's public key; a broker without the matching secret key is refused
 
   friend bool operator==(const ClientKey&, const ClientKey&) = default;
 };
 
+// One line of `authorized`.
 struct AuthorizedKey {
   Identity who;
   std::string public_key;
@@ -45,13 +49,14 @@ struct AuthorizedKey {
   friend bool operator==(const AuthorizedKey&, const AuthorizedKey&) = default;
 };
 
-// Who is let in, by public key. A lookup copies nothing.
+// The keys of `authorized`, found by public key without copying.
 class Authorized {
  public:
-  // Bad input in a sentence with the line's number: an unknown role, a name that is none, half a key, a key twice.
+  // Parses the text of `authorized`. Returns bad_input with the line's number for an unknown role, an invalid name, an
+  // invalid key or a duplicate key.
   static Expected<Authorized> parse(std::string_view text, const std::string& path);
 
-  // Null: nobody has this key.
+  // Returns the identity of this key, or null if the key is not authorized.
   const Identity* find(std::string_view public_key) const;
   std::size_t size() const { return by_key_.size(); }
 
@@ -66,27 +71,27 @@ class Authorized {
 std::string broker_key_path(const std::string& folder);
 std::string authorized_path(const std::string& folder);
 
-// Makes the folder (mode 0700) with this pair and nobody authorized. Refuses one that has a broker.key: those who hold
-// keys for it would be locked out.
+// Makes the folder (mode 0700) with this key pair and an empty list. Refuses a folder that has a broker.key, because a
+// new pair would lock out every holder of a key for the old one.
 Expected<void> make_key_folder(const std::string& folder, const KeyPair& broker);
 
-// Files with a secret in them are refused where anybody but their owner may read them.
+// Both functions refuse a file that others than its owner may access, because it holds a secret.
 Expected<KeyPair> read_broker_key(const std::string& folder);
 Expected<ClientKey> read_client_key(const std::string& path);
-// Never replaces a file: somebody may be using the key in it.
+// Writes a new file. Refuses to replace an existing file, because the key in it may be in use.
 Expected<void> write_client_key(const std::string& path, const ClientKey& key);
 
 Expected<Authorized> read_authorized(const std::string& folder);
-// What a broker with this folder runs with.
+// The content of a broker's key folder.
 struct KeyFolder {
   KeyPair broker;
   Authorized authorized;
 };
 Expected<KeyFolder> read_key_folder(const std::string& folder);
 
-// Adds a line, keeping the others as they are; a running broker follows at once.
+// Adds a line to `authorized` and keeps the other lines. A running broker notices the change.
 Expected<void> authorize(const std::string& folder, const AuthorizedKey& key);
-// Takes away every line with this name and returns the keys; bad input if there is none.
+// Removes every line with this name and returns its keys. Returns bad_input if there is none.
 Expected<std::vector<AuthorizedKey>> revoke(const std::string& folder, const std::string& name);
 
 }  // namespace kq::net

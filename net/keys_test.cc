@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-// Of the right form; only ZeroMQ asks for more.
+// Returns a string that has the form of a key; only ZeroMQ would refuse it.
 std::string key_of(char c) {
   return std::string(kKeyChars - 1, c) + "#";
 }
@@ -44,19 +44,19 @@ class Keys : public testing::Test {
     return status.st_mode & 07777;
   }
   template <class T>
-  static std::string complaint(const Expected<T>& result) {
+  static std::string error_of(const Expected<T>& result) {
     if (result) return "accepted";
     EXPECT_EQ(result.error().kind, ErrorKind::bad_input);
     return result.error().message;
   }
-  std::string parse_complaint(const std::string& text) { return complaint(Authorized::parse(text, "list")); }
+  std::string parse_error_of(const std::string& text) { return error_of(Authorized::parse(text, "list")); }
 
   const ClientKey alice_{{"alice b", Role::submit}, {key_of('a'), key_of('A')}, key_of('k')};
   std::string folder_;
   std::string keys_;
 };
 
-TEST_F(Keys, a_new_folder_lets_nobody_in) {
+TEST_F(Keys, a_new_folder_authorizes_no_key) {
   const KeyPair pair{key_of('p'), key_of('s')};
   ASSERT_TRUE(make_key_folder(keys_, pair));
   EXPECT_EQ(*read_broker_key(keys_), pair);
@@ -67,18 +67,18 @@ TEST_F(Keys, a_new_folder_lets_nobody_in) {
 
 TEST_F(Keys, a_folder_with_a_key_is_not_made_again) {
   ASSERT_TRUE(make_key_folder(keys_, {key_of('p'), key_of('s')}));
-  EXPECT_THAT(complaint(make_key_folder(keys_, {key_of('q'), key_of('t')})),
+  EXPECT_THAT(error_of(make_key_folder(keys_, {key_of('q'), key_of('t')})),
               HasSubstr("broker.key: cannot be written: File exists"));
   EXPECT_EQ(read_broker_key(keys_)->public_key, key_of('p'));
 }
 
-TEST_F(Keys, a_client_key_says_what_it_is_and_comes_back) {
+TEST_F(Keys, a_written_client_key_is_read_back_unchanged) {
   const std::string path = folder_ + "/alice.key";
   ASSERT_TRUE(write_client_key(path, alice_));
   EXPECT_EQ(*read_client_key(path), alice_);
   EXPECT_EQ(mode_of(path), 0600u);
   EXPECT_THAT(text_of(path), testing::StartsWith("kq client key 1\n# Whoever has this file is 'alice b'"));
-  EXPECT_THAT(complaint(write_client_key(path, alice_)), HasSubstr("File exists"));
+  EXPECT_THAT(error_of(write_client_key(path, alice_)), HasSubstr("File exists"));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1) << "a temporary file was left";
 }
 
@@ -87,41 +87,41 @@ TEST_F(Keys, a_secret_that_others_can_read_is_refused) {
   ASSERT_TRUE(write_client_key(path, alice_));
   for (const mode_t mode : {0640u, 0604u, 0660u}) {
     ::chmod(path.c_str(), mode);
-    EXPECT_THAT(complaint(read_client_key(path)),
+    EXPECT_THAT(error_of(read_client_key(path)),
                 HasSubstr(path + " holds a secret and others than its owner may use it; chmod 600 it"));
   }
   ASSERT_TRUE(make_key_folder(keys_, {key_of('p'), key_of('s')}));
   ::chmod(broker_key_path(keys_).c_str(), 0644);
-  EXPECT_THAT(complaint(read_broker_key(keys_)), HasSubstr("holds a secret"));
+  EXPECT_THAT(error_of(read_broker_key(keys_)), HasSubstr("holds a secret"));
 }
 
 TEST_F(Keys, a_list_that_others_can_write_is_refused) {
   ASSERT_TRUE(make_key_folder(keys_, {key_of('p'), key_of('s')}));
   ::chmod(authorized_path(keys_).c_str(), 0664);
-  EXPECT_THAT(complaint(read_authorized(keys_)), HasSubstr("others than its owner may write it"));
+  EXPECT_THAT(error_of(read_authorized(keys_)), HasSubstr("others than its owner may write it"));
 }
 
-TEST_F(Keys, a_file_that_is_no_key_is_refused_in_words) {
+TEST_F(Keys, a_file_that_is_not_a_key_is_refused_with_a_reason) {
   const std::string path = folder_ + "/x.key";
-  EXPECT_THAT(complaint(read_client_key(path)), HasSubstr("x.key: No such file"));
-  EXPECT_THAT(complaint(read_client_key(folder_)), HasSubstr("is not a file"));
+  EXPECT_THAT(error_of(read_client_key(path)), HasSubstr("x.key: No such file"));
+  EXPECT_THAT(error_of(read_client_key(folder_)), HasSubstr("is not a file"));
   write(path, "-----BEGIN\n");
-  EXPECT_THAT(complaint(read_client_key(path)), HasSubstr("its first line is not 'kq client key 1'"));
+  EXPECT_THAT(error_of(read_client_key(path)), HasSubstr("its first line is not 'kq client key 1'"));
   write(path, std::string(kKeyFileBytesMax + 1, 'x'));
-  EXPECT_THAT(complaint(read_client_key(path)), HasSubstr("is longer than 4096 bytes"));
+  EXPECT_THAT(error_of(read_client_key(path)), HasSubstr("is longer than 4096 bytes"));
   write(path, "kq client key 1\nname a\nrole submit\npublic " + key_of('a') + "\nbroker " + key_of('a') + "\n");
-  EXPECT_THAT(complaint(read_client_key(path)), HasSubstr("has no line 'secret ...'"));
+  EXPECT_THAT(error_of(read_client_key(path)), HasSubstr("has no line 'secret ...'"));
   write(path, "kq client key 1\nname a\nname b\n");
-  EXPECT_THAT(complaint(read_client_key(path)), HasSubstr("'name' stands there twice"));
+  EXPECT_THAT(error_of(read_client_key(path)), HasSubstr("'name' stands there twice"));
   write(path, "kq client key 1\nnom a\n");
-  EXPECT_THAT(complaint(read_client_key(path)), HasSubstr("'nom' is no field"));
+  EXPECT_THAT(error_of(read_client_key(path)), HasSubstr("'nom' is no field"));
   write(path, "kq client key 1\nname a\nrole king\npublic x\nsecret x\nbroker x\n");
-  EXPECT_THAT(complaint(read_client_key(path)), HasSubstr("role must be one of submit, work, admin, got 'king'"));
+  EXPECT_THAT(error_of(read_client_key(path)), HasSubstr("role must be one of submit, work, admin, got 'king'"));
   write(path, "kq client key 1\nname a\nrole work\npublic x\nsecret x\nbroker x\n");
-  EXPECT_THAT(complaint(read_client_key(path)), HasSubstr("a key is 40 characters of Z85, got 1"));
+  EXPECT_THAT(error_of(read_client_key(path)), HasSubstr("a key is 40 characters of Z85, got 1"));
 }
 
-TEST_F(Keys, the_list_knows_names_with_spaces_and_comments) {
+TEST_F(Keys, the_list_may_hold_comments_and_names_with_spaces) {
   const auto list =
       Authorized::parse("# people\n\nsubmit alice b " + key_of('a') + "\r\nadmin root " + key_of('r'), "list");
   ASSERT_TRUE(list) << list.error().message;
@@ -131,17 +131,17 @@ TEST_F(Keys, the_list_knows_names_with_spaces_and_comments) {
   EXPECT_EQ(list->find(""), nullptr);
 }
 
-TEST_F(Keys, a_line_that_is_wrong_is_named) {
-  EXPECT_THAT(parse_complaint("# x\nsubmit alice\n"), HasSubstr("list:2: 'role name public-key' is needed"));
-  EXPECT_THAT(parse_complaint("king alice " + key_of('a')), HasSubstr("list:1: role must be one of"));
-  EXPECT_THAT(parse_complaint("work  w " + key_of('a')), HasSubstr("begins or ends with a space"));
-  EXPECT_THAT(parse_complaint("work w\x01 " + key_of('a')), HasSubstr("control character"));
-  EXPECT_THAT(parse_complaint("work w " + std::string(kKeyChars, '~')), HasSubstr("of which some are not"));
+TEST_F(Keys, an_invalid_line_is_reported_by_number) {
+  EXPECT_THAT(parse_error_of("# x\nsubmit alice\n"), HasSubstr("list:2: 'role name public-key' is needed"));
+  EXPECT_THAT(parse_error_of("king alice " + key_of('a')), HasSubstr("list:1: role must be one of"));
+  EXPECT_THAT(parse_error_of("work  w " + key_of('a')), HasSubstr("begins or ends with a space"));
+  EXPECT_THAT(parse_error_of("work w\x01 " + key_of('a')), HasSubstr("control character"));
+  EXPECT_THAT(parse_error_of("work w " + std::string(kKeyChars, '~')), HasSubstr("of which some are not"));
   const std::string line = "work w " + key_of('a') + "\n";
-  EXPECT_THAT(parse_complaint(line + line), HasSubstr("list:2: this key stands there twice"));
+  EXPECT_THAT(parse_error_of(line + line), HasSubstr("list:2: this key stands there twice"));
 }
 
-TEST_F(Keys, authorizing_adds_a_line_and_revoking_takes_it_away) {
+TEST_F(Keys, authorize_adds_a_line_and_revoke_removes_it) {
   ASSERT_TRUE(make_key_folder(keys_, {key_of('p'), key_of('s')}));
   const std::string empty = text_of(authorized_path(keys_));
   ASSERT_TRUE(authorize(keys_, {{"alice", Role::submit}, key_of('a')}));
@@ -151,14 +151,14 @@ TEST_F(Keys, authorizing_adds_a_line_and_revoking_takes_it_away) {
                                                  "\nadmin alice " + key_of('c') + "\n");
   EXPECT_EQ(revoke(keys_, "alice")->size(), 2u);
   EXPECT_EQ(text_of(authorized_path(keys_)), empty + "work bob " + key_of('b') + "\n");
-  EXPECT_THAT(complaint(revoke(keys_, "alice")), HasSubstr("has no key of 'alice'"));
+  EXPECT_THAT(error_of(revoke(keys_, "alice")), HasSubstr("has no key of 'alice'"));
 }
 
-TEST_F(Keys, what_the_broker_could_not_read_is_not_written) {
+TEST_F(Keys, a_list_that_the_broker_could_not_read_is_not_written) {
   ASSERT_TRUE(make_key_folder(keys_, {key_of('p'), key_of('s')}));
   const std::string before = text_of(authorized_path(keys_));
-  EXPECT_THAT(complaint(authorize(keys_, {{"a\nadmin b", Role::submit}, key_of('a')})), HasSubstr("control character"));
-  EXPECT_THAT(complaint(authorize(keys_, {{"a", Role::submit}, "short"})), HasSubstr("40 characters"));
+  EXPECT_THAT(error_of(authorize(keys_, {{"a\nadmin b", Role::submit}, key_of('a')})), HasSubstr("control character"));
+  EXPECT_THAT(error_of(authorize(keys_, {{"a", Role::submit}, "short"})), HasSubstr("40 characters"));
   EXPECT_EQ(text_of(authorized_path(keys_)), before);
 }
 

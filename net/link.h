@@ -1,5 +1,5 @@
-// The port to the network. A server sees peers by an opaque identity; a client sees one server. Sending is a hint,
-// never a promise.
+// The interface to the network. A server identifies its peers by opaque ids; a client has one server. A sent message
+// may be lost: the protocol resends what is not answered.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,14 @@
 
 namespace kq::net {
 
-// Which of the broker's two sockets: workers have their own, so that results and heartbeats never wait behind a flood
-// of submits.
+// Names one of the broker's two sockets. Workers have a socket of their own, so that results and heartbeats do not wait
+// behind a flood of submissions.
 enum class Side { client, worker };
 constexpr std::array<std::string_view, 2> enum_names(Side) {
   return {"client", "worker"};
 }
 
+// Identifies one connection: the socket, and the id that the socket gave to the connection.
 struct Peer {
   Side side = Side::client;
   std::string id;
@@ -29,39 +30,47 @@ struct Peer {
   friend auto operator<=>(const Peer&, const Peer&) = default;
 };
 
+// One received message with its sender.
 struct Packet {
   Peer peer;
   std::string bytes;
-  Identity who = {};         // as proven by its key
-  std::string address = {};  // of its machine, or its process for ipc; for the log
+  Identity who = {};         // proven by the sender's key
+  std::string address = {};  // of the peer's machine, or its process for ipc; for the log
 };
 
+// The broker's end of the network.
 class ServerLink {
  public:
   virtual ~ServerLink() = default;
-  // Waits at most `timeout_ms` for a first packet, then takes what has arrived, workers first, up to `packets_max`.
+  // Waits at most `timeout_ms` for the first packet, then returns the packets that have arrived, those of workers
+  // first, at most `packets_max`.
   virtual Expected<std::vector<Packet>> receive(std::int64_t timeout_ms, std::size_t packets_max) = 0;
-  // Never blocks. False when the peer is gone or its pipe is full: the packet is dropped, resends will ask again.
+  // Sends without blocking. Returns false and drops the packet if the peer is gone or its queue is full; the peer's
+  // resend will ask again.
   virtual bool send(const Peer& peer, std::string bytes) = 0;
-  // What is sent between these two may wait for the second: what goes to one peer then goes at once.
+  // Between hold() and release(), a link may delay what is sent, so that it sends the packets of one peer together.
   virtual void hold() {}
   virtual void release() {}
-  // What came with this packet means nothing, for the reason given: its sender is noted, and may send less.
+  // Reports that this packet is malformed, for the reason `why`. The link logs its sender and lowers what the sender
+  // may send.
   virtual void blame(const Packet& packet, std::string_view why) { (void)packet, (void)why; }
-  // What was refused since the last call, a few lines for the log however much it was.
+  // Returns log lines about what was refused since the last call. Their number is bounded, however much was refused.
   virtual std::vector<std::string> take_notes() { return {}; }
 };
 
+// The connection of a client or a worker to the broker.
 class ClientLink {
  public:
   virtual ~ClientLink() = default;
-  // Never blocks for long; the link reconnects by itself. False: not accepted now, try again later.
+  // Sends without blocking for long; the link reconnects by itself. Returns false if the message was not accepted and
+  // should be sent again later.
   virtual bool send(std::string_view bytes) = 0;
-  // The next message, or nothing within `timeout_ms`; at once when the connection is refused.
+  // Returns the next message, or an empty optional after `timeout_ms`. Returns at once when the connection is refused.
   virtual Expected<std::optional<std::string>> receive(std::int64_t timeout_ms) = 0;
-  // receive() also returns, with nothing, while this descriptor is readable.
+  // Makes receive() return an empty optional also while this descriptor is readable.
   virtual void wake_on(int fd) { (void)fd; }
-  // Why there is no connection, where it is known and trying again alone will not help: keys, or not a broker at all.
+  // Returns why the server refuses the connection, if the reason is known and a retry alone will not help: the keys do
+  // not fit, or the peer is not a broker.
   virtual std::optional<std::string> refusal() { return std::nullopt; }
 };
 

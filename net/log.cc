@@ -15,7 +15,7 @@
 namespace kq::net {
 namespace {
 
-// spdlog's patterns know no escapes, so JSON is a formatter of its own.
+// Formats log lines as JSON. spdlog's own patterns cannot escape strings.
 class JsonFormatter final : public spdlog::formatter {
  public:
   explicit JsonFormatter(std::string program) : program_(std::move(program)) {}

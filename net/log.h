@@ -1,4 +1,4 @@
-// What a program that serves says while it runs: to standard error, as lines for people or as one JSON object a line.
+// The log of a long-running program: it goes to standard error, as text lines or as one JSON object per line.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,12 @@ constexpr std::array<std::string_view, 3> enum_names(LogFormat) {
   return {"auto", "text", "json"};
 }
 
-// Makes standard error the default log of spdlog. `level` as spdlog names it: debug, info, warning, error or off.
+// Makes standard error spdlog's default log. `level` is a level of spdlog: debug, info, warning, error or off.
 void start_log(const std::string& program, LogFormat format, const std::string& level);
 
-// {"time": "2026-11-21T13:12:51.123Z", "level": "info", "program": "kq-broker", "pid": 17, "message": "..."} without
-// spaces and newline. Bytes of `message` that are not UTF-8 become U+FFFD.
+// Returns one JSON object without spaces and newline, for example
+// {"time":"2026-11-21T13:12:51.123Z","level":"info","program":"kq-broker","pid":17,"message":"..."}
+// Bytes of `message` that are not UTF-8 become U+FFFD.
 std::string log_line_json(std::int64_t unix_ms, std::string_view level, std::string_view program, int pid,
                           std::string_view message);
 

@@ -24,7 +24,7 @@ Expected<void> sync(const fs::path& path) {
   return {};
 }
 
-// Files of a store that a copy has no use for.
+// Returns whether a copy leaves out the file of this name.
 bool is_of_the_process(const fs::path& name) {
   return name == "LOCK" || name == "LOG" || name == "LOG.old" || name == kReserveFile;
 }
@@ -32,7 +32,7 @@ bool is_of_the_process(const fs::path& name) {
 Expected<void> copy_files(const fs::path& from, const fs::path& to) {
   for (const fs::directory_entry& entry : fs::directory_iterator(from)) {
     const fs::path name = entry.path().filename();
-    // CURRENT makes it a store and comes last.
+    // Copies CURRENT last, because only CURRENT makes the directory a store.
     if (is_of_the_process(name) || name == "CURRENT") continue;
     fs::copy_file(entry.path(), to / name);
     if (auto synced = sync(to / name); !synced) return synced;
@@ -45,8 +45,8 @@ Expected<void> copy_files(const fs::path& from, const fs::path& to) {
   return {};
 }
 
-// Whether another process has it open for writing. RocksDB locks the whole of its LOCK file while it does; a copy has
-// none.
+// Returns whether another process has the store open for writing. RocksDB then holds a lock on the whole LOCK file; a
+// copy has no such file.
 bool is_in_use(const fs::path& dir) {
   const int file = open((dir / "LOCK").c_str(), O_RDONLY | O_CLOEXEC);
   struct flock lock {};
@@ -67,7 +67,7 @@ Expected<Verified> verify_at(const std::string& dir, const std::function<void(co
   return found;
 }
 
-// What a copy that failed has left, so that it can be made again.
+// Removes the files of a failed copy, so that the copy can be tried again.
 void make_empty(const fs::path& dir) {
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(dir, ignored)) fs::remove(entry.path(), ignored);

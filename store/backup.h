@@ -1,4 +1,4 @@
-// A store's copy, and a store from a copy. The copy is a store of its own, which tools can read.
+// Copies a store, and makes a store from a copy. The copy is a store itself, which tools can read.
 #pragma once
 
 #include <functional>
@@ -9,12 +9,13 @@
 
 namespace kq::store {
 
-// Of a store that is open, also while it is written to. `dir` must not exist, and exists only whole.
+// Copies an open store to `dir`, also while other threads write to it. `dir` must not exist; it appears only when the
+// copy is complete.
 Expected<void> backup(Store& store, const std::string& dir);
 
-// Makes `dir`, which is missing or empty, a store with what `from` holds; `from` stays as it is. Refuses a store that
-// another process has open, and a copy in which verify() finds problems: each is reported. Where it fails `dir` is left
-// empty; a process killed meanwhile leaves it without a store. Synced when it returns.
+// Copies the store in `from` to `dir`, which must be missing or empty, and syncs it. `from` is not changed. Refuses a
+// store that another process has open, and a copy in which verify() finds problems; it reports each problem. On failure
+// `dir` is left empty. If the process is killed meanwhile, `dir` holds no store.
 Expected<Verified> restore(const std::string& from, const std::string& dir,
                            const std::function<void(const std::string& problem)>& report);
 

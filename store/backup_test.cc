@@ -51,10 +51,10 @@ TEST_F(BackupTest, a_restored_store_holds_what_the_running_one_held_and_can_be_w
   const Write write{Family::meta, "key", "value"};
   EXPECT_TRUE(again->commit({&write, 1}));
   EXPECT_EQ(again->get(Family::state, sequence_key(7)).value(), store->get(Family::state, sequence_key(7)).value());
-  EXPECT_TRUE(restore_to("restored too")) << "the copy stays a copy";
+  EXPECT_TRUE(restore_to("restored too")) << "the copy can be restored again";
 }
 
-TEST_F(BackupTest, nothing_is_restored_over_anything) {
+TEST_F(BackupTest, restore_refuses_a_directory_that_is_not_empty) {
   ASSERT_TRUE(backup(*store, path("copy")));
   EXPECT_EQ(restore_to("store").error(),
             (Error{ErrorKind::bad_input,

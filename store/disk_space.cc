@@ -12,7 +12,8 @@
 namespace kq::store {
 namespace {
 
-// All of it or nothing. Where the file system cannot set room aside without writing it, there is no reserve.
+// Allocates the whole file or none of it. On a file system that cannot allocate space without writing it, there is no
+// reserve.
 void make_reserve(const std::string& path, std::uint64_t bytes) {
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) return;
@@ -26,7 +27,7 @@ void make_reserve(const std::string& path, std::uint64_t bytes) {
 Expected<std::uint64_t> free_bytes(const std::string& dir) {
   struct statvfs disk = {};
   if (statvfs(dir.c_str(), &disk) != 0) {
-    return our_fault("store at " + dir + ": how much room its disk has cannot be asked: " + std::strerror(errno));
+    return our_fault("store at " + dir + ": the free space of its disk cannot be read: " + std::strerror(errno));
   }
   return std::uint64_t{disk.f_bavail} * disk.f_frsize;
 }
@@ -46,7 +47,7 @@ Expected<Space> DiskSpace::look() {
       marks_.reserve_bytes == 0 || std::filesystem::file_size(reserve, no_file) == marks_.reserve_bytes;
   if (*free < marks_.low_bytes) {
     nearly_full_ = true;
-    // From here on the room is there for whatever is committed first: the caller lets results be that.
+    // The space is free from here on for the next commits. The caller admits only results.
     unlink(reserve.c_str());
   } else if (*free >= marks_.low_bytes + marks_.low_bytes / 2 + (reserved ? 0 : marks_.reserve_bytes)) {
     nearly_full_ = false;

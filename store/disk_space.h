@@ -1,10 +1,9 @@
-// Room on the disk for what is already on its way: a file that is only there to be given up.
+// Keeps disk space in reserve for results of jobs that are already running.
 //
-// A full disk must not cost results. While there is room, `kept` bytes are held by a file of zeros; when the disk's
-// free bytes fall under the low mark, the file is removed and the caller is told that the disk is nearly full, so that
-// it refuses new work in words. What is in flight then still finds room. The file is made again when the disk has room
-// for it above the low mark and half as much again: between the two marks nothing changes, so that the answer does not
-// flutter.
+// A full disk must not lose results. While the disk has space, a file of zeros holds the reserve. When the free bytes
+// fall below the low mark, the file is removed and the caller learns that the disk is nearly full, so that it refuses
+// new work with a reason; results still have space. The file is made again when the disk has space for it and one and a
+// half times the low mark. Between the two marks nothing changes, so that the state does not flap.
 #pragma once
 
 #include <algorithm>
@@ -16,23 +15,26 @@
 
 namespace kq::store {
 
+// The limits of DiskSpace, in bytes.
 struct SpaceMarks {
-  std::uint64_t reserve_bytes = 64u << 20;  // some ten thousand results; 0: none
-  // What may still come once the mark is passed unseen: what is taken until the next look, into the log and again into
-  // tables (broker/shell/loop.h, kSpaceBytes and a turn: some 200 MB), and a flush of every memtable (256 MB,
-  // store/rocks/settings.h).
+  std::uint64_t reserve_bytes = 64u << 20;  // about ten thousand results; 0 means no reserve
+  // The bytes that may still be written after the mark has been passed unnoticed: the writes until the next call of
+  // look(), once to the log and once to tables (broker/shell/loop.h, kSpaceBytes and a turn: about 200 MB), and a flush
+  // of every memtable (256 MB, store/rocks/settings.h).
   std::uint64_t low_bytes = 512u << 20;
 };
 
 inline constexpr std::string_view kReserveFile = "reserve";  // in the store's directory
 
+// Measures the free space of one directory and keeps its reserve.
 class DiskSpace {
  public:
-  // Looks once: after it the reserve is there, or given up.
+  // Measures the free space once and makes the reserve or gives it up.
   static Expected<DiskSpace> watch(const std::string& dir, const SpaceMarks& marks);
 
+  // Measures the free space, makes the reserve or gives it up, and returns what it found.
   Expected<Space> look();
-  // Of what is free, what may be taken before the disk is nearly full.
+  // Returns how many bytes may be written before the disk is nearly full.
   std::uint64_t spare_bytes(const Space& seen) const {
     return seen.nearly_full ? 0 : seen.free_bytes - std::min(seen.free_bytes, marks_.low_bytes);
   }
@@ -45,7 +47,7 @@ class DiskSpace {
   bool nearly_full_ = false;
 };
 
-// What a user who is not root may still write on the file system of `dir`.
+// Returns the bytes that a user other than root may still write to the file system of `dir`.
 Expected<std::uint64_t> free_bytes(const std::string& dir);
 
 }  // namespace kq::store

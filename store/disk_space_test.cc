@@ -25,7 +25,7 @@ using testing::HasSubstr;
 constexpr std::uint64_t kMegabyte = 1u << 20;
 constexpr SpaceMarks kMarks{.reserve_bytes = 8 * kMegabyte, .low_bytes = 16 * kMegabyte};
 
-// A disk of 64 MB, which takes the right to mount.
+// A file system of 64 MB. Mounting it needs privileges.
 class SmallDisk : public testing::Test {
  protected:
   void SetUp() override {
@@ -38,7 +38,7 @@ class SmallDisk : public testing::Test {
     if (mounted_) umount2(directory.path().c_str(), MNT_DETACH);
   }
 
-  // Another user of the disk takes all but `left` bytes of it.
+  // Fills the disk with a file of another program, except for `left` bytes.
   void fill_all_but(std::uint64_t left) {
     const int fd = ::open(filler().c_str(), O_WRONLY | O_CREAT, 0600);
     KQ_CHECK(fd >= 0);
@@ -81,7 +81,8 @@ TEST_F(SmallDisk, a_store_keeps_a_reserve_and_gives_it_up_when_the_disk_is_nearl
   const Space space = store->space().value();
   EXPECT_TRUE(space.nearly_full);
   EXPECT_FALSE(reserved());
-  EXPECT_GE(space.free_bytes, kMarks.low_bytes - kMegabyte + kMarks.reserve_bytes) << "what was given up is free";
+  EXPECT_GE(space.free_bytes, kMarks.low_bytes - kMegabyte + kMarks.reserve_bytes)
+      << "the space of the reserve is free";
 }
 
 TEST_F(SmallDisk, the_disk_stays_nearly_full_until_there_is_room_well_above_the_mark) {
@@ -95,7 +96,7 @@ TEST_F(SmallDisk, the_disk_stays_nearly_full_until_there_is_room_well_above_the_
   EXPECT_TRUE(reserved());
 }
 
-TEST_F(SmallDisk, results_land_on_a_disk_that_others_filled_to_the_brim) {
+TEST_F(SmallDisk, results_can_be_written_to_a_disk_that_others_filled) {
   const auto store = open_store();
   fill_all_but(0);
   ASSERT_TRUE(store->space()->nearly_full);
@@ -107,14 +108,14 @@ TEST_F(SmallDisk, a_full_disk_ends_the_commits_and_a_store_opened_again_has_its_
     const auto store = open_store();
     ASSERT_TRUE(put(*store, "before", 1000));
     fill_all_but(0);
-    // Nobody asked for the space meanwhile: the commits hit the end of the disk.
+    // look() is not called meanwhile, so the commits reach the end of the disk.
     Expected<void> done;
     for (int i = 0; done && i < 100; ++i) done = put(*store, std::to_string(i), kMegabyte);
     ASSERT_FALSE(done);
     EXPECT_THAT(done.error().message, HasSubstr("No space left on device"));
-    EXPECT_EQ(put(*store, "after", 1).error(), done.error()) << "the same words, whatever is written";
+    EXPECT_EQ(put(*store, "after", 1).error(), done.error()) << "every commit fails with the same message";
     clear();
-    EXPECT_EQ(put(*store, "after", 1).error(), done.error()) << "even when there is room again";
+    EXPECT_EQ(put(*store, "after", 1).error(), done.error()) << "even when there is space again";
     fill_all_but(0);
   }
   const auto store = open_store();
@@ -129,10 +130,10 @@ class LessSmallDisk : public SmallDisk {
   LessSmallDisk() { size_ = "size=150m"; }
 };
 
-// Of 110 MB in blob files 66 are dead, and less is free than the 44 that live: to write all of them anew would fill the
-// disk. What is dead RocksDB knows once tables of removals are merged, four at a time, which a life may be too short
-// for: another one adds a table.
-TEST_F(LessSmallDisk, what_is_dead_is_collected_and_results_have_room_all_the_while) {
+// The blob files hold 66 MB of removed values and 44 MB of live ones, and less than 44 MB are free, so rewriting all
+// live values would fill the disk. RocksDB counts removed values only when it merges tables of removals, four at a
+// time. One opening of the store may be too short for that, so each further opening adds a table.
+TEST_F(LessSmallDisk, removed_values_are_collected_and_results_always_have_space) {
   constexpr Sequence kFiles = 110, kFilesPerLife = 10, kLives = 8;
   const auto commit_file = [](Store& store, Sequence seq, std::optional<std::string> value) {
     const Write write{Family::blob, sequence_key(seq), std::move(value)};
@@ -145,7 +146,7 @@ TEST_F(LessSmallDisk, what_is_dead_is_collected_and_results_have_room_all_the_wh
       commit_file(*store, seq, std::string(kMegabyte, 'x'));
   }
   for (Sequence life = 0; life < kLives;
-       ++life) {  // four tables of removals are a compaction, which tells RocksDB what is dead
+       ++life) {  // four tables of removals start a compaction, which counts the removed values
     const auto store = open_store();
     for (Sequence seq = life; seq < kFiles; seq += kLives) {
       if (!lives(seq)) commit_file(*store, seq, std::nullopt);
@@ -179,7 +180,7 @@ TEST_F(LessSmallDisk, what_is_dead_is_collected_and_results_have_room_all_the_wh
     EXPECT_EQ(store->get(Family::blob, sequence_key(seq)).value().has_value(), lives(seq)) << seq;
 }
 
-TEST(DiskSpace, what_may_be_taken_leaves_the_disk_above_its_mark) {
+TEST(DiskSpace, spare_bytes_leave_the_disk_above_its_mark) {
   const TemporaryDirectory directory;
   const auto space = DiskSpace::watch(directory.path(), {.reserve_bytes = 0, .low_bytes = 16 * kMegabyte});
   ASSERT_TRUE(space);
@@ -189,10 +190,10 @@ TEST(DiskSpace, what_may_be_taken_leaves_the_disk_above_its_mark) {
   EXPECT_EQ(space->spare_bytes({.free_bytes = 20 * kMegabyte, .nearly_full = true}), 0u);
 }
 
-TEST(DiskSpace, a_directory_that_is_gone_is_said) {
+TEST(DiskSpace, a_missing_directory_is_an_error) {
   EXPECT_EQ(DiskSpace::watch("/no/such/place", {}).error(),
             (Error{ErrorKind::our_fault,
-                   "store at /no/such/place: how much room its disk has cannot be asked: No such file or directory"}));
+                   "store at /no/such/place: the free space of its disk cannot be read: No such file or directory"}));
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ void append_big_endian(std::string& key, T value) {
     key += static_cast<char>(value >> shift & 0xFF);
 }
 
-// The first bytes of `key`, which it loses; there are enough of them.
+// Removes and returns the first bytes of `key`, which must be long enough.
 template <class T>
 T take_big_endian(std::string_view& key) {
   T value = 0;
@@ -36,7 +36,8 @@ std::string lane_prefix(const LaneId& lane) {
   return key;
 }
 
-// Takes the front of `key`, which is long enough; nothing if it names no priority.
+// Removes a lane from the front of `key`, which must be long enough. Returns an empty optional if the priority is
+// invalid.
 std::optional<LaneId> take_lane(std::string_view& key) {
   LaneId lane;
   lane.needs = take_big_endian<std::uint32_t>(key);

@@ -15,12 +15,12 @@ TEST(Keys, sequences_are_big_endian_and_come_back) {
   }
 }
 
-TEST(Keys, byte_order_of_sequences_is_their_order) {
+TEST(Keys, byte_order_of_sequence_keys_is_numeric_order) {
   const std::vector<Sequence> seqs = {0, 1, 127, 128, 255, 256, 65'535, 65'536, 1ull << 32, 1ull << 63, UINT64_MAX};
   for (std::size_t i = 1; i < seqs.size(); ++i) EXPECT_LT(sequence_key(seqs[i - 1]), sequence_key(seqs[i]));
 }
 
-TEST(Keys, anything_but_eight_bytes_is_no_sequence) {
+TEST(Keys, only_eight_bytes_are_a_sequence) {
   EXPECT_EQ(sequence_from(""), std::nullopt);
   EXPECT_EQ(sequence_from("1234567"), std::nullopt);
   EXPECT_EQ(sequence_from("123456789"), std::nullopt);
@@ -59,7 +59,7 @@ TEST(Keys, a_place_in_the_queue_comes_back_and_lies_within_its_lane) {
   EXPECT_LE(queue_end(lane), queue_key(next, 0));
 }
 
-TEST(Keys, what_is_no_place_in_the_queue_is_refused) {
+TEST(Keys, an_invalid_queue_key_is_refused) {
   std::string key = queue_key({}, 1);
   key[4] = 3;  // no such priority
   EXPECT_FALSE(queue_place_from(key));
@@ -102,7 +102,7 @@ TEST(ReuseKey, leads_from_a_job_to_its_labels) {
   EXPECT_FALSE(reused_at_ms_from("x"));
 }
 
-TEST(Keys, a_file_lies_beside_itself_in_each_packing) {
+TEST(Keys, the_packings_of_a_blob_have_adjacent_keys) {
   const Hash hash = sha256("x");
   for (const Packing packing : {Packing::raw, Packing::zstd, Packing::lz4}) {
     EXPECT_EQ(blob_place_from(blob_key(hash, packing)), std::pair(hash, packing));

@@ -1,5 +1,5 @@
-// The in-memory twin of the disk: what RocksStore promises, for tests and the simulated world. It outlives the broker
-// that "crashes".
+// A store in memory that keeps the promises of RocksStore, for tests and the simulator. It outlives a simulated crash
+// of the broker.
 #pragma once
 
 #include <array>
@@ -11,6 +11,7 @@
 
 namespace kq::store {
 
+// A store whose families are maps in memory.
 class MemoryStore final : public Store {
  public:
   Expected<void> commit(std::span<const Write> writes) override;
@@ -18,8 +19,8 @@ class MemoryStore final : public Store {
   Expected<void> scan(Family family, std::string_view first, std::string_view end, const Visit& visit) const override;
   Expected<Space> space() override { return space_; }
 
-  // The next commit writes nothing and returns this error of ours, and so does every later one, as on a disk that is
-  // full or broken.
+  // Makes the next commit and every later one write nothing and return an our_fault error with this message, as on a
+  // disk that is full or broken.
   void fail_next_commit(std::string message) { failure_ = std::move(message); }
   void set_space(Space space) { space_ = space; }
 

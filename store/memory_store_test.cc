@@ -7,9 +7,9 @@
 namespace kq::store {
 namespace {
 
-// What it shares with the disk is in store_test.cc.
+// store_test.cc tests what this store has in common with the store on disk.
 
-TEST(MemoryStore, a_commit_told_to_fail_writes_nothing_and_neither_does_any_later_one) {
+TEST(MemoryStore, after_fail_next_commit_no_commit_writes_anything) {
   MemoryStore store;
   const std::vector<Write> writes = {{Family::state, "a", "1"}, {Family::ids, "b", "2"}};
   store.fail_next_commit("disk full");
@@ -20,7 +20,7 @@ TEST(MemoryStore, a_commit_told_to_fail_writes_nothing_and_neither_does_any_late
   }
 }
 
-TEST(MemoryStore, has_the_space_it_is_told) {
+TEST(MemoryStore, returns_the_space_that_was_set) {
   MemoryStore store;
   EXPECT_FALSE(store.space()->nearly_full);
   store.set_space({.free_bytes = 7, .nearly_full = true});

@@ -10,7 +10,7 @@
 namespace kq::store {
 namespace {
 
-// Nothing there changes; what comes may be what an older kq would not find, or not read.
+// A step that changes no records. The new schema only adds records that an older kq would not find or could not read.
 Expected<std::string> mark(const Store&, const std::string&, std::size_t, std::vector<Write>&) {
   return "";
 }

@@ -13,12 +13,12 @@
 namespace kq::store {
 namespace {
 
-// First every job, then every label of every run, which tells a job its run. A place is the part's letter and the last
-// key that is done.
+// The step migrates every job first, then every label of every run, which tells a job its run. A place is the letter of
+// the part and the last key that is done.
 constexpr char kJobs = 'j';
 constexpr char kRuns = 'r';
 
-constexpr std::uint32_t kRecordBytes = 1'024;  // what a job costs its submitter besides its files
+constexpr std::uint32_t kRecordBytes = 1'024;  // bytes that count for a job besides its files
 
 tl::unexpected<Error> damaged(Family family, std::string_view what) {
   return our_fault("store, family '" + std::string(to_string(family)) + "': " + std::string(what));
@@ -84,7 +84,7 @@ class Slice {
     if (!job) return damaged(Family::run, "job " + std::to_string(entry->seq) + " has no record in family 'state'");
     job->run = key.substr(0, key.find('\0'));
     write(*job);
-    // Which label was its first is no longer known.
+    // Schema 1 does not record which label was the first one.
     writes_.push_back({Family::reuse, reuse_key(entry->seq, key), reuse_value(job->submitted_at_ms)});
     return {};
   }
@@ -101,7 +101,7 @@ class Slice {
     return bytes;
   }
 
-  // A job without failures of ours was not abandoned: its result need not be read.
+  // A job without failures caused by kq was not abandoned, so its result need not be read.
   Expected<void> list_if_abandoned(const JobRecord& job) {
     if (job.failures == 0) return {};
     KQ_TRY_VALUE(const auto result, read_result(store_, job.seq, false));
@@ -112,10 +112,10 @@ class Slice {
   }
 
   void enqueue(const JobRecord& job) {
-    const auto next = static_cast<std::uint32_t>(classes_.size());  // numbers are given from 0 without a gap
+    const auto next = static_cast<std::uint32_t>(classes_.size());  // numbers are assigned from 0 without gaps
     const auto [place, is_new] = classes_.try_emplace(job.needs, next);
     if (is_new) writes_.push_back({Family::meta, numbered_key(kClassPrefix, place->second), encode(job.needs)});
-    // Nobody said who submitted it: all are of one submitter.
+    // Schema 1 records no submitter, so all jobs get the same one.
     writes_.push_back({Family::meta, numbered_key(kSubmitterPrefix, 0), ""});
     QueueEntry entry{.problem = 0,
                      .submitted_at_ms = job.submitted_at_ms,

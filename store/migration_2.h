@@ -1,5 +1,5 @@
-// Schema 1 -> 2: a JobRecord knows what the queue must know of its submission, the queue is on disk, and a job leads to
-// its labels.
+// Migrates schema 1 to 2: a JobRecord gets the fields of its submission that the queue needs, the queue is stored on
+// disk, and each job leads to its labels.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace kq::store {
 
-// A row of the table in migration.cc. `slice` appends what one commit is to hold, for at most `records` records, and
-// gives where the next slice goes on; empty: the step is done. `place` is what the slice before gave, empty at the
-// beginning.
+// A row of the table in migration.cc. `slice` appends the writes of one commit for at most `records` records and
+// returns the place at which the next slice continues, or an empty text when the step is done. `place` is the place
+// that the previous slice returned, empty at first.
 struct MigrationStep {
   std::uint32_t from;
   const char* what;

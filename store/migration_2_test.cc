@@ -41,10 +41,10 @@ class Migration2Test : public testing::Test {
   MemoryStore store;
 };
 
-// The process dies at its n-th commit.
+// A store whose process dies at its n-th commit.
 class Dying final : public Store {
  public:
-  Dying(Store& store, int commits_n) : store_(store), left_(commits_n) {}
+  Dying(Store& store, int commit_count) : store_(store), left_(commit_count) {}
   Expected<void> commit(std::span<const Write> writes) override {
     if (left_-- == 0) return our_fault("killed");
     return store_.commit(writes);
@@ -74,18 +74,18 @@ std::vector<std::string> contents(const Store& store) {
 
 void ignore(const std::string&) {}
 
-TEST_F(Migration2Test, ends_alike_wherever_it_was_killed_and_whatever_its_slices) {
+TEST_F(Migration2Test, has_one_outcome_for_any_kill_and_any_slice_size) {
   MemoryStore expected = store;
   ASSERT_TRUE(migrate(expected, 1, ignore));
   EXPECT_EQ(expected.get(Family::meta, kSchemaKey).value(), std::to_string(kSchemaVersion));
   for (const std::size_t slice : {1, 2, 4, 9}) {
     bool killed = true;
-    for (int commits_n = 0; killed; ++commits_n) {
+    for (int commit_count = 0; killed; ++commit_count) {
       MemoryStore one = store;
-      Dying dying(one, commits_n);
+      Dying dying(one, commit_count);
       killed = !migrate(dying, 1, ignore, slice);
       ASSERT_TRUE(migrate(one, 1, ignore, slice));
-      EXPECT_EQ(contents(one), contents(expected)) << "slices of " << slice << ", killed at " << commits_n;
+      EXPECT_EQ(contents(one), contents(expected)) << "slices of " << slice << ", killed at " << commit_count;
     }
   }
 }

@@ -1,7 +1,7 @@
-// Stores that older versions of kq wrote, one per older schema, in testdata: schema_N is the store, schema_N.txt what
-// that version read in it, a line for each key: family, key, and the value in hexadecimal or its SHA-256. Those of 2
-// and 3 are of the broker's core as it was just before the next schema (68aff03, ebd79a8), which took jobs, leased them
-// and took results.
+// Migrates stores that older versions of kq wrote. testdata holds one per older schema: a directory such as schema_1 is
+// the store, and schema_1.txt is what that version read in it, one line per key: family, key, and the value in
+// hexadecimal or its SHA-256. The stores of schemas 2 and 3 come from the last commits before the next schema (68aff03,
+// ebd79a8), whose broker core accepted jobs, leased them and accepted results.
 #include "store/migration.h"
 
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ std::string from_hex(std::string_view text) {
 struct Line {
   Family family;
   std::string key;
-  std::string value;  // as in the file
+  std::string value;  // the value as the file states it
 };
 std::vector<Line> lines_of(const std::string& schema) {
   std::ifstream file(std::string(KQ_STORES) + "/" + schema + ".txt");
@@ -84,9 +84,9 @@ TEST_F(MigrationTest, a_store_of_schema_1_opens_with_everything_it_held) {
   const auto store = open(OpenMode::read_write);
   ASSERT_TRUE(store) << store.error().message;
   EXPECT_THAT(notes, ElementsAre(HasSubstr("schema 1"), HasSubstr("schema 2"), HasSubstr("schema 3")));
-  std::map<Family, std::size_t> keys_n;
+  std::map<Family, std::size_t> key_count;
   for (const auto& [family, key, was] : lines) {
-    ++keys_n[family];
+    ++key_count[family];
     if (key == kSchemaKey) continue;
     const auto is = (*store)->get(family, key).value();
     ASSERT_TRUE(is) << to_string(family) << ' ' << hex(key);
@@ -103,12 +103,12 @@ TEST_F(MigrationTest, a_store_of_schema_1_opens_with_everything_it_held) {
           << to_string(family) << ' ' << hex(key);
     }
   }
-  for (const auto& [family, n] : keys_n) {
+  for (const auto& [family, n] : key_count) {
     EXPECT_TRUE(family == Family::meta || count(**store, family) == n) << to_string(family);
   }
 }
 
-TEST_F(MigrationTest, its_jobs_know_what_the_queue_must_know) {
+TEST_F(MigrationTest, its_jobs_get_the_fields_that_the_queue_needs) {
   const auto store = open(OpenMode::read_write);
   ASSERT_TRUE(store);
   for (Sequence seq = 1; seq <= 13; ++seq) {
@@ -138,7 +138,7 @@ TEST_F(MigrationTest, its_jobs_know_what_the_queue_must_know) {
   EXPECT_EQ(needs->gpu_model, "H200");
 }
 
-// A store of a schema after which nothing in it had to change: only what may come is new.
+// Tests the migration of a schema whose records did not change; only new kinds of records were added later.
 class MarkedStore : public testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(MarkedStore, opens_with_everything_it_held) {
@@ -149,20 +149,20 @@ TEST_P(MarkedStore, opens_with_everything_it_held) {
   const auto lines = lines_of(schema);
   const auto store = open_rocks_store(dir, OpenMode::read_write, {.space = {.reserve_bytes = 0}});
   ASSERT_TRUE(store) << store.error().message;
-  std::map<Family, std::size_t> keys_n;
+  std::map<Family, std::size_t> key_count;
   for (const auto& [family, key, was] : lines) {
-    ++keys_n[family];
+    ++key_count[family];
     const std::string now =
         key == kSchemaKey ? std::to_string(GetParam()) : (*store)->get(family, key).value().value_or("nothing");
     EXPECT_EQ(was.starts_with("sha256:") ? "sha256:" + to_hex(sha256(now)) : hex(now), was)
         << to_string(family) << ' ' << hex(key);
   }
-  for (const auto& [family, n] : keys_n) EXPECT_EQ(count(**store, family), n) << to_string(family);
+  for (const auto& [family, n] : key_count) EXPECT_EQ(count(**store, family), n) << to_string(family);
   EXPECT_EQ((*store)->get(Family::meta, kSchemaKey).value(), std::to_string(kSchemaVersion));
   EXPECT_EQ(verify(**store, [](const std::string& problem) { ADD_FAILURE() << problem; })->finished_count, 5u);
 }
 
-// Of each kind of record that the schema knew there is one at least.
+// The store has at least one record of each kind that its schema defines.
 TEST_P(MarkedStore, has_something_in_every_family) {
   std::set<Family> families;
   for (const Line& line : lines_of("schema_" + std::to_string(GetParam()))) families.insert(line.family);
@@ -181,7 +181,7 @@ TEST_F(MigrationTest, is_done_once) {
   EXPECT_EQ((*store)->get(Family::meta, kMigrationKey).value(), std::nullopt);
 }
 
-TEST_F(MigrationTest, a_reader_of_an_older_schema_is_told_what_to_do) {
+TEST_F(MigrationTest, opening_an_older_schema_for_reading_says_what_to_do) {
   const auto store = open(OpenMode::read_only);
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error(),

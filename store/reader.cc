@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kWalkedPerValueMax = 4;  // keys
 
-// What cannot be read back was broken by us or by the disk: never the fault of whoever asks.
+// Returns an our_fault error: a record that cannot be read was damaged by kq or by the disk, never by the client.
 tl::unexpected<Error> damaged(Family family, std::string_view what, const std::string& why) {
   return our_fault("store, family '" + std::string(to_string(family)) + "', " + std::string(what) + ": " + why);
 }
@@ -31,14 +31,14 @@ Expected<std::optional<T>> read_record(const Store& store, Family family, Sequen
   return std::optional<T>(std::move(*record));
 }
 
-// The keys after `key`: no key lies between a key and the same key with a NUL appended.
+// Returns the first key after `key`: no key lies between a key and the same key with a NUL appended.
 std::string first_after(std::string key) {
   key += '\0';
   return key;
 }
 
-// Calls `visit` with the place in `seqs`, which ascend, and the value of each that is there. Jobs of a run mostly lie
-// side by side: to walk over them all, and past a few others, costs a third of looking each up.
+// Calls `visit` with the index in `seqs`, which must ascend, and the value of each key that exists. The jobs of a run
+// mostly have adjacent sequences: a scan over them, and past a few others, costs a third of separate lookups.
 Expected<void> each_value(const Store& store, Family family, const std::vector<Sequence>& seqs,
                           const std::function<void(std::size_t i, std::string_view value)>& visit) {
   if (seqs.empty()) return {};
@@ -62,14 +62,14 @@ Expected<void> each_value(const Store& store, Family family, const std::vector<S
   return {};
 }
 
-// A job's record and where it is to go.
+// A job's sequence and the place for its record.
 template <class T>
 struct Wanted {
   Sequence seq = 0;
   T* place = nullptr;
 };
 
-// Puts the records of many jobs where they are to go. Gives the first job that has none, if there is one.
+// Reads the records of many jobs into their places. Returns the first job that has no record, if there is one.
 template <class T>
 Expected<std::optional<Sequence>> read_records(const Store& store, Family family, std::vector<Wanted<T>> wanted) {
   std::ranges::sort(wanted, {}, &Wanted<T>::seq);
@@ -92,8 +92,8 @@ Expected<std::optional<Sequence>> read_records(const Store& store, Family family
   return missing == found.end() ? std::nullopt : std::optional(seqs[static_cast<std::size_t>(missing - found.begin())]);
 }
 
-// Joins a run's entries with their jobs, those that are as first submitted with that submission, and those that are
-// final with their results. By family and not by row: the keys of a page lie close together.
+// Joins a run's entries with their jobs, those as first submitted with that submission, and those of finished jobs with
+// their results. Reads one family after the other instead of row by row, because the keys of a page are close together.
 Expected<void> fill_rows(const Store& store, const std::string& run, std::vector<RunRow>& rows) {
   const auto lacks = [&run](Sequence seq, const char* what) {
     return damaged(Family::run, "run '" + run + "'", job_text(seq) + what);
@@ -107,8 +107,8 @@ Expected<void> fill_rows(const Store& store, const std::string& run, std::vector
   auto missing = read_records(store, Family::state, std::move(jobs));
   if (!missing) return failure(missing.error());
   if (*missing) return lacks(**missing, " has no record in family 'state'");
-  // A lost one leaves the row with its label: the broker ends such a job as `abandoned`, and the rest of the run is as
-  // it was.
+  // A row whose submission is lost keeps its label: the broker ends such a job as `abandoned`, and the rest of the run
+  // stays readable.
   missing = read_records(store, Family::body, std::move(bodies));
   if (!missing) return failure(missing.error());
   std::vector<Wanted<Result>> results;
@@ -121,7 +121,8 @@ Expected<void> fill_rows(const Store& store, const std::string& run, std::vector
   return {};
 }
 
-// What a result that came without its samples has of them elsewhere, or nothing of them where nobody asked.
+// Adds the samples of family `samples` to a result that was stored without them. Removes the samples of the result if
+// the caller did not ask for them.
 Expected<void> settle_samples(const Store& store, Sequence seq, bool with_samples, Result& result) {
   if (!with_samples) result.samples = {};
   if (!with_samples || result.samples != Samples{}) return {};
@@ -135,7 +136,7 @@ struct Page {
   bool more = false;
 };
 
-// At most min(limit, kQueryRowsMax) items of [first, end), and whether there are more.
+// Returns at most min(limit, kQueryRowsMax) items of [first, end), and whether there are more.
 Expected<Page> read_page(const Store& store, Family family, std::string_view first, std::string_view end,
                          std::size_t limit) {
   const std::size_t items_max = std::min(limit, kQueryRowsMax);
@@ -198,7 +199,7 @@ Expected<RunReply> read_run(const Store& store, const RunQuery& query) {
   return reply;
 }
 
-// From a run's first job to the next run's: a look for each run, however many jobs it has.
+// Seeks from the first job of one run to the first job of the next: one seek per run, however many jobs it has.
 Expected<RunsReply> read_runs(const Store& store, const RunsQuery& query) {
   const std::size_t runs_max = std::min<std::size_t>(query.limit, kQueryRowsMax);
   RunsReply reply;

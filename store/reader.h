@@ -1,4 +1,4 @@
-// Typed reading of a store, shared by the broker's answers and by tools that read offline.
+// Reads records of a store as typed values, for the broker's replies and for tools that read offline.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ Expected<std::optional<Submission>> read_body(const Store& store, Sequence seq);
 Expected<std::optional<Result>> read_result(const Store& store, Sequence seq, bool with_samples);
 Expected<std::optional<Sequence>> find_key(const Store& store, const Hash& key);
 
-// The answers to RunQuery, RunsQuery and BoardQuery, with their limits applied.
+// Return the replies to RunQuery, RunsQuery and BoardQuery, with their limits applied.
 Expected<RunReply> read_run(const Store& store, const RunQuery& query);
 Expected<RunsReply> read_runs(const Store& store, const RunsQuery& query);
 Expected<BoardReply> read_board(const Store& store, const BoardQuery& query);

@@ -66,14 +66,14 @@ class ReaderTest : public testing::Test {
   Sequence last_ = 0;
 };
 
-TEST_F(ReaderTest, what_is_not_there_is_nothing_and_no_error) {
+TEST_F(ReaderTest, a_missing_record_is_empty_and_not_an_error) {
   EXPECT_EQ(read_job(store, 1).value(), std::nullopt);
   EXPECT_EQ(read_body(store, 1).value(), std::nullopt);
   EXPECT_EQ(read_result(store, 1, true).value(), std::nullopt);
   EXPECT_EQ(find_key(store, sha256("x")).value(), std::nullopt);
 }
 
-TEST_F(ReaderTest, what_is_there_comes_back) {
+TEST_F(ReaderTest, existing_records_are_read_back) {
   put_job("nightly", "a", 42, JobState::finished);
   put(Family::body, sequence_key(42), encode(examples::submission()));
   put(Family::ids, hash_key(sha256("key")), sequence_key(42));
@@ -129,7 +129,7 @@ TEST_F(ReaderTest, each_label_has_its_own_job_whether_jobs_lie_close_together_or
   for (const Sequence apart : {1u, 3u, 1'000'000u}) {
     SCOPED_TRACE(apart);
     const std::string name = "run" + std::to_string(apart);
-    // Not in the order of their labels, one job under two of them, and others' between.
+    // The jobs are not in the order of their labels, one job has two labels, and jobs of other runs are between them.
     const std::vector<std::pair<std::string, Sequence>> placed = {
         {"a", 5 * apart}, {"b", 2 * apart}, {"c", 4 * apart}, {"d", 2 * apart}, {"e", apart}};
     for (const auto& [label, seq] : placed)
@@ -196,7 +196,8 @@ TEST_F(ReaderTest, boards_are_paged_by_their_last_key) {
   EXPECT_FALSE(second->more);
 }
 
-// ---- damage is our fault and says where -----------------------------------------------------------------------------
+// ---- damage is reported as our_fault with its place
+// ------------------------------------------------------------------
 
 template <class T>
 void expect_our_fault(const Expected<T>& read, const std::string& where) {
@@ -224,7 +225,7 @@ TEST_F(ReaderTest, a_label_whose_job_is_missing_is_our_fault) {
                    "job 42 has no record in family 'state'");
 }
 
-TEST_F(ReaderTest, the_first_that_is_missing_among_many_is_named) {
+TEST_F(ReaderTest, the_first_missing_record_of_many_is_named) {
   for (const Sequence apart : {1u, 1'000'000u}) {
     for (Sequence i = 1; i <= 5; ++i) put_job("nightly", "label" + std::to_string(i), i * apart, JobState::finished);
     for (const Sequence i : {2u, 5u}) {
@@ -239,7 +240,7 @@ TEST_F(ReaderTest, the_first_that_is_missing_among_many_is_named) {
   }
 }
 
-TEST_F(ReaderTest, a_label_whose_submission_is_missing_is_all_that_its_row_tells) {
+TEST_F(ReaderTest, a_row_whose_submission_is_missing_keeps_its_label) {
   put_job("nightly", "a", 1, JobState::queued);
   put(Family::run, run_key("nightly", "a"), encode(ShortRunEntry{.seq = 1}));
   const auto reply = read_run(store, {.run = "nightly", .after_label = "", .limit = 1});

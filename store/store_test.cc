@@ -1,4 +1,4 @@
-// The contract of the Store port, kept by every implementation of it.
+// Tests the contract of the Store interface over every implementation.
 #include "store/store.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Holds an open store and whatever it lies in.
+// Holds an open store and its directory, if it has one.
 struct InMemory {
   std::unique_ptr<Store> store = std::make_unique<MemoryStore>();
 };
@@ -37,7 +37,7 @@ class StoreContract : public testing::Test {
 
   std::optional<std::string> get(Family family, std::string_view key) { return store().get(family, key).value(); }
 
-  // The keys of family `state` in [first, end), at most `keys_max`.
+  // Returns the keys of family `state` in [first, end), at most `keys_max`.
   std::vector<std::string> keys(std::string_view first, std::string_view end, std::size_t keys_max = 100) {
     std::vector<std::string> found;
     const auto scanned = store().scan(Family::state, first, end, [&](std::string_view key, std::string_view) {
@@ -199,8 +199,8 @@ TYPED_TEST(StoreContract, large_values_come_back) {
   EXPECT_EQ(this->get(Family::samples, "samples"), value);
 }
 
-// The twin is a twin: whatever is committed, both hold the same.
-TEST(StoreTwins, hold_the_same_after_any_commits) {
+// Both implementations hold the same keys after the same random commits.
+TEST(StoreTwins, hold_the_same_keys_after_any_commits) {
   InMemory memory;
   OnDisk disk;
   std::mt19937_64 random(1);

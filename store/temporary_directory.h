@@ -1,5 +1,5 @@
-// A directory for one test, gone with it. It lies in memory where that is offered: what a test kills are processes, not
-// the power, and creating a store waits for a real disk some thirty times.
+// A directory for one test, which the destructor removes. It is on a memory file system if there is one: tests kill
+// processes but do not cut the power, and creating a store waits about thirty times for a real disk.
 #pragma once
 
 #include <unistd.h>
@@ -22,7 +22,7 @@ class TemporaryDirectory {
     path_ = name;
   }
   ~TemporaryDirectory() {
-    std::error_code ignored;  // a directory left behind fails no test
+    std::error_code ignored;  // a directory that cannot be removed does not fail the test
     std::filesystem::remove_all(path_, ignored);
   }
   TemporaryDirectory(const TemporaryDirectory&) = delete;

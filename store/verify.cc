@@ -54,7 +54,7 @@ class Verification {
     report_("family '" + std::string(to_string(family_)) + "', " + what);
   }
 
-  // A record that another one needs; a problem where it is missing or unreadable.
+  // Returns a record that another record needs. Reports a problem if it is missing or unreadable.
   template <class T>
   std::optional<T> need(Expected<std::optional<T>> record, const std::string& what) {
     if (!record) {
@@ -76,49 +76,50 @@ class Verification {
     auto job = decode<JobRecord>(value);
     if (!seq || !job)
       return problem((seq ? job_text(*seq) : "a key") + " is unreadable" + (job ? "" : ": " + job.error().message));
-    const std::string who = job_text(*seq);
-    if (job->seq != *seq) problem(who + " calls itself " + std::to_string(job->seq));
+    const std::string subject = job_text(*seq);
+    if (job->seq != *seq) problem(subject + " calls itself " + std::to_string(job->seq));
     newest_ = std::max(newest_, *seq);
     if (oldest_ == 0) oldest_ = *seq;
     const auto named = find_key(store_, job->key);
-    if (!named || *named != *seq) problem(who + ": family 'ids' does not lead to it by its key " + to_hex(job->key));
-    const auto body = need(read_body(store_, *seq), who + ": its submission");
-    if (body) files(who, *body);
+    if (!named || *named != *seq)
+      problem(subject + ": family 'ids' does not lead to it by its key " + to_hex(job->key));
+    const auto body = need(read_body(store_, *seq), subject + ": its submission");
+    if (body) files(subject, *body);
     switch (job->state) {
       case JobState::queued:
         ++found_.queued_count;
-        if (job->not_before_ms == 0) ++placed_n_;
-        timers_of(who, *job);
+        if (job->not_before_ms == 0) ++placed_count_;
+        timers_of(subject, *job);
         return;
       case JobState::leased:
         ++found_.leased_count;
-        ++placed_n_;
+        ++placed_count_;
         return;
       case JobState::finished:
         ++found_.finished_count;
-        const auto result = need(read_result(store_, *seq, false), who + ": it is finished, its result");
+        const auto result = need(read_result(store_, *seq, false), subject + ": it is finished, its result");
         if (body && result) held_by_board(*job, *body, *result);
         return;
     }
   }
 
-  // Of finished jobs too: what a submission names stays as long as it does (broker/gc/retention.h).
-  void files(const std::string& who, const Submission& submission) {
+  // Checks finished jobs too: files stay as long as a submission that names them (broker/gc/retention.h).
+  void files(const std::string& subject, const Submission& submission) {
     const auto check = [&](const char* what, const std::string& name, const Hash& hash) {
-      if (!has_file(hash)) problem(who + ": its " + what + " '" + name + "' (SHA-256 " + to_hex(hash) + ") is missing");
+      if (!has_file(hash))
+        problem(subject + ": its " + what + " '" + name + "' (SHA-256 " + to_hex(hash) + ") is missing");
     };
     for (const SourceFile& file : submission.files) check("file", file.name, file.hash);
     check("problem", submission.problem.file, submission.problem.hash);
   }
 
-  // Most jobs name a problem that others named just before: those found last are remembered, each until another takes
-  // its slot.
+  // Most jobs name a problem that recent jobs named, so a table of slots by hash remembers the hashes found last.
   bool has_file(const Hash& hash) {
     std::uint16_t slot = 0;
     std::memcpy(&slot, hash.bytes.data(), sizeof slot);
     std::optional<Hash>& last = found_files_[slot];
     if (last == hash) return true;
-    for (const Packing packing : {Packing::lz4, Packing::zstd, Packing::raw}) {  // likeliest first
+    for (const Packing packing : {Packing::lz4, Packing::zstd, Packing::raw}) {  // most frequent first
       if (!value_of(Family::blob, blob_key(hash, packing))) continue;
       last = hash;
       return true;
@@ -126,19 +127,20 @@ class Verification {
     return false;
   }
 
-  // What must wake a queued job. Once it has begun its deadline means nothing, and goes when it comes.
-  void timers_of(const std::string& who, const JobRecord& job) {
+  // Checks the timer that must wake a queued job. Once a job has begun, its deadline has no effect and is removed when
+  // it fires.
+  void timers_of(const std::string& subject, const JobRecord& job) {
     const auto has = [&](std::int64_t at_ms, TimerKind kind) {
       return value_of(Family::timer, timer_key({.at_ms = at_ms, .kind = kind, .seq = job.seq})).has_value();
     };
     if (job.not_before_ms != 0 && !has(job.not_before_ms, TimerKind::may_run))
-      problem(who + " waits, and family 'timer' does not have its time");
+      problem(subject + " waits, and family 'timer' does not have its time");
     if (job.deadline_ms != 0 && job.leased_at_ms == 0 && !has(job.deadline_ms, TimerKind::expires)) {
-      problem(who + " has a deadline, and family 'timer' does not have it");
+      problem(subject + " has a deadline, and family 'timer' does not have it");
     }
   }
 
-  // Nobody who passed is better than the holder of his board.
+  // Checks that no job that passed is better than the job on its board.
   void held_by_board(const JobRecord& job, const Submission& submission, const Result& result) {
     const auto row = board_row(submission, result, job.seq, job.finished_at_ms);
     if (!row) return;
@@ -200,26 +202,28 @@ class Verification {
          "run '" + run + "', label '" + entry->submission.label + "': " + job_text(entry->seq));
   }
 
-  // Who holds a board passed with these figures. The row keeps the names under which it was first submitted.
+  // Checks that the job on a board passed with these figures. The row keeps the names under which it was first
+  // submitted.
   void board(std::string_view key, std::string_view value) {
     ++found_.board_row_count;
     const auto row = decode<LeaderboardRow>(value);
     if (!row) return problem("a row: " + row.error().message);
-    const std::string who = "'" + row->problem + "' on " + row->device_model + ": " + job_text(row->seq);
-    if (key != board_key(row->problem_hash, row->device_model)) problem(who + " stands on another board than its own");
-    const auto job = need(read_job(store_, row->seq), who);
-    const auto body = need(read_body(store_, row->seq), who + ", its submission");
-    const auto result = need(read_result(store_, row->seq, false), who + ", its result");
+    const std::string subject = "'" + row->problem + "' on " + row->device_model + ": " + job_text(row->seq);
+    if (key != board_key(row->problem_hash, row->device_model))
+      problem(subject + " stands on another board than its own");
+    const auto job = need(read_job(store_, row->seq), subject);
+    const auto body = need(read_body(store_, row->seq), subject + ", its submission");
+    const auto result = need(read_result(store_, row->seq, false), subject + ", its result");
     if (!job || !body || !result) return;
     if (board_row(*body, *result, row->seq, job->finished_at_ms) != *row)
-      problem(who + " did not pass with what the row says");
+      problem(subject + " did not pass with what the row says");
   }
 
   void queue_entry(std::string_view key, std::string_view value) {
     const auto place = queue_place_from(key);
     const auto entry = queue_entry_from(value);
     if (!place || !entry) return problem("an entry is unreadable");
-    ++entries_n_;
+    ++entry_count_;
     const auto job = need(read_job(store_, place->seq), job_text(place->seq));
     if (!job) return;
     const bool is_there =
@@ -251,8 +255,8 @@ class Verification {
         return check_lane(entry->first, *job);
       }
       case TimerKind::expires:
-        // One that has come may be there until its turn, also if its job ended meanwhile and was brought back with
-        // another.
+        // A timer that is due may exist until it fires, also if its job ended meanwhile and was requeued with another
+        // deadline.
         if (job->deadline_ms != place->at_ms && place->at_ms > job->submitted_at_ms) {
           return problem(job_text(place->seq) + " has a time to expire and not that deadline");
         }
@@ -295,8 +299,8 @@ class Verification {
 
   void totals() {
     family_ = Family::queue;
-    if (entries_n_ != placed_n_) {
-      problem(std::to_string(entries_n_) + " entries for " + std::to_string(placed_n_) +
+    if (entry_count_ != placed_count_) {
+      problem(std::to_string(entry_count_) + " entries for " + std::to_string(placed_count_) +
               " jobs that are queued or leased");
     }
     family_ = Family::meta;
@@ -317,11 +321,11 @@ class Verification {
   Family family_ = Family::state;
   std::optional<Error> broken_;
   std::vector<std::optional<Hash>> found_files_ =
-      std::vector<std::optional<Hash>>(std::size_t{1} << 16);  // by the first two bytes
+      std::vector<std::optional<Hash>>(std::size_t{1} << 16);  // indexed by the first two bytes of the hash
   Sequence oldest_ = 0;
   Sequence newest_ = 0;
-  std::uint64_t placed_n_ = 0;   // jobs that have a place in the queue by their records
-  std::uint64_t entries_n_ = 0;  // places in the queue
+  std::uint64_t placed_count_ = 0;  // jobs whose records say that they are in the queue
+  std::uint64_t entry_count_ = 0;   // entries of family queue
 };
 
 }  // namespace

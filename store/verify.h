@@ -1,6 +1,7 @@
-// Whether a store is what the broker promises: every record readable, every reference met, every file that a submission
-// names there and what its name says, every job that waits for a time with its timer, every board a refold of the jobs
-// that passed. One pass per family, and what a record leads to is looked up; memory is the same for any number of jobs.
+// Checks that a store keeps the broker's invariants: every record is readable and every reference resolves; every file
+// of a submission exists and has the hash that its name states; every job that waits for a time has its timer; every
+// board equals one recomputed from the jobs that passed. The check makes one pass per family and looks references up,
+// so its memory does not depend on the number of jobs.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +12,14 @@
 
 namespace kq::store {
 
+// What verify() counted, and the number of problems that it found.
 struct Verified {
   std::uint64_t queued_count = 0;
   std::uint64_t leased_count = 0;
   std::uint64_t finished_count = 0;
   std::uint64_t result_count = 0;
   std::uint64_t blob_count = 0;
-  std::uint64_t blob_bytes = 0;   // as they lie there
+  std::uint64_t blob_bytes = 0;   // as stored, packed or raw
   std::uint64_t label_count = 0;  // of all runs
   std::uint64_t board_row_count = 0;
   std::uint64_t problem_count = 0;
@@ -25,8 +27,8 @@ struct Verified {
   friend bool operator==(const Verified&, const Verified&) = default;
 };
 
-// One line for each problem: where, what is wrong, what was expected. An Error means that the store could not be read
-// on.
+// Calls `report` with one line per problem: its place, what is wrong and what was expected. Returns an Error if the
+// store cannot be read further.
 Expected<Verified> verify(const Store& store, const std::function<void(const std::string& problem)>& report);
 
 }  // namespace kq::store

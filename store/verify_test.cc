@@ -1,4 +1,4 @@
-// On a store that a broker wrote (testdata/schema_1, migrated), whole and with each promise broken.
+// Verifies a store that a broker wrote (testdata/schema_1, migrated), first whole and then with each invariant broken.
 #include "store/verify.h"
 
 #include <gmock/gmock.h>
@@ -88,10 +88,10 @@ struct Broken {
   Family family;
   std::string key;
   std::optional<std::string> value;
-  std::string line;  // part of it
+  std::string line;  // a part of the expected line
 };
 
-TEST_F(VerifyTest, every_broken_promise_has_its_line) {
+TEST_F(VerifyTest, every_broken_invariant_is_reported) {
   const JobRecord seven = *read_job(store, 7).value();
   const SourceFile file = read_body(store, 7).value()->files.at(0);
   const Problem problem = read_body(store, 3).value()->problem;
@@ -159,10 +159,10 @@ TEST_F(VerifyTest, every_broken_promise_has_its_line) {
   EXPECT_THAT(problems(), IsEmpty());
 }
 
-TEST_F(VerifyTest, a_file_is_there_however_it_is_packed) {
+TEST_F(VerifyTest, a_file_is_found_in_each_packing) {
   const Hash hash = read_body(store, 7).value()->files.at(0).hash;
   const std::string content = *store.get(Family::blob, hash_key(hash)).value();
-  ASSERT_LT(content.size(), 15u);  // then an LZ4 block of it is a byte that says so, and it
+  ASSERT_LT(content.size(), 15u);  // short enough that its LZ4 block is one length byte and the content
   const auto n = static_cast<char>(content.size());
   const std::string packed = std::string(3, '\0') + n + static_cast<char>(n << 4) + content;
   put(Family::blob, hash_key(hash), std::nullopt);
@@ -193,14 +193,14 @@ TEST_F(VerifyTest, a_job_that_has_not_begun_has_the_timer_of_its_deadline) {
               ElementsAre(HasSubstr("family 'state', job 7 has a deadline, and family 'timer' does not have it")));
   put(Family::timer, timer_key(place), "");
   EXPECT_THAT(problems(), IsEmpty());
-  // It has begun: its timer means nothing, and is gone once it fired.
+  // The job has begun, so its timer has no effect and is gone once it has fired.
   change<JobRecord>(Family::state, sequence_key(7), [&](JobRecord& job) { job.leased_at_ms = seven.submitted_at_ms; });
   EXPECT_THAT(problems(), IsEmpty());
   put(Family::timer, timer_key(place), std::nullopt);
   EXPECT_THAT(problems(), IsEmpty());
 }
 
-TEST_F(VerifyTest, a_deadline_goes_with_the_end_of_its_job_unless_it_has_come) {
+TEST_F(VerifyTest, the_timer_of_a_deadline_is_removed_with_its_job_unless_it_is_due) {
   const std::int64_t ended_at_ms = read_job(store, 1).value()->finished_at_ms;
   const auto with_deadline = [&](std::int64_t deadline_ms) {
     change<JobRecord>(Family::state, sequence_key(1), [&](JobRecord& job) { job.deadline_ms = deadline_ms; });
@@ -214,7 +214,7 @@ TEST_F(VerifyTest, a_deadline_goes_with_the_end_of_its_job_unless_it_has_come) {
   EXPECT_THAT(problems(), ElementsAre(HasSubstr("family 'timer', job 1 has a time to expire and is finished")));
 }
 
-TEST_F(VerifyTest, a_board_is_a_refold_of_who_passed) {
+TEST_F(VerifyTest, a_board_equals_one_recomputed_from_the_passed_jobs) {
   const std::string relu = board_key(sha256("relu"), "cpu");
   const MemoryStore whole = store;
   change<LeaderboardRow>(Family::board, relu, [](LeaderboardRow& row) { row.median_ns = 1; });

@@ -19,7 +19,7 @@ std::uint32_t usable_cores();
 // of one core go to the same lane where the numbers allow it. Returns an empty list, which means all processors, for a
 // single lane and where a lane would get fewer than two.
 std::vector<int> cores_of_lane(std::size_t lane, std::size_t lanes);
-// The same for any list of processors. `topology` is a directory like /sys/devices/system/cpu.
+// Divides any list of processors in the same way. `topology` is a directory like /sys/devices/system/cpu.
 std::vector<int> share_of(std::vector<int> cores, std::size_t lane, std::size_t lanes, const std::string& topology);
 // Restricts this thread, and threads and processes that it starts later, to these processors. Does nothing for an empty
 // list or where the kernel refuses.

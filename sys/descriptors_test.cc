@@ -25,7 +25,7 @@ TEST_F(Descriptors, the_soft_limit_is_raised_as_far_as_needed) {
   EXPECT_EQ(now.rlim_cur, 400 + kDescriptorsKept);
 }
 
-TEST_F(Descriptors, enough_is_left_as_it_is) {
+TEST_F(Descriptors, a_sufficient_limit_is_not_changed) {
   set_soft(2'500);
   EXPECT_EQ(connections_possible(300), 300u);
   rlimit now{};
@@ -33,7 +33,7 @@ TEST_F(Descriptors, enough_is_left_as_it_is) {
   EXPECT_EQ(now.rlim_cur, 2'500u);
 }
 
-// The last one: only root gets a lowered hard limit back.
+// This test is the last one of the file, because only root can raise a lowered hard limit again.
 TEST_F(Descriptors, the_hard_limit_bounds_the_connections) {
   const rlimit low{.rlim_cur = 1'000, .rlim_max = 1'000};
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);

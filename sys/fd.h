@@ -1,4 +1,4 @@
-// Owned descriptors, and passing them between processes of one worker.
+// Owns file descriptors, and passes them between the processes of one worker.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace kq::sys {
 
-// Closes its descriptor.
+// Owns one file descriptor and closes it on destruction.
 class Fd {
  public:
   Fd() = default;
@@ -34,19 +34,22 @@ class Fd {
   int fd_ = -1;
 };
 
-// Two ends of a SOCK_SEQPACKET socket, close-on-exec, with room for kPacketBytesMax in one packet.
+// Returns the two ends of a SOCK_SEQPACKET socket. Both are close-on-exec and have a send buffer for one packet of
+// kPacketBytesMax.
 inline constexpr std::size_t kPacketBytesMax = 160u << 10;
 inline constexpr std::size_t kPacketFdsMax = 4;
 Expected<std::pair<Fd, Fd>> packet_pair();
 
-// Sends one packet with descriptors. Never raises SIGPIPE; an Error says the other end is gone.
+// Sends one packet with descriptors. Never raises SIGPIPE. Returns an Error if the other end is closed.
 Expected<void> send_packet(int socket, std::string_view bytes, std::span<const int> fds = {});
 
+// One received packet: its bytes and the descriptors that came with it.
 struct FdPacket {
   std::string bytes;
   std::vector<Fd> fds;
 };
-// The next packet; nothing on timeout. An Error when the other end has closed. timeout_ms < 0 waits for ever.
+// Waits at most `timeout_ms` for the next packet; a negative timeout waits without limit. Returns an empty optional on
+// timeout, and an Error if the other end is closed.
 Expected<std::optional<FdPacket>> receive_packet(int socket, std::int64_t timeout_ms);
 
 }  // namespace kq::sys

@@ -7,7 +7,7 @@
 namespace kq::sys {
 namespace {
 
-TEST(Fd, closes_when_it_goes_away) {
+TEST(Fd, closes_its_descriptor_on_destruction) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   { Fd writer(ends[1]); }
@@ -16,7 +16,7 @@ TEST(Fd, closes_when_it_goes_away) {
   EXPECT_EQ(::read(reader.get(), &byte, 1), 0);
 }
 
-TEST(Packets, keep_their_borders_and_carry_descriptors) {
+TEST(Packets, keep_their_boundaries_and_carry_descriptors) {
   auto pair = packet_pair();
   ASSERT_TRUE(pair);
   int ends[2];
@@ -41,7 +41,7 @@ TEST(Packets, keep_their_borders_and_carry_descriptors) {
   EXPECT_EQ(byte, '!');
 }
 
-TEST(Packets, tell_a_timeout_from_a_closed_end) {
+TEST(Packets, distinguish_a_timeout_from_a_closed_end) {
   auto pair = packet_pair();
   ASSERT_TRUE(pair);
   const auto nothing = receive_packet(pair->second.get(), 0);

@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::size_t kHolderBytesMax = 256;
 
-// Not O_CREAT for one that is there: in a directory of everybody's Linux refuses that for another user's file
-// (fs.protected_regular).
+// Opens an existing file without O_CREAT: in a directory that all users may write, Linux refuses O_CREAT for a file of
+// another user (fs.protected_regular).
 Fd open_or_make(const std::string& path, mode_t mode) {
   constexpr int kHow = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   Fd file(::open(path.c_str(), kHow));
   if (file || errno != ENOENT) return file;
   Fd made(::open(path.c_str(), kHow | O_CREAT | O_EXCL, mode));
-  if (made) (void)::fchmod(made.get(), mode);  // whatever the umask
+  if (made) (void)::fchmod(made.get(), mode);  // open() has applied the umask to the mode
   return made || errno != EEXIST ? std::move(made) : Fd(::open(path.c_str(), kHow));
 }
 
@@ -37,12 +37,13 @@ Expected<std::optional<FileLock>> FileLock::take(const std::string& path, std::s
   if (!file) return failed(path);
   struct stat found {};
   if (::fstat(file.get(), &found) != 0) return failed(path);
-  if (!S_ISREG(found.st_mode) || found.st_nlink != 1) return our_fault(path + " is no plain file of its own");
+  if (!S_ISREG(found.st_mode) || found.st_nlink != 1)
+    return our_fault(path + " is not a regular file with one hard link");
   if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return failed(path);
     return std::optional<FileLock>();
   }
-  // A lock without its holder's name is a lock all the same.
+  // The lock holds even if the holder's name cannot be written.
   if (::ftruncate(file.get(), 0) == 0) (void)!::pwrite(file.get(), holder.data(), holder.size(), 0);
   return std::optional(FileLock(std::move(file)));
 }

@@ -1,4 +1,4 @@
-// An advisory lock on a file that says who has it: held for as long as the object lives or its process does.
+// An advisory lock on a file whose text names the holder of the lock.
 #pragma once
 
 #include <sys/types.h>
@@ -11,16 +11,19 @@
 
 namespace kq::sys {
 
+// Holds the lock until it is destroyed or its process ends.
 class FileLock {
  public:
-  static constexpr mode_t kModeOfAll = 0666;  // any user of the machine may take the lock
+  static constexpr mode_t kModeOfAll = 0666;  // every user of the machine may take the lock
 
-  // Nothing where somebody else has it. The file stays behind, empty of meaning, and anybody on the machine may open
-  // it: so it is neither a link nor what somebody linked here.
-  // `mode` is the mode of a file that this makes, whatever the umask.
+  // Takes the lock and writes `holder` to the file. Returns an empty optional if another process holds the lock. The
+  // file stays when the lock is released. Every user of the machine may be able to create files in its directory, so a
+  // symbolic link, a file with several hard links and anything but a regular file are refused. `mode` is the mode of a
+  // file that this call creates; the umask does not change it.
   static Expected<std::optional<FileLock>> take(const std::string& path, std::string_view holder,
                                                 mode_t mode = kModeOfAll);
-  // What the one who has it wrote there, as untrusted text of one line.
+  // Returns the text that the holder wrote to the file: untrusted text, made printable and cut to one line. Returns an
+  // empty text if the file cannot be read.
   static std::string holder_of(const std::string& path);
 
  private:

@@ -24,7 +24,7 @@ class FileLockTest : public ::testing::Test {
   const std::string path_ = dir_ / "lock";
 };
 
-TEST_F(FileLockTest, one_at_a_time_and_it_says_who) {
+TEST_F(FileLockTest, has_one_holder_at_a_time_and_names_the_holder) {
   {
     const auto first = FileLock::take(path_, "first\n");
     ASSERT_TRUE(first) << first.error().message;
@@ -39,7 +39,7 @@ TEST_F(FileLockTest, one_at_a_time_and_it_says_who) {
   EXPECT_EQ(FileLock::holder_of(path_), "3");
 }
 
-TEST_F(FileLockTest, another_user_may_take_it_next_whatever_the_umask) {
+TEST_F(FileLockTest, the_umask_does_not_keep_other_users_from_taking_the_lock) {
   const mode_t before = ::umask(077);
   const auto lock = FileLock::take(path_, "first\n");
   ::umask(before);
@@ -47,13 +47,13 @@ TEST_F(FileLockTest, another_user_may_take_it_next_whatever_the_umask) {
   EXPECT_EQ(fs::status(path_).permissions(), fs::perms(0666));
 }
 
-TEST_F(FileLockTest, the_mode_of_the_file_is_the_callers) {
+TEST_F(FileLockTest, the_caller_chooses_the_mode_of_the_file) {
   const auto lock = FileLock::take(path_, "first\n", 0644);
   ASSERT_TRUE(lock && *lock);
   EXPECT_EQ(fs::status(path_).permissions(), fs::perms(0644));
 }
 
-TEST_F(FileLockTest, a_link_that_somebody_laid_there_is_not_written_through) {
+TEST_F(FileLockTest, refuses_links_and_pipes_and_does_not_write_through_them) {
   const fs::path precious = dir_ / "precious";
   ASSERT_TRUE(FileLock::take(precious, "precious\n"));
   fs::create_symlink(precious, path_);
@@ -64,10 +64,10 @@ TEST_F(FileLockTest, a_link_that_somebody_laid_there_is_not_written_through) {
   EXPECT_EQ(FileLock::holder_of(precious), "precious");
   fs::remove(path_);
   ASSERT_EQ(::mkfifo(path_.c_str(), 0666), 0);
-  EXPECT_FALSE(FileLock::take(path_, "no\n")) << "nor waited for";
+  EXPECT_FALSE(FileLock::take(path_, "no\n")) << "a pipe is refused without waiting";
 }
 
-TEST_F(FileLockTest, who_has_it_is_text_of_anybody) {
+TEST_F(FileLockTest, the_name_of_the_holder_is_untrusted_text) {
   const auto lock = FileLock::take(path_, "a\x1b[2J name\nsecond line");
   ASSERT_TRUE(lock && *lock);
   EXPECT_EQ(FileLock::holder_of(path_).find('\x1b'), std::string::npos);

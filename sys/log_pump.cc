@@ -72,7 +72,7 @@ Expected<std::pair<LogPump, Fd>> LogPump::open() {
   std::thread thread([state] {
     while (!state->stop && !state->ended) {
       pollfd waiting{state->reader.get(), POLLIN, 0};
-      // After a timeout or a signal read() could block for ever.
+      // After a timeout or a signal, read() could block without limit.
       if (::poll(&waiting, 1, 50) > 0) state->take();
     }
   });

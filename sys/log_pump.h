@@ -1,4 +1,4 @@
-// Reads what a child prints, without a limit on how much that is.
+// Reads the output of a child process, without a limit on its length.
 //
 // The first and the last bytes are kept and the rest is dropped, so that a child can neither block on a full pipe nor
 // fill the worker's memory.

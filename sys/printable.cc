@@ -5,7 +5,7 @@
 namespace kq::sys {
 namespace {
 
-// Returns the length in bytes of the printable UTF-8 character at the begin of `text`, or 0 if there is none.
+// Returns the length in bytes of the printable UTF-8 character at the start of `text`, or 0 if there is none.
 std::size_t character_bytes(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
   if (first < 0x80) return (first >= 0x20 && first != 0x7F) || first == '\n' || first == '\t' ? 1 : 0;

@@ -22,7 +22,7 @@ namespace kq::sys {
 namespace {
 
 constexpr int kSocketFd = 3;
-constexpr int kExitNotStarted = 127;  // as a shell's for a command that it cannot run
+constexpr int kExitNotStarted = 127;  // the exit code of a shell for a command that it cannot run
 
 std::vector<std::string> environment_of(const ProcessOptions& options) {
   std::map<std::string, std::string> variables;
@@ -77,7 +77,7 @@ void close_all_but(int kept) {
 
 [[noreturn]] void execute(char** argv, char** envp, const ProcessOptions& options, int parent) {
   ::prctl(PR_SET_PDEATHSIG, options.death_signal);
-  if (::getppid() != parent) ::_exit(kExitNotStarted);  // the parent died before prctl: no signal will come
+  if (::getppid() != parent) ::_exit(kExitNotStarted);  // the parent died before prctl, so no signal will come
   if (options.leads == ProcessOptions::Leads::session) {
     ::setsid();
   } else {
@@ -110,7 +110,7 @@ Expected<int> start_process(const ProcessOptions& options) {
   const int pid = ::fork();
   if (pid < 0) return our_fault("cannot start " + options.argv[0] + ": " + std::strerror(errno));
   if (pid == 0) execute(argv.data(), envp.data(), options, parent);
-  // Parent and child both make the group, so that it exists when either goes on.
+  // Parent and child both create the process group, so that it exists whichever of them runs first.
   if (options.leads == ProcessOptions::Leads::process_group) ::setpgid(pid, pid);
   return pid;
 }

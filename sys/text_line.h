@@ -5,7 +5,7 @@
 
 namespace kq::sys {
 
-// Returns the text behind the separator on the first line that begins with `key`, without blanks around it. Returns an
+// Returns the text after the separator on the first line that begins with `key`, without blanks around it. Returns an
 // empty text if no line begins with `key` and has the separator.
 std::string_view value_of(std::string_view text, std::string_view key, char separator = ':');
 

@@ -1,8 +1,9 @@
-// Packets that have been taken from a socket and not yet by the broker: a line for each peer, served in turn.
+// Queues packets between a socket and the broker: one queue per peer, and the queues take turns.
 //
-// ZeroMQ has such lines of its own, but one that is full stops reading its connection, and a peer that then hangs up
-// after a PING ends the whole process by an assertion (libzmq 4.3, out_event). So the sockets take everything, and the
-// limits are here. What is over them is dropped, as anything on a network may be; the others do not notice.
+// ZeroMQ has queues of its own, but it stops reading a connection whose queue is full, and a peer that then hangs up
+// after a PING ends the whole process by an assertion (libzmq 4.3, out_event). Therefore the sockets read everything,
+// and this queue has the limits. It drops packets over the limits of their peer, which the other peers do not notice;
+// the protocol allows the loss of any packet.
 #pragma once
 
 #include <cstddef>
@@ -15,19 +16,21 @@
 
 namespace kq::net {
 
+// The limits of the queued packets.
 struct WaitingLimits {
   std::size_t packets_max = 1'024;           // of one peer
-  std::size_t bytes_max = 64u << 20;         // of one peer; its first packet may be longer
+  std::size_t bytes_max = 64u << 20;         // of one peer; a single packet may be longer
   std::size_t bytes_total_max = 512u << 20;  // of all peers
 };
 
+// A queue of packets for each peer, from which take() removes packets in turn.
 class Waiting {
  public:
   explicit Waiting(const WaitingLimits& limits = {}) : limits_(limits) {}
 
-  // False: its peer, or all together, have as much waiting as they may; it is dropped.
+  // Appends a packet. Returns false and drops the packet if its peer, or all peers together, have reached their limits.
   bool put(Packet packet);
-  // The next peer's oldest packet.
+  // Removes and returns the oldest packet of the peer whose turn it is, or an empty optional if no packet waits.
   std::optional<Packet> take();
   bool empty() const { return turns_.empty(); }
 
@@ -39,8 +42,8 @@ class Waiting {
   using Lines = std::unordered_map<std::string, Line>;
 
   WaitingLimits limits_;
-  Lines lines_;                           // by peer; none is empty
-  std::deque<Lines::value_type*> turns_;  // each of them once
+  Lines lines_;                           // by peer id; each has at least one packet
+  std::deque<Lines::value_type*> turns_;  // each entry of lines_ once, in the order of the turns
   std::size_t bytes_ = 0;
 };
 

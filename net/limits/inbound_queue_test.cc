@@ -25,7 +25,7 @@ TEST(Waiting, peers_are_served_in_turn_and_each_in_order) {
   EXPECT_TRUE(waiting.empty());
 }
 
-TEST(Waiting, a_full_line_takes_no_more_and_the_others_do) {
+TEST(Waiting, a_full_queue_refuses_packets_and_the_other_queues_accept_them) {
   Waiting waiting({.packets_max = 2, .bytes_max = 100, .bytes_total_max = 1'000});
   EXPECT_TRUE(waiting.put(packet("a", "1")));
   EXPECT_TRUE(waiting.put(packet("a", "2")));
@@ -36,12 +36,12 @@ TEST(Waiting, a_full_line_takes_no_more_and_the_others_do) {
   EXPECT_EQ(all(waiting), "b1 a2 a4 ");
 }
 
-TEST(Waiting, bytes_are_counted_by_peer_and_together) {
+TEST(Waiting, limits_the_bytes_of_each_peer_and_of_all_peers) {
   Waiting waiting({.packets_max = 100, .bytes_max = 10, .bytes_total_max = 20});
-  EXPECT_TRUE(waiting.put(packet("a", std::string(15, 'x')))) << "a peer's first packet, however long";
+  EXPECT_TRUE(waiting.put(packet("a", std::string(15, 'x')))) << "a single packet of a peer may have any length";
   EXPECT_FALSE(waiting.put(packet("a", "x")));
   EXPECT_TRUE(waiting.put(packet("b", std::string(9, 'x'))));
-  EXPECT_FALSE(waiting.put(packet("c", "x"))) << "24 of 20 bytes wait";
+  EXPECT_FALSE(waiting.put(packet("c", "x"))) << "24 bytes wait and the limit is 20";
   waiting.take();
   EXPECT_TRUE(waiting.put(packet("c", "x")));
 }

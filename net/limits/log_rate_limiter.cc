@@ -14,7 +14,7 @@ bool FewNotes::admits(std::string_view subject, std::int64_t now_ms) {
   begin_period(now_ms);
   const bool is_known = std::find(subjects_.begin(), subjects_.end(), subject) != subjects_.end();
   if (is_known || subjects_.size() == kNotesPerPeriod) {
-    ++untold_n_;
+    ++suppressed_count_;
     return false;
   }
   subjects_.emplace_back(subject);
@@ -23,11 +23,11 @@ bool FewNotes::admits(std::string_view subject, std::int64_t now_ms) {
 
 void FewNotes::begin_period(std::int64_t now_ms) {
   if (now_ms < period_end_ms_) return;
-  if (untold_n_ > 0) {
-    lines_.push_back("and " + std::to_string(untold_n_) + " more of such within " +
+  if (suppressed_count_ > 0) {
+    lines_.push_back(std::to_string(suppressed_count_) + " more lines of this kind were suppressed within " +
                      std::to_string(kNotesPeriodMs / 1000) + " s");
   }
-  untold_n_ = 0;
+  suppressed_count_ = 0;
   subjects_.clear();
   period_end_ms_ = now_ms + kNotesPeriodMs;
 }

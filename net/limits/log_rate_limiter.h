@@ -1,5 +1,4 @@
-// Lines for the log about what others do to us: each subject once in a while, few in all, so that a flood cannot fill
-// it.
+// Limits the number of log lines about the behaviour of peers, so that a flood of messages cannot fill the log.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +10,20 @@
 namespace kq::net {
 
 inline constexpr std::int64_t kNotesPeriodMs = 10'000;
-inline constexpr std::size_t kNotesPerPeriod = 20;  // each of another subject
+inline constexpr std::size_t kNotesPerPeriod = 20;  // lines, each about a different subject
 
+// Keeps at most one log line per subject and kNotesPerPeriod lines in a period of kNotesPeriodMs.
 class FewNotes {
  public:
-  // Keeps make_text(), unless this period has had a line about `subject` or all of its lines; then it is only counted.
+  // Keeps the line make_text(), unless the current period already has a line about `subject` or kNotesPerPeriod lines.
+  // A line that is not kept is counted.
   template <class MakeText>
   void add(std::string_view subject, std::int64_t now_ms, const MakeText& make_text) {
     if (admits(subject, now_ms)) lines_.push_back(make_text());
   }
 
-  // What has come up since the last call; after a period that had more than its lines, how many those were.
+  // Returns the lines kept since the last call. A period that suppressed lines adds one line with their number at its
+  // end.
   std::vector<std::string> take(std::int64_t now_ms);
 
  private:
@@ -29,8 +31,8 @@ class FewNotes {
   void begin_period(std::int64_t now_ms);
 
   std::vector<std::string> lines_;
-  std::vector<std::string> subjects_;  // of this period
-  std::uint64_t untold_n_ = 0;
+  std::vector<std::string> subjects_;  // subjects with a line in this period
+  std::uint64_t suppressed_count_ = 0;
   std::int64_t period_end_ms_ = 0;
 };
 

@@ -14,7 +14,7 @@ std::string text() {
   return "text";
 }
 
-TEST(FewNotes, each_subject_speaks_once_in_a_period) {
+TEST(FewNotes, keeps_one_line_per_subject_and_period) {
   FewNotes notes;
   for (int i = 0; i < 1'000'000; ++i) notes.add("a", 1, [] { return std::string("about a"); });
   notes.add("b", 2, [] { return std::string("about b"); });
@@ -22,15 +22,15 @@ TEST(FewNotes, each_subject_speaks_once_in_a_period) {
   EXPECT_THAT(notes.take(4), IsEmpty());
 }
 
-TEST(FewNotes, a_period_has_so_many_lines_and_then_a_count) {
+TEST(FewNotes, keeps_a_limited_number_of_lines_per_period_and_counts_the_rest) {
   FewNotes notes;
   for (std::size_t i = 0; i < kNotesPerPeriod + 5; ++i) notes.add(std::to_string(i), 0, text);
   EXPECT_THAT(notes.take(1), SizeIs(kNotesPerPeriod));
   EXPECT_THAT(notes.take(kNotesPeriodMs - 1), IsEmpty());
-  EXPECT_THAT(notes.take(kNotesPeriodMs), ElementsAre("and 5 more of such within 10 s"));
+  EXPECT_THAT(notes.take(kNotesPeriodMs), ElementsAre("5 more lines of this kind were suppressed within 10 s"));
 }
 
-TEST(FewNotes, the_next_period_begins_anew) {
+TEST(FewNotes, the_next_period_keeps_lines_again) {
   FewNotes notes;
   notes.add("a", 0, text);
   notes.add("a", kNotesPeriodMs, text);

@@ -3,7 +3,7 @@
 namespace kq::net {
 namespace {
 
-// Whose limits it counts against: the key's where there are keys, else the connection's.
+// Returns the name whose limits the packet counts against: the name of its key, or the connection's id without keys.
 std::string_view account_of(const Packet& packet) {
   return packet.who.name.empty() ? packet.peer.id : packet.who.name;
 }
@@ -19,7 +19,8 @@ bool Senders::allow(const Packet& packet, std::size_t bytes, std::int64_t now_ms
   if (rates_.allow(account_of(packet), bytes, now_ms)) return true;
   notes_.add("rate " + packet.address, now_ms, [&] {
     return text_of(packet) + " sends more than " + std::to_string(limits_.messages_per_s) + " messages or " +
-           std::to_string(limits_.bytes_per_s) + " bytes a second, or garbage; what is over is dropped";
+           std::to_string(limits_.bytes_per_s) +
+           " bytes a second, or malformed messages; messages over the limit are dropped";
   });
   return false;
 }

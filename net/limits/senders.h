@@ -1,4 +1,4 @@
-// What a broker makes of those who send to it: who may send how much, and what the log is told of them.
+// Applies the rate limits of the broker's peers, and keeps log lines about peers that exceed them.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,18 @@
 
 namespace kq::net {
 
+// The rates of all peers, and the log lines about them.
 class Senders {
  public:
   explicit Senders(const RateLimits& limits) : limits_(limits), rates_(limits) {}
 
-  // Whether a packet of this length is within its sender's limits. If not it is to be dropped and not answered: every
-  // message may be lost and is asked for again, and answers would double the flood.
+  // Returns whether a packet of this length is within its sender's limits. If not, the caller drops the packet without
+  // an answer: the sender asks again for anything that is lost, and answers would double the flood.
   bool allow(const Packet& packet, std::size_t bytes, std::int64_t now_ms);
-  // It means nothing, for the reason given.
+  // Charges the sender for a malformed packet and keeps a log line with the reason.
   void blame(const Packet& packet, std::string_view why, std::int64_t now_ms);
 
-  // A line for the log about whoever sent the packet; `subject` as in FewNotes.
+  // Keeps a log line about the sender of the packet, or a line of any text. `subject` is as in FewNotes.
   void note(const std::string& subject, const Packet& packet, std::string_view what, std::int64_t now_ms);
   void note(const std::string& subject, const std::string& text, std::int64_t now_ms);
   std::vector<std::string> take_notes(std::int64_t now_ms) { return notes_.take(now_ms); }

@@ -1,4 +1,4 @@
-// How much a broker takes from whoever connects.
+// The limits that a broker sets for its connections.
 #pragma once
 
 #include <cstddef>
@@ -7,21 +7,24 @@
 
 namespace kq::net {
 
+// Limits that bind_server() takes from its caller.
 struct ServerLimits {
-  int handshake_ms = 5'000;                         // a connection that has not said who it is by then is hung up
-  std::size_t connections_max = 4'096;              // of clients and workers together; needs as many descriptors
-  std::size_t connections_per_address_max = 2'048;  // of one machine: the others find room whatever it does
-  // Without keys: what has arrived of messages that are not whole yet. Over the time, or beyond the bytes of all
-  // connections, the one that began first is hung up.
+  int handshake_ms = 5'000;             // a connection without a complete handshake is closed after this time
+  std::size_t connections_max = 4'096;  // of clients and workers together; each needs a file descriptor
+  std::size_t connections_per_address_max = 2'048;  // of one machine, so that it cannot take the connections of others
+  // Limits of incomplete messages, for connections without keys. A connection whose message is incomplete after
+  // message_ms is closed. When all connections together hold more than begun_bytes_max of incomplete messages, the
+  // connection whose message began first is closed.
   int message_ms = 30'000;
   std::size_t begun_bytes_max = 256u << 20;
   RateLimits rates{};
 };
 
-// Messages to one peer that wait to be sent; beyond it senders are told to try again later. A client receives what it
-// has asked for.
+// Maximum number of messages that wait to be sent to one peer; further sends are refused. A client receives only
+// answers to its requests.
 inline constexpr int kLinkMessagesMax = 256;
-// And their bytes, of one peer and of all; nothing that waits alone is too long. With keys ZeroMQ counts messages only.
+// Maximum bytes that wait to be sent to one peer and to all peers. A single message that waits alone may be longer.
+// With keys, ZeroMQ limits the number of messages only.
 inline constexpr std::size_t kLinkBytesMax = 16u << 20;
 inline constexpr std::size_t kLinkBytesTotalMax = 256u << 20;
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::int64_t kNsPerS = 1'000'000'000;
 constexpr std::int64_t kNsPerMs = 1'000'000;
-constexpr std::size_t kSweepAtLeast = 1'024;  // senders; fewer are not worth looking through
+constexpr std::size_t kSweepAtLeast = 1'024;  // number of senders below which the table is not swept
 
 }  // namespace
 
@@ -15,7 +15,7 @@ bool Rates::allow(std::string_view sender, std::size_t bytes, std::int64_t now_m
   const std::int64_t now_ns = now_ms * kNsPerMs;
   std::int64_t& busy_until = busy_until_ns(sender, now_ns);
   if (busy_until - now_ns > limits_.burst_ms * kNsPerMs) return false;
-  // A message is far shorter than the 9 GB at which this would overflow.
+  // The product overflows at 9 GB, and messages are far shorter.
   busy_until += kNsPerS / limits_.messages_per_s + static_cast<std::int64_t>(bytes) * kNsPerS / limits_.bytes_per_s;
   return true;
 }

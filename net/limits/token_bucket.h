@@ -1,8 +1,8 @@
-// How much each sender may send. Who sends more loses what is over it; nobody else notices.
+// Limits the rate of each sender. Packets over the limit of a sender are dropped; other senders are not affected.
 //
-// A message takes up a share of its sender's second, by its number and its length. Work may be `burst_ms` ahead of the
-// clock; what would be further ahead is not taken. Nothing is kept of a sender that is not ahead, so the table is as
-// long as the number of those who sent something just now.
+// Each message takes a share of its sender's second, computed from the message count and the length. A sender may be up
+// to `burst_ms` ahead of the clock; further messages are refused. Only senders that are ahead of the clock are stored,
+// so the table is no longer than the number of recent senders.
 #pragma once
 
 #include <cstddef>
@@ -14,22 +14,23 @@
 
 namespace kq::net {
 
-// Of one name where there are keys, else of one connection. Honest programs stay far below: they wait for answers, and
-// what they send at full speed is batches.
+// The limits of one name, or of one connection without keys. Correct programs stay far below them, because they wait
+// for answers and send batches when they send at full speed.
 struct RateLimits {
   std::int64_t messages_per_s = 100'000;
   std::int64_t bytes_per_s = 512 << 20;
-  std::int64_t garbage_per_s = 100;  // messages that mean nothing
+  std::int64_t garbage_per_s = 100;  // malformed messages
   std::int64_t burst_ms = 2'000;
 };
 
+// A token bucket for each sender.
 class Rates {
  public:
   explicit Rates(const RateLimits& limits) : limits_(limits) {}
 
-  // Whether a message of this length is still within the limits; if so it counts.
+  // Returns whether a message of this length is within the sender's limits, and counts it if so.
   bool allow(std::string_view sender, std::size_t bytes, std::int64_t now_ms);
-  // What it sent last meant nothing.
+  // Charges the sender for a malformed message.
   void blame(std::string_view sender, std::int64_t now_ms);
 
   std::size_t senders() const { return busy_until_ns_.size(); }

@@ -7,14 +7,14 @@ namespace {
 
 constexpr RateLimits kLimits{.messages_per_s = 1'000, .bytes_per_s = 1'000'000, .garbage_per_s = 10, .burst_ms = 100};
 
-// How many messages of this length get through at once.
+// Returns how many messages of this length are admitted at once.
 int burst(Rates& rates, std::string_view sender, std::size_t bytes, std::int64_t now_ms) {
   int n = 0;
   while (n < 100'000 && rates.allow(sender, bytes, now_ms)) ++n;
   return n;
 }
 
-TEST(Rates, a_burst_then_so_many_a_second) {
+TEST(Rates, admits_a_burst_and_then_the_rate_per_second) {
   Rates rates(kLimits);
   EXPECT_EQ(burst(rates, "a", 0, 5'000), 101);
   EXPECT_EQ(burst(rates, "a", 0, 5'000), 0);
@@ -27,13 +27,13 @@ TEST(Rates, long_messages_count_for_more) {
   EXPECT_EQ(burst(rates, "a", 9'000, 0), 11);  // 1 ms for the message, 9 ms for its bytes
 }
 
-TEST(Rates, one_sender_takes_nothing_from_another) {
+TEST(Rates, senders_do_not_affect_one_another) {
   Rates rates(kLimits);
   burst(rates, "a", 0, 0);
   EXPECT_EQ(burst(rates, "b", 0, 0), 101);
 }
 
-TEST(Rates, garbage_costs_its_sender_more) {
+TEST(Rates, malformed_messages_cost_their_sender_more) {
   Rates rates(kLimits);
   EXPECT_TRUE(rates.allow("a", 0, 0));
   rates.blame("a", 0);
@@ -41,7 +41,7 @@ TEST(Rates, garbage_costs_its_sender_more) {
   EXPECT_TRUE(rates.allow("a", 0, 2));
 }
 
-TEST(Rates, senders_that_wait_are_forgotten) {
+TEST(Rates, idle_senders_are_removed) {
   Rates rates(kLimits);
   for (int i = 0; i < 1'000'000; ++i) rates.allow(std::to_string(i), 0, i);
   EXPECT_LT(rates.senders(), 3'000u);

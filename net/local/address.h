@@ -1,4 +1,4 @@
-// Where a socket is bound, or connects to: an endpoint as the system wants it.
+// Converts an endpoint to the socket address that the system needs to bind or connect.
 #pragma once
 
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-// One end of a connection without keys: a socket that never blocks, and what is on its way through it.
+// One end of a connection without keys: a non-blocking socket, and the messages that are being sent and received on it.
 #pragma once
 
 #include <cstddef>

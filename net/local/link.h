@@ -1,9 +1,8 @@
-// The network of one machine, without keys: what ZeroMQ would say (net/local/zmtp.h), said by the thread that has
-// something to say.
+// A single-threaded ZMTP transport for one machine, without keys: the calling thread sends and receives messages
+// (net/local/zmtp.h), not an I/O thread of ZeroMQ.
 //
-// ZeroMQ hands every message over between threads, which costs the machine more than most messages are worth. Here the
-// sockets are read and written where the links are used: nothing moves while nobody calls. Peers may use ZeroMQ all the
-// same, and cannot tell.
+// ZeroMQ passes every message between threads, which costs more than most messages are worth. Here the sockets are read
+// and written only during calls of the links. Peers may use ZeroMQ and notice no difference.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,8 @@
-// What ZeroMQ says on a connection without keys: ZMTP 3.1 (RFC 23 and 37) with the mechanism NULL, as far as a DEALER
-// and a ROUTER need it.
+// The protocol of a connection without keys: ZMTP 3.1 (RFC 23 and 37) with the mechanism NULL, as far as a DEALER and a
+// ROUTER need it.
 //
-// Both ends send a greeting of 64 bytes and a READY, then messages, each one frame behind its length. A frame may also
-// be a command, of which PING alone is answered.
+// Both ends send a greeting of 64 bytes and a READY command, then messages. Each message is one frame after its length.
+// A frame may also be a command; only PING is answered.
 #pragma once
 
 #include <array>

@@ -11,7 +11,7 @@ namespace kq::net {
 KeyPair make_key_pair() {
   std::array<char, kKeyChars + 1> public_key{};
   std::array<char, kKeyChars + 1> secret_key{};
-  // It fails only in a ZeroMQ built without CURVE, which is a broken installation and not a case to go on from.
+  // This fails only if ZeroMQ was built without CURVE. Such an installation is broken, so the function throws.
   if (zmq_curve_keypair(public_key.data(), secret_key.data()) != 0) throw zmq::error_t();
   return {public_key.data(), secret_key.data()};
 }
@@ -23,7 +23,7 @@ Expected<ClientKey> issue_key(const std::string& folder, const Identity& who, co
   }
   KQ_TRY_VALUE(const auto broker, read_broker_key(folder));
   const ClientKey key{who, make_key_pair(), broker.public_key};
-  // The file first: a key that is authorized and that nobody holds would be a door without an owner.
+  // Writes the file first, so that no key is ever authorized without a holder.
   KQ_TRY(write_client_key(path, key));
   if (const auto added = authorize(folder, {who, key.own.public_key}); !added) {
     ::unlink(path.c_str());

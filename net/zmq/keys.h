@@ -1,4 +1,4 @@
-// Making keys: what `kq-ctl keygen` does. The curve is ZeroMQ's.
+// Makes keys with ZeroMQ's CURVE functions, for `kq-ctl keygen`.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@ namespace kq::net {
 
 KeyPair make_key_pair();
 
-// Makes the broker's folder of keys where there is none yet, draws a pair for `who`, writes it to `path` (a new file)
-// and authorizes it. Whoever is given that file is `who`.
+// Makes a key pair for `who`, writes it to `path`, which must not exist, and authorizes it. Makes the broker's key
+// folder first if it does not exist. The holder of the file at `path` is `who` to the broker.
 Expected<ClientKey> issue_key(const std::string& folder, const Identity& who, const std::string& path);
 
 }  // namespace kq::net

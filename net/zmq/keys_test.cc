@@ -10,7 +10,7 @@
 namespace kq::net {
 namespace {
 
-TEST(ZmqKeys, a_pair_is_one_of_the_curve_and_new_each_time) {
+TEST(ZmqKeys, make_key_pair_returns_a_new_valid_pair_each_time) {
   const KeyPair pair = make_key_pair();
   char public_key[kKeyChars + 1];
   ASSERT_EQ(zmq_curve_public(public_key, pair.secret_key.c_str()), 0);
@@ -29,7 +29,7 @@ TEST(ZmqKeys, an_issued_key_is_authorized_at_once) {
   EXPECT_EQ(*read_authorized(keys)->find(key->own.public_key), alice);
   EXPECT_EQ(key->broker_key, read_broker_key(keys)->public_key);
 
-  // The second one is of the same broker; a name that is none leaves no file behind.
+  // The second key is for the same broker, and a key with an invalid name leaves no file.
   EXPECT_EQ(issue_key(keys, {"w", Role::work}, folder + "/w.key")->broker_key, key->broker_key);
   EXPECT_FALSE(issue_key(keys, {"", Role::work}, folder + "/x.key"));
   EXPECT_FALSE(std::filesystem::exists(folder + "/x.key"));

@@ -19,25 +19,26 @@
 namespace kq::net {
 namespace {
 
-constexpr int kHeartbeatMs = 2'000;          // a peer whose machine vanished is noticed without traffic of ours
-constexpr int kHeartbeatTimeoutMs = 10'000;  // long enough for a stopped or swapping peer
+constexpr int kHeartbeatMs = 2'000;          // a peer whose machine is gone is noticed even without traffic
+constexpr int kHeartbeatTimeoutMs = 10'000;  // long enough for a peer that is stopped or swapping
 constexpr int kReconnectMs = 50;
 constexpr int kReconnectMsMax = 1'000;
-constexpr int kLingerMs = 300;   // a goodbye or a last reply may still go out; nobody waits longer for it
-constexpr int kSendWaitMs = 50;  // lets the very first send of a client meet its connection
-constexpr int kHungUpMax = 3;    // handshakes broken off in a row, before that is told
+constexpr int kLingerMs = 300;   // time for a last message to go out when a socket is closed
+constexpr int kSendWaitMs = 50;  // lets the first send of a client wait for its connection
+constexpr int kHangUpsMax = 3;   // handshakes broken off in a row before refusal() reports it
 
-constexpr std::size_t kLooksMax = 1'024;             // messages taken from a socket before the other one has its turn
-constexpr std::size_t kReceiveBytesMax = 16u << 20;  // after so many, receive() leaves the rest for later
+constexpr std::size_t kReceivesPerTurnMax = 1'024;  // messages received from one socket before the other one is served
+// Once a batch has so many bytes, receive() leaves the rest for the next call.
+constexpr std::size_t kReceiveBytesMax = 16u << 20;
 
-// bind() takes addresses only: ZeroMQ looks names up for connect() alone.
+// Replaces localhost by its address: ZeroMQ resolves names for connect() only.
 std::string bindable(std::string endpoint) {
   constexpr std::string_view name = "tcp://localhost:";
   if (endpoint.starts_with(name)) endpoint.replace(0, name.size(), "tcp://127.0.0.1:");
   return endpoint;
 }
 
-// A message that sends these bytes from where they are.
+// Returns a message that owns `bytes` and sends them without a copy.
 zmq::message_t message_of(std::string bytes) {
   auto owned = std::make_unique<std::string>(std::move(bytes));
   char* const data = owned->data();
@@ -49,7 +50,8 @@ void set_options(zmq::socket_t& socket, std::string_view endpoint) {
   socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(kMessageBytesMax));
   socket.set(zmq::sockopt::linger, kLingerMs);
   socket.set(zmq::sockopt::sndhwm, kLinkMessagesMax);
-  socket.set(zmq::sockopt::rcvhwm, 0);  // never stops reading: net/limits/inbound_queue.h says why, and has the limits
+  // The socket never stops reading; net/limits/inbound_queue.h explains why and has the limits.
+  socket.set(zmq::sockopt::rcvhwm, 0);
   socket.set(zmq::sockopt::heartbeat_ivl, kHeartbeatMs);
   socket.set(zmq::sockopt::heartbeat_timeout, kHeartbeatTimeoutMs);
   socket.set(zmq::sockopt::ipv6, endpoint.starts_with("tcp://["));
@@ -63,7 +65,8 @@ std::string taken_from(const zmq::message_t& frame) {
   return {static_cast<const char*>(frame.data()), frame.size()};
 }
 
-// What ZeroMQ knows of the connection a message came by; valid as long as the message. Empty: nothing.
+// Returns a property of the connection by which this frame came, or an empty text if ZeroMQ has none of that name. The
+// text is valid as long as the frame.
 std::string_view property(const zmq::message_t& frame, const char* name) {
   const char* value = zmq_msg_gets(const_cast<zmq_msg_t*>(frame.handle()), name);
   return value == nullptr ? std::string_view() : value;
@@ -75,11 +78,11 @@ class ZmqServerLink final : public ServerLink {
 
   Expected<void> bind(const Endpoints& endpoints, const ServerOptions& options) {
     KQ_TRY_VALUE(auto keys, read_key_folder(options.key_folder));
-    door_.emplace(context_, clients_, workers_,
-                  DoorOptions{.key_folder = options.key_folder,
-                              .connections_max = options.limits.connections_max,
-                              .connections_per_address_max = options.limits.connections_per_address_max},
-                  std::move(keys.authorized));
+    authenticator_.emplace(context_, clients_, workers_,
+                           DoorOptions{.key_folder = options.key_folder,
+                                       .connections_max = options.limits.connections_max,
+                                       .connections_per_address_max = options.limits.connections_per_address_max},
+                           std::move(keys.authorized));
     const int handshake_ms = options.limits.handshake_ms;
     if (auto bound = bind_one(Side::client, endpoints.client, keys.broker, handshake_ms); !bound) return bound;
     return bind_one(Side::worker, endpoints.worker, keys.broker, handshake_ms);
@@ -93,17 +96,17 @@ class ZmqServerLink final : public ServerLink {
       const bool is_behind = !waiting_of(Side::worker).empty() || !waiting_of(Side::client).empty();
       zmq::poll(items, std::chrono::milliseconds(is_behind ? 0 : timeout_ms));
       now_ms_ = sys::monotonic_now_ms();
-      authorized_ = door_->authorized();
-      // Workers first: a flood of submissions must not age the results and heartbeats behind it. A flood of workers
-      // leaves a quarter to the clients.
-      Batch batch{.packets = packets, .bytes_n = 0};
+      authorized_ = authenticator_->authorized();
+      // Serves workers first, so that a flood of submissions does not delay results and heartbeats. Workers get at most
+      // three quarters of the batch before clients have their turn.
+      Batch batch{.packets = packets, .byte_count = 0};
       const std::size_t share = packets_max - packets_max / 4;
       if (is_behind || items[0].revents != 0) take(Side::worker, share, batch);
       const bool has_more = packets.size() >= share;
       if (is_behind || items[1].revents != 0) take(Side::client, packets_max, batch);
       if (has_more) take(Side::worker, packets_max, batch);
     } catch (const zmq::error_t& error) {
-      // A signal came: the caller looks at its own flags and comes back.
+      // A signal interrupted poll(). The caller checks its own flags and calls again.
       if (error.num() != EINTR) return failure(described("the broker's sockets", error));
     }
     return packets;
@@ -112,8 +115,8 @@ class ZmqServerLink final : public ServerLink {
   bool send(const Peer& peer, std::string bytes) override {
     try {
       zmq::socket_t& socket = of(peer.side);
-      // ROUTER_MANDATORY answers here for a peer that is gone or whose pipe is full; the second frame then has its
-      // place.
+      // With ROUTER_MANDATORY, the first frame fails for a peer that is gone or whose queue is full. After it succeeds,
+      // there is room for the second frame.
       if (!socket.send(zmq::buffer(peer.id), zmq::send_flags::sndmore | zmq::send_flags::dontwait)) return false;
       zmq::message_t message = message_of(std::move(bytes));
       return socket.send(message, zmq::send_flags::dontwait).has_value();
@@ -125,7 +128,7 @@ class ZmqServerLink final : public ServerLink {
   void blame(const Packet& packet, std::string_view why) override { senders_.blame(packet, why, now_ms_); }
 
   std::vector<std::string> take_notes() override {
-    std::vector<std::string> notes = door_->take_notes();
+    std::vector<std::string> notes = authenticator_->take_notes();
     for (std::string& note : senders_.take_notes(sys::monotonic_now_ms())) notes.push_back(std::move(note));
     return notes;
   }
@@ -157,26 +160,29 @@ class ZmqServerLink final : public ServerLink {
 
   struct Batch {
     std::vector<Packet>& packets;
-    std::size_t bytes_n;
+    std::size_t byte_count;
 
-    bool has_room(std::size_t packets_max) const { return packets.size() < packets_max && bytes_n < kReceiveBytesMax; }
+    bool has_room(std::size_t packets_max) const {
+      return packets.size() < packets_max && byte_count < kReceiveBytesMax;
+    }
     void add(Packet packet) {
-      bytes_n += packet.bytes.size();
+      byte_count += packet.bytes.size();
       packets.push_back(std::move(packet));
     }
   };
 
-  // What waits, then what has arrived; what has no room waits.
+  // Moves queued packets to the batch, then receives packets from the socket. Packets for which the batch has no room
+  // are queued.
   void take(Side side, std::size_t packets_max, Batch& batch) {
     Waiting& waiting = waiting_of(side);
     while (!waiting.empty() && batch.has_room(packets_max)) batch.add(*waiting.take());
-    for (std::size_t i = 0; i < kLooksMax; ++i) {
+    for (std::size_t i = 0; i < kReceivesPerTurnMax; ++i) {
       zmq::message_t id, bytes;
       if (!of(side).recv(id, zmq::recv_flags::dontwait)) return;
       bool whole = id.more() && of(side).recv(bytes, zmq::recv_flags::dontwait) && !bytes.more();
       Packet packet{.peer = {side, taken_from(id)}, .bytes = "", .who = {}, .address = {}};
       packet.address = property(bytes, "Peer-Address");
-      // A message of any other shape is not ours: its frames are thrown away one by one.
+      // kq sends no messages of any other form; their frames are dropped.
       if (!whole) {
         while (of(side).get(zmq::sockopt::rcvmore)) (void)of(side).recv(bytes, zmq::recv_flags::dontwait);
         senders_.note("shape", packet, ": a message of several parts", now_ms_);
@@ -190,16 +196,17 @@ class ZmqServerLink final : public ServerLink {
       }
       const Packet sender{.peer = {side, ""}, .bytes = "", .who = packet.who, .address = packet.address};
       if (!waiting.put(std::move(packet))) {
-        senders_.note("waiting", sender, " sends faster than it is served; what is over is dropped", now_ms_);
+        senders_.note("waiting", sender, " sends faster than it is served; messages over the limit are dropped",
+                      now_ms_);
       }
     }
   }
 
-  // Finds out who sent it, and whether he may: a key may have been taken back, and everybody has a limit.
+  // Sets the packet's sender. Returns false if its key has been revoked or the sender exceeds its limits.
   bool admits(const zmq::message_t& bytes, Packet& packet) {
     const Identity* who = authorized_->find(property(bytes, "User-Id"));
     if (who == nullptr || !may_use(who->role, packet.peer.side)) {
-      senders_.note("revoked", packet, ": its key has been taken back; what it sends is dropped", now_ms_);
+      senders_.note("revoked", packet, ": its key has been revoked; its messages are dropped", now_ms_);
       return false;
     }
     packet.who = *who;
@@ -207,13 +214,13 @@ class ZmqServerLink final : public ServerLink {
   }
 
   Senders senders_;
-  std::array<Waiting, 2> waiting_;  // by Side
-  std::int64_t now_ms_ = 0;         // of the last receive()
+  std::array<Waiting, 2> waiting_;  // indexed by Side
+  std::int64_t now_ms_ = 0;         // time of the last receive()
   std::shared_ptr<const Authorized> authorized_;
   zmq::context_t context_;
   zmq::socket_t clients_{context_, zmq::socket_type::router};
   zmq::socket_t workers_{context_, zmq::socket_type::router};
-  std::optional<Door> door_;  // goes before the sockets it watches
+  std::optional<Door> authenticator_;  // destroyed before the sockets that it watches
 };
 
 class ZmqClientLink final : public ClientLink {
@@ -222,7 +229,8 @@ class ZmqClientLink final : public ClientLink {
     try {
       endpoint_ = endpoint;
       set_options(socket_, endpoint);
-      // Queue for a live connection only: what waits for an absent server would reach it stale and many times over.
+      // Queues messages for a live connection only. Messages queued for an absent server would reach it late and
+      // several times.
       socket_.set(zmq::sockopt::immediate, true);
       socket_.set(zmq::sockopt::reconnect_ivl, kReconnectMs);
       socket_.set(zmq::sockopt::reconnect_ivl_max, kReconnectMsMax);
@@ -243,28 +251,28 @@ class ZmqClientLink final : public ClientLink {
 
   bool send(std::string_view bytes) override {
     try {
-      knock_again();
+      reconnect_if_due();
       return socket_.send(zmq::buffer(bytes), zmq::send_flags::none).has_value();
     } catch (const zmq::error_t&) {
-      return false;  // a signal came
+      return false;  // a signal interrupted the call
     }
   }
 
   Expected<std::optional<std::string>> receive(std::int64_t timeout_ms) override {
     try {
-      knock_again();
+      reconnect_if_due();
       zmq::message_t bytes;
-      // What is there already needs no zmq_poll, which asks the kernel some six times.
+      // Receives without zmq_poll if a message is already there, because zmq_poll makes about six system calls.
       if (socket_.recv(bytes, zmq::recv_flags::dontwait)) return whole(bytes);
       std::array<zmq::pollitem_t, 3> items{{{socket_.handle(), 0, ZMQ_POLLIN, 0},
                                             {monitor_.handle(), 0, ZMQ_POLLIN, 0},
                                             {nullptr, wake_fd_, ZMQ_POLLIN, 0}}};
-      // A connection that comes or goes is no reason to return, one that is refused is.
+      // A refused connection ends the wait; other events of the connection do not.
       const std::int64_t end_ms = sys::monotonic_now_ms() + timeout_ms;
       do {
         const std::int64_t left_ms = std::max<std::int64_t>(end_ms - sys::monotonic_now_ms(), 0);
         zmq::poll(items.data(), wake_fd_ >= 0 ? 3 : 2, std::chrono::milliseconds(left_ms));
-        hear_monitor();
+        read_monitor();
       } while (items[1].revents != 0 && items[0].revents == 0 && items[2].revents == 0 && !refusal_);
       if (!socket_.recv(bytes, zmq::recv_flags::dontwait)) return std::nullopt;
       return whole(bytes);
@@ -277,7 +285,7 @@ class ZmqClientLink final : public ClientLink {
   void wake_on(int fd) override { wake_fd_ = fd; }
 
   std::optional<std::string> refusal() override {
-    hear_monitor();
+    read_monitor();
     return refusal_;
   }
 
@@ -286,19 +294,19 @@ class ZmqClientLink final : public ClientLink {
   static constexpr int kMonitored = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
                                     ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
 
-  // Nothing, if it is of several parts.
+  // Returns the bytes of a message, or an empty optional for a message of several parts.
   std::optional<std::string> whole(zmq::message_t& bytes) {
     if (!bytes.more()) return taken_from(bytes);
     while (socket_.get(zmq::sockopt::rcvmore)) (void)socket_.recv(bytes, zmq::recv_flags::dontwait);
     return std::nullopt;
   }
 
-  void hear_monitor() {
+  void read_monitor() {
     while (const auto heard = next_event(monitor_)) {
       switch (heard->event) {
         case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
           refusal_.reset();
-          hung_up_n_ = 0;
+          hang_up_count_ = 0;
           break;
         case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
           refuse("it does not let this key in");
@@ -309,8 +317,8 @@ class ZmqClientLink final : public ClientLink {
                      : "it runs without keys; leave out --key and KQ_KEY, or give it its --keys");
           break;
         default:
-          // Once may be a broker that was just being stopped.
-          if (++hung_up_n_ < kHungUpMax) break;
+          // A single failure may come from a broker that was being stopped.
+          if (++hang_up_count_ < kHangUpsMax) break;
           refusal_ =
               "it hangs up before the handshake is over; either it runs without keys, or this key was made for another "
               "broker";
@@ -319,23 +327,24 @@ class ZmqClientLink final : public ClientLink {
     }
   }
 
-  // From such an end ZeroMQ does not connect again by itself. A key may be let in later, so this asks again.
+  // Sets the reason and the time of the next attempt. ZeroMQ does not reconnect after such a refusal, but the key may
+  // be authorized later.
   void refuse(std::string why) {
     refusal_ = std::move(why);
-    knock_at_ms_ = sys::monotonic_now_ms() + kReconnectMsMax;
+    reconnect_at_ms_ = sys::monotonic_now_ms() + kReconnectMsMax;
   }
-  void knock_again() {
-    if (!knock_at_ms_ || sys::monotonic_now_ms() < *knock_at_ms_) return;
-    knock_at_ms_.reset();
-    zmq_disconnect(socket_.handle(), endpoint_.c_str());  // fails where nothing is left of the connection
+  void reconnect_if_due() {
+    if (!reconnect_at_ms_ || sys::monotonic_now_ms() < *reconnect_at_ms_) return;
+    reconnect_at_ms_.reset();
+    zmq_disconnect(socket_.handle(), endpoint_.c_str());  // fails if the connection is already gone
     socket_.connect(endpoint_);
   }
 
   std::string endpoint_;
   int wake_fd_ = -1;
-  int hung_up_n_ = 0;
+  int hang_up_count_ = 0;
   std::optional<std::string> refusal_;
-  std::optional<std::int64_t> knock_at_ms_;
+  std::optional<std::int64_t> reconnect_at_ms_;
   zmq::context_t context_;
   zmq::socket_t monitor_{context_, zmq::socket_type::pair};
   zmq::socket_t socket_{context_, zmq::socket_type::dealer};
@@ -345,7 +354,7 @@ template <class Port>
 Expected<std::unique_ptr<Port>> opened(const auto& open) {
   try {
     return open();
-  } catch (const zmq::error_t& error) {  // no context or socket: out of descriptors
+  } catch (const zmq::error_t& error) {  // the process has no descriptors left for a context or a socket
     return failure(described("ZeroMQ", error));
   }
 }

@@ -1,9 +1,10 @@
-// The network as ZeroMQ sees it: the broker's two ROUTERs and everybody else's DEALER. With keys ZeroMQ itself does it;
-// without them, which is for this machine alone, net/local/link.h says the same with less work.
+// Connects brokers with clients and workers. With keys, the broker has two ROUTER sockets and every other program a
+// DEALER socket of ZeroMQ. Without keys, only programs of this machine may connect, and net/local/link.h implements the
+// same protocol with less work.
 //
-// ZeroMQ promises less than it seems to: what is sent may still be lost with the connection. Here a send that cannot go
-// out now is refused instead of queued without end, and nothing is kept for a peer that is away; the protocol's resends
-// do the rest.
+// ZeroMQ does not guarantee delivery: a message may be lost with its connection. A send that cannot go out now is
+// refused instead of queued without limit, and no message is kept for an absent peer; the protocol resends what is not
+// answered.
 #pragma once
 
 #include <memory>
@@ -18,22 +19,25 @@
 
 namespace kq::net {
 
+// How bind_server() binds the sockets.
 struct ServerOptions {
-  std::string key_folder{};  // net/keys.h; empty: no keys, and no address that other machines reach
+  // The key folder, see net/keys.h; if empty, the broker runs without keys and only on a loopback address
+  std::string key_folder{};
   ServerLimits limits{};
 };
 
-// Binds both of the broker's sockets. With keys every connection is encrypted and belongs to a key of the list, also on
-// this machine. A second broker on the same ipc path takes it away unnoticed (ZeroMQ 4.3.4), so the broker holds a lock
-// of its own.
+// Binds both of the broker's sockets. With keys every connection is encrypted and has an authorized key, also on this
+// machine. A second broker on the same ipc path would take the path over without an error (ZeroMQ 4.3.4), so the broker
+// holds a lock file of its own.
 Expected<std::unique_ptr<ServerLink>> bind_server(const Endpoints& endpoints, const ServerOptions& options = {});
 
-// Connects in the background and again after each loss; a server that is not there shows as sends that are not
-// accepted. A broker with other keys than `key`, or with keys where there is none, shows as a refusal().
+// Connects in the background, and reconnects after each loss. While no server is there, sends are not accepted. If the
+// keys of the broker and `key` do not fit, refusal() says so.
 Expected<std::unique_ptr<ClientLink>> connect_client(const std::string& endpoint,
                                                      const std::optional<ClientKey>& key = std::nullopt);
 
-// The key file of whoever connects to this socket; an empty path: none. Bad input if its role is not for that socket.
+// Reads the key file of a program that connects to this socket. Returns an empty optional for an empty path, and
+// bad_input if the key's role may not use the socket.
 Expected<std::optional<ClientKey>> read_key_for(Side side, const std::string& path);
 
 }  // namespace kq::net

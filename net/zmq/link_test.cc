@@ -29,9 +29,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr std::int64_t kSoonMs = 5'000;  // nothing here waits that long unless it is broken
+constexpr std::int64_t kSoonMs = 5'000;  // a deadline that only a failing test reaches
 
-// With keys it is ZeroMQ, without them net/local/link.h: nobody should see a difference.
+// Runs each test with keys, on ZeroMQ, and without keys, on net/local/link.h. Both must behave alike.
 class ZmqLink : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
@@ -61,9 +61,10 @@ class ZmqLink : public testing::TestWithParam<bool> {
     EXPECT_TRUE(link) << link.error().message;
     return std::move(*link);
   }
-  // With another name: limits are a name's.
+  // Connects under another name, because limits are counted by name.
   std::unique_ptr<ClientLink> somebody_else() const { return std::move(*connect_client(endpoints_.client, bob_)); }
-  // Sends as every caller does: again until accepted. The broker has its turn in between, without taking anything.
+  // Sends a message again until it is accepted, as every caller does. The broker runs in between without taking
+  // packets.
   void insist(ClientLink& link, std::string_view bytes) const {
     for (int i = 0; i < 200; ++i) {
       if (link.send(bytes)) return;
@@ -76,14 +77,14 @@ class ZmqLink : public testing::TestWithParam<bool> {
     EXPECT_TRUE(packets && packets->size() == 1);
     return packets && packets->size() == 1 ? packets->front() : Packet{};
   }
-  // The same while `from` still has some of it to send.
+  // Sends likewise while `from` still has a part of its message to send.
   static Packet one_packet(ServerLink& link, ClientLink& from) {
     for (const std::int64_t end_ms = sys::monotonic_now_ms() + kSoonMs; sys::monotonic_now_ms() < end_ms;) {
       const auto packets = link.receive(1, 1);
       if (packets && !packets->empty()) return packets->front();
       (void)from.receive(0);
     }
-    ADD_FAILURE() << "it did not come";
+    ADD_FAILURE() << "the message did not arrive";
     return {};
   }
   static std::string one_message(ClientLink& link) {
@@ -96,7 +97,7 @@ class ZmqLink : public testing::TestWithParam<bool> {
   ServerOptions options_;
   std::map<Side, ClientKey> keys_;
   std::optional<ClientKey> bob_;
-  ServerLink* broker_ = nullptr;  // the last one made; none where it has a thread of its own
+  ServerLink* broker_ = nullptr;  // the broker made last; null if the broker runs in a thread of its own
 };
 INSTANTIATE_TEST_SUITE_P(, ZmqLink, testing::Bool(),
                          [](const auto& made) { return made.param ? "with_keys" : "plain"; });
@@ -112,7 +113,7 @@ TEST_P(ZmqLink, request_and_reply_over_ipc) {
   EXPECT_EQ(one_message(*submit), "pong");
 }
 
-TEST_P(ZmqLink, what_is_held_goes_when_it_is_released) {
+TEST_P(ZmqLink, release_sends_the_messages_that_were_held) {
   const auto broker = server();
   const auto submit = client(endpoints_.client);
   insist(*submit, "ping");
@@ -153,11 +154,11 @@ TEST_P(ZmqLink, workers_are_taken_before_clients) {
   const auto broker = server();
   const auto submit = client(endpoints_.client);
   const auto worker = client(endpoints_.worker);
-  // A round shows the order when both packets are there at once; nothing forces that, so there are many rounds.
+  // A round shows the order only if both packets are there at once. The test cannot force that, so it runs many rounds.
   for (int round = 0; round < 1000; ++round) {
     insist(*worker, "result");
     insist(*submit, "submission");
-    ASSERT_TRUE(broker->receive(kSoonMs, 0)->empty());  // waits, takes nothing
+    ASSERT_TRUE(broker->receive(kSoonMs, 0)->empty());  // waits for packets without taking one
     const auto both = broker->receive(0, 2);
     ASSERT_TRUE(both && !both->empty());
     if (both->size() == 2) {
@@ -170,7 +171,7 @@ TEST_P(ZmqLink, workers_are_taken_before_clients) {
   FAIL() << "the two packets never waited together";
 }
 
-TEST_P(ZmqLink, takes_at_most_what_was_asked_for) {
+TEST_P(ZmqLink, receive_returns_at_most_packets_max_packets) {
   const auto broker = server();
   const auto submit = client(endpoints_.client);
   for (int i = 0; i < 5; ++i) insist(*submit, std::to_string(i));
@@ -227,7 +228,7 @@ TEST_P(ZmqLink, client_reconnects_to_a_restarted_server) {
   broker = server();
   EXPECT_FALSE(broker->send(old_peer, "reply to a connection that is gone"));
   Packet packet;
-  // The first one may still go into the old connection: that is why everybody resends.
+  // The first message may still go into the old connection and be lost, so the client resends.
   for (int i = 0; i < 100 && packet.bytes.empty(); ++i) {
     (void)submit->send("after");
     const auto packets = broker->receive(100, 1);
@@ -258,11 +259,12 @@ TEST_P(ZmqLink, message_over_the_limit_never_reaches_the_server) {
   EXPECT_EQ(one_packet(*broker).bytes, "small");
 }
 
-TEST_P(ZmqLink, a_flood_loses_what_is_over_its_limit_and_nobody_else_waits) {
+TEST_P(ZmqLink, packets_over_the_limit_of_a_sender_are_dropped_and_others_do_not_wait) {
   constexpr int kFlood = 300'000;
   constexpr int kRequests = 200;
-  options_.limits.rates.messages_per_s =
-      10'000;  // a flood on the slowest machine, as who is not over it waits where there are no keys
+  // Low enough that the flood exceeds it on any machine. Without keys, a sender below the limit is made to wait
+  // instead.
+  options_.limits.rates.messages_per_s = 10'000;
   const auto broker = server();
   broker_ = nullptr;
   std::atomic<bool> flooded = false;
@@ -311,7 +313,7 @@ TEST_P(ZmqLink, a_flood_loses_what_is_over_its_limit_and_nobody_else_waits) {
   RecordProperty("taken", taken);
 }
 
-TEST_P(ZmqLink, garbage_harms_its_sender_and_is_noted_once) {
+TEST_P(ZmqLink, malformed_packets_lower_the_limit_of_their_sender_and_are_logged_once) {
   const auto broker = server();
   const auto fool = client(endpoints_.client);
   const auto honest = somebody_else();
@@ -332,20 +334,21 @@ TEST_P(ZmqLink, garbage_harms_its_sender_and_is_noted_once) {
     }
     for (std::string& note : broker->take_notes()) notes.push_back(std::move(note));
   }
-  // Two seconds' worth at once, and a hundred for each second that this took.
+  // The limits admit a burst of two seconds at once, and a hundred more for each second that this took.
   const auto seconds =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start).count();
   EXPECT_GE(taken, 200);
   EXPECT_LE(taken, 200 + 100 * (seconds + 2));
-  // Either once, and on a machine that took longer than a period once in each, with a count of the untold.
+  // Each subject has one line, or, on a machine that took longer than a period, one line in each period and a count of
+  // the suppressed lines.
   const auto later_periods = static_cast<std::size_t>((seconds + 1) * 1'000 / kNotesPeriodMs);
   ASSERT_GE(notes.size(), 2u);
   EXPECT_LE(notes.size(), 2 + 3 * later_periods);
   EXPECT_THAT(notes[0], AllOf(StartsWith("client at localhost:"), HasSubstr("malformed")));
-  EXPECT_THAT(notes[1], HasSubstr("or garbage; what is over is dropped"));
+  EXPECT_THAT(notes[1], HasSubstr("or malformed messages; messages over the limit are dropped"));
 }
 
-TEST_P(ZmqLink, a_message_of_several_parts_is_thrown_away_whole) {
+TEST_P(ZmqLink, a_message_of_several_parts_is_dropped_whole) {
   const auto broker = server();
   zmq::context_t context;
   zmq::socket_t odd(context, zmq::socket_type::dealer);
@@ -370,7 +373,7 @@ TEST_P(ZmqLink, a_flood_of_workers_leaves_room_for_clients) {
   const auto worker = client(endpoints_.worker);
   const auto submit = client(endpoints_.client);
   insist(*submit, "submission");
-  // Its connection takes a while to come about; from then on a few rounds are enough.
+  // Its connection takes a while to be made; after that a few rounds suffice.
   const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   while (std::chrono::steady_clock::now() < patience) {
     for (int i = 0; i < 16; ++i) insist(*worker, "result");
@@ -380,7 +383,7 @@ TEST_P(ZmqLink, a_flood_of_workers_leaves_room_for_clients) {
       if (packet.bytes == "submission") return;
     }
   }
-  FAIL() << "the client was never heard";
+  FAIL() << "the broker received no packet of the client";
 }
 
 TEST_P(ZmqLink, addresses_that_other_machines_reach_are_refused) {

@@ -1,4 +1,4 @@
-// What ZeroMQ tells of a socket's connections, through zmq_socket_monitor.
+// Reads the events of a ZeroMQ socket's connections from its zmq_socket_monitor.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,14 @@
 
 namespace kq::net {
 
+// One event of a monitor: a ZMQ_EVENT_ number, and the value that ZeroMQ defines for that event.
 struct MonitorEvent {
   std::uint16_t event = 0;
   std::int32_t value = 0;
 };
 
-// The next one, if one is there. The address that comes with it is our own end and says nothing.
+// Returns the next event, or an empty optional if there is none. Drops the address frame, which names only this end of
+// the connection.
 inline std::optional<MonitorEvent> next_event(zmq::socket_t& monitor) {
   zmq::message_t numbers, address;
   if (!monitor.recv(numbers, zmq::recv_flags::dontwait)) return std::nullopt;

@@ -17,7 +17,7 @@ namespace kq::net {
 namespace {
 
 constexpr const char* kZapEndpoint = "inproc://zeromq.zap.01";  // RFC 27
-constexpr std::chrono::milliseconds kLookMs{500};               // how soon a changed `authorized` is noticed
+constexpr std::chrono::milliseconds kLookMs{500};               // the period in which a changed `authorized` is noticed
 constexpr std::size_t kZapFrames = 7;  // version, request, domain, address, routing id, mechanism, key
 constexpr std::size_t kKeyBytes = 32;
 constexpr std::size_t kEventsAtOnce = 64;
@@ -71,7 +71,7 @@ Door::Door(zmq::context_t& context, zmq::socket_t& clients, zmq::socket_t& worke
 }
 
 Door::~Door() {
-  // The monitors first: ZeroMQ would wait for ever to tell a door that is gone.
+  // Stops the monitors first: ZeroMQ would block while it reports an event that no thread reads.
   for (zmq::socket_t* socket : watched_) (void)zmq_socket_monitor(socket->handle(), nullptr, 0);
   (void)::eventfd_write(stop_fd_, 1);
   thread_.join();
@@ -102,14 +102,15 @@ void Door::serve() {
       observe(Side::worker);
       answer_zap();
     } catch (const zmq::error_t& error) {
-      if (error.num() != EINTR && error.num() != EAGAIN) return note("door", std::string("the door: ") + error.what());
+      if (error.num() != EINTR && error.num() != EAGAIN)
+        return note("door", std::string("the authenticator has ended: ") + error.what());
     }
   }
 }
 
 void Door::answer_zap() {
   for (auto frames = receive_all(zap_); !frames.empty(); frames = receive_all(zap_)) {
-    std::string why = "not a question that ZeroMQ asks";
+    std::string why = "the request is not one that ZeroMQ sends";
     std::string public_key;
     if (frames.size() == kZapFrames && text_in(frames[5]) == "CURVE" && frames[6].size() == kKeyBytes) {
       std::array<char, kKeyChars + 1> text{};
@@ -120,7 +121,8 @@ void Door::answer_zap() {
       if (!why.empty())
         note(text_in(frames[3]) + public_key, "refused a " + domain + " at " + text_in(frames[3]) + ": " + why);
     }
-    // The key itself is the user's id: what it may do is looked up with each message, so that a change counts at once.
+    // The key itself becomes the connection's user id. The role is looked up for each message, so that a change of the
+    // list takes effect at once.
     const bool welcome = why.empty();
     const std::array<std::string, 6> reply{"1.0",
                                            frames.size() > 1 ? text_in(frames[1]) : "",
@@ -134,7 +136,7 @@ void Door::answer_zap() {
   }
 }
 
-// Why this key may not use this socket; empty: it may.
+// Returns why this key may not use this socket, or an empty text if it may.
 std::string Door::refusal(std::string_view domain, const std::string& public_key) const {
   const auto side = parse_enum<Side>(domain);
   const auto list = authorized();
@@ -155,12 +157,13 @@ void Door::observe(Side side) {
         accepted(monitor, value);
         break;
       case ZMQ_EVENT_ACCEPT_FAILED:
-        note("accept", "a connection could not be taken: " + std::string(std::strerror(value)));
+        note("accept", "a connection could not be accepted: " + std::string(std::strerror(value)));
         break;
       case ZMQ_EVENT_DISCONNECTED:
         lost(monitor, value);
         break;
-      // A handshake that fails ends its connection: ZeroMQ's one I/O thread tells of that next.
+      // ZeroMQ closes the connection after a failed handshake, and its single I/O thread reports that as the next
+      // event.
       case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
         monitor.failure = value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
                               ? "it comes without a key"
@@ -176,19 +179,19 @@ void Door::observe(Side side) {
 }
 
 void Door::accepted(Monitor& monitor, int fd) {
-  // A descriptor that comes again was lost without a word.
+  // The loss of a connection may go unreported. Its descriptor then appears again with a new connection.
   if (monitor.address_of.contains(fd)) lost(monitor, fd);
   const PeerName peer = peer_of(fd);
   std::string address = peer.account.empty() ? peer.text : peer.account;
   const std::size_t at_address = ++connections_at_[address];
-  ++connections_n_;
-  if (connections_n_ > options_.connections_max || at_address > options_.connections_per_address_max) {
-    // Should the number mean another connection by now, that one is made again: nothing worse comes of it.
+  ++connection_count_;
+  if (connection_count_ > options_.connections_max || at_address > options_.connections_per_address_max) {
+    // If the descriptor already belongs to another connection, that one is closed and its peer reconnects.
     ::shutdown(fd, SHUT_RDWR);
     note("connections " + address,
          "hung up on " + address + ": it has " + std::to_string(at_address - 1) + " connections of at most " +
              std::to_string(options_.connections_per_address_max) + ", all together have " +
-             std::to_string(connections_n_ - 1) + " of at most " + std::to_string(options_.connections_max));
+             std::to_string(connection_count_ - 1) + " of at most " + std::to_string(options_.connections_max));
   }
   monitor.address_of[fd] = std::move(address);
 }
@@ -199,7 +202,7 @@ void Door::lost(Monitor& monitor, int fd) {
   if (known == monitor.address_of.end()) return;
   const std::string& address = known->second;
   if (!failure.empty()) note("handshake " + address, "hung up on " + address + ": " + failure);
-  --connections_n_;
+  --connection_count_;
   const auto at = connections_at_.find(address);
   if (--at->second == 0) connections_at_.erase(at);
   monitor.address_of.erase(known);

@@ -1,9 +1,10 @@
-// The broker's door: who may connect, and how many.
+// Decides which connections a broker with keys accepts, and how many.
 //
-// A thread of its own beside the sockets. ZeroMQ asks it about every key that knocks (ZAP, RFC 27) and tells it of
-// every connection that is made, refused or lost (socket monitors). It lets in the keys of `authorized` that have the
-// role for the socket, reads that file again when it changes, and hangs up on connections over the limits. With the
-// connection itself ZeroMQ says no more than a file descriptor; the door asks the system whose that is.
+// Theory of operation. The authenticator has a thread of its own beside the sockets. ZeroMQ asks this thread about the
+// key of every new connection (ZAP, RFC 27) and reports every connection that is made, refused or lost (socket
+// monitors). The thread accepts the keys of `authorized` whose role fits the socket, reads that file again when it
+// changes, and closes connections over the limits. A report names a connection only by its file descriptor; the thread
+// asks the system for the peer's address.
 #pragma once
 
 #include <array>
@@ -26,26 +27,30 @@
 
 namespace kq::net {
 
+// The key folder and the connection limits of a Door.
 struct DoorOptions {
   std::string key_folder;
   std::size_t connections_max = 0;
   std::size_t connections_per_address_max = 0;
 };
 
-// May a key of this role use this socket?
+// Returns whether a key of this role may use this socket.
 bool may_use(Role role, Side side);
 
+// The ZAP authenticator of a broker's two sockets, which also limits their connections.
 class Door {
  public:
-  // Before any socket is bound. The sockets outlive the door. `authorized`: the first reading of the folder's list.
+  // Starts the thread. Must be called before any socket is bound; the sockets must outlive this object. `authorized` is
+  // the folder's list as it was first read.
   Door(zmq::context_t& context, zmq::socket_t& clients, zmq::socket_t& workers, DoorOptions options,
        Authorized authorized);
   ~Door();
 
-  // The keys let in now, for messages on connections that are older than the last change. Any thread.
+  // Returns the keys that are authorized now. Callers check each message with it, because a connection may be older
+  // than the last change of the list. Any thread may call it.
   std::shared_ptr<const Authorized> authorized() const { return authorized_.load(); }
 
-  std::vector<std::string> take_notes();  // any thread
+  std::vector<std::string> take_notes();  // any thread may call it
 
  private:
   struct FileSignature {
@@ -54,11 +59,11 @@ class Door {
     std::int64_t size = 0;
     friend bool operator==(const FileSignature&, const FileSignature&) = default;
   };
-  // The connections of one socket, as its monitor tells of them.
+  // The connections of one socket, as its monitor reports them.
   struct Monitor {
     zmq::socket_t socket;
-    std::unordered_map<int, std::string> address_of;  // by descriptor
-    std::string failure;                              // of the handshake that is about to end a connection
+    std::unordered_map<int, std::string> address_of;  // addresses by file descriptor
+    std::string failure;                              // why the handshake of the connection that closes next failed
   };
 
   void serve();
@@ -77,8 +82,8 @@ class Door {
   std::array<zmq::socket_t*, 2> watched_;
   std::array<Monitor, 2> monitors_;  // by Side
   zmq::socket_t zap_;
-  std::map<std::string, std::size_t> connections_at_;  // by address
-  std::size_t connections_n_ = 0;
+  std::map<std::string, std::size_t> connections_at_;  // number of connections by address
+  std::size_t connection_count_ = 0;
   int stop_fd_ = -1;
   mutable std::mutex notes_mutex_;
   FewNotes notes_;

@@ -22,18 +22,18 @@ void BlobGarbage::look(std::uint64_t room_bytes) {
   if (dead < kGarbageBytesMin || dead < bytes / kGarbageShareMin) return;
   const std::uint64_t live = std::max<std::uint64_t>(bytes - dead, 1), room_for_it = room_bytes / kRoomPerLiveByte;
   if (room_for_it < live / kFilesShareMin || room_for_it == 0) return;
-  if (thread_.joinable()) thread_.join();  // it has ended
+  if (thread_.joinable()) thread_.join();  // the thread's work has ended
   is_collecting_ = true;
   is_cut_short_ = false;
   const double share = std::min(1.0, static_cast<double>(room_for_it) / static_cast<double>(live));
   thread_ = std::thread([this, share] { collect(share); });
 }
 
-// An error is the store's: RocksDB takes no commit after it, and the next one tells.
+// An error is not reported here: RocksDB accepts no commit after it, so the next commit reports it.
 void BlobGarbage::collect(double share) {
   rocksdb::CompactRangeOptions options;
   options.bottommost_level_compaction =
-      rocksdb::BottommostLevelCompaction::kForce;  // most of what points into old files lies there
+      rocksdb::BottommostLevelCompaction::kForce;  // most references to old files are there
   options.blob_garbage_collection_policy = rocksdb::BlobGarbageCollectionPolicy::kForce;
   options.blob_garbage_collection_age_cutoff = share;
   options.canceled = &is_cut_short_;

@@ -1,8 +1,10 @@
-// Room that removed values leave in blob files, given back. RocksDB removes a blob file once nothing in it lives; what
-// still lives in one keeps all of it, as the one problem that every job of a month names keeps that month's first
-// files. RocksDB's own collection writes whatever lives in the oldest files anew at each compaction, whether or not
-// anything there is dead: in a store that only grows that was half of what compactions cost. So one begins when there
-// is something to collect, in a thread of its own, and runs once over the whole family.
+// Frees the space that removed values take in blob files.
+//
+// RocksDB deletes a blob file when no value in it is live, so one live value keeps the whole file: a problem that every
+// job of a month names keeps the first files of that month. RocksDB's own collection rewrites the live values of the
+// oldest files at each compaction, whether or not they hold removed values; in a store that only grows, that is half of
+// the cost of compactions. This class starts a collection only when there is something to collect, in a thread of its
+// own and once over the whole family.
 #pragma once
 
 #include <rocksdb/db.h>
@@ -13,23 +15,27 @@
 
 namespace kq::store {
 
-inline constexpr std::uint64_t kGarbageBytesMin = std::uint64_t{32} << 20;  // little is left where it is
-inline constexpr std::uint64_t kGarbageShareMin = 2;  // collected is where one in so many bytes is dead, or more
-// What lives in the files that are collected is written anew before they go. Of the oldest so many are collected that
-// this takes at most one in so many bytes of the disk's room; fewer than one in kFilesShareMin are not worth it.
+inline constexpr std::uint64_t kGarbageBytesMin = std::uint64_t{32} << 20;  // fewer removed bytes are not collected
+// a collection starts if at least one byte in kGarbageShareMin is removed
+inline constexpr std::uint64_t kGarbageShareMin = 2;
+// Live values of the collected files are rewritten before the files are deleted. A collection takes so many of the
+// oldest files that the rewritten values need at most one byte in kRoomPerLiveByte of the free space. It is not started
+// for fewer than one file in kFilesShareMin.
 inline constexpr std::uint64_t kRoomPerLiveByte = 2;
 inline constexpr std::uint64_t kFilesShareMin = 20;
 
+// Collects the removed values of one family with blob files.
 class BlobGarbage {
  public:
-  // Of a family with blob files. Both outlive this.
+  // `family` must have blob files; `db` and `family` must outlive this object.
   BlobGarbage(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* family) : db_(db), family_(family) {}
-  ~BlobGarbage();  // cuts short what is under way; what is begun and not done leaves nothing
+  ~BlobGarbage();  // interrupts a running collection, which then leaves no files
   BlobGarbage(const BlobGarbage&) = delete;
   BlobGarbage& operator=(const BlobGarbage&) = delete;
 
-  // Looks how much is dead, two numbers that RocksDB has, and begins. `room_bytes` may be taken before the disk is
-  // nearly full, 0 where it is: then nothing is begun, and what is under way is cut short.
+  // Reads from RocksDB how many bytes are removed, and starts a collection if it is worthwhile. `room_bytes` may be
+  // written before the disk is nearly full; 0 means that it is nearly full: then nothing is started and a running
+  // collection is interrupted.
   void look(std::uint64_t room_bytes);
 
   bool is_collecting() const { return is_collecting_; }

@@ -21,9 +21,9 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kValueBytes = kMegabyte;
 constexpr std::uint64_t kPlenty = std::uint64_t{1} << 40;
-constexpr Sequence kValues = 2 * kGarbageBytesMin / kValueBytes;  // once half of them are dead, that is enough
+constexpr Sequence kValues = 2 * kGarbageBytesMin / kValueBytes;  // if half of them are removed, a collection starts
 
-// A store's family of files, as kq sets it up, with compactions when the test says so.
+// Family blob of a database as kq configures it; the test decides when compactions run.
 class Garbage : public testing::Test {
  protected:
   Garbage() {
@@ -48,7 +48,7 @@ class Garbage : public testing::Test {
     options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
     ASSERT_TRUE(db_->CompactRange(options, nullptr, nullptr).ok());
   }
-  // Looks, and gives what is left of the blob files after what that began.
+  // Calls look(), waits for the collection, and returns the bytes that are left in blob files.
   std::uint64_t left_after_look(std::uint64_t room_bytes = kPlenty) {
     garbage_->look(room_bytes);
     while (garbage_->is_collecting()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -65,7 +65,7 @@ class Garbage : public testing::Test {
   std::unique_ptr<BlobGarbage> garbage_;
 };
 
-TEST_F(Garbage, is_collected_where_half_of_all_is_dead) {
+TEST_F(Garbage, is_collected_if_half_of_the_bytes_are_removed) {
   const std::uint64_t all = blob_bytes();
   EXPECT_EQ(left_after_look(), all);
   remove(0, kValues / 2 - 1);
@@ -91,7 +91,7 @@ TEST_F(Garbage, is_collected_as_far_as_the_disk_has_room_and_not_where_that_is_n
 TEST_F(Garbage, is_cut_short_where_the_disk_becomes_nearly_full_and_where_the_store_is_closed) {
   remove(0, kValues * 3 / 4);
   const std::uint64_t all = blob_bytes();
-  ASSERT_TRUE(db_->PauseBackgroundWork().ok());  // it cannot be done before it is cut short
+  ASSERT_TRUE(db_->PauseBackgroundWork().ok());  // the collection cannot finish before it is interrupted
   garbage_->look(kPlenty);
   EXPECT_TRUE(garbage_->is_collecting());
   garbage_->look(0);
@@ -99,12 +99,12 @@ TEST_F(Garbage, is_cut_short_where_the_disk_becomes_nearly_full_and_where_the_st
   while (garbage_->is_collecting()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(blob_bytes(), all);
   garbage_->look(kPlenty);
-  garbage_.reset();  // or this waits for ever
+  garbage_.reset();  // else the following call would wait for ever
   EXPECT_GE(blob_bytes(), kValues / 4 * kValueBytes);
 }
 
-// As a broker does it: nobody asks for a compaction, and whoever asks for the room each second gets it back.
-TEST(GarbageOfAStore, goes_by_itself) {
+// Works as in a broker: the test starts no compaction and only asks for the space each second.
+TEST(GarbageOfAStore, is_collected_without_a_request) {
   const TemporaryDirectory directory;
   const auto open = [&] {
     return open_rocks_store(directory.path(), OpenMode::read_write, {.space = {.reserve_bytes = 0}}).value();
@@ -125,7 +125,8 @@ TEST(GarbageOfAStore, goes_by_itself) {
     }
   }
   EXPECT_GT(blob_bytes(), kValues * kValueBytes);
-  // Every life leaves a table of removals, and four such tables are a compaction, which tells RocksDB what is dead.
+  // Every opening of the store leaves a table of removals. Four such tables start a compaction, which counts the
+  // removed values.
   constexpr Sequence kLives = 8;
   for (Sequence life = 0; life < kLives; ++life) {
     const auto store = open();

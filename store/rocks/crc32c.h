@@ -1,8 +1,7 @@
-// CRC32C (Castagnoli polynomial, RFC 3720 appendix B.4), by the processor's own instruction where it has one.
+// Computes CRC32C (Castagnoli polynomial, RFC 3720 appendix B.4) with the processor's instruction if it has one.
 //
-// Debian's RocksDB is built without that instruction and computes its checksums from tables, at about one nanosecond
-// per byte of the log: a tenth of a broker's time. The linker's --wrap (store/CMakeLists.txt) has RocksDB call this
-// instead.
+// Debian's RocksDB is built without that instruction and computes its checksums from tables, which takes a tenth of a
+// broker's time. The linker's --wrap (store/CMakeLists.txt) makes RocksDB call this function instead.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,8 @@
-// A file that grows at its end and is written past the system's page cache: its bytes go to the disk from memory that
-// is used again and again, where each page of the cache would be taken anew, filled, and looked for once more by the
-// sync.
+// A file that is appended to with O_DIRECT, past the page cache. The bytes go to the disk from a reused buffer; with
+// the page cache, each page would be allocated and filled, and found again by the sync.
 //
-// The disk takes whole blocks. What is appended is written with zeros up to the end of its block, and the next append
-// writes that block once more.
+// The disk accepts whole blocks only. Appended bytes are written with zeros up to the end of their block, and the next
+// append writes that block again.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
-// RocksDB's log past the page cache, where the file system can do that (direct_file.h): nobody reads a log while it is
-// written.
+// Writes RocksDB's log with O_DIRECT, past the page cache, if the file system supports it (direct_file.h): no process
+// reads a log while it is written.
 //
-// The log ends with zeros up to a whole block, as one with room ahead does (rocks_store_room.h); closed in order it is
-// cut to its length.
+// The log ends with zeros up to a whole block, like a log with preallocated space (preallocation.h). A log that is
+// closed in order is truncated to its length.
 #pragma once
 
 #include <rocksdb/file_system.h>

@@ -39,13 +39,13 @@ class InfoLog final : public rocksdb::Logger {
     std::fflush(file_);
     bytes_ += static_cast<std::size_t>(std::max(written, 0));
   }
-  // All settings, at every opening: the OPTIONS file has them.
+  // Drops the header, which lists all settings at every opening: the OPTIONS file holds them.
   void LogHeader(const char*, va_list) override {}
 
  private:
   void begin() {
     if (file_ != nullptr) std::fclose(file_);
-    std::error_code error;  // no older log, or none that could be kept
+    std::error_code error;  // there is no older log, or it cannot be renamed
     std::filesystem::rename(path_, path_.string() + ".old", error);
     file_ = std::fopen(path_.c_str(), "we");
     bytes_ = 0;

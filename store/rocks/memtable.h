@@ -1,10 +1,9 @@
-// Where RocksDB keeps what is not yet in a table file: in sorted leaves of 64 entries, instead of its own list of
-// single nodes.
+// A memtable for RocksDB that keeps its keys in sorted leaves of 64 entries instead of a skip list of single nodes.
 //
-// A commit of kq is many small keys, most of them neighbours of the one before: such a key goes beside it without a
-// search. Where keys are hashes a search looks at one leaf, and compares eight bytes of each key, the first ones that
-// are not alike in all, which lie there side by side; in the list each of some twenty comparisons waits for another
-// place in memory. For one writer, and no reader beside it but of tables that are written no more.
+// A commit of kq has many small keys, and most are neighbours of the key before. Such a key is inserted next to its
+// neighbour without a search. For keys that are hashes, a search reads one leaf and compares eight bytes of each key:
+// the first bytes in which the keys differ, stored side by side. In a skip list each of about twenty comparisons waits
+// for another place in memory. The memtable supports one writer, and readers only once it is no longer written.
 #pragma once
 
 #include <rocksdb/memtablerep.h>

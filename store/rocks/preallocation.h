@@ -1,12 +1,12 @@
-// Room ahead in the write-ahead log, so that a small commit is synced sooner.
+// Preallocates space in the write-ahead log, so that a small commit is synced sooner.
 //
-// A log that grows with each commit makes each sync write its file's length too: a second write to the disk, behind the
-// first. So zeros are written ahead, a megabyte at a time, and most commits write over them. Who reads a log after a
-// crash takes zeros for its end (log_ending.h); a log that is closed in order is cut to its length. Long commits need
-// none of it: they are as fast without.
+// A log that grows with each commit makes each sync also write the length of the file, which is a second write to the
+// disk. Therefore zeros are written ahead, a megabyte at a time, and most commits overwrite them. After a crash,
+// readers take zeros for the end of the log (wal_tail.h). A log that is closed in order is truncated to its length.
+// Long commits are not preallocated, because they gain nothing.
 //
-// A record that a dying process wrote in part has zeros behind it, so that RocksDB no longer sees it end with its file.
-// Whoever opens the store to write cuts it off; who only reads it reads it without (rocks_store_beside.h).
+// A record that a dying process wrote in part is followed by zeros, so RocksDB does not see that it is the last one. A
+// process that opens the store for writing cuts the record off; a reader stops before it (secondary.h).
 #pragma once
 
 #include <rocksdb/file_system.h>

@@ -1,8 +1,10 @@
-// A file that is read often is soon read whole. Beside a queue that no memory holds, the jobs that are leased next were
-// written long ago, and lie in few blob files in the order of their hashes: a read of a page each, one after the other,
-// where one of the whole file takes less than a hundredth. RocksDB tells the kernel that its files are read in no
-// order, which then reads nothing ahead. So the next part of a file is asked for with each read, from the time on that
-// there were some; the kernel forgets it again as it does everything.
+// Reads ahead in files that are read repeatedly.
+//
+// If the queue is larger than memory, the jobs that are leased next were written long ago. Their values are in a few
+// blob files in the order of their hashes, and are read one page at a time; reading the whole file at once takes less
+// than a hundredth of that time. RocksDB tells the kernel that its files are read in random order, so the kernel does
+// not read ahead. Therefore each read of a file that has had several reads also asks the kernel for the next part of
+// the file. The kernel evicts these pages like any others.
 #pragma once
 
 #include <rocksdb/file_system.h>

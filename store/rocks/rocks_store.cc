@@ -41,26 +41,26 @@ std::string_view view(const rocksdb::Slice& bytes) {
   return {bytes.data(), bytes.size()};
 }
 
-// The writes whose key a later one of the same commit writes again: a job that comes and is leased at once changes its
-// record and its place twice. Only the last one need reach the log.
+// Returns which writes are overwritten by a later write of the same commit. A job that is submitted and leased in one
+// commit changes its record and its place twice, and only the last write needs to reach the log.
 std::vector<bool> superseded_in(std::span<const Write> writes) {
   std::vector<bool> superseded(writes.size());
   std::array<std::unordered_set<std::string_view>, 2> later;
   for (std::size_t i = writes.size(); i-- > 0;) {
     const Write& write = writes[i];
-    if (!write.end.empty()) break;  // what comes before a range is left alone
+    if (!write.end.empty()) break;  // a write before a range removal is always kept
     if (write.family != Family::state && write.family != Family::queue) continue;
     superseded[i] = !later[write.family == Family::queue].insert(write.key).second;
   }
   return superseded;
 }
 
-// May be null: the machine's own files.
+// Null means the default file system.
 using Env = std::shared_ptr<rocksdb::Env>;
 
 class RocksStore final : public Store {
  public:
-  // A null handle stands for a family that the store on disk does not have and that holds nothing.
+  // A null handle stands for a family that the store on disk lacks; it holds nothing.
   RocksStore(std::string dir, OpenMode mode, Env env, std::unique_ptr<rocksdb::DB> db,
              std::vector<rocksdb::ColumnFamilyHandle*> handles, std::optional<DiskSpace> space)
       : dir_(std::move(dir)),
@@ -74,9 +74,9 @@ class RocksStore final : public Store {
   }
 
   ~RocksStore() override {
-    // A store that was closed in order has no log to replay, and none in which damage could pass for a torn tail. One
-    // family after the other, and no further than the first error: two records of the MANIFEST that were not synced
-    // could be torn apart.
+    // Flushes all families, so that a store closed in order has no log to replay and none in which damage could pass
+    // for a torn tail. Flushes one family after the other and stops at the first error: two unsynced records of the
+    // MANIFEST could be torn apart.
     garbage_.clear();
     bool flushed = mode_ == OpenMode::read_write && !broken_;
     for (rocksdb::ColumnFamilyHandle* handle : handles_) flushed = flushed && db_->Flush({}, handle).ok();
@@ -97,7 +97,7 @@ class RocksStore final : public Store {
     }
     rocksdb::WriteOptions options;
     options.sync = true;
-    // From here on, if this is ok, the writes survive whatever happens to the process or the machine.
+    // If this succeeds, the writes survive a crash of the process or the machine.
     const rocksdb::Status status = db_->Write(options, &batch_);
     if (!status.ok()) return break_off("commit", status);
     return {};
@@ -133,7 +133,7 @@ class RocksStore final : public Store {
     const rocksdb::Slice upper = slice(end);
     rocksdb::ReadOptions options;
     options.iterate_lower_bound = &lower;
-    options.fill_cache = mode_ == OpenMode::read_write;  // a tool comes by once
+    options.fill_cache = mode_ == OpenMode::read_write;  // a tool reads each block once
     if (!end.empty()) options.iterate_upper_bound = &upper;
     const std::unique_ptr<rocksdb::Iterator> place(db_->NewIterator(options, handle(family)));
     for (place->Seek(lower); place->Valid(); place->Next()) {
@@ -149,7 +149,8 @@ class RocksStore final : public Store {
     if (auto removed = commit({&removal, 1}); !removed) return removed;
     const rocksdb::Slice lower = slice(first);
     const rocksdb::Slice upper = slice(end);
-    // Whole tables go at once. The flush then takes the tombstone out of the memtable, where every seek pays for it.
+    // Deletes whole tables at once. The flush then moves the tombstone out of the memtable, where every seek would have
+    // to pass it.
     rocksdb::Status status = rocksdb::DeleteFilesInRange(db_.get(), handle(family), &lower, &upper, false);
     if (status.ok()) status = db_->Flush({}, handle(family));
     if (!status.ok()) return break_off("removal of a range", status);
@@ -184,16 +185,16 @@ class RocksStore final : public Store {
     return seen;
   }
 
-  // At a start: a short life has no other time for it.
+  // Merges small tables at the start, because a short run of the broker has no other time for it.
   Expected<void> tidy() {
     KQ_TRY_VALUE(const auto seen, space());
-    if (seen.nearly_full) return {};  // merging takes room first and gives it back later
+    if (seen.nearly_full) return {};  // merging needs space first and returns it later
     const rocksdb::Status status = merge_small_tables(*db_, handles_);
     if (!status.ok()) return break_off("merging small tables", status);
     return {};
   }
 
-  // Whether nothing was ever written.
+  // Returns whether nothing was ever written to the store.
   bool is_new() const { return db_->GetLatestSequenceNumber() == 0; }
 
  private:
@@ -203,7 +204,7 @@ class RocksStore final : public Store {
     if (handle(write.family) == nullptr) return rocksdb::Status::NotSupported("opened for reading");
     if (write.value) return batch.Put(handle(write.family), write.key, *write.value);
     if (write.end.empty()) return batch.Delete(handle(write.family), write.key);
-    if (write.key >= write.end) return {};  // RocksDB takes such a range in and fails in a later flush
+    if (write.key >= write.end) return {};  // RocksDB would accept such a range and fail in a later flush
     return batch.DeleteRange(handle(write.family), write.key, write.end);
   }
 
@@ -211,7 +212,7 @@ class RocksStore final : public Store {
     return our_fault("store at " + dir_ + ": " + what + " failed: " + status.ToString());
   }
 
-  // The page cache may now hold what the disk does not: no later sync can be believed.
+  // After a failed sync the page cache may hold data that the disk does not, so no later sync can be trusted.
   tl::unexpected<Error> break_off(const std::string& what, const rocksdb::Status& status) {
     broken_ = fail(what, status).value();
     return failure(*broken_);
@@ -225,12 +226,12 @@ class RocksStore final : public Store {
   std::list<BlobGarbage> garbage_;
   std::optional<DiskSpace> space_;
   std::optional<Error> broken_;
-  rocksdb::WriteBatch batch_;  // of the last commit: its memory serves the next
+  rocksdb::WriteBatch batch_;  // of the last commit; its memory is reused by the next one
 };
 
 // ---- opening --------------------------------------------------------------------------------------------------------
 
-// Names that RocksDB gives its files. Creation may have been cut short before CURRENT names a store.
+// Returns whether RocksDB uses this file name. Creation may have been interrupted before CURRENT names a store.
 bool is_rocksdb_file(const std::string& name) {
   for (const std::string_view start : {"LOG", "LOCK", "IDENTITY", "MANIFEST-", "OPTIONS-", "lost+found"}) {
     if (name.starts_with(start)) return true;
@@ -245,7 +246,7 @@ bool holds_store(const std::string& dir) {
   return std::filesystem::exists(std::filesystem::path(dir) / "CURRENT");
 }
 
-// Refuses a directory in which there is no store and none may be made.
+// Refuses a directory that holds no store and in which none may be created.
 Expected<void> check_directory(const std::string& dir, OpenMode mode) {
   namespace fs = std::filesystem;
   try {
@@ -269,7 +270,7 @@ Expected<void> check_directory(const std::string& dir, OpenMode mode) {
   }
 }
 
-// Whether something was ever committed. Creating a store leaves none of these.
+// Returns whether anything was ever committed. Creating a store leaves no such files.
 bool holds_data(const std::string& dir) {
   for (const auto& entry : std::filesystem::directory_iterator(dir)) {
     const auto kind = entry.path().extension();
@@ -279,18 +280,18 @@ bool holds_data(const std::string& dir) {
   return false;
 }
 
-// The file that CURRENT names.
+// Returns the name of the file that CURRENT names.
 std::string manifest(const std::string& dir) {
   std::string name;
   std::getline(std::ifstream(std::filesystem::path(dir) / "CURRENT"), name);
   return (std::filesystem::path(dir) / name).string();
 }
 
-// Refuses what RocksDB would pass over without a word.
+// Refuses damage that RocksDB would skip silently.
 Expected<void> check_logs(const std::string& dir) {
   for (const auto& entry : std::filesystem::directory_iterator(dir)) {
     const std::string name = entry.path().filename().string();
-    // A MANIFEST that CURRENT does not name was on its way.
+    // A MANIFEST that CURRENT does not name was being written and is not used.
     if (!name.ends_with(".log") && entry.path().string() != manifest(dir)) continue;
     KQ_TRY_VALUE(const auto state, look_at_log(entry.path().string(), LogCheck::headers));
     if (state.ending != LogEnding::damaged) continue;
@@ -300,7 +301,7 @@ Expected<void> check_logs(const std::string& dir) {
   return {};
 }
 
-// Cuts off the wreck of the write during which the power went. Gives whether there was one.
+// Cuts off the torn record that a loss of power left at the end of the file. Returns whether there was one.
 Expected<bool> cut_torn_end(const std::string& path, const RocksStoreOptions& options) {
   KQ_TRY_VALUE(const auto state, look_at_log(path, LogCheck::checksums));
   if (state.ending != LogEnding::torn) return false;
@@ -327,7 +328,7 @@ tl::unexpected<Error> cannot_open(const std::string& dir, const rocksdb::Status&
 
 using Families = std::vector<rocksdb::ColumnFamilyDescriptor>;
 
-// For reading, families that the store does not have are left out: an older version of kq wrote it.
+// When opened for reading, a store of an older kq may lack families; they are left out.
 Expected<std::unique_ptr<RocksStore>> open_families(const std::string& dir, OpenMode mode, const Env& env,
                                                     const Families& wanted, std::optional<DiskSpace> space) {
   const rocksdb::DBOptions options = db_options(dir, mode, env.get());
@@ -354,7 +355,7 @@ Expected<std::unique_ptr<RocksStore>> open_families(const std::string& dir, Open
                                       std::move(space));
 }
 
-// The schema of the store, if it may be opened so.
+// Returns the schema of the store, or an error if it may not be opened in this mode.
 Expected<std::uint32_t> check_schema(const std::string& dir, OpenMode mode, const RocksStore& store) {
   KQ_TRY_VALUE(const auto schema, store.get(Family::meta, kSchemaKey));
   if (!schema && store.is_new()) return kSchemaVersion;
@@ -369,10 +370,10 @@ Expected<std::uint32_t> check_schema(const std::string& dir, OpenMode mode, cons
   return bad_input(what + "; use the version of kq that wrote it, or name another directory");
 }
 
-// Cuts torn ends off the files in which a loss of power leaves them. Gives whether there were any.
+// Cuts torn records off the files in which a loss of power leaves them. Returns whether there were any.
 Expected<bool> mend(const std::string& dir, const RocksStoreOptions& options) {
   if (!holds_store(dir)) return false;
-  // What looks torn in the store of a living process is a write on its way.
+  // In a store that another process has open, a record that looks torn is still being written.
   rocksdb::Env* env = options.env == nullptr ? rocksdb::Env::Default() : options.env;
   rocksdb::FileLock* lock = nullptr;
   const rocksdb::Status locked = env->LockFile(dir + "/LOCK", &lock);
@@ -388,8 +389,8 @@ Expected<bool> mend(const std::string& dir, const RocksStoreOptions& options) {
   return mended;
 }
 
-// Looks at an existing store before it is opened for writing, so that one of another schema is left as it is. Gives its
-// schema. Nothing is checked where its creation was cut short.
+// Checks an existing store before it is opened for writing, so that a store of another schema is not changed, and
+// returns its schema. A store whose creation was interrupted is not checked.
 Expected<std::uint32_t> check_existing(const std::string& dir, OpenMode mode, const Env& env) {
   KQ_TRY(check_logs(dir));
   std::vector<std::string> names;
@@ -403,18 +404,18 @@ Expected<std::uint32_t> check_existing(const std::string& dir, OpenMode mode, co
     return bad_input("store at " + dir + " has no schema version: it is not a store of kq");
   }
   auto families = all_families();
-  families = {families.front(), families.back()};  // meta, and the one RocksDB insists on
+  families = {families.front(), families.back()};  // meta, and the default family that RocksDB requires
   KQ_TRY_VALUE(auto store, open_families(dir, OpenMode::read_only, env, families, std::nullopt));
   return check_schema(dir, mode, *store);
 }
 
-// What an opening that was killed had begun to write, of which RocksDB knows nothing any more. The store is open, so
-// nobody else writes any.
+// Removes unfinished OPTIONS files of openings that were killed; RocksDB does not remove them. The store is open, so no
+// other process writes such files.
 void remove_unfinished_options(const std::string& dir) {
   std::error_code gone;
   for (std::filesystem::directory_iterator file(dir, gone), end; !gone && file != end; file.increment(gone)) {
     const std::string name = file->path().filename();
-    std::error_code stays;  // it is in nobody's way
+    std::error_code stays;  // a file that cannot be removed does no harm
     if (name.starts_with("OPTIONS-") && name.ends_with(".dbtmp")) std::filesystem::remove(file->path(), stays);
   }
 }
@@ -426,7 +427,7 @@ Expected<std::unique_ptr<Store>> try_open(const std::string& dir, OpenMode mode,
   if (!schema) return failure(std::move(schema.error()));
   std::optional<DiskSpace> space;
   if (mode == OpenMode::read_write) {
-    // First of all: opening a store on a full disk needs the room that was kept for it.
+    // This comes first, because opening a store on a full disk needs the space of the reserve.
     KQ_TRY_VALUE(auto watched, DiskSpace::watch(dir, options.space));
     space = std::move(watched);
   }
@@ -443,19 +444,21 @@ Expected<std::unique_ptr<Store>> try_open(const std::string& dir, OpenMode mode,
   return std::unique_ptr<Store>(std::move(store));
 }
 
-// The files with their sizes and times of change: what a writer cannot leave as it is for long.
+// The files of a directory with their sizes and times of change. A living writer changes this listing frequently.
 using Listing = std::map<std::string, std::pair<std::uintmax_t, std::filesystem::file_time_type>>;
 
 Listing files_of(const std::string& dir) {
   Listing files;
-  std::error_code gone;  // a file, or the directory: what is left out now was there before, or will be
+  // Set when a file or the directory is gone: the listing then differs from the one before or the next one.
+  std::error_code gone;
   for (const auto& entry : std::filesystem::directory_iterator(dir, gone)) {
     files[entry.path().filename()] = {entry.file_size(gone), entry.last_write_time(gone)};
   }
   return files;
 }
 
-// Opens for reading, perhaps beside a writer: what is not right while files change may be right at the next look.
+// Opens the store for reading, possibly while another process writes. An error is final only if no file changed during
+// the attempt; otherwise the opening is repeated.
 Expected<std::unique_ptr<Store>> open_beside(const std::string& dir, const RocksStoreOptions& options) {
   const auto files = options.env == nullptr ? rocksdb::FileSystem::Default() : options.env->GetFileSystem();
   for (int looks_left = kLooksBesideMax - 1;; --looks_left) {

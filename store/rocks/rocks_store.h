@@ -1,5 +1,5 @@
-// The store on disk. The broker opens it for reading and writing and is then its only writer; tools open it for
-// reading.
+// The store on disk, kept by RocksDB. The broker opens it for reading and writing and is then its only writer; tools
+// open it for reading.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,24 @@ namespace kq::store {
 
 enum class OpenMode { read_write, read_only };
 
-inline constexpr int kLooksBesideMax = 8;  // at a store whose files change while it is opened for reading
+inline constexpr int kLooksBesideMax = 8;  // attempts to open a store for reading while its files change
 
+// How open_rocks_store() opens a store.
 struct RocksStoreOptions {
   SpaceMarks space;
-  // What a person should know of the opening and goes on all the same, one sentence each.
+  // Called with one sentence for each event of the opening that an operator should know and that does not stop it.
   std::function<void(const std::string&)> note = [](const std::string&) {};
-  // For tests: an Env that fails, which outlives the store, and no compactions in the background: this RocksDB aborts
-  // the process when one meets an error. For a broker that is an end like any other, and nothing is lost; a test wants
-  // to go on.
+  // For tests: `env` is an Env that injects failures and outlives the store; `compacts` turns off background
+  // compactions, because this version of RocksDB aborts the process when one of them meets an error. For a broker such
+  // an abort is a crash like any other and loses nothing, but a test must continue.
   rocksdb::Env* env = nullptr;
   bool compacts = true;
 };
 
-// read_write creates `dir` where it is missing and refuses a store that another process holds open.
-// read_only writes nothing into `dir`; it sees what was committed when it was opened, also beside a broker
-// (store/rocks/secondary.h). A store of an older schema is brought up to date by read_write (store/migration.h) and
-// refused by read_only, one of a newer schema by both.
+// Opens the store in `dir`. read_write creates `dir` if it is missing and refuses a store that another process has
+// open. read_only writes nothing to `dir`; it reads what was committed before it opened the store, also while a broker
+// writes (store/rocks/secondary.h). read_write migrates a store of an older schema (store/migration.h), read_only
+// refuses it, and both refuse a newer schema.
 Expected<std::unique_ptr<Store>> open_rocks_store(const std::string& dir, OpenMode mode,
                                                   const RocksStoreOptions& options = {});
 

@@ -1,4 +1,4 @@
-// What the disk adds to the contract of store_test.cc: what is durable, what is refused, what a crash leaves behind.
+// Tests what the store on disk adds to the contract of store_test.cc: durability, refusals and the state after a crash.
 //
 // This program has its own main: started as `rocks_store_test --write-until-killed DIR` it is the process that the
 // crash tests kill.
@@ -27,13 +27,13 @@
 #include "store/temporary_directory.h"
 
 namespace {
-std::atomic<int> syncs_n = 0;
+std::atomic<int> sync_count = 0;
 std::atomic<bool> syncs_fail = false;
 }  // namespace
 
-// Stands before the C library's own for all of this program, RocksDB included.
+// Replaces the C library's fdatasync in this whole program, RocksDB included.
 extern "C" int fdatasync(int fd) {
-  ++syncs_n;
+  ++sync_count;
   if (syncs_fail) {
     errno = EIO;
     return -1;
@@ -48,7 +48,7 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// A reserve in memory costs as much as writing it; disk_space_test.cc has its tests.
+// Turns the reserve off, because making it in a memory file system takes long; disk_space_test.cc tests it.
 const RocksStoreOptions kNoReserve{.space = {.reserve_bytes = 0}};
 
 std::unique_ptr<Store> open(const std::string& dir, OpenMode mode = OpenMode::read_write) {
@@ -72,7 +72,7 @@ std::optional<std::string> get(const Store& store, const std::string& key) {
   return store.get(Family::state, key).value();
 }
 
-// Every file with its size and time of change.
+// Returns every file with its size and time of change.
 std::map<std::string, std::pair<std::uintmax_t, fs::file_time_type>> listing(const std::string& dir) {
   std::map<std::string, std::pair<std::uintmax_t, fs::file_time_type>> files;
   for (const auto& entry : fs::directory_iterator(dir)) {
@@ -81,13 +81,12 @@ std::map<std::string, std::pair<std::uintmax_t, fs::file_time_type>> listing(con
   return files;
 }
 
-// What a crash would leave: the files as they are while the store is open. A store closed in order has no log to
-// replay.
+// Copies the files of an open store: what a crash would leave. A store closed in order has no log to replay.
 void copy_as_crashed(const std::string& dir, const std::string& to) {
   fs::copy(dir, to);
 }
 
-// Of those that are still there when their turn comes: a store that is open removes some at any time.
+// Skips files that are gone when their turn comes, because an open store may remove files at any time.
 std::uintmax_t table_bytes(const std::string& dir) {
   std::uintmax_t bytes = 0;
   for (const auto& entry : fs::directory_iterator(dir)) {
@@ -146,12 +145,12 @@ TEST_F(RocksStoreTest, a_reopened_store_holds_what_was_committed) {
 TEST_F(RocksStoreTest, every_commit_is_synced_once_before_it_returns) {
   const auto store = open(dir);
   ASSERT_TRUE(put(*store, "first", "1"));
-  const int before = syncs_n;
+  const int before = sync_count;
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(put(*store, std::to_string(i), "1"));
-  EXPECT_EQ(syncs_n - before, 10);
+  EXPECT_EQ(sync_count - before, 10);
 }
 
-TEST_F(RocksStoreTest, after_a_failed_sync_every_commit_fails_with_the_same_words) {
+TEST_F(RocksStoreTest, after_a_failed_sync_every_commit_fails_with_the_same_message) {
   const auto store = open(dir);
   syncs_fail = true;
   const auto failed = put(*store, "a", "1");
@@ -169,7 +168,7 @@ TEST_F(RocksStoreTest, a_store_closed_in_order_has_nothing_to_replay) {
   EXPECT_EQ(get(*open(dir), "a"), "1");
 }
 
-TEST_F(RocksStoreTest, a_torn_last_record_takes_nothing_else_with_it) {
+TEST_F(RocksStoreTest, a_torn_last_record_is_dropped_and_no_other) {
   crash_after_ten_commits();
   const fs::path log = write_ahead_log(dir);
   const std::uint64_t end = look_at_log(log, LogCheck::checksums).value().good_bytes;
@@ -191,13 +190,13 @@ TEST_F(RocksStoreTest, damage_before_the_last_record_is_refused_and_not_skipped)
 
 // ---- bulk removal, copies -------------------------------------------------------------------------------------------
 
-TEST_F(RocksStoreTest, a_dropped_range_gives_its_room_back_at_once) {
+TEST_F(RocksStoreTest, a_dropped_range_frees_its_space_at_once) {
   const auto store = open(dir);
   std::mt19937_64 random(1);
   for (Sequence first = 0; first < 10'000; first += 100) {
     std::vector<Write> writes;
     for (Sequence seq = first; seq < first + 100; ++seq) {
-      std::string value(1'000, '\0');  // of bytes that no compression makes smaller
+      std::string value(1'000, '\0');  // bytes that do not compress
       for (char& byte : value) byte = static_cast<char>(random());
       writes.push_back({Family::state, sequence_key(seq), value});
     }
@@ -208,7 +207,7 @@ TEST_F(RocksStoreTest, a_dropped_range_gives_its_room_back_at_once) {
   ASSERT_TRUE(store->drop(Family::state, sequence_key(0), sequence_key(9'999)));
   EXPECT_EQ(get(*store, sequence_key(9'998)), std::nullopt);
   EXPECT_TRUE(get(*store, sequence_key(9'999)));
-  // The one table holds the key that stays; compaction, which runs behind, takes what is left of the others.
+  // One table holds the key that stays; a background compaction removes the rest of the others.
   for (int i = 0; i < 100 && table_bytes(dir) > 100'000; ++i) ASSERT_TRUE(store->drop(Family::state, "", "\1"));
   EXPECT_LT(table_bytes(dir), 100'000u);
 }
@@ -227,7 +226,7 @@ TEST_F(RocksStoreTest, a_checkpoint_is_a_store_of_its_own_made_while_commits_go_
   EXPECT_EQ(get(*store, "before"), "1");
 }
 
-TEST_F(RocksStoreTest, a_checkpoint_takes_no_place_that_is_taken) {
+TEST_F(RocksStoreTest, a_checkpoint_refuses_a_directory_that_is_in_use) {
   const auto store = open(dir);
   const std::string copy = directory.path() + "/copy";
   fs::create_directory(copy);
@@ -295,7 +294,7 @@ TEST_F(RocksStoreTest, a_store_whose_files_are_garbage_is_damaged) {
   }
 }
 
-TEST_F(RocksStoreTest, a_newer_schema_is_refused_in_words_and_left_as_it_is) {
+TEST_F(RocksStoreTest, a_newer_schema_is_refused_with_a_reason_and_not_changed) {
   const std::string ours = std::to_string(kSchemaVersion);
   const std::string newer = std::to_string(kSchemaVersion + 1);
   {
@@ -312,7 +311,7 @@ TEST_F(RocksStoreTest, a_newer_schema_is_refused_in_words_and_left_as_it_is) {
   EXPECT_EQ(listing(dir), before);
 }
 
-TEST_F(RocksStoreTest, a_store_without_a_schema_is_not_ours) {
+TEST_F(RocksStoreTest, a_store_without_a_schema_is_refused) {
   {
     const auto store = open(dir);
     const Write schema{Family::meta, std::string(kSchemaKey), std::nullopt};
@@ -324,18 +323,18 @@ TEST_F(RocksStoreTest, a_store_without_a_schema_is_not_ours) {
   }
 }
 
-TEST_F(RocksStoreTest, a_new_store_says_its_schema) {
+TEST_F(RocksStoreTest, a_new_store_records_its_schema) {
   EXPECT_EQ(open(dir)->get(Family::meta, kSchemaKey).value(), std::to_string(kSchemaVersion));
 }
 
-TEST_F(RocksStoreTest, a_creation_that_was_cut_short_is_finished) {
+TEST_F(RocksStoreTest, an_interrupted_creation_is_completed) {
   fs::create_directory(dir);
   for (const char* name : {"LOCK", "LOG", "IDENTITY", "MANIFEST-000001"}) std::ofstream(dir + "/" + name);
   EXPECT_TRUE(put(*open(dir), "a", "1"));
   EXPECT_EQ(get(*open(dir), "a"), "1");
 }
 
-TEST_F(RocksStoreTest, what_killed_openings_left_goes_when_the_store_is_opened_for_writing) {
+TEST_F(RocksStoreTest, files_left_by_killed_openings_are_removed_when_the_store_is_opened_for_writing) {
   ASSERT_TRUE(put(*open(dir), "a", "1"));
   const std::string left = dir + "/OPTIONS-004711.dbtmp";
   std::ofstream(left) << "half of them";
@@ -377,7 +376,7 @@ TEST_F(RocksStoreTest, a_reader_beside_the_writer_sees_what_was_committed_before
 
 // ---- a process that is killed ---------------------------------------------------------------------------------------
 
-// Batch n, in four families; the key of the batch before it is removed from `ids`.
+// Returns batch n: keys in four families, and the removal of the previous batch's key from `ids`.
 std::vector<Write> batch(Sequence n) {
   const std::string key = sequence_key(n);
   return {{Family::state, key, std::string(100, static_cast<char>(n))},
@@ -392,7 +391,7 @@ Sequence next_batch(const Store& store) {
   return key ? sequence_from(*key).value() : 1;
 }
 
-// The life of the child: commits batches and writes the number of each to standard output when it is acknowledged.
+// Runs in the child: commits batches and writes the number of each acknowledged batch to standard output.
 [[noreturn]] void write_until_killed(const std::string& dir) {
   const auto store = open_rocks_store(dir, OpenMode::read_write, kNoReserve);
   KQ_CHECK(store);
@@ -422,7 +421,7 @@ class Writer {
     close(acknowledged_);
   }
 
-  // The next acknowledged batch, or nothing when the writer is dead and all it said is read.
+  // Returns the next acknowledged batch, or an empty optional when the writer is dead and its output is read.
   std::optional<Sequence> next() {
     Sequence n = 0;
     if (read(acknowledged_, &n, sizeof n) != sizeof n) return std::nullopt;
@@ -442,18 +441,18 @@ class Writer {
   int acknowledged_ = -1;
 };
 
-void expect_whole(const Store& store, Sequence batches_n) {
-  for (Sequence n = 1; n <= batches_n; ++n) {
+void expect_whole(const Store& store, Sequence batch_count) {
+  for (Sequence n = 1; n <= batch_count; ++n) {
     for (const Write& write : batch(n)) {
       if (write.family == Family::meta) continue;
-      if (write.family == Family::ids && write.key != sequence_key(batches_n)) continue;
+      if (write.family == Family::ids && write.key != sequence_key(batch_count)) continue;
       ASSERT_EQ(store.get(write.family, write.key).value(), write.value) << "batch " << n;
     }
-    if (n == batches_n) break;
+    if (n == batch_count) break;
     ASSERT_EQ(store.get(Family::ids, sequence_key(n)).value(), std::nullopt) << "batch " << n;
   }
   for (const Family family : {Family::state, Family::blob, Family::ids}) {
-    ASSERT_EQ(store.get(family, sequence_key(batches_n + 1)).value(), std::nullopt) << "part of a batch";
+    ASSERT_EQ(store.get(family, sequence_key(batch_count + 1)).value(), std::nullopt) << "part of a batch";
   }
 }
 
@@ -462,13 +461,13 @@ TEST_F(RocksStoreTest, a_killed_writer_loses_nothing_acknowledged_and_leaves_no_
   Sequence acknowledged = 0;
   for (int round = 0; round < 6; ++round) {
     Writer writer(dir);
-    // Some are killed while they create or recover the store, the others between or inside their commits.
+    // Some writers are killed while they create or recover the store, the others between or inside their commits.
     for (std::uint64_t n = round % 4 == 0 ? 0 : 1 + random() % 40; n > 0; --n) acknowledged = writer.next().value();
     writer.kill_now();
     while (const auto n = writer.next()) acknowledged = *n;
 
     if (round % 4 == 0 && acknowledged == 0)
-      continue;  // whatever creation left: the next writer must get along with it
+      continue;  // the next writer must be able to open whatever an interrupted creation left
     for (const OpenMode mode : {OpenMode::read_only, OpenMode::read_write}) {
       const auto store = open(dir, mode);
       ASSERT_NE(store, nullptr);

@@ -20,7 +20,7 @@ using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 
-// A log, up to one of its records.
+// A log that ends after a given record.
 class WholeLog final : public rocksdb::FSSequentialFileOwnerWrapper {
  public:
   WholeLog(std::unique_ptr<rocksdb::FSSequentialFile>&& file, std::uint64_t bytes)
@@ -42,12 +42,12 @@ class WholeLog final : public rocksdb::FSSequentialFileOwnerWrapper {
   std::uint64_t left_;
 };
 
-// Their names are numbers that ascend.
+// Compares two file names, which are ascending numbers.
 bool is_older(const std::string& a, const std::string& b) {
   return std::tuple(a.size(), a) < std::tuple(b.size(), b);
 }
 
-// Of the names of files, those that end so, the oldest first.
+// Returns the names with this ending, the oldest first.
 std::vector<std::string> those(std::vector<std::string> names, std::string_view ending) {
   std::erase_if(names, [&](const std::string& name) { return !name.ends_with(ending); });
   std::ranges::sort(names, is_older);
@@ -67,7 +67,7 @@ class BesideWriter final : public rocksdb::FileSystemWrapper {
                              std::unique_ptr<rocksdb::FSSequentialFile>* file, IODebugContext* debug) override {
     const std::filesystem::path place(path);
     const std::string name = place.filename();
-    if (name == "CURRENT") are_logs_next_ = false;  // it is the MANIFEST that is next
+    if (name == "CURRENT") are_logs_next_ = false;  // RocksDB reads the MANIFEST next
     if (name.starts_with("MANIFEST-")) {
       are_logs_next_ = true;
       held_.clear();
@@ -82,7 +82,7 @@ class BesideWriter final : public rocksdb::FileSystemWrapper {
     return target()->NewSequentialFile(path, options, file, debug);
   }
 
-  // What RocksDB lists first after it has read the MANIFEST are the logs that it is going to read.
+  // After RocksDB has read the MANIFEST, its first listing is of the logs that it will read.
   IOStatus GetChildren(const std::string& dir, const IOOptions& options, std::vector<std::string>* names,
                        IODebugContext* debug) override {
     held_.clear();
@@ -92,7 +92,7 @@ class BesideWriter final : public rocksdb::FileSystemWrapper {
     return hold_blobs(dir, those(*names, kBlob), debug);
   }
 
-  // RocksDB opens a blob file when a value in it is first asked for.
+  // RocksDB opens a blob file only when it first reads a value from it.
   IOStatus NewRandomAccessFile(const std::string& path, const rocksdb::FileOptions& options,
                                std::unique_ptr<rocksdb::FSRandomAccessFile>* file, IODebugContext* debug) override {
     {
@@ -120,13 +120,13 @@ class BesideWriter final : public rocksdb::FileSystemWrapper {
 
  private:
   struct Blob {
-    std::unique_ptr<rocksdb::FSRandomAccessFile> file;  // null: RocksDB has it
+    std::unique_ptr<rocksdb::FSRandomAccessFile> file;  // null once RocksDB has taken it
     std::uint64_t bytes = 0;
   };
 
   IOStatus hold_logs(const std::string& dir, const std::vector<std::string>& logs, IODebugContext* debug) {
     const auto before = those(before_manifest_, kLog);
-    // Where there was none, one may have come and gone.
+    // If there was no log before, one may have appeared and been deleted.
     if (!std::ranges::includes(logs, before, is_older) || before.empty() != logs.empty()) {
       return IOStatus::IOError(dir, "logs were replaced by the process that writes it while it was opened for reading");
     }
@@ -138,13 +138,13 @@ class BesideWriter final : public rocksdb::FileSystemWrapper {
     const auto newest = look_at_log(dir + "/" + logs.back(), LogCheck::checksums);
     if (!newest) return IOStatus::IOError(newest.error().message);
     auto& file = held_[logs.back()];
-    // RocksDB says what is damaged.
+    // A damaged log is left as it is, so that RocksDB reports the damage.
     if (newest->ending != LogEnding::damaged) file = std::make_unique<WholeLog>(std::move(file), newest->good_bytes);
     return IOStatus::OK();
   }
 
-  // Those above the limit, or above the system's for open files, are opened when they are needed, if they are still
-  // there.
+  // Holds the blob files open. Files above kHeldBlobsMax or above the system's limit of open files are opened when
+  // needed, if they still exist.
   IOStatus hold_blobs(const std::string& dir, const std::vector<std::string>& names, IODebugContext* debug) {
     const std::lock_guard lock(mutex_);
     blobs_.clear();
@@ -163,7 +163,7 @@ class BesideWriter final : public rocksdb::FileSystemWrapper {
     return IOStatus::OK();
   }
 
-  std::vector<std::string> before_manifest_;  // the names of all files
+  std::vector<std::string> before_manifest_;  // names of all files before the MANIFEST was read
   bool are_logs_next_ = false;
   std::map<std::string, std::unique_ptr<rocksdb::FSSequentialFile>> held_;  // logs by name
   std::mutex mutex_;                                                        // the store's readers may be several

@@ -1,4 +1,4 @@
-// A store is opened for reading while, at the worst moments, its writer goes on.
+// Opens a store for reading while its writer continues at the worst moments.
 #include "store/rocks/secondary.h"
 
 #include <gmock/gmock.h>
@@ -28,15 +28,15 @@ using testing::HasSubstr;
 
 constexpr std::size_t kBlockBytes = 32'768;  // of a log
 
-// What happens elsewhere while a store is opened.
+// What the writer does while a store is opened.
 struct Meanwhile {
   std::function<void()> before_manifest = [] {};
   std::function<void()> after_manifest = [] {};
   std::function<void(const std::string& log)> before_log = [](const std::string&) {};
-  std::function<void(const std::string& log)> within_log = [](const std::string&) {};  // before each of its pieces
+  std::function<void(const std::string& log)> within_log = [](const std::string&) {};  // before each read of a log
 };
-// A look reads the MANIFEST for the names of families, again for those of meta, then as the store of meta alone, with
-// the logs; and all but the first once more for the store with all families.
+// One attempt reads the MANIFEST for the names of the families, again for the names of family meta, and again, with the
+// logs, for the store of meta alone. It repeats all but the first for the store with all families.
 constexpr int kManifestsALook = 5;
 constexpr int kManifestsBeforeLogs = 3;
 
@@ -133,9 +133,9 @@ class Beside : public testing::Test {
   const std::unique_ptr<rocksdb::Env> env_ = rocksdb::NewCompositeEnv(std::make_shared<WatchedFiles>(meanwhile_));
 };
 
-// Of the record behind the last one a piece is there when RocksDB reads, and nothing was when the log was opened: every
-// time.
-TEST_F(Beside, a_record_that_is_half_written_when_it_is_read_is_not_there_yet) {
+// A piece of the record after the last complete one exists when RocksDB reads the log, and did not when the log was
+// opened, in every attempt.
+TEST_F(Beside, a_record_that_is_half_written_is_not_read) {
   put("first");
   const std::string log = logs(dir_).back();
   const std::uint64_t end = end_of(log);
@@ -148,7 +148,7 @@ TEST_F(Beside, a_record_that_is_half_written_when_it_is_read_is_not_there_yet) {
   std::size_t written = 0;
   meanwhile_.before_log = [&](const std::string&) { overwrite(log, end, std::string(record.size(), '\0')); };
   meanwhile_.within_log = [&](const std::string&) { overwrite(log, end + from, record.substr(from, written)); };
-  // Its beginning; or, as who came too early for its first block sees it, what is in the others.
+  // The beginning of the record, or only its later blocks, as a reader sees it that came too early for the first block.
   const std::size_t others = kBlockBytes - end;
   const std::vector<std::pair<std::size_t, std::size_t>> pieces{
       {0, 5}, {0, 150}, {0, 40'000}, {others, kBlockBytes}, {others, record.size() - others}};
@@ -162,7 +162,7 @@ TEST_F(Beside, a_record_that_is_half_written_when_it_is_read_is_not_there_yet) {
   overwrite(log, end, record);
 }
 
-TEST_F(Beside, records_that_come_while_the_log_is_read_leave_out_none_before_them) {
+TEST_F(Beside, records_appended_during_the_reading_hide_none_before_them) {
   put("first");
   int reads = 0;
   meanwhile_.within_log = [&](const std::string&) {
@@ -180,8 +180,8 @@ TEST_F(Beside, records_that_come_while_the_log_is_read_leave_out_none_before_the
   }
 }
 
-// The MANIFEST that was read knows nothing of the table the records went to, and the log they were in is gone.
-TEST_F(Beside, a_log_that_goes_after_the_manifest_was_read_is_missed) {
+// The MANIFEST that was read does not name the table with the records, and the log that held them is gone.
+TEST_F(Beside, a_log_deleted_after_the_manifest_was_read_is_noticed) {
   for (int fateful = 1; fateful <= kManifestsALook; ++fateful) {
     const std::string key = std::to_string(fateful);
     put(key);
@@ -195,7 +195,7 @@ TEST_F(Beside, a_log_that_goes_after_the_manifest_was_read_is_missed) {
   }
 }
 
-TEST_F(Beside, a_log_that_is_deleted_while_another_is_read_is_read_all_the_same) {
+TEST_F(Beside, a_log_deleted_while_another_is_read_is_still_read) {
   put("kept");
   bool done = false;
   meanwhile_.within_log = [&](const std::string&) {
@@ -206,24 +206,25 @@ TEST_F(Beside, a_log_that_is_deleted_while_another_is_read_is_read_all_the_same)
   EXPECT_TRUE(shows(**reader, "kept"));
 }
 
-TEST_F(Beside, what_the_writer_takes_away_later_is_read_all_the_same) {
+TEST_F(Beside, files_that_the_writer_removes_later_are_still_read) {
   const Write blob{Family::blob, "key", std::string(5'000, 'b')};
   ASSERT_TRUE(writer_->commit({&blob, 1}));
   begin_writer();  // the value is in a blob file now
   const auto reader = read();
   ASSERT_TRUE(reader) << reader.error().message;
-  int removed_n = 0;
+  int removed_count = 0;
   for (const auto& file : fs::directory_iterator(dir_)) {
-    if (file.path().extension() == ".blob" || file.path().extension() == ".sst") removed_n += fs::remove(file.path());
+    if (file.path().extension() == ".blob" || file.path().extension() == ".sst")
+      removed_count += fs::remove(file.path());
   }
-  ASSERT_GE(removed_n, 2);
+  ASSERT_GE(removed_count, 2);
   const auto value = (*reader)->get(Family::blob, "key");
   ASSERT_TRUE(value) << value.error().message;
   EXPECT_EQ(**value, *blob.value);
 }
 
-// As above for logs: the MANIFEST that was read may name it.
-TEST_F(Beside, a_blob_file_that_goes_while_the_manifest_is_read_is_looked_for_again) {
+// As for logs above: the MANIFEST that was read may name the blob file.
+TEST_F(Beside, a_blob_file_deleted_while_the_manifest_is_read_repeats_the_opening) {
   const Write blob{Family::blob, "key", std::string(5'000, 'b')};
   ASSERT_TRUE(writer_->commit({&blob, 1}));
   begin_writer();
@@ -239,7 +240,7 @@ TEST_F(Beside, a_blob_file_that_goes_while_the_manifest_is_read_is_looked_for_ag
   EXPECT_EQ(**(*reader)->get(Family::blob, "key"), *blob.value);
 }
 
-TEST_F(Beside, a_manifest_that_is_replaced_before_it_is_read_is_looked_for_again) {
+TEST_F(Beside, a_manifest_replaced_before_it_is_read_repeats_the_opening) {
   for (int fateful = 1; fateful <= kManifestsALook; ++fateful) {
     const std::string key = std::to_string(fateful);
     put(key);
@@ -253,7 +254,7 @@ TEST_F(Beside, a_manifest_that_is_replaced_before_it_is_read_is_looked_for_again
   }
 }
 
-TEST_F(Beside, a_writer_that_is_faster_at_every_look_is_said) {
+TEST_F(Beside, a_writer_that_disturbs_every_attempt_is_reported) {
   put("kept");
   int manifests = 0;
   meanwhile_.after_manifest = [&] {
@@ -268,7 +269,7 @@ TEST_F(Beside, a_writer_that_is_faster_at_every_look_is_said) {
   EXPECT_EQ(manifests, kManifestsBeforeLogs * kLooksBesideMax);
 }
 
-TEST_F(Beside, damage_that_stays_is_told_after_one_look) {
+TEST_F(Beside, lasting_damage_is_reported_after_one_attempt) {
   for (const char* key : {"one", "two", "three"}) put(key);
   const std::string copy = directory_.path() + "/copy";
   fs::copy(dir_, copy);
@@ -282,11 +283,11 @@ TEST_F(Beside, damage_that_stays_is_told_after_one_look) {
   EXPECT_EQ(manifests, kManifestsBeforeLogs);
 }
 
-// A log behind which another begins was complete.
+// A log that is followed by another log was complete.
 TEST_F(Beside, a_torn_end_of_an_older_log_is_damage) {
   put("one");
   put("two");
-  ASSERT_TRUE(writer_->drop(Family::run, "a", "b"));  // begins a log, for which the older one stays
+  ASSERT_TRUE(writer_->drop(Family::run, "a", "b"));  // begins a new log and keeps the older one
   put("three");
   const std::string copy = directory_.path() + "/copy";
   fs::copy(dir_, copy);

@@ -23,22 +23,21 @@ static_assert(SpaceMarks{}.low_bytes >= kMemtableBytesMax + kWriteAheadLogBytesM
 
 constexpr std::size_t kFamilies = kEnumNames<Family>.size();
 
-// Values of this size and above stay out of the tables, so that compaction does not rewrite them: nearly every source,
-// packed. A table has some 100 bytes in place of each.
+// Values of this size and above are stored in blob files, so that compaction does not rewrite them. Nearly every packed
+// source is that long. A table holds some 100 bytes in place of each value.
 constexpr std::size_t kBlobBytesMin = 256;
-constexpr double kMemtableFilterShare = 0.02;  // of the memtable: a new key is known to be new without a search in it
-constexpr double kFilterBitsPerKey = 10;       // one lookup in a hundred reads a block for nothing
+constexpr double kMemtableFilterShare = 0.02;  // of the memtable; the filter recognises most new keys without a search
+constexpr double kFilterBitsPerKey = 10;       // one lookup in a hundred reads a block in vain
 
-// Keys in no order: every table overlaps every other, and levels would write all that lies in the first one anew for
-// each little that comes. Runs of tables that are merged where they are of one size write a record some five times in a
-// store of ten million, not twenty. Whether a run has a key its filter says.
+// For families whose keys have no order. There every table overlaps every other, and leveled compaction would rewrite
+// the whole first level for each small table. Universal compaction merges runs of equal size and writes a record about
+// five times in a store of ten million, instead of twenty. Filters tell which run has a key.
 void compact_by_size(rocksdb::ColumnFamilyOptions& options) {
   options.compaction_style = rocksdb::kCompactionStyleUniversal;
 }
 
-// After an error a store is finished and its process ends. RocksDB would try to recover by itself behind kq's back: it
-// then flushes what the failed flush left half done, on which this version aborts, and waits seconds for room on a full
-// disk.
+// Turns off RocksDB's recovery from errors, because kq ends the process after an error. The recovery would repeat a
+// failed flush, on which this version aborts, and wait seconds for space on a full disk.
 class NoRecovery final : public rocksdb::EventListener {
  public:
   void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status, bool* auto_recovery) override {
@@ -49,7 +48,8 @@ class NoRecovery final : public rocksdb::EventListener {
 rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr<rocksdb::Cache>& cache) {
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = cache;
-  // Big filter and index blocks would push one another out of the cache: a lookup then costs two hundred times as much.
+  // Large filter and index blocks would evict one another from the cache, and a lookup would cost two hundred times as
+  // much.
   table.cache_index_and_filter_blocks = false;
 
   rocksdb::ColumnFamilyOptions options;
@@ -57,14 +57,14 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr
   options.memtable_factory = sorted_leaves();
   options.write_buffer_size = 16 * kMegabyte;
   switch (family) {
-    case Family::ids:  // asked about every submission, most of them new; in no order, so that a large memtable is slow
+    case Family::ids:  // read for every submission, mostly for new keys, in no order, so that a large memtable is slow
       compact_by_size(options);
       table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(kFilterBitsPerKey));
       options.memtable_prefix_bloom_size_ratio = kMemtableFilterShare;
       options.memtable_whole_key_filtering = true;
       options.write_buffer_size = 8 * kMegabyte;
       break;
-    case Family::blob:  // asked likewise; the value is large, never changed, and compressed by whoever made it
+    case Family::blob:  // read likewise; values are large, never changed, and already compressed
       compact_by_size(options);
       table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(kFilterBitsPerKey));
       options.memtable_prefix_bloom_size_ratio = kMemtableFilterShare;
@@ -74,16 +74,16 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr
       options.min_blob_size = kBlobBytesMin;
       options.blob_compression_type = rocksdb::kNoCompression;
       [[fallthrough]];
-    case Family::body:  // most of the bytes: a flush has room to fall behind before a commit waits for it
+    case Family::body:  // most of the bytes; a flush may fall behind before a commit has to wait for it
       options.write_buffer_size = 64 * kMegabyte;
       options.max_write_buffer_number = 4;
       break;
-    case Family::state:  // overwritten at each change of a job's life: the older versions die in memory
+    case Family::state:  // overwritten at each change of a job's state: older versions are dropped in memory
     case Family::result:
     case Family::samples:
       options.write_buffer_size = 32 * kMegabyte;
       break;
-    case Family::object:  // large, compressed by whoever made it, and soon gone
+    case Family::object:  // large, already compressed, and soon removed
       options.compression = rocksdb::kNoCompression;
       options.enable_blob_files = true;
       options.min_blob_size = kBlobBytesMin;
@@ -105,35 +105,36 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr
 
 rocksdb::DBOptions db_options(const std::string& dir, OpenMode mode, rocksdb::Env* env) {
   rocksdb::DBOptions options;
-  // Made once and never unmade, as RocksDB's own is: threads of any store may use it until the process ends.
+  // Created once and never destroyed, like RocksDB's default Env: threads of any store may use it until the process
+  // ends.
   static rocksdb::Env* const roomy =
       rocksdb::NewCompositeEnv(with_reads_ahead(with_log_room(with_direct_logs(rocksdb::FileSystem::Default()))))
           .release();
   options.env = env != nullptr ? env : roomy;
   options.create_if_missing = mode == OpenMode::read_write;
   options.create_missing_column_families = mode == OpenMode::read_write;
-  // Reusing old log files and the recovery mode below do not go together: this RocksDB crashes on it.
+  // This version of RocksDB crashes if old log files are reused in the recovery mode below.
   options.recycle_log_file_num = 0;
-  // A torn last record was never acknowledged and is dropped. Damage anywhere before it refuses to open; the default
-  // mode would drop everything after the damage without a word.
+  // A torn last record was never acknowledged and is dropped. Damage anywhere before it makes the opening fail; the
+  // default mode would silently drop everything after the damage.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
-  // A log that is missing, or shorter than it was when the next one was begun, is damage and not a torn tail.
+  // A log that is missing, or shorter than it was when the next one was begun, is damaged and not torn.
   options.track_and_verify_wals_in_manifest = true;
-  // Otherwise a family that is seldom written keeps every log file alive, and a restart replays them all.
+  // Without this limit, a family that is seldom written keeps every log file, and a restart replays them all.
   options.max_total_wal_size = kWriteAheadLogBytesMax;
-  // Table files reach the disk in steps, not in one burst that a commit would have to wait behind.
+  // Writes table files to the disk in steps, not in one burst for which a commit would have to wait.
   options.bytes_per_sync = kMegabyte;
-  // The default starts sixteen threads in each family to open its few tables: two hundred threads to open a store.
+  // By default each family starts sixteen threads to open its few tables, two hundred threads for one store.
   options.max_file_opening_threads = 1;
-  // One flush and two compactions: what lives in many blob files may be written anew for minutes
-  // (rocks_store_garbage.h), and others must not wait for that.
+  // Allows one flush and two compactions: rewriting the live values of many blob files may take minutes
+  // (store/rocks/blob_garbage.h), and other work must not wait for that.
   options.max_background_jobs = 3;
   options.write_buffer_manager = std::make_shared<rocksdb::WriteBufferManager>(kMemtableBytesMax);
   options.listeners.push_back(std::make_shared<NoRecovery>());
   options.max_bgerror_resume_count = 0;
-  // One thread commits, and the memtables are made for one (rocks_store_memtable.h).
+  // Only one thread commits, and the memtables are made for one writer (store/rocks/memtable.h).
   options.allow_concurrent_memtable_write = false;
-  // A store opened for reading writes nothing.
+  // A store that is opened for reading writes no files.
   if (mode == OpenMode::read_write) options.info_log = open_info_log(dir);
   return options;
 }

@@ -1,4 +1,4 @@
-// How RocksDB is set up, each setting with its reason. Seen by the files of rocks_store alone.
+// The settings of RocksDB, each with its reason. Only the files of store/rocks include this header.
 #pragma once
 
 #include <rocksdb/db.h>
@@ -16,12 +16,13 @@ inline constexpr std::size_t kMegabyte = std::size_t{1} << 20;
 inline constexpr std::size_t kBlockCacheBytes = 128 * kMegabyte;   // of all families together
 inline constexpr std::size_t kMemtableBytesMax = 256 * kMegabyte;  // of all families together
 inline constexpr std::size_t kWriteAheadLogBytesMax =
-    256 * kMegabyte;  // then the families that hold it alive are flushed
+    256 * kMegabyte;  // beyond it, RocksDB flushes the families that keep old logs
 
-// For the store in `dir`. `env` may be null: the machine's own files.
+// Returns the options of the store in `dir`. If `env` is null, the default file system is used.
 rocksdb::DBOptions db_options(const std::string& dir, OpenMode mode, rocksdb::Env* env);
 
-// One column family per Family, in its order, then the one that RocksDB insists on and kq does not use.
+// Returns one column family per Family, in the order of Family, and then the default family, which RocksDB requires and
+// kq does not use.
 std::vector<rocksdb::ColumnFamilyDescriptor> all_families(bool compacts = true);
 
 }  // namespace kq::store

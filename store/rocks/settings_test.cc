@@ -6,7 +6,8 @@
 namespace kq::store {
 namespace {
 
-// Traps that no other test would spring: each costs a crash or a factor of a hundred only in a store of millions.
+// Checks settings whose loss no other test would show: each costs a crash, or a factor of a hundred, only in a store of
+// millions of jobs.
 
 TEST(RocksStoreSettings, old_logs_are_never_reused) {
   EXPECT_EQ(db_options("/dev/full", OpenMode::read_write, nullptr).recycle_log_file_num, 0u);
@@ -24,7 +25,7 @@ TEST(RocksStoreSettings, no_family_keeps_the_logs_alive_without_bound) {
   EXPECT_EQ(db_options("/dev/full", OpenMode::read_write, nullptr).max_total_wal_size, kWriteAheadLogBytesMax);
 }
 
-TEST(RocksStoreSettings, what_comes_compressed_is_not_compressed_again) {
+TEST(RocksStoreSettings, compressed_values_are_not_compressed_again) {
   const auto families = all_families();
   const auto& blob = families[static_cast<std::size_t>(Family::blob)];
   EXPECT_EQ(blob.name, "blob");
@@ -32,15 +33,15 @@ TEST(RocksStoreSettings, what_comes_compressed_is_not_compressed_again) {
   EXPECT_EQ(blob.options.blob_compression_type, rocksdb::kNoCompression);
 }
 
-TEST(RocksStoreSettings, what_has_no_order_is_compacted_by_size) {
+TEST(RocksStoreSettings, families_without_key_order_are_compacted_by_size) {
   for (const auto& family : all_families()) {
     const bool has_no_order = family.name == "ids" || family.name == "blob";
     EXPECT_EQ(family.options.compaction_style == rocksdb::kCompactionStyleUniversal, has_no_order) << family.name;
   }
 }
 
-// RocksDB's own choice would write what lives in the oldest files anew at every compaction (rocks_store_garbage.h).
-TEST(RocksStoreSettings, what_lives_in_blob_files_is_left_where_it_is) {
+// RocksDB's default would rewrite the live values of the oldest files at every compaction (store/rocks/blob_garbage.h).
+TEST(RocksStoreSettings, live_values_in_blob_files_are_not_rewritten) {
   for (const auto& family : all_families()) EXPECT_FALSE(family.options.enable_blob_garbage_collection) << family.name;
 }
 

@@ -10,8 +10,8 @@ struct Run {
   std::vector<std::string> names;
 };
 
-// Tables of one level, side by side, each small. Level 0 is RocksDB's own affair: its tables overlap, and four of them
-// are a compaction.
+// Adjacent small tables of one level. Level 0 is left to RocksDB: its tables overlap, and four of them start a
+// compaction.
 std::vector<Run> runs_of_small_tables(const rocksdb::ColumnFamilyMetaData& family) {
   std::vector<Run> runs;
   for (const rocksdb::LevelMetaData& level : family.levels) {
@@ -35,13 +35,13 @@ std::vector<Run> runs_of_small_tables(const rocksdb::ColumnFamilyMetaData& famil
 
 rocksdb::Status merge_small_tables(rocksdb::DB& db, const std::vector<rocksdb::ColumnFamilyHandle*>& families) {
   rocksdb::CompactionOptions options;
-  options.compression = rocksdb::kDisableCompressionOption;  // that is: as the family has it
+  options.compression = rocksdb::kDisableCompressionOption;  // means the compression of the family
   for (rocksdb::ColumnFamilyHandle* family : families) {
     rocksdb::ColumnFamilyMetaData data;
     db.GetColumnFamilyMetaData(family, &data);
     for (const Run& run : runs_of_small_tables(data)) {
       const rocksdb::Status merged = db.CompactFiles(options, family, run.names, run.level);
-      // RocksDB has begun to move or merge one of them meanwhile.
+      // RocksDB has begun to move or merge one of the tables meanwhile.
       if (!merged.ok() && !merged.IsAborted() && !merged.IsInvalidArgument()) return merged;
     }
   }

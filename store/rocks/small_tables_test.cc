@@ -15,7 +15,7 @@
 namespace kq::store {
 namespace {
 
-// One family of a database in memory.
+// A family of a database in memory.
 class Tables : public testing::Test {
  protected:
   Tables() {
@@ -29,7 +29,7 @@ class Tables : public testing::Test {
     db_.reset(db);
   }
 
-  // A table of its own in level 1, behind all before it.
+  // Adds a table to level 1, after all existing ones.
   void add(std::size_t value_bytes) {
     ASSERT_TRUE(db_->Put({}, sequence_key(++last_), std::string(value_bytes, 'x')).ok());
     ASSERT_TRUE(db_->Flush({}).ok());
@@ -44,7 +44,7 @@ class Tables : public testing::Test {
   }
   void merge() { ASSERT_TRUE(merge_small_tables(*db_, {db_->DefaultColumnFamily()}).ok()); }
 
-  std::size_t tables_n() const {
+  std::size_t table_count() const {
     rocksdb::ColumnFamilyMetaData data;
     db_->GetColumnFamilyMetaData(&data);
     return data.file_count;
@@ -63,38 +63,38 @@ class Tables : public testing::Test {
 
 TEST_F(Tables, many_small_ones_become_one) {
   add_many(kSmallTablesMax + 1);
-  ASSERT_EQ(tables_n(), kSmallTablesMax + 1);
+  ASSERT_EQ(table_count(), kSmallTablesMax + 1);
   merge();
-  EXPECT_EQ(tables_n(), 1u);
+  EXPECT_EQ(table_count(), 1u);
   expect_all_there();
 }
 
 TEST_F(Tables, a_few_small_ones_are_left_alone) {
   add_many(kSmallTablesMax);
   merge();
-  EXPECT_EQ(tables_n(), kSmallTablesMax);
+  EXPECT_EQ(table_count(), kSmallTablesMax);
 }
 
-TEST_F(Tables, large_ones_are_not_written_again) {
+TEST_F(Tables, large_ones_are_not_rewritten) {
   add_many(kSmallTablesMax - 1);
   add(kSmallTableBytes + 1);
   add_many(kSmallTablesMax);
   merge();
-  EXPECT_EQ(tables_n(), 2 * kSmallTablesMax);
+  EXPECT_EQ(table_count(), 2 * kSmallTablesMax);
   add_many(1);
   merge();
-  EXPECT_EQ(tables_n(), kSmallTablesMax + 1);  // those before the large one are as few as they were
+  EXPECT_EQ(table_count(), kSmallTablesMax + 1);  // the tables before the large one are too few to be merged
   expect_all_there();
 }
 
-TEST_F(Tables, as_many_as_there_may_be_are_merged_in_parts) {
+TEST_F(Tables, too_many_for_one_merge_are_merged_in_parts) {
   add_many(kMergedTablesMax + kSmallTablesMax + 1);
   merge();
-  EXPECT_EQ(tables_n(), 2u);
+  EXPECT_EQ(table_count(), 2u);
   expect_all_there();
 }
 
-// Each life leaves a table: without merging there are as many as lives.
+// Each opening leaves a table, so without merging there are as many tables as openings.
 TEST(ShortLives, leave_a_store_of_few_tables) {
   constexpr Sequence kLives = 24;
   const TemporaryDirectory directory;
@@ -105,9 +105,9 @@ TEST(ShortLives, leave_a_store_of_few_tables) {
     ASSERT_TRUE((*store)->commit({&write, 1}));
   }
   const std::filesystem::directory_iterator files(directory.path());
-  const auto tables_n =
+  const auto table_count =
       std::ranges::count_if(files, [](const auto& file) { return file.path().extension() == ".sst"; });
-  EXPECT_LE(tables_n, static_cast<std::ptrdiff_t>(2 * kSmallTablesMax));
+  EXPECT_LE(table_count, static_cast<std::ptrdiff_t>(2 * kSmallTablesMax));
 }
 
 }  // namespace

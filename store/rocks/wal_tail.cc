@@ -37,11 +37,12 @@ struct Fragment {
   std::uint64_t end;
 };
 
-// What a reader finds at an offset.
+// What a reader finds at an offset: a fragment, or one of these.
 enum class Odd { end_of_log, broken };
 
-// A file, a block at a time: it may be another process that writes it. It is as long as it was at first; what that
-// process cuts off meanwhile was room, and is zeros. (A mapped file would end who reads it there.)
+// Reads a file one block at a time, because another process may be writing it. Its size is the one at the opening. If
+// that process truncates the file meanwhile, the missing bytes were preallocated space and read as zeros. (Reading a
+// memory map there would end this process with SIGBUS.)
 class Blocks {
  public:
   explicit Blocks(const std::string& path)
@@ -59,10 +60,10 @@ class Blocks {
   Blocks(const Blocks&) = delete;
   Blocks& operator=(const Blocks&) = delete;
 
-  int error() const { return error_; }  // of the system: the first, or 0
+  int error() const { return error_; }  // errno of the first failed read, or 0
   std::uint64_t size() const { return size_; }
 
-  // The bytes at `at`, as far as its block goes and the file, as they were when the block was last read.
+  // Returns the bytes from `at` to the end of its block or of the file, as they were when the block was last read.
   std::string_view from(std::uint64_t at) {
     if (begin_ != at - at % kBlockBytes) load(at - at % kBlockBytes);
     return std::string_view(block_).substr(at - *begin_, size_ - at);
@@ -87,7 +88,7 @@ class Blocks {
   int error_ = 0;
   std::uint64_t size_ = 0;
   std::string block_;
-  std::optional<std::uint64_t> begin_;  // of what block_ holds
+  std::optional<std::uint64_t> begin_;  // offset of the block in block_
 };
 
 class Log {
@@ -96,13 +97,14 @@ class Log {
 
   LogState state() {
     std::uint64_t good = 0;
-    bool inside = false;  // a record of several fragments
+    bool inside = false;  // whether a record of several fragments has begun
     for (std::uint64_t at = 0;;) {
       at = skip_trailer(at);
       const auto fragment = read(at, check_);
       if (const Odd* odd = std::get_if<Odd>(&fragment)) {
         if (!inside && is_blank_from(at)) return {LogEnding::whole, good};
-        // A length that leads past the end is a write cut short, or a wrong length.
+        // A length past the end of the file is a wrong length if records follow, and otherwise a write that was cut
+        // short.
         if (begins_after(at)) {
           if (is_there_by_now(at)) continue;
           return {LogEnding::damaged, good};
@@ -119,7 +121,7 @@ class Log {
   }
 
  private:
-  // The last bytes of a block are too few for a header.
+  // Skips the last bytes of a block if they are too few for a header.
   static std::uint64_t skip_trailer(std::uint64_t at) {
     const std::uint64_t left = kBlockBytes - at % kBlockBytes;
     return left < kHeaderBytes ? at + left : at;
@@ -142,7 +144,7 @@ class Log {
     return Fragment{type, end};
   }
 
-  // Whether a record begins anywhere behind `at`: lengths cannot be believed there, so every offset is tried.
+  // Returns whether a record begins anywhere after `at`. Lengths cannot be trusted there, so every offset is tried.
   bool begins_after(std::uint64_t at) {
     for (++at; at + kHeaderBytes <= blocks_.size(); ++at) {
       const std::string_view bytes = blocks_.from(at);
@@ -154,7 +156,7 @@ class Log {
     return false;
   }
 
-  // Room that was never written to.
+  // Returns whether only zeros follow: preallocated space.
   bool is_blank_from(std::uint64_t at) {
     while (at < blocks_.size()) {
       const std::string_view bytes = blocks_.from(at);
@@ -164,8 +166,8 @@ class Log {
     return true;
   }
 
-  // A living process writes one record after the other: where one is behind, the one here is whole, though it was not
-  // when it was looked at.
+  // Reads the fragment at `at` again. A living process writes one record after the other, so if a later record exists,
+  // this one is complete by now, although it was not when it was first read.
   bool is_there_by_now(std::uint64_t at) {
     blocks_.forget();
     return std::holds_alternative<Fragment>(read(at, LogCheck::checksums));

@@ -1,12 +1,12 @@
-// How a log of RocksDB ends: its write-ahead logs and its MANIFEST have one format.
+// Checks how a log of RocksDB ends. Write-ahead logs and the MANIFEST have the same format.
 //
-// A log is blocks of 32 KB; a record is one fragment (full) or several (first, middle, last), each with a checksum, its
-// length and its type, none across a block's end. kq syncs every commit before the next one begins. So when the power
-// goes, at most the last record can be torn, in any way a disk tears: cut short, or with some sectors there and others
-// not. RocksDB takes the first for what it is and calls the second corruption, which would keep a broker from starting
-// after a mere loss of power. And where a page of zeros begins at a fragment, it skips to the next block without a
-// word. Here both are told apart from damage: after a torn record no other record begins, after damage there may be
-// commits that were acknowledged. Zeros up to the end of the file are room (rocks_store_room.h).
+// A log consists of blocks of 32 KB. A record is one fragment (full) or several (first, middle, last); each fragment
+// has a checksum, a length and a type, and none crosses the end of a block. kq syncs every commit before the next one
+// begins. Therefore a loss of power can tear at most the last record: it may be cut short, or some of its sectors may
+// be missing. RocksDB recognises a record that is cut short, but treats missing sectors as corruption, which would keep
+// a broker from starting after a mere loss of power. If a page of zeros begins at a fragment, RocksDB skips to the next
+// block silently. This check tells both cases from damage: no record begins after a torn record, while acknowledged
+// commits may follow damage. Zeros up to the end of the file are preallocated space (store/rocks/preallocation.h).
 #pragma once
 
 #include <cstdint>
@@ -16,29 +16,33 @@
 
 namespace kq::store {
 
+// How a log ends.
 enum class LogEnding {
-  whole,    // every record is there, or the last one stops at the end of the file, or room follows: RocksDB reads it
-            // right
-  torn,     // from good_bytes on it is the wreck of one record, which was never acknowledged
-  damaged,  // what follows good_bytes is broken, and records begin behind it
+  // RocksDB reads the log correctly: every record is complete, or the last one is cut off by the end of the file, or
+  // preallocated space follows.
+  whole,
+  torn,     // the bytes after good_bytes are one torn record, which was never acknowledged
+  damaged,  // the bytes after good_bytes are broken, and further records follow
 };
 
+// The ending of a log, and the offset up to which it is complete.
 struct LogState {
   LogEnding ending = LogEnding::whole;
-  std::uint64_t good_bytes = 0;  // up to here every record is complete
+  std::uint64_t good_bytes = 0;  // every record up to here is complete
 
   friend bool operator==(const LogState&, const LogState&) = default;
 };
 
 enum class LogCheck {
-  headers,    // finds pages of zeros, and reads little else
-  checksums,  // finds every damage: some half a second for a full log
+  headers,    // finds pages of zeros and reads little more than the headers
+  checksums,  // finds all damage; takes about half a second for a full log
 };
 
+// Reads the log at `path` and returns how it ends, or an Error if it cannot be read.
 Expected<LogState> look_at_log(const std::string& path, LogCheck check);
 
-// The write-ahead log in `dir` with the highest number, which RocksDB writes with six digits, and with more from a
-// million on. Empty: there is none.
+// Returns the path of the write-ahead log in `dir` with the highest number, or an empty text if there is none. RocksDB
+// writes the numbers with at least six digits.
 std::string newest_log(const std::string& dir);
 
 }  // namespace kq::store

@@ -17,9 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A log as RocksDB writes it: records of a few hundred bytes, one of several blocks, some more. `ends` are the file's
-// sizes after each.
-class LogEndingTest : public testing::Test {
+// A log written by RocksDB: records of a few hundred bytes, one of several blocks, and a few more. `ends` holds the
+// size of the file after each.
+class WalTail : public testing::Test {
  protected:
   void SetUp() override {
     const std::string dir = directory.path() + "/store";
@@ -55,25 +55,25 @@ class LogEndingTest : public testing::Test {
   std::vector<std::size_t> ends;
 };
 
-TEST_F(LogEndingTest, a_log_of_rocksdb_is_whole_whichever_way_it_is_checked) {
+TEST_F(WalTail, a_log_of_rocksdb_is_whole_whichever_way_it_is_checked) {
   for (const LogCheck check : {LogCheck::headers, LogCheck::checksums}) {
     EXPECT_EQ(look(bytes, check), (LogState{LogEnding::whole, bytes.size()}));
   }
   EXPECT_EQ(look(""), (LogState{LogEnding::whole, 0}));
 }
 
-TEST_F(LogEndingTest, zeros_behind_the_last_record_are_room) {
+TEST_F(WalTail, zeros_after_the_last_record_are_preallocated_space) {
   for (const LogCheck check : {LogCheck::headers, LogCheck::checksums}) {
     EXPECT_EQ(look(bytes + std::string(100'000, '\0'), check), (LogState{LogEnding::whole, bytes.size()}));
   }
 }
 
-TEST_F(LogEndingTest, a_record_of_several_blocks_that_ends_in_zeros_is_torn) {
+TEST_F(WalTail, a_record_of_several_blocks_that_ends_in_zeros_is_torn) {
   const std::string cut = bytes.substr(0, ends[1] + 40'000);
   EXPECT_EQ(look(cut + std::string(100'000, '\0')), (LogState{LogEnding::torn, ends[1]}));
 }
 
-TEST_F(LogEndingTest, a_log_cut_anywhere_is_whole_up_to_its_last_complete_record) {
+TEST_F(WalTail, a_log_cut_anywhere_is_whole_up_to_its_last_complete_record) {
   for (std::size_t size = ends[0]; size < bytes.size(); size += 97) {
     std::size_t good = 0;
     for (const std::size_t end : ends) good = end <= size ? end : good;
@@ -81,16 +81,16 @@ TEST_F(LogEndingTest, a_log_cut_anywhere_is_whole_up_to_its_last_complete_record
   }
 }
 
-TEST_F(LogEndingTest, a_last_record_with_a_sector_missing_is_torn) {
+TEST_F(WalTail, a_last_record_with_a_sector_missing_is_torn) {
   EXPECT_EQ(look(zeroed(ends[3] + 50, 100)), (LogState{LogEnding::torn, ends[3]}));
   EXPECT_EQ(look(zeroed(ends[3], 100)), (LogState{LogEnding::torn, ends[3]}));
-  // Of several blocks, with the first missing, the second or the third.
+  // A record of several blocks with the first, the second or the third missing.
   for (const std::size_t at : {ends[1], std::size_t{40'000}, ends[2] - 100}) {
     EXPECT_EQ(look(zeroed(at, 100).substr(0, ends[2])), (LogState{LogEnding::torn, ends[1]})) << at;
   }
 }
 
-TEST_F(LogEndingTest, a_flipped_bit_before_the_last_record_is_damage_wherever_it_is) {
+TEST_F(WalTail, a_flipped_bit_before_the_last_record_is_damage_wherever_it_is) {
   for (std::size_t at = 0; at < ends[3]; at += at < 1000 ? 1 : 1009) {
     std::string content = bytes;
     content[at] = static_cast<char>(content[at] ^ 0x10);
@@ -98,18 +98,18 @@ TEST_F(LogEndingTest, a_flipped_bit_before_the_last_record_is_damage_wherever_it
   }
 }
 
-TEST_F(LogEndingTest, a_page_of_zeros_before_the_last_record_is_damage_that_headers_alone_show) {
+TEST_F(WalTail, a_page_of_zeros_before_the_last_record_is_damage_that_headers_alone_show) {
   EXPECT_EQ(look(zeroed(ends[0], ends[1] - ends[0]), LogCheck::headers), (LogState{LogEnding::damaged, ends[0]}));
 }
 
-TEST_F(LogEndingTest, a_length_that_leads_past_the_end_hides_no_record) {
+TEST_F(WalTail, a_length_that_leads_past_the_end_hides_no_record) {
   std::string content = bytes;
   content[ends[2] + 5] = '\x10';
   EXPECT_EQ(look(content, LogCheck::headers), (LogState{LogEnding::damaged, ends[2]}));
 }
 
-// Who closes a log cuts off its room, perhaps while another process looks at it.
-TEST_F(LogEndingTest, room_may_go_and_come_while_the_log_is_looked_at) {
+// A process that closes a log truncates its preallocated space, possibly while another process reads the log.
+TEST_F(WalTail, preallocated_space_may_change_while_the_log_is_read) {
   const std::string log = directory.path() + "/log";
   std::ofstream(log, std::ios::binary) << bytes;
   std::atomic<bool> done = false;
@@ -124,7 +124,7 @@ TEST_F(LogEndingTest, room_may_go_and_come_while_the_log_is_looked_at) {
   done = true;
 }
 
-TEST_F(LogEndingTest, a_file_that_is_not_there_is_said) {
+TEST_F(WalTail, a_missing_file_is_an_error) {
   EXPECT_EQ(look_at_log("/no/such/log", LogCheck::headers).error().message,
             "/no/such/log: cannot be read: No such file or directory");
 }
