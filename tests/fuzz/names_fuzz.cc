@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (const auto hash = hash_from_bytes(name)) KQ_CHECK(as_bytes(*hash) == name);
 
   const Backend backend = producer::recognise_backend("k.py", name);
-  KQ_CHECK(producer::backend_complaint("k.py", backend).empty());
+  KQ_CHECK(producer::backend_error("k.py", backend).empty());
   KQ_CHECK(producer::missing_from_problem(name).size() <= 3);
   return 0;
 }
