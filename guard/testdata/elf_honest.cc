@@ -2,5 +2,7 @@
 extern "C" {
 int cudaLaunchKernel(const void* kernel, void* stream);
 int __cudaRegisterFatBinary(void* code);
-int launch(const void* kernel, void* stream) { return __cudaRegisterFatBinary(nullptr) + cudaLaunchKernel(kernel, stream); }
+int launch(const void* kernel, void* stream) {
+  return __cudaRegisterFatBinary(nullptr) + cudaLaunchKernel(kernel, stream);
+}
 }

@@ -88,30 +88,35 @@ def lines_of(sources: dict[str, dict[str, Answer]]) -> list[str]:
         ran = Counter(answer["ran_on"] for answer in built if answer.get("ran_on"))
         places = ", ".join(f"{n} on {place}" for place, n in ran.items()) or "none"
         lines.append(
-            f"{side}: built {len(built)} of {len(answers)}; run: {places}; right {sum(answer.get('wrong') == '' for answer in built)}"
+            f"{side}: built {len(built)} of {len(answers)}; run: {places}; "
+            f"right {sum(answer.get('wrong') == '' for answer in built)}"
         )
         if built:
             seconds = [answer["s"] for answer in built]
             middle, most, worked = statistics.median(seconds), max(seconds), sum(answer["cpu_s"] for answer in built)
             lines.append(
-                f"{side}: {middle:.1f} s each in the median, {most:.1f} at most; {worked:.0f} s of processors in all, {worked / len(built):.1f} each"
+                f"{side}: {middle:.1f} s each in the median, {most:.1f} at most; "
+                f"{worked:.0f} s of processors in all, {worked / len(built):.1f} each"
             )
     if len(sides) == 2:
         pairs = [answers for answers in sources.values() if all("s" in answers.get(side, {}) for side in sides)]
         ran_both = [answers for answers in pairs if all(answers[side].get("wrong") == "" for side in sides)]
         same = sum(answers["kq"].get("digest") == answers["torch"].get("digest") for answers in ran_both)
         lines.append(
-            f"built both ways: {len(pairs)} of {len(sources)}; both right: {len(ran_both)}; to the last bit the same: {same}"
+            f"built both ways: {len(pairs)} of {len(sources)}; both right: {len(ran_both)}; "
+            f"to the last bit the same: {same}"
         )
         if pairs:
             worked = [sum(answers[side]["cpu_s"] for answers in pairs) for side in ("torch", "kq")]
             lines.append(
-                f"torch takes {worked[0] / worked[1]:.1f} times the processors' time of kq, for the sources that both built"
+                f"torch takes {worked[0] / worked[1]:.1f} times the processors' time of kq, "
+                "for the sources that both built"
             )
     ways = Counter(answers["kq"].get("way", "none") for answers in sources.values() if "s" in answers.get("kq", {}))
     lines.append("kq's ways: " + ", ".join(f"{way} {n}" for way, n in ways.most_common()))
     if undone := undone_of(sources):
         lines.append(
-            f"PARTIAL: time was up before {len(undone)} builds: {', '.join(undone[:10])}{' ...' if len(undone) > 10 else ''}"
+            f"PARTIAL: time was up before {len(undone)} builds: "
+            f"{', '.join(undone[:10])}{' ...' if len(undone) > 10 else ''}"
         )
     return lines

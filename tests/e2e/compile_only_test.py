@@ -4,7 +4,6 @@ import os
 import signal
 import stat
 import unittest
-from pathlib import Path
 
 import kq
 

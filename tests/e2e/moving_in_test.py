@@ -1,4 +1,7 @@
-"""Runs every recipe of docs/user/moving-in.md in a small KernelBench checkout with a worker that answers without judging."""
+"""Runs every recipe of docs/user/moving-in.md in a small KernelBench checkout.
+
+The worker answers at once, without judging.
+"""
 
 import json
 import os

@@ -33,14 +33,16 @@ ALLOWED = {
     ),
 }
 
-# What main files, loops and the shell of the broker may include besides: they construct the sockets and the store and connect them.
+# What main files, loops and the shell of the broker may include besides: they construct the sockets and the store and
+# connect them.
 ALLOWED_IN_MAINS = {
     "broker": ("net/*", "sys/*", "store/rocks/rocks_store.h"),
     "gpu_worker": ("net/*",),
     "tools": ("store/backup.h", "store/rocks/rocks_store.h"),
 }
 
-# A trust domain inside a room: the judge may include what the children share with it, and nothing of the control process.
+# A trust domain inside a room: the judge may include what the children share with it, and nothing of the control
+# process.
 WALLS = {"gpu_worker/judge/": ("gpu_worker/judge/*", "core/*", "sys/*", "gpu_worker/channel/*")}
 
 ALLOWED_IN_TESTS = ("store/memory_store.h",)

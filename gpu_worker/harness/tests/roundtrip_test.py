@@ -198,7 +198,8 @@ class Roundtrip(WorldTest):
         self.assertEqual([e.kind for e in page.inputs[:3]], [Kind.TENSOR, Kind.INTEGER, Kind.BOOLEAN])
         self.assertEqual([e.integer for e in page.inputs[1:3]], [3, 1])
         self.assertEqual([list(e.shape[: e.ndim]) for e in page.outputs[: page.output_count]], [[4, 5], []])
-        self.assertEqual({e.name for e in page.states[: page.state_count]}, {b"linear.weight", b"linear.bias", b"scale"})
+        states = {state.name for state in page.states[: page.state_count]}
+        self.assertEqual(states, {b"linear.weight", b"linear.bias", b"scale"})
 
     def test_state_is_taken_where_name_and_shape_match(self) -> None:
         # Drawing in another order makes other weights, so only the reference's state makes the outputs equal.

@@ -159,7 +159,8 @@ int main(int argc, char** argv) {
   const auto device = argc == 6 ? kq::parse_enum<kq::DeviceKind>(argv[3]) : std::nullopt;
   const std::string pace = argc == 6 ? argv[4] : "";
   if (device && (pace == "hasty" || pace == "patient" || pace == "bursts")) {
-    return kq::worker::run(argv[1], argv[2], *device, pace, static_cast<std::uint32_t>(std::strtoul(argv[5], nullptr, 10)));
+    const auto number = static_cast<std::uint32_t>(std::strtoul(argv[5], nullptr, 10));
+    return kq::worker::run(argv[1], argv[2], *device, pace, number);
   }
   std::cerr << "usage: lane_rows PYTHON FOLDER cpu|cuda hasty|patient|bursts NUMBER, which tells lanes that run at the "
                "same time apart\n";

@@ -203,35 +203,8 @@ def spread(times: list[float]) -> float:
     return (max(times) - min(times)) / statistics.median(times)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="bench clock", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--json", metavar="FILE", type=Path, help="every figure, in microseconds")
-    parser.add_argument(
-        "--kernels", metavar="NAME,...", default=",".join(KERNELS), help=f"of {', '.join(KERNELS)} (default: all)"
-    )
-    parser.add_argument("--repeats", metavar="N", type=int, default=20, help="of each job whose spread is looked at")
-    options = parser.parse_args()
-    names = [name for name in options.kernels.split(",") if name]
-    if unknown := set(names) - set(KERNELS):
-        parser.error(f"unknown kernel '{min(unknown)}'; known are {', '.join(KERNELS)}")
-    root = Path(__file__).resolve().parents[3]
-    programs = next((p for p in (root / "bin", root / "build/release/bin") if (p / "kq").exists()), None)
-    if programs is None:
-        print("bench clock: no kq here; run scripts/build first", file=sys.stderr)
-        return 2
-    os.environ.setdefault("KQ_PYTHON", "python3")
-    try:
-        import torch
-
-        if not torch.cuda.is_available():
-            raise ImportError("no GPU")
-    except ImportError as error:
-        print(f"bench clock: {error}", file=sys.stderr)
-        return 3
-
-    figures: dict[str, dict[str, Any]] = {}
+def compare_clocks(programs: Path, names: list[str], figures: dict[str, dict[str, Any]]) -> None:
+    """Prints a row for each kernel with the time by each clock, and adds the figures."""
     print(
         "| kernel | published us | events us | do_bench us | attested us | its own events us | burst us | std us | "
         "agree |\n|" + "---|" * 9
@@ -264,18 +237,21 @@ def main() -> int:
             flush=True,
         )
 
+
+def compare_repeats(programs: Path, repeats: int, figures: dict[str, dict[str, Any]]) -> None:
+    """Prints a row for each repeated job with the spread of its times, and adds the figures."""
     print(
         "\n| job | times | least us | median us | most us | spread | attested us | burst in doubt | plain processes: "
         "median us | spread |\n|" + "---|" * 10
     )
     fresh = multiprocessing.get_context("forkserver")  # which has torch, and no context
     fresh.set_forkserver_preload(["torch"])
-    for name, rows_of in judged(programs, REPEATED, options.repeats).items():
+    for name, rows_of in judged(programs, REPEATED, repeats).items():
         medians = [float(row["median_us"]) for row in rows_of]
         attested = [float(row["attested_us"] or 0) for row in rows_of]
         bursts = sum(float(row["burst_us"] or 0) > 0 for row in rows_of)
         with fresh.Pool(1, maxtasksperchild=1) as pool:
-            others = pool.map(plain, [name] * options.repeats, chunksize=1)
+            others = pool.map(plain, [name] * repeats, chunksize=1)
         print(
             f"| {name} | {len(medians)} | {min(medians):.2f} | {statistics.median(medians):.2f} | {max(medians):.2f} "
             f"| {spread(medians):.1%} | "
@@ -291,6 +267,39 @@ def main() -> int:
             "plain_us": others,
             "plain_spread": spread(others),
         }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="bench clock", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", metavar="FILE", type=Path, help="every figure, in microseconds")
+    parser.add_argument(
+        "--kernels", metavar="NAME,...", default=",".join(KERNELS), help=f"of {', '.join(KERNELS)} (default: all)"
+    )
+    parser.add_argument("--repeats", metavar="N", type=int, default=20, help="of each job whose spread is looked at")
+    options = parser.parse_args()
+    names = [name for name in options.kernels.split(",") if name]
+    if unknown := set(names) - set(KERNELS):
+        parser.error(f"unknown kernel '{min(unknown)}'; known are {', '.join(KERNELS)}")
+    root = Path(__file__).resolve().parents[3]
+    programs = next((p for p in (root / "bin", root / "build/release/bin") if (p / "kq").exists()), None)
+    if programs is None:
+        print("bench clock: no kq here; run scripts/build first", file=sys.stderr)
+        return 2
+    os.environ.setdefault("KQ_PYTHON", "python3")
+    try:
+        import torch
+
+        if not torch.cuda.is_available():
+            raise ImportError("no GPU")
+    except ImportError as error:
+        print(f"bench clock: {error}", file=sys.stderr)
+        return 3
+
+    figures: dict[str, dict[str, Any]] = {}
+    compare_clocks(programs, names, figures)
+    compare_repeats(programs, options.repeats, figures)
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1) + "\n")
     return 0
