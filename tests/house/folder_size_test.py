@@ -1,7 +1,8 @@
 """At most 16 ideas stand in one folder, so that the list of a folder can be read at a glance.
 
 An idea is what one stem names: x.h, x.cc and x_test.cc (or x_gpu_test.cc) count once, and so do x.py and x_test.py.
-Every other file is an idea of its own. CMakeLists.txt is not counted. Tests, test data and examples may be many.
+Every other file is an idea of its own. CMakeLists.txt is not counted. Tests, test data, examples, raw runs and
+numbered decisions may be many.
 """
 
 import re
@@ -11,7 +12,8 @@ from pathlib import Path, PurePosixPath
 from house import Case, files, run
 
 IDEAS_MAX = 16
-FREE = {"tests", "testdata", "examples", "results"}  # bench/results holds raw runs
+# bench/results holds raw runs, and docs/decisions is one numbered series.
+FREE = {"tests", "testdata", "examples", "results", "decisions"}
 SUFFIXES = re.compile(r"(?:_gpu_test|_test)?\.(?:h|cc|cu|py)$")
 
 
