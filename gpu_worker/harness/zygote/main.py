@@ -31,7 +31,7 @@ def main() -> int:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="forks the children of a kq worker; started by kq-worker")
     parser.add_argument("--device", choices=["cpu", "cuda"], required=True)
-    parser.add_argument("--stub", required=True, help="path of libkqstub.so")
+    parser.add_argument("--stub", dest="runtime", required=True, help="path of libkqstub.so")
     parser.add_argument(
         "--cores",
         type=lambda text: {int(word) for word in text.split(",") if word},
