@@ -166,7 +166,7 @@ def import_as_zygotes_do(stub_path: str, harness: Path) -> str:
         from triton.runtime.cache import triton_key
 
         triton_key()
-    huge_pages.settle()
+    huge_pages.finish_imports()
     huge_pages.collapse()  # a zygote does this after its first children, but here every fork is a zygote
     gc.freeze()
     # A zygote imports its own harness, which may be in another folder, so the modules are dropped here.

@@ -55,7 +55,7 @@ class HugePages(unittest.TestCase):
     def setUpClass(cls) -> None:
         cls.pages = huge_pages.HugePages(ChildRuntime(os.environ["KQ_TEST_STUB"]))
         cls.early = [float(i) for i in range(200_000)]
-        cls.pages.settle()
+        cls.pages.finish_imports()
         cls.late = [float(i) for i in range(200_000)]
 
     def test_what_is_made_before_it_settles_asks_for_them_and_nothing_later(self) -> None:
