@@ -65,7 +65,7 @@ TEST(HttpServerTest, answers_its_pages_and_nothing_else) {
   EXPECT_THAT(page, HasSubstr("Content-Type: text/plain; charset=utf-8"));
   EXPECT_THAT(page, EndsWith("\r\n\r\nkq_up 1\n"));
   EXPECT_THAT(ask(http->port(), get("/")), StartsWith("HTTP/1.1 404"));
-  EXPECT_THAT(ask(http->port(), get("/metricsx")), EndsWith("known are /metrics\n"));
+  EXPECT_THAT(ask(http->port(), get("/metricsx")), EndsWith("the known paths are /metrics\n"));
   EXPECT_THAT(ask(http->port(), "POST /metrics HTTP/1.1\r\nHost: kq\r\nContent-Length: 0\r\n\r\n"),
               StartsWith("HTTP/1.1 404"));
 }

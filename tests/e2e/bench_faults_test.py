@@ -8,7 +8,7 @@ from pathlib import Path
 
 import kq
 
-SCRIPT = kq.ROOT / "scripts/bench faults"
+SCRIPT = kq.ROOT / "tests/bench/programs/faults.py"
 ENDS = {
     "endless_loop": "timed_out",
     "segfault": "crashed",

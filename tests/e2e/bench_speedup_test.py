@@ -8,7 +8,7 @@ from pathlib import Path
 
 import kq
 
-SCRIPT = kq.ROOT / "scripts/bench speedup"
+SCRIPT = kq.ROOT / "tests/bench/programs/speedup.py"
 PROBLEM = """import torch
 
 

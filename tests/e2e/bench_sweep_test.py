@@ -8,7 +8,7 @@ from pathlib import Path
 
 import kq
 
-SCRIPT = kq.ROOT / "scripts/bench sweep"
+SCRIPT = kq.ROOT / "tests/bench/programs/sweep.py"
 
 
 def bench(*words: str | Path) -> subprocess.CompletedProcess[str]:

@@ -75,7 +75,7 @@ class Check(kq.Story):
         (self.folder / "notes.txt").write_text("hello")
         done = check(self.folder / "notes.txt")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("notes.txt:1 is neither Python", done.stderr)
+        self.assertIn("notes.txt:1 has a name of neither Python", done.stderr)
 
     def test_json(self) -> None:
         told = json.loads(check("--format", "json", self.folder).stdout)

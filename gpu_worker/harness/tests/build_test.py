@@ -88,10 +88,9 @@ class Builds(WorldTest):
         self.assertEqual((out / "module.cubin").read_bytes()[:4], b"\x7fELF")
         self.assertEqual(
             (out / "launch").read_text(),
-            "kernel\t_Z3addPKfPfi\ngrid\t1\t1\t1\nblock\t32\t1\t1\nshared\t0\n"(
-                "arg\tx\ttensor\tinput\tfloat32\t4,8\t-\narg\tout\ttensor\toutput\tfloat32\t4,8\t-\n"
-                "arg\tn\tint\tinput\tint32\t-\t32\n"
-            ),
+            "kernel\t_Z3addPKfPfi\ngrid\t1\t1\t1\nblock\t32\t1\t1\nshared\t0\n"
+            "arg\tx\ttensor\tinput\tfloat32\t4,8\t-\narg\tout\ttensor\toutput\tfloat32\t4,8\t-\n"
+            "arg\tn\tint\tinput\tint32\t-\t32\n",
         )
 
     @unittest.skipUnless(shutil.which("g++"), "no g++ here")

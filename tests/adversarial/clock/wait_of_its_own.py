@@ -12,7 +12,7 @@ found = None
 frame = sys._getframe()
 while frame is not None:
     for value in list(frame.f_locals.values()):
-        if type(value).__name__ == "Stub":
+        if type(value).__name__ == "ChildRuntime":
             found = value
     frame = frame.f_back
 
