@@ -22,7 +22,7 @@ SLOWER_AT_MOST = 20  # how many times slower than usual an honest job may be, be
 
 
 def chosen() -> list[Row]:
-    """Returns the rows to run, sorted by problem, so that one reference serves many rows, and on a GPU by lane first."""
+    """Returns the rows to run, sorted by problem for the sake of the references, and on a GPU by lane first."""
     all_rows = sorted((row for row in rows() if row.runs_on(DEVICE)), key=lambda row: row.problem)
     if DEVICE == "cuda":
         all_rows.sort(key=pace_of)
