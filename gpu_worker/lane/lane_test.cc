@@ -319,27 +319,6 @@ TEST_F(LaneTest, a_reference_that_takes_all_the_time_is_not_the_submissions_faul
   EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
 }
 
-// The judge dies during a job while another problem's reference may still be dying, so the job is tried again within
-// the rest of its limit.
-TEST_F(LaneTest, a_second_attempt_has_the_rest_of_the_limit) {
-  ASSERT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
-  Lease lease =
-      lease_of(submission("return [0 for _ in iter(int, 1)]"), std::string(kProblem) + "# of a job whose judge dies\n");
-  lease.submission.time_limit_ms = 2'000;
-  std::thread killer([judge = lane_->judge_process()] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(400));
-    ::kill(judge, SIGKILL);
-  });
-  const auto start = std::chrono::steady_clock::now();
-  const auto result = lane_->run(lease, {.verdict = {}, .dir = root_ / "built"});
-  const auto took = std::chrono::steady_clock::now() - start;
-  killer.join();
-  EXPECT_NE(verdict_of(result).find("the 2 s for its run left no time to try again"), std::string::npos)
-      << verdict_of(result);
-  EXPECT_LT(took, std::chrono::milliseconds(2'400)) << "the first attempt took 400 ms";
-  EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
-}
-
 TEST_F(LaneTest, an_attempt_stopped_before_it_began_does_not_begin) {
   std::stop_source stop;
   stop.request_stop();
