@@ -314,36 +314,32 @@ TEST_P(ZmqLink, packets_over_the_limit_of_a_sender_are_dropped_and_others_do_not
 }
 
 TEST_P(ZmqLink, malformed_packets_lower_the_limit_of_their_sender_and_are_logged_once) {
+  constexpr int kMessagesMax = 1'000;
+  options_.limits.rates.garbage_per_s = 1;
   const auto broker = server();
-  const auto fool = client(endpoints_.client);
+  const auto malformed = client(endpoints_.client);
   const auto honest = somebody_else();
-  int taken = 0;
+  int malformed_count = 0;
   std::vector<std::string> notes;
-  const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < 1'000; ++i) {
-    insist(*fool, "garbage");
+  // Several malformed messages may arrive together and are admitted together, so the test does not expect an exact
+  // count. It ends with the first message that is dropped.
+  for (int i = 0; i < kMessagesMax && notes.size() < 2; ++i) {
+    insist(*malformed, "garbage");
     insist(*honest, "sense");
-    for (bool sense = false; !sense;) {
+    for (bool has_sense = false; !has_sense;) {
       const auto packets = broker->receive(kSoonMs, 1);
       ASSERT_TRUE(packets);
       if (packets->empty()) continue;
-      sense = packets->front().bytes == "sense";
-      if (sense) continue;
-      ++taken;
+      has_sense = packets->front().bytes == "sense";
+      if (has_sense) continue;
+      ++malformed_count;
       broker->blame(packets->front(), "malformed");
     }
     for (std::string& note : broker->take_notes()) notes.push_back(std::move(note));
   }
-  // The limits admit a burst of two seconds at once, and a hundred more for each second that this took.
-  const auto seconds =
-      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start).count();
-  EXPECT_GE(taken, 200);
-  EXPECT_LE(taken, 200 + 100 * (seconds + 2));
-  // Each subject has one line, or, on a machine that took longer than a period, one line in each period and a count of
-  // the suppressed lines.
-  const auto later_periods = static_cast<std::size_t>((seconds + 1) * 1'000 / kNotesPeriodMs);
-  ASSERT_GE(notes.size(), 2u);
-  EXPECT_LE(notes.size(), 2 + 3 * later_periods);
+  EXPECT_GE(malformed_count, 2) << "the limits admit a burst of two seconds";
+  EXPECT_LT(malformed_count, kMessagesMax);
+  ASSERT_EQ(notes.size(), 2u) << "each subject has one line";
   EXPECT_THAT(notes[0], AllOf(StartsWith("client at localhost:"), HasSubstr("malformed")));
   EXPECT_THAT(notes[1], HasSubstr("or malformed messages; messages over the limit are dropped"));
 }
