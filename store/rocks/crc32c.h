@@ -1,7 +1,7 @@
-// Computes CRC32C (Castagnoli polynomial, RFC 3720 appendix B.4) with the processor's instruction if it has one.
+// Computes CRC32C (Castagnoli polynomial, RFC 3720 appendix B.4).
 //
-// Debian's RocksDB is built without that instruction and computes its checksums from tables, which takes a tenth of a
-// broker's time. The linker's --wrap (store/CMakeLists.txt) makes RocksDB call this function instead.
+// The checksum is the one that RocksDB writes into its logs. wal_tail.h checks the records of a log with it, because
+// RocksDB does not export its own function.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,7 @@
 
 namespace kq::store {
 
-// The checksum of what `crc` is the checksum of, followed by `bytes`; 0 for nothing.
+// Returns the checksum of `bytes` appended to the text whose checksum is `crc`. The checksum of an empty text is 0.
 std::uint32_t crc32c(std::uint32_t crc, std::string_view bytes);
-
-// The same from a table: what crc32c() does on a processor without the instruction.
-std::uint32_t crc32c_by_table(std::uint32_t crc, std::string_view bytes);
 
 }  // namespace kq::store

@@ -4,9 +4,6 @@
 
 #include <string>
 
-// RocksDB's own, past the wrapping.
-extern "C" std::uint32_t __real__ZN7rocksdb6crc32c6ExtendEjPKcm(std::uint32_t crc, const char* data, std::size_t size);
-
 namespace kq::store {
 namespace {
 
@@ -16,15 +13,13 @@ TEST(Crc32c, has_the_checksums_of_the_rfc) {
   EXPECT_EQ(crc32c(0, "123456789"), 0xE3069283u);
 }
 
-TEST(Crc32c, agrees_with_the_table_and_with_rocksdb_at_every_length_and_in_parts) {
+TEST(Crc32c, of_two_parts_is_the_checksum_of_the_whole) {
   std::string bytes;
   std::uint32_t state = 1;
   for (int i = 0; i < 300; ++i) bytes += static_cast<char>((state = state * 1'664'525u + 1'013'904'223u) >> 24);
   for (std::size_t size = 0; size <= bytes.size(); ++size) {
     const std::string_view part = std::string_view(bytes).substr(0, size);
     const std::uint32_t crc = crc32c(0, part);
-    EXPECT_EQ(crc, crc32c_by_table(0, part));
-    EXPECT_EQ(crc, __real__ZN7rocksdb6crc32c6ExtendEjPKcm(0, part.data(), part.size()));
     EXPECT_EQ(crc, crc32c(crc32c(0, part.substr(0, size / 3)), part.substr(size / 3)));
   }
 }

@@ -1,14 +1,19 @@
 #include "store/rocks/memtable.h"
 
 #include <gtest/gtest.h>
+#include <rocksdb/db.h>
 
 #include <algorithm>
 #include <deque>
+#include <map>
+#include <memory>
 #include <random>
 #include <set>
 #include <string>
 #include <thread>
 #include <utility>
+
+#include "store/temporary_directory.h"
 
 namespace kq::store {
 namespace {
@@ -176,6 +181,111 @@ TEST_F(SortedLeavesTest, a_walk_goes_on_from_its_entry_whatever_is_written_meanw
   }
   expect_order();
 }
+
+// ---- as RocksDB uses a memtable: one suite for kq's and for RocksDB's own ---------------------------------------------
+
+enum class Kind { sorted_leaves, skip_list };
+
+class AnyMemtable : public testing::TestWithParam<Kind> {
+ protected:
+  void SetUp() override {
+    rocksdb::Options options;
+    options.create_if_missing = true;
+    options.allow_concurrent_memtable_write = false;  // kq's memtable supports one writer
+    options.memtable_factory = GetParam() == Kind::sorted_leaves ? sorted_leaves() : options.memtable_factory;
+    rocksdb::DB* opened = nullptr;
+    ASSERT_TRUE(rocksdb::DB::Open(options, directory_.path() + "/db", &opened).ok());
+    db_.reset(opened);
+  }
+  void put(const std::string& key, const std::string& value) {
+    ASSERT_TRUE(db_->Put({}, key, value).ok());
+    expected_[key] = value;
+  }
+  void remove(const std::string& key) {
+    ASSERT_TRUE(db_->Delete({}, key).ok());
+    expected_.erase(key);
+  }
+  static std::map<std::string, std::string> content(rocksdb::DB& db, const rocksdb::ReadOptions& options) {
+    std::map<std::string, std::string> found;
+    const std::unique_ptr<rocksdb::Iterator> place(db.NewIterator(options));
+    for (place->SeekToFirst(); place->Valid(); place->Next()) {
+      found[place->key().ToString()] = place->value().ToString();
+    }
+    EXPECT_TRUE(place->status().ok());
+    return found;
+  }
+  static std::string random_key(std::mt19937_64& random) {
+    std::string key(random() % 12, '\0');
+    for (char& byte : key) byte = static_cast<char>(random() % 3);
+    return key;
+  }
+
+  const TemporaryDirectory directory_;
+  std::unique_ptr<rocksdb::DB> db_;
+  std::map<std::string, std::string> expected_;
+};
+
+TEST_P(AnyMemtable, holds_what_was_put_last_and_not_what_was_removed) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 5'000; ++i) {
+    const std::string key = random_key(random);
+    if (random() % 4 == 0) {
+      remove(key);
+    } else {
+      put(key, std::to_string(i));
+    }
+  }
+  EXPECT_EQ(content(*db_, {}), expected_);
+  for (int i = 0; i < 1'000; ++i) {
+    const std::string key = random_key(random);
+    std::string value;
+    const bool is_found = db_->Get({}, key, &value).ok();
+    ASSERT_EQ(is_found, expected_.contains(key));
+    if (is_found) {
+      EXPECT_EQ(value, expected_[key]);
+    }
+  }
+  ASSERT_TRUE(db_->Flush({}).ok());
+  EXPECT_EQ(content(*db_, {}), expected_) << "a table that was written from the memtable";
+}
+
+TEST_P(AnyMemtable, seeks_find_the_neighbours_of_a_key) {
+  std::mt19937_64 random(2);
+  for (int i = 0; i < 2'000; ++i) put(random_key(random), std::to_string(i));
+  const std::unique_ptr<rocksdb::Iterator> place(db_->NewIterator({}));
+  for (int i = 0; i < 1'000; ++i) {
+    const std::string key = random_key(random);
+    const auto after = expected_.lower_bound(key);
+    place->Seek(key);
+    ASSERT_EQ(place->Valid(), after != expected_.end());
+    if (place->Valid()) {
+      EXPECT_EQ(place->key().ToString(), after->first);
+    }
+    const auto above = expected_.upper_bound(key);
+    place->SeekForPrev(key);
+    ASSERT_EQ(place->Valid(), above != expected_.begin());
+    if (place->Valid()) {
+      EXPECT_EQ(place->key().ToString(), std::prev(above)->first);
+    }
+  }
+}
+
+TEST_P(AnyMemtable, a_snapshot_shows_the_older_versions) {
+  for (int i = 0; i < 100; ++i) put(std::to_string(i), "old");
+  const auto before = expected_;
+  rocksdb::ReadOptions options;
+  options.snapshot = db_->GetSnapshot();
+  for (int i = 0; i < 200; i += 2) put(std::to_string(i), "new");
+  remove("1");
+  EXPECT_EQ(content(*db_, options), before);
+  EXPECT_EQ(content(*db_, {}), expected_);
+  db_->ReleaseSnapshot(options.snapshot);
+}
+
+INSTANTIATE_TEST_SUITE_P(Memtables, AnyMemtable, testing::Values(Kind::sorted_leaves, Kind::skip_list),
+                         [](const auto& one) {
+                           return one.param == Kind::sorted_leaves ? "sorted_leaves" : "skip_list";
+                         });
 
 }  // namespace
 }  // namespace kq::store

@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "store/temporary_directory.h"
 
 namespace kq::store {
 namespace {
@@ -83,6 +86,30 @@ TEST_F(ReadsAhead, count_reads_that_come_together_and_ask_for_one_part_with_them
   read_many(kReadsBeforeAhead + 1);
   EXPECT_EQ(told_->asked, (std::vector<Range>{{0, kAheadBytes}}));
 }
+
+// Reading a real file gives the same bytes with and without the requests to the kernel.
+class AnyReads : public testing::TestWithParam<bool> {};
+
+TEST_P(AnyReads, return_the_bytes_of_the_file) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() + "/a.blob";
+  std::string bytes(kBytes, '\0');
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 2'654'435'761u >> 24);
+  std::ofstream(path, std::ios::binary) << bytes;
+  const auto plain = rocksdb::FileSystem::Default();
+  std::unique_ptr<rocksdb::FSRandomAccessFile> file;
+  ASSERT_TRUE((GetParam() ? with_reads_ahead(plain) : plain)->NewRandomAccessFile(path, {}, &file, nullptr).ok());
+  std::string scratch(1'000, '\0');
+  for (std::uint64_t i = 0; i < 2 * kReadsBeforeAhead; ++i) {
+    const std::size_t at = i * 7'919 % kBytes;
+    rocksdb::Slice read;
+    ASSERT_TRUE(file->Read(at, scratch.size(), {}, &read, scratch.data(), nullptr).ok());
+    ASSERT_EQ(read.ToString(), bytes.substr(at, scratch.size())) << at;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, AnyReads, testing::Bool(),
+                         [](const auto& one) { return one.param ? "with_readahead" : "plain"; });
 
 }  // namespace
 }  // namespace kq::store

@@ -125,6 +125,12 @@ class RocksStoreTest : public testing::Test {
   const std::string dir = directory.path() + "/store";
 };
 
+// Appends zeros to the newest log: stores of kq 0.1.0 that were killed have zeros after the last record.
+void append_zeros_to_log(const std::string& dir) {
+  const fs::path log = write_ahead_log(dir);
+  fs::resize_file(log, fs::file_size(log) + (std::uintmax_t{1} << 20));
+}
+
 // ---- durability -----------------------------------------------------------------------------------------------------
 
 TEST_F(RocksStoreTest, a_reopened_store_holds_what_was_committed) {
@@ -176,6 +182,24 @@ TEST_F(RocksStoreTest, a_torn_last_record_is_dropped_and_no_other) {
   const auto store = open(dir);
   for (int i = 0; i < 9; ++i) EXPECT_TRUE(get(*store, std::to_string(i))) << i;
   EXPECT_EQ(get(*store, "9"), std::nullopt);
+}
+
+TEST_F(RocksStoreTest, zeros_after_the_last_record_are_the_end_of_the_log) {
+  crash_after_ten_commits();
+  append_zeros_to_log(dir);
+  const auto store = open(dir);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(get(*store, std::to_string(i)), std::string(1'000, 'x'));
+}
+
+TEST_F(RocksStoreTest, a_reader_drops_a_torn_record_before_zeros) {
+  crash_after_ten_commits();
+  const fs::path log = write_ahead_log(dir);
+  const std::uint64_t end = look_at_log(log, LogCheck::checksums).value().good_bytes;
+  fs::resize_file(log, end - 500);
+  append_zeros_to_log(dir);
+  const auto reader = open(dir, OpenMode::read_only);
+  EXPECT_EQ(get(*reader, "8"), std::string(1'000, 'x'));
+  EXPECT_EQ(get(*reader, "9"), std::nullopt);
 }
 
 TEST_F(RocksStoreTest, damage_before_the_last_record_is_refused_and_not_skipped) {

@@ -9,10 +9,8 @@
 
 #include <memory>
 
-#include "store/rocks/direct_log.h"
 #include "store/rocks/info_log.h"
 #include "store/rocks/memtable.h"
-#include "store/rocks/preallocation.h"
 #include "store/rocks/readahead.h"
 
 namespace kq::store {
@@ -107,10 +105,9 @@ rocksdb::DBOptions db_options(const std::string& dir, OpenMode mode, rocksdb::En
   rocksdb::DBOptions options;
   // Created once and never destroyed, like RocksDB's default Env: threads of any store may use it until the process
   // ends.
-  static rocksdb::Env* const roomy =
-      rocksdb::NewCompositeEnv(with_reads_ahead(with_log_room(with_direct_logs(rocksdb::FileSystem::Default()))))
-          .release();
-  options.env = env != nullptr ? env : roomy;
+  static rocksdb::Env* const reading_ahead =
+      rocksdb::NewCompositeEnv(with_reads_ahead(rocksdb::FileSystem::Default())).release();
+  options.env = env != nullptr ? env : reading_ahead;
   options.create_if_missing = mode == OpenMode::read_write;
   options.create_missing_column_families = mode == OpenMode::read_write;
   // This version of RocksDB crashes if old log files are reused in the recovery mode below.

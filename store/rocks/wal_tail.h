@@ -6,7 +6,7 @@
 // be missing. RocksDB recognises a record that is cut short, but treats missing sectors as corruption, which would keep
 // a broker from starting after a mere loss of power. If a page of zeros begins at a fragment, RocksDB skips to the next
 // block silently. This check tells both cases from damage: no record begins after a torn record, while acknowledged
-// commits may follow damage. Zeros up to the end of the file are preallocated space (store/rocks/preallocation.h).
+// commits may follow damage. Zeros up to the end of the file are preallocated space, which kq 0.1.0 wrote.
 #pragma once
 
 #include <cstdint>

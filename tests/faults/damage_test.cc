@@ -39,11 +39,6 @@ class Image {
       }
     }
     fs::copy(running, dir());
-    // Without the room ahead: most damage would be to that, and mean nothing.
-    for (const auto& entry : fs::directory_iterator(dir())) {
-      if (entry.path().extension() == ".log")
-        fs::resize_file(entry.path(), store::look_at_log(entry.path(), store::LogCheck::headers)->good_bytes);
-    }
   }
   std::string dir() const { return directory_.path() + "/image"; }
 

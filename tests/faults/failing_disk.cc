@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "store/rocks/direct_log.h"
 
 namespace kq::faults {
 namespace {
@@ -53,9 +52,6 @@ class FailingFile final : public rocksdb::FSWritableFileOwnerWrapper {
                   IODebugContext*) override {
     return disk_.append(*this, data);
   }
-  IOStatus PositionedAppend(const rocksdb::Slice& data, std::uint64_t at, const IOOptions&, IODebugContext*) override {
-    return disk_.make_room(*this, data, at);
-  }
   IOStatus Sync(const IOOptions&, IODebugContext*) override { return disk_.sync(*this); }
   IOStatus Fsync(const IOOptions&, IODebugContext*) override { return disk_.sync(*this); }
   IOStatus RangeSync(std::uint64_t, std::uint64_t, const IOOptions&, IODebugContext*) override {
@@ -63,14 +59,11 @@ class FailingFile final : public rocksdb::FSWritableFileOwnerWrapper {
   }
   // Room ahead of the file costs time in memory and changes nothing here.
   void PrepareWrite(std::size_t, std::size_t, const IOOptions&, IODebugContext*) override {}
-  // RocksDB cuts a file to its length before closing it, which gives back what was allocated ahead. Zeros ahead may as
-  // well stay.
+  // RocksDB cuts a file to its length before closing it, which returns blocks that were allocated ahead. PrepareWrite()
+  // allocates none here.
   IOStatus Truncate(std::uint64_t, const IOOptions&, IODebugContext*) override { return IOStatus::OK(); }
 
   IOStatus really_append(const rocksdb::Slice& data) { return target()->Append(data, {}, nullptr); }
-  IOStatus really_append(const rocksdb::Slice& data, std::uint64_t at) {
-    return target()->PositionedAppend(data, at, {}, nullptr);
-  }
 
   const ino_t inode;
 
@@ -88,7 +81,7 @@ class FailingDirectory final : public rocksdb::FSDirectory {
 };
 
 FailingDisk::FailingDisk(fs::path dir)
-    : FileSystemWrapper(store::with_direct_logs(rocksdb::FileSystem::Default())),
+    : FileSystemWrapper(rocksdb::FileSystem::Default()),
       dir_(std::move(dir)),
       kept_dir_(dir_.string() + ".kept") {
   fs::create_directories(kept_dir_);
@@ -135,21 +128,12 @@ IOStatus FailingDisk::append(FailingFile& file, const rocksdb::Slice& data) {
   return fault ? answer(*fault) : IOStatus::OK();
 }
 
-IOStatus FailingDisk::make_room(FailingFile& file, const rocksdb::Slice& zeros, std::uint64_t at) {
-  const std::lock_guard lock(mutex_);
-  if (const auto fault = meet(Operation::append)) return answer(*fault);
-  const IOStatus written = file.really_append(zeros, at);
-  if (written.ok()) bytes_[file.inode].room_end = at + zeros.size();
-  return written;
-}
-
 IOStatus FailingDisk::sync(FailingFile& file) {
   const std::lock_guard lock(mutex_);
   if (const auto fault = meet(Operation::sync)) return answer(*fault);
   if (lies_) return IOStatus::OK();
   Bytes& bytes = bytes_[file.inode];
   bytes.synced = bytes.written;
-  bytes.synced_room_end = bytes.room_end;
   // As ext4, XFS and btrfs do: a synced file has a name.
   std::erase_if(changes_, [&](const NameChange& change) {
     return change.kind == NameChange::Kind::created && fs::exists(change.from) && inode_of(change.from) == file.inode;
@@ -247,9 +231,6 @@ void FailingDisk::tear(const fs::path& path, const Bytes& bytes, std::mt19937_64
   const std::uint64_t unsynced = bytes.written - bytes.synced;
   const std::uint64_t end = random() % 3 == 0 ? bytes.written : bytes.synced + random() % (unsynced + 1);
   fs::resize_file(path, end);
-  // Where there was room ahead, the file is as long as it was when that was synced, and zeros where nothing was written
-  // over them.
-  if (bytes.synced_room_end > end) fs::resize_file(path, bytes.synced_room_end);
   if (random() % 2 == 0) return;
   const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
   KQ_CHECK(file >= 0);
@@ -271,7 +252,7 @@ void FailingDisk::settle(std::mt19937_64& random) {
   }
   for (const auto& entry : fs::directory_iterator(dir_)) {
     const auto written = bytes_.find(inode_of(entry.path()));
-    if (written != bytes_.end() && (written->second.written > written->second.synced || written->second.room_end > 0)) {
+    if (written != bytes_.end() && written->second.written > written->second.synced) {
       tear(entry.path(), written->second, random);
     }
   }

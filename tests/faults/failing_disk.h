@@ -63,8 +63,6 @@ class FailingDisk final : public rocksdb::FileSystemWrapper {
   struct Bytes {
     std::uint64_t written = 0;
     std::uint64_t synced = 0;
-    std::uint64_t room_end = 0;  // zeros written ahead, up to here
-    std::uint64_t synced_room_end = 0;
   };
   // What became of names since the directory was synced. `kept` is a second name of a file that lost its first, outside
   // the directory.
@@ -78,7 +76,6 @@ class FailingDisk final : public rocksdb::FileSystemWrapper {
   // Nothing, or the fault that this operation meets.
   std::optional<Fault> meet(Operation operation);
   rocksdb::IOStatus append(FailingFile& file, const rocksdb::Slice& data);
-  rocksdb::IOStatus make_room(FailingFile& file, const rocksdb::Slice& zeros, std::uint64_t at);
   rocksdb::IOStatus sync(FailingFile& file);
   rocksdb::IOStatus sync_names();
   std::string keep(const std::string& path);

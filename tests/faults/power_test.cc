@@ -10,7 +10,6 @@
 #include <memory>
 
 #include "core/base/check.h"
-#include "store/rocks/preallocation.h"
 #include "store/rocks/rocks_store.h"
 #include "store/temporary_directory.h"
 #include "tests/faults/commits.h"
@@ -46,7 +45,7 @@ class Impatient final : public rocksdb::SystemClockWrapper {
 class TestEnv final : public rocksdb::EnvWrapper {
  public:
   explicit TestEnv(const std::shared_ptr<FailingDisk>& disk)
-      : EnvWrapper(rocksdb::NewCompositeEnv(store::with_log_room(disk))) {
+      : EnvWrapper(rocksdb::NewCompositeEnv(disk)) {
     system_clock_ = std::make_shared<Impatient>();
   }
 };
