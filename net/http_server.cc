@@ -14,7 +14,6 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
-#include <cstring>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -23,6 +22,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "sys/error_text.h"
 
 namespace kq::net {
 namespace {
@@ -240,7 +241,7 @@ Expected<std::unique_ptr<HttpServer>> HttpServer::start(const std::string& host,
   const int bound = port == 0 ? server.bind_to_any_port(host) : server.bind_to_port(host, port) ? port : -1;
   if (bound <= 0) {
     return bad_input("http://" + host + ":" + std::to_string(port) + " cannot be listened on: " +
-                     (errno != 0 ? std::strerror(errno) : "not an address of this machine") +
+                     (errno != 0 ? sys::error_text(errno) : "not an address of this machine") +
                      "; another port may be free");
   }
   parts->server.widen();

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/submission.h"
+#include "sys/error_text.h"
 
 namespace kq::net {
 namespace {
@@ -33,7 +34,7 @@ constexpr std::string_view kAuthorizedHead =
     "it.\n";
 
 std::string os_error() {
-  return std::strerror(errno);
+  return sys::error_text(errno);
 }
 
 class File {

@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 
 #include "store/rocks/rocks_store.h"
+#include "sys/error_text.h"
 
 namespace kq::store {
 namespace {
@@ -20,7 +20,7 @@ Expected<void> sync(const fs::path& path) {
   const bool synced = file >= 0 && fsync(file) == 0;
   const int why = errno;
   if (file >= 0) close(file);
-  if (!synced) return our_fault(path.string() + ": cannot be synced: " + std::strerror(why));
+  if (!synced) return our_fault(path.string() + ": cannot be synced: " + sys::error_text(why));
   return {};
 }
 

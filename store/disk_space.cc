@@ -5,9 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
+
+#include "sys/error_text.h"
 
 namespace kq::store {
 namespace {
@@ -27,7 +28,7 @@ void make_reserve(const std::string& path, std::uint64_t bytes) {
 Expected<std::uint64_t> free_bytes(const std::string& dir) {
   struct statvfs disk = {};
   if (statvfs(dir.c_str(), &disk) != 0) {
-    return our_fault("store at " + dir + ": the free space of its disk cannot be read: " + std::strerror(errno));
+    return our_fault(sys::error_text("store at " + dir + ": the free space of its disk cannot be read"));
   }
   return std::uint64_t{disk.f_bavail} * disk.f_frsize;
 }

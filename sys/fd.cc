@@ -10,12 +10,13 @@
 #include <cstring>
 
 #include "core/base/check.h"
+#include "sys/error_text.h"
 
 namespace kq::sys {
 namespace {
 
 std::string system_error(const char* what) {
-  return std::string(what) + ": " + std::strerror(errno);
+  return error_text(what);
 }
 
 }  // namespace

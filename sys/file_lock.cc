@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
+#include "sys/error_text.h"
 #include "sys/printable.h"
 
 namespace kq::sys {
@@ -27,7 +27,7 @@ Fd open_or_make(const std::string& path, mode_t mode) {
 }
 
 tl::unexpected<Error> failed(const std::string& path) {
-  return our_fault(path + ": " + std::strerror(errno));
+  return our_fault(error_text(path));
 }
 
 }  // namespace

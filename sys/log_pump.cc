@@ -11,6 +11,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "sys/error_text.h"
+
 namespace kq::sys {
 
 void CappedLog::append(std::string_view bytes) {
@@ -66,7 +68,7 @@ struct LogPump::State {
 
 Expected<std::pair<LogPump, Fd>> LogPump::open() {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return our_fault(std::string("pipe: ") + std::strerror(errno));
+  if (::pipe2(ends, O_CLOEXEC) != 0) return our_fault(error_text("pipe"));
   auto state = std::make_shared<State>();
   state->reader = Fd(ends[0]);
   std::thread thread([state] {

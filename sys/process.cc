@@ -15,6 +15,7 @@
 #include <map>
 
 #include "core/base/check.h"
+#include "sys/error_text.h"
 
 extern char** environ;
 
@@ -51,12 +52,10 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 // calls only.
 
 void give_descriptors(const ProcessOptions& options) {
-  const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (null >= 0) ::dup2(null, STDIN_FILENO);
-  if (options.output >= 0) {
-    ::dup2(options.output, STDOUT_FILENO);
-    ::dup2(options.output, STDERR_FILENO);
-  }
+  const int input = options.input >= 0 ? options.input : ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (input >= 0) ::dup2(input, STDIN_FILENO);
+  if (options.output >= 0) ::dup2(options.output, STDOUT_FILENO);
+  if (options.output >= 0 && options.joins_stderr) ::dup2(options.output, STDERR_FILENO);
   if (options.socket == kSocketFd) {
     ::fcntl(kSocketFd, F_SETFD, 0);
   } else if (options.socket >= 0) {
@@ -108,7 +107,7 @@ Expected<int> start_process(const ProcessOptions& options) {
   std::vector<char*> envp = pointers(environment);
   const int parent = ::getpid();
   const int pid = ::fork();
-  if (pid < 0) return our_fault("cannot start " + options.argv[0] + ": " + std::strerror(errno));
+  if (pid < 0) return our_fault(error_text("cannot start " + options.argv[0]));
   if (pid == 0) execute(argv.data(), envp.data(), options, parent);
   // Parent and child both create the process group, so that it exists whichever of them runs first.
   if (options.leads == ProcessOptions::Leads::process_group) ::setpgid(pid, pid);

@@ -1,9 +1,10 @@
-// Starts and ends the programs that kq runs as its children: the judge, the zygote and the programs of `kq up`.
+// Starts and ends the programs that kq runs as its children: the judge, the zygote, the parser of kq-check and the
+// programs of `kq up`.
 //
 // A started program has these properties. It gets a signal when the thread that started it ends, however that thread
-// ends. It reads /dev/null, blocks no signals and handles SIGPIPE as the system's default does. It leads a session or a
-// process group of its own, so that a terminal's ^C does not reach it. It inherits no descriptor that the options do
-// not name.
+// ends. It reads /dev/null unless the options name an input, blocks no signals and handles SIGPIPE as the system's
+// default does. It leads a session or a process group of its own, so that a terminal's ^C does not reach it. It
+// inherits no descriptor that the options do not name.
 #pragma once
 
 #include <signal.h>
@@ -27,7 +28,9 @@ struct ProcessOptions {
   std::optional<std::vector<std::string>> inherited = std::nullopt;
   int socket = -1;             // a descriptor that becomes number 3 in the program
   int kept_fd = -1;            // a descriptor that keeps its number; not together with `socket`
-  int output = -1;             // a descriptor that becomes the program's stdout and stderr
+  int input = -1;              // a descriptor that becomes the program's stdin
+  int output = -1;             // a descriptor that becomes the program's stdout, and its stderr too by default
+  bool joins_stderr = true;    // whether stderr goes to `output`; otherwise it is inherited
   int death_signal = SIGKILL;  // sent when the starting thread ends (PR_SET_PDEATHSIG)
   Leads leads = Leads::session;
 };

@@ -4,8 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
+
+#include "sys/error_text.h"
 
 namespace kq::channel {
 namespace {
@@ -16,14 +17,13 @@ constexpr std::size_t kBytes = 4096;
 
 Expected<WarmUpPage> WarmUpPage::make() {
   sys::Fd file(::memfd_create("kq-warm-up", MFD_CLOEXEC));
-  if (!file || ::ftruncate(file.get(), kBytes) != 0)
-    return our_fault(std::string("memfd_create: ") + std::strerror(errno));
+  if (!file || ::ftruncate(file.get(), kBytes) != 0) return our_fault(sys::error_text("memfd_create"));
   return map(std::move(file));
 }
 
 Expected<WarmUpPage> WarmUpPage::map(sys::Fd file) {
   void* const at = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
-  if (at == MAP_FAILED) return our_fault(std::string("mmap of the warm-up page: ") + std::strerror(errno));
+  if (at == MAP_FAILED) return our_fault(sys::error_text("mmap of the warm-up page"));
   return WarmUpPage(std::move(file), static_cast<Page*>(at));
 }
 

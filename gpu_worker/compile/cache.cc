@@ -17,6 +17,7 @@
 #include "gpu_worker/compile/object.h"
 #include "gpu_worker/machine/scratch.h"
 #include "sys/clock.h"
+#include "sys/error_text.h"
 #include "sys/fd.h"
 
 namespace kq::worker {
@@ -33,7 +34,7 @@ constexpr std::uintmax_t kSlack = 16;               // 1 / kSlack of the limit i
 constexpr std::int64_t kAbandonedMs = 60 * 60'000;  // the writer of an older temporary directory was killed
 
 tl::unexpected<Error> cannot(const std::string& action, const std::string& path) {
-  return our_fault("cannot " + action + " " + path + ": " + std::strerror(errno));
+  return our_fault(sys::error_text("cannot " + action + " " + path));
 }
 
 Expected<void> sync_directory(const std::string& path) {

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
+
+#include "sys/error_text.h"
 
 namespace kq::worker {
 namespace {
@@ -16,7 +17,7 @@ Expected<void> make_directory(const std::string& dir) {
   if (::mkdir(dir.c_str(), kSharedMode) == 0) {
     (void)::chmod(dir.c_str(), kSharedMode);  // mkdir applied the umask
   } else if (errno != EEXIST) {
-    return our_fault(dir + ": " + std::strerror(errno));
+    return our_fault(sys::error_text(dir));
   }
   struct stat found {};
   if (::lstat(dir.c_str(), &found) != 0 || !S_ISDIR(found.st_mode)) return our_fault(dir + " is not a directory");

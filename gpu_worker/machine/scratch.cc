@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/blob.h"
+#include "sys/error_text.h"
 #include "sys/fd.h"
 
 namespace kq::worker {
@@ -24,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr int kNamesMax = 16;  // names that are tried for a directory while earlier ones cannot be removed
 
 tl::unexpected<Error> cannot(const std::string& action, const std::string& path) {
-  return our_fault("cannot " + action + " " + path + ": " + std::strerror(errno));
+  return our_fault(sys::error_text("cannot " + action + " " + path));
 }
 
 struct CloseDirectory {

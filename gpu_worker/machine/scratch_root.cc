@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "sys/error_text.h"
+
 namespace kq::worker {
 namespace {
 
@@ -44,7 +46,7 @@ Expected<ScratchRoot> ScratchRoot::make(const std::string& state) {
   remove_abandoned(state);
   std::string dir = state + "/" + kPrefix + std::to_string(::getpid()) + "-XXXXXX";
   if (::mkdtemp(dir.data()) == nullptr)
-    return bad_input(dir + ": " + std::strerror(errno) + "; name a directory for scratch files with --state");
+    return bad_input(dir + ": " + sys::error_text(errno) + "; name a directory for scratch files with --state");
   (void)::chmod(dir.c_str(), 0755);  // children that run as other users must reach their directories
   ScratchRoot root(std::move(dir));
   // On a file system without locks remove_abandoned() gets no lock either, so no directory is removed.

@@ -19,6 +19,7 @@
 #include "net/local/connection.h"
 #include "net/local/link.h"
 #include "sys/clock.h"
+#include "sys/error_text.h"
 
 namespace kq::net {
 namespace {
@@ -64,7 +65,7 @@ class PlainServerLink final : public ServerLink {
   }
 
   Expected<void> bind(const Endpoints& endpoints) {
-    if (epoll_ < 0) return our_fault(std::string("the broker's sockets: ") + std::strerror(errno));
+    if (epoll_ < 0) return our_fault(sys::error_text("the broker's sockets"));
     if (auto bound = bind_one(0, endpoints.client); !bound) return bound;
     return bind_one(1, endpoints.worker);
   }
@@ -145,7 +146,7 @@ class PlainServerLink final : public ServerLink {
       const char* const hint = errno == EADDRINUSE ? "another program listens there, choose another port"
                                : errno == ENOENT   ? "its directory must exist"
                                                    : "the broker cannot listen there";
-      return our_fault(endpoint + ": " + std::strerror(errno) + "; " + hint);
+      return our_fault(endpoint + ": " + sys::error_text(errno) + "; " + hint);
     }
     if (!path.empty()) paths_.push_back(path);
     return {};
@@ -266,7 +267,7 @@ class PlainServerLink final : public ServerLink {
       }
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        senders_.note("accept", std::string("a connection could not be taken: ") + std::strerror(errno), now_ms_);
+        senders_.note("accept", sys::error_text("a connection could not be taken"), now_ms_);
         listen_again_ms_ = now_ms_ + kNoRoomMs;
         listen_for(0);
         return;

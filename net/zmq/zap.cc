@@ -12,6 +12,7 @@
 #include "net/local/address.h"
 #include "net/zmq/monitor.h"
 #include "sys/clock.h"
+#include "sys/error_text.h"
 
 namespace kq::net {
 namespace {
@@ -157,7 +158,7 @@ void Door::observe(Side side) {
         accepted(monitor, value);
         break;
       case ZMQ_EVENT_ACCEPT_FAILED:
-        note("accept", "a connection could not be accepted: " + std::string(std::strerror(value)));
+        note("accept", "a connection could not be accepted: " + sys::error_text(value));
         break;
       case ZMQ_EVENT_DISCONNECTED:
         lost(monitor, value);

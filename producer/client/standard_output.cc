@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "sys/error_text.h"
 
 namespace kq::producer {
 
@@ -64,7 +65,7 @@ StandardOutput::~StandardOutput() {
 int StandardOutput::end(int code) {
   std::cout.flush();
   if (buffer_->error() == 0 || buffer_->error() == EPIPE) return code;
-  std::cerr << program_ << ": cannot write standard output: " << std::strerror(buffer_->error()) << '\n';
+  std::cerr << program_ << ": cannot write standard output: " << sys::error_text(buffer_->error()) << '\n';
   return static_cast<int>(ExitCode::our_fault);
 }
 

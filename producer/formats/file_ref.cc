@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "core/limits.h"
+#include "sys/error_text.h"
 
 namespace kq::producer {
 namespace {
@@ -38,7 +38,7 @@ Expected<std::string> checked(const std::string& where, std::string text) {
 }
 
 Expected<std::string> read_file(const std::string& path) {
-  const auto system_error = [&] { return bad_input(path + ": " + std::strerror(errno)); };
+  const auto system_error = [&] { return bad_input(sys::error_text(path)); };
   // Without O_NONBLOCK, opening a pipe would wait for its writer.
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.number() < 0) return system_error();

@@ -13,6 +13,7 @@
 #include "producer/formats/problems.h"
 #include "producer/formats/recognise.h"
 #include "producer/formats/single_file.h"
+#include "sys/error_text.h"
 
 namespace kq::producer {
 namespace {
@@ -294,7 +295,7 @@ void read_jsonl(const fs::path& input, const InputOptions& options, const Candid
   const std::string name = options.input_name.empty() ? file.string() : options.input_name;
   const fs::path base = options.input_name.empty() ? file.parent_path() : fs::path();
   LineReader lines(file);
-  if (!lines.opened()) return sink.mistake(name + ": " + std::strerror(errno));
+  if (!lines.opened()) return sink.mistake(sys::error_text(name));
   if (options.problem) sink.mistake(name + ": --problem serves single files, each line here names its own");
   bool any = false;
   std::string_view line;

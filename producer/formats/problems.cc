@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "producer/formats/file_ref.h"
+#include "sys/error_text.h"
 
 namespace kq::producer {
 namespace {
@@ -117,7 +118,7 @@ Expected<const KernelBenchProblems::DataSet*> KernelBenchProblems::data_set(cons
   const auto [place, is_new] = data_sets_.try_emplace(file);
   if (!is_new) return &place->second;
   std::ifstream lines(file, std::ios::binary);
-  if (!lines.is_open()) return bad_input(file.string() + ": " + std::strerror(errno));
+  if (!lines.is_open()) return bad_input(sys::error_text(file.string()));
   std::string line;
   for (std::size_t number = 1; std::getline(lines, line); ++number) {
     const std::string where = file.string() + ":" + std::to_string(number);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include "producer/formats/recognise.h"
 #include "producer/formats/sample_name.h"
 #include "producer/formats/settings.h"
+#include "sys/error_text.h"
 
 namespace kq::producer {
 namespace {
@@ -24,7 +24,7 @@ constexpr std::string_view kNotInHeader[] = {"rtol", "atol", "correctness"};
 Expected<std::vector<HeaderSetting>> header_of(const std::filesystem::path& path) {
   std::string text(kHeaderBytesMax, '\0');
   std::ifstream file(path, std::ios::binary);
-  if (!file.is_open()) return bad_input(path.string() + ": " + std::strerror(errno));
+  if (!file.is_open()) return bad_input(sys::error_text(path.string()));
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
   return read_header(text);

@@ -32,6 +32,7 @@
 #include "producer/submit/spooled_stdin.h"
 #include "producer/submit/submit.h"
 #include "sys/clock.h"
+#include "sys/error_text.h"
 
 namespace kq::producer {
 namespace {
@@ -69,7 +70,7 @@ void watch_for_interrupt() {
 Expected<std::string> random_salt() {
   std::array<char, 16> bytes{};
   if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    return our_fault(std::string("no random numbers for --force-rerun: ") + std::strerror(errno));
+    return our_fault(sys::error_text("no random numbers for --force-rerun"));
   }
   return to_hex(sha256({bytes.data(), bytes.size()})).substr(0, 32);
 }

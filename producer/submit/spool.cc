@@ -12,6 +12,7 @@
 
 #include "core/codec/codec.h"
 #include "core/limits.h"
+#include "sys/error_text.h"
 
 namespace kq::producer {
 namespace {
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kEnding = ".kqbatch";
 
 tl::unexpected<Error> cannot(const fs::path& path, const char* verb) {
-  return bad_input("cannot " + std::string(verb) + " " + path.string() + ": " + std::strerror(errno));
+  return bad_input(sys::error_text("cannot " + std::string(verb) + " " + path.string()));
 }
 
 // Writes a file so that it is either complete and on disk under its name, or absent.

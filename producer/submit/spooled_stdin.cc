@@ -8,6 +8,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "sys/error_text.h"
+
 namespace kq::producer {
 namespace {
 
@@ -45,7 +47,7 @@ Expected<SpooledStdin> SpooledStdin::read(int descriptor) {
   const int fd = ::mkstemp(pattern.data());
   if (fd < 0)
     return our_fault("no file for standard input in " + fs::path(pattern).parent_path().string() + ": " +
-                     std::strerror(errno));
+                     sys::error_text(errno));
   SpooledStdin file{fs::path(pattern)};
   std::array<char, 64u << 10> buffer;
   std::string start;  // the start of the text
@@ -61,7 +63,7 @@ Expected<SpooledStdin> SpooledStdin::read(int descriptor) {
       ::close(fd);
       return our_fault(
           std::string(got < 0 ? "cannot read standard input: " : "cannot keep standard input in a file: ") +
-          std::strerror(error));
+          sys::error_text(error));
     }
   }
   ::close(fd);

@@ -28,6 +28,7 @@
 #include "store/rocks/settings.h"
 #include "store/rocks/small_tables.h"
 #include "store/rocks/wal_tail.h"
+#include "sys/error_text.h"
 
 namespace kq::store {
 namespace {
@@ -309,7 +310,7 @@ Expected<bool> cut_torn_end(const std::string& path, const RocksStoreOptions& op
   const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   const bool cut = file >= 0 && ftruncate(file, static_cast<off_t>(state.good_bytes)) == 0 && fsync(file) == 0;
   if (file >= 0) close(file);
-  if (!cut) return our_fault(path + ": its torn end cannot be cut off: " + std::strerror(errno));
+  if (!cut) return our_fault(path + ": its torn end cannot be cut off: " + sys::error_text(errno));
   options.note(path + ": the last " + std::to_string(bytes - state.good_bytes) +
                " bytes were torn by a loss of power and belonged to no acknowledged commit; they are cut off");
   return true;

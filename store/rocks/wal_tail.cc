@@ -14,6 +14,7 @@
 #include <variant>
 
 #include "store/rocks/crc32c.h"
+#include "sys/error_text.h"
 
 namespace kq::store {
 namespace {
@@ -183,7 +184,7 @@ Expected<LogState> look_at_log(const std::string& path, LogCheck check) {
   Blocks blocks(path);
   LogState state;
   if (blocks.error() == 0) state = Log(blocks, check).state();
-  if (blocks.error() != 0) return our_fault(path + ": cannot be read: " + std::strerror(blocks.error()));
+  if (blocks.error() != 0) return our_fault(path + ": cannot be read: " + sys::error_text(blocks.error()));
   return state;
 }
 

@@ -1,20 +1,17 @@
 #include "tools/check/facts_child.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
 
 #include "sys/clock.h"
+#include "sys/error_text.h"
+#include "sys/process.h"
 
 namespace kq::tools {
 namespace {
@@ -34,25 +31,6 @@ bool wait_for(int fd, short events, std::int64_t deadline_ms) {
   }
 }
 
-[[noreturn]] void exec_facts_server(const FactsChildOptions& options, int in, int out) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::dup2(in, STDIN_FILENO);
-  ::dup2(out, STDOUT_FILENO);
-  const rlimit memory{kMemoryBytesMax, kMemoryBytesMax}, none{0, 0};
-  ::setrlimit(RLIMIT_AS, &memory);
-  ::setrlimit(RLIMIT_CORE, &none);
-  ::signal(SIGPIPE, SIG_DFL);
-  const std::string server = options.harness + "/facts/server.py";
-  std::array<char*, 6> words{const_cast<char*>(options.python.c_str()),
-                             const_cast<char*>("-I"),
-                             const_cast<char*>("-S"),
-                             const_cast<char*>("-B"),
-                             const_cast<char*>(server.c_str()),
-                             nullptr};
-  ::execvp(words[0], words.data());
-  ::_exit(127);
-}
-
 }  // namespace
 
 FactsChild::~FactsChild() {
@@ -60,46 +38,35 @@ FactsChild::~FactsChild() {
 }
 
 Expected<void> FactsChild::start() {
-  // Standard input is a socket, because send() has a flag that avoids SIGPIPE when the child has ended.
-  int to_child[2], from_child[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, to_child) != 0) {
-    return our_fault(std::string("cannot make a pair of sockets: ") + std::strerror(errno));
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return our_fault(sys::error_text("cannot make a pair of sockets"));
   }
-  if (::pipe2(from_child, O_CLOEXEC) != 0) {
-    ::close(to_child[0]);
-    ::close(to_child[1]);
-    return our_fault(std::string("cannot make a pipe: ") + std::strerror(errno));
-  }
-  pid_ = ::fork();
-  if (pid_ == 0) exec_facts_server(options_, to_child[0], from_child[1]);
-  ::close(to_child[0]);
-  ::close(from_child[1]);
-  in_ = to_child[1];
-  out_ = from_child[0];
+  sys::Fd ours(ends[0]), childs(ends[1]);
+  const std::string server = options_.harness + "/facts/server.py";
+  KQ_TRY_VALUE(pid_, sys::start_process({.argv = {options_.python, "-I", "-S", "-B", server},
+                                         .input = childs.get(),
+                                         .output = childs.get(),
+                                         .joins_stderr = false,
+                                         .leads = sys::ProcessOptions::Leads::process_group}));
+  const rlimit memory{kMemoryBytesMax, kMemoryBytesMax}, none{0, 0};
+  ::prlimit(pid_, RLIMIT_AS, &memory, nullptr);
+  ::prlimit(pid_, RLIMIT_CORE, &none, nullptr);
+  socket_ = std::move(ours);
   read_ahead_.clear();
-  if (pid_ < 0) {
-    stop();
-    return our_fault(std::string("cannot start a process: ") + std::strerror(errno));
-  }
   return {};
 }
 
 void FactsChild::stop() {
-  if (in_ >= 0) ::close(in_);
-  if (out_ >= 0) ::close(out_);
-  in_ = out_ = -1;
-  if (pid_ > 0) {
-    ::kill(pid_, SIGKILL);
-    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
-  pid_ = -1;
+  socket_ = sys::Fd();
+  sys::end_process(pid_);
+  pid_ = 0;
 }
 
 bool FactsChild::send_all(std::string_view bytes, std::int64_t deadline_ms) {
   while (!bytes.empty()) {
-    if (!wait_for(in_, POLLOUT, deadline_ms)) return false;
-    const ssize_t n = ::send(in_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (!wait_for(socket_.get(), POLLOUT, deadline_ms)) return false;
+    const ssize_t n = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && errno != EINTR && errno != EAGAIN) return false;
     if (n > 0) bytes.remove_prefix(static_cast<std::size_t>(n));
   }
@@ -108,9 +75,9 @@ bool FactsChild::send_all(std::string_view bytes, std::int64_t deadline_ms) {
 
 bool FactsChild::receive(std::string& into, std::size_t bytes, std::int64_t deadline_ms) {
   while (read_ahead_.size() < bytes) {
-    if (!wait_for(out_, POLLIN, deadline_ms)) return false;
+    if (!wait_for(socket_.get(), POLLIN, deadline_ms)) return false;
     std::array<char, 1 << 16> buffer;
-    const ssize_t n = ::read(out_, buffer.data(), buffer.size());
+    const ssize_t n = ::read(socket_.get(), buffer.data(), buffer.size());
     if (n == 0 || (n < 0 && errno != EINTR)) return false;
     if (n > 0) read_ahead_.append(buffer.data(), static_cast<std::size_t>(n));
   }
@@ -128,7 +95,7 @@ bool FactsChild::receive_line(std::string& into, std::int64_t deadline_ms) {
 
 Expected<std::variant<std::string, UnreadableSource>> FactsChild::facts(std::string_view name,
                                                                         std::string_view source) {
-  if (pid_ < 0) {
+  if (pid_ == 0) {
     KQ_TRY(start());
   }
   // An empty source tests whether the child works at all. After that, a source without an answer is itself at fault.

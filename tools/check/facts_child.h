@@ -9,8 +9,6 @@
 // limit.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,6 +16,7 @@
 #include <variant>
 
 #include "core/base/error.h"
+#include "sys/fd.h"
 
 namespace kq::tools {
 
@@ -54,9 +53,8 @@ class FactsChild {
   std::optional<std::variant<std::string, UnreadableSource>> ask(std::string_view name, std::string_view source);
 
   FactsChildOptions options_;
-  pid_t pid_ = -1;
-  int in_ = -1;                // the child's standard input
-  int out_ = -1;               // the child's standard output
+  int pid_ = 0;                // process id of the child, or 0 when none runs
+  sys::Fd socket_;             // the other end is the child's standard input and output
   std::string read_ahead_;     // bytes of the answer that receive() has not returned yet
   bool has_answered_ = false;  // whether the child has ever answered
 };

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "core/limits.h"
+#include "sys/error_text.h"
 #include "tools/cli/text.h"
 
 namespace kq::tools {
@@ -70,7 +71,7 @@ Expected<std::string> read_input(const std::string& path, std::size_t bytes_max)
   if (path != "-") {
     file.open(path, std::ios::binary);
     if (!file || fs::is_directory(path))
-      return bad_input(std::string("cannot be read: ") + std::strerror(errno != 0 ? errno : EISDIR));
+      return bad_input(std::string("cannot be read: ") + sys::error_text(errno != 0 ? errno : EISDIR));
   }
   std::istream& in = path == "-" ? std::cin : file;
   std::vector<char> buffer(1 << 16);

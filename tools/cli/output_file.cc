@@ -7,9 +7,10 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <utility>
+
+#include "sys/error_text.h"
 
 namespace kq::tools {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 constexpr std::size_t kBufferBytes = 64u << 10;
 
 tl::unexpected<Error> cannot_write(const std::string& path, int error) {
-  return our_fault("cannot write " + (path == "-" ? "standard output" : path) + ": " + std::strerror(error));
+  return our_fault("cannot write " + (path == "-" ? "standard output" : path) + ": " + sys::error_text(error));
 }
 
 constexpr int kOpensMax = 16;  // attempts to open a temporary file that other processes keep renaming
@@ -26,7 +27,7 @@ constexpr int kOpensMax = 16;  // attempts to open a temporary file that other p
 Expected<int> open_locked(const std::string& path, const std::string& target) {
   for (int i = 0; i < kOpensMax; ++i) {
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (fd < 0) return bad_input("cannot create a file beside " + target + ": " + std::strerror(errno));
+    if (fd < 0) return bad_input(sys::error_text("cannot create a file beside " + target));
     if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       ::close(fd);
       return bad_input(target + " is being written by another process; name another file, or wait for it");
@@ -51,7 +52,7 @@ Expected<int> open_locked(const std::string& path, const std::string& target) {
 // Opens a device or a pipe. Renaming a file to its path would remove it.
 Expected<OutputFile> OutputFile::open_in_place(std::string path) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return bad_input("cannot write to " + path + ": " + std::strerror(errno));
+  if (fd < 0) return bad_input(sys::error_text("cannot write to " + path));
   return OutputFile(std::move(path), "", fd);
 }
 

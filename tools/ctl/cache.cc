@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <string>
 #include <vector>
 
+#include "sys/error_text.h"
 #include "tools/stack/stack.h"
 
 namespace kq::tools {
@@ -20,7 +20,7 @@ Expected<ExitCode> ctl_cache(int argc, const char* const* argv, const CtlWorld&)
   for (std::string& word : words) raw.push_back(word.data());
   raw.push_back(nullptr);
   ::execv(program.c_str(), raw.data());
-  return our_fault("cannot start " + program + ": " + std::strerror(errno));
+  return our_fault(sys::error_text("cannot start " + program));
 }
 
 }  // namespace kq::tools

@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <tuple>
 
+#include "sys/error_text.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/text.h"
 #include "tools/exporters/exporter.h"
@@ -160,7 +161,7 @@ class KernelBenchExport final : public Export {
     for (std::size_t done = 0; done < text.size();) {
       const ssize_t n = ::write(entries_fd_, text.data() + done, text.size() - done);
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return our_fault("cannot write in " + folder_.string() + ": " + std::strerror(errno));
+      if (n < 0) return our_fault(sys::error_text("cannot write in " + folder_.string()));
       done += static_cast<std::size_t>(n);
     }
     entries_bytes_ += text.size();
@@ -310,7 +311,7 @@ Expected<std::unique_ptr<Export>> open_kernelbench(const ExportOptions& options,
   if (wrong) return bad_input("cannot create the folder " + options.out + ": " + wrong.message());
   std::string name = (fs::path(options.out) / ".kq-dump.XXXXXX").string();
   const int entries_fd = ::mkostemp(name.data(), O_CLOEXEC);
-  if (entries_fd < 0) return bad_input("cannot create a file in " + options.out + ": " + std::strerror(errno));
+  if (entries_fd < 0) return bad_input(sys::error_text("cannot create a file in " + options.out));
   ::unlink(name.c_str());
   return std::make_unique<KernelBenchExport>(options, selection, entries_fd, is_new);
 }

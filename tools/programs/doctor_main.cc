@@ -6,10 +6,10 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <iostream>
 
 #include "producer/client/standard_output.h"
+#include "sys/error_text.h"
 #include "tools/cli/flags.h"
 #include "tools/doctor/cuda_finder.h"
 #include "tools/doctor/doctor.h"
@@ -31,7 +31,7 @@ Expected<kq::producer::Json> run_self_test(const std::string& devices) {
   std::array<char*, 7> argv{};
   for (std::size_t i = 0; i < words.size(); ++i) argv[i] = words[i].data();
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return kq::our_fault(std::string("cannot make a pipe: ") + std::strerror(errno));
+  if (::pipe2(ends, O_CLOEXEC) != 0) return kq::our_fault(kq::sys::error_text("cannot make a pipe"));
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
@@ -46,7 +46,7 @@ Expected<kq::producer::Json> run_self_test(const std::string& devices) {
     output.append(bytes, static_cast<std::size_t>(n));
   }
   ::close(ends[0]);
-  if (error != 0) return kq::our_fault(words[0] + " cannot be started: " + std::strerror(error));
+  if (error != 0) return kq::our_fault(words[0] + " cannot be started: " + kq::sys::error_text(error));
   ::waitpid(pid, nullptr, 0);
   auto json = kq::producer::parse_json(output);
   if (!json) return kq::our_fault("kq-worker --self-test printed no JSON");

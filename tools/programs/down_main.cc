@@ -6,11 +6,11 @@
 #include <signal.h>
 
 #include <cerrno>
-#include <cstring>
 #include <iostream>
 #include <string>
 
 #include "producer/client/standard_output.h"
+#include "sys/error_text.h"
 #include "tools/cli/flags.h"
 #include "tools/stack/stack.h"
 #include "tools/stack/state_folder.h"
@@ -55,7 +55,7 @@ int run(int argc, char** argv) {
       signalled_pid = holder->pid;
       if (::kill(signalled_pid, SIGTERM) != 0 && errno != ESRCH) {
         return report_error(kProgram, {ErrorKind::our_fault, "cannot stop process " + std::to_string(signalled_pid) +
-                                                                 ": " + std::strerror(errno)});
+                                                                 ": " + kq::sys::error_text(errno)});
       }
     }
     wait_ms(kStepMs);

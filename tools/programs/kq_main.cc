@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/version.h"
 #include "producer/client/standard_output.h"
+#include "sys/error_text.h"
 #include "tools/cli/flags.h"
 #include "tools/cli/verbs.h"
 #include "tools/cli/versions.h"
@@ -45,7 +45,7 @@ int exec_verb(const std::string& verb, std::vector<char*> words) {
     std::cerr << kq::tools::unknown_verb(verb, kq::tools::program_folder()) << '\n';
     return end(ExitCode::bad_input);
   }
-  std::cerr << "kq: cannot start " << beside << ": " << std::strerror(error == ENOENT ? errno : error) << '\n';
+  std::cerr << "kq: cannot start " << beside << ": " << kq::sys::error_text(error == ENOENT ? errno : error) << '\n';
   return end(ExitCode::our_fault);
 }
 

@@ -14,6 +14,7 @@
 
 #include "net/endpoint.h"
 #include "producer/client/standard_output.h"
+#include "sys/error_text.h"
 #include "tools/cli/flags.h"
 #include "tools/stack/stack.h"
 #include "tools/stack/stop_signals.h"
@@ -131,10 +132,9 @@ std::string read_all(int fd) {
 int detach(const Options& options) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0)
-    return report_error(kProgram, {ErrorKind::our_fault, std::string("cannot make a pipe: ") + std::strerror(errno)});
+    return report_error(kProgram, {ErrorKind::our_fault, kq::sys::error_text("cannot make a pipe")});
   const pid_t middle = ::fork();
-  if (middle < 0)
-    return report_error(kProgram, {ErrorKind::our_fault, std::string("cannot fork: ") + std::strerror(errno)});
+  if (middle < 0) return report_error(kProgram, {ErrorKind::our_fault, kq::sys::error_text("cannot fork")});
   if (middle == 0) {
     ::close(ends[0]);
     ::setsid();

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "sys/error_text.h"
 #include "sys/process.h"
 #include "tools/cli/text.h"
 
@@ -42,9 +43,9 @@ int open_log(const std::string& path) {
 Expected<Process> Process::start(const Command& command) {
   KQ_CHECK(!command.words.empty());
   const std::string& program = command.words.front();
-  if (::access(program.c_str(), X_OK) != 0) return our_fault("cannot start " + program + ": " + std::strerror(errno));
+  if (::access(program.c_str(), X_OK) != 0) return our_fault(sys::error_text("cannot start " + program));
   const int log = open_log(command.log);
-  if (log < 0) return our_fault("cannot write " + command.log + ": " + std::strerror(errno));
+  if (log < 0) return our_fault(sys::error_text("cannot write " + command.log));
   const std::int64_t log_start = ::lseek(log, 0, SEEK_END);
 
   // SIGINT lets a worker leave at once. On SIGTERM a worker would first finish its jobs, for a broker that ends as

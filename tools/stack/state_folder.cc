@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "net/endpoint.h"
+#include "sys/error_text.h"
 
 namespace kq::tools {
 namespace {
@@ -64,7 +65,7 @@ Expected<std::string> created_folder(const std::string& folder) {
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
   if (error || ::mkdir(path.c_str(), 0700) != 0) {
     return bad_input("cannot make the state folder " + path.string() + ": " +
-                     (error ? error.message() : std::strerror(errno)));
+                     (error ? error.message() : sys::error_text(errno)));
   }
   return path.string();
 }
@@ -76,7 +77,7 @@ Expected<StateFolder> StateFolder::take(const std::string& folder) {
   if (!path) return failure(path.error());
   const std::string lock_path = *path + kLock;
   const int lock = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (lock < 0) return bad_input("cannot write into the state folder " + *path + ": " + std::strerror(errno));
+  if (lock < 0) return bad_input(sys::error_text("cannot write into the state folder " + *path));
   StateFolder state(*path, lock);
   struct flock held;
   if (!lock_file(lock, F_OFD_SETLK, held)) {

@@ -16,6 +16,7 @@
 
 #include "core/base/check.h"
 #include "gpu_worker/judge/device/clock.h"
+#include "sys/error_text.h"
 
 namespace kq::judge {
 namespace {
@@ -41,7 +42,7 @@ constexpr std::uint64_t kSleepingChildSpinNs = 1 * kMs;
 constexpr std::int64_t kExitReportMs = 2'000;
 
 std::string system_error(const char* what) {
-  return std::string(what) + ": " + std::strerror(errno);
+  return sys::error_text(what);
 }
 
 long futex(std::uint32_t* word, int operation, std::uint32_t value, const timespec* timeout) {

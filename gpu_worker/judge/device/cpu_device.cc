@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "core/base/check.h"
+#include "sys/error_text.h"
 #include "sys/fd.h"
 #include "sys/text_line.h"
 
@@ -19,7 +20,7 @@ namespace kq::judge {
 namespace {
 
 std::string system_error(const char* what) {
-  return std::string(what) + ": " + std::strerror(errno);
+  return sys::error_text(what);
 }
 
 std::string text_of(const char* path) {
