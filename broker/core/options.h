@@ -30,7 +30,7 @@ struct BrokerOptions {
   std::uint64_t submitter_bytes_max = 50ull << 30;
   std::uint32_t busy_retry_ms = 1'000;     // a client that was answered `busy` should retry after this long
   std::size_t classes_max = 1'024;         // different requirements in use; each costs time at every lease
-  std::size_t submitter_classes_max = 64;  // of them in use by one submitter's jobs, so that nobody takes them all
+  std::size_t submitter_classes_max = 64;  // of one submitter's jobs, so that one submitter cannot use all classes
   std::size_t submitters_max = 65'536;
 
   // Memory.

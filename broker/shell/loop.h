@@ -36,8 +36,8 @@ class Loop {
   // waits for the call.
   void observe(std::function<void(std::int64_t now_ms)> observer);
 
-  // Runs turns until `stop` is set. The turn that is under way is finished. An Error is fatal; what was not committed
-  // was not acknowledged.
+  // Runs turns until `stop` is set. The turn that is under way is finished. An Error is fatal: the loop has not
+  // acknowledged events whose writes were not committed.
   Expected<void> run(const volatile std::sig_atomic_t& stop);
 
   // Runs one turn. It waits for a first message at most until the broker wants to wake.

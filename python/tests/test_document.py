@@ -28,5 +28,5 @@ def test_every_snippet_of_the_document_runs(place: None, folder: Path, capsys: p
     assert [one.reward for one in names["evaluations"]] == names["rewards"]
     assert len(names["outcomes"]) == count and all(one.passed for one in names["outcomes"])
     assert names["score"] == 500_000 and len(names["results"]) == count
-    assert names["rows_n"] == len(names["rows"]) == count and (folder / "dataset/README.md").is_file()
+    assert names["row_count"] == len(names["rows"]) == count and (folder / "dataset/README.md").is_file()
     assert "passed 1.5" in capsys.readouterr().out

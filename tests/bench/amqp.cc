@@ -14,8 +14,8 @@ constexpr std::uint64_t kBasicClass = 60;
 constexpr std::uint64_t kDeliveryModeFlag = 1u << 12;
 constexpr std::uint64_t kPersistent = 2;
 
-void append_number(std::string& out, std::uint64_t value, int bytes_n) {
-  for (int i = bytes_n - 1; i >= 0; --i) out.push_back(static_cast<char>(value >> (8 * i)));
+void append_number(std::string& out, std::uint64_t value, int byte_count) {
+  for (int i = byte_count - 1; i >= 0; --i) out.push_back(static_cast<char>(value >> (8 * i)));
 }
 
 std::string_view as_payload(std::string& buffer, Amqp method, std::string_view arguments) {
@@ -26,8 +26,8 @@ std::string_view as_payload(std::string& buffer, Amqp method, std::string_view a
 
 }  // namespace
 
-AmqpArguments& AmqpArguments::number(std::uint64_t value, int bytes_n) {
-  append_number(text, value, bytes_n);
+AmqpArguments& AmqpArguments::number(std::uint64_t value, int byte_count) {
+  append_number(text, value, byte_count);
   return *this;
 }
 
@@ -43,11 +43,12 @@ AmqpArguments& AmqpArguments::long_text(std::string_view value) {
   return *this;
 }
 
-std::uint64_t AmqpReader::number(int bytes_n) {
-  if (rest_.size() < static_cast<std::size_t>(bytes_n)) give_up("an AMQP method ended early");
+std::uint64_t AmqpReader::number(int byte_count) {
+  if (rest_.size() < static_cast<std::size_t>(byte_count)) give_up("an AMQP method ended early");
   std::uint64_t value = 0;
-  for (int i = 0; i < bytes_n; ++i) value = value << 8 | static_cast<std::uint8_t>(rest_[static_cast<std::size_t>(i)]);
-  rest_.remove_prefix(static_cast<std::size_t>(bytes_n));
+  for (int i = 0; i < byte_count; ++i)
+    value = value << 8 | static_cast<std::uint8_t>(rest_[static_cast<std::size_t>(i)]);
+  rest_.remove_prefix(static_cast<std::size_t>(byte_count));
   return value;
 }
 
@@ -122,9 +123,9 @@ AmqpConnection::Method AmqpConnection::next_method() {
 std::string_view AmqpConnection::content() {
   AmqpReader header(next_frame().payload);
   header.number(4);
-  const std::size_t bytes_n = header.number(8);
+  const std::size_t byte_count = header.number(8);
   content_.clear();
-  while (content_.size() < bytes_n) content_.append(next_frame().payload);
+  while (content_.size() < byte_count) content_.append(next_frame().payload);
   return content_;
 }
 

@@ -1,4 +1,4 @@
-// As much of AMQP 0-9-1 as a load on one queue needs: frames, and the arguments inside them.
+// The part of AMQP 0-9-1 that a load on one RabbitMQ queue needs: frames, methods and their arguments.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace kq::bench {
 
-// Class and method numbers, packed as class << 16 | method.
+// Methods of AMQP: the class number in the upper 16 bits, the number of the method in the lower 16.
 enum class Amqp : std::uint32_t {
   connection_start = 10u << 16 | 10,
   connection_start_ok = 10u << 16 | 11,
@@ -32,20 +32,20 @@ enum class Amqp : std::uint32_t {
   confirm_select_ok = 85u << 16 | 11,
 };
 
-// The arguments of a method, written one after the other, big-endian.
+// Encodes the arguments of a method one after the other, big-endian.
 class AmqpArguments {
  public:
-  AmqpArguments& number(std::uint64_t value, int bytes_n);
+  AmqpArguments& number(std::uint64_t value, int byte_count);
   AmqpArguments& short_text(std::string_view text);
   AmqpArguments& long_text(std::string_view text);
   std::string text;
 };
 
-// The same, read.
+// Decodes the arguments of a method in the order in which they were encoded. Gives up on truncated arguments.
 class AmqpReader {
  public:
   explicit AmqpReader(std::string_view payload) : rest_(payload) {}
-  std::uint64_t number(int bytes_n);
+  std::uint64_t number(int byte_count);
   std::string_view short_text();
 
  private:
@@ -57,10 +57,11 @@ class AmqpConnection {
  public:
   explicit AmqpConnection(int port);
 
-  void send_method(Amqp method, const AmqpArguments& arguments);  // buffered in stream().out
-  // basic.publish to the default exchange, its header and its body: persistent. Buffered likewise.
+  // Appends the method to stream().out without flushing.
+  void send_method(Amqp method, const AmqpArguments& arguments);
+  // Appends a persistent basic.publish to the default exchange, with header and body, without flushing.
   void publish(std::string_view queue, std::string_view body);
-  // Flushes, and waits for that method.
+  // Sends the method, flushes, and waits for `answer`. Gives up if another method comes.
   void call(Amqp method, const AmqpArguments& arguments, Amqp answer);
 
   struct Method {
@@ -68,9 +69,9 @@ class AmqpConnection {
     std::string_view arguments;  // valid until the next read
   };
   Method next_method();
-  // The content that follows basic.deliver: a header frame and its body frames.
+  // Reads the header frame and body frames that follow basic.deliver, and returns the body. Valid until the next call.
   std::string_view content();
-  // Whether a whole frame can be read without waiting.
+  // Returns whether a whole frame can be read without waiting.
   bool has_frame() const;
   Stream& stream() { return stream_; }
 

@@ -1,3 +1,4 @@
+// The peer beanstalkd: the default tube, by the commands put, reserve-with-timeout and delete.
 #include <charconv>
 #include <vector>
 
@@ -42,7 +43,7 @@ class BeanstalkdConsumer final : public Consumer {
 
   void round(Tally& tally) override {
     for (const std::string& id : held_) stream_.out.append("delete ").append(id).append("\r\n");
-    // A request that waits would keep the answers of those behind it.
+    // Only the first request may wait, and only without jobs to delete, because a waiting request delays later answers.
     const int wait_s = held_.empty() ? kReserveWaitS : 0;
     for (std::size_t i = 0; i < at_once_; ++i) {
       stream_.out.append("reserve-with-timeout ").append(std::to_string(i == 0 ? wait_s : 0)).append("\r\n");
@@ -57,16 +58,16 @@ class BeanstalkdConsumer final : public Consumer {
   }
 
  private:
-  // RESERVED <id> <bytes>, then the body.
+  // Reads one answer to a reserve request: RESERVED <id> <bytes>, then the body; or TIMED_OUT.
   void reserved(Tally& tally) {
     const std::string_view line = stream_.line();
     if (line == "TIMED_OUT") return;
     if (!line.starts_with("RESERVED ")) refuse("reserve", line);
     const std::size_t space = line.find(' ', 9);
     held_.emplace_back(line.substr(9, space - 9));
-    std::size_t bytes_n = 0;
-    std::from_chars(line.data() + space + 1, line.data() + line.size(), bytes_n);
-    tally.took(stream_.bytes(bytes_n + 2).substr(0, bytes_n));
+    std::size_t byte_count = 0;
+    std::from_chars(line.data() + space + 1, line.data() + line.size(), byte_count);
+    tally.took(stream_.bytes(byte_count + 2).substr(0, byte_count));
   }
 
   Stream stream_;

@@ -62,7 +62,7 @@ std::uint64_t Bodies::number_in(std::string_view body) {
   std::uint64_t number = 0;
   const char* digits = body.data() + kStart.size();
   if (body.size() < kHeaderBytes || std::from_chars(digits, digits + kDigits, number, 16).ptr != digits + kDigits) {
-    give_up("a job came back whose first line is not the one it was sent with");
+    give_up("a job was leased whose first line differs from the submitted one");
   }
   return number;
 }

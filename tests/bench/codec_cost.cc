@@ -13,18 +13,18 @@ namespace {
 
 constexpr std::size_t kJobs = 64;  // in one message
 constexpr std::int64_t kProbeNs = 200'000'000;
-constexpr std::size_t kRoundsAtOnce = 100;  // between two looks at the clock, which is slow to tell processor time
+constexpr std::size_t kRoundsAtOnce = 100;  // between two readings of the processor clock, which take long
 
-double ns_per(std::size_t jobs_n, const auto& once) {
-  once();  // warm
+double ns_per(std::size_t job_count, const auto& once) {
+  once();  // fills caches before the measurement
   const std::int64_t start_ns = thread_cpu_ns();
   std::int64_t spent_ns = 0;
-  std::size_t rounds_n = 0;
+  std::size_t round_count = 0;
   for (; spent_ns < kProbeNs; spent_ns = thread_cpu_ns() - start_ns) {
     for (std::size_t i = 0; i < kRoundsAtOnce; ++i) once();
-    rounds_n += kRoundsAtOnce;
+    round_count += kRoundsAtOnce;
   }
-  return static_cast<double>(spent_ns) / static_cast<double>(rounds_n * jobs_n);
+  return static_cast<double>(spent_ns) / static_cast<double>(round_count * job_count);
 }
 
 template <class Body>

@@ -17,11 +17,11 @@ namespace {
 
 constexpr std::size_t kWorkerThreads = 2;
 constexpr std::size_t kGreedyBatch = 200;
-constexpr std::int64_t kSettleNs = 500'000'000;  // for what was due last
+constexpr std::int64_t kSettleNs = 500'000'000;  // time after the last submission for its acknowledgement and lease
 constexpr std::int64_t kStartNsMax = 30'000'000'000;
 constexpr int kPollMs = 1;
 
-// Numbers of the greedy one's jobs start here: nobody waits for them.
+// The first number of the greedy submitter's jobs. Jobs from this number on are not measured.
 constexpr std::uint64_t kGreedyNumber = std::uint64_t{1} << 40;
 
 struct Worker {
@@ -53,27 +53,28 @@ class CrowdRun {
       : port_(port),
         bodies_(bodies),
         crowd_(crowd),
-        jobs_n_(static_cast<std::size_t>(crowd.pace_per_s * static_cast<double>(crowd.submitters_n) *
-                                         static_cast<double>(crowd.seconds))),
-        due_ns_(jobs_n_) {
-    context_.set(zmq::ctxopt::max_sockets, static_cast<int>(crowd.workers_n + crowd.submitters_n + 16));
+        job_count_(static_cast<std::size_t>(crowd.pace_per_s * static_cast<double>(crowd.submitter_count) *
+                                            static_cast<double>(crowd.seconds))),
+        due_ns_(job_count_) {
+    context_.set(zmq::ctxopt::max_sockets, static_cast<int>(crowd.worker_count + crowd.submitter_count + 16));
   }
 
   nlohmann::json run() {
-    if (crowd_.greedy_jobs_n > 0) submit_greedily();
+    if (crowd_.greedy_job_count > 0) submit_greedily();
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < kWorkerThreads; ++i) threads.emplace_back([this, i] { work(i); });
     const std::int64_t give_up_ns = now_ns() + kStartNsMax;
-    while (welcome_n_ < crowd_.workers_n) {
-      if (now_ns() > give_up_ns) give_up("only " + std::to_string(welcome_n_) + " workers were welcomed within 30 s");
+    while (welcome_count_ < crowd_.worker_count) {
+      if (now_ns() > give_up_ns)
+        give_up("only " + std::to_string(welcome_count_) + " workers were welcomed within 30 s");
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     submit();
     std::this_thread::sleep_for(std::chrono::nanoseconds(kSettleNs));
     stop_ = true;
     for (std::thread& thread : threads) thread.join();
-    return {{"submitted", jobs_n_},
-            {"leased_share", static_cast<double>(leases_.size()) / static_cast<double>(jobs_n_)},
+    return {{"submitted", job_count_},
+            {"leased_share", static_cast<double>(leases_.size()) / static_cast<double>(job_count_)},
             {"put_p50_us", acks_.percentile_us(50)},
             {"put_p99_us", acks_.percentile_us(99)},
             {"lease_p50_us", leases_.percentile_us(50)},
@@ -83,26 +84,27 @@ class CrowdRun {
  private:
   void submit_greedily() {
     KqSocket socket(context_, port_);
-    for (std::size_t sent = 0; sent < crowd_.greedy_jobs_n; sent += kGreedyBatch) {
+    for (std::size_t sent = 0; sent < crowd_.greedy_job_count; sent += kGreedyBatch) {
       socket.send(submit_bytes(sent + 1, bodies_, kGreedyNumber + sent, kGreedyBatch, "greedy"));
       if (!socket.receive(10'000)) give_up("kq-broker does not answer the greedy submitter");
     }
   }
 
-  // The submitters in turn, each at its pace; one thread plays them all.
+  // Submits one job of each submitter in turn at the steady rate, and reads acknowledgements. One thread serves all
+  // submitters.
   void submit() {
     std::vector<KqSocket> sockets;
     std::vector<zmq::pollitem_t> items;
-    for (std::size_t i = 0; i < crowd_.submitters_n; ++i) {
+    for (std::size_t i = 0; i < crowd_.submitter_count; ++i) {
       sockets.emplace_back(context_, port_);
       items.push_back({sockets.back().handle(), 0, ZMQ_POLLIN, 0});
     }
-    const double gap_ns = static_cast<double>(crowd_.seconds) * 1e9 / static_cast<double>(jobs_n_);
+    const double gap_ns = static_cast<double>(crowd_.seconds) * 1e9 / static_cast<double>(job_count_);
     const std::int64_t start_ns = now_ns();
     std::size_t sent = 0, answered = 0;
     const std::int64_t end_ns = start_ns + crowd_.seconds * 1'000'000'000 + kSettleNs;
-    while (answered < jobs_n_ && now_ns() < end_ns) {
-      for (; sent < jobs_n_; ++sent) {
+    while (answered < job_count_ && now_ns() < end_ns) {
+      for (; sent < job_count_; ++sent) {
         const auto due = start_ns + static_cast<std::int64_t>(gap_ns * static_cast<double>(sent));
         if (due > now_ns()) break;
         due_ns_[sent] = due;
@@ -130,7 +132,7 @@ class CrowdRun {
 
   void work(std::size_t part) {
     std::vector<Worker> workers;
-    for (std::size_t i = part; i < crowd_.workers_n; i += kWorkerThreads) {
+    for (std::size_t i = part; i < crowd_.worker_count; i += kWorkerThreads) {
       workers.push_back({KqSocket(context_, port_ + 1),
                          hello_of("crowd" + std::to_string(i), static_cast<std::uint64_t>(now_ns()), 1)});
       workers.back().send(workers.back().hello);
@@ -154,7 +156,7 @@ class CrowdRun {
       const auto message = decode_message<WorkerReply>(view(*bytes));
       if (!message) give_up(message.error().message);
       if (const auto* welcome = std::get_if<Welcome>(&message->body)) {
-        if (!worker.welcome) ++welcome_n_;
+        if (!worker.welcome) ++welcome_count_;
         worker.welcome = true;
         heartbeat_ns_ = std::int64_t{welcome->heartbeat_ms} * 1'000'000;
         worker.beat_ns = now_ns() + heartbeat_ns_;
@@ -191,10 +193,10 @@ class CrowdRun {
   const int port_;
   const Bodies& bodies_;
   const Crowd crowd_;
-  const std::size_t jobs_n_;
+  const std::size_t job_count_;
   std::vector<std::atomic<std::int64_t>> due_ns_;
   std::atomic<std::int64_t> heartbeat_ns_ = 1'000'000'000;
-  std::atomic<std::size_t> welcome_n_ = 0;
+  std::atomic<std::size_t> welcome_count_ = 0;
   std::atomic<bool> stop_ = false;
   Latencies acks_;
   std::mutex mutex_;

@@ -19,7 +19,7 @@ class Cycle {
       : peer_(peer),
         bodies_(bodies),
         shape_(shape),
-        end_number_(shape.first_number + (shape.producers_n > 0 ? shape.jobs_n : 0)),
+        end_number_(shape.first_number + (shape.producer_count > 0 ? shape.job_count : 0)),
         next_number_(shape.first_number),
         put_ns_(end_number_ - shape.first_number),
         taken_(std::max(end_number_, shape.first_number + 1)) {}
@@ -29,12 +29,12 @@ class Cycle {
     const std::int64_t start_ns = now_ns();
     last_ns_ = start_ns;
     std::vector<std::thread> threads;
-    for (std::size_t i = 0; i < shape_.producers_n; ++i) threads.emplace_back([this, i] { produce(i); });
-    for (std::size_t i = 0; i < shape_.consumers_n; ++i) threads.emplace_back([this, i] { consume(i); });
+    for (std::size_t i = 0; i < shape_.producer_count; ++i) threads.emplace_back([this, i] { produce(i); });
+    for (std::size_t i = 0; i < shape_.consumer_count; ++i) threads.emplace_back([this, i] { consume(i); });
     watch();
     for (std::thread& thread : threads) thread.join();
     outcome_.seconds = static_cast<double>(last_ns_ - start_ns) / 1e9;
-    const double per_job_us = 1e-3 / static_cast<double>(shape_.jobs_n);
+    const double per_job_us = 1e-3 / static_cast<double>(shape_.job_count);
     outcome_.process_cpu_us = static_cast<double>(process_cpu_ns() - cpu_ns) * per_job_us;
     outcome_.producer_cpu_us = static_cast<double>(producer_cpu_ns_) * per_job_us;
     outcome_.consumer_cpu_us = static_cast<double>(consumer_cpu_ns_) * per_job_us;
@@ -49,7 +49,7 @@ class Cycle {
 
     void took(std::string_view body) override {
       const std::uint64_t number = Bodies::number_in(body);
-      if (number >= cycle_.taken_.size()) give_up("a job came out that nobody had put");
+      if (number >= cycle_.taken_.size()) give_up("the queue delivered a job that was never put");
       if (cycle_.taken_[number].exchange(1, std::memory_order_relaxed) != 0) ++doubled;
       if (number >= cycle_.shape_.first_number) {
         life.add(now_ns() - cycle_.put_ns_[number - cycle_.shape_.first_number].load(std::memory_order_acquire));
@@ -57,7 +57,7 @@ class Cycle {
     }
     void finished(std::size_t n) override {
       if (n == 0) return;
-      cycle_.finished_n_ += n;
+      cycle_.finished_count_ += n;
       cycle_.last_ns_ = now_ns();
     }
 
@@ -80,8 +80,8 @@ class Cycle {
       const std::size_t n = producer->wait_acks();
       const std::int64_t now = now_ns();
       for (std::size_t i = 0; i < n; ++i) latencies.add(now - sent_ns[acknowledged++]);
-      if (shape_.consumers_n > 0) continue;
-      finished_n_ += n;
+      if (shape_.consumer_count > 0) continue;
+      finished_count_ += n;
       last_ns_ = now;
     }
     producer_cpu_ns_ += thread_cpu_ns();
@@ -89,7 +89,7 @@ class Cycle {
     outcome_.put.merge(latencies);
   }
 
-  // False when there is no job left to put.
+  // Puts one message of jobs. Returns whether more jobs are left.
   bool put_batch(Producer& producer, std::vector<std::int64_t>& sent_ns) {
     std::size_t n = 0;
     for (; n < shape_.batch; ++n) {
@@ -107,29 +107,30 @@ class Cycle {
   void consume(std::size_t number) {
     const auto consumer = peer_.consumer(number, shape_.at_once);
     ConsumerTally tally(*this);
-    while (finished_n_ < shape_.jobs_n) consumer->round(tally);
+    while (finished_count_ < shape_.job_count) consumer->round(tally);
     consumer_cpu_ns_ += thread_cpu_ns();
     const std::lock_guard lock(mutex_);
     outcome_.life.merge(tally.life);
     outcome_.doubled += tally.doubled;
   }
 
-  // The producers and consumers may wait for ever; this does not.
+  // Waits until all jobs are finished. Gives up when no job makes progress for a minute, because producers and
+  // consumers may wait for ever.
   void watch() {
-    while (finished_n_ < shape_.jobs_n) {
+    while (finished_count_ < shape_.job_count) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       if (now_ns() - last_ns_ > kStillNsMax) {
-        give_up("nothing happened for a minute; " + std::to_string(finished_n_) + " of " +
-                std::to_string(shape_.jobs_n) + " jobs were finished");
+        give_up("nothing happened for a minute; " + std::to_string(finished_count_) + " of " +
+                std::to_string(shape_.job_count) + " jobs were finished");
       }
     }
   }
 
   void count_lost() {
-    if (shape_.consumers_n == 0) return;
+    if (shape_.consumer_count == 0) return;
     const auto taken = static_cast<std::uint64_t>(
         std::count_if(taken_.begin(), taken_.end(), [](const auto& mark) { return mark.load() != 0; }));
-    if (taken < shape_.jobs_n) outcome_.lost = shape_.jobs_n - taken;
+    if (taken < shape_.job_count) outcome_.lost = shape_.job_count - taken;
   }
 
   Peer& peer_;
@@ -139,7 +140,7 @@ class Cycle {
   std::atomic<std::uint64_t> next_number_;
   std::vector<std::atomic<std::int64_t>> put_ns_;
   std::vector<std::atomic<std::uint8_t>> taken_;
-  std::atomic<std::uint64_t> finished_n_ = 0;
+  std::atomic<std::uint64_t> finished_count_ = 0;
   std::atomic<std::int64_t> last_ns_ = 0;
   std::atomic<std::int64_t> producer_cpu_ns_ = 0;
   std::atomic<std::int64_t> consumer_cpu_ns_ = 0;

@@ -1,5 +1,5 @@
-// Fills a store with finished jobs, as a broker would have left them, for bench_dump.py: rows of every ending, with
-// texts that a reader may stumble over.
+// Fills a store with finished jobs in the form in which a broker writes them, for scripts/bench dump. Some jobs passed
+// and some failed, and their messages have quotes, newlines and other characters that readers of CSV may get wrong.
 //
 //   dump_rows STORE ROWS
 #include <charconv>
@@ -44,7 +44,7 @@ Verdict verdict(const Samples& samples, Sequence seq) {
   return Passed{measurement, {.trials_passed = 27, .max_abs_err = 1e-6, .max_rel_err = 3.0517578125e-5}};
 }
 
-// As a worker on a GPU says it, to the last field.
+// Returns a result with every field that a worker on a GPU sets.
 Result judged(Sequence seq, std::mt19937_64& random) {
   Result result;
   const Samples samples{.submission_ns = times_ns(random), .reference_ns = times_ns(random)};
@@ -110,18 +110,18 @@ void put(std::vector<store::Write>& writes, Sequence seq, std::mt19937_64& rando
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::uint64_t rows_n = 0;
-  if (argc == 3) std::from_chars(argv[2], argv[2] + std::char_traits<char>::length(argv[2]), rows_n);
-  if (rows_n == 0) {
+  std::uint64_t row_count = 0;
+  if (argc == 3) std::from_chars(argv[2], argv[2] + std::char_traits<char>::length(argv[2]), row_count);
+  if (row_count == 0) {
     std::fprintf(stderr, "usage: dump_rows STORE ROWS\n");
     return 2;
   }
   auto store = store::open_rocks_store(argv[1], store::OpenMode::read_write);
   std::mt19937_64 random(1);
   std::vector<store::Write> writes;
-  for (Sequence seq = 1; store && seq <= rows_n; ++seq) {
+  for (Sequence seq = 1; store && seq <= row_count; ++seq) {
     put(writes, seq, random);
-    if (seq % kRowsPerCommit != 0 && seq != rows_n) continue;
+    if (seq % kRowsPerCommit != 0 && seq != row_count) continue;
     if (const auto committed = (*store)->commit(writes); !committed) store = failure(committed.error());
     writes.clear();
   }

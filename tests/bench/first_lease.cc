@@ -14,7 +14,7 @@ constexpr std::int64_t kWaitNsMax = 300'000'000'000;
 
 std::int64_t await_first_lease(int port) {
   zmq::context_t context;
-  // One connection for all: leases for an earlier one would be lost with it.
+  // Every hello uses the same connection, because leases for an earlier connection would be lost.
   KqSocket socket(context, port + 1);
   const std::int64_t start_ns = now_ns();
   const auto epoch = static_cast<std::uint64_t>(start_ns);

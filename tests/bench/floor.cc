@@ -27,19 +27,19 @@ struct FloorJob {
   std::uint64_t number = 0;
   Submission submission;
   Blob blob;
-  std::string result;  // empty: not run yet
+  std::string result;  // empty until the worker has run the job
 };
 using Batch = std::vector<FloorJob>;
 
-// Batches from one thread to another.
-class Way {
+// A queue of batches between two threads.
+class BatchQueue {
  public:
   void put(Batch batch) {
     const std::lock_guard lock(mutex_);
     batches_.push_back(std::move(batch));
     arrived_.notify_one();
   }
-  // All that have come; waits for the first.
+  // Waits until there is a batch, and removes and returns all batches.
   std::deque<Batch> take() {
     std::unique_lock lock(mutex_);
     arrived_.wait(lock, [&] { return !batches_.empty(); });
@@ -131,7 +131,7 @@ class Floor {
 
   store::Store& store_;
   const Bodies& bodies_;
-  Way to_server_, to_client_, to_worker_;
+  BatchQueue to_server_, to_client_, to_worker_;
 };
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace kq::bench {
 namespace {
 
 constexpr int kLingerMs = 500;
-constexpr int kReconnectMs = 5;  // what waits for a broker's start measures that, not ZeroMQ's patience
+constexpr int kReconnectMs = 5;  // short, so that a measured start of a broker has no reconnect interval in it
 
 constexpr std::string_view kProblem = R"(import torch
 
@@ -49,7 +49,7 @@ KqSocket::KqSocket(zmq::context_t& context, int port, const std::optional<net::C
 }
 
 void KqSocket::send(std::string bytes) {
-  // The message keeps the string: its bytes are copied by the kernel only.
+  // The message owns the string, so that only the kernel copies its bytes.
   auto* kept = new std::string(std::move(bytes));
   zmq::message_t message(
       kept->data(), kept->size(), [](void*, void* owned) { delete static_cast<std::string*>(owned); }, kept);
@@ -60,7 +60,7 @@ std::optional<zmq::message_t> KqSocket::receive(int wait_ms) {
   zmq::message_t message;
   if (socket_.recv(message, zmq::recv_flags::dontwait)) return message;
   if (wait_ms == 0) return std::nullopt;
-  // One socket needs no zmq_poll, which asks the kernel some six times for each wait.
+  // A receive timeout replaces zmq_poll, which makes about six system calls for each wait.
   socket_.set(zmq::sockopt::rcvtimeo, wait_ms);
   if (!socket_.recv(message)) return std::nullopt;
   return message;

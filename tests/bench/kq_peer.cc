@@ -1,4 +1,5 @@
-// kq itself: a producer that submits, a consumer that is a worker and passes every job at once.
+// The peer kq: a producer submits jobs, and a consumer is a worker that answers every lease at once with a passed
+// result.
 #include <unistd.h>
 
 #include <deque>
@@ -24,15 +25,16 @@ std::uint64_t distinct_epoch() {
   return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
 }
 
-constexpr int kSendTriesMax = 1'000;  // each waits a little
+constexpr int kSendTriesMax = 1'000;  // each try waits briefly
 
-// The link that kq's own programs have.
+// Connects by the link that kq's programs use.
 std::unique_ptr<net::ClientLink> connect(int port, const std::optional<net::ClientKey>& key) {
   auto link = net::connect_client("tcp://127.0.0.1:" + std::to_string(port), key);
   if (!link) give_up(link.error().message);
   return std::move(*link);
 }
 
+// Sends a message, and tries again while the link is full.
 void insist(net::ClientLink& link, std::string_view bytes) {
   for (int i = 0; i < kSendTriesMax; ++i) {
     if (link.send(bytes)) return;
@@ -58,14 +60,14 @@ class KqProducer final : public Producer {
 
   void put(std::string body) override {
     const Hash hash = sha256(body);
-    batch_.jobs.push_back(submission_of(hash, prefix_ + std::to_string(++jobs_n_), author_));
+    batch_.jobs.push_back(submission_of(hash, prefix_ + std::to_string(++job_count_), author_));
     batch_.blobs.push_back(packed(compressor_, hash, std::move(body)));
   }
 
   void flush() override {
     Message<ClientRequest> message{++last_request_, std::move(batch_)};
-    const std::size_t jobs_n = std::get<SubmitBatch>(message.body).jobs.size();
-    unanswered_.push_back({last_request_, jobs_n, encode_message(message)});
+    const std::size_t job_count = std::get<SubmitBatch>(message.body).jobs.size();
+    unanswered_.push_back({last_request_, job_count, encode_message(message)});
     insist(*link_, unanswered_.back().bytes);
     begin_batch();
   }
@@ -84,13 +86,13 @@ class KqProducer final : public Producer {
  private:
   struct Request {
     std::uint64_t id;
-    std::size_t jobs_n;
+    std::size_t job_count;
     std::string bytes;
   };
 
   void begin_batch() { batch_ = {.run = "bench", .jobs = {}, .blobs = {}, .submitter = author_}; }
 
-  // 0 for the answer to a request that was answered before.
+  // Returns the number of jobs that an answer acknowledges; 0 if the request was answered before.
   std::size_t acknowledged(std::string_view bytes) {
     const auto message = decode_message<ClientReply>(bytes);
     if (!message) give_up(message.error().message);
@@ -98,7 +100,7 @@ class KqProducer final : public Producer {
       give_up("kq-broker refused a batch: " + refused->reason);
     if (unanswered_.empty() || message->request_id != unanswered_.front().id) return 0;
     const auto& ack = std::get<SubmitAck>(message->body);
-    if (ack.jobs.size() != unanswered_.front().jobs_n)
+    if (ack.jobs.size() != unanswered_.front().job_count)
       give_up("kq-broker acknowledged another number of jobs than were sent");
     for (const JobAck& job : ack.jobs) {
       const bool expected = job.acceptance == Acceptance::accepted || (resent_ && job.acceptance == Acceptance::reused);
@@ -116,7 +118,7 @@ class KqProducer final : public Producer {
   SubmitBatch batch_;
   std::deque<Request> unanswered_;
   std::uint64_t last_request_ = 0;
-  std::uint64_t jobs_n_ = 0;
+  std::uint64_t job_count_ = 0;
   bool resent_ = false;
 };
 

@@ -75,11 +75,11 @@ Rate zeromq_round_trips(const std::string& body) {
   return rate;
 }
 
-// Jobs of one record each: less than any durable queue writes.
-Rate synced_commits(store::Store& store, const Bodies& bodies, std::size_t jobs_n, std::uint64_t& number) {
+// Commits jobs of one record each, which is less than any durable queue writes.
+Rate synced_commits(store::Store& store, const Bodies& bodies, std::size_t job_count, std::uint64_t& number) {
   return repeat(kProbeNs, [&] {
     std::vector<store::Write> writes;
-    for (std::size_t i = 0; i < jobs_n; ++i)
+    for (std::size_t i = 0; i < job_count; ++i)
       writes.push_back({store::Family::body, store::sequence_key(++number), bodies.body(number)});
     if (const auto done = store.commit(writes); !done) give_up(done.error().message);
   });
@@ -105,10 +105,10 @@ nlohmann::json measure_limits(const std::string& dir, const Bodies& bodies) {
   auto store = store::open_rocks_store(store_dir, store::OpenMode::read_write);
   if (!store) give_up(store.error().message);
   std::uint64_t number = 0;
-  for (const std::size_t jobs_n : {1, 64, 256}) {
-    Rate commits = synced_commits(**store, bodies, jobs_n, number);
-    const std::string name = "commit_" + std::to_string(jobs_n);
-    limits[name + "_jobs_per_s"] = commits.per_s * static_cast<double>(jobs_n);
+  for (const std::size_t job_count : {1, 64, 256}) {
+    Rate commits = synced_commits(**store, bodies, job_count, number);
+    const std::string name = "commit_" + std::to_string(job_count);
+    limits[name + "_jobs_per_s"] = commits.per_s * static_cast<double>(job_count);
     limits[name + "_p50_us"] = commits.each.percentile_us(50);
     limits[name + "_p99_us"] = commits.each.percentile_us(99);
   }

@@ -1,4 +1,5 @@
-// kq-bench: one load, one line of JSON. scripts/bench broker starts the servers and makes tables of the lines.
+// The program kq-bench: puts one load on one queue and prints one line of JSON. scripts/bench broker starts the servers
+// and makes tables of the lines.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -27,7 +28,7 @@ nlohmann::json cycle(const CommandLine& line) {
   const kq::bench::Bodies bodies(line.corpus);
   const auto peer = kq::bench::make_peer(line.peer, line.address);
   kq::bench::Outcome outcome = kq::bench::run_cycle(*peer, bodies, line.shape);
-  return {{"jobs_per_s", static_cast<double>(line.shape.jobs_n) / outcome.seconds},
+  return {{"jobs_per_s", static_cast<double>(line.shape.job_count) / outcome.seconds},
           {"seconds", outcome.seconds},
           {"put_p50_us", outcome.put.percentile_us(50)},
           {"put_p99_us", outcome.put.percentile_us(99)},
@@ -79,10 +80,10 @@ int main(int argc, char** argv) {
   };
   const auto add_corpus = [&](CLI::App* sub) {
     sub->add_option("--corpus", line.corpus,
-                    "file with one path per line: the sources the jobs hold; none: random bytes");
+                    "file with the paths of the sources of jobs, one per line; without it, jobs are random bytes");
   };
   const auto add_port = [&](CLI::App* sub) {
-    sub->add_option("--port", line.address.port, "on 127.0.0.1")->required();
+    sub->add_option("--port", line.address.port, "port of the server on 127.0.0.1")->required();
   };
   const auto add_dir = [&](CLI::App* sub) { sub->add_option("--dir", line.dir, "directory to write in")->required(); };
 
@@ -90,12 +91,12 @@ int main(int argc, char** argv) {
   add_corpus(sub);
   add_port(sub);
   sub->add_option("--peer", line.peer, "kq, beanstalkd, redis or rabbitmq")->capture_default_str();
-  sub->add_option("--keys", line.address.keys, "of kq: folder that the command keys made");
-  sub->add_option("--jobs", line.shape.jobs_n, "how many")->required();
+  sub->add_option("--keys", line.address.keys, "kq only: folder that the command keys made");
+  sub->add_option("--jobs", line.shape.job_count, "number of jobs")->required();
   sub->add_option("--first", line.shape.first_number,
-                  "number of the first one; those before it are in the queue already");
-  sub->add_option("--producers", line.shape.producers_n, "connections that put")->capture_default_str();
-  sub->add_option("--consumers", line.shape.consumers_n, "connections that take")->capture_default_str();
+                  "number of the first job; jobs with smaller numbers are queued already");
+  sub->add_option("--producers", line.shape.producer_count, "connections that put jobs")->capture_default_str();
+  sub->add_option("--consumers", line.shape.consumer_count, "connections that take jobs")->capture_default_str();
   sub->add_option("--batch", line.shape.batch, "jobs in one message")->capture_default_str();
   sub->add_option("--in-flight", line.shape.in_flight, "unacknowledged messages of a producer")->capture_default_str();
   sub->add_option("--at-once", line.shape.at_once, "jobs a consumer takes in one round")->capture_default_str();
@@ -103,22 +104,22 @@ int main(int argc, char** argv) {
   sub = command("crowd", "kq only: many idle workers, many submitters, one of them greedy", crowd);
   add_corpus(sub);
   add_port(sub);
-  sub->add_option("--workers", line.crowd.workers_n, "workers, one job at a time each")->capture_default_str();
-  sub->add_option("--submitters", line.crowd.submitters_n, "clients that submit single jobs at a steady pace")
+  sub->add_option("--workers", line.crowd.worker_count, "workers that run one job at a time")->capture_default_str();
+  sub->add_option("--submitters", line.crowd.submitter_count, "clients that submit single jobs at a steady pace")
       ->capture_default_str();
-  sub->add_option("--pace", line.crowd.pace_per_s, "jobs per second of each")->capture_default_str();
-  sub->add_option("--run-ms", line.crowd.run_ms, "how long a worker takes over a job")->capture_default_str();
-  sub->add_option("--seconds", line.crowd.seconds, "how long to measure")->capture_default_str();
-  sub->add_option("--greedy", line.crowd.greedy_jobs_n, "jobs that one more submitter sends all at once before");
+  sub->add_option("--pace", line.crowd.pace_per_s, "jobs per second of each submitter")->capture_default_str();
+  sub->add_option("--run-ms", line.crowd.run_ms, "run time of a job in ms")->capture_default_str();
+  sub->add_option("--seconds", line.crowd.seconds, "length of the measurement in s")->capture_default_str();
+  sub->add_option("--greedy", line.crowd.greedy_job_count,
+                  "jobs that one more submitter queues before the others start");
 
-  add_port(
-      command("first-lease", "kq only: wait for the first lease of a broker that may not be there yet", first_lease));
-  sub = command("limits", "what the machine can do at all", limits);
+  add_port(command("first-lease", "kq only: wait for the first lease of a broker, which may start later", first_lease));
+  sub = command("limits", "measure the limits of the machine", limits);
   add_corpus(sub);
   add_dir(sub);
-  add_corpus(command("codec", "what one job costs in the codec", codec));
-  add_dir(command("keys", "a folder of keys for kq-broker, with one key for clients and one for workers", keys));
-  add_dir(command("calibrate", "the disk's mood", calibrate));
+  add_corpus(command("codec", "measure the cost of one job in the codec", codec));
+  add_dir(command("keys", "make a folder of keys for kq-broker, with one key for clients and one for workers", keys));
+  add_dir(command("calibrate", "measure the latency of a synced append", calibrate));
 
   CLI11_PARSE(app, argc, argv);
   std::puts(run(line).dump().c_str());

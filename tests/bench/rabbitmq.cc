@@ -1,4 +1,4 @@
-// A durable quorum queue with publisher confirms.
+// The peer rabbitmq: a durable quorum queue with publisher confirms.
 #include <algorithm>
 #include <set>
 
@@ -13,7 +13,7 @@ constexpr std::string_view kQueue = "jobs";
 constexpr std::size_t kPrefetchMax = 2000;
 
 void declare_queue(AmqpConnection& connection) {
-  // One table entry: name, type S, text.
+  // The table has one entry: a name, the type S and a text.
   AmqpArguments table;
   table.short_text("x-queue-type").number('S', 1).long_text("quorum");
   AmqpArguments queue;
@@ -62,13 +62,13 @@ class RabbitConsumer final : public Consumer {
     connection_.call(Amqp::basic_consume, queue, Amqp::basic_consume_ok);
   }
 
-  // AMQP does not answer an acknowledgement: a job counts as finished when that was sent.
+  // AMQP does not answer an acknowledgement, so a job counts as finished when its acknowledgement is sent.
   void round(Tally& tally) override {
-    if (held_n_ > 0) {
+    if (held_count_ > 0) {
       connection_.send_method(Amqp::basic_ack, AmqpArguments().number(last_tag_, 8).number(1, 1));
       connection_.stream().flush();
-      tally.finished(held_n_);
-      held_n_ = 0;
+      tally.finished(held_count_);
+      held_count_ = 0;
     }
     if (!connection_.stream().readable(kRoundWaitMs)) return;
     do {
@@ -78,15 +78,15 @@ class RabbitConsumer final : public Consumer {
       arguments.short_text();
       last_tag_ = arguments.number(8);
       tally.took(connection_.content());
-      ++held_n_;
-    } while (held_n_ < at_once_ && connection_.has_frame());
+      ++held_count_;
+    } while (held_count_ < at_once_ && connection_.has_frame());
   }
 
  private:
   AmqpConnection connection_;
   const std::size_t at_once_;
   std::uint64_t last_tag_ = 0;
-  std::size_t held_n_ = 0;
+  std::size_t held_count_ = 0;
 };
 
 class Rabbitmq final : public Peer {

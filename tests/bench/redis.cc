@@ -1,4 +1,4 @@
-// A stream with one consumer group: XADD, XREADGROUP, then XACK and XDEL.
+// The peer redis: a stream with one consumer group, by the commands XADD, XREADGROUP, XACK and XDEL.
 #include <charconv>
 #include <vector>
 
@@ -12,15 +12,15 @@ namespace {
 constexpr std::string_view kStream = "jobs";
 constexpr std::string_view kGroup = "workers";
 
-void start_command(std::string& out, std::size_t words_n) {
-  out.append("*").append(std::to_string(words_n)).append("\r\n");
+void start_command(std::string& out, std::size_t word_count) {
+  out.append("*").append(std::to_string(word_count)).append("\r\n");
 }
 
 void add_word(std::string& out, std::string_view word) {
   out.append("$").append(std::to_string(word.size())).append("\r\n").append(word).append("\r\n");
 }
 
-// The number behind the type character of an answer, which must be that one.
+// Returns the number after the type character of an answer. Gives up if the type is another one.
 long number_after(char type, std::string_view line) {
   long number = 0;
   if (line.empty() || line[0] != type) give_up("redis answered: " + std::string(line));
@@ -63,7 +63,7 @@ class RedisConsumer final : public Consumer {
     if (!held_.empty()) {
       for (int answer = 0; answer < 2; ++answer) {
         if (number_after(':', stream_.line()) != static_cast<long>(held_.size()))
-          give_up("redis did not find what it had given");
+          give_up("redis did not find jobs that it had delivered");
       }
       tally.finished(held_.size());
       held_.clear();
@@ -92,13 +92,13 @@ class RedisConsumer final : public Consumer {
     }
   }
 
-  // [[stream, [[id, [field, body]], ...]]], or a null array when nothing came.
+  // The answer is [[stream, [[id, [field, body]], ...]]], or a null array when there are no jobs.
   void read_jobs(Tally& tally) {
     if (number_after('*', stream_.line()) < 0) return;
     number_after('*', stream_.line());
     bulk();
-    const long jobs_n = number_after('*', stream_.line());
-    for (long i = 0; i < jobs_n; ++i) {
+    const long job_count = number_after('*', stream_.line());
+    for (long i = 0; i < job_count; ++i) {
       number_after('*', stream_.line());
       held_.emplace_back(bulk());
       number_after('*', stream_.line());

@@ -5,6 +5,9 @@ from typing import Any
 
 from servers import Figures, Kind
 
+PIPELINED_TARGET = 1.0  # at least this many times the rate of Redis
+UNLOADED_TARGET = 1.5  # at most this many times the floor
+
 Rows = dict[str, dict[str, list[Figures]]]  # server -> row -> runs
 
 # The table's columns in order: heading, name of the figure, format.
@@ -98,7 +101,16 @@ def comparisons(result: dict[str, Any]) -> list[str]:
             sentences.append(
                 f"{row}: kq has {kq[figure] / rates[best]:.2f} times the rate of {best}, the best durable peer"
             )
+    redis = peers.get("redis", {}).get("jobs_per_s")
+    if redis and "jobs_per_s" in kq:
+        sentences.append(
+            f"pipelined: kq has {kq['jobs_per_s'] / redis:.2f} times the rate of redis; the target is at least "
+            f"{PIPELINED_TARGET:g}"
+        )
     if limits and "put_p50_us" in kq:
         floor = limits["submit_floor_p50_us"]
-        sentences.append(f"unloaded: p50 is {kq['put_p50_us'] / floor:.2f} times the floor of {floor:.0f} us")
+        sentences.append(
+            f"unloaded: p50 is {kq['put_p50_us'] / floor:.2f} times the floor of {floor:.0f} us; the target is at most "
+            f"{UNLOADED_TARGET:g}"
+        )
     return sentences

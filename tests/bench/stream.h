@@ -1,4 +1,4 @@
-// A buffered TCP connection to a server on this machine. Anything unexpected gives up.
+// A buffered TCP connection to a server on this machine. Gives up when the connection fails.
 #pragma once
 
 #include <string>
@@ -13,15 +13,15 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  std::string out;  // grows until flush()
-  void flush();
+  std::string out;  // bytes to send
+  void flush();     // sends and clears `out`
 
-  // Up to CR LF, which is eaten; valid until the next read.
+  // Reads a line and returns it without its CR LF. Valid until the next read.
   std::string_view line();
-  // Exactly that many bytes; valid until the next read.
+  // Reads exactly `n` bytes. Valid until the next read.
   std::string_view bytes(std::size_t n);
   bool has_buffered(std::size_t n) const { return in_.size() - at_ >= n; }
-  // Whether something can be read within that time.
+  // Returns whether bytes can be read within `wait_ms`.
   bool readable(int wait_ms) const;
   std::string_view peek() const { return std::string_view(in_).substr(at_); }
 
@@ -30,7 +30,7 @@ class Stream {
 
   int fd_ = -1;
   std::string in_;
-  std::size_t at_ = 0;  // what is before it was read
+  std::size_t at_ = 0;  // bytes of `in_` before this position were read
 };
 
 }  // namespace kq::bench

@@ -5,7 +5,7 @@ import ctypes
 import threading
 from pathlib import Path
 
-LOOK_S = 0.5
+SAMPLE_S = 0.5
 UUID_BYTES = 96
 
 
@@ -74,8 +74,8 @@ class Peaks:
     def __init__(self, worker: int, nvml: Nvml) -> None:
         self.worker, self.nvml = worker, nvml
         self.host_bytes = 0
-        self.processes_n = 0
-        self.unread_n = 0  # processes whose memory could not be read and is missing in host_bytes
+        self.process_count = 0
+        self.unread_count = 0  # processes whose memory could not be read and is missing in host_bytes
         self.gpu_bytes: dict[str, int] = {}
         self.over = threading.Event()
         self.thread = threading.Thread(target=self.watch, daemon=True)
@@ -90,14 +90,14 @@ class Peaks:
 
     def watch(self) -> None:
         while True:
-            self.look()
-            if self.over.wait(LOOK_S):
+            self.sample()
+            if self.over.wait(SAMPLE_S):
                 return
 
-    def look(self) -> None:
+    def sample(self) -> None:
         sizes = [pss_bytes(pid) for pid in tree_below(self.worker)]
         self.host_bytes = max(self.host_bytes, sum(size for size in sizes if size))
-        self.processes_n = max(self.processes_n, len(sizes))
-        self.unread_n = max(self.unread_n, sizes.count(None))
+        self.process_count = max(self.process_count, len(sizes))
+        self.unread_count = max(self.unread_count, sizes.count(None))
         for uuid, used in self.nvml.used_bytes().items():
             self.gpu_bytes[uuid] = max(self.gpu_bytes.get(uuid, 0), used)

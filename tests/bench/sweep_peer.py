@@ -1,7 +1,7 @@
 """Evaluates the same kernels with KernelBench's own code, for scripts/bench sweep --peer: one process per sample.
 
-    sweep_peer.py CHECKOUT JOB.json      the process of one sample: calls src/kernelbench/eval.py, prints its result as
-    JSON
+    sweep_peer.py CHECKOUT JOB.json
+        is the process of one sample: calls src/kernelbench/eval.py and prints the result as JSON
 
 KernelBench imports packages for data classes and language models that a GPU machine may not have. Missing packages are
 replaced by empty modules, which take less time to import than the real ones.
@@ -37,7 +37,7 @@ class Peer:
     python: str
     folder: Path
     trials: dict[str, int]
-    gpus_n: int
+    gpu_count: int
 
     def measure(self, jobs: list[Job], cold: bool) -> dict:
         """Evaluates the samples in batches of one per GPU; a batch starts when the whole batch before it is done.
@@ -53,8 +53,8 @@ class Peer:
             build_s = time.monotonic() - start
         start = time.monotonic()
         answers = []
-        for first in range(0, len(jobs), self.gpus_n):
-            batch = jobs[first : first + self.gpus_n]
+        for first in range(0, len(jobs), self.gpu_count):
+            batch = jobs[first : first + self.gpu_count]
             with ThreadPoolExecutor(len(batch)) as pool:
                 answers += pool.map(
                     lambda pair: self.sample(pair[1], pair[0], BUILD_LIMIT_S if cold else LIMIT_S), enumerate(batch)
@@ -129,7 +129,9 @@ class Record:
         self.__dict__.update(values)
 
 
-def stand_in_for_missing() -> list[str]:
+def replace_missing_modules() -> list[str]:
+    """Registers an empty module for each package that is not installed; returns the names of those packages."""
+
     def sample_deviation(values: list[float]) -> float:
         return statistics.pstdev(values)
 
@@ -156,7 +158,7 @@ def stand_in_for_missing() -> list[str]:
 
 def main() -> int:
     checkout, order = Path(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text())
-    answer: dict = {"stand_ins": stand_in_for_missing()}
+    answer: dict = {"stand_ins": replace_missing_modules()}
     sys.path.insert(0, str(checkout / "src"))
     sys.stdout, out = sys.stderr, sys.stdout  # KernelBench prints to stdout, which must hold only the result
     import torch

@@ -1,8 +1,12 @@
 """Measures kq-broker and other queues in turn on this machine.
 
 Each run starts with a calibration of the disk, and the processor time that other processes take during the run is
-recorded. A disturbed run is repeated, and the table says how disturbed the reported run was. The benchmark installs
-nothing, and a low rate is not a failure. scripts/bench broker builds the programs first.
+recorded. A run with a slow disk or busy other processes is repeated, and the table shows their share of the processors
+in the reported run. The benchmark installs nothing, and a low rate is not a failure. scripts/bench broker builds the
+programs first.
+
+The targets are ratios of one run: kq's rate in `pipelined` is at least that of Redis, and kq's p50 in `unloaded` is at
+most 1.5 times the floor, which is a ZeroMQ round trip and a synced commit of one job.
 """
 
 import argparse
@@ -80,19 +84,19 @@ def children_s() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def disturbance(figures: Figures) -> float:
-    """Returns how disturbed a run was; 0 is undisturbed."""
+def noise_of(figures: Figures) -> float:
+    """Returns the share of the processors that unrelated processes used, plus 1 if the disk was slow."""
     return figures.get("others_cpu_share", 0) + (1 if figures.get("calibration_us", 0) > CALM_US else 0)
 
 
 def calmest(run: Callable[[], Figures], tries_max: int) -> Figures:
-    """Repeats a run until one is undisturbed; returns that run, else the least disturbed one."""
+    """Repeats a run until its noise is below CALM_SHARE; returns the run with the least noise."""
     tries: list[Figures] = []
     for _ in range(tries_max):
         tries.append(run())
-        if disturbance(tries[-1]) < CALM_SHARE:
+        if noise_of(tries[-1]) < CALM_SHARE:
             break
-    return min(tries, key=disturbance)
+    return min(tries, key=noise_of)
 
 
 class Bench:
@@ -183,7 +187,7 @@ class Bench:
         """Measures how many jobs of a steady submitter are leased, and when: alone, and beside a greedy submitter."""
         alone = self.crowd(0, STEADY_WORDS)
         beside = self.crowd(GREEDY_JOBS, STEADY_WORDS)
-        worse = max(alone, beside, key=disturbance)
+        worse = max(alone, beside, key=noise_of)
         return {
             "alone_lease_p50_us": alone["lease_p50_us"],
             "beside_lease_p50_us": beside["lease_p50_us"],
@@ -231,7 +235,7 @@ class Bench:
 
 
 class Table:
-    """The measurements: for each server its rows, and for each row its runs or why there are none."""
+    """The measurements: for each server its rows, and for each row its runs or the reason for their absence."""
 
     def __init__(self, tries_max: int) -> None:
         self.tries_max = tries_max
@@ -290,10 +294,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench broker", description="measures kq-broker beside other queues")
     names = [row.name for row in ROWS]
     peers = [kind.name for kind in KINDS]
-    parser.add_argument("--json", metavar="FILE", type=Path, help="write every figure there")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write every figure to FILE")
     parser.add_argument("--runs", type=int, default=3, help="runs of each row; the table shows medians (default 3)")
     parser.add_argument(
-        "--quick", action="store_true", help="use small loads, which test the benchmark but measure nothing"
+        "--quick", action="store_true", help="use small loads: a run takes a third of the time, and its figures spread more"
     )
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="ROW", help=", ".join(names))
     parser.add_argument("--peers", nargs="*", choices=peers, default=peers, metavar="NAME", help=", ".join(peers))
@@ -301,7 +305,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--directory",
         type=Path,
-        help="where data is written; its disk is what is measured (default: a new one in build/)",
+        help="directory for data, whose disk is measured (default: a new directory in build/)",
     )
     return parser.parse_args(arguments)
 
@@ -316,7 +320,7 @@ def main(arguments: list[str]) -> None:
     for kind in missing:
         print(f"bench broker: {kind.name} is missing: apt-get install {kind.package}", file=sys.stderr)
     kinds = [kind for kind in kinds if kind not in missing]
-    # Not in /tmp, which may be in memory.
+    # The data is not in /tmp, because /tmp may be in memory.
     (ROOT / "build").mkdir(exist_ok=True)
     directory = Path(tempfile.mkdtemp(prefix="bench.", dir=options.directory or ROOT / "build"))
     table = Table(1 if options.quick else TRIES_MAX)

@@ -102,7 +102,7 @@ def parse_arguments() -> argparse.Namespace:
         "--single", default=",".join(SINGLE), metavar="NAMES", help="sources of tests/builds built one at a time"
     )
     parser.add_argument(
-        "--many", type=int, default=16, metavar="N", help="different sources at once; 0: none (default 16)"
+        "--many", type=int, default=16, metavar="N", help="number of sources built at once; 0: none (default 16)"
     )
     parser.add_argument(
         "--jobs",
@@ -112,19 +112,30 @@ def parse_arguments() -> argparse.Namespace:
         help="builds that run at once (default: processors, and memory of 4 GiB each)",
     )
     parser.add_argument(
-        "--compare", type=int, default=0, metavar="N", help="build the first N sources both ways and compare, instead"
-    )
-    parser.add_argument("--part", default="1/1", metavar="I/N", help="of those the I-th of N parts")
-    parser.add_argument(
-        "--limit-s", type=float, metavar="S", help="stop comparing after so many seconds and tell of what is done"
-    )
-    parser.add_argument(
-        "--resume", metavar="FILE", help="an earlier --json: what was built and right there is not built again"
+        "--compare",
+        type=int,
+        default=0,
+        metavar="N",
+        help="only build the first N sources both ways and compare the results",
     )
     parser.add_argument(
-        "--merge", nargs="+", metavar="FILE", help="tell what --json files of parts found together, instead"
+        "--part", default="1/1", metavar="I/N", help="with --compare: take only the I-th of N parts of the sources"
     )
-    parser.add_argument("--skip-torch", action="store_true", help="kq's side alone")
+    parser.add_argument(
+        "--limit-s",
+        type=float,
+        metavar="S",
+        help="stop comparing after S seconds and report the sources compared so far",
+    )
+    parser.add_argument(
+        "--resume",
+        metavar="FILE",
+        help="result of an earlier --json; sources that were built and right in it are not built again",
+    )
+    parser.add_argument(
+        "--merge", nargs="+", metavar="FILE", help="only print the combined result of --json files of several parts"
+    )
+    parser.add_argument("--skip-torch", action="store_true", help="measure only kq's builds")
     parser.add_argument("--arch", default="sm_90")
     parser.add_argument(
         "--work-on", help=argparse.SUPPRESS
@@ -263,7 +274,7 @@ class Bench:
         self.write()
 
     def write(self) -> None:
-        """After each end, so that a run that is cut short leaves what it found."""
+        """Writes the figures after each build, so that an interrupted run leaves those of finished builds."""
         if not self.arguments.json:
             return
         machine = {
@@ -285,11 +296,11 @@ class Bench:
 
 
 def end_of_group(process: subprocess.Popen[str]) -> None:
-    """With the compilers it started."""
+    """Kills a process and the compilers that it started."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
-        pass  # it ended, and left nobody
+        pass  # the process has ended, and its group is empty
     process.wait()
 
 
@@ -305,7 +316,7 @@ def many_names(count: int) -> list[str]:
     return [f"{family.id}_{i}" for i in range(10) for family in families.elts][:count]  # type: ignore[attr-defined]
 
 
-# --- one build, in a process of its own
+# --- one build, which runs in its own process
 
 
 def work(arguments: argparse.Namespace) -> int:
@@ -360,7 +371,9 @@ def work(arguments: argparse.Namespace) -> int:
 
 
 def called(case, module, device: str) -> dict:  # type: ignore[no-untyped-def]
-    """A module that does not run was built all the same."""
+    """Runs a built module. Returns the difference from the expected output and a digest of the output; an exception is
+    returned as a difference, because the build itself succeeded.
+    """
     import corpus
 
     try:
@@ -370,7 +383,7 @@ def called(case, module, device: str) -> dict:  # type: ignore[no-untyped-def]
 
 
 def worked_s() -> float:
-    """Of the compilers."""
+    """Returns the processor time of the compilers, which are ended child processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -440,7 +453,7 @@ def build_by_torch(folder: Path, case, arch: str) -> dict:  # type: ignore[no-un
 
 
 def load(folder: Path, case, arch: str) -> dict:  # type: ignore[no-untyped-def]
-    """What a submission's child does with a library that is there: from the call to the module."""
+    """Measures the load of a built library as a submission's child does it: from the call to the module."""
     from harness.extensions.loader import MANIFEST, Extensions
 
     source = folder / f"load-{case.name}"
@@ -463,12 +476,12 @@ def loaded(name: str, path: Path):  # type: ignore[no-untyped-def]
 
 
 def nvrtc(arch: str) -> dict:
-    """In fresh forks of a process that has it open, as children that wait for a build: each has compiled before, and
-    compiles once. The median of them.
+    """Returns the median time of one compile in fresh forks of a process that has opened NVRTC. Each fork has compiled
+    once before, as pre-forked build children have.
     """
-    from harness import huge_pages
     from harness.kernels.build_child import warm_up
     from harness.kernels.nvrtc import Nvrtc
+    from harness.zygote import huge_pages
 
     compiler = Nvrtc()
     ctypes.CDLL(None).prctl(huge_pages.PR_SET_THP_DISABLE, *map(ctypes.c_ulong, (1, 0, 0, 0)))
@@ -486,7 +499,7 @@ def nvrtc(arch: str) -> dict:
 
 
 def nvrtc_alone(arch: str) -> dict:
-    """What no plan of ours can be below: the median of as many in one process that has compiled as many before."""
+    """Returns the lower bound of nvrtc(): the median time of a compile in one process that has compiled before."""
     from harness.kernels.nvrtc import Nvrtc
     from harness.zygote import huge_pages
 
@@ -496,7 +509,7 @@ def nvrtc_alone(arch: str) -> dict:
 
 
 def compile_raw(compiler: "Nvrtc", number: int, arch: str) -> tuple[float, float]:
-    """Seconds of processor time, and by the clock."""
+    """Returns the processor time and the elapsed time of one compile, in seconds."""
     begun, worked = time.monotonic(), time.process_time()
     compiler.compile(
         RAW.replace("1.0f", f"{number}.5f").encode(), "add.cu", [f"--gpu-architecture={arch}", "--minimal"], ["add"]

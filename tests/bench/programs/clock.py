@@ -27,21 +27,21 @@ from pathlib import Path
 from typing import Any
 
 LIMIT_S = 400
-# In rounds with inputs of their own: where they lie in memory moves a transpose by 3 %, and kq's lie elsewhere again.
-# Each round is short, with a pause: where do_bench goes on for 100 ms a half-precision matmul takes 6 to 10 % more than
-# in its first 25, as the GPU comes to its limit of power (H200).
+# Each round has new inputs, because their place in memory changes the time of a transpose by 3 %, and kq's inputs lie
+# at other places. Rounds are short and followed by a pause: when do_bench runs for 100 ms on an H200, a half-precision
+# matmul takes 6 to 10 % longer than in the first 25 ms, because the GPU reaches its power limit.
 ROUNDS = 7
 EVENT_CALLS = 20
 BENCH_MS = 15
 PAUSE_S = 0.05
-HEAD_START_CYCLES = 20_000_000  # 10 ms in which the host gets ahead: where it is slow it would be what is timed
-PLACES = 4  # that kq's inputs lie in (gpu_worker/judge/trial/submission_side.cc)
+HEAD_START_CYCLES = 20_000_000  # 10 ms in which the host queues calls, so that a slow host is not timed
+PLACES = 4  # places in memory of kq's inputs (gpu_worker/judge/trial/submission_side.cc)
 TRIALS = {"correctness": 2, "warmup": 3, "timed": 100}
 FLUSH_BYTES = 256 << 20
 REPEATED = ["scale_4m", "softmax_16m", "matmul_1024", "relu_256m"]
-NOISE_US, NOISE_SHARE = 1.0, 0.03  # what clocks may differ by
+NOISE_US, NOISE_SHARE = 1.0, 0.03  # allowed difference between clocks: the larger of the two
 
-# name: arguments of get_inputs(), what forward() returns
+# name: the inputs that get_inputs() returns, the expression that forward() returns
 KERNELS = {
     "scale_4m": ("torch.rand(1 << 20)", "x * 2"),
     "relu_16m": ("torch.rand(1 << 22)", "torch.relu(x)"),
@@ -99,7 +99,7 @@ def write_jobs(root: Path, names: list[str], repeats: int) -> None:
 
 
 def judged(programs: Path, names: list[str], repeats: int) -> dict[str, list[dict[str, str]]]:
-    """The rows of CSV of each kernel, as kq judged them."""
+    """Runs kq sweep and returns the CSV rows of each kernel. Rows that did not pass are printed and left out."""
     with tempfile.TemporaryDirectory(prefix="kq-clock.") as folder:
         root = Path(folder)
         write_jobs(root, names, repeats)
@@ -148,7 +148,7 @@ def inputs_and_work(name: str) -> tuple[Callable[[], list[Any]], Callable[..., A
 
 
 def event_times(work: Callable[..., Any], arguments: list[Any], calls: int) -> list[float]:
-    """Of calls with an empty cache, in microseconds."""
+    """Returns the times of calls with an empty cache, in microseconds."""
     import torch
 
     flush = torch.empty(FLUSH_BYTES, dtype=torch.int8, device="cuda")
@@ -169,14 +169,14 @@ def event_times(work: Callable[..., Any], arguments: list[Any], calls: int) -> l
 
 
 def here(name: str) -> tuple[float, float]:
-    """Median in microseconds by events and by do_bench, in this process."""
+    """Returns the medians in microseconds by events and by do_bench, measured in this process."""
     import triton.testing
 
     drawn, work = inputs_and_work(name)
     arguments = drawn()
     events, benches = [], []
     for _ in range(ROUNDS):
-        kept = arguments  # until the new ones are there, so that those lie elsewhere
+        kept = arguments  # the old inputs stay until the new ones exist, so that the new ones lie elsewhere
         arguments = drawn()
         del kept
         events += event_times(work, arguments, EVENT_CALLS)
@@ -189,9 +189,7 @@ def here(name: str) -> tuple[float, float]:
 
 
 def plain(name: str) -> float:
-    """Median in microseconds by events, of a process that does nothing else, with inputs in as many places as kq's
-    have.
-    """
+    """Returns the median in microseconds by events, in a fresh process, with inputs at as many places as kq's."""
     drawn, work = inputs_and_work(name)
     kept = [drawn() for _ in range(PLACES)]
     return statistics.median(
@@ -244,25 +242,25 @@ def compare_repeats(programs: Path, repeats: int, figures: dict[str, dict[str, A
         "\n| job | times | least us | median us | most us | spread | attested us | burst in doubt | plain processes: "
         "median us | spread |\n|" + "---|" * 10
     )
-    fresh = multiprocessing.get_context("forkserver")  # which has torch, and no context
+    fresh = multiprocessing.get_context("forkserver")  # its children have torch and no CUDA context yet
     fresh.set_forkserver_preload(["torch"])
     for name, rows_of in judged(programs, REPEATED, repeats).items():
         medians = [float(row["median_us"]) for row in rows_of]
-        attested = [float(row["attested_us"] or 0) for row in rows_of]
+        judge_us = [float(row["attested_us"] or 0) for row in rows_of]
         bursts = sum(float(row["burst_us"] or 0) > 0 for row in rows_of)
         with fresh.Pool(1, maxtasksperchild=1) as pool:
             others = pool.map(plain, [name] * repeats, chunksize=1)
         print(
             f"| {name} | {len(medians)} | {min(medians):.2f} | {statistics.median(medians):.2f} | {max(medians):.2f} "
             f"| {spread(medians):.1%} | "
-            f"{min(attested):.2f} to {max(attested):.2f} | {bursts} | {statistics.median(others):.2f} | "
+            f"{min(judge_us):.2f} to {max(judge_us):.2f} | {bursts} | {statistics.median(others):.2f} | "
             f"{spread(others):.1%} |",
             flush=True,
         )
         figures[f"{name} repeated"] = {
             "published_us": medians,
             "spread": spread(medians),
-            "attested_us": attested,
+            "attested_us": judge_us,
             "bursts": bursts,
             "plain_us": others,
             "plain_spread": spread(others),
@@ -273,11 +271,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="bench clock", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--json", metavar="FILE", type=Path, help="every figure, in microseconds")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write every figure to FILE, in microseconds")
     parser.add_argument(
-        "--kernels", metavar="NAME,...", default=",".join(KERNELS), help=f"of {', '.join(KERNELS)} (default: all)"
+        "--kernels",
+        metavar="NAME,...",
+        default=",".join(KERNELS),
+        help=f"measure only these of {', '.join(KERNELS)} (default: all)",
     )
-    parser.add_argument("--repeats", metavar="N", type=int, default=20, help="of each job whose spread is looked at")
+    parser.add_argument(
+        "--repeats", metavar="N", type=int, default=20, help="repeats of each job whose spread is measured"
+    )
     options = parser.parse_args()
     names = [name for name in options.kernels.split(",") if name]
     if unknown := set(names) - set(KERNELS):

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TRIALS = {"correctness": 1, "warmup": 2, "timed": 20}
-LIMIT_S = 80  # no condition begins later
+LIMIT_S = 80  # no condition starts after this time
 SWEEP_LIMIT_S = 120
 ELEMENTS = 1 << 20
 
@@ -54,7 +54,8 @@ class ModelNew(torch.nn.Module):
     def forward(self, x):
         return x + 1
 """
-# Of every thread that the GPU can hold at once; it is there from the first launch on.
+# This kernel raises the stack size. The driver reserves that stack for every thread that the GPU can run at once, from
+# the first launch on.
 STACK = """import ctypes
 
 import torch
@@ -70,7 +71,7 @@ class ModelNew(torch.nn.Module):
     def forward(self, x):
         return x + 1
 """
-# As much as the array takes is set aside for the kernel, though no call has the n that uses it.
+# The driver reserves local memory for the array, although no call has the value of n that uses the array.
 LOCAL = """extern "C" __global__ void plus(const float* x, float* out, int n) {{
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (n == 7) {{
@@ -91,7 +92,7 @@ CONTRACT = {
     "launch": {"grid": {"x": ELEMENTS // 256}, "block": {"x": 256}},
 }
 
-# What may run beside the jobs. Each says that it is there, and dies with this program.
+# Programs that run beside the jobs. Each prints a line when it is ready, and ends when its standard input closes.
 IDLE_CONTEXT = """import ctypes, sys
 cuda = ctypes.CDLL("libcuda.so.1")
 context, memory = ctypes.c_void_p(), ctypes.c_uint64()
@@ -116,7 +117,7 @@ class Condition:
     name: str
     kernel: str
     beside: str = ""
-    beside_n: int = 0
+    beside_count: int = 0
 
 
 def conditions(device: str) -> list[Condition]:
@@ -140,7 +141,7 @@ def conditions(device: str) -> list[Condition]:
 def company(condition: Condition) -> Iterator[None]:
     running: list[subprocess.Popen[bytes]] = []
     try:
-        for _ in range(condition.beside_n):
+        for _ in range(condition.beside_count):
             running.append(
                 subprocess.Popen([python(), "-c", condition.beside], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             )
@@ -156,7 +157,7 @@ def company(condition: Condition) -> Iterator[None]:
 
 @contextmanager
 def queue(programs: Path, root: Path, device: str) -> Iterator[str]:
-    """A broker and a worker for all conditions, so that each costs its jobs alone."""
+    """Runs one broker and one worker for all conditions, so that no condition includes their start. Yields the URL."""
     url, state = f"ipc://{root}/b", ["--state", root / "state"]
     devices = "cuda:0" if device == "cuda" else "cpu"
     up = subprocess.run(
@@ -174,7 +175,7 @@ def queue(programs: Path, root: Path, device: str) -> Iterator[str]:
 
 
 def write_jobs(root: Path, condition: Condition, number: int, repeats: int, device: str) -> Path:
-    """Equal but for a comment: equal ones would be one job."""
+    """Writes kernels that differ in a comment only, because equal submissions are one job. Returns the list of jobs."""
     root.mkdir()
     (root / "plus.py").write_text(PROBLEM)
     suffix, comment, backend = (".cu", "//", "cuda") if "__global__" in condition.kernel else (".py", "#", "torch")
@@ -197,7 +198,7 @@ def write_jobs(root: Path, condition: Condition, number: int, repeats: int, devi
 
 
 def judged(programs: Path, jobs: Path, url: str) -> list[dict[str, str]]:
-    """The rows that passed."""
+    """Runs the jobs and returns the rows that passed. The other rows are printed."""
     rows = jobs.parent / "rows.csv"
     done = subprocess.run(
         [programs / "kq", "sweep", jobs, "--run", jobs.parent.name, "--broker", url, "--csv", rows, "--exit-zero"],
@@ -278,9 +279,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="bench constant", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--json", metavar="FILE", type=Path, help="every figure of every job")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write every figure of every job to FILE")
     parser.add_argument("--repeats", metavar="N", type=int, default=5, help="jobs under each condition (default 5)")
-    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu tries it out without a GPU")
+    parser.add_argument(
+        "--device", choices=("cuda", "cpu"), default="cuda", help="cpu runs the benchmark without a GPU (default: cuda)"
+    )
     options = parser.parse_args()
     root = Path(__file__).resolve().parents[3]
     programs = next((p for p in (root / "bin", root / "build/release/bin") if (p / "kq").exists()), None)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 BIN = Path(os.environ.get("KQ_BIN") or ROOT / "build/release/bin")
-BAR_ROWS_PER_S = 50_000
+TARGET_ROWS_PER_S = 50_000
 
 
 def timed(*words: str | Path) -> tuple[float, float]:
@@ -43,16 +43,16 @@ def kinds(schema: dict) -> dict[str, str]:
 def compare(csv_path: Path, jsonl_path: Path, schema: dict) -> int:
     """Compares every value of every row between CSV and JSON Lines; returns the number of rows."""
     kind = kinds(schema)
-    rows_n = 0
+    row_count = 0
     with csv_path.open(newline="", encoding="utf-8") as table, jsonl_path.open(encoding="utf-8") as lines:
         for row, line in zip(csv.DictReader(table), lines, strict=True):
             wanted = json.loads(line)
             got = {name: value_of(kind[name], text) for name, text in row.items()}
             if got != wanted:
                 differing = [name for name in wanted if got.get(name) != wanted[name]]
-                sys.exit(f"bench dump: row {rows_n + 1} differs in {', '.join(differing)}")
-            rows_n += 1
-    return rows_n
+                sys.exit(f"bench dump: row {row_count + 1} differs in {', '.join(differing)}")
+            row_count += 1
+    return row_count
 
 
 def compare_with_pandas(csv_path: Path, jsonl_path: Path, schema: dict) -> str:
@@ -63,7 +63,7 @@ def compare_with_pandas(csv_path: Path, jsonl_path: Path, schema: dict) -> str:
     kind = kinds(schema)
     exact = (
         {"float_precision": "round_trip"} if int(pandas.__version__.split(".")[0]) < 3 else {}
-    )  # from 3 on it always is
+    )  # pandas 3 always reads exactly
     texts = {name: "string" for name, its in kind.items() if its == "text"}
     with jsonl_path.open(encoding="utf-8") as lines:
         for chunk in pandas.read_csv(csv_path, dtype=texts, **exact, chunksize=50_000):
@@ -72,15 +72,17 @@ def compare_with_pandas(csv_path: Path, jsonl_path: Path, schema: dict) -> str:
                 for name, got in zip(chunk.columns, row):
                     want = wanted[name]
                     if (want is None) != bool(pandas.isna(got)) or (want is not None and got != want):
-                        sys.exit(f"bench dump: pandas reads {name} of {wanted['label']} as {got!r}, it is {want!r}")
+                        sys.exit(f"bench dump: pandas reads {name} of {wanted['label']} as {got!r} instead of {want!r}")
     return "equal"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench dump", description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--json", metavar="FILE", help="also write the figures there")
-    parser.add_argument("--no-compare", action="store_true", help="only measure: reading back takes minutes")
+    parser.add_argument("--json", metavar="FILE", help="write the figures to FILE too")
+    parser.add_argument(
+        "--no-compare", action="store_true", help="only measure, because reading the files back takes minutes"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kq-bench dump.") as folder:
         store, out = Path(folder) / "store", Path(folder)
@@ -111,15 +113,15 @@ def main() -> None:
                     [BIN / "kq-dump", "--schema", "--format", "jsonl"], check=True, capture_output=True
                 ).stdout
             )
-            rows_n = compare(out / "0.csv", out / "1.jsonl", schema)
+            row_count = compare(out / "0.csv", out / "1.jsonl", schema)
             pandas = compare_with_pandas(out / "0.csv", out / "1.jsonl", schema)
-            figures.append({"what": "reads back", "rows": rows_n, "pandas": pandas})
-            print(f"{rows_n:,} rows of csv read back equal to jsonl in Python's csv module; pandas: {pandas}")
+            figures.append({"what": "reads back", "rows": row_count, "pandas": pandas})
+            print(f"{row_count:,} rows of csv read back equal to jsonl in Python's csv module; pandas: {pandas}")
     if options.json:
         Path(options.json).write_text(json.dumps(figures, indent=1) + "\n")
-    slow = [figure["what"] for figure in figures if figure.get("rows_per_s", BAR_ROWS_PER_S) < BAR_ROWS_PER_S]
+    slow = [figure["what"] for figure in figures if figure.get("rows_per_s", TARGET_ROWS_PER_S) < TARGET_ROWS_PER_S]
     if slow:
-        sys.exit(f"bench dump: less than {BAR_ROWS_PER_S:,} rows/s: {'; '.join(slow)}")
+        sys.exit(f"bench dump: less than {TARGET_ROWS_PER_S:,} rows/s: {'; '.join(slow)}")
 
 
 if __name__ == "__main__":

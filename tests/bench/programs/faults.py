@@ -30,8 +30,8 @@ from fault_jobs import OTHERS_LIMIT_S, PROBLEM, Fault, bad_kernel, faults_of, go
 
 LIMIT_S = 1200
 ROWS = {"cuda": 4096, "cpu": 256}
-GOOD_N = 12  # in a row at the beginning: what one takes, and how its times scatter
-SKIPPED = 4  # of these: the problem's reference and the first children come up
+GOOD_COUNT = 12  # good kernels at the start, which show the usual cost and the usual spread of times
+SKIPPED = 4  # of these do not count, because the reference and the first children start meanwhile
 ORDER = "kernel_{:04}"
 
 
@@ -40,8 +40,10 @@ def arguments() -> argparse.Namespace:
         prog="bench faults", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--device", choices=("cpu", "cuda"), required=True)
-    parser.add_argument("--times", metavar="N", type=int, default=3, help="how often each kind comes (default: 3)")
-    parser.add_argument("--json", metavar="FILE", type=Path, help="every figure")
+    parser.add_argument(
+        "--times", metavar="N", type=int, default=3, help="runs of each kind of bad kernel (default: 3)"
+    )
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write every figure to FILE")
     options = parser.parse_args()
     if options.times < 1:
         parser.error("--times is 1 or more")
@@ -49,8 +51,8 @@ def arguments() -> argparse.Namespace:
 
 
 def schedule(faults: dict[str, Fault], times: int) -> list[str | None]:
-    """Kernels in their order: a fault's name, or nothing for a good one."""
-    order: list[str | None] = [None] * GOOD_N
+    """Returns the order of the kernels: the name of a fault, or None for a good kernel."""
+    order: list[str | None] = [None] * GOOD_COUNT
     for _ in range(times):
         for name in faults:
             order += [name, None]
@@ -80,7 +82,7 @@ def write_jobs(folder: Path, order: list[str | None], faults: dict[str, Fault], 
 
 
 def judged(programs: Path, order: list[str | None], faults: dict[str, Fault], device: str) -> list[dict[str, str]]:
-    """The rows as they ended, each with its fault's name as its `kind`."""
+    """Runs the jobs and returns their rows in the order of their ends, with the name of the fault as `kind`."""
     with tempfile.TemporaryDirectory(prefix="kq-faults.") as place:
         folder = Path(place)
         jobs = write_jobs(folder, order, faults, device)
@@ -119,11 +121,13 @@ def seconds_of(time_text: str) -> float:
 
 
 def figures_of(rows: list[dict[str, str]], faults: dict[str, Fault]) -> dict[str, Any]:
-    """By the order in which jobs ended: one whose build took longer comes later than it was sent, and is left out where
-    it has no good one on both sides.
+    """Returns the figures of each fault, by the order in which jobs ended.
+
+    A job with a long build may end later than in the schedule. A bad kernel counts only if a good kernel ended just
+    before it and just after it.
     """
     ends = [seconds_of(row["finished_at"]) for row in rows]
-    usual = range(SKIPPED, GOOD_N)
+    usual = range(SKIPPED, GOOD_COUNT)
     good_s = statistics.median(ends[i] - ends[i - 1] for i in usual)
     found: dict[str, Any] = {"good_s": good_s, "good_us": [time_us(rows[i]) for i in usual], "faults": {}}
     for name, fault in faults.items():
@@ -162,7 +166,7 @@ def main() -> int:
         print("bench faults: no kq here; run scripts/build first", file=sys.stderr)
         return 2
     os.environ.setdefault("KQ_PYTHON", "python3")
-    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "0")  # one lane: jobs end in the order they were sent
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "0")  # with one lane, jobs end in the order of submission
     faults = faults_of(options.device)
     order = schedule(faults, options.times)
     rows = judged(programs, order, faults, options.device)

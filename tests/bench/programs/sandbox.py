@@ -25,13 +25,13 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
 STUB = ROOT / "build/release/lib/libkqstub.so"
-PAUSE_S = (
-    0.1  # a job takes no less. To move a process into a control group takes the kernel longer where nothing else runs
-)
+# The pause between two starts is as long as a short job. On an idle machine the kernel takes longer to move a process
+# into a control group.
+PAUSE_S = 0.1
 ALL, NO_GROUPS, NONE = "every layer", "without control groups", "none"
-WARM = 30  # children before the first that counts: the zygote moves itself into huge pages meanwhile
+WARM = 30  # first children that do not count, because the zygote moves its memory into huge pages meanwhile
 
-# In place of zygote/main.py, without a layer: workers have no such option.
+# This file replaces zygote/main.py and starts a zygote without sandbox layers, for which workers have no option.
 BARE = f"""
 import sys
 sys.path[0] = {str(ROOT / "gpu_worker")!r}
@@ -45,7 +45,7 @@ fork_server.main(zygote.CONTROL_FD, "cpu", {str(STUB)!r}, with_cgroups=False)
 
 
 def start_ms(zygote: Any, directory: Path) -> float:
-    """Until a child is where its job's code may run."""
+    """Starts a child; returns the milliseconds until its job's code may run."""
     null = os.open("/dev/null", os.O_RDWR)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     uid = 65534 if os.geteuid() == 0 else 0
@@ -65,7 +65,7 @@ def start_ms(zygote: Any, directory: Path) -> float:
 
 
 def measured(directory: Path, children: int) -> tuple[str, dict[str, list[float]]]:
-    """The layers, and the milliseconds of each child of each kind."""
+    """Returns the names of the layers, and the start times in milliseconds of the children of each kind."""
     sys.path[:0] = [str(ROOT / "gpu_worker"), str(ROOT / "gpu_worker/harness/tests")]
     os.environ["KQ_TEST_STUB"] = str(STUB)
     from world import Zygote
@@ -101,13 +101,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="bench sandbox", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--children", metavar="N", type=int, default=100, help="of each kind")
-    parser.add_argument("--json", metavar="FILE", type=Path, help="every time, in milliseconds")
+    parser.add_argument("--children", metavar="N", type=int, default=100, help="children of each kind (default: 100)")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write every time to FILE, in milliseconds")
     options = parser.parse_args()
     if options.children < 2:
         parser.error("--children must be at least 2")
     if not STUB.exists():
-        print("bench sandbox: no stub here; run scripts/build first", file=sys.stderr)
+        print("bench sandbox: no child runtime here; run scripts/build first", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory(prefix="kq-sandbox.") as folder:
         directory = Path(folder)
@@ -121,8 +121,8 @@ def main() -> int:
         print(f"| {name} | {statistics.median(all_ms):.2f} | {statistics.quantiles(all_ms, n=20)[-1]:.2f} |")
     medians = {name: statistics.median(all_ms) for name, all_ms in times.items()}
     print(
-        f"\nthe walls add {medians[NO_GROUPS] - medians[NONE]:.1f} ms (aim: 5), control groups another "
-        f"{medians[ALL] - medians[NO_GROUPS]:.1f}"
+        f"\nthe sandbox without control groups adds {medians[NO_GROUPS] - medians[NONE]:.1f} ms (target: 5), "
+        f"control groups add {medians[ALL] - medians[NO_GROUPS]:.1f} ms"
     )
     if options.json:
         options.json.write_text(json.dumps({"layers": layers, "ms": times}) + "\n")

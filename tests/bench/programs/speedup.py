@@ -23,7 +23,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
 LIMIT_S = 1200
-FAR = 0.05  # from the median of a problem's
+FAR = 0.05  # a value is far if it differs from the median of its problem by more than this share
 
 
 def arguments() -> argparse.Namespace:
@@ -38,9 +38,9 @@ def arguments() -> argparse.Namespace:
         default=ROOT / "examples/sweep/problems",
         help="a folder of problem files",
     )
-    parser.add_argument("--copies", metavar="N", type=int, default=8, help="of each problem (default: 8)")
-    parser.add_argument("--timed", metavar="N", type=int, default=20, help="timed trials of each (default: 20)")
-    parser.add_argument("--json", metavar="FILE", type=Path, help="every figure, in microseconds")
+    parser.add_argument("--copies", metavar="N", type=int, default=8, help="copies of each problem (default: 8)")
+    parser.add_argument("--timed", metavar="N", type=int, default=20, help="timed trials of each copy (default: 20)")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write every figure to FILE, in microseconds")
     options = parser.parse_args()
     if not sorted(options.problems.glob("*.py")):
         parser.error(f"--problems {options.problems} has no .py file")
@@ -96,7 +96,7 @@ def judged(programs: Path, options: argparse.Namespace) -> list[dict[str, str]]:
 
 
 def figures_of(rows: list[dict[str, str]]) -> dict[str, Any]:
-    """Of the passed rows of one problem."""
+    """Returns times, reference times and speedups of the passed rows of one problem."""
     times = [float(row["median_us"]) for row in rows]
     references = [float(row["reference_us"]) for row in rows]
     return {

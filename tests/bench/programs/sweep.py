@@ -42,7 +42,7 @@ SHOWN_MAX = 10
 EACH = ("label", "backend", "device_uuid", "finished_at", "build_s", "run_s", "trials_s", "median_us")
 ONE_TRIAL = {"correctness": 1, "warmup": 0, "timed": 1}
 
-# What a sweep is unless it is said otherwise.
+# The size of a sweep without further options, by device.
 DEFAULTS = {
     "cuda": {
         "jobs": 200,
@@ -64,7 +64,7 @@ DEFAULTS = {
 
 
 class Mishap(Exception):
-    """Something of ours, or of the machine: a sentence, and exit code 3."""
+    """A failure of kq or of the machine. The text is printed, and the exit code is 3."""
 
 
 def arguments() -> argparse.Namespace:
@@ -73,23 +73,25 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--device", choices=list(DEFAULTS), required=True)
     parser.add_argument(
-        "--gpus", metavar="N,...", default="1", help="numbers of GPUs, one after the other (default: 1)"
+        "--gpus", metavar="N,...", default="1", help="numbers of GPUs, measured one after the other (default: 1)"
     )
     parser.add_argument("--jobs", metavar="N", type=int, help="submissions (default: 200; 40 on a CPU)")
     parser.add_argument("--problems", metavar="N", type=int, help="problems (default: 20; 8 on a CPU)")
     parser.add_argument(
         "--backends",
         metavar="NAME,...",
-        help="taken in turn: torch, triton, cuda, torch_cuda (default: torch,triton,cuda; a few triton on a CPU; with "
-        "--peer torch_cuda for cuda)",
+        help="backends, taken in turn: torch, triton, cuda, torch_cuda (default: torch,triton,cuda; a few "
+        "triton on a CPU; with --peer torch_cuda for cuda)",
     )
-    parser.add_argument("--timed", metavar="N", type=int, help="timed trials of each (default: 100; 10 on a CPU)")
+    parser.add_argument(
+        "--timed", metavar="N", type=int, help="timed trials of each submission (default: 100; 10 on a CPU)"
+    )
     parser.add_argument(
         "--large",
         action="store_true",
-        help="relu and softmax with inputs of 6.4 GB, as in KernelBench's level 1; a GPU of 100 GB",
+        help="relu and softmax with inputs of 6.4 GB, as in KernelBench's level 1; needs a GPU of 100 GB",
     )
-    parser.add_argument("--cold", action="store_true", help="with an empty build cache")
+    parser.add_argument("--cold", action="store_true", help="measure with an empty build cache")
     parser.add_argument(
         "--peer",
         nargs=2,
@@ -97,9 +99,9 @@ def arguments() -> argparse.Namespace:
         help="measure a checkout of KernelBench as well, on the first number of GPUs",
     )
     parser.add_argument(
-        "--peer-jobs", metavar="N", type=int, default=24, help="of the sweep, for the peer (default: 24)"
+        "--peer-jobs", metavar="N", type=int, default=24, help="submissions that the peer evaluates too (default: 24)"
     )
-    parser.add_argument("--json", metavar="FILE", type=Path, help="every figure")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write every figure to FILE")
     options = parser.parse_args()
     options.trials = dict(DEFAULTS[options.device]["trials"])
     counts = DEFAULTS[options.device] | ({"jobs": 4, "problems": len(LARGE)} if options.large else {})
@@ -158,7 +160,7 @@ def find_programs() -> Path:
 
 
 class Stack:
-    """A broker and a worker, for a while."""
+    """A broker and a worker that run until stop()."""
 
     def __init__(self, programs: Path, state: Path, devices: str) -> None:
         self.programs, self.url = programs, f"ipc://{state.parent}/{state.name}.b"
@@ -194,7 +196,7 @@ class Stack:
         )
 
     def sweep(self, jobs: Path, run: str) -> list[dict]:
-        """The rows of a run, once all of it is judged."""
+        """Submits the jobs as one run, waits for all verdicts, and returns the rows."""
         done = self.kq(
             "submit", jobs, "--run", run, "--force-rerun", "--wait", "--exit-zero", "-q", "--timeout", str(RUN_LIMIT_S)
         )
@@ -229,18 +231,18 @@ def seconds_of(time_text: str) -> float:
 
 
 def wall_s_of(rows: list[dict]) -> float:
-    """From the first submission to the last end, by the broker's clock: without the start of any program."""
+    """Returns the time from the first submission to the last end, by the broker's clock."""
     return max(seconds_of(row["finished_at"]) for row in rows) - min(seconds_of(row["submitted_at"]) for row in rows)
 
 
 def percentile(values: list[float], share: float) -> float | None:
-    """The nearest rank."""
+    """Returns a percentile by nearest rank, or None without values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else None
 
 
 def lane_figures(rows: list[dict]) -> dict:
-    """Of what ran on a lane: trials are what it is there for, the rest of a run is overhead."""
+    """Returns the figures of jobs that ran on a lane. The overhead of a job is its run time less its trials."""
     ran = [row for row in rows if row["run_s"] and row["trials_s"] is not None]
     overhead_ms = [(row["run_s"] - row["trials_s"]) * 1e3 for row in ran]
     return {
@@ -264,7 +266,7 @@ def verdict_figures(rows: list[dict]) -> dict:
 
 
 def pass_figures(rows: list[dict], gpus: int, start_s: float, peaks: Peaks) -> dict:
-    wall_s, lanes_n = wall_s_of(rows), max(gpus, 1)
+    wall_s, lane_count = wall_s_of(rows), max(gpus, 1)
     ran = [row for row in rows if row["run_s"]]
     used = {row["device_uuid"] for row in rows} - {None}
     return {
@@ -273,17 +275,17 @@ def pass_figures(rows: list[dict], gpus: int, start_s: float, peaks: Peaks) -> d
         "wall_s": wall_s,
         "results_per_s": len(rows) / wall_s,
         **verdict_figures(rows),
-        "lanes_n": lanes_n,
-        "lane_busy_share": sum(row["trials_s"] or 0 for row in ran) / (wall_s * lanes_n),
-        "lane_occupied_share": sum(row["run_s"] for row in ran) / (wall_s * lanes_n),
+        "lanes_n": lane_count,
+        "lane_busy_share": sum(row["trials_s"] or 0 for row in ran) / (wall_s * lane_count),
+        "lane_occupied_share": sum(row["run_s"] for row in ran) / (wall_s * lane_count),
         **lane_figures(rows),
         "by_backend": {
             name: lane_figures([row for row in rows if row["backend"] == name])
             for name in sorted({row["backend"] for row in rows})
         },
         "host_memory_peak_bytes": peaks.host_bytes,
-        "host_processes_peak_n": peaks.processes_n,
-        "host_processes_unread_n": peaks.unread_n,
+        "host_processes_peak_n": peaks.process_count,
+        "host_processes_unread_n": peaks.unread_count,
         "gpu_memory_peak_bytes": {uuid: used_bytes for uuid, used_bytes in peaks.gpu_bytes.items() if uuid in used},
         "each": [{name: row[name] for name in EACH} for row in sorted(rows, key=lambda row: row["finished_at"])],
     }
@@ -315,7 +317,7 @@ def measure(programs: Path, folder: Path, options: argparse.Namespace, jobs: lis
     for gpus in options.gpus:
         say(f"{len(jobs)} jobs on {devices(gpus)} ...")
         state = folder / (f"cold{gpus}" if options.cold else "state")
-        # A new worker: one that has seen these kernels would not audit them again.
+        # The worker is a new one, because a worker audits a kernel that it knows only once.
         with stack(programs, state, devices(gpus)) as up:
             with Peaks(up.worker(), nvml) as peaks:
                 rows = up.sweep(measured, f"on{gpus}")
@@ -331,7 +333,7 @@ def measure(programs: Path, folder: Path, options: argparse.Namespace, jobs: lis
 
 
 def measure_peer(options: argparse.Namespace, folder: Path, jobs: list[Job], ours: dict) -> dict:
-    """KernelBench takes long: a part of the sweep, and the ratio by what each backend takes there."""
+    """Runs a part of the sweep with KernelBench, which takes long. Returns its figures and the ratio of the rates."""
     peer = Peer(
         Path(options.peer[1]).resolve(),
         os.environ["KQ_PYTHON"],
