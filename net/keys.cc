@@ -269,7 +269,7 @@ Expected<ClientKey> read_client_key(const std::string& path) {
 Expected<void> write_client_key(const std::string& path, const ClientKey& key) {
   const std::string text = std::string(kClientKeyTitle) + "\n# The holder of this file is '" + key.who.name +
                            "' to the broker, with the role " + std::string(to_string(key.who.role)) +
-                           ". Keep it private; use it by --key FILE or KQ_KEY.\nname " + key.who.name + "\nrole " +
+                           ". Keep it private; use --key FILE or KQ_KEY.\nname " + key.who.name + "\nrole " +
                            std::string(to_string(key.who.role)) + "\npublic " + key.own.public_key + "\nsecret " +
                            key.own.secret_key + "\nbroker " + key.broker_key + "\n";
   return write_file(path, text, kOwnerMode, false);

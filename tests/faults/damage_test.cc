@@ -42,7 +42,7 @@ class Image {
     // Without the room ahead: most damage would be to that, and mean nothing.
     for (const auto& entry : fs::directory_iterator(dir())) {
       if (entry.path().extension() == ".log")
-        fs::resize_file(entry.path(), store::look_at_log(entry.path(), store::LogCheck::headers)->good_bytes);
+        fs::resize_file(entry.path(), store::check_wal_tail(entry.path(), store::WalCheck::headers)->good_bytes);
     }
   }
   std::string dir() const { return directory_.path() + "/image"; }
@@ -71,7 +71,7 @@ std::uint64_t last_record(const fs::path& log) {
   const fs::path cut = log.string() + ".cut";
   fs::copy_file(log, cut);
   fs::resize_file(cut, fs::file_size(log) - 1);
-  const std::uint64_t begin = store::look_at_log(cut.string(), store::LogCheck::checksums)->good_bytes;
+  const std::uint64_t begin = store::check_wal_tail(cut.string(), store::WalCheck::checksums)->good_bytes;
   fs::remove(cut);
   return begin;
 }
