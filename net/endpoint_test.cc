@@ -45,13 +45,13 @@ TEST(Endpoint, refuses_a_tcp_url_without_host_or_port) {
   }
 }
 
-TEST(Endpoint, refuses_a_host_that_is_none) {
+TEST(Endpoint, refuses_a_host_that_is_not_a_name_or_an_address) {
   EXPECT_THAT(error_of("tcp://a/b:1"), HasSubstr("must be a name or an address"));
   EXPECT_THAT(error_of("tcp://eth0;127.0.0.1:1"), HasSubstr("must be a name or an address"));
   EXPECT_THAT(error_of("tcp://::1:5570"), HasSubstr("in brackets, as in tcp://[::1]:5570"));
 }
 
-TEST(Endpoint, refuses_an_ipc_path_that_no_socket_can_have) {
+TEST(Endpoint, refuses_an_empty_or_too_long_ipc_path) {
   EXPECT_TRUE(parse_broker_url("ipc://" + std::string(kIpcPathBytesMax, 'x')));
   EXPECT_THAT(error_of("ipc://" + std::string(kIpcPathBytesMax + 1, 'x')),
               HasSubstr("the path is 100 bytes long, a socket's path may have 99"));

@@ -44,7 +44,7 @@ bool is_ready(int socket, short what, Clock::time_point until) {
 }
 
 // The stream that the library reads a request from and writes an answer to. Reading fails after `request_deadline`,
-// except for bytes that have already been buffered. Writing fails kHttpPatienceMs after the first write.
+// except for bytes that have already been buffered. Writing fails kHttpAnswerMs after the first write.
 class TimedStream final : public httplib::Stream {
  public:
   TimedStream(int socket, Clock::time_point request_deadline) : socket_(socket), request_deadline_(request_deadline) {}
@@ -69,7 +69,7 @@ class TimedStream final : public httplib::Stream {
   }
 
   ssize_t write(const char* bytes, std::size_t size) override {
-    if (!answer_deadline_) answer_deadline_ = Clock::now() + std::chrono::milliseconds(kHttpPatienceMs);
+    if (!answer_deadline_) answer_deadline_ = Clock::now() + std::chrono::milliseconds(kHttpAnswerMs);
     if (!is_ready(socket_, POLLOUT, *answer_deadline_) || Clock::now() >= *answer_deadline_) return -1;
     return ::send(socket_, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
   }
@@ -105,7 +105,7 @@ class Connections {
   void take(int socket) {
     std::unique_lock lock(mutex_);
     if (waiting_.size() >= kHttpWaitingMax) end_reading();
-    room_.wait(lock, [&] { return stopping_ || waiting_.size() < kHttpWaitingMax; });
+    space_.wait(lock, [&] { return stopping_ || waiting_.size() < kHttpWaitingMax; });
     if (stopping_) {
       ::close(socket);
       return;
@@ -122,7 +122,7 @@ class Connections {
       end_reading();
       for (const Connection& connection : std::exchange(waiting_, {})) ::close(connection.socket);
     }
-    room_.notify_all();
+    space_.notify_all();
     work_.notify_all();
     for (std::thread& thread : std::exchange(threads_, {})) thread.join();
   }
@@ -141,7 +141,7 @@ class Connections {
       const Connection mine = waiting_.front();
       waiting_.pop_front();
       served_.push_back(mine.socket);
-      room_.notify_one();
+      space_.notify_one();
       lock.unlock();
       serve_(mine.socket, mine.request_deadline);
       ::shutdown(mine.socket, SHUT_RDWR);
@@ -159,29 +159,30 @@ class Connections {
 
   const Serve serve_;
   std::mutex mutex_;
-  std::condition_variable work_;  // signalled when a connection begins to wait
-  std::condition_variable room_;  // signalled when a connection ceases to wait
+  std::condition_variable work_;   // signalled when a connection begins to wait
+  std::condition_variable space_;  // signalled when a connection ceases to wait
   std::deque<Connection> waiting_;
   std::vector<int> served_;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };
 
-// Runs a task of the library in the accepting thread: the task only passes the socket to Connections.
+// Runs the tasks of the library in the accepting thread, because a task only passes the socket to Connections.
 class InlineTaskQueue final : public httplib::TaskQueue {
  public:
   void enqueue(std::function<void()> task) override { task(); }
   void shutdown() override {}
 };
 
+// The library's server with Connections in place of its thread pool.
 class PageServer final : public httplib::Server {
  public:
   PageServer() {
     new_task_queue = [] { return new InlineTaskQueue; };
   }
-  // Enlarges the kernel's queue of new connections. The library sets it to five; of a larger burst the other peers
+  // Enlarges the kernel's queue of new connections. The library sets it to five; in a larger burst, the remaining peers
   // would retry only after a second.
-  void widen() { ::listen(svr_sock_, kBacklog); }
+  void enlarge_backlog() { ::listen(svr_sock_, kBacklog); }
   void end() {
     connections_.stop();  // before stop(), because the accepting thread may be blocked in take()
     stop();
@@ -244,7 +245,7 @@ Expected<std::unique_ptr<HttpServer>> HttpServer::start(const std::string& host,
                      (errno != 0 ? sys::error_text(errno) : "not an address of this machine") +
                      "; another port may be free");
   }
-  parts->server.widen();
+  parts->server.enlarge_backlog();
   parts->port = static_cast<std::uint16_t>(bound);
   parts->thread = std::thread([&server] { server.listen_after_bind(); });
   while (!server.is_running()) std::this_thread::yield();  // a stop() before the server runs would have no effect

@@ -22,7 +22,7 @@ inline constexpr std::size_t kHttpWaitingMax = 16;
 // Time in which a peer must send its whole request, from the moment it is accepted.
 inline constexpr std::int64_t kHttpRequestMs = 500;
 // Time in which a peer must receive the whole answer.
-inline constexpr std::int64_t kHttpPatienceMs = 2'000;
+inline constexpr std::int64_t kHttpAnswerMs = 2'000;
 
 // The answer to a request: a media type and a body.
 struct HttpAnswer {
@@ -37,7 +37,7 @@ class HttpServer {
   // Starts to listen. `host` is a numeric address; port 0 selects a free port. Returns bad_input if the address cannot
   // be listened on.
   static Expected<std::unique_ptr<HttpServer>> start(const std::string& host, std::uint16_t port, HttpPages pages);
-  ~HttpServer();  // Stops the server. Answers that are being sent have at most kHttpPatienceMs to finish.
+  ~HttpServer();  // Stops the server. Answers that are being sent have at most kHttpAnswerMs to finish.
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 

@@ -23,15 +23,15 @@ constexpr std::string_view kBrokerKeyTitle = "kq broker key 1";
 constexpr std::string_view kClientKeyTitle = "kq client key 1";
 constexpr std::string_view kZ85 =
     "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
-constexpr mode_t kOwnerOnly = 0600;
-constexpr mode_t kEverybodyReads = 0644;  // the file holds public keys only
+constexpr mode_t kOwnerMode = 0600;
+constexpr mode_t kPublicMode = 0644;  // the file holds public keys only
 constexpr mode_t kOthers = 0077;
 constexpr mode_t kOthersWrite = 0022;
 
 constexpr std::string_view kAuthorizedHead =
-    "# Who may speak to this broker: role name public-key, one a line. Roles: submit, work, admin.\n"
-    "# The broker reads this file again whenever it changes. Replace it whole, by mv, so that it never reads half of "
-    "it.\n";
+    "# The keys that may connect to this broker: role name public-key, one per line. Roles: submit, work, admin.\n"
+    "# The broker reads this file again whenever it changes. Replace the file by mv, so that the broker never reads "
+    "an incomplete file.\n";
 
 std::string os_error() {
   return sys::error_text(errno);
@@ -94,7 +94,7 @@ Expected<void> write_file(const std::string& path, std::string_view text, mode_t
   };
   ::unlink(temporary.c_str());
   {
-    const File file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly));
+    const File file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerMode));
     if (file.get() < 0) return fail();
     while (!text.empty()) {
       const ssize_t n = ::write(file.get(), text.data(), text.size());
@@ -146,7 +146,7 @@ Expected<std::array<std::string, N>> read_fields(std::string_view text, const st
     if (at == names.end() || name.size() + 1 >= line.size())
       return wrong("is no field of such a file, or has no value");
     std::string& value = values[static_cast<std::size_t>(at - names.begin())];
-    if (!value.empty()) return wrong("stands there twice");
+    if (!value.empty()) return wrong("is given twice");
     value = line.substr(name.size() + 1);
   }
   for (std::size_t i = 0; i < N; ++i) {
@@ -211,7 +211,7 @@ Expected<Authorized> Authorized::parse(std::string_view text, const std::string&
     if (authorized.size() == kAuthorizedKeysMax) {
       return refuse("more keys than " + std::to_string(kAuthorizedKeysMax));
     }
-    if (!authorized.by_key_.try_emplace(key->public_key, key->who).second) return refuse("this key stands there twice");
+    if (!authorized.by_key_.try_emplace(key->public_key, key->who).second) return refuse("this key is listed twice");
   }
   return authorized;
 }
@@ -234,15 +234,15 @@ Expected<void> make_key_folder(const std::string& folder, const KeyPair& broker)
   if (error) return bad_input("key folder " + folder + ": " + error.message());
   if (made) std::filesystem::permissions(folder, std::filesystem::perms::owner_all, error);
   const std::string text = std::string(kBrokerKeyTitle) +
-                           "\n# The broker's own pair. Whoever has this file can pass for the broker: it never leaves "
+                           "\n# The broker's own key pair. A holder of this file can pose as the broker: keep it in "
                            "this folder.\npublic " +
                            broker.public_key + "\nsecret " + broker.secret_key + "\n";
   // Writes the list first: a folder without broker.key counts as incomplete, and the next call completes it.
   if (!std::filesystem::exists(authorized_path(folder), error)) {
-    if (auto written = write_file(authorized_path(folder), kAuthorizedHead, kEverybodyReads, false); !written)
+    if (auto written = write_file(authorized_path(folder), kAuthorizedHead, kPublicMode, false); !written)
       return written;
   }
-  return write_file(broker_key_path(folder), text, kOwnerOnly, false);
+  return write_file(broker_key_path(folder), text, kOwnerMode, false);
 }
 
 Expected<KeyPair> read_broker_key(const std::string& folder) {
@@ -268,12 +268,12 @@ Expected<ClientKey> read_client_key(const std::string& path) {
 }
 
 Expected<void> write_client_key(const std::string& path, const ClientKey& key) {
-  const std::string text = std::string(kClientKeyTitle) + "\n# Whoever has this file is '" + key.who.name +
+  const std::string text = std::string(kClientKeyTitle) + "\n# The holder of this file is '" + key.who.name +
                            "' to the broker, with the role " + std::string(to_string(key.who.role)) +
-                           ". Keep it private; use it by --key FILE or KQ_KEY.\nname " + key.who.name + "\nrole " +
+                           ". Keep it private; use --key FILE or KQ_KEY.\nname " + key.who.name + "\nrole " +
                            std::string(to_string(key.who.role)) + "\npublic " + key.own.public_key + "\nsecret " +
                            key.own.secret_key + "\nbroker " + key.broker_key + "\n";
-  return write_file(path, text, kOwnerOnly, false);
+  return write_file(path, text, kOwnerMode, false);
 }
 
 Expected<Authorized> read_authorized(const std::string& folder) {
@@ -296,7 +296,7 @@ Expected<void> authorize(const std::string& folder, const AuthorizedKey& key) {
   text += std::string(to_string(key.who.role)) + " " + key.who.name + " " + key.public_key + "\n";
   // Refuses a text that the broker could not parse.
   KQ_TRY(Authorized::parse(text, authorized_path(folder)));
-  return write_file(authorized_path(folder), text, kEverybodyReads, true);
+  return write_file(authorized_path(folder), text, kPublicMode, true);
 }
 
 Expected<std::vector<AuthorizedKey>> revoke(const std::string& folder, const std::string& name) {
@@ -316,7 +316,7 @@ Expected<std::vector<AuthorizedKey>> revoke(const std::string& folder, const std
     }
   }
   if (revoked.empty()) return bad_input("key file " + authorized_path(folder) + " has no key of '" + name + "'");
-  if (auto written = write_file(authorized_path(folder), kept, kEverybodyReads, true); !written) {
+  if (auto written = write_file(authorized_path(folder), kept, kPublicMode, true); !written) {
     return failure(written.error());
   }
   return revoked;

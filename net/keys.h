@@ -1,10 +1,10 @@
-// Reads and writes the key files, which say who may connect to a broker. They are text that a person can read.
+// Reads and writes the key files, which list the keys that may connect to a broker. The files are readable text.
 //
 // The broker's key folder holds `broker.key`, the broker's own key pair, and `authorized`, the public keys that it
 // admits, one per line:
 //     submit alice 1nM(Ki^y=Ns...        role, name, public key; a line that begins with # is a comment
-// Every other program holds one file, made for one name at one broker. Keys are CURVE25519 keys in Z85, the text form
-// of ZeroMQ.
+// Every other program has one key file, which is made for one name at one broker. Keys are CURVE25519 keys in Z85, the
+// text form of ZeroMQ.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ struct KeyPair {
 
 // The content of a client's or a worker's key file.
 struct ClientKey {
-  Identity who;
+  Identity who;  // the name and role that the broker gives to the holder of this key
   KeyPair own;
   std::string broker_key;  // the broker's public key; a broker without the matching secret key is refused
 

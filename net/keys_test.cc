@@ -77,7 +77,7 @@ TEST_F(Keys, a_written_client_key_is_read_back_unchanged) {
   ASSERT_TRUE(write_client_key(path, alice_));
   EXPECT_EQ(*read_client_key(path), alice_);
   EXPECT_EQ(mode_of(path), 0600u);
-  EXPECT_THAT(text_of(path), testing::StartsWith("kq client key 1\n# Whoever has this file is 'alice b'"));
+  EXPECT_THAT(text_of(path), testing::StartsWith("kq client key 1\n# The holder of this file is 'alice b'"));
   EXPECT_THAT(error_of(write_client_key(path, alice_)), HasSubstr("File exists"));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1) << "a temporary file was left";
 }
@@ -112,7 +112,7 @@ TEST_F(Keys, a_file_that_is_not_a_key_is_refused_with_a_reason) {
   write(path, "kq client key 1\nname a\nrole submit\npublic " + key_of('a') + "\nbroker " + key_of('a') + "\n");
   EXPECT_THAT(error_of(read_client_key(path)), HasSubstr("has no line 'secret ...'"));
   write(path, "kq client key 1\nname a\nname b\n");
-  EXPECT_THAT(error_of(read_client_key(path)), HasSubstr("'name' stands there twice"));
+  EXPECT_THAT(error_of(read_client_key(path)), HasSubstr("'name' is given twice"));
   write(path, "kq client key 1\nnom a\n");
   EXPECT_THAT(error_of(read_client_key(path)), HasSubstr("'nom' is no field"));
   write(path, "kq client key 1\nname a\nrole king\npublic x\nsecret x\nbroker x\n");
@@ -138,7 +138,7 @@ TEST_F(Keys, an_invalid_line_is_reported_by_number) {
   EXPECT_THAT(parse_error_of("work w\x01 " + key_of('a')), HasSubstr("control character"));
   EXPECT_THAT(parse_error_of("work w " + std::string(kKeyChars, '~')), HasSubstr("of which some are not"));
   const std::string line = "work w " + key_of('a') + "\n";
-  EXPECT_THAT(parse_error_of(line + line), HasSubstr("list:2: this key stands there twice"));
+  EXPECT_THAT(parse_error_of(line + line), HasSubstr("list:2: this key is listed twice"));
 }
 
 TEST_F(Keys, authorize_adds_a_line_and_revoke_removes_it) {

@@ -48,14 +48,16 @@ class ServerLink {
   // Sends without blocking. Returns false and drops the packet if the peer is gone or its queue is full; the peer's
   // resend will ask again.
   virtual bool send(const Peer& peer, std::string bytes) = 0;
-  // Between hold() and release(), a link may delay what is sent, so that it sends the packets of one peer together.
+  // Between hold() and release(), a link may delay the packets of send(), so that it sends the packets of one peer
+  // together.
   virtual void hold() {}
   virtual void release() {}
-  // Reports that this packet is malformed, for the reason `why`. The link logs its sender and lowers what the sender
-  // may send.
-  virtual void blame(const Packet& packet, std::string_view why) { (void)packet, (void)why; }
-  // Returns log lines about what was refused since the last call. Their number is bounded, however much was refused.
-  virtual std::vector<std::string> take_notes() { return {}; }
+  // Counts a malformed packet against its sender. The link logs the sender with the reason `why` and accepts fewer
+  // messages from this sender.
+  virtual void count_violation(const Packet& packet, std::string_view why) { (void)packet, (void)why; }
+  // Returns log lines about the messages and connections refused since the last call. Their number is bounded, however
+  // many were refused.
+  virtual std::vector<std::string> take_log_lines() { return {}; }
 };
 
 // The connection of a client or a worker to the broker.

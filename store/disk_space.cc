@@ -35,11 +35,11 @@ Expected<std::uint64_t> free_bytes(const std::string& dir) {
 
 Expected<DiskSpace> DiskSpace::watch(const std::string& dir, const SpaceMarks& marks) {
   DiskSpace space(dir, marks);
-  KQ_TRY(space.look());
+  KQ_TRY(space.measure());
   return space;
 }
 
-Expected<Space> DiskSpace::look() {
+Expected<Space> DiskSpace::measure() {
   const std::string reserve = (std::filesystem::path(dir_) / kReserveFile).string();
   auto free = free_bytes(dir_);
   if (!free) return failure(std::move(free.error()));

@@ -19,8 +19,8 @@ namespace kq::store {
 struct SpaceMarks {
   std::uint64_t reserve_bytes = 64u << 20;  // about ten thousand results; 0 means no reserve
   // The bytes that may still be written after the mark has been passed unnoticed: the writes until the next call of
-  // look(), once to the log and once to tables (broker/shell/loop.h, kSpaceBytes and a turn: about 200 MB), and a flush
-  // of every memtable (256 MB, store/rocks/settings.h).
+  // measure(), once to the log and once to tables (broker/shell/loop.h, kSpaceBytes and a turn: about 200 MB), and a
+  // flush of every memtable (256 MB, store/rocks/settings.h).
   std::uint64_t low_bytes = 512u << 20;
 };
 
@@ -33,7 +33,7 @@ class DiskSpace {
   static Expected<DiskSpace> watch(const std::string& dir, const SpaceMarks& marks);
 
   // Measures the free space, makes the reserve or gives it up, and returns what it found.
-  Expected<Space> look();
+  Expected<Space> measure();
   // Returns how many bytes may be written before the disk is nearly full.
   std::uint64_t spare_bytes(const Space& seen) const {
     return seen.nearly_full ? 0 : seen.free_bytes - std::min(seen.free_bytes, marks_.low_bytes);

@@ -108,7 +108,7 @@ TEST_F(SmallDisk, a_full_disk_ends_the_commits_and_a_store_opened_again_has_its_
     const auto store = open_store();
     ASSERT_TRUE(put(*store, "before", 1000));
     fill_all_but(0);
-    // look() is not called meanwhile, so the commits reach the end of the disk.
+    // measure() is not called meanwhile, so the commits reach the end of the disk.
     Expected<void> done;
     for (int i = 0; done && i < 100; ++i) done = put(*store, std::to_string(i), kMegabyte);
     ASSERT_FALSE(done);

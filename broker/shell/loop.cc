@@ -48,13 +48,13 @@ std::optional<Event> event_in(net::Packet packet, net::ServerLink& link, Ready& 
   if (packet.peer.side == net::Side::client) {
     auto message = decode_message<ClientRequest>(packet.bytes);
     if (message) return FromClient{std::move(peer), std::move(*message), std::move(packet.who)};
-    link.blame(packet, message.error().message);
+    link.count_violation(packet, message.error().message);
     turn.send_to_client(peer, 0, Refused{message.error().message});
     return std::nullopt;
   }
   auto message = decode_message<WorkerRequest>(packet.bytes);
   if (message) return FromWorker{std::move(peer), std::move(*message), std::move(packet.who)};
-  link.blame(packet, message.error().message);
+  link.count_violation(packet, message.error().message);
   return std::nullopt;
 }
 
@@ -91,7 +91,7 @@ Expected<void> Loop::turn() {
   const std::int64_t wait_ms = waits ? std::clamp<std::int64_t>(wake_at_ms_ - asked_at_ms, 0, kIdleMs) : 0;
   KQ_TRY_VALUE(auto packets, receive(wait_ms));
   const std::int64_t stalled_ms = this->stalled_ms(asked_at_ms, wait_ms);
-  for (std::string& text : link_.take_notes()) log({NoteLevel::warning, std::move(text)});
+  for (std::string& text : link_.take_log_lines()) log({NoteLevel::warning, std::move(text)});
   Ready turn;
   KQ_TRY(step(Tick{.stalled_ms = stalled_ms}, turn));
   KQ_TRY(check_space(turn));

@@ -32,11 +32,11 @@ class FakeLink final : public net::ServerLink {
     return true;
   }
 
-  void blame(const net::Packet& packet, std::string_view why) override {
-    blamed.push_back(packet.peer.id + ": " + std::string(why));
+  void count_violation(const net::Packet& packet, std::string_view why) override {
+    violations.push_back(packet.peer.id + ": " + std::string(why));
   }
 
-  std::vector<std::string> blamed;
+  std::vector<std::string> violations;
   std::vector<net::Packet> arriving;
   std::vector<net::Packet> sent;
   std::vector<std::int64_t> waits_ms;
@@ -134,7 +134,7 @@ TEST_F(LoopTest, malformed_messages_count_against_their_sender) {
   ASSERT_TRUE(loop.turn());
   ASSERT_EQ(link.sent.size(), 1u);
   EXPECT_THAT((sent<Refused, ClientReply>(0).reason), testing::HasSubstr("malformed message"));
-  EXPECT_THAT(link.blamed,
+  EXPECT_THAT(link.violations,
               testing::ElementsAre(testing::StartsWith("c: malformed"), testing::StartsWith("w: malformed")));
 }
 

@@ -4,33 +4,33 @@
 
 namespace kq::net {
 
-bool Waiting::put(Packet packet) {
+bool InboundQueue::put(Packet packet) {
   const std::size_t bytes = packet.bytes.size();
-  const auto known = lines_.find(packet.peer.id);
-  const bool has_some = known != lines_.end();
+  const auto known = queues_.find(packet.peer.id);
+  const bool has_packets = known != queues_.end();
   if (bytes_ >= limits_.bytes_total_max) return false;
-  if (has_some && known->second.packets.size() >= limits_.packets_max) return false;
-  if (has_some && known->second.bytes + bytes > limits_.bytes_max) return false;
-  Lines::value_type& line = has_some ? *known : *lines_.try_emplace(packet.peer.id).first;
-  line.second.packets.push_back(std::move(packet));
-  line.second.bytes += bytes;
+  if (has_packets && known->second.packets.size() >= limits_.packets_max) return false;
+  if (has_packets && known->second.bytes + bytes > limits_.bytes_max) return false;
+  PeerQueues::value_type& queue = has_packets ? *known : *queues_.try_emplace(packet.peer.id).first;
+  queue.second.packets.push_back(std::move(packet));
+  queue.second.bytes += bytes;
   bytes_ += bytes;
-  if (!has_some) turns_.push_back(&line);
+  if (!has_packets) turns_.push_back(&queue);
   return true;
 }
 
-std::optional<Packet> Waiting::take() {
+std::optional<Packet> InboundQueue::take() {
   if (turns_.empty()) return std::nullopt;
-  Lines::value_type* line = turns_.front();
+  PeerQueues::value_type* queue = turns_.front();
   turns_.pop_front();
-  Packet packet = std::move(line->second.packets.front());
-  line->second.packets.pop_front();
-  line->second.bytes -= packet.bytes.size();
+  Packet packet = std::move(queue->second.packets.front());
+  queue->second.packets.pop_front();
+  queue->second.bytes -= packet.bytes.size();
   bytes_ -= packet.bytes.size();
-  if (line->second.packets.empty()) {
-    lines_.erase(lines_.find(line->first));
+  if (queue->second.packets.empty()) {
+    queues_.erase(queues_.find(queue->first));
   } else {
-    turns_.push_back(line);
+    turns_.push_back(queue);
   }
   return packet;
 }

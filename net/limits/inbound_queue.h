@@ -17,16 +17,16 @@
 namespace kq::net {
 
 // The limits of the queued packets.
-struct WaitingLimits {
+struct InboundQueueLimits {
   std::size_t packets_max = 1'024;           // of one peer
   std::size_t bytes_max = 64u << 20;         // of one peer; a single packet may be longer
   std::size_t bytes_total_max = 512u << 20;  // of all peers
 };
 
 // A queue of packets for each peer, from which take() removes packets in turn.
-class Waiting {
+class InboundQueue {
  public:
-  explicit Waiting(const WaitingLimits& limits = {}) : limits_(limits) {}
+  explicit InboundQueue(const InboundQueueLimits& limits = {}) : limits_(limits) {}
 
   // Appends a packet. Returns false and drops the packet if its peer, or all peers together, have reached their limits.
   bool put(Packet packet);
@@ -35,15 +35,15 @@ class Waiting {
   bool empty() const { return turns_.empty(); }
 
  private:
-  struct Line {
+  struct PeerQueue {
     std::deque<Packet> packets;
     std::size_t bytes = 0;
   };
-  using Lines = std::unordered_map<std::string, Line>;
+  using PeerQueues = std::unordered_map<std::string, PeerQueue>;
 
-  WaitingLimits limits_;
-  Lines lines_;                           // by peer id; each has at least one packet
-  std::deque<Lines::value_type*> turns_;  // each entry of lines_ once, in the order of the turns
+  InboundQueueLimits limits_;
+  PeerQueues queues_;                          // by peer id; each has at least one packet
+  std::deque<PeerQueues::value_type*> turns_;  // each entry of queues_ once, in the order of the turns
   std::size_t bytes_ = 0;
 };
 

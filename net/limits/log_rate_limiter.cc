@@ -5,15 +5,15 @@
 
 namespace kq::net {
 
-std::vector<std::string> FewNotes::take(std::int64_t now_ms) {
+std::vector<std::string> LogRateLimiter::take(std::int64_t now_ms) {
   begin_period(now_ms);
   return std::exchange(lines_, {});
 }
 
-bool FewNotes::admits(std::string_view subject, std::int64_t now_ms) {
+bool LogRateLimiter::admits(std::string_view subject, std::int64_t now_ms) {
   begin_period(now_ms);
   const bool is_known = std::find(subjects_.begin(), subjects_.end(), subject) != subjects_.end();
-  if (is_known || subjects_.size() == kNotesPerPeriod) {
+  if (is_known || subjects_.size() == kLogLinesPerPeriod) {
     ++suppressed_count_;
     return false;
   }
@@ -21,15 +21,15 @@ bool FewNotes::admits(std::string_view subject, std::int64_t now_ms) {
   return true;
 }
 
-void FewNotes::begin_period(std::int64_t now_ms) {
+void LogRateLimiter::begin_period(std::int64_t now_ms) {
   if (now_ms < period_end_ms_) return;
   if (suppressed_count_ > 0) {
     lines_.push_back(std::to_string(suppressed_count_) + " more lines of this kind were suppressed within " +
-                     std::to_string(kNotesPeriodMs / 1000) + " s");
+                     std::to_string(kLogPeriodMs / 1000) + " s");
   }
   suppressed_count_ = 0;
   subjects_.clear();
-  period_end_ms_ = now_ms + kNotesPeriodMs;
+  period_end_ms_ = now_ms + kLogPeriodMs;
 }
 
 }  // namespace kq::net

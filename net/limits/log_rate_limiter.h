@@ -9,14 +9,14 @@
 
 namespace kq::net {
 
-inline constexpr std::int64_t kNotesPeriodMs = 10'000;
-inline constexpr std::size_t kNotesPerPeriod = 20;  // lines, each about a different subject
+inline constexpr std::int64_t kLogPeriodMs = 10'000;
+inline constexpr std::size_t kLogLinesPerPeriod = 20;  // each line is about a different subject
 
-// Keeps at most one log line per subject and kNotesPerPeriod lines in a period of kNotesPeriodMs.
-class FewNotes {
+// Keeps at most one log line per subject and kLogLinesPerPeriod lines in a period of kLogPeriodMs.
+class LogRateLimiter {
  public:
-  // Keeps the line make_text(), unless the current period already has a line about `subject` or kNotesPerPeriod lines.
-  // A line that is not kept is counted.
+  // Keeps the line make_text(), unless the current period already has a line about `subject` or kLogLinesPerPeriod
+  // lines. A line that is not kept is counted.
   template <class MakeText>
   void add(std::string_view subject, std::int64_t now_ms, const MakeText& make_text) {
     if (admits(subject, now_ms)) lines_.push_back(make_text());

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "net/limits/token_bucket.h"
+#include "net/limits/token_buckets.h"
 
 namespace kq::net {
 
@@ -11,12 +11,12 @@ namespace kq::net {
 struct ServerLimits {
   int handshake_ms = 5'000;             // a connection without a complete handshake is closed after this time
   std::size_t connections_max = 4'096;  // of clients and workers together; each needs a file descriptor
-  std::size_t connections_per_address_max = 2'048;  // of one machine, so that it cannot take the connections of others
+  std::size_t connections_per_address_max = 2'048;  // of one machine, so that the other machines can still connect
   // Limits of incomplete messages, for connections without keys. A connection whose message is incomplete after
-  // message_ms is closed. When all connections together hold more than begun_bytes_max of incomplete messages, the
-  // connection whose message began first is closed.
+  // message_ms is closed. If the incomplete messages of all connections together hold more than incomplete_bytes_max,
+  // the connection whose message began first is closed.
   int message_ms = 30'000;
-  std::size_t begun_bytes_max = 256u << 20;
+  std::size_t incomplete_bytes_max = 256u << 20;
   RateLimits rates{};
 };
 

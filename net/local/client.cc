@@ -16,15 +16,16 @@ namespace {
 
 constexpr std::int64_t kReconnectMs = 50;
 constexpr std::int64_t kReconnectMsMax = 1'000;
-constexpr std::int64_t kLingerMs = 300;   // a goodbye may still go out; nobody waits longer for it
-constexpr std::int64_t kSendWaitMs = 50;  // lets the very first send meet its connection
-constexpr int kHungUpMax = 3;             // handshakes broken off in a row, before that is told
+constexpr std::int64_t kLingerMs = 300;   // time for a last message to go out when the link is destroyed
+constexpr std::int64_t kSendWaitMs = 50;  // lets the first send wait for its connection
+constexpr int kDisconnectsMax = 3;        // handshakes that fail in a row before refusal() reports it
 
-class PlainClientLink final : public ClientLink {
+// A client's link over one ZmtpConnection. Only calls of the link make progress: they connect, send and receive.
+class LocalClientLink final : public ClientLink {
  public:
-  explicit PlainClientLink(std::string endpoint) : endpoint_(std::move(endpoint)) {}
+  explicit LocalClientLink(std::string endpoint) : endpoint_(std::move(endpoint)) {}
 
-  ~PlainClientLink() override {
+  ~LocalClientLink() override {
     if (!connection_ || !connection_->is_ready()) return;
     for (const std::int64_t end_ms = sys::monotonic_now_ms() + kLingerMs; connection_->has_unsent();) {
       const std::int64_t left_ms = end_ms - sys::monotonic_now_ms();
@@ -38,20 +39,20 @@ class PlainClientLink final : public ClientLink {
     for (const std::int64_t end_ms = sys::monotonic_now_ms() + kSendWaitMs;;) {
       advance();
       if (connection_ && connection_->send(bytes)) return true;
-      if (connection_ && connection_->is_lost()) lose();
+      if (connection_ && connection_->is_lost()) drop_connection();
       const std::int64_t left_ms = end_ms - sys::monotonic_now_ms();
       if (left_ms <= 0 || wait(left_ms, For::sending) == Woken::by_signal) return false;
-      greet();
+      continue_handshake();
     }
   }
 
   Expected<std::optional<std::string>> receive(std::int64_t timeout_ms) override {
     const std::int64_t end_ms = sys::monotonic_now_ms() + timeout_ms;
     const bool was_refused = refusal_.has_value();
-    // Whoever waits has mostly nothing to read yet: the wait says when there is.
+    // A caller with a timeout waits first, because mostly no message has arrived yet and the read would be wasted.
     for (bool may_have_arrived = timeout_ms <= 0;; may_have_arrived = true) {
       advance();
-      if (auto message = may_have_arrived ? take() : heard()) return message;
+      if (auto message = may_have_arrived ? read_message() : next_message()) return message;
       const std::int64_t left_ms = end_ms - sys::monotonic_now_ms();
       if (left_ms <= 0 || (refusal_ && !was_refused)) return std::nullopt;
       if (wait(left_ms, For::receiving) != Woken::by_network) return std::nullopt;
@@ -62,89 +63,89 @@ class PlainClientLink final : public ClientLink {
 
   std::optional<std::string> refusal() override {
     advance();
-    greet();
+    continue_handshake();
     return refusal_;
   }
 
  private:
-  // Does what can be done at once for the connection.
+  // Connects if it is time to, and sends unsent bytes as far as the socket takes them. Does not block.
   void advance() {
-    if (!connection_ && sys::monotonic_now_ms() >= connect_at_ms_) begin();
+    if (!connection_ && sys::monotonic_now_ms() >= connect_at_ms_) begin_connecting();
     if (!connection_ || !connection_->has_unsent()) return;
     pollfd item{connection_->fd(), POLLOUT, 0};
     if (is_connecting_ && ::poll(&item, 1, 0) == 0) return;
     is_connecting_ = false;
-    if (!connection_->flush()) lose();
+    if (!connection_->flush()) drop_connection();
   }
 
-  void begin() {
-    const auto address = plain_address(endpoint_);
-    if (!address) return lose();
+  // Connects to the abstract socket of a loopback address if a trusted process listens there, and else to the address.
+  void begin_connecting() {
+    const auto address = socket_address(endpoint_);
+    if (!address) return drop_connection();
     is_connecting_ = true;
-    if (const auto shortcut = shortcut_to(*address);
-        shortcut && connect(*shortcut) && listener_is_trusted(connection_->fd()))
-      return;
-    if (!connect(*address)) lose();
+    const auto abstract = abstract_address_of(*address);
+    if (abstract && connect(*abstract) && is_peer_trusted(connection_->fd())) return;
+    if (!connect(*address)) drop_connection();
   }
 
-  // Whether it is connected now, or is about to be.
-  bool connect(const PlainAddress& address) {
+  // Returns whether the socket is connected or is connecting.
+  bool connect(const SocketAddress& address) {
     const int fd = ::socket(address.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return false;
     connection_.emplace(fd, "DEALER");
     return ::connect(fd, address.get(), address.bytes) == 0 || errno == EINPROGRESS;
   }
 
-  void lose() {
+  void drop_connection() {
     connection_.reset();
     connect_at_ms_ = sys::monotonic_now_ms() + reconnect_ms_;
     reconnect_ms_ = std::min(2 * reconnect_ms_, kReconnectMsMax);
   }
 
-  // Hears the other end out as long as it is not known. What it says beyond that is kept.
-  void greet() {
-    if (!connection_ || connection_->is_ready() || early_) return;
-    early_ = take();
+  // Reads the handshake if it is incomplete. A message that arrives with it is kept for receive().
+  void continue_handshake() {
+    if (!connection_ || connection_->is_ready() || early_message_) return;
+    early_message_ = read_message();
   }
 
-  // The next message that is there.
-  std::optional<std::string> take() {
+  // Returns the next message that has arrived, and reads from the socket if needed.
+  std::optional<std::string> read_message() {
     for (;;) {
-      if (auto message = heard()) return message;
+      if (auto message = next_message()) return message;
       if (!connection_ || is_connecting_) return std::nullopt;
       switch (connection_->read()) {
-        case PlainConnection::Heard::something:
+        case ZmtpConnection::ReadResult::some:
           break;
-        case PlainConnection::Heard::nothing:
+        case ZmtpConnection::ReadResult::none:
           return std::nullopt;
-        case PlainConnection::Heard::end:
-          hang_up();
+        case ZmtpConnection::ReadResult::end_of_stream:
+          on_end_of_stream();
           break;
       }
     }
   }
 
-  // The next of those that were read.
-  std::optional<std::string> heard() {
-    if (early_) return std::exchange(early_, std::nullopt);
+  // Returns the next message of the bytes read so far. Handles the other items.
+  std::optional<std::string> next_message() {
+    if (early_message_) return std::exchange(early_message_, std::nullopt);
     while (connection_) {
       auto item = connection_->next();
       if (!item) break;
       switch (item->kind) {
         case ZmtpItem::Kind::ready:
           refusal_.reset();
-          hung_up_n_ = 0;
+          disconnect_count_ = 0;
           reconnect_ms_ = kReconnectMs;
           break;
         case ZmtpItem::Kind::message:
           return std::move(item->bytes);
-        case ZmtpItem::Kind::foreign:
-          refuse("it wants a key; give yours with --key FILE or KQ_KEY");
+        case ZmtpItem::Kind::other_mechanism:
+          refuse("it needs a key; give yours with --key FILE or KQ_KEY");
           break;
-        case ZmtpItem::Kind::broken:
-          refuse("what answers there is not a broker, or has other keys than this key was made for");
+        case ZmtpItem::Kind::malformed:
+          refuse("the peer is not a broker, or has other keys than the broker that this key was made for");
           break;
-        case ZmtpItem::Kind::parts:
+        case ZmtpItem::Kind::multipart:
         case ZmtpItem::Kind::ping:
           break;
       }
@@ -152,30 +153,32 @@ class PlainClientLink final : public ClientLink {
     return std::nullopt;
   }
 
-  // A later broker there may be another one, so this asks again.
+  // Sets the reason of the refusal. The link still reconnects, because another broker may listen there later.
   void refuse(std::string why) {
     refusal_ = std::move(why);
     reconnect_ms_ = kReconnectMsMax;
-    lose();
+    drop_connection();
   }
 
-  void hang_up() {
-    // Once may be a broker that was just being stopped.
-    if (!connection_->is_ready() && ++hung_up_n_ >= kHungUpMax) {
-      refusal_ = "it hangs up before the handshake is over; if it wants a key, give yours with --key FILE or KQ_KEY";
+  void on_end_of_stream() {
+    // A single failure may come from a broker that was being stopped.
+    if (!connection_->is_ready() && ++disconnect_count_ >= kDisconnectsMax) {
+      refusal_ = "it disconnects before the handshake is over; if it needs a key, give yours with --key FILE or KQ_KEY";
     }
-    lose();
+    drop_connection();
   }
 
+  // Waits at most `wait_ms` until the socket can make progress, it is time to reconnect, the caller's descriptor is
+  // readable or a signal arrives.
   enum class For { sending, receiving };
   enum class Woken { by_network, by_caller, by_signal };
   Woken wait(std::int64_t wait_ms, For what) {
     std::array<pollfd, 2> items{{{-1, 0, 0}, {what == For::receiving ? wake_fd_ : -1, POLLIN, 0}}};
     if (connection_) {
-      // What could be received is no reason to wake who wants to send.
-      const bool hears = !is_connecting_ && (what == For::receiving || !connection_->is_ready());
+      // A caller that wants to send is not woken by messages that could be received.
+      const bool wants_input = !is_connecting_ && (what == For::receiving || !connection_->is_ready());
       items[0] = {connection_->fd(),
-                  static_cast<short>((hears ? POLLIN : 0) | (connection_->has_unsent() ? POLLOUT : 0)), 0};
+                  static_cast<short>((wants_input ? POLLIN : 0) | (connection_->has_unsent() ? POLLOUT : 0)), 0};
     } else {
       wait_ms = std::clamp<std::int64_t>(connect_at_ms_ - sys::monotonic_now_ms(), 0, wait_ms);
     }
@@ -184,22 +187,22 @@ class PlainClientLink final : public ClientLink {
   }
 
   const std::string endpoint_;
-  std::optional<PlainConnection> connection_;
+  std::optional<ZmtpConnection> connection_;
   bool is_connecting_ = false;
   std::int64_t connect_at_ms_ = 0;
   std::int64_t reconnect_ms_ = kReconnectMs;
   int wake_fd_ = -1;
-  int hung_up_n_ = 0;
+  int disconnect_count_ = 0;
   std::optional<std::string> refusal_;
-  std::optional<std::string> early_;  // came right behind the handshake, while nobody received
+  std::optional<std::string> early_message_;  // arrived directly after the handshake, outside of receive()
 };
 
 }  // namespace
 
-Expected<std::unique_ptr<ClientLink>> connect_plain_client(const std::string& endpoint) {
-  const auto address = plain_address(endpoint);
+Expected<std::unique_ptr<ClientLink>> connect_local_client(const std::string& endpoint) {
+  const auto address = socket_address(endpoint);
   if (!address && address.error().kind == ErrorKind::bad_input) return failure(address.error());
-  return std::make_unique<PlainClientLink>(endpoint);
+  return std::make_unique<LocalClientLink>(endpoint);
 }
 
 }  // namespace kq::net

@@ -19,12 +19,11 @@
 namespace kq::net {
 namespace {
 
-constexpr std::size_t kCopiedBytes = 4u << 10;  // a shorter message is copied behind its header
+constexpr std::size_t kCopiedBytes = 4u << 10;  // a shorter message is copied after its header and sent as one piece
 constexpr std::size_t kPiecesAtOnce = 16;
-constexpr int kSendBytes =
-    4
-    << 20;  // wanted of the system for what is on its way on a path; it gives what it allows. TCP finds its own measure
-constexpr std::size_t kReadBytes = 256u << 10;  // at once: a batch of jobs, and no more than a cache holds
+// The send buffer requested for Unix sockets; the system may grant less. TCP adapts its buffer by itself.
+constexpr int kSendBytes = 4 << 20;
+constexpr std::size_t kReadBytes = 256u << 10;  // per read: enough for a batch of jobs, and fits into a CPU cache
 
 bool would_block() {
   return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
@@ -39,33 +38,34 @@ ssize_t send_pieces(int fd, std::span<iovec> pieces) {
 
 }  // namespace
 
-PlainConnection::PlainConnection(int fd, std::string_view socket_type, std::size_t* all_unsent_bytes)
+ZmtpConnection::ZmtpConnection(int fd, std::string_view socket_type, std::size_t* all_unsent_bytes)
     : fd_(fd), reader_(kMessageBytesMax), all_unsent_bytes_(all_unsent_bytes) {
   const int on = 1;
-  const bool is_tcp = ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0;  // a path has no delay
+  const bool is_tcp =
+      ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0;  // fails for Unix sockets, which do not delay
   if (!is_tcp && ::setsockopt(fd_, SOL_SOCKET, SO_SNDBUFFORCE, &kSendBytes, sizeof kSendBytes) != 0) {
     (void)::setsockopt(fd_, SOL_SOCKET, SO_SNDBUF, &kSendBytes, sizeof kSendBytes);
   }
-  keep(zmtp_opening(socket_type));
+  add_unsent(zmtp_handshake(socket_type));
 }
 
-PlainConnection::~PlainConnection() {
-  forget(unsent_bytes_);
+ZmtpConnection::~ZmtpConnection() {
+  subtract_unsent(unsent_bytes_);
   ::close(fd_);
 }
 
-PlainConnection::Heard PlainConnection::read() {
-  thread_local const auto room = std::make_unique_for_overwrite<std::array<char, kReadBytes>>();
-  const ssize_t n = ::recv(fd_, room->data(), room->size(), MSG_DONTWAIT);
+ZmtpConnection::ReadResult ZmtpConnection::read() {
+  thread_local const auto buffer = std::make_unique_for_overwrite<std::array<char, kReadBytes>>();
+  const ssize_t n = ::recv(fd_, buffer->data(), buffer->size(), MSG_DONTWAIT);
   if (n > 0) {
-    has_heard_ = true;
-    reader_.put({room->data(), static_cast<std::size_t>(n)});
-    return Heard::something;
+    has_received_ = true;
+    reader_.put({buffer->data(), static_cast<std::size_t>(n)});
+    return ReadResult::some;
   }
-  return n < 0 && would_block() ? Heard::nothing : Heard::end;
+  return n < 0 && would_block() ? ReadResult::none : ReadResult::end_of_stream;
 }
 
-std::optional<ZmtpItem> PlainConnection::next() {
+std::optional<ZmtpItem> ZmtpConnection::next() {
   while (auto item = reader_.next()) {
     if (item->kind == ZmtpItem::Kind::ready) is_ready_ = true;
     if (item->kind != ZmtpItem::Kind::ping) return item;
@@ -74,45 +74,45 @@ std::optional<ZmtpItem> PlainConnection::next() {
   return std::nullopt;
 }
 
-bool PlainConnection::may_send() const {
+bool ZmtpConnection::may_send() const {
   if (!is_ready_ || is_lost_) return false;
-  const bool is_too_much =
+  const bool is_over_limit =
       unsent_bytes_ > kLinkBytesMax || (all_unsent_bytes_ != nullptr && *all_unsent_bytes_ > kLinkBytesTotalMax);
-  return unsent_.empty() || (unsent_.size() < kLinkMessagesMax && !is_too_much);
+  return unsent_.empty() || (unsent_.size() < kLinkMessagesMax && !is_over_limit);
 }
 
-void PlainConnection::keep(std::string piece) {
+void ZmtpConnection::add_unsent(std::string piece) {
   unsent_bytes_ += piece.size();
   if (all_unsent_bytes_ != nullptr) *all_unsent_bytes_ += piece.size();
   unsent_.push_back(std::move(piece));
 }
 
-void PlainConnection::forget(std::size_t bytes) {
+void ZmtpConnection::subtract_unsent(std::size_t bytes) {
   unsent_bytes_ -= bytes;
   if (all_unsent_bytes_ != nullptr) *all_unsent_bytes_ -= bytes;
 }
 
-bool PlainConnection::send(std::string_view message) {
+bool ZmtpConnection::send(std::string_view message) {
   if (!may_send()) return false;
   const ZmtpHeader header = zmtp_header(message.size());
-  return write({header.bytes.data(), header.n}, message);
+  return write({header.bytes.data(), header.size}, message);
 }
 
-bool PlainConnection::send_later(std::string message) {
+bool ZmtpConnection::send_later(std::string message) {
   if (!may_send()) return false;
   const ZmtpHeader header = zmtp_header(message.size());
-  std::string head(header.bytes.data(), header.n);
+  std::string head(header.bytes.data(), header.size);
   if (message.size() < kCopiedBytes) {
-    keep(std::move(head.append(message)));
+    add_unsent(std::move(head.append(message)));
     return true;
   }
-  keep(std::move(head));
-  keep(std::move(message));
+  add_unsent(std::move(head));
+  add_unsent(std::move(message));
   return true;
 }
 
-// Behind what waits, or at once.
-bool PlainConnection::write(std::string_view head, std::string_view body) {
+// Sends head and body at once if the queue is empty, and queues the unsent rest.
+bool ZmtpConnection::write(std::string_view head, std::string_view body) {
   std::size_t n = 0;
   if (unsent_.empty()) {
     std::array<iovec, 2> pieces{
@@ -127,18 +127,18 @@ bool PlainConnection::write(std::string_view head, std::string_view body) {
   }
   std::string rest(head.substr(std::min(n, head.size())));
   rest.append(body.substr(n - std::min(n, head.size())));
-  keep(std::move(rest));
+  add_unsent(std::move(rest));
   return true;
 }
 
-bool PlainConnection::flush() {
+bool ZmtpConnection::flush() {
   while (!unsent_.empty()) {
     std::array<iovec, kPiecesAtOnce> pieces{};
     std::size_t n = 0;
     std::size_t wanted = 0;
     for (; n < std::min(unsent_.size(), kPiecesAtOnce); ++n) {
-      const std::size_t gone = n == 0 ? sent_of_first_ : 0;
-      pieces[n] = {unsent_[n].data() + gone, unsent_[n].size() - gone};
+      const std::size_t sent_bytes = n == 0 ? sent_of_first_ : 0;
+      pieces[n] = {unsent_[n].data() + sent_bytes, unsent_[n].size() - sent_bytes};
       wanted += pieces[n].iov_len;
     }
     const ssize_t result = send_pieces(fd_, {pieces.data(), n});
@@ -151,7 +151,7 @@ bool PlainConnection::flush() {
     for (sent += std::exchange(sent_of_first_, 0); !unsent_.empty() && sent >= unsent_.front().size();
          unsent_.pop_front()) {
       sent -= unsent_.front().size();
-      forget(unsent_.front().size());
+      subtract_unsent(unsent_.front().size());
     }
     sent_of_first_ = sent;
     if (wanted > 0) return true;

@@ -1,4 +1,4 @@
-// One end of a connection without keys: a non-blocking socket, and the messages that are being sent and received on it.
+// One end of a connection without keys: a non-blocking stream socket with its ZMTP state and its send queue.
 #pragma once
 
 #include <cstddef>
@@ -10,50 +10,53 @@
 
 namespace kq::net {
 
-class PlainConnection {
+// Sends and receives ZMTP messages on one socket without blocking. The owner calls flush() when the socket is writable.
+class ZmtpConnection {
  public:
-  // Owns the descriptor of a stream that is connected, or is about to be. `all_unsent_bytes` counts what waits in all
-  // connections of a link, and outlives them.
-  PlainConnection(int fd, std::string_view socket_type, std::size_t* all_unsent_bytes = nullptr);
-  ~PlainConnection();
-  PlainConnection(const PlainConnection&) = delete;
-  PlainConnection& operator=(const PlainConnection&) = delete;
+  // Takes ownership of `fd`, a stream socket that is connected or is connecting. `all_unsent_bytes` counts the unsent
+  // bytes of all connections of a link and must outlive them.
+  ZmtpConnection(int fd, std::string_view socket_type, std::size_t* all_unsent_bytes = nullptr);
+  ~ZmtpConnection();
+  ZmtpConnection(const ZmtpConnection&) = delete;
+  ZmtpConnection& operator=(const ZmtpConnection&) = delete;
 
   int fd() const { return fd_; }
-  bool is_ready() const { return is_ready_; }  // the handshake is over
-  bool is_lost() const { return is_lost_; }    // as a send found
-  bool has_heard() const { return has_heard_; }
+  bool is_ready() const { return is_ready_; }          // the handshake is complete
+  bool is_lost() const { return is_lost_; }            // a send has failed
+  bool has_received() const { return has_received_; }  // at least one byte has arrived
 
-  // Takes some of what has arrived. To be called when next() has nothing.
-  enum class Heard { nothing, something, end };
-  Heard read();
-  // What came next; pings are answered here.
+  // Reads bytes that have arrived, at most 256 KB. Must be called only when next() returns an empty optional.
+  enum class ReadResult { none, some, end_of_stream };
+  ReadResult read();
+  // Returns the next item of the bytes read so far, or an empty optional if more bytes are needed. Answers pings.
   std::optional<ZmtpItem> next();
-  std::size_t begun_bytes() const { return reader_.begun_bytes(); }  // of a message that is not whole
+  std::size_t incomplete_bytes() const {
+    return reader_.incomplete_bytes();
+  }  // received bytes of an incomplete message
 
-  // False: too much waits already, or the connection is not ready or is lost. Never blocks; what the system does not
-  // take waits.
+  // Sends a message, or queues the part that the system does not take now. Returns false and drops the message if the
+  // connection is not ready or is lost, or if the queue has reached its limits (net/limits/server_limits.h).
   bool send(std::string_view message);
-  // The same, but it waits for flush(): what goes together wakes the other end once.
+  // Queues a message for the next flush(), so that several messages wake the peer once. Fails like send().
   bool send_later(std::string message);
-  // Sends of what waits as much as can go. False: the connection is lost.
+  // Sends as much of the queue as the system takes. Returns false if the connection is lost.
   bool flush();
   bool has_unsent() const { return !unsent_.empty(); }
 
  private:
   bool may_send() const;
-  void keep(std::string piece);
-  void forget(std::size_t bytes);
+  void add_unsent(std::string piece);
+  void subtract_unsent(std::size_t bytes);
   bool write(std::string_view head, std::string_view body);
 
   const int fd_;
   ZmtpReader reader_;
   bool is_ready_ = false;
-  bool has_heard_ = false;
+  bool has_received_ = false;
   bool is_lost_ = false;
-  std::deque<std::string> unsent_;  // messages, or pieces of long ones
-  std::size_t sent_of_first_ = 0;
-  std::size_t unsent_bytes_ = 0;  // of all pieces, also what was sent of the first
+  std::deque<std::string> unsent_;  // messages, or pieces of long messages
+  std::size_t sent_of_first_ = 0;   // bytes of the first piece that are already sent
+  std::size_t unsent_bytes_ = 0;    // of all pieces, including the sent part of the first piece
   std::size_t* const all_unsent_bytes_;
 };
 

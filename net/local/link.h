@@ -15,9 +15,11 @@
 
 namespace kq::net {
 
-// Only where no other machine can come in: net/zmq/link.h decides.
-Expected<std::unique_ptr<ServerLink>> bind_plain_server(const Endpoints& endpoints, const ServerLimits& limits);
+// Binds both sockets of a broker without keys. The caller (net/zmq/link.h) passes only endpoints that other machines
+// cannot reach.
+Expected<std::unique_ptr<ServerLink>> bind_local_server(const Endpoints& endpoints, const ServerLimits& limits);
 
-Expected<std::unique_ptr<ClientLink>> connect_plain_client(const std::string& endpoint);
+// Connects to a broker without keys, in the background. Returns bad_input if the endpoint is invalid.
+Expected<std::unique_ptr<ClientLink>> connect_local_client(const std::string& endpoint);
 
 }  // namespace kq::net

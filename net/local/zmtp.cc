@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::size_t kGreetingBytes = 64;
 constexpr std::string_view kSignature("\xFF\0\0\0\0\0\0\0\x01\x7F", 10);
-constexpr std::size_t kSignatureEnd = 9;  // its last byte; those between may be anything
+constexpr std::size_t kSignatureEnd =
+    9;  // index of the last byte; the bytes between the first and the last are ignored
 constexpr char kVersion = 3;
 constexpr std::size_t kMechanismAt = 12;
 constexpr std::size_t kMechanismBytes = 20;
@@ -20,7 +21,7 @@ constexpr unsigned char kLong = 2;
 constexpr unsigned char kCommand = 4;
 constexpr std::size_t kCommandBytesMax = 4'096;
 constexpr std::size_t kShortBytesMax = 255;
-constexpr std::size_t kBodyReserved = 1u << 20;  // a claim is believed this far
+constexpr std::size_t kBodyReserved = 1u << 20;  // memory reserved at most for an announced length
 
 constexpr std::string_view kReady("\5READY");
 constexpr std::string_view kPing("\4PING");
@@ -34,7 +35,7 @@ std::string command(std::string_view body) {
 
 }  // namespace
 
-std::string zmtp_opening(std::string_view socket_type) {
+std::string zmtp_handshake(std::string_view socket_type) {
   std::string greeting(kSignature);
   greeting += {kVersion, 1};
   greeting += kMechanism;
@@ -54,28 +55,28 @@ ZmtpHeader zmtp_header(std::size_t message_bytes) {
   ZmtpHeader header;
   if (message_bytes <= kShortBytesMax) {
     header.bytes[1] = static_cast<char>(message_bytes);
-    header.n = 2;
+    header.size = 2;
     return header;
   }
   header.bytes[0] = kLong;
   for (std::size_t i = 0; i < 8; ++i)
     header.bytes[1 + i] = static_cast<char>(static_cast<std::uint64_t>(message_bytes) >> 8 * (7 - i));
-  header.n = 9;
+  header.size = 9;
   return header;
 }
 
 void ZmtpReader::put(std::string_view bytes) {
-  in_.erase(0, std::exchange(at_, 0));  // half a header, or nothing
+  in_.erase(0, std::exchange(at_, 0));  // keeps part of a header, or nothing
   if (in_.empty()) {
-    // The middle of a long message, and its beginning, go where it is put together.
-    fill(bytes);
-    const bool is_whole = in_frame_ && body_.size() == body_bytes_;
-    if (state_ == State::frames && !is_whole && open_frame(bytes)) fill(bytes);
+    // Copies the bytes of a long message directly to body_.
+    append_to_body(bytes);
+    const bool is_complete = in_frame_ && body_.size() == body_bytes_;
+    if (state_ == State::frames && !is_complete && open_frame(bytes)) append_to_body(bytes);
   }
   in_.append(bytes);
 }
 
-void ZmtpReader::fill(std::string_view& bytes) {
+void ZmtpReader::append_to_body(std::string_view& bytes) {
   if (!in_frame_) return;
   const std::size_t n = std::min(bytes.size(), body_bytes_ - body_.size());
   body_.append(bytes.substr(0, n));
@@ -85,54 +86,55 @@ void ZmtpReader::fill(std::string_view& bytes) {
 std::optional<ZmtpItem> ZmtpReader::next() {
   if (state_ == State::ended) return std::nullopt;
   if (state_ == State::greeting) {
-    if (auto wrong = greeted()) return wrong;
+    if (auto wrong = check_greeting()) return wrong;
     if (state_ == State::greeting) return std::nullopt;
   }
   for (std::string_view rest = std::string_view(in_).substr(at_); in_frame_ || open_frame(rest);) {
-    fill(rest);
+    append_to_body(rest);
     at_ = in_.size() - rest.size();
     if (body_.size() < body_bytes_) return std::nullopt;
     in_frame_ = false;
     std::string body = std::exchange(body_, {});
     if ((flags_ & kCommand) != 0) {
-      if (auto item = of_command(body)) return item;
+      if (auto item = read_command(body)) return item;
       continue;
     }
-    if (state_ == State::first_command) return end(ZmtpItem::Kind::broken);
+    if (state_ == State::first_command) return finish(ZmtpItem::Kind::malformed);
     if ((flags_ & kMore) != 0) {
-      in_parts_ = true;
+      in_multipart_ = true;
       continue;
     }
-    if (std::exchange(in_parts_, false)) return ZmtpItem{ZmtpItem::Kind::parts, ""};
+    if (std::exchange(in_multipart_, false)) return ZmtpItem{ZmtpItem::Kind::multipart, ""};
     return ZmtpItem{ZmtpItem::Kind::message, std::move(body)};
   }
-  if (!is_broken_) return std::nullopt;
-  return end(ZmtpItem::Kind::broken);
+  if (!is_malformed_) return std::nullopt;
+  return finish(ZmtpItem::Kind::malformed);
 }
 
-std::optional<ZmtpItem> ZmtpReader::end(ZmtpItem::Kind kind, std::string bytes) {
+std::optional<ZmtpItem> ZmtpReader::finish(ZmtpItem::Kind kind, std::string bytes) {
   state_ = State::ended;
   return ZmtpItem{kind, std::move(bytes)};
 }
 
-// What is wrong with the greeting, as soon as that is known.
-std::optional<ZmtpItem> ZmtpReader::greeted() {
-  const std::string_view seen = std::string_view(in_).substr(at_);
-  const auto differs = [&](std::size_t at, char wanted) { return seen.size() > at && seen[at] != wanted; };
+// Returns an item if the bytes received so far cannot be a greeting of the NULL mechanism. Moves to the next state when
+// the greeting is complete and valid.
+std::optional<ZmtpItem> ZmtpReader::check_greeting() {
+  const std::string_view received = std::string_view(in_).substr(at_);
+  const auto differs = [&](std::size_t at, char wanted) { return received.size() > at && received[at] != wanted; };
   if (differs(0, kSignature.front()) || differs(kSignatureEnd, kSignature.back()) ||
       differs(kSignature.size(), kVersion)) {
-    return end(ZmtpItem::Kind::broken);
+    return finish(ZmtpItem::Kind::malformed);
   }
-  if (seen.size() < kGreetingBytes) return std::nullopt;
-  std::string_view mechanism = seen.substr(kMechanismAt, kMechanismBytes);
+  if (received.size() < kGreetingBytes) return std::nullopt;
+  std::string_view mechanism = received.substr(kMechanismAt, kMechanismBytes);
   mechanism = mechanism.substr(0, mechanism.find('\0'));
-  if (mechanism != kMechanism) return end(ZmtpItem::Kind::foreign, std::string(mechanism));
+  if (mechanism != kMechanism) return finish(ZmtpItem::Kind::other_mechanism, std::string(mechanism));
   at_ += kGreetingBytes;
   state_ = State::first_command;
   return std::nullopt;
 }
 
-// Takes a frame's header off the front, if it is there.
+// Reads the header of a frame and removes it from `bytes`. Returns false if the header is incomplete or invalid.
 bool ZmtpReader::open_frame(std::string_view& bytes) {
   if (bytes.size() < 2) return false;
   flags_ = static_cast<unsigned char>(bytes[0]);
@@ -145,8 +147,8 @@ bool ZmtpReader::open_frame(std::string_view& bytes) {
   }
   const bool is_command = (flags_ & kCommand) != 0;
   const bool is_known = (flags_ & ~(kMore | kLong | kCommand)) == 0 && !(is_command && (flags_ & kMore) != 0);
-  is_broken_ = !is_known || size > (is_command ? kCommandBytesMax : message_bytes_max_);
-  if (is_broken_) return false;
+  is_malformed_ = !is_known || size > (is_command ? kCommandBytesMax : message_bytes_max_);
+  if (is_malformed_) return false;
   bytes.remove_prefix(header_bytes);
   in_frame_ = true;
   body_bytes_ = static_cast<std::size_t>(size);
@@ -154,9 +156,9 @@ bool ZmtpReader::open_frame(std::string_view& bytes) {
   return true;
 }
 
-std::optional<ZmtpItem> ZmtpReader::of_command(std::string_view body) {
+std::optional<ZmtpItem> ZmtpReader::read_command(std::string_view body) {
   if (state_ == State::first_command) {
-    if (!body.starts_with(kReady)) return end(ZmtpItem::Kind::broken);
+    if (!body.starts_with(kReady)) return finish(ZmtpItem::Kind::malformed);
     state_ = State::frames;
     return ZmtpItem{ZmtpItem::Kind::ready, ""};
   }

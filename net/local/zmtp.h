@@ -1,8 +1,9 @@
-// The protocol of a connection without keys: ZMTP 3.1 (RFC 23 and 37) with the mechanism NULL, as far as a DEALER and a
-// ROUTER need it.
+// The protocol of a connection without keys: the part of ZMTP 3.1 (RFC 23 and 37) with the NULL mechanism that a DEALER
+// and a ROUTER need.
 //
-// Both ends send a greeting of 64 bytes and a READY command, then messages. Each message is one frame after its length.
-// A frame may also be a command; only PING is answered.
+// Each end sends a greeting of 64 bytes and a READY command, without waiting for the other end, and then messages. A
+// message is one frame: a flag byte, a length of 1 or 8 bytes, and the body. A frame may also be a command; the only
+// command with an answer is PING. A message of several frames is reported without its content, because kq sends none.
 #pragma once
 
 #include <array>
@@ -13,59 +14,61 @@
 
 namespace kq::net {
 
-// What either end says first, all at once: neither waits for the other.
-std::string zmtp_opening(std::string_view socket_type);
+// Returns the first bytes that an end sends: its greeting and its READY command.
+std::string zmtp_handshake(std::string_view socket_type);
 
-// What stands before a message of so many bytes.
+// The bytes that precede the body of a message.
 struct ZmtpHeader {
   std::array<char, 9> bytes{};
-  std::size_t n = 0;
+  std::size_t size = 0;
 };
 ZmtpHeader zmtp_header(std::size_t message_bytes);
 
+// One event in the byte stream of a peer.
 struct ZmtpItem {
   enum class Kind {
-    ready,  // the other end is one of ours: messages may go
-    message,
-    parts,    // a message of several parts, thrown away
-    ping,     // `bytes` is to be sent back
-    foreign,  // it has another mechanism, which `bytes` names: the connection is of no use
-    broken,   // it does not speak the protocol, or sends a longer message than is allowed: likewise
+    ready,            // the peer's handshake is complete, so messages may be sent
+    message,          // `bytes` is the message
+    multipart,        // a message of several frames was dropped
+    ping,             // `bytes` is the answer to send
+    other_mechanism,  // the peer wants the mechanism named in `bytes`; the connection must be closed
+    malformed,        // the bytes are not ZMTP, or a message is longer than allowed; the connection must be closed
   };
-  Kind kind = Kind::broken;
+  Kind kind = Kind::malformed;
   std::string bytes{};
 };
 
-// Takes the stream of bytes of one connection apart. Nothing comes after `foreign` or `broken`.
+// Splits the byte stream of one connection into items. After `other_mechanism` or `malformed` it returns no more items.
 class ZmtpReader {
  public:
   explicit ZmtpReader(std::size_t message_bytes_max) : message_bytes_max_(message_bytes_max) {}
 
+  // Appends received bytes. Must be called only when next() returns an empty optional.
   void put(std::string_view bytes);
-  // Nothing: more bytes are needed.
+  // Returns the next item, or an empty optional if more bytes are needed.
   std::optional<ZmtpItem> next();
-  // What it holds of a message that is not whole, once next() has nothing.
-  std::size_t begun_bytes() const { return body_.size() + in_.size() - at_; }
+  // Returns the number of stored bytes of an incomplete message. Valid after next() has returned an empty optional.
+  std::size_t incomplete_bytes() const { return body_.size() + in_.size() - at_; }
 
  private:
   enum class State { greeting, first_command, frames, ended };
 
-  std::optional<ZmtpItem> end(ZmtpItem::Kind kind, std::string bytes = "");
-  std::optional<ZmtpItem> greeted();
-  void fill(std::string_view& bytes);
+  std::optional<ZmtpItem> finish(ZmtpItem::Kind kind, std::string bytes = "");
+  std::optional<ZmtpItem> check_greeting();
+  void append_to_body(std::string_view& bytes);
   bool open_frame(std::string_view& bytes);
-  std::optional<ZmtpItem> of_command(std::string_view body);
+  std::optional<ZmtpItem> read_command(std::string_view body);
 
   const std::size_t message_bytes_max_;
   State state_ = State::greeting;
-  std::string in_;  // not looked at from at_ on
+  std::string in_;  // received bytes; those before at_ are already read
   std::size_t at_ = 0;
-  bool in_frame_ = false;  // its header was read: body_ grows to body_bytes_
+  bool in_frame_ = false;  // the header of a frame was read, and body_ grows to body_bytes_
   unsigned char flags_ = 0;
   std::size_t body_bytes_ = 0;
   std::string body_;
-  bool in_parts_ = false;   // of a message of several
-  bool is_broken_ = false;  // by the next header
+  bool in_multipart_ = false;  // the next frame belongs to a message of several frames
+  bool is_malformed_ = false;  // the next header is invalid
 };
 
 }  // namespace kq::net

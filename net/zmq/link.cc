@@ -10,7 +10,7 @@
 
 #include "core/limits.h"
 #include "net/limits/inbound_queue.h"
-#include "net/limits/senders.h"
+#include "net/limits/rate_limiter.h"
 #include "net/local/link.h"
 #include "net/zmq/monitor.h"
 #include "net/zmq/zap.h"
@@ -23,9 +23,9 @@ constexpr int kHeartbeatMs = 2'000;          // a peer whose machine is gone is 
 constexpr int kHeartbeatTimeoutMs = 10'000;  // long enough for a peer that is stopped or swapping
 constexpr int kReconnectMs = 50;
 constexpr int kReconnectMsMax = 1'000;
-constexpr int kLingerMs = 300;   // time for a last message to go out when a socket is closed
-constexpr int kSendWaitMs = 50;  // lets the first send of a client wait for its connection
-constexpr int kHangUpsMax = 3;   // handshakes broken off in a row before refusal() reports it
+constexpr int kLingerMs = 300;      // time for a last message to go out when a socket is closed
+constexpr int kSendWaitMs = 50;     // lets the first send of a client wait for its connection
+constexpr int kDisconnectsMax = 3;  // handshakes that fail in a row before refusal() reports it
 
 constexpr std::size_t kReceivesPerTurnMax = 1'024;  // messages received from one socket before the other one is served
 // Once a batch has so many bytes, receive() leaves the rest for the next call.
@@ -74,14 +74,14 @@ std::string_view property(const zmq::message_t& frame, const char* name) {
 
 class ZmqServerLink final : public ServerLink {
  public:
-  explicit ZmqServerLink(const RateLimits& limits) : senders_(limits) {}
+  explicit ZmqServerLink(const RateLimits& limits) : limiter_(limits) {}
 
   Expected<void> bind(const Endpoints& endpoints, const ServerOptions& options) {
     KQ_TRY_VALUE(auto keys, read_key_folder(options.key_folder));
     authenticator_.emplace(context_, clients_, workers_,
-                           DoorOptions{.key_folder = options.key_folder,
-                                       .connections_max = options.limits.connections_max,
-                                       .connections_per_address_max = options.limits.connections_per_address_max},
+                           ZapOptions{.key_folder = options.key_folder,
+                                      .connections_max = options.limits.connections_max,
+                                      .connections_per_address_max = options.limits.connections_per_address_max},
                            std::move(keys.authorized));
     const int handshake_ms = options.limits.handshake_ms;
     if (auto bound = bind_one(Side::client, endpoints.client, keys.broker, handshake_ms); !bound) return bound;
@@ -93,7 +93,7 @@ class ZmqServerLink final : public ServerLink {
     try {
       std::array<zmq::pollitem_t, 2> items{
           {{of(Side::worker).handle(), 0, ZMQ_POLLIN, 0}, {of(Side::client).handle(), 0, ZMQ_POLLIN, 0}}};
-      const bool is_behind = !waiting_of(Side::worker).empty() || !waiting_of(Side::client).empty();
+      const bool is_behind = !queue_of(Side::worker).empty() || !queue_of(Side::client).empty();
       zmq::poll(items, std::chrono::milliseconds(is_behind ? 0 : timeout_ms));
       now_ms_ = sys::monotonic_now_ms();
       authorized_ = authenticator_->authorized();
@@ -125,17 +125,19 @@ class ZmqServerLink final : public ServerLink {
     }
   }
 
-  void blame(const Packet& packet, std::string_view why) override { senders_.blame(packet, why, now_ms_); }
+  void count_violation(const Packet& packet, std::string_view why) override {
+    limiter_.count_violation(packet, why, now_ms_);
+  }
 
-  std::vector<std::string> take_notes() override {
-    std::vector<std::string> notes = authenticator_->take_notes();
-    for (std::string& note : senders_.take_notes(sys::monotonic_now_ms())) notes.push_back(std::move(note));
-    return notes;
+  std::vector<std::string> take_log_lines() override {
+    std::vector<std::string> lines = authenticator_->take_log_lines();
+    for (std::string& line : limiter_.take_log_lines(sys::monotonic_now_ms())) lines.push_back(std::move(line));
+    return lines;
   }
 
  private:
   zmq::socket_t& of(Side side) { return side == Side::worker ? workers_ : clients_; }
-  Waiting& waiting_of(Side side) { return waiting_[static_cast<std::size_t>(side)]; }
+  InboundQueue& queue_of(Side side) { return queues_[static_cast<std::size_t>(side)]; }
 
   Expected<void> bind_one(Side side, const std::string& endpoint, const KeyPair& own, int handshake_ms) {
     try {
@@ -174,8 +176,8 @@ class ZmqServerLink final : public ServerLink {
   // Moves queued packets to the batch, then receives packets from the socket. Packets for which the batch has no room
   // are queued.
   void take(Side side, std::size_t packets_max, Batch& batch) {
-    Waiting& waiting = waiting_of(side);
-    while (!waiting.empty() && batch.has_room(packets_max)) batch.add(*waiting.take());
+    InboundQueue& queue = queue_of(side);
+    while (!queue.empty() && batch.has_room(packets_max)) batch.add(*queue.take());
     for (std::size_t i = 0; i < kReceivesPerTurnMax; ++i) {
       zmq::message_t id, bytes;
       if (!of(side).recv(id, zmq::recv_flags::dontwait)) return;
@@ -185,19 +187,19 @@ class ZmqServerLink final : public ServerLink {
       // kq sends no messages of any other form; their frames are dropped.
       if (!whole) {
         while (of(side).get(zmq::sockopt::rcvmore)) (void)of(side).recv(bytes, zmq::recv_flags::dontwait);
-        senders_.note("shape", packet, ": a message of several parts", now_ms_);
+        limiter_.log("shape", packet, ": a message of several parts", now_ms_);
         continue;
       }
       if (!admits(bytes, packet)) continue;
       packet.bytes = taken_from(bytes);
-      if (waiting.empty() && batch.has_room(packets_max)) {
+      if (queue.empty() && batch.has_room(packets_max)) {
         batch.add(std::move(packet));
         continue;
       }
       const Packet sender{.peer = {side, ""}, .bytes = "", .who = packet.who, .address = packet.address};
-      if (!waiting.put(std::move(packet))) {
-        senders_.note("waiting", sender, " sends faster than it is served; messages over the limit are dropped",
-                      now_ms_);
+      if (!queue.put(std::move(packet))) {
+        limiter_.log("waiting", sender, " sends faster than it is served; messages over the limit are dropped",
+                     now_ms_);
       }
     }
   }
@@ -206,21 +208,21 @@ class ZmqServerLink final : public ServerLink {
   bool admits(const zmq::message_t& bytes, Packet& packet) {
     const Identity* who = authorized_->find(property(bytes, "User-Id"));
     if (who == nullptr || !may_use(who->role, packet.peer.side)) {
-      senders_.note("revoked", packet, ": its key has been revoked; its messages are dropped", now_ms_);
+      limiter_.log("revoked", packet, ": its key has been revoked; its messages are dropped", now_ms_);
       return false;
     }
     packet.who = *who;
-    return senders_.allow(packet, bytes.size(), now_ms_);
+    return limiter_.allow(packet, bytes.size(), now_ms_);
   }
 
-  Senders senders_;
-  std::array<Waiting, 2> waiting_;  // indexed by Side
-  std::int64_t now_ms_ = 0;         // time of the last receive()
+  RateLimiter limiter_;
+  std::array<InboundQueue, 2> queues_;  // indexed by Side
+  std::int64_t now_ms_ = 0;             // time of the last receive()
   std::shared_ptr<const Authorized> authorized_;
   zmq::context_t context_;
   zmq::socket_t clients_{context_, zmq::socket_type::router};
   zmq::socket_t workers_{context_, zmq::socket_type::router};
-  std::optional<Door> authenticator_;  // destroyed before the sockets that it watches
+  std::optional<ZapAuthenticator> authenticator_;  // destroyed before the sockets that it watches
 };
 
 class ZmqClientLink final : public ClientLink {
@@ -302,25 +304,26 @@ class ZmqClientLink final : public ClientLink {
   }
 
   void read_monitor() {
-    while (const auto heard = next_event(monitor_)) {
-      switch (heard->event) {
+    while (const auto event = next_event(monitor_)) {
+      switch (event->event) {
         case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
           refusal_.reset();
-          hang_up_count_ = 0;
+          disconnect_count_ = 0;
           break;
         case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
-          refuse("it does not let this key in");
+          refuse("it does not accept this key");
           break;
         case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
-          refuse(heard->value != ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
-                     ? "what answers there is not a broker, or has other keys than this key was made for"
+          refuse(event->value != ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
+                     ? "the peer is not a broker, or has other keys than the broker that this key was made for"
                      : "it runs without keys; leave out --key and KQ_KEY, or give it its --keys");
           break;
         default:
           // A single failure may come from a broker that was being stopped.
-          if (++hang_up_count_ < kHangUpsMax) break;
+          if (++disconnect_count_ < kDisconnectsMax) break;
           refusal_ =
-              "it hangs up before the handshake is over; either it runs without keys, or this key was made for another "
+              "it disconnects before the handshake is over; either it runs without keys, or this key was made for "
+              "another "
               "broker";
           break;
       }
@@ -342,7 +345,7 @@ class ZmqClientLink final : public ClientLink {
 
   std::string endpoint_;
   int wake_fd_ = -1;
-  int hang_up_count_ = 0;
+  int disconnect_count_ = 0;
   std::optional<std::string> refusal_;
   std::optional<std::int64_t> reconnect_at_ms_;
   zmq::context_t context_;
@@ -369,14 +372,14 @@ Expected<std::unique_ptr<ServerLink>> bind_server(const Endpoints& endpoints, co
       return link;
     });
   }
-  if (is_loopback(endpoints.client)) return bind_plain_server(endpoints, options.limits);
+  if (is_loopback(endpoints.client)) return bind_local_server(endpoints, options.limits);
   return bad_input(endpoints.client +
                    ": off-loopback needs keys; give the broker a folder of them with --keys DIR, or bind "
                    "127.0.0.1 or ipc://");
 }
 
 Expected<std::unique_ptr<ClientLink>> connect_client(const std::string& endpoint, const std::optional<ClientKey>& key) {
-  if (!key) return connect_plain_client(endpoint);
+  if (!key) return connect_local_client(endpoint);
   return opened<ClientLink>([&]() -> Expected<std::unique_ptr<ClientLink>> {
     auto link = std::make_unique<ZmqClientLink>();
     KQ_TRY(link->connect(endpoint, *key));

@@ -62,10 +62,10 @@ class ZmqLink : public testing::TestWithParam<bool> {
     return std::move(*link);
   }
   // Connects under another name, because limits are counted by name.
-  std::unique_ptr<ClientLink> somebody_else() const { return std::move(*connect_client(endpoints_.client, bob_)); }
+  std::unique_ptr<ClientLink> other_client() const { return std::move(*connect_client(endpoints_.client, bob_)); }
   // Sends a message again until it is accepted, as every caller does. The broker runs in between without taking
   // packets.
-  void insist(ClientLink& link, std::string_view bytes) const {
+  void send_until_accepted(ClientLink& link, std::string_view bytes) const {
     for (int i = 0; i < 200; ++i) {
       if (link.send(bytes)) return;
       if (broker_ != nullptr) (void)broker_->receive(0, 0);
@@ -100,12 +100,12 @@ class ZmqLink : public testing::TestWithParam<bool> {
   ServerLink* broker_ = nullptr;  // the broker made last; null if the broker runs in a thread of its own
 };
 INSTANTIATE_TEST_SUITE_P(, ZmqLink, testing::Bool(),
-                         [](const auto& made) { return made.param ? "with_keys" : "plain"; });
+                         [](const auto& made) { return made.param ? "with_keys" : "without_keys"; });
 
 TEST_P(ZmqLink, request_and_reply_over_ipc) {
   const auto broker = server();
   const auto submit = client(endpoints_.client);
-  insist(*submit, "ping");
+  send_until_accepted(*submit, "ping");
   const Packet packet = one_packet(*broker);
   EXPECT_EQ(packet.bytes, "ping");
   EXPECT_EQ(packet.peer.side, Side::client);
@@ -116,7 +116,7 @@ TEST_P(ZmqLink, request_and_reply_over_ipc) {
 TEST_P(ZmqLink, release_sends_the_messages_that_were_held) {
   const auto broker = server();
   const auto submit = client(endpoints_.client);
-  insist(*submit, "ping");
+  send_until_accepted(*submit, "ping");
   const Packet packet = one_packet(*broker);
   broker->hold();
   EXPECT_TRUE(broker->send(packet.peer, "one"));
@@ -138,7 +138,7 @@ TEST_P(ZmqLink, request_and_reply_over_tcp) {
   }
   ASSERT_TRUE(broker) << broker.error().message;
   const auto worker = client(endpoints_.worker);
-  insist(*worker, "hello");
+  send_until_accepted(*worker, "hello");
   const Packet packet = one_packet(**broker);
   EXPECT_EQ(packet.bytes, "hello");
   EXPECT_EQ(packet.peer.side, Side::worker);
@@ -156,8 +156,8 @@ TEST_P(ZmqLink, workers_are_taken_before_clients) {
   const auto worker = client(endpoints_.worker);
   // A round shows the order only if both packets are there at once. The test cannot force that, so it runs many rounds.
   for (int round = 0; round < 1000; ++round) {
-    insist(*worker, "result");
-    insist(*submit, "submission");
+    send_until_accepted(*worker, "result");
+    send_until_accepted(*submit, "submission");
     ASSERT_TRUE(broker->receive(kSoonMs, 0)->empty());  // waits for packets without taking one
     const auto both = broker->receive(0, 2);
     ASSERT_TRUE(both && !both->empty());
@@ -174,7 +174,7 @@ TEST_P(ZmqLink, workers_are_taken_before_clients) {
 TEST_P(ZmqLink, receive_returns_at_most_packets_max_packets) {
   const auto broker = server();
   const auto submit = client(endpoints_.client);
-  for (int i = 0; i < 5; ++i) insist(*submit, std::to_string(i));
+  for (int i = 0; i < 5; ++i) send_until_accepted(*submit, std::to_string(i));
   std::vector<std::string> order;
   while (order.size() < 5) {
     const auto packets = broker->receive(kSoonMs, 2);
@@ -185,7 +185,7 @@ TEST_P(ZmqLink, receive_returns_at_most_packets_max_packets) {
   EXPECT_EQ(order, (std::vector<std::string>{"0", "1", "2", "3", "4"}));
 }
 
-TEST_P(ZmqLink, nothing_arrives_within_the_timeout) {
+TEST_P(ZmqLink, receive_returns_nothing_after_the_timeout) {
   const auto broker = server();
   const auto submit = client(endpoints_.client);
   EXPECT_TRUE(broker->receive(0, 10)->empty());
@@ -215,14 +215,14 @@ TEST_P(ZmqLink, sending_to_an_absent_server_is_refused_not_queued) {
   const auto submit = client(endpoints_.client);
   EXPECT_FALSE(submit->send("early"));
   const auto broker = server();
-  insist(*submit, "late");
+  send_until_accepted(*submit, "late");
   EXPECT_EQ(one_packet(*broker).bytes, "late");
 }
 
 TEST_P(ZmqLink, client_reconnects_to_a_restarted_server) {
   auto broker = server();
   const auto submit = client(endpoints_.client);
-  insist(*submit, "before");
+  send_until_accepted(*submit, "before");
   const Peer old_peer = one_packet(*broker).peer;
   broker.reset();
   broker = server();
@@ -242,7 +242,7 @@ TEST_P(ZmqLink, bytes_travel_unchanged) {
   const auto submit = client(endpoints_.client);
   std::string bytes(3u << 20, '\0');
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 31);
-  insist(*submit, bytes);
+  send_until_accepted(*submit, bytes);
   const Packet packet = one_packet(*broker, *submit);
   EXPECT_TRUE(packet.bytes == bytes);
   EXPECT_TRUE(broker->send(packet.peer, ""));
@@ -252,10 +252,10 @@ TEST_P(ZmqLink, bytes_travel_unchanged) {
 TEST_P(ZmqLink, message_over_the_limit_never_reaches_the_server) {
   const auto broker = server();
   const auto flood = client(endpoints_.client);
-  insist(*flood, std::string(kMessageBytesMax + 1, 'x'));
+  send_until_accepted(*flood, std::string(kMessageBytesMax + 1, 'x'));
   const auto honest = client(endpoints_.client);
   (void)flood->receive(0);
-  insist(*honest, "small");
+  send_until_accepted(*honest, "small");
   EXPECT_EQ(one_packet(*broker).bytes, "small");
 }
 
@@ -279,16 +279,16 @@ TEST_P(ZmqLink, packets_over_the_limit_of_a_sender_are_dropped_and_others_do_not
   std::atomic<int> answered = 0;
   std::int64_t slowest_ms = 0;
   std::thread honest([&] {
-    const auto link = somebody_else();
+    const auto link = other_client();
     for (int i = 0; i < kRequests; ++i) {
       const std::int64_t start_ms = sys::monotonic_now_ms();
-      insist(*link, "question");
+      send_until_accepted(*link, "question");
       if (one_message(*link) == "answer") ++answered;
       slowest_ms = std::max(slowest_ms, sys::monotonic_now_ms() - start_ms);
     }
   });
   int taken = 0;
-  std::vector<std::string> notes;
+  std::vector<std::string> lines;
   for (const std::int64_t end_ms = sys::monotonic_now_ms() + 60'000; sys::monotonic_now_ms() < end_ms;) {
     const auto packets = broker->receive(20, 32);
     ASSERT_TRUE(packets);
@@ -296,7 +296,7 @@ TEST_P(ZmqLink, packets_over_the_limit_of_a_sender_are_dropped_and_others_do_not
       if (packet.bytes == "x") ++taken;
       (void)broker->send(packet.peer, packet.bytes == "x" ? "no" : "answer");
     }
-    for (std::string& note : broker->take_notes()) notes.push_back(std::move(note));
+    for (std::string& line : broker->take_log_lines()) lines.push_back(std::move(line));
     if (packets->empty() && flooded && answered == kRequests) break;
   }
   flood.join();
@@ -305,10 +305,10 @@ TEST_P(ZmqLink, packets_over_the_limit_of_a_sender_are_dropped_and_others_do_not
   EXPECT_LT(slowest_ms, 1'000);
   EXPECT_GT(taken, 1'000);
   EXPECT_LT(taken, kFlood);
-  ASSERT_FALSE(notes.empty());
-  EXPECT_THAT(notes.front(), AnyOf(HasSubstr("sends more than 10000 messages or 536870912 bytes a second"),
+  ASSERT_FALSE(lines.empty());
+  EXPECT_THAT(lines.front(), AnyOf(HasSubstr("sends more than 10000 messages or 536870912 bytes a second"),
                                    HasSubstr("sends faster than it is served")));
-  EXPECT_LE(notes.size(), 10u);
+  EXPECT_LE(lines.size(), 10u);
   RecordProperty("slowest_ms", static_cast<int>(slowest_ms));
   RecordProperty("taken", taken);
 }
@@ -318,14 +318,14 @@ TEST_P(ZmqLink, malformed_packets_lower_the_limit_of_their_sender_and_are_logged
   options_.limits.rates.garbage_per_s = 1;
   const auto broker = server();
   const auto malformed = client(endpoints_.client);
-  const auto honest = somebody_else();
+  const auto honest = other_client();
   int malformed_count = 0;
-  std::vector<std::string> notes;
+  std::vector<std::string> lines;
   // Several malformed messages may arrive together and are admitted together, so the test does not expect an exact
   // count. It ends with the first message that is dropped.
-  for (int i = 0; i < kMessagesMax && notes.size() < 2; ++i) {
-    insist(*malformed, "garbage");
-    insist(*honest, "sense");
+  for (int i = 0; i < kMessagesMax && lines.size() < 2; ++i) {
+    send_until_accepted(*malformed, "garbage");
+    send_until_accepted(*honest, "sense");
     for (bool has_sense = false; !has_sense;) {
       const auto packets = broker->receive(kSoonMs, 1);
       ASSERT_TRUE(packets);
@@ -333,15 +333,15 @@ TEST_P(ZmqLink, malformed_packets_lower_the_limit_of_their_sender_and_are_logged
       has_sense = packets->front().bytes == "sense";
       if (has_sense) continue;
       ++malformed_count;
-      broker->blame(packets->front(), "malformed");
+      broker->count_violation(packets->front(), "malformed");
     }
-    for (std::string& note : broker->take_notes()) notes.push_back(std::move(note));
+    for (std::string& line : broker->take_log_lines()) lines.push_back(std::move(line));
   }
   EXPECT_GE(malformed_count, 2) << "the limits admit a burst of two seconds";
   EXPECT_LT(malformed_count, kMessagesMax);
-  ASSERT_EQ(notes.size(), 2u) << "each subject has one line";
-  EXPECT_THAT(notes[0], AllOf(StartsWith("client at localhost:"), HasSubstr("malformed")));
-  EXPECT_THAT(notes[1], HasSubstr("or malformed messages; messages over the limit are dropped"));
+  ASSERT_EQ(lines.size(), 2u) << "each subject has one line";
+  EXPECT_THAT(lines[0], AllOf(StartsWith("client at localhost:"), HasSubstr("malformed")));
+  EXPECT_THAT(lines[1], HasSubstr("or malformed messages; messages over the limit are dropped"));
 }
 
 TEST_P(ZmqLink, a_message_of_several_parts_is_dropped_whole) {
@@ -361,18 +361,18 @@ TEST_P(ZmqLink, a_message_of_several_parts_is_dropped_whole) {
   }
   odd.send(zmq::str_buffer("whole"), zmq::send_flags::none);
   EXPECT_EQ(one_packet(*broker).bytes, "whole");
-  EXPECT_THAT(broker->take_notes(), ElementsAre(HasSubstr("a message of several parts")));
+  EXPECT_THAT(broker->take_log_lines(), ElementsAre(HasSubstr("a message of several parts")));
 }
 
 TEST_P(ZmqLink, a_flood_of_workers_leaves_room_for_clients) {
   const auto broker = server();
   const auto worker = client(endpoints_.worker);
   const auto submit = client(endpoints_.client);
-  insist(*submit, "submission");
-  // Its connection takes a while to be made; after that a few rounds suffice.
-  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-  while (std::chrono::steady_clock::now() < patience) {
-    for (int i = 0; i < 16; ++i) insist(*worker, "result");
+  send_until_accepted(*submit, "submission");
+  // The worker's connection takes a while to be made; after that a few rounds suffice.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (std::chrono::steady_clock::now() < deadline) {
+    for (int i = 0; i < 16; ++i) send_until_accepted(*worker, "result");
     const auto packets = broker->receive(kSoonMs, 8);
     ASSERT_TRUE(packets);
     for (const Packet& packet : *packets) {
@@ -394,7 +394,7 @@ TEST_P(ZmqLink, addresses_that_other_machines_reach_are_refused) {
   }
 }
 
-TEST_P(ZmqLink, a_missing_directory_is_named) {
+TEST_P(ZmqLink, the_error_for_a_missing_directory_names_the_endpoint) {
   const auto link = bind_server(*parse_broker_url("ipc://" + folder_ + "/gone/kq.sock"), options_);
   ASSERT_FALSE(link);
   EXPECT_THAT(link.error().message, StartsWith("ipc://" + folder_ + "/gone/kq.sock: No such file or directory"));

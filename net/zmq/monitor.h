@@ -19,13 +19,14 @@ struct MonitorEvent {
 inline std::optional<MonitorEvent> next_event(zmq::socket_t& monitor) {
   zmq::message_t numbers, address;
   if (!monitor.recv(numbers, zmq::recv_flags::dontwait)) return std::nullopt;
-  MonitorEvent heard;
-  if (numbers.size() == sizeof heard.event + sizeof heard.value) {
-    std::memcpy(&heard.event, numbers.data(), sizeof heard.event);
-    std::memcpy(&heard.value, static_cast<const char*>(numbers.data()) + sizeof heard.event, sizeof heard.value);
+  MonitorEvent received;
+  if (numbers.size() == sizeof received.event + sizeof received.value) {
+    std::memcpy(&received.event, numbers.data(), sizeof received.event);
+    std::memcpy(&received.value, static_cast<const char*>(numbers.data()) + sizeof received.event,
+                sizeof received.value);
   }
   while (monitor.get(zmq::sockopt::rcvmore)) (void)monitor.recv(address);
-  return heard;
+  return received;
 }
 
 }  // namespace kq::net

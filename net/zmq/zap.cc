@@ -18,7 +18,7 @@ namespace kq::net {
 namespace {
 
 constexpr const char* kZapEndpoint = "inproc://zeromq.zap.01";  // RFC 27
-constexpr std::chrono::milliseconds kLookMs{500};               // the period in which a changed `authorized` is noticed
+constexpr std::chrono::milliseconds kPollMs{500};               // the period in which a changed `authorized` is noticed
 constexpr std::size_t kZapFrames = 7;  // version, request, domain, address, routing id, mechanism, key
 constexpr std::size_t kKeyBytes = 32;
 constexpr std::size_t kEventsAtOnce = 64;
@@ -53,8 +53,8 @@ bool may_use(Role role, Side side) {
   return false;
 }
 
-Door::Door(zmq::context_t& context, zmq::socket_t& clients, zmq::socket_t& workers, DoorOptions options,
-           Authorized authorized)
+ZapAuthenticator::ZapAuthenticator(zmq::context_t& context, zmq::socket_t& clients, zmq::socket_t& workers,
+                                   ZapOptions options, Authorized authorized)
     : options_(std::move(options)),
       authorized_(std::make_shared<const Authorized>(std::move(authorized))),
       watched_{&clients, &workers},
@@ -71,7 +71,7 @@ Door::Door(zmq::context_t& context, zmq::socket_t& clients, zmq::socket_t& worke
   thread_ = std::thread([this] { serve(); });
 }
 
-Door::~Door() {
+ZapAuthenticator::~ZapAuthenticator() {
   // Stops the monitors first: ZeroMQ would block while it reports an event that no thread reads.
   for (zmq::socket_t* socket : watched_) (void)zmq_socket_monitor(socket->handle(), nullptr, 0);
   (void)::eventfd_write(stop_fd_, 1);
@@ -79,24 +79,24 @@ Door::~Door() {
   ::close(stop_fd_);
 }
 
-std::vector<std::string> Door::take_notes() {
-  const std::lock_guard lock(notes_mutex_);
-  return notes_.take(sys::monotonic_now_ms());
+std::vector<std::string> ZapAuthenticator::take_log_lines() {
+  const std::lock_guard lock(log_mutex_);
+  return log_.take(sys::monotonic_now_ms());
 }
 
-void Door::note(const std::string& subject, const std::string& text) {
-  const std::lock_guard lock(notes_mutex_);
-  notes_.add(subject, sys::monotonic_now_ms(), [&] { return text; });
+void ZapAuthenticator::log(const std::string& subject, const std::string& text) {
+  const std::lock_guard lock(log_mutex_);
+  log_.add(subject, sys::monotonic_now_ms(), [&] { return text; });
 }
 
-void Door::serve() {
+void ZapAuthenticator::serve() {
   std::array<zmq::pollitem_t, 4> items{{{monitors_[0].socket.handle(), 0, ZMQ_POLLIN, 0},
                                         {monitors_[1].socket.handle(), 0, ZMQ_POLLIN, 0},
                                         {zap_.handle(), 0, ZMQ_POLLIN, 0},
                                         {nullptr, stop_fd_, ZMQ_POLLIN, 0}}};
   for (;;) {
     try {
-      zmq::poll(items, kLookMs);
+      zmq::poll(items, kPollMs);
       if (items[3].revents != 0) return;
       follow_authorized();
       observe(Side::client);
@@ -104,12 +104,12 @@ void Door::serve() {
       answer_zap();
     } catch (const zmq::error_t& error) {
       if (error.num() != EINTR && error.num() != EAGAIN)
-        return note("door", std::string("the authenticator has ended: ") + error.what());
+        return log("authenticator", std::string("the authenticator has ended: ") + error.what());
     }
   }
 }
 
-void Door::answer_zap() {
+void ZapAuthenticator::answer_zap() {
   for (auto frames = receive_all(zap_); !frames.empty(); frames = receive_all(zap_)) {
     std::string why = "the request is not one that ZeroMQ sends";
     std::string public_key;
@@ -120,16 +120,16 @@ void Door::answer_zap() {
       const std::string domain = text_in(frames[2]);
       why = refusal(domain, public_key);
       if (!why.empty())
-        note(text_in(frames[3]) + public_key, "refused a " + domain + " at " + text_in(frames[3]) + ": " + why);
+        log(text_in(frames[3]) + public_key, "refused a " + domain + " at " + text_in(frames[3]) + ": " + why);
     }
     // The key itself becomes the connection's user id. The role is looked up for each message, so that a change of the
     // list takes effect at once.
-    const bool welcome = why.empty();
+    const bool is_accepted = why.empty();
     const std::array<std::string, 6> reply{"1.0",
                                            frames.size() > 1 ? text_in(frames[1]) : "",
-                                           welcome ? "200" : "400",
-                                           welcome ? "OK" : "no",
-                                           welcome ? public_key : "",
+                                           is_accepted ? "200" : "400",
+                                           is_accepted ? "OK" : "no",
+                                           is_accepted ? public_key : "",
                                            ""};
     for (std::size_t i = 0; i < reply.size(); ++i) {
       zap_.send(zmq::buffer(reply[i]), i + 1 < reply.size() ? zmq::send_flags::sndmore : zmq::send_flags::none);
@@ -138,7 +138,7 @@ void Door::answer_zap() {
 }
 
 // Returns why this key may not use this socket, or an empty text if it may.
-std::string Door::refusal(std::string_view domain, const std::string& public_key) const {
+std::string ZapAuthenticator::refusal(std::string_view domain, const std::string& public_key) const {
   const auto side = parse_enum<Side>(domain);
   const auto list = authorized();
   const Identity* who = list->find(public_key);
@@ -147,18 +147,18 @@ std::string Door::refusal(std::string_view domain, const std::string& public_key
   return "the key of '" + who->name + "' has the role " + std::string(to_string(who->role));
 }
 
-void Door::observe(Side side) {
+void ZapAuthenticator::observe(Side side) {
   Monitor& monitor = monitors_[static_cast<std::size_t>(side)];
   for (std::size_t i = 0; i < kEventsAtOnce; ++i) {
-    const auto heard = next_event(monitor.socket);
-    if (!heard) return;
-    const auto [event, value] = *heard;
+    const auto next = next_event(monitor.socket);
+    if (!next) return;
+    const auto [event, value] = *next;
     switch (event) {
       case ZMQ_EVENT_ACCEPTED:
         accepted(monitor, value);
         break;
       case ZMQ_EVENT_ACCEPT_FAILED:
-        note("accept", "a connection could not be accepted: " + sys::error_text(value));
+        log("accept", "a connection could not be accepted: " + sys::error_text(value));
         break;
       case ZMQ_EVENT_DISCONNECTED:
         lost(monitor, value);
@@ -167,11 +167,11 @@ void Door::observe(Side side) {
       // event.
       case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
         monitor.failure = value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
-                              ? "it comes without a key"
-                              : "what it says is not the protocol, or its key is for another broker";
+                              ? "it has no key"
+                              : "it does not speak the protocol, or its key is for another broker";
         break;
       case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
-        monitor.failure = "it did not finish the handshake; it may have no key, or be no client of kq";
+        monitor.failure = "it did not complete the handshake; it may have no key, or not be a client of kq";
         break;
       default:
         break;
@@ -179,46 +179,46 @@ void Door::observe(Side side) {
   }
 }
 
-void Door::accepted(Monitor& monitor, int fd) {
+void ZapAuthenticator::accepted(Monitor& monitor, int fd) {
   // The loss of a connection may go unreported. Its descriptor then appears again with a new connection.
   if (monitor.address_of.contains(fd)) lost(monitor, fd);
-  const PeerName peer = peer_of(fd);
+  const PeerName peer = peer_name_of(fd);
   std::string address = peer.account.empty() ? peer.text : peer.account;
   const std::size_t at_address = ++connections_at_[address];
   ++connection_count_;
   if (connection_count_ > options_.connections_max || at_address > options_.connections_per_address_max) {
     // If the descriptor already belongs to another connection, that one is closed and its peer reconnects.
     ::shutdown(fd, SHUT_RDWR);
-    note("connections " + address,
-         "hung up on " + address + ": it has " + std::to_string(at_address - 1) + " connections of at most " +
-             std::to_string(options_.connections_per_address_max) + ", all together have " +
-             std::to_string(connection_count_ - 1) + " of at most " + std::to_string(options_.connections_max));
+    log("connections " + address,
+        "disconnected " + address + ": it has " + std::to_string(at_address - 1) + " connections of at most " +
+            std::to_string(options_.connections_per_address_max) + ", all together have " +
+            std::to_string(connection_count_ - 1) + " of at most " + std::to_string(options_.connections_max));
   }
   monitor.address_of[fd] = std::move(address);
 }
 
-void Door::lost(Monitor& monitor, int fd) {
+void ZapAuthenticator::lost(Monitor& monitor, int fd) {
   const std::string failure = std::exchange(monitor.failure, {});
   const auto known = monitor.address_of.find(fd);
   if (known == monitor.address_of.end()) return;
   const std::string& address = known->second;
-  if (!failure.empty()) note("handshake " + address, "hung up on " + address + ": " + failure);
+  if (!failure.empty()) log("handshake " + address, "disconnected " + address + ": " + failure);
   --connection_count_;
   const auto at = connections_at_.find(address);
   if (--at->second == 0) connections_at_.erase(at);
   monitor.address_of.erase(known);
 }
 
-void Door::follow_authorized() {
+void ZapAuthenticator::follow_authorized() {
   const auto now = signature();
   if (now == read_signature_) return;
   read_signature_ = now;
   auto list = read_authorized(options_.key_folder);
-  if (!list) return note("authorized", list.error().message + "; the keys read before stay in force");
+  if (!list) return log("authorized", list.error().message + "; the keys read before stay in force");
   authorized_.store(std::make_shared<const Authorized>(std::move(*list)));
 }
 
-std::optional<Door::FileSignature> Door::signature() const {
+std::optional<ZapAuthenticator::FileSignature> ZapAuthenticator::signature() const {
   struct stat status {};
   if (::stat(authorized_path(options_.key_folder).c_str(), &status) != 0) return std::nullopt;
   return FileSignature{status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec, status.st_ino, status.st_size};

@@ -27,8 +27,8 @@
 
 namespace kq::net {
 
-// The key folder and the connection limits of a Door.
-struct DoorOptions {
+// The key folder and the connection limits of a ZapAuthenticator.
+struct ZapOptions {
   std::string key_folder;
   std::size_t connections_max = 0;
   std::size_t connections_per_address_max = 0;
@@ -37,20 +37,21 @@ struct DoorOptions {
 // Returns whether a key of this role may use this socket.
 bool may_use(Role role, Side side);
 
-// The ZAP authenticator of a broker's two sockets, which also limits their connections.
-class Door {
+// Authenticates the connections of a broker's two sockets by their keys, and limits the number of connections.
+class ZapAuthenticator {
  public:
   // Starts the thread. Must be called before any socket is bound; the sockets must outlive this object. `authorized` is
   // the folder's list as it was first read.
-  Door(zmq::context_t& context, zmq::socket_t& clients, zmq::socket_t& workers, DoorOptions options,
-       Authorized authorized);
-  ~Door();
+  ZapAuthenticator(zmq::context_t& context, zmq::socket_t& clients, zmq::socket_t& workers, ZapOptions options,
+                   Authorized authorized);
+  ~ZapAuthenticator();
 
   // Returns the keys that are authorized now. Callers check each message with it, because a connection may be older
   // than the last change of the list. Any thread may call it.
   std::shared_ptr<const Authorized> authorized() const { return authorized_.load(); }
 
-  std::vector<std::string> take_notes();  // any thread may call it
+  // Returns the log lines kept since the last call, as LogRateLimiter::take() does. Any thread may call it.
+  std::vector<std::string> take_log_lines();
 
  private:
   struct FileSignature {
@@ -74,9 +75,9 @@ class Door {
   void lost(Monitor& monitor, int fd);
   void follow_authorized();
   std::optional<FileSignature> signature() const;
-  void note(const std::string& subject, const std::string& text);
+  void log(const std::string& subject, const std::string& text);
 
-  DoorOptions options_;
+  ZapOptions options_;
   std::atomic<std::shared_ptr<const Authorized>> authorized_;
   std::optional<FileSignature> read_signature_;
   std::array<zmq::socket_t*, 2> watched_;
@@ -85,8 +86,8 @@ class Door {
   std::map<std::string, std::size_t> connections_at_;  // number of connections by address
   std::size_t connection_count_ = 0;
   int stop_fd_ = -1;
-  mutable std::mutex notes_mutex_;
-  FewNotes notes_;
+  mutable std::mutex log_mutex_;
+  LogRateLimiter log_;
   std::thread thread_;
 };
 

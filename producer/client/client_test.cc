@@ -149,12 +149,12 @@ TEST(Client, bytes_that_are_no_reply_are_an_error) {
 TEST(Client, a_connection_that_is_refused_ends_the_request_at_once) {
   ScriptedBroker broker;
   broker.reachable = false;
-  broker.refusal = "it wants a key";
+  broker.refusal = "it needs a key";
   Client client = broker.client();
   const auto reply = client.ask(BrokerQuery{});
   ASSERT_FALSE(reply);
   EXPECT_EQ(reply.error(),
-            (Error{ErrorKind::bad_input, "broker ipc:///tmp/kq.sock refuses the connection: it wants a key"}));
+            (Error{ErrorKind::bad_input, "broker ipc:///tmp/kq.sock refuses the connection: it needs a key"}));
   EXPECT_LT(broker.now_ms, 100);
 }
 

@@ -24,9 +24,9 @@ constexpr std::uint64_t kPlenty = std::uint64_t{1} << 40;
 constexpr Sequence kValues = 2 * kGarbageBytesMin / kValueBytes;  // if half of them are removed, a collection starts
 
 // Family blob of a database as kq configures it; the test decides when compactions run.
-class Garbage : public testing::Test {
+class BlobGarbageTest : public testing::Test {
  protected:
-  Garbage() {
+  BlobGarbageTest() {
     auto families = all_families(false);
     rocksdb::Options options(rocksdb::DBOptions(), families[static_cast<std::size_t>(Family::blob)].options);
     options.create_if_missing = true;
@@ -48,9 +48,9 @@ class Garbage : public testing::Test {
     options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
     ASSERT_TRUE(db_->CompactRange(options, nullptr, nullptr).ok());
   }
-  // Calls look(), waits for the collection, and returns the bytes that are left in blob files.
-  std::uint64_t left_after_look(std::uint64_t room_bytes = kPlenty) {
-    garbage_->look(room_bytes);
+  // Calls update(), waits for the collection, and returns the bytes that are left in blob files.
+  std::uint64_t left_after_update(std::uint64_t spare_bytes = kPlenty) {
+    garbage_->update(spare_bytes);
     while (garbage_->is_collecting()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return blob_bytes();
   }
@@ -65,46 +65,46 @@ class Garbage : public testing::Test {
   std::unique_ptr<BlobGarbage> garbage_;
 };
 
-TEST_F(Garbage, is_collected_if_half_of_the_bytes_are_removed) {
+TEST_F(BlobGarbageTest, collects_if_half_of_the_bytes_are_removed) {
   const std::uint64_t all = blob_bytes();
-  EXPECT_EQ(left_after_look(), all);
+  EXPECT_EQ(left_after_update(), all);
   remove(0, kValues / 2 - 1);
-  EXPECT_EQ(left_after_look(), all);
+  EXPECT_EQ(left_after_update(), all);
   remove(kValues / 2 - 1, kValues / 2 + 1);
-  EXPECT_EQ(blob_bytes(), all) << "no compaction of another kind gives room back";
-  EXPECT_LT(left_after_look(), kValues / 2 * kValueBytes);
+  EXPECT_EQ(blob_bytes(), all) << "other compactions free no space in blob files";
+  EXPECT_LT(left_after_update(), kValues / 2 * kValueBytes);
   for (Sequence seq = 0; seq < kValues; ++seq) {
     std::string value;
     EXPECT_EQ(db_->Get({}, sequence_key(seq), &value).ok(), seq > kValues / 2) << seq;
   }
 }
 
-TEST_F(Garbage, is_collected_as_far_as_the_disk_has_room_and_not_where_that_is_nearly_full) {
+TEST_F(BlobGarbageTest, collects_as_far_as_the_disk_has_space_and_not_if_it_is_nearly_full) {
   remove(0, kValues * 3 / 4);
   const std::uint64_t all = blob_bytes(), live = kValues / 4 * kValueBytes;
-  EXPECT_EQ(left_after_look(0), all);
-  EXPECT_EQ(left_after_look(live / kFilesShareMin), all);
-  EXPECT_EQ(left_after_look(live), all) << "half of one file is none";
-  EXPECT_LT(left_after_look(2 * live + 2 * kValueBytes), all / 2);
+  EXPECT_EQ(left_after_update(0), all);
+  EXPECT_EQ(left_after_update(live / kFilesShareMin), all);
+  EXPECT_EQ(left_after_update(live), all) << "the space suffices for less than one file";
+  EXPECT_LT(left_after_update(2 * live + 2 * kValueBytes), all / 2);
 }
 
-TEST_F(Garbage, is_cut_short_where_the_disk_becomes_nearly_full_and_where_the_store_is_closed) {
+TEST_F(BlobGarbageTest, is_interrupted_if_the_disk_becomes_nearly_full_or_the_store_is_closed) {
   remove(0, kValues * 3 / 4);
   const std::uint64_t all = blob_bytes();
   ASSERT_TRUE(db_->PauseBackgroundWork().ok());  // the collection cannot finish before it is interrupted
-  garbage_->look(kPlenty);
+  garbage_->update(kPlenty);
   EXPECT_TRUE(garbage_->is_collecting());
-  garbage_->look(0);
+  garbage_->update(0);
   ASSERT_TRUE(db_->ContinueBackgroundWork().ok());
   while (garbage_->is_collecting()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(blob_bytes(), all);
-  garbage_->look(kPlenty);
-  garbage_.reset();  // else the following call would wait for ever
+  garbage_->update(kPlenty);
+  garbage_.reset();  // interrupts the collection
   EXPECT_GE(blob_bytes(), kValues / 4 * kValueBytes);
 }
 
 // Works as in a broker: the test starts no compaction and only asks for the space each second.
-TEST(GarbageOfAStore, is_collected_without_a_request) {
+TEST(BlobGarbageOfAStore, is_collected_by_calls_of_space) {
   const TemporaryDirectory directory;
   const auto open = [&] {
     return open_rocks_store(directory.path(), OpenMode::read_write, {.space = {.reserve_bytes = 0}}).value();
@@ -127,10 +127,10 @@ TEST(GarbageOfAStore, is_collected_without_a_request) {
   EXPECT_GT(blob_bytes(), kValues * kValueBytes);
   // Every opening of the store leaves a table of removals. Four such tables start a compaction, which counts the
   // removed values.
-  constexpr Sequence kLives = 8;
-  for (Sequence life = 0; life < kLives; ++life) {
+  constexpr Sequence kOpenings = 8;
+  for (Sequence opening = 0; opening < kOpenings; ++opening) {
     const auto store = open();
-    for (Sequence seq = life; seq < kValues * 3 / 4; seq += kLives) {
+    for (Sequence seq = opening; seq < kValues * 3 / 4; seq += kOpenings) {
       const Write removal{Family::blob, sequence_key(seq), std::nullopt};
       ASSERT_TRUE(store->commit({&removal, 1}));
     }

@@ -11,9 +11,10 @@
 
 namespace kq::store {
 
-inline constexpr std::size_t kInfoLogBytesMax =
-    std::size_t{1} << 20;  // beyond this size a new log begins, and the previous one is kept as LOG.old
+// Beyond this size a new log begins, and the previous one is kept as LOG.old.
+inline constexpr std::size_t kInfoLogBytesMax = std::size_t{1} << 20;
 
+// Opens a new log in `dir` and keeps the previous one as LOG.old.
 std::shared_ptr<rocksdb::Logger> open_info_log(const std::string& dir);
 
 }  // namespace kq::store

@@ -21,13 +21,13 @@ std::string content(const std::filesystem::path& path) {
   return text.str();
 }
 
-class RocksStoreLog : public testing::Test {
+class InfoLogTest : public testing::Test {
  protected:
   const TemporaryDirectory directory;
   const std::filesystem::path log = std::filesystem::path(directory.path()) / "LOG";
 };
 
-TEST_F(RocksStoreLog, has_warnings_with_their_time_and_nothing_below) {
+TEST_F(InfoLogTest, writes_warnings_with_their_time_and_drops_lower_levels) {
   const auto logger = open_info_log(directory.path());
   rocksdb::Log(rocksdb::InfoLogLevel::INFO_LEVEL, logger, "flushed");
   rocksdb::Log(rocksdb::InfoLogLevel::WARN_LEVEL, logger, "stalled for %d ms", 7);
@@ -35,7 +35,7 @@ TEST_F(RocksStoreLog, has_warnings_with_their_time_and_nothing_below) {
   EXPECT_THAT(content(log), testing::Not(HasSubstr("flushed")));
 }
 
-TEST_F(RocksStoreLog, the_log_before_is_kept_and_both_are_bounded) {
+TEST_F(InfoLogTest, keeps_the_previous_log_and_limits_the_size_of_both) {
   const std::string line(1000, 'x');
   const auto logger = open_info_log(directory.path());
   for (std::size_t bytes = 0; bytes < 3 * kInfoLogBytesMax; bytes += line.size()) {
@@ -45,7 +45,7 @@ TEST_F(RocksStoreLog, the_log_before_is_kept_and_both_are_bounded) {
   EXPECT_LE(std::filesystem::file_size(log.string() + ".old"), kInfoLogBytesMax + 2 * line.size());
 }
 
-TEST_F(RocksStoreLog, lines_that_cannot_be_written_are_lost_and_nothing_else) {
+TEST_F(InfoLogTest, drops_lines_that_cannot_be_written) {
   const auto logger = open_info_log("/dev/full");
   for (int i = 0; i < 3; ++i) rocksdb::Log(rocksdb::InfoLogLevel::WARN_LEVEL, logger, "line");
 }

@@ -16,15 +16,15 @@ namespace kq::store {
 namespace {
 
 constexpr std::size_t kLeafEntries = 64;
-constexpr std::size_t kNear = 4;      // entries looked at before a search
-constexpr std::size_t kTagBytes = 8;  // behind the user's key: RocksDB's number of the write, and its kind
+constexpr std::size_t kNeighboursTried = 4;  // entries after the last insertion that are compared before a search
+constexpr std::size_t kTagBytes = 8;         // after the user's key: RocksDB's sequence number and type of the write
 
-// An entry as RocksDB lays it out: the length of the key as a varint, the key, its tag, and the value, which nobody
-// here looks at.
+// The key of an entry. RocksDB lays an entry out as the length of key and tag (a varint), the key, the tag and the
+// value. The memtable never reads the value.
 struct Key {
   std::string_view user;
   std::uint64_t tag = 0;
-  std::uint64_t front = 0;  // of `user`, where it was asked for
+  std::uint64_t front = 0;  // front_of(user), if the caller has set it
 
   static Key of(std::string_view internal) {
     Key key;
@@ -41,14 +41,15 @@ struct Key {
     }
     return of({entry, bytes});
   }
-  // The eight bytes behind the first `shared_n`, as a number: these decide most comparisons.
-  static std::uint64_t front_of(std::string_view user, std::size_t shared_n) {
+  // Returns the eight bytes after the first `shared_count` bytes as a number. The comparison of these numbers decides
+  // most comparisons of keys.
+  static std::uint64_t front_of(std::string_view user, std::size_t shared_count) {
     std::uint64_t front = 0;
-    std::memcpy(&front, user.data() + shared_n, std::min(user.size() - shared_n, sizeof front));
+    std::memcpy(&front, user.data() + shared_count, std::min(user.size() - shared_count, sizeof front));
     return __builtin_bswap64(front);
   }
 
-  // Of equal keys the one written last comes first.
+  // Orders by key; the newest of equal keys comes first.
   bool operator<(const Key& other) const {
     const int order = user.compare(other.user);
     return order != 0 ? order < 0 : tag > other.tag;
@@ -56,8 +57,9 @@ struct Key {
 };
 static_assert(std::endian::native == std::endian::little);
 
+// A sorted array of entries.
 struct Leaf {
-  std::size_t n = 0;
+  std::size_t count = 0;
   std::uint64_t fronts[kLeafEntries];
   const char* entries[kLeafEntries];
 
@@ -65,10 +67,10 @@ struct Leaf {
     if (fronts[i] != key.front) return fronts[i] < key.front;
     return Key::in(entries[i]) < key;
   }
-  // How many entries come before the key.
+  // Returns the number of entries that come before the key.
   std::size_t place(const Key& key) const {
     std::size_t first = 0;
-    for (std::size_t left = n; left > 0;) {
+    for (std::size_t left = count; left > 0;) {
       const std::size_t half = left / 2;
       if (is_before(first + half, key)) {
         first += half + 1;
@@ -81,6 +83,7 @@ struct Leaf {
   }
 };
 
+// The memtable: a vector of leaves in order, whose first keys are searched.
 class SortedLeaves final : public rocksdb::MemTableRep {
  public:
   explicit SortedLeaves(rocksdb::Allocator* allocator) : MemTableRep(allocator) {}
@@ -88,114 +91,115 @@ class SortedLeaves final : public rocksdb::MemTableRep {
   void Insert(rocksdb::KeyHandle handle) override {
     const auto* entry = static_cast<const char*>(handle);
     Key key = Key::in(entry);
-    share(key.user);
+    shorten_shared_prefix(key.user);
     key.front = Key::front_of(key.user, shared_.size());
     if (leaves_.empty()) {
       add_leaf(0);
-    } else if (!is_beside_last(key)) {
-      last_leaf_ = leaf_of(key);
+    } else if (!is_near_last(key)) {
+      last_leaf_ = find_leaf(key);
       last_place_ = leaves_[last_leaf_]->place(key);
     }
-    if (leaves_[last_leaf_]->n == kLeafEntries) split();
+    if (leaves_[last_leaf_]->count == kLeafEntries) split();
     Leaf& leaf = *leaves_[last_leaf_];
-    const std::size_t behind = leaf.n - last_place_;
-    std::memmove(leaf.fronts + last_place_ + 1, leaf.fronts + last_place_, behind * sizeof *leaf.fronts);
-    std::memmove(leaf.entries + last_place_ + 1, leaf.entries + last_place_, behind * sizeof *leaf.entries);
+    const std::size_t after = leaf.count - last_place_;
+    std::memmove(leaf.fronts + last_place_ + 1, leaf.fronts + last_place_, after * sizeof *leaf.fronts);
+    std::memmove(leaf.entries + last_place_ + 1, leaf.entries + last_place_, after * sizeof *leaf.entries);
     leaf.fronts[last_place_] = key.front;
     leaf.entries[last_place_] = entry;
-    ++leaf.n;
+    ++leaf.count;
     if (last_place_ == 0) fronts_[last_leaf_] = key.front;
     ++version_;
   }
 
   bool Contains(const char* entry) const override {
     const Key key = Key::in(entry);
-    const Place place = place_of(key);
+    const Place place = find_place(key);
     return is_entry(place) && !(key < Key::in(entry_at(place)));
   }
 
   std::size_t ApproximateMemoryUsage() override { return bytes_; }
 
   Iterator* GetIterator(rocksdb::Arena* arena) override {
-    if (arena == nullptr) return new Walk(*this);
-    // Whoever brings an arena destroys the iterator and never frees it. The arena's own header is not public, so its
-    // memory is kept here.
-    const std::lock_guard lock(walks_mutex_);
-    if (idle_walks_.empty()) {
-      walks_.push_back(std::make_unique<WalkMemory>());
-      idle_walks_.push_back(walks_.back().get());
+    if (arena == nullptr) return new Cursor(*this);
+    // A caller with an arena destroys the iterator but does not free it. The arena's header is not public, so this
+    // object provides the memory and reuses it.
+    const std::lock_guard lock(cursors_mutex_);
+    if (idle_cursors_.empty()) {
+      cursors_.push_back(std::make_unique<CursorMemory>());
+      idle_cursors_.push_back(cursors_.back().get());
     }
-    WalkMemory* memory = idle_walks_.back();
-    idle_walks_.pop_back();
-    return new (memory->bytes) KeptWalk(*this, memory);
+    CursorMemory* memory = idle_cursors_.back();
+    idle_cursors_.pop_back();
+    return new (memory->bytes) PooledCursor(*this, memory);
   }
 
-  // MemTableRep::Get asks for one without an arena, for a single look, and never frees it, 48 bytes for each
-  // (RocksDB 7.8.3, memtable.cc). So each thread has one, which is its next look's again.
+  // MemTableRep::Get calls this without an arena, uses the iterator for one lookup and never frees it (RocksDB 7.8.3,
+  // memtable.cc). Therefore each thread has one iterator, which the next lookup reuses.
   Iterator* GetDynamicPrefixIterator(rocksdb::Arena* arena) override {
     if (arena != nullptr) return GetIterator(arena);
-    static thread_local std::optional<Walk> look;
-    return &look.emplace(*this);
+    static thread_local std::optional<Cursor> cursor;
+    return &cursor.emplace(*this);
   }
 
  private:
+  // The position of an entry: the indices of its leaf and of the entry in the leaf.
   struct Place {
     std::size_t leaf = 0;
     std::size_t entry = 0;
   };
 
-  // Stays where it is when something is written meanwhile.
-  class Walk : public Iterator {
+  // An iterator that keeps its entry when other entries are inserted.
+  class Cursor : public Iterator {
    public:
-    explicit Walk(const SortedLeaves& leaves) : leaves_(leaves) {}
+    explicit Cursor(const SortedLeaves& leaves) : leaves_(leaves) {}
 
     bool Valid() const override { return entry_ != nullptr; }
     const char* key() const override { return entry_; }
     void Next() override {
-      find_again();
+      find_place_again();
       ++place_.entry;
-      if (place_.entry == leaves_.leaves_[place_.leaf]->n) place_ = {place_.leaf + 1, 0};
-      take();
+      if (place_.entry == leaves_.leaves_[place_.leaf]->count) place_ = {place_.leaf + 1, 0};
+      load_entry();
     }
     void Prev() override {
-      find_again();
-      step_back();
+      find_place_again();
+      step_to_previous();
     }
     void Seek(const rocksdb::Slice& internal, const char* entry) override {
-      place_ = leaves_.place_of(entry != nullptr ? Key::in(entry) : Key::of({internal.data(), internal.size()}));
-      take();
+      place_ = leaves_.find_place(entry != nullptr ? Key::in(entry) : Key::of({internal.data(), internal.size()}));
+      load_entry();
     }
     void SeekForPrev(const rocksdb::Slice& internal, const char* entry) override {
       const Key key = entry != nullptr ? Key::in(entry) : Key::of({internal.data(), internal.size()});
       Seek(internal, entry);
       if (Valid() && !(key < Key::in(entry_))) return;
-      step_back();
+      step_to_previous();
     }
     void SeekToFirst() override {
       place_ = {};
-      take();
+      load_entry();
     }
     void SeekToLast() override {
       place_ = {leaves_.leaves_.size(), 0};
-      step_back();
+      step_to_previous();
     }
 
    private:
-    void find_again() {
-      if (version_ != leaves_.version_) place_ = leaves_.place_of(Key::in(entry_));
+    void find_place_again() {
+      if (version_ != leaves_.version_) place_ = leaves_.find_place(Key::in(entry_));
     }
-    void step_back() {
+    void step_to_previous() {
       version_ = leaves_.version_;
       entry_ = nullptr;
       if (place_.entry == 0) {
         if (place_.leaf == 0) return;
         --place_.leaf;
-        place_.entry = leaves_.leaves_[place_.leaf]->n;
+        place_.entry = leaves_.leaves_[place_.leaf]->count;
       }
       --place_.entry;
-      take();
+      load_entry();
     }
-    void take() {
+    void load_entry() {
       version_ = leaves_.version_;
       entry_ = leaves_.is_entry(place_) ? leaves_.entry_at(place_) : nullptr;
     }
@@ -206,50 +210,52 @@ class SortedLeaves final : public rocksdb::MemTableRep {
     std::uint64_t version_ = 0;
   };
 
-  struct WalkMemory {
-    alignas(std::max_align_t) unsigned char bytes[sizeof(Walk) + 64];
+  struct CursorMemory {
+    alignas(std::max_align_t) unsigned char bytes[sizeof(Cursor) + 64];
   };
-  // Of a KeptWalk destroyed last: from then on another may be made in its place.
-  class Lease {
+  // Returns the memory of a PooledCursor to the pool. It is the first base class, so it is destroyed last, when the
+  // memory may be used again.
+  class MemoryReturn {
    public:
-    Lease(SortedLeaves& owner, WalkMemory* memory) : owner_(owner), memory_(memory) {}
-    ~Lease() {
-      const std::lock_guard lock(owner_.walks_mutex_);
-      owner_.idle_walks_.push_back(memory_);
+    MemoryReturn(SortedLeaves& owner, CursorMemory* memory) : owner_(owner), memory_(memory) {}
+    ~MemoryReturn() {
+      const std::lock_guard lock(owner_.cursors_mutex_);
+      owner_.idle_cursors_.push_back(memory_);
     }
 
    private:
     SortedLeaves& owner_;
-    WalkMemory* memory_;
+    CursorMemory* memory_;
   };
-  class KeptWalk final : private Lease, public Walk {
+  class PooledCursor final : private MemoryReturn, public Cursor {
    public:
-    KeptWalk(SortedLeaves& leaves, WalkMemory* memory) : Lease(leaves, memory), Walk(leaves) {}
+    PooledCursor(SortedLeaves& leaves, CursorMemory* memory) : MemoryReturn(leaves, memory), Cursor(leaves) {}
   };
-  static_assert(sizeof(KeptWalk) <= sizeof(WalkMemory));
+  static_assert(sizeof(PooledCursor) <= sizeof(CursorMemory));
 
   bool is_entry(const Place& place) const {
-    return place.leaf < leaves_.size() && place.entry < leaves_[place.leaf]->n;
+    return place.leaf < leaves_.size() && place.entry < leaves_[place.leaf]->count;
   }
   const char* entry_at(const Place& place) const { return leaves_[place.leaf]->entries[place.entry]; }
 
-  // Whether the key goes close behind the one inserted last; then last_place_ is where. Between the two there may be
-  // older versions of both.
-  bool is_beside_last(const Key& key) {
+  // Returns whether the key belongs shortly after the entry inserted last, and if so sets last_place_ to its place. A
+  // few entries are tried, because older versions of both keys may lie between them.
+  bool is_near_last(const Key& key) {
     const Leaf& leaf = *leaves_[last_leaf_];
-    if (last_place_ >= leaf.n || !leaf.is_before(last_place_, key)) return false;
-    for (std::size_t next = last_place_ + 1; next <= last_place_ + kNear; ++next) {
-      const bool fits = next < leaf.n ? !leaf.is_before(next, key)
-                                      : last_leaf_ + 1 == leaves_.size() || !leaves_[last_leaf_ + 1]->is_before(0, key);
+    if (last_place_ >= leaf.count || !leaf.is_before(last_place_, key)) return false;
+    for (std::size_t next = last_place_ + 1; next <= last_place_ + kNeighboursTried; ++next) {
+      const bool fits = next < leaf.count
+                            ? !leaf.is_before(next, key)
+                            : last_leaf_ + 1 == leaves_.size() || !leaves_[last_leaf_ + 1]->is_before(0, key);
       if (fits) last_place_ = next;
-      if (fits || next == leaf.n) return fits;
+      if (fits || next == leaf.count) return fits;
     }
     return false;
   }
 
-  // The last leaf that begins before the key, or the first one.
-  std::size_t leaf_of(const Key& key) const {
-    std::size_t first = 0;  // of those that do not begin before it
+  // Returns the last leaf whose first entry comes before the key, or the first leaf if there is none.
+  std::size_t find_leaf(const Key& key) const {
+    std::size_t first = 0;  // in the end, the first leaf that does not begin before the key
     for (std::size_t left = leaves_.size(); left > 0;) {
       const std::size_t half = left / 2;
       const std::size_t i = first + half;
@@ -264,28 +270,31 @@ class SortedLeaves final : public rocksdb::MemTableRep {
     return first == 0 ? 0 : first - 1;
   }
 
-  // Of the first entry that does not come before the key.
-  Place place_of(Key key) const {
+  // Returns the place of the first entry that does not come before the key.
+  Place find_place(Key key) const {
     if (leaves_.empty()) return {};
-    // A key that does not begin as all do is before or behind all.
+    // A key without the shared prefix comes before or after all entries.
     if (const int order = key.user.substr(0, shared_.size()).compare(shared_); order != 0)
       return {order < 0 ? 0 : leaves_.size(), 0};
     key.front = Key::front_of(key.user, shared_.size());
-    const std::size_t leaf = leaf_of(key);
+    const std::size_t leaf = find_leaf(key);
     const std::size_t entry = leaves_[leaf]->place(key);
-    return entry == leaves_[leaf]->n ? Place{leaf + 1, 0} : Place{leaf, entry};
+    return entry == leaves_[leaf]->count ? Place{leaf + 1, 0} : Place{leaf, entry};
   }
 
-  // Keys of one lane or run begin alike. Where one begins otherwise, which is seldom, every front is made anew.
-  void share(std::string_view user) {
+  // Shortens the shared prefix so that it is a prefix of this key too, and computes all fronts again if it changed.
+  // That is rare, because the keys of one lane or run have the same prefix.
+  void shorten_shared_prefix(std::string_view user) {
     if (leaves_.empty()) shared_ = user;
-    const auto alike = std::mismatch(shared_.begin(), shared_.end(), user.begin(), user.end()).first - shared_.begin();
-    const auto alike_n = static_cast<std::size_t>(alike);
-    if (alike_n == shared_.size()) return;
-    shared_.resize(alike_n);
+    const auto matching =
+        std::mismatch(shared_.begin(), shared_.end(), user.begin(), user.end()).first - shared_.begin();
+    const auto prefix_size = static_cast<std::size_t>(matching);
+    if (prefix_size == shared_.size()) return;
+    shared_.resize(prefix_size);
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
       Leaf& leaf = *leaves_[i];
-      for (std::size_t j = 0; j < leaf.n; ++j) leaf.fronts[j] = Key::front_of(Key::in(leaf.entries[j]).user, alike_n);
+      for (std::size_t j = 0; j < leaf.count; ++j)
+        leaf.fronts[j] = Key::front_of(Key::in(leaf.entries[j]).user, prefix_size);
       fronts_[i] = leaf.fronts[0];
     }
   }
@@ -296,34 +305,34 @@ class SortedLeaves final : public rocksdb::MemTableRep {
     bytes_ += sizeof(Leaf) + sizeof(std::uint64_t) + sizeof(Leaf*);
   }
 
-  // Makes room at the place where the next entry goes. Behind all others it begins a leaf of its own: keys that come in
-  // their order fill theirs.
+  // Splits the full leaf into which the next entry belongs. If the entry comes after all others, it begins a new leaf,
+  // so that keys that arrive in order fill their leaves.
   void split() {
     add_leaf(last_leaf_ + 1);
     Leaf& full = *leaves_[last_leaf_];
     Leaf& next = *leaves_[last_leaf_ + 1];
-    const bool is_last = last_leaf_ + 2 == leaves_.size() && last_place_ == full.n;
-    const std::size_t kept = is_last ? full.n : full.n / 2;
-    next.n = full.n - kept;
-    std::copy_n(full.fronts + kept, next.n, next.fronts);
-    std::copy_n(full.entries + kept, next.n, next.entries);
-    full.n = kept;
+    const bool is_last = last_leaf_ + 2 == leaves_.size() && last_place_ == full.count;
+    const std::size_t kept = is_last ? full.count : full.count / 2;
+    next.count = full.count - kept;
+    std::copy_n(full.fronts + kept, next.count, next.fronts);
+    std::copy_n(full.entries + kept, next.count, next.entries);
+    full.count = kept;
     fronts_[last_leaf_ + 1] = next.fronts[0];
     if (last_place_ < kept || (last_place_ == kept && !is_last)) return;
     ++last_leaf_;
     last_place_ -= kept;
   }
 
-  std::string shared_;                         // how every key begins
-  std::vector<std::unique_ptr<Leaf>> leaves_;  // none empty
-  std::vector<std::uint64_t> fronts_;          // of the first entry of each
+  std::string shared_;                         // a prefix of every key
+  std::vector<std::unique_ptr<Leaf>> leaves_;  // no leaf is empty
+  std::vector<std::uint64_t> fronts_;          // the front of the first entry of each leaf
   std::size_t last_leaf_ = 0;                  // where the last entry was inserted
   std::size_t last_place_ = 0;
   std::uint64_t version_ = 0;  // counts insertions
   std::atomic<std::size_t> bytes_ = 0;
-  std::mutex walks_mutex_;
-  std::vector<std::unique_ptr<WalkMemory>> walks_;
-  std::vector<WalkMemory*> idle_walks_;
+  std::mutex cursors_mutex_;
+  std::vector<std::unique_ptr<CursorMemory>> cursors_;
+  std::vector<CursorMemory*> idle_cursors_;
 };
 
 class Factory final : public rocksdb::MemTableRepFactory {

@@ -12,6 +12,7 @@
 
 namespace kq::store {
 
+// Returns a factory for DBOptions or ColumnFamilyOptions::memtable_factory.
 std::shared_ptr<rocksdb::MemTableRepFactory> sorted_leaves();
 
 }  // namespace kq::store

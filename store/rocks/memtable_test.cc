@@ -66,7 +66,7 @@ class SortedLeavesTest : public ::testing::Test {
     }
     return {};
   }
-  // All entries in their order, forwards and backwards.
+  // Expects all entries in order, forwards and backwards.
   void expect_order() {
     std::vector<const char*> forwards, backwards;
     const std::unique_ptr<Rep::Iterator> place(table->GetIterator());
@@ -89,7 +89,7 @@ class SortedLeavesTest : public ::testing::Test {
   std::set<Version> expected;
 };
 
-TEST_F(SortedLeavesTest, an_empty_table_has_no_place) {
+TEST_F(SortedLeavesTest, an_iterator_of_an_empty_table_is_not_valid) {
   const std::unique_ptr<Rep::Iterator> place(table->GetIterator());
   for (const auto seek : {&Rep::Iterator::SeekToFirst, &Rep::Iterator::SeekToLast}) {
     (place.get()->*seek)();
@@ -102,7 +102,7 @@ TEST_F(SortedLeavesTest, an_empty_table_has_no_place) {
   EXPECT_FALSE(table->Contains(Version{"a", 1}.entry().c_str()));
 }
 
-TEST_F(SortedLeavesTest, of_equal_keys_the_newest_comes_first_and_short_keys_before_longer_ones) {
+TEST_F(SortedLeavesTest, newer_versions_come_first_and_prefixes_before_longer_keys) {
   using namespace std::string_literals;
   std::uint64_t tag = 0;
   for (const std::string& user :
@@ -111,8 +111,8 @@ TEST_F(SortedLeavesTest, of_equal_keys_the_newest_comes_first_and_short_keys_bef
   expect_order();
 }
 
-// As jobs come: new keys at the end, and in between older ones again in their order.
-TEST_F(SortedLeavesTest, keys_that_come_in_order_and_again_are_in_order) {
+// The keys of a broker's commits: new keys at the end, and in between new versions of older keys, in order.
+TEST_F(SortedLeavesTest, keys_that_arrive_in_order_and_are_written_again_are_in_order) {
   const auto key = [](std::uint64_t n) {
     std::string bytes = "a lane of jobs ";
     for (int shift = 56; shift >= 0; shift -= 8) bytes += static_cast<char>(n >> shift & 0xFF);
@@ -126,7 +126,7 @@ TEST_F(SortedLeavesTest, keys_that_come_in_order_and_again_are_in_order) {
   expect_order();
 }
 
-TEST_F(SortedLeavesTest, any_keys_in_any_order_are_found_where_they_belong) {
+TEST_F(SortedLeavesTest, random_keys_in_random_order_are_found) {
   std::mt19937_64 random(1);
   std::uint64_t tag = 0;
   for (int i = 0; i < 3'000; ++i) {
@@ -155,8 +155,8 @@ TEST_F(SortedLeavesTest, any_keys_in_any_order_are_found_where_they_belong) {
   }
 }
 
-// RocksDB's Get asks for one each time and never frees it.
-TEST_F(SortedLeavesTest, a_look_takes_the_place_of_the_one_before) {
+// RocksDB's Get calls GetDynamicPrefixIterator each time and never frees the iterator.
+TEST_F(SortedLeavesTest, each_thread_reuses_its_iterator_for_lookups) {
   insert({"a", 1});
   insert({"b", 2});
   Rep::Iterator* const first = table->GetDynamicPrefixIterator(nullptr);
@@ -170,13 +170,13 @@ TEST_F(SortedLeavesTest, a_look_takes_the_place_of_the_one_before) {
   std::thread([&] { EXPECT_NE(table->GetDynamicPrefixIterator(nullptr), first); }).join();
 }
 
-TEST_F(SortedLeavesTest, a_walk_goes_on_from_its_entry_whatever_is_written_meanwhile) {
+TEST_F(SortedLeavesTest, an_iterator_keeps_its_entry_while_others_are_inserted) {
   for (std::uint64_t i = 0; i < 500; ++i) insert({"k" + std::to_string(100'000 + 2 * i), 1});
   const std::unique_ptr<Rep::Iterator> place(table->GetIterator());
   place->SeekToFirst();
   for (std::uint64_t i = 0; i < 499; ++i) {
     ASSERT_EQ(at(*place).user, "k" + std::to_string(100'000 + 2 * i));
-    insert({"k" + std::to_string(100'000 + 2 * i - 1), 1});  // behind it
+    insert({"k" + std::to_string(100'000 + 2 * i - 1), 1});  // before the current entry
     place->Next();
   }
   expect_order();

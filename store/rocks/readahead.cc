@@ -12,9 +12,9 @@ using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 
-class FileReadAhead final : public rocksdb::FSRandomAccessFileOwnerWrapper {
+class ReadaheadFile final : public rocksdb::FSRandomAccessFileOwnerWrapper {
  public:
-  FileReadAhead(std::unique_ptr<rocksdb::FSRandomAccessFile> file, std::uint64_t bytes)
+  ReadaheadFile(std::unique_ptr<rocksdb::FSRandomAccessFile> file, std::uint64_t bytes)
       : FSRandomAccessFileOwnerWrapper(std::move(file)), bytes_(bytes) {}
 
   IOStatus Read(std::uint64_t offset, std::size_t n, const IOOptions& options, rocksdb::Slice* result, char* scratch,
@@ -29,21 +29,22 @@ class FileReadAhead final : public rocksdb::FSRandomAccessFileOwnerWrapper {
   }
 
  private:
-  // Several threads read one file. What cannot be asked for is read when it is needed.
+  // Counts reads, and requests the next part of the file if there were enough. Several threads may call it. If the
+  // request fails, the bytes are read when they are needed.
   void count(std::size_t reads) const {
-    if (asked_bytes_ >= bytes_ || (reads_ += reads) <= kReadsBeforeAhead) return;
-    const std::uint64_t from = asked_bytes_.fetch_add(kAheadBytes);
+    if (requested_bytes_ >= bytes_ || (reads_ += reads) <= kReadsBeforeAhead) return;
+    const std::uint64_t from = requested_bytes_.fetch_add(kAheadBytes);
     if (from < bytes_) (void)target()->Prefetch(from, std::min(kAheadBytes, bytes_ - from), {}, nullptr);
   }
 
   const std::uint64_t bytes_;
   mutable std::atomic<std::uint64_t> reads_ = 0;
-  mutable std::atomic<std::uint64_t> asked_bytes_ = 0;
+  mutable std::atomic<std::uint64_t> requested_bytes_ = 0;
 };
 
-class FilesReadAhead final : public rocksdb::FileSystemWrapper {
+class ReadaheadFileSystem final : public rocksdb::FileSystemWrapper {
  public:
-  explicit FilesReadAhead(const std::shared_ptr<rocksdb::FileSystem>& files) : FileSystemWrapper(files) {}
+  explicit ReadaheadFileSystem(const std::shared_ptr<rocksdb::FileSystem>& files) : FileSystemWrapper(files) {}
 
   const char* Name() const override { return "kq.FilesReadAhead"; }
 
@@ -52,7 +53,7 @@ class FilesReadAhead final : public rocksdb::FileSystemWrapper {
     std::uint64_t bytes = 0;
     IOStatus opened = target()->NewRandomAccessFile(path, options, file, debug);
     if (!opened.ok() || !target()->GetFileSize(path, IOOptions(), &bytes, debug).ok()) return opened;
-    *file = std::make_unique<FileReadAhead>(std::move(*file), bytes);
+    *file = std::make_unique<ReadaheadFile>(std::move(*file), bytes);
     return opened;
   }
 };
@@ -60,7 +61,7 @@ class FilesReadAhead final : public rocksdb::FileSystemWrapper {
 }  // namespace
 
 std::shared_ptr<rocksdb::FileSystem> with_reads_ahead(const std::shared_ptr<rocksdb::FileSystem>& files) {
-  return std::make_shared<FilesReadAhead>(files);
+  return std::make_shared<ReadaheadFileSystem>(files);
 }
 
 }  // namespace kq::store

@@ -15,11 +15,11 @@
 
 namespace kq::store {
 
-inline constexpr std::uint64_t kReadsBeforeAhead = 128;  // of a file
-inline constexpr std::uint64_t kAheadBytes = std::uint64_t{2}
-                                             << 20;  // asked for with one read: a millisecond or two of a disk
+inline constexpr std::uint64_t kReadsBeforeAhead = 128;  // reads of a file before readahead begins
+// Bytes requested with one read; a disk needs a millisecond or two for them.
+inline constexpr std::uint64_t kAheadBytes = std::uint64_t{2} << 20;
 
-// The same files; those that are read in no order are read ahead as above.
+// Returns a file system over `files` whose random-access files are read ahead as described above.
 std::shared_ptr<rocksdb::FileSystem> with_reads_ahead(const std::shared_ptr<rocksdb::FileSystem>& files);
 
 }  // namespace kq::store

@@ -17,12 +17,12 @@ constexpr std::uint64_t kBytes = 2 * kAheadBytes + 1000;
 
 using Range = std::pair<std::uint64_t, std::size_t>;
 
-// Files of one content each, that tell what was asked for ahead of its need.
-class Told final : public rocksdb::FileSystemWrapper {
+// A file system that records the ranges that are requested ahead. Every read returns the same bytes.
+class RecordingFileSystem final : public rocksdb::FileSystemWrapper {
  public:
   class File final : public rocksdb::FSRandomAccessFile {
    public:
-    explicit File(std::vector<Range>& asked) : asked_(asked) {}
+    explicit File(std::vector<Range>& requested) : requested_(requested) {}
     rocksdb::IOStatus Read(std::uint64_t, std::size_t, const rocksdb::IOOptions&, rocksdb::Slice* result, char*,
                            rocksdb::IODebugContext*) const override {
       *result = "read";
@@ -30,20 +30,20 @@ class Told final : public rocksdb::FileSystemWrapper {
     }
     rocksdb::IOStatus Prefetch(std::uint64_t offset, std::size_t n, const rocksdb::IOOptions&,
                                rocksdb::IODebugContext*) override {
-      asked_.emplace_back(offset, n);
-      return rocksdb::IOStatus::NotSupported("what is only asked for may be refused");
+      requested_.emplace_back(offset, n);
+      return rocksdb::IOStatus::NotSupported("a prefetch may fail");
     }
 
    private:
-    std::vector<Range>& asked_;
+    std::vector<Range>& requested_;
   };
 
-  Told() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
-  const char* Name() const override { return "Told"; }
+  RecordingFileSystem() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+  const char* Name() const override { return "RecordingFileSystem"; }
   rocksdb::IOStatus NewRandomAccessFile(const std::string&, const rocksdb::FileOptions&,
                                         std::unique_ptr<rocksdb::FSRandomAccessFile>* file,
                                         rocksdb::IODebugContext*) override {
-    *file = std::make_unique<File>(asked);
+    *file = std::make_unique<File>(requested);
     return rocksdb::IOStatus::OK();
   }
   rocksdb::IOStatus GetFileSize(const std::string&, const rocksdb::IOOptions&, std::uint64_t* bytes,
@@ -52,13 +52,13 @@ class Told final : public rocksdb::FileSystemWrapper {
     return rocksdb::IOStatus::OK();
   }
 
-  std::vector<Range> asked;
+  std::vector<Range> requested;
 };
 
-class ReadsAhead : public testing::Test {
+class ReadaheadTest : public testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(with_reads_ahead(told_)->NewRandomAccessFile("a.blob", {}, &file_, nullptr).ok());
+    ASSERT_TRUE(with_reads_ahead(files_)->NewRandomAccessFile("a.blob", {}, &file_, nullptr).ok());
   }
   void read() {
     rocksdb::Slice result;
@@ -71,20 +71,21 @@ class ReadsAhead : public testing::Test {
     for (const auto& request : requests) EXPECT_EQ(request.result, "read");
   }
 
-  const std::shared_ptr<Told> told_ = std::make_shared<Told>();
+  const std::shared_ptr<RecordingFileSystem> files_ = std::make_shared<RecordingFileSystem>();
   std::unique_ptr<rocksdb::FSRandomAccessFile> file_;
 };
 
-TEST_F(ReadsAhead, begin_after_some_reads_and_end_with_the_file) {
+TEST_F(ReadaheadTest, begins_after_some_reads_and_stops_at_the_end_of_the_file) {
   for (std::uint64_t i = 0; i < kReadsBeforeAhead; ++i) read();
-  EXPECT_TRUE(told_->asked.empty());
+  EXPECT_TRUE(files_->requested.empty());
   for (int i = 0; i < 10; ++i) read();
-  EXPECT_EQ(told_->asked, (std::vector<Range>{{0, kAheadBytes}, {kAheadBytes, kAheadBytes}, {2 * kAheadBytes, 1000}}));
+  EXPECT_EQ(files_->requested,
+            (std::vector<Range>{{0, kAheadBytes}, {kAheadBytes, kAheadBytes}, {2 * kAheadBytes, 1000}}));
 }
 
-TEST_F(ReadsAhead, count_reads_that_come_together_and_ask_for_one_part_with_them) {
+TEST_F(ReadaheadTest, a_multi_read_counts_all_its_reads_and_requests_one_part) {
   read_many(kReadsBeforeAhead + 1);
-  EXPECT_EQ(told_->asked, (std::vector<Range>{{0, kAheadBytes}}));
+  EXPECT_EQ(files_->requested, (std::vector<Range>{{0, kAheadBytes}}));
 }
 
 // Reading a real file gives the same bytes with and without the requests to the kernel.

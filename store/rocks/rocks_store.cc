@@ -94,13 +94,13 @@ class RocksStore final : public Store {
     for (std::size_t i = 0; i < writes.size(); ++i) {
       if (superseded[i]) continue;
       const rocksdb::Status status = append(batch_, writes[i]);
-      if (!status.ok()) return break_off("commit", status);
+      if (!status.ok()) return fail_for_good("commit", status);
     }
     rocksdb::WriteOptions options;
     options.sync = true;
     // If this succeeds, the writes survive a crash of the process or the machine.
     const rocksdb::Status status = db_->Write(options, &batch_);
-    if (!status.ok()) return break_off("commit", status);
+    if (!status.ok()) return fail_for_good("commit", status);
     return {};
   }
 
@@ -154,7 +154,7 @@ class RocksStore final : public Store {
     // to pass it.
     rocksdb::Status status = rocksdb::DeleteFilesInRange(db_.get(), handle(family), &lower, &upper, false);
     if (status.ok()) status = db_->Flush({}, handle(family));
-    if (!status.ok()) return break_off("removal of a range", status);
+    if (!status.ok()) return fail_for_good("removal of a range", status);
     return {};
   }
 
@@ -163,12 +163,12 @@ class RocksStore final : public Store {
     std::error_code error;
     const fs::path inside = fs::weakly_canonical(dir, error).lexically_relative(fs::weakly_canonical(dir_, error));
     if (!inside.empty() && *inside.begin() != "..")
-      return bad_input("no checkpoint at " + dir + ": that is inside of the store; name a directory beside it");
+      return bad_input("no checkpoint at " + dir + ": the directory is inside the store; name a directory outside");
     if (fs::is_directory(dir, error) && fs::is_empty(dir, error)) fs::remove(dir, error);
     if (fs::exists(dir, error))
       return bad_input("no checkpoint at " + dir + ": it is not empty; name a new or an empty directory");
     if (!fs::is_directory(fs::absolute(dir).parent_path(), error)) {
-      return bad_input("no checkpoint at " + dir + ": the directory that is to hold it does not exist");
+      return bad_input("no checkpoint at " + dir + ": its parent directory does not exist");
     }
     rocksdb::Checkpoint* made = nullptr;
     rocksdb::Status status = rocksdb::Checkpoint::Create(db_.get(), &made);
@@ -180,18 +180,18 @@ class RocksStore final : public Store {
 
   Expected<Space> space() override {
     if (!space_) return Space{};
-    const auto seen = space_->look();
+    const auto seen = space_->measure();
     if (!seen) return seen;
-    for (BlobGarbage& garbage : garbage_) garbage.look(space_->spare_bytes(*seen));
+    for (BlobGarbage& garbage : garbage_) garbage.update(space_->spare_bytes(*seen));
     return seen;
   }
 
   // Merges small tables at the start, because a short run of the broker has no other time for it.
-  Expected<void> tidy() {
+  Expected<void> merge_tables() {
     KQ_TRY_VALUE(const auto seen, space());
     if (seen.nearly_full) return {};  // merging needs space first and returns it later
     const rocksdb::Status status = merge_small_tables(*db_, handles_);
-    if (!status.ok()) return break_off("merging small tables", status);
+    if (!status.ok()) return fail_for_good("merging small tables", status);
     return {};
   }
 
@@ -214,7 +214,7 @@ class RocksStore final : public Store {
   }
 
   // After a failed sync the page cache may hold data that the disk does not, so no later sync can be trusted.
-  tl::unexpected<Error> break_off(const std::string& what, const rocksdb::Status& status) {
+  tl::unexpected<Error> fail_for_good(const std::string& what, const rocksdb::Status& status) {
     broken_ = fail(what, status).value();
     return failure(*broken_);
   }
@@ -294,8 +294,8 @@ Expected<void> check_logs(const std::string& dir) {
     const std::string name = entry.path().filename().string();
     // A MANIFEST that CURRENT does not name was being written and is not used.
     if (!name.ends_with(".log") && entry.path().string() != manifest(dir)) continue;
-    KQ_TRY_VALUE(const auto state, look_at_log(entry.path().string(), LogCheck::headers));
-    if (state.ending != LogEnding::damaged) continue;
+    KQ_TRY_VALUE(const auto state, check_wal_tail(entry.path().string(), WalCheck::headers));
+    if (state.tail != WalTail::damaged) continue;
     return our_fault("store at " + dir + " is damaged: " + name + " is broken after byte " +
                      std::to_string(state.good_bytes) + ", and records follow; restore a backup");
   }
@@ -303,9 +303,9 @@ Expected<void> check_logs(const std::string& dir) {
 }
 
 // Cuts off the torn record that a loss of power left at the end of the file. Returns whether there was one.
-Expected<bool> cut_torn_end(const std::string& path, const RocksStoreOptions& options) {
-  KQ_TRY_VALUE(const auto state, look_at_log(path, LogCheck::checksums));
-  if (state.ending != LogEnding::torn) return false;
+Expected<bool> cut_torn_tail(const std::string& path, const RocksStoreOptions& options) {
+  KQ_TRY_VALUE(const auto state, check_wal_tail(path, WalCheck::checksums));
+  if (state.tail != WalTail::torn) return false;
   const std::uint64_t bytes = std::filesystem::file_size(path);
   const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   const bool cut = file >= 0 && ftruncate(file, static_cast<off_t>(state.good_bytes)) == 0 && fsync(file) == 0;
@@ -372,22 +372,22 @@ Expected<std::uint32_t> check_schema(const std::string& dir, OpenMode mode, cons
 }
 
 // Cuts torn records off the files in which a loss of power leaves them. Returns whether there were any.
-Expected<bool> mend(const std::string& dir, const RocksStoreOptions& options) {
+Expected<bool> cut_torn_tails(const std::string& dir, const RocksStoreOptions& options) {
   if (!holds_store(dir)) return false;
   // In a store that another process has open, a record that looks torn is still being written.
   rocksdb::Env* env = options.env == nullptr ? rocksdb::Env::Default() : options.env;
   rocksdb::FileLock* lock = nullptr;
   const rocksdb::Status locked = env->LockFile(dir + "/LOCK", &lock);
   if (!locked.ok()) return cannot_open(dir, locked);
-  Expected<bool> mended = false;
+  Expected<bool> is_cut = false;
   for (const std::string& path : {manifest(dir), newest_log(dir)}) {
     if (!std::filesystem::is_regular_file(path)) continue;
-    const auto cut = cut_torn_end(path, options);
-    mended = cut ? Expected<bool>(*mended || *cut) : cut;
-    if (!mended) break;
+    const auto cut = cut_torn_tail(path, options);
+    is_cut = cut ? Expected<bool>(*is_cut || *cut) : cut;
+    if (!is_cut) break;
   }
   env->UnlockFile(lock);
-  return mended;
+  return is_cut;
 }
 
 // Checks an existing store before it is opened for writing, so that a store of another schema is not changed, and
@@ -401,7 +401,7 @@ Expected<std::uint32_t> check_existing(const std::string& dir, OpenMode mode, co
   if (std::ranges::find(names, to_string(Family::meta)) == names.end()) {
     if (names.size() == 1 && !holds_data(dir)) return kSchemaVersion;
     if (names.size() == 1)
-      return our_fault("store at " + dir + " is damaged: its MANIFEST knows nothing of its data; restore a backup");
+      return our_fault("store at " + dir + " is damaged: its MANIFEST does not list its data; restore a backup");
     return bad_input("store at " + dir + " has no schema version: it is not a store of kq");
   }
   auto families = all_families();
@@ -439,7 +439,7 @@ Expected<std::unique_ptr<Store>> try_open(const std::string& dir, OpenMode mode,
     KQ_TRY(store->commit({&named, 1}));
   }
   if (mode == OpenMode::read_write && options.compacts) {
-    KQ_TRY(store->tidy());
+    KQ_TRY(store->merge_tables());
   }
   KQ_TRY(migrate(*store, *schema, options.note));
   return std::unique_ptr<Store>(std::move(store));
@@ -460,12 +460,12 @@ Listing files_of(const std::string& dir) {
 
 // Opens the store for reading, possibly while another process writes. An error is final only if no file changed during
 // the attempt; otherwise the opening is repeated.
-Expected<std::unique_ptr<Store>> open_beside(const std::string& dir, const RocksStoreOptions& options) {
+Expected<std::unique_ptr<Store>> open_secondary(const std::string& dir, const RocksStoreOptions& options) {
   const auto files = options.env == nullptr ? rocksdb::FileSystem::Default() : options.env->GetFileSystem();
-  for (int looks_left = kLooksBesideMax - 1;; --looks_left) {
+  for (int attempts_left = kOpenAttemptsMax - 1;; --attempts_left) {
     const Listing before = files_of(dir);
-    auto store = try_open(dir, OpenMode::read_only, rocksdb::NewCompositeEnv(beside_writer(files)), options);
-    if (store || looks_left == 0 || files_of(dir) == before) return store;
+    auto store = try_open(dir, OpenMode::read_only, rocksdb::NewCompositeEnv(secondary_file_system(files)), options);
+    if (store || attempts_left == 0 || files_of(dir) == before) return store;
   }
 }
 
@@ -474,12 +474,12 @@ Expected<std::unique_ptr<Store>> open_beside(const std::string& dir, const Rocks
 Expected<std::unique_ptr<Store>> open_rocks_store(const std::string& dir, OpenMode mode,
                                                   const RocksStoreOptions& options) {
   KQ_TRY(check_directory(dir, mode));
-  if (mode == OpenMode::read_only) return open_beside(dir, options);
+  if (mode == OpenMode::read_only) return open_secondary(dir, options);
   const Env env(std::shared_ptr<void>(), options.env);
   auto store = try_open(dir, mode, env, options);
   if (store || store.error().kind != ErrorKind::our_fault) return store;
-  KQ_TRY_VALUE(const auto mended, mend(dir, options));
-  return mended ? try_open(dir, mode, env, options) : std::move(store);
+  KQ_TRY_VALUE(const auto is_cut, cut_torn_tails(dir, options));
+  return is_cut ? try_open(dir, mode, env, options) : std::move(store);
 }
 
 }  // namespace kq::store

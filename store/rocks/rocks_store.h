@@ -18,7 +18,7 @@ namespace kq::store {
 
 enum class OpenMode { read_write, read_only };
 
-inline constexpr int kLooksBesideMax = 8;  // attempts to open a store for reading while its files change
+inline constexpr int kOpenAttemptsMax = 8;  // attempts to open a store for reading while its files change
 
 // How open_rocks_store() opens a store.
 struct RocksStoreOptions {

@@ -174,10 +174,10 @@ TEST_F(RocksStoreTest, a_store_closed_in_order_has_nothing_to_replay) {
   EXPECT_EQ(get(*open(dir), "a"), "1");
 }
 
-TEST_F(RocksStoreTest, a_torn_last_record_is_dropped_and_no_other) {
+TEST_F(RocksStoreTest, only_a_torn_last_record_is_dropped) {
   crash_after_ten_commits();
   const fs::path log = write_ahead_log(dir);
-  const std::uint64_t end = look_at_log(log, LogCheck::checksums).value().good_bytes;
+  const std::uint64_t end = check_wal_tail(log, WalCheck::checksums).value().good_bytes;
   overwrite(log, static_cast<std::streamoff>(end) - 1, '\0');
   const auto store = open(dir);
   for (int i = 0; i < 9; ++i) EXPECT_TRUE(get(*store, std::to_string(i))) << i;
@@ -194,7 +194,7 @@ TEST_F(RocksStoreTest, zeros_after_the_last_record_are_the_end_of_the_log) {
 TEST_F(RocksStoreTest, a_reader_drops_a_torn_record_before_zeros) {
   crash_after_ten_commits();
   const fs::path log = write_ahead_log(dir);
-  const std::uint64_t end = look_at_log(log, LogCheck::checksums).value().good_bytes;
+  const std::uint64_t end = check_wal_tail(log, WalCheck::checksums).value().good_bytes;
   fs::resize_file(log, end - 500);
   append_zeros_to_log(dir);
   const auto reader = open(dir, OpenMode::read_only);
@@ -261,11 +261,10 @@ TEST_F(RocksStoreTest, a_checkpoint_refuses_a_directory_that_is_in_use) {
   for (const std::string& inside : {dir, dir + "/copy", dir + "/../" + fs::path(dir).filename().string() + "/copy"}) {
     EXPECT_EQ(store->checkpoint(inside).error(),
               (Error{ErrorKind::bad_input,
-                     "no checkpoint at " + inside + ": that is inside of the store; name a directory beside it"}));
+                     "no checkpoint at " + inside + ": the directory is inside the store; name a directory outside"}));
   }
   EXPECT_EQ(store->checkpoint(copy + "/a/b").error(),
-            (Error{ErrorKind::bad_input,
-                   "no checkpoint at " + copy + "/a/b: the directory that is to hold it does not exist"}));
+            (Error{ErrorKind::bad_input, "no checkpoint at " + copy + "/a/b: its parent directory does not exist"}));
 }
 
 // ---- refusals -------------------------------------------------------------------------------------------------------
@@ -305,7 +304,7 @@ TEST_F(RocksStoreTest, a_directory_that_cannot_be_made_is_bad_input) {
   EXPECT_EQ(refusal(dir + "/below", OpenMode::read_write).kind, ErrorKind::bad_input);
 }
 
-TEST_F(RocksStoreTest, a_store_whose_files_are_garbage_is_damaged) {
+TEST_F(RocksStoreTest, a_store_with_a_corrupt_current_file_is_damaged) {
   for (const std::string garbage : {"", "garbage", "MANIFEST-999999\n"}) {
     fs::remove_all(dir);
     open(dir).reset();
@@ -361,14 +360,14 @@ TEST_F(RocksStoreTest, an_interrupted_creation_is_completed) {
 TEST_F(RocksStoreTest, files_left_by_killed_openings_are_removed_when_the_store_is_opened_for_writing) {
   ASSERT_TRUE(put(*open(dir), "a", "1"));
   const std::string left = dir + "/OPTIONS-004711.dbtmp";
-  std::ofstream(left) << "half of them";
+  std::ofstream(left) << "incomplete options";
   EXPECT_EQ(get(*open(dir, OpenMode::read_only), "a"), "1");
   EXPECT_TRUE(fs::exists(left));
   EXPECT_EQ(get(*open(dir), "a"), "1");
   EXPECT_FALSE(fs::exists(left));
 }
 
-TEST_F(RocksStoreTest, a_store_that_is_open_is_in_use) {
+TEST_F(RocksStoreTest, a_store_that_is_open_for_writing_cannot_be_opened_for_writing_again) {
   const auto store = open(dir);
   const Error error = refusal(dir, OpenMode::read_write);
   EXPECT_EQ(error.kind, ErrorKind::bad_input);
@@ -389,7 +388,7 @@ TEST_F(RocksStoreTest, reading_changes_no_file_and_refuses_to_write) {
   EXPECT_EQ(listing(dir), before);
 }
 
-TEST_F(RocksStoreTest, a_reader_beside_the_writer_sees_what_was_committed_before_it_opened) {
+TEST_F(RocksStoreTest, a_reader_during_writes_sees_what_was_committed_before_it_opened) {
   const auto writer = open(dir);
   ASSERT_TRUE(put(*writer, "before", "1"));
   const auto reader = open(dir, OpenMode::read_only);

@@ -20,15 +20,15 @@ using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 
-// A log that ends after a given record.
-class WholeLog final : public rocksdb::FSSequentialFileOwnerWrapper {
+// A log that is read only up to a given offset, the end of a record.
+class TruncatedLog final : public rocksdb::FSSequentialFileOwnerWrapper {
  public:
-  WholeLog(std::unique_ptr<rocksdb::FSSequentialFile>&& file, std::uint64_t bytes)
+  TruncatedLog(std::unique_ptr<rocksdb::FSSequentialFile>&& file, std::uint64_t bytes)
       : FSSequentialFileOwnerWrapper(std::move(file)), left_(bytes) {}
 
-  IOStatus Read(std::size_t bytes, const IOOptions& options, rocksdb::Slice* result, char* room,
+  IOStatus Read(std::size_t bytes, const IOOptions& options, rocksdb::Slice* result, char* scratch,
                 IODebugContext* debug) override {
-    IOStatus read = target()->Read(std::min<std::uint64_t>(bytes, left_), options, result, room, debug);
+    IOStatus read = target()->Read(std::min<std::uint64_t>(bytes, left_), options, result, scratch, debug);
     if (read.ok()) left_ -= result->size();
     return read;
   }
@@ -48,7 +48,7 @@ bool is_older(const std::string& a, const std::string& b) {
 }
 
 // Returns the names with this ending, the oldest first.
-std::vector<std::string> those(std::vector<std::string> names, std::string_view ending) {
+std::vector<std::string> names_ending_in(std::vector<std::string> names, std::string_view ending) {
   std::erase_if(names, [&](const std::string& name) { return !name.ends_with(ending); });
   std::ranges::sort(names, is_older);
   return names;
@@ -57,11 +57,12 @@ std::vector<std::string> those(std::vector<std::string> names, std::string_view 
 constexpr std::string_view kLog = ".log";
 constexpr std::string_view kBlob = ".blob";
 
-class BesideWriter final : public rocksdb::FileSystemWrapper {
+// The file system of one store that is opened for reading. It holds the logs and blob files of the opening open.
+class SecondaryFileSystem final : public rocksdb::FileSystemWrapper {
  public:
-  explicit BesideWriter(const std::shared_ptr<rocksdb::FileSystem>& files) : FileSystemWrapper(files) {}
+  explicit SecondaryFileSystem(const std::shared_ptr<rocksdb::FileSystem>& files) : FileSystemWrapper(files) {}
 
-  const char* Name() const override { return "kq.BesideWriter"; }
+  const char* Name() const override { return "kq.SecondaryFileSystem"; }
 
   IOStatus NewSequentialFile(const std::string& path, const rocksdb::FileOptions& options,
                              std::unique_ptr<rocksdb::FSSequentialFile>* file, IODebugContext* debug) override {
@@ -88,8 +89,8 @@ class BesideWriter final : public rocksdb::FileSystemWrapper {
     held_.clear();
     IOStatus listed = target()->GetChildren(dir, options, names, debug);
     if (!listed.ok() || !std::exchange(are_logs_next_, false)) return listed;
-    if (IOStatus held = hold_logs(dir, those(*names, kLog), debug); !held.ok()) return held;
-    return hold_blobs(dir, those(*names, kBlob), debug);
+    if (IOStatus held = hold_logs(dir, names_ending_in(*names, kLog), debug); !held.ok()) return held;
+    return hold_blobs(dir, names_ending_in(*names, kBlob), debug);
   }
 
   // RocksDB opens a blob file only when it first reads a value from it.
@@ -125,7 +126,7 @@ class BesideWriter final : public rocksdb::FileSystemWrapper {
   };
 
   IOStatus hold_logs(const std::string& dir, const std::vector<std::string>& logs, IODebugContext* debug) {
-    const auto before = those(before_manifest_, kLog);
+    const auto before = names_ending_in(before_manifest_, kLog);
     // If there was no log before, one may have appeared and been deleted.
     if (!std::ranges::includes(logs, before, is_older) || before.empty() != logs.empty()) {
       return IOStatus::IOError(dir, "logs were replaced by the process that writes it while it was opened for reading");
@@ -135,11 +136,11 @@ class BesideWriter final : public rocksdb::FileSystemWrapper {
       if (!opened.ok()) return opened;
     }
     if (logs.empty()) return IOStatus::OK();
-    const auto newest = look_at_log(dir + "/" + logs.back(), LogCheck::checksums);
+    const auto newest = check_wal_tail(dir + "/" + logs.back(), WalCheck::checksums);
     if (!newest) return IOStatus::IOError(newest.error().message);
     auto& file = held_[logs.back()];
     // A damaged log is left as it is, so that RocksDB reports the damage.
-    if (newest->ending != LogEnding::damaged) file = std::make_unique<WholeLog>(std::move(file), newest->good_bytes);
+    if (newest->tail != WalTail::damaged) file = std::make_unique<TruncatedLog>(std::move(file), newest->good_bytes);
     return IOStatus::OK();
   }
 
@@ -148,7 +149,7 @@ class BesideWriter final : public rocksdb::FileSystemWrapper {
   IOStatus hold_blobs(const std::string& dir, const std::vector<std::string>& names, IODebugContext* debug) {
     const std::lock_guard lock(mutex_);
     blobs_.clear();
-    if (!std::ranges::includes(names, those(before_manifest_, kBlob), is_older)) {
+    if (!std::ranges::includes(names, names_ending_in(before_manifest_, kBlob), is_older)) {
       return IOStatus::IOError(
           dir, "blob files were replaced by the process that writes it while it was opened for reading");
     }
@@ -172,8 +173,8 @@ class BesideWriter final : public rocksdb::FileSystemWrapper {
 
 }  // namespace
 
-std::shared_ptr<rocksdb::FileSystem> beside_writer(const std::shared_ptr<rocksdb::FileSystem>& files) {
-  return std::make_shared<BesideWriter>(files);
+std::shared_ptr<rocksdb::FileSystem> secondary_file_system(const std::shared_ptr<rocksdb::FileSystem>& files) {
+  return std::make_shared<SecondaryFileSystem>(files);
 }
 
 }  // namespace kq::store

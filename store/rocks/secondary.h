@@ -22,9 +22,9 @@
 
 namespace kq::store {
 
-inline constexpr std::size_t kHeldBlobsMax = 4'096;
+inline constexpr std::size_t kHeldBlobsMax = 4'096;  // blob files that a reader holds open
 
 // Returns a file system for opening one store at a time for reading.
-std::shared_ptr<rocksdb::FileSystem> beside_writer(const std::shared_ptr<rocksdb::FileSystem>& files);
+std::shared_ptr<rocksdb::FileSystem> secondary_file_system(const std::shared_ptr<rocksdb::FileSystem>& files);
 
 }  // namespace kq::store

@@ -37,7 +37,7 @@ struct Meanwhile {
 };
 // One attempt reads the MANIFEST for the names of the families, again for the names of family meta, and again, with the
 // logs, for the store of meta alone. It repeats all but the first for the store with all families.
-constexpr int kManifestsALook = 5;
+constexpr int kManifestsPerAttempt = 5;
 constexpr int kManifestsBeforeLogs = 3;
 
 class WatchedFile final : public rocksdb::FSSequentialFileOwnerWrapper {
@@ -49,10 +49,10 @@ class WatchedFile final : public rocksdb::FSSequentialFileOwnerWrapper {
         at_end_(std::move(at_end)) {}
   ~WatchedFile() override { at_end_(); }
 
-  rocksdb::IOStatus Read(std::size_t bytes, const rocksdb::IOOptions& options, rocksdb::Slice* result, char* room,
+  rocksdb::IOStatus Read(std::size_t bytes, const rocksdb::IOOptions& options, rocksdb::Slice* result, char* scratch,
                          rocksdb::IODebugContext* debug) override {
     before_read_();
-    return target()->Read(bytes, options, result, room, debug);
+    return target()->Read(bytes, options, result, scratch, debug);
   }
 
  private:
@@ -89,7 +89,7 @@ class WatchedFiles final : public rocksdb::FileSystemWrapper {
   const Meanwhile& meanwhile_;
 };
 
-class Beside : public testing::Test {
+class SecondaryTest : public testing::Test {
  protected:
   void SetUp() override { begin_writer(); }
 
@@ -123,7 +123,7 @@ class Beside : public testing::Test {
     KQ_CHECK(file << bytes);
   }
   static std::uint64_t end_of(const std::string& log) {
-    return look_at_log(log, LogCheck::checksums).value().good_bytes;
+    return check_wal_tail(log, WalCheck::checksums).value().good_bytes;
   }
 
   const TemporaryDirectory directory_;
@@ -135,7 +135,7 @@ class Beside : public testing::Test {
 
 // A piece of the record after the last complete one exists when RocksDB reads the log, and did not when the log was
 // opened, in every attempt.
-TEST_F(Beside, a_record_that_is_half_written_is_not_read) {
+TEST_F(SecondaryTest, a_partially_written_record_is_not_read) {
   put("first");
   const std::string log = logs(dir_).back();
   const std::uint64_t end = end_of(log);
@@ -148,7 +148,7 @@ TEST_F(Beside, a_record_that_is_half_written_is_not_read) {
   std::size_t written = 0;
   meanwhile_.before_log = [&](const std::string&) { overwrite(log, end, std::string(record.size(), '\0')); };
   meanwhile_.within_log = [&](const std::string&) { overwrite(log, end + from, record.substr(from, written)); };
-  // The beginning of the record, or only its later blocks, as a reader sees it that came too early for the first block.
+  // The beginning of the record, or only its later blocks, as seen by a reader that read the first block too early.
   const std::size_t others = kBlockBytes - end;
   const std::vector<std::pair<std::size_t, std::size_t>> pieces{
       {0, 5}, {0, 150}, {0, 40'000}, {others, kBlockBytes}, {others, record.size() - others}};
@@ -162,7 +162,7 @@ TEST_F(Beside, a_record_that_is_half_written_is_not_read) {
   overwrite(log, end, record);
 }
 
-TEST_F(Beside, records_appended_during_the_reading_hide_none_before_them) {
+TEST_F(SecondaryTest, records_appended_while_a_log_is_read_hide_no_earlier_record) {
   put("first");
   int reads = 0;
   meanwhile_.within_log = [&](const std::string&) {
@@ -181,21 +181,21 @@ TEST_F(Beside, records_appended_during_the_reading_hide_none_before_them) {
 }
 
 // The MANIFEST that was read does not name the table with the records, and the log that held them is gone.
-TEST_F(Beside, a_log_deleted_after_the_manifest_was_read_is_noticed) {
-  for (int fateful = 1; fateful <= kManifestsALook; ++fateful) {
-    const std::string key = std::to_string(fateful);
+TEST_F(SecondaryTest, a_log_deleted_after_the_manifest_was_read_repeats_the_opening) {
+  for (int target = 1; target <= kManifestsPerAttempt; ++target) {
+    const std::string key = std::to_string(target);
     put(key);
     int manifests = 0;
     meanwhile_.after_manifest = [&] {
-      if (++manifests == fateful) begin_writer();
+      if (++manifests == target) begin_writer();
     };
     const auto reader = read();
     ASSERT_TRUE(reader) << reader.error().message;
-    EXPECT_TRUE(shows(**reader, key)) << fateful;
+    EXPECT_TRUE(shows(**reader, key)) << target;
   }
 }
 
-TEST_F(Beside, a_log_deleted_while_another_is_read_is_still_read) {
+TEST_F(SecondaryTest, a_log_deleted_while_another_is_read_is_still_read) {
   put("kept");
   bool done = false;
   meanwhile_.within_log = [&](const std::string&) {
@@ -206,7 +206,7 @@ TEST_F(Beside, a_log_deleted_while_another_is_read_is_still_read) {
   EXPECT_TRUE(shows(**reader, "kept"));
 }
 
-TEST_F(Beside, files_that_the_writer_removes_later_are_still_read) {
+TEST_F(SecondaryTest, files_that_the_writer_removes_later_are_still_read) {
   const Write blob{Family::blob, "key", std::string(5'000, 'b')};
   ASSERT_TRUE(writer_->commit({&blob, 1}));
   begin_writer();  // the value is in a blob file now
@@ -224,37 +224,37 @@ TEST_F(Beside, files_that_the_writer_removes_later_are_still_read) {
 }
 
 // As for logs above: the MANIFEST that was read may name the blob file.
-TEST_F(Beside, a_blob_file_deleted_while_the_manifest_is_read_repeats_the_opening) {
+TEST_F(SecondaryTest, a_blob_file_deleted_while_the_manifest_is_read_repeats_the_opening) {
   const Write blob{Family::blob, "key", std::string(5'000, 'b')};
   ASSERT_TRUE(writer_->commit({&blob, 1}));
   begin_writer();
   const std::string passing = dir_ + "/999999.blob";
-  std::ofstream(passing) << "as good as any";
+  std::ofstream(passing) << "any content";
   int manifests = 0;
   meanwhile_.after_manifest = [&] {
     if (++manifests == kManifestsBeforeLogs) fs::remove(passing);
   };
   const auto reader = read();
   ASSERT_TRUE(reader) << reader.error().message;
-  EXPECT_GT(manifests, kManifestsALook);
+  EXPECT_GT(manifests, kManifestsPerAttempt);
   EXPECT_EQ(**(*reader)->get(Family::blob, "key"), *blob.value);
 }
 
-TEST_F(Beside, a_manifest_replaced_before_it_is_read_repeats_the_opening) {
-  for (int fateful = 1; fateful <= kManifestsALook; ++fateful) {
-    const std::string key = std::to_string(fateful);
+TEST_F(SecondaryTest, a_manifest_replaced_before_it_is_read_repeats_the_opening) {
+  for (int target = 1; target <= kManifestsPerAttempt; ++target) {
+    const std::string key = std::to_string(target);
     put(key);
     int manifests = 0;
     meanwhile_.before_manifest = [&] {
-      if (++manifests == fateful) begin_writer();
+      if (++manifests == target) begin_writer();
     };
     const auto reader = read();
     ASSERT_TRUE(reader) << reader.error().message;
-    EXPECT_TRUE(shows(**reader, key)) << fateful;
+    EXPECT_TRUE(shows(**reader, key)) << target;
   }
 }
 
-TEST_F(Beside, a_writer_that_disturbs_every_attempt_is_reported) {
+TEST_F(SecondaryTest, an_opening_fails_if_the_writer_replaces_logs_in_every_attempt) {
   put("kept");
   int manifests = 0;
   meanwhile_.after_manifest = [&] {
@@ -266,10 +266,10 @@ TEST_F(Beside, a_writer_that_disturbs_every_attempt_is_reported) {
   ASSERT_FALSE(reader);
   EXPECT_THAT(reader.error().message,
               HasSubstr("logs were replaced by the process that writes it while it was opened for reading"));
-  EXPECT_EQ(manifests, kManifestsBeforeLogs * kLooksBesideMax);
+  EXPECT_EQ(manifests, kManifestsBeforeLogs * kOpenAttemptsMax);
 }
 
-TEST_F(Beside, lasting_damage_is_reported_after_one_attempt) {
+TEST_F(SecondaryTest, lasting_damage_is_reported_after_one_attempt) {
   for (const char* key : {"one", "two", "three"}) put(key);
   const std::string copy = directory_.path() + "/copy";
   fs::copy(dir_, copy);
@@ -284,7 +284,7 @@ TEST_F(Beside, lasting_damage_is_reported_after_one_attempt) {
 }
 
 // A log that is followed by another log was complete.
-TEST_F(Beside, a_torn_end_of_an_older_log_is_damage) {
+TEST_F(SecondaryTest, a_torn_end_of_an_older_log_is_damage) {
   put("one");
   put("two");
   ASSERT_TRUE(writer_->drop(Family::run, "a", "b"));  // begins a new log and keeps the older one

@@ -15,8 +15,8 @@ inline constexpr std::size_t kMegabyte = std::size_t{1} << 20;
 
 inline constexpr std::size_t kBlockCacheBytes = 128 * kMegabyte;   // of all families together
 inline constexpr std::size_t kMemtableBytesMax = 256 * kMegabyte;  // of all families together
-inline constexpr std::size_t kWriteAheadLogBytesMax =
-    256 * kMegabyte;  // beyond it, RocksDB flushes the families that keep old logs
+// Beyond this size of all logs, RocksDB flushes the families that need old logs.
+inline constexpr std::size_t kWriteAheadLogBytesMax = 256 * kMegabyte;
 
 // Returns the options of the store in `dir`. If `env` is null, the default file system is used.
 rocksdb::DBOptions db_options(const std::string& dir, OpenMode mode, rocksdb::Env* env);

@@ -13,7 +13,7 @@ TEST(RocksStoreSettings, old_logs_are_never_reused) {
   EXPECT_EQ(db_options("/dev/full", OpenMode::read_write, nullptr).recycle_log_file_num, 0u);
 }
 
-TEST(RocksStoreSettings, filters_and_indices_stay_in_memory_whatever_the_cache_holds) {
+TEST(RocksStoreSettings, filters_and_indices_are_not_in_the_block_cache) {
   for (const auto& family : all_families()) {
     const auto* table = family.options.table_factory->GetOptions<rocksdb::BlockBasedTableOptions>();
     ASSERT_NE(table, nullptr);
@@ -21,7 +21,7 @@ TEST(RocksStoreSettings, filters_and_indices_stay_in_memory_whatever_the_cache_h
   }
 }
 
-TEST(RocksStoreSettings, no_family_keeps_the_logs_alive_without_bound) {
+TEST(RocksStoreSettings, the_size_of_all_logs_is_limited) {
   EXPECT_EQ(db_options("/dev/full", OpenMode::read_write, nullptr).max_total_wal_size, kWriteAheadLogBytesMax);
 }
 

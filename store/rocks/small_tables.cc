@@ -5,26 +5,27 @@
 namespace kq::store {
 namespace {
 
+// Adjacent small tables of one level.
 struct Run {
   int level = 0;
   std::vector<std::string> names;
 };
 
-// Adjacent small tables of one level. Level 0 is left to RocksDB: its tables overlap, and four of them start a
-// compaction.
+// Returns the runs of adjacent small tables of each level. Level 0 is left to RocksDB: its tables overlap, and four of
+// them start a compaction.
 std::vector<Run> runs_of_small_tables(const rocksdb::ColumnFamilyMetaData& family) {
   std::vector<Run> runs;
   for (const rocksdb::LevelMetaData& level : family.levels) {
     if (level.level == 0) continue;
-    bool goes_on = false;
+    bool continues_run = false;
     for (const rocksdb::SstFileMetaData& table : level.files) {
       if (table.size >= kSmallTableBytes || table.being_compacted) {
-        goes_on = false;
+        continues_run = false;
         continue;
       }
-      if (!goes_on || runs.back().names.size() == kMergedTablesMax) runs.push_back({level.level, {}});
+      if (!continues_run || runs.back().names.size() == kMergedTablesMax) runs.push_back({level.level, {}});
       runs.back().names.push_back(table.name);
-      goes_on = true;
+      continues_run = true;
     }
   }
   std::erase_if(runs, [](const Run& run) { return run.names.size() <= kSmallTablesMax; });
@@ -41,7 +42,7 @@ rocksdb::Status merge_small_tables(rocksdb::DB& db, const std::vector<rocksdb::C
     db.GetColumnFamilyMetaData(family, &data);
     for (const Run& run : runs_of_small_tables(data)) {
       const rocksdb::Status merged = db.CompactFiles(options, family, run.names, run.level);
-      // RocksDB has begun to move or merge one of the tables meanwhile.
+      // These two statuses mean that RocksDB has begun to move or merge one of the tables meanwhile.
       if (!merged.ok() && !merged.IsAborted() && !merged.IsInvalidArgument()) return merged;
     }
   }

@@ -16,9 +16,9 @@ namespace kq::store {
 namespace {
 
 // A family of a database in memory.
-class Tables : public testing::Test {
+class SmallTablesTest : public testing::Test {
  protected:
-  Tables() {
+  SmallTablesTest() {
     rocksdb::Options options;
     options.env = env_.get();
     options.create_if_missing = true;
@@ -35,9 +35,9 @@ class Tables : public testing::Test {
     ASSERT_TRUE(db_->Flush({}).ok());
     rocksdb::ColumnFamilyMetaData data;
     db_->GetColumnFamilyMetaData(&data);
-    rocksdb::CompactionOptions as_it_is;
-    as_it_is.compression = rocksdb::kNoCompression;
-    ASSERT_TRUE(db_->CompactFiles(as_it_is, {data.levels[0].files.at(0).name}, 1).ok());
+    rocksdb::CompactionOptions uncompressed;
+    uncompressed.compression = rocksdb::kNoCompression;
+    ASSERT_TRUE(db_->CompactFiles(uncompressed, {data.levels[0].files.at(0).name}, 1).ok());
   }
   void add_many(int n, std::size_t value_bytes = 10) {
     for (int i = 0; i < n; ++i) add(value_bytes);
@@ -49,7 +49,7 @@ class Tables : public testing::Test {
     db_->GetColumnFamilyMetaData(&data);
     return data.file_count;
   }
-  void expect_all_there() const {
+  void expect_all_keys() const {
     for (Sequence seq = 1; seq <= last_; ++seq) {
       std::string value;
       EXPECT_TRUE(db_->Get({}, sequence_key(seq), &value).ok()) << seq;
@@ -61,21 +61,21 @@ class Tables : public testing::Test {
   Sequence last_ = 0;
 };
 
-TEST_F(Tables, many_small_ones_become_one) {
+TEST_F(SmallTablesTest, many_adjacent_small_tables_become_one) {
   add_many(kSmallTablesMax + 1);
   ASSERT_EQ(table_count(), kSmallTablesMax + 1);
   merge();
   EXPECT_EQ(table_count(), 1u);
-  expect_all_there();
+  expect_all_keys();
 }
 
-TEST_F(Tables, a_few_small_ones_are_left_alone) {
+TEST_F(SmallTablesTest, a_few_small_tables_are_not_merged) {
   add_many(kSmallTablesMax);
   merge();
   EXPECT_EQ(table_count(), kSmallTablesMax);
 }
 
-TEST_F(Tables, large_ones_are_not_rewritten) {
+TEST_F(SmallTablesTest, large_tables_are_not_rewritten) {
   add_many(kSmallTablesMax - 1);
   add(kSmallTableBytes + 1);
   add_many(kSmallTablesMax);
@@ -84,21 +84,21 @@ TEST_F(Tables, large_ones_are_not_rewritten) {
   add_many(1);
   merge();
   EXPECT_EQ(table_count(), kSmallTablesMax + 1);  // the tables before the large one are too few to be merged
-  expect_all_there();
+  expect_all_keys();
 }
 
-TEST_F(Tables, too_many_for_one_merge_are_merged_in_parts) {
+TEST_F(SmallTablesTest, too_many_tables_for_one_merge_are_merged_in_parts) {
   add_many(kMergedTablesMax + kSmallTablesMax + 1);
   merge();
   EXPECT_EQ(table_count(), 2u);
-  expect_all_there();
+  expect_all_keys();
 }
 
 // Each opening leaves a table, so without merging there are as many tables as openings.
-TEST(ShortLives, leave_a_store_of_few_tables) {
-  constexpr Sequence kLives = 24;
+TEST(SmallTablesOfAStore, stay_few_after_many_openings) {
+  constexpr Sequence kOpenings = 24;
   const TemporaryDirectory directory;
-  for (Sequence seq = 1; seq <= kLives; ++seq) {
+  for (Sequence seq = 1; seq <= kOpenings; ++seq) {
     const auto store = open_rocks_store(directory.path(), OpenMode::read_write, {.space = {.reserve_bytes = 0}});
     ASSERT_TRUE(store) << store.error().message;
     const Write write{Family::state, sequence_key(seq), "a job"};

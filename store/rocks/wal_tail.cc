@@ -38,8 +38,8 @@ struct Fragment {
   std::uint64_t end;
 };
 
-// What a reader finds at an offset: a fragment, or one of these.
-enum class Odd { end_of_log, broken };
+// The reasons for which no fragment can be read at an offset.
+enum class NoFragment { end_of_log, broken };
 
 // Reads a file one block at a time, because another process may be writing it. Its size is the one at the opening. If
 // that process truncates the file meanwhile, the missing bytes were preallocated space and read as zeros. (Reading a
@@ -94,27 +94,27 @@ class Blocks {
 
 class Log {
  public:
-  Log(Blocks& blocks, LogCheck check) : blocks_(blocks), check_(check) {}
+  Log(Blocks& blocks, WalCheck check) : blocks_(blocks), check_(check) {}
 
-  LogState state() {
+  WalState state() {
     std::uint64_t good = 0;
     bool inside = false;  // whether a record of several fragments has begun
     for (std::uint64_t at = 0;;) {
       at = skip_trailer(at);
       const auto fragment = read(at, check_);
-      if (const Odd* odd = std::get_if<Odd>(&fragment)) {
-        if (!inside && is_blank_from(at)) return {LogEnding::whole, good};
+      if (const auto* none = std::get_if<NoFragment>(&fragment)) {
+        if (!inside && is_blank_from(at)) return {WalTail::whole, good};
         // A length past the end of the file is a wrong length if records follow, and otherwise a write that was cut
         // short.
         if (begins_after(at)) {
-          if (is_there_by_now(at)) continue;
-          return {LogEnding::damaged, good};
+          if (is_complete_now(at)) continue;
+          return {WalTail::damaged, good};
         }
-        return {*odd == Odd::end_of_log ? LogEnding::whole : LogEnding::torn, good};
+        return {*none == NoFragment::end_of_log ? WalTail::whole : WalTail::torn, good};
       }
       const auto [type, end] = std::get<Fragment>(fragment);
       const bool begins = type == kFull || type == kFirst;
-      if (begins == inside) return {begins || begins_after(at) ? LogEnding::damaged : LogEnding::torn, good};
+      if (begins == inside) return {begins || begins_after(at) ? WalTail::damaged : WalTail::torn, good};
       inside = type == kFirst || type == kMiddle;
       if (!inside) good = end;
       at = end;
@@ -128,19 +128,19 @@ class Log {
     return left < kHeaderBytes ? at + left : at;
   }
 
-  std::variant<Fragment, Odd> read(std::uint64_t at, LogCheck check) {
-    if (at + kHeaderBytes > blocks_.size()) return Odd::end_of_log;
+  std::variant<Fragment, NoFragment> read(std::uint64_t at, WalCheck check) {
+    if (at + kHeaderBytes > blocks_.size()) return NoFragment::end_of_log;
     const std::string_view bytes = blocks_.from(at);
-    if (bytes.size() < kHeaderBytes) return Odd::broken;
+    if (bytes.size() < kHeaderBytes) return NoFragment::broken;
     const std::size_t length = byte_at(bytes, 4) | std::size_t{byte_at(bytes, 5)} << 8;
     const std::uint8_t type = byte_at(bytes, 6);
     const std::uint64_t end = at + kHeaderBytes + length;
-    if (type < kFull || type > kLast || end > (at / kBlockBytes + 1) * kBlockBytes) return Odd::broken;
-    if (end > blocks_.size()) return Odd::end_of_log;
-    if (check == LogCheck::checksums) {
+    if (type < kFull || type > kLast || end > (at / kBlockBytes + 1) * kBlockBytes) return NoFragment::broken;
+    if (end > blocks_.size()) return NoFragment::end_of_log;
+    if (check == WalCheck::checksums) {
       std::uint32_t stored = 0;
       for (std::size_t i = 4; i-- > 0;) stored = stored << 8 | byte_at(bytes, i);
-      if (stored != stored_checksum(bytes.substr(6, length + 1))) return Odd::broken;
+      if (stored != stored_checksum(bytes.substr(6, length + 1))) return NoFragment::broken;
     }
     return Fragment{type, end};
   }
@@ -152,7 +152,7 @@ class Log {
       if (bytes.size() < kHeaderBytes) continue;
       const std::uint8_t type = byte_at(bytes, 6);
       if (type != kFull && type != kFirst) continue;
-      if (std::holds_alternative<Fragment>(read(at, LogCheck::checksums))) return true;
+      if (std::holds_alternative<Fragment>(read(at, WalCheck::checksums))) return true;
     }
     return false;
   }
@@ -169,20 +169,20 @@ class Log {
 
   // Reads the fragment at `at` again. A living process writes one record after the other, so if a later record exists,
   // this one is complete by now, although it was not when it was first read.
-  bool is_there_by_now(std::uint64_t at) {
+  bool is_complete_now(std::uint64_t at) {
     blocks_.forget();
-    return std::holds_alternative<Fragment>(read(at, LogCheck::checksums));
+    return std::holds_alternative<Fragment>(read(at, WalCheck::checksums));
   }
 
   Blocks& blocks_;
-  const LogCheck check_;
+  const WalCheck check_;
 };
 
 }  // namespace
 
-Expected<LogState> look_at_log(const std::string& path, LogCheck check) {
+Expected<WalState> check_wal_tail(const std::string& path, WalCheck check) {
   Blocks blocks(path);
-  LogState state;
+  WalState state;
   if (blocks.error() == 0) state = Log(blocks, check).state();
   if (blocks.error() != 0) return our_fault(path + ": cannot be read: " + sys::error_text(blocks.error()));
   return state;

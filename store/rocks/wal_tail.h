@@ -1,4 +1,4 @@
-// Checks how a log of RocksDB ends. Write-ahead logs and the MANIFEST have the same format.
+// Checks the tail of a RocksDB log. Write-ahead logs and the MANIFEST have the same format.
 //
 // A log consists of blocks of 32 KB. A record is one fragment (full) or several (first, middle, last); each fragment
 // has a checksum, a length and a type, and none crosses the end of a block. kq syncs every commit before the next one
@@ -16,8 +16,8 @@
 
 namespace kq::store {
 
-// How a log ends.
-enum class LogEnding {
+// The state of a log's tail.
+enum class WalTail {
   // RocksDB reads the log correctly: every record is complete, or the last one is cut off by the end of the file, or
   // preallocated space follows.
   whole,
@@ -25,21 +25,22 @@ enum class LogEnding {
   damaged,  // the bytes after good_bytes are broken, and further records follow
 };
 
-// The ending of a log, and the offset up to which it is complete.
-struct LogState {
-  LogEnding ending = LogEnding::whole;
+// The tail of a log, and the offset at which it begins.
+struct WalState {
+  WalTail tail = WalTail::whole;
   std::uint64_t good_bytes = 0;  // every record up to here is complete
 
-  friend bool operator==(const LogState&, const LogState&) = default;
+  friend bool operator==(const WalState&, const WalState&) = default;
 };
 
-enum class LogCheck {
+// How much of a log check_wal_tail() reads.
+enum class WalCheck {
   headers,    // finds pages of zeros and reads little more than the headers
   checksums,  // finds all damage; takes about half a second for a full log
 };
 
-// Reads the log at `path` and returns how it ends, or an Error if it cannot be read.
-Expected<LogState> look_at_log(const std::string& path, LogCheck check);
+// Reads the log at `path` and returns the state of its tail, or an our_fault error if the log cannot be read.
+Expected<WalState> check_wal_tail(const std::string& path, WalCheck check);
 
 // Returns the path of the write-ahead log in `dir` with the highest number, or an empty text if there is none. RocksDB
 // writes the numbers with at least six digits.

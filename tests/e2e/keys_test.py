@@ -45,7 +45,7 @@ class Keys(kq.Story):
             self.assertEqual((row["label"], row["state"]), ("relu/a", "queued"))
             self.assert_end(kq.kq("results", "r", "--broker", self.url, KQ_KEY=str(alice)), 4)
             self.revoke("alice")
-            self.refused(("results", "r"), alice, "it does not let this key in")
+            self.refused(("results", "r"), alice, "it does not accept this key")
             self.assert_end(kq.kq("results", "r", "--broker", self.url, "--key", root), 4)
 
     def strangers_are_refused(self, alice: Path, gpu: Path, root: Path) -> None:

@@ -66,7 +66,7 @@ std::uint64_t last_record(const fs::path& log) {
   const fs::path cut = log.string() + ".cut";
   fs::copy_file(log, cut);
   fs::resize_file(cut, fs::file_size(log) - 1);
-  const std::uint64_t begin = store::look_at_log(cut.string(), store::LogCheck::checksums)->good_bytes;
+  const std::uint64_t begin = store::check_wal_tail(cut.string(), store::WalCheck::checksums)->good_bytes;
   fs::remove(cut);
   return begin;
 }

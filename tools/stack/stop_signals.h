@@ -19,7 +19,8 @@ class StopSignals {
   // Returns the next stop signal, or nothing when none arrives within `timeout_ms`.
   std::optional<int> take(std::int64_t timeout_ms);
 
-  // Restores the default behaviour of these signals, for a process that is about to execute another program.
+  // Unblocks the stop signals and restores the default action of SIGPIPE; only tests call it, so that a test that
+  // constructs StopSignals leaves the process as the next test expects it.
   static void give_back();
 };
 

@@ -1,4 +1,4 @@
-#include "net/limits/token_bucket.h"
+#include "net/limits/token_buckets.h"
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@ constexpr std::size_t kSweepAtLeast = 1'024;  // number of senders below which t
 
 }  // namespace
 
-bool Rates::allow(std::string_view sender, std::size_t bytes, std::int64_t now_ms) {
+bool TokenBuckets::allow(std::string_view sender, std::size_t bytes, std::int64_t now_ms) {
   const std::int64_t now_ns = now_ms * kNsPerMs;
   std::int64_t& busy_until = busy_until_ns(sender, now_ns);
   if (busy_until - now_ns > limits_.burst_ms * kNsPerMs) return false;
@@ -20,11 +20,11 @@ bool Rates::allow(std::string_view sender, std::size_t bytes, std::int64_t now_m
   return true;
 }
 
-void Rates::blame(std::string_view sender, std::int64_t now_ms) {
+void TokenBuckets::count_violation(std::string_view sender, std::int64_t now_ms) {
   busy_until_ns(sender, now_ms * kNsPerMs) += kNsPerS / limits_.garbage_per_s;
 }
 
-std::int64_t& Rates::busy_until_ns(std::string_view sender, std::int64_t now_ns) {
+std::int64_t& TokenBuckets::busy_until_ns(std::string_view sender, std::int64_t now_ns) {
   auto at = busy_until_ns_.find(sender);
   if (at == busy_until_ns_.end()) {
     if (busy_until_ns_.size() >= sweep_at_) {
