@@ -204,7 +204,7 @@ class Reader {
   Expected<void> read_sections(const Elf64_Ehdr& header) {
     if (header.e_shnum > kHeadersMax || (header.e_shnum != 0 && header.e_shentsize != sizeof(Elf64_Shdr)))
       return bad_input("its section headers are of a wrong size");
-    std::uint64_t symbols_n = 0;  // of all sections: several may be of the same bytes
+    std::uint64_t symbol_count = 0;  // of all sections: several may be of the same bytes
     for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
       const auto section = at<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr));
       if (!section) return bad_input("its section headers are cut off");
@@ -213,8 +213,8 @@ class Reader {
                                ? at<Elf64_Shdr>(header.e_shoff + std::uint64_t{section->sh_link} * sizeof(Elf64_Shdr))
                                : std::nullopt;
       if (!strings) return bad_input("its symbols have no names");
-      symbols_n += section->sh_size / sizeof(Elf64_Sym);
-      if (symbols_n > kRelocationsMax) return bad_input("has more symbols than are read");
+      symbol_count += section->sh_size / sizeof(Elf64_Sym);
+      if (symbol_count > kRelocationsMax) return bad_input("has more symbols than are read");
       for (std::uint64_t k = 1; k < section->sh_size / sizeof(Elf64_Sym); ++k) {
         const auto symbol = at<Elf64_Sym>(section->sh_offset + k * sizeof(Elf64_Sym));
         if (!symbol) return bad_input("its symbols are cut off");

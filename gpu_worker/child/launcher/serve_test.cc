@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -193,8 +194,8 @@ TEST_F(ServeTest, it_serves_until_the_judge_is_gone) {
   Server server = this->server();
   std::thread judge([&] {
     page_->command = Command::null_call;
-    __atomic_store_n(&page_->go, 1, __ATOMIC_RELEASE);
-    while (__atomic_load_n(&page_->done, __ATOMIC_ACQUIRE) != 1) std::this_thread::yield();
+    std::atomic_ref(page_->go).store(1, std::memory_order_release);
+    while (std::atomic_ref(page_->done).load(std::memory_order_acquire) != 1) std::this_thread::yield();
     ours_ = sys::Fd();
   });
   server.run(5'000'000);

@@ -168,7 +168,7 @@ Expected<Layers> enter(const Options& options, Layers layers) {
   const auto with_user = take_user_namespace(options, *with_uid);
   if (!with_user) return with_user;
   drop_capabilities();
-  if ((layers & kPid) == 0) adopt_orphans();
+  if ((layers & kPid) == 0) become_subreaper();
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return our_fault(failed("cannot set no_new_privs"));
   // The job must not look into the process that supervises it.
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

@@ -64,7 +64,7 @@ struct Running {
 };
 
 inline Running start(const Options& options, bool as_root, const std::function<std::string()>& job) {
-  adopt_orphans();
+  become_subreaper();
   int lifeline[2], words[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, lifeline) != 0 || ::pipe(words) != 0) std::abort();
   const auto say = [&](const std::string& word) { ::send(lifeline[1], word.data(), word.size(), MSG_NOSIGNAL); };

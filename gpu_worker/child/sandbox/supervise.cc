@@ -36,7 +36,7 @@ bool is_closed(int lifeline) {
 
 }  // namespace
 
-bool adopt_orphans() {
+bool become_subreaper() {
   return ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
 }
 
@@ -93,8 +93,8 @@ void supervise(int lifeline, int job) {
 
 }  // namespace kq::sandbox
 
-int kq_adopt_orphans() {
-  return kq::sandbox::adopt_orphans() ? 0 : -1;
+int kq_become_subreaper() {
+  return kq::sandbox::become_subreaper() ? 0 : -1;
 }
 void kq_supervise(int lifeline, int job) {
   kq::sandbox::supervise(lifeline, job);

@@ -4,10 +4,10 @@
 namespace kq::sandbox {
 
 // Makes orphans among our descendants our own children, so that none gets away by ending its parent.
-bool adopt_orphans();
+bool become_subreaper();
 
 // Kills every descendant of this process that is its child, again and again until there is none. Only for one that has
-// called adopt_orphans(); where a pid namespace is in force the kernel does better by itself.
+// called become_subreaper(); where a pid namespace is in force the kernel does better by itself.
 void kill_children();
 
 // Waits until process `job`, a child of ours, ends, and writes "exit STATUS", as of waitpid, into `lifeline`. Ends
