@@ -1,5 +1,5 @@
-// Files that may hold code and that nobody can read: built libraries, Python's bytecode, archives that it imports from,
-// whatever else is no text.
+// Files that may hold code but are no readable text: built libraries, Python bytecode, archives from which Python
+// imports, and other files with NUL bytes.
 #pragma once
 
 #include <string_view>
@@ -9,11 +9,11 @@
 
 namespace kq::guard {
 
-// Whether it is such a file, by its name or by how it begins.
+// Returns whether a file is of such a kind, by its name or its content.
 bool is_binary(std::string_view bytes, std::string_view name);
 
-// Judges it: a library by what it asks the loader for (guard/elf.h), the others are rejected as they are. Nothing for
-// any other file.
+// Judges such a file: a library by its imports (guard/elf.h); every other kind is rejected. Returns no findings for a
+// text.
 std::vector<Finding> judge_binary(std::string_view bytes, std::string_view name);
 
 }  // namespace kq::guard

@@ -16,7 +16,7 @@ std::string rule_for(std::string_view bytes, std::string_view name) {
   return finding == nullptr ? "" : finding->rule + " in " + finding->file;
 }
 
-TEST(Binary, what_python_runs_and_nobody_reads_is_rejected) {
+TEST(Binary, bytecode_and_archives_are_rejected) {
   const std::string bytecode("\xA7\x0D\x0D\x0A\x00\x00\x00\x00", 8);  // Python 3.11
   EXPECT_EQ(rule_for(bytecode, "k.pyc"), "disguised_source in k.pyc");
   EXPECT_EQ(rule_for(bytecode, "k.py"), "disguised_source in k.py");
@@ -25,15 +25,15 @@ TEST(Binary, what_python_runs_and_nobody_reads_is_rejected) {
   EXPECT_EQ(rule_for("", "evil.egg"), "disguised_source in evil.egg");
 }
 
-TEST(Binary, what_holds_nul_bytes_is_no_text_whatever_it_begins_with) {
+TEST(Binary, a_file_with_nul_bytes_is_rejected_whatever_it_begins_with) {
   EXPECT_EQ(rule_for(std::string("import torch\nPK\x03\x04\0\0", 19), "notes.txt"), "disguised_source in notes.txt")
-      << "Python finds an archive from its end";
+      << "Python finds an archive by its end";
   EXPECT_EQ(rule_for(std::string("x = 1\0", 6), "k.py"), "disguised_source in k.py");
   EXPECT_EQ(rule_for(std::string("int x;\0int y;", 13), "k.cu"), "disguised_source in k.cu")
-      << "compilers end there, or do not";
+      << "some compilers stop reading at a NUL byte";
 }
 
-TEST(Binary, texts_are_none) {
+TEST(Binary, texts_are_not_binary) {
   for (const std::string_view text : {"import torch\r\n", "a\r\n", "#\n\r\n", "\t\t\r\n", "\xEF\xBB\xBF\r\n", "{}"}) {
     EXPECT_FALSE(is_binary(text, "k.py")) << text;
     EXPECT_EQ(rule_for(text, "k.py"), "") << text;
@@ -45,7 +45,7 @@ std::string content_of(const char* path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST(Binary, a_library_is_judged_by_what_it_asks_for) {
+TEST(Binary, a_library_is_judged_by_its_imports) {
   const auto findings = judge_binary(content_of(KQ_ELF_STREAMS), "evil.so");
   EXPECT_TRUE(std::ranges::any_of(findings, [](const Finding& finding) {
     return finding.rule == "cuda_stream_create" && finding.file == "evil.so";

@@ -20,7 +20,8 @@ bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
-// What may stand before the quote of a raw string. Any other name that ends in R is a macro before an ordinary one.
+// Returns whether a name is the prefix of a raw string. Any other name that ends in R is a macro before an ordinary
+// string.
 bool opens_raw_string(std::string_view name) {
   return name == "R" || name == "LR" || name == "uR" || name == "UR" || name == "u8R";
 }
@@ -28,15 +29,15 @@ bool opens_string(std::string_view name) {
   return name == "L" || name == "u" || name == "U" || name == "u8";
 }
 
-// Of a raw string, in R"mark( ... )mark" (C++20, [lex.string]). Without the limit a source of many R" would be searched
-// to its end for each.
+// The longest delimiter of a raw string, the `mark` of R"mark( ... )mark" (C++20, [lex.string]). Without this limit a
+// source with many R" would be searched to its end for each of them.
 constexpr std::size_t kRawMarkBytesMax = 16;
 
-// Longest first.
+// The punctuation of several characters, longest first.
 constexpr std::array<std::string_view, 16> kPunctuation{"%:%:", "<<<", ">>>", "...", "<<=", ">>=", "->*", "##",
                                                         "::",   "->",  "<<",  ">>",  "%:",  "==",  "&&",  "||"};
 
-// Walks a text, with one function per kind of token.
+// Steps through a text, with one function per kind of token.
 class Lexer {
  public:
   explicit Lexer(std::string_view text) : text_(text) {}
@@ -45,7 +46,7 @@ class Lexer {
   bool saw_space() const { return saw_space_; }
   bool saw_line_end() const { return saw_line_end_; }
 
-  // To the next token; false at the end.
+  // Advances to the next token. Returns false at the end of the text.
   bool pass_blanks() {
     saw_space_ = saw_line_end_ = false;
     while (at_ < text_.size()) {
@@ -116,7 +117,7 @@ class Lexer {
     return quote == '"' ? TokenKind::text : TokenKind::character;
   }
 
-  // R"mark( ... )mark"; what no compiler takes for one is passed as an ordinary string.
+  // R"mark( ... )mark". Text that no compiler reads as a raw string is passed as an ordinary string.
   TokenKind pass_raw_string() {
     const std::string_view front = text_.substr(at_ + 1, kRawMarkBytesMax + 1);
     const std::size_t open = front.find_first_of("()\"\\ \t\v\f\r\n");
@@ -151,7 +152,7 @@ CppText::CppText(std::string_view source) {
   for (std::size_t i = 0; i < source.size(); ++i) {
     const char c = source[i];
     if (c == '\\') {
-      // Blanks between the backslash and the end of the line do not count, for compilers here.
+      // Compilers ignore blanks between the backslash and the end of the line.
       std::size_t next = i + 1;
       while (next < source.size() && is_blank(source[next])) ++next;
       if (next < source.size() && source[next] == '\n') {

@@ -1,7 +1,7 @@
-// C++ text as preprocessing tokens ([lex.pptoken]), with the line each one begins on.
+// Splits C++ text into preprocessing tokens ([lex.pptoken]), each with the line on which it begins.
 //
-// Comments are gone, lines that end in a backslash are joined first, as a compiler does: an identifier may be cut in
-// two by that.
+// Comments are dropped. As in a compiler, lines that end in a backslash are joined first, because an identifier may
+// continue on the next line.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,28 @@
 namespace kq::guard {
 
 enum class TokenKind : std::uint8_t {
-  name,  // an identifier; '$' counts, as it does for compilers here, and as what stands for a hole in a text
+  name,  // an identifier; '$' is a letter, as for compilers, and marks a part of a text that is not known
   number,
-  text,  // a string literal, whole
+  text,  // a string literal, with its prefix and quotes
   character,
   punctuation,
-  end_of_macro  // of the preprocessor's own: what was put in for a macro ends here
+  end_of_macro  // marks the end of a macro's replacement; only the preprocessor makes it
 };
 
 struct Token {
   TokenKind kind = TokenKind::punctuation;
   std::string_view text{};
   std::uint32_t line = 0;
-  std::uint32_t file = 0;  // index; the preprocessor's
-  bool is_first = false;   // on its line
+  std::uint32_t file = 0;  // index of the file in the preprocessor
+  bool is_first = false;   // the first token of its line
   bool has_space_before = false;
 };
 
-// What a string literal holds, without prefix, quotes and mark; escapes stay as they are. Of what is no string literal,
-// all of it.
+// Returns the content of a string literal, without prefix, quotes and delimiter; escapes stay as they are. Any other
+// text is returned whole.
 std::string_view content_of(std::string_view literal);
 
-// Text with joined lines, and where the lines of the original begin in it. Tokens are views into it.
+// A source text with joined lines, and the offsets at which the original lines begin. Tokens are views into it.
 class CppText {
  public:
   explicit CppText(std::string_view source);

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kArgumentTokensMax = 48;
 constexpr std::size_t kArgumentBytesMax = 200;
 constexpr std::size_t kNameBytesMaxHere = 400;
-constexpr std::size_t kInitialisersMax = 4;  // of one variable that are looked at
+constexpr std::size_t kInitialisersMax = 4;  // how many initialisers of one variable are kept
 
 constexpr std::string_view kStreamTypes[] = {"cudaStream_t", "CUstream", "CUstream_st", "hipStream_t"};
 constexpr std::string_view kLookUps[] = {"dlsym",
@@ -43,7 +43,7 @@ bool closes(const Token& token) {
   return token.text == ")" || token.text == "}" || token.text == "]";
 }
 
-// 0 and 1 are the default stream, by two names.
+// Returns whether a number is a stream handle other than the default stream, which is 0 or 1.
 bool is_foreign_number(std::string_view text) {
   const std::string_view digits = text.starts_with("0x") || text.starts_with("0X") ? text.substr(2) : text;
   const std::size_t first = digits.find_first_not_of('0');
@@ -51,6 +51,7 @@ bool is_foreign_number(std::string_view text) {
          !(digits[first] == '1' && (first + 1 == digits.size() || digits.find_first_of("uUlL", first) == first + 1));
 }
 
+// Reads the tokens of one source once, from first to last, and adds facts.
 class Reader {
  public:
   Reader(const Preprocessor& preprocessor, CudaFacts& found)
@@ -78,7 +79,7 @@ class Reader {
   void add(std::uint32_t file, std::uint32_t line, FactKind kind, std::string_view name, std::string argument) {
     name = name.substr(0, kNameBytesMaxHere);
     if (argument.size() > kArgumentBytesMax) argument.resize(kArgumentBytesMax);
-    // The same name over and over on a line is one fact.
+    // A name that is repeated on one line is one fact.
     Last& last = last_[std::string(name) + '\n' + argument];
     if (last.line == line && last.file == file && last.kind == kind) return;
     last = {.line = line, .file = file, .kind = kind};
@@ -103,7 +104,7 @@ class Reader {
     }
   }
 
-  // One token, or a name with its qualifiers; where to go on.
+  // Reads one token, or a name with its qualifiers. Returns the index of the next token.
   std::size_t read_at(std::size_t i) {
     const Token& token = at(i);
     if (token.kind == TokenKind::text) return read_text(i);
@@ -119,15 +120,15 @@ class Reader {
       next += 2;
     }
     if (is_one_of(token.text, kStreamTypes) || stream_types_.contains(token.text)) read_cast(i);
-    name = meant_by(std::move(name), i, next);
+    name = resolved(std::move(name), i, next);
     const auto argument = argument_behind(next);
     add(token.file, token.line, argument ? FactKind::call : FactKind::value, name, argument.value_or(""));
     return next;
   }
 
-  // With `namespace s = std;` s::thread is std::thread, and with `using namespace std;` so is thread where it is a
-  // type.
-  std::string meant_by(std::string name, std::size_t first, std::size_t next) const {
+  // Returns the full name of a thread type: with `namespace s = std;` s::thread is std::thread, and with
+  // `using namespace std;` so is thread where it is a type. Any other name is returned as it is.
+  std::string resolved(std::string name, std::size_t first, std::size_t next) const {
     const auto alias = namespaces_.find(at(first).text);
     if (alias != namespaces_.end() && name.size() > at(first).text.size())
       return alias->second + name.substr(at(first).text.size());
@@ -139,7 +140,7 @@ class Reader {
     return is_type && (!is_behind_a_name || returns) ? "std::" + name : name;
   }
 
-  // Neighbours are one text. It only matters to who looks functions up by name.
+  // Joins adjacent string literals. Their text is a fact only in a source that looks up functions by name.
   std::size_t read_text(std::size_t i) {
     const Token& first = at(i);
     std::string text;
@@ -151,7 +152,8 @@ class Reader {
     return next;
   }
 
-  // Of `f(...)`, `F{...}`, `F<...>(...)`, `Type name(...)`, `Type name{...}`, `Type name = ...;`
+  // Returns the text `...` of `f(...)`, `F{...}`, `F<...>(...)`, `Type name(...)`, `Type name{...}` or
+  // `Type name = ...;`, where `i` is the index behind the name. Returns nothing for other code.
   std::optional<std::string> argument_behind(std::size_t i) {
     if (is(i, "<")) {
       const std::size_t limit = std::min(i + kArgumentTokensMax, tokens_.size());
@@ -195,7 +197,7 @@ class Reader {
     return text;
   }
 
-  // What a variable was made of, where the text is its name alone.
+  // If the text is the name of a variable, returns the text that initialised the variable, otherwise the text itself.
   std::string followed(std::string text, std::size_t first) const {
     if (!is_name(first) || at(first).text != text) return text;
     const auto found = variables_.find(at(first).text);
@@ -237,7 +239,7 @@ class Reader {
     if (i >= 2 && is(i - 1, "(") && is(i - 2, "sizeof")) return;
     for (std::size_t k = i + 1; k < std::min(i + 20, tokens_.size()); ++k) {
       if (at(k).kind == TokenKind::number) {
-        // `cudaStream_t streams[2]` makes two of them.
+        // The number in `cudaStream_t streams[2]` is a size, not a handle.
         if (!is(k - 1, "[") && is_foreign_number(at(k).text))
           add(type.file, type.line, FactKind::call, "stream_number", std::string(at(k).text));
         return;
@@ -268,7 +270,7 @@ class Reader {
     }
   }
 
-  // Of `Traits<float, 4>::grid(n)`, at its `<`, where `::grid` begins. A comparison is left alone.
+  // For the `<` of `Traits<float, 4>::grid(n)`, returns the index of `::`. For the `<` of a comparison, returns `i`.
   std::size_t behind_template(std::size_t i) const {
     if (!is(i, "<") || !is_name(i - 1)) return i;
     int depth = 0;
@@ -285,7 +287,7 @@ class Reader {
   void judge_launch(std::size_t from, std::size_t end) {
     if (end <= from || end - from > 16) return;
     std::string_view number;
-    bool is_plain = true;  // a number, beside names of macros that may be one
+    bool is_plain = true;  // only numbers, and names of macros that may be numbers
     for (std::size_t i = from; i < end; ++i) {
       if (at(i).kind == TokenKind::number) number = at(i).text;
       is_plain = is_plain && (at(i).kind == TokenKind::number || is_name(i));
@@ -311,8 +313,8 @@ class Reader {
   std::map<std::uint32_t, std::string_view> files_;
   std::unordered_map<std::string, Last> last_;
   std::map<std::string_view, Variable> variables_;
-  std::set<std::string_view> stream_types_;             // other names for them
-  std::map<std::string_view, std::string> namespaces_;  // other names for them
+  std::set<std::string_view> stream_types_;             // aliases of stream types
+  std::map<std::string_view, std::string> namespaces_;  // alias -> namespace
   bool uses_std_ = false;
   bool looks_up_ = false;
 };

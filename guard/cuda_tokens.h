@@ -1,15 +1,16 @@
-// What a CUDA C++ source names, as facts: identifiers outside comments, strings and character literals, after the
-// preprocessor (guard/preprocessor.h). No compiler and no header is needed.
+// Extracts the names that a CUDA C++ source uses, as facts: identifiers outside comments, strings and character
+// literals, after the preprocessor (guard/preprocessor.h). No compiler and no library header is needed.
 //
-//   call    a name with what stands in the parentheses or braces behind it, also those of a variable of that type:
+//   call    a name with the text in the parentheses or braces behind it, or behind a variable of that type:
 //           "cudaStreamCreate" "&s", "at::cuda::CUDAStreamGuard" "getCurrentCUDAStream()"
 //   value   a name alone
-//   text    a string that is a name, in a source that looks functions up by name
-//   option  what a #define or #pragma says
-//   note    what makes a source hard to read: "source.macros" beyond measure, "source.parts", "source.line"
+//   text    a string that is a name, in a source that looks up functions by name
+//   option  the text of a #define or #pragma
+//   note    a reason why the source is hard to read: "source.macros" (macros over a limit), "source.parts" (only partly
+//           read), "source.line" (a #line directive)
 //
-// A plain number that is cast to a stream, or stands as the stream of a launch, is a call of "stream_number" unless it
-// is the default stream.
+// A plain number that is cast to a stream, or is the stream of a launch, is a call of "stream_number", unless it is the
+// default stream.
 #pragma once
 
 #include <deque>
@@ -23,16 +24,16 @@
 namespace kq::guard {
 
 struct CudaFacts {
-  std::deque<std::string> texts;  // what the facts are views of
-  std::vector<Fact> facts;        // in order
-  std::size_t work = 0;           // that its macros took
+  std::deque<std::string> texts;  // the facts are views of these texts
+  std::vector<Fact> facts;        // in the order of the source
+  std::size_t work = 0;           // the number of tokens that expanding its macros took
 };
 
-// Facts of one source. `others`: further files of the submission, which it may include.
+// Returns the facts of one source. `others` are the other files of the submission, which the source may include.
 CudaFacts cuda_facts(const CppSource& source, std::span<const CppSource> others = {});
 
-// The same of what `g++ -E` made of a source named `source.name`; text from headers that are not among `others` is left
-// out.
+// Returns the facts of the output of `g++ -E` for a source named `source.name`. Text of headers that are not among
+// `others` is left out.
 CudaFacts preprocessed_facts(const CppSource& source, std::span<const CppSource> others = {});
 
 }  // namespace kq::guard

@@ -27,25 +27,25 @@ std::vector<std::string> rules_of(std::string_view source) {
 }
 using Rules = std::vector<std::string>;
 
-TEST(CudaTokens, are_names_with_what_is_given_to_them) {
+TEST(CudaTokens, are_names_with_their_arguments) {
   EXPECT_EQ(facts("f(a, 1);"), "call:f(a,1)@1 value:a@1");
   EXPECT_EQ(facts("at::cuda::CUDAGuard guard(x);"), "call:at::cuda::CUDAGuard(x)@1 call:guard(x)@1 value:x@1");
   EXPECT_EQ(facts("F<int>{y}"), "call:F(y)@1 value:int@1 value:y@1");
   EXPECT_EQ(facts("a < b; c"), "value:a@1 value:b@1 value:c@1");
 }
 
-TEST(CudaTokens, a_variable_stands_for_what_it_was_made_of) {
+TEST(CudaTokens, a_variable_stands_for_its_initialiser) {
   EXPECT_EQ(facts("auto s = get();\nG g(s);"),
             "call:auto(get())@1 call:s(get())@1 call:get@1 call:G(get())@2 call:g(get())@2 value:s@2");
 }
 
-TEST(CudaTokens, strings_are_told_where_functions_are_looked_up) {
+TEST(CudaTokens, strings_are_facts_in_a_source_that_looks_up_functions) {
   EXPECT_EQ(facts("p(\"cuStream\" \"Create\")"), "call:p(\"cuStream\"\"Create\")@1");
   EXPECT_EQ(facts("dlsym(h, \"cuStream\" \"Create\")"),
             "call:dlsym(h,\"cuStream\"\"Create\")@1 value:h@1 text:cuStreamCreate@1");
 }
 
-TEST(JudgeCuda, shortens_a_name_that_no_person_would_read) {
+TEST(JudgeCuda, shortens_very_long_names) {
   const std::string source = "cudaStreamCreate" + std::string(kFileBytesMax / 2, 'x');
   const auto findings = judge_cuda({"f.cu", source});
   ASSERT_EQ(findings.size(), 1u);
@@ -53,7 +53,7 @@ TEST(JudgeCuda, shortens_a_name_that_no_person_would_read) {
   EXPECT_TRUE(findings[0].message.ends_with("xxx..."));
 }
 
-TEST(JudgeCuda, a_handle_that_is_a_number_is_one_whatever_it_is_cast_through) {
+TEST(JudgeCuda, a_number_as_a_stream_handle_is_found_through_any_cast) {
   for (const char* source : {"f((cudaStream_t)2);", "f((cudaStream_t)(uintptr_t)2);",
                              "f(reinterpret_cast<cudaStream_t>(static_cast<std::uintptr_t>(2)));",
                              "using S = cudaStream_t;\nf((S)2);", "typedef cudaStream_t S; S s = (S)(size_t)2;",
@@ -65,7 +65,7 @@ TEST(JudgeCuda, a_handle_that_is_a_number_is_one_whatever_it_is_cast_through) {
   }
 }
 
-TEST(JudgeCuda, other_numbers_beside_streams_are_none) {
+TEST(JudgeCuda, other_numbers_near_streams_are_not_handles) {
   for (const char* source :
        {"k<<<Traits<float, 4>::grid(n), 256, 4096>>>(x);",
         "k<<<grid<4, 2>(n), Traits<Foo<float>, 3>::block(), 1024>>>(x);", "int n = sizeof(cudaStream_t) * 2;",
@@ -74,7 +74,7 @@ TEST(JudgeCuda, other_numbers_beside_streams_are_none) {
   }
 }
 
-TEST(JudgeCuda, threads_are_told_by_other_names_of_their_namespace) {
+TEST(JudgeCuda, threads_are_found_through_namespace_aliases) {
   EXPECT_EQ(rules_of("namespace s = std;\nvoid f() { s::thread t(g); }"), Rules{"host_thread:2"});
   EXPECT_EQ(rules_of("using namespace std;\nvoid f() { thread t(g); }"), Rules{"host_thread:2"});
   EXPECT_EQ(rules_of("using namespace std;\nvector<thread> all;"), Rules{"host_thread:2"});
@@ -82,10 +82,10 @@ TEST(JudgeCuda, threads_are_told_by_other_names_of_their_namespace) {
   EXPECT_EQ(rules_of("using namespace std;\n__global__ void f() { int thread = threadIdx.x; int async(3); g(thread, "
                      "x.async(2)); auto thread2 = thread; }"),
             Rules{});
-  EXPECT_EQ(rules_of("void f() { thread t(g); }"), Rules{}) << "whose it is cannot be told";
+  EXPECT_EQ(rules_of("void f() { thread t(g); }"), Rules{}) << "the namespace of `thread` is unknown";
 }
 
-TEST(JudgeCuda, what_is_perhaps_defined_decides_nothing) {
+TEST(JudgeCuda, a_macro_that_may_be_defined_does_not_decide_a_condition) {
   EXPECT_EQ(
       rules_of(
           "#ifndef __GNUC__\n#define __GNUC__ 0\n#endif\n#if __GNUC__\nvoid f() { cudaStreamCreate(&s); }\n#endif"),
@@ -98,8 +98,8 @@ TEST(JudgeCuda, what_is_perhaps_defined_decides_nothing) {
   EXPECT_EQ(rules_of("#define ON 0\n#if ON\nvoid f() { cudaStreamCreate(&s); }\n#endif"), Rules{});
 }
 
-// To look each of its words up among all its parameters took a minute.
-TEST(JudgeCuda, a_macro_of_very_many_parameters_is_read_all_the_same) {
+// A linear search of the parameters for each word of the body would take a minute.
+TEST(JudgeCuda, a_macro_with_very_many_parameters_is_read_in_time) {
   std::string parameters, body;
   for (int i = 0; i < 60'000; ++i) parameters += (i == 0 ? "p" : ",p") + std::to_string(i);
   for (int i = 0; i < 40'000; ++i) body += " p59999";
@@ -126,14 +126,14 @@ TEST(JudgeCuda, names_the_line_of_a_stream) {
   EXPECT_EQ(findings[0].line, 4u);
 }
 
-TEST(JudgeCuda, sees_through_macros_and_look_ups) {
+TEST(JudgeCuda, finds_streams_behind_macros_and_look_ups) {
   EXPECT_EQ(rules_of("#define P(a, b) a##b\nP(cudaStream, CreateWithFlags)(&s, 1);"), Rules{"cuda_stream_create:2"});
   EXPECT_EQ(rules_of("void* f = dlsym(h, \"cuStream\" \"Create\");"),
             (Rules{"dynamic_library:1", "cuda_stream_create:1"}));
   EXPECT_EQ(rules_of("auto s = at::cuda::getStreamFromPool();"), Rules{"cuda_stream_create:1"});
 }
 
-TEST(JudgeCuda, sees_streams_by_special_handles) {
+TEST(JudgeCuda, finds_streams_by_special_handles) {
   EXPECT_EQ(rules_of("k<<<1, 2, 0, cudaStreamPerThread>>>();"), Rules{"stream_per_thread:1"});
   EXPECT_EQ(rules_of("k<<<1, 2, 0, (cudaStream_t)2>>>();"), Rules{"stream_per_thread:1"});
   EXPECT_EQ(rules_of("k<<<1, 2, 0, reinterpret_cast<cudaStream_t>(0x2)>>>();"), Rules{"stream_per_thread:1"});
@@ -143,7 +143,7 @@ TEST(JudgeCuda, sees_streams_by_special_handles) {
             Rules{"per_thread_flag:1"});
 }
 
-TEST(JudgeCuda, lets_honest_words_pass) {
+TEST(JudgeCuda, accepts_honest_sources) {
   for (const char* source : {
            "// cudaStreamCreate is not used\nvoid stream_k(cudaStream_t stream) { std::ostringstream s; }",
            "k<<<1, 2, 0, at::cuda::getCurrentCUDAStream()>>>();",
@@ -165,7 +165,7 @@ TEST(JudgeCuda, lets_honest_words_pass) {
   }
 }
 
-TEST(JudgeCuda, a_preprocessors_output_is_judged_by_its_marks) {
+TEST(JudgeCuda, preprocessed_output_is_judged_by_its_line_marks) {
   const auto findings = judge_preprocessed(
       {"k.cu", "# 1 \"/usr/include/cuda_runtime.h\"\ncudaStreamCreate(x);\n# 41 \"k.cu\"\n\ncudaStreamCreate(&s);\n"});
   ASSERT_EQ(findings.size(), 1u);

@@ -12,17 +12,19 @@ namespace kq::guard {
 namespace {
 
 constexpr std::uint16_t kCudaMachine = 190;
-constexpr std::size_t kHeadersMax = 4096;  // of programs or sections
+constexpr std::size_t kHeadersMax = 4096;  // program headers or section headers
 constexpr std::size_t kRelocationsMax = 4u << 20;
-constexpr std::size_t kDynamicMax = 4096;  // entries of the dynamic section
+constexpr std::size_t kDynamicMax = 4096;  // entries of the dynamic section that are read
 
 constexpr std::string_view kMagic =
     "\x7f"
     "ELF";
-// nvcc's own host code registers its device code with the runtime; the runtime's code names its shared memory so.
+// Host code compiled by nvcc registers its device code, which is in this section, with the CUDA runtime. The second
+// text is the name of the runtime's shared memory, which only the runtime's own code holds.
 constexpr std::string_view kFatbinSection = ".nvFatBinSegment";
 constexpr std::string_view kRuntimeText = "/cudart.shm.";
 
+// Reads one file. Every offset and size is checked before it is used.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}
@@ -35,7 +37,7 @@ class Reader {
     found_.is_device_code = header->e_machine == kCudaMachine;
     KQ_TRY(found_.is_device_code ? read_sections(*header) : read_programs(*header));
     found_.symbols.assign(names_.begin(), names_.end());
-    if (!found_.is_device_code) look_for_what_hides();
+    if (!found_.is_device_code) find_hidden_imports();
     return std::move(found_);
   }
 
@@ -49,7 +51,8 @@ class Reader {
     return value;
   }
 
-  // A string of a table that lies at `table` and has `size` bytes; nothing where it does not end within.
+  // Returns the string at `index` of the string table at offset `table` with `size` bytes, or nothing if the string
+  // does not end inside the table.
   std::optional<std::string_view> text_at(std::uint64_t table, std::uint64_t size, std::uint64_t index) const {
     if (index >= size || table > bytes_.size() || size > bytes_.size() - table) return std::nullopt;
     const std::string_view rest =
@@ -72,14 +75,14 @@ class Reader {
       }
       if (program->p_type == PT_DYNAMIC) dynamic = program;
     }
-    // An object file has none, and no loader takes it.
+    // An object file has no such segment, and no loader accepts it.
     if (loads_.empty()) return bad_input("has nothing to load");
     if (!dynamic) return {};
     found_.is_dynamic = true;
     return read_dynamic(*dynamic);
   }
 
-  // Where the loader finds an address, in the file.
+  // Returns the offset in the file of an address of the loaded program, or nothing if no segment of the file holds it.
   std::optional<std::uint64_t> offset_of(std::uint64_t address) const {
     for (const Elf64_Phdr& load : loads_) {
       if (address >= load.p_vaddr && address - load.p_vaddr < load.p_filesz)
@@ -167,7 +170,8 @@ class Reader {
     if (size / entry_size > kRelocationsMax) return bad_input("has more relocations than are read");
     const auto table = offset_of(symbols);
     for (std::uint64_t i = 0; i < size / entry_size; ++i) {
-      const auto relocation = at<Elf64_Rel>(*begin + i * entry_size);  // what both kinds begin with
+      const auto relocation =
+          at<Elf64_Rel>(*begin + i * entry_size);  // both kinds of relocation begin with these fields
       const auto index = static_cast<std::uint32_t>(ELF64_R_SYM(relocation->r_info));
       if (index == 0) continue;
       if (const auto done = read_symbol(table, index); !done) return done;
@@ -175,12 +179,11 @@ class Reader {
     return {};
   }
 
-  // Once, however many relocations are about it.
+  // Adds the name of a symbol, once for all relocations that refer to it.
   Expected<void> read_symbol(std::optional<std::uint64_t> table, std::uint32_t index) {
     const auto symbol = table ? at<Elf64_Sym>(*table + std::uint64_t{index} * sizeof(Elf64_Sym)) : std::nullopt;
     if (!symbol) return bad_input("a relocation is about no symbol");
-    if (index >= seen_.size())
-      seen_.resize(std::size_t{index} + 1);  // it lies in the file, so there are not more than that holds
+    if (index >= seen_.size()) seen_.resize(std::size_t{index} + 1);  // bounded: the symbol lies inside the file
     if (seen_[index]) return {};
     seen_[index] = true;
     return symbol->st_shndx == SHN_UNDEF ? take_name(strings_at_, strings_size_, symbol->st_name) : Expected<void>{};
@@ -204,7 +207,7 @@ class Reader {
   Expected<void> read_sections(const Elf64_Ehdr& header) {
     if (header.e_shnum > kHeadersMax || (header.e_shnum != 0 && header.e_shentsize != sizeof(Elf64_Shdr)))
       return bad_input("its section headers are of a wrong size");
-    std::uint64_t symbols_n = 0;  // of all sections: several may be of the same bytes
+    std::uint64_t symbol_count = 0;  // over all sections, because several may share the same bytes
     for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
       const auto section = at<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr));
       if (!section) return bad_input("its section headers are cut off");
@@ -213,8 +216,8 @@ class Reader {
                                ? at<Elf64_Shdr>(header.e_shoff + std::uint64_t{section->sh_link} * sizeof(Elf64_Shdr))
                                : std::nullopt;
       if (!strings) return bad_input("its symbols have no names");
-      symbols_n += section->sh_size / sizeof(Elf64_Sym);
-      if (symbols_n > kRelocationsMax) return bad_input("has more symbols than are read");
+      symbol_count += section->sh_size / sizeof(Elf64_Sym);
+      if (symbol_count > kRelocationsMax) return bad_input("has more symbols than are read");
       for (std::uint64_t k = 1; k < section->sh_size / sizeof(Elf64_Sym); ++k) {
         const auto symbol = at<Elf64_Sym>(section->sh_offset + k * sizeof(Elf64_Sym));
         if (!symbol) return bad_input("its symbols are cut off");
@@ -225,8 +228,8 @@ class Reader {
     return {};
   }
 
-  // Of the bytes themselves: names of sections are there however their headers were changed, unless somebody took care.
-  void look_for_what_hides() {
+  // Searches all bytes of the file, because the names of sections are there even if the section headers were changed.
+  void find_hidden_imports() {
     const bool registers = names_.contains("__cudaRegisterFatBinary");
     const bool has_device_code = bytes_.find(kFatbinSection) != std::string_view::npos;
     found_.has_cuda_runtime = (has_device_code && !registers) || bytes_.find(kRuntimeText) != std::string_view::npos;
@@ -238,7 +241,7 @@ class Reader {
   std::vector<Elf64_Phdr> loads_;
   std::set<std::string, std::less<>> names_;
   std::size_t names_bytes_ = 0;
-  std::vector<bool> seen_;  // symbols, by their index
+  std::vector<bool> seen_;  // by index of the symbol
   std::uint64_t strings_at_ = 0;
   std::uint64_t strings_size_ = 0;
 };
@@ -260,8 +263,8 @@ Expected<ElfImports> read_elf(std::string_view bytes) {
 std::vector<Finding> judge_elf(std::string_view bytes, std::string_view name) {
   const auto imports = read_elf(bytes);
   std::vector<Fact> facts;
-  const std::string complaint = imports ? "" : imports.error().message;
-  if (!imports) facts.push_back(fact(FactKind::note, "elf.malformed", name, complaint));
+  const std::string error = imports ? "" : imports.error().message;
+  if (!imports) facts.push_back(fact(FactKind::note, "elf.malformed", name, error));
   if (imports && !imports->is_device_code) {
     if (!imports->is_dynamic) facts.push_back(fact(FactKind::note, "elf.no_imports", name));
     if (imports->has_cuda_runtime) facts.push_back(fact(FactKind::note, "elf.static_cudart", name));
@@ -272,7 +275,7 @@ std::vector<Finding> judge_elf(std::string_view bytes, std::string_view name) {
     for (const std::string& library : imports->libraries) facts.push_back(fact(FactKind::symbol, library, name));
     for (const std::string& symbol : imports->symbols) facts.push_back(fact(FactKind::symbol, symbol, name));
   }
-  // Every symbol has a line of its own, so that no rule is told once for all of them.
+  // Each fact gets another line, because a rule is reported only once per line.
   std::uint32_t line = 0;
   for (Fact& each : facts) each.line = ++line;
   std::vector<Finding> findings = judge(facts);

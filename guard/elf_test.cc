@@ -36,7 +36,7 @@ TEST(Elf, symbols_are_those_that_relocations_name) {
   EXPECT_TRUE(std::is_sorted(imports->symbols.begin(), imports->symbols.end()));
 }
 
-TEST(Elf, section_headers_are_not_believed) {
+TEST(Elf, imports_are_found_without_section_headers) {
   std::string bytes = bytes_of(KQ_ELF_STREAMS);
   Elf64_Ehdr header;
   std::memcpy(&header, bytes.data(), sizeof header);
@@ -46,8 +46,8 @@ TEST(Elf, section_headers_are_not_believed) {
   EXPECT_TRUE(uses(*read_elf(bytes), "cudaStreamCreateWithFlags"));
 }
 
-// A cubin of `sections` tables of symbols, all of them the same bytes: `names[i]` is where in `strings` the name of the
-// i-th is.
+// Makes a cubin with `sections` symbol tables that all share the same bytes. `names[i]` is the offset in `strings` of
+// the name of symbol i.
 std::string cubin(std::size_t sections, const std::vector<std::uint32_t>& names, const std::string& strings) {
   const std::size_t symbols_at = sizeof(Elf64_Ehdr), strings_at = symbols_at + names.size() * sizeof(Elf64_Sym),
                     headers_at = strings_at + strings.size();
@@ -80,7 +80,7 @@ std::string cubin(std::size_t sections, const std::vector<std::uint32_t>& names,
   return bytes;
 }
 
-TEST(Elf, what_is_read_is_bounded_however_often_it_names_the_same_bytes) {
+TEST(Elf, reading_is_bounded_if_tables_or_names_overlap) {
   const std::string name = std::string(kElfNameBytesMax, 'u') + '\0';
   const auto some = read_elf(cubin(2, {0, 0, 1, 4000}, name));
   ASSERT_TRUE(some) << some.error().message;
@@ -93,27 +93,27 @@ TEST(Elf, what_is_read_is_bounded_however_often_it_names_the_same_bytes) {
   EXPECT_EQ(again.error().message, "has more symbols than are read");
 }
 
-TEST(JudgeElf, rejects_streams_and_tells_look_ups) {
+TEST(JudgeElf, rejects_streams_and_reports_look_ups) {
   const std::string rules = rules_of(bytes_of(KQ_ELF_STREAMS));
   EXPECT_NE(rules.find("stream_per_thread"), std::string::npos) << rules;
   EXPECT_NE(rules.find("cuda_stream_create"), std::string::npos) << rules;
   EXPECT_NE(rules.find("dynamic_library"), std::string::npos) << rules;
 }
 
-TEST(JudgeElf, lets_an_honest_library_pass) {
+TEST(JudgeElf, accepts_an_honest_library) {
   EXPECT_EQ(rules_of(bytes_of(KQ_ELF_HONEST)), "");
 }
 
-TEST(JudgeElf, says_when_a_cuda_runtime_was_linked_in) {
+TEST(JudgeElf, rejects_a_static_cuda_runtime) {
   std::string bytes = bytes_of(KQ_ELF_STREAMS);
   EXPECT_EQ(rules_of(bytes).find("hidden_imports"), std::string::npos);
   bytes += ".nvFatBinSegment";
   EXPECT_NE(rules_of(bytes).find("hidden_imports"), std::string::npos);
-  // Device code whose host code registers it with the shared runtime is as it should be.
+  // A library with device code that registers it with the shared runtime is honest.
   EXPECT_EQ(rules_of(bytes_of(KQ_ELF_HONEST) + ".nvFatBinSegment"), "");
 }
 
-TEST(JudgeElf, says_when_code_may_be_written) {
+TEST(JudgeElf, rejects_writable_code) {
   std::string bytes = bytes_of(KQ_ELF_HONEST);
   Elf64_Ehdr header;
   std::memcpy(&header, bytes.data(), sizeof header);
@@ -127,7 +127,7 @@ TEST(JudgeElf, says_when_code_may_be_written) {
   EXPECT_NE(rules_of(bytes).find("hidden_imports"), std::string::npos);
 }
 
-TEST(JudgeElf, what_no_loader_takes_hides_its_imports) {
+TEST(JudgeElf, a_malformed_file_counts_as_hiding_its_imports) {
   EXPECT_EQ(rules_of(std::string("\x7f"
                                  "ELF") +
                      std::string(60, '\0')),
@@ -138,7 +138,7 @@ TEST(JudgeElf, what_no_loader_takes_hides_its_imports) {
   EXPECT_FALSE(read_elf(""));
 }
 
-// Whatever is cut off or changed, the reader ends, and stays within the bytes: that is for the sanitizers to see.
+// The reader must end and stay inside the bytes, however a file is truncated or changed. The sanitizers check that.
 TEST(Elf, damaged_files_are_read_or_refused) {
   const std::string whole = bytes_of(KQ_ELF_STREAMS);
   for (std::size_t size = 0; size < whole.size(); size += 1 + size / 50)

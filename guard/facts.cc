@@ -48,7 +48,7 @@ int hex_value(char c) {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-// \n, \t, \\ and \xNN; whatever else a backslash stands before stays as it is.
+// Appends `piece` with \n, \t, \\ and \xNN replaced. A backslash before anything else stays.
 void append_unescaped(std::string& text, std::string_view piece) {
   for (std::size_t i = 0; i < piece.size(); ++i) {
     const char next = piece[i] == '\\' && i + 1 < piece.size() ? piece[i + 1] : '\0';

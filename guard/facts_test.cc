@@ -16,14 +16,14 @@ TEST(Facts, belong_to_the_file_above_them) {
   EXPECT_EQ(facts->at(1), (Fact{"b.py", 12, FactKind::call, "torch.cuda.stream", "torch.cuda.current_stream()"}));
 }
 
-TEST(Facts, of_code_that_never_runs_say_so) {
+TEST(Facts, of_code_that_never_runs_are_marked_dead) {
   const auto facts = parse_facts("file\ta.py\t2\n3\tcall\tf\t\tdead\n4\tcall\tf\n");
   ASSERT_TRUE(facts) << facts.error().message;
   EXPECT_TRUE(facts->at(0).is_dead);
   EXPECT_FALSE(facts->at(1).is_dead);
 }
 
-TEST(Facts, pieces_of_code_become_texts_with_their_lines) {
+TEST(Facts, code_facts_are_joined_to_texts_with_line_numbers) {
   const auto facts = parse_facts(
       "file\ta.py\t2\n7\tcode\tint \t1\n7\tcode\ta;\\n\t1\n8\tcode\t\\tb\\\\c\\x22\\n\t1\n20\tcode\td\\n\t2\n");
   ASSERT_TRUE(facts) << facts.error().message;
@@ -37,16 +37,16 @@ TEST(Facts, pieces_of_code_become_texts_with_their_lines) {
   EXPECT_EQ(texts[1].line_in_file(1), 20u);
 }
 
-TEST(Facts, none_is_fine) {
+TEST(Facts, an_empty_text_has_no_facts) {
   EXPECT_TRUE(parse_facts("")->empty());
 }
 
-TEST(Facts, every_malformed_text_is_refused_with_its_line) {
+TEST(Facts, malformed_texts_are_errors) {
   const std::string ok = "file\ta.py\t2\n";
   const std::string bad[] = {
-      "1\tcall\ttorch.relu\n",       // before any file
-      ok + "1\tcall\ttorch.relu",    // cut short
-      ok + "0\tcall\ttorch.relu\n",  // lines count from 1
+      "1\tcall\ttorch.relu\n",       // no file is named above
+      ok + "1\tcall\ttorch.relu",    // the last line does not end
+      ok + "0\tcall\ttorch.relu\n",  // line numbers begin at 1
       ok + "-1\tcall\ttorch.relu\n",
       ok + "4294967296\tcall\tx\n",
       ok + "1 \tcall\tx\n",
@@ -61,7 +61,7 @@ TEST(Facts, every_malformed_text_is_refused_with_its_line) {
       ok + std::string("1\tcall\tx\0y\n", 11),
       ok + "1\tcall\t" + std::string(kFactLineBytesMax, 'x') + "\n",
       "file\t\t2\n",
-      "file\ta.py\n",  // of an older harness
+      "file\ta.py\n",  // no version
       "file\ta.py\t1\n",
   };
   for (const std::string& text : bad) {

@@ -31,7 +31,7 @@ bool breaks(const Rule& rule, const Fact& fact) {
   });
 }
 
-// A sentence for people, and part of a verdict: a name of a megabyte has no place in it.
+// Shortens a text for a finding, which is part of a verdict: a source may hold a name of a megabyte.
 std::string shortened(std::string_view text) {
   if (text.size() <= kNameBytesMax) return std::string(text);
   return std::string(text.substr(0, kNameBytesMax)) + "...";
@@ -45,7 +45,8 @@ std::string what_was_found(const Fact& fact) {
   return text;
 }
 
-// Remembers which rules could be meant by a name, and what was told already.
+// Applies the rules to facts and collects findings. It caches which rules a name can break, and which findings were
+// reported already.
 class Judge {
  public:
   void read(std::span<const Fact> facts) {
@@ -55,15 +56,15 @@ class Judge {
 
  private:
   void read(const Fact& fact) {
-    const RuleSet& meant = meant_by(fact.name);
-    if (meant.none()) return;
+    const RuleSet& candidates = rules_for(fact.name);
+    if (candidates.none()) return;
     for (std::size_t i = 0; i < rules().size(); ++i) {
-      if (meant.test(i) && breaks(rules()[i], fact)) report(i, fact);
+      if (candidates.test(i) && breaks(rules()[i], fact)) report(i, fact);
     }
   }
 
-  const RuleSet& meant_by(std::string_view name) {
-    const auto [entry, is_new] = meant_.try_emplace(name);
+  const RuleSet& rules_for(std::string_view name) {
+    const auto [entry, is_new] = rules_by_name_.try_emplace(name);
     if (!is_new) return entry->second;
     for (std::size_t i = 0; i < rules().size(); ++i) {
       const auto& clauses = rules()[i].clauses;
@@ -73,12 +74,12 @@ class Judge {
     return entry->second;
   }
 
-  // What never runs harms nobody; it may be there to mislead, or to be called by a way that was not seen.
+  // Adds a finding. Code that never runs is only reported for review: the guard may have missed a way to call it.
   void report(std::size_t index, const Fact& fact) {
     const Rule& rule = rules()[index];
     const Severity severity = fact.is_dead ? Severity::review : rule.severity;
     std::size_t& count = severity == Severity::reject ? rejected_ : reviewed_;
-    if (count == kFindingsMax || !told_.emplace(index, severity, fact.file, fact.line).second) return;
+    if (count == kFindingsMax || !reported_.emplace(index, severity, fact.file, fact.line).second) return;
     ++count;
     findings_.push_back({.rule = std::string(rule.name),
                          .severity = severity,
@@ -90,8 +91,8 @@ class Judge {
                          .hint = std::string(rule.hint)});
   }
 
-  std::unordered_map<std::string_view, RuleSet> meant_;
-  std::set<std::tuple<std::size_t, Severity, std::string_view, std::uint32_t>> told_;
+  std::unordered_map<std::string_view, RuleSet> rules_by_name_;
+  std::set<std::tuple<std::size_t, Severity, std::string_view, std::uint32_t>> reported_;
   std::vector<Finding> findings_;
   std::size_t rejected_ = 0;
   std::size_t reviewed_ = 0;
@@ -120,17 +121,17 @@ Expected<std::vector<Finding>> judge_facts(std::string_view text) {
   Judge judge;
   judge.read(facts);
   const std::vector<CodeText> texts = code_texts(facts);
-  std::vector<CudaFacts> read;  // what the findings' names are views of
+  std::vector<CudaFacts> read;  // holds the texts that the facts are views of
   read.reserve(texts.size());
   std::size_t work = 0;
   for (const CodeText& code : texts) {
     if (work > kFactsWorkMax) {
-      const Fact given_up{.file = code.file,
-                          .line = code.line_in_file(1),
-                          .kind = FactKind::note,
-                          .name = "source.macros",
-                          .argument = {}};
-      judge.read({&given_up, 1});
+      const Fact over_limit{.file = code.file,
+                            .line = code.line_in_file(1),
+                            .kind = FactKind::note,
+                            .name = "source.macros",
+                            .argument = {}};
+      judge.read({&over_limit, 1});
       break;
     }
     CudaFacts& found = read.emplace_back(cuda_facts({.name = code.file, .text = code.text}));
@@ -151,8 +152,8 @@ bool asks_for_trigraphs(std::string_view flag) {
                              [&](std::string_view word) { return flag.find(word) != std::string_view::npos; });
 }
 
-// Those that hide others: ??/ joins lines, ??= begins a directive, and behind ??' what is code to a compiler is a
-// character here.
+// Only these trigraphs can hide code: ??/ joins lines, ??= begins a directive, and the quote of ??' begins a character
+// literal for the lexer but not for the compiler.
 std::vector<Finding> judge_trigraphs(const CppSource& source) {
   for (std::size_t at = source.text.find("??"); at != std::string_view::npos; at = source.text.find("??", at + 1)) {
     const std::string_view found = source.text.substr(at, 3);

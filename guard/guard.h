@@ -1,8 +1,8 @@
-// Static detection: whether what a submission's source says it does breaks a rule.
+// The guard: finds violations of the rules in the sources and binaries of a submission, without running them.
 //
-// It names file, line and rule before anything runs. A submission that gets past it still meets the judge's clock,
-// which does not care how a stream was made; so the rules that reject aim at no false alarm first, and what only looks
-// odd is told for review and changes nothing.
+// Each finding names rule, file and line. The guard need not find everything, because the judge's clock measures a
+// submission correctly however its streams were made. So rules that reject are written to have no false alarms, and
+// code that only looks suspicious is reported for review, which changes no verdict.
 #pragma once
 
 #include <cstddef>
@@ -19,43 +19,45 @@
 
 namespace kq::guard {
 
-inline constexpr std::size_t kFindingsMax = 64;  // of each severity: what a person can read; the rest is not reported
+inline constexpr std::size_t kFindingsMax = 64;  // per severity; further findings are dropped
 
-// Of macros in all texts of a submission's Python together; a text of its own may take half of it. Nobody writes what
-// goes over that.
+// Limit of the macro expansion in all C++ texts of a submission's Python files together, in tokens. One text may take
+// half of it. Honest sources stay far below.
 inline constexpr std::size_t kFactsWorkMax = 2 * kWorkMax;
 
+// One violation of a rule.
 struct Finding {
-  std::string rule{};  // "cuda_stream_create", of guard/rules.cc
+  std::string rule{};  // the name of a rule in guard/rules.cc: "cuda_stream_create"
   Severity severity = Severity::reject;
-  std::string reason{};  // of the verdict: "stream"
+  std::string reason{};  // the reason of the verdict: "stream"
   std::string file{};
   std::uint32_t line = 0;
   std::string message{};  // "creates a CUDA stream: torch.cuda.Stream"
-  std::string hint{};     // what would be right
+  std::string hint{};     // what the author should do instead
 
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
-// The first finding that ends the job; null where there are reviews at most.
+// Returns the first finding of severity `reject`, or null if there is none.
 const Finding* first_rejected(std::span<const Finding> findings);
 
-// Judges the facts of all files of a submission (guard/facts.h), in their order, each rule at most once per line. C++
-// texts inside Python sources are judged like files, in the lines of the source.
+// Judges the facts of all Python files of a submission (guard/facts.h), in their order. Each rule is reported at most
+// once per line. C++ texts inside Python sources are judged like CUDA files, with the lines of the Python file.
 Expected<std::vector<Finding>> judge_facts(std::string_view facts);
 
-// Judges one CUDA C++ file; words in comments and strings are none. `others`: files of the submission that it may
+// Judges one CUDA C++ file, without its comments and strings. `others` are the files of the submission that it may
 // include.
 std::vector<Finding> judge_cuda(const CppSource& source, std::span<const CppSource> others = {});
-// The same of a preprocessor's output (`g++ -E`), with its line marks.
+// Judges the output of a preprocessor (`g++ -E`), by its line marks.
 std::vector<Finding> judge_preprocessed(const CppSource& source, std::span<const CppSource> others = {});
 
-// Whether a compiler's flag asks for a standard before C++17, other than GNU's: it has trigraphs.
+// Returns whether a compiler flag selects an ISO standard before C++17, which has trigraphs.
 bool asks_for_trigraphs(std::string_view flag);
-// Judges a source that is compiled by one: what they stand for nothing here reads.
+// Judges a source that is compiled with trigraphs. The lexer does not replace trigraphs, so those that hide code are
+// reported.
 std::vector<Finding> judge_trigraphs(const CppSource& source);
 
-// Judges facts that were read elsewhere: those of a built library (guard/elf.h).
+// Judges facts that were made elsewhere, such as those of a built library (guard/elf.h).
 std::vector<Finding> judge(std::span<const Fact> facts);
 
 }  // namespace kq::guard

@@ -16,7 +16,7 @@ std::vector<Finding> judge(const std::string& facts) {
   return findings ? *findings : std::vector<Finding>{};
 }
 
-TEST(Guard, names_rule_file_and_line) {
+TEST(Guard, a_finding_names_rule_file_and_line) {
   const auto findings = judge("7\tcall\ttorch.cuda.Stream\n");
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].rule, "cuda_stream_create");
@@ -102,7 +102,7 @@ constexpr Case kFine[] = {
     {"call\ttorch.nn.Linear().weight.as_subclass\ttorch.Tensor"},
 };
 
-TEST(Guard, rejects_by_rule) {
+TEST(Guard, facts_that_break_a_rule_are_rejected) {
   for (const Case& c : kRejected) {
     const auto findings = judge(std::string("1\t") + c.fact + "\n");
     ASSERT_EQ(findings.size(), 1u) << c.fact;
@@ -110,13 +110,13 @@ TEST(Guard, rejects_by_rule) {
   }
 }
 
-TEST(Guard, a_cast_to_a_plain_tensor_is_one_while_nobody_replaces_it) {
+TEST(Guard, a_cast_to_plain_tensor_is_rejected_if_torch_tensor_was_replaced) {
   const auto findings = judge("1\tset\ttorch.Tensor\t?\n2\tcall\t?.as_subclass\ttorch.Tensor\n");
   ASSERT_NE(first_rejected(findings), nullptr);
   EXPECT_EQ(first_rejected(findings)->rule, "tensor_subclass");
 }
 
-TEST(Guard, leaves_what_is_fine_alone) {
+TEST(Guard, accepts_honest_facts) {
   for (const Case& c : kFine) EXPECT_TRUE(judge(std::string("1\t") + c.fact + "\n").empty()) << c.fact;
 }
 
@@ -124,17 +124,17 @@ TEST(Guard, reports_a_rule_once_per_line) {
   EXPECT_EQ(judge("1\tcall\ttorch.cuda.Stream\n1\tcall\ttorch.cuda.Stream\n2\tcall\ttorch.cuda.Stream\n").size(), 2u);
 }
 
-TEST(Guard, reports_no_more_than_a_person_can_read) {
+TEST(Guard, reports_at_most_kFindingsMax_findings) {
   std::string facts;
   for (int line = 1; line < 500; ++line) facts += std::to_string(line) + "\tcall\ttorch.cuda.Stream\n";
   EXPECT_EQ(judge(facts).size(), kFindingsMax);
 }
 
-TEST(Guard, facts_that_are_none_are_an_error) {
+TEST(Guard, malformed_facts_are_an_error) {
   EXPECT_FALSE(judge_facts("nonsense\n"));
 }
 
-TEST(Guard, reviews_do_not_crowd_out_what_rejects) {
+TEST(Guard, reviews_do_not_displace_rejections) {
   std::string facts;
   for (int line = 1; line < 500; ++line) facts += std::to_string(line) + "\tcall\tos.fork\n";
   const auto findings = judge(facts + "500\tcall\ttorch.cuda.Stream\n");
@@ -143,7 +143,7 @@ TEST(Guard, reviews_do_not_crowd_out_what_rejects) {
   EXPECT_EQ(first_rejected(findings)->line, 500u);
 }
 
-TEST(Guard, what_never_runs_is_for_review) {
+TEST(Guard, code_that_never_runs_is_for_review) {
   const auto findings = judge("7\tcall\ttorch.cuda.Stream\t\tdead\n");
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].severity, Severity::review);
@@ -157,7 +157,7 @@ TEST(Guard, judges_cuda_texts_in_the_lines_of_the_python_file) {
   EXPECT_EQ(findings[0].line, 11u);
 }
 
-TEST(Guard, macros_of_all_texts_together_have_a_limit) {
+TEST(Guard, macro_expansion_over_all_texts_is_limited) {
   std::string many;
   for (int i = 1; i <= 2'000; ++i) {
     many += "1\tcode\t#define a0 x x x x\\n\t" + std::to_string(i) + "\n";
@@ -171,7 +171,7 @@ TEST(Guard, macros_of_all_texts_together_have_a_limit) {
   EXPECT_EQ(findings[0].rule, "disguised_source");
 }
 
-TEST(JudgeTrigraphs, tells_those_that_hide_something_with_their_line) {
+TEST(JudgeTrigraphs, reports_trigraphs_that_hide_code_with_their_line) {
   for (const char* source :
        {"int a;\nstd::th?\?/\nread t;", "\n?\?=define T std::thread", "\nint i = 1 ?\?' 2; std::thread t; //'"}) {
     const auto findings = judge_trigraphs({.name = "k.cu", .text = source});

@@ -8,11 +8,12 @@
 namespace kq::guard {
 namespace {
 
-constexpr std::size_t kArgumentDepthMax = 48;  // of macros in arguments of macros
+constexpr std::size_t kArgumentDepthMax = 48;  // nesting of macros in arguments of macros
 constexpr std::size_t kDirectivesMax = 4096;
-constexpr std::int64_t kMarkedLineMax = 1 << 30;  // leaves room for the lines behind a mark
+constexpr std::int64_t kMarkedLineMax = 1 << 30;  // leaves room for the line numbers that follow the mark
 
-// Macros of common headers that join or pass on names: they are used here without their headers.
+// Macros of common library headers that join names or pass them on. They are predefined, because library headers are
+// not read.
 constexpr std::string_view kKnownMacros =
     "#define C10_CONCATENATE(a, b) a##b\n"
     "#define C10_CONCATENATE_IMPL(a, b) a##b\n"
@@ -61,7 +62,7 @@ std::string spelled(std::span<const Token> tokens) {
 }  // namespace
 
 Preprocessor::Preprocessor(const CppSource& source, std::span<const CppSource> others, bool is_done) : others_(others) {
-  files_.emplace_back();  // what is of no file of the submission
+  files_.emplace_back();  // index 0 stands for files outside the submission
   if (is_done) {
     read_done(source);
   } else {
@@ -107,10 +108,11 @@ void Preprocessor::read(const CppSource& source, std::size_t depth) {
   while (branches_.size() > branches_before) leave_branch();
 }
 
-// Compilers take directives among a macro's arguments. Such a call was read in pieces, each as it stood; behind its end
-// it is read once more as one, of which nothing was undefined in between. `qualifier`: what the text begins behind.
+// Compilers accept directives among the arguments of a macro. read() has expanded the parts of such a call separately.
+// This function collects the parts, and after the end of the call expands the whole call once more, with the macros
+// that are defined then. `qualifier` is the namespace qualifier before `text`, if the output ended in one.
 void Preprocessor::join_call(Line text, const Tokens& qualifier) {
-  std::size_t from = 0;  // what of the text is of an open call: from what its name is qualified by
+  std::size_t from = 0;  // where the open call begins in `text`, with its qualifier
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (is_word(text[i], "(") && open_parentheses_++ == 0) {
       from = i == 0 ? 0 : i - 1;
@@ -125,7 +127,8 @@ void Preprocessor::join_call(Line text, const Tokens& qualifier) {
   open_.insert(open_.end(), text.begin() + static_cast<std::ptrdiff_t>(from), text.end());
 }
 
-// "# 12 "file.cu" 1 3" tells where the next line is from. Nothing else is a directive there, but for pragmas.
+// Reads the output of a preprocessor. A line mark, # 12 "file.cu" 1 3, says from which file and line the next line
+// comes. Other than marks, only pragmas are directives there.
 void Preprocessor::read_done(const CppSource& source) {
   files_.emplace_back(source.name);
   for (const CppSource& other : others_) files_.emplace_back(other.name);
@@ -175,7 +178,7 @@ void Preprocessor::directive(Line line, std::size_t depth) {
     include(rest, depth);
   } else if (word == "pragma") {
     note(word, rest);
-    // What it stands for afterwards depends on where it was pushed.
+    // Afterwards the definition depends on where the macro was pushed, so it is no longer certain.
     if (rest.size() >= 3 && (is_word(rest[0], "push_macro") || is_word(rest[0], "pop_macro"))) {
       const auto found = macros_.find(content_of(rest[2].text));
       if (found == macros_.end()) return;
@@ -225,7 +228,7 @@ void Preprocessor::define(Line line) {
       if (line[i].kind == TokenKind::name) macro.parameters.push_back(line[i].text);
       if (is_word(line[i], "...")) {
         macro.is_variadic = true;
-        // `args...` names what is otherwise __VA_ARGS__.
+        // `args...` gives the variable arguments a name; without a name they are __VA_ARGS__.
         if (i == 1 || line[i - 1].kind != TokenKind::name) macro.parameters.push_back("__VA_ARGS__");
       }
     }
@@ -291,7 +294,8 @@ void Preprocessor::conditional(std::string_view word, Line rest) {
   enter(branch);
 }
 
-// Of a plain number only, or of a macro that is one for sure: whatever else a compiler knows decides the rest.
+// Returns the truth of a condition that is a plain number, or a macro that is certainly a plain number. Any other
+// condition is unknown, because it may depend on the compiler.
 Preprocessor::Truth Preprocessor::truth_of(Line condition) {
   bool is_negated = false;
   while (!condition.empty() && is_word(condition.front(), "!")) {
@@ -316,9 +320,9 @@ Preprocessor::Truth Preprocessor::truth_of(Line condition) {
   return (*number != 0) != is_negated ? Truth::yes : Truth::no;
 }
 
-// `work` is a stack, the next token at its back: what a macro stands for is put there, before what follows it, so that
-// a name that comes out of one macro takes its arguments from behind the macro. An end_of_macro tells when a macro may
-// be replaced again.
+// Appends the expansion of `in` to `out`. `work` is a stack with the next token at its back. The replacement of a macro
+// is pushed there, in front of the tokens that follow, so that a macro name which another macro yields takes its
+// arguments from behind that macro. The token end_of_macro marks where a macro may be expanded again.
 void Preprocessor::expand(Line in, Tokens& out, std::size_t depth) {
   Tokens work(in.rbegin(), in.rend());
   const std::size_t active_before = active_.size();
@@ -347,7 +351,7 @@ void Preprocessor::expand(Line in, Tokens& out, std::size_t depth) {
         take_arguments(work, arguments);
     Tokens replacement;
     bool is_replaced = false;
-    // Each behind what stands before the name: `std::` belongs to all of them.
+    // Every definition is inserted with the qualifier before the name: `std::` belongs to all of them.
     const Tokens qualifier = qualifier_at_end(out);
     const auto add = [&](const Tokens& one) {
       if (is_replaced) replacement.insert(replacement.end(), qualifier.begin(), qualifier.end());
@@ -363,7 +367,7 @@ void Preprocessor::expand(Line in, Tokens& out, std::size_t depth) {
       out.push_back(token);
       continue;
     }
-    // Where no branch defines it for sure, it may be no macro at all.
+    // If no definition is certain, the name may be no macro, so it is kept as well.
     if (std::none_of(definitions.begin(), definitions.end(), [](const Macro& macro) { return macro.is_certain; }))
       add(as_written(token, arguments));
     work_ += replacement.size();
@@ -375,7 +379,7 @@ void Preprocessor::expand(Line in, Tokens& out, std::size_t depth) {
   while (active_.size() > active_before) end_macro();
 }
 
-// "at :: cuda ::"; nothing where no name is qualified here.
+// Returns the namespace qualifier at the end of `out`, "at :: cuda ::", or nothing.
 Preprocessor::Tokens Preprocessor::qualifier_at_end(const Tokens& out) {
   constexpr std::size_t kQualifierTokensMax = 16;
   std::size_t from = out.size();
@@ -385,7 +389,7 @@ Preprocessor::Tokens Preprocessor::qualifier_at_end(const Tokens& out) {
   return Tokens(out.begin() + static_cast<std::ptrdiff_t>(from), out.end());
 }
 
-// A call of a macro that was not replaced; its name is active, and so it stays.
+// Returns the tokens of a macro call as it was written. The name is active then, so it is not expanded again.
 Preprocessor::Tokens Preprocessor::as_written(const Token& name, const std::vector<Tokens>& arguments) {
   Tokens written{name};
   const auto mark = [&](std::string_view text) {
@@ -404,7 +408,8 @@ void Preprocessor::end_macro() {
   active_.pop_back();
 }
 
-// The tokens between parentheses that follow next, split at commas. False, and nothing taken, where none follow.
+// Takes the arguments of a call from the work stack, split at commas. Returns false, and takes nothing, if the next
+// token is no parenthesis or the call does not end.
 bool Preprocessor::take_arguments(Tokens& work, std::vector<Tokens>& arguments) {
   std::size_t at = work.size();
   for (; at > 0 && work[at - 1].kind == TokenKind::end_of_macro; --at) ++work_;
@@ -417,7 +422,7 @@ bool Preprocessor::take_arguments(Tokens& work, std::vector<Tokens>& arguments) 
     if (token.kind == TokenKind::end_of_macro) continue;
     if (is_word(token, "(") && depth++ == 0) continue;
     if (is_word(token, ")") && --depth == 0) {
-      // The ends of macros that were passed are kept: each still has its begin.
+      // The end marks among the arguments go back to the stack, because their macros are still active.
       Tokens ends;
       for (std::size_t i = at; i < work.size(); ++i) {
         if (work[i].kind == TokenKind::end_of_macro) ends.push_back(work[i]);
@@ -467,7 +472,7 @@ Preprocessor::Tokens Preprocessor::substitute(const Macro& macro, const std::vec
         ++i;
       }
     } else if (body[i].text == "__VA_OPT__") {
-      continue;  // its parentheses stay, which harms nothing that is read for names
+      continue;  // its parentheses stay, which does not change the names
     } else if (const auto given = argument_of(body[i].text)) {
       part.clear();
       if (is_pasted) {

@@ -1,9 +1,11 @@
-// What a C++ compiler's preprocessor makes of a source, as far as that goes without headers: names that macros join are
-// joined.
+// A C++ preprocessor that needs no library headers: it expands macros, so that names which macros join are found.
 //
-// No header of a library is read; those among the given sources are. Every branch of a conditional counts unless its
-// condition is a plain number, and where branches define a macro differently each definition counts, and the name
-// itself where none of them may be compiled: what comes out is read for names, not compiled.
+// Headers among the given sources are included, library headers are not. The output is only searched for names, never
+// compiled, so the preprocessor keeps every possibility: it reads every branch of a conditional whose condition is not
+// a plain number; if branches define a macro differently, it inserts every definition; and if possibly no definition is
+// compiled, it also keeps the name itself.
+//
+//   #ifdef X / #define M one / #else / #define M two / #endif / M     becomes     one two M
 #pragma once
 
 #include <cstdint>
@@ -24,31 +26,32 @@ struct CppSource {
   std::string_view text;
 };
 
-// Bounds of what a source may grow to; beyond them macros stay as they are, and `is_cut_off` says so. Nobody writes
-// what goes over them.
+// Limits of the work on one source. Beyond them macros are no longer expanded, and is_cut_off() returns true. Honest
+// sources stay far below.
 inline constexpr std::size_t kTokensMax = 600'000;
 inline constexpr std::size_t kExpansionsMax = 200'000;
-inline constexpr std::size_t kWorkMax =
-    8'000'000;  // tokens that are passed on by macros or looked at as their arguments
-inline constexpr std::size_t kMadeBytesMax = 16u << 20;  // of names and texts that macros make
-inline constexpr std::size_t kReadBytesMax = 8u << 20;   // of the source and of what it includes, each time it does
-// Bounds that a source may go over for good reasons; `is_partly_read` says so.
+inline constexpr std::size_t kWorkMax = 8'000'000;  // tokens that macros insert, or that are read as their arguments
+inline constexpr std::size_t kMadeBytesMax = 16u << 20;  // bytes of the names and texts that macros make
+inline constexpr std::size_t kReadBytesMax = 8u << 20;   // bytes of the source and of its includes, counted each time
+// Limits that an honest source may exceed. Then is_partly_read() returns true.
 inline constexpr std::size_t kIncludesMax = 64;
 inline constexpr std::size_t kIncludeDepthMax = 16;
 inline constexpr std::size_t kAlternativesMax = 16;  // definitions of one macro, in branches of conditionals
 
-struct Directive {  // that says something by itself: define, pragma, line
+// A directive that may be a fact of its own: define, pragma or line.
+struct Directive {
   std::string_view word;
   std::string argument;
   std::uint32_t line = 0;
   std::uint32_t file = 0;
 };
 
+// Preprocesses one source in the constructor, and holds the resulting tokens.
 class Preprocessor {
  public:
-  // `others`: what the first source, or one that it includes, may include. `is_done`: the text is a preprocessor's
-  // output, whose line marks say which file a line is of; what is of none of the sources is left out. Where no others
-  // are given, marks without a folder are of the submission.
+  // `others` are the sources that may be included. With `is_done` the text is the output of a preprocessor: its line
+  // marks say from which file a line comes, and lines of files that are not among the sources are dropped. If `others`
+  // is empty, files without a folder in their mark count as sources.
   Preprocessor(const CppSource& source, std::span<const CppSource> others, bool is_done = false);
   Preprocessor(const Preprocessor&) = delete;
 
@@ -63,16 +66,16 @@ class Preprocessor {
   struct Macro {
     bool is_function = false;
     bool is_variadic = false;
-    bool is_certain = true;  // it is defined, and so
+    bool is_certain = true;  // it is certainly defined, with this body
     std::vector<std::string_view> parameters{};
-    std::map<std::string_view, std::size_t> places{};  // of the parameters
+    std::map<std::string_view, std::size_t> places{};  // parameter -> its index
     std::vector<Token> body{};
   };
   enum class Truth { no, yes, unknown };
   struct Branch {
-    bool is_dead = false;     // this one
-    bool is_unknown = false;  // whether it is taken
-    bool was_taken = false;   // one before it, for sure
+    bool is_dead = false;     // this branch is certainly not compiled
+    bool is_unknown = false;  // it may or may not be compiled
+    bool was_taken = false;   // an earlier branch of the conditional is certainly compiled
     bool is_inside_dead = false;
   };
   using Line = std::span<const Token>;
@@ -109,13 +112,13 @@ class Preprocessor {
   std::deque<std::string> kept_;
   struct Name {
     std::vector<Macro> definitions{};
-    bool is_active = false;  // its replacement is being read
+    bool is_active = false;  // its replacement is being expanded
   };
   std::map<std::string_view, Name> macros_;
   std::vector<Name*> active_;
   std::vector<Branch> branches_;
-  std::size_t unknown_branches_ = 0;  // of those
-  Tokens open_;  // a name and what stands in its parentheses so far, where a directive came between
+  std::size_t unknown_branches_ = 0;  // how many of branches_ are unknown
+  Tokens open_;                       // the beginning of a macro call that a directive interrupts
   std::size_t open_parentheses_ = 0;
   std::vector<Token> out_;
   std::vector<Directive> directives_;

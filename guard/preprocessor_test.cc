@@ -25,7 +25,7 @@ TEST(Preprocessor, replaces_macros_and_joins_names) {
   EXPECT_EQ(out("%:define CAT(a, b) a%:%:b\nCAT(x, y)"), "xy");
 }
 
-TEST(Preprocessor, a_name_that_comes_out_of_a_macro_takes_its_arguments_from_behind_it) {
+TEST(Preprocessor, a_macro_name_from_a_macro_takes_its_arguments_from_behind_it) {
   EXPECT_EQ(out("#define MAKE(s) cudaStreamCreate(s)\n#define F MAKE\nF(&s);"), "cudaStreamCreate ( & s ) ;");
   EXPECT_EQ(out("#define EMPTY\n#define MAKE(s) made(s)\nMAKE EMPTY (x)"), "MAKE ( x )");
 }
@@ -42,7 +42,7 @@ TEST(Preprocessor, a_macro_is_not_replaced_inside_itself) {
   EXPECT_EQ(out("#define f(x) x f\nf(1)(2)"), "1 f ( 2 )");
 }
 
-TEST(Preprocessor, leaves_out_what_is_compiled_in_no_case) {
+TEST(Preprocessor, drops_branches_that_are_certainly_not_compiled) {
   EXPECT_EQ(out("#if 0\na\n#else\nb\n#endif\nc"), "b c");
   EXPECT_EQ(out("#define ON 1\n#if ON\na\n#else\nb\n#endif"), "a");
   EXPECT_EQ(out("#if 0\n#if X\na\n#else\nb\n#endif\n#elif 1\nc\n#else\nd\n#endif"), "c");
@@ -57,16 +57,16 @@ TEST(Preprocessor, every_branch_that_may_be_compiled_counts) {
   EXPECT_EQ(out("#define M one\n#undef M\nM"), "M");
 }
 
-TEST(Preprocessor, a_name_that_a_branch_may_define_counts_as_it_stands) {
+TEST(Preprocessor, a_name_that_a_branch_may_define_is_kept_too) {
   EXPECT_EQ(out("#ifdef NEVER\n#define thread mutex\n#endif\nstd::thread t(f);"),
             "std :: mutex std :: thread t ( f ) ;");
   EXPECT_EQ(out("#ifdef A\n#define T mutex\n#else\n#define T thread\n#endif\na::std::T"),
             "a :: std :: mutex a :: std :: thread a :: std :: T");
   EXPECT_EQ(out("#ifdef NEVER\n#define f(x, y) 0\n#endif\nf(a, b) f"), "0 f ( a , b ) f");
-  EXPECT_EQ(out("#define M one\n#ifdef X\n#define M two\n#endif\nM"), "one two") << "one of them, for sure";
+  EXPECT_EQ(out("#define M one\n#ifdef X\n#define M two\n#endif\nM"), "one two") << "M is defined in any case";
 }
 
-TEST(Preprocessor, a_call_is_read_as_one_whatever_directives_stand_in_it) {
+TEST(Preprocessor, a_macro_call_with_directives_inside_is_expanded_as_one) {
   const std::string cat = "#define CAT(a, b) a##b\n";
   EXPECT_EQ(out(cat + "x = CAT(thr,\n#pragma once\nead); y"), "x = CAT ( thr , ead ) ; y thread");
   EXPECT_TRUE(out(cat + "CAT(thr,\n#undef CAT\nead)").find("thread") != std::string::npos);
@@ -87,17 +87,17 @@ TEST(Preprocessor, reads_headers_of_the_submission_and_no_others) {
   EXPECT_TRUE(spelled(loop).ends_with("x y"));
 }
 
-TEST(Preprocessor, knows_the_joiners_of_common_headers) {
+TEST(Preprocessor, knows_macros_of_common_headers_that_join_names) {
   EXPECT_EQ(out("C10_CONCATENATE(cuStream, Create)"), "cuStreamCreate");
 }
 
-TEST(Preprocessor, lines_are_those_of_the_use) {
+TEST(Preprocessor, tokens_of_a_macro_have_the_line_of_its_use) {
   const Preprocessor preprocessor({"k.cu", "#define M a \\\n b\n\nx M"}, {});
   ASSERT_EQ(preprocessor.tokens().size(), 3u);
   for (const Token& token : preprocessor.tokens()) EXPECT_EQ(token.line, 4u) << token.text;
 }
 
-TEST(Preprocessor, what_grows_beyond_measure_is_cut_off) {
+TEST(Preprocessor, expansion_to_very_many_tokens_is_cut_off) {
   std::string bomb = "#define a0 x x\n";
   for (int i = 1; i < 40; ++i)
     bomb += "#define a" + std::to_string(i) + " a" + std::to_string(i - 1) + " a" + std::to_string(i - 1) + "\n";
@@ -108,8 +108,9 @@ TEST(Preprocessor, what_grows_beyond_measure_is_cut_off) {
   EXPECT_EQ(deep.tokens().size(), 1u);
 }
 
-// Each took minutes once: arguments that never end, and a chain of macros that each pass on a whole file.
-TEST(Preprocessor, what_takes_beyond_measure_is_cut_off) {
+// Without a limit on the work, each of these would take minutes: arguments that never end, and a chain of macros that
+// each pass on a whole file.
+TEST(Preprocessor, expansion_that_takes_very_much_work_is_cut_off) {
   std::string open = "#define f(x) x\n";
   while (open.size() < kFileBytesMax) open += "f(";
   EXPECT_TRUE(Preprocessor({"k.cu", open}, {}).is_cut_off());
@@ -120,7 +121,7 @@ TEST(Preprocessor, what_takes_beyond_measure_is_cut_off) {
   EXPECT_TRUE(Preprocessor({"k.cu", chain + ")"}, {}).is_cut_off());
 }
 
-TEST(Preprocessor, branches_and_includes_cost_what_they_are_long) {
+TEST(Preprocessor, the_cost_of_branches_and_includes_is_linear_in_their_length) {
   std::string deep;
   for (int i = 0; i < 150'000; ++i) deep += "#if 1\n";
   std::string defines;
@@ -132,20 +133,20 @@ TEST(Preprocessor, branches_and_includes_cost_what_they_are_long) {
     return Preprocessor({"k.cu", source + "end"}, others).is_cut_off();
   };
   EXPECT_FALSE(included(4));
-  EXPECT_TRUE(included(8)) << "nobody writes so much";
-  // A macro that looks at one long argument over and over.
+  EXPECT_TRUE(included(8)) << "this is more text than the limit";
+  // This macro uses one long argument very often.
   std::string same = "#define S(x) ";
   for (int i = 0; i < 100'000; ++i) same += "#x ";
   same += "\nS(";
   for (int i = 0; i < 100'000; ++i) same += "b ";
   EXPECT_TRUE(Preprocessor({"k.cu", same + ")"}, {}).is_cut_off());
-  // And one that makes long names, each of them another.
+  // This macro makes very many long names.
   std::string names = "#define P(x) " + std::string(4000, 'u') + "##x\n";
   for (int i = 0; i < 5'000; ++i) names += "P(" + std::to_string(i) + ") ";
   EXPECT_TRUE(Preprocessor({"k.cu", names}, {}).is_cut_off());
 }
 
-TEST(Preprocessor, what_it_made_itself_is_read_by_its_line_marks) {
+TEST(Preprocessor, preprocessed_output_is_read_by_its_line_marks) {
   const std::string done =
       "# 1 \"k.cu\"\n# 1 \"/usr/include/x.h\" 1 3\ncudaStreamCreate;\n# 7 \"dir/k.cu\" 2\na;\n\nb\n# 3 \"own.h\" "
       "1\nc\n";
@@ -158,7 +159,7 @@ TEST(Preprocessor, what_it_made_itself_is_read_by_its_line_marks) {
   EXPECT_EQ(preprocessor.tokens()[3].line, 3u);
 }
 
-TEST(Preprocessor, says_which_lines_pretend_to_be_elsewhere) {
+TEST(Preprocessor, lists_line_directives) {
   const Preprocessor preprocessor({"k.cu", "#define A\n#line 7 \"x\"\n# 9 \"y\"\n#pragma once\n"}, {});
   std::string words;
   for (const Directive& each : preprocessor.directives())

@@ -1,5 +1,5 @@
-// THE RULES: what a submission may not do, what is worth a second look, and what to tell its author. One row per rule,
-// in rules.cc; docs/user/guard.md lists them, and a test holds it to this table.
+// The rules: what a submission may not do, what a person should review, and what the author is told. rules.cc has one
+// row per rule. docs/user/guard.md lists the rules, and a test compares the two.
 #pragma once
 
 #include <initializer_list>
@@ -10,26 +10,26 @@
 
 #include "core/base/enum_names.h"
 #include "guard/facts.h"
+#include "guard/patterns.h"
 
 namespace kq::guard {
 
-// `reject` ends the job; `review` is told and changes nothing: the sandbox and the judge's clock do not depend on it.
+// A finding of severity `reject` ends the job. A finding of severity `review` is only reported.
 enum class Severity { review, reject };
 constexpr std::array<std::string_view, 2> enum_names(Severity) {
   return {"review", "reject"};
 }
 
-using Patterns = std::span<const std::string_view>;
-
-// A fact breaks a rule when its kind, its name and its argument fit one of the rule's clauses. In patterns '*' stands
-// for any characters; '?' stands for itself, which in names is what could not be told.
+// A fact breaks a rule if its kind, name and argument fit one of the rule's clauses. Clauses are in clauses.h, and
+// their names and arguments are patterns (guard/patterns.h).
 struct Clause {
-  std::uint32_t kinds = 0;  // bits, see kinds()
+  std::uint32_t kinds = 0;  // a set of FactKind, made by kinds()
   Patterns names{};
-  Patterns except{};     // names that are fine
-  Patterns with{};       // arguments; empty: any
-  Patterns fine_with{};  // arguments with which it does no harm
+  Patterns except{};     // names that do not break the rule
+  Patterns with{};       // the fact's argument must fit one of these; empty: any argument
+  Patterns fine_with{};  // arguments with which the fact does not break the rule
 };
+// Returns a set of kinds as bits, for Clause::kinds.
 constexpr std::uint32_t kinds(std::initializer_list<FactKind> list) {
   std::uint32_t bits = 0;
   for (const FactKind kind : list) bits |= 1u << static_cast<std::uint32_t>(kind);
@@ -39,17 +39,15 @@ constexpr std::uint32_t kinds(std::initializer_list<FactKind> list) {
 struct Rule {
   std::string_view name;
   Severity severity;
-  std::string_view reason;  // of the verdict: stream, async, tamper or policy
+  std::string_view reason;  // the reason of the verdict: stream, async, tamper or policy
   std::span<const Clause> clauses;
-  std::string_view message;  // what it does, before the name that was found
-  std::string_view hint;     // what would be right
-  std::string_view why;      // for --explain
+  std::string_view message;  // what the submission does; the name that was found follows
+  std::string_view hint;     // what the author should do instead
+  std::string_view why;      // the text of --explain
 };
 
 std::span<const Rule> rules();
+// Returns the rule of that name, or null.
 const Rule* find_rule(std::string_view name);
-
-bool matches(std::string_view name, std::string_view pattern);
-bool matches_any(std::string_view name, Patterns patterns);
 
 }  // namespace kq::guard

@@ -1,4 +1,4 @@
-// A library that launches on the current stream, as an extension of torch does: what elf_test.cc reads.
+// elf_test.cc reads this library. It launches on the current stream, as an extension of torch does.
 extern "C" {
 int cudaLaunchKernel(const void* kernel, void* stream);
 int __cudaRegisterFatBinary(void* code);

@@ -11,9 +11,10 @@
 namespace kq::launcher {
 namespace {
 
-// By name: libseccomp knows the numbers, and leaves out what this architecture or this version of it does not have.
+// Calls are listed by name, because libseccomp knows the numbers. It skips names that this architecture or this version
+// of libseccomp does not have.
 constexpr const char* kAllowed[] = {
-    // what it has open, and files of its view, which are to read
+    // open descriptors, and reading files of the view
     "read", "pread64", "readv", "write", "writev", "close", "lseek", "fstat", "newfstatat", "stat", "lstat", "statx",
     "access", "faccessat", "faccessat2", "readlink", "readlinkat", "getdents64", "fcntl", "dup", "dup3", "getcwd",
     // the driver and its device nodes
@@ -22,7 +23,7 @@ constexpr const char* kAllowed[] = {
     // memory
     "mmap", "munmap", "mprotect", "mremap", "madvise", "brk", "mlock", "mlock2", "munlock", "mincore", "get_mempolicy",
     "set_mempolicy", "mbind", "membarrier",
-    // waiting, time and its own threads
+    // waiting, time and the threads of this process
     "futex", "nanosleep", "clock_nanosleep", "clock_gettime", "clock_getres", "gettimeofday", "sched_yield",
     "sched_getaffinity", "sched_setaffinity", "sched_getparam", "sched_getscheduler", "getcpu", "gettid", "getpid",
     "getppid", "getuid", "geteuid", "getgid", "getegid", "set_robust_list", "get_robust_list", "rseq",
@@ -43,12 +44,12 @@ bool add_rules(scmp_filter_ctx filter) {
     ok = ok && (added == 0 || added == -EDOM);  // EDOM: not on this architecture
   };
   for (const char* name : kAllowed) allow(name);
-  // Threads of its own, not processes. The flags of clone3 lie in memory, where a filter cannot look; the C library
-  // falls back to clone.
+  // Threads are allowed, processes are not. The flags of clone3 lie in memory, which a filter cannot read; the C
+  // library falls back to clone.
   const int added = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
   ok = ok && (added == 0 || added == -EDOM);
   allow("clone", SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
-  // Files to read, and device nodes; nothing is made.
+  // Files may be opened for reading, and device nodes also for writing; no file can be created.
   for (const auto mode : {O_RDONLY, O_RDWR})
     allow("openat", SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC, static_cast<scmp_datum_t>(mode)));
   for (const auto mode : {O_RDONLY, O_RDWR})

@@ -17,12 +17,12 @@
 namespace kq::launcher {
 namespace {
 
-// In a process of its own, behind the filter: the sum of the numbers of what went wrong.
-int behind_the_filter(const std::function<int()>& look) {
+// Runs `checks` in a forked process behind the filter. Returns the sum of the numbers of the checks that failed.
+int behind_the_filter(const std::function<int()>& checks) {
   const pid_t pid = ::fork();
   if (pid == 0) {
     ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    ::_exit(allow_few_system_calls() ? look() : 100);
+    ::_exit(allow_few_system_calls() ? checks() : 100);
   }
   int status = 0;
   ::waitpid(pid, &status, 0);
@@ -33,7 +33,7 @@ bool is_refused(long result) {
   return result < 0 && errno == EPERM;
 }
 
-TEST(allowed_calls, memory_files_to_read_and_threads_are_left) {
+TEST(allowed_calls, memory_reading_files_and_threads_are_allowed) {
   const int wrong = behind_the_filter([] {
     int sum = 0;
     if (::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) sum += 1;
@@ -50,7 +50,7 @@ TEST(allowed_calls, memory_files_to_read_and_threads_are_left) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(allowed_calls, processes_sockets_new_files_and_signals_to_others_are_not) {
+TEST(allowed_calls, processes_sockets_new_files_and_signals_to_others_are_refused) {
   const int wrong = behind_the_filter([] {
     int sum = 0;
     if (!is_refused(::fork())) sum += 1;

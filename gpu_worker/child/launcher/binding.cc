@@ -32,8 +32,8 @@ std::string names_of(const std::vector<TensorDesc>& table, const std::string& no
   return text.empty() ? none : text;
 }
 
-// Empty where they agree.
-std::string complaint(const LaunchArg& arg, const TensorDesc& given) {
+// Returns an empty string if the argument has the type and shape of the tensor, or a sentence about the difference.
+std::string type_mismatch(const LaunchArg& arg, const TensorDesc& given) {
   const std::vector<std::int64_t> shape = shape_of(given);
   const bool is_same =
       (arg.dtype == channel::Dtype::none || arg.dtype == given.dtype) && (!arg.shape || *arg.shape == shape);
@@ -49,13 +49,13 @@ std::uint64_t bits_of(T value) {
   return bits;
 }
 
-// Integers fill the slot with their sign, so that 32 and 64 bits read right; a float is one of 32 bits unless it says
-// float64.
-tl::expected<std::uint64_t, std::string> scalar_bits(const LaunchArg& arg, const Forms& forms) {
+// Returns the 64 bits of a scalar parameter. An integer is sign-extended, so that a kernel may read 32 or 64 bits of
+// it. A float has 32 bits unless its type is float64.
+tl::expected<std::uint64_t, std::string> scalar_bits(const LaunchArg& arg, const Tables& tables) {
   std::optional<double> real = arg.real;
   std::optional<std::int64_t> integer = arg.integer;
   if (!real && !integer) {
-    const TensorDesc* given = find(forms.inputs, arg.name);
+    const TensorDesc* given = find(tables.inputs, arg.name);
     if (given == nullptr || given->kind == Kind::tensor || given->kind == Kind::none) {
       return tl::unexpected("argument " + arg.name + " has no value, and forward() has no number of that name");
     }
@@ -80,7 +80,7 @@ tl::expected<std::uint64_t, std::string> scalar_bits(const LaunchArg& arg, const
 
 }  // namespace
 
-Forms forms_of(const channel::Page& page) {
+Tables tables_of(const channel::Page& page) {
   const auto rows = [](const TensorDesc* table, std::uint32_t n, std::uint32_t most) {
     return std::vector<TensorDesc>(table, table + std::min(n, most));
   };
@@ -89,12 +89,12 @@ Forms forms_of(const channel::Page& page) {
           rows(page.states, page.state_count, channel::kStatesMax)};
 }
 
-tl::expected<Binding, std::string> Binding::bind(const LaunchPlan& plan, const Forms& forms) {
+tl::expected<Binding, std::string> Binding::bind(const LaunchPlan& plan, const Tables& tables) {
   const auto count = [&](ArgRole role) {
     return static_cast<std::size_t>(
         std::ranges::count_if(plan.args, [&](const LaunchArg& arg) { return arg.role == role; }));
   };
-  const std::size_t plain = count(ArgRole::output), changed = count(ArgRole::inout), wanted = forms.outputs.size();
+  const std::size_t plain = count(ArgRole::output), changed = count(ArgRole::inout), wanted = tables.outputs.size();
   if (wanted != plain && wanted != plain + changed) {
     return tl::unexpected("the kernel has " + std::to_string(plain) + " output and " + std::to_string(changed) +
                           " inout tensors, the reference returns " + std::to_string(wanted));
@@ -103,26 +103,26 @@ tl::expected<Binding, std::string> Binding::bind(const LaunchPlan& plan, const F
   binding.inout_is_output_ = wanted != plain;
   for (const LaunchArg& arg : plan.args) {
     if (arg.type == ArgType::tensor) {
-      KQ_TRY_VALUE(auto slot, binding.bind_tensor(arg, forms));
+      KQ_TRY_VALUE(auto slot, binding.bind_tensor(arg, tables));
       binding.slots_.push_back(slot);
     } else {
-      KQ_TRY_VALUE(const auto bits, scalar_bits(arg, forms));
+      KQ_TRY_VALUE(const auto bits, scalar_bits(arg, tables));
       binding.slots_.push_back({.bits = bits});
     }
   }
   return binding;
 }
 
-tl::expected<Binding::Slot, std::string> Binding::bind_tensor(const LaunchArg& arg, const Forms& forms) {
-  if (arg.role == ArgRole::output) return next_output(arg, forms);
-  if (const TensorDesc* input = find(forms.inputs, arg.name)) {
-    const auto index = static_cast<std::size_t>(input - forms.inputs.data());
+tl::expected<Binding::Slot, std::string> Binding::bind_tensor(const LaunchArg& arg, const Tables& tables) {
+  if (arg.role == ArgRole::output) return next_output(arg, tables);
+  if (const TensorDesc* input = find(tables.inputs, arg.name)) {
+    const auto index = static_cast<std::size_t>(input - tables.inputs.data());
     if (input->kind != Kind::tensor)
       return tl::unexpected("argument " + arg.name + " is a number of forward(), not a tensor");
-    if (std::string wrong = complaint(arg, *input); !wrong.empty()) return tl::unexpected(wrong);
-    if (arg.role != ArgRole::inout || !inout_is_output_) return Slot{.table = Table::input, .index = index};
-    auto slot = next_output(arg, forms);
-    if (slot && forms.outputs[slot->index].bytes != input->bytes) {
+    if (std::string wrong = type_mismatch(arg, *input); !wrong.empty()) return tl::unexpected(wrong);
+    if (arg.role != ArgRole::inout || !inout_is_output_) return Slot{.source = Source::input, .index = index};
+    auto slot = next_output(arg, tables);
+    if (slot && tables.outputs[slot->index].bytes != input->bytes) {
       return tl::unexpected("argument " + arg.name + " is an input and an output of different sizes");
     }
     if (slot) {
@@ -131,33 +131,34 @@ tl::expected<Binding::Slot, std::string> Binding::bind_tensor(const LaunchArg& a
     }
     return slot;
   }
-  if (const TensorDesc* state = find(forms.states, arg.name); state != nullptr && arg.role == ArgRole::input) {
-    if (std::string wrong = complaint(arg, *state); !wrong.empty()) return tl::unexpected(wrong);
-    return Slot{.table = Table::state, .index = static_cast<std::size_t>(state - forms.states.data())};
+  if (const TensorDesc* state = find(tables.states, arg.name); state != nullptr && arg.role == ArgRole::input) {
+    if (std::string wrong = type_mismatch(arg, *state); !wrong.empty()) return tl::unexpected(wrong);
+    return Slot{.source = Source::state, .index = static_cast<std::size_t>(state - tables.states.data())};
   }
-  return tl::unexpected("argument " + arg.name + " is neither a parameter of forward() (" + names_of(forms.inputs, "") +
-                        ") nor a state of the reference (" + names_of(forms.states, "it has none") + ")");
+  return tl::unexpected("argument " + arg.name + " is neither a parameter of forward() (" +
+                        names_of(tables.inputs, "") + ") nor a state of the reference (" +
+                        names_of(tables.states, "it has none") + ")");
 }
 
-tl::expected<Binding::Slot, std::string> Binding::next_output(const LaunchArg& arg, const Forms& forms) {
+tl::expected<Binding::Slot, std::string> Binding::next_output(const LaunchArg& arg, const Tables& tables) {
   const std::size_t index = outputs_bound_++;
-  if (std::string wrong = complaint(arg, forms.outputs[index]); !wrong.empty()) return tl::unexpected(wrong);
-  return Slot{.table = Table::output, .index = index};
+  if (std::string wrong = type_mismatch(arg, tables.outputs[index]); !wrong.empty()) return tl::unexpected(wrong);
+  return Slot{.source = Source::output, .index = index};
 }
 
 const std::vector<Binding::Copy>& Binding::fill(std::uint64_t window, const channel::Page& page) {
   copies_.clear();
   for (Slot& slot : slots_) {
-    switch (slot.table) {
-      case Table::none:
+    switch (slot.source) {
+      case Source::none:
         break;
-      case Table::input:
+      case Source::input:
         slot.bits = window + page.inputs[slot.index].offset;
         break;
-      case Table::output:
+      case Source::output:
         slot.bits = window + page.outputs[slot.index].offset;
         break;
-      case Table::state:
+      case Source::state:
         slot.bits = window + page.states[slot.index].offset;
         break;
     }

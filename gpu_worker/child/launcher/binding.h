@@ -1,11 +1,11 @@
-// What the arguments of a kernel are, in the judge's tables:
+// Binds the arguments of a kernel to the tensors and numbers in the judge's tables:
 //
 //   input tensor    the parameter of forward() of that name, or else the reference's state of that name
 //   output tensor   the next output of the reference, in the order of the arguments
-//   inout tensor    an input of that name, changed in place; where the reference returns more than there are output
-//   tensors, it is an
-//                   output too, and works on a copy of the input
-//   scalar          its value; where it has none, the parameter of forward() of that name
+//   inout tensor    the parameter of forward() of that name, changed in place; but if the reference returns more
+//   tensors
+//                   than the kernel has output tensors, it is the next output, which starts as a copy of the parameter
+//   scalar          the value in the launch file, or else the parameter of forward() of that name
 #pragma once
 
 #include <cstdint>
@@ -18,42 +18,44 @@
 
 namespace kq::launcher {
 
-// The tables of the page, as the judge filled them.
-struct Forms {
+// The judge's tables of the page: each tensor and number with its name, type and shape.
+struct Tables {
   std::vector<channel::TensorDesc> inputs;
   std::vector<channel::TensorDesc> outputs;
   std::vector<channel::TensorDesc> states;
 };
-Forms forms_of(const channel::Page& page);
+// Copies the tables out of the page. The counts are limited to the size of each table.
+Tables tables_of(const channel::Page& page);
 
+// Where each argument of one kernel comes from, and the parameter list for its launch.
 class Binding {
  public:
-  // The unexpected side says what does not fit the problem, for people.
-  static tl::expected<Binding, std::string> bind(const LaunchPlan& plan, const Forms& forms);
+  // Fails with a sentence for the submitter if the arguments do not fit the problem.
+  static tl::expected<Binding, std::string> bind(const LaunchPlan& plan, const Tables& tables);
 
-  // An output that begins as a copy of an input: both in the window.
+  // An output that starts as a copy of an input: the two addresses in the window, and the size.
   struct Copy {
     std::uint64_t to = 0;
     std::uint64_t from = 0;
     std::uint64_t bytes = 0;
   };
-  // Points every tensor into a window at `window`, laid out as these tables say, and returns what is to be copied
-  // before the launch.
+  // Sets the address of every tensor for a window at `window`, with the offsets in the tables of `page`. Returns the
+  // copies to make before the launch.
   const std::vector<Copy>& fill(std::uint64_t window, const channel::Page& page);
-  // For cuLaunchKernel; valid as long as this object stays where it is.
+  // Returns the parameter list for cuLaunchKernel. It is valid until this object is moved or destroyed.
   void** parameters();
 
  private:
-  enum class Table { none, input, output, state };
+  enum class Source { none, input, output, state };  // none: a scalar
   struct Slot {
-    std::uint64_t bits = 0;  // of any parameter: none is larger, and smaller ones read its first bytes
-    Table table = Table::none;
+    std::uint64_t bits = 0;  // the parameter's value; a smaller parameter is its first bytes
+    Source source = Source::none;
     std::size_t index = 0;
-    bool is_copied = false;  // from input `from`
+    bool is_copied = false;  // the output starts as a copy of input `from`
     std::size_t from = 0;
   };
-  tl::expected<Slot, std::string> bind_tensor(const LaunchArg& arg, const Forms& forms);
-  tl::expected<Slot, std::string> next_output(const LaunchArg& arg, const Forms& forms);
+  tl::expected<Slot, std::string> bind_tensor(const LaunchArg& arg, const Tables& tables);
+  tl::expected<Slot, std::string> next_output(const LaunchArg& arg, const Tables& tables);
 
   bool inout_is_output_ = false;
   std::size_t outputs_bound_ = 0;

@@ -32,7 +32,7 @@ TensorDesc real(const char* name, double value) {
   return desc;
 }
 
-// forward(x, scale) of a model with a weight, which returns two tensors.
+// The tables are those of forward(x, scale) of a model with a weight, which returns two tensors.
 class BindingTest : public ::testing::Test {
  protected:
   BindingTest() {
@@ -48,7 +48,7 @@ class BindingTest : public ::testing::Test {
   tl::expected<Binding, std::string> bind(const std::string& args) {
     const auto plan = parse_launch("kernel\tk\ngrid\t1\t1\t1\nblock\t1\t1\t1\n" + args);
     if (!plan) return tl::unexpected(plan.error().message);
-    return Binding::bind(*plan, forms_of(page));
+    return Binding::bind(*plan, tables_of(page));
   }
   std::string complaint(const std::string& args) {
     const auto bound = bind(args);
@@ -76,7 +76,7 @@ TEST_F(BindingTest, tensors_point_into_the_window) {
   EXPECT_EQ(at(*binding, 3), 2'008'192u);
 }
 
-TEST_F(BindingTest, scalars_have_the_bits_that_a_kernel_reads) {
+TEST_F(BindingTest, a_scalar_has_the_bits_that_a_kernel_reads) {
   auto binding = bind(
       "arg\tn\tint\tinput\t-\t-\t-2\narg\tscale\tfloat\tinput\tfloat32\t-\t-\narg\td\tfloat\tinput\tfloat64\t-\t0x1p-"
       "1\narg\tf\tbool\tinput\t-\t-\t1\n" +
@@ -89,7 +89,7 @@ TEST_F(BindingTest, scalars_have_the_bits_that_a_kernel_reads) {
   EXPECT_EQ(at(*binding, 3), 1u);
 }
 
-TEST_F(BindingTest, an_inout_tensor_is_an_output_where_one_is_missing) {
+TEST_F(BindingTest, an_inout_tensor_is_an_output_if_the_kernel_lacks_one) {
   auto binding = bind("arg\tx\ttensor\tinout\t-\t-\t-\narg\ta\ttensor\toutput\t-\t-\t-\n");
   ASSERT_TRUE(binding) << binding.error();
   const auto& copies = binding->fill(1'000'000, page);
@@ -101,14 +101,14 @@ TEST_F(BindingTest, an_inout_tensor_is_an_output_where_one_is_missing) {
   EXPECT_EQ(at(*binding, 1), 1'002'048u);
 }
 
-TEST_F(BindingTest, an_inout_tensor_beside_all_outputs_is_changed_in_place) {
+TEST_F(BindingTest, an_inout_tensor_is_changed_in_place_if_the_kernel_has_all_outputs) {
   auto binding = bind("arg\tx\ttensor\tinout\t-\t-\t-\n" + kOut);
   ASSERT_TRUE(binding) << binding.error();
   EXPECT_TRUE(binding->fill(1'000'000, page).empty());
   EXPECT_EQ(at(*binding, 0), 1'000'256u);
 }
 
-TEST_F(BindingTest, what_does_not_fit_is_said_in_words) {
+TEST_F(BindingTest, an_argument_that_does_not_fit_the_problem_is_an_error_that_names_it) {
   EXPECT_EQ(complaint("arg\ta\ttensor\toutput\t-\t-\t-\n"),
             "the kernel has 1 output and 0 inout tensors, the reference returns 2");
   EXPECT_EQ(complaint("arg\ty\ttensor\tinput\t-\t-\t-\n" + kOut),
@@ -124,11 +124,11 @@ TEST_F(BindingTest, what_does_not_fit_is_said_in_words) {
             "argument x is an input and an output of different sizes");
 }
 
-TEST_F(BindingTest, tables_beyond_their_room_are_cut) {
+TEST_F(BindingTest, table_counts_beyond_their_maximum_are_limited) {
   page.input_count = page.output_count = page.state_count = 0xFFFFFFFF;
-  const Forms forms = forms_of(page);
-  EXPECT_EQ(forms.inputs.size(), channel::kInputsMax);
-  EXPECT_EQ(forms.states.size(), channel::kStatesMax);
+  const Tables tables = tables_of(page);
+  EXPECT_EQ(tables.inputs.size(), channel::kInputsMax);
+  EXPECT_EQ(tables.states.size(), channel::kStatesMax);
 }
 
 }  // namespace

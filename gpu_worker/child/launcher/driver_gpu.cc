@@ -1,4 +1,4 @@
-// Gpu by the CUDA driver, opened with dlopen.
+// Implements Gpu with the CUDA driver, which is opened with dlopen.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -16,11 +16,12 @@ namespace cuda = judge::cuda;
 using channel::Failure;
 
 constexpr char kLibrary[] = "libcuda.so.1";
-constexpr int kMaxDynamicShared = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-constexpr std::uint32_t kSharedWithoutAsking = 48u << 10;
+constexpr int kMaxDynamicShared = 8;                   // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+constexpr std::uint32_t kSharedByDefault = 48u << 10;  // bytes that a kernel may use without the attribute
 constexpr std::size_t kErrorBytes = 512;
-// ECC error, illegal address, address space, program counter and instruction, misaligned address, assertion, stack,
-// launch failure.
+// CUDA results that mean a fault of the kernel: ECC error, illegal address, launch out of resources, assertion,
+// hardware stack error, illegal instruction, misaligned address, invalid address space, invalid program counter, launch
+// failure.
 constexpr cuda::Result kFaults[] = {214, 700, 701, 710, 714, 715, 716, 717, 718, 719};
 
 class DriverGpu : public Gpu {
@@ -39,11 +40,11 @@ class DriverGpu : public Gpu {
     }
     cuda::Ordinal device = 0;
     cuda::Context context = nullptr;
-    return said("starting CUDA", driver_.init(0))
-        .and_then([&] { return said("finding the device", driver_.device_get(&device, 0)); })
-        .and_then([&] { return said("making a context", driver_.context_flags(device, cuda::kScheduleSpin)); })
-        .and_then([&] { return said("making a context", driver_.context_retain(&context, device)); })
-        .and_then([&] { return said("making a context", driver_.context_set_current(context)); })
+    return checked("starting CUDA", driver_.init(0))
+        .and_then([&] { return checked("finding the device", driver_.device_get(&device, 0)); })
+        .and_then([&] { return checked("making a context", driver_.context_flags(device, cuda::kScheduleSpin)); })
+        .and_then([&] { return checked("making a context", driver_.context_retain(&context, device)); })
+        .and_then([&] { return checked("making a context", driver_.context_set_current(context)); })
         .and_then([&] { return write_own(256); })
         .and_then([&] { return use_clock(); })
         .and_then([&] { return synchronize(); });
@@ -65,42 +66,42 @@ class DriverGpu : public Gpu {
   }
 
   Outcome<void> load(std::string_view cubin, const LaunchPlan& plan) override {
-    cuda::Module module = nullptr;  // stays as long as this process
-    auto loaded = said("loading the module", driver_.module_load(&module, cubin.data())).and_then([&] {
-      return said("finding kernel " + plan.kernel, driver_.module_function(&function_, module, plan.kernel.c_str()));
+    cuda::Module module = nullptr;  // is never unloaded: the process loads one
+    auto loaded = checked("loading the module", driver_.module_load(&module, cubin.data())).and_then([&] {
+      return checked("finding kernel " + plan.kernel, driver_.module_function(&function_, module, plan.kernel.c_str()));
     });
-    if (loaded && plan.shared_bytes > kSharedWithoutAsking) {
-      loaded = said("asking for " + std::to_string(plan.shared_bytes) + " bytes of shared memory",
-                    set_attribute_(function_, kMaxDynamicShared, static_cast<int>(plan.shared_bytes)));
+    if (loaded && plan.shared_bytes > kSharedByDefault) {
+      loaded = checked("asking for " + std::to_string(plan.shared_bytes) + " bytes of shared memory",
+                       set_attribute_(function_, kMaxDynamicShared, static_cast<int>(plan.shared_bytes)));
     }
     return loaded;
   }
 
   Outcome<void> copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) override {
-    return said("copying an input", driver_.copy(to, from, bytes));
+    return checked("copying an input", driver_.copy(to, from, bytes));
   }
 
-  // On the legacy default stream; nothing of a submission could choose another.
+  // Launches on the legacy default stream. No code of a submission runs here that could choose another stream.
   Outcome<void> launch(const LaunchPlan& plan, void** parameters) override {
     const auto& [grid, block] = std::pair(plan.grid, plan.block);
-    return said("launching", driver_.launch(function_, grid[0], grid[1], grid[2], block[0], block[1], block[2],
-                                            plan.shared_bytes, nullptr, parameters, nullptr));
+    return checked("launching", driver_.launch(function_, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                                               plan.shared_bytes, nullptr, parameters, nullptr));
   }
 
   Outcome<void> write(std::uint64_t at, std::uint64_t bytes) override {
-    return said("writing memory", driver_.fill_words(at, 1, std::max<std::uint64_t>(bytes / 4, 1)));
+    return checked("writing memory", driver_.fill_words(at, 1, std::max<std::uint64_t>(bytes / 4, 1)));
   }
   Outcome<void> write_own(std::uint64_t bytes) override {
     if (bytes > own_bytes_) {
-      if (auto had = said("giving back memory", driver_.free(own_)); !had) return had;
+      if (auto had = checked("giving back memory", driver_.free(own_)); !had) return had;
       own_ = 0;
       own_bytes_ = 0;
-      if (auto got = said("getting memory", driver_.allocate(&own_, bytes)); !got) return got;
+      if (auto got = checked("getting memory", driver_.allocate(&own_, bytes)); !got) return got;
       own_bytes_ = bytes;
     }
     return write(own_, bytes);
   }
-  Outcome<void> synchronize() override { return said("waiting", driver_.synchronize()); }
+  Outcome<void> synchronize() override { return checked("waiting", driver_.synchronize()); }
   bool is_short() const override {
     std::size_t free_bytes = 0;
     std::size_t total_bytes = 0;
@@ -118,7 +119,8 @@ class DriverGpu : public Gpu {
     return {};
   }
 
-  Outcome<void> said(const std::string& what, cuda::Result result) const {
+  // Turns a result of the driver into an Outcome; `what` says what was being done.
+  Outcome<void> checked(const std::string& what, cuda::Result result) const {
     if (result == cuda::kSuccess) return {};
     const char* words = nullptr;
     if (driver_.error_string(result, &words) != cuda::kSuccess || words == nullptr) words = "unknown error";

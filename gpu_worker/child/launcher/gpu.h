@@ -1,5 +1,5 @@
-// The port to the GPU of a launcher child: what it takes to load one module, launch its kernel on the default stream
-// and wait for it.
+// The GPU as a launcher child sees it: an interface to load one module, launch its kernel on the default stream, and
+// wait for it. driver_gpu.cc implements it; tests replace it.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace kq::launcher {
 
-// What a child says against itself.
+// A failure that the child reports to the judge.
 struct Fault {
   channel::Failure failure = channel::Failure::runtime_error;
   std::string text;
@@ -20,28 +20,30 @@ struct Fault {
 template <class T>
 using Outcome = tl::expected<T, Fault>;
 
+// If less device memory than this is free, the device counts as full.
 inline constexpr std::size_t kShortBytes = 256u << 20;
 
 class Gpu {
  public:
   virtual ~Gpu() = default;
-  // Memory that the judge shares; its address here. The descriptor stays the caller's.
+  // Maps memory that the judge shares, and returns its address in this process. The descriptor stays the caller's.
   virtual Outcome<std::uint64_t> map(int fd, std::uint64_t bytes) = 0;
   virtual Outcome<void> unmap(std::uint64_t address, std::uint64_t bytes) = 0;
-  // The kernel that launch() launches.
+  // Loads the module and finds the kernel that launch() launches.
   virtual Outcome<void> load(std::string_view cubin, const LaunchPlan& plan) = 0;
   virtual Outcome<void> copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) = 0;
   virtual Outcome<void> launch(const LaunchPlan& plan, void** parameters) = 0;
-  // So many bytes are written there, or in memory of its own, which is made for it; at least a word.
+  // Writes `bytes` bytes, and at least one word: write() at an address, write_own() in memory that this object
+  // allocates.
   virtual Outcome<void> write(std::uint64_t at, std::uint64_t bytes) = 0;
   virtual Outcome<void> write_own(std::uint64_t bytes) = 0;
   virtual Outcome<void> synchronize() = 0;
-  // The device's memory is as good as full, and this one's context with it: less than kShortBytes are free
-  // (harness/children/preforked.py says what comes of that).
+  // Returns whether less than kShortBytes of the device's memory are free. harness/children/preforked.py says why such
+  // a child is not used.
   virtual bool is_short() const { return false; }
 };
 
-// The first GPU this process may see, by the driver; its context is made.
+// Opens the first visible GPU with the CUDA driver, and creates a context on it.
 Outcome<std::unique_ptr<Gpu>> open_gpu();
 
 }  // namespace kq::launcher

@@ -33,7 +33,7 @@ std::optional<T> number(std::string_view text, T least, T most) {
   return value;
 }
 
-// As Python's float.hex() writes it, or "inf" and "nan".
+// Parses a number as Python's float.hex() writes it, or "inf" or "nan".
 std::optional<double> real_number(std::string_view text) {
   const std::string whole(text);
   char* end = nullptr;
@@ -119,10 +119,10 @@ Expected<LaunchPlan> parse_launch(std::string_view text) {
   for (const std::string_view line : split(text, '\n')) {
     ++line_number;
     if (!line.empty() && !read_line(split(line, '\t'), plan))
-      return our_fault("the build's launch file has a line " + std::to_string(line_number) + " it cannot have");
+      return our_fault("line " + std::to_string(line_number) + " of the build's launch file is not valid");
   }
   if (plan.kernel.empty() || plan.grid[0] == 0 || plan.block[0] == 0)
-    return our_fault("the build's launch file is not whole");
+    return our_fault("the build's launch file lacks a kernel, a grid or a block");
   return plan;
 }
 

@@ -1,12 +1,12 @@
-// How a CUDA kernel is launched, and with what: the file `launch` that its build leaves beside module.cubin
-// (harness/kernels/launch_file.py).
+// The launch plan of a CUDA kernel: its name, grid, block and arguments. A build writes it as the file `launch` beside
+// module.cubin (harness/kernels/launch_file.py).
 //
-//   kernel  NAME                         as the cubin names it
+//   kernel  NAME                         the name of the kernel in the cubin
 //   grid    X Y Z      block  X Y Z      shared  BYTES
-//   arg     NAME TYPE ROLE DTYPE SHAPE VALUE     one line each, in the kernel's order; "-" for what is not said
+//   arg     NAME TYPE ROLE DTYPE SHAPE VALUE     one line each, in the kernel's order; "-" for a missing field
 //
-// Fields are separated by tabs. A build runs no code of the submission, but its compiler has read it: nothing of the
-// file is believed unseen.
+// Fields are separated by tabs. A build runs no code of the submission, but its compiler reads hostile sources. So
+// every field of the file is validated.
 #pragma once
 
 #include <array>
@@ -31,10 +31,6 @@ constexpr std::array<std::string_view, 3> enum_names(ArgRole) {
   return {"input", "output", "inout"};
 }
 
-}  // namespace kq::launcher
-
-namespace kq::launcher {
-
 inline constexpr std::size_t kLaunchBytesMax = 256u << 10;
 inline constexpr std::size_t kArgsMax = 256;
 
@@ -42,10 +38,10 @@ struct LaunchArg {
   std::string name;
   ArgType type = ArgType::tensor;
   ArgRole role = ArgRole::input;
-  channel::Dtype dtype = channel::Dtype::none;       // none: not said
-  std::optional<std::vector<std::int64_t>> shape{};  // nothing: not said
-  std::optional<double> real{};                      // a value that was said: of a float,
-  std::optional<std::int64_t> integer{};             // of an int or a bool
+  channel::Dtype dtype = channel::Dtype::none;       // none: the file does not say
+  std::optional<std::vector<std::int64_t>> shape{};  // nothing: the file does not say
+  std::optional<double> real{};                      // the value of a float, if the file has one
+  std::optional<std::int64_t> integer{};             // the value of an int or a bool, if the file has one
 };
 
 struct LaunchPlan {
@@ -56,11 +52,12 @@ struct LaunchPlan {
   std::vector<LaunchArg> args{};
 };
 
+// Parses the text of a launch file. The error names the first line that is not valid.
 Expected<LaunchPlan> parse_launch(std::string_view text);
 
-// "float32"; empty for none.
+// Returns the name of a type, "float32", or an empty string for Dtype::none and unknown values.
 std::string_view name_of(channel::Dtype dtype);
-// "float32[3, 4]"
+// Returns a type with a shape, "float32[3, 4]".
 std::string describe(channel::Dtype dtype, const std::vector<std::int64_t>& shape);
 
 }  // namespace kq::launcher

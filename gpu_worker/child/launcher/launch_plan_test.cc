@@ -20,7 +20,7 @@ constexpr std::string_view kWhole =
     "arg\tm\tint\tinput\tfloat32\t-\t-\n"
     "arg\tscalar\ttensor\tinput\tfloat32\t\t-\n";
 
-TEST(launch_plan, is_read_as_it_was_written) {
+TEST(launch_plan, is_parsed_field_by_field) {
   const auto plan = parse_launch(kWhole);
   ASSERT_TRUE(plan) << plan.error().message;
   EXPECT_EQ(plan->kernel, "_Z3addPf");
@@ -40,7 +40,7 @@ TEST(launch_plan, is_read_as_it_was_written) {
   EXPECT_EQ(plan->args[6].shape, std::vector<std::int64_t>{});
 }
 
-TEST(launch_plan, a_line_that_cannot_be_is_named) {
+TEST(launch_plan, an_invalid_line_is_an_error_that_names_it) {
   for (const std::string line :
        {"grid\t0\t1\t1", "grid\t1\t1", "block\t1\t1\t4294967296", "shared\t-1", "kernel\t", "dance\t1",
         "arg\tx\ttensor\tinput\tfloat31\t-\t-", "arg\tx\ttensor\tinput\tfloat32\t-\t7", "arg\tx\tint\toutput\t-\t-\t-",
@@ -53,7 +53,7 @@ TEST(launch_plan, a_line_that_cannot_be_is_named) {
   }
 }
 
-TEST(launch_plan, half_a_file_is_none) {
+TEST(launch_plan, an_incomplete_file_is_an_error) {
   EXPECT_FALSE(parse_launch(""));
   EXPECT_FALSE(parse_launch("kernel\tx\ngrid\t1\t1\t1\n"));
 }
@@ -66,7 +66,7 @@ TEST(launch_plan, floats_may_be_infinite) {
   EXPECT_TRUE(std::isnan(*plan->args[8].real));
 }
 
-TEST(launch_plan, forms_have_words) {
+TEST(launch_plan, types_and_shapes_have_names) {
   EXPECT_EQ(describe(channel::Dtype::bfloat16, {3, 4}), "bfloat16[3, 4]");
   EXPECT_EQ(name_of(static_cast<channel::Dtype>(99)), "");
 }

@@ -1,13 +1,15 @@
-// kq-launcher: a submission child without Python. The zygote's child has built the walls (harness/children/child.py)
-// and becomes this program; all that is left of the submission is device code that its build has made.
+// kq-launcher: a submission child without Python. A child of the zygote enters the sandbox (harness/children/child.py)
+// and executes this program. It runs no host code of the submission, only the device code that its build made.
 //
 //   kq-launcher SOURCE [--profiled]      with the channel socket at descriptor 3; SOURCE holds launch and module.cubin
 //
-// Under a profiler, which has calls of its own to make, only the walls hold it. Else
-// the order matters: the context is made with the calls that a driver needs for it, and before a byte of the build is
-// read the few that launching takes are all that is left. It asks before it makes one, says that it is warm, and waits
-// for its job (gpu_worker/lane/children.h). Exit codes: 0 the judge is gone, 2 usage, 3 no page came or no filter could
-// be had.
+// Theory of operation. The launcher asks for permission to create its CUDA context ("asks", answered with "go"),
+// creates the context, reports that it is ready ("warm", or "cold" if it is not usable), and waits for its job
+// (gpu_worker/lane/children.h). The order matters: the context needs many system calls, so the filter that leaves only
+// the few which launching needs is installed after the context exists, and before the first byte of the build is read.
+// Under a profiler, which makes further system calls, that filter is left out; the sandbox stays.
+//
+// Exit codes: 0 the judge is gone, 2 wrong usage, 3 no page arrived or the filter could not be installed.
 #include <signal.h>
 
 #include <cstdio>
@@ -39,12 +41,12 @@ int main(int argc, char** argv) {
   auto gpu = kq::launcher::open_gpu();
   (void)kq::sys::send_packet(
       kChannel,
-      gpu && !(*gpu)->is_short() ? "warm" : "cold");  // what is wrong is the answer to every command
+      gpu && !(*gpu)->is_short() ? "warm" : "cold");  // "cold": the failure is the answer to every command
   const auto few = is_profiled ? kq::Expected<void>() : kq::launcher::allow_few_system_calls();
   if (!few) return end_with(3, few.error().message.c_str());
   kq::channel::Page* const page = kq::launcher::receive_page(kChannel);
-  if (page == nullptr) return end_with(3, "no page came, or one of another layout");
-  // From here on what a submission has built is read.
+  if (page == nullptr) return end_with(3, "no page arrived, or a page of another layout");
+  // From here on files that the submission's build made are read.
   kq::launcher::Server(std::move(gpu), *page, kChannel, argv[1]).run();
   return 0;
 }

@@ -23,8 +23,8 @@ using channel::Status;
 constexpr std::int64_t kReceiveLimitMs = 60'000, kNoLimit = -1;
 constexpr std::size_t kCubinBytesMax = 256u << 20;
 
-// The descriptor that comes with this one-byte tag. Others are let go of: what a launcher has no use for is sent to it
-// all the same.
+// Returns the descriptor that arrives with this one-byte tag, or none if none arrives in time. Descriptors with other
+// tags are closed: the judge also sends those that a launcher does not use.
 sys::Fd receive(int channel, char tag, std::int64_t limit_ms) {
   for (;;) {
     auto packet = sys::receive_packet(channel, limit_ms);
@@ -49,14 +49,14 @@ Outcome<std::string> content_of(const std::string& path, std::size_t bytes_max) 
 }
 
 bool is_judge_gone(int channel) {
-  pollfd look{channel, 0, 0};
-  return ::poll(&look, 1, 0) > 0 && (look.revents & POLLHUP) != 0;
+  pollfd watched{channel, 0, 0};
+  return ::poll(&watched, 1, 0) > 0 && (watched.revents & POLLHUP) != 0;
 }
 
 }  // namespace
 
 Page* receive_page(int channel) {
-  const sys::Fd file = receive(channel, 'P', kNoLimit);  // it waits for a job
+  const sys::Fd file = receive(channel, 'P', kNoLimit);  // a pre-forked launcher waits here for its job
   void* const at = file ? ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0) : MAP_FAILED;
   if (at == MAP_FAILED) return nullptr;
   auto* const page = static_cast<Page*>(at);
@@ -66,12 +66,12 @@ Page* receive_page(int channel) {
 Server::Server(Outcome<std::unique_ptr<Gpu>> gpu, Page& page, int channel, std::string source)
     : gpu_(std::move(gpu)), page_(page), channel_(channel), source_(std::move(source)) {}
 
-void Server::run(std::int64_t look_ns) {
+void Server::run(std::int64_t check_ns) {
   std::uint32_t seen = page_.done;
   for (;;) {
-    if (kq_wait_go(&page_, seen, look_ns) != 0) {
+    if (kq_wait_go(&page_, seen, check_ns) != 0) {
       seen = page_.go;
-      kq_begin(&page_);  // a kernel draws nothing
+      kq_begin(&page_);  // the clock starts at once, because a launcher has nothing to prepare
       answer(page_.command, seen);
       kq_post_done(&page_, seen);
     } else if (is_judge_gone(channel_)) {
@@ -83,7 +83,7 @@ void Server::run(std::int64_t look_ns) {
 void Server::answer(Command command, std::uint32_t number) {
   auto done = handle(command);
   if (done) {
-    (void)kq_finish(&page_, number);  // what failed there is told by the driver in words
+    (void)kq_finish(&page_, number);  // a failure is reported by synchronize(), with the driver's error text
     if (!channel::is_staging(command)) done = (*gpu_)->synchronize();
   }
   page_.status = done ? Status::ok : Status::failed;
@@ -138,25 +138,26 @@ Outcome<void> Server::load() {
   KQ_TRY_VALUE(const auto text, content_of(source_ + "/launch", kLaunchBytesMax));
   auto plan = parse_launch(text);
   if (!plan) return tl::unexpected(Fault{Failure::load_failed, plan.error().message});
-  auto binding = Binding::bind(*plan, forms_of(page_));
+  auto binding = Binding::bind(*plan, tables_of(page_));
   if (!binding) return tl::unexpected(Fault{Failure::load_failed, binding.error()});
   KQ_TRY_VALUE(const auto cubin, content_of(source_ + "/module.cubin", kCubinBytesMax));
   if (const auto loaded = (*gpu_)->load(cubin, *plan); !loaded) {
-    const bool is_its_own = loaded.error().failure == Failure::runtime_error;
-    return tl::unexpected(Fault{is_its_own ? Failure::load_failed : loaded.error().failure, loaded.error().text});
+    const bool is_load_failure = loaded.error().failure == Failure::runtime_error;
+    return tl::unexpected(Fault{is_load_failure ? Failure::load_failed : loaded.error().failure, loaded.error().text});
   }
   plan_ = std::move(*plan);
   binding_ = std::move(*binding);
   return {};
 }
 
-// Memory of its own is the driver's to give, who may be busy taking the last child's.
+// The window is preferred to new memory: an allocation may wait while the driver frees the memory of the previous
+// child.
 Outcome<void> Server::null_call() {
   const std::uint64_t bytes = page_.touch_bytes;
   return window_ != 0 && bytes <= window_bytes_ ? (*gpu_)->write(window_, bytes) : (*gpu_)->write_own(bytes);
 }
 
-// In the slot of the window that begins there; a slot holds states as well.
+// Calls the kernel on the slot of the window that begins at `shift`. A slot holds inputs, states and outputs.
 Outcome<void> Server::call(std::uint64_t shift) {
   if (!binding_ || window_ == 0) return tl::unexpected(Fault{Failure::runtime_error, "nothing is loaded yet"});
   for (const Binding::Copy& copy : binding_->fill(window_ + shift, page_)) {
@@ -165,7 +166,7 @@ Outcome<void> Server::call(std::uint64_t shift) {
   return (*gpu_)->launch(*plan_, binding_->parameters());
 }
 
-// What a burst's tables say of outputs stays as the judge wrote it: they come about where they belong.
+// The tables of outputs stay as the judge wrote them, because the kernel writes its outputs directly into the window.
 Outcome<void> Server::burst() {
   std::uint32_t returned = 0;
   for (int slot = kq_next_slot(&page_, returned); slot >= 0; slot = kq_next_slot(&page_, ++returned)) {

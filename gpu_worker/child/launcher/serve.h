@@ -1,5 +1,5 @@
-// The launcher's end of a channel (gpu_worker/channel/channel.h): the commands of a submission, answered without
-// Python.
+// The launcher's side of the channel (gpu_worker/channel/channel.h). It serves the commands of the judge to a
+// submission child without Python.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,19 @@
 
 namespace kq::launcher {
 
-// The page that the judge sends first; null when it does not, or sends another layout.
+// Receives and maps the page, which the judge sends first. Returns null if none arrives or its layout is another.
 channel::Page* receive_page(int channel);
 
+// Serves the judge's commands for one kernel, one command at a time.
 class Server {
  public:
-  // `gpu` is the child's, or why it has none: then that is the answer to every command. `source` is where the build's
-  // files are.
+  // `gpu` is the child's GPU, or the fault why it has none, which then is the answer to every command. `source` is the
+  // directory of the build's files.
   Server(Outcome<std::unique_ptr<Gpu>> gpu, channel::Page& page, int channel, std::string source);
 
-  // Until the judge is gone; looks this often whether it is, when there is nothing to do.
-  void run(std::int64_t look_ns = 1'000'000'000);
-  // One command, into the page.
+  // Serves commands until the judge is gone. While no command arrives, it checks that every `check_ns` nanoseconds.
+  void run(std::int64_t check_ns = 1'000'000'000);
+  // Runs one command and writes its outcome to the page.
   void answer(channel::Command command, std::uint32_t number);
 
  private:

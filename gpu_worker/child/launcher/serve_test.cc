@@ -1,9 +1,10 @@
-// The launcher's commands through a real page and socket, on a GPU that is none.
+// The tests send the launcher commands through a real page and socket. A fake GPU in host memory replaces the driver.
 #include "gpu_worker/child/launcher/serve.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -22,7 +23,7 @@ using channel::Command;
 using channel::Failure;
 using channel::Status;
 
-// Host memory, and a kernel that writes 7 where its last argument points.
+// A fake GPU: its memory is host memory, and its kernel writes 7 to the address in its last argument.
 class HostGpu : public Gpu {
  public:
   explicit HostGpu(std::vector<std::string>& did) : did_(did) {}
@@ -148,7 +149,7 @@ TEST_F(ServeTest, a_kernel_is_loaded_once_and_launched_with_every_call) {
   EXPECT_EQ(did_[did_.size() - 2], "unmap");
 }
 
-TEST_F(ServeTest, a_null_call_needs_memory_of_its_own_where_the_window_has_too_little) {
+TEST_F(ServeTest, a_null_call_allocates_memory_if_the_window_is_too_small) {
   Server server = this->server();
   page_->touch_bytes = 4097;
   EXPECT_EQ(answer(server, Command::null_call), "ok");
@@ -157,7 +158,7 @@ TEST_F(ServeTest, a_null_call_needs_memory_of_its_own_where_the_window_has_too_l
   EXPECT_EQ(did_, (std::vector<std::string>{"write own 4097", "map", "write own 4097"}));
 }
 
-TEST_F(ServeTest, what_is_wrong_is_told_with_its_kind) {
+TEST_F(ServeTest, a_failure_is_reported_with_its_kind) {
   Server server = this->server();
   EXPECT_EQ(answer(server, Command::call), "2 nothing is loaded yet");
   EXPECT_EQ(answer(server, Command::put_state), "2 a launcher knows no command 4");
@@ -169,7 +170,7 @@ TEST_F(ServeTest, what_is_wrong_is_told_with_its_kind) {
   EXPECT_EQ(answer(server, Command::load), "1 the build left no usable launch");
 }
 
-TEST_F(ServeTest, a_fault_while_waiting_is_the_calls) {
+TEST_F(ServeTest, a_fault_while_waiting_fails_the_call) {
   Server server = this->server();
   answer(server, Command::attach);
   answer(server, Command::load);
@@ -177,24 +178,24 @@ TEST_F(ServeTest, a_fault_while_waiting_is_the_calls) {
   EXPECT_EQ(answer(server, Command::call), "5 CUDA error: an illegal memory access was encountered (700), waiting");
 }
 
-TEST_F(ServeTest, without_a_gpu_every_answer_says_so) {
+TEST_F(ServeTest, without_a_gpu_every_answer_is_that_fault) {
   Server server(tl::unexpected(Fault{Failure::unsupported_here, "no driver"}), *page_, theirs_.get(), source_);
   EXPECT_EQ(answer(server, Command::null_call), "6 no driver");
 }
 
-TEST_F(ServeTest, descriptors_it_has_no_use_for_are_let_go_of) {
+TEST_F(ServeTest, descriptors_with_other_tags_are_closed) {
   Server server = this->server();
   const int fd = window_.get();
   (void)sys::send_packet(ours_.get(), "A", std::span(&fd, 1));
   EXPECT_EQ(answer(server, Command::attach), "ok");
 }
 
-TEST_F(ServeTest, it_serves_until_the_judge_is_gone) {
+TEST_F(ServeTest, serves_until_the_judge_is_gone) {
   Server server = this->server();
   std::thread judge([&] {
     page_->command = Command::null_call;
-    __atomic_store_n(&page_->go, 1, __ATOMIC_RELEASE);
-    while (__atomic_load_n(&page_->done, __ATOMIC_ACQUIRE) != 1) std::this_thread::yield();
+    std::atomic_ref(page_->go).store(1, std::memory_order_release);
+    while (std::atomic_ref(page_->done).load(std::memory_order_acquire) != 1) std::this_thread::yield();
     ours_ = sys::Fd();
   });
   server.run(5'000'000);
@@ -202,7 +203,7 @@ TEST_F(ServeTest, it_serves_until_the_judge_is_gone) {
   EXPECT_EQ(page_->status, Status::ok);
 }
 
-TEST_F(ServeTest, a_page_of_another_layout_is_none) {
+TEST_F(ServeTest, a_page_of_another_layout_is_refused) {
   const sys::Fd page(::memfd_create("page", MFD_CLOEXEC));
   ASSERT_EQ(::ftruncate(page.get(), sizeof(channel::Page)), 0);
   const int fd = page.get();

@@ -1,24 +1,24 @@
-// A stretch of memory in huge pages, for what a process allocates once and keeps: Python's arenas while the zygote
-// imports.
+// Backs Python's memory arenas with huge pages while the zygote imports modules.
 //
-// Python asks for its arenas one by one, 1 MB each, and the kernel gives a huge page, 2 MB, to one mapping only that
-// holds all of it.
+// Python maps its arenas one at a time, 1 MB each. A huge page is 2 MB, and the kernel uses one only where a single
+// mapping covers all of it. So one large region is mapped first, and the arenas are cut from it.
 #pragma once
 
 #include <cstddef>
 
 namespace kq::runtime {
 
-class Stretch {
+// A region of private memory, aligned to huge pages, that is handed out from its beginning to its end.
+class HugePageRegion {
  public:
-  // Reserves addresses; memory comes as it is touched. Where that fails, or once it is full, each request is a mapping
-  // of its own.
-  explicit Stretch(std::size_t bytes);
+  // Reserves the addresses; the kernel adds memory when a page is first touched. If the region cannot be mapped, or
+  // once it is full, take() makes a separate mapping for each request.
+  explicit HugePageRegion(std::size_t bytes);
 
-  // Null where there is no memory.
+  // Returns null when there is no memory.
   void* take(std::size_t bytes);
 
-  // Gives back what was not taken. From here on each request is a mapping of its own.
+  // Unmaps the part of the region that was not taken. Later calls of take() make a separate mapping each.
   void close();
 
  private:
@@ -26,7 +26,7 @@ class Stretch {
   char* end_ = nullptr;
 };
 
-// Takes back either kind.
+// Unmaps memory that take() returned, whether it lies in a region or in a mapping of its own.
 void give_back(void* address, std::size_t bytes);
 
 }  // namespace kq::runtime

@@ -14,22 +14,22 @@ std::uintptr_t number(const void* address) {
   return reinterpret_cast<std::uintptr_t>(address);
 }
 
-TEST(Stretch, arenas_lie_side_by_side_from_where_a_huge_page_can_begin) {
-  Stretch stretch(4 * kArena);
-  void* first = stretch.take(kArena);
+TEST(HugePageRegion, arenas_are_adjacent_and_the_first_is_aligned_to_a_huge_page) {
+  HugePageRegion region(4 * kArena);
+  void* first = region.take(kArena);
   ASSERT_NE(first, nullptr);
   EXPECT_EQ(number(first) % (2 * kArena), 0u);
-  for (std::uintptr_t i = 1; i < 4; ++i) EXPECT_EQ(number(stretch.take(kArena)), number(first) + i * kArena);
+  for (std::uintptr_t i = 1; i < 4; ++i) EXPECT_EQ(number(region.take(kArena)), number(first) + i * kArena);
   std::memset(first, 1, 4 * kArena);
   give_back(first, 4 * kArena);
 }
 
-TEST(Stretch, a_full_one_and_a_closed_one_give_mappings_of_their_own) {
-  Stretch stretch(2 * kArena);
-  void* taken = stretch.take(kArena);
-  void* too_large = stretch.take(2 * kArena);
-  stretch.close();
-  void* late = stretch.take(kArena);
+TEST(HugePageRegion, a_full_or_closed_region_makes_a_mapping_for_each_request) {
+  HugePageRegion region(2 * kArena);
+  void* taken = region.take(kArena);
+  void* too_large = region.take(2 * kArena);
+  region.close();
+  void* late = region.take(kArena);
   for (void* arena : {taken, too_large, late}) {
     ASSERT_NE(arena, nullptr);
     std::memset(arena, 1, kArena);
@@ -37,19 +37,19 @@ TEST(Stretch, a_full_one_and_a_closed_one_give_mappings_of_their_own) {
   }
 }
 
-TEST(Stretch, one_that_cannot_be_had_gives_mappings_of_its_own_too) {
-  Stretch stretch(std::size_t{1} << 60);
-  void* arena = stretch.take(kArena);
+TEST(HugePageRegion, a_region_that_cannot_be_mapped_makes_a_mapping_for_each_request) {
+  HugePageRegion region(std::size_t{1} << 60);
+  void* arena = region.take(kArena);
   ASSERT_NE(arena, nullptr);
   std::memset(arena, 1, kArena);
   give_back(arena, kArena);
-  stretch.close();
+  region.close();
 }
 
-TEST(Stretch, more_than_there_is_is_null) {
-  Stretch stretch(kArena);
-  EXPECT_EQ(stretch.take(std::size_t{1} << 60), nullptr);
-  stretch.close();
+TEST(HugePageRegion, a_request_beyond_the_memory_of_the_machine_returns_null) {
+  HugePageRegion region(kArena);
+  EXPECT_EQ(region.take(std::size_t{1} << 60), nullptr);
+  region.close();
 }
 
 }  // namespace

@@ -19,7 +19,7 @@
 namespace kq::runtime {
 namespace {
 
-// Of cupti_callbacks.h, CUDA 12 and 13.
+// These values and layouts are those of cupti_callbacks.h of CUDA 12 and 13.
 constexpr std::uint32_t kDriverApi = 1, kRuntimeApi = 2, kResource = 3;
 constexpr std::uint32_t kContextCreated = 1, kStreamCreated = 3, kStreamAttributeChanged = 21;
 constexpr int kEnter = 0;
@@ -33,11 +33,11 @@ struct AttributeData {
   int attribute;
 };
 
-// Of cuda.h.
+// These values and layouts are those of cuda.h.
 constexpr unsigned kNonBlocking = 1;
 constexpr int kAccessPolicyWindow = 1;         // CUstreamAttrID
 constexpr int kPersistingL2Limit = 6;          // CUlimit
-constexpr std::uint64_t kPerThreadStream = 2;  // as a handle
+constexpr std::uint64_t kPerThreadStream = 2;  // the value of the stream handle
 struct StreamCreateParameters {
   void** stream;
   unsigned flags;
@@ -52,18 +52,19 @@ struct LaunchConfig {  // of cuLaunchKernelEx
   std::uint64_t stream;
 };
 
-constexpr std::uint32_t kFunctionsMax = 2000;  // numbers that functions may have: CUDA 13.0 goes to 807
+constexpr std::uint32_t kFunctionsMax = 2000;  // upper bound of CUPTI's function numbers; CUDA 13.0 ends at 807
 
-// On this thread: the flags of the stream that is being made, and whether it is our own.
-thread_local long making_flags = -1;
-thread_local bool making_ours = false;
-thread_local bool in_note = false;
+// State of this thread: the flags of the stream that is being created (-1: none), whether the audit itself creates it,
+// and whether a line is being written, during which events are ignored.
+thread_local long created_stream_flags = -1;
+thread_local bool is_making_own_stream = false;
+thread_local bool is_writing_note = false;
 
 bool begins_with_any(std::string_view name, std::initializer_list<std::string_view> beginnings) {
   return std::ranges::any_of(beginnings, [&](std::string_view beginning) { return name.starts_with(beginning); });
 }
 
-// Which no honest call needs, whoever the stream belongs to.
+// Whether a function defers work or uses a per-thread stream. No honest call needs such a function, on any stream.
 bool is_deferring(std::string_view name) {
   return name.ends_with("_ptsz") || name.ends_with("_ptds") || name.find("_ptsz_v") != name.npos ||
          name.find("_ptds_v") != name.npos ||
@@ -77,12 +78,14 @@ bool is_launch(std::string_view name) {
 bool is_copy(std::string_view name) {
   return begins_with_any(name, {"cuMemcpy", "cudaMemcpy"});
 }
-bool is_looked_into(std::string_view name) {
+// Whether the audit must see the calls of a function to judge their arguments or their time.
+bool needs_arguments(std::string_view name) {
   return begins_with_any(name, {"cuStreamCreate", "cuCtxSetLimit"}) || is_launch(name) || is_copy(name);
 }
 
 std::atomic<bool> is_child_waiting = false;
 
+// State of a walk up the stack, which step() extends.
 struct Walk {
   std::vector<std::string> modules;
   std::string last;
@@ -123,7 +126,7 @@ int find_loaded(dl_phdr_info* info, std::size_t, void* to) {
 std::vector<std::string> places_of_cupti() {
   std::vector<std::string> places;
   std::string loaded;
-  ::dl_iterate_phdr(find_loaded, &loaded);  // torch's own profiler links to it
+  ::dl_iterate_phdr(find_loaded, &loaded);  // torch's own profiler links to CUPTI
   if (!loaded.empty()) places.push_back(loaded);
   places.insert(places.end(), {"libcupti.so.13", "libcupti.so.12"});
   for (const char* setting : {"KQ_CUDA", "CUDA_HOME", "CUDA_PATH"}) {
@@ -170,7 +173,7 @@ void set_waiting(bool is_waiting) {
 void Audit::begin(const Cupti& cupti, int fd) {
   cupti_ = cupti;
   fd_ = fd;
-  if (const int failed = cupti_.subscribe(&subscriber_, hear, this); failed != 0) {
+  if (const int failed = cupti_.subscribe(&subscriber_, on_event, this); failed != 0) {
     write_line("off\tcuptiSubscribe failed with " + std::to_string(failed));
     return;
   }
@@ -188,12 +191,12 @@ void Audit::begin(const Cupti& cupti, int fd) {
   write_line("on\t" + cupti_.library);
 }
 
-// By their names: numbers differ from one version of CUDA to the next.
+// Functions are found by name, because their numbers differ between versions of CUDA.
 void Audit::enable_calls(std::uint32_t domain) {
   for (std::uint32_t id = 1; id < kFunctionsMax; ++id) {
     const char* name = nullptr;
     if (cupti_.name(domain, id, &name) != 0 || name == nullptr) continue;
-    if (is_deferring(name) || is_looked_into(name)) (void)cupti_.enable(1, subscriber_, domain, id);
+    if (is_deferring(name) || needs_arguments(name)) (void)cupti_.enable(1, subscriber_, domain, id);
   }
 }
 
@@ -208,33 +211,34 @@ void Audit::leave_launches() {
 
 void Audit::listen() {
   if (subscriber_ == nullptr) return;
-  heard_ours_ = false;
-  making_ours = true;
+  is_own_stream_reported_ = false;
+  is_making_own_stream = true;
   void* stream = nullptr;
   const bool is_made = cupti_.stream_create(&stream, kNonBlocking) == 0;
-  making_ours = false;
+  is_making_own_stream = false;
   if (is_made) (void)cupti_.stream_destroy(stream);
-  write_line(is_made && heard_ours_ ? "heard" : "silent");
+  write_line(is_made && is_own_stream_reported_ ? "heard" : "silent");
 }
 
-void Audit::hear(void* audit, std::uint32_t domain, std::uint32_t id, const void* data) {
+void Audit::on_event(void* audit, std::uint32_t domain, std::uint32_t id, const void* data) {
   auto& self = *static_cast<Audit*>(audit);
-  if (in_note) return;
+  if (is_writing_note) return;
   if (domain == kResource) {
-    self.heard_resource(id, data);
+    self.on_resource(id, data);
   } else if (domain == kDriverApi || domain == kRuntimeApi) {
-    self.heard_call(data);
+    self.on_call(data);
   }
 }
 
-void Audit::heard_resource(std::uint32_t id, const void* data) {
+void Audit::on_resource(std::uint32_t id, const void* data) {
   if (id == kStreamCreated) {
-    if (making_ours) {
-      heard_ours_ = true;
+    if (is_making_own_stream) {
+      is_own_stream_reported_ = true;
       return;
     }
     std::array<char, 24> flags{"?"};
-    if (making_flags >= 0) std::snprintf(flags.data(), flags.size(), "0x%lx", static_cast<unsigned long>(making_flags));
+    if (created_stream_flags >= 0)
+      std::snprintf(flags.data(), flags.size(), "0x%lx", static_cast<unsigned long>(created_stream_flags));
     note("stream", flags.data());
   } else if (id == kContextCreated) {
     note("context", "-");
@@ -244,15 +248,15 @@ void Audit::heard_resource(std::uint32_t id, const void* data) {
   }
 }
 
-void Audit::heard_call(const void* data) {
+void Audit::on_call(const void* data) {
   const auto& call = *static_cast<const CallData*>(data);
-  if (call.function == nullptr || making_ours) return;
+  if (call.function == nullptr || is_making_own_stream) return;
   const std::string_view name = call.function;
   if (name.starts_with("cuStreamCreate") && name.find("Capture") == name.npos) {
-    // The stream is announced between the two sites of its making.
-    making_flags = call.site == kEnter && call.parameters != nullptr
-                       ? static_cast<long>(static_cast<const StreamCreateParameters*>(call.parameters)->flags)
-                       : -1;
+    // CUPTI reports the stream between the entry and the exit of the call that creates it.
+    created_stream_flags = call.site == kEnter && call.parameters != nullptr
+                               ? static_cast<long>(static_cast<const StreamCreateParameters*>(call.parameters)->flags)
+                               : -1;
     return;
   }
   if (call.site != kEnter) return;
@@ -275,23 +279,23 @@ void Audit::heard_call(const void* data) {
 }
 
 void Audit::note(std::string_view kind, std::string_view detail) {
-  in_note = true;
+  is_writing_note = true;
   write_line(std::string(kind) + "\t" + std::string(detail) + "\t" + modules_on_stack());
-  in_note = false;
+  is_writing_note = false;
 }
 
 void Audit::write_line(const std::string& line) {
   const std::lock_guard lock(mutex_);
-  const bool is_answer = line == "heard";  // one for each call
+  const bool is_answer = line == "heard";  // written once for each call
   if (is_answer && ++answers_ > kAuditAnswersMax) return;
   if (!is_answer && (lines_.size() >= kAuditLinesMax || !lines_.insert(line).second)) return;
   const bool is_last = !is_answer && lines_.size() == kAuditLinesMax;
   const std::string text = (is_last ? "more" : line.substr(0, kAuditLineBytesMax)) + "\n";
-  if (::write(fd_, text.data(), text.size()) < 0) return;  // the lane counts what is missing as silence
+  if (::write(fd_, text.data(), text.size()) < 0) return;  // the lane treats missing lines as a silenced audit
 }
 
 namespace {
-Audit audit;  // of this process: CUPTI keeps its address
+Audit audit;  // one for the process, because CUPTI keeps its address
 }
 
 }  // namespace kq::runtime

@@ -1,29 +1,30 @@
-// The witness in a submission's child: what CUPTI says is created or deferred there, and whose code asked for it.
+// The audit: reports which CUDA streams, contexts and deferred work a submission's child creates, and whose code did
+// it.
 //
-// Theory of operation. Before a line of the submission runs the child subscribes to CUPTI's callbacks, which sit inside
-// of the driver: they come however the entry point was found (a name that was computed, dlsym, cuGetProcAddress). Each
-// event is written at once, as one line, to a pipe that the lane reads when the child is done: what was written cannot
-// be taken back. Lines hold facts; what they mean is decided in gpu_worker/lane/call_audit.h.
+// Theory of operation. Before any code of the submission runs, the child subscribes to CUPTI's callbacks. CUPTI calls
+// them from inside the driver, so they come however the submission found the entry point (a computed name, dlsym,
+// cuGetProcAddress). Each event is written at once, as one line, to a pipe that the lane reads when the child has
+// ended: the submission cannot take back a line that was written. Lines hold facts only; gpu_worker/lane/call_audit.h
+// decides what they mean.
 //
-// It is the child that is timed. On an H200 a launch took 3.15 us without a subscriber and with one that hears what is
-// created and what is rarely called; 3.33 us with one that hears every launch. So launches are heard while the
-// submission loads and is first called, and no longer.
+// The child is the process that is timed. A subscriber to object creation and rare calls does not slow down launches,
+// but a subscriber to every launch does. So launches are reported only while the submission loads and is first called.
 //
-//   on\tLIBRARY                   subscribed; the first line
-//   off\tWHY                      could not
-//   stream\tFLAGS\tMODULES        a stream was made; FLAGS as the driver got them, "?" where it was not told
-//   api\tNAME\tMODULES            a function of the driver or the runtime that no honest call needs
-//   persist\tNAME\tMODULES        lines of the L2 cache are asked to stay
-//   context\t-\tMODULES           another context
-//   waiting\tNAME\tMODULES        memory was copied while the child had nothing to do but wait for `go`
-//   heard / silent                before each call: a stream that this file made itself was announced, or was not
-//   more                          there was more than kAuditLinesMax
+//   on\tLIBRARY                   the first line: the audit has subscribed
+//   off\tWHY                      the audit could not subscribe
+//   stream\tFLAGS\tMODULES        a stream was created; FLAGS as the driver received them, "?" if they are unknown
+//   api\tNAME\tMODULES            a function of the driver or the runtime was called that no honest call needs
+//   persist\tNAME\tMODULES        the caller asked for lines of the L2 cache to persist
+//   context\t-\tMODULES           another context was created
+//   waiting\tNAME\tMODULES        memory was copied while the child had only to wait for `go`
+//   heard / silent                before each call: CUPTI reported a stream that the audit itself created, or did not
+//   more                          there were more than kAuditLinesMax lines
 //
 // MODULES are the files whose code is on the stack, innermost first, joined by '|', without this library and CUPTI; "?"
-// is code that no file holds. The same line comes once.
+// is code that no file holds. A line that was already written is not repeated.
 //
-// It shares its process with the submission, so that a hostile one can silence it; `heard` makes that an effort.
-// Nothing depends on it but the name of what was done: the judge's clock does not care.
+// The audit shares its process with the submission, so a hostile submission can silence it; the lines `heard` and
+// `silent` make that hard. Only the name of a violation depends on the audit: times are the judge's.
 #pragma once
 
 #include <cstddef>
@@ -36,15 +37,15 @@
 namespace kq::runtime {
 
 inline constexpr std::size_t kAuditLinesMax = 60;
-inline constexpr std::size_t kAuditLineBytesMax = 1000;  // all of them fit into a pipe
-inline constexpr int kAuditAnswersMax = 64;              // `heard`; more are not told
+inline constexpr std::size_t kAuditLineBytesMax = 1000;  // all lines together fit into a pipe
+inline constexpr int kAuditAnswersMax = 64;              // lines `heard`; later ones are not written
 inline constexpr int kAuditModulesMax = 8;
 
-// From an answer until the clock of the next call has begun, which the channel says. The inputs of a call are laid down
-// then, and who copies them has them before its time begins.
+// The channel sets this from an answer until the clock of the next call starts. In that time the judge writes the
+// inputs of the next call, so that a submission which copies memory then would have the inputs before its time starts.
 void set_waiting(bool is_waiting);
 
-// The part of CUPTI and of the driver that is used. Functions return 0 when they succeed.
+// The functions of CUPTI and of the driver that the audit calls. They return 0 when they succeed.
 struct Cupti {
   using Callback = void (*)(void* user, std::uint32_t domain, std::uint32_t id, const void* data);
   int (*subscribe)(void** subscriber, Callback callback, void* user) = nullptr;
@@ -52,25 +53,27 @@ struct Cupti {
   int (*name)(std::uint32_t domain, std::uint32_t id, const char** name) = nullptr;
   int (*stream_create)(void** stream, unsigned flags) = nullptr;
   int (*stream_destroy)(void* stream) = nullptr;
-  std::string library;  // where it came from
+  std::string library;  // the path or name of the CUPTI library
 };
 
-// What is loaded here already, or can be. The sentence of what is missing, or empty.
+// Finds CUPTI, preferring a library that is already loaded. Returns an empty string, or a sentence that says what is
+// missing.
 std::string find_cupti(Cupti& cupti);
 
+// Subscribes to CUPTI and writes the lines described above to a pipe.
 class Audit {
  public:
-  // Subscribes and writes `on`, or `off` and why. `fd` takes lines without ever blocking us.
+  // Subscribes and writes the line `on`, or `off` and the reason. `fd` is a pipe that never blocks the writer.
   void begin(const Cupti& cupti, int fd);
-  // Whether a stream of our own is still announced.
+  // Creates and destroys a stream, and writes `heard` if CUPTI reported it, or `silent` if it did not.
   void listen();
-  // From here on no launch is heard.
+  // Stops the reports of launches; the other events are still reported.
   void leave_launches();
 
  private:
-  static void hear(void* audit, std::uint32_t domain, std::uint32_t id, const void* data);
-  void heard_resource(std::uint32_t id, const void* data);
-  void heard_call(const void* data);
+  static void on_event(void* audit, std::uint32_t domain, std::uint32_t id, const void* data);
+  void on_resource(std::uint32_t id, const void* data);
+  void on_call(const void* data);
   void enable_calls(std::uint32_t domain);
   void note(std::string_view kind, std::string_view detail);
   void write_line(const std::string& line);
@@ -81,7 +84,7 @@ class Audit {
   std::mutex mutex_;
   std::set<std::string> lines_;
   int answers_ = 0;
-  bool heard_ours_ = false;
+  bool is_own_stream_reported_ = false;
 };
 
 }  // namespace kq::runtime

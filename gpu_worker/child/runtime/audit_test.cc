@@ -1,5 +1,5 @@
-// With functions in place of CUPTI's: what arrives through its callback becomes lines. That CUPTI itself calls is shown
-// on a GPU.
+// Fake functions replace CUPTI's. The tests check that events which arrive through the callback become lines; that
+// CUPTI itself calls the callback is tested on a GPU (tests/gpu/audit_gpu_test.cc).
 #include "gpu_worker/child/runtime/audit.h"
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint32_t kDriver = 1, kResource = 3;
 constexpr std::uint32_t kContextCreated = 1, kStreamCreated = 3, kAttributeChanged = 21;
 
-// What a subscriber is told of.
+// What the audit has asked the fake CUPTI for.
 struct Subscribed {
   Cupti::Callback callback = nullptr;
   void* user = nullptr;
@@ -95,7 +95,7 @@ class AuditTest : public ::testing::Test {
   Audit audit_;
 };
 
-TEST_F(AuditTest, asks_for_the_functions_that_matter_by_their_names) {
+TEST_F(AuditTest, enables_callbacks_of_the_relevant_functions_by_name) {
   begin();
   EXPECT_EQ(lines(), "on\tlibcupti.so\n");
   EXPECT_EQ(subscribed.enabled,
@@ -103,14 +103,14 @@ TEST_F(AuditTest, asks_for_the_functions_that_matter_by_their_names) {
                                       "cuMemcpyAsync_ptsz", "cuCtxSetLimit", "cuMemcpyDtoH_v2", "cudaMemcpyAsync"}));
 }
 
-TEST_F(AuditTest, launches_are_left_alone_once_told_so_and_the_rest_is_not) {
-  audit_.leave_launches();  // nobody listens yet
+TEST_F(AuditTest, leave_launches_disables_launches_and_nothing_else) {
+  audit_.leave_launches();  // without a subscription this does nothing
   begin();
   audit_.leave_launches();
   EXPECT_EQ(subscribed.disabled, (std::vector<std::string>{"cuLaunchKernel", "cuLaunchKernelEx"}));
 }
 
-TEST_F(AuditTest, says_why_it_cannot_listen) {
+TEST_F(AuditTest, says_why_it_cannot_subscribe) {
   cupti_.subscribe = subscribe_too_late;
   begin();
   EXPECT_EQ(lines(), "off\tcuptiSubscribe failed with 39\n");
@@ -118,7 +118,7 @@ TEST_F(AuditTest, says_why_it_cannot_listen) {
   EXPECT_EQ(lines(), "");
 }
 
-TEST_F(AuditTest, a_stream_comes_with_its_flags_and_whose_code_made_it) {
+TEST_F(AuditTest, a_stream_is_reported_with_its_flags_and_the_modules_that_created_it) {
   begin();
   lines();
   struct {
@@ -135,7 +135,7 @@ TEST_F(AuditTest, a_stream_comes_with_its_flags_and_whose_code_made_it) {
   EXPECT_EQ(lines().substr(0, 9), "stream\t?\t");
 }
 
-TEST_F(AuditTest, the_same_comes_once_and_all_of_it_is_bounded) {
+TEST_F(AuditTest, equal_lines_are_written_once_and_the_output_is_bounded) {
   begin();
   lines();
   for (int i = 0; i < 128; ++i) resource(kStreamCreated);
@@ -150,7 +150,7 @@ TEST_F(AuditTest, the_same_comes_once_and_all_of_it_is_bounded) {
   EXPECT_TRUE(more.ends_with("\nmore\n")) << more.substr(more.size() - 200);
 }
 
-TEST_F(AuditTest, what_defers_or_persists_is_told_and_honest_launches_are_not) {
+TEST_F(AuditTest, deferring_and_persisting_calls_are_reported_and_honest_launches_are_not) {
   begin();
   lines();
   struct {
@@ -192,13 +192,13 @@ TEST_F(AuditTest, what_defers_or_persists_is_told_and_honest_launches_are_not) {
   EXPECT_EQ(lines().substr(0, 10), "context\t-\t");
 }
 
-// As the channel says: from an answer until `go`.
-TEST_F(AuditTest, copies_are_told_while_nothing_is_asked_of_the_child) {
+// The channel tells the audit when the child waits: from an answer until the clock of the next call starts.
+TEST_F(AuditTest, copies_are_reported_while_the_child_waits) {
   begin();
   lines();
   const auto page = std::make_unique<channel::Page>();
   call("cuMemcpyDtoH_v2", nullptr);
-  EXPECT_EQ(lines(), "") << "it has begun with nothing yet";
+  EXPECT_EQ(lines(), "") << "the child has not answered yet";
   kq_post_done(page.get(), 1);
   call("cuMemcpyDtoH_v2", nullptr);
   call("cuMemcpyDtoH_v2", nullptr, 1);
@@ -214,7 +214,7 @@ TEST_F(AuditTest, copies_are_told_while_nothing_is_asked_of_the_child) {
   EXPECT_EQ(lines(), "");
 }
 
-TEST_F(AuditTest, hears_its_own_stream_or_says_that_it_was_silenced) {
+TEST_F(AuditTest, listen_says_whether_its_own_stream_was_reported) {
   begin();
   lines();
   audit_.listen();
@@ -224,7 +224,7 @@ TEST_F(AuditTest, hears_its_own_stream_or_says_that_it_was_silenced) {
   EXPECT_EQ(lines(), "heard\nheard\nsilent\n");
 }
 
-TEST(Audit, without_a_driver_it_says_so) {
+TEST(Audit, without_a_driver_the_first_line_says_so) {
   int pipe[2];
   ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
   kq_audit_begin(pipe[1]);

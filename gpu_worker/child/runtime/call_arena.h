@@ -1,7 +1,9 @@
-// Places in a stretch of device memory, handed out and taken back. Pure: it never touches that memory.
+// Allocator of the arena, the device memory in which the calls of a submission allocate. It computes offsets only, and
+// never touches the memory itself.
 //
-// torch's caching allocator asks for whole segments and keeps them, so there are few blocks and no hurry: first fit
-// over a sorted list of fixed room, without an allocation of its own.
+// torch's caching allocator asks for whole segments and keeps them, so there are few blocks and speed does not matter.
+// The first gap that is large enough is used. The blocks in use are kept in a sorted array of fixed size, so that the
+// allocator itself allocates nothing.
 #pragma once
 
 #include <array>
@@ -11,16 +13,17 @@
 
 namespace kq::runtime {
 
+// Hands out aligned, disjoint blocks of a range of `bytes` bytes, as offsets from its beginning.
 class CallArena {
  public:
   static constexpr std::size_t kBlocksMax = 1024;
-  static constexpr std::uint64_t kAlign = 512;  // what torch takes for granted
+  static constexpr std::uint64_t kAlign = 512;  // torch relies on this alignment
 
   explicit CallArena(std::uint64_t bytes) : bytes_(bytes) {}
-  // The offset of a free place, or nothing where there is none.
-  std::optional<std::uint64_t> take(std::uint64_t bytes);
-  // False: no place begins there.
-  bool give(std::uint64_t offset);
+  // Returns the offset of a new block, or nothing if no gap is large enough or kBlocksMax blocks are in use.
+  std::optional<std::uint64_t> allocate(std::uint64_t bytes);
+  // Frees the block at `offset`. Returns false if no block begins there.
+  bool release(std::uint64_t offset);
 
  private:
   struct Block {
@@ -28,8 +31,8 @@ class CallArena {
     std::uint64_t end;
   };
   std::uint64_t bytes_;
-  std::array<Block, kBlocksMax> blocks_{};  // in use, by offset
-  std::size_t blocks_n_ = 0;
+  std::array<Block, kBlocksMax> blocks_{};  // the blocks in use, sorted by offset
+  std::size_t block_count_ = 0;
 };
 
 }  // namespace kq::runtime

@@ -10,31 +10,31 @@
 namespace kq::runtime {
 namespace {
 
-TEST(CallArena, hands_out_aligned_places_until_it_is_full) {
+TEST(CallArena, allocates_aligned_blocks_until_it_is_full) {
   CallArena arena(2048);
-  EXPECT_EQ(arena.take(1), 0u);
-  EXPECT_EQ(arena.take(513), 512u);
-  EXPECT_EQ(arena.take(512), 1536u);
-  EXPECT_EQ(arena.take(1), std::nullopt);
-  EXPECT_TRUE(arena.give(512));
-  EXPECT_FALSE(arena.give(512));
-  EXPECT_EQ(arena.take(1025), std::nullopt);
-  EXPECT_EQ(arena.take(1024), 512u);
+  EXPECT_EQ(arena.allocate(1), 0u);
+  EXPECT_EQ(arena.allocate(513), 512u);
+  EXPECT_EQ(arena.allocate(512), 1536u);
+  EXPECT_EQ(arena.allocate(1), std::nullopt);
+  EXPECT_TRUE(arena.release(512));
+  EXPECT_FALSE(arena.release(512));
+  EXPECT_EQ(arena.allocate(1025), std::nullopt);
+  EXPECT_EQ(arena.allocate(1024), 512u);
 }
 
-TEST(CallArena, one_of_no_size_has_no_place) {
+TEST(CallArena, an_empty_arena_allocates_nothing) {
   CallArena arena(0);
-  EXPECT_EQ(arena.take(0), std::nullopt);
-  EXPECT_EQ(arena.take(~0ull), std::nullopt);
+  EXPECT_EQ(arena.allocate(0), std::nullopt);
+  EXPECT_EQ(arena.allocate(~0ull), std::nullopt);
 }
 
-TEST(CallArena, has_room_for_so_many_blocks) {
+TEST(CallArena, allocates_at_most_kBlocksMax_blocks) {
   CallArena arena(1ull << 40);
-  for (std::size_t i = 0; i < CallArena::kBlocksMax; ++i) ASSERT_TRUE(arena.take(1));
-  EXPECT_EQ(arena.take(1), std::nullopt);
+  for (std::size_t i = 0; i < CallArena::kBlocksMax; ++i) ASSERT_TRUE(arena.allocate(1));
+  EXPECT_EQ(arena.allocate(1), std::nullopt);
 }
 
-TEST(CallArena, places_never_overlap) {
+TEST(CallArena, blocks_never_overlap) {
   constexpr std::uint64_t kBytes = 100'000;
   CallArena arena(kBytes);
   std::mt19937_64 random(7);
@@ -42,12 +42,12 @@ TEST(CallArena, places_never_overlap) {
   for (int i = 0; i < 20'000; ++i) {
     if (random() % 2 == 0 && !taken.empty()) {
       const auto place = std::next(taken.begin(), static_cast<std::ptrdiff_t>(random() % taken.size()));
-      ASSERT_TRUE(arena.give(place->first));
+      ASSERT_TRUE(arena.release(place->first));
       taken.erase(place);
       continue;
     }
     const std::uint64_t bytes = random() % 6'000;
-    const auto place = arena.take(bytes);
+    const auto place = arena.allocate(bytes);
     if (!place) continue;
     ASSERT_LE(*place + bytes, kBytes);
     const auto next = taken.lower_bound(*place);
@@ -61,7 +61,7 @@ TEST(CallArena, places_never_overlap) {
   }
 }
 
-TEST(ArenaMemory, is_the_arenas_while_there_is_room) {
+TEST(ArenaMemory, is_taken_from_the_arena_while_the_arena_has_room) {
   kq_arena_use(1 << 20, 4096);
   void* const first = kq_arena_malloc(4096, 0, nullptr);
   EXPECT_EQ(reinterpret_cast<std::uint64_t>(first), 1u << 20);

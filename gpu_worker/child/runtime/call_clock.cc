@@ -25,7 +25,7 @@ struct CudaClock {
   Result (*record)(Event, Stream) = nullptr;
   Result (*synchronize)() = nullptr;
   Result (*elapsed)(float*, Event, Event) = nullptr;
-  Pointer word = 0;  // 0 again once the context it lies in may not be ours any more
+  Pointer word = 0;  // its address in device memory; 0 once its context may be gone
   Event start = nullptr;
   Event stop = nullptr;
 };
@@ -50,8 +50,8 @@ bool find(void* library, const char* name, F& function) {
 void start_call_clock() {
   start_ns = now_ns();
   if (!is_cuda) return;
-  // What a context does first after the GPU has switched to it may take longer. So that is a word of ours: without it
-  // one of twenty repeats of a kernel of 6 us took 7, with it they lay within 4 % (H200).
+  // The first operation after the GPU has switched to a context may take longer. Filling one word here takes that cost
+  // before the clock starts, which makes repeated measurements of short kernels agree.
   if (cuda.word != 0) cuda.fill(cuda.word, 0, 1, nullptr);
   if (cuda.record(cuda.start, nullptr) != 0) cuda.word = 0;
 }
@@ -67,7 +67,8 @@ bool read_call_clock(std::int64_t& elapsed_ns) {
   }
   float milliseconds = 0;
   if (cuda.synchronize() != 0) return false;
-  // Events that were not recorded, as after a context was reset, are no failure of the call: there is no hint then.
+  // If the events were not recorded, for example because the context was reset, the call has not failed: only the hint
+  // is missing.
   if (cuda.elapsed(&milliseconds, cuda.start, cuda.stop) != 0) milliseconds = 0, cuda.word = 0;
   elapsed_ns = std::llround(static_cast<double>(milliseconds) * 1e6);
   return true;

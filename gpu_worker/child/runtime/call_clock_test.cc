@@ -1,4 +1,4 @@
-// Without a GPU: the host's clock, and failing in words.
+// These tests need no GPU: they cover the host's clock, and the errors where CUDA is missing.
 #include "gpu_worker/child/runtime/call_clock.h"
 
 #include <unistd.h>
@@ -14,7 +14,7 @@
 namespace kq::runtime {
 namespace {
 
-TEST(CallClock, runs_from_begin_to_complete) {
+TEST(CallClock, measures_the_time_from_begin_to_complete) {
   const auto page = std::make_unique<channel::Page>();
   page->go = 1;
   kq_begin(page.get());
@@ -25,8 +25,8 @@ TEST(CallClock, runs_from_begin_to_complete) {
   EXPECT_GE(page->event_ns, 2'000'000);
 }
 
-// Nothing of it goes to a GPU, not even the clock's own events.
-TEST(CallClock, what_is_staged_is_not_timed) {
+// A staging command sends nothing to a GPU, not even the clock's own events.
+TEST(CallClock, a_staging_command_is_not_timed) {
   const auto page = std::make_unique<channel::Page>();
   page->command = channel::Command::stage;
   page->go = 1;
@@ -37,7 +37,7 @@ TEST(CallClock, what_is_staged_is_not_timed) {
   EXPECT_EQ(page->event_ns, 0);
 }
 
-TEST(CallClock, without_a_driver_cuda_is_refused_in_words_and_the_host_goes_on) {
+TEST(CallClock, without_a_driver_the_cuda_clock_is_an_error_and_the_host_clock_still_works) {
   char error[200] = "";
   if (kq_clock_use_cuda(error, sizeof error) == 0) GTEST_SKIP() << "skipped: there is a CUDA context here";
   EXPECT_NE(std::string(error), "");

@@ -1,4 +1,4 @@
-// The child's end of the page: waiting for `go`, posting `done`, and the page's layout in words.
+// The child's side of the page: it waits for `go`, posts `done`, and answers what the layout of the page is, by name.
 #include "gpu_worker/channel/channel.h"
 
 #include <linux/futex.h>
@@ -84,11 +84,11 @@ constexpr Field kLayout[] = {{"sizeof Page", sizeof(Page)},
                              KQ_FIELD(TensorDesc, real)};
 #undef KQ_FIELD
 
-// Reading the clock costs 20 ns; between two readings the word is looked at this often.
-constexpr int kLooksPerClock = 64;
+// How often the word is polled between two readings of the clock, which cost 20 ns each.
+constexpr int kPollsPerClock = 64;
 
-constexpr std::int64_t kTurnLimitNs = 10'000'000'000;  // of a judge that names no slot: it is gone
-constexpr unsigned kTurnNapUs = 20;
+constexpr std::int64_t kTurnLimitNs = 10'000'000'000;  // a judge that names no slot for this long is gone
+constexpr unsigned kTurnSleepUs = 20;
 
 std::int64_t now_ns() {
   timespec now{};
@@ -102,7 +102,8 @@ void relax() {
 #endif
 }
 
-// The words are shared with another process, so the futex is not a private one.
+// Sleeps while *word is `value`, at most until the timeout. The word is shared with another process, so the futex is
+// not a private one.
 void sleep_while(std::uint32_t* word, std::uint32_t value, std::int64_t timeout_ns) {
   const timespec timeout{timeout_ns / 1'000'000'000, timeout_ns % 1'000'000'000};
   ::syscall(SYS_futex, word, FUTEX_WAIT, value, &timeout, nullptr, 0);
@@ -117,7 +118,7 @@ bool wait_go(Page& page, std::uint32_t go_seen, std::int64_t timeout_ns) {
   const std::int64_t deadline = start + timeout_ns;
   const std::int64_t spin_until = start + std::min<std::int64_t>(timeout_ns, static_cast<std::int64_t>(page.spin_ns));
   do {
-    for (int look = 0; look < kLooksPerClock; ++look) {
+    for (int poll = 0; poll < kPollsPerClock; ++poll) {
       if (load(page.go) != go_seen) return true;
       relax();
     }
@@ -145,7 +146,7 @@ int kq_wait_go(void* page, std::uint32_t go_seen, std::int64_t timeout_ns) {
 
 void kq_begin(void* page) {
   if (!kq::channel::is_staging(static_cast<kq::channel::Page*>(page)->command)) kq::runtime::start_call_clock();
-  kq::runtime::set_waiting(false);  // what is copied from here on lies in the stream behind the clock's first event
+  kq::runtime::set_waiting(false);  // later copies lie in the stream behind the clock's first event
 }
 
 int kq_next_slot(void* at, std::uint32_t returned) {
@@ -153,7 +154,7 @@ int kq_next_slot(void* at, std::uint32_t returned) {
   std::atomic_ref(page.returned).store(returned, std::memory_order_release);
   const std::int64_t start = kq::runtime::now_ns();
   for (;;) {
-    for (int look = 0; look < kq::runtime::kLooksPerClock; ++look) {
+    for (int poll = 0; poll < kq::runtime::kPollsPerClock; ++poll) {
       const std::uint32_t turn = kq::runtime::load(page.turn);
       const std::uint32_t slot = turn & kq::channel::kNoSlot;
       if (turn >> 16 == returned + 1) return slot == kq::channel::kNoSlot ? -1 : static_cast<int>(slot);
@@ -161,7 +162,7 @@ int kq_next_slot(void* at, std::uint32_t returned) {
     }
     const std::int64_t waited = kq::runtime::now_ns() - start;
     if (waited > kq::runtime::kTurnLimitNs) return -1;
-    if (waited > static_cast<std::int64_t>(page.spin_ns)) ::usleep(kq::runtime::kTurnNapUs);
+    if (waited > static_cast<std::int64_t>(page.spin_ns)) ::usleep(kq::runtime::kTurnSleepUs);
   }
 }
 

@@ -23,27 +23,26 @@ std::unique_ptr<channel::Page> new_page(std::uint64_t spin_ns) {
   return page;
 }
 
-TEST(Layout, is_known_by_name) {
+TEST(Layout, of_a_field_is_found_by_its_name) {
   EXPECT_EQ(kq_layout("Page.go"), 8);
   EXPECT_EQ(kq_layout("Page.done"), 64);
   EXPECT_EQ(kq_layout("sizeof TensorDesc"), 192);
   EXPECT_EQ(kq_layout("Page.nonsense"), -1);
 }
 
-TEST(WaitGo, returns_at_once_when_go_is_already_there) {
+TEST(WaitGo, returns_at_once_if_go_is_already_set) {
   const auto page = new_page(0);
   page->go = 1;
   EXPECT_EQ(kq_wait_go(page.get(), 0, kLongNs), 1);
 }
 
-TEST(WaitGo, says_when_the_time_is_over) {
+TEST(WaitGo, returns_0_after_the_timeout) {
   EXPECT_EQ(kq_wait_go(new_page(0).get(), 0, 0), 0);
   EXPECT_EQ(kq_wait_go(new_page(kLongNs).get(), 0, 1'000'000), 0) << "spinning does not outlast the timeout";
 }
 
-// Both ways of waiting see a `go` of another thread, and the answer comes back: through the spinning and through the
-// futex.
-TEST(WaitGo, answers_go_with_done) {
+// A `go` of another thread is seen both by a child that spins and by a child that sleeps on the futex.
+TEST(WaitGo, go_of_another_thread_is_answered_with_done) {
   for (const std::uint64_t spin_ns : {std::uint64_t{0}, std::uint64_t{kLongNs}}) {
     const auto page = new_page(spin_ns);
     std::thread child([&] {

@@ -1,5 +1,5 @@
-// Device memory of another process, mapped into this one by CUDA's virtual memory interface. libcuda is opened when
-// first needed: most machines that build kq have none, and no process of kq but a child on a GPU may load it.
+// Maps device memory of the judge into the child, by CUDA's virtual memory interface. libcuda is opened with dlopen
+// when it is first needed, because most machines that build kq have no libcuda, and only a child on a GPU may load it.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -14,6 +14,7 @@ namespace {
 
 namespace cuda = channel::cuda;
 
+// The functions of the CUDA driver that mapping needs.
 struct Driver {
   cuda::Result (*get_device)(cuda::Ordinal*) = nullptr;
   cuda::Result (*get_error)(cuda::Result, const char**) = nullptr;
@@ -33,7 +34,7 @@ bool find(void* library, const char* name, F& function) {
   return function != nullptr;
 }
 
-// The sentence of what went wrong, or empty.
+// Returns an empty string, or a sentence that says what failed.
 std::string open_driver(Driver& driver) {
   void* library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) return "no CUDA driver here: libcuda.so.1 cannot be opened";
@@ -53,6 +54,7 @@ std::string sentence(const Driver& driver, const char* what, cuda::Result result
   return std::string(what) + ": " + words + " (" + std::to_string(result) + ")";
 }
 
+// Rounds `bytes` up to the granularity of device memory. Returns an empty string, or a sentence that says what failed.
 std::string round_up(const Driver& driver, cuda::Ordinal device, std::size_t& bytes) {
   cuda::AllocationProperties properties{};
   properties.type = cuda::kPinned;

@@ -16,10 +16,11 @@
 namespace kq::runtime {
 namespace {
 
-// While the view is being built, "/" is a small tmpfs holding the host's root and the new one.
+// While the view is built, "/" is a small tmpfs that holds the host's root and the new root.
 constexpr char kHost[] = "/host";
 constexpr char kRoot[] = "/new";
-// Any directory will do to hang that tmpfs on; it hides nothing for long.
+// Directories on which that tmpfs may be mounted. The first one that works is taken; it is hidden only for a short
+// time.
 constexpr const char* kPlaces[] = {"/tmp", "/mnt", "/proc"};
 
 std::string failed(const std::string& what) {
@@ -37,7 +38,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
-// mkdir -p of everything above the last part.
+// Creates the directories above the last part of the path, as mkdir -p does.
 bool make_parents(const std::string& path) {
   for (std::size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1)) {
     if (::mkdir(path.substr(0, at).c_str(), 0755) != 0 && errno != EEXIST) return false;
@@ -45,7 +46,7 @@ bool make_parents(const std::string& path) {
   return true;
 }
 
-// Something of the same kind as `source` to mount it on.
+// Creates an empty directory or file on which something of that kind can be mounted.
 bool make_target(const std::string& path, bool is_directory) {
   if (!make_parents(path)) return false;
   if (is_directory) return ::mkdir(path.c_str(), 0755) == 0 || errno == EEXIST;
@@ -62,7 +63,8 @@ struct MountAttributes {  // struct mount_attr of linux/mount.h, which does not 
 };
 constexpr std::uint64_t kReadOnly = 1, kNoSuid = 2, kNoDev = 4;  // MOUNT_ATTR_*
 
-// Older kernels have no mount_setattr: there only the topmost mount can be changed, and it must keep the flags it has.
+// Adds restrictions to a mount and to all mounts below it. Kernels before 5.12 have no mount_setattr: there only the
+// topmost mount can be changed, and the call must repeat the flags that it already has.
 bool restrict_mount(const std::string& path, std::uint64_t attributes) {
   const MountAttributes wanted{attributes, 0, 0, 0};
   if (::syscall(SYS_mount_setattr, -1, path.c_str(), AT_RECURSIVE, &wanted, sizeof wanted) == 0) return true;
@@ -106,7 +108,7 @@ std::string add_scratch(const std::vector<std::string>& fields) {
   for (std::size_t i = 3; i < fields.size(); ++i) {
     const std::string part = room + "/" + std::to_string(i);
     const std::string to = kRoot + fields[i];
-    // Everybody may write, as in /tmp: whoever the child turns out to be.
+    // Every uid may write here, as in /tmp, because the uid of the child is not known yet.
     if (::mkdir(part.c_str(), 0755) != 0 || ::chmod(part.c_str(), 01777) != 0)
       return failed("cannot make room for " + fields[i]);
     if (!make_target(to, true)) return failed("cannot make " + fields[i]);
@@ -119,7 +121,8 @@ std::string add_proc(const std::string& place) {
   const std::string to = kRoot + place;
   if (!make_target(to, true)) return failed("cannot make " + place);
   if (::mount("proc", to.c_str(), "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0) return {};
-  // Where parts of the host's /proc are covered, as in containers, a user namespace may not see a fresh one.
+  // Where parts of the host's /proc are covered by mounts, as in containers, the kernel refuses a new /proc in a user
+  // namespace.
   return bind_mount("/proc", place, 0, Missing::fail);
 }
 
@@ -133,12 +136,12 @@ std::string add(const std::vector<std::string>& fields) {
   if (word == "scratch" && fields.size() >= 4) return add_scratch(fields);
   if (word == "proc" && fields.size() == 2) return add_proc(fields[1]);
   if (word == "work" && fields.size() == 2) return {};
-  return "the view has a line it cannot have: it begins with '" + word + "' and has " + std::to_string(fields.size()) +
+  return "the view's plan has an unknown line: it begins with '" + word + "' and has " + std::to_string(fields.size()) +
          " fields";
 }
 
-// Puts a tmpfs at "/", with the old root at /host and an empty one at /new. Undoes what it did when it fails.
-std::string step_aside() {
+// Mounts a tmpfs at "/", with the old root at /host and an empty root at /new. On failure it undoes its changes.
+std::string enter_staging_root() {
   for (const char* place : kPlaces) {
     if (::mount("tmpfs", place, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=1m") != 0) continue;
     if (::chdir(place) == 0 && ::mkdir("host", 0755) == 0 && ::mkdir("new", 0755) == 0 &&
@@ -153,14 +156,14 @@ std::string step_aside() {
   return failed("cannot put a new root in place");
 }
 
-// Makes /new the root, read-only, and lets go of everything else.
-std::string step_in() {
+// Makes /new the root, read-only, and unmounts everything else.
+std::string enter_new_root() {
   if (::mount(nullptr, kRoot, nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, nullptr) != 0) {
     return failed("cannot make the new root read-only");
   }
   if (::chdir(kRoot) != 0 || ::syscall(SYS_pivot_root, ".", ".") != 0) return failed("cannot enter the new root");
   // The old root now lies on top of the new one.
-  if (::umount2(".", MNT_DETACH) != 0 || ::chdir("/") != 0) return failed("cannot let go of the old root");
+  if (::umount2(".", MNT_DETACH) != 0 || ::chdir("/") != 0) return failed("cannot unmount the old root");
   return {};
 }
 
@@ -175,14 +178,14 @@ std::vector<std::vector<std::string>> lines_of(std::string_view plan) {
 }
 
 Expected<void> make_view(std::string_view plan) {
-  // Nothing of what follows may reach the host's mounts, nor the other way round.
+  // The mounts made here must not propagate to the host, nor the host's into this namespace.
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
     return our_fault(failed("cannot make mounts private"));
-  if (std::string error = step_aside(); !error.empty()) return our_fault(error);
+  if (std::string error = enter_staging_root(); !error.empty()) return our_fault(error);
   for (const std::vector<std::string>& line : lines_of(plan)) {
     if (std::string error = add(line); !error.empty()) return our_fault(error);
   }
-  if (std::string error = step_in(); !error.empty()) return our_fault(error);
+  if (std::string error = enter_new_root(); !error.empty()) return our_fault(error);
   return {};
 }
 

@@ -1,14 +1,15 @@
-// The mount view: the only files a child sees.
+// The mount view: the only files that a child sees.
 //
-// A plan is text, one line per thing, fields separated by tabs, built in this order inside an empty root that is
-// read-only in the end:
+// A plan is a text with one line per entry and tabs between fields. Entries are built in their order inside an empty
+// root, which is made read-only at the end:
 //
-//   ro       SOURCE  PLACE            a directory or file, read-only, with everything mounted below it; left out where
-//   it cannot be found rw       SOURCE  PLACE            the same, writable; must be there dev      PLACE a device node
-//   of the host; left out where there is none link     TARGET  PLACE            a symbolic link scratch  BYTES   INODES
-//   PLACE... one tmpfs with that much room in all, at each of the places proc     PLACE                    a /proc of
-//   the pid namespace; the host's where the kernel refuses one work     SOURCE                   where the child works
-//   if there is no view; not part of one
+//   ro       SOURCE  PLACE            a directory or file and its mounts, read-only; skipped if it is missing
+//   rw       SOURCE  PLACE            the same, writable; an error if it is missing
+//   dev      PLACE                    a device node of the host; skipped if it is missing
+//   link     TARGET  PLACE            a symbolic link
+//   scratch  BYTES   INODES  PLACE... one tmpfs of that size in all, visible at each of the places
+//   proc     PLACE                    the /proc of the pid namespace, or the host's if the kernel refuses a new one
+//   work     SOURCE                   the work directory of a child without a view; a view ignores it
 #pragma once
 
 #include <string>
@@ -19,10 +20,11 @@
 
 namespace kq::runtime {
 
-// Makes the plan the root of this mount namespace, which must be our own, with the right to mount in it.
+// Builds the plan and makes it the root of this process's mount namespace. The process must have a mount namespace of
+// its own, and the right to mount in it.
 Expected<void> make_view(std::string_view plan);
 
-// The fields of each line.
+// Returns the fields of each line of a plan.
 std::vector<std::vector<std::string>> lines_of(std::string_view plan);
 
 }  // namespace kq::runtime

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A 0700 directory of ours with something secret beside something to bind.
+// A directory of mode 0700 with a secret file beside a directory to bind.
 class View : public testing::Test {
  protected:
   void SetUp() override {
@@ -47,7 +47,7 @@ bool writable(const char* path) {
   return fd >= 0;
 }
 
-TEST_F(View, binds_what_lies_below_a_closed_home_and_hides_the_rest) {
+TEST_F(View, binds_a_directory_below_a_closed_home_and_hides_the_rest) {
   EXPECT_EQ(run([this] {
               std::string text;
               std::ifstream("/kq/src/a.py") >> text;
@@ -57,7 +57,7 @@ TEST_F(View, binds_what_lies_below_a_closed_home_and_hides_the_rest) {
             "source");
 }
 
-TEST_F(View, is_read_only_but_for_scratch_and_out) {
+TEST_F(View, is_read_only_except_for_scratch_and_rw_entries) {
   EXPECT_EQ(run([] {
               std::string places;
               for (const char* place : {"/usr/x", "/x", "/kq/x", "/kq/src/a.py", "/kq/src/x", "/etc/x", "/etc/passwd",
@@ -70,7 +70,7 @@ TEST_F(View, is_read_only_but_for_scratch_and_out) {
   EXPECT_TRUE(fs::exists(home_ / "out/x"));
 }
 
-TEST_F(View, holds_scratch_to_its_room) {
+TEST_F(View, limits_the_bytes_and_files_of_scratch) {
   EXPECT_EQ(run([] {
               std::ofstream file("/tmp/big", std::ios::binary);
               const std::string block(65536, 'x');
@@ -84,7 +84,7 @@ TEST_F(View, holds_scratch_to_its_room) {
             "bytes files");
 }
 
-TEST_F(View, lets_nothing_set_a_uid_nor_be_a_device) {
+TEST_F(View, refuses_device_nodes) {
   EXPECT_EQ(run([] {
               const bool made = ::mknod("/tmp/null", S_IFCHR | 0666, 0x103) == 0;
               return std::string(made ? "made a node" : "no");
@@ -92,15 +92,15 @@ TEST_F(View, lets_nothing_set_a_uid_nor_be_a_device) {
             "no");
 }
 
-TEST_F(View, a_line_it_cannot_have_is_an_error_in_words) {
+TEST_F(View, an_unknown_line_is_an_error_that_names_it) {
   const sandbox::Sandboxed result = sandbox::run(
       {.uid = sandbox::kTestUid, .wanted = sandbox::kAllLayers, .host_bytes = 64u << 20, .view = "dance\t/x\n"}, true,
       [] { return std::string(); });
-  EXPECT_EQ(result.error, "error the view has a line it cannot have: it begins with 'dance' and has 2 fields");
+  EXPECT_EQ(result.error, "error the view's plan has an unknown line: it begins with 'dance' and has 2 fields");
   EXPECT_EQ(result.layers, 0u);
 }
 
-TEST_F(View, a_place_to_write_that_is_missing_is_an_error_in_words) {
+TEST_F(View, a_missing_rw_source_is_an_error_that_names_it) {
   const sandbox::Sandboxed result = sandbox::run(
       {.uid = sandbox::kTestUid, .wanted = sandbox::kAllLayers, .host_bytes = 64u << 20, .view = "rw\t/nonsense\t/x\n"},
       true, [] { return std::string(); });

@@ -18,7 +18,7 @@
 namespace kq::sandbox {
 namespace {
 
-// linux/landlock.h, which Debian 12 has in a version that ends at ABI 2.
+// The structures and values are those of linux/landlock.h. Debian 12 has that header in a version that ends at ABI 2.
 struct Ruleset {
   std::uint64_t files;
   std::uint64_t network;
@@ -32,11 +32,12 @@ constexpr std::uint32_t kAskVersion = 1;
 constexpr int kPathBeneath = 1;
 constexpr std::uint64_t kExecute = 1u << 0, kWrite = 1u << 1, kRead = 1u << 2, kReadDirectory = 1u << 3,
                         kTruncate = 1u << 14;
-constexpr std::uint64_t kOfFiles = kExecute | kWrite | kRead | kTruncate;  // what a rule for a single file may hold
+constexpr std::uint64_t kOfFiles =
+    kExecute | kWrite | kRead | kTruncate;  // the rights that a rule for a single file may hold
 constexpr std::uint64_t kReading = kExecute | kRead | kReadDirectory;
 
-// Version of the interface -> what it can restrict. The right to device ioctls (version 5) is left alone: CUDA is
-// nothing else.
+// Returns the rights that a version of the interface can restrict. The right to device ioctls (version 5) stays
+// unrestricted, because CUDA consists of them.
 std::uint64_t files_of(long abi) {
   return abi >= 3 ? 0x7FFF : abi == 2 ? 0x3FFF : 0x1FFF;
 }
@@ -47,7 +48,8 @@ std::string failed(const std::string& what) {
   return what + ": " + std::strerror(errno);
 }
 
-// Nothing for what is not there: a plan may name it.
+// Adds the rule for one path. A missing file is no error, because a plan may name one. Returns an empty string, or what
+// failed.
 std::string allow(int ruleset, const std::string& path, std::uint64_t access) {
   const int fd = ::open(path.c_str(), O_PATH | O_CLOEXEC);
   if (fd < 0) return {};
@@ -62,13 +64,13 @@ std::string allow(int ruleset, const std::string& path, std::uint64_t access) {
 
 using Rule = std::pair<std::string, std::uint64_t>;
 
-// The rules of one line of the plan.
+// Returns the rules of one line of the plan.
 std::vector<Rule> rules_of(const std::vector<std::string>& fields, bool has_view, std::uint64_t all) {
   const std::string& word = fields[0];
   if (word == "ro") return {{fields[has_view ? 2 : 1], kReading}};
   if (word == "rw") return {{fields[has_view ? 2 : 1], all}};
-  // CUDA's driver names its threads in /proc by opening what it writes to with O_TRUNC, and gives up with error 304 if
-  // it may not.
+  // CUDA's driver names its threads by writing to files in /proc, which it opens with O_TRUNC. Without that right it
+  // fails with error 304.
   if (word == "dev") return {{fields[1], kRead | kWrite | kTruncate}};
   if (word == "proc") return {{fields[1], kReading | kWrite | kTruncate}};
   if (word == "work" && !has_view) return {{fields[1], all}};
@@ -86,7 +88,7 @@ Expected<bool> restrict_files(std::string_view plan, bool has_view) {
   const std::size_t size = abi >= 6 ? sizeof wanted : abi >= 4 ? 2 * sizeof(std::uint64_t) : sizeof(std::uint64_t);
   const int ruleset = static_cast<int>(::syscall(SYS_landlock_create_ruleset, &wanted, size, 0));
   if (ruleset < 0) return our_fault(failed("cannot make a Landlock ruleset"));
-  // In a view there is nothing that may not be seen by name.
+  // All names inside a view may be listed, because a view holds no secret.
   std::string error = has_view ? allow(ruleset, "/", kReadDirectory) : "";
   for (const std::vector<std::string>& line : runtime::lines_of(plan)) {
     for (const auto& [path, access] : rules_of(line, has_view, wanted.files)) {

@@ -1,6 +1,6 @@
-// Landlock: the files of the view (view.h) and no others, by a second mechanism of the kernel; beside that no TCP, and
-// no signals or abstract sockets to whoever is outside, as far as the kernel has them. Where there is no mount view
-// this is what keeps a job from the host's files.
+// Landlock: a second mechanism of the kernel that restricts a child to the files of the view (view.h). As far as the
+// kernel supports it, Landlock also forbids TCP, and signals and abstract sockets to processes outside the child. Where
+// there is no mount view, Landlock alone keeps a job from the host's files.
 #pragma once
 
 #include <string_view>
@@ -9,9 +9,9 @@
 
 namespace kq::sandbox {
 
-// For good, in this process and all that it starts. `has_view`: the plan's places are what there is to see; otherwise
-// the host's own files are, and its sources are what may be used. False where the kernel has no Landlock; then nothing
-// has changed. Needs no_new_privs.
+// Restricts this process and all its descendants to the files of `plan`, irrevocably. With `has_view` the rules apply
+// to the places of the plan, otherwise to its sources, which are files of the host. Returns false if the kernel has no
+// Landlock; then nothing has changed. Needs no_new_privs.
 Expected<bool> restrict_files(std::string_view plan, bool has_view);
 
 }  // namespace kq::sandbox

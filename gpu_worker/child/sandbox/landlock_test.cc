@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A child that has Landlock and limits alone, over the host's files.
+// Runs a child that has only Landlock and resource limits, over the host's files.
 class Landlock : public testing::Test {
  protected:
   void SetUp() override {
@@ -51,14 +51,14 @@ class Landlock : public testing::Test {
   fs::path home_;
 };
 
-TEST_F(Landlock, reads_what_the_plan_names_and_nothing_else) {
+TEST_F(Landlock, reads_only_files_of_the_plan) {
   EXPECT_EQ(run([&] { return reads(home_ / "src/a.py"); }), "read");
   EXPECT_EQ(run([&] { return reads("/etc/passwd"); }), "read");
   EXPECT_EQ(run([&] { return reads(home_ / "secret"); }), "no");
   EXPECT_EQ(run([&] { return reads("/etc/hostname"); }), "no");
 }
 
-TEST_F(Landlock, writes_where_the_plan_lets_it) {
+TEST_F(Landlock, writes_only_to_writable_entries_of_the_plan) {
   EXPECT_EQ(run([&] { return writes(home_ / "out/a") + " " + writes(home_ / "work/b"); }), "written written");
   EXPECT_EQ(
       run([&] { return writes(home_ / "src/b") + " " + writes(home_ / "c") + " " + writes("/tmp/kq-landlock-d"); }),
@@ -66,11 +66,11 @@ TEST_F(Landlock, writes_where_the_plan_lets_it) {
   EXPECT_EQ(run([&] { return writes("/dev/null"); }), "written");
 }
 
-TEST_F(Landlock, names_its_threads_as_the_driver_of_cuda_does) {
+TEST_F(Landlock, may_name_its_threads_as_the_cuda_driver_does) {
   EXPECT_EQ(run([] { return writes("/proc/self/comm"); }), "written");
 }
 
-TEST_F(Landlock, has_no_tcp) {
+TEST_F(Landlock, refuses_tcp) {
   if (abi_ < 4) GTEST_SKIP() << "Landlock of version " << abi_ << " does not know TCP";
   EXPECT_EQ(run([] {
               const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
@@ -84,7 +84,7 @@ TEST_F(Landlock, has_no_tcp) {
             "refused by Landlock");
 }
 
-TEST_F(Landlock, signals_nobody_outside) {
+TEST_F(Landlock, refuses_signals_to_processes_outside) {
   if (abi_ < 6) GTEST_SKIP() << "Landlock of version " << abi_ << " does not know signals";
   const pid_t test = ::getpid();
   EXPECT_EQ(run([&] { return std::string(::kill(test, 0) < 0 && errno == EPERM ? "no" : "yes"); }), "no");

@@ -26,7 +26,7 @@
 namespace kq::sandbox {
 namespace {
 
-constexpr int kCapabilitiesMax = 63;  // more than there are; asking for one too many is no harm
+constexpr int kCapabilitiesMax = 63;  // above every existing number; dropping an unknown capability is harmless
 
 bool wants(const Options& options, Layer layer) {
   return (options.wanted & layer) != 0;
@@ -44,22 +44,24 @@ bool write_file(const char* path, const std::string& text) {
   return written;
 }
 
-// Who a process is where no map says otherwise yet.
-struct Who {
+// The ids of this process, as text for the maps of a user namespace. They are read before the namespace is entered.
+struct Ids {
   std::string uid = std::to_string(::geteuid());
   std::string gid = std::to_string(::getegid());
 };
 
-// In a new user namespace: we are who we were, alone, and hold every capability over what belongs to it.
-Expected<void> settle_user_namespace(const Who& who) {
-  // A process that cannot be dumped does not own its own /proc files, and could not write the maps.
+// Maps the process's own ids, and no others, into the new user namespace that the process is in. The process then holds
+// every capability over objects of that namespace.
+Expected<void> map_own_ids(const Ids& ids) {
+  // A process that is not dumpable does not own its /proc files, and could not write the maps.
   ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   write_file("/proc/self/setgroups", "deny");
-  if (!write_file("/proc/self/uid_map", who.uid + " " + who.uid + " 1") ||
-      !write_file("/proc/self/gid_map", who.gid + " " + who.gid + " 1")) {
+  if (!write_file("/proc/self/uid_map", ids.uid + " " + ids.uid + " 1") ||
+      !write_file("/proc/self/gid_map", ids.gid + " " + ids.gid + " 1")) {
     return our_fault(failed("cannot write the maps of a user namespace"));
   }
-  // A job that made another one would hold every capability in there; the limit is this namespace's own.
+  // A job that created another user namespace would hold every capability in it. This limit applies to this namespace
+  // only.
   write_file("/proc/sys/user/max_user_namespaces", "0");
   return {};
 }
@@ -76,14 +78,14 @@ Expected<Layers> take_uid(const Options& options, Layers layers) {
 
 Expected<Layers> take_user_namespace(const Options& options, Layers layers) {
   if (!wants(options, kUser) || (layers & kUser) != 0) return layers;
-  const Who who;
+  const Ids ids;
   if (::unshare(CLONE_NEWUSER) != 0) return layers;
-  KQ_TRY(settle_user_namespace(who));
+  KQ_TRY(map_own_ids(ids));
   return layers | kUser;
 }
 
-// fork() with namespaces. The C library does not know of it: what it keeps of the thread's number is renewed by the
-// kernel, as in its own.
+// Forks into new namespaces. The C library does not know of this fork, so the kernel is asked to update the thread id
+// that the C library keeps, as fork() itself does.
 int fork_into(int namespaces) {
   int* number = nullptr;
   const bool is_known = ::prctl(PR_GET_TID_ADDRESS, &number, 0, 0, 0) == 0;
@@ -99,7 +101,7 @@ void drop_capabilities() {
   ::syscall(SYS_capset, &header, none.data());
 }
 
-// What this process has by now of what RLIMIT_DATA counts.
+// Returns how many bytes of this process count against RLIMIT_DATA, or 0 if that cannot be read.
 std::uint64_t data_bytes() {
   std::FILE* status = std::fopen("/proc/self/status", "re");
   if (status == nullptr) return 0;
@@ -133,17 +135,17 @@ std::string to_string(Layers layers) {
 }
 
 Expected<Fork> fork_apart(const Options& options) {
-  // Root forks into a pid namespace as it is, and takes the slot's uid last. Others may where they own the user
-  // namespace too; root without the right to either takes the uid in enter(), which allows less than it would need for
-  // this.
+  // Root forks into a pid namespace directly, and takes the slot's uid later. Other users need a new user namespace for
+  // a pid namespace. Root without the right to a pid namespace goes without one: it takes the slot's uid in enter(),
+  // which a user namespace entered here would not permit.
   const bool takes_uid = wants(options, kUid) && options.uid != 0 && ::geteuid() == 0;
-  const Who who;
+  const Ids ids;
   int pid = wants(options, kPid) ? fork_into(CLONE_NEWPID) : -1;
   if (pid >= 0) return Fork{.pid = pid, .layers = kPid};
   if (wants(options, kPid) && wants(options, kUser) && !takes_uid) pid = fork_into(CLONE_NEWUSER | CLONE_NEWPID);
   if (pid == 0) {
-    const auto settled = settle_user_namespace(who);
-    return Fork{.pid = 0, .layers = kUser | kPid, .trouble = settled ? "" : settled.error().message};
+    const auto mapped = map_own_ids(ids);
+    return Fork{.pid = 0, .layers = kUser | kPid, .trouble = mapped ? "" : mapped.error().message};
   }
   if (pid > 0) return Fork{.pid = pid, .layers = kUser | kPid};
   pid = fork_into(0);
@@ -162,13 +164,13 @@ Expected<Layers> enter(const Options& options, Layers layers) {
     layers |= kMount;
   }
 
-  // From here on only less is possible.
+  // From here on rights are only removed.
   const auto with_uid = take_uid(options, layers);
   if (!with_uid) return with_uid;
   const auto with_user = take_user_namespace(options, *with_uid);
   if (!with_user) return with_user;
   drop_capabilities();
-  if ((layers & kPid) == 0) adopt_orphans();
+  if ((layers & kPid) == 0) become_subreaper();
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return our_fault(failed("cannot set no_new_privs"));
   // The job must not look into the process that supervises it.
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -176,7 +178,7 @@ Expected<Layers> enter(const Options& options, Layers layers) {
 }
 
 Expected<Layers> confine(const Options& options, Layers layers) {
-  // RLIMIT_AS is none of them: CUDA reserves terabytes of addresses that cost nothing.
+  // RLIMIT_AS is not limited, because CUDA reserves terabytes of addresses that cost nothing.
   const bool limited = limit(RLIMIT_CORE, 0) && limit(RLIMIT_NOFILE, kFilesOpenMax) &&
                        limit(RLIMIT_FSIZE, kFileBytesMax) && limit(RLIMIT_DATA, data_bytes() + options.host_bytes) &&
                        ((layers & kUid) == 0 || limit(RLIMIT_NPROC, kProcessesMax));
@@ -190,7 +192,7 @@ Expected<Layers> confine(const Options& options, Layers layers) {
     KQ_TRY_VALUE(const auto refused, refuse_system_calls());
     if (refused) layers |= kSeccomp;
   }
-  // Its own /proc files are its own again; nobody else can see them.
+  // The process owns its /proc files again, which no other process can see.
   ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   return layers;
 }

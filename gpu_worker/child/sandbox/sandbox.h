@@ -1,17 +1,19 @@
-// The walls around one child. Plain Linux, no library; called by the harness in the child's own processes, before
-// anything of a job is read.
+// The sandbox of one child: Linux namespaces, a mount view, a uid of its own, resource limits, Landlock and seccomp.
+// The harness calls these functions in the child's own processes, before anything of a job is read.
 //
-// Theory of operation. Two processes beyond the zygote, each the fork of the one before:
+// Theory of operation. A child has two processes beside the zygote, A; each is forked by the one before:
 //
-//   fork_apart()    the zygote forks B into a pid namespace (as root directly, else inside a user namespace of its own)
-//   B   enter()     is pid 1 in there: the other namespaces, the mount view, the slot uid, no capabilities; forks C,
-//   supervises it C   confine()   the limits, then the job
+//   A   fork_apart()   forks B into a pid namespace: as root directly, otherwise inside a new user namespace
+//   B   enter()        enters the other namespaces and the mount view, takes the slot's uid, and drops all
+//                      capabilities; then B, which is pid 1 of the pid namespace, forks C and supervises it
+//   C   confine()      sets resource limits, Landlock and seccomp; then C runs the job
 //
-// With real root everything that needs it (namespaces, mounts) is done before the slot uid is taken, so that a checkout
-// below a 0700 home is still bound into the view; the user namespace comes last and only takes away. Without root the
-// user namespace comes first, because it is what allows the rest. Each layer but the limits is taken where the kernel
-// allows it; which ones are in force is returned and stored with every result. A layer that fails half-way, after which
-// the old state cannot be had back, is an error: the caller tries again without it.
+// With real root, everything that needs root (namespaces, mounts) is done before the slot's uid is taken, so that the
+// view can bind a checkout below a home directory of mode 0700. The user namespace then comes last and only removes
+// rights. Without root the user namespace comes first, because it gives the right to do the rest. Each layer but the
+// resource limits is optional: it is taken where the kernel allows it. The layers in force are returned, and stored
+// with every result. A layer that fails half-way, so that the old state cannot be restored, is an error: the caller
+// tries again without that layer.
 #pragma once
 
 #include <array>
@@ -23,15 +25,15 @@
 
 namespace kq::sandbox {
 
-// THE LAYERS, in the order they are reported. After them comes "cgroup", which the zygote takes before enter()
-// (harness/sandbox/cgroup.py), or "watchdog" where it cannot (harness/sandbox/watchdog.py).
+// The layers, in the order in which they are reported. The zygote adds "cgroup", which it sets up before enter()
+// (harness/sandbox/cgroup.py), or "watchdog" if it cannot (harness/sandbox/watchdog.py).
 enum Layer : std::uint32_t {
-  kUid = 1u << 0,    // a uid and gid of its own, no other groups
-  kUser = 1u << 1,   // user namespace; no further ones inside
+  kUid = 1u << 0,    // a uid and gid that no other child has, and no other groups
+  kUser = 1u << 1,   // user namespace, in which no further one can be created
   kPid = 1u << 2,    // pid namespace; killing B ends every process of the child
-  kMount = 1u << 3,  // nothing but the view, most of it read-only
+  kMount = 1u << 3,  // only the files of the view, most of them read-only
   kIpc = 1u << 4,
-  kNet = 1u << 5,  // no interface but a loopback that is down
+  kNet = 1u << 5,  // no interface except a loopback that is down
   kUts = 1u << 6,
   kRlimits = 1u << 7,
   kLandlock = 1u << 8,  // landlock.h
@@ -42,29 +44,29 @@ inline constexpr std::array<std::string_view, 10> kLayerNames{"uid", "user", "pi
 using Layers = std::uint32_t;
 inline constexpr Layers kAllLayers = (1u << kLayerNames.size()) - 1;
 
-// "uid,user,pid"
+// Returns the names of the layers, joined by commas: "uid,user,pid".
 std::string to_string(Layers layers);
 
 struct Options {
-  std::uint32_t uid = 0;  // the slot's; 0 keeps our own
+  std::uint32_t uid = 0;  // the slot's uid; 0 keeps the caller's
   Layers wanted = kAllLayers;
-  std::uint64_t host_bytes = 0;  // private memory beyond what the process has at confine()
-  std::string_view view;         // view.h; needed for kMount and kLandlock
+  std::uint64_t host_bytes = 0;  // limit of private memory, beyond what the process uses at confine()
+  std::string_view view;         // a plan of view.h; needed for kMount and kLandlock
 };
 
 inline constexpr std::uint64_t kFilesOpenMax = 1024;
 inline constexpr std::uint64_t kFileBytesMax = 1ull << 30;
-inline constexpr std::uint64_t kProcessesMax = 512;  // and threads, of one slot uid
+inline constexpr std::uint64_t kProcessesMax = 512;  // processes and threads of one slot's uid
 
 struct Fork {
-  int pid = 0;               // 0: this is B
-  Layers layers = 0;         // in force in B
-  std::string trouble = {};  // told to B alone: why it must end
+  int pid = 0;               // 0 in process B
+  Layers layers = 0;         // the layers in force in B
+  std::string trouble = {};  // set in B only: a sentence that says why B must end
 };
-// For a process with one thread.
+// Forks process B as described above. The calling process must have one thread only.
 Expected<Fork> fork_apart(const Options& options);
 
-// Each returns the layers in force from then on; `so_far` is what the step before returned.
+// Each function returns the layers in force from then on. `so_far` holds the layers that the step before returned.
 Expected<Layers> enter(const Options& options, Layers so_far);
 Expected<Layers> confine(const Options& options, Layers so_far);
 

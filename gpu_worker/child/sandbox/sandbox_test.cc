@@ -1,5 +1,5 @@
-// Each test runs as whoever runs the tests; those that begin with "Both" run as root, where we are it, and as an
-// ordinary user.
+// Tests of suite Sandbox run with the uid of the test. Tests of suite Both run as an ordinary user, and as root if the
+// test runs as root.
 #include "gpu_worker/child/sandbox/sandbox.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ TEST_P(Both, every_layer_is_in_force) {
   EXPECT_EQ(to_string(layers_), to_string(expected));
 }
 
-TEST_P(Both, is_nobody_of_the_host) {
+TEST_P(Both, has_a_uid_that_no_host_process_has) {
   const std::string said =
       run([] { return std::to_string(::geteuid()) + " " + std::to_string(::getgroups(0, nullptr)); });
   if (GetParam() && is_root()) {
@@ -67,7 +67,7 @@ TEST_P(Both, is_nobody_of_the_host) {
   }
 }
 
-TEST_P(Both, has_no_capability_and_gets_none) {
+TEST_P(Both, has_no_capability_and_cannot_get_one) {
   EXPECT_EQ(run([] {
               return line_of("/proc/self/status", "CapEff") + line_of("/proc/self/status", "CapPrm") +
                      line_of("/proc/self/status", "NoNewPrivs");
@@ -89,7 +89,7 @@ TEST_P(Both, sees_no_process_of_the_host) {
   EXPECT_EQ(said, "1 2 ");
 }
 
-TEST_P(Both, cannot_look_into_its_supervisor_and_can_look_into_itself) {
+TEST_P(Both, cannot_inspect_its_supervisor_but_can_inspect_itself) {
   EXPECT_EQ(run([] {
               return std::string(std::ifstream("/proc/1/environ") ? "environ " : "") +
                      (std::ifstream("/proc/1/maps").get() != EOF ? "maps " : "") +
@@ -99,7 +99,7 @@ TEST_P(Both, cannot_look_into_its_supervisor_and_can_look_into_itself) {
             "self");
 }
 
-TEST_P(Both, has_no_network_but_a_loopback) {
+TEST_P(Both, has_no_network_interface_but_a_loopback_that_is_down) {
   EXPECT_EQ(run([] {
               std::string names;
               const int any = ::socket(AF_INET, SOCK_DGRAM, 0);
@@ -118,7 +118,7 @@ TEST_P(Both, has_no_network_but_a_loopback) {
             "lo-");
 }
 
-TEST_P(Both, has_a_host_name_that_says_nothing) {
+TEST_P(Both, has_the_host_name_kq) {
   EXPECT_EQ(run([] {
               char name[64] = "";
               ::gethostname(name, sizeof name);
@@ -127,14 +127,14 @@ TEST_P(Both, has_a_host_name_that_says_nothing) {
             "kq");
 }
 
-TEST_P(Both, is_held_to_its_limits) {
+TEST_P(Both, is_under_resource_limits) {
   const std::string said = run([] {
     rlimit core{}, files{}, size{}, processes{};
     ::getrlimit(RLIMIT_CORE, &core);
     ::getrlimit(RLIMIT_NOFILE, &files);
     ::getrlimit(RLIMIT_FSIZE, &size);
     ::getrlimit(RLIMIT_NPROC, &processes);
-    // Memory within the limit can be had, memory beyond it cannot; addresses without memory are free.
+    // Memory within the limit can be allocated and memory beyond it cannot.
     void* some = ::malloc(32u << 20);
     void* more = ::malloc(48u << 20);
     return std::to_string(core.rlim_max) + " " + std::to_string(files.rlim_max) + " " + std::to_string(size.rlim_max) +
@@ -147,7 +147,7 @@ TEST_P(Both, is_held_to_its_limits) {
   }
 }
 
-TEST(Sandbox, limits_stand_alone_where_nothing_else_may_be_had) {
+TEST(Sandbox, resource_limits_work_without_any_other_layer) {
   const Sandboxed result =
       run({.uid = 0, .wanted = kRlimits, .host_bytes = 64u << 20, .view = {}}, true, [] { return std::string("ran"); });
   EXPECT_EQ(result.error, "");
@@ -167,7 +167,7 @@ TEST(Sandbox, each_layer_can_be_left_out) {
   }
 }
 
-TEST(Sandbox, layers_have_their_names) {
+TEST(Sandbox, layers_have_these_names) {
   EXPECT_EQ(to_string(kAllLayers), "uid,user,pid,mount,ipc,net,uts,rlimits,landlock,seccomp");
 }
 

@@ -1,4 +1,4 @@
-// For tests: runs a function inside the sandbox, through the same processes as the harness.
+// For tests: runs a function inside the sandbox, through the same processes as the harness does.
 #pragma once
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 namespace kq::sandbox {
 
-// What the tests see of a host: enough to run, a place to write, /proc and /dev/null.
+// The view of the tests: the files that a program needs, a writable directory, /proc and /dev/null.
 inline const std::string kTestView =
     "ro\t/usr\t/usr\n"
     "ro\t/lib\t/lib\n"
@@ -31,17 +31,18 @@ inline const std::string kTestView =
     "link\t/kq/work\t/w\n"
     "proc\t/proc\n";
 
-// A slot uid that nobody has.
+// A slot's uid that no user of the machine has.
 inline constexpr std::uint32_t kTestUid = 61999;
 
+// The outcome of a sandboxed run.
 struct Sandboxed {
-  std::string said;   // what the function returned
-  std::string error;  // why there is no sandbox
-  std::string end;    // "exit STATUS", as B says it, or empty when B was killed
+  std::string said;   // the text that the function returned
+  std::string error;  // a sentence that says why there is no sandbox
+  std::string end;    // "exit STATUS", as B sent it, or empty if B was killed
   Layers layers = 0;
 };
 
-// B's end of a running child.
+// A running child: the test's ends of its sockets and pipes, and the pid of B.
 struct Running {
   int lifeline = -1;
   int words = -1;
@@ -64,11 +65,11 @@ struct Running {
 };
 
 inline Running start(const Options& options, bool as_root, const std::function<std::string()>& job) {
-  adopt_orphans();
+  become_subreaper();
   int lifeline[2], words[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, lifeline) != 0 || ::pipe(words) != 0) std::abort();
   const auto say = [&](const std::string& word) { ::send(lifeline[1], word.data(), word.size(), MSG_NOSIGNAL); };
-  // A process that may be somebody else, in place of the zygote; what it forks is left to us.
+  // This process stands for the zygote. It may change its uid; the processes that it forks are reparented to the test.
   const int zygote = ::fork();
   if (zygote == 0) {
     ::close(lifeline[0]);

@@ -19,7 +19,7 @@ namespace {
 
 void ignore_signal(int) {}
 
-// Reaps whatever has ended; the status of `job` once it is among them.
+// Reaps all children that have ended. Returns the wait status of `job` if it is one of them.
 std::optional<int> reap(int job) {
   std::optional<int> found;
   int status = 0;
@@ -30,18 +30,18 @@ std::optional<int> reap(int job) {
 }
 
 bool is_closed(int lifeline) {
-  pollfd look{lifeline, 0, 0};
-  return ::poll(&look, 1, 0) > 0 && (look.revents & (POLLHUP | POLLERR)) != 0;
+  pollfd watched{lifeline, 0, 0};
+  return ::poll(&watched, 1, 0) > 0 && (watched.revents & (POLLHUP | POLLERR)) != 0;
 }
 
 }  // namespace
 
-bool adopt_orphans() {
+bool become_subreaper() {
   return ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
 }
 
 void kill_children() {
-  // A child that is stopped half-way through a fork still shows up here in the next round.
+  // A process that a dying child has just forked shows up in the next round.
   const std::string path = "/proc/self/task/" + std::to_string(::getpid()) + "/children";
   for (bool some = true; some;) {
     some = false;
@@ -53,13 +53,14 @@ void kill_children() {
       ::kill(pid, SIGKILL);
     }
     std::fclose(children);
-    // Waits for one, so that the next round sees those it leaves to us.
+    // Reaps one child, so that the next round sees the processes that are reparented to this one.
     if (some) ::waitpid(-1, nullptr, 0);
   }
 }
 
 void supervise(int lifeline, int job) {
-  // SIGCHLD only arrives inside ppoll: what ended before is seen by reap(), what ends later wakes us.
+  // SIGCHLD is delivered only inside ppoll. A child that ended before is found by reap(); one that ends later wakes
+  // ppoll.
   struct sigaction action {};
   action.sa_handler = ignore_signal;
   ::sigaction(SIGCHLD, &action, nullptr);
@@ -68,8 +69,8 @@ void supervise(int lifeline, int job) {
   ::sigaddset(&child_signal, SIGCHLD);
   ::sigprocmask(SIG_BLOCK, &child_signal, &open_mask);
   ::sigdelset(&open_mask, SIGCHLD);
-  // A second belt: the kernel ends us, and with us the namespace, when the zygote dies. Outside of one we must live on
-  // to clean up.
+  // In a pid namespace the kernel also kills this process, and with it the namespace, when the zygote dies. Outside of
+  // one the process must survive the zygote to kill its descendants.
   const bool is_init = ::getpid() == 1;
   if (is_init) ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 
@@ -77,11 +78,11 @@ void supervise(int lifeline, int job) {
   while (!status && !is_closed(lifeline)) {
     status = reap(job);
     if (status) break;
-    pollfd look{lifeline, 0, 0};
-    ::ppoll(&look, 1, nullptr, &open_mask);
+    pollfd watched{lifeline, 0, 0};
+    ::ppoll(&watched, 1, nullptr, &open_mask);
   }
   if (is_init) {
-    ::kill(-1, SIGKILL);  // everybody in the pid namespace but us
+    ::kill(-1, SIGKILL);  // every process of the pid namespace except this one
   } else {
     kill_children();
   }
@@ -93,8 +94,8 @@ void supervise(int lifeline, int job) {
 
 }  // namespace kq::sandbox
 
-int kq_adopt_orphans() {
-  return kq::sandbox::adopt_orphans() ? 0 : -1;
+int kq_become_subreaper() {
+  return kq::sandbox::become_subreaper() ? 0 : -1;
 }
 void kq_supervise(int lifeline, int job) {
   kq::sandbox::supervise(lifeline, job);

@@ -22,8 +22,8 @@ std::string end_of(Layers wanted, const std::function<std::string()>& job) {
   return run(options(wanted), true, job).end;
 }
 
-// Leaves a process behind that left its session and its parent; it holds `words`, the pipe of the test, open as long as
-// it lives.
+// Starts a daemon that has left its session and its parent. As long as it lives, it holds the write end of the test's
+// pipe open.
 void leave_daemon_behind() {
   if (::fork() != 0) return;
   ::setsid();
@@ -31,7 +31,7 @@ void leave_daemon_behind() {
   for (;;) ::pause();
 }
 
-TEST(Supervise, relays_how_the_job_ended) {
+TEST(Supervise, reports_the_wait_status_of_the_job) {
   for (const Layers wanted : {kAllLayers, kNoPid}) {
     EXPECT_EQ(end_of(wanted, [] { return std::string(); }), "exit 0");
     EXPECT_EQ(end_of(wanted, []() -> std::string { ::_exit(3); }), "exit " + std::to_string(3 << 8));
@@ -51,8 +51,9 @@ TEST(Supervise, relays_how_the_job_ended) {
   }
 }
 
-// The pipe reads as ended only when the last process that holds it is gone: a test that finishes is the proof.
-TEST(Supervise, nobody_outlives_the_job) {
+// The test can read the end of the pipe only after the last process that holds it is gone: a test that finishes has
+// passed.
+TEST(Supervise, no_process_outlives_the_job) {
   for (const Layers wanted : {kAllLayers, kNoPid}) {
     EXPECT_EQ(end_of(wanted,
                      [] {
@@ -63,13 +64,13 @@ TEST(Supervise, nobody_outlives_the_job) {
   }
 }
 
-TEST(Supervise, nobody_outlives_a_killed_supervisor) {
+TEST(Supervise, no_process_outlives_a_killed_supervisor) {
   Running running = start(options(), true, []() -> std::string {
     leave_daemon_behind();
     (void)!::write(1, "", 0);
     for (;;) ::pause();
   });
-  // The layers are said once the job runs.
+  // The layers are sent once the job runs.
   char word[64];
   ASSERT_GT(::recv(running.lifeline, word, sizeof word, 0), 0);
   ::kill(running.b, SIGKILL);
@@ -78,7 +79,7 @@ TEST(Supervise, nobody_outlives_a_killed_supervisor) {
   EXPECT_EQ(result.end, "");
 }
 
-TEST(Supervise, nobody_outlives_the_zygote) {
+TEST(Supervise, no_process_outlives_the_zygote) {
   for (const Layers wanted : {kAllLayers, kNoPid}) {
     int held[2];
     ASSERT_EQ(::pipe(held), 0);
@@ -96,12 +97,12 @@ TEST(Supervise, nobody_outlives_the_zygote) {
     ::close(held[1]);
     ::waitpid(zygote, nullptr, 0);
     char byte = 0;
-    EXPECT_EQ(::read(held[0], &byte, 1), 0) << "everybody who held it is gone";
+    EXPECT_EQ(::read(held[0], &byte, 1), 0) << "every process that held the pipe is gone";
     ::close(held[0]);
   }
 }
 
-TEST(Supervise, the_job_cannot_end_its_supervisor) {
+TEST(Supervise, the_job_cannot_kill_its_supervisor) {
   EXPECT_EQ(end_of(kAllLayers,
                    [] {
                      ::kill(1, SIGKILL);

@@ -13,7 +13,8 @@
 namespace kq::sandbox {
 namespace {
 
-// By name: libseccomp knows the numbers, and leaves out what this architecture or this version of it does not have.
+// Calls are listed by name, because libseccomp knows the numbers. It skips names that this architecture or this version
+// of libseccomp does not have.
 constexpr const char* kRefused[] = {
     // other processes
     "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp",
@@ -32,8 +33,8 @@ constexpr const char* kRefused[] = {
 constexpr std::uint64_t kNewNamespaces[] = {CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
                                             CLONE_NEWUSER, CLONE_NEWPID,    CLONE_NEWNET};
 constexpr std::uint64_t kPushInput = 0x5412,
-                        kConsole = 0x541C;               // TIOCSTI and TIOCLINUX: words typed into somebody's terminal
-constexpr std::uint64_t kWhichPersonality = 0xFFFFFFFF;  // asks, and changes nothing
+                        kConsole = 0x541C;               // TIOCSTI and TIOCLINUX, which inject input into a terminal
+constexpr std::uint64_t kWhichPersonality = 0xFFFFFFFF;  // this argument reads the personality without a change
 
 struct Release {
   void operator()(void* filter) const { seccomp_release(filter); }
@@ -53,10 +54,10 @@ bool add_rules(scmp_filter_ctx filter) {
     ok = ok && (added == 0 || added == -EDOM);  // EDOM: not on this architecture
   };
   for (const char* name : kRefused) refuse(EPERM, name);
-  // Its flags lie in memory, where a filter cannot look; the C library falls back to clone.
+  // The flags of clone3 lie in memory, which a filter cannot read; the C library falls back to clone.
   refuse(ENOSYS, "clone3");
   for (const std::uint64_t flag : kNewNamespaces) refuse(EPERM, "clone", SCMP_A0(SCMP_CMP_MASKED_EQ, flag, flag));
-  // Of sockets only local ones and the Internet's, for which there is no network.
+  // Only local sockets and Internet sockets are allowed; there is no network for the latter.
   for (std::uint64_t family = AF_INET + 1; family < AF_INET6; ++family)
     refuse(EAFNOSUPPORT, "socket", SCMP_A0(SCMP_CMP_EQ, family));
   refuse(EAFNOSUPPORT, "socket", SCMP_A0(SCMP_CMP_GT, AF_INET6));
@@ -70,14 +71,14 @@ bool add_rules(scmp_filter_ctx filter) {
 
 Expected<bool> refuse_system_calls() {
   if (::prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0) return false;
-  // Calls of another architecture, whose numbers mean something else, end the process; the default ends the thread, and
-  // CUDA has others.
+  // A call of another architecture, whose numbers mean other calls, kills the process. The default would kill only the
+  // thread, and the other threads would go on.
   const Filter filter(seccomp_init(SCMP_ACT_ALLOW));
   if (filter == nullptr || seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) != 0 ||
       !add_rules(filter.get()))
     return our_fault("the list of refused system calls cannot be made");
   (void)seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE,
-                         2);  // a tree: a call costs five comparisons, not eighty
+                         2);  // a binary tree: a call costs five comparisons, not eighty
   const int loaded = seccomp_load(filter.get());
   if (loaded == -EINVAL || loaded == -ENOSYS) return false;
   if (loaded != 0) return our_fault(std::string("cannot refuse system calls: ") + std::strerror(-loaded));

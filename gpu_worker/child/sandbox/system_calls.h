@@ -1,16 +1,16 @@
-// The system calls that no job needs and that kernels have been broken through: refused by seccomp, in this process and
-// all that it starts.
+// Refuses, by seccomp, system calls that no job needs and that have been used to exploit kernels.
 //
-// Whatever is not on the list is allowed: torch, CUDA's driver, compilers and Python make more kinds of calls than
-// anybody could list. A refused call fails as it would without the right to it, so that a library which merely tries
-// goes on without.
+// Calls that are not on the list are allowed, because torch, CUDA's driver, compilers and Python make more kinds of
+// calls than a list could hold. A refused call fails with the error of a missing permission, so that a library which
+// only tries the call goes on without it.
 #pragma once
 
 #include "core/base/error.h"
 
 namespace kq::sandbox {
 
-// For good. False where the kernel has no seccomp; then nothing has changed. Needs no_new_privs.
+// Installs the filter in this process and all its descendants, irrevocably. Returns false if the kernel has no seccomp;
+// then nothing has changed. Needs no_new_privs.
 Expected<bool> refuse_system_calls();
 
 }  // namespace kq::sandbox

@@ -1,4 +1,4 @@
-// Each call is tried by a child inside the sandbox, which says what became of it.
+// A child inside the sandbox tries each call and reports the outcome.
 #include "gpu_worker/child/sandbox/system_calls.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@
 namespace kq::sandbox {
 namespace {
 
-// Nothing but the filter, so that no other layer can be what refuses.
+// Runs `job` with the filter only, so that no other layer can refuse the calls.
 std::string in_filter(const std::function<std::string()>& job) {
   const Sandboxed result =
       run({.uid = 0, .wanted = kSeccomp | kRlimits, .host_bytes = 256u << 20, .view = {}}, true, job);
@@ -34,7 +34,7 @@ std::string outcome(long result) {
   return result >= 0 ? "done" : std::strerror(errno);
 }
 
-TEST(SystemCalls, what_breaks_kernels_is_refused) {
+TEST(SystemCalls, calls_that_have_exploited_kernels_are_refused) {
   const std::string no = std::strerror(EPERM);
   EXPECT_EQ(in_filter([] { return outcome(::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr)); }), no);
   EXPECT_EQ(in_filter([] { return outcome(::syscall(SYS_io_uring_setup, 8, nullptr)); }), no);
@@ -46,7 +46,7 @@ TEST(SystemCalls, what_breaks_kernels_is_refused) {
   EXPECT_EQ(in_filter([] { return outcome(::ioctl(0, 0x5412, "x")); }), no);
 }
 
-TEST(SystemCalls, no_namespace_is_made_by_any_call) {
+TEST(SystemCalls, no_call_can_create_a_namespace) {
   const std::string no = std::strerror(EPERM);
   EXPECT_EQ(in_filter([] { return outcome(::unshare(CLONE_NEWUSER)); }), no);
   EXPECT_EQ(in_filter([] {
@@ -56,7 +56,7 @@ TEST(SystemCalls, no_namespace_is_made_by_any_call) {
   EXPECT_EQ(in_filter([] { return outcome(::syscall(SYS_clone3, nullptr, 0)); }), std::strerror(ENOSYS));
 }
 
-TEST(SystemCalls, sockets_are_local_or_of_the_internet) {
+TEST(SystemCalls, only_local_and_internet_sockets_are_allowed) {
   EXPECT_EQ(in_filter([] {
               std::string families;
               for (const int family : {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET, AF_VSOCK, AF_ALG}) {
@@ -67,7 +67,7 @@ TEST(SystemCalls, sockets_are_local_or_of_the_internet) {
             "+++----");
 }
 
-TEST(SystemCalls, what_jobs_do_still_works) {
+TEST(SystemCalls, calls_that_jobs_need_are_allowed) {
   EXPECT_EQ(in_filter([] {
               std::string said;
               std::thread([&] { said += "thread "; }).join();

@@ -33,7 +33,7 @@ class ChildRuntime:
         self.audit_begin = self.function("kq_audit_begin", None, c_int)
         self.audit_listen = self.function("kq_audit_listen", None)
         self.audit_leave_launches = self.function("kq_audit_leave_launches", None)
-        self.adopt_orphans = self.function("kq_adopt_orphans", c_int)
+        self.become_subreaper = self.function("kq_become_subreaper", c_int)
         self._map_shared = self.function("kq_map_shared", c_void_p, c_int, c_size_t)
         self._unmap_shared = self.function("kq_unmap_shared", None, c_void_p, c_size_t)
         self.supervise = self.function("kq_supervise", None, c_int, c_int)

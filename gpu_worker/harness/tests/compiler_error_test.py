@@ -14,7 +14,7 @@ NAMES = words_of(b"namespace torch { struct Tensor; }\n#define CHECK_IT(x) check
 TWO = ["int f() { return g(lenght); }", "#include <torch/extension.h>\n#include <cub/cub.cuh>\nint g(int);"]
 
 
-class OwnError(unittest.TestCase):
+class CompilerErrorExcerpt(unittest.TestCase):
     def own(
         self, words: str, compiled: str | None = None, source: list[str] | None = None, flags: tuple[str, ...] = ()
     ) -> bool:

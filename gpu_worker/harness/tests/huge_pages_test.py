@@ -58,7 +58,7 @@ class HugePages(unittest.TestCase):
         cls.pages.finish_imports()
         cls.late = [float(i) for i in range(200_000)]
 
-    def test_what_is_made_before_it_settles_asks_for_them_and_nothing_later(self) -> None:
+    def test_only_memory_allocated_before_the_imports_end_asks_for_huge_pages(self) -> None:
         setting = huge_pages.SETTING.read_text() if huge_pages.SETTING.exists() else ""
         if setting:
             self.assertIn("hg", flags_of(id(self.early[-1])))

@@ -349,8 +349,8 @@ class Problems(WorldTest):
                 self.assert_failed(self.load(problem), Failure.PROBLEM_INVALID, words)
 
     def test_a_reference_that_disagrees_with_itself_is_invalid(self) -> None:
-        growing = "import torch\nN = [3]\n" + RELU.replace(
-            "return [torch.randn(4, 8)]", "N[0] += 1; return [torch.randn(N[0])]"
+        growing = "import torch\nCOUNT = [3]\n" + RELU.replace(
+            "return [torch.randn(4, 8)]", "COUNT[0] += 1; return [torch.randn(COUNT[0])]"
         )
         reference = self.child({"problem.py": growing}, role="reference")
         self.assert_ok(reference.do(Command.LOAD))

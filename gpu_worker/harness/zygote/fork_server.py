@@ -198,7 +198,7 @@ class ForkServer:
         # No process of a job may inspect the zygote. Processes that outlive a child become children of the zygote,
         # which kills them.
         self._runtime.hide()
-        self._runtime.adopt_orphans()
+        self._runtime.become_subreaper()
         self._wake, wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -413,7 +413,7 @@ class ForkServer:
                 return
             if pid == 0:
                 return
-            self.kill_orphans()
+            self.kill_reparented_processes()
             child = self._children.pop(pid, None)
             if child is not None:
                 end = exit_status(child.lifeline, status)
@@ -439,7 +439,7 @@ class ForkServer:
         self._cgroups.remove(group)
         return KILLED_FOR_MEMORY if killed else 0, left
 
-    def kill_orphans(self) -> None:
+    def kill_reparented_processes(self) -> None:
         """Kills processes that outlived their child and became children of the zygote, which happens without a pid
         namespace.
         """
