@@ -61,10 +61,9 @@ class FailingFile final : public rocksdb::FSWritableFileOwnerWrapper {
   IOStatus RangeSync(std::uint64_t, std::uint64_t, const IOOptions&, IODebugContext*) override {
     return IOStatus::OK();
   }
-  // Room ahead of the file costs time in memory and changes nothing here.
+  // Allocation ahead of the data has no effect on what this disk simulates.
   void PrepareWrite(std::size_t, std::size_t, const IOOptions&, IODebugContext*) override {}
-  // RocksDB cuts a file to its length before closing it, which gives back what was allocated ahead. Zeros ahead may as
-  // well stay.
+  // RocksDB truncates a file to its length before it closes it, to free what was allocated ahead. The zeros may stay.
   IOStatus Truncate(std::uint64_t, const IOOptions&, IODebugContext*) override { return IOStatus::OK(); }
 
   IOStatus really_append(const rocksdb::Slice& data) { return target()->Append(data, {}, nullptr); }
@@ -99,10 +98,10 @@ FailingDisk::~FailingDisk() {
   fs::remove_all(kept_dir_, ignored);
 }
 
-void FailingDisk::plan(Fault fault, std::uint64_t operations_n) {
+void FailingDisk::plan(Fault fault, std::uint64_t operation_count) {
   const std::lock_guard lock(mutex_);
   planned_ = fault;
-  operations_left_ = operations_n;
+  operations_left_ = operation_count;
   met_ = false;
 }
 
@@ -124,7 +123,7 @@ IOStatus FailingDisk::append(FailingFile& file, const rocksdb::Slice& data) {
   const std::lock_guard lock(mutex_);
   const bool was_off = off_;
   const auto fault = meet(Operation::append);
-  // The write during which the power goes, and one cut short, have begun.
+  // A write during which the power goes off, and a short write, write half of their data.
   std::size_t bytes = data.size();
   if (fault) bytes = was_off || *fault == Fault::no_space ? 0 : data.size() / 2;
   if (bytes > 0) {
@@ -146,11 +145,11 @@ IOStatus FailingDisk::make_room(FailingFile& file, const rocksdb::Slice& zeros, 
 IOStatus FailingDisk::sync(FailingFile& file) {
   const std::lock_guard lock(mutex_);
   if (const auto fault = meet(Operation::sync)) return answer(*fault);
-  if (lies_) return IOStatus::OK();
+  if (ignores_syncs_) return IOStatus::OK();
   Bytes& bytes = bytes_[file.inode];
   bytes.synced = bytes.written;
   bytes.synced_room_end = bytes.room_end;
-  // As ext4, XFS and btrfs do: a synced file has a name.
+  // On ext4, XFS and btrfs the sync of a new file also syncs its name.
   std::erase_if(changes_, [&](const NameChange& change) {
     return change.kind == NameChange::Kind::created && fs::exists(change.from) && inode_of(change.from) == file.inode;
   });
@@ -214,13 +213,13 @@ IOStatus FailingDisk::RenameFile(const std::string& from, const std::string& to,
 IOStatus FailingDisk::sync_names() {
   const std::lock_guard lock(mutex_);
   if (const auto fault = meet(Operation::sync)) return answer(*fault);
-  if (!lies_) changes_.clear();
+  if (!ignores_syncs_) changes_.clear();
   return IOStatus::OK();
 }
 
 std::string FailingDisk::keep(const std::string& path) {
   if (!fs::exists(path)) return "";
-  const fs::path kept = kept_dir_ / std::to_string(kept_n_++);
+  const fs::path kept = kept_dir_ / std::to_string(kept_count_++);
   fs::create_hard_link(path, kept);
   return kept.string();
 }
@@ -247,8 +246,7 @@ void FailingDisk::tear(const fs::path& path, const Bytes& bytes, std::mt19937_64
   const std::uint64_t unsynced = bytes.written - bytes.synced;
   const std::uint64_t end = random() % 3 == 0 ? bytes.written : bytes.synced + random() % (unsynced + 1);
   fs::resize_file(path, end);
-  // Where there was room ahead, the file is as long as it was when that was synced, and zeros where nothing was written
-  // over them.
+  // If zeros were written ahead and synced, the file keeps that length.
   if (bytes.synced_room_end > end) fs::resize_file(path, bytes.synced_room_end);
   if (random() % 2 == 0) return;
   const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
@@ -264,7 +262,7 @@ void FailingDisk::tear(const fs::path& path, const Bytes& bytes, std::mt19937_64
   close(file);
 }
 
-void FailingDisk::settle(std::mt19937_64& random) {
+void FailingDisk::lose_unsynced(std::mt19937_64& random) {
   const std::lock_guard lock(mutex_);
   for (; !changes_.empty(); changes_.pop_back()) {
     if (random() % 2 == 0) undo(changes_.back());
