@@ -43,7 +43,7 @@ def build_all(
     ask: Callable[[str, str], Answer],
     tell: Callable[[str, str, Answer], None],
 ) -> None:
-    """Runs one builder after the other without a pause. `tell` gets each answer, one at a time, as builds end."""
+    """Runs all builds of one builder and then those of the next, `jobs` at a time. Calls `tell` after each."""
     lock = Lock()
 
     def one(side: str, name: str) -> None:

@@ -9,7 +9,7 @@ SLOW = RIGHT | {"s": 50.0, "cpu_s": 80.0}
 
 
 class ComparisonTest(unittest.TestCase):
-    def test_parts_have_every_name_once(self) -> None:
+    def test_the_parts_together_have_every_name_once(self) -> None:
         names = [str(n) for n in range(200)]
         for n in (1, 3, 7):
             self.assertEqual([name for i in range(n) for name in comparison.part_of(names, f"{i + 1}/{n}")], names)
@@ -43,7 +43,7 @@ class ComparisonTest(unittest.TestCase):
         self.assertIn("built both ways: 1 of 2", text)
         self.assertIn("PARTIAL: time was up before 1 builds: torch b", text)
 
-    def test_only_what_ran_and_was_right_is_settled(self) -> None:
+    def test_only_a_module_that_ran_with_correct_results_is_settled(self) -> None:
         self.assertTrue(comparison.is_settled(RIGHT))
         for answer in (
             {},
@@ -65,7 +65,7 @@ class ComparisonTest(unittest.TestCase):
         )
         self.assertEqual(told, [("kq", "a"), ("kq", "b"), ("torch", "a"), ("torch", "b")])
 
-    def test_there_is_room_for_one_build_at_least(self) -> None:
+    def test_at_least_one_build_may_run(self) -> None:
         self.assertEqual(comparison.jobs_here(1), 1)
 
 

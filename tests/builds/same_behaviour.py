@@ -101,7 +101,7 @@ def broker_scripts(tree: Path) -> dict[str, bytes]:
 def worlds(count: int) -> Callable[[Path], dict[str, str]]:
     def of(tree: Path) -> dict[str, str]:
         code, text = run(tree, f"kq-sim --seeds 1..{count} --jobs 2")
-        # How long it took is the machine's.
+        # The times are left out, because they differ between runs.
         return {"exit code": str(code), "figures": re.sub(r" in [\d.]+ s \([^)]*\)", "", text)}
 
     return of
@@ -148,7 +148,7 @@ def adversarial_rows(tree: Path) -> dict[str, str]:
     for path in sorted(tree.glob("tests/adversarial/**/*")):
         if path.suffix in (".py", ".cu", ".ptx") and path.parent.name not in ("suite", "problems"):
             head = [line for line in path.read_text(errors="replace").splitlines()[:12] if line[:2] in ("# ", "//")]
-            found[path.name] = "\n".join(head[1:])  # the first line says in words what the row tries
+            found[path.name] = "\n".join(head[1:])  # the first line only describes the row
     return found
 
 
@@ -166,7 +166,7 @@ def compare(name: str, of: Callable[[Path], dict], old: Path, new: Path) -> bool
 def main() -> int:
     parser = argparse.ArgumentParser(description="Compares what two trees of kq do.")
     parser.add_argument("old", type=Path, help="a checkout with build/release built")
-    parser.add_argument("new", type=Path, help="another one")
+    parser.add_argument("new", type=Path, help="another checkout with build/release built")
     parser.add_argument("--worlds", type=int, default=2000, help="simulated worlds to compare (default: 2000)")
     arguments = parser.parse_args()
     old, new = arguments.old.resolve(), arguments.new.resolve()

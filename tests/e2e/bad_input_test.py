@@ -7,7 +7,7 @@ from pathlib import Path
 import kq
 
 
-class BadInput(kq.Story):
+class BadInput(kq.EndToEndTest):
     # Arguments of `kq`, and a part of the error text. FOLDER stands for the test's own folder.
     TABLE = (
         (("swep", "x"), "did you mean kq sweep?"),
@@ -48,7 +48,7 @@ class BadInput(kq.Story):
         (("version", "--yaml"), "there is no option '--yaml'"),
     )
 
-    def test_table(self) -> None:
+    def test_each_mistake_is_one_sentence_and_leaves_no_file(self) -> None:
         good = kq.write_sweep(self.folder / "good", {"relu/a": kq.RIGHT})
         broken = kq.write_sweep(self.folder / "broken", {"relu/a": kq.RIGHT})
         with (broken / "submissions.jsonl").open("a") as lines:
@@ -65,10 +65,10 @@ class BadInput(kq.Story):
                 self.assertIn(sentence.replace("FOLDER", str(self.folder)), done.stderr)
                 self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
                 self.assertEqual(done.stdout, "")
-                self.assertEqual(sorted(self.folder.rglob("*")), before, "something was left behind")
+                self.assertEqual(sorted(self.folder.rglob("*")), before, "a file was left behind")
         self.assertTrue(Path(good).exists())
 
-    def test_a_broker_that_is_away_is_our_fault_and_the_store_is_named(self) -> None:
+    def test_a_broker_that_does_not_answer_ends_with_code_3_and_a_hint_at_the_store(self) -> None:
         url = f"ipc://{self.folder}/nobody"
         verbs = (("results", "r"), ("dump", "--run", "r"), ("leaderboard",))
         with ThreadPoolExecutor() as pool:  # each command waits for its timeout of five seconds
@@ -80,7 +80,7 @@ class BadInput(kq.Story):
                 self.assertIn("--store DIR", done.stderr)
                 self.assertEqual(done.stderr.count("\n"), 1)
 
-    def test_help_and_version_everywhere(self) -> None:
+    def test_every_verb_has_help_and_a_version(self) -> None:
         for verb in ("sweep", "submit", "up", "down", "results", "dump", "leaderboard", "version"):
             with self.subTest(verb):
                 for words in ((verb, "--help"), ("help", verb), (verb, "--version")):

@@ -18,14 +18,14 @@ ENDS = {
 }
 
 
-class BenchFaults(kq.Story):
+class BenchFaults(kq.EndToEndTest):
     def bench(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, str(SCRIPT), "--device", "cpu", *map(str, words)]
         return subprocess.run(
             command, capture_output=True, text=True, timeout=kq.LIMIT_S, env=kq.environment(), check=False
         )
 
-    def test_bad_kernels_between_good_ones(self) -> None:
+    def test_bad_kernels_fail_as_expected_and_the_next_good_ones_pass(self) -> None:
         out = self.folder / "figures.json"
         done = self.bench("--times", "1", "--json", out)
         self.assert_end(done, 0)

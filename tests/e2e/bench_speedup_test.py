@@ -26,7 +26,7 @@ def get_init_inputs():
 """
 
 
-class BenchSpeedup(kq.Story):
+class BenchSpeedup(kq.EndToEndTest):
     def bench(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, str(SCRIPT), "--device", "cpu", *map(str, words)]
         return subprocess.run(

@@ -17,7 +17,7 @@ def bench(*words: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=kq.LIMIT_S, env=env, check=False)
 
 
-class BenchSweep(kq.Story):
+class BenchSweep(kq.EndToEndTest):
     def test_a_small_sweep_passes_and_is_measured(self) -> None:
         out = self.folder / "figures.json"
         words = ("--device", "cpu", "--cold", "--jobs", "3", "--problems", "2", "--backends", "torch", "--timed", "2")

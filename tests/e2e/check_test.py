@@ -25,7 +25,7 @@ def check(*words: object, stdin: str | None = None) -> subprocess.CompletedProce
     )
 
 
-class Check(kq.Story):
+class Check(kq.EndToEndTest):
     def setUp(self) -> None:
         super().setUp()
         (self.folder / "sub").mkdir()
@@ -37,7 +37,7 @@ class Check(kq.Story):
         }.items():
             (self.folder / name).write_text(text)
 
-    def test_exit_codes(self) -> None:
+    def test_the_exit_code_tells_rejected_from_unreadable_sources(self) -> None:
         (self.folder / "broken.py").write_text("x = (\n")
         for words, code in (
             (["clean.py"], 0),
@@ -54,7 +54,7 @@ class Check(kq.Story):
         self.assertEqual(check().returncode, 2)
         self.assertEqual(check("--format", "xml", self.folder).returncode, 2)
 
-    def test_a_line_for_each_finding(self) -> None:
+    def test_each_finding_is_one_line(self) -> None:
         done = check(self.folder)
         lines = done.stdout.splitlines()
         self.assertEqual(len(lines), 3, done.stdout)
@@ -65,7 +65,7 @@ class Check(kq.Story):
         self.assertTrue(lines[2].startswith(f"{self.folder}/sub/graph.cu:2 cuda_graph "), lines[2])
         self.assertEqual(done.stderr, "")
 
-    def test_standard_input(self) -> None:
+    def test_standard_input_is_checked_with_a_language(self) -> None:
         done = check("-", "--language", "python", stdin=STREAM)
         self.assertEqual(done.returncode, 1)
         self.assertTrue(done.stdout.startswith("<stdin>:4 cuda_stream_create"), done.stdout)
@@ -77,7 +77,7 @@ class Check(kq.Story):
         self.assertEqual(done.returncode, 2)
         self.assertIn("notes.txt:1 has a name of neither Python", done.stderr)
 
-    def test_json(self) -> None:
+    def test_json_has_every_finding(self) -> None:
         told = json.loads(check("--format", "json", self.folder).stdout)
         self.assertEqual(told["files"], 4)
         self.assertEqual(
@@ -89,7 +89,7 @@ class Check(kq.Story):
             ],
         )
 
-    def test_sarif(self) -> None:
+    def test_sarif_has_rules_and_places(self) -> None:
         odd = self.folder / "a b&ü.py"
         odd.write_text(STREAM)
         told = json.loads(check("--format", "sarif", odd, self.folder / "sub").stdout)
@@ -109,7 +109,7 @@ class Check(kq.Story):
         self.assertEqual(unquote(urlparse(places[0]["artifactLocation"]["uri"]).path), str(odd))
         self.assertTrue(run["invocations"][0]["executionSuccessful"])
 
-    def test_explain(self) -> None:
+    def test_explain_describes_a_rule_or_suggests_one(self) -> None:
         self.assertIn("rejected (stream)", check("--explain", "cuda_graph").stdout)
         done = check("--explain", "cuda_graf")
         self.assertEqual(done.returncode, 2)
@@ -120,7 +120,7 @@ class Check(kq.Story):
         wanted = [(rule["rule"], rule["severity"], rule["reason"], rule["message"]) for rule in rules]
         self.assertEqual(DOCUMENT_ROW.findall((kq.ROOT / "docs/user/guard.md").read_text()), wanted)
 
-    def test_the_examples_end_as_they_should(self) -> None:
+    def test_only_the_examples_that_must_be_rejected_are_rejected(self) -> None:
         """No example that must pass is rejected, and every example with a side stream is found."""
         done = check("--format", "json", kq.ROOT / "examples")
         rejected = {one["file"] for one in json.loads(done.stdout)["findings"] if one["severity"] == "reject"}

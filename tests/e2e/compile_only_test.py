@@ -18,13 +18,13 @@ int endless = Tree<30, 1>::v;
 )
 
 
-# The unit tests of broker and builder cover these cases too, without waiting for compilers.
+# These tests run only in CI. The unit tests of broker and builder cover the same cases without compilers.
 IN_CI = unittest.skipUnless(
-    "KQ_KILLS" in os.environ, "KQ_KILLS is not set, as CI does: it takes half a minute of builds"
+    "KQ_KILLS" in os.environ, "KQ_KILLS is not set; only CI sets it, because the builds take half a minute"
 )
 
 
-class CompileOnly(kq.Queue):
+class CompileOnly(kq.QueueTest):
     def builder(self, *targets: str, name: str = "b", **changes: str) -> kq.Program:
         words = [word for target in targets for word in ("--compile-for", target)]
         return kq.program(
@@ -62,7 +62,11 @@ class CompileOnly(kq.Queue):
             self.assertEqual(row["build_cached"], "true", row)
             self.assertTrue(row["build_compiler"].startswith("g++ "), row)
             self.assertIn("-DKQ_TEST", row["build_flags"])
-            self.assertEqual(self.rows("g")["a"]["state"], "queued", "no GPU is here; what was built for one stays")
+            self.assertEqual(
+                self.rows("g")["a"]["state"],
+                "queued",
+                "without a GPU the job stays queued and its artifact stays stored",
+            )
             self.assertEqual(self.figure("kq_build_objects"), 1)
             self.ctl("cancel", gpu)
             self.assertEqual(self.figure("kq_build_objects"), 0)
@@ -91,32 +95,37 @@ class CompileOnly(kq.Queue):
             self.assertNotIn("11.1.1", row["build_compiler"])
 
     @IN_CI
-    def test_a_builder_that_is_killed_slow_or_makes_nothing_is_not_waited_for(self) -> None:
+    def test_no_job_waits_for_a_builder_that_is_killed_or_slow_or_fails(self) -> None:
         with self.broker():
             with self.builder("cpu") as builder:
                 self.submit_extension("slow", "fourth", ENDLESS)
-                kq.wait_until(lambda: any(w["running"] for w in self.ctl_json("workers")["workers"]), "it builds")
+                kq.wait_until(
+                    lambda: any(w["running"] for w in self.ctl_json("workers")["workers"]), "the builder has a build"
+                )
                 builder.send_signal(signal.SIGKILL)
                 builder.wait(30)
             with self.builder("cpu", name="b2"):
                 self.submit_extension("r", "fifth")
                 self.submit_extension("bad", "sixth", kq.SMALL_MODULE.replace("return PyLong", "return Nonsense"))
                 kq.wait_until(
-                    lambda: self.figure("kq_builds_total", ending="declined") == 1, "it has tried what does not compile"
+                    lambda: self.figure("kq_builds_total", ending="declined") == 1,
+                    "the builder has tried the source that does not compile",
                 )
-                kq.wait_until(lambda: self.built() == 1, "the next one builds what came next")
+                kq.wait_until(lambda: self.built() == 1, "the second builder has built the next job")
                 with self.worker("--builds", "2"):
                     self.wait_for("r", {"a": "passed"})
                     self.assertEqual(self.rows("r")["a"]["build_cached"], "true")
                     self.wait_for("bad", {"a": "build_failed"})
                     self.assertEqual(
-                        self.rows("bad")["a"]["build_cached"], "false", "its own worker says what is wrong with it"
+                        self.rows("bad")["a"]["build_cached"],
+                        "false",
+                        "the worker that runs the job reports the compiler error",
                     )
                     self.ctl("cancel", "--run", "slow")
                     self.wait_for("slow", {"a": "cancelled"})
         self.ctl("verify", "--store", str(self.store))
 
-    def test_words_that_are_no_device_are_refused(self) -> None:
+    def test_invalid_targets_are_refused(self) -> None:
         for words in (["--compile-for", "H200"], ["--compile-for", "sm_90", "--devices", "cpu"]):
             command = [str(kq.BIN / "kq-worker"), "--connect", self.url, "--state", str(self.state / "w"), *words]
             self.assertEqual(kq.subprocess.run(command, capture_output=True, check=False).returncode, 2)

@@ -13,7 +13,7 @@ import kq
 JOBS = int(os.environ.get("KQ_E2E_JOBS") or 16)
 
 
-class Crash(kq.Story):
+class Crash(kq.EndToEndTest):
     def setUp(self) -> None:
         super().setUp()
         self.url = f"ipc://{self.folder}/b"

@@ -15,7 +15,7 @@ import kq
 SLOW_TO_LOAD = f"import time\ntime.sleep(45)\n{kq.RIGHT}"
 
 
-class Ctl(kq.Queue):
+class Ctl(kq.QueueTest):
     def figure(self, name: str) -> float:
         return next(one["value"] for one in self.ctl_json("stats")["metrics"] if one["name"] == name)
 
@@ -36,7 +36,7 @@ class Ctl(kq.Queue):
             broker.wait(30)
         self.ctl("verify", "--store", str(self.state / "store"))
 
-    def test_metrics_are_served_and_the_log_is_json_off_a_terminal(self) -> None:
+    def test_metrics_are_served_and_a_log_that_is_no_terminal_is_json(self) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -74,15 +74,15 @@ class Ctl(kq.Queue):
         self.assertEqual({line["program"] for line in lines}, {"kq-broker"})
 
 
-class WithAWorker(kq.SharedWorker):
-    def test_a_backup_of_a_working_broker_is_restored_and_goes_on(self) -> None:
+class CtlWithWorker(kq.SharedWorkerTest):
+    def test_a_restored_backup_continues_with_its_queued_jobs(self) -> None:
         copy, new = str(self.folder / "copy"), str(self.folder / "new")
-        self.a_backup(copy, new)
+        self.back_up_and_restore(copy, new)
         blob = max((self.folder / "copy").glob("*.sst"), key=lambda path: path.stat().st_size)
         blob.write_bytes(bytes(blob.stat().st_size))
         self.ctl("restore", copy, "--store", str(self.folder / "bad"), code=3)
 
-    def a_backup(self, copy: str, new: str) -> None:
+    def back_up_and_restore(self, copy: str, new: str) -> None:
         with self.broker():
             self.submit("done", {"a": kq.RIGHT}, "--wait")
             self.ctl("pause")
@@ -101,10 +101,10 @@ class WithAWorker(kq.SharedWorker):
         return self.ctl_json("jobs", "--state", "leased", code=None)["jobs"]
 
     def wait_for_lease(self) -> None:
-        kq.wait_until(self.leased, "it runs")
+        kq.wait_until(self.leased, "the job is leased")
 
-    def lost_its_judge(self, worker: int) -> bool:
-        """Kills the judge of a job. A kill before the job has started has no effect on the job and is repeated."""
+    def kill_judge(self, worker: int) -> bool:
+        """Kills the judge. Returns whether this ended the lease; a kill before the job has started does not."""
         kq.kill_children(worker, "kq-judge")
         return not self.leased()
 
@@ -117,7 +117,7 @@ class WithAWorker(kq.SharedWorker):
             # The job's judge is killed twice, and then the worker.
             for _ in range(2):
                 self.wait_for_lease()
-                kq.wait_until(lambda: self.lost_its_judge(self.shared_worker.pid), "the job is queued again")
+                kq.wait_until(lambda: self.kill_judge(self.shared_worker.pid), "the job is queued again")
             self.wait_for_lease()
             self.shared_worker.kill()
             kq.wait_until(lambda: not self.leased(), "the lease of the job has expired")

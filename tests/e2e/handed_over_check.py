@@ -151,7 +151,7 @@ class Check:
             f"in {time.monotonic() - begun:.1f} s"
         )
 
-    def run_what_was_built(self, jobs: list[Job]) -> None:
+    def run_artifacts(self, jobs: list[Job]) -> None:
         begun = time.monotonic()
         rows = self.wait_for("ahead")
         seconds = time.monotonic() - begun
@@ -177,12 +177,12 @@ class Check:
                 f"{max(took):.3f} at most"
             )
 
-    def run_beside(self, jobs: list[Job]) -> None:
+    def run_with_both_workers(self, jobs: list[Job]) -> None:
         """Runs both workers at the same time; they share the jobs."""
         before = self.figure("kq_builds_total", ending="taken")
-        self.submit("beside", jobs)
+        self.submit("both", jobs)
         begun = time.monotonic()
-        rows = self.wait_for("beside")
+        rows = self.wait_for("both")
         taken = self.figure("kq_builds_total", ending="taken") - before
         cached = sum(row["build_cached"] == "true" for row in rows.values())
         print(
@@ -222,8 +222,8 @@ def main() -> int:
                         print("skipped: there is no GPU here to run what was built")
                         return NO_GPU
                     with check.worker():
-                        check.run_what_was_built(first)
-                        check.run_beside(second)
+                        check.run_artifacts(first)
+                        check.run_with_both_workers(second)
             done = kq.kq("ctl", "verify", "--store", folder / "store")
             assert done.returncode == 0, done.stdout + done.stderr
         except AssertionError as failed:

@@ -1,4 +1,4 @@
-// issue_key DIR ROLE NAME FILE: makes a key for these tests, by the function that every tool for it calls.
+// issue_key DIR ROLE NAME FILE: issues a key for the end-to-end tests, with the function that kq-ctl keygen calls.
 #include <cstdio>
 
 #include "net/zmq/keys.h"

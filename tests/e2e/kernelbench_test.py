@@ -16,7 +16,7 @@ FILES = {3: (4, 9, 23, 24, 28, 32, 34, 36, 39, 40)}
 
 
 @unittest.skipUnless(KERNELBENCH, "skipped: KQ_KERNELBENCH does not name a KernelBench checkout")
-class KernelBench(kq.Story):
+class KernelBench(kq.EndToEndTest):
     def write_run(self) -> Path:
         run = self.folder / "runs" / "own"
         run.mkdir(parents=True)

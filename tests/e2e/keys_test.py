@@ -21,7 +21,7 @@ def free_port() -> int:
             return port
 
 
-class Keys(kq.Story):
+class Keys(kq.EndToEndTest):
     def setUp(self) -> None:
         super().setUp()
         self.port = free_port()
@@ -38,7 +38,7 @@ class Keys(kq.Story):
         bind, store = f"tcp://0.0.0.0:{self.port}", self.folder / "store"
         kernels = kq.write_sweep(self.folder / "kernels", {"relu/a": kq.RIGHT})
         with kq.program("kq-broker", "--bind", bind, "--store", store, "--keys", self.keys):
-            self.strangers_are_refused(alice, gpu, root)
+            self.check_refused_keys(alice, gpu, root)
             done = kq.kq("submit", kernels, "--run", "r", "--broker", self.url, "--key", alice)
             self.assert_end(done, 0)
             (row,) = kq.dump("r", "--broker", self.url, "--key", root)
@@ -48,7 +48,7 @@ class Keys(kq.Story):
             self.refused(("results", "r"), alice, "it does not accept this key")
             self.assert_end(kq.kq("results", "r", "--broker", self.url, "--key", root), 4)
 
-    def strangers_are_refused(self, alice: Path, gpu: Path, root: Path) -> None:
+    def check_refused_keys(self, alice: Path, gpu: Path, root: Path) -> None:
         foreign = self.issue("admin", "mallory", keys="keys of another broker")
         for words in (("results", "r"), ("dump", "--run", "r"), ("leaderboard",)):
             self.refused(words, None, "--key FILE or KQ_KEY")
@@ -79,7 +79,7 @@ class Keys(kq.Story):
         changed.write_text("".join(line for line in lines if f" {name} " not in line))
         changed.rename(listed)
 
-    def test_up_hands_the_keys_to_both(self) -> None:
+    def test_up_gives_its_keys_to_broker_and_worker(self) -> None:
         alice, gpu = self.issue("submit", "alice"), self.issue("work", "gpu")
         kernels = kq.write_sweep(self.folder / "kernels", {"relu/a": kq.RIGHT})
         where = ("--state", self.state, "--broker-url", self.url, "--devices", "cpu")

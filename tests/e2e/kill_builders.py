@@ -42,20 +42,20 @@ TIME_WAS_UP = 3
 class Kills:
     """The number of kills that are left, shared by all rigs. It is 0 once the time is up or a rig has failed."""
 
-    def __init__(self, n: int, limit_s: float | None) -> None:
-        self.left_n, self.lock, self.have_failed = n, threading.Lock(), False
+    def __init__(self, count: int, limit_s: float | None) -> None:
+        self.left, self.lock, self.have_failed = count, threading.Lock(), False
         self.end = None if limit_s is None else time.monotonic() + limit_s
 
     def take(self) -> bool:
         with self.lock:
-            if self.left_n == 0 or (self.end is not None and time.monotonic() > self.end):
+            if self.left == 0 or (self.end is not None and time.monotonic() > self.end):
                 return False
-            self.left_n -= 1
+            self.left -= 1
             return True
 
     def stop(self) -> None:
         with self.lock:
-            self.left_n, self.have_failed = 0, True
+            self.left, self.have_failed = 0, True
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Rig:
         self.python = {"KQ_PYTHON": python} if python else {}
         self.url = f"ipc://{folder}/b"
         self.log = (folder / "log").open("ab")
-        self.jobs_n = 0
+        self.job_count = 0
         self.found = Found()
 
     def start(self, role: str) -> "kq.subprocess.Popen[bytes]":
@@ -111,8 +111,8 @@ class Rig:
         figures = self.figures()
         if figures["kq_queue_jobsqueued"] + figures["kq_queue_jobswaiting"] >= WAITING:
             return
-        first, self.jobs_n = self.jobs_n, self.jobs_n + WAITING
-        sources = {f"{n:06}": kq.small_module(n) for n in range(first, self.jobs_n)}
+        first, self.job_count = self.job_count, self.job_count + WAITING
+        sources = {f"{n:06}": kq.small_module(n) for n in range(first, self.job_count)}
         jobs = kq.write_sweep(self.folder / str(first), sources)
         done = kq.kq("submit", jobs, "--run", "r", "--device", "cpu", KQ_BROKER=self.url)
         assert done.returncode == 0, done.stderr
@@ -154,7 +154,7 @@ class Rig:
             leases_cut=sum(int(row["attempt"]) - 1 for row in rows),
             cached=sum(row["build_cached"] == "true" for row in rows),
         )
-        assert len(rows) == self.jobs_n, f"{len(rows)} rows of {self.jobs_n} jobs"
+        assert len(rows) == self.job_count, f"{len(rows)} rows of {self.job_count} jobs"
         others = [row for row in rows if row["verdict"] not in ("passed", "abandoned")]
         assert not others, f"{self.found.verdicts}: {others[:2]}"
         self.check_disk()
@@ -201,7 +201,7 @@ def main() -> int:
         "--seed",
         type=int,
         default=random.SystemRandom().randrange(1 << 32),
-        help="of what chance decides, of the first rig; of the next the next",
+        help="the random seed of the first rig; each further rig has the next number (default: a random one)",
     )
     parser.add_argument("--at-once", type=int, default=1, metavar="N", help="rigs that share the kills (default 1)")
     parser.add_argument(
@@ -211,7 +211,7 @@ def main() -> int:
     parser.add_argument(
         "--in-ci",
         action="store_true",
-        help="only where KQ_KILLS is set, as CI does: each job takes two seconds to build",
+        help="do nothing unless KQ_KILLS is set, as in CI, because each build takes two seconds",
     )
     arguments = parser.parse_args()
     if arguments.in_ci and "KQ_KILLS" not in os.environ:
@@ -224,12 +224,12 @@ def main() -> int:
         found, wrong = run_all(
             arguments.seed, arguments.at_once, Kills(arguments.kills, arguments.limit_s), python, Path(folder)
         )
-    kills_n, counts = found.kills.total(), found.counts
-    if not wrong and kills_n >= KILLS_TO_TELL and counts["cached"] == 0:
+    kill_count, counts = found.kills.total(), found.counts
+    if not wrong and kill_count >= KILLS_TO_TELL and counts["cached"] == 0:
         wrong.append("no job ran an artifact of another worker")
     kills = ", ".join(f"{n} of a {role}" for role, n in sorted(found.kills.items()))
     print(
-        f"seed {arguments.seed}, {arguments.at_once} rigs: {kills_n} kill -9 ({kills}) "
+        f"seed {arguments.seed}, {arguments.at_once} rigs: {kill_count} kill -9 ({kills}) "
         f"in {time.monotonic() - began:.0f} s"
     )
     print(
@@ -244,8 +244,8 @@ def main() -> int:
         print("\n".join(["FAILED", *wrong]), file=sys.stderr)
         return 1
     print("no artifact was wrong, no program hung, and all caches and stores are intact")
-    if kills_n < arguments.kills:
-        print(f"PARTIAL: time was up after {kills_n} of {arguments.kills} kills")
+    if kill_count < arguments.kills:
+        print(f"PARTIAL: time was up after {kill_count} of {arguments.kills} kills")
         return TIME_WAS_UP
     return 0
 

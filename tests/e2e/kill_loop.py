@@ -37,7 +37,7 @@ JOBS_PER_ORDER = 100
 WORKERS = 2
 BUILDERS = 1  # workers that only build
 SUBMITTERS = 2
-MEAN_REST_S = 0.1  # the mean pause between two orders of a submitter
+MEAN_PAUSE_S = 0.1  # the mean pause between two orders of a submitter
 CHECKS = 4  # how many times between kills the store of a killed broker is verified and its finished rows are recorded
 LEASE_S = 2
 FREEZE_CHANCE = 0.2  # the probability, at each kill, that a worker is stopped for a while
@@ -99,18 +99,18 @@ class Submitter:
 
     def __init__(self, loop: "Loop", name: str) -> None:
         self.loop, self.name = loop, name
-        self.orders_n = 0
+        self.order_count = 0
         self.numbers: dict[str, int] = {}  # the numbers of acknowledged jobs by label
         self.process: subprocess.Popen[str] | None = None
         self.labels: list[str] = []
         self.again = False  # whether the current order was acknowledged before
-        self.rests_until = 0.0
+        self.next_order_at = 0.0
 
     def begin_order(self) -> None:
-        self.labels = [f"{self.name}/{self.orders_n:05}/{i:03}" for i in range(JOBS_PER_ORDER)]
+        self.labels = [f"{self.name}/{self.order_count:05}/{i:03}" for i in range(JOBS_PER_ORDER)]
         sources = {label: f"# {label}\n{kq.RIGHT}" for label in self.labels}
-        self.folder = kq.write_sweep(self.loop.folder / self.name / str(self.orders_n), sources)
-        self.orders_n += 1
+        self.folder = kq.write_sweep(self.loop.folder / self.name / str(self.order_count), sources)
+        self.order_count += 1
         self.again = False
         self.submit()
 
@@ -137,7 +137,7 @@ class Submitter:
     def advance(self, more: bool) -> None:
         """If kq-submit has ended, handles its outcome; starts the next order if `more` orders are wanted."""
         if self.process is None:
-            if more and time.monotonic() >= self.rests_until:
+            if more and time.monotonic() >= self.next_order_at:
                 self.begin_order()
             return
         if self.process.poll() is None:
@@ -154,24 +154,24 @@ class Submitter:
             )
         self.numbers |= numbers
         self.process = None
-        self.rests_until = time.monotonic() + self.loop.random.uniform(0, 2 * MEAN_REST_S)
+        self.next_order_at = time.monotonic() + self.loop.random.uniform(0, 2 * MEAN_PAUSE_S)
         # Every tenth order is submitted once more, which must change nothing.
-        if self.orders_n % 10 == 0 and not self.again:
+        if self.order_count % 10 == 0 and not self.again:
             self.again = True
             self.submit()
 
 
 class Loop:
-    def __init__(self, folder: Path, kills_n: int, seed: int) -> None:
-        self.folder, self.kills_n = folder, kills_n
+    def __init__(self, folder: Path, kill_count: int, seed: int) -> None:
+        self.folder, self.kill_count = folder, kill_count
         self.random = random.Random(seed)
         self.url = f"ipc://{folder}/b"
         self.store = folder / "store"
         self.log = (folder / "log").open("ab")
         self.killed: Counter[str] = Counter()
         self.start_ms: list[float] = []  # how long the broker took to start after each kill
-        self.workers_n = 0
-        self.freezes_n = 0
+        self.worker_count = 0
+        self.freeze_count = 0
         self.frozen: dict[
             int, tuple[subprocess.Popen[bytes], float]
         ] = {}  # stopped workers and when they continue, by pid
@@ -191,8 +191,8 @@ class Loop:
         self.start_ms.append((time.monotonic() - began) * 1e3)
 
     def start_worker(self, *words: str) -> subprocess.Popen[bytes]:
-        self.workers_n += 1
-        command = [str(kq.BIN / "light_worker"), self.url, f"w{self.workers_n}", *words]
+        self.worker_count += 1
+        command = [str(kq.BIN / "light_worker"), self.url, f"w{self.worker_count}", *words]
         return subprocess.Popen(command, env=kq.environment(), stdin=subprocess.DEVNULL, stderr=self.log)
 
     def kill(self, process: subprocess.Popen, what: str) -> None:
@@ -245,7 +245,7 @@ class Loop:
         if not self.frozen:  # at most one worker is stopped, so that the other goes on
             worker.send_signal(signal.SIGSTOP)
             self.frozen[worker.pid] = (worker, time.monotonic() + LEASE_S + self.random.uniform(0.2, 2))
-            self.freezes_n += 1
+            self.freeze_count += 1
 
     def thaw(self, all_of_them: bool = False) -> None:
         for pid, (worker, until) in list(self.frozen.items()):
@@ -254,8 +254,8 @@ class Loop:
                 del self.frozen[pid]
 
     def close(self) -> None:
-        everybody = [self.broker, *self.workers, *self.builders, *(one.process for one in self.submitters)]
-        for process in everybody:
+        processes = [self.broker, *self.workers, *self.builders, *(one.process for one in self.submitters)]
+        for process in processes:
             if process is not None and process.poll() is None:
                 process.kill()
                 process.wait(30)
@@ -268,8 +268,8 @@ class Loop:
         self.start_broker()
         self.workers = [self.start_worker() for _ in range(WORKERS)]
         self.builders = [self.start_worker("builds") for _ in range(BUILDERS)]
-        checks = {self.kills_n * (i + 1) // (CHECKS + 1) for i in range(CHECKS)}
-        while self.killed.total() < self.kills_n:
+        checks = {self.kill_count * (i + 1) // (CHECKS + 1) for i in range(CHECKS)}
+        while self.killed.total() < self.kill_count:
             self.go_on_for(self.random.uniform(0.02, 0.3))
             before = self.killed.total()
             self.kill_one()
@@ -282,7 +282,7 @@ class Loop:
         counts = self.count()
         return {
             "kills": dict(self.killed),
-            "freezes": self.freezes_n,
+            "freezes": self.freeze_count,
             "kills_s": round(kills_s, 1),
             "broker_start_ms": {
                 "median": round(sorted(self.start_ms)[len(self.start_ms) // 2], 1),
@@ -326,7 +326,7 @@ class Loop:
         expect(done.returncode == 0, f"kq-ctl verify: {done.stdout}{done.stderr}")
         return json.loads(done.stdout)
 
-    def unfinished_n(self) -> int:
+    def unfinished_count(self) -> int:
         done = kq.kq("ctl", "stats", "--json", KQ_BROKER=self.url)
         expect(done.returncode == 0, f"kq-ctl stats: {done.stderr}")
         return sum(one["value"] for one in json.loads(done.stdout)["metrics"] if one["name"] == "kq_queue_jobs")
@@ -342,7 +342,7 @@ class Loop:
 
         kq.wait_until(all_acknowledged, "every order is acknowledged", CALM_S)
         kq.wait_until(
-            lambda: self.unfinished_n() == 0, "every job is finished", CALM_S + CALM_PER_KILL_S * self.kills_n
+            lambda: self.unfinished_count() == 0, "every job is finished", CALM_S + CALM_PER_KILL_S * self.kill_count
         )
         self.broker.terminate()
         expect(self.broker.wait(30) == 0, "kq-broker ended with another code than 0")
@@ -352,7 +352,7 @@ class Loop:
         rows = self.rows(self.store)
         lost = sorted(acknowledged.keys() - rows.keys())
         expect(not lost, f"{len(lost)} acknowledged jobs are lost, {lost[:3]}")
-        expect(len(rows) == len(acknowledged), "there are jobs that nobody acknowledged")
+        expect(len(rows) == len(acknowledged), "there are jobs that were never acknowledged")
         verdicts: Counter[str] = Counter()
         for label, row in rows.items():
             self.check_row(label, row, acknowledged[label])
@@ -361,13 +361,13 @@ class Loop:
             expect(rows[label] == row, f"job {row.number} was finished, and has changed: {row} is {rows[label]}")
         found = self.verify(self.store)
         expect(
-            found["finished"] == len(acknowledged), f"{found['finished']} jobs for {len(acknowledged)} pieces of work"
+            found["finished"] == len(acknowledged), f"{found['finished']} finished jobs instead of {len(acknowledged)}"
         )
         expect(found["results"] == len(acknowledged), f"{found['results']} results for {len(acknowledged)} jobs")
-        built_n = sum(row.cached for row in rows.values())
+        built_count = sum(row.cached for row in rows.values())
         return {
             "jobs": len(rows),
-            "built_elsewhere": built_n,
+            "built_elsewhere": built_count,
             "verdicts": dict(verdicts),
             "attempts": sum(row.attempt for row in rows.values()),
         }
@@ -387,12 +387,18 @@ class Loop:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--kills", type=int, default=int(os.environ.get("KQ_KILLS") or 5), help="how many (default: KQ_KILLS, or 5)"
+        "--kills",
+        type=int,
+        default=int(os.environ.get("KQ_KILLS") or 5),
+        help="number of kills (default: KQ_KILLS, or 5)",
     )
     parser.add_argument(
-        "--seed", type=int, default=None, help="of what chance decides; the moments themselves are the machine's"
+        "--seed",
+        type=int,
+        default=None,
+        help="the seed of the random choices; the exact moments of the kills differ between runs",
     )
-    parser.add_argument("--json", metavar="FILE", help="write the figures there, too")
+    parser.add_argument("--json", metavar="FILE", help="also write the figures to this file")
     arguments = parser.parse_args()
     seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)
     with tempfile.TemporaryDirectory(prefix="kq-kill.", dir="/tmp") as folder:

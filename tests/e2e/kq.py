@@ -180,7 +180,7 @@ def program(name: str, *words: str | Path, **changes: str) -> Iterator[subproces
         process.wait(30)
 
 
-class Story(unittest.TestCase):
+class EndToEndTest(unittest.TestCase):
     """Each test has its own folder, with a path short enough for a socket, and must leave no process behind."""
 
     def setUp(self) -> None:
@@ -200,7 +200,7 @@ class Story(unittest.TestCase):
         self.assertEqual(done.returncode, code, f"{done.args}\nstdout: {done.stdout}\nstderr: {done.stderr}")
 
 
-class Queue(Story):
+class QueueTest(EndToEndTest):
     """Each test has its own queue."""
 
     def setUp(self) -> None:
@@ -237,10 +237,10 @@ class Queue(Story):
         wait_until(lambda: self.verdicts(run) == wanted, f"{run} is {wanted}")
 
     def wait_for_worker(self) -> None:
-        wait_until(lambda: self.ctl_json("workers", code=None)["workers"], "the worker is there")
+        wait_until(lambda: self.ctl_json("workers", code=None)["workers"], "the worker is connected")
 
 
-class SharedWorker(Queue):
+class SharedWorkerTest(QueueTest):
     """Tests that share one worker, which connects to each new broker, because starting a worker takes over a second."""
 
     shared: Path

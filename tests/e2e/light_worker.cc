@@ -1,14 +1,14 @@
-// A worker that judges nothing: kq-worker's protocol (gpu_worker/core/worker.h) over its real link, and results made up
-// in no time. For kill_loop.py, which needs thousands of jobs and no torch.
+// A worker with invented results. It speaks the protocol of kq-worker (gpu_worker/core/worker.h) on a real link, but
+// runs no job and needs no torch. kill_loop.py and other tests use it to finish thousands of jobs.
 //
 //   light_worker URL NAME [builds]
 //
-// With `builds` it only builds, for others: an object that names its job. Whoever gets it with a lease looks whether it
-// is that job's: another one's ends as gpu_fault, which nothing else does.
+// With `builds` the worker only builds artifacts for other workers, and each artifact names its job. If a lease comes
+// with the artifact of another job, the result is gpu_fault; no other job gets this verdict.
 //
-// A job whose label ends in 9, or holds problem_9, gets wrong_answer, any other passes with a time drawn for the
-// attempt; one that ends in 77 runs for seconds, so that a late result of another worker may meet it. Which attempt a
-// result is of stands in its `worker`: NAME SEQ/ATTEMPT.
+// A job whose label ends in 9 or contains problem_9 gets wrong_answer. Every other job passes with a random time. A job
+// whose label ends in 77 runs for up to three seconds, so that late results of another worker can arrive meanwhile. The
+// field `worker` of a result is NAME SEQ/ATTEMPT.
 #include <sys/random.h>
 
 #include <algorithm>
@@ -41,6 +41,7 @@ BuildObject object_of(const Lease& lease) {
   return {.kind = lease.device.kind, .arch = lease.device.arch, .key = key, .hash = sha256(bytes), .bytes = bytes};
 }
 
+// The worker core with simulated lanes.
 class LightWorker {
  public:
   LightWorker(net::ClientLink& link, std::string name, std::uint64_t epoch, bool only_builds)
@@ -151,7 +152,7 @@ class LightWorker {
   const std::string name_;
   std::mt19937_64 random_;
   worker::Worker worker_;
-  std::multimap<std::int64_t, std::shared_ptr<const Lease>> running_;  // by their end
+  std::multimap<std::int64_t, std::shared_ptr<const Lease>> running_;  // builds and runs by the time of their end
   std::int64_t wake_at_ms_ = 0;
 };
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import kq
 
 
-class Offline(kq.Story):
+class Offline(kq.EndToEndTest):
     """The run `waiting` has two jobs that no worker ever takes."""
 
     @classmethod
@@ -34,7 +34,7 @@ class Offline(kq.Story):
         self.assert_end(self.submitted, 0)
         self.assertEqual(self.stopped, 0)
 
-    def test_a_run_that_is_not_finished(self) -> None:
+    def test_a_run_that_is_not_finished_ends_with_code_4(self) -> None:
         self.assert_end(self.waited, 4)
         done = kq.kq("results", "waiting", "--store", self.state)
         self.assert_end(done, 4)
@@ -45,7 +45,7 @@ class Offline(kq.Story):
         self.assertEqual([row["label"] for row in answer["rows"]], ["relu/a", "relu/b"])
         self.assertIsNone(answer["rows"][0]["verdict"])
 
-    def test_a_job_without_a_worker_says_so(self) -> None:
+    def test_why_says_that_no_worker_is_connected(self) -> None:
         self.assert_end(self.why, 0)
         self.assertEqual(self.why.stdout, "job 1 waits for a worker: none is connected\n")
         self.assert_end(self.workers, 5)
@@ -58,20 +58,20 @@ class Offline(kq.Story):
         for column in ("label", "idempotency_key", "submitted_at"):
             self.assertEqual([row[column] for row in objects], [row[column] for row in self.online])
 
-    def test_rows_that_a_selection_excludes(self) -> None:
+    def test_a_selection_without_rows_ends_with_code_5_and_a_header(self) -> None:
         done = kq.kq("dump", "--run", "waiting", "--where", "verdict=passed", "--store", self.state)
         self.assert_end(done, 5)
         self.assertTrue(done.stdout.startswith("schema,job_id,run,label,"), "the header is still written")
         self.assertIn("nothing matched: none of the 2 rows of the run meets --where and --since", done.stderr)
 
-    def test_boards_without_a_passed_job(self) -> None:
+    def test_a_board_without_a_passed_job_is_empty(self) -> None:
         done = kq.kq("leaderboard", "--store", self.state)
         self.assert_end(done, 5)
         done = kq.kq("leaderboard", "--run", "waiting", "--format", "json", "--store", self.state)
         self.assert_end(done, 0)
         self.assertEqual((json.loads(done.stdout)["problems_n"], json.loads(done.stdout)["rows"]), (1, []))
 
-    def test_an_output_file_appears_complete(self) -> None:
+    def test_an_output_file_replaces_a_partial_one(self) -> None:
         out = self.folder / "out.csv"
         (self.folder / ".out.csv.partial").write_text("of a dump that was killed")
         self.assert_end(kq.kq("dump", "--run", "waiting", "-o", out, "--store", self.state), 0)
@@ -80,7 +80,7 @@ class Offline(kq.Story):
         said = json.loads((self.folder / "out.csv.meta.json").read_text())
         self.assertEqual((said["rows"], said["bytes"], said["run"]), (len(self.online), out.stat().st_size, "waiting"))
 
-    def test_an_unknown_run(self) -> None:
+    def test_an_unknown_run_ends_with_code_5(self) -> None:
         done = kq.kq("results", "gone", "--store", self.state)
         self.assert_end(done, 5)
         self.assertIn("there is no run 'gone'", done.stderr)
@@ -94,12 +94,12 @@ class Offline(kq.Story):
         self.assert_end(kq.kq("dump", "--run", "gone", "--store", self.state, "-o", out), 5)
         self.assertEqual(out.read_text(encoding="utf-8"), "precious\n")
 
-    def test_columns_are_explained(self) -> None:
+    def test_every_column_is_explained(self) -> None:
         explained = {line.split()[0] for line in kq.kq("dump", "--schema").stdout.splitlines()[1:]}
         header = kq.kq("dump", "--run", "gone", "--store", self.state).stdout.strip().split(",")
         self.assertEqual(explained, set(header))
 
-    def test_a_reader_that_leaves_is_no_error(self) -> None:
+    def test_a_closed_pipe_is_no_error(self) -> None:
         shell = f"set -o pipefail; {kq.BIN}/kq dump --schema | true"
         done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(done.stderr, "")

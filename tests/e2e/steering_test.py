@@ -9,14 +9,14 @@ ENDLESS = kq.RIGHT.replace("return torch.relu(x)", "while True: pass")
 SLOW_TO_LOAD = f"import time\ntime.sleep(45)\n{kq.RIGHT}"
 
 
-class Steering(kq.SharedWorker):
-    """Tests on one store."""
+class Steering(kq.SharedWorkerTest):
+    """All tests use one store."""
 
     def setUp(self) -> None:
         super().setUp()
         self.store = self.shared / "store"
 
-    def test_an_endless_kernel_is_cancelled_at_once_and_its_lane_serves_the_next(self) -> None:
+    def test_an_endless_kernel_is_cancelled_within_seconds_and_the_next_job_runs(self) -> None:
         with self.broker():
             self.wait_for_worker()
             for source in (ENDLESS, SLOW_TO_LOAD):
@@ -24,17 +24,17 @@ class Steering(kq.SharedWorker):
                 first, second, third = self.submit(
                     run, {"a": source, "b": f"# {run}\n{kq.RIGHT}", "c": f"# c {run}\n{kq.RIGHT}"}
                 )
-                kq.wait_until(lambda: self.ctl_json("workers")["workers"][0]["running"] > 0, "it has its leases")
+                kq.wait_until(lambda: self.ctl_json("workers")["workers"][0]["running"] > 0, "the worker has leases")
                 time.sleep(0.4)  # the endless call is running by now
                 start = time.monotonic()
                 # One job runs, and another is built and waits until the first ends.
                 self.ctl("cancel", first, third)
                 self.wait_for(run, {"a": "cancelled", "b": "passed", "c": "cancelled"})
-                self.assertLess(time.monotonic() - start, 6, "sooner than any limit of the judge")
+                self.assertLess(time.monotonic() - start, 6, "the jobs must end before any limit of the judge")
                 self.assertIn(f"job {first} is finished: cancelled", self.ctl("why", first))
                 self.ctl("cancel", second, code=2)
 
-    def test_a_waiting_job_says_why_and_runs_once_that_is_mended(self) -> None:
+    def test_why_names_the_missing_label_or_device_and_the_job_runs_once_a_worker_has_it(self) -> None:
         with self.broker():
             self.wait_for_worker()
             self.submit("big", {"a": f"# big\n{kq.RIGHT}"}, "--require", "big")
@@ -49,7 +49,7 @@ class Steering(kq.SharedWorker):
             self.ctl("cancel", "--run", "later")
             self.ctl("why", "999999", code=5)
 
-    def test_pauses_and_drains_hold_until_they_are_undone_also_over_a_restart(self) -> None:
+    def test_pauses_and_drains_last_until_undone_even_after_a_restart(self) -> None:
         with self.broker():
             self.wait_for_worker()
             self.ctl("pause", "--submitter", "ann")
@@ -66,7 +66,7 @@ class Steering(kq.SharedWorker):
             self.ctl("drain", name, "--undo")
             self.wait_for("ann", {"a": "passed"})
 
-    def test_a_full_queue_is_waited_out(self) -> None:
+    def test_submitting_waits_while_the_queue_is_full(self) -> None:
         sources = {f"{i}": f"# {i}\n{kq.RIGHT}" for i in range(12)}
         with self.broker("--submitter-jobs-max", "5"):
             jobs = kq.write_sweep(self.folder / "jobs", sources)

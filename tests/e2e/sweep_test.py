@@ -24,7 +24,6 @@ PART = (
     "relu/syntax_error_torch",
 )
 
-
 SLOW = "import time\n" + kq.RIGHT.replace("return", "time.sleep(0.7)\n        return")
 ASLEEP = "import time\n" + kq.RIGHT.replace("return", "time.sleep(1000)\n        return")
 
@@ -45,9 +44,9 @@ def part_of_examples(folder: Path) -> Path:
     return folder
 
 
-class Sweep(kq.Story):
+class Sweep(kq.EndToEndTest):
     def sweep(self, path: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
-        """The sweep starts its own broker without keys, whatever broker and key the environment names."""
+        """Runs kq sweep. It must start its own broker without keys, whatever broker and key the environment names."""
         named = {
             "KQ_BROKER": f"ipc://{self.folder}/nobody",
             "KQ_KEY": str(self.folder / "no.key"),
@@ -86,16 +85,16 @@ class Sweep(kq.Story):
         again = self.sweep(part, "--csv", out)
         self.assert_end(again, 1)
         self.assertIn(f"reused all {len(PART)} jobs", again.stderr)
-        self.assertNotIn("worker", again.stderr, "a worker was started for nothing")
+        self.assertNotIn("worker", again.stderr, "a worker was started although no job needs one")
         self.assertEqual(kq.dump("r", "--store", self.state), rows)
 
-    def test_exit_codes_and_json(self) -> None:
+    def test_exit_codes_and_json_tell_how_the_jobs_ended(self) -> None:
         good = kq.write_sweep(self.folder / "good", {"relu/a": kq.RIGHT})
         mixed = kq.write_sweep(self.folder / "mixed", {"relu/a": kq.RIGHT, "relu/b": kq.WRONG})
         url = f"ipc://{self.folder}/b"
         self.assert_end(kq.kq("up", "-d", "--state", self.state, "--devices", "cpu", "--broker-url", url), 0)
         try:
-            self.exit_codes_and_json(good, mixed, "--broker", url)
+            self.check_exit_codes(good, mixed, "--broker", url)
             asleep = kq.write_sweep(self.folder / "asleep", {"relu/c": ASLEEP})
             done = kq.kq("sweep", asleep, "--run", "r2", "--device", "cpu", "--broker", url, "--timeout", "1")
             self.assert_end(done, 4)
@@ -103,7 +102,7 @@ class Sweep(kq.Story):
         finally:
             self.assert_end(kq.kq("down", "--state", self.state), 0)
 
-    def exit_codes_and_json(self, good: Path, mixed: Path, *where: str) -> None:
+    def check_exit_codes(self, good: Path, mixed: Path, *where: str) -> None:
         def sweep(path: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
             return kq.kq("sweep", path, "--run", "r", "--device", "cpu", *where, *words)
 

@@ -8,7 +8,7 @@ import unittest
 import kq
 
 
-class UpDown(kq.Story):
+class UpDown(kq.EndToEndTest):
     def setUp(self) -> None:
         super().setUp()
         self.url = f"ipc://{self.folder}/b"
@@ -20,7 +20,7 @@ class UpDown(kq.Story):
     def down(self) -> subprocess.CompletedProcess[str]:
         return kq.kq("down", "--state", self.state)
 
-    def test_detached_and_killed_programs_are_started_again(self) -> None:
+    def test_a_detached_stack_restarts_killed_programs_until_it_is_taken_down(self) -> None:
         done = self.up("-d")
         self.assert_end(done, 0)
         self.assertEqual(done.stdout.splitlines()[0], self.url)
@@ -35,7 +35,7 @@ class UpDown(kq.Story):
             board = kq.kq("leaderboard", "--format", "csv", "--broker", self.url)
             self.assert_end(board, 0)
             self.assertEqual([row["problem"] for row in kq.rows_of(board.stdout)], ["relu"])
-            self.a_killed_program_is_started_again()
+            self.check_restart()
         finally:
             stopped = self.down()
         self.assert_end(stopped, 0)
@@ -45,7 +45,7 @@ class UpDown(kq.Story):
         self.assert_end(again, 0)
         self.assertIn("already down", again.stderr)
 
-    def a_killed_program_is_started_again(self) -> None:
+    def check_restart(self) -> None:
         before = kq.processes_of(self.folder)
         self.assertEqual(len(before), 2)
         for pid in before:
@@ -60,7 +60,7 @@ class UpDown(kq.Story):
         self.assertIn("kq-worker did not start", done.stderr)
         self.assertIn("'tpu' is none of auto, cpu, cuda", done.stderr)
 
-    def test_in_the_foreground_until_it_is_stopped(self) -> None:
+    def test_a_foreground_stack_ends_with_a_signal(self) -> None:
         command = [str(kq.BIN / "kq"), "up", "--state", str(self.state), "--devices", "cpu", "--broker-url", self.url]
         up = subprocess.Popen(
             command, env=kq.environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

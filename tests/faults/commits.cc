@@ -33,20 +33,20 @@ Expected<Sequence> commits_in(const store::Store& store) {
   return next ? store::sequence_from(*next).value() - 1 : 0;
 }
 
-std::string complaint_about(const store::Store& store, Sequence n) {
+std::string validate(const store::Store& store, Sequence n) {
   for (Sequence i = 1; i <= n; ++i) {
     for (const store::Write& write : batch(i)) {
       if (!write.value || write.family == store::Family::meta) continue;
       const bool gone = write.family == store::Family::ids && i < n;
       const auto found = store.get(write.family, write.key);
       if (!found) return found.error().message;
-      if (*found != (gone ? std::nullopt : write.value)) return "commit " + std::to_string(i) + " is not whole";
+      if (*found != (gone ? std::nullopt : write.value)) return "commit " + std::to_string(i) + " is incomplete";
     }
   }
   for (const store::Family family : {store::Family::state, store::Family::blob, store::Family::ids}) {
     const auto found = store.get(family, store::sequence_key(n + 1));
     if (!found) return found.error().message;
-    if (*found) return "part of commit " + std::to_string(n + 1);
+    if (*found) return "a part of commit " + std::to_string(n + 1) + " is there";
   }
   return "";
 }

@@ -1,5 +1,5 @@
-// A disk that changes what it holds. A damaged store is refused, or the damage is met in reading; what is read without
-// an error is right.
+// Tests a store whose files were damaged: either it does not open, or a read returns an error. A read without an error
+// returns the correct value.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,10 +23,10 @@ namespace fs = std::filesystem;
 
 constexpr Sequence kCommits = 24;
 
-// The files of a crashed store: half of its commits in tables and blob files, half in the log.
-class Image {
+// The files of a crashed store. One half of its commits is in tables and blob files, the other half in the log.
+class CrashedStore {
  public:
-  Image() {
+  CrashedStore() {
     const std::string running = directory_.path() + "/running";
     const auto store =
         store::open_rocks_store(running, store::OpenMode::read_write, {.space = {.reserve_bytes = 0}}).value();
@@ -46,7 +46,7 @@ class Image {
   store::TemporaryDirectory directory_;
 };
 
-// A file of the store that holds something, its newest log more often than others.
+// Returns a random file of the store that is not empty, the log with four times the probability of another file.
 fs::path any_file(const std::string& dir, std::mt19937_64& random) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(dir)) {
@@ -60,8 +60,7 @@ fs::path any_file(const std::string& dir, std::mt19937_64& random) {
   return files[random() % files.size()];
 }
 
-// Where the last record of a log begins. What is blank from there on cannot be told from a write that never came to the
-// disk.
+// Returns the offset of the last record of a log. Zeros from there on look like a write that never reached the disk.
 std::uint64_t last_record(const fs::path& log) {
   const fs::path cut = log.string() + ".cut";
   fs::copy_file(log, cut);
@@ -71,7 +70,7 @@ std::uint64_t last_record(const fs::path& log) {
   return begin;
 }
 
-// Flips a bit or blanks up to a page. Gives what was done.
+// Flips a bit, or overwrites up to 4096 bytes with zeros. Returns a description.
 std::string damage(const fs::path& path, std::mt19937_64& random) {
   const std::uint64_t at = random() % fs::file_size(path);
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
@@ -88,32 +87,34 @@ std::string damage(const fs::path& path, std::mt19937_64& random) {
     file.seekp(static_cast<std::streamoff>(at));
     file << std::string(n, '\0');
   }
-  return path.filename().string() + (flip ? ", a bit of byte " : ", blanked from byte ") + std::to_string(at);
+  return path.filename().string() + (flip ? ", a bit of byte " : ", zeros from byte ") + std::to_string(at);
 }
 
-enum class Found { refused, met_in_reading, last_commit_torn, whole };
+enum class Found { refused, read_error, last_commit_lost, complete };
 
-// What a reader notices, or what is wrong with what it is served.
+// Opens and reads the store. Returns an Error if the store returns wrong data without an error.
 Expected<Found> inspect(const std::string& dir) {
   const auto store = store::open_rocks_store(dir, store::OpenMode::read_write, {.space = {.reserve_bytes = 0}});
   if (!store)
-    return store.error().message.empty() ? Expected<Found>(our_fault("refused without a word")) : Found::refused;
+    return store.error().message.empty() ? Expected<Found>(our_fault("the store was refused without a message"))
+                                         : Found::refused;
   const auto present = commits_in(**store);
-  if (!present) return Found::met_in_reading;
-  // The last commit of a crashed store cannot be told from one that was under way.
+  if (!present) return Found::read_error;
+  // A damaged last commit looks like a commit that a crash interrupted, so it may be missing.
   if (*present < kCommits - 1 || *present > kCommits) {
-    return our_fault(std::to_string(*present) + " of " + std::to_string(kCommits) + " commits, without a word");
+    return our_fault(std::to_string(*present) + " of " + std::to_string(kCommits) +
+                     " commits are there, and no error was reported");
   }
-  const std::string complaint = complaint_about(**store, *present);
-  if (complaint.find("Corruption") != std::string::npos) return Found::met_in_reading;
-  if (!complaint.empty()) return our_fault(complaint);
-  return *present == kCommits ? Found::whole : Found::last_commit_torn;
+  const std::string error = validate(**store, *present);
+  if (error.find("Corruption") != std::string::npos) return Found::read_error;
+  if (!error.empty()) return our_fault(error);
+  return *present == kCommits ? Found::complete : Found::last_commit_lost;
 }
 
-TEST(StoreDamage, is_refused_or_met_in_reading_and_never_served) {
-  const Image image;
-  std::map<Found, int> found_n;
-  for (std::uint64_t seed = first_seed; seed < first_seed + seeds_n; ++seed) {
+TEST(StoreDamage, is_refused_or_a_read_error_and_never_wrong_data) {
+  const CrashedStore image;
+  std::map<Found, int> counts;
+  for (std::uint64_t seed = first_seed; seed < first_seed + seed_count; ++seed) {
     const store::TemporaryDirectory directory;
     const std::string dir = directory.path() + "/store";
     fs::copy(image.dir(), dir);
@@ -121,17 +122,17 @@ TEST(StoreDamage, is_refused_or_met_in_reading_and_never_served) {
     const std::string what = damage(any_file(dir, random), random);
     const auto found = inspect(dir);
     ASSERT_TRUE(found) << "seed " << seed << ": " << what << ": " << found.error().message;
-    ++found_n[*found];
+    ++counts[*found];
   }
-  if (seeds_n < 100) return;
-  for (const Found found : {Found::refused, Found::met_in_reading}) {
-    EXPECT_GT(found_n[found], 0) << "of kind " << static_cast<int>(found);
+  if (seed_count < 100) return;
+  for (const Found found : {Found::refused, Found::read_error}) {
+    EXPECT_GT(counts[found], 0) << "of kind " << static_cast<int>(found);
   }
 }
 
-TEST(StoreDamage, an_undamaged_image_is_whole) {
-  const Image image;
-  EXPECT_EQ(inspect(image.dir()).value(), Found::whole);
+TEST(StoreDamage, an_undamaged_store_is_complete) {
+  const CrashedStore image;
+  EXPECT_EQ(inspect(image.dir()).value(), Found::complete);
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ class FailingFile final : public rocksdb::FSWritableFileOwnerWrapper {
   IOStatus RangeSync(std::uint64_t, std::uint64_t, const IOOptions&, IODebugContext*) override {
     return IOStatus::OK();
   }
-  // Room ahead of the file costs time in memory and changes nothing here.
+  // Allocation ahead of the data has no effect on what this disk simulates.
   void PrepareWrite(std::size_t, std::size_t, const IOOptions&, IODebugContext*) override {}
   // RocksDB cuts a file to its length before closing it, which returns blocks that were allocated ahead. PrepareWrite()
   // allocates none here.
@@ -81,9 +81,7 @@ class FailingDirectory final : public rocksdb::FSDirectory {
 };
 
 FailingDisk::FailingDisk(fs::path dir)
-    : FileSystemWrapper(rocksdb::FileSystem::Default()),
-      dir_(std::move(dir)),
-      kept_dir_(dir_.string() + ".kept") {
+    : FileSystemWrapper(rocksdb::FileSystem::Default()), dir_(std::move(dir)), kept_dir_(dir_.string() + ".kept") {
   fs::create_directories(kept_dir_);
 }
 
@@ -92,10 +90,10 @@ FailingDisk::~FailingDisk() {
   fs::remove_all(kept_dir_, ignored);
 }
 
-void FailingDisk::plan(Fault fault, std::uint64_t operations_n) {
+void FailingDisk::plan(Fault fault, std::uint64_t operation_count) {
   const std::lock_guard lock(mutex_);
   planned_ = fault;
-  operations_left_ = operations_n;
+  operations_left_ = operation_count;
   met_ = false;
 }
 
@@ -117,7 +115,7 @@ IOStatus FailingDisk::append(FailingFile& file, const rocksdb::Slice& data) {
   const std::lock_guard lock(mutex_);
   const bool was_off = off_;
   const auto fault = meet(Operation::append);
-  // The write during which the power goes, and one cut short, have begun.
+  // A write during which the power goes off, and a short write, write half of their data.
   std::size_t bytes = data.size();
   if (fault) bytes = was_off || *fault == Fault::no_space ? 0 : data.size() / 2;
   if (bytes > 0) {
@@ -131,10 +129,10 @@ IOStatus FailingDisk::append(FailingFile& file, const rocksdb::Slice& data) {
 IOStatus FailingDisk::sync(FailingFile& file) {
   const std::lock_guard lock(mutex_);
   if (const auto fault = meet(Operation::sync)) return answer(*fault);
-  if (lies_) return IOStatus::OK();
+  if (ignores_syncs_) return IOStatus::OK();
   Bytes& bytes = bytes_[file.inode];
   bytes.synced = bytes.written;
-  // As ext4, XFS and btrfs do: a synced file has a name.
+  // On ext4, XFS and btrfs the sync of a new file also syncs its name.
   std::erase_if(changes_, [&](const NameChange& change) {
     return change.kind == NameChange::Kind::created && fs::exists(change.from) && inode_of(change.from) == file.inode;
   });
@@ -198,13 +196,13 @@ IOStatus FailingDisk::RenameFile(const std::string& from, const std::string& to,
 IOStatus FailingDisk::sync_names() {
   const std::lock_guard lock(mutex_);
   if (const auto fault = meet(Operation::sync)) return answer(*fault);
-  if (!lies_) changes_.clear();
+  if (!ignores_syncs_) changes_.clear();
   return IOStatus::OK();
 }
 
 std::string FailingDisk::keep(const std::string& path) {
   if (!fs::exists(path)) return "";
-  const fs::path kept = kept_dir_ / std::to_string(kept_n_++);
+  const fs::path kept = kept_dir_ / std::to_string(kept_count_++);
   fs::create_hard_link(path, kept);
   return kept.string();
 }
@@ -245,7 +243,7 @@ void FailingDisk::tear(const fs::path& path, const Bytes& bytes, std::mt19937_64
   close(file);
 }
 
-void FailingDisk::settle(std::mt19937_64& random) {
+void FailingDisk::lose_unsynced(std::mt19937_64& random) {
   const std::lock_guard lock(mutex_);
   for (; !changes_.empty(); changes_.pop_back()) {
     if (random() % 2 == 0) undo(changes_.back());

@@ -1,8 +1,9 @@
-// A disk that fails: RocksDB's FileSystem over real files in one directory, which remembers what was synced.
+// A FileSystem for RocksDB that simulates a power failure and failing operations on real files in one directory.
 //
-// What is not synced may be lost in any way when the power goes: bytes not at all, in part, or as some 512-byte sectors
-// and not others; a created, renamed or removed name, unless its directory was synced since, as if that had never
-// happened. Sectors are never torn. While the power is on, operations can be made to fail one by one.
+// The disk remembers which bytes and names were synced. When the power goes off, bytes that were not synced may be
+// lost: all, those from some offset on, or single sectors of 512 bytes, which are then zeros. A sector is never half
+// written. A file that was created, renamed or removed since its directory was last synced may be as before. While the
+// power is on, single operations can be made to fail.
 #pragma once
 
 #include <rocksdb/file_system.h>
@@ -23,22 +24,24 @@ class FailingFile;
 
 enum class Fault { power_off, failing_sync, no_space, short_write };
 
+// Wraps the file system of one store directory. All functions may be called from any thread.
 class FailingDisk final : public rocksdb::FileSystemWrapper {
  public:
   explicit FailingDisk(std::filesystem::path dir);
   ~FailingDisk() override;
 
-  // The operation after `operations_n` more is met by the fault: a failing sync waits for a sync, the other two for an
-  // append. After power_off everything fails; the others happen once.
-  void plan(Fault fault, std::uint64_t operations_n);
-  // Syncs are answered and do nothing: what tests of the tests plant.
-  void lie_about_syncs() { lies_ = true; }
+  // Makes an operation fail after this many more: the next one for power_off, the next sync for failing_sync, and the
+  // next append for the other two. After power_off all operations fail. The other faults happen once.
+  void plan(Fault fault, std::uint64_t operation_count);
+  // From now on syncs report success but sync nothing. A test uses it to prove that the checks find lost commits.
+  void ignore_syncs() { ignores_syncs_ = true; }
 
+  // Whether the planned fault has happened.
   bool met_fault() const { return met_; }
 
-  // With the power off and the store closed: turns the directory into what such a disk may hold, and the power on
-  // again.
-  void settle(std::mt19937_64& random);
+  // Loses a random part of what was not synced, and turns the power on again. Requires that the power is off and that
+  // the store is closed.
+  void lose_unsynced(std::mt19937_64& random);
 
   const char* Name() const override { return "FailingDisk"; }
   rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
@@ -64,8 +67,8 @@ class FailingDisk final : public rocksdb::FileSystemWrapper {
     std::uint64_t written = 0;
     std::uint64_t synced = 0;
   };
-  // What became of names since the directory was synced. `kept` is a second name of a file that lost its first, outside
-  // the directory.
+  // A change of a name since the directory was last synced. `kept` is a hard link outside the directory to the file
+  // that lost its name, or empty.
   struct NameChange {
     enum class Kind { created, renamed, removed } kind;
     std::string from;
@@ -73,7 +76,7 @@ class FailingDisk final : public rocksdb::FileSystemWrapper {
     std::string kept;
   };
 
-  // Nothing, or the fault that this operation meets.
+  // Counts the operation. Returns the fault with which it must fail, or nothing.
   std::optional<Fault> meet(Operation operation);
   rocksdb::IOStatus append(FailingFile& file, const rocksdb::Slice& data);
   rocksdb::IOStatus sync(FailingFile& file);
@@ -85,14 +88,14 @@ class FailingDisk final : public rocksdb::FileSystemWrapper {
   const std::filesystem::path dir_;
   const std::filesystem::path kept_dir_;
   std::mutex mutex_;
-  std::map<ino_t, Bytes> bytes_;  // of files written since the power came on
+  std::map<ino_t, Bytes> bytes_;  // by inode, for the files that were written since the power came on
   std::vector<NameChange> changes_;
-  std::uint64_t kept_n_ = 0;
+  std::uint64_t kept_count_ = 0;
   std::optional<Fault> planned_;
   std::uint64_t operations_left_ = 0;
   bool off_ = false;
   bool met_ = false;
-  bool lies_ = false;
+  bool ignores_syncs_ = false;
 };
 
 }  // namespace kq::faults

@@ -1,6 +1,8 @@
-// store_faults_test --seeds=N        runs N seeds instead of KQ_FAULT_SEEDS or a hundred (of the rarer faults a quarter
-// as many)
-//                   --first-seed=S   begins at S: a failure is replayed by --first-seed=S --seeds=1
+// store_faults_test [--seeds=N] [--first-seed=S]: tests the store with injected faults of the disk.
+//
+// --seeds is the number of seeds; the default is KQ_FAULT_SEEDS, or 100. The less frequent faults run a quarter of
+// them.
+// --first-seed is the first seed; --first-seed=S --seeds=1 repeats the failure of seed S.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +15,7 @@
 
 namespace kq::faults {
 
-std::uint64_t seeds_n = 100;
+std::uint64_t seed_count = 100;
 std::uint64_t first_seed = 1;
 
 namespace {
@@ -29,9 +31,9 @@ void take_number(std::string_view argument, std::string_view flag, std::uint64_t
 
 int main(int argc, char** argv) {
   testing::InitGoogleMock(&argc, argv);
-  if (const char* seeds = std::getenv("KQ_FAULT_SEEDS")) kq::faults::take_number(seeds, "", kq::faults::seeds_n);
+  if (const char* seeds = std::getenv("KQ_FAULT_SEEDS")) kq::faults::take_number(seeds, "", kq::faults::seed_count);
   for (int i = 1; i < argc; ++i) {
-    kq::faults::take_number(argv[i], "--seeds=", kq::faults::seeds_n);
+    kq::faults::take_number(argv[i], "--seeds=", kq::faults::seed_count);
     kq::faults::take_number(argv[i], "--first-seed=", kq::faults::first_seed);
   }
   return RUN_ALL_TESTS();

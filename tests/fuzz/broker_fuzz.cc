@@ -1,8 +1,8 @@
-// Peers that say anything in any order: the broker answers, stays whole, keeps what it promised, and comes back from
-// its store.
+// Fuzzes the broker with arbitrary events in any order. After each event its invariants must hold, every message that
+// it sends must be decodable, and it must recover from its store.
 //
-// The input is a list of events: one byte says who and what, two the length, then the bytes of a message. What cannot
-// be decoded is passed over, as the loop refuses it.
+// The input is a list of events. The first byte of an event selects its kind and peer, the next two are the length of
+// the message, and the message follows. A message that cannot be decoded is skipped, because the loop refuses it.
 #include <optional>
 
 #include "broker/broker.h"
@@ -22,7 +22,7 @@ constexpr std::int64_t kStartMs = 1'700'000'000'000;
 enum class Kind { client, worker, undelivered, time, restart };
 constexpr std::size_t kKinds = 5;
 
-// Small enough that an input can reach the limits.
+// Returns limits that are small enough for an input to reach.
 broker::BrokerOptions options() {
   broker::BrokerOptions options;
   options.unfinished_jobs_max = 8;
@@ -31,11 +31,13 @@ broker::BrokerOptions options() {
   return options;
 }
 
-class House {
+// A broker with its store and clock.
+class FuzzedBroker {
  public:
-  House() : broker_(*broker::Broker::recover(store_, options(), now_ms_)) {}
+  FuzzedBroker() : broker_(*broker::Broker::recover(store_, options(), now_ms_)) {}
 
-  void event(Kind kind, std::uint8_t who, std::string_view bytes) {
+  // Runs one turn of the broker with this event.
+  void run_turn(Kind kind, std::uint8_t who, std::string_view bytes) {
     const std::string peer(1, static_cast<char>('a' + who % 3));
     if (kind == Kind::time) now_ms_ += bytes.empty() ? 1 : static_cast<unsigned char>(bytes.front()) * 1000;
     if (kind == Kind::restart) broker_ = *broker::Broker::recover(store_, options(), now_ms_);
@@ -65,9 +67,9 @@ class House {
  private:
   void step(broker::Event event, broker::Ready& turn) {
     auto ready = broker_.step(std::move(event), now_ms_);
-    KQ_CHECK(ready.has_value());  // the store is whole: there is nothing to fail at
+    KQ_CHECK(ready.has_value());  // an intact store in memory cannot fail
     if (const auto broken = broker::broken_invariant(broker_.state())) {
-      std::fprintf(stderr, "broken: %s\n", broken->c_str());
+      std::fprintf(stderr, "broken invariant: %s\n", broken->c_str());
       std::abort();
     }
     turn.merge(std::move(*ready));
@@ -79,7 +81,7 @@ class House {
     for (const broker::Send& send : *sends) check(send);
   }
 
-  // Whatever goes out can be read at the other end.
+  // Checks that the receiver can decode the message.
   static void check(const broker::Send& send) {
     if (const auto* to_client = std::get_if<broker::ToClient>(&send)) {
       KQ_CHECK(decode_message<ClientReply>(encode_message(to_client->message)));
@@ -96,14 +98,15 @@ class House {
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  House house;
+  FuzzedBroker broker;
   std::string_view rest = fuzz::text_of(data, size);
   for (std::size_t n = 0; !rest.empty() && n < kEventsMax; ++n) {
     const std::uint8_t head = fuzz::take_byte(rest);
     const std::size_t length =
         static_cast<std::size_t>(fuzz::take_byte(rest)) | static_cast<std::size_t>(fuzz::take_byte(rest)) << 8;
-    house.event(static_cast<Kind>(head % kKinds), static_cast<std::uint8_t>(head / kKinds), fuzz::take(rest, length));
+    broker.run_turn(static_cast<Kind>(head % kKinds), static_cast<std::uint8_t>(head / kKinds),
+                    fuzz::take(rest, length));
   }
-  house.event(Kind::restart, 0, {});
+  broker.run_turn(Kind::restart, 0, {});
   return 0;
 }

@@ -1,4 +1,5 @@
-// What a builder sent of an entry of its cache. Its name is right: anybody can name what he made.
+// Fuzzes the unpacking of an artifact that a builder sent. The hash is correct, because a malicious builder can compute
+// it.
 #include <filesystem>
 
 #include "core/base/check.h"
@@ -18,14 +19,14 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   object.bytes = fuzz::text_of(data, size);
   object.hash = sha256(object.bytes);
   const auto unpacked = worker::unpack_object(object, into);
-  std::size_t files_n = 0;
+  std::size_t file_count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
-    KQ_CHECK(entry.path() == into);  // nothing beside it
+    KQ_CHECK(entry.path() == into);  // no file is written outside `into`
   for (const auto& entry : std::filesystem::directory_iterator(into)) {
     KQ_CHECK(entry.is_regular_file());
-    ++files_n;
+    ++file_count;
   }
-  KQ_CHECK(files_n <= worker::kBuildFilesMax);
+  KQ_CHECK(file_count <= worker::kBuildFilesMax);
   if (!unpacked) KQ_CHECK(!unpacked.error().message.empty());
   return 0;
 }

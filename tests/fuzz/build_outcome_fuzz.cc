@@ -1,4 +1,5 @@
-// A directory that a build child left: a byte says which files are there, the rest is cut into them.
+// Fuzzes the reading of the directory that a build child leaves. The first byte of the input selects which files exist,
+// the next two are the lengths of two files, and the rest of the input is the contents of the files.
 #include "core/base/check.h"
 #include "core/limits.h"
 #include "gpu_worker/compile/outcome.h"

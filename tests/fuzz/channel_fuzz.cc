@@ -1,8 +1,8 @@
-// The judge against children that write into the shared page and the window whatever the input says, whenever it says
-// it.
+// Fuzzes the judge with children that write arbitrary bytes into the shared page and the window.
 //
-// The input is a list of pokes: who (reference or submission), after which of its commands, where, how many bytes, the
-// bytes. Apart from the pokes the children do what is asked, on a thread of this process.
+// The input is a list of writes. Each has the child that writes (reference or submission), the command after which the
+// child writes, the place, the length and the bytes. Apart from these writes the children, which are threads of this
+// process, do what the judge commands.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -20,10 +20,10 @@ using channel::Page;
 
 namespace {
 
-constexpr std::size_t kPokesMax = 32;
-constexpr std::uint64_t kTensorBytes = 32;  // of the longest tensor of fake_problem.h
+constexpr std::size_t kWritesMax = 32;
+constexpr std::uint64_t kTensorBytes = 32;  // the size of the longest tensor in fake_problem.h
 
-struct Poke {
+struct MemoryWrite {
   bool is_reference = false;
   Command after = Command::none;
   std::uint8_t place = 0;
@@ -31,22 +31,23 @@ struct Poke {
   std::string_view bytes;
 };
 
-std::vector<Poke> take_pokes(std::string_view rest) {
-  std::vector<Poke> pokes;
-  while (!rest.empty() && pokes.size() < kPokesMax) {
-    const std::uint8_t who_and_when = fuzz::take_byte(rest);
-    Poke& poke = pokes.emplace_back();
-    poke.is_reference = who_and_when % 2 == 0;
-    poke.after = static_cast<Command>(who_and_when / 2 % 8);
-    poke.place = fuzz::take_byte(rest);
-    poke.offset = static_cast<std::uint16_t>(fuzz::take_byte(rest) | fuzz::take_byte(rest) << 8);
-    poke.bytes = fuzz::take(rest, fuzz::take_byte(rest));
+std::vector<MemoryWrite> take_writes(std::string_view rest) {
+  std::vector<MemoryWrite> writes;
+  while (!rest.empty() && writes.size() < kWritesMax) {
+    const std::uint8_t child_and_command = fuzz::take_byte(rest);
+    MemoryWrite& write = writes.emplace_back();
+    write.is_reference = child_and_command % 2 == 0;
+    write.after = static_cast<Command>(child_and_command / 2 % 8);
+    write.place = fuzz::take_byte(rest);
+    write.offset = static_cast<std::uint16_t>(fuzz::take_byte(rest) | fuzz::take_byte(rest) << 8);
+    write.bytes = fuzz::take(rest, fuzz::take_byte(rest));
   }
-  return pokes;
+  return writes;
 }
 
-// Where a poke lands: the interesting parts of the page are small beside its tables.
-void apply(const Poke& poke, judge::FakeTurn& turn) {
+// Applies a write to one of six parts of the memory. The page is split, because its small parts matter as much as its
+// tables.
+void apply(const MemoryWrite& write, judge::FakeTurn& turn) {
   char* const page = reinterpret_cast<char*>(&turn.page);
   struct Part {
     char* at;
@@ -58,15 +59,15 @@ void apply(const Poke& poke, judge::FakeTurn& turn) {
                                    {page + offsetof(Page, outputs), sizeof turn.page.outputs},
                                    {page + offsetof(Page, states), sizeof turn.page.states},
                                    {turn.window, turn.window == nullptr ? 0 : turn.window_bytes}}};
-  const Part& part = parts[poke.place % parts.size()];
-  if (poke.offset >= part.bytes) return;
-  std::memcpy(part.at + poke.offset, poke.bytes.data(),
-              std::min<std::uint64_t>(poke.bytes.size(), part.bytes - poke.offset));
+  const Part& part = parts[write.place % parts.size()];
+  if (write.offset >= part.bytes) return;
+  std::memcpy(part.at + write.offset, write.bytes.data(),
+              std::min<std::uint64_t>(write.bytes.size(), part.bytes - write.offset));
 }
 
-// A child that never trusts the page itself: what it does with its window stays inside.
-judge::FakeChild::Script child_of(bool is_reference, const std::vector<Poke>& pokes) {
-  return [is_reference, &pokes](judge::FakeTurn& turn) {
+// Returns a child that stays inside its window, whatever offsets the page has.
+judge::FakeChild::Script child_of(bool is_reference, const std::vector<MemoryWrite>& writes) {
+  return [is_reference, &writes](judge::FakeTurn& turn) {
     if (is_reference && turn.command == Command::load) judge::fake_describe(turn);
     if (turn.command == Command::call && turn.window != nullptr) {
       for (const std::size_t i : {0u, 1u}) {
@@ -76,8 +77,8 @@ judge::FakeChild::Script child_of(bool is_reference, const std::vector<Poke>& po
           std::memset(turn.window + offset, 0, bytes);
       }
     }
-    for (const Poke& poke : pokes) {
-      if (poke.is_reference == is_reference && poke.after == turn.command) apply(poke, turn);
+    for (const MemoryWrite& write : writes) {
+      if (write.is_reference == is_reference && write.after == turn.command) apply(write, turn);
     }
   };
 }
@@ -85,21 +86,21 @@ judge::FakeChild::Script child_of(bool is_reference, const std::vector<Poke>& po
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::vector<Poke> pokes = take_pokes(fuzz::text_of(data, size));
+  const std::vector<MemoryWrite> writes = take_writes(fuzz::text_of(data, size));
   judge::JudgeFixture fixture;
   fixture.plan.trials = {.correctness = 1, .warmup = 0, .timed = 1};
-  judge::FakeChild reference(child_of(true, pokes));
-  judge::FakeChild submission(child_of(false, pokes));
+  judge::FakeChild reference(child_of(true, writes));
+  judge::FakeChild submission(child_of(false, writes));
   judge::FakeChild calibrator([](judge::FakeTurn&) {});
   const Report report =
       fixture.judge->run(fixture.plan, {calibrator.take_socket(), reference.take_socket(), submission.take_socket()});
 
   KQ_CHECK(report.id == fixture.plan.id && report.verdict.has_value() != !report.error.empty());
   if (!report.verdict) return 0;
-  // The broker gets the report unchanged.
+  // The report is sent to the broker unchanged, so its texts must be short.
   const Evidence* evidence = evidence_of(*report.verdict);
   if (evidence != nullptr) KQ_CHECK(evidence->message.size() <= kMessageTextMax);
-  // The honest reference draws nothing, so every call has the same inputs.
-  if (pokes.empty()) KQ_CHECK(name_of(*report.verdict) == VerdictName::suspect && evidence->reason == "inputs");
+  // Without writes the reference has the same inputs for each call, so the judge finds the input-change check violated.
+  if (writes.empty()) KQ_CHECK(name_of(*report.verdict) == VerdictName::suspect && evidence->reason == "inputs");
   return 0;
 }

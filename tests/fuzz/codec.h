@@ -1,4 +1,4 @@
-// What the codec promises of any bytes, whichever message or record they claim to be.
+// Checks the codec with arbitrary bytes as an encoded message or record.
 #pragma once
 
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace kq::fuzz {
 
-// What was understood is written in a form that is understood to the same, and written to the same again. The values
-// themselves cannot be compared: a NaN differs from itself.
+// Checks that a decoded value is encoded to bytes that decode again, and whose decoded value is encoded to the same
+// bytes. The values themselves cannot be compared, because a NaN differs from itself.
 template <class Decode, class Encode>
 void check_decoder(std::string_view bytes, Decode decode, Encode encode) {
   const auto first = decode(bytes);

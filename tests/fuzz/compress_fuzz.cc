@@ -1,4 +1,5 @@
-// Files as they travel: any bytes as a frame or a block, and any content through one.
+// Fuzzes the compression of files. Arbitrary bytes as a compressed file must not exceed the size limit, and a
+// compressed file must decompress to its contents.
 #include "core/base/check.h"
 #include "core/bytes/compress.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,4 +1,4 @@
-// CSV both ways: any bytes as a file, and any values as a line that reads back.
+// Fuzzes the reader of CSV with arbitrary bytes, and the writer with arbitrary values, whose line must read back.
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -35,7 +35,7 @@ tools::Cell take_cell(std::string_view& rest) {
   }
 }
 
-// What a reader must find in the field.
+// Returns the text that a reader must find in the field of the cell.
 std::string expected_of(const tools::Cell& cell) {
   const auto* text = std::get_if<std::string>(&cell);
   if (text == nullptr) return tools::csv_field(cell);

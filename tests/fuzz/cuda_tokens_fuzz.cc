@@ -1,5 +1,5 @@
-// A CUDA source, as it stands and as a preprocessor's output: every fact is on a line that there is, and no source
-// grows beyond its bounds.
+// Fuzzes the guard's reading of a CUDA source, and of the preprocessor's output for it. Every fact must be on an
+// existing line, and the number of facts and findings is limited.
 #include <algorithm>
 
 #include "core/base/check.h"

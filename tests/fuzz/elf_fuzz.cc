@@ -1,4 +1,4 @@
-// A library that somebody built.
+// Fuzzes the guard's reading of a shared library that a job has built.
 #include "core/base/check.h"
 #include "core/limits.h"
 #include "guard/elf.h"

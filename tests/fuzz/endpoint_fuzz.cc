@@ -1,4 +1,4 @@
-// The broker's URL, as a person writes it.
+// Fuzzes the parser of the broker's URL.
 #include "core/base/check.h"
 #include "net/endpoint.h"
 #include "tests/fuzz/fuzz.h"
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   KQ_CHECK(endpoints->client == url);
   KQ_CHECK(endpoints->worker != endpoints->client);
   KQ_CHECK(endpoints->worker.find('\0') == std::string::npos);
-  // Both go to ZeroMQ as they are: the workers' is as good a URL as the clients'.
+  // Both are passed to ZeroMQ unchanged, so the URL for workers must be valid, too, unless its port exceeds 65535.
   if (url.starts_with("tcp://"))
     KQ_CHECK(endpoints->worker.ends_with(":65535") || net::parse_broker_url(endpoints->worker));
   return 0;

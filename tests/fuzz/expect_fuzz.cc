@@ -1,4 +1,4 @@
-// The file of --expect: what is taken from it is missing until its job comes.
+// Fuzzes the parser of the file for --expect.
 #include "core/base/check.h"
 #include "tests/fuzz/fuzz.h"
 #include "tools/table/expect.h"

@@ -1,4 +1,4 @@
-// The facts file that a build child left.
+// Fuzzes the parser of the facts file that a build child writes.
 #include "core/base/check.h"
 #include "core/limits.h"
 #include "guard/facts.h"

@@ -1,4 +1,4 @@
-// A directory of a target's own, gone when its process ends.
+// A temporary directory for a fuzz target.
 #pragma once
 
 #include <cstdlib>
@@ -11,6 +11,7 @@
 
 namespace kq::fuzz {
 
+// Creates the directory, and removes it when the object is destroyed.
 class Folder {
  public:
   Folder() {
@@ -27,7 +28,7 @@ class Folder {
 
   const std::filesystem::path& path() const { return path_; }
 
-  // The file with these bytes, or no such file.
+  // Writes the file with these bytes, or removes it if `is_there` is false.
   void put(const char* name, std::string_view bytes, bool is_there = true) const {
     if (!is_there) {
       std::filesystem::remove(path_ / name);

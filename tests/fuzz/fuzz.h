@@ -1,8 +1,8 @@
-// What every fuzz target is: one function over bytes that somebody else wrote. It ends the process where a promise is
-// broken (KQ_CHECK) and returns otherwise, whatever the bytes are.
+// The interface of every fuzz target: one function that gets arbitrary bytes. It returns if the checked code behaves,
+// and aborts the process with KQ_CHECK if not.
 //
-// libFuzzer drives a target in the `fuzz` preset (scripts/fuzz); in every other build replay_main.cc runs it over its
-// corpus, as a test.
+// In the `fuzz` preset libFuzzer calls the function (scripts/fuzz). In every other build replay_main.cc calls it for
+// each file of the corpus, as a test.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,8 @@ inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-// Takes one byte, or a number of bytes, from the front; zeros and less once the input is used up.
+// These remove one byte, or up to n bytes, from the front of the input and return them. At the end of the input
+// take_byte() returns 0 and take() returns fewer bytes.
 inline std::uint8_t take_byte(std::string_view& rest) {
   if (rest.empty()) return 0;
   const auto byte = static_cast<std::uint8_t>(rest.front());

@@ -1,4 +1,4 @@
-// The IOContract beside a CUDA kernel: every mistake is a sentence that names the file.
+// Fuzzes the parser of the IOContract of a CUDA kernel. Each error text must name the file.
 #include "core/base/check.h"
 #include "producer/formats/io_contract.h"
 #include "tests/fuzz/fuzz.h"

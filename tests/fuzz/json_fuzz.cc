@@ -1,4 +1,4 @@
-// JSON of producers: what is read is written and read back to the same, and never nests deeper than it may.
+// Fuzzes the JSON parser of producers. A parsed value must survive writing and parsing, and respect the depth limit.
 #include <algorithm>
 
 #include "core/base/check.h"
@@ -9,7 +9,7 @@ using namespace kq;
 
 namespace {
 
-constexpr std::size_t kComplaintBytesMax = 400;
+constexpr std::size_t kErrorBytesMax = 400;
 
 std::size_t depth(const producer::Json& json) {
   std::size_t deepest = 0;
@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto json = producer::parse_json(bytes);
   if (!json) {
     KQ_CHECK(json.error().kind == ErrorKind::bad_input && !json.error().message.empty());
-    KQ_CHECK(json.error().message.size() <= kComplaintBytesMax);
+    KQ_CHECK(json.error().message.size() <= kErrorBytesMax);
   } else {
     KQ_CHECK(depth(*json) <= producer::kJsonDepthMax);
     const std::string written = producer::to_text(*json);
@@ -37,10 +37,10 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     KQ_CHECK(again.has_value());
     KQ_CHECK(producer::to_text(*again) == written);
     const std::string words = producer::described(*json);
-    KQ_CHECK(!words.empty() && words.size() <= kComplaintBytesMax);
-    KQ_CHECK(*producer::parse_json(producer::json_quoted(words))->text() == words);  // no character was cut in two
+    KQ_CHECK(!words.empty() && words.size() <= kErrorBytesMax);
+    KQ_CHECK(*producer::parse_json(producer::json_quoted(words))->text() == words);  // the text is valid UTF-8
   }
-  // Whatever the bytes are, in quotes they are a JSON text.
+  // json_quoted() must make a valid JSON string of arbitrary bytes.
   const auto quoted = producer::parse_json(producer::json_quoted(bytes));
   KQ_CHECK(quoted && quoted->text() != nullptr);
   return 0;

@@ -1,4 +1,4 @@
-// A file of JSON Lines, from its bytes to jobs that a broker would accept.
+// Fuzzes the reading of a file of JSON Lines. Each job that is packed must be one that the broker accepts.
 #include "core/base/check.h"
 #include "core/submission.h"
 #include "producer/formats/jsonl.h"
@@ -10,7 +10,7 @@ using namespace kq;
 
 namespace {
 
-// Where the lines may find a problem and a kernel.
+// Returns the directory with a problem and kernels that the lines can name.
 const fuzz::Folder& folder() {
   static const fuzz::Folder folder;
   static const bool is_filled = [] {

@@ -1,4 +1,4 @@
-// Files of keys: who a broker lets in, and what one of them holds.
+// Fuzzes the parsers of the file of authorised keys and of the file of one client key.
 #include "core/base/check.h"
 #include "net/keys.h"
 #include "tests/fuzz/folder.h"

@@ -1,4 +1,5 @@
-// Keys on disk: byte order is the order of what they stand for, and nothing of one run is found in another.
+// Fuzzes the keys of the store. The order of their bytes must be the order of what they encode, and a key of one run
+// must not be in the range of another run.
 #include "core/base/check.h"
 #include "store/keys.h"
 #include "tests/fuzz/fuzz.h"
@@ -7,14 +8,14 @@ using namespace kq;
 
 namespace {
 
-// Names hold no NUL; that is validated before a key is made.
+// Removes NUL bytes. Names have none, because they are validated before a key is made.
 std::string name_of(std::string_view bytes) {
   std::string name(bytes);
   std::erase(name, '\0');
   return name;
 }
 
-// A key that can be read is the one that would be written, and lies in its own lane alone.
+// Checks that a key that can be decoded is encoded to the same bytes, and that it is in the range of its own lane only.
 void check_places(std::string_view a, std::string_view b) {
   const auto first = store::queue_place_from(a);
   const auto second = store::queue_place_from(b);
@@ -25,7 +26,7 @@ void check_places(std::string_view a, std::string_view b) {
   if (first && second && first->lane != second->lane)
     KQ_CHECK(b < store::queue_key(first->lane, 0) || b >= store::queue_end(first->lane));
   if (const auto timer = store::timer_place_from(a)) KQ_CHECK(store::timer_key(*timer) == a);
-  // A value, unlike a key, may be spelled in several ways: any flag but 0 is true.
+  // Several encodings of a value, unlike those of a key, decode to the same value: every flag except 0 means true.
   if (const auto value = store::timer_value_from(a)) {
     const std::string written = store::timer_value(value->first, value->second);
     const auto again = store::timer_value_from(written);

@@ -1,4 +1,4 @@
-// The wire: any bytes as a message of each direction.
+// Fuzzes the decoding of arbitrary bytes as each kind of message.
 #include "core/messages.h"
 #include "core/plan.h"
 #include "tests/fuzz/codec.h"

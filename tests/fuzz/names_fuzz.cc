@@ -1,4 +1,4 @@
-// What people choose and name: labels and runs, hashes, the file names of a KernelBench run.
+// Fuzzes the parsers of names from users: labels, runs, hashes, and the file names of a KernelBench run.
 #include "core/base/check.h"
 #include "core/bytes/hash.h"
 #include "core/limits.h"

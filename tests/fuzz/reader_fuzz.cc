@@ -1,4 +1,4 @@
-// A store that another program damaged: whatever its records hold, readers answer or say what is broken.
+// Fuzzes the reading of a store with arbitrary records. A reader must return a value or an error that names the family.
 #include "core/base/check.h"
 #include "store/keys.h"
 #include "store/memory_store.h"
@@ -9,10 +9,10 @@ using namespace kq;
 
 namespace {
 
-constexpr Sequence kSeqMax = 4;  // few, so that records meet
+constexpr Sequence kSeqMax = 4;  // few, so that records refer to each other
 const std::string kRun = "r";
 
-// One byte names the family, one the key, two the length; the value follows.
+// Takes one record from the input: one byte selects the family, one the key, two are the length, and the value follows.
 std::optional<store::Write> take_write(std::string_view& rest) {
   if (rest.empty()) return std::nullopt;
   store::Write write{};

@@ -1,4 +1,4 @@
-// The disk: any bytes as each record, and what is derived from a submission that could be read.
+// Fuzzes the decoding of arbitrary bytes as each kind of record, and the key of a submission that can be decoded.
 #include "core/records.h"
 #include "tests/fuzz/codec.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,4 +1,4 @@
-// Runs a fuzz target once over every file it is given, and over every file of every directory: the corpus as a
+// Runs a fuzz target once for every given file, and for every file in every given directory. This makes the corpus a
 // regression test.
 #include <algorithm>
 #include <chrono>
@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A corpus file takes milliseconds; one that takes this long, even on a loaded machine, hangs.
+// The time limit of one file. A file takes milliseconds, so one that takes longer than this on a busy machine hangs.
 constexpr std::chrono::seconds kInputLimit{20};
 
 std::vector<fs::path> files_of(int argc, char** argv) {
@@ -39,7 +39,7 @@ bool replay(const fs::path& file) {
     std::fprintf(stderr, "replay: cannot read %s\n", file.c_str());
     return false;
   }
-  // Said first: after a crash, the last line names the input.
+  // Printed before the run, so that after a crash the last line names the input.
   std::printf("%s\n", file.c_str());
   std::fflush(stdout);
   const std::string bytes = text.str();

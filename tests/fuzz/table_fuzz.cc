@@ -1,4 +1,5 @@
-// The tables that a child wrote about its tensors, and the layout that the judge makes of them.
+// Fuzzes the judge's reading of the tensor tables that a child writes, and the layout that the judge computes from
+// them.
 #include <cstring>
 
 #include "core/base/check.h"
@@ -13,7 +14,7 @@ namespace {
 
 constexpr std::size_t kRowsMax = channel::kInputsMax;
 
-// A short input fills the front of a row; the rest of it is zeros.
+// Returns the rows of the input. If the input ends within a row, the rest of the row is zeros.
 std::vector<channel::TensorDesc> rows_of(std::string_view rest) {
   std::vector<channel::TensorDesc> rows;
   while (!rest.empty() && rows.size() < kRowsMax) {
@@ -43,7 +44,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     return 0;
   }
   for (const judge::Tensor& tensor : *table) check_tensor(tensor);
-  // The same table three times is as much as a child can say.
+  // Using the table for inputs, outputs and states gives the largest layout that a child can cause.
   const judge::Layout layout = judge::make_layout({.inputs = *table, .outputs = *table, .states = *table});
   KQ_CHECK(judge::fits(layout, layout.tables));
   std::uint64_t end = 0;

@@ -1,4 +1,5 @@
-// Words of strangers on their way to a terminal: nothing in them can drive it, wherever they pass.
+// Fuzzes the functions that make untrusted text safe to print: their results must have no control characters and must
+// be valid UTF-8.
 #include <algorithm>
 
 #include "core/base/check.h"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::size_t kLogBytes = 64;
 
+// Whether the text has a control character other than those in `but`.
 bool has_control(std::string_view text, std::string_view but) {
   return std::any_of(text.begin(), text.end(), [&](char c) {
     return (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) && but.find(c) == std::string_view::npos;
@@ -31,12 +33,12 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string line = producer::one_line(bytes);
   KQ_CHECK(!has_control(line, "") && tools::valid_utf8(line) == line);
 
-  // The judge's own: what it lets through of a child's text is text already.
+  // The judge uses this function for the texts of children.
   const std::size_t room = bytes.empty() ? 0 : bytes.size() - bytes.size() / 3;
   const std::string kept = sys::printable(bytes, room);
   KQ_CHECK(kept.size() <= room && !has_control(kept, "\n\t") && tools::valid_utf8(kept) == kept);
 
-  // A log in pieces is the log in one piece, and no longer than it may be.
+  // Appending a log in pieces must give the same text as appending it at once, and the text must respect the limit.
   sys::CappedLog whole(kLogBytes);
   sys::CappedLog pieces(kLogBytes);
   whole.append(bytes);

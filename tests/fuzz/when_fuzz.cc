@@ -1,4 +1,4 @@
-// Points in time as people write them.
+// Fuzzes the parser of points in time from users.
 #include "core/base/check.h"
 #include "producer/client/when.h"
 #include "tests/fuzz/fuzz.h"
@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     return 0;
   }
   KQ_CHECK(*when > 0 && *when <= now_ms + producer::kWhenAheadDaysMax * day_ms);
-  // What people give has whole seconds, and is shown to them as it is.
+  // A parsed time has whole seconds, and when_text() must give a text that parses to the same time.
   KQ_CHECK(*when % 1000 == 0 && producer::parse_when(producer::when_text(*when), now_ms) == *when);
   return 0;
 }

@@ -1,4 +1,4 @@
-// Packets on the zygote's socket.
+// Fuzzes the parsers of packets from the zygote's socket.
 #include "core/base/check.h"
 #include "gpu_worker/zygote/packets.h"
 #include "tests/fuzz/fuzz.h"

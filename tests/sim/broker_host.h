@@ -1,5 +1,8 @@
-// The machine of the broker: the real Loop and the real Broker over a simulated disk, link and clock. It crashes,
-// freezes and comes back.
+// The machine of the broker: it runs the real Loop and the real Broker on a simulated disk, link and clock.
+//
+// The loop runs on a fiber. It gives control back when it waits for packets, and is resumed when packets arrive or its
+// timeout is over. After a crash nothing is sent or committed, and the next commit or receive() returns an Error, which
+// ends the loop. After a random time the host recovers a new Broker from what was safe on the disk.
 #pragma once
 
 #include <optional>
@@ -8,25 +11,26 @@
 
 #include "broker/shell/loop.h"
 #include "tests/sim/clock.h"
+#include "tests/sim/context.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/fiber.h"
-#include "tests/sim/nature.h"
 #include "tests/sim/network.h"
 #include "tests/sim/oracle.h"
 #include "tests/sim/plant.h"
 
 namespace kq::sim {
 
+// Runs the broker process, crashes and freezes it, and starts it again.
 class BrokerHost final : private net::ServerLink {
  public:
-  BrokerHost(Nature& nature, Network& network, Oracle& oracle, Saboteur& saboteur,
+  BrokerHost(Context& context, Network& network, Oracle& oracle, Saboteur& saboteur,
              const broker::BrokerOptions& options);
   ~BrokerHost() override;
 
-  // The process ends now, between two turns, and is started again.
+  // Ends the process now, between two turns; a new process starts later.
   void crash();
-  // It ends after so many more commits and messages, or in the middle of the next one.
-  void crash_after(std::uint32_t effects) { life_.cut_after(effects); }
+  // Ends the process after this many more commits and messages, or during the next one.
+  void crash_after(std::uint32_t effects) { crash_plan_.crash_after(effects); }
   void freeze(std::int64_t ms);
   void fail_next_commit() { disk_.fail_next_commit(); }
   void fill_disk_for(std::int64_t ms) { disk_.fill_for(ms); }
@@ -36,9 +40,9 @@ class BrokerHost final : private net::ServerLink {
   bool is_up() const { return process_.has_value(); }
   const store::Store& disk() const { return disk_.safe(); }
   const Clock& clock() const { return clock_; }
-  std::uint64_t turns_n() const { return turns_n_; }
+  std::uint64_t turn_count() const { return turn_count_; }
 
-  std::int64_t down_ms_max = 0;  // a crashed broker is started again after at most this long
+  std::int64_t down_ms_max = 0;  // the longest time from a crash to the next start
 
  private:
   Expected<std::vector<net::Packet>> receive(std::int64_t timeout_ms, std::size_t packets_max) override;
@@ -49,22 +53,22 @@ class BrokerHost final : private net::ServerLink {
   void run_on();
   void wake_in(std::int64_t ms);
 
-  Nature& nature_;
+  Context& context_;
   Network& network_;
   Oracle& oracle_;
   Saboteur& saboteur_;
   const broker::BrokerOptions options_;
   Clock clock_;
-  Lifeline life_;
+  CrashPlan crash_plan_;
   Disk disk_;
 
   std::optional<broker::Broker> broker_;
-  std::optional<Fiber> process_;  // that runs the Loop
+  std::optional<Fiber> process_;  // runs the Loop
   std::vector<net::Packet> arrived_;
-  bool is_turn_open_ = false;  // between the packets of a turn and the wait for the next
-  std::uint64_t wake_n_ = 0;   // only the newest planned wake-up happens
+  bool is_turn_open_ = false;      // whether a turn has received packets and the loop has not waited since
+  std::uint64_t wake_number_ = 0;  // of the newest planned wake-up; older ones are ignored
   std::int64_t frozen_until_ms_ = 0;
-  std::uint64_t turns_n_ = 0;
+  std::uint64_t turn_count_ = 0;
 };
 
 }  // namespace kq::sim

@@ -31,13 +31,13 @@ class ClientHost::Link final : public net::ClientLink {
   ClientHost& host_;
 };
 
-ClientHost::ClientHost(Nature& nature, Network& network, std::string machine,
+ClientHost::ClientHost(Context& context, Network& network, std::string machine,
                        std::function<void(producer::Client&)> program)
-    : nature_(nature),
+    : context_(context),
       network_(network),
       machine_(std::move(machine)),
       program_(std::move(program)),
-      clock_(nature.timeline, nature.random) {}
+      clock_(context.timeline, context.random) {}
 
 ClientHost::~ClientHost() {
   is_killed_ = true;
@@ -46,11 +46,11 @@ ClientHost::~ClientHost() {
 
 void ClientHost::start() {
   is_killed_ = false;
-  ++connection_n_;
+  ++connection_number_;
   network_.attach(peer(), [this](std::string bytes) {
     arrived_.push_back(std::move(bytes));
     if (!is_receiving_ || !process_) return;
-    ++wake_n_;
+    ++wake_number_;
     run_on();
   });
   process_.emplace([this] { serve(); });
@@ -65,13 +65,13 @@ void ClientHost::serve() {
 
 void ClientHost::kill() {
   if (!process_ || is_killed_) return;
-  nature_.trace([&] { return machine_ + " is gone"; });
+  context_.trace([&] { return machine_ + " was killed"; });
   is_killed_ = true;
-  ++wake_n_;
+  ++wake_number_;
   run_on();
 }
 
-// Until the program waits; or it ends, and goes on as another process if it was killed.
+// Resumes the program until it waits. If it has ended because of a kill, plans the start of the next process.
 void ClientHost::run_on() {
   process_->resume();
   if (!process_->is_done()) return;
@@ -79,12 +79,12 @@ void ClientHost::run_on() {
   network_.detach(peer());
   arrived_.clear();
   is_finished_ = !is_killed_;
-  if (is_killed_) nature_.timeline.after(nature_.random.between(0, kAwayMsMax), [this] { start(); });
+  if (is_killed_) context_.timeline.after(context_.random.between(0, kAwayMsMax), [this] { start(); });
 }
 
 void ClientHost::wait(std::int64_t ms) {
-  nature_.timeline.after(ms, [this, mine = ++wake_n_] {
-    if (mine == wake_n_) run_on();
+  context_.timeline.after(ms, [this, mine = ++wake_number_] {
+    if (mine == wake_number_) run_on();
   });
   process_->wait();
 }

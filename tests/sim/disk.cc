@@ -5,15 +5,15 @@
 namespace kq::sim {
 
 Expected<void> Disk::commit(std::span<const store::Write> writes) {
-  if (life_.is_cut()) return our_fault(std::string(kInjected) + ": the process is gone");
-  const bool holds = life_.holds();
-  if (!holds || std::exchange(commit_fails_, false)) {
-    if (nature_.random.chance(0.5)) {
-      make_safe(writes);  // the process will never know
+  if (crash_plan_.has_crashed()) return our_fault(std::string(kInjected) + ": the process has crashed");
+  const bool survives = crash_plan_.survives_effect();
+  if (!survives || std::exchange(commit_fails_, false)) {
+    if (context_.random.chance(0.5)) {
+      make_safe(writes);  // the process is told that the commit failed
     } else if (saboteur_.is(Plant::torn_commit)) {
       make_safe(writes.first(writes.size() / 2));
     }
-    return our_fault(std::string(kInjected) + (holds ? ": no space left on the disk" : ": crash in a commit"));
+    return our_fault(std::string(kInjected) + (survives ? ": no space left on the disk" : ": crash in a commit"));
   }
   (void)seen_.commit(writes);
   make_safe(writes);
@@ -27,7 +27,7 @@ void Disk::make_safe(std::span<const store::Write> writes) {
 }
 
 Expected<store::Space> Disk::space() {
-  const bool nearly_full = nature_.timeline.now_ms() < full_until_ms_;
+  const bool nearly_full = context_.timeline.now_ms() < full_until_ms_;
   oracle_.told_space(nearly_full);
   return store::Space{.free_bytes = nearly_full ? 1u : 1u << 30, .nearly_full = nearly_full};
 }

@@ -1,6 +1,8 @@
-// The simulated disk: what survives when the process ends, and when it ends or the disk fails. A commit is whole or
-// not there at all, as the store promises; which of the two shows only after the crash. Every commit passes before the
-// oracle.
+// The simulated disk of the broker.
+//
+// A commit is applied whole or not at all, as the store promises. If the process crashes during a commit, or if a
+// commit fails, chance decides which of the two happened; the process sees the outcome only after its next start. The
+// oracle checks every commit.
 #pragma once
 
 #include <optional>
@@ -9,37 +11,38 @@
 #include <vector>
 
 #include "store/memory_store.h"
-#include "tests/sim/nature.h"
+#include "tests/sim/context.h"
 #include "tests/sim/oracle.h"
 #include "tests/sim/plant.h"
 
 namespace kq::sim {
 
-// In every Error of our making; any other one that ends the broker is a finding.
+// Part of the text of every Error that the simulator injects. Any other Error that ends the broker is a violation.
 inline constexpr std::string_view kInjected = "injected";
 
-// The end of a process, planned: it comes between two of its effects, or within one.
-class Lifeline {
+// Says when the broker process crashes: between two of its effects, or during one. An effect is a commit or a message.
+class CrashPlan {
  public:
-  void cut_after(std::uint32_t effects) { left_ = effects; }
-  void renew() { left_.reset(), is_cut_ = false; }
-  void cut() { is_cut_ = true; }
-  bool is_cut() const { return is_cut_; }
-  // Whether the process still is when this effect begins.
-  bool holds() {
-    if (left_ && (*left_)-- == 0) is_cut_ = true;
-    return !is_cut_;
+  void crash_after(std::uint32_t effects) { left_ = effects; }
+  void reset() { left_.reset(), has_crashed_ = false; }
+  void crash() { has_crashed_ = true; }
+  bool has_crashed() const { return has_crashed_; }
+  // Counts one effect. Returns whether the process survives it.
+  bool survives_effect() {
+    if (left_ && (*left_)-- == 0) has_crashed_ = true;
+    return !has_crashed_;
   }
 
  private:
   std::optional<std::uint32_t> left_;
-  bool is_cut_ = false;
+  bool has_crashed_ = false;
 };
 
+// The store of the broker, with crashes, failing commits and reads, and a lack of space.
 class Disk final : public store::Store {
  public:
-  Disk(Nature& nature, Oracle& oracle, Lifeline& life, Saboteur& saboteur)
-      : nature_(nature), oracle_(oracle), life_(life), saboteur_(saboteur) {}
+  Disk(Context& context, Oracle& oracle, CrashPlan& crash_plan, Saboteur& saboteur)
+      : context_(context), oracle_(oracle), crash_plan_(crash_plan), saboteur_(saboteur) {}
 
   Expected<void> commit(std::span<const store::Write> writes) override;
   Expected<std::optional<std::string>> get(store::Family family, std::string_view key) const override;
@@ -48,10 +51,10 @@ class Disk final : public store::Store {
 
   Expected<store::Space> space() override;
 
-  void fill_for(std::int64_t ms) { full_until_ms_ = nature_.timeline.now_ms() + ms; }
+  void fill_for(std::int64_t ms) { full_until_ms_ = context_.timeline.now_ms() + ms; }
   void fail_next_commit() { commit_fails_ = true; }
   void fail_read_after(std::uint32_t reads) { reads_left_ = reads; }
-  // The process is gone, and with it what was not safe.
+  // Drops what was not safe, and planned faults. Call it before a new process starts.
   void start_again();
 
   const store::Store& safe() const { return safe_; }
@@ -60,12 +63,12 @@ class Disk final : public store::Store {
   Expected<void> read() const;
   void make_safe(std::span<const store::Write> writes);
 
-  Nature& nature_;
+  Context& context_;
   Oracle& oracle_;
-  Lifeline& life_;
+  CrashPlan& crash_plan_;
   Saboteur& saboteur_;
-  store::MemoryStore seen_;  // by the process
-  store::MemoryStore safe_;  // after a crash
+  store::MemoryStore seen_;  // what the process reads
+  store::MemoryStore safe_;  // what survives a crash
   bool commit_fails_ = false;
   std::int64_t full_until_ms_ = 0;
   mutable std::optional<std::uint32_t> reads_left_;

@@ -6,15 +6,15 @@
 namespace kq::sim {
 namespace {
 
-constexpr double kOff = 0.35;  // how many of the faults a world has not at all
+constexpr double kOff = 0.35;  // the probability that a world lacks a fault
 
-// The most of each chance; the events all weigh the same at first.
+// The largest probability of each fault. The largest weight of every event is 1.
 constexpr std::array<double, static_cast<std::size_t>(kFirstEvent)> kChanceMax{
     0.25,  // lost
     0.25,  // repeated
     0.10,  // late
     0.10,  // not_taken
-    0,     // partitioned: by events
+    0,     // partitioned: counted where a cut loses a message
     0.25,  // attempt_fails
     0.30,  // attempt_poisoned
     0.50,  // address_reused
@@ -25,7 +25,7 @@ constexpr std::array<double, static_cast<std::size_t>(kFirstEvent)> kChanceMax{
 
 FaultRates draw_fault_rates(Random& random) {
   FaultRates rates;
-  for (std::size_t i = 0; i < kFaultsN; ++i) {
+  for (std::size_t i = 0; i < kFaultCount; ++i) {
     if (random.chance(kOff)) continue;
     const double most = i < kChanceMax.size() ? kChanceMax[i] : 1;
     rates.of[i] = random.chance(0.5) ? most : most / 10;
@@ -46,7 +46,7 @@ std::optional<Fault> draw_event(const FaultRates& rates, Random& random) {
 }
 
 FaultCounts& FaultCounts::operator+=(const FaultCounts& other) {
-  for (std::size_t i = 0; i < kFaultsN; ++i) of[i] += other.of[i];
+  for (std::size_t i = 0; i < kFaultCount; ++i) of[i] += other.of[i];
   return *this;
 }
 
@@ -61,7 +61,7 @@ std::uint64_t FaultCounts::to_processes() const {
 
 std::string FaultCounts::text() const {
   std::string text;
-  for (std::size_t i = 0; i < kFaultsN; ++i) {
+  for (std::size_t i = 0; i < kFaultCount; ++i) {
     if (of[i] == 0) continue;
     text += (text.empty() ? "" : ", ") + std::string(to_string(static_cast<Fault>(i))) + " " + std::to_string(of[i]);
   }

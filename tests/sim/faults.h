@@ -1,4 +1,4 @@
-// What can go wrong in a world, how often it does in this one, and how often it did.
+// The faults of a simulated world: their kinds, their rates in one world, and their counts.
 #pragma once
 
 #include <array>
@@ -13,66 +13,68 @@
 namespace kq::sim {
 
 enum class Fault {
-  // By chance: to a message,
+  // Faults of a message, drawn for each message:
   lost,
   repeated,
-  late,         // by seconds: others pass it
-  not_taken,    // the link says at once that it cannot send it
-  partitioned,  // its way is cut
-  // to an attempt, and to a process that starts again.
+  late,         // by seconds, so that later messages overtake it
+  not_taken,    // the link refuses to send it
+  partitioned,  // its direction is cut
+  // Faults of an attempt or of a process that starts, drawn each time:
   attempt_fails,
-  attempt_poisoned,  // the job ends its worker
-  address_reused,    // the new worker is reached where the old one was
-  clock_back,        // the broker's machine shows an earlier time than before
-  // Events: to the network, for a while;
-  cut,  // both ways
+  attempt_poisoned,  // the job kills its worker
+  address_reused,    // a new worker process has the address of the old one
+  clock_back,        // the broker's clock is set back
+  // Events of the network, for a limited time:
+  cut,  // in both directions
   cut_one_way,
-  // to the broker;
+  // Events of the broker:
   broker_crash,         // between two turns
-  broker_crash_within,  // between any two of its commits and messages, or in the middle of a commit
+  broker_crash_within,  // between any two commits or messages, or during a commit
   broker_freeze,
-  commit_fails,  // and may have happened all the same
+  commit_fails,  // the commit may have been applied anyway
   read_fails,
-  disk_full,  // nearly, for a while
+  disk_full,  // the disk is nearly full for a limited time
   clock_ahead,
-  // to a worker;
+  // Events of a worker:
   worker_crash,
   worker_crash_for_good,
   worker_leaves,
   worker_drains,
   worker_reconnects,
   worker_freeze,
-  // to a client.
+  // Events of a client:
   client_crash,
 };
-inline constexpr std::size_t kFaultsN = 25;
+inline constexpr std::size_t kFaultCount = 25;
 inline constexpr Fault kFirstEvent = Fault::cut;
 
-// What one world suffers.
+// How often each fault happens in one world.
 struct FaultRates {
-  std::array<double, kFaultsN> of{};  // a chance, or the weight of an event; 0 is never
-  std::int64_t delay_ms = 5;          // of a message with which nothing is wrong, at most
-  std::int64_t gap_ms_max = 1'000;    // between two events
+  std::array<double, kFaultCount> of{};  // a probability, or the weight of an event; 0 means never
+  std::int64_t delay_ms = 5;             // the longest delay of a message without a fault
+  std::int64_t gap_ms_max = 1'000;       // the longest time between two events
 
   double chance(Fault fault) const { return of[static_cast<std::size_t>(fault)]; }
 };
 
-// Draws as a swarm does: each world has some faults not at all and others often, so that none hides what another shows.
+// Draws the rates of one world. Each world lacks some faults and has others often (swarm testing), because a frequent
+// fault can hide the effects of another one.
 FaultRates draw_fault_rates(Random& random);
-// Nothing where no event has a weight.
+// Draws the next event; returns nothing if no event has a weight.
 std::optional<Fault> draw_event(const FaultRates& rates, Random& random);
 
+// How often each fault has happened.
 struct FaultCounts {
-  std::array<std::uint64_t, kFaultsN> of{};
+  std::array<std::uint64_t, kFaultCount> of{};
 
   void add(Fault fault) { ++of[static_cast<std::size_t>(fault)]; }
   FaultCounts& operator+=(const FaultCounts& other);
   std::uint64_t to_messages() const;
-  std::uint64_t to_processes() const;  // all others
-  std::string text() const;            // "lost 17, repeated 4": those that happened
+  std::uint64_t to_processes() const;  // all faults except those of messages
+  std::string text() const;            // such as "lost 17, repeated 4"; faults with the count 0 are left out
 };
 
-constexpr std::array<std::string_view, kFaultsN> enum_names(Fault) {
+constexpr std::array<std::string_view, kFaultCount> enum_names(Fault) {
   return {"lost",
           "repeated",
           "late",

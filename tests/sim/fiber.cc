@@ -27,7 +27,7 @@ void after_switch([[maybe_unused]] void* kept, [[maybe_unused]] const void** sta
 #endif
 }
 
-// Stacks of fibers that are done, for the next world: a fresh one costs its page faults again.
+// The stacks of ended fibers, which the next fibers use again, because a new stack costs page faults.
 std::vector<std::unique_ptr<std::byte[]>>& spare_stacks() {
   thread_local std::vector<std::unique_ptr<std::byte[]>> spare;
   return spare;

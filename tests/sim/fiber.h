@@ -1,5 +1,7 @@
-// A call that can wait: code that blocks, such as the real client, runs on a stack of its own and gives the processor
-// back while it waits. One thread, no scheduler: whoever resumes a fiber gets it back at its next wait.
+// Runs code that blocks, such as the real client, on a stack of its own, so that it can wait for simulated time.
+//
+// There is one thread and no scheduler: resume() switches to the fiber's stack and returns when the fiber waits or
+// ends.
 #pragma once
 
 #include <ucontext.h>
@@ -10,19 +12,20 @@
 
 namespace kq::sim {
 
+// A function call that can be suspended and resumed.
 class Fiber {
  public:
-  // `body` begins with the first resume().
+  // `body` starts with the first resume().
   explicit Fiber(std::function<void()> body);
-  // The body has returned: a fiber is not cut off, it is told to end in its own words and resumed.
+  // Requires is_done(). A body cannot be aborted: the owner must tell it to return and resume it.
   ~Fiber();
 
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // Runs the body until it waits or returns. Never inside a fiber.
+  // Runs the body until it waits or returns. Must not be called inside a fiber.
   void resume();
-  // Inside the body: back to whoever resumed.
+  // Called by the body: suspends it and returns control to the caller of resume().
   void wait();
   bool is_done() const { return is_done_; }
 

@@ -3,79 +3,74 @@
 #include <set>
 
 #include "store/keys.h"
+#include "tests/sim/job_text.h"
 
 namespace kq::sim {
 namespace {
 
-using Wrong = std::optional<std::string>;
+using IndexError = std::optional<std::string>;
 
-std::string text_of(Sequence seq) {
-  return "job " + std::to_string(seq);
-}
-
-bool waits(const JobRecord& job) {
-  return job.state == JobState::queued && job.not_before_ms != 0;
-}
-
-// Every job that is unfinished and need not wait has one entry, and nobody else has.
-Wrong complaint_about_queue(const std::map<Sequence, JobRecord>& jobs, const store::Store& disk) {
-  Wrong wrong;
+// Exactly the unfinished jobs that are not delayed must have an entry, and only one.
+IndexError validate_queue(const std::map<Sequence, JobRecord>& jobs, const store::Store& disk) {
+  IndexError error;
   std::set<Sequence> indexed;
   (void)disk.scan(store::Family::queue, "", "", [&](std::string_view key, std::string_view value) {
     const auto place = store::queue_place_from(key);
     const auto entry = store::queue_entry_from(value);
     const auto job = place ? jobs.find(place->seq) : jobs.end();
     if (!entry || job == jobs.end()) {
-      wrong = "an entry of the queue is unreadable, or of no job";
+      error = "an entry of the queue's index cannot be read or names no job";
     } else if (!indexed.insert(place->seq).second) {
-      wrong = text_of(place->seq) + " stands twice in the queue's index";
-    } else if (job->second.state == JobState::finished || waits(job->second)) {
-      wrong = text_of(place->seq) + " stands in the queue's index and is finished or waits";
+      error = text_of(place->seq) + " is twice in the queue's index";
+    } else if (job->second.state == JobState::finished || is_delayed(job->second)) {
+      error = text_of(place->seq) + " is in the queue's index although it is finished or delayed";
     } else if (entry->leased != (job->second.state == JobState::leased) ||
                place->lane.priority != job->second.priority || entry->bytes != job->second.bytes ||
                entry->submitted_at_ms != job->second.submitted_at_ms) {
-      wrong = "the queue's index says other things of " + text_of(place->seq) + " than its record";
+      error = "the entry of " + text_of(place->seq) + " in the queue's index differs from its record";
     }
-    return !wrong;
+    return !error;
   });
   for (const auto& [seq, job] : jobs) {
-    if (wrong || job.state == JobState::finished || waits(job) || indexed.contains(seq)) continue;
-    wrong = text_of(seq) + " is unfinished and not in the queue's index";
+    if (error || job.state == JobState::finished || is_delayed(job) || indexed.contains(seq)) continue;
+    error = text_of(seq) + " is unfinished but not in the queue's index";
   }
-  return wrong;
+  return error;
 }
 
-// Every job that waits has its time there. An expiry may outlive its meaning.
-Wrong complaint_about_timers(const std::map<Sequence, JobRecord>& jobs, const store::Store& disk) {
-  Wrong wrong;
+// Every delayed job must have a timer for its start, and every queued job with a deadline that was never leased one for
+// its deadline. A timer of a deadline may remain after the deadline has lost its effect.
+IndexError validate_timers(const std::map<Sequence, JobRecord>& jobs, const store::Store& disk) {
+  IndexError error;
   std::set<Sequence> timed;
   std::set<Sequence> expiring;
   (void)disk.scan(store::Family::timer, "", "", [&](std::string_view key, std::string_view value) {
     const auto place = store::timer_place_from(key);
     const auto job = place ? jobs.find(place->seq) : jobs.end();
     if (job == jobs.end()) {
-      wrong = "a timer is unreadable, or of no job";
+      error = "a timer cannot be read or names no job";
     } else if (place->kind == store::TimerKind::expires) {
       if (job->second.deadline_ms == place->at_ms) expiring.insert(place->seq);
-    } else if (!store::timer_value_from(value) || !waits(job->second) || job->second.not_before_ms != place->at_ms) {
-      wrong = "a timer says other things of " + text_of(place->seq) + " than its record";
+    } else if (!store::timer_value_from(value) || !is_delayed(job->second) ||
+               job->second.not_before_ms != place->at_ms) {
+      error = "a timer of " + text_of(place->seq) + " differs from its record";
     } else {
       timed.insert(place->seq);
     }
-    return !wrong;
+    return !error;
   });
   for (const auto& [seq, job] : jobs) {
-    if (wrong) return wrong;
-    if (waits(job) && !timed.contains(seq)) wrong = text_of(seq) + " waits and has no timer";
+    if (error) return error;
+    if (is_delayed(job) && !timed.contains(seq)) error = text_of(seq) + " is delayed but has no timer";
     if (job.state == JobState::queued && job.leased_at_ms == 0 && job.deadline_ms != 0 && !expiring.contains(seq)) {
-      wrong = text_of(seq) + " has a deadline and no timer";
+      error = text_of(seq) + " has a deadline but no timer";
     }
   }
-  return wrong;
+  return error;
 }
 
-Wrong complaint_about_dead(const std::map<Sequence, JobRecord>& jobs, const store::Store& disk,
-                           const std::function<bool(Sequence)>& is_dead) {
+IndexError validate_dead(const std::map<Sequence, JobRecord>& jobs, const store::Store& disk,
+                         const std::function<bool(Sequence)>& is_dead) {
   std::set<Sequence> dead;
   (void)disk.scan(store::Family::dead, "", "", [&](std::string_view key, std::string_view) {
     dead.insert(store::sequence_from(key).value_or(0));
@@ -84,7 +79,7 @@ Wrong complaint_about_dead(const std::map<Sequence, JobRecord>& jobs, const stor
   for (const auto& [seq, job] : jobs) {
     if (is_dead(seq) != dead.contains(seq)) {
       return text_of(seq) +
-             (dead.contains(seq) ? " is no dead letter and stands among them" : " is no longer among the dead letters");
+             (dead.contains(seq) ? " is among the dead letters but must not be" : " is not among the dead letters");
     }
   }
   return std::nullopt;
@@ -92,7 +87,7 @@ Wrong complaint_about_dead(const std::map<Sequence, JobRecord>& jobs, const stor
 
 }  // namespace
 
-bool is_for_ever(store::Family family) {
+bool is_permanent(store::Family family) {
   switch (family) {
     case store::Family::state:
     case store::Family::ids:
@@ -114,11 +109,11 @@ bool is_for_ever(store::Family family) {
   return true;
 }
 
-std::optional<std::string> complaint_about_indexes(const std::map<Sequence, JobRecord>& jobs, const store::Store& disk,
-                                                   const std::function<bool(Sequence)>& is_dead) {
-  if (auto wrong = complaint_about_queue(jobs, disk)) return wrong;
-  if (auto wrong = complaint_about_timers(jobs, disk)) return wrong;
-  return complaint_about_dead(jobs, disk, is_dead);
+std::optional<std::string> validate_indexes(const std::map<Sequence, JobRecord>& jobs, const store::Store& disk,
+                                            const std::function<bool(Sequence)>& is_dead) {
+  if (auto error = validate_queue(jobs, disk)) return error;
+  if (auto error = validate_timers(jobs, disk)) return error;
+  return validate_dead(jobs, disk, is_dead);
 }
 
 }  // namespace kq::sim

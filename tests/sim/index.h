@@ -1,4 +1,4 @@
-// Whether the store's indexes say of the jobs what their records say: the queue, the timers, the dead letters.
+// Checks that the indexes on disk (the queue, the timers and the dead letters) agree with the records of the jobs.
 #pragma once
 
 #include <functional>
@@ -11,11 +11,11 @@
 
 namespace kq::sim {
 
-// The families whose keys nothing but retention removes: what they hold was promised.
-bool is_for_ever(store::Family family);
+// Whether only retention may remove keys of the family, because acknowledged data depends on them.
+bool is_permanent(store::Family family);
 
-// What is wrong, or nothing. `is_dead` knows which finished jobs nobody has dealt with.
-std::optional<std::string> complaint_about_indexes(const std::map<Sequence, JobRecord>& jobs, const store::Store& disk,
-                                                   const std::function<bool(Sequence)>& is_dead);
+// Returns the first error, or nothing. `is_dead` says which finished jobs must be among the dead letters.
+std::optional<std::string> validate_indexes(const std::map<Sequence, JobRecord>& jobs, const store::Store& disk,
+                                            const std::function<bool(Sequence)>& is_dead);
 
 }  // namespace kq::sim

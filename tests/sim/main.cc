@@ -1,5 +1,5 @@
-// kq-sim: runs simulated worlds, says what they suffered, and prints the first seed whose world breaks a promise with
-// the command that shows it again.
+// kq-sim: runs simulated worlds, one for each seed, on several threads. It prints the counts of the injected faults. If
+// a world violates what the oracle checks, it prints the lowest such seed and the command that repeats its world.
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -26,16 +26,16 @@ using namespace kq;
 using namespace kq::sim;
 
 constexpr unsigned kJobsMax = 256;
-constexpr std::uint64_t kSeedsOfText = 1'000'000'000'000;  // between the first seeds of two texts, mostly
+constexpr std::uint64_t kSeedRanges = 1'000'000'000'000;  // a text chooses one of this many ranges of a million seeds
 
 constexpr const char* kUsage =
     "usage: kq-sim [--seeds A..B | --seeds-from TEXT N | --seed N] [--jobs N] [--trace] [--plant NAME]\n"
-    "  --seeds A..B       the worlds to run; 1..200 otherwise\n"
+    "  --seeds A..B       the worlds to run (default 1..200)\n"
     "  --seeds-from T N   N worlds chosen by a text, such as a commit's hash\n"
     "  --seed N           one world\n"
-    "  --jobs N           so many worlds at a time\n"
-    "  --trace            tell what happens in them\n"
-    "  --plant NAME       with a bug that must be found: %s\n";
+    "  --jobs N           how many worlds run at the same time (default 1)\n"
+    "  --trace            print the messages and faults of each world\n"
+    "  --plant NAME       plant a bug that the oracle must find: %s\n";
 
 struct Options {
   std::uint64_t first = 1;
@@ -56,10 +56,11 @@ std::uint64_t first_seed_of(std::string_view text) {
   const Hash hash = sha256(text);
   std::uint64_t number = 0;
   for (int i = 0; i < 8; ++i) number = number << 8 | hash.bytes[static_cast<std::size_t>(i)];
-  return number % kSeedsOfText * 1'000'000 + 1;
+  return number % kSeedRanges * 1'000'000 + 1;
 }
 
-// Takes the values of an option from `arguments`. False: it is not understood.
+// Removes the values of the option from `arguments` and stores them in `options`. Returns false if the option or a
+// value is invalid.
 bool take_option(std::string_view name, std::vector<std::string_view>& arguments, Options& options) {
   const auto next = [&]() -> std::string_view {
     if (arguments.empty()) return "";
@@ -96,47 +97,50 @@ bool take_option(std::string_view name, std::vector<std::string_view>& arguments
   return number && (name == "--seed" || name == "--jobs");
 }
 
-// How to see a world again.
+// Returns the command that repeats a world with its trace.
 std::string command_for(std::uint64_t seed, sim::Plant plant) {
   std::string command = "kq-sim --seed " + std::to_string(seed) + " --trace";
   if (plant != sim::Plant::none) command += " --plant " + std::string(to_string(plant));
   return command;
 }
 
-// A world may end the whole program: by a broken KQ_CHECK, or worse.
-thread_local std::uint64_t seed_at_work = 0;
+// The seed of the world that this thread runs. A failed KQ_CHECK or a crash ends the whole program, and then the signal
+// handler prints this seed.
+thread_local std::uint64_t current_seed = 0;
 
-extern "C" void say_seed_and_die(int signal) {
+extern "C" void print_seed_and_die(int signal) {
   char text[64];
   const int n =
-      std::snprintf(text, sizeof text, "  kq-sim --seed %llu --trace\n", static_cast<unsigned long long>(seed_at_work));
+      std::snprintf(text, sizeof text, "  kq-sim --seed %llu --trace\n", static_cast<unsigned long long>(current_seed));
   (void)!::write(STDERR_FILENO, text, static_cast<std::size_t>(n));
   std::signal(signal, SIG_DFL);
   std::raise(signal);
 }
 
-struct Finding {
+// A world that violates what the oracle checks.
+struct Violation {
   std::uint64_t seed = 0;
   sim::Outcome outcome{};
 };
 
+// The sums over all worlds.
 struct Totals {
-  std::uint64_t worlds_n = 0;
-  std::uint64_t jobs_n = 0;
-  std::uint64_t removed_n = 0;
-  std::uint64_t turns_n = 0;
+  std::uint64_t world_count = 0;
+  std::uint64_t job_count = 0;
+  std::uint64_t removed_count = 0;
+  std::uint64_t turn_count = 0;
   std::int64_t simulated_ms = 0;
   sim::FaultCounts faults{};
-  std::optional<Finding> finding{};  // the one with the lowest seed
+  std::optional<Violation> violation{};  // the one with the lowest seed
 
   void add(std::uint64_t seed, sim::Outcome outcome) {
-    worlds_n += 1;
-    jobs_n += outcome.jobs_n;
-    removed_n += outcome.removed_n;
-    turns_n += outcome.turns_n;
+    world_count += 1;
+    job_count += outcome.job_count;
+    removed_count += outcome.removed_count;
+    turn_count += outcome.turn_count;
     simulated_ms += outcome.lasted_ms;
     faults += outcome.faults;
-    if (outcome.violation && (!finding || seed < finding->seed)) finding = {seed, std::move(outcome)};
+    if (outcome.violation && (!violation || seed < violation->seed)) violation = {seed, std::move(outcome)};
   }
 };
 
@@ -151,7 +155,7 @@ Totals run_all(const Options& options) {
     while (!found) {
       const std::uint64_t seed = next++;
       if (seed > options.last) return;
-      seed_at_work = seed;
+      current_seed = seed;
       sim::Outcome outcome = sim::run_world(seed, options.plant, tell);
       const std::lock_guard lock(mutex);
       if (outcome.violation) found = true;
@@ -166,8 +170,8 @@ Totals run_all(const Options& options) {
 }
 
 int report(const Options& options, const Totals& totals, double seconds) {
-  if (totals.finding) {
-    const auto& [seed, outcome] = *totals.finding;
+  if (totals.violation) {
+    const auto& [seed, outcome] = *totals.violation;
     std::printf("seed %llu, after %lld ms: %s\n  %s\n", static_cast<unsigned long long>(seed),
                 static_cast<long long>(outcome.lasted_ms), outcome.violation->c_str(),
                 command_for(seed, options.plant).c_str());
@@ -178,9 +182,9 @@ int report(const Options& options, const Totals& totals, double seconds) {
   std::printf(
       "%llu worlds, %llu jobs (%llu removed when old), %llu turns of the broker, %.1f simulated hours in %.1f s (%.0f "
       "worlds/s)\n",
-      static_cast<unsigned long long>(totals.worlds_n), static_cast<unsigned long long>(totals.jobs_n),
-      static_cast<unsigned long long>(totals.removed_n), static_cast<unsigned long long>(totals.turns_n),
-      static_cast<double>(totals.simulated_ms) / 3.6e6, seconds, static_cast<double>(totals.worlds_n) / seconds);
+      static_cast<unsigned long long>(totals.world_count), static_cast<unsigned long long>(totals.job_count),
+      static_cast<unsigned long long>(totals.removed_count), static_cast<unsigned long long>(totals.turn_count),
+      static_cast<double>(totals.simulated_ms) / 3.6e6, seconds, static_cast<double>(totals.world_count) / seconds);
   std::printf("%llu faults of processes, disks, clocks and ways, %llu of messages: %s\n",
               static_cast<unsigned long long>(totals.faults.to_processes()),
               static_cast<unsigned long long>(totals.faults.to_messages()), totals.faults.text().c_str());
@@ -200,7 +204,7 @@ int main(int argc, char** argv) {
       return static_cast<int>(ExitCode::bad_input);
     }
   }
-  for (const int signal : {SIGABRT, SIGSEGV, SIGFPE}) std::signal(signal, say_seed_and_die);
+  for (const int signal : {SIGABRT, SIGSEGV, SIGFPE}) std::signal(signal, print_seed_and_die);
   spdlog::set_pattern("    broker: %v");
   spdlog::set_level(options.trace ? spdlog::level::debug : spdlog::level::off);
   const auto begin = std::chrono::steady_clock::now();

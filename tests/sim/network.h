@@ -1,5 +1,5 @@
-// The simulated network between the broker's two sockets and everybody else: it loses, repeats, delays and so reorders
-// messages, and it is cut in one direction or in both.
+// The simulated network between the broker's two sockets and the workers and clients. It loses, repeats and delays
+// messages, so that they are also reordered, and it can be cut in one direction or in both.
 #pragma once
 
 #include <array>
@@ -9,49 +9,52 @@
 #include <string>
 
 #include "net/link.h"
-#include "tests/sim/nature.h"
+#include "tests/sim/context.h"
 
 namespace kq::sim {
 
-enum class Way { to_broker, from_broker };
+enum class Direction { to_broker, from_broker };
 
-// Machines have names without a dot; each connection of one has an address of its own.
+// Returns the address of a connection. Each connection of a machine has another address; names of machines have no dot.
 std::string address_of(const std::string& machine, std::uint64_t connection);
 
+// Delivers the messages of one world after a random delay, or not at all.
 class Network {
  public:
   static constexpr std::int64_t kLateMsMax = 8'000;
 
-  explicit Network(Nature& nature) : nature_(nature) {}
+  explicit Network(Context& context) : context_(context) {}
 
   using Receive = std::function<void(std::string bytes)>;
 
-  // The broker's end; it takes what arrives while it runs.
+  // Sets the function that gets each packet for the broker.
   void attach_broker(std::function<void(net::Packet)> receive) { broker_ = std::move(receive); }
+  // Sets the function that gets each message for `peer`.
   void attach(const net::Peer& peer, Receive receive) { peers_[peer] = std::move(receive); }
-  // What is still on the way to `peer` is lost, unless somebody else is there by then; what it sent may still arrive.
+  // Messages on their direction to `peer` are lost, unless another process is attached with that address when they
+  // arrive. Messages that `peer` has sent may still arrive.
   void detach(const net::Peer& peer) { peers_.erase(peer); }
 
-  // Who speaks from this machine; nobody says so where the broker runs without keys.
+  // Sets the identity of the packets of this machine. Without a call the broker runs as if without keys.
   void give_key(const std::string& machine, Identity who) { keys_[machine] = std::move(who); }
 
-  // False: not taken. True promises nothing.
+  // These return false if the message is refused. True does not mean that the message will arrive.
   bool to_broker(const net::Peer& from, std::string_view bytes);
   bool to_peer(const net::Peer& peer, std::string_view bytes);
 
-  // Nothing passes between this machine and the broker on that way, for so long.
-  void cut(const std::string& machine, Way way, std::int64_t ms);
+  // Loses all messages between the machine and the broker in that direction for `ms` milliseconds.
+  void cut(const std::string& machine, Direction direction, std::int64_t ms);
   void heal() { cut_until_ms_.clear(); }
 
  private:
-  bool is_cut(const net::Peer& peer, Way way) const;
-  bool carry(const net::Peer& peer, Way way, const std::function<void()>& deliver);
+  bool is_cut(const net::Peer& peer, Direction direction) const;
+  bool carry(const net::Peer& peer, Direction direction, const std::function<void()>& deliver);
 
-  Nature& nature_;
+  Context& context_;
   std::function<void(net::Packet)> broker_;
   std::map<net::Peer, Receive> peers_;
   std::map<std::string, Identity, std::less<>> keys_;
-  std::map<std::pair<std::string, Way>, std::int64_t, std::less<>> cut_until_ms_;
+  std::map<std::pair<std::string, Direction>, std::int64_t, std::less<>> cut_until_ms_;
 };
 
 }  // namespace kq::sim

@@ -11,7 +11,7 @@
 namespace kq::sim {
 namespace {
 
-// Takes a message apart, lets `change` change its body where it is a `Body`, and puts it together again.
+// Calls `change` on the body of an encoded message if it is a `Body`, and encodes the message again.
 template <class Body, class Union, class Change>
 void change_message(std::string& bytes, const Change& change) {
   auto message = decode_message<Union>(bytes);
@@ -21,8 +21,9 @@ void change_message(std::string& bytes, const Change& change) {
   bytes = encode_message(*message);
 }
 
+// Returns the writes for which `keep` is true.
 template <class Keep>
-std::vector<store::Write> those(std::span<const store::Write> writes, const Keep& keep) {
+std::vector<store::Write> writes_where(std::span<const store::Write> writes, const Keep& keep) {
   std::vector<store::Write> kept;
   for (const store::Write& write : writes) {
     if (keep(write)) kept.push_back(write);
@@ -30,7 +31,7 @@ std::vector<store::Write> those(std::span<const store::Write> writes, const Keep
   return kept;
 }
 
-// The rows of runs whose job is not new in these writes.
+// Whether the write is a row of a run whose job is not new in these writes.
 bool is_row_of_known_job(const store::Write& write, std::span<const store::Write> writes) {
   if (write.family != store::Family::run || !write.value) return false;
   const std::string seq = store::sequence_key(decode<RunEntry>(*write.value)->seq);
@@ -39,9 +40,9 @@ bool is_row_of_known_job(const store::Write& write, std::span<const store::Write
   });
 }
 
-// A job of `writes` that ends as cancelled in them.
+// Whether the write belongs to a job that these writes cancel.
 bool is_of_cancelled(const store::Write& write, std::span<const store::Write> writes) {
-  if (!is_for_ever(write.family)) return false;
+  if (!is_permanent(write.family)) return false;
   return std::any_of(writes.begin(), writes.end(), [&](const store::Write& other) {
     return other.family == store::Family::result && other.value && other.key == write.key &&
            name_of(decode<Result>(*other.value)->verdict) == VerdictName::cancelled;
@@ -77,12 +78,12 @@ std::vector<store::Write> Saboteur::on_commit(std::span<const store::Write> writ
     case Plant::send_before_persist:
       return std::exchange(unsafe_, {writes.begin(), writes.end()});
     case Plant::lease_not_saved:
-      return those(writes, [](const store::Write& write) { return !is_lease(write); });
+      return writes_where(writes, [](const store::Write& write) { return !is_lease(write); });
     case Plant::worse_row_stays:
-      return those(writes,
-                   [&](const store::Write& write) { return write.family != store::Family::board || is_first(write); });
+      return writes_where(
+          writes, [&](const store::Write& write) { return write.family != store::Family::board || is_first(write); });
     case Plant::run_row_lost:
-      return those(writes, [&](const store::Write& write) { return !is_row_of_known_job(write, writes); });
+      return writes_where(writes, [&](const store::Write& write) { return !is_row_of_known_job(write, writes); });
     case Plant::requeue_lost: {
       std::vector<store::Write> changed(writes.begin(), writes.end());
       for (store::Write& write : changed) {
@@ -93,16 +94,18 @@ std::vector<store::Write> Saboteur::on_commit(std::span<const store::Write> writ
       return changed;
     }
     case Plant::wakeup_lost:
-      return those(writes, [](const store::Write& write) { return !is_wakeup(write); });
+      return writes_where(writes, [](const store::Write& write) { return !is_wakeup(write); });
     case Plant::dead_letter_lost:
-      return those(writes,
-                   [](const store::Write& write) { return write.family != store::Family::dead || !write.value; });
+      return writes_where(
+          writes, [](const store::Write& write) { return write.family != store::Family::dead || !write.value; });
     case Plant::cancel_forgotten:
-      return those(writes, [&](const store::Write& write) { return !is_of_cancelled(write, writes); });
+      return writes_where(writes, [&](const store::Write& write) { return !is_of_cancelled(write, writes); });
     case Plant::pause_forgotten:
-      return those(writes, [](const store::Write& write) { return !write.key.starts_with(store::kPausedPrefix); });
+      return writes_where(writes,
+                          [](const store::Write& write) { return !write.key.starts_with(store::kPausedPrefix); });
     case Plant::label_left:
-      return those(writes, [](const store::Write& write) { return write.family != store::Family::run || write.value; });
+      return writes_where(writes,
+                          [](const store::Write& write) { return write.family != store::Family::run || write.value; });
     case Plant::file_taken: {
       std::vector<store::Write> changed(writes.begin(), writes.end());
       const auto is_removal = [](const store::Write& write) {
@@ -122,8 +125,8 @@ std::vector<store::Write> Saboteur::on_commit(std::span<const store::Write> writ
       }
       return {writes.begin(), writes.end()};
     case Plant::object_left:
-      return those(writes,
-                   [](const store::Write& write) { return write.family != store::Family::object || write.value; });
+      return writes_where(
+          writes, [](const store::Write& write) { return write.family != store::Family::object || write.value; });
     default:
       return {writes.begin(), writes.end()};
   }
@@ -161,7 +164,7 @@ void Saboteur::on_arrival(net::Packet& packet) {
     });
   }
   if (is(Plant::result_dropped)) {
-    // The broker takes them for results of nobody's, and the acknowledgement is put right on its way out.
+    // The broker ignores results of attempt 0, and on_send() restores the attempt in the acknowledgement.
     change_message<ResultBatch, WorkerRequest>(packet.bytes, [&](ResultBatch& batch) {
       for (AttemptResult& result : batch.results) {
         dropped_[result.lease.seq] = std::exchange(result.lease.attempt, 0);

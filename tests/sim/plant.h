@@ -1,5 +1,5 @@
-// Bugs planted on purpose, to prove that the world would notice them. All are outside the broker: what it writes,
-// reads, hears or says is changed in the way the bug would look like.
+// Planted bugs, which prove that the oracle would find such bugs. The broker itself is not changed: a planted bug
+// changes what the broker writes, reads, receives or sends, as a bug in the broker would.
 #pragma once
 
 #include <cstdint>
@@ -24,65 +24,65 @@ class Oracle;
 
 enum class Plant {
   none,
-  send_before_persist,  // a commit returns before its writes are safe
+  send_before_persist,  // a commit returns before its writes survive a crash
   torn_commit,          // a crash during a commit leaves half of it
-  lease_not_saved,      // the attempt number of a lease stays in RAM
-  no_attempt_fencing,   // a result is taken for whatever attempt is current
-  no_lease_expiry,      // a lease never ends by itself
+  lease_not_saved,      // the attempt number of a lease is not written to the disk
+  no_attempt_fencing,   // a result is accepted for the current attempt, whatever its own is
+  no_lease_expiry,      // a lease never expires
   no_dedupe,            // a finished job is not found by its key
   double_lease,         // a lease goes to two workers
-  result_dropped,       // a result is acknowledged and forgotten
-  worse_row_stays,      // the board keeps the row it has
-  worse_row_wins,       // the board takes every row
-  revives_settled,      // a job that was answered is queued again
-  run_row_lost,         // a label of work that is known already gets no row
+  result_dropped,       // a result is acknowledged but not stored
+  worse_row_stays,      // a board never replaces a row
+  worse_row_wins,       // a board takes every new row
+  revives_settled,      // a finished job with a terminal verdict is queued again
+  run_row_lost,         // a label of work that is already known gets no row
   requeue_lost,         // a job that is queued again is not in the queue's index
-  wakeup_lost,          // a job that waits for its time has no timer
+  wakeup_lost,          // a delayed job has no timer
   dead_letter_lost,     // an abandoned job is not among the dead letters
-  cancel_forgotten,     // a cancelled job is cancelled in RAM alone
-  pause_forgotten,      // a pause is not saved
-  priority_forgotten,   // every job is a normal one
+  cancel_forgotten,     // a cancellation is not written to the disk
+  pause_forgotten,      // a pause is not written to the disk
+  priority_forgotten,   // every job has the priority normal
   deadline_forgotten,   // jobs run after their deadline
   quota_forgotten,      // a submitter may have any number of jobs
-  removed_too_early,    // a finished job goes after half the time it is to be kept
+  removed_too_early,    // a finished job is removed after half of its retention time
   label_left,           // a removed job leaves its labels behind
-  file_taken,           // a removed job takes a file along that others name
-  object_swapped,       // a lease brings what was built of another job
-  object_left,          // what was built of a job outlives it
+  file_taken,           // a file that other jobs name is removed with a job
+  object_swapped,       // a lease comes with the artifact of another job
+  object_left,          // the artifact of a job is not removed with the job
 };
-inline constexpr std::size_t kPlantsN = 26;
+inline constexpr std::size_t kPlantCount = 26;
 
-// Sits on the ways in and out of the broker.
+// Applies the planted bug to everything that enters or leaves the broker.
 class Saboteur {
  public:
   Saboteur(Plant plant, const Oracle& oracle) : plant_(plant), oracle_(oracle) {}
 
   bool is(Plant plant) const { return plant_ == plant; }
 
-  // The options with which the broker runs instead of these.
+  // Returns the options with which the broker is started instead of the given ones.
   broker::BrokerOptions on_start(broker::BrokerOptions options) const;
-  // What becomes safe when the broker commits these.
+  // Returns the writes that survive a crash when the broker commits the given ones.
   std::vector<store::Write> on_commit(std::span<const store::Write> writes);
   void on_crash() { unsafe_.clear(); }
-  // What the broker reads there.
+  // Changes a value that the broker reads.
   void on_get(store::Family family, std::optional<std::string>& value) const;
-  // What the broker hears.
+  // Changes a packet that the broker receives.
   void on_arrival(net::Packet& packet);
-  // What the broker says, and what it says beside it.
+  // Changes a message that the broker sends. Returns further messages to send before it.
   std::vector<std::pair<net::Peer, std::string>> on_send(const net::Peer& peer, std::string& bytes);
 
  private:
   const Plant plant_;
   const Oracle& oracle_;
-  std::vector<store::Write> unsafe_;           // seen and not yet safe
-  std::set<std::string> written_;              // keys
-  std::string newest_file_;                    // key
-  std::string newest_object_;                  // value
-  std::map<net::Peer, std::uint64_t> epochs_;  // of the workers' last Hellos
-  std::map<Sequence, Attempt> dropped_;        // results that the broker never got
+  std::vector<store::Write> unsafe_;           // writes that the broker sees but that would be lost in a crash
+  std::set<std::string> written_;              // keys that were written before
+  std::string newest_file_;                    // the key of the newest blob
+  std::string newest_object_;                  // the value of the newest artifact
+  std::map<net::Peer, std::uint64_t> epochs_;  // the epoch of each worker's newest Hello
+  std::map<Sequence, Attempt> dropped_;        // the attempts of dropped results by job
 };
 
-constexpr std::array<std::string_view, kPlantsN> enum_names(Plant) {
+constexpr std::array<std::string_view, kPlantCount> enum_names(Plant) {
   return {"none",
           "send_before_persist",
           "torn_commit",

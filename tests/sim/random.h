@@ -1,4 +1,4 @@
-// All chance of a simulated world comes from one seed: the same seed is the same world on every machine.
+// The random numbers of a simulated world. They depend on the seed alone, so a seed is the same world on every machine.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,13 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
     return z ^ (z >> 31);
   }
-  // 0 to n-1; n > 0.
+  // Returns a number from 0 to n-1; n must be above 0.
   std::uint64_t below(std::uint64_t n) { return next() % n; }
-  // first to last, both included.
+  // Returns a number from `first` to `last`, both included.
   std::int64_t between(std::int64_t first, std::int64_t last) {
     return first + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(last - first) + 1));
   }
+  // Returns true with the given probability.
   bool chance(double probability) {
     return static_cast<double>(next() >> 11) < probability * 9007199254740992.0;
   }  // 2^53

@@ -1,4 +1,4 @@
-// Simulated time: actions in order of when they are due, and of when they were asked for.
+// Simulated time in milliseconds. Nothing happens between two planned actions, so time jumps from one to the next.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,20 @@
 
 namespace kq::sim {
 
+// Runs planned actions in the order of their due times, and those of the same time in the order of the calls of
+// after().
 class Timeline {
  public:
   static constexpr std::int64_t kBeginMs = 1'000'000;
 
   std::int64_t now_ms() const { return now_ms_; }
 
+  // Plans an action.
   void after(std::int64_t delay_ms, std::function<void()> action) {
-    actions_.emplace(std::pair(now_ms_ + delay_ms, asked_n_++), std::move(action));
+    actions_.emplace(std::pair(now_ms_ + delay_ms, action_count_++), std::move(action));
   }
 
-  // Goes on to the next action and does it. False if there is none.
+  // Moves the time to the next action and runs it. Returns false if there is none.
   bool step() {
     if (actions_.empty()) return false;
     auto next = actions_.extract(actions_.begin());
@@ -29,7 +32,7 @@ class Timeline {
 
  private:
   std::int64_t now_ms_ = kBeginMs;
-  std::uint64_t asked_n_ = 0;
+  std::uint64_t action_count_ = 0;
   std::map<std::pair<std::int64_t, std::uint64_t>, std::function<void()>> actions_;
 };
 

@@ -6,7 +6,7 @@
 namespace kq::sim {
 namespace {
 
-// What a message says, beyond its name. Those that say nothing worth reading have no overload.
+// Collects the contents of a message as text. A message type without an overload is described by its name alone.
 struct Details {
   std::string text;
 

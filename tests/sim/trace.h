@@ -1,4 +1,4 @@
-// Messages in words, for people who read what happened in a world: "lease_batch 3/1 source 7 of order 0".
+// Describes messages in the trace of a world, such as "lease_batch 3/1 'source 7 of order 0.1'".
 #pragma once
 
 #include <string>

@@ -12,37 +12,37 @@ constexpr std::int64_t kCalmPauseMs = 200;
 constexpr std::int64_t kPatienceMsMax = 5'000;
 constexpr std::int64_t kSettleMs = 1'000;
 constexpr std::int64_t kCalmPatienceMs = 10'000;
-constexpr std::array<const char*, 3> kSubmitters{"", "c1", "c2"};  // "": everybody
+constexpr std::array<const char*, 3> kSubmitters{"", "c1", "c2"};  // "" stands for all submitters
 constexpr std::array<const char*, 3> kWorkers{"w1", "w2", "w3"};
 
 }  // namespace
 
-User::User(Nature& nature, Network& network, Oracle& oracle, std::string name, std::vector<producer::Prepared> orders,
-           bool rules)
-    : nature_(nature),
+User::User(Context& context, Network& network, Oracle& oracle, std::string name, std::vector<producer::Prepared> orders,
+           bool is_admin)
+    : context_(context),
       oracle_(oracle),
-      rules_(rules),
+      is_admin_(is_admin),
       orders_(std::make_move_iterator(orders.begin()), std::make_move_iterator(orders.end())),
-      host_(nature, network, std::move(name), [this](producer::Client& client) { work(client); }) {}
+      host_(context, network, std::move(name), [this](producer::Client& client) { work(client); }) {}
 
 void User::finish() {
   is_calm_ = true;
-  settled_at_ms_ = nature_.timeline.now_ms() + Network::kLateMsMax + kSettleMs;
+  settled_at_ms_ = context_.timeline.now_ms() + Network::kLateMsMax + kSettleMs;
 }
 
 void User::work(producer::Client& client) {
   while (!host_.is_killed()) {
-    host_.sleep(is_calm_ ? kCalmPauseMs : nature_.random.between(0, kPauseMsMax));
+    host_.sleep(is_calm_ ? kCalmPauseMs : context_.random.between(0, kPauseMsMax));
     if (!is_calm_) {
       do_something(client);
-    } else if (rules_ && !lift_all(client)) {
+    } else if (is_admin_ && !undo_pauses_and_drains(client)) {
       continue;
     } else if (!orders_.empty()) {
       submit_one(client);
     } else if (!unfinished_.empty()) {
       wait(client, kCalmPatienceMs);
-    } else if (rules_ && nature_.timeline.now_ms() < settled_at_ms_) {
-      continue;  // a pause of before may still be on its way
+    } else if (is_admin_ && context_.timeline.now_ms() < settled_at_ms_) {
+      continue;  // a pause that was sent earlier may still arrive
     } else {
       return read_run(client);
     }
@@ -50,22 +50,22 @@ void User::work(producer::Client& client) {
 }
 
 void User::do_something(producer::Client& client) {
-  switch (nature_.random.below(12)) {
+  switch (context_.random.below(12)) {
     case 0:
       return submit_again(client);
     case 1:
-      return ask(client);
+      return query_status(client);
     case 2:
-      return wait(client, nature_.random.between(1, kPatienceMsMax));
+      return wait(client, context_.random.between(1, kPatienceMsMax));
     case 3:
       return read_run(client);
     case 4:
-      return look(client);
+      return query(client);
     case 5:
       return cancel(client);
     case 6:
     case 7:
-      return rules_ ? rule(client) : submit_one(client);
+      return is_admin_ ? administer(client) : submit_one(client);
     default:
       return submit_one(client);
   }
@@ -78,10 +78,10 @@ void User::submit_one(producer::Client& client) {
 }
 
 void User::submit_again(producer::Client& client) {
-  if (!acknowledged_.empty()) submit(client, acknowledged_[nature_.random.below(acknowledged_.size())]);
+  if (!acknowledged_.empty()) submit(client, acknowledged_[context_.random.below(acknowledged_.size())]);
 }
 
-// Whether all of it was acknowledged.
+// Returns whether every job of the order was acknowledged.
 bool User::submit(producer::Client& client, const producer::Prepared& order) {
   producer::SubmitOptions options;
   options.timeout_ms = kPatienceMsMax;
@@ -90,17 +90,17 @@ bool User::submit(producer::Client& client, const producer::Prepared& order) {
     const auto packed = std::find_if(order.jobs.begin(), order.jobs.end(),
                                      [&](const producer::PackedJob& one) { return one.submission.label == job.label; });
     if (job.ack.acceptance == Acceptance::refused) {
-      oracle_.violated("a job was refused: " + job.ack.reason);
+      oracle_.violated("a valid job was refused: " + job.ack.reason);
     } else {
       oracle_.promised(order.run, packed->submission, job.ack.seq);
       jobs_[job.ack.seq] = {job.ack.seq, job.needs};
-      unfinished_.insert(job.ack.seq);  // it may have been queued again
+      unfinished_.insert(job.ack.seq);  // the job may have been queued again
     }
   }
   return !summary.stopped;
 }
 
-void User::ask(producer::Client& client) {
+void User::query_status(producer::Client& client) {
   StatusQuery query;
   for (const auto& [seq, job] : jobs_) query.seqs.push_back(seq);
   const auto reply = client.ask_for<StatusReply>(query);
@@ -115,7 +115,7 @@ void User::ask(producer::Client& client) {
     }
   }
   if (!all_known || status != reply->jobs.end())
-    oracle_.violated("a status reply has not the jobs that were asked for and acknowledged");
+    oracle_.violated("a status reply lacks an acknowledged job or has another one");
 }
 
 void User::wait(producer::Client& client, std::int64_t patience_ms) {
@@ -140,9 +140,9 @@ void User::wait(producer::Client& client, std::int64_t patience_ms) {
   }
 }
 
-// Every row of a run, page by page.
+// Reads all rows of a run, three at a time.
 void User::read_run(producer::Client& client) {
-  RunQuery query{.run = "run " + std::to_string(nature_.random.below(2)), .after_label = "", .limit = 3};
+  RunQuery query{.run = "run " + std::to_string(context_.random.below(2)), .after_label = "", .limit = 3};
   for (bool more = true; more;) {
     const auto reply = client.ask_for<RunReply>(query);
     if (!reply) return;
@@ -155,7 +155,7 @@ void User::read_run(producer::Client& client) {
 std::vector<Sequence> User::some_jobs() {
   std::vector<Sequence> some;
   for (const auto& [seq, job] : jobs_) {
-    if (nature_.random.below(jobs_.size()) < 2) some.push_back(seq);
+    if (context_.random.below(jobs_.size()) < 2) some.push_back(seq);
   }
   return some;
 }
@@ -163,9 +163,9 @@ std::vector<Sequence> User::some_jobs() {
 void User::check(const ActionReply& reply, const std::vector<Sequence>& asked) {
   const bool fits = std::equal(reply.jobs.begin(), reply.jobs.end(), asked.begin(), asked.end(),
                                [](const JobAction& action, Sequence seq) { return action.seq == seq; });
-  if (!fits) oracle_.violated("an answer about other jobs than were asked for");
+  if (!fits) oracle_.violated("a reply names other jobs than the request");
   for (const JobAction& action : reply.jobs) {
-    if (!action.done && action.reason.empty()) oracle_.violated("something was not done, and nothing says why");
+    if (!action.done && action.reason.empty()) oracle_.violated("an action was refused without a reason");
   }
 }
 
@@ -174,19 +174,19 @@ void User::cancel(producer::Client& client) {
   if (const auto reply = client.ask_for<ActionReply>(request)) check(*reply, request.seqs);
 }
 
-// What only an admin may.
-void User::rule(producer::Client& client) {
-  const bool on = nature_.random.chance(0.5);
-  switch (nature_.random.below(4)) {
+// Does something that only an administrator may do.
+void User::administer(producer::Client& client) {
+  const bool on = context_.random.chance(0.5);
+  switch (context_.random.below(4)) {
     case 0:
       return retry(client);
     case 1:
       return purge(client);
     case 2:
-      (void)client.ask_for<Done>(Pause{kSubmitters[nature_.random.below(kSubmitters.size())], on});
+      (void)client.ask_for<Done>(Pause{kSubmitters[context_.random.below(kSubmitters.size())], on});
       return;
     default:
-      (void)client.ask_for<Done>(Drain{kWorkers[nature_.random.below(kWorkers.size())], on});
+      (void)client.ask_for<Done>(Drain{kWorkers[context_.random.below(kWorkers.size())], on});
       return;
   }
 }
@@ -207,11 +207,11 @@ void User::purge(producer::Client& client) {
   if (const auto reply = client.ask_for<ActionReply>(request)) check(*reply, request.seqs);
 }
 
-// Questions whose answers the oracle looks at when they leave the broker.
-void User::look(producer::Client& client) {
-  switch (nature_.random.below(4)) {
+// Sends a query. The oracle checks the reply when it leaves the broker.
+void User::query(producer::Client& client) {
+  switch (context_.random.below(4)) {
     case 0:
-      (void)client.ask_for<JobsReply>(JobsQuery{static_cast<JobState>(nature_.random.below(3)), 0, 5});
+      (void)client.ask_for<JobsReply>(JobsQuery{static_cast<JobState>(context_.random.below(3)), 0, 5});
       return;
     case 1:
       (void)client.ask_for<QueueReply>(QueueQuery{3});
@@ -225,8 +225,8 @@ void User::look(producer::Client& client) {
   }
 }
 
-// No pause and no drain is left. False: no answer, and so nobody knows.
-bool User::lift_all(producer::Client& client) {
+// Undoes all pauses and drains. Returns false if the broker did not answer.
+bool User::undo_pauses_and_drains(producer::Client& client) {
   for (const char* submitter : kSubmitters) {
     if (!client.ask_for<Done>(Pause{submitter, false})) return false;
   }
@@ -236,9 +236,9 @@ bool User::lift_all(producer::Client& client) {
   return true;
 }
 
-std::string User::what_is_left() const {
+std::string User::unfinished_text() const {
   std::string text;
-  if (!orders_.empty()) text += "; " + machine() + " has no answer to an order";
+  if (!orders_.empty()) text += "; " + machine() + " has no acknowledgement of an order";
   for (const Sequence seq : unfinished_) text += "; " + machine() + " waits for job " + std::to_string(seq);
   return text;
 }

@@ -1,5 +1,6 @@
-// Somebody who works with kq through the real client: submits orders, asks after them, waits for them, submits them
-// again; and holds the broker to all it says.
+// A simulated user: a program that submits orders through the real client, queries them, waits for them, cancels some
+// and submits some again. An order is a list of jobs that one call of kq-submit submits. The user tells the oracle what
+// the broker has acknowledged and shown.
 #pragma once
 
 #include <deque>
@@ -14,19 +15,21 @@
 
 namespace kq::sim {
 
+// One user with its client machine.
 class User {
  public:
-  // `rules`: may pause, drain, retry and purge.
-  User(Nature& nature, Network& network, Oracle& oracle, std::string name, std::vector<producer::Prepared> orders,
-       bool rules);
+  // `is_admin` says whether the user may pause, drain, retry and purge.
+  User(Context& context, Network& network, Oracle& oracle, std::string name, std::vector<producer::Prepared> orders,
+       bool is_admin);
 
   void start() { host_.start(); }
   void crash() { host_.kill(); }
-  // From now on nothing goes wrong: what was begun is brought to its end.
+  // Call it when the faults have stopped. The user then undoes pauses and drains, submits its remaining orders and
+  // waits for its jobs.
   void finish();
-  // Every order is acknowledged, and every acknowledged job was seen finished.
+  // Whether every order is acknowledged and this user knows that every acknowledged job is finished.
   bool is_done() const { return host_.is_done(); }
-  std::string what_is_left() const;
+  std::string unfinished_text() const;
 
   const std::string& machine() const { return host_.machine(); }
 
@@ -36,28 +39,28 @@ class User {
   void submit_one(producer::Client& client);
   void submit_again(producer::Client& client);
   bool submit(producer::Client& client, const producer::Prepared& order);
-  void ask(producer::Client& client);
+  void query_status(producer::Client& client);
   void wait(producer::Client& client, std::int64_t patience_ms);
   void read_run(producer::Client& client);
   void cancel(producer::Client& client);
-  void rule(producer::Client& client);
+  void administer(producer::Client& client);
   void retry(producer::Client& client);
   void purge(producer::Client& client);
-  void look(producer::Client& client);
-  bool lift_all(producer::Client& client);
+  void query(producer::Client& client);
+  bool undo_pauses_and_drains(producer::Client& client);
   std::vector<Sequence> some_jobs();
   void check(const ActionReply& reply, const std::vector<Sequence>& asked);
 
-  Nature& nature_;
+  Context& context_;
   Oracle& oracle_;
-  const bool rules_;
+  const bool is_admin_;
   bool is_calm_ = false;
-  std::int64_t settled_at_ms_ = 0;         // then what was said before the calm has arrived
-  std::deque<producer::Prepared> orders_;  // not yet acknowledged as a whole
+  std::int64_t settled_at_ms_ = 0;         // by then all messages from before finish() have arrived
+  std::deque<producer::Prepared> orders_;  // orders with a job that is not acknowledged
   std::vector<producer::Prepared> acknowledged_;
-  std::map<Sequence, producer::WaitedJob> jobs_;  // acknowledged
-  std::set<Sequence> unfinished_;                 // of jobs_, as far as this user was told
-  ClientHost host_;                               // last: its program ends with it
+  std::map<Sequence, producer::WaitedJob> jobs_;  // the acknowledged jobs
+  std::set<Sequence> unfinished_;                 // the jobs of jobs_ that this user does not know to be finished
+  ClientHost host_;                               // the last member, because its program uses the others
 };
 
 }  // namespace kq::sim

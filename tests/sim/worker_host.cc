@@ -12,19 +12,19 @@ namespace kq::sim {
 namespace {
 
 constexpr std::int64_t kBuildMsMax = 300;
-constexpr std::int64_t kLongRunMsMax = 8'000;  // longer than a lease: only heartbeats keep it
+constexpr std::int64_t kLongRunMsMax = 8'000;  // longer than a lease, so that only heartbeats keep the lease
 constexpr double kLongRun = 0.05;
 constexpr std::int64_t kComeBackMsMax = 3'000;
 
 }  // namespace
 
-// One kq-worker: its loop and its lanes around the real core.
+// One kq-worker process: the real core with a simulated loop and simulated lanes.
 class WorkerHost::Process {
  public:
   explicit Process(WorkerHost& host)
       : host_(host),
-        nature_(host.nature_),
-        epoch_(nature_.random.next()),
+        context_(host.context_),
+        epoch_(context_.random.next()),
         worker_({.name = host.traits_.name,
                  .epoch = epoch_,
                  .devices = host.traits_.devices,
@@ -36,14 +36,14 @@ class WorkerHost::Process {
 
   void handle(worker::WorkerEvent event) {
     const worker::WorkerReady ready = worker_.step(std::move(event), host_.clock_.now_ms());
-    for (const std::string& note : ready.notes) host_.oracle_.violated("a worker complains: " + note);
+    for (const std::string& note : ready.notes) host_.oracle_.violated("a worker logged: " + note);
     for (const worker::BuildStart& start : ready.builds) build(start.lease);
     for (const worker::RunStart& start : ready.runs) run(start.lease);
     for (const LeaseId& lease : ready.stops) stop(lease);
     for (const WorkerRequest& request : ready.sends) say(request);
     if (ready.finished) return die();
-    host_.after(host_.clock_.until(ready.wake_at_ms), [this, mine = ++wake_n_] {
-      if (mine == wake_n_) handle(worker::Tick{});
+    host_.after(host_.clock_.until(ready.wake_at_ms), [this, mine = ++wake_number_] {
+      if (mine == wake_number_) handle(worker::Tick{});
     });
   }
 
@@ -58,10 +58,10 @@ class WorkerHost::Process {
 
   void build(std::shared_ptr<const Lease> lease) {
     if (lease->id.attempt == 0) return build_for_others(std::move(lease));
-    begin(lease->id, nature_.random.between(1, kBuildMsMax), [this, lease](bool is_stopped) {
+    begin(lease->id, context_.random.between(1, kBuildMsMax), [this, lease](bool is_stopped) {
       worker::BuildDone done{lease->id,
                              worker::Built{.verdict = std::nullopt, .dir = "built", .cached = false, .ms = 1}};
-      if (is_stopped || nature_.strikes(Fault::attempt_fails)) {
+      if (is_stopped || context_.strikes(Fault::attempt_fails)) {
         done.built = our_fault("no room for the build");
       } else if (verdict_of(*lease) == VerdictName::build_failed) {
         done.built->verdict = result_of(*lease).verdict;
@@ -70,30 +70,31 @@ class WorkerHost::Process {
     });
   }
 
-  // It may take longer than the broker waits, kill its builder, make nothing, or something else than it says.
+  // The build may take longer than the broker waits, kill its builder, make nothing, or make an artifact with a wrong
+  // hash.
   void build_for_others(std::shared_ptr<const Lease> lease) {
-    const std::int64_t most_ms = nature_.random.chance(kLongRun) ? kLongRunMsMax : kBuildMsMax;
-    begin(lease->id, nature_.random.between(1, most_ms), [this, lease](bool is_stopped) {
-      if (is_poison(lease->submission) && nature_.strikes(Fault::attempt_poisoned)) return die();
+    const std::int64_t most_ms = context_.random.chance(kLongRun) ? kLongRunMsMax : kBuildMsMax;
+    begin(lease->id, context_.random.between(1, most_ms), [this, lease](bool is_stopped) {
+      if (is_poison(lease->submission) && context_.strikes(Fault::attempt_poisoned)) return die();
       worker::BuildDone done{lease->id,
                              worker::Built{.verdict = std::nullopt, .dir = "built", .cached = false, .ms = 1}};
-      if (is_stopped || nature_.strikes(Fault::attempt_fails)) {
+      if (is_stopped || context_.strikes(Fault::attempt_fails)) {
         done.built = our_fault("no room for the build");
       } else if (verdict_of(*lease) == VerdictName::build_failed) {
         done.built->verdict = result_of(*lease).verdict;
       } else {
         done.built->object = object_of(lease->submission, lease->device);
-        if (nature_.strikes(Fault::attempt_fails)) done.built->object->bytes += " garbled";
+        if (context_.strikes(Fault::attempt_fails)) done.built->object->bytes += " garbled";
       }
       handle(std::move(done));
     });
   }
 
   void run(std::shared_ptr<const Lease> lease) {
-    const std::int64_t most_ms = nature_.random.chance(kLongRun) ? kLongRunMsMax : host_.traits_.run_ms_max;
-    begin(lease->id, nature_.random.between(1, most_ms), [this, lease](bool is_stopped) {
-      if (is_poison(lease->submission) && nature_.strikes(Fault::attempt_poisoned)) return die();
-      const bool fails = is_stopped || nature_.strikes(Fault::attempt_fails);
+    const std::int64_t most_ms = context_.random.chance(kLongRun) ? kLongRunMsMax : host_.traits_.run_ms_max;
+    begin(lease->id, context_.random.between(1, most_ms), [this, lease](bool is_stopped) {
+      if (is_poison(lease->submission) && context_.strikes(Fault::attempt_poisoned)) return die();
+      const bool fails = is_stopped || context_.strikes(Fault::attempt_fails);
       handle(worker::RunDone{lease->id, fails ? Expected<Result>(our_fault("the judge is gone")) : result_of(*lease)});
     });
   }
@@ -108,9 +109,9 @@ class WorkerHost::Process {
     if (ending) ending.mapped()(is_stopped);
   }
 
-  // Some things stop when they are told, others are too near to their end.
+  // Half of the builds and runs stop when they are told to; the others end as if they were not told.
   void stop(const LeaseId& lease) {
-    if (nature_.random.chance(0.5)) host_.after(1, [this, lease] { end(lease, true); });
+    if (context_.random.chance(0.5)) host_.after(1, [this, lease] { end(lease, true); });
   }
 
   Result result_of(const Lease& lease) {
@@ -125,8 +126,8 @@ class WorkerHost::Process {
       return result;
     }
     Measurement measurement;
-    measurement.submission.sample_count = static_cast<std::uint32_t>(nature_.random.between(0, 3));  // 0: untimed
-    measurement.submission.median_ns = static_cast<double>(nature_.random.between(1, 50));
+    measurement.submission.sample_count = static_cast<std::uint32_t>(context_.random.between(0, 3));  // 0: untimed
+    measurement.submission.median_ns = static_cast<double>(context_.random.between(1, 50));
     result.verdict = Passed{measurement, {}};
     result.log = tag_of(lease.id);
     result.samples.submission_ns = samples_of(lease.id);
@@ -135,30 +136,30 @@ class WorkerHost::Process {
 
   void die() {
     WorkerHost& host = host_;
-    host.crash();  // and with it this
+    host.crash();  // destroys this object
     host.come_back_in(kComeBackMsMax);
   }
 
   WorkerHost& host_;
-  Nature& nature_;
+  Context& context_;
   const std::uint64_t epoch_;
   worker::Worker worker_;
-  std::map<LeaseId, Ending> under_way_;  // builds and runs
-  std::uint64_t wake_n_ = 0;             // only the newest planned wake-up happens
+  std::map<LeaseId, Ending> under_way_;  // by lease: what happens at the end of a build or run
+  std::uint64_t wake_number_ = 0;        // of the newest planned wake-up; older ones are ignored
 };
 
-WorkerHost::WorkerHost(Nature& nature, Network& network, Oracle& oracle, WorkerTraits traits)
-    : nature_(nature),
+WorkerHost::WorkerHost(Context& context, Network& network, Oracle& oracle, WorkerTraits traits)
+    : context_(context),
       network_(network),
       oracle_(oracle),
       traits_(std::move(traits)),
-      clock_(nature.timeline, nature.random) {}
+      clock_(context.timeline, context.random) {}
 
 void WorkerHost::start() {
   if (process_) return;
-  nature_.trace([&] { return traits_.machine + " starts"; });
+  context_.trace([&] { return traits_.machine + " starts"; });
   frozen_until_ms_ = 0;
-  if (connection_n_ == 0 || !nature_.strikes(Fault::address_reused)) ++connection_n_;
+  if (connection_number_ == 0 || !context_.strikes(Fault::address_reused)) ++connection_number_;
   process_ = std::make_shared<Process>(*this);
   connect();
   after(0, [this] { process_->handle(worker::Tick{}); });
@@ -166,7 +167,7 @@ void WorkerHost::start() {
 
 void WorkerHost::crash() {
   if (!process_) return;
-  nature_.trace([&] { return traits_.machine + " is gone"; });
+  context_.trace([&] { return traits_.machine + " has ended"; });
   process_.reset();
   network_.detach(peer());
 }
@@ -184,33 +185,33 @@ void WorkerHost::drain() {
 void WorkerHost::reconnect() {
   if (!process_) return;
   network_.detach(peer());
-  ++connection_n_;
+  ++connection_number_;
   connect();
 }
 
 void WorkerHost::freeze(std::int64_t ms) {
-  frozen_until_ms_ = nature_.timeline.now_ms() + ms;
+  frozen_until_ms_ = context_.timeline.now_ms() + ms;
 }
 
 void WorkerHost::come_back_in(std::int64_t ms_max) {
-  nature_.timeline.after(nature_.random.between(0, ms_max), [this] { start(); });
+  context_.timeline.after(context_.random.between(0, ms_max), [this] { start(); });
 }
 
 void WorkerHost::connect() {
   network_.attach(peer(), [this](std::string bytes) {
     after(0, [this, bytes = std::move(bytes)] {
       auto message = decode_message<WorkerReply>(bytes);
-      if (!message) return oracle_.violated("a worker cannot read: " + message.error().message);
+      if (!message) return oracle_.violated("a worker cannot decode a message: " + message.error().message);
       process_->handle(worker::BrokerMessage{std::move(message->body)});
     });
   });
 }
 
 void WorkerHost::after(std::int64_t ms, std::function<void()> action) {
-  nature_.timeline.after(ms, [this, action = std::move(action), process = std::weak_ptr(process_)] {
-    const auto same = process.lock();  // stays until the action is done
+  context_.timeline.after(ms, [this, action = std::move(action), process = std::weak_ptr(process_)] {
+    const auto same = process.lock();  // keeps the process until the action is done
     if (!same || same != process_) return;
-    if (const auto left_ms = frozen_until_ms_ - nature_.timeline.now_ms(); left_ms > 0) return after(left_ms, action);
+    if (const auto left_ms = frozen_until_ms_ - context_.timeline.now_ms(); left_ms > 0) return after(left_ms, action);
     action();
   });
 }

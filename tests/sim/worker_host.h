@@ -1,5 +1,5 @@
-// The machine of a worker: the real Worker of gpu_worker, with lanes whose builds and runs only take their time and
-// come to an invented end. It crashes, freezes, reconnects, drains and comes back as a new process.
+// The machine of a worker: it runs the real Worker core of gpu_worker with simulated lanes. A build or a run takes a
+// random time and has an invented result.
 #pragma once
 
 #include <cstdint>
@@ -10,36 +10,38 @@
 
 #include "core/device.h"
 #include "tests/sim/clock.h"
-#include "tests/sim/nature.h"
+#include "tests/sim/context.h"
 #include "tests/sim/network.h"
 #include "tests/sim/oracle.h"
 
 namespace kq::sim {
 
+// The properties of one worker.
 struct WorkerTraits {
-  std::string machine;              // no dot
-  std::string name;                 // as the broker knows it; several machines may use one
-  std::vector<DeviceInfo> devices;  // none: it builds for others
+  std::string machine;              // a name without a dot
+  std::string name;                 // the worker's name for the broker; several machines may have the same
+  std::vector<DeviceInfo> devices;  // empty for a worker that only builds
   std::vector<DeviceInfo> builds_for{};
   std::vector<std::string> labels{};
   std::vector<Backend> backends{};
   std::uint32_t build_slots = 1;
   std::uint32_t leases_ahead = 1;
-  std::int64_t run_ms_max = 1'500;  // mostly
+  std::int64_t run_ms_max = 1'500;  // the longest run, except for rare long ones
 };
 
+// Starts, crashes, freezes, drains and reconnects the worker process.
 class WorkerHost {
  public:
-  WorkerHost(Nature& nature, Network& network, Oracle& oracle, WorkerTraits traits);
+  WorkerHost(Context& context, Network& network, Oracle& oracle, WorkerTraits traits);
 
-  void start();                  // a new process, where there is none
-  void crash();                  // with everything it held
-  void leave();                  // with a Goodbye, whatever runs
-  void drain();                  // finishes what runs, then leaves
-  void reconnect();              // the same process at a new address
-  void freeze(std::int64_t ms);  // neither sees nor does anything, then goes on
+  void start();                  // starts a new process if none runs
+  void crash();                  // ends the process without a message
+  void leave();                  // ends the process with a Goodbye, even if jobs run
+  void drain();                  // lets the process finish its jobs and leave
+  void reconnect();              // gives the process a new address
+  void freeze(std::int64_t ms);  // stops the process for this time
   void thaw() { frozen_until_ms_ = 0; }
-  // Where it is gone it comes back by itself within so long.
+  // Starts a process after a random time of at most `ms_max` if none runs by then.
   void come_back_in(std::int64_t ms_max);
 
   const std::string& machine() const { return traits_.machine; }
@@ -47,19 +49,19 @@ class WorkerHost {
  private:
   class Process;
 
-  net::Peer peer() const { return {net::Side::worker, address_of(traits_.machine, connection_n_)}; }
+  net::Peer peer() const { return {net::Side::worker, address_of(traits_.machine, connection_number_)}; }
   void connect();
-  // Does the action after that time, unless the process is another one by then; a frozen process does it when it thaws.
+  // Runs the action after that time if the process is still the same one. A frozen process runs it when it continues.
   void after(std::int64_t ms, std::function<void()> action);
 
-  Nature& nature_;
+  Context& context_;
   Network& network_;
   Oracle& oracle_;
   const WorkerTraits traits_;
   const Clock clock_;
 
-  std::shared_ptr<Process> process_;  // none while it is gone
-  std::uint64_t connection_n_ = 0;
+  std::shared_ptr<Process> process_;  // null while no process runs
+  std::uint64_t connection_number_ = 0;
   std::int64_t frozen_until_ms_ = 0;
 };
 

@@ -12,18 +12,18 @@ producer::FileRef text_file(const std::string& name, const std::string& text) {
   return {.name = name, .path = name, .text = text};
 }
 
-// Some worker has it all, always.
-void draw_needs(Random& random, const Taste& taste, Submission& job) {
-  if (taste.devices) {
+// Draws requirements that some worker always meets.
+void draw_needs(Random& random, const WorkloadProfile& profile, Submission& job) {
+  if (profile.devices) {
     job.device = static_cast<DeviceWish>(random.below(3));
     if (job.device == DeviceWish::cuda && random.chance(0.5)) job.gpu_model = random.chance(0.5) ? "H200" : "A100";
   }
-  if (!taste.labels || !random.chance(0.2)) return;
+  if (!profile.labels || !random.chance(0.2)) return;
   if (job.device == DeviceWish::cuda) job.backend = Backend::triton;
   if (job.device == DeviceWish::any) job.labels = {"large"};
 }
 
-// While the faults last, or some time after.
+// Returns a time during the faults or soon after.
 std::int64_t some_time(Random& random) {
   return Timeline::kBeginMs + random.between(1, 45'000);
 }
@@ -37,36 +37,37 @@ void draw_times(Random& random, Submission& submission) {
 
 }  // namespace
 
-Taste draw_taste(Random& random) {
-  Taste taste;
-  if (random.chance(0.3)) taste = {.sources = 100, .jobs_per_order_max = 12};
-  taste.devices = random.chance(0.7);
-  taste.priorities = random.chance(0.5);
-  taste.labels = random.chance(0.5);
-  taste.times = random.chance(0.5);
-  return taste;
+WorkloadProfile draw_workload_profile(Random& random) {
+  WorkloadProfile profile;
+  if (random.chance(0.3)) profile = {.sources = 100, .jobs_per_order_max = 12};
+  profile.devices = random.chance(0.7);
+  profile.priorities = random.chance(0.5);
+  profile.labels = random.chance(0.5);
+  profile.times = random.chance(0.5);
+  return profile;
 }
 
-producer::Prepared draw_order(Random& random, const Taste& taste, const std::string& submitter, std::size_t number) {
+producer::Prepared draw_order(Random& random, const WorkloadProfile& profile, const std::string& submitter,
+                              std::size_t number) {
   producer::Prepared order;
   order.run = "run " + std::to_string(random.below(2));
   order.submitter = submitter;
-  const auto jobs_n = random.between(1, taste.jobs_per_order_max);
-  for (std::int64_t i = 0; i < jobs_n; ++i) {
+  const auto job_count = random.between(1, profile.jobs_per_order_max);
+  for (std::int64_t i = 0; i < job_count; ++i) {
     const std::string source =
-        std::string(random.chance(0.05) ? kPoison : "source") + " " + std::to_string(random.below(taste.sources));
+        std::string(random.chance(0.05) ? kPoison : "source") + " " + std::to_string(random.below(profile.sources));
     const std::string problem = "problem " + std::to_string(random.below(kProblems));
     producer::PackedJob job;
-    // Users have labels in common: whoever submits last has the row.
+    // Users have the same labels, and the last submission of a label gets the row of the run.
     job.submission.label = source + " of order " + std::to_string(number) + "." + std::to_string(i);
     job.submission.files = {{"kernel.py", sha256(source)}};
     job.submission.problem.name = problem;
     job.submission.problem.file = "problem.py";
     job.submission.problem.hash = sha256(problem);
-    if (random.chance(0.3)) job.submission.problem.precision = Precision::fp16;  // another board
-    draw_needs(random, taste, job.submission);
-    if (taste.priorities && random.chance(0.5)) job.submission.priority = static_cast<Priority>(random.below(3));
-    if (taste.times) draw_times(random, job.submission);
+    if (random.chance(0.3)) job.submission.problem.precision = Precision::fp16;  // a job of another leaderboard
+    draw_needs(random, profile, job.submission);
+    if (profile.priorities && random.chance(0.5)) job.submission.priority = static_cast<Priority>(random.below(3));
+    if (profile.times) draw_times(random, job.submission);
     job.files = {text_file("kernel.py", source), text_file("problem.py", problem)};
     order.jobs.push_back(std::move(job));
   }

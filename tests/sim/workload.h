@@ -1,4 +1,5 @@
-// The work of a world: few sources, so that users ask for the same; and what each comes to, wherever it runs.
+// The jobs of a simulated world and their results. There are few different sources, so that users submit the same work.
+// The result depends only on the source and the device, so that all attempts of a job agree.
 #pragma once
 
 #include <cstdint>
@@ -11,33 +12,35 @@
 
 namespace kq::sim {
 
-// What the users of one world ask for. As with faults each world lacks some of it: where all jobs are alike their lane
-// grows long.
-struct Taste {
+// What the users of one world ask for. Each world lacks some of it, as with faults: a queue lane only grows long if all
+// jobs are alike.
+struct WorkloadProfile {
   std::uint64_t sources = 24;
   std::int64_t jobs_per_order_max = 4;
-  bool devices = true;  // wishes for one
+  bool devices = true;  // jobs may require a device
   bool priorities = true;
-  bool labels = true;  // and backends
-  bool times = true;   // not before, deadlines
+  bool labels = true;  // jobs may require labels and backends
+  bool times = true;   // jobs may have start times and deadlines
 };
-Taste draw_taste(Random& random);
+WorkloadProfile draw_workload_profile(Random& random);
 
-// What somebody submits at once.
-producer::Prepared draw_order(Random& random, const Taste& taste, const std::string& submitter, std::size_t number);
+// Draws the jobs that a user submits at once. `number` counts the orders of the user.
+producer::Prepared draw_order(Random& random, const WorkloadProfile& profile, const std::string& submitter,
+                              std::size_t number);
 
-// How an attempt ends that nothing disturbs: decided by the source and the device, so that attempts agree.
+// Returns the verdict of an attempt without a fault.
 VerdictName verdict_of(const Lease& lease);
-// Whether it may end its worker.
+// Whether the job may kill its worker.
 bool is_poison(const Submission& submission);
 
-// What comes of its build for such a device: of no other submission, and of no other architecture.
+// Returns the artifact of the submission for the device, which differs from that of every other submission or
+// architecture.
 BuildObject object_of(const Submission& submission, const DeviceInfo& device);
 
-// Which attempt a result was computed for, written where the broker does not look.
+// Returns texts and numbers that name an attempt. They are stored in results in fields that the broker does not read.
 std::string tag_of(const LeaseId& lease);
 std::vector<std::int64_t> samples_of(const LeaseId& lease);
-// The tag in a result; empty where no worker made it.
+// Returns the tag in a result, or an empty text if no worker made the result.
 std::string tag_in(const Result& result);
 
 }  // namespace kq::sim

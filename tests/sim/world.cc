@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kFaultsMs = 30'000;
 constexpr std::int64_t kCalmMsMax = 600'000;
 constexpr std::size_t kUsers = 2;
-constexpr std::int64_t kOrdersMax = 6;  // of each user
+constexpr std::int64_t kOrdersMax = 6;  // per user
 
 void draw_retention(Random& random, broker::BrokerOptions& options) {
   if (random.chance(0.6)) options.keep_ms = random.between(1'000, 15'000);
@@ -45,7 +45,7 @@ broker::BrokerOptions draw_options(Random& random) {
   if (random.chance(0.3)) options.builds_ahead_max = 1;
   if (random.chance(0.2)) options.failed_builds_max = 1;
   if (random.chance(0.2)) options.submitter_jobs_max = 5;
-  // Lanes that are longer than what of them is in RAM.
+  // These make queue lanes longer than their windows in RAM.
   if (random.chance(0.5)) options.lane_window = {.jobs_max = 2, .jobs_min = 1};
   if (random.chance(0.5)) options.queued_jobs_cached_max = 2;
   if (random.chance(0.3)) options.timers_per_step_max = 1;
@@ -69,9 +69,9 @@ DeviceInfo device(DeviceKind kind, const std::string& model, const std::string& 
 class World {
  public:
   World(std::uint64_t seed, Plant plant, const std::function<void(const std::string&)>& tell)
-      : nature_(seed, tell),
+      : context_(seed, tell),
         saboteur_(plant, oracle_),
-        host_(nature_, network_, oracle_, saboteur_, draw_options(nature_.random)) {
+        host_(context_, network_, oracle_, saboteur_, draw_options(context_.random)) {
     host_.down_ms_max = random().chance(0.5) ? 500 : 6'000;
     add_workers();
     add_users();
@@ -84,20 +84,21 @@ class World {
     run_until(kFaultsMs, [] { return false; });
     if (!oracle_.violation()) begin_calm();
     run_until(kCalmMsMax, [this] { return is_done(); });
-    if (!oracle_.violation() && !is_done()) oracle_.violated("in calm there is no end: " + what_is_left());
+    if (!oracle_.violation() && !is_done())
+      oracle_.violated("not all work has ended after the faults stopped: " + unfinished_text());
     if (!oracle_.violation()) oracle_.ended(host_.disk());
     return {.violation = oracle_.violation(),
-            .lasted_ms = nature_.timeline.now_ms() - Timeline::kBeginMs,
-            .jobs_n = oracle_.jobs_n(),
-            .removed_n = oracle_.removed_n(),
-            .removed_files_n = oracle_.removed_files_n(),
-            .objects_n = oracle_.objects_n(),
-            .turns_n = host_.turns_n(),
-            .faults = nature_.counts};
+            .lasted_ms = context_.timeline.now_ms() - Timeline::kBeginMs,
+            .job_count = oracle_.job_count(),
+            .removed_count = oracle_.removed_count(),
+            .removed_file_count = oracle_.removed_file_count(),
+            .object_count = oracle_.object_count(),
+            .turn_count = host_.turn_count(),
+            .faults = context_.counts};
   }
 
  private:
-  Random& random() { return nature_.random; }
+  Random& random() { return context_.random; }
 
   void add_workers() {
     const DeviceInfo cpu = device(DeviceKind::cpu, "cpu", "", 64);
@@ -107,11 +108,11 @@ class World {
     DeviceInfo twin = large;
     twin.uuid = "GPU-2";
     const bool namesakes = random().chance(0.1);
-    const std::int64_t run_ms_max = random().chance(0.3) ? 5'000 : 1'500;  // slow workers: the queue grows
+    const std::int64_t run_ms_max = random().chance(0.3) ? 5'000 : 1'500;  // with slow workers the queue grows
     for (const auto& devices : {std::vector{cpu}, std::vector{small, cpu}, std::vector{large, twin}}) {
       const std::string machine = "w" + std::to_string(workers_.size() + 1);
       workers_.push_back(std::make_unique<WorkerHost>(
-          nature_, network_, oracle_,
+          context_, network_, oracle_,
           WorkerTraits{.machine = machine,
                        .name = namesakes ? "w" : machine,
                        .devices = devices,
@@ -124,7 +125,7 @@ class World {
     for (auto left = random().between(0, 2); left > 0; --left) add_builder();
   }
 
-  // A worker without devices.
+  // Adds a worker without devices, which only builds.
   void add_builder() {
     const std::string machine = "w" + std::to_string(workers_.size() + 1);
     const auto target = [](DeviceKind kind, const std::string& arch) { return device(kind, "", arch, 0); };
@@ -132,7 +133,7 @@ class World {
                         target(DeviceKind::cpu, "")};
     targets.resize(static_cast<std::size_t>(random().between(1, 3)));
     workers_.push_back(std::make_unique<WorkerHost>(
-        nature_, network_, oracle_,
+        context_, network_, oracle_,
         WorkerTraits{.machine = machine,
                      .name = machine,
                      .devices = {},
@@ -144,28 +145,28 @@ class World {
 
   void add_users() {
     const bool has_keys = random().chance(0.6);
-    const Taste taste = draw_taste(random());
+    const WorkloadProfile profile = draw_workload_profile(random());
     for (std::size_t i = 0; i < kUsers; ++i) {
       const std::string name = "c" + std::to_string(i + 1);
       std::vector<producer::Prepared> orders;
       for (auto left = random().between(1, kOrdersMax); left > 0; --left)
-        orders.push_back(draw_order(random(), taste, name, orders.size()));
-      // With keys the first user is an admin; without them everybody may do everything.
-      const bool rules = !has_keys || i == 0;
-      if (has_keys) network_.give_key(name, {.name = name, .role = rules ? Role::admin : Role::submit});
-      users_.push_back(std::make_unique<User>(nature_, network_, oracle_, name, std::move(orders), rules));
+        orders.push_back(draw_order(random(), profile, name, orders.size()));
+      // With keys the first user is an administrator. Without keys every user is allowed everything.
+      const bool is_admin = !has_keys || i == 0;
+      if (has_keys) network_.give_key(name, {.name = name, .role = is_admin ? Role::admin : Role::submit});
+      users_.push_back(std::make_unique<User>(context_, network_, oracle_, name, std::move(orders), is_admin));
     }
   }
 
   template <class Stop>
   void run_until(std::int64_t ms, const Stop& stop) {
-    const std::int64_t end_ms = nature_.timeline.now_ms() + ms;
-    while (!oracle_.violation() && nature_.timeline.now_ms() < end_ms && !stop()) nature_.timeline.step();
+    const std::int64_t end_ms = context_.timeline.now_ms() + ms;
+    while (!oracle_.violation() && context_.timeline.now_ms() < end_ms && !stop()) context_.timeline.step();
   }
 
   void begin_calm() {
-    nature_.trace([] { return "calm"; });
-    nature_.rates = {};
+    context_.trace([] { return "calm"; });
+    context_.rates = {};
     network_.heal();
     host_.down_ms_max = 100;
     host_.freeze(0);
@@ -178,26 +179,26 @@ class World {
   }
 
   void plan_event() {
-    nature_.timeline.after(random().between(1, nature_.rates.gap_ms_max), [this] {
-      const auto event = draw_event(nature_.rates, random());
+    context_.timeline.after(random().between(1, context_.rates.gap_ms_max), [this] {
+      const auto event = draw_event(context_.rates, random());
       if (!event) return;
-      nature_.counts.add(*event);
-      nature_.trace([&] { return "* " + std::string(to_string(*event)); });
-      happen(*event);
+      context_.counts.add(*event);
+      context_.trace([&] { return "* " + std::string(to_string(*event)); });
+      apply(*event);
       plan_event();
     });
   }
 
-  void happen(Fault event) {
+  void apply(Fault event) {
     WorkerHost& worker = *workers_[random().below(workers_.size())];
     User& user = *users_[random().below(users_.size())];
     const std::string& machine = random().chance(0.3) ? user.machine() : worker.machine();
     switch (event) {
       case Fault::cut:
-        network_.cut(machine, Way::to_broker, random().between(100, 8'000));
-        return network_.cut(machine, Way::from_broker, random().between(100, 8'000));
+        network_.cut(machine, Direction::to_broker, random().between(100, 8'000));
+        return network_.cut(machine, Direction::from_broker, random().between(100, 8'000));
       case Fault::cut_one_way:
-        return network_.cut(machine, static_cast<Way>(random().below(2)), random().between(100, 8'000));
+        return network_.cut(machine, static_cast<Direction>(random().below(2)), random().between(100, 8'000));
       case Fault::broker_crash:
         return host_.crash();
       case Fault::broker_crash_within:
@@ -229,7 +230,7 @@ class World {
       case Fault::client_crash:
         return user.crash();
       default:
-        return;  // no event
+        return;  // the other faults are not events
     }
   }
 
@@ -240,16 +241,16 @@ class World {
     return host_.is_up() && oracle_.all_finished();
   }
 
-  std::string what_is_left() const {
+  std::string unfinished_text() const {
     std::string text = oracle_.unfinished_text();
-    for (const auto& user : users_) text += user->what_is_left();
+    for (const auto& user : users_) text += user->unfinished_text();
     return host_.is_up() ? text : text + "; the broker is down";
   }
 
-  Nature nature_;
+  Context context_;
   Oracle oracle_;
   Saboteur saboteur_;
-  Network network_{nature_};
+  Network network_{context_};
   BrokerHost host_;
   std::vector<std::unique_ptr<WorkerHost>> workers_;
   std::vector<std::unique_ptr<User>> users_;

@@ -2,8 +2,9 @@
 
     KQ_BIN=build/release/bin python tests/adversarial/suite/compiled_check.py     # scripts/gpu-check --rows runs it
 
-Those whose header has no `run:`; the others run in runtime_test.py, without a guard. Every honest one must pass, and
-every hostile one end as its header expects. It takes a compiler of CUDA and one to three minutes.
+These are the rows without `run:` in their header; runtime_test.py runs the others without the guard. Every honest row
+must pass, and every hostile row must end as its header expects. The check needs a CUDA compiler and takes one to three
+minutes.
 """
 
 import csv

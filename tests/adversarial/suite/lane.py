@@ -1,4 +1,4 @@
-"""Runs rows on a device lane (suite/lane_rows.cc) and finds processes and files that a row has left on the machine."""
+"""Runs rows on a device lane (lane_rows.cc) and finds the processes and files that a row leaves on the machine."""
 
 import contextlib
 import itertools
@@ -43,20 +43,20 @@ class Ending:
 
 
 class Lane:
-    """One lane for many rows. Its judge and its zygote must survive all of them."""
+    """One lane that runs many rows. Its judge and its zygote must survive all of them."""
 
-    opened = itertools.count(os.getpid() * 4)  # lanes have different numbers and so different users of their children
+    opened = itertools.count(os.getpid() * 4)  # each lane has its own number, and so its own user ids for children
 
     def __init__(self, device: str = "cpu", pace: str = "patient") -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="kq-rows."))
         command = [str(BIN / "lane_rows"), python(), str(self.folder), device, pace, str(next(self.opened))]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-        self._left = b""
-        self.is_settling, self.kept_most = True, 0
-        self.rooms_most = 0
+        self._unread = b""
+        self.is_recording, self.processes_max = True, 0
+        self.directories_max = 0
         self.started = self._receive(START_LIMIT_S)
         if "error" in self.started:
-            raise AssertionError(f"no lane: {self.started['error']}")
+            raise AssertionError(f"the lane cannot start: {self.started['error']}")
 
     def run(self, entry: Path, problem: Path, backend: str = "torch") -> Ending:
         """Runs one submission; raises AssertionError if the lane fails or has another judge or zygote than before."""
@@ -85,32 +85,32 @@ class Lane:
             self.process.stdout.close()
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def settle(self, entry: Path, problem: Path) -> None:
-        """Runs an honest job. The processes and directories that exist after it are the expected ones."""
+    def record_baseline(self, entry: Path, problem: Path) -> None:
+        """Runs an honest job and counts processes and directories after it. No later row may leave more of them."""
         if self.run(entry, problem).verdict != "passed":
             raise AssertionError(f"{entry.name} did not pass")
-        self.left_behind()
-        self.is_settling = False
+        self.leftovers()
+        self.is_recording = False
 
-    def left_behind(self) -> list[str]:
+    def leftovers(self) -> list[str]:
         """Returns the processes and files that a lane must not have between two jobs."""
-        return self._processes_left() + self._files_left()
+        return self._leftover_processes() + self._leftover_files()
 
     def _receive(self, limit_s: float) -> dict[str, Any]:
         assert self.process.stdout is not None
-        while b"\n" not in self._left:
+        while b"\n" not in self._unread:
             if not select.select([self.process.stdout], [], [], limit_s)[0]:
                 raise AssertionError(f"the lane did not answer within {limit_s:.0f} s")
             piece = os.read(self.process.stdout.fileno(), 1 << 16)
             if not piece:
                 raise AssertionError(f"the lane ended with exit code {self.process.wait(30)}")
-            self._left += piece
-        line, self._left = self._left.split(b"\n", 1)
+            self._unread += piece
+        line, self._unread = self._unread.split(b"\n", 1)
         return json.loads(line)
 
-    def _processes_left(self) -> list[str]:
-        """Strangers of the slots' users, and more processes below the zygote than an honest job leaves: those of the
-        children that are kept.
+    def _leftover_processes(self) -> list[str]:
+        """Returns processes with a user id of the lane's children outside the lane's process tree, and processes below
+        the judge and the zygote if there are more of them than after an honest job.
         """
         parents, owners, names = {}, {}, {}
         for entry in Path("/proc").iterdir():
@@ -125,25 +125,29 @@ class Lane:
             tree |= edge
         kept = {pid for pid in tree if parents[pid] != self.process.pid}
         uids = set(self.started["uids"]) - {0}
-        strangers = {pid for pid, uid in owners.items() if uid in uids} - tree
+        foreign = {pid for pid, uid in owners.items() if uid in uids} - tree
         found = [
-            f"process {pid} ({names[pid]}) of a slot's user, outside of the lane's tree" for pid in sorted(strangers)
+            f"process {pid} ({names[pid]}) has a child's user id but is outside the lane's process tree"
+            for pid in sorted(foreign)
         ]
-        self.kept_most = max(self.kept_most, len(kept)) if self.is_settling else self.kept_most
-        if len(kept) > self.kept_most:
+        self.processes_max = max(self.processes_max, len(kept)) if self.is_recording else self.processes_max
+        if len(kept) > self.processes_max:
             found.append(
-                f"{len(kept)} processes below judge and zygote, {self.kept_most} are meant to be: {sorted(kept)}"
+                f"{len(kept)} processes below judge and zygote, at most {self.processes_max} expected: {sorted(kept)}"
             )
         return found
 
-    def _files_left(self) -> list[str]:
+    def _leftover_files(self) -> list[str]:
         scratch = Path(self.started["scratch"])
-        rooms = sorted(path.name for path in scratch.iterdir()) if scratch.exists() else []
-        self.rooms_most = max(self.rooms_most, len(rooms)) if self.is_settling else self.rooms_most
+        directories = sorted(path.name for path in scratch.iterdir()) if scratch.exists() else []
+        self.directories_max = (
+            max(self.directories_max, len(directories)) if self.is_recording else self.directories_max
+        )
         found = []
-        if len(rooms) > self.rooms_most:
+        if len(directories) > self.directories_max:
             found.append(
-                f"{len(rooms)} directories of children in {scratch}, {self.rooms_most} are meant to be: {rooms}"
+                f"{scratch} has {len(directories)} directories of children, at most {self.directories_max} expected: "
+                f"{directories}"
             )
         for folder in SHARED:
             with contextlib.suppress(OSError):

@@ -1,17 +1,15 @@
-// A device lane with its real judge, zygote and children, told what to run line by line: the run-time stage of the
-// suite.
+// Runs rows on a device lane with its real judge, zygote and children, for runtime_test.py.
 //
-// The program opens the lane and prints one line. Then it answers each line of its input with one line of output, in
-// JSON:
+// The program opens the lane and prints a line of JSON. Then it reads one line of JSON for each row, runs the row and
+// prints one line of JSON:
 //
 //   <-  {"ready": true, "judge": PID, "zygote": PID, "scratch": DIR, "uids": [N, ...]}
 //   ->  {"entry": FILE, "problem": FILE, "backend": "torch", "trials": [CORRECTNESS, WARMUP, TIMED]}
 //   <-  {"verdict": "wrong_answer", "reason": "value", "message": "...", "log": "...", "median_ns": N, "samples": N,
-//   "sandbox": "uid,...",
-//        "judge": PID, "zygote": PID}   or   {"error": "one sentence"}
+//        "sandbox": "uid,...", "judge": PID, "zygote": PID}   or   {"error": "one sentence"}
 //
-// The static guard belongs to the build lane, which is not here: what it would have rejected runs, and there is no
-// switch in a worker that turns it off.
+// The static guard is a part of the build lane, which this program does not have. Therefore rows run that the guard
+// would reject. A worker has no switch that turns its guard off.
 #include <signal.h>
 #include <unistd.h>
 
@@ -36,8 +34,8 @@ using nlohmann::json;
 constexpr std::uint32_t kHastyCallLimitMs = 1'500;
 constexpr std::uint32_t kHastyLoadLimitMs = 4'000;
 constexpr std::int64_t kRunLimitMs = 30'000;
-constexpr std::uint32_t kBurstBelowNs =
-    2'000'000'000;  // every call that is timed is also timed in bursts, on a CPU too
+// A limit that no call reaches, so that every timed call is also timed in bursts, even on a CPU.
+constexpr std::uint32_t kBurstBelowNs = 2'000'000'000;
 constexpr std::uint64_t kHostBytes = 512ull << 20;
 // User ids for children, as the worker chooses them: unused ids below 65534 (nobody), different in each lane of a test.
 constexpr std::uint32_t kFirstUid = 62'000, kLanesMax = 200;
@@ -64,7 +62,8 @@ LaneOptions options_of(const std::string& python, const std::string& root, Devic
   }
   limits.timed_budget_ms = 200;
   if (pace == "bursts")
-    limits.bursts = Bursts::always, limits.burst_below_ns = kBurstBelowNs;  // on a GPU the lane's own word counts
+    limits.bursts = Bursts::always,
+    limits.burst_below_ns = kBurstBelowNs;  // on a GPU the option `bursts` of the lane decides
   limits.host_bytes_max = kHostBytes;
   return {.device = device,
           .index = 0,
@@ -162,7 +161,7 @@ int main(int argc, char** argv) {
     const auto number = static_cast<std::uint32_t>(std::strtoul(argv[5], nullptr, 10));
     return kq::worker::run(argv[1], argv[2], *device, pace, number);
   }
-  std::cerr << "usage: lane_rows PYTHON FOLDER cpu|cuda hasty|patient|bursts NUMBER, which tells lanes that run at the "
-               "same time apart\n";
+  std::cerr << "usage: lane_rows PYTHON FOLDER cpu|cuda hasty|patient|bursts NUMBER, which must differ between lanes "
+               "that run at the same time\n";
   return 2;
 }

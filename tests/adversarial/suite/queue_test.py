@@ -1,5 +1,5 @@
-"""Rows through a broker and a worker, guard and all: each ends as its header expects of the whole evaluator, and the
-worker goes on.
+"""Tests rows with the real broker and worker, including the guard. Each row must end as its header expects, and the
+worker must run an honest job afterwards.
 """
 
 import sys
@@ -10,8 +10,8 @@ from rows import FOLDER, rows
 sys.path.insert(0, str(FOLDER.parent / "e2e"))
 import kq  # noqa: E402
 
-# One of each kind of ending that a worker's own limits let come soon (the rows that fill memory run beside these, under
-# lower ones); what is left to the guard is among them.
+# One row for each kind of ending that comes within seconds under the worker's own limits, including rows that only the
+# guard rejects. Rows that fill memory are not among them; runtime_test.py runs these with lower limits.
 CHOSEN = (
     "early_done",
     "answer_with_endless_shape",
@@ -28,8 +28,8 @@ CHOSEN = (
 )
 
 
-class ThroughTheQueue(kq.Queue):
-    def test_rows_end_as_expected_and_the_worker_is_still_leased_to(self) -> None:
+class ThroughTheQueue(kq.QueueTest):
+    def test_rows_end_as_expected_and_the_worker_goes_on(self) -> None:
         found = {row.path.stem: row for row in rows()}
         sources = {f"relu/{name}": found[name].path.read_text() for name in CHOSEN}
         with self.broker(), self.worker() as worker:
@@ -47,8 +47,8 @@ class ThroughTheQueue(kq.Queue):
                         ending == "passed" or row["median_us"] == "", "a row that did not pass must have no times"
                     )
                     if row["verdict"] != "rejected" or "tamper" in ending:
-                        self.assertIn("rlimits", row["sandbox"], "the row tells which layers were in force")
-            # The same worker still evaluates an honest job, whose work is new.
+                        self.assertIn("rlimits", row["sandbox"], "the result must name the layers of the sandbox")
+            # The same worker then evaluates an honest job, whose source is new.
             self.submit("honest", {"relu/honest": kq.RIGHT + "# after them all\n"})
             kq.wait_until(lambda: self.finished("honest"), "the honest job has ended")
             self.assertEqual([row["verdict"] for row in self.finished("honest")], ["passed"])

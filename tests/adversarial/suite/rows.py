@@ -1,20 +1,20 @@
 """Reads the rows of tests/adversarial. A row is one submission in a file whose first lines state the expected verdicts.
 
-    # What it does, in a sentence.
-    # expect: rejected stream | passed | ...     the verdict of the whole evaluator, with its reason
-    # guard: RULE | review RULE | clean          what the static guard alone must say
-    # run: wrong_answer value | crashed signal 9 optional: its verdicts on the CPU where no guard has read it
-    # gpu: crashed signal 9 | no                 optional: its verdicts on a GPU where they differ; no: it is not run
-    # row: 12                                    optional: the name it has in the list of known attacks
-    # problem: softmax                           optional: what it computes, of problems/; otherwise relu
-    # times: 2                                   optional: how often it runs before the honest job does
-    # long                                       optional: takes more than a second or two
-    # matrix: hostile: words                     optional: its line in the detection matrix (honest, hostile or policy)
+    # One sentence that says what the row does.
+    # expect: rejected stream | passed | ...     the verdict of the whole evaluator with its reason
+    # guard: RULE | review RULE | clean          what the static guard alone must report
+    # run: wrong_answer value | crashed signal 9 optional: the verdicts on the CPU without the guard
+    # gpu: crashed signal 9 | no                 optional: the verdicts on a GPU if they differ; no: does not run there
+    # row: 12                                    optional: the number in the list of known attacks
+    # problem: softmax                           optional: the problem in problems/; the default is relu
+    # times: 2                                   optional: how often the row runs before the honest job
+    # long                                       optional: the row takes more than two seconds
+    # matrix: hostile: words                     optional: the line in the detection matrix (honest, hostile or policy)
 
-C++ files have the same behind //. Files of one stem belong together: X.cu and X.json. Names begin with honest_ for
-honest rows and with mutant_ for right kernels with a small mistake; all others are hostile. A hostile row that is
-`harmless` ends as passed because what it tries fails, or changes nothing: such a row gives a wrong answer where it
-succeeds.
+C++ files have the same header after //. Files with the same stem, such as X.cu and X.json, belong together. The names
+of honest rows begin with honest_, and those of correct kernels with a small mistake with mutant_; all other rows are
+hostile. `harmless` stands for a hostile row that passes because its attack fails or changes nothing; if the attack
+succeeded, the row would give a wrong answer.
 """
 
 import re
@@ -114,9 +114,9 @@ def guard_error(row: Row, findings: list[dict[str, str]]) -> str | None:
                 one["rule"] == rule and f"rejected {one['reason']}" in row.expect.split(" | ") for one in rejected
             )
         case _:
-            return f"{row.path.name}: its header has no guard: line"
+            return f"{row.path.name}: its header has no line guard:"
     return (
         None
         if is_right
-        else f"{row.path.name}: must be '{row.guard}' ({row.expect}), the guard says {', '.join(found)}"
+        else f"{row.path.name}: expected '{row.guard}' ({row.expect}), the guard reports {', '.join(found)}"
     )

@@ -1,8 +1,10 @@
-"""What becomes of rows that run: no guard has read them. Each ends as its header says, and after it an honest job is as
-well off as before.
+"""Tests rows at run time, without the static guard.
 
-A part of the rows, so that it takes seconds; all of them where KQ_ADVERSARIAL=all; those with a piece of text in their
-name where KQ_ADVERSARIAL is that text. On the CPU, or on the first GPU where KQ_ADVERSARIAL_DEVICE is cuda.
+Each row must end as its header says and leave no process or file, and an honest job after it must pass in its usual
+time.
+
+By default only every twentieth row runs. KQ_ADVERSARIAL=all runs all rows, and any other value runs the rows with that
+text in their names. KQ_ADVERSARIAL_DEVICE=cuda uses the first GPU instead of the CPU.
 """
 
 import math
@@ -17,12 +19,12 @@ from rows import FOLDER, Row, problem_of, rows
 
 DEVICE = os.environ.get("KQ_ADVERSARIAL_DEVICE", "cpu")
 CHOICE = os.environ.get("KQ_ADVERSARIAL", "")
-EVERY_NTH = 20  # by default every so many-th row runs
-SLOWER_AT_MOST = 20  # how many times slower than usual an honest job may be, because the machine is busy
+EVERY_NTH = 20  # one of so many rows runs by default
+SLOWER_AT_MOST = 20  # how many times slower than usual an honest job may be on a busy machine
 
 
 def chosen() -> list[Row]:
-    """Returns the rows to run, sorted by problem for the sake of the references, and on a GPU by lane first."""
+    """Returns the rows to run, sorted by problem so that a reference is used again, and on a GPU by lane first."""
     all_rows = sorted((row for row in rows() if row.runs_on(DEVICE)), key=lambda row: row.problem)
     if DEVICE == "cuda":
         all_rows.sort(key=pace_of)
@@ -30,14 +32,14 @@ def chosen() -> list[Row]:
         return all_rows
     if CHOICE:
         return [row for row in all_rows if CHOICE in row.path.name]
-    # lane_test has a row that runs into its limit.
+    # Rows that time out take long, and lane_test has one.
     return [
         row for i, row in enumerate(all_rows) if i % EVERY_NTH == 0 and not row.is_long and "timed_out" not in row.run
     ]
 
 
 def pace_of(row: Row) -> str:
-    """Returns the kind of lane for a row: one has short limits for rows that time out, one times bursts."""
+    """Returns the kind of lane for a row: hasty lanes have short limits for rows that time out."""
     if row.path.stem.startswith("burst_"):
         return "bursts"
     return "hasty" if any("timed_out" in ending for ending in row.endings(DEVICE)) else "patient"
@@ -74,10 +76,10 @@ class Runtime(unittest.TestCase):
                     lane.close()
                 self.lanes.clear()
             lane = self.lanes[pace] = Lane(DEVICE, pace)
-            lane.settle(FOLDER / "problems/relu_right.py", FOLDER / "problems/relu.py")
+            lane.record_baseline(FOLDER / "problems/relu_right.py", FOLDER / "problems/relu.py")
         return self.lanes[pace]
 
-    def test_rows(self) -> None:
+    def test_each_row_ends_as_its_header_says_and_leaves_nothing(self) -> None:
         times: dict[str, list[float]] = {}
         endings: Counter[tuple[str, str]] = Counter()
         for row in chosen():
@@ -88,9 +90,9 @@ class Runtime(unittest.TestCase):
                     ending = lane.run(row.path, problem_of(row), row.backend)
                     words = f"{row.path.name}: {ending.verdict} ({ending.message})\n{ending.log[-1500:]}"
                     self.assertIn(ending.verdict, row.endings(DEVICE), words)
-                    self.assertIn("rlimits", ending.sandbox, "the row tells which layers were in force")
+                    self.assertIn("rlimits", ending.sandbox, "the result must name the layers of the sandbox")
                 # The row has left nothing, and an honest job after it passes in its usual time.
-                self.assertEqual(lane.left_behind(), [], row.path.name)
+                self.assertEqual(lane.leftovers(), [], row.path.name)
                 known = times.setdefault(row.problem, [])
                 known.append(
                     self.honest_job_after(lane, row, SLOWER_AT_MOST * statistics.median(known) if known else math.inf)
@@ -112,7 +114,7 @@ class Runtime(unittest.TestCase):
 
 
 class Rows(unittest.TestCase):
-    def test_there_are_enough_rows_of_each_kind(self) -> None:
+    def test_there_are_enough_rows_of_each_kind_at_run_time(self) -> None:
         ran = [row for row in rows() if row.run]
         self.assertGreaterEqual(sum(row.is_mutant for row in ran), 20)
         self.assertGreaterEqual(sum(row.is_hostile and not row.is_mutant for row in ran), 100)
@@ -122,7 +124,8 @@ class Rows(unittest.TestCase):
         for row in rows():
             with self.subTest(row.path.name):
                 self.assertTrue(
-                    row.run or "rejected" in row.expect or row.expect == "passed", "decided by neither stage"
+                    row.run or "rejected" in row.expect or row.expect == "passed",
+                    "neither the guard nor the run decides this row",
                 )
                 if row.is_hostile:
                     self.assertNotIn("passed", row.run, "write 'harmless' for an attack that gains nothing by passing")

@@ -1,6 +1,4 @@
-"""What the static guard alone says of every row: hostile ones are rejected by the rule that is meant, honest ones are
-not.
-"""
+"""Tests the static guard: it must reject hostile rows by the expected rule, and must not reject honest rows."""
 
 import json
 import os
@@ -16,7 +14,7 @@ BIN = Path(os.environ.get("KQ_BIN") or ROOT / "build/release/bin").resolve()
 
 
 class Static(unittest.TestCase):
-    def test_every_row(self) -> None:
+    def test_the_guard_says_of_every_row_what_its_header_expects(self) -> None:
         done = subprocess.run(
             [BIN / "kq-check", "--format", "json", FOLDER], capture_output=True, text=True, timeout=120
         )

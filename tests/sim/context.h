@@ -1,4 +1,4 @@
-// What all parts of one world share: its time, its chance, and what goes wrong in it.
+// What all parts of one simulated world share: its time, its random numbers, its faults and its trace.
 #pragma once
 
 #include <functional>
@@ -11,17 +11,18 @@
 
 namespace kq::sim {
 
-struct Nature {
-  explicit Nature(std::uint64_t seed, std::function<void(const std::string&)> listener)
+// The random numbers are drawn in a fixed order, so that a seed always gives the same world.
+struct Context {
+  explicit Context(std::uint64_t seed, std::function<void(const std::string&)> listener)
       : random(seed), rates(draw_fault_rates(random)), tell(std::move(listener)) {}
 
-  // Whether this fault happens here and now.
+  // Draws whether the fault happens now, and counts it if it does.
   bool strikes(Fault fault) {
     if (!random.chance(rates.chance(fault))) return false;
     counts.add(fault);
     return true;
   }
-  // For the trace; the text is made only where somebody listens.
+  // Adds a line to the trace. `text` is a function, which is called only if there is a listener.
   template <class Text>
   void trace(Text&& text) const {
     if (tell) tell(std::to_string(timeline.now_ms() - Timeline::kBeginMs) + " " + text());

@@ -1,4 +1,4 @@
-#include "tests/sim/asked.h"
+#include "tests/sim/turn_requests.h"
 
 #include <algorithm>
 
@@ -7,48 +7,48 @@
 
 namespace kq::sim {
 
-void Asked::hear(const net::Packet& packet) {
-  if (packet.peer.side == net::Side::client) return hear_client(packet);
+void TurnRequests::record(const net::Packet& packet) {
+  if (packet.peer.side == net::Side::client) return record_client_request(packet);
   const auto message = decode_message<WorkerRequest>(packet.bytes);
   const auto* batch = message ? std::get_if<ResultBatch>(&message->body) : nullptr;
   if (batch == nullptr) return;
   for (const AttemptResult& result : batch->results) reported_.insert(result.lease);
 }
 
-void Asked::hear_client(const net::Packet& packet) {
+void TurnRequests::record_client_request(const net::Packet& packet) {
   const auto message = decode_message<ClientRequest>(packet.bytes);
   if (!message) return;
-  const bool rules = packet.who.role == Role::admin;
+  const bool is_admin = packet.who.role == Role::admin;
   if (const auto* batch = std::get_if<SubmitBatch>(&message->body)) {
     const std::string& submitter = packet.who.name.empty() ? batch->submitter : packet.who.name;
     for (const Submission& job : batch->jobs) submitted_[submission_key(job)].push_back({job, submitter, batch->run});
   } else if (const auto* cancel = std::get_if<CancelJobs>(&message->body)) {
     for (const Sequence seq : cancel->seqs) cancelled_[seq].push_back(packet.who);
-  } else if (const auto* retry = std::get_if<RetryJobs>(&message->body); retry != nullptr && rules) {
+  } else if (const auto* retry = std::get_if<RetryJobs>(&message->body); retry != nullptr && is_admin) {
     retried_.insert(retry->seqs.begin(), retry->seqs.end());
-  } else if (const auto* purge = std::get_if<PurgeDead>(&message->body); purge != nullptr && rules) {
+  } else if (const auto* purge = std::get_if<PurgeDead>(&message->body); purge != nullptr && is_admin) {
     purged_.insert(purge->seqs.begin(), purge->seqs.end());
   }
 }
 
-void Asked::forget() {
+void TurnRequests::clear() {
   *this = {};
 }
 
-const std::vector<Wanted>& Asked::submissions(const Hash& key) const {
-  static const std::vector<Wanted> none;
+const std::vector<RequestedJob>& TurnRequests::submissions(const Hash& key) const {
+  static const std::vector<RequestedJob> none;
   const auto place = submitted_.find(key);
   return place == submitted_.end() ? none : place->second;
 }
 
-bool Asked::cancels(const JobRecord& job) const {
+bool TurnRequests::cancels(const JobRecord& job) const {
   const auto place = cancelled_.find(job.seq);
   return place != cancelled_.end() && std::any_of(place->second.begin(), place->second.end(), [&](const Identity& who) {
            return who.role == Role::admin || who.name == job.submitter;
          });
 }
 
-void Switches::hear(const net::Packet& packet) {
+void Switches::record(const net::Packet& packet) {
   if (packet.peer.side != net::Side::client || packet.who.role != Role::admin) return;
   const auto message = decode_message<ClientRequest>(packet.bytes);
   if (!message) return;
