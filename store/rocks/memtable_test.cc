@@ -182,7 +182,7 @@ TEST_F(SortedLeavesTest, an_iterator_keeps_its_entry_while_others_are_inserted) 
   expect_order();
 }
 
-// ---- as RocksDB uses a memtable: one suite for kq's and for RocksDB's own ---------------------------------------------
+// ---- as RocksDB uses a memtable: one suite for kq's and for RocksDB's own -------------------------------------------
 
 enum class Kind { sorted_leaves, skip_list };
 

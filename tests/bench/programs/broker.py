@@ -297,7 +297,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--json", metavar="FILE", type=Path, help="write every figure to FILE")
     parser.add_argument("--runs", type=int, default=3, help="runs of each row; the table shows medians (default 3)")
     parser.add_argument(
-        "--quick", action="store_true", help="use small loads: a run takes a third of the time, and its figures spread more"
+        "--quick",
+        action="store_true",
+        help="use small loads: a run takes a third of the time, and its figures spread more",
     )
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="ROW", help=", ".join(names))
     parser.add_argument("--peers", nargs="*", choices=peers, default=peers, metavar="NAME", help=", ".join(peers))
