@@ -41,7 +41,7 @@ Expected<void> handle(Step& step, FromWorker event) {
   return std::visit(WorkerRequestHandler{step, event.peer, event.message.request_id}, event.message.body);
 }
 
-Expected<void> handle(Step& step, Undelivered event) {
+Expected<void> handle(Step& step, const Undelivered& event) {
   return requeue_undelivered(step, event);
 }
 
