@@ -1,5 +1,5 @@
-// Patterns of names: '*' stands for any characters, and every other character, '?' included, stands for itself. The
-// harness writes '?' where it cannot tell a part of a name.
+// Patterns of names: '*' stands for any characters or none, and every other character, '?' included, stands for itself.
+// The harness (harness/facts) writes '?' in place of a part of a name that it cannot derive from the source.
 //
 //   matches("x.cudaStreamCreate", "*StreamCreate")   true
 //   matches("torch.cuda.?", "torch.cuda.?*")         true: the name holds a question mark
@@ -13,9 +13,10 @@ namespace kq::guard {
 
 using Patterns = std::span<const std::string_view>;
 
-// Returns whether the whole name fits the pattern, in a time linear in the length of the name for each piece of the
-// pattern.
+// Returns whether the whole name fits the pattern. The stars divide a pattern into pieces; the function searches the
+// name once for each piece.
 bool matches(std::string_view name, std::string_view pattern);
+// Returns whether the whole name fits one of the patterns.
 bool matches_any(std::string_view name, Patterns patterns);
 
 }  // namespace kq::guard

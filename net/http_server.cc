@@ -1,9 +1,10 @@
 // Theory of operation. The library (cpp-httplib) parses HTTP, but it gives each peer a thread for as long as the peer
 // sends a byte now and then. A few dozen slow peers would occupy all of its threads, and the accepting thread would
 // wait for them, also at shutdown. Therefore this file manages the connections itself. Each connection has
-// kHttpRequestMs from its acceptance to send its request, however slowly it sends. While kHttpWaitingMax connections
-// wait for a thread, every served connection is cut short for reading: a peer that has sent its whole request still
-// gets its answer, and bytes that have already arrived are still read.
+// kHttpRequestMs from its acceptance to send its request, however slowly its peer sends. When another connection
+// arrives while kHttpWaitingMax connections wait for a thread, the server stops receiving on all served connections
+// (shutdown(2) with SHUT_RD), so that no thread waits for the rest of a request. Bytes that have already arrived are
+// still read, and a peer that has sent its whole request still gets its answer.
 #include "net/http_server.h"
 
 #include <httplib.h>
@@ -34,10 +35,11 @@ constexpr std::size_t kRequestBytesMax = 64u << 10;  // far more than browsers s
 constexpr std::size_t kBodyBytesMax = 1'024;         // a GET needs no body
 constexpr int kBacklog = 128;
 
-bool is_ready(int socket, short what, Clock::time_point until) {
+// Waits until one of `events` (POLLIN, POLLOUT) is possible on the socket. Returns false if `until` passes first.
+bool is_ready(int socket, short events, Clock::time_point until) {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
-    pollfd wanted{.fd = socket, .events = what, .revents = 0};
+    pollfd wanted{.fd = socket, .events = events, .revents = 0};
     const int ready = ::poll(&wanted, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
     if (ready >= 0 || errno != EINTR) return ready > 0;
   }
@@ -52,7 +54,7 @@ class TimedStream final : public httplib::Stream {
   bool is_readable() const override { return at_ < end_ || is_ready(socket_, POLLIN, request_deadline_); }
   bool is_writable() const override { return is_ready(socket_, POLLOUT, Clock::now()); }
 
-  // The library reads single bytes, so this function reads from a buffer.
+  // The library reads single bytes, so this function receives many bytes at once into a buffer and reads from there.
   ssize_t read(char* bytes, std::size_t size) override {
     if (at_ == end_) {
       if (bytes_left_ == 0 || !is_ready(socket_, POLLIN, request_deadline_)) return -1;
@@ -84,9 +86,9 @@ class TimedStream final : public httplib::Stream {
   const Clock::time_point request_deadline_;
   std::optional<Clock::time_point> answer_deadline_;  // deadline of the answer; set by the first write
   std::array<char, 4'096> buffer_{};
-  std::size_t at_ = 0;
-  std::size_t end_ = 0;
-  std::size_t bytes_left_ = kRequestBytesMax;
+  std::size_t at_ = 0;                         // the next byte to read in buffer_
+  std::size_t end_ = 0;                        // the end of the received bytes in buffer_
+  std::size_t bytes_left_ = kRequestBytesMax;  // how many more bytes of the request may be received
 };
 
 // Owns the sockets of all open connections. kHttpThreads connections are served at a time; the others wait in the order
@@ -100,8 +102,8 @@ class Connections {
   }
   ~Connections() { stop(); }
 
-  // Adds a connection; called by the accepting thread. Blocks while kHttpWaitingMax connections wait, after cutting
-  // short the served ones. Closes the socket if the server is stopping.
+  // Adds a connection; called by the accepting thread. If kHttpWaitingMax connections wait, ends reading on
+  // the served connections and blocks until fewer wait. Closes the socket if the server is stopping.
   void take(int socket) {
     std::unique_lock lock(mutex_);
     if (waiting_.size() >= kHttpWaitingMax) end_reading();
@@ -183,6 +185,7 @@ class PageServer final : public httplib::Server {
   // Enlarges the kernel's queue of new connections. The library sets it to five; in a larger burst, the remaining peers
   // would retry only after a second.
   void enlarge_backlog() { ::listen(svr_sock_, kBacklog); }
+  // Ends the connections, then the accepting thread.
   void end() {
     connections_.stop();  // before stop(), because the accepting thread may be blocked in take()
     stop();

@@ -16,12 +16,12 @@
 namespace kq::net {
 
 inline constexpr std::size_t kHttpThreads = 8;
-// Number of connections that may wait for a thread. When it is reached, the served connections whose request is not
-// complete are cut short.
+// How many connections may wait for a thread. When one more arrives, the server ends the served connections whose
+// request is not complete.
 inline constexpr std::size_t kHttpWaitingMax = 16;
-// Time in which a peer must send its whole request, from the moment it is accepted.
+// The time in which a peer must send its whole request, from the moment at which its connection is accepted.
 inline constexpr std::int64_t kHttpRequestMs = 500;
-// Time in which a peer must receive the whole answer.
+// The time in which a peer must receive the whole answer, from the first write.
 inline constexpr std::int64_t kHttpAnswerMs = 2'000;
 
 // The answer to a request: a media type and a body.

@@ -14,8 +14,9 @@ namespace kq::broker {
 bool wants_files_swept(const State& state, std::int64_t now_ms) {
   const Retention& walk = state.retention;
   if (walk.removed_count == 0) return false;
+  // A sweep reads every remaining submission, so it runs only if many jobs were removed or the last sweep was long ago.
   return walk.removed_count >= (state.next_sequence - walk.from) / 4 ||
-         now_ms >= walk.files_at_ms + state.options.file_sweep_interval_ms;
+         now_ms >= walk.last_sweep_ms + state.options.file_sweep_interval_ms;
 }
 
 Expected<bool> collect_named_files(Step& step) {
@@ -46,7 +47,7 @@ Expected<bool> collect_named_files(Step& step) {
 
 Expected<bool> remove_unnamed_files(Step& step) {
   Retention& walk = step.state.retention;
-  bool is_over = true;
+  bool is_over = true;  // whether the walk has reached the last file
   std::size_t read_count = 0;
   bool well_formed = true;
   const auto visit = [&](std::string_view key, std::string_view) {
@@ -55,7 +56,7 @@ Expected<bool> remove_unnamed_files(Step& step) {
     const auto hash = hash_from_bytes(key.substr(0, sizeof(Hash::bytes)));
     well_formed = hash.has_value();
     if (!well_formed) return false;
-    walk.file_at = std::string(key) + '\0';
+    walk.file_at = std::string(key) + '\0';  // the least key behind this one
     if (walk.named.may_hold(*hash)) return true;
     step.ready.erase(store::Family::blob, std::string(key));
     step.state.blobs.forget(*hash);

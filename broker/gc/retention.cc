@@ -324,7 +324,7 @@ Expected<void> continue_walk(Step& step) {
       KQ_TRY_VALUE(const auto is_over, remove_unnamed_files(step));
       if (!is_over) return {};
       walk.removed_count = 0;
-      walk.files_at_ms = step.now_ms;
+      walk.last_sweep_ms = step.now_ms;
       end_walk(step);
       return {};
     }
@@ -339,7 +339,7 @@ Expected<void> retain(Step& step) {
   walk.removed.clear();
   walk.removed_files.clear();
   if (!KeepRules(step.state).any()) return {};
-  if (walk.files_at_ms == 0) walk.files_at_ms = step.now_ms;
+  if (walk.last_sweep_ms == 0) walk.last_sweep_ms = step.now_ms;
   if (step.now_ms >= walk.next_ms) {
     walk.next_ms = step.now_ms + step.state.options.retention_step_interval_ms;
     KQ_TRY(continue_walk(step));

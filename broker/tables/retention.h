@@ -21,15 +21,15 @@ struct Retention {
   static constexpr Sequence kSpanPerStep = 8'192;
 
   Sequence from = 1;  // no job has a lower sequence
-  // What the Tick of this turn removed. The store still shows it until the turn is committed.
+  // The jobs and files that the Tick of this turn removed. The store still has them until the turn is committed.
   std::set<Sequence> removed{};
   std::set<Hash> removed_files{};
 
-  // At a restart after jobs were removed: `first` is the first sequence that may still have a job.
+  // Called at a restart if jobs were removed before it. `first` is the first sequence that may still have a job.
   void begin_at(Sequence first, std::int64_t now_ms) {
     from = first;
     removed_count = 1;  // the files of jobs that were removed before may not have been swept
-    files_at_ms = now_ms;
+    last_sweep_ms = now_ms;
   }
   // Protects the files of a job of this turn from a sweep that is under way.
   void add_named_files(const Submission& submission) {
@@ -48,7 +48,7 @@ struct Retention {
   HashFilter named{};                  // the files that jobs name; filled and used in the last two phases
   std::uint64_t walk_count = 0;        // sweeps so far; the salt of the next filter
   std::uint64_t removed_count = 0;     // jobs removed since the last sweep of files
-  std::int64_t files_at_ms = 0;        // when the last sweep ended, or the broker started
+  std::int64_t last_sweep_ms = 0;      // when the last sweep of files ended, or the broker started; 0 before that
 };
 
 }  // namespace kq::broker

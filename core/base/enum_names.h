@@ -26,11 +26,13 @@ concept NamedEnum = std::is_enum_v<E> && requires(E value) {
 template <NamedEnum E>
 inline constexpr auto kEnumNames = enum_names(E{});
 
+// Returns the name of `value`, which must be an enumerator of E.
 template <NamedEnum E>
 constexpr std::string_view to_string(E value) {
   return kEnumNames<E>[static_cast<std::size_t>(value)];
 }
 
+// Returns the enumerator with this name, or nothing if there is none.
 template <NamedEnum E>
 constexpr std::optional<E> parse_enum(std::string_view text) {
   for (std::size_t i = 0; i < kEnumNames<E>.size(); ++i) {
@@ -39,7 +41,7 @@ constexpr std::optional<E> parse_enum(std::string_view text) {
   return std::nullopt;
 }
 
-// All names in one text, for error messages: "torch, triton, cuda, torch_cuda, multi_kernel".
+// Returns all names in one text, for error messages: "torch, triton, cuda, torch_cuda, multi_kernel".
 template <NamedEnum E>
 std::string known_names() {
   std::string names;

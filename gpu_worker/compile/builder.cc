@@ -284,7 +284,7 @@ Expected<Built> Builder::run(const Job& job, const Hash& key) {
                                    : run_child(job, ChildRole::build, scratch, options_.limit_ms));
   if (end.verdict) return ended_build(std::move(*end.verdict));
   Built built = outcome(job, scratch.out(), false);
-  // The kernel killed a compiler for its memory, and the child lived on and reported a failed build.
+  // Linux killed a compiler because of its memory limit, and the child went on and reported a failed build.
   const bool has_failed = built.verdict && name_of(*built.verdict) == VerdictName::build_failed;
   if (has_failed && end.was_killed_for_memory) return ended_build(build_out_of_memory(options_.host_bytes));
   if (built.verdict && name_of(*built.verdict) != VerdictName::compiled_only) return built;

@@ -15,7 +15,8 @@ namespace {
 constexpr std::int64_t kPollMs = 20;       // how often a build checks for a stop
 constexpr std::int64_t kDiskPollMs = 250;  // how often it checks the limit of the disk
 
-// Whether the kernel killed a process of the child for its memory, or a process reported that it could get no more.
+// Returns whether Linux killed a process of the child because of its memory limit, or a process reported in the log
+// that it could get no more memory.
 bool was_out_of_memory(int status, const std::string& log) {
   if ((status & kKilledForMemory) != 0) return true;
   constexpr std::string_view kMessages[] = {"MemoryError", "std::bad_alloc", "out of memory", "Cannot allocate memory"};

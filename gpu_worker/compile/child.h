@@ -15,32 +15,35 @@ namespace kq::worker {
 
 inline constexpr std::uint64_t kBuildScratchBytes = 1ull << 30;
 // How much a build child may write to its directories on the host's disk; a precompiled header of torch has 0.5 GB. The
-// limit is checked a few times a second, so more may be there for a moment.
+// limit is checked a few times a second, so a child can pass it for a moment before the child is killed.
 inline constexpr DirectoryLimit kBuildDiskMax{.bytes = 2ull << 30, .entries = 20'000};
 
+// What a child may use and how long it may run.
 struct BuildChild {
   ChildRole role = ChildRole::build;
   std::string arch;
-  std::string shared = {};  // a directory that the child may read; empty: none
-  std::uint32_t uid = 0;
-  std::uint64_t host_bytes = 0;
-  std::uint32_t limit_ms = 0;
-  std::uint32_t whole_limit_ms = 0;  // the limit that limit_ms is the rest of, for the verdict
+  std::string shared = {};           // a directory that the child may read; empty: none
+  std::uint32_t uid = 0;             // the user that the child runs as; 0: the worker's user
+  std::uint64_t host_bytes = 0;      // limit of private memory of each process of the child
+  std::uint32_t limit_ms = 0;        // how long this child may run: the rest of the build's limit
+  std::uint32_t whole_limit_ms = 0;  // the limit of the whole build, which the verdict of a timeout names
 };
 
 struct BuildEnd {
-  std::optional<Verdict> verdict = {};  // set if the child took too long or too much memory, or died
-  bool was_killed_for_memory = false;   // the kernel killed a process of the child for its memory
+  // Set if the child passed its limit of time, memory or disk, or if its exit status was not 0.
+  std::optional<Verdict> verdict = {};
+  bool was_killed_for_memory = false;  // whether Linux killed a process of the child because of its memory limit
 };
 
-// Forks a child and waits for its end. A stop kills the child and fails.
+// Forks a child and waits for its end. If `stop` is requested, kills the child and fails.
 Expected<BuildEnd> run_build_child(const BuildChild& child, const Lease& lease, const Scratch& scratch, Zygote& zygote,
                                    const std::stop_token& stop);
-// The same for a pre-forked child that has its assignment. `scratch` is its directory.
+// Waits in the same way for the end of a pre-forked child that has received its assignment. `scratch` is the directory
+// of that child.
 Expected<BuildEnd> run_preforked_build(const BuildChild& child, PreforkedBuild& preforked, const Scratch& scratch,
                                        const std::stop_token& stop);
 
-// Make the verdicts of a build.
+// Return the verdicts of a build that did not succeed.
 Verdict build_ended(VerdictName name, std::string reason, std::string message);
 Verdict build_timed_out(std::int64_t limit_ms);
 Verdict build_out_of_memory(std::uint64_t host_bytes);

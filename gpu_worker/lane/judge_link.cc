@@ -65,16 +65,16 @@ bool JudgeLink::alive() const {
   return ::poll(&state, 1, 0) <= 0 || (state.revents & (POLLHUP | POLLERR)) == 0;
 }
 
-Expected<void> JudgeLink::share(const channel::WarmUpPage& warm_ups) {
+Expected<void> JudgeLink::send_warm_up_page(const channel::WarmUpPage& warm_ups) {
   return sys::send_packet(socket_.get(), encode_message(Message<JudgeRequest>{0, WarmUpPageShared{}}),
                           std::array{warm_ups.fd()});
 }
 
-Expected<void> JudgeLink::begin(const Plan& plan, std::span<const int> channels) {
+Expected<void> JudgeLink::send_plan(const Plan& plan, std::span<const int> channels) {
   return sys::send_packet(socket_.get(), encode_message(Message<JudgeRequest>{0, plan}), channels);
 }
 
-Expected<void> JudgeLink::tell(const ChildExited& exited) {
+Expected<void> JudgeLink::send_child_exit(const ChildExited& exited) {
   return sys::send_packet(socket_.get(), encode_message(Message<JudgeRequest>{0, exited}));
 }
 

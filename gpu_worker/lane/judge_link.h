@@ -27,13 +27,15 @@ class JudgeLink {
   int process() const { return pid_; }
   const DeviceInfo& device() const { return device_; }
 
-  // Gives the judge the page with the warm-ups. To be called before the first plan.
-  Expected<void> share(const channel::WarmUpPage& warm_ups);
-  // Sends a plan with the channels of its fresh children.
-  Expected<void> begin(const Plan& plan, std::span<const int> channels);
+  // Gives the judge the warm-up page. The caller does this before it sends the first plan.
+  Expected<void> send_warm_up_page(const channel::WarmUpPage& warm_ups);
+  // Sends a plan with the channels (socket descriptors) of the children that the judge does not know from an earlier
+  // plan.
+  Expected<void> send_plan(const Plan& plan, std::span<const int> channels);
   // Tells the judge that a child has ended.
-  Expected<void> tell(const ChildExited& exited);
-  // Returns the report on the last plan, or nothing if there is none within the time. Fails if the judge has ended.
+  Expected<void> send_child_exit(const ChildExited& exited);
+  // Waits at most `timeout_ms` for the report on the last plan. Returns nothing if the report has not arrived by then.
+  // Fails if the judge has ended.
   Expected<std::optional<Report>> report(std::int64_t timeout_ms);
 
  private:

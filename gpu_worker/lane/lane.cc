@@ -178,7 +178,7 @@ Expected<JudgeLink*> Lane::living_judge() {
                  JudgeLink::start(options_.judge_program, options_.device, options_.index, options_.cores));
     // Without a GPU a warm-up does not disturb the judge.
     if (options_.device == DeviceKind::cuda) {
-      KQ_TRY(started->share(*warm_ups_));
+      KQ_TRY(started->send_warm_up_page(*warm_ups_));
     }
     judge_ = std::move(started);
   }
@@ -425,7 +425,7 @@ Expected<Report> Lane::judge_children(Run& run, ChildRole role, AttemptChildren&
   if (children.fresh_calibrator) channels.push_back(children.calibrator->channel.get());
   if (children.fresh_reference) channels.push_back(children.reference->channel.get());
   channels.push_back(children.submission.channel.get());
-  KQ_TRY(judge.begin(plan_for(run.lease, role, children), channels));
+  KQ_TRY(judge.send_plan(plan_for(run.lease, role, children), channels));
   for (LaneChild* child : {children.calibrator, children.reference, &children.submission}) child->channel = sys::Fd();
   run.time.begin(sys::monotonic_now_ms());
   return wait_for_report(children, role, run.time, run.stop);
@@ -469,7 +469,7 @@ Expected<Report> Lane::wait_for_report(AttemptChildren& children, ChildRole subm
       if (!status) continue;
       child->exit_reported = true;
       killed_externally_ = killed_externally_ || (is_killed_externally(*status) && !(killed && child == &submission));
-      KQ_TRY(judge_->tell({role, *status}));
+      KQ_TRY(judge_->send_child_exit({role, *status}));
       if (killed && child == &submission) deadline_ms = sys::monotonic_now_ms() + kStopLimitMs;
     }
     if (aborted_) return our_fault("the worker is ending");

@@ -118,7 +118,7 @@ void StatusLine::update(const Tally& tally, std::int64_t now_ms) {
   if (options_.in_place) {
     // The line uses one column less than the terminal has, because some terminals wrap after the last column.
     options_.write("\r" + text.substr(0, options_.columns - 1) + "\x1b[K");
-    open_ = true;
+    is_line_open_ = true;
     return;
   }
   const std::size_t now_percent = percent(tally);
@@ -130,8 +130,8 @@ void StatusLine::update(const Tally& tally, std::int64_t now_ms) {
 }
 
 void StatusLine::end() {
-  if (open_) options_.write("\n");
-  open_ = false;
+  if (is_line_open_) options_.write("\n");
+  is_line_open_ = false;
 }
 
 void StatusLine::note_unserved(const Tally& tally, std::int64_t now_ms) {
@@ -146,8 +146,8 @@ void StatusLine::note_unserved(const Tally& tally, std::int64_t now_ms) {
   for (const auto& [what, count] : tally.unserved) missing.push_back(what);
   if (missing == noted_) return;
   noted_ = std::move(missing);
-  options_.write((open_ ? "\r\x1b[K" : "") + unserved_text(tally) + "\n");
-  open_ = false;
+  options_.write((is_line_open_ ? "\r\x1b[K" : "") + unserved_text(tally) + "\n");
+  is_line_open_ = false;
 }
 
 }  // namespace kq::producer

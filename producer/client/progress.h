@@ -1,5 +1,5 @@
-// The progress of a wait. On a terminal it is one line that is rewritten in place, and elsewhere a new line is written
-// at intervals.
+// Shows how many of the jobs that a program waits for are finished. A terminal shows one line that is rewritten in
+// place; other outputs get a new line at intervals.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,18 @@
 
 namespace kq::producer {
 
-// "[ 312/1000]  31% run 8 q 680 pass 240 fail 72 infra 0 4.1/s eta 02:48"
-// The rate counts the jobs that finished within `elapsed_ms`; `finished_before` jobs were finished at its start.
+// Returns a line such as "[ 312/1000]  31% run 8 q 680 pass 240 fail 72 infra 0 4.1/s eta 02:48": finished jobs of all
+// jobs, then running, queued, passed, failed and abandoned jobs, the rate and the time that is left. `elapsed_ms` is
+// the duration of the wait so far, and `finished_before` is the number of jobs that were finished when the wait began;
+// the rate does not count these.
 std::string progress_text(const Tally& tally, std::int64_t elapsed_ms, std::size_t finished_before = 0);
 
-// "3 jobs wait: no worker has a cuda device". The text is empty when a worker can run every queued job.
+// Returns a text such as "3 jobs wait: no worker has a cuda device", or an empty text if every queued job has a worker
+// that can run it.
 std::string unserved_text(const Tally& tally);
 
-// "1000 jobs: 900 passed, 72 wrong_answer, 28 timed_out". The verdicts are in the order of core/verdict.h, and
-// unfinished jobs follow them.
+// Returns a text such as "1000 jobs: 900 passed, 72 wrong_answer, 28 timed_out". The verdicts are in the order of
+// core/verdict.h, and unfinished jobs follow them.
 std::string summary_text(const Tally& tally);
 
 struct StatusLineOptions {
@@ -55,7 +58,7 @@ class StatusLine {
   std::size_t last_percent_ = 0;
   std::int64_t served_ms_;          // the last time at which workers could run every queued job
   std::vector<std::string> noted_;  // the requirements that the last sentence about unserved jobs named
-  bool open_ = false;               // whether the cursor is behind a line that was written in place
+  bool is_line_open_ = false;       // whether the cursor is behind a line that was written in place
 };
 
 }  // namespace kq::producer

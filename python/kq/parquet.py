@@ -28,7 +28,7 @@ except ImportError:
     pa = pq = json_reader = None
 
 BATCH_ROWS = 1_024  # rows that are converted to columns together; their Python objects take most of the memory
-# A row group ends when it has so many rows or so many bytes.
+# A row group ends when it has at least this many rows or bytes in memory.
 GROUP_ROWS = 64 * BATCH_ROWS
 GROUP_BYTES = 64 << 20
 COMPRESSION = "zstd"
@@ -48,9 +48,10 @@ BELOW_THE_JOB = {
 
 
 class Sink:
-    """A Parquet file that appears complete or not at all, when its `with` block ends without an exception.
+    """A Parquet file that is written as a whole or not at all.
 
-    The rows go to a partial file beside the target, which is renamed at the end.
+    The rows go to a partial file beside the target. The partial file is renamed to the target when the `with` block
+    ends without an exception, and removed otherwise.
     """
 
     def __init__(self, path: str | Path, names: list[str], compression: str = COMPRESSION) -> None:
@@ -75,13 +76,13 @@ class Sink:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
-            if kind is None:
+            if error_type is None:
                 self._end_group()
             self._writer.close()
-            if kind is None:
+            if error_type is None:
                 sync_to_disk(self._partial)
                 self._partial.replace(self.path)
                 sync_to_disk(self.path.parent)
@@ -125,7 +126,7 @@ class Sink:
 
 
 def to_parquet(rows: Iterable[Row | dict[str, Any]], path: str | Path, compression: str = COMPRESSION) -> int:
-    """Writes Rows, or dicts with their columns, to a file and returns their number. Without rows no file is written."""
+    """Writes Rows, or dicts with their columns, to a file and returns their number. Writes no file if it is 0."""
     batches = batched(rows)
     first = next(batches, None)
     if first is None:
@@ -137,7 +138,10 @@ def to_parquet(rows: Iterable[Row | dict[str, Any]], path: str | Path, compressi
 
 
 def table_of_lines(lines: bytes, schema: Any) -> Any:
-    """Returns JSON Lines of kq-dump as an Arrow table, or None if Arrow cannot read them with exactly this schema."""
+    """Returns JSON Lines of kq-dump as an Arrow table.
+
+    Returns None if Arrow cannot read them with exactly this schema, or if the column `schema` of a row is not SCHEMA.
+    """
     exact = json_reader.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
     try:
         table = json_reader.read_json(BytesIO(lines), parse_options=exact)
@@ -161,7 +165,7 @@ def python_types() -> dict[str, type]:
     hints = typing.get_type_hints(Row)
     return {
         name: next(one for one in typing.get_args(hint) if one is not type(None)) for name, hint in hints.items()
-    } | (BELOW_THE_JOB)
+    } | BELOW_THE_JOB
 
 
 def schema_of(names: list[str]) -> Any:

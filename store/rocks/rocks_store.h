@@ -20,22 +20,22 @@ enum class OpenMode { read_write, read_only };
 
 inline constexpr int kOpenAttemptsMax = 8;  // attempts to open a store for reading while its files change
 
-// How open_rocks_store() opens a store.
+// The options of open_rocks_store().
 struct RocksStoreOptions {
-  SpaceMarks space;
+  SpaceMarks space;  // how much disk space read_write keeps in reserve
   // Called with one sentence for each event of the opening that an operator should know and that does not stop it.
   std::function<void(const std::string&)> note = [](const std::string&) {};
-  // For tests: `env` is an Env that injects failures and outlives the store; `compacts` turns off background
-  // compactions, because this version of RocksDB aborts the process when one of them meets an error. For a broker such
-  // an abort is a crash like any other and loses nothing, but a test must continue.
+  // Tests pass an Env that injects failures. It must outlive the store. Null means the Env of this machine.
   rocksdb::Env* env = nullptr;
+  // Tests turn off background compactions, because this version of RocksDB aborts the process when a compaction fails.
+  // For a broker such an abort is a crash like any other and loses nothing, but a test must continue.
   bool compacts = true;
 };
 
 // Opens the store in `dir`. read_write creates `dir` if it is missing and refuses a store that another process has
-// open. read_only writes nothing to `dir`; it reads what was committed before it opened the store, also while a broker
-// writes (store/rocks/secondary.h). read_write migrates a store of an older schema (store/migration.h), read_only
-// refuses it, and both refuse a newer schema.
+// open. read_only writes nothing to `dir`; its store shows the state at its opening, also while a broker writes
+// (store/rocks/secondary.h). read_write migrates a store of an older schema (store/migration.h), read_only refuses it,
+// and both refuse a newer schema.
 Expected<std::unique_ptr<Store>> open_rocks_store(const std::string& dir, OpenMode mode,
                                                   const RocksStoreOptions& options = {});
 

@@ -3,8 +3,9 @@
 //
 //   light_worker URL NAME [builds]
 //
-// With `builds` the worker only builds artifacts for other workers, and each artifact names its job. If a lease comes
-// with the artifact of another job, the result is gpu_fault; no other job gets this verdict.
+// With `builds` the worker only builds artifacts for other workers, and the bytes of each artifact name the submission
+// that it was built from. If a lease comes with the artifact of another submission, the result is gpu_fault; no other
+// job gets this verdict.
 //
 // A job whose label ends in 9 or contains problem_9 gets wrong_answer. Every other job passes with a random time. A job
 // whose label ends in 77 runs for up to three seconds, so that late results of another worker can arrive meanwhile. The
@@ -32,9 +33,15 @@ using namespace kq;
 constexpr std::size_t kDevices = 8;
 constexpr std::int64_t kRunMsMax = 5;
 constexpr std::int64_t kLongRunMsMax = 3'000;
-constexpr std::int64_t kLookMs = 20;
+constexpr std::int64_t kPollMs = 20;  // the longest wait for a message
 constexpr std::int64_t kBuildMsMax = 40;
 
+// Builds for other workers have leases with attempt 0 (gpu_worker/core/worker.h).
+bool is_for_another_worker(const Lease& lease) {
+  return lease.id.attempt == 0;
+}
+
+// Returns the artifact of the lease's submission.
 BuildObject object_of(const Lease& lease) {
   const Hash key = submission_key(lease.submission);
   const std::string bytes = "built of " + to_hex(key);
@@ -50,9 +57,10 @@ class LightWorker {
         random_(epoch),
         worker_(only_builds ? builder_options(epoch) : options(epoch)) {}
 
+  // Works until the link fails.
   Expected<void> work() {
     for (;;) {
-      std::int64_t wait_ms = std::clamp<std::int64_t>(wake_at_ms_ - sys::monotonic_now_ms(), 0, kLookMs);
+      std::int64_t wait_ms = std::clamp<std::int64_t>(wake_at_ms_ - sys::monotonic_now_ms(), 0, kPollMs);
       if (!running_.empty())
         wait_ms = std::clamp<std::int64_t>(running_.begin()->first - sys::monotonic_now_ms(), 0, wait_ms);
       KQ_TRY_VALUE(auto packet, link_.receive(wait_ms));
@@ -63,7 +71,7 @@ class LightWorker {
       const std::int64_t now_ms = sys::monotonic_now_ms();
       while (!running_.empty() && running_.begin()->first <= now_ms) {
         const auto lease = running_.extract(running_.begin()).mapped();
-        if (lease->id.attempt == 0) {
+        if (is_for_another_worker(*lease)) {
           step(worker::BuildDone{lease->id, worker::Built{.verdict = std::nullopt,
                                                           .dir = "none",
                                                           .cached = false,
@@ -100,7 +108,7 @@ class LightWorker {
       const worker::WorkerReady ready = worker_.step(std::move(events.front()), sys::monotonic_now_ms());
       for (const std::string& note : ready.notes) std::fprintf(stderr, "light_worker: %s\n", note.c_str());
       for (const worker::BuildStart& start : ready.builds) {
-        if (start.lease->id.attempt == 0) {
+        if (is_for_another_worker(*start.lease)) {
           running_.emplace(
               sys::monotonic_now_ms() + std::uniform_int_distribution<std::int64_t>(1, kBuildMsMax)(random_),
               start.lease);

@@ -8,15 +8,16 @@
 
 namespace kq::sim {
 
-// Runs planned actions in the order of their due times, and those of the same time in the order of the calls of
-// after().
+// Runs planned actions in the order of their due times, and actions with the same due time in the order in which they
+// were planned.
 class Timeline {
  public:
+  // The time at which every simulated world begins. It is not 0, because the broker's state has 0 for "not yet".
   static constexpr std::int64_t kBeginMs = 1'000'000;
 
   std::int64_t now_ms() const { return now_ms_; }
 
-  // Plans an action.
+  // Plans `action` for the time that is `delay_ms` after now_ms().
   void after(std::int64_t delay_ms, std::function<void()> action) {
     actions_.emplace(std::pair(now_ms_ + delay_ms, action_count_++), std::move(action));
   }

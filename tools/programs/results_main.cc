@@ -42,8 +42,8 @@ struct Options {
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   kq::tools::Flags flags(
       kProgram,
-      "Prints the verdicts of a run. The exit code is 0 when all jobs passed, 1 when one did not, 3 when kq abandoned "
-      "one, 4 when one is not finished, 5 when there is no such run.");
+      "Prints the verdicts of a run. The exit code is 0 when all jobs passed, 1 when a job did not pass, 3 when a job "
+      "ended as abandoned because of failures of kq, 4 when a job is not finished, 5 when there is no such run.");
   flags.argument("run", "name of the run", options.run);
   kq::tools::add_flags(flags, options.source);
   flags.flag("--wait", "wait until every job is finished", options.wait);
@@ -51,15 +51,16 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
                 options.timeout_s);
   flags.flag("--failed", "print only the jobs that did not pass, with the evidence", options.failed);
   flags.flag("--json", "print one JSON object with all columns of the rows", options.json);
-  flags.flag("--exit-zero", "exit with code 0 even if a kernel did not pass", options.exit_zero);
+  flags.flag("--exit-zero", "exit with code 0 instead of 1 when a job did not pass", options.exit_zero);
   return flags.parse(argc, argv);
 }
 
-Expected<void> wait_for_run(kq::tools::OpenSource& open, const Options& options) {
-  kq::producer::WaitList waited;
-  const auto visited = kq::tools::each_row(*open.source, options.run, [&](const kq::RunRow& row) {
+// Waits until every job of the run is finished or the --timeout has passed, and shows the progress meanwhile.
+Expected<void> wait_for_run(kq::tools::OpenSource& opened, const Options& options) {
+  kq::producer::WaitList jobs;
+  const auto visited = kq::tools::each_row(*opened.source, options.run, [&](const kq::RunRow& row) {
     const kq::Submission& submission = row.entry.submission;
-    waited.add({row.job.seq, kq::requirements_of(submission)});
+    jobs.add({row.job.seq, kq::requirements_of(submission)});
     return Expected<void>();
   });
   if (!visited) return visited;
@@ -67,7 +68,7 @@ Expected<void> wait_for_run(kq::tools::OpenSource& open, const Options& options)
   kq::producer::WaitOptions wait = kq::producer::real_wait_options();
   if (options.timeout_s) wait.timeout_ms = static_cast<std::int64_t>(*options.timeout_s * 1e3);
   wait.progress = [&](const kq::producer::Tally& tally) { line.update(tally, kq::sys::monotonic_now_ms()); };
-  KQ_TRY_VALUE(const auto outcome, kq::producer::wait_for(*open.client, std::move(waited), wait));
+  KQ_TRY_VALUE(const auto outcome, kq::producer::wait_for(*opened.client, std::move(jobs), wait));
   line.end();
   if (outcome.end == kq::producer::WaitEnd::timed_out) {
     const std::size_t unfinished_count = outcome.tally().total - outcome.tally().finished;
@@ -88,17 +89,17 @@ int run(int argc, char** argv) {
   if (options.timeout_s)
     options.source.answer_ms = std::min<std::int64_t>(
         options.source.answer_ms, std::max<std::int64_t>(1, std::llround(*options.timeout_s * 1e3)));
-  Expected<kq::tools::OpenSource> open = kq::tools::open_source(options.source, [](const std::string& folder) {
+  Expected<kq::tools::OpenSource> opened = kq::tools::open_source(options.source, [](const std::string& folder) {
     return kq::store::open_rocks_store(folder, kq::store::OpenMode::read_only);
   });
-  if (!open) return report_error(kProgram, open.error());
+  if (!opened) return report_error(kProgram, opened.error());
   if (options.wait) {
-    if (const auto waited = wait_for_run(*open, options); !waited) return report_error(kProgram, waited.error());
+    if (const auto waited = wait_for_run(*opened, options); !waited) return report_error(kProgram, waited.error());
   }
 
   kq::tools::ResultsView view({.json = options.json, .only_failed = options.failed}, options.run);
   const auto print = [](const std::string& text) { std::cout << text; };
-  const auto visited = kq::tools::each_row(*open->source, options.run, [&](const kq::RunRow& row) {
+  const auto visited = kq::tools::each_row(*opened->source, options.run, [&](const kq::RunRow& row) {
     print(view.add(row));
     return Expected<void>();
   });

@@ -99,7 +99,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.option("--csv", "FILE", "also write the rows to this file, as kq-dump does", options.csv);
   flags.seconds("--timeout", "stop waiting after this many seconds", options.timeout_s);
   flags.flag("--keep-going", "leave out kernels with mistakes and evaluate the rest", options.keep_going);
-  flags.flag("--exit-zero", "exit with code 0 even if a kernel did not pass", options.exit_zero);
+  flags.flag("--exit-zero", "exit with code 0 instead of 1 when a job did not pass", options.exit_zero);
   flags.flag("--json", "print one JSON object on standard output", options.json);
   if (const auto end = flags.parse(argc, argv)) return end;
   // --state names the folder of a broker that this program starts, so it wins over KQ_BROKER, but not over --broker.

@@ -10,7 +10,8 @@ namespace {
 
 using channel::Dtype;
 
-constexpr std::uint32_t kDimMax = 0x7FFFFFFF;
+constexpr std::uint32_t kSizeMax = 0x7FFFFFFF;  // of a dimension of the grid or a block, and of shared memory
+// The names of the types in the order of channel::Dtype, whose first value is none.
 constexpr std::array<std::string_view, 13> kDtypes{"",      "float64",   "float32",   "float16", "bfloat16",
                                                    "int64", "int32",     "int16",     "int8",    "uint8",
                                                    "bool",  "complex64", "complex128"};
@@ -44,7 +45,7 @@ std::optional<double> real_number(std::string_view text) {
 bool read_dims(const std::vector<std::string_view>& fields, std::array<std::uint32_t, 3>& dims) {
   if (fields.size() != 4) return false;
   for (std::size_t i = 0; i < dims.size(); ++i) {
-    const auto size = number<std::uint32_t>(fields[i + 1], 1, kDimMax);
+    const auto size = number<std::uint32_t>(fields[i + 1], 1, kSizeMax);
     if (!size) return false;
     dims[i] = *size;
   }
@@ -63,6 +64,7 @@ bool read_shape(std::string_view text, std::optional<std::vector<std::int64_t>>&
   return true;
 }
 
+// Reads the field VALUE of an argument. The value of a tensor is always missing.
 bool read_value(std::string_view text, LaunchArg& arg) {
   if (text == "-") return true;
   switch (arg.type) {
@@ -106,9 +108,10 @@ bool read_line(const std::vector<std::string_view>& fields, LaunchPlan& plan) {
     plan.kernel = fields[1];
     return !plan.kernel.empty();
   }
-  const auto bytes = number<std::uint32_t>(fields[1], 0, kDimMax);
+  if (fields[0] != "shared") return false;
+  const auto bytes = number<std::uint32_t>(fields[1], 0, kSizeMax);
   plan.shared_bytes = bytes.value_or(0);
-  return fields[0] == "shared" && bytes;
+  return bytes.has_value();
 }
 
 }  // namespace

@@ -1,15 +1,19 @@
-"""The tracing child: runs a submission until its calls of load_inline and load are known, and writes down what they ask
-for.
+"""The tracing child: runs a submission until its calls of load_inline and load are known, and records these calls.
 
-It leaves out/calls, a JSON list of loader_call.Call. Nothing is compiled: a loader returns a module whose functions
-return their first tensor. What the file does with that may fail; the calls that it made until then count.
+It writes two files, which gpu_worker/compile reads:
 
-Calls at import are seen by importing the file. If the source has a call that importing did not reach, ModelNew is
-constructed and called on tensors without memory, so that calls inside __init__ and forward() are seen too. The process
-has no GPU, but the file is told that there is one of the job's architecture, so that a source that depends on the
-architecture is the same as in the job.
+    out/calls      {"calls": [a loader_call.Call, ...], "keys": [the key of each call, ...]} as JSON
+    out/complaint  why a call cannot be built, in one sentence, or nothing; a sentence fails the build
 
-Code of the submission can change everything in this process. Its output is therefore read as untrusted bytes.
+Nothing is compiled: a loader returns a placeholder module, each of whose functions returns its first tensor. The
+submission may fail with such a module; the calls that it made before its failure count.
+
+The child imports the submission's entry file and so records the calls at import. If the file has a call that the import
+did not reach, the child constructs and calls the entry point (by default the class ModelNew) on tensors without memory,
+and so records the calls in __init__() and forward() too. The process has no GPU, but torch.cuda reports one of the
+job's architecture, so that a source that depends on the architecture is the same as in the job.
+
+Code of the submission can change everything in this process. The worker therefore reads both files as untrusted bytes.
 """
 
 import ast
@@ -32,7 +36,7 @@ from harness.children.tensors import TensorSpec, outputs_of
 from harness.extensions.loader_call import CALLS_MAX, BadCall, Call, replace_loaders
 
 LOADERS = ("load_inline", "load")
-MEMORY_BYTES = 140 << 30
+MEMORY_BYTES = 140 << 30  # the memory that torch.cuda reports; about that of an H200
 
 
 def prepare() -> None:
@@ -43,6 +47,8 @@ def prepare() -> None:
 
 
 class CallRecorder:
+    """Collects the different calls of loaders, and writes the two files."""
+
     def __init__(self, job: Job) -> None:
         self.job = job
         self.calls: list[Call] = []
@@ -52,11 +58,11 @@ class CallRecorder:
         if len(self.calls) < CALLS_MAX and all(call.key() != known.key() for known in self.calls):
             self.calls.append(call)
         if not call.is_python_module:
-            return "/kq/src/extension.so"
+            return "/kq/src/extension.so"  # torch returns the path of the library, which it has loaded
         return PlaceholderModule(call.name)
 
     def has_unreached_call(self) -> bool:
-        """Returns whether the source has a call of a loader that was not reached."""
+        """Returns whether the entry file has a call of a loader that was not recorded."""
         seen = {call.place for call in self.calls}
         return any(not seen & set(places) for places in call_places(self.job.source / self.job.entry))
 
@@ -67,7 +73,7 @@ class CallRecorder:
 
 
 class PlaceholderModule(types.ModuleType):
-    """A module that has every function."""
+    """A module that has a function of every name. Each function returns its first tensor argument, or None."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -97,8 +103,8 @@ def run(job: Job) -> int:
 
 @contextlib.contextmanager
 def errors_logged(recorder: CallRecorder) -> Any:
-    """Logs whatever is raised, which ends this part of the trace. The submission child reports the same error in the
-    job.
+    """Ends this part of the trace at an exception. The message of a BadCall goes to the recorder and fails the build;
+    any other exception is only logged, because the submission child will report the same error in the job.
     """
     try:
         yield
@@ -135,7 +141,7 @@ def spec(tensor: torch.Tensor) -> TensorSpec:
 
 
 def pretend_gpu(arch: str) -> None:
-    """Replaces the functions of torch.cuda that a file may ask before it chooses a source or a flag."""
+    """Replaces the functions of torch.cuda that a file may call before it chooses a source or a flag."""
     number = "".join(c for c in arch.removeprefix("sm_") if c.isdigit()) or "90"
     capability = (int(number[:-1]), int(number[-1]))
     properties = types.SimpleNamespace(
@@ -170,8 +176,8 @@ def pretend_gpu(arch: str) -> None:
 
 
 def call_places(path: Path) -> list[list[str]]:
-    """Returns for every call of a loader in the file its possible places: a call over several lines may be reported at
-    any of them.
+    """Returns the possible places ("add.py:17") of every call of a loader in the file: Python may report a call over
+    several lines at any of these lines.
     """
     try:
         tree = ast.parse(path.read_bytes())
@@ -185,6 +191,9 @@ def call_places(path: Path) -> list[list[str]]:
 
 
 def loader_name(function: ast.expr) -> str | None:
+    """Returns "load_inline" or "load" if the called expression names a loader, else None. An attribute `load` counts
+    only if the name before it contains "ext", as in cpp_extension.load(): torch.load() and json.load() are common.
+    """
     name = (
         function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
     )

@@ -16,7 +16,8 @@
 
 namespace kq::judge::cuda {
 
-// One object runs one round after another.
+// Makes comparisons on the GPU in rounds, one round after another. A round is begin(), calls of add_...(), send() and
+// receive().
 class Comparisons {
  public:
   // Both must outlive this object. The context must be current.
@@ -27,7 +28,7 @@ class Comparisons {
 
   Expected<void> open();
 
-  // kLooksMax of them at most.
+  // Begins a round of at most kDeviceComparisonsMax comparisons.
   void begin();
   Expected<void> add_bytes(Pointer expected, Pointer got, std::uint64_t bytes) {
     return kernels_.differ(expected, got, bytes, next());
@@ -40,7 +41,8 @@ class Comparisons {
     return kernels_.agree(format, expected, got, bytes / format.part_bytes, tolerance.rtol, tolerance.atol, next());
   }
   Expected<void> send();
-  // Waits for the round. Returns one element for each comparison in order, which is empty where something differs.
+  // Waits for the round. Returns one element for each comparison in order, which is empty if
+  // the comparison found a difference.
   Expected<std::vector<std::optional<Agreement>>> receive();
 
  private:

@@ -1,16 +1,15 @@
 // The kernels with which the judge occupies the GPU before and after a call, so that work of another process in that
 // time is seen and does not count.
 //
-//   close_gate  a gate: one thread that spins until the host opens it, so that all work queued from here on runs
-//   without
-//               a pause
+//   close_gate  a gate: one thread that spins until the host opens it, so that all work that is queued from here on
+//               runs without a pause
 //               (the caller queues copies and fills)
 //   start_spin  stamp | flush half of the L2 cache, stamp, flush the other half | spin: one thread that spins until the
 //               host stops it; the gate opens
 //   stop_spin   the spin ends: this call is in the timed interval
 //               (the call)
-//   probe       one word of the judge's work has run; a gate behind it occupies the GPU, so that copies read what was
-//               there then
+//   probe       a kernel writes one word, and the host waits for the word; a gate behind the kernel occupies the GPU,
+//               so that the copies below read the memory as it was when the word was written
 //               (the caller queues copies)
 //   settle      stamp; the gate opens, and the host waits for the stamp
 //
@@ -57,8 +56,8 @@ class SpinKernel {
   double memory_slowness() const { return memory_speed_.slowness(); }
   // Runs sequences without a call until the memory is as fast as usual or limit_ns are over.
   Expected<void> await_quick_memory(std::int64_t limit_ns);
-  // The caller has queued a copy or fill of so many bytes behind a gate. The time of copies behind probe() is no
-  // occupancy gap.
+  // Notes that the caller has queued a copy or fill of `bytes` behind a gate. occupancy_gap_ns() does not count the
+  // time of copies behind probe().
   void note_copied(std::uint64_t bytes) {
     copied_bytes_ += bytes;
     ++copies_;

@@ -1,6 +1,6 @@
 // The operations of a Device that take two or more steps. Each step returns an object, and the next step is a member of
-// that object: steps in a wrong order cannot be written. An object that goes away before its last step takes that step,
-// so that nothing stays open.
+// that object, so the compiler refuses steps in a wrong order. If an object is destroyed before its next step was
+// called, its destructor ends the operation: it waits for the queued work, opens the gate or stops the spin.
 //
 //   device.batch_copies() -> CopyBatch -> finish()
 //   device.start_comparisons(...) -> PendingComparisons -> finish()
@@ -27,7 +27,8 @@ struct Agreement {
   double max_rel_err = 0;
 };
 
-// While it exists, copy() and fill() only queue their work. No other process may write to that memory meanwhile.
+// While a CopyBatch exists, Device::copy() and Device::fill() only queue their work. Until finish(), no other process
+// may write to the memories that they read and write.
 class [[nodiscard]] CopyBatch {
  public:
   CopyBatch(CopyBatch&& other) noexcept : device_(std::exchange(other.device_, nullptr)) {}
@@ -48,9 +49,9 @@ class [[nodiscard]] PendingComparisons {
       : device_(std::exchange(other.device_, nullptr)), count_(other.count_) {}
   ~PendingComparisons();
   std::size_t count() const { return count_; }
-  // Waits for the results and returns one for each comparison, in order. A result is empty where the memories differ;
-  // then the caller compares on the host, which also finds the first difference. From a device that cannot compare by
-  // itself there are no results at all.
+  // Waits for the results and returns one for each comparison, in order. A result is empty if that comparison found a
+  // difference (of numbers: more than the tolerance); then the caller compares on the host, which also finds the first
+  // difference. The vector is empty if the device cannot compare.
   Expected<std::vector<std::optional<Agreement>>> finish() &&;
 
  private:
@@ -60,8 +61,8 @@ class [[nodiscard]] PendingComparisons {
   std::size_t count_;
 };
 
-// The judge's own work occupies the device from start_spin() until stop(). A spin that is never stopped ends by itself
-// after a second.
+// A spin kernel of the judge, which occupies the device from start_spin() until stop(). A spin that is never stopped
+// ends by itself after a second.
 class [[nodiscard]] RunningSpin {
  public:
   RunningSpin(RunningSpin&& other) noexcept : device_(std::exchange(other.device_, nullptr)) {}
@@ -75,13 +76,13 @@ class [[nodiscard]] RunningSpin {
   Device* device_;  // null after stop()
 };
 
-// What precedes a timed call: copy() and fill() only queue their work behind a gate, and all of it runs without a pause
-// after start_spin().
+// The queue of work that runs just before a timed call. While it exists, Device::copy() and Device::fill() only queue
+// their work behind a gate. start_spin() opens the gate, and all queued work runs without a pause.
 class [[nodiscard]] GatedQueue {
  public:
   GatedQueue(GatedQueue&& other) noexcept : device_(std::exchange(other.device_, nullptr)) {}
   ~GatedQueue();
-  // Flushes the device's caches behind the queued work, then occupies the device with the judge's own work until
+  // Flushes the device's caches behind the queued work, then occupies the device with the spin kernel until
   // RunningSpin::stop(). Returns after a random time, so that a child cannot foresee the moment of its next command.
   Expected<RunningSpin> start_spin() &&;
 
@@ -91,16 +92,17 @@ class [[nodiscard]] GatedQueue {
   Device* device_;  // null after start_spin()
 };
 
-// One word of work in the judge's own context, which has run behind whatever a child left running on the device. No
-// other process gets the device until settle(); until then copy() and fill() only queue their work.
+// A write of one word by the judge after a timed call. The GPU runs one context at a time, so the word is written only
+// when the GPU has switched from the child's context to the judge's. A gate behind the write occupies the GPU until
+// settle(), so that no other process can use it; until then Device::copy() and Device::fill() only queue their work.
 class [[nodiscard]] Probe {
  public:
   Probe(Probe&& other) noexcept : device_(std::exchange(other.device_, nullptr)), result_(std::move(other.result_)) {}
-  // Settles where the word has run and settle() was not called.
+  // Settles if the word was written and settle() was not called.
   ~Probe();
-  // Whether the word has run.
+  // Fails if the word could not be written. The constructor has waited for it.
   const Expected<void>& result() const { return result_; }
-  // Waits for all work that was queued since the probe, and frees the device.
+  // Opens the gate and waits for all work that was queued behind it. Then other processes can use the device again.
   Expected<void> settle() &&;
 
  private:

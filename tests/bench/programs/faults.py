@@ -6,8 +6,10 @@ The cost of a bad kernel is the time from the end of the good kernel before it t
 less the time of one good kernel and less the limit of the bad kernel where it has one. The effect on others is the time
 of the good kernel after the bad one, beside the times of good kernels after good ones. The target is a cost of at most
 one second and no effect. The benchmark runs in the tree that scripts/bundle makes, or in a checkout that has been
-built. Jobs run under $KQ_PYTHON (default: python3). Exit code 1: a job had another verdict than expected. Exit code 3:
-this machine has no such device.
+built. Jobs run under $KQ_PYTHON (default: python3).
+
+Exit code 1: a job had another verdict than expected, or more than one attempt. Exit code 2: an option is wrong, or kq
+is not built. Exit code 3: kq sweep did not return a row for every job; this is so if the machine has no such device.
 """
 
 import argparse
@@ -28,10 +30,12 @@ sys.path.insert(0, str(ROOT / "tests/bench"))
 
 from fault_jobs import OTHERS_LIMIT_S, PROBLEM, Fault, bad_kernel, faults_of, good_kernel  # noqa: E402
 
-LIMIT_S = 1200
+LIMIT_S = 1200  # of the whole run of kq sweep
+# Rows of the problem's input by device.
 ROWS = {"cuda": 4096, "cpu": 256}
 GOOD_COUNT = 12  # good kernels at the start, which show the usual cost and the usual spread of times
-SKIPPED = 4  # of these do not count, because the reference and the first children start meanwhile
+# The first good kernels do not count, because the reference and the first children start meanwhile.
+SKIPPED_COUNT = 4
 ORDER = "kernel_{:04}"
 
 
@@ -127,20 +131,20 @@ def figures_of(rows: list[dict[str, str]], faults: dict[str, Fault]) -> dict[str
     before it and just after it.
     """
     ends = [seconds_of(row["finished_at"]) for row in rows]
-    usual = range(SKIPPED, GOOD_COUNT)
+    usual = range(SKIPPED_COUNT, GOOD_COUNT)  # good kernels after good kernels
     good_s = statistics.median(ends[i] - ends[i - 1] for i in usual)
-    found: dict[str, Any] = {"good_s": good_s, "good_us": [time_us(rows[i]) for i in usual], "faults": {}}
+    figures: dict[str, Any] = {"good_s": good_s, "good_us": [time_us(rows[i]) for i in usual], "faults": {}}
     for name, fault in faults.items():
         places = [i for i, row in enumerate(rows) if row["kind"] == name]
-        between = [i for i in places if 0 < i < len(rows) - 1 and not rows[i - 1]["kind"] and not rows[i + 1]["kind"]]
-        found["faults"][name] = {
+        counted = [i for i in places if 0 < i < len(rows) - 1 and not rows[i - 1]["kind"] and not rows[i + 1]["kind"]]
+        figures["faults"][name] = {
             "limit_s": fault.limit_s,
             "verdicts": [rows[i]["verdict"] for i in places],
-            "cost_s": [ends[i + 1] - ends[i - 1] - good_s - fault.limit_s for i in between],
-            "next_us": [time_us(rows[i + 1]) for i in between],
-            "next_reference_us": [float(rows[i + 1]["reference_us"] or "nan") for i in between],
+            "cost_s": [ends[i + 1] - ends[i - 1] - good_s - fault.limit_s for i in counted],
+            "next_us": [time_us(rows[i + 1]) for i in counted],
+            "next_reference_us": [float(rows[i + 1]["reference_us"] or "nan") for i in counted],
         }
-    return found
+    return figures
 
 
 def time_us(row: dict[str, str]) -> float:
@@ -148,6 +152,7 @@ def time_us(row: dict[str, str]) -> float:
 
 
 def mistakes_of(rows: list[dict[str, str]], faults: dict[str, Fault]) -> list[str]:
+    """Returns a sentence for each job with an unexpected verdict, and for each job that needed several attempts."""
     wrong = []
     for row in rows:
         name = row["kind"]
@@ -170,21 +175,21 @@ def main() -> int:
     faults = faults_of(options.device)
     order = schedule(faults, options.times)
     rows = judged(programs, order, faults, options.device)
-    found = {"device": rows[0]["device_model"], **figures_of(rows, faults)}
-    good_us = statistics.median(found["good_us"])
+    figures = {"device": rows[0]["device_model"], **figures_of(rows, faults)}
+    good_us = statistics.median(figures["good_us"])
     print(
-        f"{found['device']}: a good kernel takes {found['good_s'] * 1e3:.0f} ms, its time is {good_us:.4g} us "
-        f"({min(found['good_us']) / good_us - 1:+.1%} to {max(found['good_us']) / good_us - 1:+.1%})\n"
+        f"{figures['device']}: a good kernel takes {figures['good_s'] * 1e3:.0f} ms, its time is {good_us:.4g} us "
+        f"({min(figures['good_us']) / good_us - 1:+.1%} to {max(figures['good_us']) / good_us - 1:+.1%})\n"
     )
     print(
-        "| ends badly | as | its limit s | costs beyond it ms, median | most | time of the next, median | least, most "
-        "|\n|" + "---|" * 7
+        "| fault | verdict | limit, s | cost beyond the limit, ms: median | maximum "
+        "| change of the next kernel's time: median | minimum, maximum |\n|" + "---|" * 7
     )
-    for name, one in found["faults"].items():
-        costs = [cost * 1e3 for cost in one["cost_s"]] or [float("nan")]
-        ratios = [us / good_us - 1 for us in one["next_us"]] or [float("nan")]
+    for name, fault in figures["faults"].items():
+        costs = [cost * 1e3 for cost in fault["cost_s"]] or [float("nan")]
+        ratios = [us / good_us - 1 for us in fault["next_us"]] or [float("nan")]
         print(
-            f"| {name} | {', '.join(sorted(set(one['verdicts'])))} | {one['limit_s'] or '-'} | "
+            f"| {name} | {', '.join(sorted(set(fault['verdicts'])))} | {fault['limit_s'] or '-'} | "
             f"{statistics.median(costs):.0f} | {max(costs):.0f} "
             f"| {statistics.median(ratios):+.1%} | {min(ratios):+.1%}, {max(ratios):+.1%} |"
         )
@@ -192,7 +197,7 @@ def main() -> int:
     for sentence in wrong:
         print(f"bench faults: {sentence}", file=sys.stderr)
     if options.json:
-        options.json.write_text(json.dumps(found, indent=1) + "\n")
+        options.json.write_text(json.dumps(figures, indent=1) + "\n")
     return 1 if wrong else 0
 
 
