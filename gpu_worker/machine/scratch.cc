@@ -103,7 +103,7 @@ bool subtract_content(DirectoryLimit& left, int dir, int depth) {
 }
 
 // Returns whether a run needs this file of a build. The files are written by gpu_worker/harness/kernels/build_child.py
-// and gpu_worker/compile/builder.cc, and read by gpu_worker/child/launcher/launch_plan.h and the harness.
+// and gpu_worker/compile/builder.cc, and read by gpu_worker/child/launcher and the harness.
 bool is_for_run(std::string_view name) {
   return name == "module.cubin" || name == "launch" || name.starts_with("kq_");
 }
