@@ -4,7 +4,8 @@
 // One message is the msgpack array [kProtocolVersion, request_id, [name, body]]. A reply has the request_id of its
 // request, and a message without a request has the request_id 0. Every message may arrive late, twice or never, so a
 // peer that needs a reply sends the same message again until the reply comes. Sizes and counts are limited by
-// core/limits.h. A message that exceeds a limit or is malformed is refused with a reason.
+// core/limits.h. A message that exceeds a limit or is malformed is refused with a reason. The requests of operators and
+// their replies, CancelJobs to RunsReply, are in core/operations.h.
 #pragma once
 
 #include <cstdint>
@@ -169,8 +170,8 @@ struct LeaseId {
 
   friend auto operator<=>(const LeaseId&, const LeaseId&) = default;
 };
-// Renews every lease in the list, which also names the builds. The broker revokes a lease that is missing from two
-// heartbeats in a row.
+// Renews every lease in the list, and names the builds that the worker has. If two heartbeats in a row omit a lease,
+// the worker has never received the lease: the broker counts a failure and queues the job again.
 struct Heartbeat {
   std::uint64_t epoch = 0;
   std::vector<LeaseId> leases;
@@ -190,13 +191,13 @@ struct ResultBatch {
   std::vector<AttemptResult> results;
   std::vector<AttemptError> errors;
 };
-// The end of one build of a BuildBatch. A job without an artifact is built by the worker that runs it, which also
-// reports the errors of the build.
+// The end of one build of a BuildBatch. If there is no artifact, the worker that runs the job builds it again, and that
+// worker reports the errors of the build.
 struct BuildResult {
   std::uint64_t epoch = 0;
   LeaseId build;
-  std::optional<BuildObject> object;
-  std::string message;  // why there is no artifact, for people
+  std::optional<BuildObject> object;  // the artifact
+  std::string message;                // why there is no artifact, for people
 };
 // The worker disconnects. The broker queues its leased jobs again at once and does not count them as failures.
 struct Goodbye {
@@ -232,8 +233,8 @@ struct BuildBatch {
 struct ResultAck {
   std::vector<LeaseId> leases;
 };
-// Tells the worker to stop these jobs or builds and to send nothing more about them. The jobs were cancelled, or a
-// worker builds them itself.
+// Tells the worker to stop these jobs or builds and to send nothing more about them: the job was cancelled, its lease
+// is no longer current, or the artifact of the build is no longer needed.
 struct Revoke {
   std::vector<LeaseId> leases;
 };

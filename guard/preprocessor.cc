@@ -8,12 +8,12 @@
 namespace kq::guard {
 namespace {
 
-constexpr std::size_t kArgumentDepthMax = 48;  // nesting of macros in arguments of macros
-constexpr std::size_t kDirectivesMax = 4096;
+constexpr std::size_t kArgumentDepthMax = 48;     // nesting of macros in arguments of macros
+constexpr std::size_t kDirectivesMax = 4096;      // directives that are kept for the rules
 constexpr std::int64_t kMarkedLineMax = 1 << 30;  // leaves room for the line numbers that follow the mark
 
-// Macros of common library headers that join names or pass them on. They are predefined, because library headers are
-// not read.
+// Macros of common library headers that join names or pass names on. The constructor defines these macros before it
+// reads the source, because library headers are not read.
 constexpr std::string_view kKnownMacros =
     "#define C10_CONCATENATE(a, b) a##b\n"
     "#define C10_CONCATENATE_IMPL(a, b) a##b\n"
@@ -61,10 +61,11 @@ std::string spelled(std::span<const Token> tokens) {
 
 }  // namespace
 
-Preprocessor::Preprocessor(const CppSource& source, std::span<const CppSource> others, bool is_done) : others_(others) {
+Preprocessor::Preprocessor(const CppSource& source, std::span<const CppSource> others, bool is_preprocessed)
+    : others_(others) {
   files_.emplace_back();  // index 0 stands for files outside the submission
-  if (is_done) {
-    read_done(source);
+  if (is_preprocessed) {
+    read_preprocessed(source);
   } else {
     read({.name = "", .text = kKnownMacros}, 0);
     directives_.clear();
@@ -109,8 +110,9 @@ void Preprocessor::read(const CppSource& source, std::size_t depth) {
 }
 
 // Compilers accept directives among the arguments of a macro. read() has expanded the parts of such a call separately.
-// This function collects the parts, and after the end of the call expands the whole call once more, with the macros
-// that are defined then. `qualifier` is the namespace qualifier before `text`, if the output ended in one.
+// join_call() collects the parts in open_, and after the end of the call expands the whole call once more, with the
+// macros that are defined at that point. `qualifier` is the namespace qualifier before `text`, if the output ended in
+// one.
 void Preprocessor::join_call(Line text, const Tokens& qualifier) {
   std::size_t from = 0;  // where the open call begins in `text`, with its qualifier
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -128,8 +130,8 @@ void Preprocessor::join_call(Line text, const Tokens& qualifier) {
 }
 
 // Reads the output of a preprocessor. A line mark, # 12 "file.cu" 1 3, says from which file and line the next line
-// comes. Other than marks, only pragmas are directives there.
-void Preprocessor::read_done(const CppSource& source) {
+// comes. The only other directives in such an output are pragmas, which are skipped.
+void Preprocessor::read_preprocessed(const CppSource& source) {
   files_.emplace_back(source.name);
   for (const CppSource& other : others_) files_.emplace_back(other.name);
   const Tokens tokens = texts_.emplace_back(source.text).tokens(1);
@@ -178,7 +180,7 @@ void Preprocessor::directive(Line line, std::size_t depth) {
     include(rest, depth);
   } else if (word == "pragma") {
     note(word, rest);
-    // Afterwards the definition depends on where the macro was pushed, so it is no longer certain.
+    // After a push or pop the current definition depends on where the macro was pushed, so no definition is certain.
     if (rest.size() >= 3 && (is_word(rest[0], "push_macro") || is_word(rest[0], "pop_macro"))) {
       const auto found = macros_.find(content_of(rest[2].text));
       if (found == macros_.end()) return;
@@ -414,7 +416,7 @@ bool Preprocessor::take_arguments(Tokens& work, std::vector<Tokens>& arguments) 
   std::size_t at = work.size();
   for (; at > 0 && work[at - 1].kind == TokenKind::end_of_macro; --at) ++work_;
   if (at == 0 || !is_word(work[at - 1], "(")) return false;
-  int depth = 0;
+  int depth = 0;  // of parentheses
   arguments.emplace_back();
   while (at > 0 && work_ <= kWorkMax) {
     const Token token = work[--at];

@@ -49,10 +49,10 @@ struct Directive {
 // Preprocesses one source in the constructor, and holds the resulting tokens.
 class Preprocessor {
  public:
-  // `others` are the sources that may be included. With `is_done` the text is the output of a preprocessor: its line
-  // marks say from which file a line comes, and lines of files that are not among the sources are dropped. If `others`
-  // is empty, files without a folder in their mark count as sources.
-  Preprocessor(const CppSource& source, std::span<const CppSource> others, bool is_done = false);
+  // `others` are the sources that may be included. With `is_preprocessed` the text is the output of a preprocessor: its
+  // line marks say from which file a line comes, and lines of files that are not among the sources are dropped. If
+  // `others` is empty, files without a folder in their mark count as sources.
+  Preprocessor(const CppSource& source, std::span<const CppSource> others, bool is_preprocessed = false);
   Preprocessor(const Preprocessor&) = delete;
 
   const std::vector<Token>& tokens() const { return out_; }
@@ -81,9 +81,8 @@ class Preprocessor {
   using Line = std::span<const Token>;
   using Tokens = std::vector<Token>;
 
-  void define_known();
   void read(const CppSource& source, std::size_t depth);
-  void read_done(const CppSource& source);
+  void read_preprocessed(const CppSource& source);
   void directive(Line line, std::size_t depth);
   void define(Line line);
   void undefine(Line line);

@@ -48,8 +48,8 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
-// The functions below run between fork and exec in a process that had threads: they may make async-signal-safe
-// calls only.
+// The functions below run between fork and exec. The parent may have threads, so these functions may make
+// async-signal-safe calls only.
 
 void give_descriptors(const ProcessOptions& options) {
   const int input = options.input >= 0 ? options.input : ::open("/dev/null", O_RDONLY | O_CLOEXEC);

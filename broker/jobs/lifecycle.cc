@@ -13,7 +13,8 @@
 
 namespace kq::broker {
 
-// Gives this file the permission to change the queue's tables.
+// A friend of Queue::WriterKey, which gives write access to the queue's tables. The struct is defined here, so only
+// this file and the restart (broker/recovery.cc) change the tables.
 struct Lifecycle {
   static QueueTables& tables(Step& step) { return step.state.queue.tables(Queue::WriterKey()); }
 };
@@ -40,7 +41,7 @@ std::string text_of_attempt(const Job& job) {
   return text_of(job) + ", attempt " + std::to_string(job.record.attempt);
 }
 
-// The name of the worker that has the job, or had it last, for messages.
+// Returns the name of the worker that has the job's lease, or had it last, for messages.
 std::string worker_name_of(const Job& job) {
   return job.lease && !job.lease->worker.empty() ? job.lease->worker : "no known worker";
 }
@@ -90,8 +91,8 @@ void place_in_queue(Step& step, const Job& job) {
   }
 }
 
-// Removes the job from its lane, from the timers, or from the session that has its lease. `keeps_entry` says that the
-// job's entry stays in the store's index.
+// Takes the job out of where its state has put it: its lane, the timers, or the session that has its lease. Its entry
+// in the store's index (Family::queue) is erased too, unless `keeps_entry`.
 void withdraw(Step& step, const Job& job, bool keeps_entry) {
   if (is_waiting(job.record)) {
     clear_timer(step, may_run(job.record));
@@ -116,6 +117,8 @@ void drop_unused(Step& step, Numbering<Name>& names, std::string_view prefix, co
   tables(step).scheduler.drop_released_submitters();
 }
 
+// Returns the number of the name, and gives it a new one if it has none. Fails with bad_input if unfinished jobs use
+// `names_max` names already.
 template <class Name>
 Expected<std::uint32_t> number_for(Step& step, Numbering<Name>& names, const Name& name, std::string_view prefix,
                                    std::size_t names_max, const std::string& bytes, const char* plural,
@@ -129,8 +132,8 @@ Expected<std::uint32_t> number_for(Step& step, Numbering<Name>& names, const Nam
   return number;
 }
 
-// Warns which submitter has the most different requirements: that submitter makes the others wait. A warning is not
-// repeated for a while.
+// Warns that the limit of different requirements (classes) is reached, and names the submitter that has the most of
+// them, because jobs with new requirements are refused meanwhile. At most one warning in kClassWarningIntervalMs.
 void warn_about_classes(Step& step, const std::string& error) {
   if (step.now_ms < step.state.next_class_warning_ms) return;
   step.state.next_class_warning_ms = step.now_ms + kClassWarningIntervalMs;
@@ -174,7 +177,7 @@ Expected<store::LaneId> lane_for(Step& step, const JobRecord& record) {
   return store::LaneId{.needs = *needs, .priority = record.priority, .submitter = submitter};
 }
 
-// How long to wait after this many failures: twice as long each time.
+// Returns the pause after so many failures. Each failure doubles the pause, up to `max_ms`.
 std::int64_t backoff_ms(std::int64_t min_ms, std::int64_t max_ms, std::uint32_t failures) {
   std::int64_t ms = min_ms;
   for (std::uint32_t i = 1; i < failures && ms < max_ms; ++i) ms *= 2;
@@ -199,7 +202,7 @@ void return_to_queue(Step& step, Job& job, std::int64_t not_before_ms) {
   write_record(step, job);
 }
 
-// The record with the more urgent of its own wishes and those of a later submission.
+// Returns the record with the more urgent of its own wishes and those of a later submission.
 JobRecord merged_record(JobRecord record, const Submission& again, std::int64_t now_ms) {
   record.priority = std::max(record.priority, again.priority);
   // A pause after a failure of kq is not the submitter's wish, so a submission does not shorten it.
@@ -211,7 +214,7 @@ JobRecord merged_record(JobRecord record, const Submission& again, std::int64_t 
   return record;
 }
 
-// The result of a job that ended without an attempt.
+// Returns the result of a job that no worker's report has ended: cancelled, expired or abandoned.
 Result without_run(VerdictName verdict, std::string reason, std::string message, std::string hint) {
   Evidence evidence;
   evidence.stage = Stage::queue;
@@ -223,7 +226,8 @@ Result without_run(VerdictName verdict, std::string reason, std::string message,
   return result;
 }
 
-// The median of the leaderboard row with this key, as this turn will leave it, or nothing if there is no such row.
+// Returns the median of the leaderboard row with this key, as this turn will leave the row, or nothing if there is no
+// such row.
 Expected<std::optional<double>> time_to_beat_ns(State& state, const std::string& key) {
   if (const auto place = state.board_medians_ns.find(key); place != state.board_medians_ns.end()) return place->second;
   KQ_TRY_VALUE(const auto bytes, state.store->get(store::Family::board, key));
@@ -273,11 +277,11 @@ store::QueueEntry entry_of(const JobRecord& record) {
           .leased = record.state == JobState::leased};
 }
 
-Expected<const Submission*> submission_of(Step& step, const Job& unread) {
-  if (unread.submission) return unread.submission.get();
-  KQ_TRY_VALUE(auto body, store::read_body(*step.state.store, unread.record.seq));
+Expected<const Submission*> submission_of(Step& step, const Job& given) {
+  if (given.submission) return given.submission.get();
+  KQ_TRY_VALUE(auto body, store::read_body(*step.state.store, given.record.seq));
   if (!body) return nullptr;
-  Job& job = writable(step, unread);
+  Job& job = writable(step, given);
   job.submission = std::make_shared<const Submission>(std::move(*body));
   return job.submission.get();
 }
@@ -344,7 +348,7 @@ Expected<void> merge_submission(Step& step, const JobRecord& queued, const Submi
 
 void activate(Step& step, const Job& waiting) {
   Job& job = writable(step, waiting);
-  tables(step).timers.job_may_run();
+  tables(step).timers.count_activated();
   job.record.not_before_ms = 0;
   place_in_queue(step, job);
   write_record(step, job);
@@ -482,9 +486,9 @@ Expected<void> cancel(Step& step, const Job& job, const std::string& by) {
 }
 
 Expected<void> expire_queued(Step& step, const Job& job) {
-  return finish(
-      step, job,
-      without_run(VerdictName::expired, "", "not begun before its deadline", "submit it again with a later one"));
+  return finish(step, job,
+                without_run(VerdictName::expired, "", "the job did not begin before its deadline",
+                            "submit it again with a later deadline"));
 }
 
 Expected<void> finish(Step& step, const Job& unfinished, Result result) {

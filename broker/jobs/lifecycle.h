@@ -28,10 +28,10 @@ Expected<const Job*> load(Step& step, Sequence seq);
 Expected<const Submission*> submission_of(Step& step, const Job& job);
 // Returns the job whose current lease this is. Null if the lease has lapsed, was superseded, or never was.
 const Job* current(const State& state, const LeaseId& lease);
-// Returns whether a worker process with another epoch runs the leased job. Then only that process speaks for the lease,
-// from whatever address: each process draws its epoch at random and sends it to the broker alone.
+// Returns whether a worker process with another epoch runs the job, which must be leased. Then only that process speaks
+// for the lease, from whatever address: each process draws its epoch at random and sends it to the broker alone.
 bool is_held_by_another(const State& state, const Job& job, std::uint64_t epoch);
-// The entry of the job in the store's index.
+// Returns the entry of the job in the store's index (store::Family::queue).
 store::QueueEntry entry_of(const JobRecord& record);
 
 // Into the queue.

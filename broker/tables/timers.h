@@ -36,8 +36,10 @@ class Timers {
 
   // Firing: the due timers are about to be deleted, and the earliest of the others is at `later_ms`.
   void begin_firing(std::optional<std::int64_t> later_ms) { next_ms_ = later_ms; }
+  // The due timer `place` is deleted. A job that waited for it is subtracted by count_activated().
   void fired(const store::TimerPlace& place) { first_key_ = store::timer_key(place) + '\0'; }
-  void job_may_run() { --waiting_count_; }
+  // A waiting job may run now.
+  void count_activated() { --waiting_count_; }
 
   // The time of the earliest timer. It may be too early, because a cleared timer is not subtracted, but never too late.
   std::optional<std::int64_t> next_ms() const { return next_ms_; }

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kNoLimitMs = 1'000'000'000;  // eleven days
 
-// Files beside those that were built.
+// Files that the build adds to its directory, beside the compiled modules.
 constexpr std::string_view kManifest = "kq_extensions.json";  // harness/extensions/loader.py
 constexpr std::string_view kNeedsGpu = "kq_needs_gpu";
 constexpr std::string_view kLaunchesTriton = "kq_triton";     // harness/kernels/build_child.py
@@ -93,10 +93,10 @@ bool is_made_here(const Submission& submission, const SourceFile& file) {
          (file.name.starts_with("kq_extension_") && file.name.ends_with(".so"));
 }
 
-// Checks that the entry file has the language that the guard will read it in, and that no file has the name of a file
-// of the build. Other files may be any text.
+// Checks that the entry file has the ending of the backend's language, because the guard reads the file as that
+// language, and that no file has the name of a file that the build makes. Other files may be any text.
 std::optional<Built> judge_entry(const Submission& submission) {
-  if (submission.files.empty()) return std::nullopt;  // the build reports that
+  if (submission.files.empty()) return std::nullopt;  // the build reports the missing entry file
   for (const SourceFile& file : submission.files) {
     if (is_made_here(submission, file))
       return ended_build(build_ended(VerdictName::build_failed, {},
@@ -136,7 +136,7 @@ Toolchain toolchain_in(const std::string& dir) {
   return {.compiler = line(0, end), .flags = line(second, text.find('\n', second) - second)};
 }
 
-// Returns the compilers that a build child reported, or nothing if it did not get that far.
+// Returns the compilers that a build child reported, or nothing if the child ended before its report.
 std::optional<std::string> toolchain_id_in(const std::string& dir) {
   auto toolchain = read_child_file(dir + "/" + std::string(kToolchainOfMachine), kToolchainBytesMax);
   return toolchain ? std::optional(std::move(*toolchain)) : std::nullopt;
@@ -223,7 +223,7 @@ Expected<Built> Builder::build_object(const Lease& lease, std::stop_token stop, 
   return built;
 }
 
-// Puts the lease's object into the cache. An invalid object is ignored, and the lease is built here.
+// Puts the artifact that came with the lease into the cache. An invalid artifact is ignored, and the build runs here.
 void Builder::adopt(const Job& job, const Hash& key) {
   if (job.lease.object->key != key || cache_.has(key)) return;
   const auto scratch = this->scratch(job, "object");
@@ -355,7 +355,8 @@ Expected<std::optional<Verdict>> Builder::build_extensions(const Job& job, const
   return std::optional<Verdict>();
 }
 
-// A failure is ignored here: the run compiles what is missing, and reports what is wrong with it.
+// Lets a tracing child compile the submission's Triton kernels ahead of the run, and adds the archive of these kernels
+// to `out`. A failed child is ignored: the run compiles the missing kernels and reports their errors.
 Expected<void> Builder::compile_ahead(const Job& job, const std::string& out) {
   KQ_TRY_VALUE(const auto scratch, this->scratch(job, "record"));
   if (const auto put = put_sources(scratch, job.lease, true); !put) return put;
@@ -404,9 +405,9 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
   return Compiled{.verdict = {}, .dir = std::move(*entry), .cached = false, .toolchain = std::move(compilers)};
 }
 
-// Makes a precompiled header once for all builds of this machine. A build that finds it being made does not wait: it
-// compiles the header as text, which takes g++ twice as long and gives the same code. So does every build if the header
-// cannot be made.
+// Makes a precompiled header once for all builds of this machine. A build that finds the header being made does not
+// wait: that build compiles the header as text, which takes g++ twice as long and gives the same code. If the header
+// cannot be made, every build compiles it as text.
 Expected<void> Builder::make_header(const Job& job, const Hash& group, const std::string& variant) {
   const KeyLocks::Hold hold(key_locks_, sha256(to_hex(group) + variant), std::try_to_lock);
   if (!hold.is_held() || cache_.has_header(group, variant)) return {};

@@ -49,14 +49,14 @@ Report report_after_kill(Report report, AfterKill submission, std::int64_t limit
   // The judge has no verdict if the submission had not begun.
   if (!report.verdict)
     report.error =
-        "the " + limit_text(limit_ms) + " for its run were over before the submission was at work: " + report.error;
+        "the " + limit_text(limit_ms) + " for the run were over before the submission was at work: " + report.error;
   return report;
 }
 
 Expected<Report> report_without_answer(std::uint64_t plan, AfterKill submission, std::int64_t limit_ms) {
   if (submission == AfterKill::is_gone) {
     return our_fault("the " + limit_text(limit_ms) +
-                     " for its run were over while the judge did not wait for the submission: the judge waits "
+                     " for the run were over while the judge did not wait for the submission: the judge waits "
                      "for the reference, or was stopped");
   }
   Report report;

@@ -38,7 +38,7 @@ TEST(Deadlines, a_submission_that_had_not_begun_gets_no_verdict) {
   report = report_after_kill(std::move(report), AfterKill::is_gone, kLimitMs);
   EXPECT_FALSE(report.verdict);
   EXPECT_EQ(report.error,
-            "the 500 ms for its run were over before the submission was at work: a fresh submission child could not be "
+            "the 500 ms for the run were over before the submission was at work: a fresh submission child could not be "
             "set up");
 }
 

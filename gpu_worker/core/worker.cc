@@ -10,16 +10,18 @@
 namespace kq::worker {
 namespace {
 
-// How often a lease may be passed over by leases whose problem's reference child the lane keeps.
+// A lane prefers leases of the problem whose reference child it keeps. This is how often such leases may go before an
+// older lease.
 constexpr int kPassedOverMax = 16;
 
-// A device takes a job of another one, even while its own are being built, if more than this many wait there.
+// A device without a job to run takes a lease of an equivalent device. While leases of its own are being built, it does
+// so only if more than this many leases wait at the other device.
 constexpr std::size_t kBacklogMin = 2;
 
 // Objects are large, so they are sent again this many times less often than results.
 constexpr std::int64_t kObjectResendFactor = 10;
 
-// Makes the result of a job that its build ended.
+// Makes the result of a job that ended in its build.
 Result result_of_build(const Lease& lease, const Built& built, const std::string& worker) {
   return {.verdict = *built.verdict,
           .device = lease.device,
@@ -32,7 +34,7 @@ Result result_of_build(const Lease& lease, const Built& built, const std::string
           .toolchain = built.toolchain};
 }
 
-// Whether a job for one device can run on the other and takes as long there.
+// Whether a job for one device can run on the other device, and takes as long there.
 bool is_equivalent(const DeviceInfo& a, const DeviceInfo& b) {
   return a.kind == b.kind && a.model == b.model && a.arch == b.arch && a.memory_bytes == b.memory_bytes;
 }
@@ -110,7 +112,8 @@ void Worker::on_reply(Refused& refused, Step step) {
   welcome_ = false;
 }
 
-// Chooses the lease's own device or an equivalent one. Returns the lease to the broker if all of them are lost.
+// Gives the lease to its own device or to an equivalent one. If all of these devices are lost, the lease is returned to
+// the broker; if the worker never had one, the attempt fails.
 void Worker::assign_device(HeldLease& held) {
   if (const auto device = device_for(held)) {
     held.device = *device;
@@ -121,7 +124,8 @@ void Worker::assign_device(HeldLease& held) {
   }
 }
 
-// A lease whose build or run is in progress is kept until that has ended, because it takes a slot until then.
+// Drops a lease. If its build or run is in progress, stops that work and keeps the lease until the work has ended,
+// because the work occupies a build slot or a device until then.
 void Worker::revoke(const LeaseId& id, WorkerReady& ready) {
   const auto found = leases_.find(id);
   if (found == leases_.end()) return;
@@ -142,9 +146,9 @@ void Worker::revoke(const LeaseId& id, WorkerReady& ready) {
   }
 }
 
-// Returns the device with the fewest leases among those that are equal to the lease's. An equivalent device with
-// another UUID is used only if none of these is left, because the broker has chosen a device that keeps the problem's
-// reference.
+// Returns the device with the fewest leases among the devices that equal the lease's device. Only if these are all
+// lost, returns an equivalent device with another UUID: the broker may have chosen the device because it keeps the
+// problem's reference. Returns nothing if those are lost too.
 std::optional<std::size_t> Worker::device_for(const HeldLease& held) const {
   std::vector<std::size_t> load(options_.devices.size());
   for (const auto& [id, other] : leases_) {
@@ -278,7 +282,8 @@ void Worker::start_runs(WorkerReady& ready) {
   }
 }
 
-// Returns the oldest waiting lease of a device, or the oldest one whose reference child the lane keeps.
+// Returns the oldest waiting lease of the problem that ran last on the device, because the lane keeps its reference
+// child. Returns the oldest waiting lease of all if there is no such lease, or if the oldest was passed over too often.
 Worker::HeldLease* Worker::next_run(std::size_t device) {
   HeldLease* oldest = nullptr;
   for (auto& [id, held] : leases_) {
@@ -365,7 +370,7 @@ void Worker::send_hello(Step step) {
                                    .builds_for = options_.builds_for});
 }
 
-// Sends the outcomes that were not sent yet and those that the broker has not acknowledged in time.
+// Sends the outcomes that were not sent yet, and again the outcomes that the broker has not acknowledged in time.
 void Worker::send_results(Step step) {
   ResultBatch results{.epoch = options_.epoch, .results = {}, .errors = {}};
   for (auto& [id, held] : leases_) {

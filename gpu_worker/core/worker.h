@@ -69,7 +69,7 @@ struct RunDone {
   LeaseId lease;
   Expected<Result> result;
 };
-// A device was quarantined: nothing may run on it any more.
+// A device was quarantined, which the worker calls lost: nothing may run on the device any more.
 struct DeviceLost {
   std::size_t device = 0;
   std::string reason;

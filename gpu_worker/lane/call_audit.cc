@@ -140,7 +140,7 @@ AuditReport read_audit(std::string_view text, std::uint32_t calls, std::string_v
   if (!report.is_on && report.off.empty()) report.off = "the child reported nothing";
   // A stream is the stronger evidence, so silence counts only without one.
   if (report.is_on && !report.rejection &&
-      (is_silent || answers < std::min<std::uint32_t>(calls, runtime::kAuditAnswersMax)))
+      (is_silent || answers < std::min<std::uint32_t>(calls, runtime::kAuditHeardMax)))
     report.rejection = evidence_of_silence();
   return report;
 }

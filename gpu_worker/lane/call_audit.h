@@ -20,7 +20,7 @@ struct AuditReport {
   std::optional<Evidence> rejection = {};
 };
 
-// Reads the content of the audit pipe after `calls` answered calls, of which at most kAuditAnswersMax have a line.
+// Reads the content of the audit pipe after `calls` answered calls, of which at most kAuditHeardMax have a line.
 // Invalid lines are ignored. `python_home` is the directory of the children's Python, which jobs cannot write to even
 // if it is below /tmp.
 AuditReport read_audit(std::string_view text, std::uint32_t calls, std::string_view python_home = {});

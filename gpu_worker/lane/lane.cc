@@ -14,11 +14,11 @@
 namespace kq::worker {
 namespace {
 
-constexpr std::int64_t kMemoryBackLimitMs = 5'000;  // after a child's death, until the device has its memory back
-constexpr std::int64_t kStopLimitMs = 1'000;        // until the judge notices that a killed submission is gone
+constexpr std::int64_t kMemoryBackLimitMs = 5'000;  // from a child's death until the device has the child's memory back
+constexpr std::int64_t kStopLimitMs = 1'000;        // until the judge reports after a stop or a killed submission's end
 constexpr std::int64_t kGoneLimitMs = 15'000;       // until a killed submission is gone: a fork bomb takes some seconds
 // The share of a large device's memory that a window may take: there are two windows, copies of both, the working
-// memory of reference and submission, and the waiting children. What still finds no room gets the verdict too_large.
+// memory of reference and submission, and the waiting children. A job that needs larger windows ends as too_large.
 constexpr std::uint64_t kWindowsPerDevice = 8;
 constexpr std::int64_t kProfileMs = 10'000;           // the least that a pass under a profiler takes
 constexpr std::int64_t kProfileEndLimitMs = 120'000;  // until the profiler has written and read its report
@@ -46,8 +46,9 @@ bool is_child_alive(const LaneChild& child) {
   return exit && !*exit;
 }
 
-// Whether something that is not kq has killed a child: the kernel of a machine without memory, or a person. A child
-// that was killed for kq's own limit of memory has the bit kKilledForMemory, and no other limit of kq sends SIGKILL.
+// Whether something that is not kq has killed a child: the kernel of a machine without memory, or a person. The status
+// of a child that was killed for kq's own limit of memory has the bit kKilledForMemory, and no other limit of kq sends
+// SIGKILL.
 bool is_killed_externally(int wait_status) {
   return (wait_status & kKilledForMemory) == 0 && WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL;
 }
@@ -190,8 +191,8 @@ bool Lane::has_reference_for(const Lease& lease) const {
          reference_->precision == lease.submission.problem.precision;
 }
 
-// Measures a job once more if the re-measurement policy asks for it or if the clocks of the submission and the judge
-// mismatch. Everything happens within the one time limit of the run.
+// Measures a job once more if the re-measurement policy asks for a second measurement or if the clocks of the
+// submission and the judge mismatch. All attempts and the profile together keep the one time limit of the run.
 Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_token stop) {
   const std::int64_t start_ms = sys::monotonic_now_ms();
   Run run{
@@ -236,7 +237,7 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
   return result;
 }
 
-// Profiles a submission that has passed. The verdict stays if the profile fails; its message then says why.
+// Profiles a submission that has passed. The verdict stays if the profile fails; the profile's message then says why.
 Profile Lane::profile(Run& run) {
   if (device_.kind != DeviceKind::cuda) return {.message = "a profile needs a GPU"};
   if (options_.profiler.empty())
@@ -244,7 +245,7 @@ Profile Lane::profile(Run& run) {
   const std::int64_t start_ms = sys::monotonic_now_ms();
   const std::string limit = limit_text(run.time.limit_ms());
   if (!run.time.has_room(start_ms, kProfileMs)) {
-    return {.message = "of " + limit + " for its run " + limit_text(run.time.left_ms(start_ms)) +
+    return {.message = "of " + limit + " for the run " + limit_text(run.time.left_ms(start_ms)) +
                        " were left, but a profile takes at least " + limit_text(kProfileMs)};
   }
   auto attempt = attempt_once(run, ChildRole::profile);
@@ -254,19 +255,22 @@ Profile Lane::profile(Run& run) {
   // A message of the profiler itself says more than the verdict.
   const Evidence* const evidence = attempt && profile.tool.empty() ? evidence_of(*attempt->report.verdict) : nullptr;
   if (evidence != nullptr)
-    profile.message = "under the profiler it ended as " + std::string(to_string(name_of(*attempt->report.verdict))) +
-                      ": " + evidence->message;
+    profile.message = "under the profiler the submission ended as " +
+                      std::string(to_string(name_of(*attempt->report.verdict))) + ": " + evidence->message;
   if (attempt && profile.tool.empty() && run.time.left_ms(sys::monotonic_now_ms()) == 0)
-    profile.message = "the profiler had not ended when the " + limit + " for its run were over";
+    profile.message = "the profiler had not ended when the " + limit + " for the run were over";
   profile.ms = sys::monotonic_now_ms() - start_ms;
   return profile;
 }
 
-// Children of the launcher kind need no audit: they run a program of kq, which makes no streams.
+// The backend `cuda` needs no audit: its child runs kq's launcher, which makes no streams, and no host code of the
+// submission.
 bool Lane::is_audited(const Submission& submission) const {
   return options_.audits && device_.kind == DeviceKind::cuda && submission.backend != Backend::cuda;
 }
 
+// Reads the audit of an attempt that has passed. The attempt's verdict becomes `rejected` if the audit shows a
+// violation.
 void Lane::audit(const Submission& submission, Attempt& passed) {
   const Trials& trials = submission.trials;
   // The least number of calls: timed calls may end early, and decoys and repeated calls come on top.
@@ -286,9 +290,10 @@ Limits Lane::limits_for(const Submission& submission) const {
   return limits;
 }
 
-// Makes one attempt, and a second one if the first failed for a reason that is not the job's: the device's memory was
-// short while dying children, or the reference of the last problem, still had some of it; or a child was killed by
-// something that is not kq. A second kill counts as the child's own doing, because a child can kill itself.
+// Makes one attempt, and a second one if the first failed for a reason that does not lie in the job: the device's
+// memory was short while children that are being reaped, or the reference of the last problem, still had some of the
+// memory; or a child was killed by something that is not kq. A second kill counts as the child's own doing, because a
+// child can kill itself.
 Expected<Lane::Attempt> Lane::attempt(Run& run) {
   const bool has_former = reference_ && !has_reference_for(run.lease);
   auto attempt = attempt_once(run);
@@ -307,10 +312,11 @@ Expected<Lane::Attempt> Lane::attempt(Run& run) {
   } else if (!attempt) {
     return attempt;
   }
-  // The job is not charged for what happened to it, nor for the time that this took.
+  // This is an Error and no verdict: the job is not charged for the shortage or the kill, nor for the time lost by
+  // them.
   const std::string reason = was_short ? "the device's memory was short while other children gave some back"
                                        : "a process of the job was killed from outside";
-  return our_fault(reason + ", and the " + limit_text(run.time.limit_ms()) + " for its run left no time to try again");
+  return our_fault(reason + ", and the " + limit_text(run.time.limit_ms()) + " for the run left no time to try again");
 }
 
 Expected<std::optional<Lane::Attempt>> Lane::another_attempt(Run& run, std::int64_t expected_ms) {
@@ -328,7 +334,8 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
   KQ_TRY(check_quarantine());
   KQ_TRY_VALUE(auto* const judge, this->judge());
   KQ_TRY(this->zygote());
-  // Set before a child is taken, because the pool then forks another one. The judge unsets it.
+  // Asks the pool to start no warm-up. Set before a child is taken, because the pool then forks another child. The
+  // judge clears the flag when the trials begin.
   const channel::ScopedPreparing preparing(device_.kind == DeviceKind::cuda ? &*warm_ups_ : nullptr);
   KQ_TRY_VALUE(auto children, take_children(run, role));
   LaneChild& submission = children.submission;
@@ -363,8 +370,8 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
   return attempt;
 }
 
-// Takes the submission's child, and those that the lane does not keep: a calibrator for each kind of child, a reference
-// for the problem.
+// Takes a child for the submission. Also takes a calibrator of the same kind, and a reference for the problem, where
+// the lane does not keep them from an earlier attempt.
 Expected<Lane::AttemptChildren> Lane::take_children(const Run& run, ChildRole role) {
   const Lease& lease = run.lease;
   const ChildKind kind = kind_of(lease.submission.backend, device_.kind);
@@ -444,9 +451,10 @@ Profile Lane::finish_profile(const Run& run, LaneChild& submission) {
   return collect_profile(submission.scratch.out(), options_.profiles, run.lease);
 }
 
-// Tells the judge which children have ended while it works, and ends the attempt at its deadline. A submission that is
-// stopped or whose time is over is killed: the judge then ends the plan as for any child that died, and keeps its
-// device and its reference for the next job. gpu_worker/core/deadlines.h says which verdict follows.
+// Waits for the judge's report. Meanwhile tells the judge which children have ended, and ends the attempt at its
+// deadline. A submission that is stopped or whose time is over is killed: the judge then ends the plan as for any child
+// that died, and keeps its device and its reference for the next job. gpu_worker/core/deadlines.h says which verdict
+// follows.
 Expected<Report> Lane::wait_for_report(AttemptChildren& children, ChildRole submission_role, const RunTime& time,
                                        const std::stop_token& stop) {
   LaneChild& submission = children.submission;
@@ -499,7 +507,7 @@ void Lane::set_quarantine(const std::string& reason) {
     quarantine_ = (device_.uuid.empty() ? device_.model : device_.model + " " + device_.uuid) + ": " + reason;
 }
 
-// Fails if the lane is quarantined, or must be because of its children.
+// Fails if the lane is quarantined, or if its children are a reason to quarantine it now.
 Expected<void> Lane::check_quarantine() {
   if (const auto reason = children_->failure_reason()) set_quarantine(*reason);
   if (const auto reason = quarantine()) return our_fault("quarantined " + *reason);

@@ -120,7 +120,7 @@ class Lane {
     std::string audit;  // the content of the audit pipe
     std::optional<Conditions> conditions = std::nullopt;
     std::optional<Profile> profile = std::nullopt;  // of an attempt under a profiler
-    bool memory_was_shared = false;  // dying children still had memory of the device when the attempt began
+    bool memory_was_shared = false;  // children that are being reaped had memory of the device when the attempt began
   };
 
   explicit Lane(LaneOptions options) : options_(std::move(options)) {}

@@ -300,7 +300,7 @@ TEST_F(LaneTest, a_judge_that_was_stopped_is_not_the_submissions_fault) {
   });
   const auto result = lane_->run(lease, {.verdict = {}, .dir = root_ / "built"});
   stopper.join();
-  EXPECT_TRUE(verdict_of(result).starts_with("error: the 1 s for its run were over while the judge"))
+  EXPECT_TRUE(verdict_of(result).starts_with("error: the 1 s for the run were over while the judge"))
       << verdict_of(result);
   EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
 }

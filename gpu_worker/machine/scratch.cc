@@ -32,11 +32,11 @@ struct CloseDirectory {
   void operator()(DIR* open) const { ::closedir(open); }
 };
 
-// Removes the entries of an open directory except directories that are not empty. Returns the name of one of those, or
-// nothing.
+// Removes the entries of an open directory, up to the first directory that is not empty. Returns the name of that
+// directory, or nothing.
 std::optional<std::string> remove_entries(int dir) {
-  const int again = ::openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const std::unique_ptr<DIR, CloseDirectory> open(again < 0 ? nullptr : ::fdopendir(again));
+  const int copy = ::openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, CloseDirectory> open(copy < 0 ? nullptr : ::fdopendir(copy));
   while (const dirent* entry = open ? ::readdir(open.get()) : nullptr) {
     const std::string name = entry->d_name;
     if (name == "." || name == ".." || ::unlinkat(dir, name.c_str(), 0) == 0 ||
@@ -75,12 +75,13 @@ bool remove_tree(const std::string& dir) {
   }
 }
 
-// Subtracts what lies below an open directory from `left`. Returns false if there is more than that or a directory that
-// may not be read. A child may replace entries meanwhile, so a name is used only to open a directory that is no link.
+// Subtracts the entries and bytes below an open directory from `left`. Returns false if `left` is exceeded, or if there
+// is a directory that may not be read or lies deeper than kDirectoryDepthMax. A child may replace entries meanwhile, so
+// a name is used only to open a directory that is no link.
 bool subtract_content(DirectoryLimit& left, int dir, int depth) {
   constexpr std::uint64_t kBlockBytes = 512;  // the unit of st_blocks on every file system
-  const int again = ::openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const std::unique_ptr<DIR, CloseDirectory> open(again < 0 ? nullptr : ::fdopendir(again));
+  const int copy = ::openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, CloseDirectory> open(copy < 0 ? nullptr : ::fdopendir(copy));
   while (const dirent* entry = open ? ::readdir(open.get()) : nullptr) {
     const std::string_view name = entry->d_name;
     struct stat status {};
@@ -101,7 +102,8 @@ bool subtract_content(DirectoryLimit& left, int dir, int depth) {
   return true;
 }
 
-// Files that a run needs: see harness/kernels/build_child.py, child/launcher/launch_plan.h and compile/builder.cc.
+// Returns whether a run needs this file of a build. The files are written by gpu_worker/harness/kernels/build_child.py
+// and gpu_worker/compile/builder.cc, and read by gpu_worker/child/launcher and the harness.
 bool is_for_run(std::string_view name) {
   return name == "module.cubin" || name == "launch" || name.starts_with("kq_");
 }
@@ -155,7 +157,7 @@ Expected<void> Scratch::remove() {
 
 Expected<void> Scratch::put(std::string_view name, std::string_view bytes) const {
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string_view::npos) {
-    return our_fault("not a plain file name: " + std::string(name));
+    return our_fault("'" + std::string(name) + "' is not a plain file name");
   }
   return write_file(dir_ + "/src/" + std::string(name), bytes);
 }

@@ -1,3 +1,5 @@
+// The server end of the transport for one machine, without keys (net/local/link.h).
+//
 // Theory of operation. One thread, the caller of receive(), does all work. An epoll set holds the listening sockets and
 // all connections. receive() waits for events, accepts connections and reads from readable ones, then takes one message
 // of each readable connection in turn, workers first. A connection whose messages are not yet taken is not read
@@ -30,14 +32,14 @@ namespace kq::net {
 namespace {
 
 constexpr std::size_t kEventsAtOnce = 256;
-constexpr std::size_t kReceivesPerTurnMax = 1'024;  // messages received from one side before the other one is served
-// Once a batch has so many bytes, receive() leaves the rest for the next call.
+constexpr std::size_t kReceivesPerTurnMax = 1'024;  // messages taken from one side before the other side is served
+// Once a batch has so many bytes, receive() leaves the remaining messages for the next call.
 constexpr std::size_t kReceiveBytesMax = 16u << 20;
 // Time until connections are accepted again after the system had no resources; also how late a deadline may be noticed.
 constexpr std::int64_t kRetryMs = 100;
 
-// The numbers in epoll events. Numbers below kListeners are listening sockets: one for each side, then the abstract
-// socket of each side. Larger numbers are connections.
+// Identifies a socket in an epoll event. Numbers below kListeners are listening sockets: one for each side, then the
+// abstract socket of each side. Larger numbers are connections.
 using Number = std::uint64_t;
 constexpr std::size_t kSides = 2, kListeners = 2 * kSides;
 constexpr Number kFirstNumber = kListeners;
@@ -146,6 +148,7 @@ class LocalServerLink final : public ServerLink {
     }
   };
 
+  // Whether connections may have messages that receive() has not taken.
   bool is_behind() const { return !readable_[0].empty() || !readable_[1].empty(); }
   std::deque<Number>& readable_of(Side side) { return readable_[static_cast<std::size_t>(side)]; }
 
@@ -211,8 +214,8 @@ class LocalServerLink final : public ServerLink {
     epoll_control(EPOLL_CTL_MOD, peer.connection->fd(), number, peer.waits_to_send ? EPOLLIN | EPOLLOUT : EPOLLIN);
   }
 
-  // Waits for events and handles them. Returns false if a signal interrupted the wait; the caller of receive() then
-  // checks its own flags and calls again.
+  // Waits for events and handles them. Returns false if a signal interrupted the wait: receive() then returns, so that
+  // its caller can check its own flags.
   bool wait_for_events(std::int64_t timeout_ms) {
     if (!handshakes_.empty() || !incomplete_.empty() || listen_again_ms_ != 0)
       timeout_ms = std::min(timeout_ms, kRetryMs);
@@ -257,7 +260,8 @@ class LocalServerLink final : public ServerLink {
     }
   }
 
-  // Reads the handshake. Returns whether it is complete now.
+  // Takes the next item of the handshake. Returns whether the handshake is complete now; disconnects the peer if the
+  // item is not valid.
   bool finish_handshake(Number number, PeerConnection& peer) {
     const auto item = peer.connection->next();
     if (!item) return false;

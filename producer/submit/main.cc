@@ -2,8 +2,8 @@
 // verdicts.
 //
 // Numbers or JSON go to standard output; progress, refusals and errors go to standard error. The exit codes are those
-// of core/base/error.h. The first SIGINT ends the work in order, the second one after --wait cancels the jobs that this
-// call submitted, and the third one ends the process at once.
+// of core/base/error.h. The first SIGINT ends sending or waiting. After --wait a second SIGINT within 2 s cancels the
+// jobs that this call submitted. Every SIGINT after the second ends the process at once.
 #include <signal.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -55,7 +55,7 @@ void print(const std::string& text) {
   std::cout << text;
 }
 
-constexpr int kInterruptsCounted = 2;
+constexpr int kInterruptsCounted = 2;  // the next SIGINT has the system's default effect: it ends the process
 constexpr std::int64_t kSecondInterruptMs = 2'000;
 
 void watch_for_interrupt() {
@@ -76,10 +76,10 @@ Expected<std::string> random_salt() {
 }
 
 // Prints each acknowledgement when it arrives: numbers or JSON objects on standard output, and progress and refusals on
-// standard error. It collects the jobs to wait for.
-class AnswerPrinter {
+// standard error. Collects the jobs to wait for.
+class AckPrinter {
  public:
-  AnswerPrinter(const SubmitCommandLine& line, const JobSource& source)
+  AckPrinter(const SubmitCommandLine& line, const JobSource& source)
       : line_(line), job_count_(source.job_count), list_(source.run, print) {
     summary_.run = source.run;
     status_ = stderr_status_line();
@@ -185,8 +185,8 @@ void offer_to_cancel(Client& client, const std::vector<Sequence>& accepted) {
   say("cancelled " + counted(cancelled_count, "job"));
 }
 
-// Returns the URL of the broker where another command of this shell needs it as an argument, and otherwise an empty
-// text.
+// Returns the broker's URL if a later command of this shell must name it, otherwise an empty text: such a command finds
+// the broker by KQ_BROKER or at the default URL.
 std::string broker_argument(const SubmitCommandLine& line) {
   const char* const known = std::getenv("KQ_BROKER");
   return line.broker == (known != nullptr ? std::string_view(known) : net::kDefaultBrokerUrl) ? "" : line.broker;
@@ -231,8 +231,9 @@ ExitCode send_spooled(Client& client, const SubmitCommandLine& line, const Submi
   return exit_code(end.stopped->kind);
 }
 
-ExitCode after_sending(Client& client, AnswerPrinter& answers, const SubmitCommandLine& line, std::int64_t start_ms) {
-  const SubmitSummary& summary = answers.summary();
+// Reports why sending stopped, or waits for the jobs if --wait asks for it. Returns the exit code of the broker's part.
+ExitCode after_sending(Client& client, AckPrinter& acks, const SubmitCommandLine& line, std::int64_t start_ms) {
+  const SubmitSummary& summary = acks.summary();
   WaitList waited_jobs;
   ExitCode code = ExitCode::ok;
   if (summary.stopped) {
@@ -244,7 +245,7 @@ ExitCode after_sending(Client& client, AnswerPrinter& answers, const SubmitComma
   } else if (line.wait) {
     std::optional<std::int64_t> left_ms = line.timeout_ms;
     if (left_ms) *left_ms -= client.now_ms() - start_ms;
-    Expected<WaitOutcome> waited = wait_with_progress(client, std::move(answers.to_wait_for()), line, left_ms);
+    Expected<WaitOutcome> waited = wait_with_progress(client, std::move(acks.to_wait_for()), line, left_ms);
     if (waited) {
       code = exit_code_of(*waited);
       say_outcome(*waited, line, summary.run);
@@ -254,9 +255,9 @@ ExitCode after_sending(Client& client, AnswerPrinter& answers, const SubmitComma
       code = exit_code(waited.error().kind);
     }
   }
-  if (line.json && line.wait) list_jobs(summary, waited_jobs, answers.list());
-  if (line.json) answers.list().end();
-  if (code == ExitCode::interrupted && line.wait) offer_to_cancel(client, answers.accepted());
+  if (line.json && line.wait) list_jobs(summary, waited_jobs, acks.list());
+  if (line.json) acks.list().end();
+  if (code == ExitCode::interrupted && line.wait) offer_to_cancel(client, acks.accepted());
   return code;
 }
 
@@ -277,8 +278,8 @@ ExitCode send_and_wait(const Inspected& inspected, const SubmitCommandLine& line
   const bool has_new = !line.request.inputs.empty();
   ExitCode spool_code = ExitCode::ok;
   if (!line.spool.empty()) {
-    const auto waiting = spooled(line.spool);
-    if (waiting && waiting->empty() && !has_new) {
+    const auto in_spool = spooled(line.spool);
+    if (in_spool && in_spool->empty() && !has_new) {
       say(line.spool + " holds no jobs that wait for a broker");
       return ExitCode::nothing;
     }
@@ -288,15 +289,15 @@ ExitCode send_and_wait(const Inspected& inspected, const SubmitCommandLine& line
     spool_code = send_spooled(*client, line, options);
     if (!has_new || spool_code == ExitCode::our_fault || spool_code == ExitCode::interrupted) return spool_code;
   }
-  AnswerPrinter answers(line, source);
-  options.answered = [&](SubmittedJob job) { answers.add(std::move(job)); };
-  answers.summary().stopped = submit(*client, source, options).stopped;
-  answers.finish();
-  const SubmitSummary& summary = answers.summary();
+  AckPrinter acks(line, source);
+  options.answered = [&](SubmittedJob job) { acks.add(std::move(job)); };
+  acks.summary().stopped = submit(*client, source, options).stopped;
+  acks.finish();
+  const SubmitSummary& summary = acks.summary();
   if (!line.quiet && line.progress != ProgressStyle::json && summary.answered_count() > 0) say(counts_text(summary));
   if (summary.stopped && summary.stopped->kind == ErrorKind::our_fault && !line.spool.empty())
     return keep_in_spool(line, source, *summary.stopped);
-  const ExitCode code = after_sending(*client, answers, line, start_ms);
+  const ExitCode code = after_sending(*client, acks, line, start_ms);
   const bool any_bad =
       summary.count(Acceptance::refused) > 0 || inspected.mistake_count > 0 || spool_code == ExitCode::bad_input;
   return final_code(code, any_bad, line.exit_zero);

@@ -43,7 +43,7 @@ std::string_view view(const rocksdb::Slice& bytes) {
 }
 
 // Returns which writes are overwritten by a later write of the same commit. A job that is submitted and leased in one
-// commit changes its record and its place twice, and only the last write needs to reach the log.
+// commit changes its record and its queue entry twice, and only the last write of each needs to reach the log.
 std::vector<bool> superseded_in(std::span<const Write> writes) {
   std::vector<bool> superseded(writes.size());
   std::array<std::unordered_set<std::string_view>, 2> later;
@@ -56,7 +56,7 @@ std::vector<bool> superseded_in(std::span<const Write> writes) {
   return superseded;
 }
 
-// Null means the default file system.
+// Through which RocksDB accesses files. Null means the default file system.
 using Env = std::shared_ptr<rocksdb::Env>;
 
 class RocksStore final : public Store {
@@ -75,9 +75,9 @@ class RocksStore final : public Store {
   }
 
   ~RocksStore() override {
-    // Flushes all families, so that a store closed in order has no log to replay and none in which damage could pass
-    // for a torn tail. Flushes one family after the other and stops at the first error: two unsynced records of the
-    // MANIFEST could be torn apart.
+    // Flushes all families: a store that was closed in order then has no log to replay, and no log in which damage
+    // could pass for a torn tail. Flushes one family after the other and stops at the first error: two unsynced records
+    // of the MANIFEST could be torn apart.
     garbage_.clear();
     bool flushed = mode_ == OpenMode::read_write && !broken_;
     for (rocksdb::ColumnFamilyHandle* handle : handles_) flushed = flushed && db_->Flush({}, handle).ok();
@@ -232,7 +232,8 @@ class RocksStore final : public Store {
 
 // ---- opening --------------------------------------------------------------------------------------------------------
 
-// Returns whether RocksDB uses this file name. Creation may have been interrupted before CURRENT names a store.
+// Returns whether a store has files of this name. A directory with nothing else may hold a store whose creation was
+// interrupted before CURRENT was written.
 bool is_rocksdb_file(const std::string& name) {
   for (const std::string_view start : {"LOG", "LOCK", "IDENTITY", "MANIFEST-", "OPTIONS-", "lost+found"}) {
     if (name.starts_with(start)) return true;
@@ -329,7 +330,8 @@ tl::unexpected<Error> cannot_open(const std::string& dir, const rocksdb::Status&
 
 using Families = std::vector<rocksdb::ColumnFamilyDescriptor>;
 
-// When opened for reading, a store of an older kq may lack families; they are left out.
+// Opens the families `wanted`. A store of an older kq that is opened for reading may lack some of them: those get a
+// null handle.
 Expected<std::unique_ptr<RocksStore>> open_families(const std::string& dir, OpenMode mode, const Env& env,
                                                     const Families& wanted, std::optional<DiskSpace> space) {
   const rocksdb::DBOptions options = db_options(dir, mode, env.get());
@@ -428,7 +430,7 @@ Expected<std::unique_ptr<Store>> try_open(const std::string& dir, OpenMode mode,
   if (!schema) return failure(std::move(schema.error()));
   std::optional<DiskSpace> space;
   if (mode == OpenMode::read_write) {
-    // This comes first, because opening a store on a full disk needs the space of the reserve.
+    // DiskSpace comes first, because opening a store on a full disk needs the space of its reserve file.
     KQ_TRY_VALUE(auto watched, DiskSpace::watch(dir, options.space));
     space = std::move(watched);
   }
@@ -445,7 +447,8 @@ Expected<std::unique_ptr<Store>> try_open(const std::string& dir, OpenMode mode,
   return std::unique_ptr<Store>(std::move(store));
 }
 
-// The files of a directory with their sizes and times of change. A living writer changes this listing frequently.
+// The files of a directory with their sizes and times of change. While a process writes to the store, the listing
+// changes often.
 using Listing = std::map<std::string, std::pair<std::uintmax_t, std::filesystem::file_time_type>>;
 
 Listing files_of(const std::string& dir) {

@@ -41,22 +41,22 @@ def build_all(
     sides: tuple[str, ...],
     jobs: int,
     ask: Callable[[str, str], Answer],
-    tell: Callable[[str, str, Answer], None],
+    record: Callable[[str, str, Answer], None],
 ) -> None:
-    """Runs all builds of one builder and then those of the next, `jobs` at a time. Calls `tell` after each."""
+    """Runs all builds of one side and then those of the next, `jobs` at a time. Calls `record` after each build."""
     lock = Lock()
 
     def one(side: str, name: str) -> None:
         answer = ask(side, name)
         with lock:
-            tell(side, name, answer)
+            record(side, name, answer)
 
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         for end in [pool.submit(one, side, name) for side in sides for name in names]:
             end.result()
 
 
-def is_settled(answer: Answer) -> bool:
+def is_built_and_correct(answer: Answer) -> bool:
     """Whether the module was built and its results are correct."""
     return "s" in answer and answer.get("wrong") == ""
 
@@ -74,7 +74,8 @@ def failures_of(sources: dict[str, dict[str, Answer]]) -> list[str]:
     return found
 
 
-def undone_of(sources: dict[str, dict[str, Answer]]) -> list[str]:
+def cut_builds_of(sources: dict[str, dict[str, Answer]]) -> list[str]:
+    """Returns the builds that the time limit stopped."""
     return [f"{side} {name}" for name, sides in sources.items() for side, answer in sides.items() if "cut" in answer]
 
 
@@ -114,7 +115,7 @@ def lines_of(sources: dict[str, dict[str, Answer]]) -> list[str]:
             )
     ways = Counter(answers["kq"].get("way", "none") for answers in sources.values() if "s" in answers.get("kq", {}))
     lines.append("kq's ways: " + ", ".join(f"{way} {n}" for way, n in ways.most_common()))
-    if undone := undone_of(sources):
+    if undone := cut_builds_of(sources):
         lines.append(
             f"PARTIAL: time was up before {len(undone)} builds: "
             f"{', '.join(undone[:10])}{' ...' if len(undone) > 10 else ''}"

@@ -37,14 +37,14 @@ class ComparisonTest(unittest.TestCase):
     def test_a_build_that_was_cut_is_partial_and_counts_for_neither_builder(self) -> None:
         sources = {"a": {"kq": RIGHT, "torch": SLOW}, "b": {"kq": RIGHT, "torch": {"cut": "not done"}}}
         self.assertEqual(comparison.failures_of(sources), [])
-        self.assertEqual(comparison.undone_of(sources), ["torch b"])
+        self.assertEqual(comparison.cut_builds_of(sources), ["torch b"])
         text = "\n".join(comparison.lines_of(sources))
         self.assertIn("torch: built 1 of 2", text)
         self.assertIn("built both ways: 1 of 2", text)
         self.assertIn("PARTIAL: time was up before 1 builds: torch b", text)
 
     def test_only_a_module_that_ran_with_correct_results_is_settled(self) -> None:
-        self.assertTrue(comparison.is_settled(RIGHT))
+        self.assertTrue(comparison.is_built_and_correct(RIGHT))
         for answer in (
             {},
             {"cut": "not done"},
@@ -52,7 +52,7 @@ class ComparisonTest(unittest.TestCase):
             {"s": 5.0, "cpu_s": 9.0},
             RIGHT | {"wrong": "b"},
         ):
-            self.assertFalse(comparison.is_settled(answer))
+            self.assertFalse(comparison.is_built_and_correct(answer))
 
     def test_every_answer_is_reported_and_torch_comes_after_kq(self) -> None:
         told: list[tuple[str, str]] = []

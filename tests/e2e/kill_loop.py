@@ -7,7 +7,7 @@ The broker, its store and kq-submit are the real programs. The workers speak the
 and another process, at a random moment. A killed process is started again immediately, kq-submit with the same jobs.
 From time to time a worker is stopped for longer than its leases last and then continued, so that its results are late.
 
-The exit code is 0 only if all of this is true in the end:
+The exit code is 0 only if all of these hold at the end:
 - every acknowledged job exists under its acknowledged number and is finished;
 - every job has one result, of the attempt that its record names;
 - an artifact that came with a lease was built from the job of that lease;
@@ -33,16 +33,18 @@ from pathlib import Path
 
 import kq
 
-JOBS_PER_ORDER = 100
+JOBS_PER_SWEEP = 100
 WORKERS = 2
 BUILDERS = 1  # workers that only build
 SUBMITTERS = 2
-MEAN_PAUSE_S = 0.1  # the mean pause between two orders of a submitter
+MEAN_PAUSE_S = 0.1  # the mean pause between two sweeps of a submitter
 CHECKS = 4  # how many times between kills the store of a killed broker is verified and its finished rows are recorded
 LEASE_S = 2
 FREEZE_CHANCE = 0.2  # the probability, at each kill, that a worker is stopped for a while
-CALM_S = 120
-CALM_PER_KILL_S = 0.5  # submitters go on while workers are dead, so that a thousand kills leave 90,000 queued jobs
+# The limit of the wait for the last jobs after all kills, and the part of it that each kill adds: submitters go on
+# while workers are dead, so that a thousand kills leave 90,000 queued jobs.
+FINAL_WAIT_S = 120
+FINAL_WAIT_PER_KILL_S = 0.5
 
 
 class Failure(Exception):
@@ -95,22 +97,24 @@ def link_or_copy(source: str, copy: str) -> None:
 
 
 class Submitter:
-    """Submits orders of jobs one after another, each repeatedly until it is acknowledged. All jobs are different."""
+    """Submits sweeps, folders of jobs, one after another. Each call of kq-submit that is killed is repeated, until the
+    sweep is acknowledged. All jobs are different.
+    """
 
     def __init__(self, loop: "Loop", name: str) -> None:
         self.loop, self.name = loop, name
-        self.order_count = 0
+        self.sweep_count = 0
         self.numbers: dict[str, int] = {}  # the numbers of acknowledged jobs by label
         self.process: subprocess.Popen[str] | None = None
         self.labels: list[str] = []
-        self.again = False  # whether the current order was acknowledged before
-        self.next_order_at = 0.0
+        self.again = False  # whether the current sweep was acknowledged before
+        self.next_sweep_at = 0.0
 
-    def begin_order(self) -> None:
-        self.labels = [f"{self.name}/{self.order_count:05}/{i:03}" for i in range(JOBS_PER_ORDER)]
+    def begin_sweep(self) -> None:
+        self.labels = [f"{self.name}/{self.sweep_count:05}/{i:03}" for i in range(JOBS_PER_SWEEP)]
         sources = {label: f"# {label}\n{kq.RIGHT}" for label in self.labels}
-        self.folder = kq.write_sweep(self.loop.folder / self.name / str(self.order_count), sources)
-        self.order_count += 1
+        self.folder = kq.write_sweep(self.loop.folder / self.name / str(self.sweep_count), sources)
+        self.sweep_count += 1
         self.again = False
         self.submit()
 
@@ -135,10 +139,10 @@ class Submitter:
         )
 
     def advance(self, more: bool) -> None:
-        """If kq-submit has ended, handles its outcome; starts the next order if `more` orders are wanted."""
+        """If kq-submit has ended, handles its outcome; starts the next sweep if `more` sweeps are wanted."""
         if self.process is None:
-            if more and time.monotonic() >= self.next_order_at:
-                self.begin_order()
+            if more and time.monotonic() >= self.next_sweep_at:
+                self.begin_sweep()
             return
         if self.process.poll() is None:
             return
@@ -154,9 +158,9 @@ class Submitter:
             )
         self.numbers |= numbers
         self.process = None
-        self.next_order_at = time.monotonic() + self.loop.random.uniform(0, 2 * MEAN_PAUSE_S)
-        # Every tenth order is submitted once more, which must change nothing.
-        if self.order_count % 10 == 0 and not self.again:
+        self.next_sweep_at = time.monotonic() + self.loop.random.uniform(0, 2 * MEAN_PAUSE_S)
+        # Every tenth sweep is submitted once more, which must change nothing.
+        if self.sweep_count % 10 == 0 and not self.again:
             self.again = True
             self.submit()
 
@@ -278,7 +282,7 @@ class Loop:
             if any(before < check <= self.killed.total() for check in checks):
                 self.check_store()
         kills_s = time.monotonic() - began
-        self.calm_down()
+        self.wait_for_all_jobs()
         counts = self.count()
         return {
             "kills": dict(self.killed),
@@ -331,8 +335,8 @@ class Loop:
         expect(done.returncode == 0, f"kq-ctl stats: {done.stderr}")
         return sum(one["value"] for one in json.loads(done.stdout)["metrics"] if one["name"] == "kq_queue_jobs")
 
-    def calm_down(self) -> None:
-        """Waits, without further kills, until every order is acknowledged and every acknowledged job is finished."""
+    def wait_for_all_jobs(self) -> None:
+        """Waits, without further kills, until every sweep is acknowledged and every acknowledged job is finished."""
         self.thaw(all_of_them=True)
 
         def all_acknowledged() -> bool:
@@ -340,9 +344,11 @@ class Loop:
                 submitter.advance(more=False)
             return all(submitter.process is None for submitter in self.submitters)
 
-        kq.wait_until(all_acknowledged, "every order is acknowledged", CALM_S)
+        kq.wait_until(all_acknowledged, "every sweep is acknowledged", FINAL_WAIT_S)
         kq.wait_until(
-            lambda: self.unfinished_count() == 0, "every job is finished", CALM_S + CALM_PER_KILL_S * self.kill_count
+            lambda: self.unfinished_count() == 0,
+            "every job is finished",
+            FINAL_WAIT_S + FINAL_WAIT_PER_KILL_S * self.kill_count,
         )
         self.broker.terminate()
         expect(self.broker.wait(30) == 0, "kq-broker ended with another code than 0")

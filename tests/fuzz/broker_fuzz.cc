@@ -2,7 +2,8 @@
 // it sends must be decodable, and it must recover from its store.
 //
 // The input is a list of events. The first byte of an event selects its kind and peer, the next two are the length of
-// the message, and the message follows. A message that cannot be decoded is skipped, because the loop refuses it.
+// the message, and the message follows. A message that cannot be decoded is skipped, because the broker's loop
+// refuses such a message before the broker sees it.
 #include <optional>
 
 #include "broker/broker.h"
@@ -36,9 +37,9 @@ class FuzzedBroker {
  public:
   FuzzedBroker() : broker_(*broker::Broker::recover(store_, options(), now_ms_)) {}
 
-  // Runs one turn of the broker with this event.
-  void run_turn(Kind kind, std::uint8_t who, std::string_view bytes) {
-    const std::string peer(1, static_cast<char>('a' + who % 3));
+  // Runs one turn of the broker with this event. `number` selects the peer, and the job of an undelivered lease.
+  void run_turn(Kind kind, std::uint8_t number, std::string_view bytes) {
+    const std::string peer(1, static_cast<char>('a' + number % 3));
     if (kind == Kind::time) now_ms_ += bytes.empty() ? 1 : static_cast<unsigned char>(bytes.front()) * 1000;
     if (kind == Kind::restart) broker_ = *broker::Broker::recover(store_, options(), now_ms_);
     broker::Ready turn;
@@ -53,7 +54,7 @@ class FuzzedBroker {
           step(broker::FromWorker{peer, std::move(*message)}, turn);
         break;
       case Kind::undelivered:
-        step(broker::Undelivered{.peer = peer, .leases = {{.seq = who, .attempt = 1}}}, turn);
+        step(broker::Undelivered{.peer = peer, .leases = {{.seq = number, .attempt = 1}}}, turn);
         break;
       case Kind::time:
         break;

@@ -7,7 +7,7 @@ std::string text_of(Sequence seq) {
 }
 
 std::string text_of(const JobRecord& job) {
-  return text_of(job.seq) + " " + std::string(to_string(job.state)) + " attempt " + std::to_string(job.attempt);
+  return text_of(job.seq) + " (" + std::string(to_string(job.state)) + ", attempt " + std::to_string(job.attempt) + ")";
 }
 
 bool is_delayed(const JobRecord& job) {

@@ -9,7 +9,7 @@ namespace kq::sim {
 
 // Returns "job 7".
 std::string text_of(Sequence seq);
-// Returns "job 7 leased attempt 2".
+// Returns "job 7 (leased, attempt 2)".
 std::string text_of(const JobRecord& job);
 
 // Whether the job is queued and may not be leased before its not_before_ms.

@@ -50,8 +50,8 @@ void Oracle::committing(std::span<const store::Write> writes, const store::Store
   }
 }
 
-// Retention removes whole jobs that finished long ago, and files that no job names. No other permanent record may be
-// removed.
+// Checks the removals of a commit. Retention may remove whole jobs that finished long ago, and files that no job names.
+// No other permanent record may be removed.
 void Oracle::check_removals(std::span<const store::Write> writes, const store::Store& disk) {
   std::set<Sequence> gone;
   for (const store::Write& write : writes) {
@@ -97,7 +97,7 @@ void Oracle::check_removed_job(const JobRecord& job, const store::Store& disk) {
       options_.keep_jobs != 0 && job.seq + options_.keep_jobs <= newest_ && age_ms >= options_.keep_ms_min;
   if (!old && !too_many) violated(text_of(job) + " was removed " + std::to_string(age_ms) + " ms after its last use");
   for (const auto& [key, row] : best_) {
-    if (row.seq == job.seq) violated(text_of(job) + " was removed although it leads a board");
+    if (row.seq == job.seq) violated(text_of(job) + " was removed although a board has its row");
   }
 }
 
@@ -144,7 +144,8 @@ void Oracle::check_job(const JobRecord& next, std::span<const store::Write> late
   const auto place = jobs_.find(next.seq);
   auto& turn = turn_[next.seq];
   if (place == jobs_.end()) {
-    if (next.state != JobState::queued || next.attempt != 0) violated(text_of(next) + " is the first state of a job");
+    if (next.state != JobState::queued || next.attempt != 0)
+      violated(text_of(next) + " is not the first state of a job");
     if (next.seq <= newest_) violated(text_of(next) + " has a number that was used before");
     newest_ = std::max(newest_, next.seq);
     check_requested(next, false);
@@ -173,8 +174,8 @@ void Oracle::check_change(const JobRecord& before, const JobRecord& next, std::s
   }
 }
 
-// Whether the change merges submissions of the same work that came in this turn: each of priority, start time and
-// deadline is as before, or is the better one of such a submission.
+// Whether the change merges submissions of the same work that came in this turn: priority, start time and deadline are
+// each as before, or are the more urgent value of such a submission.
 bool Oracle::is_merged(const JobRecord& before, const JobRecord& next) const {
   JobRecord as_before = next;
   as_before.priority = before.priority;
@@ -200,26 +201,26 @@ bool Oracle::is_merged(const JobRecord& before, const JobRecord& next) const {
 }
 
 void Oracle::check_begin(const JobRecord& before, const JobRecord& next) {
-  if (is_delayed(before)) violated(text_of(next) + " before its start time");
+  if (is_delayed(before)) violated(text_of(next) + " began before its start time");
   if (begun_.insert(next.seq).second && next.deadline_ms != 0 && next.leased_at_ms > next.deadline_ms) {
-    violated(text_of(next) + " for the first time after its deadline");
+    violated(text_of(next) + " began for the first time after its deadline");
   }
 }
 
 void Oracle::check_end(const JobRecord& before, const JobRecord& next, std::span<const store::Write> later,
                        const store::Store& disk) {
   const auto result = result_of(next.seq, later);
-  if (!result) return violated(text_of(next) + " without a result");
+  if (!result) return violated(text_of(next) + " ended without a result");
   const VerdictName verdict = name_of(result->verdict);
   verdicts_[next.seq] = verdict;
-  const std::string ending = text_of(next) + " as " + std::string(to_string(verdict));
+  const std::string ending = text_of(next) + " ended as " + std::string(to_string(verdict));
   switch (verdict) {
     case VerdictName::cancelled:
       if (!requests_.cancels(before)) violated(ending + " without a request of an allowed client");
       return;
     case VerdictName::expired:
       if (before.state != JobState::queued || next.deadline_ms == 0 || clock_->now_ms() < next.deadline_ms)
-        violated(ending);
+        violated(ending + " although it was not queued or its deadline had not passed");
       return;
     case VerdictName::abandoned:
       dead_.insert(next.seq);

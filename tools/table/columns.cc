@@ -105,11 +105,11 @@ Cell correctness(const RunRow& row) {
   const Correctness* found = row.result ? correctness_of(row.result->verdict) : nullptr;
   return found != nullptr ? to_cell(found->*Member) : Cell();
 }
-// Returns the error of a correct answer, else the error of the first wrong output.
-template <auto OfRight, auto OfWrong>
+// Returns the largest error of a job whose outputs are all correct, otherwise the error of the first wrong output.
+template <auto OfCorrect, auto OfMismatch>
 Cell worst_error(const RunRow& row) {
-  const Cell right = correctness<OfRight>(row);
-  return right.index() != 0 ? right : mismatch<OfWrong>(row);
+  const Cell right = correctness<OfCorrect>(row);
+  return right.index() != 0 ? right : mismatch<OfMismatch>(row);
 }
 const Measurement* measurement_in(const RunRow& row) {
   return row.result ? measurement_of(row.result->verdict) : nullptr;
@@ -142,7 +142,8 @@ Cell schema(const RunRow&) {
 Cell file_count(const RunRow& row) {
   return to_cell(row.entry.submission.files.size());
 }
-// Returns the tier of a job whose code ran, which is a job with sandbox layers.
+// Returns the tier: 0 if only device code of the submission ran, under kq's launcher, and 2 if host code of the
+// submission ran. No value for a job without sandbox layers, because no code of the submission ran. There is no tier 1.
 Cell tier_of(const RunRow& row) {
   if (!row.result || row.result->sandbox.empty()) return {};
   const bool is_device_code =
@@ -450,7 +451,8 @@ Cell utc_time(std::int64_t unix_ms) {
   const year_month_day date(day);
   const hh_mm_ss clock(time - day);
   if (int(date.year()) > 9999) return {};
-  // Formatted by hand: a row has five times, and strftime would take a tenth of the time of a dump.
+  // Formatted by hand: a row has five times, and strftime would take a tenth of the time of a dump. The microseconds
+  // end in 000, because records have milliseconds.
   std::string text = "0000-00-00T00:00:00.000000Z";
   const auto put = [&text](std::size_t at, std::size_t digits, std::uint64_t value) {
     for (; digits > 0; --digits, value /= 10) text[at + digits - 1] = static_cast<char>('0' + value % 10);

@@ -64,7 +64,8 @@ bool begins_with_any(std::string_view name, std::initializer_list<std::string_vi
   return std::ranges::any_of(beginnings, [&](std::string_view beginning) { return name.starts_with(beginning); });
 }
 
-// Whether a function defers work or uses a per-thread stream. No honest call needs such a function, on any stream.
+// Whether a function defers work or uses a per-thread stream. A submission that obeys the rules needs no such function,
+// whatever the stream.
 bool is_deferring(std::string_view name) {
   return name.ends_with("_ptsz") || name.ends_with("_ptds") || name.find("_ptsz_v") != name.npos ||
          name.find("_ptds_v") != name.npos ||
@@ -83,15 +84,15 @@ bool needs_arguments(std::string_view name) {
   return begins_with_any(name, {"cuStreamCreate", "cuCtxSetLimit"}) || is_launch(name) || is_copy(name);
 }
 
-std::atomic<bool> is_child_waiting = false;
+std::atomic<bool> is_child_waiting = false;  // see set_waiting()
 
-// State of a walk up the stack, which step() extends.
+// State of a walk up the stack, which visit_frame() extends.
 struct Walk {
   std::vector<std::string> modules;
-  std::string last;
+  std::string last;  // the module of the last visited frame; consecutive frames of one module count once
 };
 
-_Unwind_Reason_Code step(_Unwind_Context* context, void* to) {
+_Unwind_Reason_Code visit_frame(_Unwind_Context* context, void* to) {
   auto& walk = *static_cast<Walk*>(to);
   const auto at = _Unwind_GetIP(context);
   if (at == 0) return _URC_END_OF_STACK;
@@ -111,7 +112,7 @@ _Unwind_Reason_Code step(_Unwind_Context* context, void* to) {
 
 std::string modules_on_stack() {
   Walk walk;
-  _Unwind_Backtrace(step, &walk);
+  _Unwind_Backtrace(visit_frame, &walk);
   std::string joined;
   for (const std::string& module : walk.modules) joined += (joined.empty() ? "" : "|") + module;
   return joined.empty() ? "?" : joined;
@@ -191,7 +192,8 @@ void Audit::begin(const Cupti& cupti, int fd) {
   write_line("on\t" + cupti_.library);
 }
 
-// Functions are found by name, because their numbers differ between versions of CUDA.
+// Enables the callbacks of the functions that the audit reports. Finds the functions by name, because their numbers
+// differ between versions of CUDA.
 void Audit::enable_calls(std::uint32_t domain) {
   for (std::uint32_t id = 1; id < kFunctionsMax; ++id) {
     const char* name = nullptr;
@@ -200,7 +202,7 @@ void Audit::enable_calls(std::uint32_t domain) {
   }
 }
 
-void Audit::leave_launches() {
+void Audit::stop_launch_reports() {
   if (subscriber_ == nullptr) return;
   for (std::uint32_t id = 1; id < kFunctionsMax; ++id) {
     const char* name = nullptr;
@@ -209,7 +211,7 @@ void Audit::leave_launches() {
   }
 }
 
-void Audit::listen() {
+void Audit::poll() {
   if (subscriber_ == nullptr) return;
   is_own_stream_reported_ = false;
   is_making_own_stream = true;
@@ -286,10 +288,10 @@ void Audit::note(std::string_view kind, std::string_view detail) {
 
 void Audit::write_line(const std::string& line) {
   const std::lock_guard lock(mutex_);
-  const bool is_answer = line == "heard";  // written once for each call
-  if (is_answer && ++answers_ > kAuditAnswersMax) return;
-  if (!is_answer && (lines_.size() >= kAuditLinesMax || !lines_.insert(line).second)) return;
-  const bool is_last = !is_answer && lines_.size() == kAuditLinesMax;
+  const bool is_heard = line == "heard";  // the only line that is written again, once for each poll()
+  if (is_heard && ++heard_count_ > kAuditHeardMax) return;
+  if (!is_heard && (lines_.size() >= kAuditLinesMax || !lines_.insert(line).second)) return;
+  const bool is_last = !is_heard && lines_.size() == kAuditLinesMax;
   const std::string text = (is_last ? "more" : line.substr(0, kAuditLineBytesMax)) + "\n";
   if (::write(fd_, text.data(), text.size()) < 0) return;  // the lane treats missing lines as a silenced audit
 }
@@ -310,10 +312,10 @@ void kq_audit_begin(int fd) {
   kq::runtime::audit.begin(cupti, fd);
 }
 
-void kq_audit_listen() {
-  kq::runtime::audit.listen();
+void kq_audit_poll() {
+  kq::runtime::audit.poll();
 }
 
-void kq_audit_leave_launches() {
-  kq::runtime::audit.leave_launches();
+void kq_audit_stop_launch_reports() {
+  kq::runtime::audit.stop_launch_reports();
 }

@@ -2,10 +2,10 @@
 // it.
 //
 // Theory of operation. Before any code of the submission runs, the child subscribes to CUPTI's callbacks. CUPTI calls
-// them from inside the driver, so they come however the submission found the entry point (a computed name, dlsym,
-// cuGetProcAddress). Each event is written at once, as one line, to a pipe that the lane reads when the child has
-// ended: the submission cannot take back a line that was written. Lines hold facts only; gpu_worker/lane/call_audit.h
-// decides what they mean.
+// them from inside the driver, so an event is reported however the submission found the entry point (a computed name,
+// dlsym, cuGetProcAddress). Each event is written at once, as one line, to a pipe that the lane reads when the child
+// has ended: the submission cannot take back a line that was written. Lines hold facts only;
+// gpu_worker/lane/call_audit.h decides what they mean.
 //
 // The child is the process that is timed. A subscriber to object creation and rare calls does not slow down launches,
 // but a subscriber to every launch does. So launches are reported only while the submission loads and is first called.
@@ -38,11 +38,12 @@ namespace kq::runtime {
 
 inline constexpr std::size_t kAuditLinesMax = 60;
 inline constexpr std::size_t kAuditLineBytesMax = 1000;  // all lines together fit into a pipe
-inline constexpr int kAuditAnswersMax = 64;              // lines `heard`; later ones are not written
+inline constexpr int kAuditHeardMax = 64;                // lines `heard`; later ones are not written
 inline constexpr int kAuditModulesMax = 8;
 
-// The channel sets this from an answer until the clock of the next call starts. In that time the judge writes the
-// inputs of the next call, so that a submission which copies memory then would have the inputs before its time starts.
+// Says whether the child waits for the start of a call: the channel passes true with an answer, and false when the
+// clock of the next call starts. In that time the judge writes the inputs of the next call, so a submission that copies
+// memory then would have the inputs before its time starts; the audit reports such copies.
 void set_waiting(bool is_waiting);
 
 // The functions of CUPTI and of the driver that the audit calls. They return 0 when they succeed.
@@ -65,10 +66,11 @@ class Audit {
  public:
   // Subscribes and writes the line `on`, or `off` and the reason. `fd` is a pipe that never blocks the writer.
   void begin(const Cupti& cupti, int fd);
-  // Creates and destroys a stream, and writes `heard` if CUPTI reported it, or `silent` if it did not.
-  void listen();
+  // Checks that CUPTI still reports events: creates and destroys a stream, and writes `heard` if CUPTI reported the
+  // stream, or `silent` if CUPTI did not.
+  void poll();
   // Stops the reports of launches; the other events are still reported.
-  void leave_launches();
+  void stop_launch_reports();
 
  private:
   static void on_event(void* audit, std::uint32_t domain, std::uint32_t id, const void* data);
@@ -83,7 +85,7 @@ class Audit {
   void* subscriber_ = nullptr;
   std::mutex mutex_;
   std::set<std::string> lines_;
-  int answers_ = 0;
+  int heard_count_ = 0;
   bool is_own_stream_reported_ = false;
 };
 

@@ -103,10 +103,10 @@ TEST_F(AuditTest, enables_callbacks_of_the_relevant_functions_by_name) {
                                       "cuMemcpyAsync_ptsz", "cuCtxSetLimit", "cuMemcpyDtoH_v2", "cudaMemcpyAsync"}));
 }
 
-TEST_F(AuditTest, leave_launches_disables_launches_and_nothing_else) {
-  audit_.leave_launches();  // without a subscription this does nothing
+TEST_F(AuditTest, stop_launch_reports_disables_launches_and_nothing_else) {
+  audit_.stop_launch_reports();  // without a subscription this does nothing
   begin();
-  audit_.leave_launches();
+  audit_.stop_launch_reports();
   EXPECT_EQ(subscribed.disabled, (std::vector<std::string>{"cuLaunchKernel", "cuLaunchKernelEx"}));
 }
 
@@ -114,7 +114,7 @@ TEST_F(AuditTest, says_why_it_cannot_subscribe) {
   cupti_.subscribe = subscribe_too_late;
   begin();
   EXPECT_EQ(lines(), "off\tcuptiSubscribe failed with 39\n");
-  audit_.listen();
+  audit_.poll();
   EXPECT_EQ(lines(), "");
 }
 
@@ -214,13 +214,13 @@ TEST_F(AuditTest, copies_are_reported_while_the_child_waits) {
   EXPECT_EQ(lines(), "");
 }
 
-TEST_F(AuditTest, listen_says_whether_its_own_stream_was_reported) {
+TEST_F(AuditTest, poll_says_whether_its_own_stream_was_reported) {
   begin();
   lines();
-  audit_.listen();
-  audit_.listen();
+  audit_.poll();
+  audit_.poll();
   subscribed.is_deaf = true;
-  audit_.listen();
+  audit_.poll();
   EXPECT_EQ(lines(), "heard\nheard\nsilent\n");
 }
 

@@ -85,6 +85,6 @@ KQ_RUNTIME_API int kq_hide();
 // The library keeps the descriptor.
 KQ_RUNTIME_API void kq_audit_begin(int fd);
 // To be called before each call of the submission: writes a line that says whether CUPTI still reports events.
-KQ_RUNTIME_API void kq_audit_listen();
+KQ_RUNTIME_API void kq_audit_poll();
 // Stops the reports of launches.
-KQ_RUNTIME_API void kq_audit_leave_launches();
+KQ_RUNTIME_API void kq_audit_stop_launch_reports();

@@ -172,9 +172,9 @@ class CommandHandler:
         """Checks that CUPTI still reports what the submission does. Launches are reported while the submission loads
         and in its first calls only.
         """
-        self._runtime.audit_listen()
+        self._runtime.audit_poll()
         if self._audit_polls == AUDITED_CALLS:
-            self._runtime.audit_leave_launches()
+            self._runtime.audit_stop_launch_reports()
         self._audit_polls += 1
 
     def enter_pool(self) -> None:

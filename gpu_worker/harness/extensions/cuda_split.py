@@ -41,10 +41,12 @@ DEVICE_HEADERS = (
 )
 HOST_WORDS = frozenset(("torch", "at", "c10", "py", "pybind11", "caffe2"))
 DEVICE_WORDS = frozenset(("cooperative_groups", "cub", "nvcuda", "thrust", "cute", "cutlass"))
+# Words whose presence makes the split uncertain, so that nvcc compiles the whole source: code that depends on the
+# compiler, memory that both sides share, and names that only nvcc makes.
 HIDERS = frozenset(
     ("__CUDACC__", "__NVCC__", "__managed__", "__CUDACC_RDC__", "asm_volatile", "_Pragma", "__device_stub__")
 )
-# What stands in brackets behind these words declares nothing.
+# The parentheses behind these words belong to an attribute or a type: they hold neither parameters nor an initialiser.
 ATTRIBUTES = frozenset(("__align__", "alignas", "__attribute__", "__launch_bounds__", "decltype"))
 
 PRELUDE = """
@@ -106,6 +108,10 @@ def split(source: str) -> Split:
 
 
 class Splitter:
+    """Walks over the tokens of one source and collects the edits that make each half. An edit replaces a part of the
+    source; text without an edit stays in both halves. A token of kind `mark_` is punctuation (cuda_tokens.py).
+    """
+
     def __init__(self, source: str) -> None:
         self.source = source
         self.tokens = list(tokens_of(source))
@@ -369,6 +375,7 @@ class Splitter:
     # --- kernels and their launches
 
     def kernel(self, at: int, body: int, stop: int) -> None:
+        """Replaces a kernel in the host half by a function that launches it. The device half keeps the kernel."""
         head = self.tokens[at:body]
         template, parameters = "", []
         start = at
@@ -417,6 +424,7 @@ class Splitter:
         ]
 
     def parameter_name(self, part: list[Token]) -> str:
+        """Returns the name of one parameter; raises Refused if it has none or is a pack."""
         texts = [token.text for token in part]
         if "..." in texts:
             raise Refused("a kernel has a parameter pack")
@@ -439,6 +447,7 @@ class Splitter:
         return part[-1].text
 
     def launches(self) -> None:
+        """Replaces each `k<<<...>>>` in the host half by a push of the configuration and the name of the function."""
         for i, token in enumerate(self.tokens):
             if token.text != "<<<" or token.kind != "mark_":
                 continue
@@ -532,10 +541,12 @@ class Splitter:
         return [part for part in found if part]
 
     def trap(self, body: int, stop: int) -> None:
+        """Replaces a body in the host half by a trap: g++ cannot compile device code, and host code never calls it."""
         first, last = self.tokens[body].start, self.tokens[stop - 1].end
         self.host.append((first, last, "{ __builtin_trap(); }" + "\n" * self.source.count("\n", first, last)))
 
     def drop(self, edits: list[tuple[int, int, str]], at: int, stop: int) -> None:
+        """Removes an item from one half. Its line ends stay, so that errors name the lines of the source."""
         first, last = self.tokens[at].start, self.tokens[stop - 1].end
         edits.append((first, last, "\n" * self.source.count("\n", first, last)))
 

@@ -63,7 +63,7 @@ Step<Burst::Timed> Burst::run(const Plan& plan, const Draw& draw, std::uint32_t 
   const SubmissionSide::Trial trial{.number = number,
                                     .seed = seed,
                                     .poison = poison_word(draw()),
-                                    .place = draw(),
+                                    .slot_draw = draw(),
                                     .limit_ms = kBurstCalls * call_limit_ms};
   if (const auto poisoned = device_.fill(*poison_, 0, reference_.layout().outputs.bytes(), trial.poison); !poisoned)
     return stop(poisoned.error());

@@ -14,16 +14,17 @@ namespace {
 
 using channel::Command;
 
-// A kernel's time depends on where in memory its data lies: twenty processes with one place each had medians up to 9 %
-// apart (H200). So the window has several slots, unless they take too much memory. On a CPU no such difference was
-// found, and each slot costs page faults.
-constexpr std::uint32_t kPlacesMax = 4;
-constexpr std::uint64_t kPlacesBytesMax = 256ull << 20;
-constexpr std::uint64_t kMadeAheadBytesMax = 1ull << 30;
+// A kernel's time depends on where in memory its data lies: the medians of twenty processes whose windows had one slot
+// each were up to 9 % apart (H200). So the window has several slots, and each call draws one of them. A window has
+// fewer slots where all together exceed kSlotsBytesMax, and one slot on a CPU, where no such difference was found and
+// each slot costs page faults.
+constexpr std::uint32_t kSlotsMax = 4;
+constexpr std::uint64_t kSlotsBytesMax = 256ull << 20;
+constexpr std::uint64_t kMadeAheadBytesMax = 1ull << 30;  // the most memory that make_ahead() takes
 // The least size of outputs that are compared in place. For smaller outputs it costs less to copy them and to compare
 // the copy while the reference computes the next trial.
 constexpr std::uint64_t kInPlaceBytesMin = 64ull << 20;
-constexpr int kSlowComparisonsMax = 3;  // consecutive slow ones, after which outputs are copied
+constexpr int kSlowComparisonsMax = 3;  // after so many slow comparisons in a row outputs are copied instead
 // The degenerate-tolerance check reads pieces of the expected output in the first trial, evenly over the output, and
 // then one piece of both outputs in each trial.
 constexpr std::uint64_t kSampleBytesMax = 256u << 10;
@@ -55,9 +56,9 @@ tl::unexpected<Stop> wrong_answer(const SubmissionSide::Trial& trial, std::strin
 
 SubmissionMemory::Sizes SubmissionMemory::sizes(const Device& device, const Layout& layout, const Plan& plan) {
   const bool may_burst = plan.limits.bursts != Bursts::never && layout.outputs.bytes() <= kBurstOutputBytesMax;
-  const std::uint64_t places = device.info().kind == DeviceKind::cuda ? kPlacesBytesMax / layout.bytes() : 1;
+  const std::uint64_t slots = device.info().kind == DeviceKind::cuda ? kSlotsBytesMax / layout.bytes() : 1;
   return {.window = layout.bytes(),
-          .places = std::clamp<std::uint64_t>(places, 1, kPlacesMax),
+          .slots = std::clamp<std::uint64_t>(slots, 1, kSlotsMax),
           .snapshot = layout.outputs.bytes(),
           .arena = arena_bytes(layout, may_burst ? kBurstCalls : 0)};
 }
@@ -70,7 +71,7 @@ Step<SubmissionMemory> SubmissionMemory::make(Device& device, const Layout& layo
   SubmissionMemory memory;
   memory.sizes_ = sizes(device, layout, plan);
   // Without room for an arena the child copies its outputs into the window instead.
-  KQ_TRY_VALUE(auto window, make_window(device, memory.sizes_.places, memory.sizes_.window, memory.sizes_.arena));
+  KQ_TRY_VALUE(auto window, make_window(device, memory.sizes_.slots, memory.sizes_.window, memory.sizes_.arena));
   memory.window = std::move(window);
   KQ_TRY_VALUE(auto snapshot, make_memory(device, &Device::make_private, memory.sizes_.snapshot));
   memory.snapshot = std::move(snapshot);
@@ -80,7 +81,7 @@ Step<SubmissionMemory> SubmissionMemory::make(Device& device, const Layout& layo
 std::optional<SubmissionMemory> SubmissionMemory::make_ahead(Device& device, const Layout& layout, const Plan& plan) {
   const Sizes wanted = sizes(device, layout, plan);
   if (device.info().kind != DeviceKind::cuda ||
-      wanted.places * wanted.window + wanted.snapshot + wanted.arena > kMadeAheadBytesMax)
+      wanted.slots * wanted.window + wanted.snapshot + wanted.arena > kMadeAheadBytesMax)
     return std::nullopt;
   auto made = make(device, layout, plan);
   if (!made) return std::nullopt;  // the next submission reports the failure
@@ -225,9 +226,9 @@ std::unique_ptr<Memory> SubmissionSide::outputs_to_compare_in_place(const Trial&
 }
 
 Expected<void> SubmissionSide::compare_in_place(const Plan& plan, const Trial& trial, const Memory& outputs) {
-  const Expectation taken = expectation(trial);
+  const Expectation copied = expectation(trial);  // as if the outputs were copied into the snapshot
   const std::vector<DeviceComparison> wanted = device_comparisons(
-      plan, trial, {taken.inputs, taken.outputs, taken.input_copies, taken.expected, outputs, taken.shift, true});
+      plan, trial, {copied.inputs, copied.outputs, copied.input_copies, copied.expected, outputs, copied.shift, true});
   if (wanted.size() > kDeviceComparisonsMax) {  // without comparisons the call is inconclusive and is repeated
     may_compare_in_place_ = false;
     return {};
@@ -235,9 +236,9 @@ Expected<void> SubmissionSide::compare_in_place(const Plan& plan, const Trial& t
   // The degenerate-tolerance check of small outputs reads the snapshot.
   for (std::size_t i = 0; i < zeros_may_pass_.size(); ++i) {
     if (!zeros_may_pass_[i]) continue;
-    const Region part = sampled_region(trial, taken.outputs[i]);
+    const Region part = sampled_region(trial, copied.outputs[i]);
     const std::uint64_t at = part.begin - reference_.layout().outputs.begin;
-    if (const auto copied = device_.copy(taken.snapshot, at, outputs, at, part.bytes()); !copied) return copied;
+    KQ_TRY(device_.copy(copied.snapshot, at, outputs, at, part.bytes()));
   }
   KQ_TRY_VALUE(auto begun, device_.start_comparisons(wanted));
   comparisons_.emplace(std::move(begun));
@@ -250,7 +251,7 @@ bool SubmissionSide::is_all_found_equal(const DeviceFindings& findings) const {
     return expected[i].kind != channel::Kind::tensor || (i < findings.outputs.size() && findings.outputs[i]);
   };
   const bool are_outputs_right = std::ranges::all_of(std::views::iota(std::size_t{0}, expected.size()), is_equal);
-  return are_outputs_right && findings.guards && (findings.inputs || !keeps_inputs());
+  return are_outputs_right && findings.gaps && (findings.inputs || !must_keep_all_inputs());
 }
 
 SubmissionSide::Expectation SubmissionSide::expectation(const Trial& trial) const {
@@ -272,8 +273,8 @@ Step<void> SubmissionSide::check(const Plan& plan, const Trial& trial, const Exp
   return finish_check(plan, trial, expectation, got);
 }
 
-// Starts the comparisons on the device. Where there are more than it can make at once, finish_check() makes them one by
-// one.
+// Starts the comparisons on the device. Where there are more than the device can make at once, the judge makes them one
+// by one in finish_check().
 Step<void> SubmissionSide::start_device_check(const Plan& plan, const Trial& trial, const Expectation& expectation,
                                               std::span<const Tensor> got) {
   if (device_findings_ || !check_forms(trial, expectation, got)) return {};
@@ -285,7 +286,8 @@ Step<void> SubmissionSide::start_device_check(const Plan& plan, const Trial& tri
   return {};
 }
 
-// Returns the comparisons in their order: outputs that are tensors, the gaps between outputs, all inputs.
+// Returns the comparisons in this order: outputs that are tensors, the gaps between outputs, and all inputs unless the
+// reference changes some of them.
 std::vector<DeviceComparison> SubmissionSide::device_comparisons(const Plan& plan, const Trial& trial,
                                                                  const Expectation& expectation) const {
   const Region& outputs = reference_.layout().outputs;
@@ -310,7 +312,7 @@ std::vector<DeviceComparison> SubmissionSide::device_comparisons(const Plan& pla
     if (expectation.is_in_place) comparison.got = &window(), comparison.got_offset = expectation.shift + gap.begin;
     wanted.push_back(comparison);
   }
-  if (!keeps_inputs()) return wanted;
+  if (!must_keep_all_inputs()) return wanted;
   for (const auto& [region, at] : expectation.input_copies.pieces(inputs)) {
     wanted.push_back({.expected = &at.memory,
                       .expected_offset = at.offset,
@@ -336,12 +338,12 @@ Step<SubmissionSide::DeviceFindings> SubmissionSide::finish_device_check() {
   const auto is_equal = [](const auto& one) { return one.has_value(); };
   const auto behind =
       next + static_cast<std::ptrdiff_t>(gaps(reference_.layout().outputs, reference_.layout().tables.outputs).size());
-  findings.guards = std::all_of(next, behind, is_equal);
-  findings.inputs = keeps_inputs() && std::all_of(behind, results->end(), is_equal);
+  findings.gaps = std::all_of(next, behind, is_equal);
+  findings.inputs = must_keep_all_inputs() && std::all_of(behind, results->end(), is_equal);
   return findings;
 }
 
-bool SubmissionSide::keeps_inputs() const {
+bool SubmissionSide::must_keep_all_inputs() const {
   return std::ranges::count(reference_.mutable_inputs(), true) == 0;
 }
 
@@ -378,8 +380,9 @@ Step<Answered> SubmissionSide::run_burst(std::span<const std::uint16_t> slots, c
   return called;
 }
 
-// The harness leaves an output in the arena only where the model keeps no reference to it (harness/children). The next
-// call is already staged, so no process uses that memory now.
+// The harness leaves an output in the arena only where the submission keeps no reference to the output
+// (gpu_worker/harness/children/command_handler.py). The next call is already staged, so no process uses that memory
+// now.
 Expected<void> SubmissionSide::poison_previous_outputs(std::uint32_t poison) {
   for (const Region& region : std::exchange(previous_outputs_, {})) {
     if (const auto filled = device_.fill(*arena().memory, arena().begin + region.begin, region.bytes(), poison);
@@ -404,7 +407,7 @@ Step<void> SubmissionSide::finish_check(const Plan& plan, const Trial& trial, co
   KQ_TRY_VALUE(const auto findings,
                device_findings_ ? Step<DeviceFindings>(*std::exchange(device_findings_, {})) : finish_device_check());
   if (const auto right = check_forms(trial, expectation, got); !right) return right;
-  if (const auto right = findings.guards ? Step<void>() : check_guards(trial, expectation); !right) return right;
+  if (const auto right = findings.gaps ? Step<void>() : check_gaps(trial, expectation); !right) return right;
   if (const auto right = check_values(plan, trial, expectation, got, findings); !right) return right;
   if (const auto right = findings.inputs ? Step<void>() : check_inputs(trial, expectation); !right) return right;
   ++correctness_.trials_passed;
@@ -426,7 +429,7 @@ Step<void> SubmissionSide::check_forms(const Trial& trial, const Expectation& ex
   return {};
 }
 
-Step<void> SubmissionSide::check_guards(const Trial& trial, const Expectation& expectation) {
+Step<void> SubmissionSide::check_gaps(const Trial& trial, const Expectation& expectation) {
   const Region& region = reference_.layout().outputs;
   for (const Region& gap : gaps(region, reference_.layout().tables.outputs)) {
     const auto difference =
@@ -488,13 +491,13 @@ Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, co
   return {};
 }
 
-// Returns the piece of an output that the degenerate-tolerance check reads. No child can predict it before a timed
-// call.
+// Returns the piece of an output that the degenerate-tolerance check reads. The piece follows from the random
+// `slot_draw`, so no child can predict it before a timed call.
 Region SubmissionSide::sampled_region(const Trial& trial, const Tensor& output) const {
   const std::uint64_t element_bytes = channel::element_bytes(output.dtype);
   const std::uint64_t elements = output.bytes / element_bytes;
   const std::uint64_t checked = std::min(elements, kSampleBytesMax / element_bytes);
-  const std::uint64_t first = trial.place / memory_.window.slots % (elements - checked + 1);
+  const std::uint64_t first = trial.slot_draw / memory_.window.slots % (elements - checked + 1);
   const std::uint64_t begin = output.offset + first * element_bytes;
   return {begin, begin + checked * element_bytes};
 }
@@ -503,8 +506,8 @@ Region SubmissionSide::sampled_region(const Trial& trial, const Tensor& output) 
 // pieces that were read in the first trial.
 Step<void> SubmissionSide::check_degenerate_tolerance(const Trial& trial, const Expectation& expectation,
                                                       std::size_t output, Tolerance tolerance) {
-  zeros_may_pass_.resize(std::max(zeros_may_pass_.size(), output),
-                         false);  // earlier outputs that have no entry are no tensors
+  // The check is called for tensors only: an earlier output without an entry is a plain value.
+  zeros_may_pass_.resize(std::max(zeros_may_pass_.size(), output), false);
   const Tensor& tensor = expectation.outputs[output];
   const std::uint64_t element_bytes = channel::element_bytes(tensor.dtype);
   const std::uint64_t elements = tensor.bytes / element_bytes;
@@ -551,7 +554,7 @@ Step<void> SubmissionSide::check_inputs(const Trial& trial, const Expectation& e
     return std::nullopt;
   };
   // Compare all inputs at once first, because each access to device memory costs more than the comparison itself.
-  if (keeps_inputs()) {
+  if (must_keep_all_inputs()) {
     const auto change = first_change(region);
     if (!change) return stop(change.error());
     if (!*change) return {};
@@ -576,8 +579,8 @@ Step<void> SubmissionSide::check_inputs(const Trial& trial, const Expectation& e
   return {};
 }
 
-// Returns whether the first wrong element still holds poison. This decides only about a hint, so a failed read counts
-// as no.
+// Returns whether the first wrong element still holds poison. The answer decides only about a hint, so a failed read
+// counts as "no".
 bool SubmissionSide::is_unwritten(const Tensor& output, const Expectation& expectation, const Comparison& comparison,
                                   std::uint32_t poison) {
   const std::uint64_t element_bytes = channel::element_bytes(output.dtype);

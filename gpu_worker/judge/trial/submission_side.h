@@ -33,7 +33,7 @@ class SubmissionMemory {
  private:
   struct Sizes {
     std::uint64_t window = 0;
-    std::uint64_t places = 1;
+    std::uint64_t slots = 1;
     std::uint64_t snapshot = 0;
     std::uint64_t arena = 0;
     friend bool operator==(const Sizes&, const Sizes&) = default;
@@ -70,7 +70,9 @@ class SubmissionSide {
     std::uint32_t number = 0;  // for evidence
     std::uint64_t seed = 0;
     std::uint32_t poison = 0;  // the word that fills the outputs before the call
-    std::uint64_t place = 0;   // any number; modulo the number of the window's slots it selects the slot of the call
+    // Selects the slot of the call, modulo the number of slots, and the piece that the degenerate-tolerance check
+    // reads. A random number, except in a warm trial.
+    std::uint64_t slot_draw = 0;
     std::int64_t limit_ms = 0;
     std::int64_t launch_limit_ms = 0;  // as in CommandRequest
   };
@@ -131,26 +133,26 @@ class SubmissionSide {
   // Which comparisons the device has made and found equal.
   struct DeviceFindings {
     std::vector<std::optional<Agreement>> outputs;
-    bool guards = false;
-    bool inputs = false;
+    bool gaps = false;    // every gap between outputs still holds poison
+    bool inputs = false;  // no input has changed; false where inputs may change
   };
   SubmissionSide(Device& device, std::unique_ptr<Child> child, const ReferenceSide& reference, SubmissionMemory memory)
       : device_(device), child_(std::move(child)), reference_(reference), checks_(device), memory_(std::move(memory)) {}
   ChildActivity doing(Phase phase) const { return {ChildRole::submission, phase, device_.info().kind}; }
   Step<void> attach(const Plan& plan);
   std::uint64_t shift_of(const Trial& trial) const {
-    return trial.place % memory_.window.slots * reference_.layout().bytes();
+    return trial.slot_draw % memory_.window.slots * reference_.layout().bytes();
   }
   Step<void> record_returned(const std::vector<Tensor>& got);
   Step<void> check_forms(const Trial& trial, const Expectation& expectation, std::span<const Tensor> got) const;
-  Step<void> check_guards(const Trial& trial, const Expectation& expectation);
+  Step<void> check_gaps(const Trial& trial, const Expectation& expectation);
   Step<void> check_values(const Plan& plan, const Trial& trial, const Expectation& expectation,
                           std::span<const Tensor> got, const DeviceFindings& findings);
   Step<void> check_degenerate_tolerance(const Trial& trial, const Expectation& expectation, std::size_t output,
                                         Tolerance tolerance);
   Expectation expectation(const Trial& trial) const;
   Region sampled_region(const Trial& trial, const Tensor& output) const;
-  bool keeps_inputs() const;
+  bool must_keep_all_inputs() const;  // whether the reference changes none of its inputs
   std::unique_ptr<Memory> outputs_to_compare_in_place(const Trial& trial, const OutputSource& from,
                                                       std::span<const Tensor> got) const;
   Expected<void> compare_in_place(const Plan& plan, const Trial& trial, const Memory& outputs);

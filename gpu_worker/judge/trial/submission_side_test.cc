@@ -113,8 +113,8 @@ TEST_F(SubmissionSideTest, on_a_gpu_calls_are_made_in_several_slots_of_the_windo
   ASSERT_TRUE(side);
   ASSERT_TRUE((*side)->load(fixture_.plan, 42));
   for (std::uint32_t i = 0; i < 10; ++i) {
-    EXPECT_TRUE(
-        call_and_check(**side, {.number = i, .seed = 7, .poison = 0x7FC07FC1, .place = 1'000 + i, .limit_ms = 20'000}))
+    EXPECT_TRUE(call_and_check(
+        **side, {.number = i, .seed = 7, .poison = 0x7FC07FC1, .slot_draw = 1'000 + i, .limit_ms = 20'000}))
         << i;
   }
   const Layout& layout = reference_->layout();
@@ -132,7 +132,8 @@ TEST_F(SubmissionSideTest, a_write_outside_of_a_calls_outputs_is_found) {
       open_on(gpu, at(Command::call, [](FakeTurn& turn) { *(turn.window + turn.page.outputs[0].offset - 4) ^= 1; }));
   ASSERT_TRUE(side);
   ASSERT_TRUE((*side)->load(fixture_.plan, 42));
-  EXPECT_FALSE(call_and_check(**side, {.number = 0, .seed = 7, .poison = 0x7FC07FC1, .place = 3, .limit_ms = 20'000}));
+  EXPECT_FALSE(
+      call_and_check(**side, {.number = 0, .seed = 7, .poison = 0x7FC07FC1, .slot_draw = 3, .limit_ms = 20'000}));
 }
 
 TEST_F(SubmissionSideTest, memory_made_ahead_is_used_where_it_fits) {

@@ -114,7 +114,7 @@ TrialRun::Trial TrialRun::make(TrialKind kind) {
               .kind = kind,
               .seeds = {},
               .poison = poison_word(draw_()),
-              .place = kind == TrialKind::warm ? next_number_ : draw_()};
+              .slot_draw = kind == TrialKind::warm ? next_number_ : draw_()};
   trial.times_reference =
       trial.number == 0 || (trial.is_timed() && times_reference(times_.submission.size(), times_.reference.size()));
   trial.is_ahead = reference_.next_ahead_seeds() != nullptr;
@@ -127,7 +127,7 @@ SubmissionSide::Trial TrialRun::submission_trial(const Trial& trial) const {
   return {.number = trial.number,
           .seed = trial.seeds.calls,
           .poison = trial.poison,
-          .place = trial.place,
+          .slot_draw = trial.slot_draw,
           .limit_ms = call_limit_ms(plan_.limits, reference_ns_),
           .launch_limit_ms = trial.number == 0 ? plan_.limits.first_launch_limit_ms : 0};
 }

@@ -81,7 +81,7 @@ class TrialRun {
     bool during_warm_up = false;  // a warm-up ran when the trial was made
     Seeds seeds;
     std::uint32_t poison = 0;
-    std::uint64_t place = 0;
+    std::uint64_t slot_draw = 0;
 
     bool is_timed() const { return kind == TrialKind::timed; }
   };

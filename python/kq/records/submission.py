@@ -20,7 +20,7 @@ from kq.records.hash import NO_HASH, Hash
 from kq.records.limits import FILE_BYTES_MAX
 from kq.records.text_enum import TextEnum
 
-LOCAL: Mapping[str, bool] = {"local": True}  # metadata of a field that is not part of the record and is never sent
+LOCAL: Mapping[str, bool] = {"local": True}  # metadata of a field that is kept in this process and is never sent
 
 
 IMPORTS_TRITON = re.compile(rb"^[ \t]*(import|from) triton(?![0-9A-Za-z_])", re.M)
@@ -32,6 +32,8 @@ COMPILES = re.compile(
 HAS_JIT = re.compile(rb"^[ \t]*@jit(?![0-9A-Za-z_])", re.M)
 TRITON_JIT = re.compile(rb"^[ \t]*@triton\.jit(?![0-9A-Za-z_])", re.M)
 DEVICE_CODE = (".cu", ".ptx", ".cubin")
+# The keys of an IOContract (docs/user/formats.md), which says how a bare kernel is called or which function is the
+# entry.
 CONTRACT_KEYS = frozenset({"args", "io", "metadata", "kernel_name", "function_name", "class_name", "entry_point"})
 
 
@@ -196,7 +198,7 @@ class Submission:
     device: DeviceWish = DeviceWish.ANY
     gpu_model: str = ""  # the model as the worker reports it, such as "NVIDIA H200"; empty: any model
     trials: Trials = field(default_factory=Trials)
-    salt: str = ""  # part of the key and nothing else: a new text makes a new job of the same work
+    salt: str = ""  # only changes the key: with a new text the same submission becomes a new job
     # When and where the job may run; not part of the key.
     priority: Priority = Priority.NORMAL
     not_before_ms: int = 0  # Unix time; 0: immediately
@@ -353,7 +355,7 @@ def recognised_backend(entry: SourceFile) -> Backend:
 
 
 def is_contract(path: Path) -> bool:
-    """Whether the file X.json beside X.py is a contract; other programs write .json files too."""
+    """Returns whether the file X.json beside X.py is an IOContract; other programs write .json files too."""
     try:
         found = json.loads(read_bytes(path))
     except (BadInput, ValueError, RecursionError):
@@ -394,11 +396,11 @@ def read_bytes(path: Path) -> bytes:
         raise BadInput(f"{str(path)[:200]!r}: {error.strerror}; a path is needed") from None
 
 
-W = TypeVar("W", bound=TextEnum)
+E = TypeVar("E", bound=TextEnum)
 
 
-def parsed(kind: type[W], value: W | str, what: str) -> W:
-    """Returns the member with that text; raises BadInput, with the known ones, if there is none."""
+def parsed(kind: type[E], value: E | str, what: str) -> E:
+    """Returns the member of `kind` with this text; raises BadInput, which lists the members, if there is none."""
     try:
         return kind(value)
     except ValueError:

@@ -1,9 +1,9 @@
 """Compares the build time of inline CUDA sources between kq and torch's own load_inline.
 
     scripts/bench build --json FILE
-        builds small and wide sources, cold and cached, one at a time, and then many at once
+        builds a few sources one at a time, without and with a cache, and then many sources at once
     scripts/bench build --many 16 --skip-torch
-        measures kq's side alone
+        measures only kq's builds
     scripts/bench build --compare 200
         builds every source of tests/builds both ways (hours on two cores), and runs the results where a GPU is present
     scripts/bench build --compare 200 --part 1/2 --limit-s 540 --json a.json
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 PYTHON = os.environ.get("KQ_PYTHON") or next(
     (str(path) for path in [ROOT / ".venv/bin/python"] if path.exists()), sys.executable
 )
-HEADERS = ("cuda-O1", "cpp-O2")
+HEADERS = ("cuda-O1", "cpp-O2")  # the variants of the precompiled header
 NVRTC_CHILDREN = 21
 SINGLE = ("elementwise_0", "dispatched_2", "vectorised_3", "constant_0", "cpp_only_0")
 RAW = (
@@ -78,7 +78,7 @@ def main() -> int:
         bench.compare() if arguments.compare else bench.run()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return 1 if bench.failures else 3 if comparison.undone_of(bench.sources) else 0
+    return 1 if bench.failures else 3 if comparison.cut_builds_of(bench.sources) else 0
 
 
 def merge(arguments: argparse.Namespace) -> int:
@@ -90,7 +90,7 @@ def merge(arguments: argparse.Namespace) -> int:
             [f"{len(sources)} sources", *comparison.lines_of(sources), *(f"FAILED {failure}" for failure in failures)]
         )
     )
-    return 1 if failures else 3 if comparison.undone_of(sources) else 0
+    return 1 if failures else 3 if comparison.cut_builds_of(sources) else 0
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -192,7 +192,7 @@ class Bench:
         ended = 0
 
         def ask(side: str, name: str) -> comparison.Answer:
-            if comparison.is_settled(before := known.get(name, {}).get(side, {})):
+            if comparison.is_built_and_correct(before := known.get(name, {}).get(side, {})):
                 return before
             answer = self.ask(
                 f"{side} {name}", needed=False, environment=None if alone or side == "kq" else {"MAX_JOBS": "1"}
@@ -200,24 +200,24 @@ class Bench:
             shutil.rmtree(self.folder / f"{side}-{name}", ignore_errors=True)
             return answer
 
-        def tell(side: str, name: str, answer: comparison.Answer) -> None:
+        def record(side: str, name: str, answer: comparison.Answer) -> None:
             nonlocal ended
             ended += 1
             self.sources.setdefault(name, {})[side] = answer
-            said = (
+            outcome = (
                 f"{answer['s']:6.1f} s {answer['cpu_s']:6.1f} s of processors"
                 if "s" in answer
                 else answer.get("error") or "time was up"
             )
-            words = [answer.get("way", ""), answer.get("ran_on", ""), answer.get("wrong", "")]
+            details = [answer.get("way", ""), answer.get("ran_on", ""), answer.get("wrong", "")]
             print(
                 f"{time.monotonic() - self.begun:6.1f} {ended:4}/{len(names) * len(self.sides())} {side:5} {name:18} "
-                f"{said} {' '.join(filter(None, words))}",
+                f"{outcome} {' '.join(filter(None, details))}",
                 flush=True,
             )
             self.write()
 
-        comparison.build_all(names, self.sides(), self.arguments.jobs, ask, tell)
+        comparison.build_all(names, self.sides(), self.arguments.jobs, ask, record)
         self.sources = {name: self.sources[name] for name in names}
         self.failures += comparison.failures_of(self.sources)
         self.figures["all"] = time.monotonic() - self.begun
@@ -236,6 +236,10 @@ class Bench:
         return ("kq",) if self.arguments.skip_torch else ("kq", "torch")
 
     def ask(self, work: str, needed: bool = True, environment: dict[str, str] | None = None) -> dict:
+        """Runs one build in a process of its own and returns its answer (tests/builds/comparison.py).
+
+        `work` is the value of --work-on. An error counts as a failure of the benchmark if the build is `needed`.
+        """
         command = [PYTHON, __file__, "--work-on", work, "--folder", str(self.folder), "--arch", self.arguments.arch]
         left_s = None if self.arguments.limit_s is None else self.begun + self.arguments.limit_s - time.monotonic()
         if left_s is not None and left_s <= 0:
@@ -250,20 +254,21 @@ class Bench:
             env={**os.environ, **(environment or {})},
         )
         try:
-            out, words = process.communicate(timeout=left_s)
+            out, err = process.communicate(timeout=left_s)
         except subprocess.TimeoutExpired:
             return {"cut": "not done"}
         finally:
             end_of_group(process)
         lines = [line for line in out.splitlines() if line.startswith("{")]
         answer = (
-            json.loads(lines[-1]) if lines else {"error": words[-500:] or f"no answer, exit code {process.returncode}"}
+            json.loads(lines[-1]) if lines else {"error": err[-500:] or f"no answer, exit code {process.returncode}"}
         )
         if "error" in answer and needed:
             self.failures.append(f"{work}: {answer['error']}")
         return answer
 
     def figure(self, what: str, answer: dict) -> None:
+        """Keeps and prints the time of a successful build as a row of the result."""
         if "s" in answer:
             self.figures[what] = answer["s"]
             print(f"{what:55} {answer['s']:9.3f} s   {answer.get('way', '')} {answer.get('wrong', '')}", flush=True)
@@ -287,12 +292,12 @@ class Bench:
         found = {
             "seconds": self.figures,
             "failures": self.failures,
-            "undone": comparison.undone_of(self.sources),
+            "undone": comparison.cut_builds_of(self.sources),
             "sources": self.sources,
         }
-        aside = Path(f"{self.arguments.json}.new")
-        aside.write_text(json.dumps({**machine, **found}, indent=1) + "\n")
-        aside.replace(self.arguments.json)
+        unfinished = Path(f"{self.arguments.json}.new")
+        unfinished.write_text(json.dumps({**machine, **found}, indent=1) + "\n")
+        unfinished.replace(self.arguments.json)
 
 
 def end_of_group(process: subprocess.Popen[str]) -> None:
@@ -305,6 +310,10 @@ def end_of_group(process: subprocess.Popen[str]) -> None:
 
 
 def many_names(count: int) -> list[str]:
+    """Returns the names of the first sources of tests/builds, one of each family in turn.
+
+    Parses the file corpus.py instead of importing it, because the import needs torch.
+    """
     import ast
 
     tree = ast.parse((ROOT / "tests/builds/corpus.py").read_text())
@@ -360,17 +369,17 @@ def work(arguments: argparse.Namespace) -> int:
             answer = {"kq": build, "torch": build_by_torch, "load": load}[kind](folder, case, arguments.arch)
             module = answer.pop("module", None)
             device = "cuda" if case.cuda and torch.cuda.is_available() else "cpu"
-            answer["cpu_s"] = worked_s()
+            answer["cpu_s"] = compilers_cpu_s()
             if module is not None and (device == "cuda" or not case.cuda):
                 answer["ran_on"] = torch.cuda.get_device_name() if device == "cuda" else "cpu"
-                answer |= called(case, module, device)
+                answer |= run_module(case, module, device)
     except Exception as error:
         answer = {"error": f"{type(error).__name__}: {error}"[:500]}
     print(json.dumps(answer), flush=True)
     os._exit(0)
 
 
-def called(case, module, device: str) -> dict:  # type: ignore[no-untyped-def]
+def run_module(case, module, device: str) -> dict:  # type: ignore[no-untyped-def]
     """Runs a built module. Returns the difference from the expected output and a digest of the output; an exception is
     returned as a difference, because the build itself succeeded.
     """
@@ -382,7 +391,7 @@ def called(case, module, device: str) -> dict:  # type: ignore[no-untyped-def]
         return {"wrong": f"{case.name}: {type(error).__name__}: {error}"[:500]}
 
 
-def worked_s() -> float:
+def compilers_cpu_s() -> float:
     """Returns the processor time of the compilers, which are ended child processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
