@@ -10,8 +10,10 @@
 
 #include <gtest/gtest.h>
 
+#include "gpu_worker/judge/device/clock.h"
 #include "gpu_worker/judge/testing/fake_device.h"
 #include "gpu_worker/judge/testing/fake_problem.h"
+#include "gpu_worker/judge/timing/calibration.h"
 
 namespace kq::judge {
 namespace {
@@ -78,6 +80,7 @@ TEST(Attempt, a_call_quicker_than_the_memory_is_suspect) {
 
 TEST(Attempt, each_calibrator_of_a_plan_is_kept_separately) {
   JudgeFixture fixture;
+  const std::int64_t start_ns = clock_ns();
   int calls[2] = {};
   fixture.calibrator_script = [&](FakeTurn& turn) { calls[0] += turn.command == Command::null_call; };
   ASSERT_EQ(outcome_text(fixture.run()), "passed");
@@ -92,20 +95,23 @@ TEST(Attempt, each_calibrator_of_a_plan_is_kept_separately) {
   std::swap(first, fixture.calibrator);
   fixture.plan.calibrator = 0;
   ASSERT_EQ(outcome_text(fixture.run()), "passed");
-  EXPECT_EQ(calls[0], at_first + kNullCalls);  // the calibration before the attempt is reused
+  EXPECT_GE(calls[0], at_first + kNullCalls);
+  const bool is_reusable = clock_ns() - start_ns < kCalibrationAgeMaxNs;  // false on a very slow host
+  EXPECT_TRUE(!is_reusable || calls[0] == at_first + kNullCalls) << "the calibration before the attempt is reused";
   EXPECT_EQ(calls[1], at_first);
 }
 
 TEST(Attempt, the_reported_time_of_trials_excludes_loading) {
   constexpr std::int64_t kLoadUs = 300'000;
   JudgeFixture fixture;
+  const std::int64_t start_ns = clock_ns();
   const Report report = fixture.run([&](FakeTurn& turn) {
     if (turn.command == Command::load) ::usleep(kLoadUs);
     if (turn.command == Command::call) ::usleep(2'000);
   });
   EXPECT_EQ(outcome_text(report), "passed");
   EXPECT_GE(report.trials_us, 7 * 2'000);
-  EXPECT_LT(report.trials_us, kLoadUs);
+  EXPECT_LE(report.trials_us, (clock_ns() - start_ns) / 1'000 - kLoadUs * 9 / 10);
   const Report wrong =
       fixture.run(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) = 1e9f; }));
   EXPECT_EQ(outcome_text(wrong), "wrong_answer/value at judge");
@@ -171,17 +177,18 @@ TEST(Attempt, without_timed_trials_there_are_no_statistics) {
 TEST(Attempt, slow_calls_are_timed_until_their_budget_is_spent) {
   JudgeFixture fixture;
   fixture.plan.trials = {.correctness = 1, .warmup = 0, .timed = 20};
-  fixture.plan.limits.timed_budget_ms = 12;
-  const Report report = fixture.run(at(Command::call, [](FakeTurn&) { ::usleep(2'000); }));
+  // The judge subtracts the overhead, so the calls are much longer than the overhead on a busy host.
+  const Twist slow = at(Command::call, [](FakeTurn&) { ::usleep(50'000); });
+  fixture.plan.limits.timed_budget_ms = 300;
+  const Report report = fixture.run(slow);
   ASSERT_EQ(outcome_text(report), "passed");
   EXPECT_GE(report.samples.submission_ns.size(), kTimedSamplesMin);
-  EXPECT_LE(report.samples.submission_ns.size(), 8u);
+  EXPECT_LT(report.samples.submission_ns.size(), 20u);
   fixture.plan.limits.timed_budget_ms = 0;
-  EXPECT_EQ(fixture.run(at(Command::call, [](FakeTurn&) { ::usleep(2'000); })).samples.submission_ns.size(),
-            kTimedSamplesMin);
-  fixture.plan.limits.timed_budget_ms = 200;
+  EXPECT_EQ(fixture.run(slow).samples.submission_ns.size(), kTimedSamplesMin);
+  fixture.plan.limits.timed_budget_ms = 1'000;
   int calls = 0;
-  EXPECT_EQ(fixture.run(at(Command::call, [&](FakeTurn&) { ::usleep(++calls == 8 ? 250'000 : 0); }))
+  EXPECT_EQ(fixture.run(at(Command::call, [&](FakeTurn&) { ::usleep(++calls == 8 ? 1'100'000 : 0); }))
                 .samples.submission_ns.size(),
             20u)
       << "one that sleeps ends nothing";
@@ -369,7 +376,7 @@ TEST(Attempt, a_calibrator_that_slows_down_is_reported_as_drift) {
   JudgeFixture fixture;
   bool is_slow = false;
   fixture.calibrator_script = [&](FakeTurn&) {
-    ::usleep(is_slow ? 20'000 : 100);
+    ::usleep(is_slow ? 100'000 : 100);
   };  // on a busy machine both may take some milliseconds longer
   const Report report = fixture.run(at(Command::load, [&](FakeTurn&) { is_slow = true; }));
   ASSERT_EQ(outcome_text(report), "passed");
@@ -499,7 +506,7 @@ TEST(Attempt, a_failing_reference_makes_the_problem_invalid) {
             "problem_invalid at run");
   EXPECT_EQ(outcome_text(fixture.run({}, at(Command::answer, [](FakeTurn& turn) { turn.page.input_count = 65; }))),
             "problem_invalid at run");
-  fixture.plan.limits.load_limit_ms = 200;
+  fixture.plan.limits.load_limit_ms = 2'000;  // also the limit of honest commands before the load
   EXPECT_EQ(outcome_text(fixture.run({}, at(Command::load, [](FakeTurn& turn) { turn.answers = false; }))),
             "problem_invalid at load");
 }
@@ -629,9 +636,9 @@ TEST(Attempt, lost_control_is_an_error) {
 // and the reference must stay usable.
 TEST(Attempt, a_submission_that_writes_anywhere_ends_in_a_verdict) {
   JudgeFixture fixture;
-  fixture.plan.limits.call_limit_ms = 50;
   std::mt19937_64 random(11);
   ASSERT_EQ(outcome_text(fixture.run()), "passed");
+  fixture.plan.limits.call_limit_ms = 50;  // for submissions that destroy their answer; an honest call may need longer
   for (int round = 0; round < 40; ++round) {
     const Report report = fixture.run_again(at(Command::call, [&](FakeTurn& turn) {
       auto* page = reinterpret_cast<unsigned char*>(&turn.page);

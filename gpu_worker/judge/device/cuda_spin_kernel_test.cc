@@ -41,35 +41,36 @@ TEST_F(SpinKernelTest, waits_for_a_random_time) {
 }
 
 TEST_F(SpinKernelTest, the_occupancy_gap_is_complete_after_settle) {
-  fake::gpu.spin_gap_ns = 70'000'000;  // far above the time that the host takes here
+  fake::gpu.spin_gap_ns = 70'000'000'000;  // far above the time that the host takes here
   ASSERT_TRUE(spin_->close_gate());
   ASSERT_TRUE(spin_->start_spin());
   spin_->stop_spin();
-  fake::gpu.spin_gap_ns = 500'000'000;
+  fake::gpu.spin_gap_ns = 500'000'000'000;
   ASSERT_TRUE(spin_->probe());
   ASSERT_TRUE(spin_->settle());
-  EXPECT_GE(spin_->occupancy_gap_ns(), 570'000'000);
-  EXPECT_LT(spin_->occupancy_gap_ns(), 600'000'000);
+  EXPECT_GE(spin_->occupancy_gap_ns(), 570'000'000'000);
+  EXPECT_LT(spin_->occupancy_gap_ns(), 600'000'000'000);
 }
 
 TEST_F(SpinKernelTest, copying_is_no_occupancy_gap) {
+  constexpr std::int64_t kCopyingNs = 18'000'000'000;  // far above the time that the host takes here
   ASSERT_TRUE(spin_->close_gate());
   ASSERT_TRUE(spin_->start_spin());
   spin_->stop_spin();
   ASSERT_TRUE(spin_->probe());
-  fake::gpu.now_ns += 900'000'000;
+  fake::gpu.now_ns += kCopyingNs;
   ASSERT_TRUE(spin_->settle());
-  EXPECT_GE(spin_->occupancy_gap_ns(), 900'000'000);
+  EXPECT_GE(spin_->occupancy_gap_ns(), kCopyingNs);
   ASSERT_TRUE(spin_->probe());
-  fake::gpu.now_ns += 900'000'000;
-  spin_->note_copied(450ull << 30);
+  fake::gpu.now_ns += kCopyingNs;
+  spin_->note_copied(9'000ull << 30);
   ASSERT_TRUE(spin_->settle());
-  EXPECT_LT(spin_->occupancy_gap_ns(), 100'000'000);
+  EXPECT_LT(spin_->occupancy_gap_ns(), kCopyingNs / 2);
   ASSERT_TRUE(spin_->probe());
-  fake::gpu.now_ns += 900'000'000;
-  for (int i = 0; i < 300'000; ++i) spin_->note_copied(1);  // a fixed time is allowed for each copy
+  fake::gpu.now_ns += kCopyingNs;
+  for (int i = 0; i < 6'000'000; ++i) spin_->note_copied(1);  // a fixed time is allowed for each copy
   ASSERT_TRUE(spin_->settle());
-  EXPECT_LT(spin_->occupancy_gap_ns(), 100'000'000);
+  EXPECT_LT(spin_->occupancy_gap_ns(), kCopyingNs / 2);
 }
 
 TEST_F(SpinKernelTest, after_long_copies_the_spin_has_a_time_slice_of_its_own) {

@@ -131,9 +131,10 @@ struct JudgeFixture {
   JudgeFixture() {
     plan.id = 1;
     plan.trials = {.correctness = 2, .warmup = 1, .timed = 3};
-    plan.limits.load_limit_ms = 20'000;  // reached by hanging children only
-    plan.limits.call_limit_ms = 20'000;
+    plan.limits.load_limit_ms = 60'000;  // reached by hanging children only
+    plan.limits.call_limit_ms = 60'000;
     plan.limits.first_launch_limit_ms = 0;
+    plan.limits.timed_budget_ms = 600'000;  // however slow the host is, no call is left out
     plan.limits.window_bytes_max = 1 << 20;
   }
 

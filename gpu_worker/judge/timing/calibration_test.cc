@@ -14,13 +14,15 @@
 namespace kq::judge {
 namespace {
 
+constexpr std::int64_t kLimitMs = 60'000;
+
 class CalibratorTest : public testing::Test {
  protected:
   Step<Overhead> run(FakeChild::Script script) {
     FakeChild fake(std::move(script));
     auto calibrator = Calibrator::open(*device_, fake.take_socket(), exits_, WaitMode::sleep);
     if (!calibrator) return tl::unexpected(calibrator.error());
-    return (*calibrator)->calibrate(1 << 20, 5'000);
+    return (*calibrator)->calibrate(1 << 20, kLimitMs);
   }
 
   std::unique_ptr<Device> device_ = std::move(*open_cpu_device());
@@ -28,16 +30,17 @@ class CalibratorTest : public testing::Test {
 };
 
 TEST_F(CalibratorTest, the_overhead_is_the_median_of_null_calls) {
+  constexpr useconds_t kLongUs = 500'000;
   int calls = 0;
   const auto overhead = run([&](FakeTurn& turn) {
     if (turn.command != channel::Command::null_call) return;
     ++calls;
-    ::usleep(calls == 3 ? 50'000 : 500);  // one long call does not move the median
+    ::usleep(calls == 3 ? kLongUs : 500);  // one long call does not move the median
   });
   ASSERT_TRUE(overhead);
   EXPECT_EQ(calls, kNullCalls);
   EXPECT_GE(overhead->median_ns, 500'000);
-  EXPECT_LT(overhead->median_ns, 40'000'000);
+  EXPECT_LT(overhead->median_ns, kLongUs * 1e3);
 }
 
 TEST_F(CalibratorTest, a_calibration_is_reused_for_the_same_number_of_bytes) {
@@ -45,15 +48,20 @@ TEST_F(CalibratorTest, a_calibration_is_reused_for_the_same_number_of_bytes) {
   FakeChild fake([&](FakeTurn& turn) { calls += turn.command == channel::Command::null_call ? 1 : 0; });
   auto calibrator = Calibrator::open(*device_, fake.take_socket(), exits_, WaitMode::sleep);
   ASSERT_TRUE(calibrator);
-  const auto first = (*calibrator)->reuse_or_calibrate(1 << 20, 5'000);
-  const auto again = (*calibrator)->reuse_or_calibrate(1 << 20, 5'000);
+  const std::int64_t start_ns = clock_ns();
+  const auto first = (*calibrator)->reuse_or_calibrate(1 << 20, kLimitMs);
+  const auto again = (*calibrator)->reuse_or_calibrate(1 << 20, kLimitMs);
   ASSERT_TRUE(first && again);
+  const bool is_reusable = clock_ns() - start_ns < kCalibrationAgeMaxNs;  // false on a very slow host
+  if (is_reusable) {
+    EXPECT_EQ(calls, kNullCalls);
+    EXPECT_EQ(first->median_ns, again->median_ns);
+  }
+  calls = 0;
+  ASSERT_TRUE((*calibrator)->reuse_or_calibrate(1 << 10, kLimitMs));
   EXPECT_EQ(calls, kNullCalls);
-  EXPECT_EQ(first->median_ns, again->median_ns);
-  ASSERT_TRUE((*calibrator)->reuse_or_calibrate(1 << 10, 5'000));
+  ASSERT_TRUE((*calibrator)->calibrate(1 << 10, kLimitMs));
   EXPECT_EQ(calls, 2 * kNullCalls);
-  ASSERT_TRUE((*calibrator)->calibrate(1 << 10, 5'000));
-  EXPECT_EQ(calls, 3 * kNullCalls);
 }
 
 TEST(MedianWithoutOutliers, is_the_median_of_the_majority_that_lies_together) {
@@ -75,7 +83,8 @@ TEST(CommonOverhead, is_the_mean_of_those_that_agree_with_the_middle_one) {
 // A warm-up scatters the null calls of some calibrations. The warm-up ends only when all repetitions without waiting
 // have been made.
 TEST_F(CalibratorTest, scattered_null_calls_are_repeated_and_at_last_without_the_warm_up) {
-  constexpr std::int64_t kWaitMaxNs = 20'000'000'000;
+  constexpr std::int64_t kWaitMaxNs = 60'000'000'000;
+  constexpr unsigned kStepUs = 20'000;
   for (const int calibrations_scattered : {1, kRecalibrationsMax + 1}) {
     channel::WarmUpPage control = *channel::WarmUpPage::make();
     ConcurrentWarmUps warm_ups(*channel::WarmUpPage::map(sys::Fd(::dup(control.fd()))), kWaitMaxNs);
@@ -87,13 +96,13 @@ TEST_F(CalibratorTest, scattered_null_calls_are_repeated_and_at_last_without_the
       if (turn.command != channel::Command::null_call) return;
       ++calls;
       const int nth = (calls - 1) % kNullCalls;
-      ::usleep(calls <= calibrations_scattered * kNullCalls ? static_cast<unsigned>(nth + 1) * 5'000 : 500);
+      ::usleep(calls <= calibrations_scattered * kNullCalls ? static_cast<unsigned>(nth + 1) * kStepUs : 500);
       if (calls == (kRecalibrationsMax + 1) * kNullCalls) control.set_running(0, false);
     });
     ASSERT_TRUE(overhead);
     EXPECT_GE(calls, (calibrations_scattered + 1) * kNullCalls) << "a noisy host may need more";
     EXPECT_LT(clock_ns() - start_ns, kWaitMaxNs) << "the judge does not wait for the whole limit";
-    EXPECT_LT(overhead->median_ns, 5'000'000);
+    EXPECT_LT(overhead->median_ns, (kNullCalls + 1) / 2 * kStepUs * 1e3) << "the least median of scattered calls";
     device_->set_concurrent_warm_ups(nullptr);
   }
 }
