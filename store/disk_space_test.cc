@@ -163,7 +163,7 @@ TEST_F(LessSmallDisk, removed_values_are_collected_and_results_always_have_space
       store.reset();
       store = open_store();
     }
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(12);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     for (int i = 0; (free < enough || i < 40) && std::chrono::steady_clock::now() < end; ++i) {
       const auto space = store->space();
       ASSERT_TRUE(space);

@@ -22,7 +22,7 @@ TEST(Process, gets_its_socket_at_descriptor_3_and_the_added_environment) {
                                   .environment = {{"KQ_WORD", "hello"}},
                                   .socket = pair->second.get()});
   ASSERT_TRUE(pid);
-  const auto packet = receive_packet(pair->first.get(), 5000);
+  const auto packet = receive_packet(pair->first.get(), 60'000);
   ASSERT_TRUE(packet && *packet);
   EXPECT_EQ((*packet)->bytes, "hello");
   end_process(*pid);
@@ -35,7 +35,7 @@ TEST(Process, inherits_nothing_above_its_socket) {
   const auto pid = start_process(
       {.argv = {"sh", "-c", "ls /proc/self/fd | wc -w >&3"}, .environment = {}, .socket = pair->second.get()});
   ASSERT_TRUE(pid);
-  const auto packet = receive_packet(pair->first.get(), 5000);
+  const auto packet = receive_packet(pair->first.get(), 60'000);
   ASSERT_TRUE(packet && *packet);
   EXPECT_LE(std::stoi((*packet)->bytes), 5);  // 0 to 3 and the descriptor that ls reads the directory with
   end_process(*pid);

@@ -34,7 +34,7 @@ from pathlib import Path
 FDS = (0, 1, 2, 3)  # the descriptors that a client passes on; 3 is the socket of the control process
 FDS_MAX = 1024  # the number of descriptors that a process of the tests may have open
 REQUEST_BYTES = 128 << 10
-CONNECT_LIMIT_S = 20.0  # the server listens before it imports
+CONNECT_LIMIT_S = 60.0  # the server listens before it imports
 
 
 def run(folder: Path, words: list[str]) -> int:

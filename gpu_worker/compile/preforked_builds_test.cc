@@ -41,7 +41,7 @@ class PreforkedBuildsTest : public ::testing::Test {
   std::vector<std::uint64_t> waiting_after(const PreforkedBuild& child) const {
     std::vector<std::uint64_t> ids;
     for (std::uint64_t id = child.id + 1; id <= child.id + kPreforkedBuildsMax; ++id) {
-      for (int i = 0; i < 2'000 && zygote_->process_of(id) == 0; ++i)
+      for (int i = 0; i < 6'000 && zygote_->process_of(id) == 0; ++i)
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
       ids.push_back(id);
     }
@@ -54,9 +54,9 @@ class PreforkedBuildsTest : public ::testing::Test {
                                                                     .host_bytes = 4ull << 30,
                                                                     .scratch_bytes = kBuildScratchBytes});
   }
-  // Takes a child, within twenty seconds.
+  // Takes a child, within a minute.
   std::optional<PreforkedBuild> taken_in_time(PreforkedBuilds& pool, const std::string& arch = "sm_90") {
-    for (int i = 0; i < 2'000; ++i) {
+    for (int i = 0; i < 6'000; ++i) {
       if (auto child = pool.take(zygote_, arch)) return child;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
@@ -81,7 +81,7 @@ TEST_F(PreforkedBuildsTest, no_child_waits_before_one_was_wanted_and_each_has_a_
   for (PreforkedBuild& child : children) {
     EXPECT_FALSE(*zygote_->wait(child.id, 0)) << "the child waits";
     child.channel = sys::Fd();
-    EXPECT_EQ(*zygote_->wait(child.id, 20'000), std::optional(0)) << "the child ends when its channel is closed";
+    EXPECT_EQ(*zygote_->wait(child.id, 60'000), std::optional(0)) << "the child ends when its channel is closed";
     zygote_->forget(child.id);
   }
 }
@@ -109,7 +109,7 @@ TEST_F(PreforkedBuildsTest, a_dead_child_is_not_returned) {
   ASSERT_TRUE(first);
   for (const std::uint64_t id : waiting_after(*first)) {
     zygote_->kill(id);
-    EXPECT_TRUE(*zygote_->wait(id, 20'000));
+    EXPECT_TRUE(*zygote_->wait(id, 60'000));
   }
   const auto next = taken_in_time(*pool);
   ASSERT_TRUE(next);

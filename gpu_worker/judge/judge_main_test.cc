@@ -44,7 +44,7 @@ class Program {
   int socket() const { return ends_.first.get(); }
 
   std::optional<JudgeReply> reply() {
-    const auto packet = sys::receive_packet(socket(), 10'000);
+    const auto packet = sys::receive_packet(socket(), 60'000);
     if (!packet || !*packet) return std::nullopt;
     auto message = decode_message<JudgeReply>((*packet)->bytes);
     if (!message) return std::nullopt;

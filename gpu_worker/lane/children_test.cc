@@ -43,18 +43,22 @@ class ChildrenTest : public ::testing::Test {
                         .ahead = ahead},
         warm_ups_, [this] { return lane_->zygote(); }, std::move(inspect));
   }
-  // Whether the number of children's directories becomes `count` within ten seconds.
-  static bool directories_become(std::size_t expected) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    const auto count = [] {
-      std::error_code none_yet;
-      return static_cast<std::size_t>(
-          std::distance(fs::directory_iterator(scratch(), none_yet), fs::directory_iterator()));
-    };
-    while (count() != expected && std::chrono::steady_clock::now() < deadline)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return count() == expected;
+  static std::size_t directory_count() {
+    std::error_code none_yet;
+    return static_cast<std::size_t>(
+        std::distance(fs::directory_iterator(scratch(), none_yet), fs::directory_iterator()));
   }
+  // Whether the number of children's directories becomes `expected` within a minute.
+  static bool directories_become(std::size_t expected) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (directory_count() != expected && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return directory_count() == expected;
+  }
+  // A child waits for a judge that prepares no longer than five seconds (kPreparingLimitMs in children.cc), which is
+  // longer than these tests take, except on a very busy host. So one of several tries must show that it waits.
+  static constexpr int kTriesMax = 10;
+  static constexpr auto kWithoutWaiting = std::chrono::seconds(4);
 
   channel::WarmUpPage warm_ups_ = std::move(*channel::WarmUpPage::make());
   Lane* lane_ = nullptr;
@@ -133,44 +137,52 @@ TEST_F(ChildrenTest, a_cold_child_does_not_wait_for_a_job) {
 // A child enters its sandbox at once, and initialises CUDA when the judge has prepared its trials or a job needs the
 // child.
 TEST_F(ChildrenTest, no_warm_up_begins_while_the_judge_prepares_unless_a_job_needs_the_child) {
-  warm_ups_.set_preparing(true);
-  const auto two = children(2);
-  const auto asked = std::chrono::steady_clock::now();
-  auto taken = two->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
-  ASSERT_TRUE(taken) << taken.error().message;
-  EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds(4));
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  std::thread later([&] {
-    std::this_thread::sleep_until(until);
-    warm_ups_.set_preparing(false);
-  });
-  two->wait_until_ready();
-  EXPECT_GE(std::chrono::steady_clock::now(), until) << "the second child waits for the judge";
-  later.join();
-  two->retire(std::move(*taken));
+  bool is_taken_at_once = false, has_second_waited = false;
+  for (int tries = 0; tries < kTriesMax && !(is_taken_at_once && has_second_waited); ++tries) {
+    warm_ups_.set_preparing(true);
+    const auto two = children(2);
+    const auto asked = std::chrono::steady_clock::now();
+    auto taken = two->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
+    ASSERT_TRUE(taken) << taken.error().message;
+    is_taken_at_once = std::chrono::steady_clock::now() - asked < kWithoutWaiting;
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    std::thread later([&] {
+      std::this_thread::sleep_until(until);
+      warm_ups_.set_preparing(false);
+    });
+    two->wait_until_ready();
+    has_second_waited = std::chrono::steady_clock::now() >= until;
+    later.join();
+    two->retire(std::move(*taken));
+  }
+  EXPECT_TRUE(is_taken_at_once);
+  EXPECT_TRUE(has_second_waited);
 }
 
 // A reference loads kernels part by part, and pauses if the judge begins to prepare.
 TEST_F(ChildrenTest, a_warm_up_in_parts_waits_before_each_part) {
-  const auto warm_up_becomes = [this](bool running) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto warm_up_becomes = [this](bool running, std::chrono::seconds limit) {
+    const auto until = std::chrono::steady_clock::now() + limit;
     while (warm_ups_.any_running() != running && std::chrono::steady_clock::now() < until) {
     }
     return warm_ups_.any_running() == running;
   };
   // Without a GPU all parts take only some milliseconds. If this thread gets no processor for so long, they end before
-  // the test can set the judge to preparing, and the test is tried again.
+  // the test sees them or can set the judge to preparing, and the test is tried again.
   bool has_waited = false;
-  for (int tries = 0; tries < 10 && !has_waited; ++tries) {
+  for (int tries = 0; tries < kTriesMax && !has_waited; ++tries) {
     const auto one = children(1);
     one->wait_until_ready();
     warm_ups_.set_preparing(true);
     auto reference = one->take(ChildRole::reference, ChildKind::reference, lease_, nullptr);
     ASSERT_TRUE(reference) << reference.error().message;
     warm_ups_.set_preparing(false);
-    ASSERT_TRUE(warm_up_becomes(true));
+    if (!warm_up_becomes(true, std::chrono::seconds(5))) {
+      one->retire(std::move(*reference));
+      continue;
+    }
     warm_ups_.set_preparing(true);
-    ASSERT_TRUE(warm_up_becomes(false)) << "no part runs on the device";
+    ASSERT_TRUE(warm_up_becomes(false, std::chrono::seconds(60))) << "no part runs on the device";
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
     std::thread later([&] {
       std::this_thread::sleep_until(until);
@@ -188,21 +200,25 @@ TEST_F(ChildrenTest, a_warm_up_in_parts_waits_before_each_part) {
 TEST_F(ChildrenTest, retire_when_quiet_waits_while_the_judge_prepares_unless_the_end_is_awaited) {
   const auto none = children(0);
   for (const bool is_awaited : {false, true}) {
-    warm_ups_.set_preparing(true);
-    auto child = none->take(ChildRole::reference, ChildKind::reference, lease_, nullptr);
-    ASSERT_TRUE(child) << child.error().message;
-    none->retire_when_quiet(std::move(*child));
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    EXPECT_TRUE(directories_become(1));
-    EXPECT_TRUE(none->is_reaping());
-    const auto start = std::chrono::steady_clock::now();
-    if (is_awaited) {
-      none->wait_until_reaped();
-    } else {
-      warm_ups_.set_preparing(false);
+    bool has_waited = false, is_reaped_at_once = false;
+    for (int tries = 0; tries < kTriesMax && !(has_waited && is_reaped_at_once); ++tries) {
+      warm_ups_.set_preparing(true);
+      auto child = none->take(ChildRole::reference, ChildKind::reference, lease_, nullptr);
+      ASSERT_TRUE(child) << child.error().message;
+      none->retire_when_quiet(std::move(*child));
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      has_waited = directory_count() == 1 && none->is_reaping();
+      const auto start = std::chrono::steady_clock::now();
+      if (is_awaited) {
+        none->wait_until_reaped();
+      } else {
+        warm_ups_.set_preparing(false);
+      }
+      EXPECT_TRUE(directories_become(0));
+      is_reaped_at_once = std::chrono::steady_clock::now() - start < kWithoutWaiting;
     }
-    EXPECT_TRUE(directories_become(0));
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(4));
+    EXPECT_TRUE(has_waited) << is_awaited;
+    EXPECT_TRUE(is_reaped_at_once) << is_awaited;
   }
 }
 

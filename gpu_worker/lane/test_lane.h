@@ -37,7 +37,7 @@ class TestLane {
     const char* named = std::getenv("KQ_PYTHON");
     Limits limits;
     limits.first_launch_limit_ms = 0;
-    limits.call_limit_ms = 2'000;
+    limits.call_limit_ms = 4'000;
     limits.load_limit_ms = 20'000;
     return {.device = DeviceKind::cpu,
             .index = 0,

@@ -29,7 +29,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr std::int64_t kSoonMs = 5'000;  // a deadline that only a failing test reaches
+constexpr std::int64_t kSoonMs = 60'000;  // a deadline that only a failing test reaches
 
 // Runs each test with keys, on ZeroMQ, and without keys, on net/local/link.h. Both must behave alike.
 class ZmqLink : public testing::TestWithParam<bool> {
@@ -66,11 +66,11 @@ class ZmqLink : public testing::TestWithParam<bool> {
   // Sends a message again until it is accepted, as every caller does. The broker runs in between without taking
   // packets.
   void send_until_accepted(ClientLink& link, std::string_view bytes) const {
-    for (int i = 0; i < 200; ++i) {
+    for (const std::int64_t end_ms = sys::monotonic_now_ms() + kSoonMs; sys::monotonic_now_ms() < end_ms;) {
       if (link.send(bytes)) return;
       if (broker_ != nullptr) (void)broker_->receive(0, 0);
     }
-    FAIL() << "not accepted within 200 tries";
+    FAIL() << "not accepted in time";
   }
   static Packet one_packet(ServerLink& link) {
     const auto packets = link.receive(kSoonMs, 1);
@@ -229,7 +229,8 @@ TEST_P(ZmqLink, client_reconnects_to_a_restarted_server) {
   EXPECT_FALSE(broker->send(old_peer, "reply to a connection that is gone"));
   Packet packet;
   // The first message may still go into the old connection and be lost, so the client resends.
-  for (int i = 0; i < 100 && packet.bytes.empty(); ++i) {
+  for (const std::int64_t end_ms = sys::monotonic_now_ms() + kSoonMs;
+       packet.bytes.empty() && sys::monotonic_now_ms() < end_ms;) {
     (void)submit->send("after");
     const auto packets = broker->receive(100, 1);
     if (packets && !packets->empty()) packet = packets->front();
@@ -262,9 +263,10 @@ TEST_P(ZmqLink, message_over_the_limit_never_reaches_the_server) {
 TEST_P(ZmqLink, packets_over_the_limit_of_a_sender_are_dropped_and_others_do_not_wait) {
   constexpr int kFlood = 300'000;
   constexpr int kRequests = 200;
+  constexpr int kMessagesPerS = 3'000;
   // Low enough that the flood exceeds it on any machine. Without keys, a sender below the limit is made to wait
   // instead.
-  options_.limits.rates.messages_per_s = 10'000;
+  options_.limits.rates.messages_per_s = kMessagesPerS;
   const auto broker = server();
   broker_ = nullptr;
   std::atomic<bool> flooded = false;
@@ -289,7 +291,8 @@ TEST_P(ZmqLink, packets_over_the_limit_of_a_sender_are_dropped_and_others_do_not
   });
   int taken = 0;
   std::vector<std::string> lines;
-  for (const std::int64_t end_ms = sys::monotonic_now_ms() + 60'000; sys::monotonic_now_ms() < end_ms;) {
+  const std::int64_t start_ms = sys::monotonic_now_ms();
+  while (sys::monotonic_now_ms() < start_ms + 5 * kSoonMs) {
     const auto packets = broker->receive(20, 32);
     ASSERT_TRUE(packets);
     for (const Packet& packet : *packets) {
@@ -302,13 +305,14 @@ TEST_P(ZmqLink, packets_over_the_limit_of_a_sender_are_dropped_and_others_do_not
   flood.join();
   honest.join();
   EXPECT_EQ(answered, kRequests);
-  EXPECT_LT(slowest_ms, 1'000);
+  EXPECT_LT(slowest_ms, kSoonMs / 3);
   EXPECT_GT(taken, 1'000);
   EXPECT_LT(taken, kFlood);
   ASSERT_FALSE(lines.empty());
-  EXPECT_THAT(lines.front(), AnyOf(HasSubstr("sends more than 10000 messages or 536870912 bytes a second"),
+  EXPECT_THAT(lines.front(), AnyOf(HasSubstr("sends more than 3000 messages or 536870912 bytes a second"),
                                    HasSubstr("sends faster than it is served")));
-  EXPECT_LE(lines.size(), 10u);
+  const auto later_periods = static_cast<std::size_t>((sys::monotonic_now_ms() - start_ms) / kLogPeriodMs);
+  EXPECT_LE(lines.size(), 10 + 5 * later_periods);
   RecordProperty("slowest_ms", static_cast<int>(slowest_ms));
   RecordProperty("taken", taken);
 }
@@ -370,7 +374,7 @@ TEST_P(ZmqLink, a_flood_of_workers_leaves_room_for_clients) {
   const auto submit = client(endpoints_.client);
   send_until_accepted(*submit, "submission");
   // The worker's connection takes a while to be made; after that a few rounds suffice.
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kSoonMs);
   while (std::chrono::steady_clock::now() < deadline) {
     for (int i = 0; i < 16; ++i) send_until_accepted(*worker, "result");
     const auto packets = broker->receive(kSoonMs, 8);

@@ -21,12 +21,19 @@ from hypothesis import settings
 from scripted_broker import Answer, ScriptedBroker
 
 import kq
+from kq.calls import operations
 
 STOP_LIMIT_S = 60
 
 # Hypothesis draws the same examples in every run, without a deadline that a busy machine could exceed.
 settings.register_profile("kq", database=None, deadline=None, derandomize=True)
 settings.load_profile("kq")
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a broker that works may need longer for an answer than a user should wait."""
+    monkeypatch.setattr(operations, "ANSWER_TIMEOUT_S", 60.0)
 
 
 @pytest.fixture

@@ -57,8 +57,8 @@ def test_unfinished_run_has_rows_without_results(connect: Connect, broker: RealB
 def test_wait_for_a_job_that_no_worker_can_run_gives_up(connect: Connect, broker: RealBroker) -> None:
     client = connect(broker.url)
     (ack,) = client.submit("tuesday", [submission()])
-    with pytest.raises(kq.GaveUp, match="1 of 1 jobs are not finished after 0.2 s"):
-        client.wait([ack.seq], timeout=0.2)
+    with pytest.raises(kq.GaveUp, match="1 of 1 jobs are not finished after 2 s"):
+        client.wait([ack.seq], timeout=2)
     with pytest.raises(kq.BadInput, match="the broker knows no job 77"):
         client.wait([77])
 
@@ -83,7 +83,7 @@ def test_finished_jobs_have_results_and_samples(connect: Connect, broker: RealBr
 def test_poll_returns_when_one_job_is_finished_and_cancel_ends_the_others(connect: Connect, broker: RealBroker) -> None:
     client = connect(broker.url)
     seqs = [ack.seq for ack in client.submit("tuesday", [submission("relu/a", "# a"), submission("relu/b", "# b")])]
-    assert [(one.state, one.why) for one in client.poll(seqs, timeout=0.1)] == 2 * [("queued", "no_worker")]
+    assert [(one.state, one.why) for one in client.poll(seqs, timeout=2)] == 2 * [("queued", "no_worker")]
     (action,) = client.cancel(seqs[1:])
     assert (action.seq, action.done, action.state) == (seqs[1], True, "finished")
     assert [one.verdict for one in client.poll(seqs, timeout=60)] == ["", "cancelled"]

@@ -55,7 +55,7 @@ def test_threads_share_batches_and_get_their_own_acks(scripted: Scripted, url: s
     with kq.Client(url) as client, ThreadPoolExecutor(32) as threads:
         acks = list(threads.map(lambda i: client.submit("r", [job(str(i))]), range(1, CALLERS + 1)))
     assert [[ack.seq for ack in own] for own in acks] == [[i] for i in range(1, CALLERS + 1)]
-    assert len(broker.requests) < CALLERS
+    assert len({number for number, _ in broker.requests}) < CALLERS  # a slow broker is sent a request several times
 
 
 def test_tasks_share_batches_and_get_their_own_acks(scripted: Scripted, url: str) -> None:
@@ -67,7 +67,7 @@ def test_tasks_share_batches_and_get_their_own_acks(scripted: Scripted, url: str
 
     acks = asyncio.run(story())
     assert [[ack.seq for ack in own] for own in acks] == [[i] for i in range(1, CALLERS + 1)]
-    assert len(broker.requests) <= 3
+    assert len({number for number, _ in broker.requests}) <= 3
 
 
 def test_bad_input_of_one_task_fails_that_one_alone(scripted: Scripted, url: str) -> None:
@@ -88,17 +88,17 @@ def test_an_error_of_the_batch_reaches_all_that_share_it() -> None:
 
     def send(run: str, submissions: list[kq.Submission], timeout: float | None) -> list[JobAck]:
         started.set()
-        go_on.wait(10)
+        go_on.wait(60)
         raise kq.BrokerUnreachable("gone")
 
     submits = ThreadCoalescer(send)
     with ThreadPoolExecutor(3) as threads:
         calls = [threads.submit(submits.submit, "r", [job(str(i))], None) for i in range(3)]
-        started.wait(10)
+        started.wait(60)
         go_on.set()
         for one in calls:
             with pytest.raises(kq.BrokerUnreachable):
-                one.result(10)
+                one.result(60)
 
 
 def test_the_calls_of_other_threads_survive_an_interrupted_sender() -> None:

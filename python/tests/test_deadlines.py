@@ -22,7 +22,7 @@ from kq.wire.messages import Acceptance, JobAck, StatusQuery, SubmitAck, SubmitB
 
 TIMEOUT_S = 0.2
 FINAL_QUERY_S = 0.2  # shorter than in the client, so that the tests are fast
-SLACK_S = 10.0  # tolerance for a busy machine; a call that hangs takes much longer
+SLACK_S = 40.0  # tolerance for a busy machine; a call that ignores its timeout takes at least SILENCE_S
 
 
 @pytest.fixture
@@ -68,10 +68,11 @@ def test_evaluations_end_in_time_with_an_infra_error(connect: Callable[[str], An
 def test_accepted_jobs_end_in_time(
     connect: Callable[[str], Any], scripted: Any, url: str, deadline_check: None
 ) -> None:
+    timeout_s = 10 * TIMEOUT_S  # within which the jobs must be acknowledged
     scripted(taken)
-    got = connect(url).evaluate_many(["# a", "# b"], problem=problem(), timeout=TIMEOUT_S)
+    got = connect(url).evaluate_many(["# a", "# b"], problem=problem(), timeout=timeout_s)
     assert [one.seq for one in got] == [1, 2] and all("not finished within" in (one.infra_error or "") for one in got)
-    one = connect(url).evaluate("# a", problem=problem(), timeout=TIMEOUT_S)
+    one = connect(url).evaluate("# a", problem=problem(), timeout=timeout_s)
     assert "not finished within" in (one.infra_error or "")
 
 

@@ -71,8 +71,8 @@ def test_reward_takes_a_kernel_and_a_problem(shared_broker: str, monkeypatch: py
 
 
 def test_a_timeout_has_no_reward(broker: RealBroker) -> None:
-    one = one_evaluation(broker.url, "# a", label="relu/a", timeout=1)
-    sentence = "relu/a: not finished within 1 s; the job goes on (queued, no_worker)"
+    one = one_evaluation(broker.url, "# a", label="relu/a", timeout=4)
+    sentence = "relu/a: not finished within 4 s; the job goes on (queued, no_worker)"
     assert (one.reward, one.seq, one.infra_error) == (None, 1, sentence)
 
 

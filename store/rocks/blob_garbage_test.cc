@@ -136,7 +136,7 @@ TEST(BlobGarbageOfAStore, is_collected_by_calls_of_space) {
     }
   }
   const auto store = open();
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (blob_bytes() > kValues / 2 * kValueBytes && std::chrono::steady_clock::now() < limit) {
     ASSERT_TRUE(store->space());
     std::this_thread::sleep_for(std::chrono::milliseconds(50));

@@ -27,7 +27,7 @@ class Ctl(kq.QueueTest):
         time.sleep(1)  # the job's retention time passes
         with self.broker("--keep-for", "1s") as broker:
             for figure in ("kq_jobs_removed_total", "kq_files_removed_total"):
-                kq.wait_until(lambda name=figure: self.figure(name) == 2, f"{figure} is 2", 30)
+                kq.wait_until(lambda name=figure: self.figure(name) == 2, f"{figure} is 2")
             self.assertEqual(self.verdicts("young"), {"c": "queued"})
             self.ctl("why", *old, code=5)
             (again,) = self.submit("again", {"a": kq.RIGHT})
@@ -54,7 +54,7 @@ class Ctl(kq.QueueTest):
             page = f"http://127.0.0.1:{port}/metrics"
 
             def scrape() -> str:
-                with urllib.request.urlopen(page, timeout=10) as answer:
+                with urllib.request.urlopen(page, timeout=60) as answer:
                     self.assertEqual(answer.headers["Content-Type"], "text/plain; version=0.0.4; charset=utf-8")
                     return answer.read().decode()
 
@@ -110,7 +110,8 @@ class CtlWithWorker(kq.SharedWorkerTest):
 
     # The name makes this test the last one, because it kills the worker.
     def test_an_abandoned_job_is_a_dead_letter_until_it_is_retried_or_purged(self) -> None:
-        with self.broker(lease="600ms"):
+        # The lease is short, because the test waits for its end, but much longer than a worker may stall.
+        with self.broker(lease="5s"):
             (job,) = self.submit("r", {"a": SLOW_TO_LOAD})
             self.ctl("dead-letters", code=5)
             self.assertEqual([run["run"] for run in self.ctl_json("runs")["runs"]], ["r"])

@@ -66,7 +66,7 @@ class MovingIn(kq.QueueTest):
             env=env,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=kq.LIMIT_S,
             check=False,
         )
         # `kq results --failed` has an exit code that says whether something failed, and shows no row of a good run.

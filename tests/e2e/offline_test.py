@@ -21,7 +21,7 @@ class Offline(kq.EndToEndTest):
         jobs = kq.write_sweep(cls.shared / "jobs", {"relu/a": kq.RIGHT, "relu/b": kq.WRONG})
         with kq.program("kq-broker", "--bind", url, "--store", cls.shared / "state/store") as broker:
             cls.submitted = kq.kq("submit", jobs, "--run", "waiting", "--broker", url)
-            cls.waited = kq.kq("results", "waiting", "--wait", "--timeout", "0.2", "--broker", url)
+            cls.waited = kq.kq("results", "waiting", "--wait", "--timeout", "3", "--broker", url)
             cls.online = kq.dump("waiting", "--broker", url)
             cls.why = kq.kq("ctl", "why", "1", KQ_BROKER=url)
             cls.workers = kq.kq("ctl", "workers", KQ_BROKER=url)

@@ -96,7 +96,7 @@ class Sweep(kq.EndToEndTest):
         try:
             self.check_exit_codes(good, mixed, "--broker", url)
             asleep = kq.write_sweep(self.folder / "asleep", {"relu/c": ASLEEP})
-            done = kq.kq("sweep", asleep, "--run", "r2", "--device", "cpu", "--broker", url, "--timeout", "1")
+            done = kq.kq("sweep", asleep, "--run", "r2", "--device", "cpu", "--broker", url, "--timeout", "5")
             self.assert_end(done, 4)
             self.assertIn("gave up waiting, 1 of 1", done.stderr)
         finally:

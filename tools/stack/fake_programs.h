@@ -50,10 +50,10 @@ inline std::string content_of(const std::string& path) {
   return text.str();
 }
 
-// Waits until the condition holds, or returns false after 30 s. Effects of other processes can only be polled for.
+// Waits until the condition holds, or returns false after a minute. Effects of other processes can only be polled for.
 template <class Condition>
 bool wait_until(Condition condition) {
-  for (int i = 0; i < 3000; ++i) {
+  for (int i = 0; i < 6'000; ++i) {
     if (condition()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }

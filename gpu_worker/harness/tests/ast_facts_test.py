@@ -288,7 +288,8 @@ class AstFacts(unittest.TestCase):
     def test_what_is_tangled_a_little_takes_no_time(self) -> None:
         start = time.process_time()
         facts(tangle(60))
-        self.assertLess(time.process_time() - start, 1)
+        # Following each of the 2^60 ways would take centuries.
+        self.assertLess(time.process_time() - start, 30)
 
     def test_what_is_no_source_is_a_syntax_error(self) -> None:
         for source in (b"x = (", b"\xff\xfe", b"a\x00b"):

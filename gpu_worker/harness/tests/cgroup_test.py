@@ -85,9 +85,9 @@ class Trees(unittest.TestCase):
             self.skipTest("control groups here do not share out processors")
         groups.make("child", 1 << 30)
         cpu = min(os.sched_getaffinity(0))
-        begin = time.monotonic() + 2
+        # Each process spins for the same two seconds, which begin when all have started.
         spin = (
-            "import sys, time\nbegin = float(sys.argv[1])\n"
+            "import time\nprint('ready', flush=True)\nbegin = float(input())\n"
             "while time.monotonic() < begin: time.sleep(0.001)\nworked = time.process_time()\n"
             "while time.monotonic() < begin + 2: pass\nprint(time.process_time() - worked)"
         )
@@ -99,12 +99,22 @@ class Trees(unittest.TestCase):
         names = ["build"] * 5 + ["child"]
         spinning = [
             subprocess.Popen(
-                [sys.executable, "-c", spin, str(begin)],
+                [sys.executable, "-c", spin],
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
+                text=True,
                 preexec_fn=lambda name=name: enter(name),
             )
             for name in names
         ]
+        for one in spinning:
+            assert one.stdout is not None
+            self.assertEqual(one.stdout.readline(), "ready\n")
+        begin = time.monotonic() + 1
+        for one in spinning:
+            assert one.stdin is not None
+            one.stdin.write(f"{begin}\n")
+            one.stdin.flush()
         took_s = [float(one.communicate()[0]) for one in spinning]
         for name in ("build", "child"):
             groups.remove(name)
@@ -165,7 +175,7 @@ class Trees(unittest.TestCase):
         self.assertEqual(groups.end("child-1"), 0)
         groups.remove("child-1")
         self.assertFalse(any(group.exists() for group in groups.groups("child-1")))
-        child.wait(10)
+        child.wait(60)
         child.stdout.close()
 
 

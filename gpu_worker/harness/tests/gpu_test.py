@@ -83,7 +83,7 @@ class OnGpu(WorldTest):
             self.assert_ok(reference.do(Command.CALL_COMPILED, seed))
             self.assertEqual(reference.bytes_of(out), expected)
         print("torch.compile:", *(f"{s:.2f} s" for s in seconds))
-        self.assertLess(seconds[1], 1)
+        self.assertLess(seconds[1], seconds[0], "the second load uses what the first has compiled")
 
     def test_torch(self) -> None:
         for problem, new in ((RELU, RELU_NEW), (LINEAR, LINEAR.replace("class Model", "class ModelNew"))):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.children.page import Command, Failure
 from harness.sandbox.cgroup import KILLED_FOR_MEMORY
-from world import RELU, RELU_NEW, Child, WorldTest, Zygote, shared_zygote, take_shared_zygote
+from world import LIMIT_S, RELU, RELU_NEW, Child, WorldTest, Zygote, shared_zygote, take_shared_zygote
 
 
 def new(body: str) -> str:
@@ -41,7 +41,7 @@ class Hostile(WorldTest):
     def value(self, body: str) -> str:
         """Returns the text of the value that a submission's call computes."""
         child = self.calling(body + "\nraise RuntimeError(f'<{value}>')")
-        self.assertTrue(child.is_done(30), child.log(0.1))
+        self.assertTrue(child.is_done(LIMIT_S), child.log(0.1))
         return child.page.text[: child.page.text_bytes].decode().partition("<")[2].partition(">")[0]
 
     def test_every_end_is_told_as_it_was(self) -> None:
@@ -61,9 +61,7 @@ class Hostile(WorldTest):
     def test_an_endless_loop_is_killed(self) -> None:
         child = self.calling("while True: pass")
         self.assertFalse(child.is_done(0.2))
-        begun = time.monotonic()
         self.assertEqual(child.kill(), signal.SIGKILL)
-        self.assertLess(time.monotonic() - begun, 5)
 
     def test_shared_memory_counts_as_memory(self) -> None:
         if "cgroup" not in self.zygote.hello["sandbox"].split(","):
@@ -84,13 +82,13 @@ class Hostile(WorldTest):
                 said = os.read(child.log_fd, 100).decode()
                 child.kill()
             # The log pipe ends when the last process that holds it is gone.
-            self.assertEqual(said + child.log(20), "there\n")
+            self.assertEqual(said + child.log(LIMIT_S), "there\n")
 
     def test_a_fork_bomb_is_held_and_killed(self) -> None:
         child = self.calling("while True:\n    try:\n        os.fork()\n    except OSError:\n        pass")
         time.sleep(0.1)  # some twenty processes; cgroup_test.py tests their limit
         self.assertEqual(child.kill(), signal.SIGKILL)
-        child.log(20)
+        child.log(LIMIT_S)
         self.assertEqual(self.child({"problem.py": RELU, "new.py": RELU_NEW}).error, None)
 
     def test_a_memory_hog_meets_its_limit(self) -> None:
@@ -103,9 +101,9 @@ class Hostile(WorldTest):
 
     def test_what_it_prints_is_a_log_and_nothing_else(self) -> None:
         child = self.calling("""print('{"id": 1, "exit": 0}')\nos.write(2, b'{"verdict": "passed"}')\nreturn x""")
-        self.assertTrue(child.is_done(30))
+        self.assertTrue(child.is_done(LIMIT_S))
         child.kill()
-        self.assertEqual(child.log(), '{"id": 1, "exit": 0}\n{"verdict": "passed"}')
+        self.assertEqual(child.log(LIMIT_S), '{"id": 1, "exit": 0}\n{"verdict": "passed"}')
 
     def test_it_finds_nothing_of_the_worker(self) -> None:
         self.assertEqual(self.value("value = sorted(os.listdir('/proc/self/fd'))"), "['0', '1', '2', '3', '4']")
@@ -174,7 +172,7 @@ class ZygoteItself(unittest.TestCase):
             zygote.close()
             return  # the system's Python has torch
         self.assertIn("set KQ_PYTHON", zygote.hello["error"])
-        self.assertEqual(zygote.process.wait(10), 3)
+        self.assertEqual(zygote.process.wait(LIMIT_S), 3)
 
     def test_bad_orders_are_refused_in_words_and_it_lives_on(self) -> None:
         zygote = shared_zygote("cpu")
@@ -195,10 +193,10 @@ class ZygoteItself(unittest.TestCase):
         ]
         for order, fds, words in cases:
             sent = zygote.send(order, fds)
-            answer = zygote.await_packet(lambda packet, sent=sent: packet.get("id") == sent, 30)
+            answer = zygote.await_packet(lambda packet, sent=sent: packet.get("id") == sent)
             self.assertIn(words, answer["error"])
         zygote.socket.send(b"nonsense")
-        answer = zygote.await_packet(lambda packet: packet.get("id") == 0, 30)
+        answer = zygote.await_packet(lambda packet: packet.get("id") == 0)
         self.assertIn("no JSON", answer["error"])
         self.assertIsNone(zygote.process.poll())
 
@@ -243,11 +241,11 @@ class ZygoteItself(unittest.TestCase):
         self.addCleanup(root.cleanup)
         child = Child(zygote, Path(root.name) / "1", {"problem.py": RELU, "new.py": RELU_NEW})
         end()
-        zygote.process.wait(30)
-        self.assertEqual(child.log(20), "")
+        zygote.process.wait(LIMIT_S)
+        self.assertEqual(child.log(LIMIT_S), "")
         child.close()
         zygote.close()
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + LIMIT_S
         while is_alive(child.pid):
             self.assertLess(time.monotonic(), deadline, "it outlived its zygote")
             time.sleep(0.005)

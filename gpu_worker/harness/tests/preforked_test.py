@@ -14,7 +14,7 @@ class Ready(unittest.TestCase):
     def word(self, **changes: Any) -> bytes:
         """Returns the child's report after the judge has let it begin."""
         judge, child = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        judge.settimeout(10)
+        judge.settimeout(60)
         job: Any = SimpleNamespace(on_gpu=False, device="cpu", kernels=False)
         stub: Any = None
         with mock.patch.multiple(preforked, **changes):

@@ -5,7 +5,7 @@ import struct
 import unittest
 
 from harness.children.page import Command, Failure, Kind, Place, Seeds, TensorDesc
-from world import ARENA_IS_EVERYWHERE, RELU, RELU_NEW, WorldTest
+from world import ARENA_IS_EVERYWHERE, LIMIT_S, RELU, RELU_NEW, WorldTest
 
 LINEAR = """
 import torch
@@ -303,7 +303,7 @@ class Roundtrip(WorldTest):
             while page.returned < number - 1 and page.done != page.go:
                 pass
             page.turn = number << 16 | slot
-        self.assertTrue(submission.is_done(10))
+        self.assertTrue(submission.is_done(LIMIT_S))
         self.assertEqual((page.status, page.output_count, page.returned), (0, 3, 3))
         for slot in range(slots):
             begin = slot * page.slot_bytes + page.outputs[0].offset
@@ -319,12 +319,6 @@ class Roundtrip(WorldTest):
         child.kill()
         self.assertEqual(os.read(child.audit_fd, 4096), b"", "nobody else holds the pipe")
         os.close(child.audit_fd)
-
-    def test_ready_time(self) -> None:
-        children = [self.child({"problem.py": RELU, "new.py": RELU_NEW}) for _ in range(5)]
-        times = sorted(child.fork_s for child in children)
-        print(f"from order to child: best {times[0] * 1000:.1f} ms, median {times[2] * 1000:.1f} ms")
-        self.assertLess(times[2], 1)
 
 
 class Problems(WorldTest):

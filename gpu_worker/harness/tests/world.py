@@ -129,7 +129,6 @@ class Child:
         if order.get("audit"):
             self.audit_fd, audit = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
             fds.append(audit)
-        begun = time.monotonic()
         told = {
             "role": role,
             "device": self.device,
@@ -153,7 +152,6 @@ class Child:
         if theirs is not None:
             theirs.close()
         answer = zygote.await_packet(lambda p: p.get("id") == self.id and "exit" not in p)
-        self.fork_s = time.monotonic() - begun
         self.error = answer.get("error")
         self.pid = answer.get("pid")
         if role not in BUILDS and self.error is None:
