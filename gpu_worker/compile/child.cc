@@ -80,10 +80,10 @@ Expected<BuildEnd> end_of(const BuildChild& child, Zygote& zygote, std::uint64_t
 
 }  // namespace
 
-Verdict build_ended(VerdictName name, std::string reason, std::string message) {
+Verdict build_ended(VerdictName name, std::string reason, std::string_view message) {
   return ended(name, {.stage = Stage::build,
                       .reason = std::move(reason),
-                      .message = shortened(std::move(message)),
+                      .message = shortened(message),
                       .hint = {},
                       .rule = {},
                       .place = {},

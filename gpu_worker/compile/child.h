@@ -4,6 +4,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 #include "core/messages.h"
 #include "core/plan.h"
@@ -44,7 +45,7 @@ Expected<BuildEnd> run_preforked_build(const BuildChild& child, PreforkedBuild& 
                                        const std::stop_token& stop);
 
 // Return the verdicts of a build that did not succeed.
-Verdict build_ended(VerdictName name, std::string reason, std::string message);
+Verdict build_ended(VerdictName name, std::string reason, std::string_view message);
 Verdict build_timed_out(std::int64_t limit_ms);
 Verdict build_out_of_memory(std::uint64_t host_bytes);
 

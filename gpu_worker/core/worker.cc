@@ -88,7 +88,8 @@ void Worker::on_reply(BuildBatch& batch, Step) {
   if (batch.epoch != options_.epoch) return;
   for (Lease& build : batch.builds) {
     if (!is_build(build) || leases_.contains(build.id)) continue;
-    leases_[build.id].lease = std::make_shared<const Lease>(std::move(build));
+    HeldLease& held = leases_[build.id];  // made first, because the assignment would evaluate its right side first
+    held.lease = std::make_shared<const Lease>(std::move(build));
   }
 }
 

@@ -59,7 +59,7 @@ Expected<std::optional<PlanPacket>> Control::receive(std::int64_t timeout_ms) {
   if (plan.fresh_calibrator) channels.calibrator = std::move(*next++);
   if (plan.fresh_reference) channels.reference = std::move(*next++);
   channels.submission = std::move(*next);
-  return std::optional<PlanPacket>(PlanPacket{std::move(plan), std::move(channels)});
+  return std::optional<PlanPacket>(PlanPacket{plan, std::move(channels)});
 }
 
 }  // namespace kq::judge

@@ -1,5 +1,6 @@
 #include "producer/client/progress.h"
 
+#include <cmath>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -48,7 +49,7 @@ std::string rate_text(const Tally& tally, std::int64_t elapsed_ms, std::size_t f
   std::snprintf(text, sizeof text, " %.1f/s", per_second);
   if (tally.finished == tally.total) return text;
   const auto left = static_cast<double>(tally.total - tally.finished);
-  return text + (" eta " + clock_text(static_cast<std::int64_t>(left / per_second + 0.5)));
+  return text + (" eta " + clock_text(std::llround(left / per_second)));
 }
 
 }  // namespace

@@ -117,8 +117,8 @@ class FirstPass {
         return;
       }
     };
-    each_candidate(request_, compare, {.candidate = {}, .mistake = [](std::string) {}, .note = [](std::string) {}},
-                   nullptr);
+    each_candidate(request_, compare,
+                   {.candidate = {}, .mistake = [](const std::string&) {}, .note = [](const std::string&) {}}, nullptr);
   }
 
   const SubmitRequest& request_;
@@ -148,8 +148,10 @@ Expected<void> second_pass(const SubmitRequest& request, const std::vector<std::
       ++visited_count;
     }
   };
-  const CandidateSink silent{
-      .candidate = {}, .mistake = [](std::string) {}, .note = [](std::string) {}, .stopped = [&] { return !done; }};
+  const CandidateSink silent{.candidate = {},
+                             .mistake = [](const std::string&) {},
+                             .note = [](const std::string&) {},
+                             .stopped = [&] { return !done; }};
   each_candidate(request, hand_out, silent, nullptr);
   if (done && visited_count != job_count)
     return bad_input("the input changed while it was being submitted; submit again");

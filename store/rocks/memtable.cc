@@ -302,7 +302,7 @@ class SortedLeaves final : public rocksdb::MemTableRep {
   void add_leaf(std::size_t i) {
     leaves_.insert(leaves_.begin() + static_cast<std::ptrdiff_t>(i), std::make_unique<Leaf>());
     fronts_.insert(fronts_.begin() + static_cast<std::ptrdiff_t>(i), 0);
-    bytes_ += sizeof(Leaf) + sizeof(std::uint64_t) + sizeof(Leaf*);
+    bytes_ += sizeof(Leaf) + sizeof(std::uint64_t) + sizeof(std::unique_ptr<Leaf>);
   }
 
   // Splits the full leaf into which the next entry belongs. If the entry comes after all others, it begins a new leaf,

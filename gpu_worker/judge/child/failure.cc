@@ -149,7 +149,7 @@ tl::unexpected<Stop> stop(Error error) {
   return tl::unexpected<Stop>(std::move(error));
 }
 
-Evidence evidence(Stage stage, std::string reason, std::string message) {
+Evidence evidence(Stage stage, std::string reason, std::string_view message) {
   Evidence evidence;
   evidence.stage = stage;
   evidence.reason = std::move(reason);

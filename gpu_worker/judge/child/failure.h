@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "core/plan.h"
@@ -34,6 +35,6 @@ tl::unexpected<Stop> stop(VerdictName name, Evidence evidence);
 tl::unexpected<Stop> stop(Error error);
 
 // Returns an Evidence with these three fields. The message is made printable and cut to kMessageTextMax bytes.
-Evidence evidence(Stage stage, std::string reason, std::string message);
+Evidence evidence(Stage stage, std::string reason, std::string_view message);
 
 }  // namespace kq::judge

@@ -85,7 +85,7 @@ Step<void> TrialRun::run_all() {
                   called.is_early ? early_evidence(trial->number) : void_evidence(*trial, called.occupancy_gap_ns));
     }
     if (!begun) return begun;
-    trial = std::move(following);
+    trial = following;
   }
   return {};
 }
