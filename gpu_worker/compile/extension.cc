@@ -258,8 +258,8 @@ std::string module_of(const ExtensionCall& call) {
   return text + "}";
 }
 
-// Returns every text that a compiler may read as one (harness/extensions/builder.py): each file; the C++ sources with
-// the module; the CUDA sources; and both together, which harness/extensions/cuda_split.py makes.
+// Returns every text that a compiler reads as one (harness/extensions/builder.py): each file; the C++ sources with the
+// module; and the CUDA sources.
 std::vector<Joined> texts_of(const ExtensionCall& call) {
   const std::string definitions = definitions_in(call), module = module_of(call);
   std::vector<Joined> texts;
@@ -267,19 +267,14 @@ std::vector<Joined> texts_of(const ExtensionCall& call) {
   const auto cuda_at =
       std::ranges::find_if(inline_sources, [](const auto& source) { return source.first.starts_with("cuda_sources"); });
   const std::span cpp(inline_sources.begin(), cuda_at), cuda(cuda_at, inline_sources.end());
-  const auto join = [&](std::initializer_list<std::span<const Source>> lists, bool has_module) {
+  const auto join = [&](std::span<const Source> sources) -> Joined& {
     Joined& joined = texts.emplace_back(definitions);
-    for (const auto& list : lists) {
-      for (const auto& [name, text] : list) joined.add(name, text);
-    }
-    if (has_module) joined.add("functions", module);
+    for (const auto& [name, text] : sources) joined.add(name, text);
+    return joined;
   };
-  if (call.is_inline) join({cpp}, true);
-  if (!cuda.empty()) {
-    join({cuda}, false);
-    join({cpp, cuda}, true);
-  }
-  for (const Source& file : std::span(call.sources).subspan(call.files_at)) join({{&file, 1}}, false);
+  if (call.is_inline) join(cpp).add("functions", module);
+  if (!cuda.empty()) join(cuda);
+  for (const Source& file : std::span(call.sources).subspan(call.files_at)) join({&file, 1});
   return texts;
 }
 

@@ -1,8 +1,12 @@
 """Builds one extension: the module that a call of load_inline or load asks for. The compile child runs it; it runs
 compilers and no code of the job.
 
-There are three ways to build, fastest first. If a way fails, the next one is tried, unless the error is plainly the
-source's own (compiler_error.py). The last way compiles what torch would compile, so its errors are final.
+C++ units, such as the one that load_inline makes of cpp_sources and the module, are compiled first. If one of them does
+not compile, the build ends without having started nvcc. No text is compiled that torch would not compile: the sources
+of the two languages are never joined.
+
+There are three ways to build CUDA units, fastest first. If a way fails, the next one is tried, unless the error is
+plainly the source's own (compiler_error.py). The last way compiles what torch would compile, so its errors are final.
 
     split   each .cu as two sources (cuda_split.py): g++ compiles the host half with a precompiled header, and nvcc the
             device half without torch's headers
@@ -13,7 +17,7 @@ source's own (compiler_error.py). The last way compiles what torch would compile
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.children.job import Job
@@ -74,8 +78,9 @@ class ExtensionBuilder:
         variant = job.source / "variant"
         self.variant = variant.read_text() if variant.exists() else "cuda-O1" if call.with_cuda else "cpp-O1"
         self.units = inline_units(call) if call.inline else file_units(call)
-        self.has_cuda = any(unit.is_cuda for unit in self.units)
-        self.hosts: dict[str, Attempt] = {}  # C++ units that one way has compiled, for the next way
+        self.cpp_units = [unit for unit in self.units if not unit.is_cuda]
+        self.cuda_units = [unit for unit in self.units if unit.is_cuda]
+        self.has_cuda = bool(self.cuda_units)
 
     def build(self) -> None:
         if not self.tools.cxx:
@@ -83,21 +88,35 @@ class ExtensionBuilder:
         if self.call.with_cuda and not (self.tools.nvcc and (self.tools.torch_root / "lib/libc10_cuda.so").exists()):
             raise Unsupported("no nvcc, or no torch with CUDA, here: a worker with CUDA builds it")
         self.write_files()
-        attempt = Attempt(log="no way to build was tried")
+        way, attempt = "full", self.combined([self.pool.submit(self.host_unit, unit) for unit in self.cpp_units])
+        (self.job.out / "log-cpp").write_text(attempt.log, errors="replace")
+        if attempt.is_good:
+            way, attempt = self.link_in_first_way(attempt.objects)
+        self.report(way, attempt)
+
+    def link_in_first_way(self, objects: list[Path]) -> tuple[str, Attempt]:
+        """Compiles the CUDA units in the first way that works and links them with the objects of the C++ units."""
+        if not self.has_cuda:
+            return "split", self.link(objects)
+        way, attempt = "", Attempt(log="no way to build was tried")
         for way, build in (("split", self.split), ("slim", self.slim), ("full", self.full)):
             if way == "slim" and attempt.is_tried:
                 continue  # the errors are most likely the source's own, so the unchanged headers decide
             attempt = build()
             (self.job.out / f"log-{way}").write_text(attempt.log, errors="replace")
             if attempt.is_good:
-                attempt = self.link(attempt.objects)
+                attempt = self.link([*objects, *attempt.objects])
             if attempt.is_good or (way != "full" and self.is_source_error(attempt)):
                 break
+        return way, attempt
+
+    def report(self, way: str, attempt: Attempt) -> None:
+        """Writes down what compiled the module, and raises what the last attempt failed with."""
         (self.job.out / "toolchain").write_text(
             f"{self.tools.description(self.has_cuda)}\n{f'{self.flag_words()} ({way})'.strip()}\n", errors="replace"
         )
         if not attempt.is_good:
-            if any(word in attempt.log for word in NO_MEMORY):
+            if FIRST_ERROR.search(attempt.log) is None and any(word in attempt.log for word in NO_MEMORY):
                 raise MemoryError
             raise BuildFailed(error_excerpt(self.call, attempt.log))
 
@@ -144,32 +163,17 @@ class ExtensionBuilder:
     # --- the three ways
 
     def split(self) -> Attempt:
-        """Compiles host units by g++ with a precompiled header. A CUDA unit that can be split has such a host half."""
-        if not self.has_cuda:
-            return self.combined([self.pool.submit(self.host, unit, True) for unit in self.units])
+        """Compiles the host half of each .cu by g++ with a precompiled header, and the device half by nvcc."""
         if any(name.endswith((".cuh", ".h", ".hpp", ".hh", ".inl", ".inc", ".in")) for name, _ in self.call.files):
             return Attempt(log="the source has headers of its own", is_tried=False)
         try:
-            halves = {unit.name: cuda_split.split(unit.text) for unit in self.units if unit.is_cuda}
+            halves = [cuda_split.split(unit.text) for unit in self.cuda_units]
         except Refused as error:
             return Attempt(log=f"not split: {error}", is_tried=False)
-        if self.call.inline:
-            attempt = self.split_as_one(halves)
-            if attempt.is_good or self.is_source_error(attempt):
-                return attempt
-        return self.combined([self.pool.submit(self.split_unit, unit, halves.get(unit.name)) for unit in self.units])
+        return self.combined([self.pool.submit(self.split_unit, *pair) for pair in zip(self.cuda_units, halves)])
 
-    def split_as_one(self, halves: dict[str, cuda_split.Split]) -> Attempt:
-        """Compiles both sources of load_inline in one run of g++, because reading headers is most of its work."""
-        cuda = next(unit for unit in self.units if unit.is_cuda)
-        cpp, module = inline_cpp(self.call)
-        text = f"{cpp}\n{cuda_split.PRELUDE}\n{halves[cuda.name].host}\n{module}"
-        return self.split_unit(TranslationUnit("both.cu", text, is_cuda=True), replace(halves[cuda.name], host=text))
-
-    def split_unit(self, unit: TranslationUnit, half: cuda_split.Split | None) -> Attempt:
-        if half is None:
-            return self.host(unit, True)
-        host_text = half.host if half.host is unit.text else cuda_split.PRELUDE + half.host
+    def split_unit(self, unit: TranslationUnit, half: cuda_split.Split) -> Attempt:
+        host_text = cuda_split.PRELUDE + half.host
         host = self.host_pool.submit(
             self.host, TranslationUnit(f"{unit.name}.cpp", host_text, is_cuda=False, folder=unit.folder), True
         )
@@ -264,25 +268,17 @@ class ExtensionBuilder:
         return self.compiled(["-x", "c", "-O1", "-fPIC", "-w", "-c", str(source)], source)
 
     def slim(self) -> Attempt:
-        if not self.has_cuda or not any(name in unit.text for unit in self.units if unit.is_cuda for name in REPLACED):
+        if not any(name in unit.text for unit in self.cuda_units for name in REPLACED):
             return Attempt(log="the source includes none of the headers that could be replaced")
-        return self.by_nvcc(True)
+        return self.combined([self.pool.submit(self.nvcc, unit, True) for unit in self.cuda_units])
 
     def full(self) -> Attempt:
-        return self.by_nvcc(False)
+        return self.combined([self.pool.submit(self.nvcc, unit, False) for unit in self.cuda_units])
 
-    def by_nvcc(self, slim: bool) -> Attempt:
-        jobs = [
-            self.pool.submit(self.nvcc if unit.is_cuda else self.host_with_fallback, unit, slim) for unit in self.units
-        ]
-        return self.combined(jobs)
-
-    def host_with_fallback(self, unit: TranslationUnit, slim: bool) -> Attempt:
-        attempt = self.hosts.get(unit.name) or self.host(unit, True)
-        if not attempt.is_good:
-            attempt = self.host(unit, False)
-        self.hosts[unit.name] = attempt
-        return attempt
+    def host_unit(self, unit: TranslationUnit) -> Attempt:
+        """Compiles a C++ unit, with the headers as they are if the reduced ones may be the reason of an error."""
+        attempt = self.host(unit, True)
+        return attempt if attempt.is_good or self.is_source_error(attempt) else self.host(unit, False)
 
     def nvcc(self, unit: TranslationUnit, slim: bool) -> Attempt:
         """Compiles one .cu with nvcc's own commands, those for the device beside those for the host."""

@@ -48,7 +48,7 @@ class CompilerErrorExcerpt(unittest.TestCase):
         self.assertTrue(self.own(unknown, compiled=TWO[0] + "\n#include <cub/cub.cuh>"), "the header left out is known")
 
     def ways(self, source: str, functions: list[list[str]] | None = None) -> list[str]:
-        """Returns the ways to build that were tried for a call that no way can build."""
+        """Returns the files that were compiled, slim or full, for a call that no way can build."""
         with tempfile.TemporaryDirectory() as root:
             place = Path(root)
             for name in ("src", "work", "out", "shared/cpp-O1"):
@@ -74,16 +74,16 @@ class CompilerErrorExcerpt(unittest.TestCase):
             )
             self.assertEqual(compile_child.main(job), 0)
             self.assertEqual((place / "out/status").read_text(), "failed\n")
-            return sorted(path.name for path in (place / "out").glob("log-*"))
+            return sorted(path.name for path in (place / "work/host").glob("*.cpp"))
 
     def test_the_headers_as_they_are_are_tried_only_where_they_may_help(self) -> None:
-        self.assertEqual(self.ways("int n = lenght;"), ["log-split"])
-        self.assertEqual(self.ways("int n = Tensor;"), ["log-full", "log-split"])
+        self.assertEqual(self.ways("int n = lenght;"), ["slim-main.cpp"])
+        self.assertEqual(self.ways("int n = Tensor;"), ["full-main.cpp", "slim-main.cpp"])
         module = (
             "struct Module { template <class... T> void def(T...) {} };\n"
             "#define PYBIND11_MODULE(name, m) void name(Module m)"
         )
-        self.assertEqual(self.ways(module, [["missing", ""]]), ["log-split"])
+        self.assertEqual(self.ways(module, [["missing", ""]]), ["slim-main.cpp"])
 
 
 if __name__ == "__main__":
