@@ -25,6 +25,7 @@ from harness.extensions import compiler_error, compiler_flags, cuda_split
 from harness.extensions.compiler_error import FIRST_ERROR, error_excerpt
 from harness.extensions.compiler_flags import Flags
 from harness.extensions.cuda_tokens import Refused
+from harness.extensions.host_prelude import PRELUDE
 from harness.extensions.loader_call import Call, source_label
 from harness.extensions.nvcc_steps import side_by_side
 from harness.extensions.registration import registration
@@ -173,7 +174,7 @@ class ExtensionBuilder:
         return self.combined([self.pool.submit(self.split_unit, *pair) for pair in zip(self.cuda_units, halves)])
 
     def split_unit(self, unit: TranslationUnit, half: cuda_split.Split) -> Attempt:
-        host_text = cuda_split.PRELUDE + half.host
+        host_text = PRELUDE + half.host
         host = self.host_pool.submit(
             self.host, TranslationUnit(f"{unit.name}.cpp", host_text, is_cuda=False, folder=unit.folder), True
         )

@@ -47,38 +47,6 @@ HIDERS = frozenset(
 # What stands in brackets behind these words declares nothing.
 ATTRIBUTES = frozenset(("__align__", "alignas", "__attribute__", "__launch_bounds__", "decltype"))
 
-PRELUDE = """
-extern "C" unsigned __cudaPushCallConfiguration(
-    dim3 grid, dim3 block, size_t shared = 0, struct CUstream_st* stream = 0);
-extern "C" cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream);
-static inline void kq_launch(const void* kernel, void** arguments) {
-  dim3 grid, block;
-  size_t shared = 0;
-  cudaStream_t stream = nullptr;
-  if (__cudaPopCallConfiguration(&grid, &block, &shared, &stream) == cudaSuccess)
-    (void)cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
-}
-// Overloads that cuda_runtime.h defines for nvcc alone.
-template <class R, class... A>
-static inline cudaError_t cudaFuncSetAttribute(R (*kernel)(A...), cudaFuncAttribute attribute, int value) {
-  return ::cudaFuncSetAttribute((const void*)kernel, attribute, value);
-}
-template <class R, class... A>
-static inline cudaError_t cudaFuncSetCacheConfig(R (*kernel)(A...), cudaFuncCache config) {
-  return ::cudaFuncSetCacheConfig((const void*)kernel, config);
-}
-template <class R, class... A>
-static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, R (*kernel)(A...)) {
-  return ::cudaFuncGetAttributes(attributes, (const void*)kernel);
-}
-template <class R, class... A>
-static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-    int* blocks, R (*kernel)(A...), int threads, size_t shared) {
-  return ::cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void*)kernel, threads, shared);
-}
-"""
-
-
 @dataclass(frozen=True)
 class Kernel:
     name: str
@@ -255,7 +223,7 @@ class Splitter:
 
     def function(self, words: set[str], tokens: list[Token], at: int, body: int, stop: int) -> None:
         if "__device__" in words and "__host__" not in words:
-            self.trap(body, stop)
+            self.drop_body(body, stop, " = delete;")  # nvcc refuses a host function that calls it
         elif "__device__" in words or "constexpr" in words:
             self.keep_in_both_unless_torch(tokens, at, stop)
         else:
@@ -276,7 +244,7 @@ class Splitter:
             elif text == "{":
                 close = self.match(i)
                 if device and not host:
-                    self.trap(i, close + 1)
+                    self.drop_body(i, close + 1, "{ __builtin_trap(); }")
                 i, device, host = close, False, False
             elif text == ";":
                 device = host = False
@@ -439,6 +407,7 @@ class Splitter:
         return part[-1].text
 
     def launches(self) -> None:
+        kernels = {kernel.name for kernel in self.kernels}
         for i, token in enumerate(self.tokens):
             if token.text != "<<<" or token.kind != "mark_":
                 continue
@@ -449,6 +418,8 @@ class Splitter:
             if close + 1 >= len(self.tokens) or self.tokens[close + 1].text != "(":
                 raise Refused("a launch is written in a way that is not known")
             start = self.name_before(i)
+            if not kernels & {token.text for token in self.tokens[start:i]}:
+                raise Refused("what is launched is no kernel of the source")
             name = self.source[self.tokens[start].start : token.start]
             settings = self.source[token.end : self.tokens[close].start]
             text = f"(__cudaPushCallConfiguration({settings})) ? (void)0 : {name}"
@@ -531,9 +502,9 @@ class Splitter:
                 found[-1].append(token)
         return [part for part in found if part]
 
-    def trap(self, body: int, stop: int) -> None:
+    def drop_body(self, body: int, stop: int, instead: str) -> None:
         first, last = self.tokens[body].start, self.tokens[stop - 1].end
-        self.host.append((first, last, "{ __builtin_trap(); }" + "\n" * self.source.count("\n", first, last)))
+        self.host.append((first, last, instead + "\n" * self.source.count("\n", first, last)))
 
     def drop(self, edits: list[tuple[int, int, str]], at: int, stop: int) -> None:
         first, last = self.tokens[at].start, self.tokens[stop - 1].end
