@@ -47,6 +47,7 @@ HIDERS = frozenset(
 # What stands in brackets behind these words declares nothing.
 ATTRIBUTES = frozenset(("__align__", "alignas", "__attribute__", "__launch_bounds__", "decltype"))
 
+
 @dataclass(frozen=True)
 class Kernel:
     name: str
