@@ -27,14 +27,31 @@ from harness.extensions.compiler_flags import Flags
 from harness.extensions.cuda_tokens import Refused
 from harness.extensions.host_prelude import PRELUDE
 from harness.extensions.loader_call import Call, source_label
-from harness.extensions.nvcc_steps import side_by_side
+from harness.extensions.memory_room import (
+    DEVICE_HALF_MIB,
+    FULL_MIB,
+    HOST_MIB,
+    PREFIX_HOST_MIB,
+    MemoryRoom,
+    memory_of_build_mib,
+)
+from harness.extensions.nvcc_steps import run_steps
 from harness.extensions.registration import registration
 from harness.extensions.sources import BadSource, TranslationUnit, file_units, inline_cpp, inline_units
 from harness.extensions.toolchain import DEFINES, HALF_DEFINES, STANDARD, find_toolchain, run
-from harness.extensions.torch_headers import REPLACED, header_text, host_flags, known_headers
+from harness.extensions.torch_prefix import (
+    ARCHIVE,
+    HEADERS,
+    HOST_FLAGS,
+    Prefix,
+    find_prefix,
+    leading_headers,
+    macros_of,
+)
 from harness.kernels.cubin import plain_name
 
 OPTIMISED = ("2", "3", "fast")
+OWN_MACROS = {"TORCH_EXTENSION_NAME"}  # the headers use it in macros only
 NO_MEMORY = (
     "out of memory",
     "cannot allocate memory",
@@ -77,7 +94,11 @@ class ExtensionBuilder:
         self.pool = ThreadPoolExecutor(max_workers=8)
         self.host_pool = ThreadPoolExecutor(max_workers=8)  # runs what tasks of the first pool wait for
         variant = job.source / "variant"
-        self.variant = variant.read_text() if variant.exists() else "cuda-O1" if call.with_cuda else "cpp-O1"
+        self.level = variant.read_text().strip() if variant.exists() else "O1"
+        found = [find_prefix(job, name, self.level) for name in HEADERS]
+        self.prefixes = {prefix.name: prefix for prefix in found if prefix is not None}
+        self.used: dict[str, Prefix] = {}  # the prefixes that units were compiled with
+        self.room = MemoryRoom(memory_of_build_mib())
         self.units = inline_units(call) if call.inline else file_units(call)
         self.cpp_units = [unit for unit in self.units if not unit.is_cuda]
         self.cuda_units = [unit for unit in self.units if unit.is_cuda]
@@ -89,20 +110,18 @@ class ExtensionBuilder:
         if self.call.with_cuda and not (self.tools.nvcc and (self.tools.torch_root / "lib/libc10_cuda.so").exists()):
             raise Unsupported("no nvcc, or no torch with CUDA, here: a worker with CUDA builds it")
         self.write_files()
-        way, attempt = "full", self.combined([self.pool.submit(self.host_unit, unit) for unit in self.cpp_units])
+        way, attempt = "", self.combined([self.pool.submit(self.cpp, unit) for unit in self.cpp_units])
         (self.job.out / "log-cpp").write_text(attempt.log, errors="replace")
-        if attempt.is_good:
+        if attempt.is_good and self.has_cuda:
             way, attempt = self.link_in_first_way(attempt.objects)
+        elif attempt.is_good:
+            attempt = self.link(attempt.objects)
         self.report(way, attempt)
 
     def link_in_first_way(self, objects: list[Path]) -> tuple[str, Attempt]:
         """Compiles the CUDA units in the first way that works and links them with the objects of the C++ units."""
-        if not self.has_cuda:
-            return "split", self.link(objects)
         way, attempt = "", Attempt(log="no way to build was tried")
-        for way, build in (("split", self.split), ("slim", self.slim), ("full", self.full)):
-            if way == "slim" and attempt.is_tried:
-                continue  # the errors are most likely the source's own, so the unchanged headers decide
+        for way, build in (("split", self.split), ("full", self.full)):
             attempt = build()
             (self.job.out / f"log-{way}").write_text(attempt.log, errors="replace")
             if attempt.is_good:
@@ -113,26 +132,26 @@ class ExtensionBuilder:
 
     def report(self, way: str, attempt: Attempt) -> None:
         """Writes down what compiled the module, and raises what the last attempt failed with."""
+        words = [self.flag_words(), *([f"({way})"] if way else [])]
         (self.job.out / "toolchain").write_text(
-            f"{self.tools.description(self.has_cuda)}\n{f'{self.flag_words()} ({way})'.strip()}\n", errors="replace"
+            f"{self.tools.description(self.has_cuda)}\n{' '.join(words).strip()}\n", errors="replace"
         )
         if not attempt.is_good:
+            # What a compiler said about the source counts more than that another step was ended for its memory.
             if FIRST_ERROR.search(attempt.log) is None and any(word in attempt.log for word in NO_MEMORY):
                 raise MemoryError
             raise BuildFailed(error_excerpt(self.call, attempt.log))
 
     def is_source_error(self, attempt: Attempt) -> bool:
-        """Returns whether no header or part of the source that was left out can be the reason of the error."""
-        names = (
-            self.job.shared / self.variant / "header.names" if self.job.shared is not None and self.variant else None
-        )
+        """Returns whether no part of the source that was left out can be the reason of the error."""
+        prefix = self.prefixes.get("extension") or self.prefixes.get("types")
         found = FIRST_ERROR.search(attempt.log)
-        if names is None or not names.exists() or found is None or found["file"] not in self.labels():
+        if prefix is None or found is None or found["file"] not in self.labels():
             return False
         source = [*self.call.cpp, *self.call.cuda, *(text for _, text in self.call.files), *inline_cpp(self.call)[1:]]
         flags = [*self.call.cflags, *self.call.cuda_cflags]
         return compiler_error.is_source_error(
-            found["words"], source, attempt.text, names.read_bytes(), known_headers(self.call.with_cuda), flags
+            found["words"], source, attempt.text, prefix.names(), HEADERS.values(), flags
         )
 
     def labels(self) -> set[str]:
@@ -154,14 +173,8 @@ class ExtensionBuilder:
                 raise BadSource(f"{name}: lies outside of the build")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, errors="surrogateescape")
-        shim = self.work / "shim/torch"
-        shim.mkdir(parents=True)
-        for name in REPLACED:
-            (self.work / "shim" / name).write_text(
-                "#pragma once\n#include <torch/types.h>\n#ifndef __CUDACC__\n" + header_text(False) + "#endif\n"
-            )
 
-    # --- the three ways
+    # --- the ways to build CUDA units
 
     def split(self) -> Attempt:
         """Compiles the host half of each .cu by g++ with a precompiled header, and the device half by nvcc."""
@@ -175,9 +188,8 @@ class ExtensionBuilder:
 
     def split_unit(self, unit: TranslationUnit, half: cuda_split.Split) -> Attempt:
         host_text = PRELUDE + half.host
-        host = self.host_pool.submit(
-            self.host, TranslationUnit(f"{unit.name}.cpp", host_text, is_cuda=False, folder=unit.folder), True
-        )
+        half_unit = TranslationUnit(f"{unit.name}.cpp", host_text, is_cuda=False, folder=unit.folder)
+        host = self.host_pool.submit(self.host, half_unit, self.prefix_of(unit, self.half_flags()), self.half_flags())
         plain = [kernel for kernel in half.kernels if not kernel.is_template]
         if len(plain) == len(half.kernels):
             cubin = self.cubin(unit, half.device)
@@ -230,7 +242,8 @@ class ExtensionBuilder:
         out = source.with_suffix(".cubin")
         includes = [*(self.tools.includes(False)[:4] if first else []), *self.submission_includes(unit)]
         flags = [*HALF_DEFINES, "--expt-relaxed-constexpr", *self.device_flags(), f"-arch={self.flags.arch}"]
-        result = run([self.tools.nvcc, *flags, *includes, "-cubin", "-o", str(out), str(source)], self.work)
+        with self.room.take(DEVICE_HALF_MIB):
+            result = run([self.tools.nvcc, *flags, *includes, "-cubin", "-o", str(out), str(source)], self.work)
         return out if result.code == 0 else Attempt(log=result.text or "nvcc failed", text=text)
 
     def host_variables(self, object_file: Path, variables: list[cuda_split.Variable]) -> dict[str, tuple[int, bool]]:
@@ -268,22 +281,12 @@ class ExtensionBuilder:
         source.write_text(registration(fatbin, names, variables))
         return self.compiled(["-x", "c", "-O1", "-fPIC", "-w", "-c", str(source)], source)
 
-    def slim(self) -> Attempt:
-        if not any(name in unit.text for unit in self.cuda_units for name in REPLACED):
-            return Attempt(log="the source includes none of the headers that could be replaced")
-        return self.combined([self.pool.submit(self.nvcc, unit, True) for unit in self.cuda_units])
-
     def full(self) -> Attempt:
-        return self.combined([self.pool.submit(self.nvcc, unit, False) for unit in self.cuda_units])
+        return self.combined([self.pool.submit(self.nvcc, unit) for unit in self.cuda_units])
 
-    def host_unit(self, unit: TranslationUnit) -> Attempt:
-        """Compiles a C++ unit, with the headers as they are if the reduced ones may be the reason of an error."""
-        attempt = self.host(unit, True)
-        return attempt if attempt.is_good or self.is_source_error(attempt) else self.host(unit, False)
-
-    def nvcc(self, unit: TranslationUnit, slim: bool) -> Attempt:
-        """Compiles one .cu with nvcc's own commands, those for the device beside those for the host."""
-        folder = self.work / f"{Path(unit.name).stem}-{'slim' if slim else 'full'}"
+    def nvcc(self, unit: TranslationUnit) -> Attempt:
+        """Compiles one .cu with nvcc's own commands."""
+        folder = self.work / f"{Path(unit.name).stem}-full"
         folder.mkdir()
         source = self.write_unit(unit, folder)
         out = folder / "unit.o"
@@ -299,7 +302,6 @@ class ExtensionBuilder:
         ]
         command += [
             *self.device_flags(),
-            *([f"-I{self.work / 'shim'}"] if slim else []),
             *self.submission_includes(unit),
             *self.tools.includes(True),
         ]
@@ -309,7 +311,7 @@ class ExtensionBuilder:
             ",".join(["-fPIC", *self.flags.device_host]),
         ]
         command += ["-c", str(source), "-o", str(out)]
-        result = side_by_side(command, folder)
+        result = run_steps(command, folder, self.room, FULL_MIB)
         return (
             Attempt([out], "")
             if result == "" and out.exists()
@@ -331,47 +333,61 @@ class ExtensionBuilder:
         path.write_text(unit.text, errors="surrogateescape")
         return path
 
-    def host(self, unit: TranslationUnit, slim: bool) -> Attempt:
-        folder = self.work / "host"
+    def cpp(self, unit: TranslationUnit) -> Attempt:
+        """Compiles a C++ unit as torch does. Where the error is not in the source itself, the headers as they are
+        decide.
+        """
+        flags = [STANDARD, *self.flags.host]
+        prefix = self.prefix_of(unit, flags)
+        attempt = self.host(unit, prefix, flags)
+        found = FIRST_ERROR.search(attempt.log)
+        if attempt.is_good or prefix is None or (found is not None and found["file"] in self.labels()):
+            return attempt
+        return self.host(unit, None, flags)
+
+    def half_flags(self) -> list[str]:
+        """Returns the flags of nvcc that apply to the host half of a .cu."""
+        passed = [flag for flag in self.flags.device if re.match(r"-D|--?std=", flag)]
+        return [*HALF_DEFINES, STANDARD, *(flag.replace("--", "-") for flag in passed), *self.flags.device_host]
+
+    def prefix_of(self, unit: TranslationUnit, flags: list[str]) -> Prefix | None:
+        """Returns the prefix of torch's headers that compiling the unit with these flags may begin with."""
+        headers, macros = leading_headers(unit.text)
+        name = next((name for name, header in HEADERS.items() if header in headers), None)
+        prefix = self.prefixes.get(name or "")
+        if prefix is None or compiler_flags.value_of("-std=", flags) not in ("c++17", "gnu++17"):
+            return None
+        defined = macros_of(self.tools, [*HOST_FLAGS, *without_level(flags), self.optimisation(flags)], self.work)
+        defined |= {f"#define {name}" for name in macros}
+        return prefix if prefix.is_unchanged_by(defined, OWN_MACROS) else None
+
+    def optimisation(self, flags: list[str]) -> str:
+        """Returns the level that a prefix was precompiled with. Optimising more seldom pays in code for the host."""
+        level = compiler_flags.value_of("-O", flags)
+        return "-O2" if level in OPTIMISED and self.level == "O2" else "-O1"
+
+    def host(self, unit: TranslationUnit, prefix: Prefix | None, flags: list[str]) -> Attempt:
+        folder = self.work / ("host" if prefix is None else f"host-{prefix.name}")
         folder.mkdir(exist_ok=True)
-        source = self.write_unit(TranslationUnit(f"{'slim' if slim else 'full'}-{unit.name}", unit.text, False), folder)
-        asked = self.flags.host + (self.host_side_defines() if self.has_cuda else [])
-        level = compiler_flags.value_of("-O", asked)
-        with_cuda = self.call.with_cuda
-        words = [flag for flag in asked if not flag.startswith("-O")]
-        words.append(f"-O{level}" if level in OPTIMISED and self.variant.endswith("O2") else "-O1")
-        if not compiler_flags.value_of("-std=", asked):
-            words.append(STANDARD)
-        header = self.precompiled(with_cuda) if slim and self.variant else []
+        source = self.write_unit(unit, folder)
         command = [
-            *host_flags(self.tools, with_cuda),
-            *([f"-I{self.work / 'shim'}"] if slim else []),
+            *(prefix.flags(self.work) if prefix is not None else []),
             *self.submission_includes(unit),
-            *words,
+            *HOST_FLAGS,
+            *self.tools.includes(self.call.with_cuda),
+            *without_level(flags),
+            self.optimisation(flags),
             f"-DTORCH_EXTENSION_NAME={self.call.name}",
-            *header,
             "-x",
             "c++",
             "-c",
             str(source),
         ]
-        return self.compiled(command, source)
-
-    def host_side_defines(self) -> list[str]:
-        """Returns the macros of a .cu for its host half. Those about half precision are in host_flags() already."""
-        return [
-            flag
-            for flag in [*self.flags.device, *self.flags.device_host]
-            if flag.startswith("-D") and "__CUDA_NO" not in flag and flag not in self.flags.host
-        ]
-
-    def precompiled(self, with_cuda: bool) -> list[str]:
-        """Returns the flags that include the cached precompiled header, or the same header as text if there is none."""
-        header = self.job.shared / self.variant / "header.h" if self.job.shared is not None else None
-        if header is None or not header.exists():
-            header = self.work / "slim.h"
-            header.write_text(header_text(with_cuda))
-        return ["-include", str(header)]
+        with self.room.take(HOST_MIB if prefix is None else PREFIX_HOST_MIB):
+            attempt = self.compiled(command, source)
+        if prefix is not None:
+            self.used[prefix.name] = prefix
+        return attempt
 
     def compiled(self, words: list[str], source: Path) -> Attempt:
         out = source.with_suffix(".o")
@@ -390,6 +406,7 @@ class ExtensionBuilder:
             f"-fuse-ld={self.tools.linker}",
             "-Wl,-s",
             *map(str, objects),
+            *self.bodies(),
             *self.flags.link,
             *self.tools.libraries(self.call.with_cuda),
         ]
@@ -399,7 +416,18 @@ class ExtensionBuilder:
         (self.job.out / "module.so").write_bytes(out.read_bytes())
         return Attempt([out], "")
 
+    def bodies(self) -> list[str]:
+        """Returns the flags that link the bodies that the used prefixes lack, hidden, so that no other library finds
+        them.
+        """
+        archives = [str(prefix.archive) for _, prefix in sorted(self.used.items())]
+        return ["-Wl,--gc-sections", f"-Wl,--exclude-libs,{ARCHIVE}", *archives] if archives else []
+
     def combined(self, jobs: list) -> Attempt:  # type: ignore[type-arg]
         attempts = [job.result() for job in jobs]
         bad = next((attempt for attempt in reversed(attempts) if not attempt.is_good), None)
         return bad or Attempt([path for attempt in attempts for path in attempt.objects], "")
+
+
+def without_level(flags: list[str]) -> list[str]:
+    return [flag for flag in flags if not flag.startswith("-O")]
