@@ -5,13 +5,14 @@ C++ units, such as the one that load_inline makes of cpp_sources and the module,
 not compile, the build ends without having started nvcc. No text is compiled that torch would not compile: the sources
 of the two languages are never joined.
 
-There are three ways to build CUDA units, fastest first. If a way fails, the next one is tried, unless the error is
-plainly the source's own (compiler_error.py). The last way compiles what torch would compile, so its errors are final.
+There are two ways to build CUDA units. If the first fails, the second one is tried, unless the error is plainly the
+source's own (compiler_error.py). The second way compiles what torch would compile, so its errors are final.
 
-    split   each .cu as two sources (cuda_split.py): g++ compiles the host half with a precompiled header, and nvcc the
-            device half without torch's headers
-    slim    nvcc, with its device and host steps side by side; torch/extension.h is replaced by what kernels use of it
-    full    nvcc, with its steps side by side and the headers as they are
+    split   each .cu as two sources (cuda_split.py): g++ compiles the host half with a precompiled prefix of torch's
+            headers (torch_prefix.py), and nvcc the device half without these headers
+    full    nvcc's own steps, with the headers as they are
+
+C++ units and host halves are compiled with the headers as they are where no prefix fits, or until one has been made.
 """
 
 import os
@@ -21,11 +22,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.children.job import Job
-from harness.extensions import compiler_error, compiler_flags, cuda_split
+from harness.extensions import compiler_error, compiler_flags
 from harness.extensions.compiler_error import FIRST_ERROR, error_excerpt
 from harness.extensions.compiler_flags import Flags
-from harness.extensions.cuda_tokens import Refused
-from harness.extensions.host_prelude import PRELUDE
+from harness.extensions.cuda import cuda_split
+from harness.extensions.cuda.cuda_tokens import Refused
+from harness.extensions.cuda.host_prelude import PRELUDE
+from harness.extensions.cuda.registration import registration
 from harness.extensions.loader_call import Call, source_label
 from harness.extensions.memory_room import (
     DEVICE_HALF_MIB,
@@ -36,7 +39,6 @@ from harness.extensions.memory_room import (
     memory_of_build_mib,
 )
 from harness.extensions.nvcc_steps import run_steps
-from harness.extensions.registration import registration
 from harness.extensions.sources import BadSource, TranslationUnit, file_units, inline_cpp, inline_units
 from harness.extensions.toolchain import DEFINES, HALF_DEFINES, STANDARD, find_toolchain, run
 from harness.extensions.torch_prefix import (
@@ -51,6 +53,10 @@ from harness.extensions.torch_prefix import (
 from harness.kernels.cubin import plain_name
 
 OPTIMISED = ("2", "3", "fast")
+# The linker's warning about a name of torch's headers, with linkers that print names of C++.
+MISSING_BODY = re.compile(
+    r"undefined (?:symbol:?|reference to) [`']?((?:[a-z ]+ for )?(?:at|c10|torch|pybind11|caffe2)::[^\n]*)"
+)
 OWN_MACROS = {"TORCH_EXTENSION_NAME"}  # the headers use it in macros only
 NO_MEMORY = (
     "out of memory",
@@ -98,6 +104,7 @@ class ExtensionBuilder:
         found = [find_prefix(job, name, self.level) for name in HEADERS]
         self.prefixes = {prefix.name: prefix for prefix in found if prefix is not None}
         self.used: dict[str, Prefix] = {}  # the prefixes that units were compiled with
+        self.missing_bodies = ""  # a function of torch's headers that no archive has, as the linker names it
         self.room = MemoryRoom(memory_of_build_mib())
         self.units = inline_units(call) if call.inline else file_units(call)
         self.cpp_units = [unit for unit in self.units if not unit.is_cuda]
@@ -110,13 +117,22 @@ class ExtensionBuilder:
         if self.call.with_cuda and not (self.tools.nvcc and (self.tools.torch_root / "lib/libc10_cuda.so").exists()):
             raise Unsupported("no nvcc, or no torch with CUDA, here: a worker with CUDA builds it")
         self.write_files()
+        way, attempt = self.compile_and_link()
+        if self.missing_bodies:
+            self.prefixes, self.used = {}, {}
+            way, attempt = self.compile_and_link()
+        self.report(way, attempt)
+
+    def compile_and_link(self) -> tuple[str, Attempt]:
+        """Returns the way that compiled the CUDA units, if there are any, and the end of the build."""
+        self.missing_bodies = ""
         way, attempt = "", self.combined([self.pool.submit(self.cpp, unit) for unit in self.cpp_units])
         (self.job.out / "log-cpp").write_text(attempt.log, errors="replace")
         if attempt.is_good and self.has_cuda:
             way, attempt = self.link_in_first_way(attempt.objects)
         elif attempt.is_good:
             attempt = self.link(attempt.objects)
-        self.report(way, attempt)
+        return way, attempt
 
     def link_in_first_way(self, objects: list[Path]) -> tuple[str, Attempt]:
         """Compiles the CUDA units in the first way that works and links them with the objects of the C++ units."""
@@ -126,7 +142,7 @@ class ExtensionBuilder:
             (self.job.out / f"log-{way}").write_text(attempt.log, errors="replace")
             if attempt.is_good:
                 attempt = self.link([*objects, *attempt.objects])
-            if attempt.is_good or (way != "full" and self.is_source_error(attempt)):
+            if attempt.is_good or self.missing_bodies or (way != "full" and self.is_source_error(attempt)):
                 break
         return way, attempt
 
@@ -287,7 +303,7 @@ class ExtensionBuilder:
     def nvcc(self, unit: TranslationUnit) -> Attempt:
         """Compiles one .cu with nvcc's own commands."""
         folder = self.work / f"{Path(unit.name).stem}-full"
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         source = self.write_unit(unit, folder)
         out = folder / "unit.o"
         command = [
@@ -413,6 +429,9 @@ class ExtensionBuilder:
         result = run([*command, "-o", str(out)], self.work)
         if result.code != 0:
             return Attempt(log=result.text or "the linker failed")
+        if self.used and (found := MISSING_BODY.search(result.text)) is not None:
+            self.missing_bodies = found.group(1)
+            return Attempt(log=f"the prefix lacks the body of {self.missing_bodies}")
         (self.job.out / "module.so").write_bytes(out.read_bytes())
         return Attempt([out], "")
 
@@ -421,7 +440,9 @@ class ExtensionBuilder:
         them.
         """
         archives = [str(prefix.archive) for _, prefix in sorted(self.used.items())]
-        return ["-Wl,--gc-sections", f"-Wl,--exclude-libs,{ARCHIVE}", *archives] if archives else []
+        # A name that nothing defines is torch's to report, when the library is loaded.
+        flags = ["-Wl,--gc-sections", f"-Wl,--exclude-libs,{ARCHIVE}", "-Wl,-z,defs", "-Wl,--warn-unresolved-symbols"]
+        return [*flags, *archives] if archives else []
 
     def combined(self, jobs: list) -> Attempt:  # type: ignore[type-arg]
         attempts = [job.result() for job in jobs]

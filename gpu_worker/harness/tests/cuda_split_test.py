@@ -2,7 +2,7 @@
 
 import unittest
 
-from harness.extensions.cuda_split import Refused, split
+from harness.extensions.cuda.cuda_split import Refused, split
 
 ADD = """#include <torch/extension.h>
 #include <cub/cub.cuh>

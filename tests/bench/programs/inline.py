@@ -293,7 +293,7 @@ def build_by_kq(place: Path, arch: str) -> Answer:
     answer = {"status": text["status"].strip(), "message": text["message"]}
     toolchain = place / "out/toolchain"
     if toolchain.exists():
-        answer["way"] = next((way for way in ("split", "prefix", "full") if f"({way}" in toolchain.read_text()), "")
+        answer["way"] = next((way for way in ("split", "full") if f"({way}" in toolchain.read_text()), "")
     module = place / "out/module.so"
     if module.exists():
         import_module(module, json.loads((place / "src/call.json").read_text()), answer)

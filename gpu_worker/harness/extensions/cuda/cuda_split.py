@@ -17,7 +17,7 @@ source as it is.
 import re
 from dataclasses import dataclass, field
 
-from harness.extensions.cuda_tokens import Refused, Token, balanced, has_call, tokens_of, words_outside
+from harness.extensions.cuda.cuda_tokens import Refused, Token, balanced, has_call, tokens_of, words_outside
 
 INCLUDE = re.compile(r"\s*#\s*include\s*[<\"]([^>\"]+)[>\"]")
 # Headers that only the host half needs, and headers that only device code can use or that g++ reads differently from
