@@ -21,6 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::uint32_t kHeaderLimitMs = 600'000;   // of making one prefix
 constexpr std::int64_t kNoLimitMs = 1'000'000'000;  // eleven days
 
 // Files beside those that were built.
@@ -438,8 +439,8 @@ bool Builder::make_header(const HeaderOrder& order, const std::stop_token& stop)
                          .shared = {},
                          .uid = uid,
                          .host_bytes = options_.host_bytes,
-                         .limit_ms = options_.compile_limit_ms,
-                         .whole_limit_ms = options_.compile_limit_ms};
+                         .limit_ms = kHeaderLimitMs,
+                         .whole_limit_ms = kHeaderLimitMs};
   const auto end = run_build_child(child, Lease(), *scratch, *order.zygote, stop);
   return end && !end->verdict && !read_outcome(scratch->out()) &&
          cache_.put_header(order.group, order.variant, scratch->out());

@@ -20,6 +20,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 
 from harness.children.job import Job
 from harness.extensions import compiler_error, compiler_flags
@@ -104,6 +105,7 @@ class ExtensionBuilder:
         found = [find_prefix(job, name, self.level) for name in HEADERS]
         self.prefixes = {prefix.name: prefix for prefix in found if prefix is not None}
         self.used: dict[str, Prefix] = {}  # the prefixes that units were compiled with
+        self.prefix_lock = Lock()  # held by the unit that makes the empty headers
         self.missing_bodies = ""  # a function of torch's headers that no archive has, as the linker names it
         self.room = MemoryRoom(memory_of_build_mib())
         self.units = inline_units(call) if call.inline else file_units(call)
@@ -369,8 +371,10 @@ class ExtensionBuilder:
     def prefix_of(self, unit: TranslationUnit, flags: list[str]) -> Prefix | None:
         """Returns the prefix of torch's headers that compiling the unit with these flags may begin with."""
         headers, macros = leading_headers(unit.text)
-        name = next((name for name, header in HEADERS.items() if header in headers), None)
-        prefix = self.prefixes.get(name or "")
+        fitting = [
+            self.prefixes[name] for name, header in HEADERS.items() if header in headers and name in self.prefixes
+        ]
+        prefix = next(iter(fitting), None)
         if prefix is None or compiler_flags.value_of("-std=", flags) not in ("c++17", "gnu++17"):
             return None
         defined = macros_of(self.tools, [*HOST_FLAGS, *without_level(flags), self.optimisation(flags)], self.work)
@@ -386,8 +390,10 @@ class ExtensionBuilder:
         folder = self.work / ("host" if prefix is None else f"host-{prefix.name}")
         folder.mkdir(exist_ok=True)
         source = self.write_unit(unit, folder)
+        with self.prefix_lock:
+            before = prefix.flags(self.work) if prefix is not None else []
         command = [
-            *(prefix.flags(self.work) if prefix is not None else []),
+            *before,
             *self.submission_includes(unit),
             *HOST_FLAGS,
             *self.tools.includes(self.call.with_cuda),
