@@ -290,7 +290,8 @@ Expected<void> run(const Flags& flags) {
   LoopOptions options{.worker = std::move(worker),
                       .builder = {.scratch = scratch,
                                   .uid = slot_uid(lanes.size() + tested.unopened.size() + 1),
-                                  .no_gpu_arch = "sm_90"},
+                                  .no_gpu_arch = "sm_90",
+                                  .alone_host_bytes = usable_memory_bytes() / 4 * 3},
                       .cache_dir = fs::path(scratch).parent_path() / "build-cache",
                       .cache_bytes_max = static_cast<std::uintmax_t>(flags.cache_gib) << 30,
                       .zygote = [&](DeviceKind kind) { return only_builds ? zygotes.get(kind) : zygote_of(lanes); }};

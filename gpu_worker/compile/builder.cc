@@ -21,6 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::uint32_t kHeaderLimitMs = 600'000;   // of making one prefix
 constexpr std::int64_t kNoLimitMs = 1'000'000'000;  // eleven days
 
 // Files that the build adds to its directory, beside the compiled modules.
@@ -149,6 +150,12 @@ bool has_compilers_of_key(const Zygote& zygote, const std::string& dir) {
   return !toolchain || zygote.compilers().find(*toolchain) != std::string::npos;
 }
 
+// Whether a build ended because it needed more memory than it may have.
+bool is_for_memory(const Verdict& verdict) {
+  const auto evidence = evidence_of(verdict);
+  return name_of(verdict) == VerdictName::out_of_memory && evidence && evidence->reason == "host";
+}
+
 // Whether a flag or a source contains "=native", as in "-march=native".
 bool is_for_this_machine(const ExtensionCall& call) {
   const auto is_native = [](const std::string& text) { return text.find("=native") != std::string::npos; };
@@ -166,7 +173,8 @@ Builder::Builder(BuilderOptions options, BuildCache cache, ZygoteSource zygote)
       preforked_({.scratch = options_.scratch,
                   .first_uid = options_.uid == 0 ? 0 : options_.uid + kPreforkedUidOffset,
                   .host_bytes = options_.host_bytes,
-                  .scratch_bytes = kBuildScratchBytes}) {}
+                  .scratch_bytes = kBuildScratchBytes}),
+      headers_([this](const HeaderOrder& order, const std::stop_token& stop) { return make_header(order, stop); }) {}
 
 Expected<Builder::Job> Builder::begin(const Lease& lease, std::stop_token stop, std::size_t slot,
                                       std::int64_t start_ms) const {
@@ -377,24 +385,25 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
   if (const auto entry = cache_.find(key))
     return Compiled{.verdict = {}, .dir = *entry, .cached = true, .toolchain = toolchain_text(*entry)};
   const Hash group = sha256(toolchain);
-  const std::string variant = header_variant(call);
-  if (!variant.empty()) {
-    KQ_TRY(make_header(job, group, variant));
+  for (std::string& variant : header_variants(call)) {
+    if (!cache_.has_header(group, variant))
+      headers_.request({.group = group, .variant = std::move(variant), .zygote = job.zygote, .arch = job.arch});
   }
   KQ_TRY_VALUE(const auto headers, cache_.headers(group));
-  KQ_TRY_VALUE(const auto scratch, this->scratch(job, "compile"));
-  for (const auto& [name, text] :
-       {std::pair{std::string("call.json"), call.text}, std::pair{std::string("variant"), variant}}) {
-    KQ_TRY(scratch.put(name, text));
+  KQ_TRY_VALUE(auto scratch, this->scratch(job, "compile"));
+  const auto compile_in = [&](BuildGate::Kind kind) -> Expected<std::optional<Verdict>> {
+    KQ_TRY(scratch.put("call.json", call.text));
+    KQ_TRY(scratch.put("variant", header_level(call)));
+    return compile_once(job, scratch, headers, kind);
+  };
+  KQ_TRY_VALUE(auto verdict, compile_in(BuildGate::Kind::together));
+  if (verdict && is_for_memory(*verdict) && options_.alone_host_bytes > options_.host_bytes) {
+    KQ_TRY_VALUE(scratch, this->scratch(job, "alone"));
+    KQ_TRY_VALUE(verdict, compile_in(BuildGate::Kind::alone));
   }
-  KQ_TRY_VALUE(auto end, run_child(job, ChildRole::compile, scratch, options_.compile_limit_ms, headers));
-  if (end.verdict) return Compiled{.verdict = std::move(end.verdict), .dir = {}, .cached = false};
-  if (auto verdict = read_outcome(scratch.out())) {
-    if (end.was_killed_for_memory && name_of(*verdict) == VerdictName::build_failed)
-      verdict = build_out_of_memory(options_.host_bytes);
+  if (verdict)
     return Compiled{
         .verdict = std::move(*verdict), .dir = {}, .cached = false, .toolchain = toolchain_text(scratch.out())};
-  }
   auto entry = cache_.put(key, scratch.out());
   if (!entry && entry.error().kind == ErrorKind::bad_input) {
     return Compiled{
@@ -405,18 +414,37 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
   return Compiled{.verdict = {}, .dir = std::move(*entry), .cached = false, .toolchain = std::move(compilers)};
 }
 
-// Makes a precompiled header once for all builds of this machine. A build that finds the header being made does not
-// wait: that build compiles the header as text, which takes g++ twice as long and gives the same code. If the header
-// cannot be made, every build compiles it as text.
-Expected<void> Builder::make_header(const Job& job, const Hash& group, const std::string& variant) {
-  const KeyLocks::Hold hold(key_locks_, sha256(to_hex(group) + variant), std::try_to_lock);
-  if (!hold.is_held() || cache_.has_header(group, variant)) return {};
-  KQ_TRY_VALUE(const auto scratch, this->scratch(job, "header"));
-  if (const auto put = scratch.put("call.json", nlohmann::json{{"precompile", variant}}.dump()); !put) return put;
-  KQ_TRY_VALUE(const auto end, run_child(job, ChildRole::compile, scratch, options_.compile_limit_ms));
-  if (end.verdict || read_outcome(scratch.out())) return {};
-  (void)cache_.put_header(group, variant, scratch.out());  // a full disk is no reason not to build
-  return {};
+Expected<std::optional<Verdict>> Builder::compile_once(const Job& job, const Scratch& scratch,
+                                                       const std::string& headers, BuildGate::Kind kind) {
+  const BuildTime time{.stop = job.stop, .end_ms = job.end_ms, .limit_ms = limit_of(job.lease.submission, kNoLimitMs)};
+  const BuildGate::Pass pass(gate_, kind, time);
+  if (!pass.is_held()) {
+    if (auto over = time.over()) return over->map([](Verdict& verdict) { return std::optional(std::move(verdict)); });
+  }
+  BuildChild child = child_of(job, ChildRole::compile, options_.compile_limit_ms, headers);
+  if (kind == BuildGate::Kind::alone) child.host_bytes = options_.alone_host_bytes;
+  KQ_TRY_VALUE(auto end, run_build_child(child, job.lease, scratch, *job.zygote, job.stop));
+  auto verdict = end.verdict ? std::move(end.verdict) : read_outcome(scratch.out());
+  // The compile child reports an error of the source even if the kernel killed another step for its memory.
+  if (verdict && is_for_memory(*verdict)) verdict = build_out_of_memory(child.host_bytes);
+  return verdict;
+}
+
+// Makes a prefix of torch's headers and puts it into the cache. Returns whether that succeeded.
+bool Builder::make_header(const HeaderOrder& order, const std::stop_token& stop) {
+  const std::uint32_t uid = options_.uid == 0 ? 0 : options_.uid + kHeaderUidOffset;
+  const auto scratch = Scratch::make(options_.scratch, "header", uid);
+  if (!scratch || !scratch->put("call.json", nlohmann::json{{"precompile", order.variant}}.dump())) return false;
+  const BuildChild child{.role = ChildRole::compile,
+                         .arch = order.arch,
+                         .shared = {},
+                         .uid = uid,
+                         .host_bytes = options_.host_bytes,
+                         .limit_ms = kHeaderLimitMs,
+                         .whole_limit_ms = kHeaderLimitMs};
+  const auto end = run_build_child(child, Lease(), *scratch, *order.zygote, stop);
+  return end && !end->verdict && !read_outcome(scratch->out()) &&
+         cache_.put_header(order.group, order.variant, scratch->out());
 }
 
 Built Builder::outcome(const Job& job, const std::string& dir, bool cached) const {

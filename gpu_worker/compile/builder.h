@@ -20,9 +20,11 @@
 #include <stop_token>
 #include <string>
 
+#include "gpu_worker/compile/build_gate.h"
 #include "gpu_worker/compile/cache.h"
 #include "gpu_worker/compile/child.h"
 #include "gpu_worker/compile/extension.h"
+#include "gpu_worker/compile/header_maker.h"
 #include "gpu_worker/compile/key_locks.h"
 #include "gpu_worker/compile/preforked_builds.h"
 #include "gpu_worker/core/worker.h"
@@ -32,6 +34,7 @@ namespace kq::worker {
 
 // Pre-forked build children have the user ids from BuilderOptions::uid plus this on.
 inline constexpr std::uint32_t kPreforkedUidOffset = 1024;
+inline constexpr std::uint32_t kHeaderUidOffset = kPreforkedUidOffset - 1;  // of the child that makes prefixes
 
 struct BuilderOptions {
   std::string scratch;      // parent of scratch directories
@@ -41,6 +44,8 @@ struct BuilderOptions {
   std::uint32_t compile_limit_ms = 300'000;  // of one call of load_inline
   std::uint32_t ahead_limit_ms = 30'000;     // of compiling Triton kernels; the run compiles what is left
   std::uint64_t host_bytes = 4ull << 30;     // private memory of each process of a build
+  // The same for a call of load_inline that needed more and is compiled once again while nothing else is; 0: none is.
+  std::uint64_t alone_host_bytes = 0;
 };
 
 class Builder {
@@ -52,6 +57,8 @@ class Builder {
   // Builds a lease; blocks. Slots may build at the same time, each one lease at a time. After a stop the build's child
   // is killed and the build fails.
   Expected<Built> build(const Lease& lease, std::stop_token stop = {}, std::size_t slot = 0);
+  // Returns when no prefix of torch's headers is being made or waits to be made.
+  void wait_for_headers() { headers_.wait_until_idle(); }
   // Builds for another worker: the same, and the files of a successful build are packed into Built::object.
   Expected<Built> build_object(const Lease& lease, std::stop_token stop = {}, std::size_t slot = 0);
 
@@ -86,7 +93,10 @@ class Builder {
   // Compiles the Triton kernels that the file launches into `out`, within a time limit.
   Expected<void> compile_ahead(const Job& job, const std::string& out);
   Expected<Compiled> compile(const Job& job, const ExtensionCall& call, const std::string& toolchain);
-  Expected<void> make_header(const Job& job, const Hash& group, const std::string& variant);
+  // Compiles a call into `scratch` and returns the verdict of a compile that failed, or nothing.
+  Expected<std::optional<Verdict>> compile_once(const Job& job, const Scratch& scratch, const std::string& headers,
+                                                BuildGate::Kind kind);
+  bool make_header(const HeaderOrder& order, const std::stop_token& stop);
   Expected<Scratch> scratch(const Job& job, const std::string& name) const;
   BuildChild child_of(const Job& job, ChildRole role, std::uint32_t limit_ms, const std::string& shared = {}) const;
   Expected<BuildEnd> run_child(const Job& job, ChildRole role, const Scratch& scratch, std::uint32_t limit_ms,
@@ -100,6 +110,8 @@ class Builder {
   PreforkedBuilds preforked_;
   std::mutex toolchain_mutex_;
   std::string toolchain_;  // of this machine, as the last build child reported it
+  BuildGate gate_;
+  HeaderMaker headers_;  // the last member, because its thread uses the others
 };
 
 }  // namespace kq::worker

@@ -15,6 +15,7 @@
 namespace kq::worker {
 
 inline constexpr std::uint64_t kBuildScratchBytes = 1ull << 30;
+inline constexpr std::uint64_t kBuildMarginBytes = 256ull << 20;  // MARGIN_BYTES in harness/sandbox/cgroup.py
 // How much a build child may write to its directories on the host's disk; a precompiled header of torch has 0.5 GB. The
 // limit is checked a few times a second, so a child can pass it for a moment before the child is killed.
 inline constexpr DirectoryLimit kBuildDiskMax{.bytes = 2ull << 30, .entries = 20'000};

@@ -19,7 +19,7 @@ TEST(BuildVerdict, has_its_stage_and_a_message_of_limited_length) {
 TEST(BuildVerdict, out_of_memory_names_the_limit) {
   const Verdict verdict = build_out_of_memory(512u << 20);
   EXPECT_EQ(name_of(verdict), VerdictName::out_of_memory);
-  EXPECT_EQ(evidence_of(verdict)->message, "the build took more memory than a build may have, 512 MiB");
+  EXPECT_EQ(evidence_of(verdict)->message, "the build took more memory than a build may have, 1792 MiB");
 }
 
 }  // namespace

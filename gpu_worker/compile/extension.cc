@@ -140,11 +140,7 @@ ExtensionCall call_of(const json& object, std::string key) {
     call.has_cuda_sources = call.has_cuda_sources || call.sources.back().first.ends_with(".cu");
   }
   for (const json& function : object.at("functions")) call.functions.push_back(function[0].get<std::string>());
-  call.uses_torch = call.is_inline && flag_at(object, "implicit_headers");
-  for (const auto& [name, text] : call.sources) {
-    for (const char* header : {"torch/", "ATen/", "c10/", "pybind11/"})
-      call.uses_torch = call.uses_torch || text.find(header) != std::string::npos;
-  }
+  call.has_implicit_headers = call.is_inline && flag_at(object, "implicit_headers");
   for (const char* kind : {"cflags", "cuda_cflags", "ldflags"}) {
     for (const std::string& flag : texts_at(object, kind)) call.flags.emplace_back(std::string("extra_") + kind, flag);
   }
@@ -258,8 +254,8 @@ std::string module_of(const ExtensionCall& call) {
   return text + "}";
 }
 
-// Returns every text that a compiler may read as one (harness/extensions/builder.py): each file; the C++ sources with
-// the module; the CUDA sources; and both together, which harness/extensions/cuda_split.py makes.
+// Returns every text that a compiler reads as one (harness/extensions/builder.py): each file; the C++ sources with the
+// module; and the CUDA sources.
 std::vector<Joined> texts_of(const ExtensionCall& call) {
   const std::string definitions = definitions_in(call), module = module_of(call);
   std::vector<Joined> texts;
@@ -267,19 +263,14 @@ std::vector<Joined> texts_of(const ExtensionCall& call) {
   const auto cuda_at =
       std::ranges::find_if(inline_sources, [](const auto& source) { return source.first.starts_with("cuda_sources"); });
   const std::span cpp(inline_sources.begin(), cuda_at), cuda(cuda_at, inline_sources.end());
-  const auto join = [&](std::initializer_list<std::span<const Source>> lists, bool has_module) {
+  const auto join = [&](std::span<const Source> sources) -> Joined& {
     Joined& joined = texts.emplace_back(definitions);
-    for (const auto& list : lists) {
-      for (const auto& [name, text] : list) joined.add(name, text);
-    }
-    if (has_module) joined.add("functions", module);
+    for (const auto& [name, text] : sources) joined.add(name, text);
+    return joined;
   };
-  if (call.is_inline) join({cpp}, true);
-  if (!cuda.empty()) {
-    join({cuda}, false);
-    join({cpp, cuda}, true);
-  }
-  for (const Source& file : std::span(call.sources).subspan(call.files_at)) join({{&file, 1}}, false);
+  if (call.is_inline) join(cpp).add("functions", module);
+  if (!cuda.empty()) join(cuda);
+  for (const Source& file : std::span(call.sources).subspan(call.files_at)) join({&file, 1});
   return texts;
 }
 
@@ -362,8 +353,22 @@ Hash extension_key(const ExtensionCall& call, const std::string& arch, const std
   return sha256(text);
 }
 
-std::string header_variant(const ExtensionCall& call) {
-  if (!call.uses_torch) return {};
+std::vector<std::string> header_variants(const ExtensionCall& call) {
+  bool has_extension = call.has_implicit_headers, has_types = false;
+  for (const auto& [name, text] : call.sources) {
+    const bool says_extension = text.find("torch/extension.h") != std::string::npos;
+    const bool begins_with_types = call.has_implicit_headers && name.starts_with("cuda_sources");
+    has_extension = has_extension || says_extension;
+    has_types =
+        has_types || (!says_extension && (begins_with_types || text.find("torch/types.h") != std::string::npos));
+  }
+  std::vector<std::string> variants;
+  if (has_extension) variants.push_back("extension-" + header_level(call));
+  if (has_types) variants.push_back("types-" + header_level(call));
+  return variants;
+}
+
+std::string header_level(const ExtensionCall& call) {
   bool is_optimised = false;
   for (const auto& [kind, flag] : call.flags) {
     if (kind == "extra_cflags" && flag.find("-O") != std::string::npos) {
@@ -371,8 +376,7 @@ std::string header_variant(const ExtensionCall& call) {
                      flag.find("-Ofast") != std::string::npos;
     }
   }
-  return std::string(call.with_cuda ? "cuda" : "cpp") +
-         (is_optimised && (!call.has_cuda_sources || call.has_loops) ? "-O2" : "-O1");
+  return is_optimised && (!call.has_cuda_sources || call.has_loops) ? "O2" : "O1";
 }
 
 }  // namespace kq::worker

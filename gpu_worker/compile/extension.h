@@ -35,7 +35,7 @@ struct ExtensionCall {
   bool with_cuda = false;
   bool is_inline = false;  // load_inline: sources are texts, and those of one language are compiled as one
   bool has_cuda_sources = false;
-  bool uses_torch = true;                                      // includes headers of torch
+  bool has_implicit_headers = true;                            // of load_inline
   bool has_loops = false;                                      // in C++ sources, which may then do work on the CPU
   std::vector<std::pair<std::string, std::string>> sources{};  // label or file name, and text; files come last
   std::size_t files_at = 0;                                    // the index of the first file in `sources`
@@ -56,8 +56,11 @@ std::optional<Verdict> judge_call(
 // names compilers, torch and headers.
 Hash extension_key(const ExtensionCall& call, const std::string& arch, const std::string& toolchain);
 
-// Returns the name of the precompiled header for the call, such as "cuda-O1" (harness/extensions/builder.py), or an
-// empty text if it includes no headers of torch.
-std::string header_variant(const ExtensionCall& call);
+// Returns the names of the prefixes of torch's headers that the call is compiled with, such as "extension-O1"
+// (harness/extensions/torch_prefix.py).
+std::vector<std::string> header_variants(const ExtensionCall& call);
+
+// Returns the optimisation level of the prefixes for the call: "O1" or "O2".
+std::string header_level(const ExtensionCall& call);
 
 }  // namespace kq::worker

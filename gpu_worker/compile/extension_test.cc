@@ -32,7 +32,7 @@ TEST(ExtensionCalls, have_sources_and_flags) {
            R"("lines": {"cuda_sources[0]": 3})");
   EXPECT_EQ(found.key, "k1");
   EXPECT_EQ(found.name, "m");
-  EXPECT_TRUE(found.with_cuda && found.has_cuda_sources && found.uses_torch);
+  EXPECT_TRUE(found.with_cuda && found.has_cuda_sources && found.has_implicit_headers);
   ASSERT_EQ(found.sources.size(), 3u);
   EXPECT_EQ(found.sources[0].first, "cpp_sources");
   EXPECT_EQ(found.sources[2].first, "cuda_sources[1]");
@@ -50,9 +50,8 @@ TEST(ExtensionCalls, are_judged_as_the_compiler_reads_them) {
             "stream cuda_stream_create at add.py:31");
   EXPECT_EQ(verdict(R"("cuda": ["#define SAME(x) x\nvoid f() { SAME(", "cudaStreamCreate(&s)); }"])"),
             "stream cuda_stream_create at add.py:9, cuda_sources[1]:1");
-  // cuda_split.py compiles both sources as one text.
-  EXPECT_EQ(verdict(R"("cpp": ["#define MAKE cudaStreamCreate"], "cuda": ["void f() { MAKE(&s); }"])"),
-            "stream cuda_stream_create at add.py:9, cuda_sources:1");
+  // Macros of one language's sources do not apply to those of the other, because no compiler reads both as one text.
+  EXPECT_EQ(verdict(R"("cpp": ["#define MAKE cudaStreamCreate"], "cuda": ["void f() { MAKE(&s); }"])"), "fine");
   // The compile child puts a line of its own between two sources, and the backslash joins that line.
   EXPECT_EQ(verdict(R"("cpp": ["// \\", "void f() { cudaStreamCreate(&s); }"])"),
             "stream cuda_stream_create at add.py:9, cpp_sources[1]:1");
@@ -169,13 +168,17 @@ TEST(ExtensionKey, changes_with_what_shapes_the_module_only) {
 }
 
 TEST(ExtensionHeader, depends_on_sources_and_flags) {
-  EXPECT_EQ(header_variant(call(R"("cpp": ["a"])")), "cpp-O1");
-  EXPECT_EQ(header_variant(call(R"("cpp": ["a"], "cflags": ["-O3"])")), "cpp-O2");
-  EXPECT_EQ(header_variant(call(R"("cpp": ["a"], "cuda": ["b"], "with_cuda": true, "cflags": ["-O3"])")), "cuda-O1");
-  EXPECT_EQ(header_variant(call(R"("cpp": ["for (;;) {}"], "cuda": ["b"], "with_cuda": true, "cflags": ["-O3"])")),
-            "cuda-O2");
-  EXPECT_EQ(header_variant(call(R"("implicit_headers": false, "cpp": ["#include <cmath>"])")), "");
-  EXPECT_EQ(header_variant(call(R"("implicit_headers": false, "cpp": ["#include <ATen/ATen.h>"])")), "cpp-O1");
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(header_variants(call(R"("cpp": ["a"])")), Names{"extension-O1"});
+  EXPECT_EQ(header_variants(call(R"("cpp": ["a"], "cflags": ["-O3"])")), Names{"extension-O2"});
+  const std::string cuda = R"("cuda": ["b"], "with_cuda": true, "cflags": ["-O3"])";
+  EXPECT_EQ(header_variants(call(R"("cpp": ["a"], )" + cuda)), (Names{"extension-O1", "types-O1"}));
+  EXPECT_EQ(header_variants(call(R"("cpp": ["for (;;) {}"], )" + cuda)), (Names{"extension-O2", "types-O2"}));
+  EXPECT_EQ(header_variants(call(R"("cpp": [], "cuda": ["#include <torch/extension.h>"], "with_cuda": true)")),
+            Names{"extension-O1"});
+  EXPECT_EQ(header_variants(call(R"("implicit_headers": false, "cpp": ["#include <cmath>"])")), Names{});
+  EXPECT_EQ(header_variants(call(R"("implicit_headers": false, "cpp": ["#include <torch/types.h>"])")),
+            Names{"types-O1"});
 }
 
 }  // namespace

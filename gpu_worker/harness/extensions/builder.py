@@ -1,35 +1,64 @@
 """Builds one extension: the module that a call of load_inline or load asks for. The compile child runs it; it runs
 compilers and no code of the job.
 
-There are three ways to build, fastest first. If a way fails, the next one is tried, unless the error is plainly the
-source's own (compiler_error.py). The last way compiles what torch would compile, so its errors are final.
+C++ units, such as the one that load_inline makes of cpp_sources and the module, are compiled first. If one of them does
+not compile, the build ends without having started nvcc. No text is compiled that torch would not compile: the sources
+of the two languages are never joined.
 
-    split   each .cu as two sources (cuda_split.py): g++ compiles the host half with a precompiled header, and nvcc the
-            device half without torch's headers
-    slim    nvcc, with its device and host steps side by side; torch/extension.h is replaced by what kernels use of it
-    full    nvcc, with its steps side by side and the headers as they are
+There are two ways to build CUDA units. If the first fails, the second one is tried, unless the error is plainly the
+source's own (compiler_error.py). The second way compiles what torch would compile, so its errors are final.
+
+    split   each .cu as two sources (cuda_split.py): g++ compiles the host half with a precompiled prefix of torch's
+            headers (torch_prefix.py), and nvcc the device half without these headers
+    full    nvcc's own steps, with the headers as they are
+
+C++ units and host halves are compiled with the headers as they are where no prefix fits, or until one has been made.
 """
 
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 
 from harness.children.job import Job
-from harness.extensions import compiler_error, compiler_flags, cuda_split
+from harness.extensions import compiler_error, compiler_flags
 from harness.extensions.compiler_error import FIRST_ERROR, error_excerpt
 from harness.extensions.compiler_flags import Flags
-from harness.extensions.cuda_tokens import Refused
+from harness.extensions.cuda import cuda_split
+from harness.extensions.cuda.cuda_tokens import Refused
+from harness.extensions.cuda.host_prelude import PRELUDE
+from harness.extensions.cuda.registration import registration
 from harness.extensions.loader_call import Call, source_label
-from harness.extensions.nvcc_steps import side_by_side
-from harness.extensions.registration import registration
+from harness.extensions.memory_room import (
+    DEVICE_HALF_MIB,
+    FULL_MIB,
+    HOST_MIB,
+    PREFIX_HOST_MIB,
+    MemoryRoom,
+    memory_of_build_mib,
+)
+from harness.extensions.nvcc_steps import run_steps
 from harness.extensions.sources import BadSource, TranslationUnit, file_units, inline_cpp, inline_units
 from harness.extensions.toolchain import DEFINES, HALF_DEFINES, STANDARD, find_toolchain, run
-from harness.extensions.torch_headers import REPLACED, header_text, host_flags, known_headers
+from harness.extensions.torch_prefix import (
+    ARCHIVE,
+    HEADERS,
+    HOST_FLAGS,
+    Prefix,
+    find_prefix,
+    leading_headers,
+    macros_of,
+)
 from harness.kernels.cubin import plain_name
 
 OPTIMISED = ("2", "3", "fast")
+# The linker's warning about a name of torch's headers, with linkers that print names of C++.
+MISSING_BODY = re.compile(
+    r"undefined (?:symbol:?|reference to) [`']?((?:[a-z ]+ for )?(?:at|c10|torch|pybind11|caffe2)::[^\n]*)"
+)
+OWN_MACROS = {"TORCH_EXTENSION_NAME"}  # the headers use it in macros only
 NO_MEMORY = (
     "out of memory",
     "cannot allocate memory",
@@ -72,10 +101,17 @@ class ExtensionBuilder:
         self.pool = ThreadPoolExecutor(max_workers=8)
         self.host_pool = ThreadPoolExecutor(max_workers=8)  # runs what tasks of the first pool wait for
         variant = job.source / "variant"
-        self.variant = variant.read_text() if variant.exists() else "cuda-O1" if call.with_cuda else "cpp-O1"
+        self.level = variant.read_text().strip() if variant.exists() else "O1"
+        found = [find_prefix(job, name, self.level) for name in HEADERS]
+        self.prefixes = {prefix.name: prefix for prefix in found if prefix is not None}
+        self.used: dict[str, Prefix] = {}  # the prefixes that units were compiled with
+        self.prefix_lock = Lock()  # held by the unit that makes the empty headers
+        self.missing_bodies = ""  # a function of torch's headers that no archive has, as the linker names it
+        self.room = MemoryRoom(memory_of_build_mib())
         self.units = inline_units(call) if call.inline else file_units(call)
-        self.has_cuda = any(unit.is_cuda for unit in self.units)
-        self.hosts: dict[str, Attempt] = {}  # C++ units that one way has compiled, for the next way
+        self.cpp_units = [unit for unit in self.units if not unit.is_cuda]
+        self.cuda_units = [unit for unit in self.units if unit.is_cuda]
+        self.has_cuda = bool(self.cuda_units)
 
     def build(self) -> None:
         if not self.tools.cxx:
@@ -83,36 +119,57 @@ class ExtensionBuilder:
         if self.call.with_cuda and not (self.tools.nvcc and (self.tools.torch_root / "lib/libc10_cuda.so").exists()):
             raise Unsupported("no nvcc, or no torch with CUDA, here: a worker with CUDA builds it")
         self.write_files()
-        attempt = Attempt(log="no way to build was tried")
-        for way, build in (("split", self.split), ("slim", self.slim), ("full", self.full)):
-            if way == "slim" and attempt.is_tried:
-                continue  # the errors are most likely the source's own, so the unchanged headers decide
+        way, attempt = self.compile_and_link()
+        if self.missing_bodies:
+            self.prefixes, self.used = {}, {}
+            way, attempt = self.compile_and_link()
+        self.report(way, attempt)
+
+    def compile_and_link(self) -> tuple[str, Attempt]:
+        """Returns the way that compiled the CUDA units, if there are any, and the end of the build."""
+        self.missing_bodies = ""
+        way, attempt = "", self.combined([self.pool.submit(self.cpp, unit) for unit in self.cpp_units])
+        (self.job.out / "log-cpp").write_text(attempt.log, errors="replace")
+        if attempt.is_good and self.has_cuda:
+            way, attempt = self.link_in_first_way(attempt.objects)
+        elif attempt.is_good:
+            attempt = self.link(attempt.objects)
+        return way, attempt
+
+    def link_in_first_way(self, objects: list[Path]) -> tuple[str, Attempt]:
+        """Compiles the CUDA units in the first way that works and links them with the objects of the C++ units."""
+        way, attempt = "", Attempt(log="no way to build was tried")
+        for way, build in (("split", self.split), ("full", self.full)):
             attempt = build()
             (self.job.out / f"log-{way}").write_text(attempt.log, errors="replace")
             if attempt.is_good:
-                attempt = self.link(attempt.objects)
-            if attempt.is_good or (way != "full" and self.is_source_error(attempt)):
+                attempt = self.link([*objects, *attempt.objects])
+            if attempt.is_good or self.missing_bodies or (way != "full" and self.is_source_error(attempt)):
                 break
+        return way, attempt
+
+    def report(self, way: str, attempt: Attempt) -> None:
+        """Writes down what compiled the module, and raises what the last attempt failed with."""
+        words = [self.flag_words(), *([f"({way})"] if way else [])]
         (self.job.out / "toolchain").write_text(
-            f"{self.tools.description(self.has_cuda)}\n{f'{self.flag_words()} ({way})'.strip()}\n", errors="replace"
+            f"{self.tools.description(self.has_cuda)}\n{' '.join(words).strip()}\n", errors="replace"
         )
         if not attempt.is_good:
-            if any(word in attempt.log for word in NO_MEMORY):
+            # What a compiler said about the source counts more than that another step was ended for its memory.
+            if FIRST_ERROR.search(attempt.log) is None and any(word in attempt.log for word in NO_MEMORY):
                 raise MemoryError
             raise BuildFailed(error_excerpt(self.call, attempt.log))
 
     def is_source_error(self, attempt: Attempt) -> bool:
-        """Returns whether no header or part of the source that was left out can be the reason of the error."""
-        names = (
-            self.job.shared / self.variant / "header.names" if self.job.shared is not None and self.variant else None
-        )
+        """Returns whether no part of the source that was left out can be the reason of the error."""
+        prefix = self.prefixes.get("extension") or self.prefixes.get("types")
         found = FIRST_ERROR.search(attempt.log)
-        if names is None or not names.exists() or found is None or found["file"] not in self.labels():
+        if prefix is None or found is None or found["file"] not in self.labels():
             return False
         source = [*self.call.cpp, *self.call.cuda, *(text for _, text in self.call.files), *inline_cpp(self.call)[1:]]
         flags = [*self.call.cflags, *self.call.cuda_cflags]
         return compiler_error.is_source_error(
-            found["words"], source, attempt.text, names.read_bytes(), known_headers(self.call.with_cuda), flags
+            found["words"], source, attempt.text, prefix.names(), HEADERS.values(), flags
         )
 
     def labels(self) -> set[str]:
@@ -134,45 +191,23 @@ class ExtensionBuilder:
                 raise BadSource(f"{name}: lies outside of the build")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, errors="surrogateescape")
-        shim = self.work / "shim/torch"
-        shim.mkdir(parents=True)
-        for name in REPLACED:
-            (self.work / "shim" / name).write_text(
-                "#pragma once\n#include <torch/types.h>\n#ifndef __CUDACC__\n" + header_text(False) + "#endif\n"
-            )
 
-    # --- the three ways
+    # --- the ways to build CUDA units
 
     def split(self) -> Attempt:
-        """Compiles host units by g++ with a precompiled header. A CUDA unit that can be split has such a host half."""
-        if not self.has_cuda:
-            return self.combined([self.pool.submit(self.host, unit, True) for unit in self.units])
+        """Compiles the host half of each .cu by g++ with a precompiled header, and the device half by nvcc."""
         if any(name.endswith((".cuh", ".h", ".hpp", ".hh", ".inl", ".inc", ".in")) for name, _ in self.call.files):
             return Attempt(log="the source has headers of its own", is_tried=False)
         try:
-            halves = {unit.name: cuda_split.split(unit.text) for unit in self.units if unit.is_cuda}
+            halves = [cuda_split.split(unit.text) for unit in self.cuda_units]
         except Refused as error:
             return Attempt(log=f"not split: {error}", is_tried=False)
-        if self.call.inline:
-            attempt = self.split_as_one(halves)
-            if attempt.is_good or self.is_source_error(attempt):
-                return attempt
-        return self.combined([self.pool.submit(self.split_unit, unit, halves.get(unit.name)) for unit in self.units])
+        return self.combined([self.pool.submit(self.split_unit, *pair) for pair in zip(self.cuda_units, halves)])
 
-    def split_as_one(self, halves: dict[str, cuda_split.Split]) -> Attempt:
-        """Compiles both sources of load_inline in one run of g++, because reading headers is most of its work."""
-        cuda = next(unit for unit in self.units if unit.is_cuda)
-        cpp, module = inline_cpp(self.call)
-        text = f"{cpp}\n{cuda_split.PRELUDE}\n{halves[cuda.name].host}\n{module}"
-        return self.split_unit(TranslationUnit("both.cu", text, is_cuda=True), replace(halves[cuda.name], host=text))
-
-    def split_unit(self, unit: TranslationUnit, half: cuda_split.Split | None) -> Attempt:
-        if half is None:
-            return self.host(unit, True)
-        host_text = half.host if half.host is unit.text else cuda_split.PRELUDE + half.host
-        host = self.host_pool.submit(
-            self.host, TranslationUnit(f"{unit.name}.cpp", host_text, is_cuda=False, folder=unit.folder), True
-        )
+    def split_unit(self, unit: TranslationUnit, half: cuda_split.Split) -> Attempt:
+        host_text = PRELUDE + half.host
+        half_unit = TranslationUnit(f"{unit.name}.cpp", host_text, is_cuda=False, folder=unit.folder)
+        host = self.host_pool.submit(self.host, half_unit, self.prefix_of(unit, self.half_flags()), self.half_flags())
         plain = [kernel for kernel in half.kernels if not kernel.is_template]
         if len(plain) == len(half.kernels):
             cubin = self.cubin(unit, half.device)
@@ -225,7 +260,8 @@ class ExtensionBuilder:
         out = source.with_suffix(".cubin")
         includes = [*(self.tools.includes(False)[:4] if first else []), *self.submission_includes(unit)]
         flags = [*HALF_DEFINES, "--expt-relaxed-constexpr", *self.device_flags(), f"-arch={self.flags.arch}"]
-        result = run([self.tools.nvcc, *flags, *includes, "-cubin", "-o", str(out), str(source)], self.work)
+        with self.room.take(DEVICE_HALF_MIB):
+            result = run([self.tools.nvcc, *flags, *includes, "-cubin", "-o", str(out), str(source)], self.work)
         return out if result.code == 0 else Attempt(log=result.text or "nvcc failed", text=text)
 
     def host_variables(self, object_file: Path, variables: list[cuda_split.Variable]) -> dict[str, tuple[int, bool]]:
@@ -263,31 +299,13 @@ class ExtensionBuilder:
         source.write_text(registration(fatbin, names, variables))
         return self.compiled(["-x", "c", "-O1", "-fPIC", "-w", "-c", str(source)], source)
 
-    def slim(self) -> Attempt:
-        if not self.has_cuda or not any(name in unit.text for unit in self.units if unit.is_cuda for name in REPLACED):
-            return Attempt(log="the source includes none of the headers that could be replaced")
-        return self.by_nvcc(True)
-
     def full(self) -> Attempt:
-        return self.by_nvcc(False)
+        return self.combined([self.pool.submit(self.nvcc, unit) for unit in self.cuda_units])
 
-    def by_nvcc(self, slim: bool) -> Attempt:
-        jobs = [
-            self.pool.submit(self.nvcc if unit.is_cuda else self.host_with_fallback, unit, slim) for unit in self.units
-        ]
-        return self.combined(jobs)
-
-    def host_with_fallback(self, unit: TranslationUnit, slim: bool) -> Attempt:
-        attempt = self.hosts.get(unit.name) or self.host(unit, True)
-        if not attempt.is_good:
-            attempt = self.host(unit, False)
-        self.hosts[unit.name] = attempt
-        return attempt
-
-    def nvcc(self, unit: TranslationUnit, slim: bool) -> Attempt:
-        """Compiles one .cu with nvcc's own commands, those for the device beside those for the host."""
-        folder = self.work / f"{Path(unit.name).stem}-{'slim' if slim else 'full'}"
-        folder.mkdir()
+    def nvcc(self, unit: TranslationUnit) -> Attempt:
+        """Compiles one .cu with nvcc's own commands."""
+        folder = self.work / f"{Path(unit.name).stem}-full"
+        folder.mkdir(exist_ok=True)
         source = self.write_unit(unit, folder)
         out = folder / "unit.o"
         command = [
@@ -302,7 +320,6 @@ class ExtensionBuilder:
         ]
         command += [
             *self.device_flags(),
-            *([f"-I{self.work / 'shim'}"] if slim else []),
             *self.submission_includes(unit),
             *self.tools.includes(True),
         ]
@@ -312,7 +329,7 @@ class ExtensionBuilder:
             ",".join(["-fPIC", *self.flags.device_host]),
         ]
         command += ["-c", str(source), "-o", str(out)]
-        result = side_by_side(command, folder)
+        result = run_steps(command, folder, self.room, FULL_MIB)
         return (
             Attempt([out], "")
             if result == "" and out.exists()
@@ -334,47 +351,65 @@ class ExtensionBuilder:
         path.write_text(unit.text, errors="surrogateescape")
         return path
 
-    def host(self, unit: TranslationUnit, slim: bool) -> Attempt:
-        folder = self.work / "host"
+    def cpp(self, unit: TranslationUnit) -> Attempt:
+        """Compiles a C++ unit as torch does. Where the error is not in the source itself, the headers as they are
+        decide.
+        """
+        flags = [STANDARD, *self.flags.host]
+        prefix = self.prefix_of(unit, flags)
+        attempt = self.host(unit, prefix, flags)
+        found = FIRST_ERROR.search(attempt.log)
+        if attempt.is_good or prefix is None or (found is not None and found["file"] in self.labels()):
+            return attempt
+        return self.host(unit, None, flags)
+
+    def half_flags(self) -> list[str]:
+        """Returns the flags of nvcc that apply to the host half of a .cu."""
+        passed = [flag for flag in self.flags.device if re.match(r"-D|--?std=", flag)]
+        return [*HALF_DEFINES, STANDARD, *(flag.replace("--", "-") for flag in passed), *self.flags.device_host]
+
+    def prefix_of(self, unit: TranslationUnit, flags: list[str]) -> Prefix | None:
+        """Returns the prefix of torch's headers that compiling the unit with these flags may begin with."""
+        headers, macros = leading_headers(unit.text)
+        fitting = [
+            self.prefixes[name] for name, header in HEADERS.items() if header in headers and name in self.prefixes
+        ]
+        prefix = next(iter(fitting), None)
+        if prefix is None or compiler_flags.value_of("-std=", flags) not in ("c++17", "gnu++17"):
+            return None
+        defined = macros_of(self.tools, [*HOST_FLAGS, *without_level(flags), self.optimisation(flags)], self.work)
+        defined |= {f"#define {name}" for name in macros}
+        return prefix if prefix.is_unchanged_by(defined, OWN_MACROS) else None
+
+    def optimisation(self, flags: list[str]) -> str:
+        """Returns the level that a prefix was precompiled with. Optimising more seldom pays in code for the host."""
+        level = compiler_flags.value_of("-O", flags)
+        return "-O2" if level in OPTIMISED and self.level == "O2" else "-O1"
+
+    def host(self, unit: TranslationUnit, prefix: Prefix | None, flags: list[str]) -> Attempt:
+        folder = self.work / ("host" if prefix is None else f"host-{prefix.name}")
         folder.mkdir(exist_ok=True)
-        source = self.write_unit(TranslationUnit(f"{'slim' if slim else 'full'}-{unit.name}", unit.text, False), folder)
-        asked = self.flags.host + (self.host_side_defines() if self.has_cuda else [])
-        level = compiler_flags.value_of("-O", asked)
-        with_cuda = self.call.with_cuda
-        words = [flag for flag in asked if not flag.startswith("-O")]
-        words.append(f"-O{level}" if level in OPTIMISED and self.variant.endswith("O2") else "-O1")
-        if not compiler_flags.value_of("-std=", asked):
-            words.append(STANDARD)
-        header = self.precompiled(with_cuda) if slim and self.variant else []
+        source = self.write_unit(unit, folder)
+        with self.prefix_lock:
+            before = prefix.flags(self.work) if prefix is not None else []
         command = [
-            *host_flags(self.tools, with_cuda),
-            *([f"-I{self.work / 'shim'}"] if slim else []),
+            *before,
             *self.submission_includes(unit),
-            *words,
+            *HOST_FLAGS,
+            *self.tools.includes(self.call.with_cuda),
+            *without_level(flags),
+            self.optimisation(flags),
             f"-DTORCH_EXTENSION_NAME={self.call.name}",
-            *header,
             "-x",
             "c++",
             "-c",
             str(source),
         ]
-        return self.compiled(command, source)
-
-    def host_side_defines(self) -> list[str]:
-        """Returns the macros of a .cu for its host half. Those about half precision are in host_flags() already."""
-        return [
-            flag
-            for flag in [*self.flags.device, *self.flags.device_host]
-            if flag.startswith("-D") and "__CUDA_NO" not in flag and flag not in self.flags.host
-        ]
-
-    def precompiled(self, with_cuda: bool) -> list[str]:
-        """Returns the flags that include the cached precompiled header, or the same header as text if there is none."""
-        header = self.job.shared / self.variant / "header.h" if self.job.shared is not None else None
-        if header is None or not header.exists():
-            header = self.work / "slim.h"
-            header.write_text(header_text(with_cuda))
-        return ["-include", str(header)]
+        with self.room.take(HOST_MIB if prefix is None else PREFIX_HOST_MIB):
+            attempt = self.compiled(command, source)
+        if prefix is not None:
+            self.used[prefix.name] = prefix
+        return attempt
 
     def compiled(self, words: list[str], source: Path) -> Attempt:
         out = source.with_suffix(".o")
@@ -393,16 +428,33 @@ class ExtensionBuilder:
             f"-fuse-ld={self.tools.linker}",
             "-Wl,-s",
             *map(str, objects),
+            *self.bodies(),
             *self.flags.link,
             *self.tools.libraries(self.call.with_cuda),
         ]
         result = run([*command, "-o", str(out)], self.work)
         if result.code != 0:
             return Attempt(log=result.text or "the linker failed")
+        if self.used and (found := MISSING_BODY.search(result.text)) is not None:
+            self.missing_bodies = found.group(1)
+            return Attempt(log=f"the prefix lacks the body of {self.missing_bodies}")
         (self.job.out / "module.so").write_bytes(out.read_bytes())
         return Attempt([out], "")
+
+    def bodies(self) -> list[str]:
+        """Returns the flags that link the bodies that the used prefixes lack, hidden, so that no other library finds
+        them.
+        """
+        archives = [str(prefix.archive) for _, prefix in sorted(self.used.items())]
+        # A name that nothing defines is torch's to report, when the library is loaded.
+        flags = ["-Wl,--gc-sections", f"-Wl,--exclude-libs,{ARCHIVE}", "-Wl,-z,defs", "-Wl,--warn-unresolved-symbols"]
+        return [*flags, *archives] if archives else []
 
     def combined(self, jobs: list) -> Attempt:  # type: ignore[type-arg]
         attempts = [job.result() for job in jobs]
         bad = next((attempt for attempt in reversed(attempts) if not attempt.is_good), None)
         return bad or Attempt([path for attempt in attempts for path in attempt.objects], "")
+
+
+def without_level(flags: list[str]) -> list[str]:
+    return [flag for flag in flags if not flag.startswith("-O")]

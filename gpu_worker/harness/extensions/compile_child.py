@@ -1,28 +1,25 @@
-"""The compile child: builds the module of one call of load_inline or load as out/module.so (builder.py), or a
-precompiled header. It runs compilers and no code of the job, and has no GPU.
+"""The compile child: builds the module of one call of load_inline or load as out/module.so (builder.py), or a prefix
+of torch's headers (torch_prefix.py). It runs compilers and no code of the job, and has no GPU.
 
-src/call.json holds the call (loader_call.Call), or {"precompile": VARIANT} for a precompiled header. src/variant names
-the precompiled header to build with. The child leaves in out/:
+src/call.json holds the call (loader_call.Call), or {"precompile": VARIANT} for a prefix. src/variant names the
+optimisation level of the prefixes to build with, O1 or O2. The child leaves in out/:
 
     status      ok, failed, memory or unsupported
     message     the first error of a compiler, in lines of the submission, and the output that follows it
     toolchain   two lines: the compilers, and the flags that shaped the code
-    module.so   the module; for a precompiled header instead header.h, header.h.gch and header.names, which holds every
-                word of torch's headers
+    module.so   the module; the files of a prefix instead for a prefix
 """
 
 import json
 import os
-from concurrent.futures import ThreadPoolExecutor
 
 from harness.children.job import Job
-from harness.extensions import compiler_error
 from harness.extensions.builder import BuildFailed, ExtensionBuilder, Unsupported
 from harness.extensions.compiler_flags import BadFlag
 from harness.extensions.loader_call import BadCall, Call, check_names
 from harness.extensions.sources import BadSource
-from harness.extensions.toolchain import DEFINES, HALF_DEFINES, STANDARD, Toolchain, find_toolchain, run
-from harness.extensions.torch_headers import header_text, host_flags, known_headers
+from harness.extensions.toolchain import find_toolchain
+from harness.extensions.torch_prefix import NotMade, make_prefix
 
 MESSAGE_MAX = 2000
 
@@ -50,38 +47,9 @@ def main(job: Job) -> int:
 
 
 def precompile(job: Job, variant: str) -> None:
-    """Compiles the header of a variant such as "cuda-O1": the slim headers, for g++ with -O1."""
-    kind, _, level = variant.partition("-")
     tools = find_toolchain()
-    header = job.out / "header.h"
-    header.write_text(header_text(kind == "cuda"))
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        texts = pool.submit(preprocessed_headers, job, tools, kind == "cuda")
-        command = [tools.cxx, *host_flags(tools, kind == "cuda"), STANDARD, f"-{level}", "-x", "c++-header"]
-        result = run([*command, str(header), "-o", f"{header}.gch"], job.work)
-    if result.code != 0:
-        raise Unsupported(f"the headers of torch cannot be precompiled here: {result.text.strip()[:300]}")
-    if (text := texts.result()) is not None:
-        (job.out / "header.names").write_bytes(compiler_error.words_of(text))
-    (job.out / "toolchain").write_text(f"{tools.description(False)}\n{STANDARD} -{level}\n")
-
-
-def preprocessed_headers(job: Job, tools: Toolchain, with_cuda: bool) -> bytes | None:
-    """Returns all that the way "full" may see of torch's and CUDA's headers, macros included, as g++ and as nvcc read
-    them; None if that fails.
-    """
-    source, out = job.work / "all.cu", job.work / "all.ii"
-    source.write_text("".join(f"#include <{name}>\n" for name in known_headers(with_cuda)))
-    commands = [[tools.cxx, *host_flags(tools, with_cuda), "-x", "c++"]]
-    if with_cuda:
-        commands.append([tools.nvcc, *DEFINES, *HALF_DEFINES, *tools.includes(True), "-Xcompiler", "-dD", "-x", "cu"])
-    texts = []
-    for command in commands:
-        result = run(
-            [*command, STANDARD, "-E", *(["-dD"] if command is commands[0] else []), str(source), "-o", str(out)],
-            job.work,
-        )
-        if result.code != 0:
-            return None
-        texts.append(out.read_bytes())
-    return b"\n".join(texts)
+    try:
+        make_prefix(job, tools, variant)
+    except NotMade as error:
+        raise Unsupported(str(error)) from error
+    (job.out / "toolchain").write_text(f"{tools.description(False)}\n{variant}\n")

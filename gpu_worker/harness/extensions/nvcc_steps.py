@@ -1,4 +1,4 @@
-"""Runs the steps of nvcc itself, so that the steps for the device run beside those for the host."""
+"""Runs the steps of nvcc itself, so that the steps for the device run beside those for the host if memory allows."""
 
 import os
 import re
@@ -6,12 +6,14 @@ import shlex
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from harness.extensions.memory_room import MemoryRoom
 from harness.extensions.toolchain import run
 
 
-def side_by_side(command: list[str], folder: Path) -> str:
+def run_steps(command: list[str], folder: Path, room: MemoryRoom, mib: dict[str, int]) -> str:
     """Runs the commands that `nvcc --dryrun` prints: those for the device beside those for the host, and then the rest.
-    Returns the error output, or an empty text. If the commands are not as expected, nvcc runs as it is.
+    Returns the error output, or an empty text. If the commands are not as expected, nvcc runs as it is. `mib` says how
+    much memory each of nvcc's programs may take.
     """
     result = run([*command, "--dryrun"], folder)
     lines = [line[3:].strip() for line in result.text.splitlines() if line.startswith("#$ ")]
@@ -31,7 +33,8 @@ def side_by_side(command: list[str], folder: Path) -> str:
     last = len(commands) - 1
     identity = re.search(r'--module_id_file_name "([^"]+)"', " ".join(commands))
     if at is None or identity is None or at >= last - 1:
-        result = run(command, folder)
+        with room.take(max(mib.values())):
+            result = run(command, folder)
         return "" if result.code == 0 else result.text or "nvcc failed"
     # Both sides only read the unit's identity once the file exists, so it is written first.
     Path(folder, identity.group(1)).write_text(f"_{os.urandom(4).hex()}_7_unit_cu_{os.urandom(4).hex()}")
@@ -39,7 +42,8 @@ def side_by_side(command: list[str], folder: Path) -> str:
 
     def chain(part: list[str]) -> str:
         for line in part:
-            done = run(line, folder, environment)
+            with room.take(memory_of(line, mib)):
+                done = run(line, folder, environment)
             if done.code != 0:
                 return done.text or f"{shlex.split(line)[0]} failed"
         return ""
@@ -49,3 +53,8 @@ def side_by_side(command: list[str], folder: Path) -> str:
         device = pool.submit(chain, commands[at + 1 : last])
         problems = [problem for problem in (host.result(), device.result()) if problem]
     return problems[0] if problems else chain(commands[last:])
+
+
+def memory_of(line: str, mib: dict[str, int]) -> int:
+    program = Path(shlex.split(line)[0]).name
+    return mib.get(program, mib["other"] if program.startswith(("gcc", "g++")) else 0)

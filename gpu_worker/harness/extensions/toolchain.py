@@ -5,6 +5,7 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sysconfig
 from dataclasses import dataclass
@@ -120,7 +121,7 @@ def identity() -> str:
     stamps = [hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in headers if path.exists()]
     git = getattr(torch.version, "git_version", "") or ""
     return " ".join(
-        ["extensions/3", torch.__version__, git, tools.description(True), sysconfig.get_paths()["include"], *stamps]
+        ["extensions/4", torch.__version__, git, tools.description(True), sysconfig.get_paths()["include"], *stamps]
     )
 
 
@@ -143,4 +144,6 @@ def run(command: list[str] | str, folder: Path, environment: dict[str, str] | No
     with open(log, "rb") as out:
         text = out.read(OUTPUT_MAX).decode(errors="replace")
     log.unlink()
+    if code in (-signal.SIGKILL, 128 + signal.SIGKILL):
+        text += "\nKilled signal"
     return CommandResult(code, text)

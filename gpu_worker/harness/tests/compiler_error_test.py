@@ -1,14 +1,8 @@
 """Tests which compiler errors end a build at once, and which are left to the way that uses the headers as they are."""
 
-import tempfile
 import unittest
-from pathlib import Path
 
-import torch
-from harness.children.job import Job
-from harness.extensions import compile_child
 from harness.extensions.compiler_error import is_source_error, words_of
-from harness.extensions.loader_call import Call
 
 NAMES = words_of(b"namespace torch { struct Tensor; }\n#define CHECK_IT(x) check(x)\n")
 TWO = ["int f() { return g(lenght); }", "#include <torch/extension.h>\n#include <cub/cub.cuh>\nint g(int);"]
@@ -46,44 +40,6 @@ class CompilerErrorExcerpt(unittest.TestCase):
         )
         self.assertFalse(self.own(unknown, flags=("-Dlenght=3",)), "a flag defines it")
         self.assertTrue(self.own(unknown, compiled=TWO[0] + "\n#include <cub/cub.cuh>"), "the header left out is known")
-
-    def ways(self, source: str, functions: list[list[str]] | None = None) -> list[str]:
-        """Returns the ways to build that were tried for a call that no way can build."""
-        with tempfile.TemporaryDirectory() as root:
-            place = Path(root)
-            for name in ("src", "work", "out", "shared/cpp-O1"):
-                (place / name).mkdir(parents=True)
-            (place / "src/variant").write_text("cpp-O1")
-            (place / "shared/cpp-O1/header.h").write_text("")
-            (place / "shared/cpp-O1/header.names").write_bytes(NAMES)
-            (place / "src/call.json").write_text(
-                Call("m", True, cpp=[source], functions=functions, implicit_headers=False, error_handling=False).text()
-            )
-            job = Job(
-                "compile",
-                torch.device("cpu"),
-                "torch_cuda",
-                place / "src",
-                place / "work",
-                place / "out",
-                "",
-                "",
-                None,
-                "sm_90",
-                shared=place / "shared",
-            )
-            self.assertEqual(compile_child.main(job), 0)
-            self.assertEqual((place / "out/status").read_text(), "failed\n")
-            return sorted(path.name for path in (place / "out").glob("log-*"))
-
-    def test_the_headers_as_they_are_are_tried_only_where_they_may_help(self) -> None:
-        self.assertEqual(self.ways("int n = lenght;"), ["log-split"])
-        self.assertEqual(self.ways("int n = Tensor;"), ["log-full", "log-split"])
-        module = (
-            "struct Module { template <class... T> void def(T...) {} };\n"
-            "#define PYBIND11_MODULE(name, m) void name(Module m)"
-        )
-        self.assertEqual(self.ways(module, [["missing", ""]]), ["log-split"])
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import unittest
 
-from harness.extensions.cuda_split import Refused, split
+from harness.extensions.cuda.cuda_split import Refused, split
 
 ADD = """#include <torch/extension.h>
 #include <cub/cub.cuh>
@@ -49,6 +49,13 @@ class Split(unittest.TestCase):
             self.assertIn(words, halves.device)
         for half in (halves.host, halves.device):
             self.assertEqual(half.count("\n"), ADD.count("\n"), "an error is in the line it was in")
+
+    def test_what_nvcc_refuses_is_not_made_of_host_functions(self) -> None:
+        kernel = "__global__ void k(float* x) { x[0] = 1; }\n"
+        halves = split(f"__device__ float twice(float x) {{ return 2 * x; }}\n{kernel}")
+        self.assertIn("float twice(float x)  = delete;", halves.host, "a call of a device function is an error")
+        with self.assertRaisesRegex(Refused, "what is launched is no kernel of the source"):
+            split(f"{kernel}void g(float* x) {{ x[0] = 2; }}\nvoid f(float* x) {{ g<<<1, 1>>>(x); }}")
 
     def test_a_template_is_told_by_its_parameters(self) -> None:
         halves = split(

@@ -15,8 +15,8 @@
 
 The benchmark needs nvcc and a torch with CUDA (KQ_PYTHON, or the environment of scripts/setup), but no GPU. Every build
 is one process with its own directory. A build of kq's is the build of a compile child without its sandbox. The
-precompiled header is built once before all sources and has its own row. The benchmark runs in a checkout, built or not,
-and in the tree that scripts/bundle makes.
+prefixes of torch's headers are made once before all sources and have their own rows. The benchmark runs in a checkout,
+built or not, and in the tree that scripts/bundle makes.
 
 When several builds run at once, torch's ninja gets one compiler at a time (MAX_JOBS=1), so that as many compilers run
 as there are processors. A build of kq's runs its two or three compilers side by side nevertheless. The fair comparison
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 PYTHON = os.environ.get("KQ_PYTHON") or next(
     (str(path) for path in [ROOT / ".venv/bin/python"] if path.exists()), sys.executable
 )
-HEADERS = ("cuda-O1", "cpp-O2")  # the variants of the precompiled header
+HEADERS = ("extension-O1", "types-O1", "extension-O2")  # variants of the prefixes of torch's headers
 NVRTC_CHILDREN = 21
 SINGLE = ("elementwise_0", "dispatched_2", "vectorised_3", "constant_0", "cpp_only_0")
 RAW = (
@@ -157,7 +157,7 @@ class Bench:
     def headers(self) -> None:
         with ThreadPoolExecutor(max_workers=2) as pool:
             for variant, answer in zip(HEADERS, pool.map(lambda variant: self.ask(f"header {variant}"), HEADERS)):
-                self.figure(f"precompiled header {variant}", answer)
+                self.figure(f"prefix {variant}", answer)
 
     def run(self) -> None:
         self.headers()
@@ -359,9 +359,7 @@ def work(arguments: argparse.Namespace) -> int:
             answer = {"s": time.monotonic() - begun}
         elif kind == "header":
             answer = compile_child(folder, f"header-{name}", json.dumps({"precompile": name}), arguments.arch)
-            (folder / "shared" / name).mkdir()
-            for file in ("header.h", "header.h.gch"):
-                shutil.move(folder / f"header-{name}/out/{file}", folder / "shared" / name / file)
+            shutil.move(folder / f"header-{name}/out", folder / "shared" / name)
         else:
             import corpus
 
@@ -439,12 +437,13 @@ def compile_child(folder: Path, name: str, text: str, arch: str, variant: str = 
     seconds = time.monotonic() - begun
     if (place / "out/status").read_text() != "ok\n":
         return {"error": (place / "out/message").read_text()[:500]}
-    return {"s": seconds, "way": (place / "out/toolchain").read_text().splitlines()[1].rpartition("(")[2].rstrip(")")}
+    flags = (place / "out/toolchain").read_text().splitlines()[1]
+    return {"s": seconds, "way": next((way for way in ("split", "full") if flags.endswith(f"({way})")), "")}
 
 
 def build(folder: Path, case, arch: str) -> dict:  # type: ignore[no-untyped-def]
     call = call_of(case)
-    answer = compile_child(folder, f"kq-{case.name}", call.text(), arch, "cuda-O1" if call.with_cuda else "cpp-O2")
+    answer = compile_child(folder, f"kq-{case.name}", call.text(), arch, "O1" if call.with_cuda else "O2")
     if "s" in answer:
         answer["module"] = loaded(case.name, folder / f"kq-{case.name}/out/module.so")
     return answer

@@ -17,7 +17,7 @@ source as it is.
 import re
 from dataclasses import dataclass, field
 
-from harness.extensions.cuda_tokens import Refused, Token, balanced, has_call, tokens_of, words_outside
+from harness.extensions.cuda.cuda_tokens import Refused, Token, balanced, has_call, tokens_of, words_outside
 
 INCLUDE = re.compile(r"\s*#\s*include\s*[<\"]([^>\"]+)[>\"]")
 # Headers that only the host half needs, and headers that only device code can use or that g++ reads differently from
@@ -48,37 +48,6 @@ HIDERS = frozenset(
 )
 # The parentheses behind these words belong to an attribute or a type: they hold neither parameters nor an initialiser.
 ATTRIBUTES = frozenset(("__align__", "alignas", "__attribute__", "__launch_bounds__", "decltype"))
-
-PRELUDE = """
-extern "C" unsigned __cudaPushCallConfiguration(
-    dim3 grid, dim3 block, size_t shared = 0, struct CUstream_st* stream = 0);
-extern "C" cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream);
-static inline void kq_launch(const void* kernel, void** arguments) {
-  dim3 grid, block;
-  size_t shared = 0;
-  cudaStream_t stream = nullptr;
-  if (__cudaPopCallConfiguration(&grid, &block, &shared, &stream) == cudaSuccess)
-    (void)cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
-}
-// Overloads that cuda_runtime.h defines for nvcc alone.
-template <class R, class... A>
-static inline cudaError_t cudaFuncSetAttribute(R (*kernel)(A...), cudaFuncAttribute attribute, int value) {
-  return ::cudaFuncSetAttribute((const void*)kernel, attribute, value);
-}
-template <class R, class... A>
-static inline cudaError_t cudaFuncSetCacheConfig(R (*kernel)(A...), cudaFuncCache config) {
-  return ::cudaFuncSetCacheConfig((const void*)kernel, config);
-}
-template <class R, class... A>
-static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, R (*kernel)(A...)) {
-  return ::cudaFuncGetAttributes(attributes, (const void*)kernel);
-}
-template <class R, class... A>
-static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-    int* blocks, R (*kernel)(A...), int threads, size_t shared) {
-  return ::cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void*)kernel, threads, shared);
-}
-"""
 
 
 @dataclass(frozen=True)
@@ -261,7 +230,7 @@ class Splitter:
 
     def function(self, words: set[str], tokens: list[Token], at: int, body: int, stop: int) -> None:
         if "__device__" in words and "__host__" not in words:
-            self.trap(body, stop)
+            self.drop_body(body, stop, " = delete;")  # nvcc refuses a host function that calls it
         elif "__device__" in words or "constexpr" in words:
             self.keep_in_both_unless_torch(tokens, at, stop)
         else:
@@ -282,7 +251,7 @@ class Splitter:
             elif text == "{":
                 close = self.match(i)
                 if device and not host:
-                    self.trap(i, close + 1)
+                    self.drop_body(i, close + 1, "{ __builtin_trap(); }")
                 i, device, host = close, False, False
             elif text == ";":
                 device = host = False
@@ -448,6 +417,7 @@ class Splitter:
 
     def launches(self) -> None:
         """Replaces each `k<<<...>>>` in the host half by a push of the configuration and the name of the function."""
+        kernels = {kernel.name for kernel in self.kernels}
         for i, token in enumerate(self.tokens):
             if token.text != "<<<" or token.kind != "mark_":
                 continue
@@ -458,6 +428,8 @@ class Splitter:
             if close + 1 >= len(self.tokens) or self.tokens[close + 1].text != "(":
                 raise Refused("a launch is written in a way that is not known")
             start = self.name_before(i)
+            if not kernels & {token.text for token in self.tokens[start:i]}:
+                raise Refused("what is launched is no kernel of the source")
             name = self.source[self.tokens[start].start : token.start]
             settings = self.source[token.end : self.tokens[close].start]
             text = f"(__cudaPushCallConfiguration({settings})) ? (void)0 : {name}"
@@ -540,10 +512,10 @@ class Splitter:
                 found[-1].append(token)
         return [part for part in found if part]
 
-    def trap(self, body: int, stop: int) -> None:
-        """Replaces a body in the host half by a trap: g++ cannot compile device code, and host code never calls it."""
+    def drop_body(self, body: int, stop: int, instead: str) -> None:
+        """Replaces a body in the host half: g++ cannot compile device code, and host code never calls it."""
         first, last = self.tokens[body].start, self.tokens[stop - 1].end
-        self.host.append((first, last, "{ __builtin_trap(); }" + "\n" * self.source.count("\n", first, last)))
+        self.host.append((first, last, instead + "\n" * self.source.count("\n", first, last)))
 
     def drop(self, edits: list[tuple[int, int, str]], at: int, stop: int) -> None:
         """Removes an item from one half. Its line ends stay, so that errors name the lines of the source."""

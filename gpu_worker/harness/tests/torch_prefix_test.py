@@ -1,0 +1,201 @@
+"""Tests prefixes of torch's headers with small headers in place of torch's, and builds with and without them."""
+
+import ctypes
+import dataclasses
+import subprocess
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+
+import torch
+from harness.children.job import Job
+from harness.extensions import compile_child
+from harness.extensions.header_bodies import Unreadable, without_bodies
+from harness.extensions.loader_call import Call
+from harness.extensions.memory_room import MemoryRoom
+from harness.extensions.toolchain import STANDARD, find_toolchain, run
+from harness.extensions.torch_prefix import (
+    ARCHIVE,
+    HOST_FLAGS,
+    NotMade,
+    find_prefix,
+    leading_headers,
+    macros_of,
+    make_prefix,
+)
+
+EXTENSION = """#pragma once
+#include <c10/shape.h>
+#ifdef DOUBLED
+#define FACTOR 2
+#else
+#define FACTOR 1
+#endif
+namespace torch {
+template <class T> T scaled(T value) { return value * FACTOR; }
+inline int area(const Shape& shape) { return scaled(shape.width() * shape.height()); }
+}
+"""
+SHAPE = """#pragma once
+namespace torch {
+struct Shape {
+  Shape(int width, int height) : width_(width), height_{height} {}
+  virtual ~Shape() {}
+  virtual int width() const { return width_; }
+  int height() const;
+  static constexpr int corners() { return 4; }
+ private:
+  int width_, height_;
+};
+inline int Shape::height() const { return height_; }
+}
+"""
+SOURCE = """#include <torch/extension.h>
+extern "C" int area(int width, int height) {
+  static_assert(torch::Shape::corners() == 4);
+  return torch::area(torch::Shape(width, height));
+}
+"""
+
+
+class Bodies(unittest.TestCase):
+    def test_bodies_that_a_source_cannot_need_are_left_out(self) -> None:
+        for text, expected in (
+            ("struct A { int f() const { return 1; } };", "struct A { int f() const ; };"),
+            ("struct A { A(int n) : a(n), b{n} { f(); } int a, b; };", "struct A { A(int n) ; int a, b; };"),
+            ("int A::f() { return 1; } int n;", "; int n;"),
+            ("inline bool operator<(A a, A b) { return true; }", "inline bool operator<(A a, A b) ;"),
+            ("namespace a { inline int f()\n{\n} }", "namespace a { inline int f()\n;\n }"),
+            ("struct B f() { return {}; }", "struct B f() ;"),
+        ):
+            self.assertEqual(without_bodies(text), expected)
+
+    def test_bodies_that_a_source_may_need_stay(self) -> None:
+        for text in (
+            "template <class T> T f(T x) { return x; }",
+            "template <class T> struct A { int f() { return 1; } };",
+            "constexpr int f() { return 1; }",
+            "static int f() { return 1; }",
+            "namespace { int f() { return 1; } }",
+            "auto f() { return 1; }",
+            "__attribute__((always_inline)) inline int f() { return 1; }",
+            "int numbers[] = {1, 2};",
+            "auto f = [] { return 1; };",
+            "enum class E { a, b };",
+        ):
+            self.assertEqual(without_bodies(text), text)
+
+    def test_the_device_needs_no_templates_of_the_host(self) -> None:
+        text = "template <class T> T f(T x) { return x; } __attribute__((device)) int g() { return 1; }"
+        self.assertEqual(
+            without_bodies(text, keep_templates=False),
+            "template <class T> T f(T x) ; __attribute__((device)) int g() { return 1; }",
+        )
+
+    def test_a_text_with_open_brackets_is_refused(self) -> None:
+        for text in ("int f() {", "}"):
+            with self.assertRaises(Unreadable):
+                without_bodies(text)
+
+
+class Prefixes(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        for name, text in (("torch/extension.h", EXTENSION), ("c10/shape.h", SHAPE)):
+            (self.root / "torch/include" / name).parent.mkdir(parents=True)
+            (self.root / "torch/include" / name).write_text(text)
+        self.tools = dataclasses.replace(find_toolchain(), torch_root=self.root / "torch", nvcc="", cuda=None)
+
+    def job(self, name: str, shared: Path | None = None) -> Job:
+        for part in ("src", "work", "out"):
+            (self.root / name / part).mkdir(parents=True)
+        parts = [self.root / name / part for part in ("src", "work", "out")]
+        return Job("compile", torch.device("cpu"), "torch_cuda", *parts, "", "", None, "sm_90", shared=shared)
+
+    def test_a_source_is_compiled_with_it_and_linked_with_the_bodies(self) -> None:
+        make_prefix(self.job("shared/extension-O1"), self.tools, "extension-O1")
+        (self.root / "shared/extension-O1/out").rename(self.root / "made")
+        (self.root / "shared/prefixes").mkdir()
+        (self.root / "made").rename(self.root / "shared/prefixes/extension-O1")
+        prefix = find_prefix(self.job("build", self.root / "shared/prefixes"), "extension", "O1")
+        assert prefix is not None
+        self.assertNotIn("return width_", (prefix.folder / "header.h").read_text())
+        source = self.root / "source.cpp"
+        source.write_text(SOURCE)
+        flags = [*prefix.flags(self.root), *HOST_FLAGS, *self.tools.includes(False), STANDARD, "-O1"]
+        compiled = run([self.tools.cxx, *flags, "-c", str(source), "-o", str(self.root / "a.o")], self.root)
+        self.assertEqual(compiled.code, 0, compiled.text)
+        words = ["-Wl,--gc-sections", f"-Wl,--exclude-libs,{ARCHIVE}", "-Wl,-z,defs"]
+        library = self.root / "a.so"
+        linked = run(
+            [self.tools.cxx, "-shared", *words, str(self.root / "a.o"), str(prefix.archive), "-o", str(library)],
+            self.root,
+        )
+        self.assertEqual(linked.code, 0, linked.text)
+        self.assertEqual(ctypes.CDLL(str(library)).area(3, 4), 12)
+        exported = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True).stdout
+        self.assertNotIn("Shape", exported, "the bodies are hidden")
+
+        for flag, is_usable in (("-O2", True), ("-DOTHER=1", True), ("-DDOUBLED", False), ("-Dtorch=x", False)):
+            macros = macros_of(self.tools, [*HOST_FLAGS, STANDARD, "-O1", flag], self.root)
+            self.assertEqual(prefix.is_unchanged_by(macros, set()), is_usable, flag)
+
+    def test_headers_that_do_not_compile_make_none(self) -> None:
+        (self.root / "torch/include/c10/shape.h").write_text("#pragma once\nstruct Shape { int f() { }\n")
+        with self.assertRaises(NotMade):
+            make_prefix(self.job("bad"), self.tools, "extension-O1")
+        with self.assertRaisesRegex(NotMade, "the prefixes are extension, types"):
+            make_prefix(self.job("unknown"), self.tools, "other-O1")
+
+    def test_only_includes_may_precede_the_header(self) -> None:
+        self.assertEqual(
+            leading_headers("// a\n#include <a.h>\n#define N 3\n#include <torch/extension.h>\nint n;\n#include <b.h>"),
+            (["a.h", "torch/extension.h"], ["N"]),
+        )
+        self.assertEqual(leading_headers("int n;\n#include <torch/extension.h>"), ([], []))
+        self.assertEqual(leading_headers("#if 0\n#include <torch/extension.h>"), ([], []))
+
+    def test_an_error_of_the_cpp_unit_ends_the_build_before_nvcc_starts(self) -> None:
+        job = self.job("fails")
+        call = Call("m", True, cpp=["int n = lenght;"], cuda=["__global__ void k() {}"], implicit_headers=False)
+        (job.source / "call.json").write_text(call.text())
+        self.assertEqual(compile_child.main(job), 0)
+        self.assertEqual((job.out / "status").read_text(), "failed\n")
+        self.assertIn("‘lenght’ was not declared", (job.out / "message").read_text())
+        self.assertFalse(list(job.work.rglob("*.cu*")) + list(job.out.glob("log-split")))
+
+    def test_texts_of_the_two_languages_are_never_joined(self) -> None:
+        job = self.job("apart")
+        cuda = "int twice(int n) { return 2 * n; }\n__global__ void k() {}"
+        module = "#define PYBIND11_MODULE(name, m) void name(Module& m)\nstruct Module { void def(...) {} };"
+        call = Call("m", True, cpp=[module], cuda=[cuda], functions=[["twice", ""]], implicit_headers=False)
+        call.error_handling = False
+        (job.source / "call.json").write_text(call.text())
+        self.assertEqual(compile_child.main(job), 0)
+        self.assertIn("‘twice’ was not declared", (job.out / "message").read_text())
+
+
+class Memory(unittest.TestCase):
+    def test_steps_that_do_not_fit_run_one_after_the_other(self) -> None:
+        room = MemoryRoom(100)
+        with room.take(60), room.take(40):
+            self.assertEqual(room.taken, 100)
+        began = threading.Event()
+
+        def large() -> None:
+            with room.take(500):
+                began.set()
+
+        with room.take(10):
+            thread = threading.Thread(target=large)
+            thread.start()
+            self.assertFalse(began.is_set())
+        thread.join()
+        self.assertTrue(began.is_set(), "a step larger than the room runs alone")
+
+
+if __name__ == "__main__":
+    unittest.main()
