@@ -338,26 +338,29 @@ inline std::vector<WorkerReply> worker_replies() {
 }
 
 inline std::vector<JudgeRequest> judge_requests() {
-  return {
-      Plan{.id = 7,
-           .fresh_calibrator = false,
-           .calibrator = 2,
-           .fresh_reference = false,
-           .backend = Backend::cuda,
-           .trials =
-               {.correctness = 7, .warmup = 3, .timed = 100, .baseline = Baseline::compile, .profile = Profiler::ncu},
-           .rtol = 0.01,
-           .atol = 0.001,
-           .limits = {.load_limit_ms = 1,
-                      .first_launch_limit_ms = 8,
-                      .call_limit_ms = 2,
-                      .call_limit_factor = 3.5,
-                      .bursts = Bursts::always,
-                      .burst_below_ns = 20'001,
-                      .timed_budget_ms = 6,
-                      .window_bytes_max = 4,
-                      .host_bytes_max = 5}},
-      ChildExited{.role = ChildRole::build, .wait_status = -9}, WarmUpPageShared{}};
+  return {Plan{.id = 7,
+               .fresh_calibrator = false,
+               .calibrator = 2,
+               .fresh_reference = false,
+               .backend = Backend::cuda,
+               .trials = {.correctness = 7,
+                          .warmup = 3,
+                          .timed = 100,
+                          .baseline = Baseline::compile,
+                          .profile = Profiler::ncu,
+                          .need_extensions = true},
+               .rtol = 0.01,
+               .atol = 0.001,
+               .limits = {.load_limit_ms = 1,
+                          .first_launch_limit_ms = 8,
+                          .call_limit_ms = 2,
+                          .call_limit_factor = 3.5,
+                          .bursts = Bursts::always,
+                          .burst_below_ns = 20'001,
+                          .timed_budget_ms = 6,
+                          .window_bytes_max = 4,
+                          .host_bytes_max = 5}},
+          ChildExited{.role = ChildRole::build, .wait_status = -9}, WarmUpPageShared{}};
 }
 
 inline std::vector<JudgeReply> judge_replies() {
