@@ -38,7 +38,8 @@ std::optional<LeaderboardRow> board_row(const Submission& submission, const Resu
                         .median_ns = measurement->submission.median_ns,
                         .reference_ns = measurement->reference.median_ns,
                         .speedup = speedup(*measurement),
-                        .finished_at_ms = finished_at_ms};
+                        .finished_at_ms = finished_at_ms,
+                        .fell_back = result.extensions && result.extensions->fell_back};
 }
 
 bool is_better(const LeaderboardRow& challenger, const LeaderboardRow& holder) {

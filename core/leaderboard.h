@@ -27,6 +27,7 @@ struct LeaderboardRow {
   double reference_ns = 0;
   double speedup = 0;
   std::int64_t finished_at_ms = 0;
+  bool fell_back = false;  // an extension of the submission does not compile, so the time is that of its fallback
 
   friend bool operator==(const LeaderboardRow&, const LeaderboardRow&) = default;
 };
@@ -68,6 +69,7 @@ void fields(V& v, LeaderboardRow& x) {
   v("reference_ns", x.reference_ns);
   v("speedup", x.speedup);
   v("finished_at_ms", x.finished_at_ms);
+  v("fell_back", x.fell_back);
 }
 
 }  // namespace kq

@@ -126,6 +126,26 @@ struct Profile {
   friend bool operator==(const Profile&, const Profile&) = default;
 };
 
+// A call of load_inline or load that does not compile, so that torch raises.
+struct FailedExtension {
+  std::string name;   // of the extension
+  std::string error;  // the first error with its place: "add.py:31: identifier "n" is undefined (cuda_sources line 12)"
+
+  friend bool operator==(const FailedExtension&, const FailedExtension&) = default;
+};
+
+// The calls of load_inline and load that a submission makes.
+struct Extensions {
+  std::uint32_t calls = 0;
+  std::uint32_t compiled = 0;
+  std::vector<FailedExtension> failed = {};  // in the order of the calls
+  bool fell_back = false;  // the submission catches the error of a failed call, and goes on without the extension
+
+  friend bool operator==(const Extensions&, const Extensions&) = default;
+};
+
+inline constexpr std::size_t kFailedExtensionsMax = 16;
+
 struct Result {
   Verdict verdict;
   DeviceInfo device;
@@ -139,6 +159,7 @@ struct Result {
   Host host = {};
   std::optional<Conditions> conditions = std::nullopt;  // present where the worker monitors the GPU
   std::optional<Profile> profile = std::nullopt;        // present for a passed submission that asked for it
+  std::optional<Extensions> extensions = std::nullopt;  // present for a submission that calls load_inline or load
 
   friend bool operator==(const Result&, const Result&) = default;
 };
@@ -217,6 +238,18 @@ void fields(V& v, Profile& x) {
   v("kernels", x.kernels);
 }
 template <class V>
+void fields(V& v, FailedExtension& x) {
+  v("name", x.name);
+  v("error", x.error);
+}
+template <class V>
+void fields(V& v, Extensions& x) {
+  v("calls", x.calls);
+  v("compiled", x.compiled);
+  v("failed", x.failed);
+  v("fell_back", x.fell_back);
+}
+template <class V>
 void fields(V& v, Result& x) {
   v("verdict", x.verdict);
   v("device", x.device);
@@ -230,6 +263,7 @@ void fields(V& v, Result& x) {
   v("host", x.host);
   v("conditions", x.conditions);
   v("profile", x.profile);
+  v("extensions", x.extensions);
 }
 
 }  // namespace kq

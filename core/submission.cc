@@ -94,6 +94,7 @@ Hash submission_key(const Submission& submission) {
   // A default value adds nothing, so that the keys of stored jobs from before these fields stay the same.
   if (submission.trials.baseline != Baseline::eager) put(text, "baseline", to_string(submission.trials.baseline));
   if (submission.trials.profile != Profiler::none) put(text, "profile", to_string(submission.trials.profile));
+  if (submission.trials.need_extensions) put(text, "need_extensions", "yes");
   if (submission.time_limit_ms != 0) put(text, "time_limit_ms", std::to_string(submission.time_limit_ms));
   return sha256(text);
 }

@@ -63,6 +63,9 @@ struct Trials {
   std::uint32_t timed = 20;
   Baseline baseline = Baseline::eager;
   Profiler profile = Profiler::none;
+  // Ends the job as `build_failed` where a call of load_inline or load does not compile, even if the submission catches
+  // the error.
+  bool need_extensions = false;
 
   friend bool operator==(const Trials&, const Trials&) = default;
 };
@@ -124,6 +127,7 @@ void fields(V& v, Trials& x) {
   v("timed", x.timed);
   v("baseline", x.baseline);
   v("profile", x.profile);
+  v("need_extensions", x.need_extensions);
 }
 template <class V>
 void fields(V& v, Submission& x) {

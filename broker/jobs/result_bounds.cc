@@ -91,6 +91,7 @@ bool cut_to_limits(Result& result) {
     cutter.cut_list(result.profile->kernels, kProfiledKernelsMax);
     for (KernelProfile& kernel : result.profile->kernels) cutter.cut_list(kernel.metrics, kProfileMetricsMax);
   }
+  if (result.extensions) cutter.cut_list(result.extensions->failed, kFailedExtensionsMax);
   fields(cutter, result);
   return cutter.has_cut;
 }

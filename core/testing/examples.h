@@ -11,28 +11,32 @@
 namespace kq::examples {
 
 inline Submission submission() {
-  return {
-      .label = "relu/fast_triton",
-      .author = "ada",
-      .tags = {{"level", "1"}, {"model", "größer"}},
-      .backend = Backend::triton,
-      .files = {{"relu.py", sha256("source")}, {"relu.cu", sha256("kernel")}},
-      .problem = {.name = "level1/19_ReLU",
-                  .file = "19_ReLU.py",
-                  .hash = sha256("problem"),
-                  .precision = Precision::bf16,
-                  .rtol = 0.01,
-                  .atol = 0.001,
-                  .workloads = {{"large"}}},
-      .device = DeviceWish::cuda,
-      .gpu_model = "NVIDIA H200",
-      .trials = {.correctness = 7, .warmup = 3, .timed = 100, .baseline = Baseline::compile, .profile = Profiler::ncu},
-      .salt = "again",
-      .time_limit_ms = 45'000,
-      .priority = Priority::high,
-      .not_before_ms = 1'760'000'000'500,
-      .deadline_ms = 1'760'000'900'000,
-      .labels = {"nvlink", "rack-7"}};
+  return {.label = "relu/fast_triton",
+          .author = "ada",
+          .tags = {{"level", "1"}, {"model", "größer"}},
+          .backend = Backend::triton,
+          .files = {{"relu.py", sha256("source")}, {"relu.cu", sha256("kernel")}},
+          .problem = {.name = "level1/19_ReLU",
+                      .file = "19_ReLU.py",
+                      .hash = sha256("problem"),
+                      .precision = Precision::bf16,
+                      .rtol = 0.01,
+                      .atol = 0.001,
+                      .workloads = {{"large"}}},
+          .device = DeviceWish::cuda,
+          .gpu_model = "NVIDIA H200",
+          .trials = {.correctness = 7,
+                     .warmup = 3,
+                     .timed = 100,
+                     .baseline = Baseline::compile,
+                     .profile = Profiler::ncu,
+                     .need_extensions = true},
+          .salt = "again",
+          .time_limit_ms = 45'000,
+          .priority = Priority::high,
+          .not_before_ms = 1'760'000'000'500,
+          .deadline_ms = 1'760'000'900'000,
+          .labels = {"nvlink", "rack-7"}};
 }
 
 inline DeviceInfo device() {
@@ -155,7 +159,11 @@ inline Result result(Verdict verdict = passed()) {
                                    .power_w = 312.5,
                                    .throttle = "sw_power_cap,hw_thermal_slowdown",
                                    .foreign = {{{.pid = 4'711, .memory_mib = 512}}}},
-          .profile = profile()};
+          .profile = profile(),
+          .extensions = Extensions{.calls = 2,
+                                   .compiled = 1,
+                                   .failed = {{.name = "add", .error = "add.py:31: identifier \"n\" is undefined"}},
+                                   .fell_back = true}};
 }
 
 inline JobRecord job() {
@@ -196,7 +204,8 @@ inline LeaderboardRow leaderboard_row() {
           .median_ns = 2,
           .reference_ns = 20,
           .speedup = 10,
-          .finished_at_ms = 1'760'000'002'000};
+          .finished_at_ms = 1'760'000'002'000,
+          .fell_back = true};
 }
 
 inline Blob blob() {
@@ -329,26 +338,29 @@ inline std::vector<WorkerReply> worker_replies() {
 }
 
 inline std::vector<JudgeRequest> judge_requests() {
-  return {
-      Plan{.id = 7,
-           .fresh_calibrator = false,
-           .calibrator = 2,
-           .fresh_reference = false,
-           .backend = Backend::cuda,
-           .trials =
-               {.correctness = 7, .warmup = 3, .timed = 100, .baseline = Baseline::compile, .profile = Profiler::ncu},
-           .rtol = 0.01,
-           .atol = 0.001,
-           .limits = {.load_limit_ms = 1,
-                      .first_launch_limit_ms = 8,
-                      .call_limit_ms = 2,
-                      .call_limit_factor = 3.5,
-                      .bursts = Bursts::always,
-                      .burst_below_ns = 20'001,
-                      .timed_budget_ms = 6,
-                      .window_bytes_max = 4,
-                      .host_bytes_max = 5}},
-      ChildExited{.role = ChildRole::build, .wait_status = -9}, WarmUpPageShared{}};
+  return {Plan{.id = 7,
+               .fresh_calibrator = false,
+               .calibrator = 2,
+               .fresh_reference = false,
+               .backend = Backend::cuda,
+               .trials = {.correctness = 7,
+                          .warmup = 3,
+                          .timed = 100,
+                          .baseline = Baseline::compile,
+                          .profile = Profiler::ncu,
+                          .need_extensions = true},
+               .rtol = 0.01,
+               .atol = 0.001,
+               .limits = {.load_limit_ms = 1,
+                          .first_launch_limit_ms = 8,
+                          .call_limit_ms = 2,
+                          .call_limit_factor = 3.5,
+                          .bursts = Bursts::always,
+                          .burst_below_ns = 20'001,
+                          .timed_budget_ms = 6,
+                          .window_bytes_max = 4,
+                          .host_bytes_max = 5}},
+          ChildExited{.role = ChildRole::build, .wait_status = -9}, WarmUpPageShared{}};
 }
 
 inline std::vector<JudgeReply> judge_replies() {

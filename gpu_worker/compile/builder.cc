@@ -8,6 +8,7 @@
 
 #include "core/limits.h"
 #include "core/plan.h"
+#include "gpu_worker/compile/extension_manifest.h"
 #include "gpu_worker/compile/object.h"
 #include "gpu_worker/compile/outcome.h"
 #include "gpu_worker/core/limit.h"
@@ -25,7 +26,6 @@ constexpr std::uint32_t kHeaderLimitMs = 600'000;   // of making one prefix
 constexpr std::int64_t kNoLimitMs = 1'000'000'000;  // eleven days
 
 // Files that the build adds to its directory, beside the compiled modules.
-constexpr std::string_view kManifest = "kq_extensions.json";  // harness/extensions/loader.py
 constexpr std::string_view kNeedsGpu = "kq_needs_gpu";
 constexpr std::string_view kLaunchesTriton = "kq_triton";     // harness/kernels/build_child.py
 constexpr std::string_view kTritonArchive = "kq_triton.zip";  // harness/kernels/triton_precompile.py
@@ -33,6 +33,7 @@ constexpr std::size_t kTritonBytesMax = 64u << 20;
 constexpr std::string_view kForThisMachine = "kq_native";  // an extension was compiled with -march=native
 constexpr std::string_view kToolchainOfMachine = "toolchain_id";
 constexpr std::size_t kToolchainBytesMax = 4096;
+constexpr std::size_t kStatusBytesMax = 32;
 
 Built ended_build(Verdict verdict) {
   return {.verdict = std::move(verdict), .dir = {}, .cached = false, .ms = 0};
@@ -156,6 +157,26 @@ bool is_for_memory(const Verdict& verdict) {
   return name_of(verdict) == VerdictName::out_of_memory && evidence && evidence->reason == "host";
 }
 
+// Whether a compile child left this status.
+bool is_status(const std::string& dir, std::string_view status) {
+  const auto text = read_child_file(dir + "/status", kStatusBytesMax);
+  return text && *text == std::string(status) + "\n";
+}
+
+// Returns the verdict on a submission that goes on without an extension although it was submitted with
+// --need-extensions.
+Verdict extension_needed(const FailedExtension& failed) {
+  return ended(VerdictName::build_failed,
+               {.stage = Stage::build,
+                .reason = {},
+                .message = failed.error,
+                .hint = "the submission catches this error and would run without the extension, which it was submitted "
+                        "to need (--need-extensions)",
+                .rule = {},
+                .place = place_in(failed.error),
+                .mismatch = {}});
+}
+
 // Whether a flag or a source contains "=native", as in "-march=native".
 bool is_for_this_machine(const ExtensionCall& call) {
   const auto is_native = [](const std::string& text) { return text.find("=native") != std::string::npos; };
@@ -213,6 +234,8 @@ Expected<Built> Builder::build(const Lease& lease, std::stop_token stop, std::si
   if (lease.object) adopt(job, key);
   auto cached = from_cache(job, key);
   auto built = cached ? Expected<Built>(std::move(*cached)) : run(job, key);
+  if (built && lease.submission.trials.need_extensions && built->extensions && built->extensions->fell_back)
+    built->verdict = extension_needed(built->extensions->failed.front());
   if (built) built->ms = sys::monotonic_now_ms() - start_ms;
   return built;
 }
@@ -303,12 +326,14 @@ Expected<Built> Builder::run(const Job& job, const Hash& key) {
       const std::lock_guard lock(toolchain_mutex_);
       toolchain_ = *toolchain;
     }
-    KQ_TRY_VALUE(auto verdict, build_extensions(job, *toolchain, scratch.out(), cached));
-    if (verdict) {
-      Built failed = ended_build(std::move(*verdict));
+    KQ_TRY_VALUE(auto extensions, build_extensions(job, *toolchain, scratch.out()));
+    if (extensions.verdict) {
+      Built failed = ended_build(std::move(*extensions.verdict));
       failed.toolchain = toolchain_in(scratch.out());
+      failed.extensions = std::move(extensions.extensions);
       return failed;
     }
+    cached = extensions.cached;
   }
   std::error_code error;
   if (fs::exists(scratch.out() + "/" + std::string(kLaunchesTriton), error)) {
@@ -322,45 +347,97 @@ Expected<Built> Builder::run(const Job& job, const Hash& key) {
   return outcome(job, *entry, cached);
 }
 
-Expected<std::optional<Verdict>> Builder::build_extensions(const Job& job, const std::string& toolchain,
-                                                           const std::string& out, bool& cached) {
+Expected<Builder::Traced> Builder::trace(const Job& job, const ExtensionManifest& known) {
   KQ_TRY_VALUE(const auto scratch, this->scratch(job, "record"));
   KQ_TRY(put_sources(scratch, job.lease, true));
-  KQ_TRY_VALUE(const auto end, run_child(job, ChildRole::record, scratch, options_.limit_ms));
-  if (end.verdict && name_of(*end.verdict) != VerdictName::build_failed) return end.verdict;
-  const auto text = read_child_file(scratch.out() + "/calls", kExtensionCallBytesMax + 1);
-  if (!text) return std::optional<Verdict>();  // the child died before its calls; the run reports how
-  if (const auto complaint = read_child_file(scratch.out() + "/complaint", kMessageTextMax);
-      complaint && !complaint->empty()) {
-    return std::optional(build_ended(VerdictName::build_failed, {}, *complaint));
+  if (!known.is_empty()) {
+    KQ_TRY(scratch.put(kManifest, known.text()));
   }
-  const auto calls = parse_calls(*text);
-  if (!calls) return std::optional(build_ended(VerdictName::build_failed, {}, calls.error().message));
+  KQ_TRY_VALUE(auto end, run_child(job, ChildRole::record, scratch, options_.limit_ms));
+  if (end.verdict && name_of(*end.verdict) != VerdictName::build_failed)
+    return Traced{.verdict = std::move(end.verdict), .calls = {}};
+  const auto text = read_child_file(scratch.out() + "/calls", kExtensionCallBytesMax + 1);
+  if (!text) return Traced{.verdict = {}, .calls = {}};  // the child died before its calls; the run reports how
+  const auto refused = [](std::string sentence) {
+    return Traced{.verdict = build_ended(VerdictName::build_failed, {}, std::move(sentence)), .calls = {}};
+  };
+  const auto complaint = read_child_file(scratch.out() + "/complaint", kMessageTextMax);
+  if (complaint && !complaint->empty()) return refused(*complaint);
+  const auto uncaught = read_child_file(scratch.out() + "/uncaught", kNameBytesMax);
+  if (const Verdict* failure = uncaught ? known.failure_of(*uncaught) : nullptr)
+    return Traced{.verdict = *failure, .calls = {}};
+  auto calls = parse_calls(*text);
+  if (!calls) return refused(calls.error().message);
+  std::erase_if(*calls, [&](const ExtensionCall& call) { return known.knows(call); });
+  if (known.call_count() + calls->size() > kExtensionCallsMax)
+    return refused("load_inline is called more than " + std::to_string(kExtensionCallsMax) + " times");
+  return Traced{.verdict = {}, .calls = std::move(*calls)};
+}
 
+// Traces the submission and compiles its calls. After a failed call the submission is traced again with that failure
+// raised, until a trace has no new call that fails.
+Expected<Builder::ExtensionsBuilt> Builder::build_extensions(const Job& job, const std::string& toolchain,
+                                                             const std::string& out) {
+  ExtensionManifest manifest;
+  ExtensionsBuilt built;
+  for (int trace = 0; trace < kTracesMax; ++trace) {
+    KQ_TRY_VALUE(auto traced, this->trace(job, manifest));
+    if (traced.verdict) {
+      built.verdict = std::move(traced.verdict);
+      if (!manifest.is_empty()) built.extensions = manifest.summary(false);
+      return built;
+    }
+    KQ_TRY_VALUE(const bool has_failed, compile_calls(job, traced.calls, toolchain, out, manifest, built));
+    if (built.verdict) return built;
+    if (has_failed) continue;
+    KQ_TRY(write(out + "/" + std::string(kManifest), manifest.text()));
+    built.cached = built.cached && !manifest.is_empty();
+    return built;
+  }
+  built.verdict = build_ended(VerdictName::build_failed, {},
+                              "after " + std::to_string(kTracesMax) +
+                                  " calls of load_inline that do not compile, the submission still makes another one");
+  return built;
+}
+
+// Compiles calls that are new and adds them to the manifest. Returns whether one of them does not compile. Sets the
+// verdict of `built` where the job ends.
+Expected<bool> Builder::compile_calls(const Job& job, const std::vector<ExtensionCall>& calls,
+                                      const std::string& toolchain, const std::string& out, ExtensionManifest& manifest,
+                                      ExtensionsBuilt& built) {
   // The guard judges all calls before any is compiled.
   const BuildTime time = time_to_judge(job.lease, job.stop, job.end_ms);
-  for (const ExtensionCall& call : *calls) {
-    if (auto verdict = judge_call(call, [&] { return !time.over(); })) return verdict;
-    if (auto over = time.over()) return over->map([](Verdict& verdict) { return std::optional(std::move(verdict)); });
+  for (const ExtensionCall& call : calls) {
+    if ((built.verdict = judge_call(call, [&] { return !time.over(); }))) return false;
+    if (auto over = time.over()) {
+      KQ_TRY_VALUE(built.verdict, std::move(*over));
+      return false;
+    }
   }
-  nlohmann::json modules = nlohmann::json::object();
-  cached = !calls->empty();
-  for (std::size_t i = 0; i < calls->size(); ++i) {
-    const ExtensionCall& call = (*calls)[i];
-    KQ_TRY_VALUE(const auto compiled, compile(job, call, toolchain));
-    if (!compiled.toolchain.empty()) (void)write(out + "/toolchain", compiled.toolchain);
-    if (compiled.verdict) return compiled.verdict;
-    const std::string file = "kq_extension_" + std::to_string(i) + ".so";
+  bool has_failed = false;
+  for (const ExtensionCall& call : calls) {
+    KQ_TRY_VALUE(auto compiled, compile(job, call, toolchain));
+    const bool is_shown = !compiled.toolchain.empty() && (!compiled.verdict || !built.has_toolchain);
+    if (is_shown) (void)write(out + "/toolchain", compiled.toolchain);
+    built.has_toolchain = built.has_toolchain || is_shown;
+    built.cached = built.cached && compiled.cached;
+    if (compiled.verdict && compiled.is_source_error) {
+      manifest.add_failed(call, std::move(*compiled.verdict));
+      has_failed = true;
+      continue;
+    }
+    if (compiled.verdict) {
+      built.verdict = std::move(compiled.verdict);
+      return false;
+    }
+    const std::string file = manifest.add_module(call);
     std::error_code error;
     fs::copy_file(compiled.dir + "/module.so", out + "/" + file, error);
     if (error) return our_fault("cannot copy a compiled module: " + error.message());
-    modules[call.key] = file;
-    cached = cached && compiled.cached;
     if (is_for_this_machine(call)) (void)write(out + "/" + std::string(kForThisMachine), "");
     if (call.has_cuda_sources) (void)write(out + "/" + std::string(kNeedsGpu), "");
   }
-  KQ_TRY(write(out + "/" + std::string(kManifest), nlohmann::json{{"modules", modules}}.dump()));
-  return std::optional<Verdict>();
+  return has_failed;
 }
 
 // Lets a tracing child compile the submission's Triton kernels ahead of the run, and adds the archive of these kernels
@@ -380,8 +457,7 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
   const BuildTime time{.stop = job.stop, .end_ms = job.end_ms, .limit_ms = limit_of(job.lease.submission, kNoLimitMs)};
   const KeyLocks::Hold hold(key_locks_, key, time);
   if (auto over = time.over())
-    return over->map(
-        [](Verdict& verdict) { return Compiled{.verdict = std::move(verdict), .dir = {}, .cached = false}; });
+    return over->map([](Verdict& verdict) { return Compiled{.verdict = std::move(verdict), .dir = {}}; });
   if (const auto entry = cache_.find(key))
     return Compiled{.verdict = {}, .dir = *entry, .cached = true, .toolchain = toolchain_text(*entry)};
   const Hash group = sha256(toolchain);
@@ -401,13 +477,17 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
     KQ_TRY_VALUE(scratch, this->scratch(job, "alone"));
     KQ_TRY_VALUE(verdict, compile_in(BuildGate::Kind::alone));
   }
-  if (verdict)
-    return Compiled{
-        .verdict = std::move(*verdict), .dir = {}, .cached = false, .toolchain = toolchain_text(scratch.out())};
+  if (verdict) {
+    const bool has_failed = name_of(*verdict) == VerdictName::build_failed;
+    return Compiled{.verdict = std::move(*verdict),
+                    .is_source_error = has_failed && is_status(scratch.out(), "failed"),
+                    .dir = {},
+                    .cached = false,
+                    .toolchain = toolchain_text(scratch.out())};
+  }
   auto entry = cache_.put(key, scratch.out());
   if (!entry && entry.error().kind == ErrorKind::bad_input) {
-    return Compiled{
-        .verdict = build_ended(VerdictName::build_failed, {}, entry.error().message), .dir = {}, .cached = false};
+    return Compiled{.verdict = build_ended(VerdictName::build_failed, {}, entry.error().message), .dir = {}};
   }
   if (!entry) return failure(entry.error());
   std::string compilers = toolchain_text(*entry);
@@ -451,6 +531,7 @@ Built Builder::outcome(const Job& job, const std::string& dir, bool cached) cons
   if (auto verdict = read_outcome(dir)) return ended_build(std::move(*verdict));
   Built built{.verdict = {}, .dir = dir, .cached = cached, .ms = 0};
   built.toolchain = toolchain_in(dir);
+  built.extensions = extensions_in(dir);
   std::error_code error;
   const bool needs_gpu =
       job.lease.submission.backend == Backend::cuda || fs::exists(dir + "/" + std::string(kNeedsGpu), error);

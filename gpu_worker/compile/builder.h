@@ -2,8 +2,10 @@
 //
 // Theory of operation. A build child reads the sources and runs no code of the job; the facts that the guard judges
 // come from it. If a Python file calls load_inline or load, a tracing child runs the file to record these calls; the
-// guard judges the recorded sources, and a compile child, which runs compilers only, compiles them. If the file
-// launches Triton kernels on a GPU, a tracing child compiles them while it runs the file.
+// guard judges the recorded sources, and a compile child, which runs compilers only, compiles them. A call that does
+// not compile is the submission's to catch: the tracing child runs again with torch's error raised at that call. If the
+// error leaves the file, the build has failed; else the calls of the fallback are compiled too. If the file launches
+// Triton kernels on a GPU, a tracing child compiles them while it runs the file.
 //
 // Only this process writes to the cache. What build and compile children make is cached for all submissions; what a
 // tracing child makes, which has run code of the job, is cached for the same submission only.
@@ -24,6 +26,7 @@
 #include "gpu_worker/compile/cache.h"
 #include "gpu_worker/compile/child.h"
 #include "gpu_worker/compile/extension.h"
+#include "gpu_worker/compile/extension_manifest.h"
 #include "gpu_worker/compile/header_maker.h"
 #include "gpu_worker/compile/key_locks.h"
 #include "gpu_worker/compile/preforked_builds.h"
@@ -35,6 +38,8 @@ namespace kq::worker {
 // Pre-forked build children have the user ids from BuilderOptions::uid plus this on.
 inline constexpr std::uint32_t kPreforkedUidOffset = 1024;
 inline constexpr std::uint32_t kHeaderUidOffset = kPreforkedUidOffset - 1;  // of the child that makes prefixes
+// How often a submission is traced: once, and again after each call that does not compile.
+inline constexpr int kTracesMax = 16;
 
 struct BuilderOptions {
   std::string scratch;      // parent of scratch directories
@@ -80,12 +85,25 @@ class Builder {
   bool is_of_this_toolchain(const Job& job, const std::string& dir);
   std::optional<Built> from_cache(const Job& job, const Hash& key);
   Expected<Built> run(const Job& job, const Hash& key);
-  // Compiles the recorded calls and copies the modules to `out`. Returns the verdict of a failed build, or nothing.
-  // Sets `cached` if nothing had to be compiled.
-  Expected<std::optional<Verdict>> build_extensions(const Job& job, const std::string& toolchain,
-                                                    const std::string& out, bool& cached);
+  // What a run of the tracing child recorded: the calls that the manifest does not know, or the verdict of a job that
+  // ends here.
+  struct Traced {
+    std::optional<Verdict> verdict;
+    std::vector<ExtensionCall> calls;
+  };
+  Expected<Traced> trace(const Job& job, const ExtensionManifest& known);
+  struct ExtensionsBuilt {
+    std::optional<Verdict> verdict = {};        // of a failed build
+    bool cached = true;                         // nothing had to be compiled
+    std::optional<Extensions> extensions = {};  // of a failed build
+    bool has_toolchain = false;                 // the compilers are written to the build
+  };
+  Expected<ExtensionsBuilt> build_extensions(const Job& job, const std::string& toolchain, const std::string& out);
+  Expected<bool> compile_calls(const Job& job, const std::vector<ExtensionCall>& calls, const std::string& toolchain,
+                               const std::string& out, ExtensionManifest& manifest, ExtensionsBuilt& built);
   struct Compiled {
     std::optional<Verdict> verdict;
+    bool is_source_error = false;  // the compilers refuse the source, so torch raises in the call
     std::string dir;
     bool cached = false;
     std::string toolchain = {};  // the content of the file "toolchain"

@@ -118,9 +118,10 @@ void add_sources(ExtensionCall& call, const std::string& kind, const std::vector
 }
 
 // Makes a call from an object whose fields were checked.
-ExtensionCall call_of(const json& object, std::string key) {
+ExtensionCall call_of(const json& object, std::string key, std::string similar_key) {
   ExtensionCall call;
   call.key = std::move(key);
+  call.similar_key = std::move(similar_key);
   call.name = object.at("name").get<std::string>();
   call.place = object.at("place").get<std::string>().substr(0, kNameBytesMax);
   call.with_cuda = flag_at(object, "with_cuda");
@@ -295,21 +296,24 @@ Expected<std::vector<ExtensionCall>> parse_calls(std::string_view text) {
                      std::to_string(kExtensionCallBytesMax) + " bytes");
   const auto depth_limit = [](int depth, json::parse_event_t, json&) { return depth <= kDepthMax; };
   const json all = json::parse(text, depth_limit, false);
-  if (!all.is_object() || !all.contains("calls") || !all["calls"].is_array() || !all.contains("keys") ||
-      !all["keys"].is_array()) {
+  const auto has_list = [&](const char* name) { return all.contains(name) && all[name].is_array(); };
+  if (!all.is_object() || !has_list("calls") || !has_list("keys") || !has_list("similar_keys")) {
     return bad_input("the calls of load_inline are unknown: the submission changed how they are recorded");
   }
   const json& keys = all["keys"];
+  const json& similar_keys = all["similar_keys"];
   const json& list = all["calls"];
-  if (list.size() != keys.size() || list.size() > kExtensionCallsMax) {
+  if (list.size() != keys.size() || list.size() != similar_keys.size() || list.size() > kExtensionCallsMax) {
     return bad_input("load_inline is called more than " + std::to_string(kExtensionCallsMax) + " times");
   }
   std::vector<ExtensionCall> calls;
   for (std::size_t i = 0; i < list.size(); ++i) {
     KQ_TRY(check_fields(list[i]));
-    if (!keys[i].is_string() || keys[i].get<std::string>().size() > kNameBytesMax)
-      return bad_input("the record of a call of load_inline is invalid");
-    calls.push_back(call_of(list[i], keys[i].get<std::string>()));
+    for (const json* key : {&keys[i], &similar_keys[i]}) {
+      if (!key->is_string() || key->get_ref<const std::string&>().size() > kNameBytesMax)
+        return bad_input("the record of a call of load_inline is invalid");
+    }
+    calls.push_back(call_of(list[i], keys[i].get<std::string>(), similar_keys[i].get<std::string>()));
   }
   return calls;
 }

@@ -28,8 +28,9 @@ inline constexpr std::size_t kExtensionFlagsMax = 256;  // words, of each kind
 inline constexpr std::size_t kExtensionFlagBytesMax = 1024;
 
 struct ExtensionCall {
-  std::string key;   // by which the submission's process asks for the module
-  std::string text;  // the call as canonical JSON with the known fields only, for the compile child
+  std::string key;          // by which the submission's process asks for the module
+  std::string similar_key;  // the hash of the call without the extension's name, which may differ in every process
+  std::string text;         // the call as canonical JSON with the known fields only, for the compile child
   std::string name;
   std::string place;  // of the call: "add.py:17"
   bool with_cuda = false;

@@ -12,7 +12,8 @@ std::string calls(const std::string& fields, const std::string& key = "k1") {
       R"("name": "m", "place": "add.py:9", "inline": true, "implicit_headers": true, "cpp": [], "cuda": [], )"
       R"("files": [], "sources": [], "functions": null, "cflags": [], "cuda_cflags": [], "ldflags": [], )"
       R"("include_paths": [], "with_cuda": false, "is_python_module": true, "error_handling": true, "lines": {})";
-  return R"({"calls": [{)" + plain + (fields.empty() ? "" : ", " + fields) + R"(}], "keys": [")" + key + R"("]})";
+  return R"({"calls": [{)" + plain + (fields.empty() ? "" : ", " + fields) + R"(}], "keys": [")" + key +
+         R"("], "similar_keys": ["s-)" + key + R"("]})";
 }
 ExtensionCall call(const std::string& fields) {
   const auto parsed = parse_calls(calls(fields));
@@ -61,8 +62,11 @@ TEST(ExtensionCalls, are_judged_as_the_compiler_reads_them) {
 }
 
 TEST(ExtensionCalls, that_are_invalid_are_bad_input) {
-  for (const std::string text : {"", "[]", "{}", R"({"calls": 3, "keys": []})", R"({"calls": [3], "keys": ["a"]})",
-                                 R"({"calls": [{}], "keys": []})", R"({"calls": [{}], "keys": [7]})", "\xff\xfe"}) {
+  for (const std::string text :
+       {"", "[]", "{}", R"({"calls": 3, "keys": [], "similar_keys": []})",
+        R"({"calls": [3], "keys": ["a"], "similar_keys": ["a"]})",
+        R"({"calls": [{}], "keys": [], "similar_keys": [""]})", R"({"calls": [{}], "keys": [7], "similar_keys": [""]})",
+        R"({"calls": [], "keys": []})", "\xff\xfe"}) {
     const auto parsed = parse_calls(text);
     ASSERT_FALSE(parsed) << text;
     EXPECT_EQ(parsed.error().kind, ErrorKind::bad_input);

@@ -19,15 +19,6 @@ constexpr std::size_t kStatusBytesMax = 32;
 constexpr std::size_t kElfMagicBytes = 4;
 constexpr std::size_t kPreprocessedBytesMax = 4u << 20;
 
-// Returns the place at the begin of a message, "add.py:31" of "add.py:31: invalid syntax", or an empty text.
-std::string place_in(const std::string& message) {
-  const std::size_t colon = message.find(':');
-  if (colon == std::string::npos || colon == 0 || colon > kNameBytesMax || message.find_first_of(" \n") < colon)
-    return {};
-  const std::size_t end = message.find_first_not_of("0123456789", colon + 1);
-  return end == std::string::npos || end == colon + 1 ? std::string() : message.substr(0, std::min(end, kNameBytesMax));
-}
-
 Verdict failed(Stage stage, std::string_view text) {
   std::string message = shortened(text);
   std::string place = place_in(message);
@@ -104,6 +95,14 @@ Verdict rejected(const guard::Finding& finding) {
        .rule = finding.rule,
        .place = shortened(finding.line == 0 ? finding.file : finding.file + ":" + std::to_string(finding.line)),
        .mismatch = {}});
+}
+
+std::string place_in(const std::string& message) {
+  const std::size_t colon = message.find(':');
+  if (colon == std::string::npos || colon == 0 || colon > kNameBytesMax || message.find_first_of(" \n") < colon)
+    return {};
+  const std::size_t end = message.find_first_not_of("0123456789", colon + 1);
+  return end == std::string::npos || end == colon + 1 ? std::string() : message.substr(0, std::min(end, kNameBytesMax));
 }
 
 std::string shortened(std::string_view text) {

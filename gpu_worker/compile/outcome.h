@@ -20,6 +20,9 @@ std::optional<Verdict> read_outcome(const std::string& dir);
 // Returns the verdict on a submission that breaks a rule of the guard.
 Verdict rejected(const guard::Finding& finding);
 
+// Returns the place at the begin of a message, "add.py:31" of "add.py:31: invalid syntax", or an empty text.
+std::string place_in(const std::string& message);
+
 // Returns untrusted text as printable text of at most kMessageTextMax bytes.
 std::string shortened(std::string_view text);
 

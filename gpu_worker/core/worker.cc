@@ -31,7 +31,8 @@ Result result_of_build(const Lease& lease, const Built& built, const std::string
           .sandbox = {},
           .log = {},
           .samples = {},
-          .toolchain = built.toolchain};
+          .toolchain = built.toolchain,
+          .extensions = built.extensions};
 }
 
 // Whether a job for one device can run on the other device, and takes as long there.

@@ -53,7 +53,8 @@ struct Built {
   bool cached = false;
   std::int64_t ms = 0;
   Toolchain toolchain = {};
-  std::optional<BuildObject> object = {};  // the packed files, of a build for another worker
+  std::optional<Extensions> extensions = {};  // of a submission that calls load_inline or load
+  std::optional<BuildObject> object = {};     // the packed files, of a build for another worker
 };
 
 struct BrokerMessage {

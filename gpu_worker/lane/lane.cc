@@ -232,6 +232,7 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
                 .log = std::move(attempt->log),
                 .samples = is_measured ? std::move(report.samples) : Samples()};  // times of wrong outputs are not kept
   result.toolchain = built.toolchain;
+  result.extensions = built.extensions;
   result.conditions = std::move(attempt->conditions);
   if (is_measured && lease.submission.trials.profile != Profiler::none) result.profile = profile(run);
   return result;

@@ -64,6 +64,7 @@ struct InputOptions {
   std::optional<Precision> precision;
   std::optional<Baseline> baseline;
   std::optional<Profiler> profile;
+  bool need_extensions = false;  // true overrides the candidate's setting
   std::optional<Priority> priority;
   std::optional<std::int64_t> not_before_ms;
   std::optional<std::int64_t> deadline_ms;

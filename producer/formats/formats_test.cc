@@ -54,6 +54,7 @@ TEST(Formats, each_recognises_its_own_example_only_and_reads_it) {
     options.precision = Precision::bf16;
     options.baseline = Baseline::compile;
     options.profile = Profiler::ncu;
+    options.need_extensions = true;
     const Found found = find_candidates(input, options);
     EXPECT_THAT(found.mistakes, IsEmpty()) << format.name;
     ASSERT_EQ(found.candidates.size(), 1u) << format.name;
@@ -64,6 +65,7 @@ TEST(Formats, each_recognises_its_own_example_only_and_reads_it) {
     EXPECT_EQ(candidate.precision, Precision::bf16);
     EXPECT_EQ(candidate.trials.baseline, Baseline::compile);
     EXPECT_EQ(candidate.trials.profile, Profiler::ncu);
+    EXPECT_TRUE(candidate.trials.need_extensions);
     EXPECT_FALSE(candidate.where.empty());
     EXPECT_FALSE(candidate.label.empty());
     EXPECT_FALSE(candidate.problem_name.empty());

@@ -190,6 +190,11 @@ class LineParser {
     std::optional<Profiler> profile;
     read_enum("profile", profile);
     candidate.trials.profile = profile.value_or(candidate.trials.profile);
+    if (const Json* needed = line_->find("need_extensions")) {
+      if (needed->boolean() == nullptr)
+        return wrong("need_extensions must be true or false, got " + described(*needed));
+      candidate.trials.need_extensions = *needed->boolean();
+    }
     read_text("gpu", candidate.gpu_model);
     read_text("author", candidate.author);
     read_tolerance("rtol", candidate.rtol);

@@ -41,6 +41,12 @@ ErrorText read_tolerance(const std::string& value, std::optional<double>& into) 
   return std::nullopt;
 }
 
+ErrorText read_flag(const std::string& value, bool& into) {
+  if (value != "yes" && value != "no") return "must be yes or no, got '" + value + "'";
+  into = value == "yes";
+  return std::nullopt;
+}
+
 template <std::uint32_t Trials::*Member, std::uint32_t Min>
 ErrorText read_trials(Candidate& candidate, const std::string& value, std::int64_t) {
   std::uint32_t number = 0;
@@ -81,6 +87,8 @@ constexpr Setting kSettings[] = {
                     std::int64_t) { return read_word(value, candidate.trials.baseline); }},
     {"profile", [](Candidate& candidate, const std::string& value,
                    std::int64_t) { return read_word(value, candidate.trials.profile); }},
+    {"need_extensions", [](Candidate& candidate, const std::string& value,
+                           std::int64_t) { return read_flag(value, candidate.trials.need_extensions); }},
     {"priority",
      [](Candidate& candidate, const std::string& value, std::int64_t) { return read_word(value, candidate.priority); }},
     {"not_before", [](Candidate& candidate, const std::string& value,

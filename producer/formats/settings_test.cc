@@ -39,7 +39,7 @@ TEST(settings, each_sets_what_it_names) {
            {"warmup", "0"},     {"timed", "100"},        {"baseline", "compile"},
            {"profile", "ncu"},  {"priority", "high"},    {"not_before", "1970-01-01T00:00:05Z"},
            {"deadline", "+1h"}, {"time_limit_s", "1.5"}, {"require", "lab"},
-           {"author", "ann"},   {"tag.model", "m1"}}) {
+           {"author", "ann"},   {"tag.model", "m1"},     {"need_extensions", "yes"}}) {
     EXPECT_EQ(set_by_name(candidate, key, value, 0), std::nullopt) << key;
   }
   EXPECT_EQ(candidate.label, "mine");
@@ -49,7 +49,7 @@ TEST(settings, each_sets_what_it_names) {
   EXPECT_EQ(candidate.precision, Precision::bf16);
   EXPECT_EQ(candidate.rtol, 0.5);
   EXPECT_EQ(candidate.atol, 1e-3);
-  EXPECT_EQ(candidate.trials, (Trials{7, 0, 100, Baseline::compile, Profiler::ncu}));
+  EXPECT_EQ(candidate.trials, (Trials{7, 0, 100, Baseline::compile, Profiler::ncu, true}));
   EXPECT_EQ(candidate.priority, Priority::high);
   EXPECT_EQ(candidate.not_before_ms, 5'000);
   EXPECT_EQ(candidate.deadline_ms, 3'600'000);
@@ -66,6 +66,7 @@ TEST(settings, a_mistake_says_what_would_be_right) {
   EXPECT_EQ(error_text("timed", "1001"), "timed must be an integer from 0 to 1000, got '1001'");
   EXPECT_EQ(error_text("correctness", "0"), "correctness must be an integer from 1 to 1000, got '0'");
   EXPECT_THAT(error_text("backend", "hip"), HasSubstr("backend must be one of torch, triton"));
+  EXPECT_EQ(error_text("need_extensions", "1"), "need_extensions must be yes or no, got '1'");
   EXPECT_NE(error_text("deadline", "soon"), "");
 }
 

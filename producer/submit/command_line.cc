@@ -48,6 +48,7 @@ struct RawOptions {
   std::string time_limit_s;
   double timeout_s = 0;
   std::uint32_t repeat = 1;
+  bool need_extensions = false;
 };
 
 template <NamedEnum E>
@@ -160,6 +161,7 @@ Expected<void> apply_options(const RawOptions& raw, SubmitCommandLine& line) {
   line.request.options.precision = *precision;
   line.request.options.baseline = *baseline;
   line.request.options.profile = *profile;
+  line.request.options.need_extensions = raw.need_extensions;
   if (!raw.gpu.empty()) line.request.options.gpu_model = raw.gpu;
   line.request.input_format = raw.input_format;
   line.request.run = raw.run;
@@ -196,6 +198,8 @@ void add_input_options(CLI::App& app, RawOptions& raw, SubmitCommandLine& line) 
                  "time the problem's reference as it is (eager) or under torch.compile (compile)");
   app.add_option("--profile", raw.profile,
                  "run the kernels of a passed submission under a profiler: ncu (NVIDIA's Nsight Compute), or none");
+  app.add_flag("--need-extensions", raw.need_extensions,
+               "a submission whose load_inline or load does not compile ends as build_failed, even if it catches that");
 }
 
 void add_queue_options(CLI::App& app, RawOptions& raw, SubmitCommandLine& line) {

@@ -41,13 +41,23 @@ class SubmitLine : public testing::Test {
 };
 
 TEST_F(SubmitLine, every_option_is_read) {
-  const SubmitCommandLine line = parsed({"a.py",    "--problem",     "p.py",         "b.py",     "--problems",
-                                         "dir",     "--backend",     "triton",       "--device", "cuda",
-                                         "--gpu",   "NVIDIA H200",   "--precision",  "bf16",     "--run",
-                                         "r",       "--broker",      "ipc:///tmp/x", "--wait",   "--timeout",
-                                         "1.5",     "--force-rerun", "--repeat",     "3",        "--keep-going",
-                                         "--json",  "--dry-run",     "--exit-zero",  "-q",       "--baseline",
-                                         "compile", "--profile",     "ncu"});
+  const SubmitCommandLine line = parsed({"a.py",         "--problem",
+                                         "p.py",         "b.py",
+                                         "--problems",   "dir",
+                                         "--backend",    "triton",
+                                         "--device",     "cuda",
+                                         "--gpu",        "NVIDIA H200",
+                                         "--precision",  "bf16",
+                                         "--run",        "r",
+                                         "--broker",     "ipc:///tmp/x",
+                                         "--wait",       "--timeout",
+                                         "1.5",          "--force-rerun",
+                                         "--repeat",     "3",
+                                         "--keep-going", "--json",
+                                         "--dry-run",    "--exit-zero",
+                                         "-q",           "--baseline",
+                                         "compile",      "--profile",
+                                         "ncu",          "--need-extensions"});
   EXPECT_THAT(line.request.inputs, ElementsAre("a.py", "b.py"));
   EXPECT_EQ(line.request.options.problem, "p.py");
   EXPECT_EQ(line.request.options.problems, "dir");
@@ -57,6 +67,7 @@ TEST_F(SubmitLine, every_option_is_read) {
   EXPECT_EQ(line.request.options.precision, Precision::bf16);
   EXPECT_EQ(line.request.options.baseline, Baseline::compile);
   EXPECT_EQ(line.request.options.profile, Profiler::ncu);
+  EXPECT_TRUE(line.request.options.need_extensions);
   EXPECT_EQ(line.request.run, "r");
   EXPECT_EQ(line.request.repeat, 3u);
   EXPECT_EQ(line.broker, "ipc:///tmp/x");

@@ -55,6 +55,7 @@ struct Options {
   std::string gpu;
   std::string baseline = "eager";
   std::string profile = "none";
+  bool need_extensions = false;
   std::string priority;
   std::string submitter;
   std::string problem;
@@ -88,6 +89,9 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
                {"eager", "compile"});
   flags.choice("--profile", "profiler for the kernels that passed; ncu is NVIDIA's Nsight Compute", options.profile,
                {"none", "ncu"});
+  flags.flag("--need-extensions",
+             "a submission whose load_inline or load does not compile ends as build_failed, even if it catches that",
+             options.need_extensions);
   flags.choice("--priority", "priority of the jobs at a broker that has other jobs", options.priority,
                {"low", "normal", "high"});
   flags.option("--submitter", "NAME", "name of the submitter whose share and quota the jobs use (default: USER@HOST)",
@@ -118,6 +122,7 @@ kq::producer::SubmitRequest request_of(const Options& options) {
   request.options.priority = kq::parse_enum<kq::Priority>(options.priority);
   if (options.baseline != "eager") request.options.baseline = kq::parse_enum<kq::Baseline>(options.baseline);
   if (options.profile != "none") request.options.profile = kq::parse_enum<kq::Profiler>(options.profile);
+  request.options.need_extensions = options.need_extensions;
   if (options.device != "any") request.options.device = kq::parse_enum<kq::DeviceWish>(options.device);
   if (!options.gpu.empty()) request.options.gpu_model = options.gpu;
   if (!options.problem.empty()) request.options.problem = options.problem;

@@ -184,6 +184,20 @@ template <auto Member>
 Cell profile(const RunRow& row) {
   return row.result && row.result->profile ? to_cell((*row.result->profile).*Member) : Cell();
 }
+Cell extensions(const RunRow& row) {
+  if (!row.result || !row.result->extensions) return {};
+  return std::to_string(row.result->extensions->compiled) + " of " + std::to_string(row.result->extensions->calls);
+}
+Cell extension_errors(const RunRow& row) {
+  if (!row.result || !row.result->extensions) return {};
+  std::string joined;
+  for (const FailedExtension& failed : row.result->extensions->failed)
+    joined += (joined.empty() ? "" : "; ") + failed.name + ": " + failed.error;
+  return to_cell(joined);
+}
+Cell fell_back(const RunRow& row) {
+  return row.result && row.result->extensions ? Cell(row.result->extensions->fell_back) : Cell();
+}
 Cell profile_s(const RunRow& row) {
   return row.result && row.result->profile && row.result->profile->ms > 0 ? s(row.result->profile->ms) : Cell();
 }
@@ -428,6 +442,13 @@ constexpr Column kColumns[] = {
      profile<&Profile::directory>},
     {"profile_message", ColumnType::text, "", "why the profile is incomplete", profile<&Profile::message>},
     {"profile_s", ColumnType::number, "s", "duration of the profiling pass, which is not part of run_s", profile_s},
+    {"need_extensions", ColumnType::boolean, "", "whether an extension that does not compile ends the job",
+     trials<&Trials::need_extensions>},
+    {"extensions", ColumnType::text, "", "calls of load_inline and load that compiled, out of all: 1 of 2", extensions},
+    {"extension_errors", ColumnType::text, "", "first error of each call that does not compile, joined by semicolons",
+     extension_errors},
+    {"fell_back", ColumnType::boolean, "",
+     "whether the submission caught such an error, so that it ran without that extension", fell_back},
 };
 
 }  // namespace

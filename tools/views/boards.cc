@@ -51,6 +51,7 @@ constexpr BoardColumn kBoardColumns[] = {
     {"reference_us", [](const LeaderboardRow& row) { return known(row.reference_ns / 1e3); }},
     {"speedup", [](const LeaderboardRow& row) { return known(row.speedup); }},
     {"finished_at", [](const LeaderboardRow& row) { return utc_time(row.finished_at_ms); }},
+    {"fell_back", [](const LeaderboardRow& row) { return Cell(row.fell_back); }},
 };
 
 std::string summary_line(const DeviceSummary& summary, std::size_t problem_count) {
@@ -115,9 +116,12 @@ Expected<Leaderboard> leaderboard_of_boards(Source& source) {
 std::string leaderboard_table(const Leaderboard& board) {
   if (board.rows.empty()) return "no job has passed yet\n";
   std::vector<std::vector<std::string>> cells;
+  bool any_fallback = false;
   for (const LeaderboardRow& row : board.rows) {
     cells.push_back({row.problem, row.device_model, time_text(row.median_ns), time_text(row.reference_ns),
-                     speedup_text(row.speedup), row.label, row.backend, row.author});
+                     speedup_text(row.speedup), row.label, row.backend + (row.fell_back ? " (fallback)" : ""),
+                     row.author});
+    any_fallback = any_fallback || row.fell_back;
   }
   std::string text = table({{"problem"},
                             {"device"},
@@ -128,6 +132,7 @@ std::string leaderboard_table(const Leaderboard& board) {
                             {"backend"},
                             {"author"}},
                            cells);
+  if (any_fallback) text += "(fallback): an extension does not compile, and the submission runs without it\n";
   for (const DeviceSummary& summary : board.summaries()) text += summary_line(summary, board.problem_count);
   return text;
 }

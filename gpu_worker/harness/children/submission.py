@@ -12,6 +12,7 @@ from harness.children.failures import Failed
 from harness.children.job import Job
 from harness.children.page import Failure, TensorDesc
 from harness.children.tensors import TensorSpec, outputs_of, seed_everything, value_of
+from harness.extensions import loader
 from harness.kernels import triton_precompile
 
 
@@ -29,7 +30,10 @@ class Submission(CommandHandler):
             raise Failed(Failure.LOAD_FAILED, f"unknown backend '{self.job.backend}'; known are {', '.join(BACKENDS)}")
         if self.job.on_gpu:
             triton_precompile.unpack_job_cache(self.job)
-        self.model = backend(self.context())
+        try:
+            self.model = backend(self.context())
+        finally:
+            loader.check_refusals()
         self.synchronize()
 
     def context(self) -> Context:
@@ -48,7 +52,11 @@ class Submission(CommandHandler):
             raise Failed(Failure.RUNTIME_ERROR, "nothing is loaded yet")
         inputs = self.input_views()
         with torch.no_grad():
-            self.put_outputs(outputs_of(self.model(*inputs)))
+            try:
+                outputs = outputs_of(self.model(*inputs))
+            finally:
+                loader.check_refusals()
+            self.put_outputs(outputs)
 
 
 def name_of(entry: TensorDesc) -> str:

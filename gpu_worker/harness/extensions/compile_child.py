@@ -4,7 +4,8 @@ of torch's headers (torch_prefix.py). It runs compilers and no code of the job, 
 src/call.json holds the call (loader_call.Call), or {"precompile": VARIANT} for a prefix. src/variant names the
 optimisation level of the prefixes to build with, O1 or O2. The child leaves in out/:
 
-    status      ok, failed, memory or unsupported
+    status      ok; failed: the compilers refuse the source, so torch raises; refused: kq does not build the call,
+                though torch might; memory or unsupported
     message     the first error of a compiler, in lines of the submission, and the output that follows it
     toolchain   two lines: the compilers, and the flags that shaped the code
     module.so   the module; the files of a prefix instead for a prefix
@@ -15,8 +16,8 @@ import os
 
 from harness.children.job import Job
 from harness.extensions.builder import BuildFailed, ExtensionBuilder, Unsupported
-from harness.extensions.compiler_flags import BadFlag
-from harness.extensions.loader_call import BadCall, Call, check_names
+from harness.extensions.compiler_flags import BadFlag, refused_by_compiler
+from harness.extensions.loader_call import BadCall, BadName, Call, check_names
 from harness.extensions.sources import BadSource
 from harness.extensions.toolchain import find_toolchain
 from harness.extensions.torch_prefix import NotMade, make_prefix
@@ -34,9 +35,15 @@ def main(job: Job) -> int:
         else:
             call = Call(**order)
             check_names(call)
+            if refusal := refused_by_compiler(find_toolchain(), call):
+                raise BuildFailed(f"{call.place or call.name}: {refusal}")
             ExtensionBuilder(job, call).build()
-    except (BuildFailed, BadCall, BadFlag, BadSource) as error:
+    except BadName as error:
+        status, message = "failed", f"{call.place or call.name}: {error}"
+    except BuildFailed as error:
         status, message = "failed", str(error)
+    except (BadCall, BadFlag, BadSource) as error:
+        status, message = "refused", str(error)
     except MemoryError:
         status, message = "memory", "the build took more memory than a build may have"
     except Unsupported as error:

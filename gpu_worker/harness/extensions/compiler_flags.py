@@ -3,10 +3,20 @@
 A flag that names other programs or their parts is refused with a sentence about the flag. The code is compiled for the
 device's architecture, whatever the submission asks for, except for variants of that architecture ("sm_90a") that allow
 more instructions.
+
+A refused flag ends the job, because torch might have built the call. A flag that no compiler knows, and an architecture
+that nvcc no longer has, are errors of the submission instead, which it may catch. refused_by_compiler() finds them by
+dry runs, which check flags and start no program.
 """
 
 import re
+import subprocess
 from dataclasses import dataclass, field
+
+from harness.extensions.loader_call import Call
+from harness.extensions.toolchain import Toolchain
+
+DRY_RUN_SECONDS_MAX = 20
 
 WORD = r"[A-Za-z_][A-Za-z0-9_]*"
 # nvcc passes values to a shell in double quotes, so no other characters are allowed
@@ -186,3 +196,40 @@ def accept_arch_variant(value: str, found: Flags) -> None:
 def value_of(name: str, flags: list[str]) -> str:
     """Returns the value of the last flag that begins with `name`, such as -O or -std."""
     return next((flag.removeprefix(name) for flag in reversed(flags) if flag.startswith(name)), "")
+
+
+def refused_by_compiler(tools: Toolchain, call: Call) -> str:
+    """Returns what a compiler prints about the flags of the call that it refuses, or an empty text."""
+    if not is_doubtful(call):
+        return ""
+    text = dry_run([tools.cxx, "-###", *call.cflags, "-x", "c++", "-c", "/dev/null"]) if tools.cxx else ""
+    if not text and tools.nvcc and call.with_cuda:
+        text = dry_run([tools.nvcc, "--dryrun", *call.cuda_cflags, "-x", "cu", "-c", "/dev/null"])
+    return text
+
+
+def is_doubtful(call: Call) -> bool:
+    """Returns whether kq does not pass on a flag of the call, or replaces the architecture that the call names."""
+    if any(flag.startswith(ARCH) for flag in call.cuda_cflags):
+        return True
+    try:
+        read(call.cflags, call.cuda_cflags, [], [], "sm_90")
+    except BadFlag:
+        return True
+    return False
+
+
+def dry_run(command: list[str]) -> str:
+    """Returns the error of a compiler's dry run: its first line with a message, or an empty text for none."""
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=DRY_RUN_SECONDS_MAX,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    lines = done.stderr.decode(errors="replace").splitlines() if done.returncode != 0 else []
+    return next((line.strip() for line in lines if "fatal" in line or "error:" in line), "")

@@ -31,7 +31,11 @@ HEADERS = (".cuh", ".h", ".hpp", ".hh", ".inl", ".inc", ".cuinc", ".in")
 
 
 class BadCall(Exception):
-    """The call is wrong; the text is one sentence."""
+    """The call is one that kq does not build; the text is one sentence. Torch might have built it."""
+
+
+class BadName(BadCall):
+    """The extension has a name with which no compiler makes a module; the text is what the compiler would say."""
 
 
 @dataclass
@@ -57,6 +61,11 @@ class Call:
 
     def key(self) -> str:
         parts = {**asdict(self), "place": "", "lines": {}}
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def similar_key(self) -> str:
+        """Returns the hash of everything that shapes the module but its name."""
+        parts = {**asdict(self), "name": "", "place": "", "lines": {}}
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
     def text(self) -> str:
@@ -112,6 +121,8 @@ def functions_of(value: Any) -> list[list[str]] | None:
         return None
     if isinstance(value, str):
         value = [value]
+    if not isinstance(value, (list, dict)):
+        raise ValueError(f"Expected 'functions' to be a list or dict, but was {type(value)}")
     if len(value) > FUNCTIONS_MAX:
         raise BadCall(f"functions are {len(value)}, more than the {FUNCTIONS_MAX} that a module has here")
     return (
@@ -122,12 +133,20 @@ def functions_of(value: Any) -> list[list[str]] | None:
 
 
 def check_names(call: Call) -> None:
-    """Checks the names that become words of commands and sources. The compile child checks them again, because the call
-    comes from a process that ran code of the job.
+    """Checks the names that become words of commands and sources. The compile child does it, because the call comes
+    from a process that ran code of the job.
     """
-    if not call.name.isidentifier() or len(call.name) > NAME_BYTES_MAX:
-        raise BadCall(
-            f"the extension's name must be an identifier of at most {NAME_BYTES_MAX} characters, got {call.name[:40]!r}"
+    if len(call.name) > NAME_BYTES_MAX:
+        raise BadCall(f"the extension's name is longer than {NAME_BYTES_MAX} characters: {call.name[:40]!r}")
+    if not (call.name.isascii() and call.name.isidentifier()):
+        uses_name = call.functions is not None or any(
+            "TORCH_EXTENSION_NAME" in text for text in [*call.cpp, *call.cuda, *(text for _, text in call.files)]
+        )
+        if not uses_name:
+            raise BadCall(f"the extension's name must be an identifier, got {call.name[:40]!r}")
+        raise BadName(
+            f"the extension's name {call.name[:40]!r} is no identifier\n<command-line>: error: "
+            f"‘PyInit_{call.name[:40]}’ is no name of a function: in expansion of macro ‘TORCH_EXTENSION_NAME’"
         )
     for name, _ in call.functions or []:
         if FUNCTION.fullmatch(name) is None:
@@ -135,7 +154,6 @@ def check_names(call: Call) -> None:
 
 
 def finish_call(call: Call, arguments: dict[str, Any]) -> Call:
-    check_names(call)
     if arguments.get("sycl_sources") or arguments.get("with_sycl"):
         raise BadCall("SYCL sources are not built here")
     if arguments.get("is_standalone"):
@@ -196,10 +214,7 @@ def add_file(call: Call, path: Path, roots: dict[Path, str], folder: Path | None
     place = roots.setdefault(folder, f"part{len(roots)}")
     name = f"{place}/{path.relative_to(folder)}"
     if not any(known == name for known, _ in call.files):
-        try:
-            call.files.append([name, path.read_text(errors="surrogateescape")])
-        except OSError as error:
-            raise BadCall(f"cannot read {path.name}: {error.strerror}") from error
+        call.files.append([name, path.read_text(errors="surrogateescape")])  # raises for a missing file, as torch does
     return name
 
 
@@ -213,13 +228,15 @@ def caller_location(source: Path) -> str:
     return ""
 
 
-def replace_loaders(handle_call: Callable[[Call], Any], source: Path) -> None:
-    """Makes torch's load_inline and load hand their calls to `handle_call`, by whichever name they are imported."""
+def replace_loaders(handle_call: Callable[[Call], Any], source: Path, refused: Callable[[str], BaseException]) -> None:
+    """Makes torch's load_inline and load hand their calls to `handle_call`, by whichever name they are imported. A call
+    that kq does not build raises what `refused` returns for the sentence that says why.
+    """
     from torch.utils import cpp_extension
 
     for name, make in (("load_inline", inline_call), ("load", load_call)):
         signature = inspect.signature(getattr(cpp_extension, name))
-        setattr(cpp_extension, name, replacement(name, signature, make, handle_call, source))
+        setattr(cpp_extension, name, replacement(name, signature, make, handle_call, source, refused))
 
 
 def replacement(
@@ -228,6 +245,7 @@ def replacement(
     make: Callable[[dict[str, Any]], Call],
     handle_call: Callable[[Call], Any],
     source: Path,
+    refused: Callable[[str], BaseException],
 ) -> Callable[..., Any]:
     def loader(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs)
@@ -236,7 +254,7 @@ def replacement(
         try:
             call = make(bound.arguments)
         except BadCall as error:
-            raise BadCall(f"{place}: {name}: {error}") from error
+            raise refused(f"{place}: {name}: {error}") from error
         call.place = place
         call.lines = source_lines(source / place.partition(":")[0], call)
         return handle_call(call)

@@ -1,19 +1,22 @@
 """The tracing child: runs a submission until its calls of load_inline and load are known, and records these calls.
 
-It writes two files, which gpu_worker/compile reads:
-
-    out/calls      {"calls": [a loader_call.Call, ...], "keys": [the key of each call, ...]} as JSON
-    out/complaint  why a call cannot be built, in one sentence, or nothing; a sentence fails the build
-
 Nothing is compiled: a loader returns a placeholder module, each of whose functions returns its first tensor. The
-submission may fail with such a module; the calls that it made before its failure count.
+submission may fail with such a module; the calls that it made before its failure count. The child writes three files,
+which gpu_worker/compile reads:
+
+    out/calls      JSON: the calls (loader_call.Call), their keys, and their keys without the names of the extensions
+    out/complaint  a sentence about the first call that kq does not build, whether or not the file catches the error
+    out/uncaught   the key of a call that does not compile, if its error leaves the file
+
+The manifest (manifest.py) of an earlier trace of the same file names the calls that are known not to compile. They raise
+what torch raises, so that the calls of the file's fallback are recorded.
 
 The child imports the submission's entry file and so records the calls at import. If the file has a call that the import
 did not reach, the child constructs and calls the entry point (by default the class ModelNew) on tensors without memory,
 and so records the calls in __init__() and forward() too. The process has no GPU, but torch.cuda reports one of the
 job's architecture, so that a source that depends on the architecture is the same as in the job.
 
-Code of the submission can change everything in this process. The worker therefore reads both files as untrusted bytes.
+Code of the submission can change everything in this process. The worker therefore reads these files as untrusted bytes.
 """
 
 import ast
@@ -34,9 +37,11 @@ from harness.children.job import Job
 from harness.children.model_file import Problem, import_file, parameter_names
 from harness.children.tensors import TensorSpec, outputs_of
 from harness.extensions.loader_call import CALLS_MAX, BadCall, Call, replace_loaders
+from harness.extensions.manifest import Manifest
 
 LOADERS = ("load_inline", "load")
 MEMORY_BYTES = 140 << 30  # the memory that torch.cuda reports; about that of an H200
+CAUSES_MAX = 16  # the maximum length of a chain of exceptions that is followed
 
 
 def prepare() -> None:
@@ -47,19 +52,42 @@ def prepare() -> None:
 
 
 class CallRecorder:
-    """Collects the different calls of loaders, and writes the two files."""
+    """Records the loader calls of a file, and raises for those that are known not to compile."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, known: Manifest | None = None) -> None:
         self.job = job
+        self.known = known or Manifest()
         self.calls: list[Call] = []
         self.error_text = ""
+        self.raised: list[tuple[BaseException, str]] = []  # errors of calls that do not compile, and their keys
+        self.uncaught_key = ""
 
     def record(self, call: Call) -> Any:
         if len(self.calls) < CALLS_MAX and all(call.key() != known.key() for known in self.calls):
             self.calls.append(call)
+        key = self.known.key_of(call)
+        error = self.known.error_of(call, key) if key is not None else None
+        if error is not None and key is not None:
+            self.raised.append((error, key))
+            raise error
         if not call.is_python_module:
             return "/kq/src/extension.so"  # torch returns the path of the library, which it has loaded
         return PlaceholderModule(call.name)
+
+    def refused(self, text: str) -> BadCall:
+        self.error_text = self.error_text or text
+        return BadCall(text)
+
+    def note_uncaught(self, error: BaseException, is_at_import: bool) -> None:
+        """Notes the call whose error left the file, itself or as the reason of another error. Outside of an import the
+        reason must be named with "raise ... from", because tensors without memory make a fallback fail too.
+        """
+        seen: BaseException | None = error
+        for _ in range(CAUSES_MAX):
+            if seen is None or self.uncaught_key:
+                return
+            self.uncaught_key = next((key for raised, key in self.raised if raised is seen), "")
+            seen = seen.__cause__ or (seen.__context__ if is_at_import else None)
 
     def has_unreached_call(self) -> bool:
         """Returns whether the entry file has a call of a loader that was not recorded."""
@@ -67,9 +95,14 @@ class CallRecorder:
         return any(not seen & set(places) for places in call_places(self.job.source / self.job.entry))
 
     def save(self) -> None:
-        texts = [json.loads(call.text()) for call in self.calls]
-        (self.job.out / "calls").write_text(json.dumps({"calls": texts, "keys": [call.key() for call in self.calls]}))
+        calls = {
+            "calls": [json.loads(call.text()) for call in self.calls],
+            "keys": [call.key() for call in self.calls],
+            "similar_keys": [call.similar_key() for call in self.calls],
+        }
+        (self.job.out / "calls").write_text(json.dumps(calls))
         (self.job.out / "complaint").write_text(self.error_text, errors="replace")
+        (self.job.out / "uncaught").write_text(self.uncaught_key)
 
 
 class PlaceholderModule(types.ModuleType):
@@ -86,15 +119,15 @@ class PlaceholderModule(types.ModuleType):
 
 
 def run(job: Job) -> int:
-    recorder = CallRecorder(job)
-    replace_loaders(recorder.record, job.source)
+    recorder = CallRecorder(job, Manifest.read(job.source))
+    replace_loaders(recorder.record, job.source, recorder.refused)
     pretend_gpu(job.arch)
     sys.path.insert(0, str(job.source))
     try:
-        with errors_logged(recorder):
+        with errors_logged(recorder, is_at_import=True):
             module = import_file(job.source / job.entry)
-        if recorder.has_unreached_call() and recorder.error_text == "":
-            with errors_logged(recorder):
+        if recorder.has_unreached_call() and recorder.error_text == "" and recorder.uncaught_key == "":
+            with errors_logged(recorder, is_at_import=False):
                 call_model(job, module, recorder)
     finally:
         recorder.save()
@@ -102,15 +135,14 @@ def run(job: Job) -> int:
 
 
 @contextlib.contextmanager
-def errors_logged(recorder: CallRecorder) -> Any:
-    """Ends this part of the trace at an exception. The message of a BadCall goes to the recorder and fails the build;
-    any other exception is only logged, because the submission child will report the same error in the job.
+def errors_logged(recorder: CallRecorder, is_at_import: bool) -> Any:
+    """Logs whatever is raised, which ends this part of the trace. The submission child reports the same error in the
+    job.
     """
     try:
         yield
-    except BadCall as error:
-        recorder.error_text = str(error)
     except BaseException as error:
+        recorder.note_uncaught(error, is_at_import)
         print(f"kq: tracing of extensions ended: {type(error).__name__}: {str(error)[:500]}", file=sys.stderr)
 
 

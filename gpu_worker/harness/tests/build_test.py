@@ -196,9 +196,46 @@ class Builds(WorldTest):
 
     def test_a_call_that_was_written_down_by_a_liar_is_none(self) -> None:
         call = {"name": "m", "inline": True, "cpp": ["int f();"], "implicit_headers": False, "functions": [["f", "f"]]}
-        for wrong in ({"name": "m$(touch ran)"}, {"functions": [["f), abort(", "f"]]}):
-            out = self.build({"call.json": json.dumps({**call, **wrong})}, role="compile")
-            self.assert_failed(out, "m$(touch ran)" if "name" in wrong else "is not the name of a function")
+        out = self.build({"call.json": json.dumps({**call, "name": "m$(touch ran)"})}, role="compile")
+        self.assert_failed(out, "m$(touch ran)")
+        self.assertFalse((out.parent / "work/ran").exists())
+        out = self.build({"call.json": json.dumps({**call, "functions": [["f), abort(", "f"]]})}, role="compile")
+        self.assertEqual((out / "status").read_text(), "refused\n")
+        self.assertIn("is not the name of a function", (out / "message").read_text())
+
+    def trace(self, source: str, failed: dict[str, object] | None = None) -> Path:
+        files: dict[str, str | bytes] = {"new.py": "from torch.utils.cpp_extension import load_inline\n" + source}
+        if failed is not None:
+            files["kq_extensions.json"] = json.dumps({"failed": failed})
+        return self.build(files, role="record", backend="torch")
+
+    def test_a_trace_raises_at_a_call_that_is_known_not_to_compile(self) -> None:
+        caught = (
+            "try:\n    load_inline('m', 'int a;')\nexcept RuntimeError as error:\n"
+            "    assert str(error) == \"Error building extension 'm': words\"\n    load_inline('n', 'int b;')\n"
+        )
+        first = json.loads((self.trace(caught) / "calls").read_text())
+        self.assertEqual([call["name"] for call in first["calls"]], ["m"])
+        failed: dict[str, object] = {first["keys"][0]: {"kind": "build", "text": "words"}}
+        out = self.trace(caught, failed)
+        second = json.loads((out / "calls").read_text())
+        self.assertEqual([call["name"] for call in second["calls"]], ["m", "n"])
+        self.assertEqual((out / "uncaught").read_text(), "")
+        for statements in (
+            "load_inline('m', 'int a;')\n",
+            "try:\n    load_inline('m', 'int a;')\nexcept Exception as error:\n    raise ValueError from error\n",
+        ):
+            self.assertEqual((self.trace(statements, failed) / "uncaught").read_text(), first["keys"][0])
+
+    def test_a_call_that_kq_refuses_is_told_although_the_file_catches_it(self) -> None:
+        out = self.trace("try:\n    load_inline('m', '', extra_cflags=['-DX=\u00e9'])\nexcept Exception:\n    pass\n")
+        self.assertIn("characters that are not printable ASCII", (out / "complaint").read_text())
+
+    def test_flags_that_a_compiler_does_not_know_are_the_sources_failure(self) -> None:
+        call = {"name": "m", "inline": True, "cpp": [""], "implicit_headers": False, "functions": []}
+        for flag, status in (("--no-such-flag", "failed\n"), ("-fdump-tree-all", "refused\n")):
+            out = self.build({"call.json": json.dumps({**call, "cflags": [flag]})}, role="compile")
+            self.assertEqual((out / "status").read_text(), status, (out / "message").read_text())
 
     def test_what_does_not_compile_has_its_place(self) -> None:
         self.assert_failed(self.cuda(ADD.replace("x[i]", "y[i]")), 'add.cu:5: identifier "y" is undefined')

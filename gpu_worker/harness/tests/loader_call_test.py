@@ -41,6 +41,16 @@ class ExtensionCall(unittest.TestCase):
             with self.assertRaises(BadCall):
                 call(**arguments)
 
+    def test_a_call_without_its_name_is_the_same(self) -> None:
+        one, other = call(name="m_1", cpp_sources="int f();"), call(name="m_2", cpp_sources="int f();")
+        self.assertNotEqual(one.key(), other.key())
+        self.assertEqual(one.similar_key(), other.similar_key())
+        self.assertNotEqual(one.similar_key(), call(name="m_1", cpp_sources="int g();").similar_key())
+
+    def test_wrong_arguments_raise_what_torch_raises(self) -> None:
+        with self.assertRaisesRegex(ValueError, "Expected 'functions' to be a list or dict, but was <class 'tuple'>"):
+            call(functions=("f",))
+
     def test_headers_of_the_submission_come_along(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "mine.h").write_text("int f();")

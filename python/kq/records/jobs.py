@@ -130,6 +130,24 @@ class Profile:
 
 
 @dataclass(frozen=True)
+class FailedExtension:
+    """A call of load_inline or load that does not compile."""
+
+    name: str = ""
+    error: str = ""  # the first error with its place
+
+
+@dataclass(frozen=True)
+class Extensions:
+    """The calls of load_inline and load that a submission makes."""
+
+    calls: int = 0
+    compiled: int = 0
+    failed: list[FailedExtension] = field(default_factory=list)
+    fell_back: bool = False  # the submission catches the error of a failed call and goes on without the extension
+
+
+@dataclass(frozen=True)
 class Toolchain:
     """The compiler and flags that built the kernel; both are empty if nothing was compiled."""
 
@@ -161,6 +179,7 @@ class Result:
     host: Host = field(default_factory=Host)
     conditions: Conditions | None = None  # only if the worker monitors the GPU
     profile: Profile | None = None  # only for a passed job whose submission asked for a profiler
+    extensions: Extensions | None = None  # only for a submission that calls load_inline or load
 
 
 @dataclass(frozen=True)
@@ -238,3 +257,4 @@ class LeaderboardRow:
     reference_ns: float = 0
     speedup: float = 0
     finished_at_ms: int = 0
+    fell_back: bool = False  # an extension does not compile, so the time is that of the submission's fallback

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from kq.records.jobs import Conditions, DeviceKind, GpuProcess, Profile, Result, RunRow
+from kq.records.jobs import Conditions, DeviceKind, Extensions, GpuProcess, Profile, Result, RunRow
 from kq.records.submission import Backend
 from kq.records.verdict import Correctness, Evidence, Measurement, Mismatch, Statistics
 
@@ -151,6 +151,10 @@ class Row:
     profile_dir: str | None = None
     profile_message: str | None = None
     profile_s: float | None = None
+    need_extensions: bool | None = None
+    extensions: str | None = None
+    extension_errors: str | None = None
+    fell_back: bool | None = None
 
     @classmethod
     def of(cls, row: RunRow) -> Row:
@@ -201,6 +205,7 @@ def _of_job(row: RunRow) -> dict[str, Any]:
         "timed_n": trials.timed,
         "baseline": trials.baseline.value,
         "profile": trials.profile.value,
+        "need_extensions": trials.need_extensions,
         "submitter": job.submitter,
         "priority": submission.priority.value,
         "not_before": time_of(submission.not_before_ms),
@@ -258,6 +263,8 @@ def _of_result(result: Result, backend: Backend) -> dict[str, Any]:
         columns |= _of_conditions(result.conditions)
     if result.profile is not None:
         columns |= _of_profile(result.profile)
+    if result.extensions is not None:
+        columns |= _of_extensions(result.extensions)
     if verdict.evidence is not None:
         columns |= _of_evidence(verdict.evidence)
     if verdict.correctness is not None:
@@ -283,6 +290,14 @@ def _of_profile(profile: Profile) -> dict[str, Any]:
         "profile_dir": profile.directory,
         "profile_message": profile.message,
         "profile_s": profile.ms / 1000 or None,
+    }
+
+
+def _of_extensions(extensions: Extensions) -> dict[str, Any]:
+    return {
+        "extensions": f"{extensions.compiled} of {extensions.calls}",
+        "extension_errors": "; ".join(f"{one.name}: {one.error}" for one in extensions.failed),
+        "fell_back": extensions.fell_back,
     }
 
 

@@ -1,0 +1,121 @@
+#include "gpu_worker/compile/extension_manifest.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "gpu_worker/compile/outcome.h"
+#include "gpu_worker/machine/scratch.h"
+
+namespace kq::worker {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kDepthMax = 4;
+
+std::string message_of(const Verdict& verdict) {
+  const Evidence* evidence = evidence_of(verdict);
+  return evidence == nullptr ? std::string() : evidence->message;
+}
+
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+// Returns the compilers' own output in a message, which follows its first line, or the whole message if it is one line.
+std::string output_in(const std::string& message) {
+  const std::size_t end = message.find('\n');
+  return end == std::string::npos ? message : message.substr(end + 1);
+}
+
+std::string text_at(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? shortened(found->get_ref<const std::string&>()) : std::string();
+}
+
+}  // namespace
+
+bool ExtensionManifest::knows(const ExtensionCall& call) const {
+  return names_.contains(call.key) || similar_.contains(call.similar_key);
+}
+
+void ExtensionManifest::add(const ExtensionCall& call) {
+  ++call_count_;
+  names_[call.key] = call.name;
+  similar_.try_emplace(call.similar_key, call.key);
+}
+
+std::string ExtensionManifest::add_module(const ExtensionCall& call) {
+  std::string file = "kq_extension_" + std::to_string(call_count_) + ".so";
+  add(call);
+  modules_[call.key] = file;
+  return file;
+}
+
+void ExtensionManifest::add_failed(const ExtensionCall& call, Verdict verdict) {
+  const std::size_t number = call_count_;
+  add(call);
+  failed_.insert_or_assign(call.key, Failed{.number = number, .name = call.name, .verdict = std::move(verdict)});
+}
+
+const Verdict* ExtensionManifest::failure_of(const std::string& key) const {
+  const auto found = failed_.find(key);
+  return found == failed_.end() ? nullptr : &found->second.verdict;
+}
+
+Extensions ExtensionManifest::summary(bool fell_back) const {
+  std::vector<const Failed*> failed;
+  for (const auto& [key, call] : failed_) failed.push_back(&call);
+  std::ranges::sort(failed, {}, &Failed::number);
+  Extensions summary{.calls = static_cast<std::uint32_t>(modules_.size() + failed_.size()),
+                     .compiled = static_cast<std::uint32_t>(modules_.size()),
+                     .failed = {},
+                     .fell_back = fell_back && !failed_.empty()};
+  for (const Failed* call : failed)
+    summary.failed.push_back({.name = shortened(call->name), .error = first_line(message_of(call->verdict))});
+  return summary;
+}
+
+std::string ExtensionManifest::text() const {
+  json failed = json::object();
+  for (const auto& [key, call] : failed_) {
+    const std::string message = message_of(call.verdict);
+    failed[key] = {{"kind", "build"},
+                   {"number", call.number},
+                   {"name", call.name},
+                   {"error", first_line(message)},
+                   {"text", output_in(message)}};
+  }
+  const json manifest{{"modules", modules_}, {"names", names_}, {"similar", similar_}, {"failed", failed}};
+  return manifest.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::optional<Extensions> extensions_in(const std::string& dir) {
+  const auto text = read_child_file(dir + "/" + std::string(kManifest), kManifestBytesMax);
+  if (!text) return std::nullopt;
+  const auto depth_limit = [](int depth, json::parse_event_t, json&) { return depth <= kDepthMax; };
+  const json manifest = json::parse(*text, depth_limit, false);
+  if (!manifest.is_object() || !manifest.contains("modules") || !manifest["modules"].is_object()) return std::nullopt;
+  std::vector<std::pair<std::uint64_t, FailedExtension>> failed;
+  if (const auto list = manifest.find("failed"); list != manifest.end() && list->is_object()) {
+    for (const json& call : *list) {
+      if (!call.is_object() || !call.contains("number") || !call["number"].is_number_unsigned()) return std::nullopt;
+      failed.emplace_back(call["number"].get<std::uint64_t>(),
+                          FailedExtension{.name = text_at(call, "name"), .error = text_at(call, "error")});
+    }
+  }
+  std::ranges::sort(failed, {}, [](const auto& call) { return call.first; });
+  const auto compiled = static_cast<std::uint32_t>(manifest["modules"].size());
+  Extensions extensions{.calls = compiled + static_cast<std::uint32_t>(failed.size()),
+                        .compiled = compiled,
+                        .failed = {},
+                        .fell_back = !failed.empty()};
+  if (extensions.calls == 0) return std::nullopt;
+  for (auto& [number, call] : failed) {
+    if (extensions.failed.size() < kFailedExtensionsMax) extensions.failed.push_back(std::move(call));
+  }
+  return extensions;
+}
+
+}  // namespace kq::worker

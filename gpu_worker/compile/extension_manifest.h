@@ -1,0 +1,62 @@
+// What a build knows of a submission's calls of load_inline and load: which have a library, and which do not compile.
+//
+// The manifest is a file of the build (kq_extensions.json, which harness/extensions/manifest.py describes). The
+// submission child finds libraries in it and raises torch's error for a call that does not compile. A tracing child
+// that gets the manifest of an earlier trace raises the same errors, and so reaches the calls of a fallback.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "core/verdict.h"
+#include "gpu_worker/compile/extension.h"
+
+namespace kq::worker {
+
+inline constexpr std::string_view kManifest = "kq_extensions.json";
+inline constexpr std::size_t kManifestBytesMax = 1u << 20;
+
+class ExtensionManifest {
+ public:
+  // Returns whether the call was added, or one that differs from it in name only.
+  bool knows(const ExtensionCall& call) const;
+  bool is_empty() const { return call_count_ == 0; }
+  std::size_t call_count() const { return call_count_; }
+
+  // Adds a call that compiles, and returns the name of its library's file.
+  std::string add_module(const ExtensionCall& call);
+  // Adds a call that does not compile. The verdict's message has the first error in its first line, and then what the
+  // compilers printed.
+  void add_failed(const ExtensionCall& call, Verdict verdict);
+  // Returns the verdict with which a call was added as failed, or null.
+  const Verdict* failure_of(const std::string& key) const;
+
+  // Returns what a result says of the calls.
+  Extensions summary(bool fell_back) const;
+  // Returns the content of the file.
+  std::string text() const;
+
+ private:
+  struct Failed {
+    std::size_t number = 0;  // in the order of the calls
+    std::string name;
+    Verdict verdict;
+  };
+  void add(const ExtensionCall& call);
+
+  std::size_t call_count_ = 0;
+  std::map<std::string, std::string> modules_;  // files by key
+  std::map<std::string, std::string> names_;    // names by key
+  std::map<std::string, std::string> similar_;  // keys by similar key
+  std::map<std::string, Failed> failed_;        // by key
+};
+
+// Reads the manifest in the directory of a build and returns what a result says of the calls. The submission went on
+// without the calls that failed. Returns nothing if the build has no manifest or an invalid one, which another worker
+// may have made.
+std::optional<Extensions> extensions_in(const std::string& dir);
+
+}  // namespace kq::worker
