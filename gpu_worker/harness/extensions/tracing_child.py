@@ -8,8 +8,8 @@ which gpu_worker/compile reads:
     out/complaint  a sentence about the first call that kq does not build, whether or not the file catches the error
     out/uncaught   the key of a call that does not compile, if its error leaves the file
 
-The manifest (manifest.py) of an earlier trace of the same file names the calls that are known not to compile. They raise
-what torch raises, so that the calls of the file's fallback are recorded.
+The manifest (manifest.py) of an earlier trace of the same file names the calls that are known not to compile. They
+raise what torch raises, so that the calls of the file's fallback are recorded.
 
 The child imports the submission's entry file and so records the calls at import. If the file has a call that the import
 did not reach, the child constructs and calls the entry point (by default the class ModelNew) on tensors without memory,

@@ -1,5 +1,5 @@
-"""Tests that the device half of a source gives the kernels that nvcc makes of the whole source, to the last instruction,
-and that its host half compiles. Needs nvcc and no GPU.
+"""Tests that the device half of a source gives the kernels that nvcc makes of the whole source, to the last
+instruction, and that its host half compiles. Needs nvcc and no GPU.
 """
 
 import re
