@@ -1,8 +1,8 @@
 #include "producer/client/progress.h"
 
-#include <cmath>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include <cmath>
 
 #include <algorithm>
 #include <cstdio>
