@@ -372,7 +372,7 @@ TEST_F(BuilderTest, a_build_that_fills_the_disk_ends) {
   // The program sleeps for longer than any limit of a build, whose verdict would be timed_out.
   const auto built =
       build_python("import time\nfor i in range(" + std::to_string(kBuildDiskMax.entries + 1) +
-                   "):\n    open(f'/kq/out/{i}', 'w').close()\ntime.sleep(100'000)\n" + extension("int number = 4;"));
+                   "):\n    open(f'/kq/out/{i}', 'w').close()\ntime.sleep(100_000)\n" + extension("int number = 4;"));
   ASSERT_EQ(verdict_of(built), "out_of_memory");
   EXPECT_EQ(evidence(built).reason, "disk");
   EXPECT_EQ(evidence(built).message, "the build wrote more than it may: 2048 MiB in 20000 files");

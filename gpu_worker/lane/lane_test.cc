@@ -167,11 +167,16 @@ TEST_F(LaneTest, a_broken_problem_is_not_the_submissions_fault) {
 void kill_and_await(int process) {
   ::kill(process, SIGKILL);
   for (int i = 0; i < 6'000; ++i) {
-    std::ifstream status("/proc/" + std::to_string(process) + "/stat");
+    const std::string folder = "/proc/" + std::to_string(process);
+    std::ifstream status(folder + "/stat");
     std::string text;
     std::getline(status, text);
     const std::size_t name_end = text.rfind(") ");
-    if (name_end == std::string::npos || text[name_end + 2] == 'Z') return;
+    if (name_end == std::string::npos) return;
+    // The state is that of the first thread. The process keeps its sockets open until its last thread has ended.
+    std::error_code ended;
+    const auto threads = std::distance(fs::directory_iterator(folder + "/task", ended), fs::directory_iterator());
+    if (text[name_end + 2] == 'Z' && threads <= 1) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   ADD_FAILURE() << "process " << process << " did not end";
