@@ -69,7 +69,7 @@ def again(name: str, data: bytes) -> bytes:
 def test_golden_bytes_are_decoded_and_encoded_unchanged(path: Path) -> None:
     name, version = path.name.removesuffix(".bin").rsplit(".v", 1)
     data = path.read_bytes()
-    newest = path.with_name(f"{name}.v{int(version) + 1}.bin") not in GOLDEN
+    newest = not path.with_name(f"{name}.v{int(version) + 1}.bin").exists()
     if newest and b"\x1b[31mdone\xff" not in data:  # a log that is not UTF-8 is decoded with U+FFFD and so changes
         assert again(name, data) == data
     assert again(name, again(name, data)) == again(name, data)

@@ -54,11 +54,12 @@ def test_default_trials_are_those_of_the_core() -> None:
     text = header("core/submission.h")
     for name, value in vars(Trials()).items():
         kind = type(value).__name__
-        declared = (
-            f"{kind} {name} = {kind}::{value.value}"
-            if isinstance(value, TextEnum)
-            else f"std::uint32_t {name} = {value}"
-        )
+        if isinstance(value, TextEnum):
+            declared = f"{kind} {name} = {kind}::{value.value}"
+        elif isinstance(value, bool):
+            declared = f"bool {name} = {str(value).lower()}"
+        else:
+            declared = f"std::uint32_t {name} = {value}"
         assert f"{declared};" in text
 
 

@@ -174,9 +174,7 @@ class Trials:
     timed: int = 20
     baseline: Baseline = Baseline.EAGER
     profile: Profiler = Profiler.NONE
-    need_extensions: bool = (
-        False  # an extension that does not compile ends the job, even if the submission catches that
-    )
+    need_extensions: bool = False  # an extension that does not compile ends the job even if the submission catches that
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "baseline", parsed(Baseline, self.baseline, "baseline"))
