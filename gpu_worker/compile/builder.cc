@@ -157,10 +157,12 @@ bool is_for_memory(const Verdict& verdict) {
   return name_of(verdict) == VerdictName::out_of_memory && evidence && evidence->reason == "host";
 }
 
-// Whether a compile child left this status.
-bool is_status(const std::string& dir, std::string_view status) {
-  const auto text = read_child_file(dir + "/status", kStatusBytesMax);
-  return text && *text == std::string(status) + "\n";
+// Returns the failure that torch raises in the call, by the status that a compile child left, or nothing.
+std::optional<CallFailure> failure_in(const std::string& dir) {
+  const auto status = read_child_file(dir + "/status", kStatusBytesMax);
+  if (status && *status == "failed\n") return CallFailure::build;
+  if (status && *status == "not_loadable\n") return CallFailure::load;
+  return std::nullopt;
 }
 
 // Returns the verdict on a submission that goes on without an extension although it was submitted with
@@ -421,8 +423,8 @@ Expected<bool> Builder::compile_calls(const Job& job, const std::vector<Extensio
     if (is_shown) (void)write(out + "/toolchain", compiled.toolchain);
     built.has_toolchain = built.has_toolchain || is_shown;
     built.cached = built.cached && compiled.cached;
-    if (compiled.verdict && compiled.is_source_error) {
-      manifest.add_failed(call, std::move(*compiled.verdict));
+    if (compiled.verdict && compiled.failure) {
+      manifest.add_failed(call, *compiled.failure, std::move(*compiled.verdict));
       has_failed = true;
       continue;
     }
@@ -480,7 +482,7 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
   if (verdict) {
     const bool has_failed = name_of(*verdict) == VerdictName::build_failed;
     return Compiled{.verdict = std::move(*verdict),
-                    .is_source_error = has_failed && is_status(scratch.out(), "failed"),
+                    .failure = has_failed ? failure_in(scratch.out()) : std::nullopt,
                     .dir = {},
                     .cached = false,
                     .toolchain = toolchain_text(scratch.out())};

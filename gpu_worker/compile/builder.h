@@ -103,7 +103,7 @@ class Builder {
                                const std::string& out, ExtensionManifest& manifest, ExtensionsBuilt& built);
   struct Compiled {
     std::optional<Verdict> verdict;
-    bool is_source_error = false;  // the compilers refuse the source, so torch raises in the call
+    std::optional<CallFailure> failure = {};  // what torch raises in the call
     std::string dir;
     bool cached = false;
     std::string toolchain = {};  // the content of the file "toolchain"

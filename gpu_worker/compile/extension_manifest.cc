@@ -53,10 +53,11 @@ std::string ExtensionManifest::add_module(const ExtensionCall& call) {
   return file;
 }
 
-void ExtensionManifest::add_failed(const ExtensionCall& call, Verdict verdict) {
+void ExtensionManifest::add_failed(const ExtensionCall& call, CallFailure failure, Verdict verdict) {
   const std::size_t number = call_count_;
   add(call);
-  failed_.insert_or_assign(call.key, Failed{.number = number, .name = call.name, .verdict = std::move(verdict)});
+  failed_.insert_or_assign(
+      call.key, Failed{.number = number, .name = call.name, .failure = failure, .verdict = std::move(verdict)});
 }
 
 const Verdict* ExtensionManifest::failure_of(const std::string& key) const {
@@ -81,7 +82,7 @@ std::string ExtensionManifest::text() const {
   json failed = json::object();
   for (const auto& [key, call] : failed_) {
     const std::string message = message_of(call.verdict);
-    failed[key] = {{"kind", "build"},
+    failed[key] = {{"kind", call.failure == CallFailure::load ? "load" : "build"},
                    {"number", call.number},
                    {"name", call.name},
                    {"error", first_line(message)},

@@ -19,6 +19,9 @@ namespace kq::worker {
 inline constexpr std::string_view kManifest = "kq_extensions.json";
 inline constexpr std::size_t kManifestBytesMax = 1u << 20;
 
+// Where a call fails: its sources do not compile, or the library that they compile to does not load.
+enum class CallFailure { build, load };
+
 class ExtensionManifest {
  public:
   // Returns whether the call was added, or one that differs from it in name only.
@@ -28,9 +31,9 @@ class ExtensionManifest {
 
   // Adds a call that compiles, and returns the name of its library's file.
   std::string add_module(const ExtensionCall& call);
-  // Adds a call that does not compile. The verdict's message has the first error in its first line, and then what the
-  // compilers printed.
-  void add_failed(const ExtensionCall& call, Verdict verdict);
+  // Adds a call that fails. The verdict's message has the first error in its first line, and then what the compilers or
+  // the loading printed.
+  void add_failed(const ExtensionCall& call, CallFailure failure, Verdict verdict);
   // Returns the verdict with which a call was added as failed, or null.
   const Verdict* failure_of(const std::string& key) const;
 
@@ -43,6 +46,7 @@ class ExtensionManifest {
   struct Failed {
     std::size_t number = 0;  // in the order of the calls
     std::string name;
+    CallFailure failure = CallFailure::build;
     Verdict verdict;
   };
   void add(const ExtensionCall& call);

@@ -191,6 +191,21 @@ TEST_F(ExtensionManifestTest, names_and_flags_fail_as_with_torch) {
   EXPECT_EQ(outcome_of("small = compiled(1, 'no-name')\n").find("build_failed: k.py:13: the extension's name"), 0u);
 }
 
+TEST_F(ExtensionManifestTest, a_library_that_does_not_load_fails_as_with_torch) {
+  const std::string declared = "SOURCE = 'long missing();\\n' + SOURCE\n";
+  const std::string caught = declared +
+                             "try:\n    small = compiled('missing()')\nexcept ImportError as e:\n    text = str(e)\n"
+                             "    small = compiled(1, 'other')\nassert 'undefined symbol' in text, text\n";
+  const auto built = build(caught);
+  ASSERT_TRUE(built && built->extensions) << text_of(*built->verdict);
+  EXPECT_EQ(built->extensions->calls, 2u);
+  EXPECT_EQ(built->extensions->compiled, 1u);
+  EXPECT_TRUE(built->extensions->fell_back);
+  EXPECT_EQ(outcome_of(caught), "passed");
+  EXPECT_EQ(outcome_of(declared + "small = compiled('missing()')\n"),
+            "build_failed: k.py:13: small.so: undefined symbol: _Z7missingv\nsmall.so: undefined symbol: _Z7missingv");
+}
+
 TEST_F(ExtensionManifestTest, a_name_may_differ_in_each_process) {
   EXPECT_EQ(outcome_of("small = compiled(1, f'small_{os.getpid()}_{os.urandom(4).hex()}')\n"), "passed");
   EXPECT_EQ(outcome_of("try:\n    small = compiled('bad', f'small_{os.urandom(4).hex()}')\nexcept RuntimeError:\n    "

@@ -127,7 +127,7 @@ class InlineFailures(kq.SharedWorkerTest):
                 {
                     "several": ("passed", "2 of 3", "true"),
                     "written": ("passed", "1 of 1", "false"),
-                    "never_defined": ("passed", "1 of 1", "false"),
+                    "never_defined": ("passed", "0 of 1", "true"),
                     "names": ("passed", "1 of 3", "true"),
                     "not_caught": ("build_failed", "0 of 1", "false"),
                 },
@@ -138,6 +138,9 @@ class InlineFailures(kq.SharedWorkerTest):
             )
             self.assertRegex(rows["not_caught"]["message"], r"^\w+\.py:16, cpp_sources line 5: ‘nonsense’")
             self.assertEqual(rows["not_caught"]["stage"], "build")
+            self.assertRegex(
+                rows["never_defined"]["extension_errors"], r"\.py:\d+: never_defined\.so: undefined symbol: "
+            )
 
     def test_boards_mark_a_fallback_and_needed_extensions_prevent_it(self) -> None:
         with self.broker():

@@ -23,7 +23,7 @@ from pathlib import Path
 from threading import Lock
 
 from harness.children.job import Job
-from harness.extensions import compiler_error, compiler_flags
+from harness.extensions import compiler_error, compiler_flags, load_check
 from harness.extensions.compiler_error import FIRST_ERROR, error_excerpt
 from harness.extensions.compiler_flags import Flags
 from harness.extensions.cuda import cuda_split
@@ -53,6 +53,7 @@ from harness.extensions.torch_prefix import (
 )
 from harness.kernels.cubin import plain_name
 
+CPP_ENDINGS = (".cpp", ".cc", ".cxx", ".c")
 OPTIMISED = ("2", "3", "fast")
 # The linker's warning about a name of torch's headers, with linkers that print names of C++.
 MISSING_BODY = re.compile(
@@ -73,6 +74,10 @@ class BuildFailed(Exception):
     """The source is at fault; the text is the compiler's."""
 
 
+class NotLoadable(Exception):
+    """The source compiles to a library that does not load; the text is what loading it fails with."""
+
+
 class Unsupported(Exception):
     """This machine cannot build the extension; the text is one sentence."""
 
@@ -83,10 +88,11 @@ class Attempt:
     log: str = ""
     is_tried: bool = True  # compilers saw the source
     text: str = ""  # the source that a compiler rejected
+    load_error: str = ""  # what the linked library will fail to load with
 
     @property
     def is_good(self) -> bool:
-        return not self.log
+        return not self.log and not self.load_error
 
 
 class ExtensionBuilder:
@@ -154,6 +160,8 @@ class ExtensionBuilder:
         (self.job.out / "toolchain").write_text(
             f"{self.tools.description(self.has_cuda)}\n{' '.join(words).strip()}\n", errors="replace"
         )
+        if attempt.load_error:
+            raise NotLoadable(attempt.load_error)
         if not attempt.is_good:
             # What a compiler said about the source counts more than that another step was ended for its memory.
             if FIRST_ERROR.search(attempt.log) is None and any(word in attempt.log for word in NO_MEMORY):
@@ -162,6 +170,9 @@ class ExtensionBuilder:
 
     def is_source_error(self, attempt: Attempt) -> bool:
         """Returns whether no part of the source that was left out can be the reason of the error."""
+        if attempt.load_error:
+            texts = [*self.call.cuda, *(text for name, text in self.call.files if not name.endswith(CPP_ENDINGS))]
+            return load_check.is_in_no_source(attempt.load_error, texts, self.call.cuda_cflags)
         prefix = self.prefixes.get("extension") or self.prefixes.get("types")
         found = FIRST_ERROR.search(attempt.log)
         if prefix is None or found is None or found["file"] not in self.labels():
@@ -438,6 +449,8 @@ class ExtensionBuilder:
         if self.used and (found := MISSING_BODY.search(result.text)) is not None:
             self.missing_bodies = found.group(1)
             return Attempt(log=f"the prefix lacks the body of {self.missing_bodies}")
+        if error := load_check.load_error(self.tools, self.call, out, command):
+            return Attempt(load_error=error)
         (self.job.out / "module.so").write_bytes(out.read_bytes())
         return Attempt([out], "")
 

@@ -4,8 +4,9 @@ of torch's headers (torch_prefix.py). It runs compilers and no code of the job, 
 src/call.json holds the call (loader_call.Call), or {"precompile": VARIANT} for a prefix. src/variant names the
 optimisation level of the prefixes to build with, O1 or O2. The child leaves in out/:
 
-    status      ok; failed: the compilers refuse the source, so torch raises; refused: kq does not build the call,
-                though torch might; memory or unsupported
+    status      ok; failed: the compilers refuse the source, so torch raises; not_loadable: torch raises too, when it
+                loads what was compiled; refused: kq does not build the call, though torch might; memory or
+                unsupported
     message     the first error of a compiler, in lines of the submission, and the output that follows it
     toolchain   two lines: the compilers, and the flags that shaped the code
     module.so   the module; the files of a prefix instead for a prefix
@@ -15,7 +16,7 @@ import json
 import os
 
 from harness.children.job import Job
-from harness.extensions.builder import BuildFailed, ExtensionBuilder, Unsupported
+from harness.extensions.builder import BuildFailed, ExtensionBuilder, NotLoadable, Unsupported
 from harness.extensions.compiler_flags import BadFlag, refused_by_compiler
 from harness.extensions.loader_call import BadCall, BadName, Call, check_names
 from harness.extensions.sources import BadSource
@@ -42,6 +43,8 @@ def main(job: Job) -> int:
         status, message = "failed", f"{call.place or call.name}: {error}"
     except BuildFailed as error:
         status, message = "failed", str(error)
+    except NotLoadable as error:
+        status, message = "not_loadable", f"{call.place or call.name}: {error}\n{error}"
     except (BadCall, BadFlag, BadSource) as error:
         status, message = "refused", str(error)
     except MemoryError:

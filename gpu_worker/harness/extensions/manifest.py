@@ -7,7 +7,8 @@ the tracing child after the first one:
     modules   {key of a call: file of its library}
     names     {key of a call: name with which the library was compiled}
     similar   {hash of a call without its name: key of the first call that has it}
-    failed    {key of a call: {"kind": "build", "text": what the compilers printed, ...}}
+    failed    {key of a call: {"kind": "build", "text": what the compilers printed, ...}}, or the kind "load" and what
+              loading the library fails with
 
 A submission may put a random number, a process id or the time into an extension's name. Such a call has another key in
 every process, and is found by everything but its name.
@@ -52,7 +53,10 @@ class Manifest:
         failure = self.failed.get(key)
         if failure is None:
             return None
-        return build_error(call.name, str(failure.get("text", "")))
+        text = str(failure.get("text", ""))
+        if failure.get("kind") == "load":
+            return load_error(call, text)
+        return build_error(call.name, text)
 
 
 def build_error(name: str, output: str) -> RuntimeError:
@@ -60,4 +64,14 @@ def build_error(name: str, output: str) -> RuntimeError:
     cause = subprocess.CalledProcessError(1, ["ninja", "-v"], output=output.encode(errors="replace"))
     error = RuntimeError(f"Error building extension '{name}': {output}")
     error.__cause__ = cause
+    return error
+
+
+def load_error(call: Call, text: str) -> Exception:
+    """Returns the error that torch raises for an extension whose library does not load."""
+    path = f"{call.name}.so"
+    if call.is_python_module:
+        return ImportError(text, name=call.name, path=path)
+    error = OSError(f"Could not load this library: {path}")
+    error.__cause__ = OSError(text)
     return error

@@ -237,6 +237,45 @@ class Builds(WorldTest):
             out = self.build({"call.json": json.dumps({**call, "cflags": [flag]})}, role="compile")
             self.assertEqual((out / "status").read_text(), status, (out / "message").read_text())
 
+    def compile_small(self, source: str, place: str = "new.py:7", **more: object) -> Path:
+        call = {"name": "m", "inline": True, "cpp": [source], "implicit_headers": False, "place": place}
+        return self.build({"call.json": json.dumps({**call, **more})}, role="compile")
+
+    def test_a_library_that_would_not_load_is_told_without_loading_it(self) -> None:
+        entry = '#include <Python.h>\nextern "C" PyObject* PyInit_m() { return PyLong_FromLong(NUMBER); }\n'
+        declared = "namespace my { long missing(int); }\n" + entry.replace("NUMBER", "my::missing(1)")
+        for source, more, words in (
+            (declared, {}, "m.so: undefined symbol: _ZN2my7missingEi"),
+            (declared, {"is_python_module": False}, "m.so: undefined symbol: _ZN2my7missingEi"),
+            ("int f() { return 1; }", {}, "dynamic module does not define module export function (PyInit_m)"),
+        ):
+            with self.subTest(words, **more):
+                out = self.compile_small(source, **more)
+                self.assertEqual((out / "status").read_text(), "not_loadable\n", (out / "message").read_text())
+                self.assertEqual((out / "message").read_text(), f"new.py:7: {words}\n{words}")
+                self.assertFalse((out / "module.so").exists())
+        for source, more in (
+            (entry.replace("NUMBER", "1"), {}),
+            ("int f() { return 1; }", {"is_python_module": False}),
+            ("long missing(int) __attribute__((weak));\n" + entry.replace("NUMBER", "missing ? 1 : 2"), {}),
+            (entry.replace("NUMBER", '!crypt("key", "salt")'), {"ldflags": ["-lcrypt"]}),
+        ):
+            out = self.compile_small(source, **more)
+            self.assertEqual((out / "status").read_text(), "ok\n", (out / "message").read_text())
+
+    def test_a_library_that_would_not_load_raises_what_torch_raises(self) -> None:
+        statements = "from torch.utils.cpp_extension import load_inline\nload_inline('m', ''{})\n"
+        for more, kind, words in (
+            ("", "ImportError", "m.so: undefined symbol: f"),
+            (", is_python_module=False", "OSError", "Could not load this library: m.so"),
+        ):
+            caught = statements.format(more).replace("load_inline('m'", "try:\n    load_inline('m'") + (
+                f"except {kind} as error:\n    assert str(error) == {words!r}\n    load_inline('n', '')\n"
+            )
+            first = json.loads((self.trace(caught) / "calls").read_text())
+            out = self.trace(caught, {first["keys"][0]: {"kind": "load", "text": "m.so: undefined symbol: f"}})
+            self.assertEqual([call["name"] for call in json.loads((out / "calls").read_text())["calls"]], ["m", "n"])
+
     def test_what_does_not_compile_has_its_place(self) -> None:
         self.assert_failed(self.cuda(ADD.replace("x[i]", "y[i]")), 'add.cu:5: identifier "y" is undefined')
         self.assert_failed(self.cuda('#include "/etc/shadow"\n' + ADD), "add.cu:1: ")
