@@ -134,9 +134,9 @@ class InlineFailures(kq.SharedWorkerTest):
                 {label: row["message"] for label, row in rows.items()},
             )
             self.assertRegex(
-                rows["several"]["extension_errors"], r"^several_bad: .*\.py:20, cpp_sources line 6: ‘nonsense’"
+                rows["several"]["extension_errors"], r"^several_bad: .*\.py:16, cpp_sources line 5: ‘nonsense’"
             )
-            self.assertRegex(rows["not_caught"]["message"], r"^\w+\.py:20, cpp_sources line 6: ‘nonsense’")
+            self.assertRegex(rows["not_caught"]["message"], r"^\w+\.py:16, cpp_sources line 5: ‘nonsense’")
             self.assertEqual(rows["not_caught"]["stage"], "build")
             self.assertRegex(
                 rows["never_defined"]["extension_errors"], r"\.py:\d+: never_defined\.so: undefined symbol: "
