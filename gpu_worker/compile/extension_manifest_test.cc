@@ -206,6 +206,17 @@ TEST_F(ExtensionManifestTest, a_library_that_does_not_load_fails_as_with_torch) 
             "build_failed: k.py:13: small.so: undefined symbol: _Z7missingv\nsmall.so: undefined symbol: _Z7missingv");
 }
 
+TEST_F(ExtensionManifestTest, files_of_load_may_be_latin_1_in_folders_with_blanks) {
+  EXPECT_EQ(outcome_of("import tempfile\nfrom torch.utils.cpp_extension import load\n"
+                       "modules, folder = [], tempfile.mkdtemp(prefix='my ext ')\nfor i in (0, 1):\n"
+                       "    path = os.path.join(folder, f'number_{i}.cpp')\n"
+                       "    with open(path, 'wb') as out:\n"
+                       "        out.write(('// caf\\xe9\\n' + SOURCE.replace('NUMBER', str(i))).encode('latin-1'))\n"
+                       "    modules.append(load('one_name', path, verbose=True))\n"
+                       "class small:\n    one = staticmethod(lambda: modules[0].one() + modules[1].one())\n"),
+            "passed");
+}
+
 TEST_F(ExtensionManifestTest, a_name_may_differ_in_each_process) {
   EXPECT_EQ(outcome_of("small = compiled(1, f'small_{os.getpid()}_{os.urandom(4).hex()}')\n"), "passed");
   EXPECT_EQ(outcome_of("try:\n    small = compiled('bad', f'small_{os.urandom(4).hex()}')\nexcept RuntimeError:\n    "

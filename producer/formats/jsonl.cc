@@ -146,8 +146,10 @@ class LineParser {
     if (path != nullptr && path->empty())
       return wrong("path is empty: the path of a kernel is needed, or its text as source");
     if (path != nullptr) {
-      candidate.files = source_files(base_ / *path);
-      if (contract && candidate.files.size() > 1) candidate.files.resize(1);
+      const fs::path file = base_ / *path;
+      candidate.files = contract ? std::vector{file_ref(file)} : source_files(file);
+    } else if (!contract && !candidate.backend && is_torch_extension(*source)) {
+      candidate.files = extension_files({"submission.cu", fs::path(where_), *source});
     } else {
       // A source with an IOContract is CUDA unless the text shows that it is Python.
       const bool is_cuda = candidate.backend

@@ -111,6 +111,15 @@ TEST_F(Jsonl, a_cu_file_takes_its_json_unless_io_is_given) {
   EXPECT_EQ(candidate.files[1].text, "{}");
 }
 
+TEST_F(Jsonl, a_source_that_is_an_extension_of_torch_has_an_entry_that_builds_it) {
+  const std::string start = R"({"problem": "problems/relu.py", "source": "PYBIND11_MODULE(a, m) {}")";
+  const Candidate candidate = read(start + "}").candidates.at(0);
+  ASSERT_EQ(candidate.files.size(), 2u);
+  EXPECT_EQ(candidate.files[0].name, "submission.py");
+  EXPECT_EQ(candidate.files[1].name, "submission.cu");
+  EXPECT_EQ(read(start + R"(, "io": {}})").candidates.at(0).files.at(1).name, "submission.json");
+}
+
 TEST_F(Jsonl, a_problem_may_be_a_name) {
   folder_.write("set/level1/1_a.py", kTestProblem);
   options_.problems = folder_ / "set";

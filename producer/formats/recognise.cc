@@ -48,6 +48,10 @@ Backend recognise_backend(std::string_view file_name, std::string_view text) {
   return Backend::torch;
 }
 
+bool is_torch_extension(std::string_view text) {
+  return line_begins(text, "PYBIND11_MODULE") && recognise_backend("", text) == Backend::torch;
+}
+
 std::string backend_error(std::string_view file_name, Backend backend) {
   const bool is_device = is_device_code(file_name);
   if (is_device == (backend == Backend::cuda)) return "";

@@ -17,6 +17,8 @@ bool is_device_code(std::string_view file_name);
 // Python that imports torch.utils.cpp_extension is `torch_cuda`, and other Python is `torch`.
 Backend recognise_backend(std::string_view file_name, std::string_view text);
 
+// Returns whether a .cu has its own module for Python, as torch.utils.cpp_extension.load builds it.
+bool is_torch_extension(std::string_view text);
 // Returns why a file cannot have this backend ("backend cuda takes a .cu file ..."), or an empty text where it can.
 std::string backend_error(std::string_view file_name, Backend backend);
 

@@ -21,6 +21,23 @@ namespace {
 // Settings that a kernel must not make in its own text, because they decide which outputs count as correct.
 constexpr std::string_view kNotInHeader[] = {"rtol", "atol", "correctness"};
 
+// The entry of a submission whose source is an extension of torch. python/kq/records/submission.py has the same.
+constexpr std::string_view kExtensionEntry = R"(import os
+
+import torch
+from torch.utils.cpp_extension import load
+
+extension = load(name="extension", sources=[os.path.splitext(__file__)[0] + ".cu"])
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, *_):
+        super().__init__()
+
+    def forward(self, *inputs):
+        return extension.forward(*inputs)
+)";
+
 Expected<std::vector<HeaderSetting>> header_of(const std::filesystem::path& path) {
   std::string text(kHeaderBytesMax, '\0');
   std::ifstream file(path, std::ios::binary);
@@ -62,9 +79,21 @@ std::string recognise_single_file(const std::filesystem::path& input) {
   return is_file(input) && is_named_as_kernel(input) ? "its name ends in " + input.extension().string() : "";
 }
 
-std::vector<FileRef> source_files(const std::filesystem::path& entry) {
+std::vector<FileRef> extension_files(FileRef source) {
+  FileRef entry{.name = std::filesystem::path(source.name).replace_extension(".py").string(),
+                .path = source.path,
+                .text = std::string(kExtensionEntry)};
+  return {std::move(entry), std::move(source)};
+}
+
+std::vector<FileRef> source_files(const std::filesystem::path& entry, const std::string& name) {
   std::vector<FileRef> files{file_ref(entry)};
+  if (!name.empty()) files.front().name = name;
   const FileRef contract = file_ref(std::filesystem::path(entry).replace_extension(".json"));
+  if (entry.extension() == ".cu" && !is_file(contract.path)) {
+    const auto text = contents(files.front());
+    if (text && is_torch_extension(*text)) return extension_files(std::move(files.front()));
+  }
   if (is_device_code(entry.filename().string())) files.push_back(contract);
   if (entry.extension() == ".py" && is_file(contract.path)) {
     const auto text = contents(contract);
@@ -88,8 +117,8 @@ void read_single_file(const std::filesystem::path& input, const InputOptions& op
   if (sample) candidate = sample_candidate(input, *sample);
   candidate.where = name;
   if (!sample) candidate.label = options.input_name.empty() ? input.stem().string() : label_of_stdin(input);
-  candidate.files = source_files(input);
-  if (!options.input_name.empty()) candidate.files.front().name = "submission" + input.extension().string();
+  candidate.files =
+      source_files(input, options.input_name.empty() ? std::string() : "submission" + input.extension().string());
   const std::filesystem::path base = options.input_name.empty() ? input.parent_path() : "";
   std::string problem_written;
   for (const HeaderSetting& setting : *header) {

@@ -16,8 +16,12 @@ bool is_named_as_kernel(const std::filesystem::path& input);
 std::string recognise_single_file(const std::filesystem::path& input);
 void read_single_file(const std::filesystem::path& input, const InputOptions& options, const CandidateSink& sink);
 
-// Returns the files of a submission with this entry. X.cu needs X.json, its IOContract. X.py includes X.json where that
-// is an IOContract.
-std::vector<FileRef> source_files(const std::filesystem::path& entry);
+// Returns the files of a submission with this entry, which may be given another name. X.cu needs X.json, its
+// IOContract. X.py includes X.json where that is an IOContract. X.cu without X.json that is an extension of torch is
+// preceded by X.py.
+std::vector<FileRef> source_files(const std::filesystem::path& entry, const std::string& name = {});
+// Returns the files of a submission whose source X.cu is an extension of torch: X.py, which builds the extension and
+// calls its function forward, and the source.
+std::vector<FileRef> extension_files(FileRef source);
 
 }  // namespace kq::producer

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "producer/formats/recognise.h"
 #include "producer/formats/test_folder.h"
 
 namespace kq::producer {
@@ -91,6 +92,24 @@ TEST_F(SingleFile, a_sample_whose_problem_is_nowhere_or_another_is_a_mistake) {
   options_.problems = folder_ / "";
   EXPECT_THAT(read(file, options_).mistakes,
               ElementsAre(file.string() + ": by its name it solves level1/3, not level1/4_mul; give it another name"));
+}
+
+TEST_F(SingleFile, an_extension_of_torch_has_an_entry_that_builds_it) {
+  const std::string text = "#include <torch/extension.h>\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {}\n";
+  const auto file = folder_.write("mine.cu", text);
+  const auto names = [](const std::vector<FileRef>& files) {
+    std::vector<std::string> found;
+    for (const FileRef& ref : files) found.push_back(ref.name);
+    return found;
+  };
+  const auto files = source_files(file);
+  EXPECT_THAT(names(files), ElementsAre("mine.py", "mine.cu"));
+  EXPECT_EQ(recognise_backend("mine.py", *files[0].text), Backend::torch_cuda);
+  EXPECT_THAT(names(source_files(file, "submission.cu")), ElementsAre("submission.py", "submission.cu"));
+  folder_.write("mine.json", "{}");
+  EXPECT_THAT(names(source_files(file)), ElementsAre("mine.cu", "mine.json"));
+  const auto mention = folder_.write("plain.cu", "// PYBIND11_MODULE\n__global__ void k() {}\n");
+  EXPECT_THAT(names(source_files(mention)), ElementsAre("plain.cu", "plain.json"));
 }
 
 TEST_F(SingleFile, a_file_that_cannot_be_opened_is_a_mistake) {

@@ -44,6 +44,21 @@ def test_a_cu_file_includes_its_contract() -> None:
     assert (one.problem.name, one.problem.file) == ("relu", "relu.py")
 
 
+def test_a_cu_file_that_is_an_extension_of_torch_has_an_entry_that_builds_it(tmp_path: Path) -> None:
+    relu = SWEEP / "problems/relu.py"
+    text = "#include <torch/extension.h>\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {}\n"
+    path = tmp_path / "mine.cu"
+    path.write_text(text)
+    one = kq.Submission.of(path, label="a", problem=relu)
+    assert ([file.name for file in one.files], one.backend) == (["mine.py", "mine.cu"], kq.Backend.TORCH_CUDA)
+    entry = (one.files[0].content or b"").decode()
+    assert entry in (ROOT / "producer/formats/single_file.cc").read_text()
+    given = kq.Submission.of(text, label="a", problem=relu)
+    assert [file.name for file in given.files] == ["submission.py", "submission.cu"]
+    path.with_suffix(".json").write_text("{}")
+    assert kq.Submission.of(path, label="a", problem=relu).backend is kq.Backend.CUDA
+
+
 def test_a_contract_may_be_given_as_argument() -> None:
     one = submission(backend="cuda", contract={"args": [], "launch": {}})
     assert [file.name for file in one.files] == ["submission.cu", "submission.json"]

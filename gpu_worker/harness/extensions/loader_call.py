@@ -214,8 +214,18 @@ def add_file(call: Call, path: Path, roots: dict[Path, str], folder: Path | None
     place = roots.setdefault(folder, f"part{len(roots)}")
     name = f"{place}/{path.relative_to(folder)}"
     if not any(known == name for known, _ in call.files):
-        call.files.append([name, path.read_text(errors="surrogateescape")])  # raises for a missing file, as torch does
+        call.files.append([name, text_of(path)])  # raises for a missing file, as torch does
     return name
+
+
+def text_of(path: Path) -> str:
+    """Returns the text of a file. One that is not UTF-8 is read as Latin-1, because a record of calls is valid UTF-8;
+    compilers then get it as UTF-8.
+    """
+    try:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError:
+        return path.read_text("latin-1")
 
 
 def caller_location(source: Path) -> str:

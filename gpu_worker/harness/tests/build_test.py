@@ -263,6 +263,25 @@ class Builds(WorldTest):
             out = self.compile_small(source, **more)
             self.assertEqual((out / "status").read_text(), "ok\n", (out / "message").read_text())
 
+    def test_files_that_a_submission_writes_are_loaded_from_a_folder_with_blanks(self) -> None:
+        source = (
+            "import os, tempfile\nfrom torch.utils.cpp_extension import load\n"
+            "folder = tempfile.mkdtemp(prefix='my ext ')\npaths = []\n"
+            "for i in (1, 2):\n"
+            "    paths.append(os.path.join(folder, f'm{i}.cpp'))\n"
+            "    with open(paths[-1], 'wb') as out:\n"
+            "        out.write(f'#include <Python.h>\\n// caf\\xe9 {i}\\n'\n"
+            "            'extern \"C\" PyObject* PyInit_m() { return PyLong_FromLong(1); }'.encode('latin-1'))\n"
+            "    load('m', paths[-1], verbose=True)\n"
+        )
+        recorded = self.build({"new.py": source}, role="record", backend="torch")
+        calls = json.loads((recorded / "calls").read_text())
+        self.assertEqual(len(set(calls["keys"])), 2, (recorded / "complaint").read_text())
+        for call in calls["calls"]:
+            self.assertIn("// caf\u00e9", call["files"][0][1])
+            out = self.build({"call.json": json.dumps(call)}, role="compile")
+            self.assertEqual((out / "status").read_text(), "ok\n", (out / "message").read_text())
+
     def test_a_library_that_would_not_load_raises_what_torch_raises(self) -> None:
         statements = "from torch.utils.cpp_extension import load_inline\nload_inline('m', ''{})\n"
         for more, kind, words in (

@@ -31,6 +31,23 @@ COMPILES = re.compile(
 )
 HAS_JIT = re.compile(rb"^[ \t]*@jit(?![0-9A-Za-z_])", re.M)
 TRITON_JIT = re.compile(rb"^[ \t]*@triton\.jit(?![0-9A-Za-z_])", re.M)
+TORCH_MODULE = re.compile(rb"^[ \t]*PYBIND11_MODULE(?![0-9A-Za-z_])", re.M)
+# The entry of a submission whose source is an extension of torch. producer/formats/single_file.cc has the same.
+EXTENSION_ENTRY = """import os
+
+import torch
+from torch.utils.cpp_extension import load
+
+extension = load(name="extension", sources=[os.path.splitext(__file__)[0] + ".cu"])
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, *_):
+        super().__init__()
+
+    def forward(self, *inputs):
+        return extension.forward(*inputs)
+"""
 DEVICE_CODE = (".cu", ".ptx", ".cubin")
 # The keys of an IOContract (docs/user/formats.md), which says how a bare kernel is called or which function is the
 # entry.
@@ -267,10 +284,14 @@ def files_of(
             backend is None and contract is not None and recognised_backend(files[0]) is Backend.TORCH
         ):
             files = [SourceFile.of("submission.cu", source)]
+        if backend is None and contract is None and is_torch_extension(files[0]):
+            files = extension_files(SourceFile.of("submission.cu", source))
     elif isinstance(source, Path):
         files = [SourceFile.read(source)]
         beside = source.with_suffix(".json")
-        if contract is None and (source.suffix in DEVICE_CODE or (source.suffix == ".py" and is_contract(beside))):
+        if contract is None and source.suffix == ".cu" and not beside.is_file() and is_torch_extension(files[0]):
+            files = extension_files(files[0])
+        elif contract is None and (source.suffix in DEVICE_CODE or (source.suffix == ".py" and is_contract(beside))):
             files.append(SourceFile.read(beside))
     else:
         files = list(source)
@@ -339,6 +360,19 @@ def missing_from_problem(content: bytes) -> list[str]:
     return [
         name for name in names if not re.search(rb"(?<![0-9A-Za-z_])" + name.encode() + rb"(?![0-9A-Za-z_])", content)
     ]
+
+
+def is_torch_extension(source: SourceFile) -> bool:
+    """Returns whether the text of a .cu has its own module for Python, as torch.utils.cpp_extension.load builds it."""
+    as_python = SourceFile("", source.hash, source.content)
+    return TORCH_MODULE.search(source.content or b"") is not None and recognised_backend(as_python) is Backend.TORCH
+
+
+def extension_files(source: SourceFile) -> list[SourceFile]:
+    """Returns the files of a submission whose source X.cu is an extension of torch: X.py, which builds the extension
+    and calls its function forward, and the source.
+    """
+    return [SourceFile.of(Path(source.name).stem + ".py", EXTENSION_ENTRY), source]
 
 
 def recognised_backend(entry: SourceFile) -> Backend:
