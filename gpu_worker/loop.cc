@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -22,6 +23,10 @@ namespace {
 
 // The loop checks its signals and timers at least this often.
 constexpr std::int64_t kPollMs = 100;
+
+// How long the worker has to be without builds and runs before it makes prefixes of torch's headers ahead. A sweep
+// sends its jobs sooner after the worker's start.
+constexpr std::int64_t kIdleBeforeHeadersMs = 3'000;
 
 // A queue of events with many writers and one reader. wake_fd() is readable while the queue is not empty.
 class Mailbox {
@@ -129,6 +134,15 @@ struct EndedLease {
   std::optional<LeaseId> operator()(const Tick&) const { return std::nullopt; }
 };
 
+// Returns the kinds of the devices that a worker builds for.
+std::set<DeviceKind> kinds_of(const WorkerOptions& options) {
+  std::set<DeviceKind> kinds;
+  for (const auto* devices : {&options.devices, &options.builds_for}) {
+    for (const DeviceInfo& device : *devices) kinds.insert(device.kind);
+  }
+  return kinds;
+}
+
 // Feeds the pure Worker with events and does what it asks for.
 class Loop {
  public:
@@ -137,8 +151,10 @@ class Loop {
         lanes_(lanes),
         epoch_(options.worker.epoch),
         worker_(options.worker),
+        kinds_(kinds_of(options.worker)),
+        headers_at_ms_(options.makes_headers_ahead ? sys::monotonic_now_ms() + kIdleBeforeHeadersMs : 0),
         builder_(options.builder, BuildCache(options.cache_dir, options.cache_bytes_max), options.zygote),
-        build_threads_(options.worker.build_slots),
+        build_threads_(options.worker.build_slots + kQuickSlots),
         abort_at_end_{lanes} {
     broker_.wake_on(mailbox_.wake_fd());
     for (std::size_t i = 0; i < lanes.size(); ++i) lane_threads_.push_back(std::make_unique<ThreadPool>(1));
@@ -148,6 +164,7 @@ class Loop {
     bool drain_requested = false;
     while (!finished_ && !stop) {
       log_refusal();
+      make_headers_when_idle();
       KQ_TRY(receive());
       while (auto event = mailbox_.take()) {
         if (const auto lease = std::visit(EndedLease(), *event)) in_progress_.erase(*lease);
@@ -169,6 +186,19 @@ class Loop {
   }
 
  private:
+  // Makes the prefixes that nearly every extension is compiled with, once, as soon as the worker has had no work for a
+  // while. A build that needs one sooner requests it itself.
+  void make_headers_when_idle() {
+    if (headers_at_ms_ == 0) return;
+    const std::int64_t now_ms = sys::monotonic_now_ms();
+    if (!in_progress_.empty()) headers_at_ms_ = now_ms + kIdleBeforeHeadersMs;
+    if (now_ms < headers_at_ms_) return;
+    headers_at_ms_ = 0;
+    for (const DeviceKind kind : kinds_) {
+      if (const auto made = builder_.make_headers_ahead(kind); !made) spdlog::warn("{}", made.error().message);
+    }
+  }
+
   void log_refusal() {
     auto reason = broker_.refusal();
     if (reason == refusal_) return;
@@ -228,7 +258,9 @@ class Loop {
   std::vector<std::unique_ptr<Lane>>& lanes_;
   const std::uint64_t epoch_;
   Worker worker_;
+  const std::set<DeviceKind> kinds_;  // of the devices that this worker builds for
   bool finished_ = false;
+  std::int64_t headers_at_ms_ = 0;  // when prefixes are made ahead if no work comes before; 0: not (any more)
   std::int64_t wake_at_ms_ = 0;
   std::optional<std::string> refusal_;
   std::map<LeaseId, std::stop_source> in_progress_;  // builds and runs that have started and not ended

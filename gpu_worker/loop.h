@@ -19,7 +19,8 @@ struct LoopOptions {
   BuilderOptions builder;
   std::string cache_dir;
   std::uintmax_t cache_bytes_max = kCacheBytesMax;
-  Builder::ZygoteSource zygote;  // for builds
+  Builder::ZygoteSource zygote;     // for builds
+  bool makes_headers_ahead = true;  // an idle worker makes prefixes of torch's headers that the cache lacks
 };
 
 // Serves the broker. Returns when `drain` is true and all results are acknowledged, or when `stop` is true; the leases

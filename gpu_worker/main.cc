@@ -18,6 +18,7 @@
 
 #include "core/base/version.h"
 #include "core/limits.h"
+#include "gpu_worker/compile/build_slots.h"
 #include "gpu_worker/compile/zygotes.h"
 #include "gpu_worker/inventory.h"
 #include "gpu_worker/lane/escape_check.h"
@@ -64,6 +65,7 @@ struct Flags {
   bool insecure = false;
   std::string bursts = "doubt";
   bool audits = true;
+  bool headers_ahead = true;
 };
 
 // Returns $KQ_PYTHON, else the Python of the environment that scripts/setup made in the checkout above this program,
@@ -120,20 +122,6 @@ Limits limits_for(DeviceKind device, std::size_t lanes) {
   if (device == DeviceKind::cuda)
     limits.host_bytes_max = std::max(limits.host_bytes_max, usable_memory_bytes() / kChildrenPerMemory / lanes);
   return limits;
-}
-
-// Returns the number of concurrent builds: --builds, or as many as there are processors that no lane needs for its
-// judge and child, and memory. A CUDA compiler that reads all headers of torch takes up to 3 GiB.
-std::uint32_t build_slots(const Flags& flags, std::size_t lanes) {
-  constexpr std::uint64_t kBytesPerBuild = 3ull << 30;
-  constexpr std::uint64_t kSlotsMax = 32;
-  constexpr std::uint64_t kCoresPerLane = 2;
-  if (flags.builds > 0) return flags.builds;
-  const std::uint64_t cores = sys::usable_cores();
-  const std::uint64_t taken = kCoresPerLane * lanes;
-  const std::uint64_t spare = cores > taken ? cores - taken : 1;
-  return static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(std::min(spare, usable_memory_bytes() / 2 / kBytesPerBuild), 1, kSlotsMax));
 }
 
 std::string worker_name() {
@@ -294,8 +282,14 @@ Expected<void> run(const Flags& flags) {
                                   .alone_host_bytes = usable_memory_bytes() / 4 * 3},
                       .cache_dir = fs::path(scratch).parent_path() / "build-cache",
                       .cache_bytes_max = static_cast<std::uintmax_t>(flags.cache_gib) << 30,
-                      .zygote = [&](DeviceKind kind) { return only_builds ? zygotes.get(kind) : zygote_of(lanes); }};
-  options.worker.build_slots = build_slots(flags, lanes.size());
+                      .zygote = [&](DeviceKind kind) { return only_builds ? zygotes.get(kind) : zygote_of(lanes); },
+                      .makes_headers_ahead = flags.headers_ahead};
+  options.worker.build_slots = flags.builds > 0
+                                   ? flags.builds
+                                   : build_slots({.cores = sys::usable_cores(),
+                                                  .lanes = lanes.size(),
+                                                  .memory_bytes = usable_memory_bytes(),
+                                                  .build_bytes_max = bytes_of_build(options.builder.host_bytes)});
   options.worker.unopened = std::move(tested.unopened);
   for (const auto& lane : lanes) options.worker.devices.push_back(lane->device());
   // All zygotes start before the worker reports that it is ready.
@@ -326,6 +320,10 @@ void add_options(CLI::App& app, Flags& flags) {
       ->excludes("--devices");
   app.add_option("--builds", flags.builds, "concurrent builds (default: by processors and memory)")
       ->check(CLI::Range(1, 256));
+  app.add_flag("--headers-ahead,!--no-headers-ahead", flags.headers_ahead,
+               "prepare torch's headers for load_inline while there is no work, once for each torch and compiler; "
+               "takes a minute or two of two processors and a gigabyte of the build cache (default: yes)")
+      ->envname("KQ_HEADERS_AHEAD");
   app.add_option("--children-ahead", flags.children_ahead,
                  "processes that are forked and warmed up ahead of jobs on each device; 0: none")
       ->envname("KQ_CHILDREN_AHEAD")

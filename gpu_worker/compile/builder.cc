@@ -23,6 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint32_t kHeaderLimitMs = 600'000;   // of making one prefix
+constexpr int kNiceAhead = 19;                      // of making a prefix that no build waits for
+constexpr int kNice = 5;                            // the same for one that builds wait for, as for other compilers
 constexpr std::int64_t kNoLimitMs = 1'000'000'000;  // eleven days
 
 // Files that the build adds to its directory, beside the compiled modules.
@@ -512,11 +514,26 @@ Expected<std::optional<Verdict>> Builder::compile_once(const Job& job, const Scr
   return verdict;
 }
 
+Expected<void> Builder::make_headers_ahead(DeviceKind kind) {
+  KQ_TRY_VALUE(const auto zygote, zygote_(kind));
+  const Hash group = sha256(zygote->toolchain());
+  for (const std::string& variant : zygote->prefixes()) {
+    if (cache_.has_header(group, variant)) continue;
+    headers_.request(
+        {.group = group, .variant = variant, .zygote = zygote, .arch = options_.no_gpu_arch, .is_ahead = true});
+  }
+  return {};
+}
+
 // Makes a prefix of torch's headers and puts it into the cache. Returns whether that succeeded.
 bool Builder::make_header(const HeaderOrder& order, const std::stop_token& stop) {
   const std::uint32_t uid = options_.uid == 0 ? 0 : options_.uid + kHeaderUidOffset;
   const auto scratch = Scratch::make(options_.scratch, "header", uid);
-  if (!scratch || !scratch->put("call.json", nlohmann::json{{"precompile", order.variant}}.dump())) return false;
+  if (!scratch ||
+      !scratch->put(
+          "call.json",
+          nlohmann::json{{"precompile", order.variant}, {"nice", order.is_ahead ? kNiceAhead : kNice}}.dump()))
+    return false;
   const BuildChild child{.role = ChildRole::compile,
                          .arch = order.arch,
                          .shared = {},

@@ -62,6 +62,8 @@ class Builder {
   // Builds a lease; blocks. Slots may build at the same time, each one lease at a time. After a stop the build's child
   // is killed and the build fails.
   Expected<Built> build(const Lease& lease, std::stop_token stop = {}, std::size_t slot = 0);
+  // Queues the usual prefixes of torch's headers that the cache lacks for this kind of device. Does not wait.
+  Expected<void> make_headers_ahead(DeviceKind kind);
   // Returns when no prefix of torch's headers is being made or waits to be made.
   void wait_for_headers() { headers_.wait_until_idle(); }
   // Builds for another worker: the same, and the files of a successful build are packed into Built::object.

@@ -95,9 +95,9 @@ Verdict build_timed_out(std::int64_t limit_ms) {
 }
 
 Verdict build_out_of_memory(std::uint64_t host_bytes) {
-  return build_ended(VerdictName::out_of_memory, "host",
-                     "the build took more memory than a build may have, " +
-                         std::to_string((host_bytes + kBuildScratchBytes + kBuildMarginBytes) >> 20) + " MiB");
+  return build_ended(
+      VerdictName::out_of_memory, "host",
+      "the build took more memory than a build may have, " + std::to_string(bytes_of_build(host_bytes) >> 20) + " MiB");
 }
 
 Expected<BuildEnd> run_build_child(const BuildChild& child, const Lease& lease, const Scratch& scratch, Zygote& zygote,

@@ -20,6 +20,11 @@ inline constexpr std::uint64_t kBuildMarginBytes = 256ull << 20;  // MARGIN_BYTE
 // limit is checked a few times a second, so a child can pass it for a moment before the child is killed.
 inline constexpr DirectoryLimit kBuildDiskMax{.bytes = 2ull << 30, .entries = 20'000};
 
+// How much memory a build may take in all, if each of its processes may take `host_bytes` of private memory.
+constexpr std::uint64_t bytes_of_build(std::uint64_t host_bytes) {
+  return host_bytes + kBuildScratchBytes + kBuildMarginBytes;
+}
+
 // What a child may use and how long it may run.
 struct BuildChild {
   ChildRole role = ChildRole::build;

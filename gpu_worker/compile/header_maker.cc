@@ -6,8 +6,10 @@ namespace kq::worker {
 
 void HeaderMaker::request(HeaderOrder order) {
   const std::lock_guard lock(mutex_);
-  const bool is_queued = std::ranges::any_of(
+  const auto queued = std::ranges::find_if(
       queue_, [&](const HeaderOrder& known) { return known.group == order.group && known.variant == order.variant; });
+  const bool is_queued = queued != queue_.end();
+  if (is_queued) queued->is_ahead = queued->is_ahead && order.is_ahead;
   if (is_queued || queue_.size() >= kHeaderOrdersMax || failed_.contains({order.group, order.variant})) return;
   queue_.push_back(std::move(order));
   if (!worker_.joinable()) worker_ = std::jthread([this](const std::stop_token& stop) { work(stop); });

@@ -29,6 +29,7 @@ struct HeaderOrder {
   std::string variant;  // "extension-O1"
   std::shared_ptr<Zygote> zygote;
   std::string arch;
+  bool is_ahead = false;  // no build waits for the prefix, so that it takes only processor time that nothing else wants
 };
 
 class HeaderMaker {
@@ -37,7 +38,8 @@ class HeaderMaker {
   using Make = std::function<bool(const HeaderOrder&, std::stop_token)>;
   explicit HeaderMaker(Make make) : make_(std::move(make)) {}
 
-  // Queues a prefix, unless it is queued already or could not be made. Does not wait.
+  // Queues a prefix, unless it is queued already or could not be made. Does not wait. A prefix that is queued ahead,
+  // and not begun, is no longer ahead when a build requests it.
   void request(HeaderOrder order);
   // Returns when no prefix is queued or being made.
   void wait_until_idle();

@@ -31,6 +31,25 @@ TEST(HeaderMaker, makes_each_prefix_once_and_a_failed_one_never_again) {
   EXPECT_EQ(made, (std::vector<std::string>{"good", "bad", "other"}));
 }
 
+TEST(HeaderMaker, a_build_that_waits_makes_a_prefix_urgent) {
+  std::vector<bool> ahead;
+  std::binary_semaphore may_go_on(0);
+  HeaderMaker maker([&](const HeaderOrder& wanted, const std::stop_token&) {
+    if (wanted.variant == "first") may_go_on.acquire();
+    ahead.push_back(wanted.is_ahead);
+    return true;
+  });
+  for (const char* variant : {"first", "wanted", "other"}) {
+    HeaderOrder early = order(variant);
+    early.is_ahead = true;
+    maker.request(early);
+  }
+  maker.request(order("wanted"));
+  may_go_on.release();
+  maker.wait_until_idle();
+  EXPECT_EQ(ahead, (std::vector<bool>{true, false, true}));
+}
+
 TEST(HeaderMaker, does_not_make_a_build_wait_and_ends_at_once) {
   std::atomic<bool> was_stopped = false;
   std::binary_semaphore has_begun(0);

@@ -4,6 +4,7 @@
 
 #include "core/base/check.h"
 #include "core/base/version.h"
+#include "core/blob.h"
 #include "core/codec/codec.h"
 #include "core/limits.h"
 
@@ -38,6 +39,18 @@ Result result_of_build(const Lease& lease, const Built& built, const std::string
 // Whether a job for one device can run on the other device, and takes as long there.
 bool is_equivalent(const DeviceInfo& a, const DeviceInfo& b) {
   return a.kind == b.kind && a.model == b.model && a.arch == b.arch && a.memory_bytes == b.memory_bytes;
+}
+
+// Whether a build of the lease may compile extensions. harness/kernels/build_child.py looks for the same words.
+bool has_extensions(const Lease& lease) {
+  if (lease.submission.backend == Backend::cuda || lease.object) return false;
+  Decompressor decompressor;
+  return std::ranges::any_of(lease.submission.files, [&](const SourceFile& file) {
+    const auto blob = std::ranges::find(lease.blobs, file.hash, &Blob::hash);
+    if (blob == lease.blobs.end()) return false;
+    const auto text = content_of(decompressor, *blob);  // the build reports a damaged blob
+    return text && (text->find("load_inline") != std::string::npos || text->find("cpp_extension") != std::string::npos);
+  });
 }
 
 // Whether a lease is a build for another worker.
@@ -80,6 +93,7 @@ void Worker::on_reply(LeaseBatch& batch, Step) {
   for (Lease& lease : batch.leases) {
     if (leases_.contains(lease.id)) continue;  // the broker has sent it twice
     HeldLease& held = leases_[lease.id];
+    held.is_slow = has_extensions(lease);
     held.lease = std::make_shared<const Lease>(std::move(lease));
     assign_device(held);
   }
@@ -90,6 +104,7 @@ void Worker::on_reply(BuildBatch& batch, Step) {
   for (Lease& build : batch.builds) {
     if (!is_build(build) || leases_.contains(build.id)) continue;
     HeldLease& held = leases_[build.id];  // made first, because the assignment would evaluate its right side first
+    held.is_slow = has_extensions(build);
     held.lease = std::make_shared<const Lease>(std::move(build));
   }
 }
@@ -257,12 +272,20 @@ void Worker::report_build(HeldLease& held, Expected<Built> built) {
 
 void Worker::start_builds(WorkerReady& ready) {
   if (is_start_blocked()) return;
-  std::size_t building = count(Phase::building);
+  std::size_t building = 0, slow = 0;
+  for (const auto& [id, held] : leases_) {
+    if (held.phase != Phase::building) continue;
+    ++building;
+    slow += held.is_slow ? 1 : 0;
+  }
   for (auto& [id, held] : leases_) {
-    if (building >= options_.build_slots) return;
-    if (held.phase != Phase::waiting_build) continue;
+    if (building >= options_.build_slots + kQuickSlots) return;
+    // The slots for quick builds are for the case that slow ones have all the others.
+    const bool has_slot = building < options_.build_slots || (!held.is_slow && slow == options_.build_slots);
+    if (held.phase != Phase::waiting_build || !has_slot) continue;
     held.phase = Phase::building;
     ++building;
+    slow += held.is_slow ? 1 : 0;
     ready.builds.push_back({held.lease});
   }
 }

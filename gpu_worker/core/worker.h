@@ -32,15 +32,21 @@
 
 namespace kq::worker {
 
+// Builds without extensions take a second or less. They do not wait until a build of an extension ends, because this
+// many of them run beside.
+inline constexpr std::uint32_t kQuickSlots = 1;
+
 struct WorkerOptions {
   std::string name;
   std::uint64_t epoch = 0;
-  std::vector<DeviceInfo> devices;       // one lane each; empty for a worker that only builds
-  std::vector<std::string> unopened{};   // one sentence for each device that could not be opened: sent as quarantined
-  std::vector<std::string> labels{};     // sorted; jobs may require them
-  std::vector<Backend> backends{};       // that work on this machine; empty: all
-  Host host{};                           // goes into every result
-  std::uint32_t build_slots = 1;         // concurrent builds; each beyond the first adds one lease of credit
+  std::vector<DeviceInfo> devices;      // one lane each; empty for a worker that only builds
+  std::vector<std::string> unopened{};  // one sentence for each device that could not be opened: sent as quarantined
+  std::vector<std::string> labels{};    // sorted; jobs may require them
+  std::vector<Backend> backends{};      // that work on this machine; empty: all
+  Host host{};                          // goes into every result
+  // Concurrent builds; each beyond the first adds one lease of credit. kQuickSlots more run while builds of extensions
+  // take all of these.
+  std::uint32_t build_slots = 1;
   std::uint32_t leases_ahead = 2;        // leases per device beyond the running one
   std::vector<DeviceInfo> builds_for{};  // kinds and architectures that a worker without devices builds for
   std::int64_t resend_ms = 1000;         // how often Hello and results are sent again until they are answered
@@ -113,7 +119,8 @@ class Worker {
     Phase phase = Phase::waiting_build;
     std::size_t device = 0;
     Built built;
-    int passed_over = 0;  // how often a newer lease ran first because its problem's reference child was kept
+    bool is_slow = false;  // the build compiles extensions, unless the cache has them
+    int passed_over = 0;   // how often a newer lease ran first because its problem's reference child was kept
     // While reporting exactly one of these three is set.
     std::optional<Result> result;
     std::optional<BuildObject> object;

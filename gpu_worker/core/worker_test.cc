@@ -312,6 +312,32 @@ TEST_F(WorkerTest, a_revoked_result_is_not_sent_again) {
   EXPECT_TRUE(all<ResultBatch>(worker.step(Tick{}, now + 5000)).empty());
 }
 
+// Returns a lease whose submission calls load_inline.
+Lease lease_with_extension(Sequence seq) {
+  const std::string text = "from torch.utils.cpp_extension import load_inline\n";
+  Lease slow = lease(seq);
+  slow.submission.files = {{"k.py", sha256(text)}};
+  slow.blobs = {{.hash = sha256(text), .bytes = text}};
+  return slow;
+}
+
+TEST_F(WorkerTest, a_quick_build_does_not_wait_for_builds_of_extensions) {
+  const auto started = take({lease_with_extension(1), lease_with_extension(2), lease(3), lease(4)}).builds;
+  ASSERT_EQ(started.size(), 2u) << "one build slot, and one more for quick builds";
+  EXPECT_EQ(started[0].lease->id.seq, 1u);
+  EXPECT_EQ(started[1].lease->id.seq, 3u) << "lease 2 has an extension too, and waits";
+  auto next = worker.step(BuildDone{{3, 1}, Built{}}, now).builds;
+  ASSERT_EQ(next.size(), 1u);
+  EXPECT_EQ(next[0].lease->id.seq, 4u);
+  next = worker.step(BuildDone{{1, 1}, Built{}}, now).builds;
+  EXPECT_TRUE(next.empty()) << "the quick build has the only slot";
+  EXPECT_EQ(worker.step(BuildDone{{4, 1}, Built{}}, now).builds.size(), 1u);
+}
+
+TEST_F(WorkerTest, quick_builds_alone_take_the_build_slots_only) {
+  EXPECT_EQ(take({lease(1), lease(2), lease(3)}).builds.size(), 1u);
+}
+
 TEST_F(WorkerTest, leases_for_equal_devices_are_spread_over_them) {
   Worker twins({.name = "w", .epoch = 7, .devices = {kCpu, kCpu}});
   twins.step(BrokerMessage{LeaseBatch{.epoch = 7, .leases = {lease(1), lease(2)}}}, now);

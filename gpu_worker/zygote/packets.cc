@@ -39,6 +39,10 @@ Expected<ZygoteHello> parse_zygote_hello(std::string_view packet) {
   }
   parsed.compilers = text_of(hello, "compilers");
   parsed.sandbox = text_of(hello, "sandbox");
+  parsed.toolchain = text_of(hello, "toolchain");
+  for (const json& name : hello.value("prefixes", json::array())) {
+    if (name.is_string()) parsed.prefixes.push_back(name.get<std::string>());
+  }
   return parsed;
 }
 

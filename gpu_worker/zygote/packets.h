@@ -22,6 +22,8 @@ struct ZygoteHello {
   std::vector<Backend> backends;  // that work on this machine; unknown names are left out
   std::string compilers;          // the versions of this machine's compilers, in one line: part of every build's key
   std::string sandbox;            // the names of the sandbox layers that a child gets
+  std::string toolchain;          // the compilers and headers of extensions: part of every extension's key
+  std::vector<std::string> prefixes;  // that nearly every extension is compiled with, such as "extension-O1"
 };
 // Fails with the error text of a zygote that could not start, or with an empty text if the packet is invalid.
 Expected<ZygoteHello> parse_zygote_hello(std::string_view packet);

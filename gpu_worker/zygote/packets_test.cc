@@ -8,7 +8,8 @@ namespace {
 TEST(zygote_hello, has_the_software_of_the_children) {
   const auto hello = parse_zygote_hello(
       R"({"ready": true, "python": "3.11.2", "torch": "2.11.0", "triton": "3.6.0", "cuda": null, "packages": "0a1b",
-          "backends": ["torch", "hip", 7, "cuda"], "compilers": "g++ 12", "sandbox": "uid,user"})");
+          "backends": ["torch", "hip", 7, "cuda"], "compilers": "g++ 12", "sandbox": "uid,user",
+          "toolchain": "extensions/4", "prefixes": ["extension-O1", 7]})");
   ASSERT_TRUE(hello);
   EXPECT_EQ(hello->software.python, "3.11.2");
   EXPECT_EQ(hello->software.torch, "2.11.0");
@@ -18,6 +19,8 @@ TEST(zygote_hello, has_the_software_of_the_children) {
   EXPECT_EQ(hello->backends, (std::vector<Backend>{Backend::torch, Backend::cuda}));
   EXPECT_EQ(hello->compilers, "g++ 12");
   EXPECT_EQ(hello->sandbox, "uid,user");
+  EXPECT_EQ(hello->toolchain, "extensions/4");
+  EXPECT_EQ(hello->prefixes, std::vector<std::string>{"extension-O1"});
 }
 
 TEST(zygote_hello, has_the_error_of_a_zygote_that_could_not_start) {

@@ -81,6 +81,8 @@ Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
   if (!hello) return our_fault("the Python of the worker did not start: " + hello.error().message);
   zygote->software_ = std::move(hello->software);
   zygote->compilers_ = std::move(hello->compilers);
+  zygote->toolchain_ = std::move(hello->toolchain);
+  zygote->prefixes_ = std::move(hello->prefixes);
   zygote->sandbox_ = std::move(hello->sandbox);
   zygote->backends_ = std::move(hello->backends);
   zygote->alive_ = true;

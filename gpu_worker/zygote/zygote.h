@@ -7,6 +7,7 @@
 //   zygote -> worker, once:
 //     {"ready": true, "python": "3.11.2", "torch": "2.11.0", "triton": "3.6.0", "cuda": "13.0",
 //      "backends": ["torch", "triton", "cuda", "torch_cuda", "multi_kernel"], "compilers": "g++ 12.2.0 ...",
+//      "toolchain": "extensions/4 2.11.0 ...", "prefixes": ["extension-O1"],
 //      "sandbox": "uid,user,pid,mount,ipc,net,uts,rlimits,landlock,seccomp,cgroup"}
 //     or {"error": "one sentence"}, after which the zygote ends.
 //
@@ -87,6 +88,9 @@ class Zygote {
 
   const Software& software() const { return software_; }
   const std::string& compilers() const { return compilers_; }  // part of every build's key
+  const std::string& toolchain() const { return toolchain_; }  // of extensions
+  // The prefixes of torch's headers that nearly every extension is compiled with (harness/extensions/torch_prefix.py).
+  const std::vector<std::string>& prefixes() const { return prefixes_; }
   const std::string& sandbox() const { return sandbox_; }
   const std::vector<Backend>& backends() const { return backends_; }  // that work on this machine
   bool alive() const;
@@ -123,6 +127,8 @@ class Zygote {
   sys::Fd socket_;
   Software software_;
   std::string compilers_;
+  std::string toolchain_;
+  std::vector<std::string> prefixes_;
   std::string sandbox_;
   std::vector<Backend> backends_;
   std::thread reader_;

@@ -82,10 +82,12 @@ def small_module(number: int = 1, mark: str = "", source: str = SMALL_MODULE) ->
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """Returns an environment without the KQ_ settings of the caller. Workers prepare one child ahead instead of two."""
+    """Returns an environment without the KQ_ settings of the caller. Workers prepare one child ahead instead of two,
+    and no headers of torch.
+    """
     own = ("KQ_BROKER", "KQ_STORE", "KQ_KEY", "KQ_KEYS")
     env = {name: value for name, value in os.environ.items() if name not in own}
-    return {"KQ_CHILDREN_AHEAD": "1"} | env | changes
+    return {"KQ_CHILDREN_AHEAD": "1", "KQ_HEADERS_AHEAD": "false"} | env | changes
 
 
 def kq(*words: str | Path, **changes: str) -> subprocess.CompletedProcess[str]:

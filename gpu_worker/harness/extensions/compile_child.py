@@ -1,8 +1,8 @@
 """The compile child: builds the module of one call of load_inline or load as out/module.so (builder.py), or a prefix
 of torch's headers (torch_prefix.py). It runs compilers and no code of the job, and has no GPU.
 
-src/call.json holds the call (loader_call.Call), or {"precompile": VARIANT} for a prefix. src/variant names the
-optimisation level of the prefixes to build with, O1 or O2. The child leaves in out/:
+src/call.json holds the call (loader_call.Call), or {"precompile": VARIANT, "nice": N} for a prefix. src/variant names
+the optimisation level of the prefixes to build with, O1 or O2. The child leaves in out/:
 
     status      ok; failed: the compilers refuse the source, so torch raises; not_loadable: torch raises too, when it
                 loads what was compiled; refused: kq does not build the call, though torch might; memory or
@@ -24,13 +24,14 @@ from harness.extensions.toolchain import find_toolchain
 from harness.extensions.torch_prefix import NotMade, make_prefix
 
 MESSAGE_MAX = 2000
+NICE = 5  # of compilers that a job waits for
 
 
 def main(job: Job) -> int:
-    os.nice(5)
     status, message = "ok", ""
     try:
         order = json.loads((job.source / "call.json").read_text())
+        os.nice(order.get("nice", NICE))
         if "precompile" in order:
             precompile(job, order["precompile"])
         else:

@@ -75,6 +75,14 @@ class Prefix:
         return not any(b"\n" + name.encode() + b"\n" in words for name in changed)
 
 
+def usual_prefixes(device: str, tools: Toolchain) -> list[str]:
+    """Returns the prefixes that nearly every call on this machine is compiled with: none without g++, and the one of a
+    .cu only with nvcc for a GPU.
+    """
+    names = [name for name in HEADERS if name != "types" or (device == "cuda" and tools.nvcc)]
+    return [f"{name}-O1" for name in names] if tools.cxx else []
+
+
 def find_prefix(job: Job, name: str, level: str) -> Prefix | None:
     """Returns the prefix if it has been made."""
     folder = job.shared / f"{name}-{level}" if job.shared is not None else None

@@ -151,15 +151,15 @@ def checked_build(
     return Built(data, kernel, code.parameters[kernel], log, compiler, flags)
 
 
-def compilers() -> str:
-    """Returns one line that identifies the compilers of this machine. It is part of every build's key, and equal on
-    machines that build the same.
+def compilers(identity: str) -> str:
+    """Returns one line that identifies the compilers of this machine, with those of extensions in it. It is part of
+    every build's key, and equal on machines that build the same.
     """
     toolkit = next(iter(toolkits()), None)
     # NVRTC's own version has two numbers only, and hashing the library takes long on a cold disk, so its file name and
     # size are used.
     nvrtc = f"{toolkit.library.resolve().name} {toolkit.library.stat().st_size}" if toolkit is not None else "no NVRTC"
-    words = f"{toolchain.identity()} {nvrtc} ptxas {toolchain.version_of(find_ptxas() or '')}"
+    words = f"{identity} {nvrtc} ptxas {toolchain.version_of(find_ptxas() or '')}"
     # A child looks for the tools again, because they may have changed by then.
     toolchain.find_toolchain.cache_clear()
     toolchain.version_of.cache_clear()

@@ -116,6 +116,7 @@ def import_everything(device: str) -> dict[str, str | list[str]]:
 
     import_extensions()
     from harness.children import child  # noqa: F401
+    from harness.extensions import toolchain, torch_prefix
     from harness.kernels import (
         device_code,  # noqa: F401
         nvrtc,  # noqa: F401
@@ -125,13 +126,16 @@ def import_everything(device: str) -> dict[str, str | list[str]]:
     if device == "cuda":
         triton_precompile.prepare()
 
+    identity = toolchain.identity()
     return {
+        "prefixes": torch_prefix.usual_prefixes(device, toolchain.find_toolchain()),
+        "toolchain": identity,
         "python": sys.version.split()[0],
         "torch": torch.__version__,
         "triton": triton.__version__,
         "cuda": torch.version.cuda or "",
         "packages": packages_hash(sys.path),
-        "compilers": device_code.compilers(),
+        "compilers": device_code.compilers(identity),
         # The list holds cuda on every machine. Without NVRTC a CUDA job ends as unsupported_here with its reason,
         # instead of waiting for a worker that never comes.
         "backends": ["torch", "triton", "cuda", "torch_cuda", "multi_kernel"],

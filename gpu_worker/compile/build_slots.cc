@@ -1,0 +1,16 @@
+#include "gpu_worker/compile/build_slots.h"
+
+#include <algorithm>
+
+namespace kq::worker {
+
+std::uint32_t build_slots(const BuildResources& resources) {
+  constexpr std::uint64_t kCoresPerLane = 2;
+  const std::uint64_t taken = kCoresPerLane * resources.lanes;
+  const std::uint64_t spare = resources.cores > taken ? resources.cores - taken : 1;
+  const std::uint64_t fitting = resources.memory_bytes / 4 * 3 / std::max<std::uint64_t>(resources.build_bytes_max, 1);
+  const std::uint64_t builds = fitting > 0 ? fitting - 1 : 0;  // one share is for a prefix
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::min(spare, builds), 1, kBuildSlotsMax));
+}
+
+}  // namespace kq::worker

@@ -1,0 +1,22 @@
+// How many builds a worker runs at once by itself.
+#pragma once
+
+#include <cstdint>
+
+namespace kq::worker {
+
+inline constexpr std::uint32_t kBuildSlotsMax = 32;
+
+struct BuildResources {
+  std::uint64_t cores = 0;            // of this worker
+  std::uint64_t lanes = 0;            // devices, each with a judge and a child that need cores
+  std::uint64_t memory_bytes = 0;     // of this worker
+  std::uint64_t build_bytes_max = 0;  // the limit of one build (bytes_of_build() in compile/child.h)
+};
+
+// Returns the number of concurrent builds: as many as there are cores that no lane needs, and as fit into three
+// quarters of the memory when each of them, and the making of one prefix of torch's headers, takes all that a build
+// may. The rest of the memory is for the lanes. Returns at least 1 and at most kBuildSlotsMax.
+std::uint32_t build_slots(const BuildResources& resources);
+
+}  // namespace kq::worker

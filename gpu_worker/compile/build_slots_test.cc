@@ -1,0 +1,38 @@
+#include "gpu_worker/compile/build_slots.h"
+
+#include <gtest/gtest.h>
+
+#include "gpu_worker/compile/builder.h"
+
+namespace kq::worker {
+namespace {
+
+constexpr std::uint64_t kGiB = 1ull << 30;
+
+std::uint32_t slots(std::uint64_t cores, std::uint64_t lanes, std::uint64_t memory_gib) {
+  return build_slots({.cores = cores,
+                      .lanes = lanes,
+                      .memory_bytes = memory_gib * kGiB,
+                      .build_bytes_max = bytes_of_build(BuilderOptions().host_bytes)});
+}
+
+TEST(build_slots, a_build_may_take_five_and_a_quarter_gibibytes) {
+  EXPECT_EQ(bytes_of_build(BuilderOptions().host_bytes), 21 * kGiB / 4);
+}
+
+TEST(build_slots, are_the_cores_that_no_lane_needs) {
+  EXPECT_EQ(slots(16, 1, 256), 14u);
+  EXPECT_EQ(slots(16, 0, 256), 16u);
+  EXPECT_EQ(slots(2, 1, 256), 1u) << "one build runs even where the lanes need all cores";
+  EXPECT_EQ(slots(256, 8, 2048), kBuildSlotsMax);
+}
+
+TEST(build_slots, fit_into_memory_even_if_each_build_takes_all_that_it_may) {
+  EXPECT_EQ(slots(16, 1, 128), 14u);
+  EXPECT_EQ(slots(16, 1, 64), 8u);
+  EXPECT_EQ(slots(16, 1, 24), 2u);
+  EXPECT_EQ(slots(16, 1, 4), 1u);
+}
+
+}  // namespace
+}  // namespace kq::worker
