@@ -122,6 +122,7 @@ def run(job: Job) -> int:
     recorder = CallRecorder(job, Manifest.read(job.source))
     replace_loaders(recorder.record, job.source, recorder.refused)
     pretend_gpu(job.arch)
+    pretend_tensors_on_gpu()
     sys.path.insert(0, str(job.source))
     try:
         with errors_logged(recorder, is_at_import=True):
@@ -205,6 +206,25 @@ def pretend_gpu(arch: str) -> None:
     for name, answer in answers.items():
         setattr(torch.cuda, name, answer)
     os.environ.setdefault("TORCH_CUDA_ARCH_LIST", f"{capability[0]}.{capability[1]}")
+
+
+def pretend_tensors_on_gpu() -> None:
+    """Makes tensors say that they are on a GPU, and makes moving them there return them as they are. A call behind
+    `x = x.cuda()` or `assert x.is_cuda` is then recorded too.
+    """
+    move = torch.Tensor.to
+
+    def is_gpu(value: Any) -> bool:
+        return isinstance(value, str | torch.device) and str(value).startswith("cuda")
+
+    def to(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        positional = [tensor.device if is_gpu(value) else value for value in args]
+        named = {name: tensor.device if is_gpu(value) else value for name, value in kwargs.items()}
+        return move(tensor, *positional, **named)
+
+    torch.Tensor.to = to  # type: ignore[method-assign,assignment]
+    torch.Tensor.cuda = lambda tensor, *_, **__: tensor  # type: ignore[method-assign,assignment,misc]
+    torch.Tensor.is_cuda = property(lambda _: True)  # type: ignore[assignment]
 
 
 def call_places(path: Path) -> list[list[str]]:

@@ -79,6 +79,17 @@ class Builds(WorldTest):
         (call,) = json.loads((out / "calls").read_text())["calls"]
         self.assertEqual((call["cpp"], call["place"]), (["int k = 3;"], "new.py:3"))
 
+    def test_a_call_behind_a_move_to_the_gpu_is_recorded(self) -> None:
+        source = (
+            "import torch\nfrom torch.utils.cpp_extension import load_inline\nclass ModelNew(torch.nn.Module):\n"
+            "    def forward(self, x, *rest):\n"
+            "        x = x.cuda().to('cuda').to(torch.device('cuda'), torch.float16).contiguous()\n"
+            "        assert x.is_cuda and x.dtype == torch.float16\n"
+            "        return load_inline('m', 'int a;').run(x)\n"
+        )
+        out = self.build({"new.py": source}, role="record", backend="torch_cuda")
+        self.assertEqual([call["place"] for call in json.loads((out / "calls").read_text())["calls"]], ["new.py:7"])
+
     def test_a_syntax_error_has_its_place(self) -> None:
         self.assert_failed(self.build({"new.py": "x = 1\ny = (\n"}), "new.py:2: '(' was never closed")
 
