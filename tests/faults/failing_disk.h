@@ -39,8 +39,8 @@ class FailingDisk final : public rocksdb::FileSystemWrapper {
   // Whether the planned fault has happened.
   bool met_fault() const { return met_; }
 
-  // Loses a random part of what was not synced, and turns the power on again. Requires that the power is off and that
-  // the store is closed.
+  // Loses a random part of the bytes and names that were not synced, and turns the power on again. The caller must have
+  // turned the power off and closed the store.
   void lose_unsynced(std::mt19937_64& random);
 
   const char* Name() const override { return "FailingDisk"; }

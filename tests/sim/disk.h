@@ -54,7 +54,7 @@ class Disk final : public store::Store {
   void fill_for(std::int64_t ms) { full_until_ms_ = context_.timeline.now_ms() + ms; }
   void fail_next_commit() { commit_fails_ = true; }
   void fail_read_after(std::uint32_t reads) { reads_left_ = reads; }
-  // Drops what was not safe, and planned faults. Call it before a new process starts.
+  // Drops the commits that were not synced, and all planned faults. The caller starts a new process afterwards.
   void start_again();
 
   const store::Store& safe() const { return safe_; }

@@ -48,19 +48,18 @@ class Unreadable(Exception):
     """The text is not what a preprocessor leaves of a correct header; the text of the error says where."""
 
 
-def without_bodies(text: str, keep_templates: bool = True) -> str:
-    """Returns the text without bodies. `keep_templates` says whether bodies stay that a source can need on the host:
-    those of templates, static functions and unnamed namespaces. The device needs none of them.
+def without_bodies(text: str) -> str:
+    """Returns the text without bodies, except for those that every source needs itself: the bodies of templates, static
+    functions and unnamed namespaces.
     """
-    return BodyStripper(text, keep_templates).stripped()
+    return BodyStripper(text).stripped()
 
 
 class BodyStripper:
     """Reads the declarations of a preprocessed text and collects the places of the bodies that are left out."""
 
-    def __init__(self, text: str, keep_templates: bool) -> None:
+    def __init__(self, text: str) -> None:
         self.text = text
-        self.keep_templates = keep_templates
         found = [m for m in TOKEN.finditer(text) if m.lastgroup not in ("skipped", "mark")]
         self.words = [m.group() for m in found]
         self.starts = [m.start() for m in found]
@@ -286,8 +285,6 @@ class Declaration:
     def keeps_body(self, words: frozenset[str]) -> bool:
         if self.seen & words:
             return True
-        if not self.stripper.keep_templates:
-            return False
         has_own_copy = self.stripper.unnamed_depth > 0 or ("static" in self.seen and not self.in_class)
         return self.is_template or self.stripper.template_depth > 0 or has_own_copy
 

@@ -86,13 +86,6 @@ class Bodies(unittest.TestCase):
         ):
             self.assertEqual(without_bodies(text), text)
 
-    def test_the_device_needs_no_templates_of_the_host(self) -> None:
-        text = "template <class T> T f(T x) { return x; } __attribute__((device)) int g() { return 1; }"
-        self.assertEqual(
-            without_bodies(text, keep_templates=False),
-            "template <class T> T f(T x) ; __attribute__((device)) int g() { return 1; }",
-        )
-
     def test_a_text_with_open_brackets_is_refused(self) -> None:
         for text in ("int f() {", "}"):
             with self.assertRaises(Unreadable):

@@ -14,10 +14,9 @@ namespace {
 
 using channel::Command;
 
-// A kernel's time depends on where in memory its data lies: the medians of twenty processes whose windows had one slot
-// each were up to 9 % apart (H200). So the window has several slots, and each call draws one of them. A window has
-// fewer slots where all together exceed kSlotsBytesMax, and one slot on a CPU, where no such difference was found and
-// each slot costs page faults.
+// A kernel's time depends on where in memory its data lies (up to 9 % on an H200). So the window has several slots, and
+// each call draws one of them. A window has fewer slots where all together exceed kSlotsBytesMax. A CPU has one slot:
+// no such difference was found there, and each slot costs page faults.
 constexpr std::uint32_t kSlotsMax = 4;
 constexpr std::uint64_t kSlotsBytesMax = 256ull << 20;
 constexpr std::uint64_t kMadeAheadBytesMax = 1ull << 30;  // the most memory that make_ahead() takes
