@@ -9,6 +9,7 @@ from torch.utils.cpp_extension import load_inline
 SOURCE = r"""
 #include <torch/extension.h>
 #include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAGuard.h>
 
 __global__ void relu(const float* x, float* y, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
