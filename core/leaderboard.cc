@@ -26,7 +26,8 @@ Hash board_hash(const Problem& problem) {
 std::optional<LeaderboardRow> board_row(const Submission& submission, const Result& result, Sequence seq,
                                         std::int64_t finished_at_ms) {
   const Measurement* measurement = measurement_of(result.verdict);
-  if (!row_of(name_of(result.verdict)).ranks || measurement == nullptr || measurement->submission.sample_count == 0)
+  if (!row_of(name_of(result.verdict)).ranks || measurement == nullptr || measurement->submission.sample_count == 0 ||
+      !runs_all_workloads(submission.problem))
     return std::nullopt;
   return LeaderboardRow{.problem = submission.problem.name,
                         .problem_hash = board_hash(submission.problem),

@@ -37,7 +37,8 @@ struct LeaderboardRow {
 // tolerance is listed on another board.
 Hash board_hash(const Problem& problem);
 
-// Returns the row of a finished job, or nothing where its verdict does not rank or it has no timed samples.
+// Returns the row of a finished job, or nothing where its verdict does not rank, it has no timed samples, or it runs
+// only some of the problem's workloads.
 std::optional<LeaderboardRow> board_row(const Submission& submission, const Result& result, Sequence seq,
                                         std::int64_t finished_at_ms);
 

@@ -37,6 +37,7 @@ inline constexpr std::size_t kLabelsMax = 16;  // labels that one job requires, 
 inline constexpr std::size_t kLogBytesMax = 64u << 10;    // the output of one child: its head and its tail
 inline constexpr std::size_t kMessageTextMax = 4u << 10;  // the message in the evidence of a verdict
 inline constexpr std::uint32_t kTrialsMax = 1000;         // trials of each kind in one job
+inline constexpr std::size_t kWorkloadsMax = 128;         // workloads of one problem, and selections among them
 inline constexpr std::uint32_t kAttemptsMax = 3;          // failed attempts after which a job ends as `abandoned`
 
 }  // namespace kq

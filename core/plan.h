@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "core/device.h"
 #include "core/result.h"
@@ -75,6 +76,7 @@ struct Plan {
   std::optional<double> rtol;
   std::optional<double> atol;
   Limits limits;
+  std::vector<Workload> workloads{Workload{}};  // as in Problem
 };
 inline constexpr std::int32_t kKilledForMemory = 1 << 16;  // a bit that waitpid does not use
 
@@ -98,8 +100,9 @@ struct Report {
   // For a passed verdict: how the clocks of the submission's process and of the judge contradict each other; otherwise
   // empty.
   std::string disagreement = {};
-  std::int64_t trials_us = 0;  // as in StageTimes, for any verdict
-  std::int64_t waited_us = 0;  // the part of trials_us in which the judge was ready to run but had no processor
+  std::int64_t trials_us = 0;          // as in StageTimes, for any verdict
+  std::int64_t waited_us = 0;          // the part of trials_us in which the judge was ready to run but had no processor
+  std::vector<CaseResult> cases = {};  // as in Result
 };
 // The judge's first message, sent when its device is open. Where the device does not exist, the judge exits with
 // ExitCode::nothing instead.
@@ -154,6 +157,7 @@ void fields(V& v, Plan& x) {
   v("rtol", x.rtol);
   v("atol", x.atol);
   v("limits", x.limits);
+  v("workloads", x.workloads);
 }
 template <class V>
 void fields(V& v, ChildExited& x) {
@@ -172,6 +176,7 @@ void fields(V& v, Report& x) {
   v("disagreement", x.disagreement);
   v("trials_us", x.trials_us);
   v("waited_us", x.waited_us);
+  v("cases", x.cases);
 }
 template <class V>
 void fields(V& v, JudgeReady& x) {

@@ -1,8 +1,10 @@
 // A problem: the reference that a submission must match, and the tolerances.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/enum_names.h"
@@ -17,12 +19,27 @@ constexpr std::array<std::string_view, 4> enum_names(Precision) {
   return {"as_given", "fp32", "fp16", "bf16"};
 }
 
-// One set of input shapes and seeds of a problem. A KernelBench problem has exactly one, which get_inputs() returns.
+// The name that selects all workloads of a problem, and the name of the only workload of a problem that names none.
+inline constexpr std::string_view kDefaultWorkload = "default";
+
+// A selection among the workloads of a problem: a name, or a pattern in which * stands for any text and ? for one
+// character. A workload is one set of arguments; the problem's file defines the workloads, and most files have one.
 struct Workload {
-  std::string name = "default";
+  std::string name = std::string(kDefaultWorkload);
 
   friend bool operator==(const Workload&, const Workload&) = default;
 };
+
+// Returns the selections in a text in which commas join them.
+inline std::vector<Workload> parse_workloads(std::string_view text) {
+  std::vector<Workload> workloads;
+  for (std::size_t start = 0; start <= text.size();) {
+    const std::size_t end = std::min(text.find(',', start), text.size());
+    workloads.push_back({std::string(text.substr(start, end - start))});
+    start = end + 1;
+  }
+  return workloads;
+}
 
 struct Problem {
   std::string name;  // a name for people: "relu", "level1/19_ReLU"
@@ -33,10 +50,16 @@ struct Problem {
   // Without a value the tolerances depend on the data type (gpu_worker/judge/check/compare.h).
   std::optional<double> rtol;
   std::optional<double> atol;
+  // The workloads that a job runs: those that any of these selects. Only a job that runs all is listed on a board.
   std::vector<Workload> workloads{Workload{}};
 
   friend bool operator==(const Problem&, const Problem&) = default;
 };
+
+// Returns whether a job runs all workloads of the problem.
+inline bool runs_all_workloads(const Problem& problem) {
+  return problem.workloads == std::vector<Workload>{Workload{}};
+}
 
 template <class V>
 void fields(V& v, Workload& x) {

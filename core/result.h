@@ -146,6 +146,16 @@ struct Extensions {
 
 inline constexpr std::size_t kFailedExtensionsMax = 16;
 
+// The outcome of one workload of a job.
+struct CaseResult {
+  std::string workload;  // its name
+  double weight = 1;     // of its time in the job's time
+  Verdict verdict;
+  Samples samples;  // present where the verdict is measured
+
+  friend bool operator==(const CaseResult&, const CaseResult&) = default;
+};
+
 struct Result {
   Verdict verdict;
   DeviceInfo device;
@@ -160,6 +170,9 @@ struct Result {
   std::optional<Conditions> conditions = std::nullopt;  // present where the worker monitors the GPU
   std::optional<Profile> profile = std::nullopt;        // present for a passed submission that asked for it
   std::optional<Extensions> extensions = std::nullopt;  // present for a submission that calls load_inline or load
+  // The workloads that ran, where the problem has several or the job selects some; otherwise empty. The job's own
+  // figures are then the weighted geometric means over these, and its samples are empty.
+  std::vector<CaseResult> cases = {};
 
   friend bool operator==(const Result&, const Result&) = default;
 };
@@ -250,6 +263,13 @@ void fields(V& v, Extensions& x) {
   v("fell_back", x.fell_back);
 }
 template <class V>
+void fields(V& v, CaseResult& x) {
+  v("workload", x.workload);
+  v("weight", x.weight);
+  v("verdict", x.verdict);
+  v("samples", x.samples);
+}
+template <class V>
 void fields(V& v, Result& x) {
   v("verdict", x.verdict);
   v("device", x.device);
@@ -264,6 +284,7 @@ void fields(V& v, Result& x) {
   v("conditions", x.conditions);
   v("profile", x.profile);
   v("extensions", x.extensions);
+  v("cases", x.cases);
 }
 
 }  // namespace kq

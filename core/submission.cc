@@ -141,9 +141,11 @@ Expected<void> validate(const Submission& submission) {
   if (submission.deadline_ms != 0 && submission.deadline_ms <= submission.not_before_ms) {
     return refuse("its deadline is not after the time before which it must not run");
   }
-  if (submission.problem.workloads.size() != 1) return refuse("a problem has exactly one workload");
-  if (const auto wrong = name_error(submission.problem.workloads[0].name))
-    return refuse("the workload's name " + *wrong);
+  if (submission.problem.workloads.empty() || submission.problem.workloads.size() > kWorkloadsMax)
+    return refuse("a job selects 1 to " + std::to_string(kWorkloadsMax) + " workloads");
+  for (const Workload& workload : submission.problem.workloads) {
+    if (const auto wrong = name_error(workload.name)) return refuse("the workload's name " + *wrong);
+  }
   const Trials& trials = submission.trials;
   if (trials.correctness < 1 || trials.correctness > kTrialsMax || trials.warmup > kTrialsMax ||
       trials.timed > kTrialsMax) {

@@ -93,7 +93,7 @@ TEST(SubmissionKey, is_the_same_in_every_release) {
   submission.trials.baseline = Baseline::eager;
   submission.trials.profile = Profiler::none;
   submission.trials.need_extensions = false;
-  EXPECT_EQ(to_hex(submission_key(submission)), "adb2b0d6413a69e75fbcc46960202873a27140f645f15289ac3210eb5a2cfe36")
+  EXPECT_EQ(to_hex(submission_key(submission)), "321f850cefdb53001c211f917d099dee229f37fca792fd4c9664c17366e91e42")
       << "stored results no longer answer the submissions they belong to; raise kEvaluatorVersion if that is meant";
 }
 
@@ -202,10 +202,10 @@ TEST(Validate, refuses_in_a_sentence_that_starts_with_the_label) {
       {[](Submission& s) { s.deadline_ms = -1; }, "relu/fast_triton: a time must not be negative"},
       {[](Submission& s) { s.deadline_ms = s.not_before_ms; },
        "relu/fast_triton: its deadline is not after the time before which it must not run"},
-      {[](Submission& s) { s.problem.workloads.clear(); }, "relu/fast_triton: a problem has exactly one workload"},
+      {[](Submission& s) { s.problem.workloads.clear(); }, "relu/fast_triton: a job selects 1 to 128 workloads"},
       {[](Submission& s) { s.problem.workloads[0].name = std::string(201, 'x'); },
        "relu/fast_triton: the workload's name is 201 bytes long, the limit is 200"},
-      {[](Submission& s) { s.problem.workloads.resize(2); }, "relu/fast_triton: a problem has exactly one workload"},
+      {[](Submission& s) { s.problem.workloads.resize(129); }, "relu/fast_triton: a job selects 1 to 128 workloads"},
       {[](Submission& s) { s.trials.correctness = 0; }, trials},
       {[](Submission& s) { s.trials.correctness = kTrialsMax + 1; }, trials},
       {[](Submission& s) { s.trials.warmup = kTrialsMax + 1; }, trials},

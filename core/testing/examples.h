@@ -136,7 +136,7 @@ inline Result result(Verdict verdict = passed()) {
                        .torch = "2.9.0",
                        .triton = "3.5.0",
                        .cuda = "13.0",
-                       .evaluator = "kq-evaluator/1",
+                       .evaluator = "kq-evaluator/2",
                        .packages = to_hex(sha256("packages"))},
           .sandbox = "uid,user,pid,mount,ipc,net,rlimits",
           .log = "compiling\n\x1b[31mdone\xff\n",  // a log may have bytes that are not UTF-8
@@ -163,7 +163,8 @@ inline Result result(Verdict verdict = passed()) {
           .extensions = Extensions{.calls = 2,
                                    .compiled = 1,
                                    .failed = {{.name = "add", .error = "add.py:31: identifier \"n\" is undefined"}},
-                                   .fell_back = true}};
+                                   .fell_back = true},
+          .cases = {{.workload = "n=1024", .weight = 2, .verdict = passed(), .samples = samples()}}};
 }
 
 inline JobRecord job() {
@@ -300,7 +301,7 @@ inline std::vector<WorkerRequest> worker_requests() {
                 .epoch = 1ull << 63,
                 .devices = {device()},
                 .credit = 16,
-                .evaluator = "kq-evaluator/1",
+                .evaluator = "kq-evaluator/2",
                 .labels = {"nvlink"},
                 .backends = {Backend::triton, Backend::cuda},
                 .quarantined = {"NVIDIA H200: 3 processes are left"},
@@ -359,7 +360,8 @@ inline std::vector<JudgeRequest> judge_requests() {
                           .burst_below_ns = 20'001,
                           .timed_budget_ms = 6,
                           .window_bytes_max = 4,
-                          .host_bytes_max = 5}},
+                          .host_bytes_max = 5},
+               .workloads = {{"n=*"}, {"large"}}},
           ChildExited{.role = ChildRole::build, .wait_status = -9}, WarmUpPageShared{}};
 }
 
@@ -371,7 +373,8 @@ inline std::vector<JudgeReply> judge_replies() {
                                                  .reference_usable = true,
                                                  .disagreement = "none",
                                                  .trials_us = 640'125,
-                                                 .waited_us = 1'250}};
+                                                 .waited_us = 1'250,
+                                                 .cases = result().cases}};
 }
 
 }  // namespace kq::examples

@@ -23,12 +23,13 @@
 
 namespace kq::channel {
 
-inline constexpr std::uint32_t kMagic = 0x6B710007;  // "kq" and layout 7
+inline constexpr std::uint32_t kMagic = 0x6B710008;  // "kq" and layout 8
 inline constexpr std::uint32_t kInputsMax = 64;
 inline constexpr std::uint32_t kOutputsMax = 64;
 inline constexpr std::uint32_t kStatesMax = 2048;  // parameters and buffers of a model
 inline constexpr std::uint32_t kDimsMax = 8;
 inline constexpr std::uint32_t kAnswersMax = 8;  // slots of one `answer` command
+inline constexpr std::uint32_t kWorkloadsMax = 128;
 inline constexpr std::uint32_t kTextMax = 4096;
 inline constexpr std::uint64_t kAlign = 256;  // alignment of every tensor in a window
 
@@ -43,9 +44,9 @@ enum class Command : std::uint32_t {
   // has no window (at least one word), and synchronise; on a CPU, only answer. The overhead includes the GPU's switch
   // to this process and reading its clock.
   null_call = 2,
-  // Reference: import, construct under `seed`, draw inputs, call once and fill the tables (sizes without offsets); it
-  // may be told to load again under another seed. Submission: import, construct under `seed`, and copy the state out of
-  // the window where names and shapes match.
+  // Reference: import, construct the workload `workload` under `seed`, draw inputs, call once, fill the tables (sizes
+  // without offsets) and the table of workloads. Submission: import, construct under `seed`, and copy the state out of
+  // the window where names and shapes match. Both may be told to load again, under another seed or another workload.
   load = 3,
   put_state = 4,  // Reference: copy the model's state into the window.
   // Reference: seed, get_inputs(), cast and copy into the window. Fill the input table again: shapes and dtypes as at
@@ -164,6 +165,13 @@ struct TensorDesc {
 };
 static_assert(sizeof(TensorDesc) == 192);
 
+// One of the problem's workloads, as the reference describes it.
+struct WorkloadDesc {
+  char name[80];  // NUL-terminated, cut
+  double weight;  // of its time in the job's time; positive
+};
+static_assert(sizeof(WorkloadDesc) == 88);
+
 // The seeds of one slot: for drawing the inputs, and for the calls of reference and submission. A submission gets the
 // second one with `go`, and never the first.
 struct Seeds {
@@ -209,7 +217,10 @@ struct Page {
   TensorDesc inputs[kInputsMax];
   TensorDesc outputs[kOutputsMax];
   TensorDesc states[kStatesMax];
-  Seeds answers[kAnswersMax];  // for `answer`, by slot; written by the judge
+  Seeds answers[kAnswersMax];    // for `answer`, by slot; written by the judge
+  std::uint32_t workload;        // for `load`: the index of the workload; written by the judge
+  std::uint32_t workload_count;  // the length of `workloads`; written by a reference that has loaded
+  WorkloadDesc workloads[kWorkloadsMax];
 };
 static_assert(offsetof(Page, go) == 8);
 static_assert(offsetof(Page, done) == 64);

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <span>
+#include <utility>
 
 #include "gpu_worker/judge/device/clock.h"
 #include "gpu_worker/judge/timing/concurrent_warm_ups.h"
 #include "gpu_worker/judge/timing/published_time.h"
 #include "gpu_worker/judge/timing/timed_interval.h"
 #include "gpu_worker/judge/trial/burst.h"
+#include "gpu_worker/judge/workloads.h"
 
 namespace kq::judge {
 namespace {
@@ -93,54 +96,73 @@ Report Judge::run(const Plan& plan, Channels channels) {
 
 void Judge::make_ahead(const Plan& last) {
   ahead_.reset();
-  if (reference_) ahead_ = SubmissionMemory::make_ahead(device_, reference_->layout(), last);
+  if (reference_ && reference_->workloads().size() == 1)
+    ahead_ = SubmissionMemory::make_ahead(device_, reference_->layout(), last);
 }
 
+void Judge::begin(Preparing& preparing) const {
+  preparing.emplace(device_.concurrent_warm_ups() == nullptr ? nullptr : &device_.concurrent_warm_ups()->page());
+}
+
+// Starts the calibrator and the reference where they are fresh, and loads the reference: its model, window and state.
 Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report) {
   const std::uint64_t seed = draw_();  // seeds the constructors of both models
-  channel::WarmUpPage* const warm_up_page =
-      device_.concurrent_warm_ups() == nullptr ? nullptr : &device_.concurrent_warm_ups()->page();
-  std::optional<channel::ScopedPreparing> preparing(warm_up_page);
-
-  // 1. Start the calibrator and the reference where they are fresh, and load the reference: its model, window and
-  // state.
+  Preparing preparing;
+  begin(preparing);
   KQ_TRY(open_children(plan, channels));
-  KQ_TRY(reference_->load(plan, seed));
+  auto layout = reference_->describe(plan, seed);
+  const bool has_several = reference_->workloads().size() > 1;
+  if (!layout && (!has_several || !reference_->usable())) return tl::unexpected(layout.error());
+  KQ_TRY_VALUE(auto workloads, selected(reference_->workloads(), plan.workloads));
+  if (has_several)
+    return judge_several(plan, seed, std::move(workloads), std::move(channels.submission), preparing, report);
+  return judge_one(plan, seed, std::move(*layout), std::move(channels.submission), preparing, report);
+}
 
-  // 2. Start the submission: its window, the overhead, then its own code. While that loads, nothing is timed and the
-  // reference computes trials ahead.
-  KQ_TRY_VALUE(auto submission, SubmissionSide::open(device_, std::move(channels.submission), exits_, wait_mode_, plan,
-                                                     *reference_, std::exchange(ahead_, std::nullopt)));
-  // Without timed trials no overhead is needed.
-  Calibrator& calibrator = *calibrators_.at(plan.calibrator);
-  const auto overhead_by = [&](Step<Overhead> (Calibrator::*how)(std::uint64_t, std::int64_t)) -> Step<Overhead> {
-    if (plan.trials.timed == 0) return submission->overhead();
-    return (calibrator.*how)(reference_->layout().bytes(), plan.limits.load_limit_ms);
-  };
-  KQ_TRY_VALUE(const auto before, overhead_by(&Calibrator::reuse_or_calibrate));
-  KQ_TRY(submission->begin_load(plan, seed));
-  TrialRun trials(device_, *reference_, *submission, plan, draw_);
-  const auto made_ahead = trials.make_ahead_while([&] { return submission->is_loading(); });
-  KQ_TRY(submission->finish_load());
+Step<Verdict> Judge::judge_one(const Plan& plan, std::uint64_t seed, Layout layout, sys::Fd channel,
+                               Preparing& preparing, Report& report) {
+  KQ_TRY(reference_->use(plan, std::move(layout)));
+  KQ_TRY_VALUE(auto submission,
+               SubmissionSide::open(device_, std::move(channel), exits_, wait_mode_, plan, *reference_,
+                                    std::span(&reference_->layout(), 1), std::exchange(ahead_, std::nullopt)));
+  return judge_workload(plan, seed, 0, *submission, preparing, report);
+}
+
+// The overhead by the calibrator. Without timed trials no overhead is needed.
+Step<Overhead> Judge::calibrate(const Plan& plan, const SubmissionSide& submission,
+                                Step<Overhead> (Calibrator::*how)(std::uint64_t, std::int64_t)) {
+  if (plan.trials.timed == 0) return submission.overhead();
+  return ((*calibrators_.at(plan.calibrator)).*how)(reference_->layout().bytes(), plan.limits.load_limit_ms);
+}
+
+// Loads the submission for the reference's present workload, runs the trials, and computes the published time. While
+// the submission loads, nothing is timed and the reference computes trials ahead.
+Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::uint32_t workload,
+                                    SubmissionSide& submission, Preparing& preparing, Report& report) {
+  KQ_TRY_VALUE(const auto before, calibrate(plan, submission, &Calibrator::reuse_or_calibrate));
+  KQ_TRY(submission.begin_load(plan, seed, workload));
+  TrialRun trials(device_, *reference_, submission, plan, draw_);
+  const auto made_ahead = trials.make_ahead_while([&] { return submission.is_loading(); });
+  KQ_TRY(submission.finish_load());
   if (!made_ahead) return tl::unexpected(made_ahead.error());
 
   preparing.reset();
 
-  // 3. Run the trials. Every output of every kind of trial is checked.
+  // Every output of every kind of trial is checked.
   const std::int64_t first_trial_ns = clock_ns();
   const std::int64_t queued_before_us = queued_us();
   const auto times = trials.run();
-  report.trials_us = (clock_ns() - first_trial_ns) / 1'000;
-  report.waited_us = queued_us() - queued_before_us;
+  report.trials_us += (clock_ns() - first_trial_ns) / 1'000;
+  report.waited_us += queued_us() - queued_before_us;
   if (!times) return tl::unexpected(times.error());
-  preparing.emplace(warm_up_page);
-  KQ_TRY_VALUE(const auto after, overhead_by(&Calibrator::calibrate));
+  begin(preparing);
+  KQ_TRY_VALUE(const auto after, calibrate(plan, submission, &Calibrator::calibrate));
   preparing.reset();
 
-  // 4. All outputs were right: compute the published time.
-  KQ_TRY_VALUE(auto measurement, measure(plan, *submission, *times, before, after, report));
-  const Correctness& correctness = submission->correctness();
-  auto suspicion = submission->suspicion();
+  // All outputs were right.
+  KQ_TRY_VALUE(auto measurement, measure(plan, submission, *times, before, after, report));
+  const Correctness& correctness = submission.correctness();
+  auto suspicion = submission.suspicion();
   if (!suspicion && plan.trials.timed > 0)
     suspicion = below_floor(device_, reference_->layout(), measurement.submission.median_ns);
   if (!suspicion && plan.trials.timed > 0 && trials.inputs_never_changed()) suspicion = unchanged_inputs();
@@ -168,7 +190,7 @@ Step<Measurement> Judge::measure(const Plan& plan, SubmissionSide& submission, c
     published = published_time(report.samples.submission_ns, times.submission.events_ns, drift_ns, burst_ns);
   }
   // A judge that sleeps may be woken late where there are few cores, so its clock proves nothing against the child's.
-  if (wait_mode_ == WaitMode::spin) report.disagreement = published.clock_mismatch;
+  if (wait_mode_ == WaitMode::spin && report.disagreement.empty()) report.disagreement = published.clock_mismatch;
   return Measurement{
       .method = "attested",
       .submission = statistics_of(report.samples.submission_ns, published.median_ns),

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/plan.h"
+#include "gpu_worker/channel/warm_up.h"
 #include "gpu_worker/judge/timing/calibration.h"
 #include "gpu_worker/judge/trial/reference_side.h"
 #include "gpu_worker/judge/trial/submission_side.h"
@@ -32,7 +33,20 @@ class Judge {
   void make_ahead(const Plan& last);
 
  private:
+  // Asks the pool to start no warm-up, while it has a value.
+  using Preparing = std::optional<channel::ScopedPreparing>;
+  void begin(Preparing& preparing) const;
   Step<Verdict> attempt(const Plan& plan, Channels channels, Report& report);
+  Step<Verdict> judge_one(const Plan& plan, std::uint64_t seed, Layout layout, sys::Fd channel, Preparing& preparing,
+                          Report& report);
+  Step<Verdict> judge_several(const Plan& plan, std::uint64_t seed, std::vector<std::uint32_t> workloads,
+                              sys::Fd channel, Preparing& preparing, Report& report);
+  Step<std::vector<Layout>> describe_all(const Plan& plan, std::uint64_t seed, std::vector<std::uint32_t>& workloads,
+                                         Report& report);
+  Step<Verdict> judge_workload(const Plan& plan, std::uint64_t seed, std::uint32_t workload, SubmissionSide& submission,
+                               Preparing& preparing, Report& report);
+  Step<Overhead> calibrate(const Plan& plan, const SubmissionSide& submission,
+                           Step<Overhead> (Calibrator::*how)(std::uint64_t, std::int64_t));
   Step<void> open_children(const Plan& plan, Channels& channels);
   Step<Measurement> measure(const Plan& plan, SubmissionSide& submission, const TimedTrials& times,
                             const Overhead& before, const Overhead& after, Report& report);

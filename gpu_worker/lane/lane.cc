@@ -233,6 +233,7 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
                 .samples = is_measured ? std::move(report.samples) : Samples()};  // times of wrong outputs are not kept
   result.toolchain = built.toolchain;
   result.extensions = built.extensions;
+  result.cases = std::move(report.cases);
   result.conditions = std::move(attempt->conditions);
   if (is_measured && lease.submission.trials.profile != Profiler::none) result.profile = profile(run);
   return result;
@@ -424,7 +425,8 @@ Plan Lane::plan_for(const Lease& lease, ChildRole role, const AttemptChildren& c
           .trials = is_profiled ? profile_trials() : submission.trials,
           .rtol = submission.problem.rtol,
           .atol = submission.problem.atol,
-          .limits = is_profiled ? profile_limits(limits) : limits};
+          .limits = is_profiled ? profile_limits(limits) : limits,
+          .workloads = submission.problem.workloads};
 }
 
 // Gives the judge the plan and the channels that it does not have yet, and waits for its report.

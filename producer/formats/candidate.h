@@ -31,6 +31,7 @@ struct Candidate {
   Precision precision = Precision::as_given;
   std::optional<double> rtol;
   std::optional<double> atol;
+  std::vector<Workload> workloads;  // selections among the problem's workloads; empty: all
   Trials trials;
   Priority priority = Priority::normal;
   std::int64_t not_before_ms = 0;              // Unix time; 0: at once
@@ -65,6 +66,7 @@ struct InputOptions {
   std::optional<Baseline> baseline;
   std::optional<Profiler> profile;
   bool need_extensions = false;  // true overrides the candidate's setting
+  std::optional<std::vector<Workload>> workloads;
   std::optional<Priority> priority;
   std::optional<std::int64_t> not_before_ms;
   std::optional<std::int64_t> deadline_ms;

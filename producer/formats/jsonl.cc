@@ -201,6 +201,9 @@ class LineParser {
     read_text("author", candidate.author);
     read_tolerance("rtol", candidate.rtol);
     read_tolerance("atol", candidate.atol);
+    std::vector<std::string> workloads;
+    read_texts("workloads", workloads);
+    for (const std::string& name : workloads) candidate.workloads.push_back({name});
   }
 
   // Reads when and where the job may run.
@@ -211,12 +214,15 @@ class LineParser {
     read_when("not_before", candidate.not_before_ms);
     read_when("deadline", candidate.deadline_ms);
     read_limit(candidate);
-    const Json* labels = line_->find("require");
-    if (labels == nullptr) return;
-    if (labels->array() == nullptr) return wrong("require must be an array of texts, got " + described(*labels));
-    for (const Json& label : *labels->array()) {
-      if (label.text() == nullptr) return wrong("require must be an array of texts, got " + described(*labels));
-      candidate.labels.push_back(*label.text());
+    read_texts("require", candidate.labels);
+  }
+  void read_texts(const std::string& key, std::vector<std::string>& values) {
+    const Json* texts = line_->find(key);
+    if (texts == nullptr) return;
+    if (texts->array() == nullptr) return wrong(key + " must be an array of texts, got " + described(*texts));
+    for (const Json& one : *texts->array()) {
+      if (one.text() == nullptr) return wrong(key + " must be an array of texts, got " + described(*texts));
+      values.push_back(*one.text());
     }
   }
   void read_when(const char* key, std::int64_t& value) {

@@ -80,6 +80,11 @@ constexpr Setting kSettings[] = {
                 std::int64_t) { return read_tolerance(value, candidate.rtol); }},
     {"atol", [](Candidate& candidate, const std::string& value,
                 std::int64_t) { return read_tolerance(value, candidate.atol); }},
+    {"workloads",
+     [](Candidate& candidate, const std::string& value, std::int64_t) {
+       candidate.workloads = parse_workloads(value);
+       return ErrorText();
+     }},
     {"correctness", read_trials<&Trials::correctness, 1>},
     {"warmup", read_trials<&Trials::warmup, 0>},
     {"timed", read_trials<&Trials::timed, 0>},

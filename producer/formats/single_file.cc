@@ -19,7 +19,7 @@ namespace kq::producer {
 namespace {
 
 // Settings that a kernel must not make in its own text, because they decide which outputs count as correct.
-constexpr std::string_view kNotInHeader[] = {"rtol", "atol", "correctness"};
+constexpr std::string_view kNotInHeader[] = {"rtol", "atol", "correctness", "workloads"};
 
 // The entry of a submission whose source is an extension of torch. python/kq/records/submission.py has the same.
 constexpr std::string_view kExtensionEntry = R"(import os

@@ -46,6 +46,7 @@ struct RawOptions {
   std::string progress = "auto";
   std::vector<std::string> labels;
   std::string time_limit_s;
+  std::string workloads;
   double timeout_s = 0;
   std::uint32_t repeat = 1;
   bool need_extensions = false;
@@ -162,6 +163,7 @@ Expected<void> apply_options(const RawOptions& raw, SubmitCommandLine& line) {
   line.request.options.baseline = *baseline;
   line.request.options.profile = *profile;
   line.request.options.need_extensions = raw.need_extensions;
+  if (!raw.workloads.empty()) line.request.options.workloads = parse_workloads(raw.workloads);
   if (!raw.gpu.empty()) line.request.options.gpu_model = raw.gpu;
   line.request.input_format = raw.input_format;
   line.request.run = raw.run;
@@ -198,6 +200,9 @@ void add_input_options(CLI::App& app, RawOptions& raw, SubmitCommandLine& line) 
                  "time the problem's reference as it is (eager) or under torch.compile (compile)");
   app.add_option("--profile", raw.profile,
                  "run the kernels of a passed submission under a profiler: ncu (NVIDIA's Nsight Compute), or none");
+  app.add_option("--workloads", raw.workloads,
+                 "run only these of the problem's workloads: names or patterns with * and ?, joined by commas; such "
+                 "jobs are on no board");
   app.add_flag("--need-extensions", raw.need_extensions,
                "a submission whose load_inline or load does not compile ends as build_failed, even if it catches that");
 }

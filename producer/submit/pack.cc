@@ -60,6 +60,7 @@ Submission submission_of(const Candidate& candidate, const std::vector<std::stri
   submission.problem.hash = problem;
   submission.problem.precision = candidate.precision;
   submission.problem.rtol = candidate.rtol;
+  if (!candidate.workloads.empty()) submission.problem.workloads = candidate.workloads;
   submission.problem.atol = candidate.atol;
   submission.device = candidate.device;
   submission.gpu_model = candidate.gpu_model;

@@ -36,6 +36,7 @@ struct Options {
   bool wait = false;
   bool failed = false;
   bool json = false;
+  bool cases = false;
   bool exit_zero = false;
 };
 
@@ -50,6 +51,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.seconds("--timeout", "stop waiting for the jobs, or for an answer of the broker, after this many seconds",
                 options.timeout_s);
   flags.flag("--failed", "print only the jobs that did not pass, with the evidence", options.failed);
+  flags.flag("--cases", "print a row for each workload of a job; with --json an array in each row", options.cases);
   flags.flag("--json", "print one JSON object with all columns of the rows", options.json);
   flags.flag("--exit-zero", "exit with code 0 instead of 1 when a job did not pass", options.exit_zero);
   return flags.parse(argc, argv);
@@ -97,7 +99,8 @@ int run(int argc, char** argv) {
     if (const auto waited = wait_for_run(*opened, options); !waited) return report_error(kProgram, waited.error());
   }
 
-  kq::tools::ResultsView view({.json = options.json, .only_failed = options.failed}, options.run);
+  kq::tools::ResultsView view({.json = options.json, .only_failed = options.failed, .cases = options.cases},
+                              options.run);
   const auto print = [](const std::string& text) { std::cout << text; };
   const auto visited = kq::tools::each_row(*opened->source, options.run, [&](const kq::RunRow& row) {
     print(view.add(row));

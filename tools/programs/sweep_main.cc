@@ -56,6 +56,7 @@ struct Options {
   std::string baseline = "eager";
   std::string profile = "none";
   bool need_extensions = false;
+  std::string workloads;
   std::string priority;
   std::string submitter;
   std::string problem;
@@ -92,6 +93,10 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.flag("--need-extensions",
              "a submission whose load_inline or load does not compile ends as build_failed, even if it catches that",
              options.need_extensions);
+  flags.option("--workloads", "NAMES",
+               "run only these of the problem's workloads: names or patterns with * and ?, joined by commas; such jobs "
+               "are on no board",
+               options.workloads);
   flags.choice("--priority", "priority of the jobs at a broker that has other jobs", options.priority,
                {"low", "normal", "high"});
   flags.option("--submitter", "NAME", "name of the submitter whose share and quota the jobs use (default: USER@HOST)",
@@ -123,6 +128,7 @@ kq::producer::SubmitRequest request_of(const Options& options) {
   if (options.baseline != "eager") request.options.baseline = kq::parse_enum<kq::Baseline>(options.baseline);
   if (options.profile != "none") request.options.profile = kq::parse_enum<kq::Profiler>(options.profile);
   request.options.need_extensions = options.need_extensions;
+  if (!options.workloads.empty()) request.options.workloads = kq::parse_workloads(options.workloads);
   if (options.device != "any") request.options.device = kq::parse_enum<kq::DeviceWish>(options.device);
   if (!options.gpu.empty()) request.options.gpu_model = options.gpu;
   if (!options.problem.empty()) request.options.problem = options.problem;

@@ -1,5 +1,6 @@
 #include "tools/table/columns.h"
 
+#include <algorithm>
 #include <chrono>
 #include <concepts>
 #include <optional>
@@ -195,6 +196,21 @@ Cell extension_errors(const RunRow& row) {
     joined += (joined.empty() ? "" : "; ") + failed.name + ": " + failed.error;
   return to_cell(joined);
 }
+Cell cases(const RunRow& row) {
+  if (!row.result || row.result->cases.empty()) return {};
+  const auto has_passed = [](const CaseResult& one) { return name_of(one.verdict) == VerdictName::passed; };
+  return std::to_string(std::ranges::count_if(row.result->cases, has_passed)) + " of " +
+         std::to_string(row.result->cases.size());
+}
+
+Cell workloads(const RunRow& row) {
+  const Problem& problem = row.entry.submission.problem;
+  if (runs_all_workloads(problem)) return {};
+  std::string names;
+  for (const Workload& workload : problem.workloads) names += (names.empty() ? "" : ",") + workload.name;
+  return names;
+}
+
 Cell fell_back(const RunRow& row) {
   return row.result && row.result->extensions ? Cell(row.result->extensions->fell_back) : Cell();
 }
@@ -449,6 +465,10 @@ constexpr Column kColumns[] = {
      extension_errors},
     {"fell_back", ColumnType::boolean, "",
      "whether the submission caught such an error, so that it ran without that extension", fell_back},
+    {"cases", ColumnType::text, "", "cases that passed, out of all that ran, where the problem has several: 3 of 4",
+     cases},
+    {"workloads", ColumnType::text, "", "workloads that the submission selects, joined by commas; empty: all",
+     workloads},
 };
 
 }  // namespace

@@ -187,7 +187,25 @@ bool Selection::matches(const RunRow& row) const {
   return true;
 }
 
+// Visits the items of a level whose columns of the job differ from row to row, as those of a case do.
+Expected<void> Selection::each_job_of(const RunRow& row, const Visit& visit) const {
+  if (!is_recent(row)) return {};
+  std::vector<Cell> cells(columns_.size());
+  const std::size_t items = level_->items(row);
+  for (std::size_t item = 0; item < items; ++item) {
+    const RunRow shown = level_->job_of(row, item);
+    const auto get = [&](const SelectedColumn& column) {
+      return column.get(column.of_item == nullptr ? shown : row, item);
+    };
+    if (!std::ranges::all_of(conditions_, [&](const Condition& one) { return one.holds(get(one.column)); })) continue;
+    std::ranges::transform(columns_, cells.begin(), get);
+    KQ_TRY(visit(cells));
+  }
+  return {};
+}
+
 Expected<void> Selection::each(const RunRow& row, const Visit& visit) const {
+  if (level_->job_of != nullptr) return each_job_of(row, visit);
   if (!matches(row)) return {};
   std::vector<Cell> cells(columns_.size());
   const std::size_t items = level_->items(row);

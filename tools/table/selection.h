@@ -66,6 +66,7 @@ class Selection {
   Expected<SelectedColumn> find(std::string_view name) const;
   Expected<void> choose_columns(const std::string& names);
   Expected<void> add_condition(const std::string& text);
+  Expected<void> each_job_of(const RunRow& row, const Visit& visit) const;
   bool is_recent(const RunRow& row) const;
 
   const Level* level_;

@@ -2,12 +2,29 @@
 
 #include "tools/cli/text.h"
 #include "tools/table/columns.h"
+#include "tools/table/levels.h"
 
 namespace kq::tools {
 namespace {
 
 std::string device_text(const RunRow& row) {
   return row.result && !row.result->device.model.empty() ? row.result->device.model : "-";
+}
+
+// Returns the JSON object of a row, with an array of its cases if these are asked for.
+producer::Json json_of(const RunRow& row, bool has_cases) {
+  producer::Json json = to_json(row);
+  if (!has_cases) return json;
+  producer::JsonObject object = *json.object();
+  producer::JsonArray cases;
+  for (std::size_t i = 0; i < case_count(row); ++i) {
+    producer::JsonObject one{{"case_id", producer::Json{case_name(row, i)}}};
+    const producer::Json columns = to_json(case_of(row, i));
+    one.insert(one.end(), columns.object()->begin(), columns.object()->end());
+    cases.push_back(producer::Json{std::move(one)});
+  }
+  object.emplace_back("cases_of_job", producer::Json{std::move(cases)});
+  return {std::move(object)};
 }
 
 std::vector<std::string> cells_of(const RunRow& row) {
@@ -37,7 +54,12 @@ std::string ResultsView::add(const RunRow& row) {
   ++shown_count_;
   if (style_.json) return json_row(row);
   if (style_.only_failed) return evidence_text(row);
-  cells_.push_back(cells_of(row));
+  if (!style_.cases) cells_.push_back(cells_of(row));
+  for (std::size_t i = 0; style_.cases && i < case_count(row); ++i) {
+    std::vector<std::string> cells = cells_of(case_of(row, i));
+    cells.insert(cells.begin() + 1, case_name(row, i));
+    cells_.push_back(std::move(cells));
+  }
   return "";
 }
 
@@ -45,7 +67,7 @@ std::string ResultsView::json_row(const RunRow& row) {
   const std::string start =
       shown_count_ == 1 ? R"({"schema": "kq.results/1", "run": )" + producer::json_quoted(run_) + ", \"rows\": [\n"
                         : ",\n";
-  return start + producer::to_text(to_json(row));
+  return start + producer::to_text(json_of(row, style_.cases));
 }
 
 std::string ResultsView::finish() {
@@ -60,8 +82,10 @@ std::string ResultsView::finish() {
   }
   std::string text;
   if (!style_.only_failed) {
-    text =
-        table({{"label"}, {"device"}, {"verdict"}, {"median", true}, {"reference", true}, {"speedup", true}}, cells_);
+    std::vector<TableColumn> columns{{"label"},        {"device"},          {"verdict"},
+                                     {"median", true}, {"reference", true}, {"speedup", true}};
+    if (style_.cases) columns.insert(columns.begin() + 1, {"case"});
+    text = table(columns, cells_);
   }
   return text + counts();
 }

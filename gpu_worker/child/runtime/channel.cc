@@ -22,6 +22,7 @@ namespace {
 using channel::Page;
 using channel::Seeds;
 using channel::TensorDesc;
+using channel::WorkloadDesc;
 
 struct Field {
   std::string_view name;
@@ -39,6 +40,8 @@ constexpr Field kLayout[] = {{"sizeof Page", sizeof(Page)},
                              {"dims_max", channel::kDimsMax},
                              {"answers_max", channel::kAnswersMax},
                              {"sizeof Seeds", sizeof(Seeds)},
+                             {"sizeof WorkloadDesc", sizeof(WorkloadDesc)},
+                             {"workloads_max", channel::kWorkloadsMax},
                              {"text_max", channel::kTextMax},
                              {"align", channel::kAlign},
                              KQ_FIELD(Page, magic),
@@ -70,6 +73,11 @@ constexpr Field kLayout[] = {{"sizeof Page", sizeof(Page)},
                              KQ_FIELD(Page, outputs),
                              KQ_FIELD(Page, states),
                              KQ_FIELD(Page, answers),
+                             KQ_FIELD(Page, workload),
+                             KQ_FIELD(Page, workload_count),
+                             KQ_FIELD(Page, workloads),
+                             KQ_FIELD(WorkloadDesc, name),
+                             KQ_FIELD(WorkloadDesc, weight),
                              KQ_FIELD(Seeds, inputs),
                              KQ_FIELD(Seeds, calls),
                              KQ_FIELD(TensorDesc, name),

@@ -19,3 +19,4 @@ class Context:
     seed: Callable[[], None]  # seeds every generator with the job's seed
     states: dict[str, torch.Tensor]  # the reference's parameters and buffers, as views into the window
     signature: ProblemSignature
+    workload: int = 0  # the index of the problem's workload

@@ -15,7 +15,7 @@ def load(context: Context) -> Call:
     job = context.job
     loader.install(job.source)
     context.seed()
-    init_inputs = Problem(job.source / job.problem).init_inputs()
+    init_inputs = Problem(job.source / job.problem, context.workload).init_inputs()
     module = import_file(job.source / job.entry)
     spec = entry_point.read_contract(job.source / job.entry)
     wanted, is_class = entry_point.find_target(module, spec, job.entry, job.backend)

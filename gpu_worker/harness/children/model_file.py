@@ -10,20 +10,26 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from harness.children.workloads import workloads_of
 from harness.facts import known_imports
 
 
 class Problem:
-    """A problem file: class Model, get_inputs() and, if the constructor has arguments, get_init_inputs()."""
+    """A problem file: class Model, the workloads (workloads.py) and, if the constructor has arguments,
+    get_init_inputs(). One of the workloads is the one that is computed.
+    """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, workload: int = 0) -> None:
         self.module = import_file(path)
         self.model_class = attribute(self.module, "Model", path.name)
-        self.get_inputs = attribute(self.module, "get_inputs", path.name)
-        self._get_init_inputs = getattr(self.module, "get_init_inputs", list)
+        self.workloads = workloads_of(self.module, path.name)
+        self.workload = self.workloads[workload]
+
+    def get_inputs(self) -> Any:
+        return self.workload.get_inputs()
 
     def init_inputs(self) -> list[Any]:
-        return list(self._get_init_inputs())
+        return list(self.workload.get_init_inputs())
 
 
 def import_file(path: Path) -> ModuleType:

@@ -6,12 +6,13 @@ import ctypes
 from ctypes import c_char, c_double, c_int64, c_uint32, c_uint64
 from enum import IntEnum
 
-MAGIC = 0x6B710007
+MAGIC = 0x6B710008
 INPUTS_MAX = 64
 OUTPUTS_MAX = 64
 STATES_MAX = 2048
 DIMS_MAX = 8
 ANSWERS_MAX = 8
+WORKLOADS_MAX = 128
 TEXT_MAX = 4096
 ALIGN = 256
 
@@ -80,6 +81,10 @@ class Seeds(ctypes.Structure):
     _fields_ = [("inputs", c_uint64), ("calls", c_uint64)]
 
 
+class WorkloadDesc(ctypes.Structure):
+    _fields_ = [("name", c_char * 80), ("weight", c_double)]
+
+
 class Page(ctypes.Structure):
     _fields_ = [
         ("magic", c_uint32),
@@ -111,4 +116,7 @@ class Page(ctypes.Structure):
         ("outputs", TensorDesc * OUTPUTS_MAX),
         ("states", TensorDesc * STATES_MAX),
         ("answers", Seeds * ANSWERS_MAX),
+        ("workload", c_uint32),
+        ("workload_count", c_uint32),
+        ("workloads", WorkloadDesc * WORKLOADS_MAX),
     ]

@@ -25,6 +25,7 @@ from harness.children.tensors import (
     problem_error,
     seed_everything,
 )
+from harness.children.workloads import fill_table as fill_workloads
 
 BACKEND = "inductor"
 MEMORY = (Failure.OUT_OF_HOST_MEMORY, Failure.OUT_OF_GPU_MEMORY, Failure.UNSUPPORTED_HERE)
@@ -38,6 +39,7 @@ class Reference(CommandHandler):
     # The copy of a model that torch.compile was given. It outlives that model and takes the state of later ones.
     compiled_copy: torch.nn.Module | None = None
     compiled: Any = None
+    loaded_workload = 0
     changes_inputs = False  # set once the model has changed its inputs while it computed expected outputs
 
     def failure_of(self, error: BaseException, command: int) -> Failure:
@@ -47,7 +49,12 @@ class Reference(CommandHandler):
 
     def load(self) -> None:
         seed = self.page.seed
-        self.problem = Problem(self.job.source / self.job.problem)
+        self.problem = Problem(self.job.source / self.job.problem, self.page.workload)
+        fill_workloads(self.page.workloads, self.problem.workloads)
+        self.page.workload_count = len(self.problem.workloads)
+        if self.page.workload != self.loaded_workload:
+            self.compiled_copy = self.compiled = None  # another workload may construct another model
+            self.loaded_workload = self.page.workload
         # The old model is dropped first: memory may not suffice for two, and a model must not lie in the arena.
         vars(self).pop("model", None)
         self.leave_pool()

@@ -45,7 +45,13 @@ class Submission(CommandHandler):
         signature = ProblemSignature(
             inputs, [TensorSpec.of(entry) for entry in self.entries("outputs")], states, self.job.device
         )
-        return Context(job=self.job, seed=lambda: seed_everything(seed), states=states, signature=signature)
+        return Context(
+            job=self.job,
+            seed=lambda: seed_everything(seed),
+            states=states,
+            signature=signature,
+            workload=self.page.workload,
+        )
 
     def call(self) -> None:
         if self.model is None:

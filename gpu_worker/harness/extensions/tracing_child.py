@@ -151,13 +151,20 @@ def call_model(job: Job, module: types.ModuleType, recorder: CallRecorder) -> No
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     with FakeTensorMode(allow_non_fake_inputs=True):
-        problem = Problem(job.source / job.problem)
-        names = entry_point.read_contract(job.source / job.entry)
-        wanted, is_class = entry_point.find_target(module, names, job.entry, job.backend)
-        call = entry_point.method_of(wanted(*problem.init_inputs()), names) if is_class else wanted
-        if recorder.has_unreached_call():
-            inputs = problem.get_inputs()
-            entry_point.with_arguments(call, names, signature_of(problem, inputs))(*inputs)
+        workload_count = len(Problem(job.source / job.problem).workloads)
+        for workload in range(workload_count):
+            if workload == 0 or recorder.has_unreached_call():
+                call_workload(job, module, recorder, workload)
+
+
+def call_workload(job: Job, module: types.ModuleType, recorder: CallRecorder, workload: int) -> None:
+    problem = Problem(job.source / job.problem, workload)
+    names = entry_point.read_contract(job.source / job.entry)
+    wanted, is_class = entry_point.find_target(module, names, job.entry, job.backend)
+    call = entry_point.method_of(wanted(*problem.init_inputs()), names) if is_class else wanted
+    if recorder.has_unreached_call():
+        inputs = problem.get_inputs()
+        entry_point.with_arguments(call, names, signature_of(problem, inputs))(*inputs)
 
 
 def signature_of(problem: Problem, inputs: list[Any]) -> ProblemSignature:

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/problem.h"
 #include "gpu_worker/judge/device/clock.h"
 #include "sys/error_text.h"
 
@@ -102,6 +103,10 @@ Expected<std::unique_ptr<Child>> Child::start(sys::Fd socket, ChildRole role, Ex
   auto* const page = static_cast<Page*>(at);
   page->magic = channel::kMagic;
   page->page_bytes = sizeof(Page);
+  // What a reference has that describes no workloads.
+  page->workload_count = 1;
+  kDefaultWorkload.copy(page->workloads[0].name, sizeof page->workloads[0].name - 1);
+  page->workloads[0].weight = 1;
   page->spin_ns = wait_mode == WaitMode::spin ? kChildSpinNs : kSleepingChildSpinNs;
   std::unique_ptr<Child> child(new Child(std::move(socket), role, exits, wait_mode, page));
   child->send('P', file.get());
@@ -178,6 +183,7 @@ void Child::begin(const CommandRequest& request, const Hooks& hooks) {
   }
   page_->command = request.command;
   page_->seed = request.seed;
+  page_->workload = request.workload;
   if (!request.slots.empty()) {
     store(page_->returned, 0);
     turns_ = 1;
@@ -315,14 +321,31 @@ Outcome Child::read_answer(Command command, std::int64_t interval_ns) const {
                     .failure = head.failure,
                     .text = sys::printable(std::string_view(head.text, head.text_bytes), channel::kTextMax),
                     .event_ns = head.event_ns,
+                    .workloads = {},
                     .tables = {},
                     .interval_ns = interval_ns,
                     .is_early = is_early_};
+  if (command == Command::load && role_ == ChildRole::reference) {
+    auto workloads = read_workloads();
+    if (!workloads && answered.ok) return Malformed{workloads.error()};
+    if (workloads) answered.workloads = std::move(*workloads);
+  }
   if (!answered.ok) return answered;
   auto filled = read_tables(command, head.input_count, head.output_count, head.state_count);
   if (!filled) return Malformed{filled.error()};
   answered.tables = std::move(*filled);
   return answered;
+}
+
+// Copies and checks the table of workloads.
+tl::expected<std::vector<WorkloadRow>, std::string> Child::read_workloads() const {
+  std::uint32_t count = 0;
+  copy_out(&count, &page_->workload_count, sizeof count);
+  if (count == 0 || count > channel::kWorkloadsMax)
+    return tl::unexpected(std::to_string(count) + " workloads, 1 to " + std::to_string(channel::kWorkloadsMax));
+  std::vector<channel::WorkloadDesc> copy(count);
+  copy_out(copy.data(), page_->workloads, copy.size() * sizeof(channel::WorkloadDesc));
+  return read_workload_table(copy);
 }
 
 // Copies and checks the tables that this command fills.

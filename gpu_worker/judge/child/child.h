@@ -30,6 +30,8 @@ struct Answered {
   channel::Failure failure = channel::Failure::none;
   std::string text;  // printable
   std::int64_t event_ns = 0;
+  // Of a reference's load: at least one, also where the load failed; none where the table is malformed.
+  std::vector<WorkloadRow> workloads;
   Tables tables;  // those that the command fills: all for a reference's load, inputs for make_inputs, outputs for call
   std::int64_t interval_ns = 0;  // the timed interval: from just before `at_start` until `at_done` has returned
   bool is_early = false;         // the answer came before the interval began, that is before `at_start`
@@ -63,6 +65,7 @@ struct CommandRequest {
   std::span<const std::uint16_t> slots = {};
   // The seed of the random numbers that the command draws. The child learns it together with `go`.
   std::uint64_t seed = 0;
+  std::uint32_t workload = 0;  // for Command::load: the index of the workload
 };
 
 // How judge and child wait for each other. Spinning reacts within a microsecond, but takes two cores.
@@ -130,6 +133,7 @@ class Child {
   bool advance_burst(std::span<const std::uint16_t> slots);
   Expected<Outcome> wait_for_exit();
   Outcome read_answer(channel::Command command, std::int64_t interval_ns) const;
+  tl::expected<std::vector<WorkloadRow>, std::string> read_workloads() const;
   tl::expected<Tables, std::string> read_tables(channel::Command command, std::uint32_t input_count,
                                                 std::uint32_t output_count, std::uint32_t state_count) const;
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <set>
 #include <string_view>
 
 #include "core/base/check.h"
@@ -69,6 +71,22 @@ tl::expected<std::vector<Tensor>, std::string> read_table(std::span<const Tensor
     auto tensor = read_row(row);
     if (!tensor) return tl::unexpected(what + " " + std::to_string(table.size()) + " with " + tensor.error());
     table.push_back(std::move(*tensor));
+  }
+  return table;
+}
+
+tl::expected<std::vector<WorkloadRow>, std::string> read_workload_table(std::span<const channel::WorkloadDesc> rows) {
+  std::vector<WorkloadRow> table;
+  std::set<std::string> names;
+  for (const channel::WorkloadDesc& row : rows) {
+    const std::string what = "workload " + std::to_string(table.size());
+    std::string name =
+        sys::printable(std::string_view(row.name, ::strnlen(row.name, sizeof row.name)), sizeof row.name);
+    if (name.empty()) return tl::unexpected(what + " without a name");
+    if (!names.insert(name).second) return tl::unexpected(what + " with the name of another workload");
+    if (!std::isfinite(row.weight) || row.weight <= 0)
+      return tl::unexpected(what + " with a weight that is not positive");
+    table.push_back({.name = std::move(name), .weight = row.weight});
   }
   return table;
 }

@@ -43,6 +43,17 @@ struct Tables {
 tl::expected<std::vector<Tensor>, std::string> read_table(std::span<const channel::TensorDesc> rows,
                                                           const std::string& what);
 
+// One workload of a problem. The name is printable and not empty, the weight is positive and finite.
+struct WorkloadRow {
+  std::string name;
+  double weight = 1;
+
+  friend bool operator==(const WorkloadRow&, const WorkloadRow&) = default;
+};
+
+// Checks rows that have been copied out of the page, as read_table() does. Refuses two workloads of one name.
+tl::expected<std::vector<WorkloadRow>, std::string> read_workload_table(std::span<const channel::WorkloadDesc> rows);
+
 // Returns the tensor as a row of the page.
 channel::TensorDesc row_of(const Tensor& tensor);
 

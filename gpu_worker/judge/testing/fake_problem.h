@@ -27,6 +27,14 @@ T* fake_data(FakeTurn& turn, const channel::TensorDesc& row) {
   return reinterpret_cast<T*>(turn.window + row.offset);
 }
 
+inline void fake_workloads(FakeTurn& turn, const std::vector<std::string>& names) {
+  turn.page.workload_count = static_cast<std::uint32_t>(names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    turn.page.workloads[i] = {.name = {}, .weight = 1};
+    names[i].copy(turn.page.workloads[i].name, sizeof turn.page.workloads[i].name - 1);
+  }
+}
+
 inline void fake_describe(FakeTurn& turn) {
   turn.page.input_count = 2;
   turn.page.inputs[0] = fake_tensor("x", channel::Dtype::float32, {8});

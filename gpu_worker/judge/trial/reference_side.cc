@@ -48,27 +48,60 @@ Step<std::unique_ptr<ReferenceSide>> ReferenceSide::open(Device& device, sys::Fd
   return side;
 }
 
-Step<void> ReferenceSide::load(const Plan& plan, std::uint64_t seed) {
-  drop_outputs_in_place();
-  const std::int64_t limit_ms = plan.limits.load_limit_ms;
-  KQ_TRY_VALUE(auto described, accept(child_->command({.command = Command::load, .limit_ms = limit_ms, .seed = seed}),
-                                      doing(Phase::load)));
+Step<void> ReferenceSide::load(const Plan& plan, std::uint64_t seed, std::uint32_t workload) {
+  KQ_TRY_VALUE(auto layout, describe(plan, seed, workload));
+  return use(plan, std::move(layout));
+}
 
-  const bool is_new = !window_.memory || !fits(layout_, described.tables);
-  if (is_new) {
-    if (const auto made = make_windows(plan, std::move(described.tables)); !made) return made;
+Step<Layout> ReferenceSide::describe(const Plan& plan, std::uint64_t seed, std::uint32_t workload) {
+  drop_outputs_in_place();
+  auto outcome = child_->command(
+      {.command = Command::load, .limit_ms = plan.limits.load_limit_ms, .seed = seed, .workload = workload});
+  const auto* const loaded = outcome ? std::get_if<Answered>(&*outcome) : nullptr;
+  if (loaded != nullptr && !loaded->workloads.empty()) workloads_ = loaded->workloads;
+  KQ_TRY_VALUE(auto described, accept(std::move(outcome), doing(Phase::load)));
+  Layout layout = make_layout(std::move(described.tables));
+  if (layout.bytes() <= plan.limits.window_bytes_max) return layout;
+  return stop(VerdictName::too_large,
+              evidence(Stage::load, {},
+                       "inputs, outputs and state need " + format_bytes(layout.bytes()) +
+                           ", but the window may have only " + format_bytes(plan.limits.window_bytes_max)));
+}
+
+Step<void> ReferenceSide::use(const Plan& plan, Layout layout) {
+  const std::int64_t limit_ms = plan.limits.load_limit_ms;
+  const bool is_same_layout = window_.memory && fits(layout_, layout.tables);
+  const bool needs_window = !is_same_layout && !has_room_for(layout);
+  if (!is_same_layout) {
+    repeated_outputs_.reset();
+    trials_.clear();
+    layout_ = std::move(layout);
+    if (needs_window) {
+      KQ_TRY(make_window_for(layout_));
+    }
+    slots_ = std::min<std::uint64_t>(window_.slots, slots_of(layout_));
+    KQ_TRY(trials_.lay_out(layout_));
+    child_->write_slots(static_cast<std::uint32_t>(slots_), layout_.bytes(), 0);
   }
   child_->write_inputs(layout_.tables.inputs);
   child_->write_outputs(layout_.tables.outputs);
   child_->write_states(layout_.tables.states);
-  if (is_new) {
+  if (needs_window) {
     child_->send_window(window(), arena_);
     KQ_TRY(accept(child_->command({.command = Command::attach, .limit_ms = limit_ms}), doing(Phase::load)));
   }
   KQ_TRY(accept(child_->command({.command = Command::put_state, .limit_ms = limit_ms}), doing(Phase::load)));
   mutable_.assign(layout_.tables.inputs.size(), false);
   trials_.discard_ahead();  // another model has made them
+  trial_ns_ = is_same_layout ? trial_ns_ : 0;
   return plan.trials.baseline == Baseline::compile ? compile(plan) : Step<void>();
+}
+
+void ReferenceSide::reserve(std::span<const Layout> layouts) {
+  for (const Layout& layout : layouts) {
+    reserved_slot_bytes_ = std::max(reserved_slot_bytes_, layout.bytes());
+    reserved_arena_bytes_ = std::max(reserved_arena_bytes_, arena_bytes(layout));
+  }
 }
 
 Step<void> ReferenceSide::compile(const Plan& plan) {
@@ -80,25 +113,22 @@ Step<void> ReferenceSide::compile(const Plan& plan) {
   return {};
 }
 
-Step<void> ReferenceSide::make_windows(const Plan& plan, Tables tables) {
+// Returns whether the window's slots can hold the layout. A window that was made for one workload is kept only for a
+// layout of its own size, because more slots and a smaller arena would fit another one better.
+bool ReferenceSide::has_room_for(const Layout& layout) const {
+  return window_.memory && reserved_slot_bytes_ > 0 && layout.bytes() <= slot_bytes_;
+}
+
+Step<void> ReferenceSide::make_window_for(const Layout& layout) {
   // The old window is freed first, because there may be no room for both. But a child keeps its arena.
   if (window_.arena.memory != nullptr) kept_ = std::move(window_.memory);
   window_ = {};
-  repeated_outputs_.reset();
-  trials_.clear();
-  layout_ = make_layout(std::move(tables));
-  if (layout_.bytes() > plan.limits.window_bytes_max) {
-    return stop(VerdictName::too_large,
-                evidence(Stage::load, {},
-                         "inputs, outputs and state need " + format_bytes(layout_.bytes()) +
-                             ", but the window may have only " + format_bytes(plan.limits.window_bytes_max)));
-  }
-  KQ_TRY_VALUE(auto window, make_window(device_, slots_of(layout_), layout_.bytes(),
-                                        arena_.memory != nullptr ? 0 : arena_bytes(layout_)));
+  slot_bytes_ = std::max(layout.bytes(), reserved_slot_bytes_);
+  const std::uint64_t slots = std::clamp<std::uint64_t>(kSlotsBytesMax / slot_bytes_, 1, slots_of(layout));
+  const std::uint64_t arena = std::max(arena_bytes(layout), reserved_arena_bytes_);
+  KQ_TRY_VALUE(auto window, make_window(device_, slots, slot_bytes_, arena_.memory != nullptr ? 0 : arena));
   window_ = std::move(window);
   if (arena_.memory == nullptr) arena_ = window_.arena;
-  if (const auto laid_out = trials_.lay_out(layout_); !laid_out) return laid_out;
-  child_->write_slots(static_cast<std::uint32_t>(window_.slots), layout_.bytes(), 0);
   return {};
 }
 
@@ -175,7 +205,7 @@ Step<std::size_t> ReferenceSide::make_ahead(const Plan& plan, std::span<const Se
 Step<std::size_t> ReferenceSide::begin_ahead(const Plan& plan, std::span<const Seeds> seeds) {
   const auto room = trials_.free_count();
   if (!room) return stop(room.error());
-  const std::size_t slots = std::min({seeds.size(), *room, std::size_t{window_.slots}});
+  const std::size_t slots = std::min({seeds.size(), *room, std::size_t{slots_}});
   if (slots > 0) begin_answers(plan, layout_.tables.inputs, seeds.first(slots));
   is_ahead_requested_ = slots > 0;
   return slots;

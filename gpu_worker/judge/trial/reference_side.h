@@ -28,9 +28,18 @@ class ReferenceSide {
   static Step<std::unique_ptr<ReferenceSide>> open(Device& device, sys::Fd channel, Exits& exits, WaitMode wait_mode,
                                                    const Plan& plan);
 
-  // Constructs the model under the seed of this attempt, makes a new window if the layout has changed, copies the
-  // model's state into the window, and compiles the model where the plan's baseline is a compiled one.
-  Step<void> load(const Plan& plan, std::uint64_t seed);
+  // Constructs a workload's model under the seed of this attempt, makes a new window if the layout does not fit into
+  // the old one, copies the model's state into the window, and compiles the model where the plan's baseline is a
+  // compiled one.
+  Step<void> load(const Plan& plan, std::uint64_t seed, std::uint32_t workload = 0);
+  // The two steps of load(). describe() constructs the model and returns the layout of its tensors. Stops with
+  // too_large where the layout exceeds the plan's limit.
+  Step<Layout> describe(const Plan& plan, std::uint64_t seed, std::uint32_t workload = 0);
+  Step<void> use(const Plan& plan, Layout layout);
+  // Returns the problem's workloads, as the last describe() has found them, also where it stopped.
+  const std::vector<WorkloadRow>& workloads() const { return workloads_; }
+  // Makes later windows large enough for each of these layouts, so that another workload needs no new window.
+  void reserve(std::span<const Layout> layouts);
   struct CallResult {
     std::int64_t interval_ns = 0;
     std::int64_t event_ns = 0;          // by the child's own clock
@@ -101,7 +110,8 @@ class ReferenceSide {
       : device_(device), child_(std::move(child)), checks_(device), trials_(device) {}
   ChildActivity doing(Phase phase) const { return {ChildRole::reference, phase, device_.info().kind}; }
   Step<void> compile(const Plan& plan);
-  Step<void> make_windows(const Plan& plan, Tables tables);
+  bool has_room_for(const Layout& layout) const;
+  Step<void> make_window_for(const Layout& layout);
   Step<Answered> call(const Plan& plan, std::uint64_t seed, const Memory& to,
                       channel::Command command = channel::Command::call);
   bool is_large() const;
@@ -125,7 +135,12 @@ class ReferenceSide {
   std::unique_ptr<Child> child_;
   MemoryChecks checks_;
   Layout layout_;
+  std::vector<WorkloadRow> workloads_;
   Window window_;                 // has a slot for each trial of one command; the first slot also has the states
+  std::uint64_t slot_bytes_ = 0;  // the size of each of the window's slots
+  std::uint64_t slots_ = 1;       // those of the window's slots that the layout uses
+  std::uint64_t reserved_slot_bytes_ = 0;
+  std::uint64_t reserved_arena_bytes_ = 0;
   Arena arena_;                   // in the first window that had room for one
   std::unique_ptr<Memory> kept_;  // the window that holds the arena, once window_ is another one
   // Holds the outputs of a repeated call. Null before the first one, and where the outputs are large.

@@ -53,22 +53,27 @@ tl::unexpected<Stop> wrong_answer(const SubmissionSide::Trial& trial, std::strin
 
 }  // namespace
 
-SubmissionMemory::Sizes SubmissionMemory::sizes(const Device& device, const Layout& layout, const Plan& plan) {
-  const bool may_burst = plan.limits.bursts != Bursts::never && layout.outputs.bytes() <= kBurstOutputBytesMax;
-  const std::uint64_t slots = device.info().kind == DeviceKind::cuda ? kSlotsBytesMax / layout.bytes() : 1;
-  return {.window = layout.bytes(),
-          .slots = std::clamp<std::uint64_t>(slots, 1, kSlotsMax),
-          .snapshot = layout.outputs.bytes(),
-          .arena = arena_bytes(layout, may_burst ? kBurstCalls : 0)};
+SubmissionMemory::Sizes SubmissionMemory::sizes(const Device& device, std::span<const Layout> layouts,
+                                                const Plan& plan) {
+  Sizes sizes;
+  for (const Layout& layout : layouts) {
+    const bool may_burst = plan.limits.bursts != Bursts::never && layout.outputs.bytes() <= kBurstOutputBytesMax;
+    sizes.window = std::max(sizes.window, layout.bytes());
+    sizes.snapshot = std::max(sizes.snapshot, layout.outputs.bytes());
+    sizes.arena = std::max(sizes.arena, arena_bytes(layout, may_burst ? kBurstCalls : 0));
+  }
+  const bool is_gpu = device.info().kind == DeviceKind::cuda;
+  sizes.slots = std::clamp<std::uint64_t>(is_gpu && sizes.window > 0 ? kSlotsBytesMax / sizes.window : 1, 1, kSlotsMax);
+  return sizes;
 }
 
-bool SubmissionMemory::fits(Device& device, const Layout& layout, const Plan& plan) const {
-  return sizes_ == sizes(device, layout, plan);
+bool SubmissionMemory::fits(Device& device, std::span<const Layout> layouts, const Plan& plan) const {
+  return sizes_ == sizes(device, layouts, plan);
 }
 
-Step<SubmissionMemory> SubmissionMemory::make(Device& device, const Layout& layout, const Plan& plan) {
+Step<SubmissionMemory> SubmissionMemory::make(Device& device, std::span<const Layout> layouts, const Plan& plan) {
   SubmissionMemory memory;
-  memory.sizes_ = sizes(device, layout, plan);
+  memory.sizes_ = sizes(device, layouts, plan);
   // Without room for an arena the child copies its outputs into the window instead.
   KQ_TRY_VALUE(auto window, make_window(device, memory.sizes_.slots, memory.sizes_.window, memory.sizes_.arena));
   memory.window = std::move(window);
@@ -78,11 +83,12 @@ Step<SubmissionMemory> SubmissionMemory::make(Device& device, const Layout& layo
 }
 
 std::optional<SubmissionMemory> SubmissionMemory::make_ahead(Device& device, const Layout& layout, const Plan& plan) {
-  const Sizes wanted = sizes(device, layout, plan);
+  const std::span<const Layout> layouts(&layout, 1);
+  const Sizes wanted = sizes(device, layouts, plan);
   if (device.info().kind != DeviceKind::cuda ||
       wanted.slots * wanted.window + wanted.snapshot + wanted.arena > kMadeAheadBytesMax)
     return std::nullopt;
-  auto made = make(device, layout, plan);
+  auto made = make(device, layouts, plan);
   if (!made) return std::nullopt;  // the next submission reports the failure
   return std::move(*made);
 }
@@ -90,12 +96,13 @@ std::optional<SubmissionMemory> SubmissionMemory::make_ahead(Device& device, con
 Step<std::unique_ptr<SubmissionSide>> SubmissionSide::open(Device& device, sys::Fd channel, Exits& exits,
                                                            WaitMode wait_mode, const Plan& plan,
                                                            const ReferenceSide& reference,
+                                                           std::span<const Layout> layouts,
                                                            std::optional<SubmissionMemory> ahead) {
   auto child = Child::start(std::move(channel), ChildRole::submission, exits, wait_mode);
   if (!child) return stop(child.error());
-  if (ahead && !ahead->fits(device, reference.layout(), plan)) ahead.reset();
-  KQ_TRY_VALUE(auto memory, ahead ? Step<SubmissionMemory>(std::move(*ahead))
-                                  : SubmissionMemory::make(device, reference.layout(), plan));
+  if (ahead && !ahead->fits(device, layouts, plan)) ahead.reset();
+  KQ_TRY_VALUE(auto memory,
+               ahead ? Step<SubmissionMemory>(std::move(*ahead)) : SubmissionMemory::make(device, layouts, plan));
   std::unique_ptr<SubmissionSide> side(new SubmissionSide(device, std::move(*child), reference, std::move(memory)));
   KQ_TRY(side->attach(plan));
   // The child still runs only kq's own code, so its null calls can be trusted.
@@ -105,30 +112,51 @@ Step<std::unique_ptr<SubmissionSide>> SubmissionSide::open(Device& device, sys::
   return side;
 }
 
-Step<void> SubmissionSide::attach(const Plan& plan) {
+void SubmissionSide::describe_workload() {
   const Layout& layout = reference_.layout();
   child_->write_inputs(layout.tables.inputs);
   child_->write_outputs(layout.tables.outputs);
   child_->write_states(layout.tables.states);
+}
+
+Step<void> SubmissionSide::change_workload(const Plan& plan) {
+  staged_inputs_.clear();
+  comparisons_.reset();
+  device_findings_.reset();
+  may_compare_in_place_ = true;
+  slow_comparisons_ = 0;
+  correctness_ = {};
+  zeros_may_pass_.clear();
+  suspicion_.reset();
+  if (slots_ == nullptr) {
+    describe_workload();
+    return {};
+  }
+  slots_.reset();  // bursts of the last workload have replaced the window
+  return attach(plan);
+}
+
+Step<void> SubmissionSide::attach(const Plan& plan) {
+  describe_workload();
   child_->send_window(window(), arena());
   KQ_TRY(accept(child_->command({.command = Command::attach, .limit_ms = plan.limits.load_limit_ms}),
                 doing(Phase::setup)));
   return {};
 }
 
-Step<void> SubmissionSide::load(const Plan& plan, std::uint64_t seed) {
-  if (const auto begun = begin_load(plan, seed); !begun) return begun;
+Step<void> SubmissionSide::load(const Plan& plan, std::uint64_t seed, std::uint32_t workload) {
+  if (const auto begun = begin_load(plan, seed, workload); !begun) return begun;
   return finish_load();
 }
 
-Step<void> SubmissionSide::begin_load(const Plan& plan, std::uint64_t seed) {
+Step<void> SubmissionSide::begin_load(const Plan& plan, std::uint64_t seed, std::uint32_t workload) {
   const Region& states = reference_.layout().states;
   if (const auto copied = device_.copy(window(), states.begin, reference_.window(), states.begin, states.bytes());
       !copied) {
     return stop(copied.error());
   }
   // From here on the child runs the submission's code.
-  child_->begin({.command = Command::load, .limit_ms = plan.limits.load_limit_ms, .seed = seed});
+  child_->begin({.command = Command::load, .limit_ms = plan.limits.load_limit_ms, .seed = seed, .workload = workload});
   return {};
 }
 

@@ -20,12 +20,13 @@ namespace kq::judge {
 // The device memory of one submission child. No other child has ever mapped it.
 class SubmissionMemory {
  public:
-  static Step<SubmissionMemory> make(Device& device, const Layout& layout, const Plan& plan);
+  // Makes memory that is large enough for each of the layouts.
+  static Step<SubmissionMemory> make(Device& device, std::span<const Layout> layouts, const Plan& plan);
   // Makes the memory for a later child. Returns nothing without a GPU, where the memory is large, or where there is no
   // room.
   static std::optional<SubmissionMemory> make_ahead(Device& device, const Layout& layout, const Plan& plan);
-  // Returns whether a submission with this layout and plan needs memory of exactly these sizes.
-  bool fits(Device& device, const Layout& layout, const Plan& plan) const;
+  // Returns whether a submission with these layouts and this plan needs memory of exactly these sizes.
+  bool fits(Device& device, std::span<const Layout> layouts, const Plan& plan) const;
 
   Window window;                     // calls are made in all of its slots; the first slot has the states
   std::unique_ptr<Memory> snapshot;  // the outputs as they were at the end of the timed interval
@@ -38,7 +39,7 @@ class SubmissionMemory {
     std::uint64_t arena = 0;
     friend bool operator==(const Sizes&, const Sizes&) = default;
   };
-  static Sizes sizes(const Device& device, const Layout& layout, const Plan& plan);
+  static Sizes sizes(const Device& device, std::span<const Layout> layouts, const Plan& plan);
   Sizes sizes_;
 };
 
@@ -50,19 +51,23 @@ inline constexpr std::int64_t kForeignGapNs = 60'000;
 // checks that come in two halves let the judge, the device and other children work meanwhile.
 class SubmissionSide {
  public:
-  // Attaches the window and measures the overhead, while the child still runs only kq's own code. Uses the memory made
-  // ahead where it fits, otherwise frees it.
+  // Attaches a window for the reference's workload, with room for each of `layouts`, and measures the overhead, while
+  // the child still runs only kq's own code. Uses the memory made ahead where it fits, otherwise frees it.
   static Step<std::unique_ptr<SubmissionSide>> open(Device& device, sys::Fd channel, Exits& exits, WaitMode wait_mode,
                                                     const Plan& plan, const ReferenceSide& reference,
+                                                    std::span<const Layout> layouts,
                                                     std::optional<SubmissionMemory> ahead = {});
 
   // The overhead that null calls of this child have shown before it ran the submission's code.
   const Overhead& overhead() const { return overhead_; }
 
+  // Forgets what the trials of another workload have shown, and describes the reference's present workload to the
+  // child. The overhead stays.
+  Step<void> change_workload(const Plan& plan);
   // Copies the reference's state into the window, then constructs the submission under the seed of this attempt.
-  Step<void> load(const Plan& plan, std::uint64_t seed);
+  Step<void> load(const Plan& plan, std::uint64_t seed, std::uint32_t workload = 0);
   // The same in two halves.
-  Step<void> begin_load(const Plan& plan, std::uint64_t seed);
+  Step<void> begin_load(const Plan& plan, std::uint64_t seed, std::uint32_t workload = 0);
   bool is_loading() const { return !child_->has_answered(); }
   Step<void> finish_load();
 
@@ -139,6 +144,7 @@ class SubmissionSide {
   SubmissionSide(Device& device, std::unique_ptr<Child> child, const ReferenceSide& reference, SubmissionMemory memory)
       : device_(device), child_(std::move(child)), reference_(reference), checks_(device), memory_(std::move(memory)) {}
   ChildActivity doing(Phase phase) const { return {ChildRole::submission, phase, device_.info().kind}; }
+  void describe_workload();
   Step<void> attach(const Plan& plan);
   std::uint64_t shift_of(const Trial& trial) const {
     return trial.slot_draw % memory_.window.slots * reference_.layout().bytes();

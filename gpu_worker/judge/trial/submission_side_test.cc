@@ -46,7 +46,7 @@ class SubmissionSideTest : public testing::Test {
                                                 std::optional<SubmissionMemory> ahead = {}) {
     fake_ = std::make_unique<FakeChild>(fake_submission(std::move(twist)));
     return SubmissionSide::open(device, fake_->take_socket(), fixture_.exits, WaitMode::sleep, fixture_.plan,
-                                *reference_, std::move(ahead));
+                                *reference_, std::span(&reference_->layout(), 1), std::move(ahead));
   }
   Step<void> call_and_check(SubmissionSide& side, const SubmissionSide::Trial& trial) {
     side.begin_staging(trial);

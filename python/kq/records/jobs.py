@@ -164,6 +164,16 @@ class Samples:
 
 
 @dataclass(frozen=True)
+class CaseResult:
+    """The outcome of one workload of a job."""
+
+    workload: str = ""  # its name
+    weight: float = 1.0  # of its time in the job's time
+    verdict: Verdict = field(default_factory=Verdict)
+    samples: Samples = field(default_factory=Samples)  # only if the verdict is measured
+
+
+@dataclass(frozen=True)
 class Result:
     """The result of one finished job."""
 
@@ -180,6 +190,7 @@ class Result:
     conditions: Conditions | None = None  # only if the worker monitors the GPU
     profile: Profile | None = None  # only for a passed job whose submission asked for a profiler
     extensions: Extensions | None = None  # only for a submission that calls load_inline or load
+    cases: list[CaseResult] = field(default_factory=list)  # only if the problem has several workloads
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Workload:
-    """One set of input shapes and seeds of a problem."""
+    """A selection among the workloads of a problem: a name, or a pattern with * and ?. "default" selects all."""
 
     name: str = "default"
 
@@ -141,6 +141,7 @@ class Problem:
     precision: Precision = Precision.AS_GIVEN
     rtol: float | None = None  # None: the default of the output's dtype
     atol: float | None = None  # None: the default of the output's dtype
+    # The workloads that a job runs: those that any of these selects. Only a job that runs all is on a board.
     workloads: list[Workload] = field(default_factory=lambda: [Workload()])
     content: bytes | None = field(default=None, repr=False, compare=False, metadata=LOCAL)
 

@@ -10,7 +10,7 @@ from numbers import Real
 
 from kq.errors import BadInput
 from kq.records.field_types import field_type_error
-from kq.records.limits import FILES_PER_SUBMISSION_MAX, LABELS_MAX, NAME_BYTES_MAX, TAGS_MAX, TRIALS_MAX
+from kq.records.limits import FILES_PER_SUBMISSION_MAX, LABELS_MAX, NAME_BYTES_MAX, TAGS_MAX, TRIALS_MAX, WORKLOADS_MAX
 from kq.records.submission import DeviceWish, Submission
 
 
@@ -66,10 +66,11 @@ def _submission_error(submission: Submission) -> str | None:
         return wrong
     if wrong := _schedule_error(submission):
         return wrong
-    if len(problem.workloads) != 1:
-        return "a problem has exactly one workload"
-    if wrong := name_error(problem.workloads[0].name):
-        return f"the workload's name {wrong}"
+    if not 1 <= len(problem.workloads) <= WORKLOADS_MAX:
+        return f"a job selects 1 to {WORKLOADS_MAX} workloads"
+    for workload in problem.workloads:
+        if wrong := name_error(workload.name):
+            return f"the workload's name {wrong}"
     trials = submission.trials
     right = (
         1 <= trials.correctness <= TRIALS_MAX and 0 <= trials.warmup <= TRIALS_MAX and 0 <= trials.timed <= TRIALS_MAX

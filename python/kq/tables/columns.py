@@ -12,8 +12,8 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from kq.records.jobs import Conditions, DeviceKind, Extensions, GpuProcess, Profile, Result, RunRow
-from kq.records.submission import Backend
-from kq.records.verdict import Correctness, Evidence, Measurement, Mismatch, Statistics
+from kq.records.submission import Backend, Workload
+from kq.records.verdict import Correctness, Evidence, Measurement, Mismatch, Statistics, VerdictName
 
 SCHEMA = "kq.result/1"
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -155,6 +155,8 @@ class Row:
     extensions: str | None = None
     extension_errors: str | None = None
     fell_back: bool | None = None
+    cases: str | None = None
+    workloads: str | None = None
 
     @classmethod
     def of(cls, row: RunRow) -> Row:
@@ -206,6 +208,7 @@ def _of_job(row: RunRow) -> dict[str, Any]:
         "baseline": trials.baseline.value,
         "profile": trials.profile.value,
         "need_extensions": trials.need_extensions,
+        "workloads": None if problem.workloads == [Workload()] else ",".join(one.name for one in problem.workloads),
         "submitter": job.submitter,
         "priority": submission.priority.value,
         "not_before": time_of(submission.not_before_ms),
@@ -263,6 +266,9 @@ def _of_result(result: Result, backend: Backend) -> dict[str, Any]:
         columns |= _of_conditions(result.conditions)
     if result.profile is not None:
         columns |= _of_profile(result.profile)
+    if result.cases:
+        passed = sum(one.verdict.name is VerdictName.PASSED for one in result.cases)
+        columns["cases"] = f"{passed} of {len(result.cases)}"
     if result.extensions is not None:
         columns |= _of_extensions(result.extensions)
     if verdict.evidence is not None:

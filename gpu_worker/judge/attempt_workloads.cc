@@ -1,0 +1,105 @@
+// The part of Judge that judges several workloads in one attempt.
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "gpu_worker/judge/attempt.h"
+#include "gpu_worker/judge/workloads.h"
+
+namespace kq::judge {
+namespace {
+
+// Adds to a timed workload what the calls have shown that checked it before: the errors and the number of right calls,
+// and the suspicion, which the verdict keeps.
+void add_checks(CaseResult& timed, std::span<const CaseResult> checked) {
+  const auto before = std::ranges::find(checked, timed.workload, &CaseResult::workload);
+  if (before == checked.end() || std::holds_alternative<Ended>(timed.verdict)) return;
+  const Correctness& earlier = *correctness_of(before->verdict);
+  Correctness& correctness = std::holds_alternative<Passed>(timed.verdict)
+                                 ? std::get<Passed>(timed.verdict).correctness
+                                 : std::get<Suspect>(timed.verdict).correctness;
+  correctness.trials_passed += earlier.trials_passed;
+  correctness.max_abs_err = std::max(correctness.max_abs_err, earlier.max_abs_err);
+  correctness.max_rel_err = std::max(correctness.max_rel_err, earlier.max_rel_err);
+  const auto* const suspect = std::get_if<Suspect>(&before->verdict);
+  if (auto* const passed = std::get_if<Passed>(&timed.verdict); passed != nullptr && suspect != nullptr)
+    timed.verdict = Suspect{std::move(passed->measurement), passed->correctness, suspect->evidence};
+}
+
+// Replaces the outcome of the same workload, or appends it.
+void put(CaseResult one, std::vector<CaseResult>& cases) {
+  const auto place = std::ranges::find(cases, one.workload, &CaseResult::workload);
+  if (place == cases.end()) {
+    cases.push_back(std::move(one));
+  } else {
+    *place = std::move(one);
+  }
+}
+
+}  // namespace
+
+// Judges several workloads with the same children: first the outputs of every workload, then their times. A workload
+// that does not fit into memory ends as too_large, and the others still run. Any other end stops the attempt.
+Step<Verdict> Judge::judge_several(const Plan& plan, std::uint64_t seed, std::vector<std::uint32_t> workloads,
+                                   sys::Fd channel, Preparing& preparing, Report& report) {
+  ahead_.reset();
+  KQ_TRY_VALUE(const auto layouts, describe_all(plan, seed, workloads, report));
+  if (workloads.empty()) return combine(report.cases);
+  reference_->reserve(layouts);
+  std::unique_ptr<SubmissionSide> submission;
+  for (const bool is_timing : {false, true}) {
+    const Plan part = is_timing ? timing_plan(plan, workloads.size()) : check_plan(plan);
+    if (is_timing && part.trials.timed == 0) break;
+    for (const std::uint32_t workload : workloads) {
+      if (!preparing) begin(preparing);
+      const WorkloadRow& row = reference_->workloads()[workload];
+      KQ_TRY(reference_->load(part, seed, workload));
+      if (submission) {
+        KQ_TRY(submission->change_workload(part));
+      } else {
+        KQ_TRY_VALUE(submission,
+                     SubmissionSide::open(device_, std::move(channel), exits_, wait_mode_, plan, *reference_, layouts));
+      }
+      auto verdict = judge_workload(part, seed, workload, *submission, preparing, report);
+      if (!verdict && std::holds_alternative<Error>(verdict.error())) return verdict;
+      CaseResult one{.workload = row.name,
+                     .weight = row.weight,
+                     .verdict = verdict ? std::move(*verdict) : Verdict(std::get<Ended>(verdict.error())),
+                     .samples = std::exchange(report.samples, {})};
+      const bool has_ended = std::holds_alternative<Ended>(one.verdict);
+      add_checks(one, report.cases);
+      put(std::move(one), report.cases);
+      if (has_ended) return combine(report.cases);
+    }
+  }
+  return combine(report.cases);
+}
+
+// Describes each workload, and returns the layouts of those that fit. Removes the others from `workloads`; their
+// verdict too_large is in report.cases.
+Step<std::vector<Layout>> Judge::describe_all(const Plan& plan, std::uint64_t seed,
+                                              std::vector<std::uint32_t>& workloads, Report& report) {
+  std::vector<Layout> layouts;
+  std::vector<std::uint32_t> fitting;
+  for (const std::uint32_t workload : workloads) {
+    auto layout = reference_->describe(plan, seed, workload);
+    if (layout) {
+      fitting.push_back(workload);
+      layouts.push_back(std::move(*layout));
+      continue;
+    }
+    const auto* const ended = std::get_if<Ended>(&layout.error());
+    if (ended == nullptr) return tl::unexpected(layout.error());
+    const WorkloadRow& row = reference_->workloads()[workload];
+    if (ended->name != VerdictName::too_large || !reference_->usable()) {
+      Ended named = *ended;
+      named.evidence.message = in_workload(row.name, named.evidence.message);
+      return tl::unexpected(Stop(std::move(named)));
+    }
+    report.cases.push_back({.workload = row.name, .weight = row.weight, .verdict = *ended, .samples = {}});
+  }
+  workloads = std::move(fitting);
+  return layouts;
+}
+
+}  // namespace kq::judge
