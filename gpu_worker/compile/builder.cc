@@ -30,7 +30,7 @@ constexpr std::int64_t kNoLimitMs = 1'000'000'000;  // eleven days
 // Files that the build adds to its directory, beside the compiled modules.
 constexpr std::string_view kNeedsGpu = "kq_needs_gpu";
 constexpr std::string_view kLaunchesTriton = "kq_triton";     // harness/kernels/build_child.py
-constexpr std::string_view kTritonArchive = "kq_triton.zip";  // harness/kernels/triton_precompile.py
+constexpr std::string_view kTritonArchive = "kq_triton.zip";  // harness/sandbox/job_files.py
 constexpr std::size_t kTritonBytesMax = 64u << 20;
 constexpr std::string_view kForThisMachine = "kq_native";  // an extension was compiled with -march=native
 constexpr std::string_view kToolchainOfMachine = "toolchain_id";

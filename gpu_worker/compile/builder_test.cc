@@ -656,6 +656,22 @@ TEST_F(ExtensionRunTest, a_file_is_loaded_as_a_plain_library) {
       << (evidence_of(result->verdict) ? evidence_of(result->verdict)->message : "");
 }
 
+// The folder of a submission's file is a copy that the submission may write, and the file's folder is another one in
+// each child. The library is compiled from the text that was recorded.
+TEST_F(ExtensionRunTest, a_file_that_the_submission_writes_beside_itself_is_loaded) {
+  const auto result = build_and_run(
+      "import argparse, pathlib, torch\nfrom torch.utils.cpp_extension import load\n"
+      "argparse.ArgumentParser().parse_args()\nfolder = pathlib.Path(__file__).parent / 'scratch'\nfolder.mkdir()\n"
+      "(folder / 'small.cc').write_text('#include <fstream>\\nstruct Loaded { Loaded() { '\n"
+      "    'std::ofstream(\"loaded\") << 1; } } loaded;')\n"
+      "path = load('small', [folder / 'small.cc'], is_python_module=False)\n"
+      "class ModelNew(torch.nn.Module):\n    def forward(self, x):\n        with open(pathlib.Path.cwd() / 'loaded') "
+      "as file:\n            return x + int(file.read())\n");
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(to_string(name_of(result->verdict)), "passed")
+      << (evidence_of(result->verdict) ? evidence_of(result->verdict)->message : "");
+}
+
 TEST_F(ExtensionRunTest, a_source_that_differs_in_each_process_is_not_compiled_in_the_run) {
   const auto result = build_and_run(submission(false, "f'// {os.urandom(4)}'"));
   ASSERT_TRUE(result) << result.error().message;

@@ -13,11 +13,11 @@ from harness.extensions import loader
 
 def load(context: Context) -> Call:
     job = context.job
-    loader.install(job.source)
+    loader.install(job)
     context.seed()
     init_inputs = Problem(job.source / job.problem, context.workload).init_inputs()
     module = import_file(job.source / job.entry)
-    spec = entry_point.read_contract(job.source / job.entry)
+    spec = entry_point.read_contract(job.given / job.entry)
     wanted, is_class = entry_point.find_target(module, spec, job.entry, job.backend)
     context.seed()
     model = wanted(*init_inputs) if is_class else wanted

@@ -19,7 +19,7 @@ from harness.kernels.kernel_spec import Arg, KernelSpec
 
 def load(context: Context) -> Call:
     job = context.job
-    spec = entry_point.read_contract(job.source / job.entry)
+    spec = entry_point.read_contract(job.given / job.entry)
     if spec is None or spec.args is None or spec.names.function or spec.names.class_:
         return torch.load(context)
     context.seed()

@@ -30,12 +30,14 @@ from harness.profiling import profile_child
 from harness.sandbox import environment, mount_view
 from harness.sandbox.sandbox import Sandbox
 
+RECORD = "record"
+
 # The functions of the build lane's children, by role. They have no GPU, and a folder for what they make. One of them
 # waits for a job, and has a channel for that.
 BUILDS: dict[str, Callable[[Job], int]] = {
     "build": build_child.run,
     "ready_build": build_child.wait_and_run,
-    "record": build_child.trace,
+    RECORD: build_child.trace,
     "compile": compile_child.main,
 }
 
@@ -69,9 +71,15 @@ class Child:
             gpu=self.order["device"] == "cuda" and self.role not in BUILDS,
             keeps_root=os.geteuid() == 0 and self.order["uid"] == 0,
             has_out=self.role in BUILDS or self.role == PROFILE,
+            has_copy=self.has_copy,
             shared=self.order.get("shared", ""),
             profiler=self.order.get("profiler", ""),
         )
+
+    @property
+    def has_copy(self) -> bool:
+        """Returns whether code of a job runs in this child's Python, and sees a copy of the job's files."""
+        return self.role not in BUILDS or self.role == RECORD
 
     def fork(self) -> int:
         """Forks as os.fork() does. In process B, run() must be called next."""
@@ -110,14 +118,17 @@ class Child:
                 mount_view.WORK,
                 mount_view.OUT,
                 mount_view.SHARED if self.order.get("shared") else None,
+                mount_view.GIVEN if self.has_copy else None,
             )
         else:
+            given, work = self.directory / "src", self.directory / "work"
             job = Job.from_order(
                 self.order,
-                self.directory / "src",
-                self.directory / "work",
+                work / "src" if self.has_copy else given,
+                work,
                 self.directory / "out",
                 Path(self.order["shared"]) if self.order.get("shared") else None,
+                given,
             )
         os.umask(0o022)
         os.chdir(job.work)
@@ -152,7 +163,7 @@ def run_role(job: Job, runtime: ChildRuntime) -> int:
     if job.role == PROFILE:
         return profile_child.run(job, runtime.path, str(launcher))
     if job.backend == "cuda" and job.on_gpu:
-        os.execv(launcher, [LAUNCHER, str(job.source)])
+        os.execv(launcher, [LAUNCHER, str(job.given)])
     preforked.serve(job, socket.socket(fileno=CHANNEL_FD), runtime, AUDIT_FD if job.audit else None)
     return 0
 

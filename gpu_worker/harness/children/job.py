@@ -9,7 +9,7 @@ import torch
 
 from harness.children.tensors import PRECISIONS
 
-PREFORKED_FIELDS = ("role", "device", "source", "work", "out", "arch")
+PREFORKED_FIELDS = ("role", "device", "source", "given", "work", "out", "arch")
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,8 @@ class Job:
     role: str
     device: torch.device
     backend: str
-    source: Path
+    source: Path  # the files of the job as its code sees them; in children that run it, a copy that it may write
+    given: Path  # the same files as the worker wrote them, with those that the build made; read only
     work: Path
     out: Path
     entry: str
@@ -32,12 +33,20 @@ class Job:
     kernels: bool = False  # pre-forked child: loads the kernels that most references use
 
     @staticmethod
-    def from_order(order: dict[str, Any], source: Path, work: Path, out: Path, shared: Path | None = None) -> "Job":
+    def from_order(
+        order: dict[str, Any],
+        source: Path,
+        work: Path,
+        out: Path,
+        shared: Path | None = None,
+        given: Path | None = None,
+    ) -> "Job":
         return Job(
             role=order["role"],
             device=torch.device(order["device"]),
             backend=order.get("backend", ""),
             source=source,
+            given=given or source,
             work=work,
             out=out,
             entry=order.get("entry", ""),
@@ -60,7 +69,8 @@ class Job:
 
     @staticmethod
     def from_strings(strings: dict[str, str]) -> "Job":
-        return Job.from_order(strings, *(Path(strings[place]) for place in ("source", "work", "out")))
+        source, work, out, given = (Path(strings[place]) for place in ("source", "work", "out", "given"))
+        return Job.from_order(strings, source, work, out, given=given)
 
     @property
     def on_gpu(self) -> bool:

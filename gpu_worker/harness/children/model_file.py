@@ -12,6 +12,7 @@ from typing import Any
 
 from harness.children.workloads import workloads_of
 from harness.facts import known_imports
+from harness.sandbox import job_files
 
 
 class Problem:
@@ -37,7 +38,7 @@ def import_file(path: Path) -> ModuleType:
     name = path.stem if path.stem.isidentifier() and not _is_taken(path.stem) else f"kq_{path.stem}"
     if name in sys.modules and getattr(sys.modules[name], "__file__", None) == str(path):
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = job_files.spec_of(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path.name} is not a Python file")
     module = importlib.util.module_from_spec(spec)

@@ -20,7 +20,6 @@ gone.
 import dataclasses
 import json
 import socket
-import sys
 
 import torch
 
@@ -32,6 +31,7 @@ from harness.children.runtime import ChildRuntime
 from harness.children.submission import Submission
 from harness.children.tensors import PRECISIONS
 from harness.kernels import common_kernels
+from harness.sandbox import job_files
 
 # The command handler of each role. A calibrator runs code of the harness only, so the base class is enough.
 HANDLERS: dict[str, type[CommandHandler]] = {
@@ -62,10 +62,10 @@ def serve(
         judge.send(b"warm" if error is None and not is_gpu_memory_short(job) else b"cold")
         job = with_assignment(job, receive(judge))
         try:
+            job_files.prepare(job, job.problem if job.role == "reference" else job.entry)
             roles[job.role].prepare(job)
         except Exception as raised:
             error = error or raised
-        sys.path.insert(0, str(job.source))
         role = roles[job.role](job, Channel(judge, runtime), runtime, gpu_byte)
         if error is not None:
             role.fail(error)

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from harness.children.failures import Failed
+from harness.children.job import Job
 from harness.children.page import Failure
 from harness.extensions.loader_call import Call, replace_loaders
 from harness.extensions.manifest import Manifest
@@ -24,8 +25,8 @@ _refusals: list[Failed] = []  # what this process refused; at most one is kept
 class Extensions:
     """Serves the loader calls of one process from the manifest of the build."""
 
-    def __init__(self, source: Path, manifest: Manifest) -> None:
-        self._source = source
+    def __init__(self, built: Path, manifest: Manifest) -> None:
+        self._built = built
         self._manifest = manifest
         self._loaded: dict[str, Any] = {}
 
@@ -45,7 +46,7 @@ class Extensions:
         return self._loaded[key]
 
     def load(self, call: Call, key: str) -> Any:
-        path = str(self._source / self._manifest.modules[key])
+        path = str(self._built / self._manifest.modules[key])
         if not call.is_python_module:
             torch.ops.load_library(path)
             return path
@@ -72,8 +73,8 @@ def check_refusals() -> None:
         raise _refusals[0]
 
 
-def install(source: Path) -> None:
+def install(job: Job) -> None:
     """Replaces torch's loaders. It is called once, before any code of the submission is imported."""
-    manifest = Manifest.read(source)
+    manifest = Manifest.read(job.given)
     if manifest.modules or manifest.failed or "torch.utils.cpp_extension" in sys.modules:
-        replace_loaders(Extensions(source, manifest).module_for, source, refused)
+        replace_loaders(Extensions(job.given, manifest).module_for, job.source, refused)

@@ -175,6 +175,8 @@ def inline_call(arguments: dict[str, Any]) -> Call:
     call = Call(name=str(arguments["name"]), inline=True, cpp=sources(arguments["cpp_sources"], "cpp_sources"))
     call.cuda = sources(arguments.get("cuda_sources"), "cuda_sources")
     call.functions = functions_of(arguments.get("functions"))
+    for text in call.cpp + call.cuda:
+        text.encode()  # raises UnicodeEncodeError for undecoded bytes, as torch does when it writes the source
     take_headers(call, {}, arguments)
     call.error_handling = bool(arguments.get("with_pytorch_error_handling", True))
     call.implicit_headers = not arguments.get("no_implicit_headers", False)

@@ -38,6 +38,7 @@ from harness.children.model_file import Problem, import_file, parameter_names
 from harness.children.tensors import TensorSpec, outputs_of
 from harness.extensions.loader_call import CALLS_MAX, BadCall, Call, replace_loaders
 from harness.extensions.manifest import Manifest
+from harness.sandbox import job_files
 
 LOADERS = ("load_inline", "load")
 MEMORY_BYTES = 140 << 30  # the memory that torch.cuda reports; about that of an H200
@@ -92,7 +93,7 @@ class CallRecorder:
     def has_unreached_call(self) -> bool:
         """Returns whether the entry file has a call of a loader that was not recorded."""
         seen = {call.place for call in self.calls}
-        return any(not seen & set(places) for places in call_places(self.job.source / self.job.entry))
+        return any(not seen & set(places) for places in call_places(self.job.given / self.job.entry))
 
     def save(self) -> None:
         calls = {
@@ -119,11 +120,11 @@ class PlaceholderModule(types.ModuleType):
 
 
 def run(job: Job) -> int:
-    recorder = CallRecorder(job, Manifest.read(job.source))
+    recorder = CallRecorder(job, Manifest.read(job.given))
     replace_loaders(recorder.record, job.source, recorder.refused)
     pretend_gpu(job.arch)
     pretend_tensors_on_gpu()
-    sys.path.insert(0, str(job.source))
+    job_files.prepare(job, job.entry)
     try:
         with errors_logged(recorder, is_at_import=True):
             module = import_file(job.source / job.entry)
@@ -159,7 +160,7 @@ def call_model(job: Job, module: types.ModuleType, recorder: CallRecorder) -> No
 
 def call_workload(job: Job, module: types.ModuleType, recorder: CallRecorder, workload: int) -> None:
     problem = Problem(job.source / job.problem, workload)
-    names = entry_point.read_contract(job.source / job.entry)
+    names = entry_point.read_contract(job.given / job.entry)
     wanted, is_class = entry_point.find_target(module, names, job.entry, job.backend)
     call = entry_point.method_of(wanted(*problem.init_inputs()), names) if is_class else wanted
     if recorder.has_unreached_call():

@@ -103,7 +103,7 @@ def write_facts(job: Job) -> None:
 
 
 def sources_of(job: Job) -> list[Path]:
-    return [path for path in sorted(job.source.glob("*.py")) if path.name != job.problem]
+    return [path for path in sorted(job.given.glob("*.py")) if path.name != job.problem]
 
 
 def mentions(words: re.Pattern[bytes], paths: list[Path]) -> bool:

@@ -39,8 +39,9 @@ from harness.children.job import Job
 from harness.children.model_file import Problem, parameter_names
 from harness.children.tensors import TensorSpec, cast, cast_model, outputs_of
 from harness.extensions.tracing_child import pretend_gpu
+from harness.sandbox import job_files
 
-ARCHIVE = "kq_triton.zip"
+ARCHIVE = job_files.TRITON_ARCHIVE
 # Seconds of processor time after which no further kernel is compiled. The tracing child is killed at ahead_limit_ms of
 # gpu_worker/compile/builder.h.
 LIMIT_S = 15.0
@@ -134,7 +135,7 @@ def files_of(directory: Path) -> list[Path]:
 
 def run(job: Job) -> int:
     cache = Path(os.environ["TRITON_CACHE_DIR"])
-    sys.path.insert(0, str(job.source))
+    job_files.prepare(job, job.entry)
     try:
         with modules_not_loaded(), fake_gpu(job.arch):
             call_submission(replace(job, device=GPU))
@@ -329,9 +330,9 @@ def unpack_job_cache(job: Job) -> None:
     """Unpacks what was compiled for this job. Code of the job took part in making it, so it can harm nothing but the
     job itself.
     """
-    if (job.source / ARCHIVE).exists():
+    if (job.given / ARCHIVE).exists():
         try:
-            unpack(job.source / ARCHIVE, Path(os.environ["TRITON_CACHE_DIR"]))
+            unpack(job.given / ARCHIVE, Path(os.environ["TRITON_CACHE_DIR"]))
         except Exception as error:
             print(f"kq: {ARCHIVE} cannot be used: {error}", file=sys.stderr)
 

@@ -54,7 +54,7 @@ def run(job: Job, runtime: str, launcher: str) -> int:
         options += ["--metrics", ",".join(extra)]
     if job.backend == "cuda":
         options += ["--launch-skip", "1", "--launch-count", "1"]
-        target = [launcher, str(job.source), "--profiled"]
+        target = [launcher, str(job.given), "--profiled"]
     else:
         options += ["--profile-from-start", "off", "--launch-count", str(KERNELS_MAX)]
         target = [

@@ -11,6 +11,7 @@ from pathlib import Path
 
 # Paths inside the view. They are short and the same on every machine, because tracebacks show them.
 SOURCE = Path("/kq/src")
+GIVEN = Path("/kq/given")  # the files of a job as the worker wrote them, where SOURCE is a copy that may be written
 WORK = Path("/kq/work")
 OUT = Path("/kq/out")
 SHARED = Path("/kq/shared")
@@ -32,7 +33,7 @@ DEVICES = ("null", "zero", "full", "random", "urandom")
 GPU_DEVICES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")
 CUDA_SETTINGS = ("KQ_CUDA", "CUDA_HOME", "CUDA_PATH")
 PROFILERS = "/opt/nvidia/nsight-compute"  # where the packages of ncu put the files that its command starts
-INODES = 20_000  # the limit of files in /tmp, /dev/shm and the work directory together
+INODES = 20_000  # the limit of files in /tmp, /dev/shm, the work directory and the copy of the source together
 
 
 def mount_plan(
@@ -42,12 +43,15 @@ def mount_plan(
     gpu: bool,
     keeps_root: bool,
     has_out: bool,
+    has_copy: bool = False,
     shared: str = "",
     profiler: str = "",
 ) -> str:
     """Returns the plan of one child's view. The part that is equal for all children is cached by machine_plan()."""
     lines: list[list[str]] = [["scratch", str(scratch_bytes), str(INODES), "/tmp", "/dev/shm", str(WORK)]]
-    own = [["ro", str(directory / "src"), str(SOURCE)], ["work", str(directory / "work")]]
+    if has_copy:
+        lines[0].append(str(SOURCE))
+    own = [["ro", str(directory / "src"), str(GIVEN if has_copy else SOURCE)], ["work", str(directory / "work")]]
     if has_out:
         own.append(["rw", str(directory / "out"), str(OUT)])
     if profiler:

@@ -58,7 +58,7 @@ def write_where_only_reading_is_meant() -> bool:
         "/usr/kq_escape",
         "/etc/kq_escape",
         f"{os.path.dirname(torch.__file__)}/kq_escape",
-        f"{__file__}.kq_escape",
+        "/kq/given/kq_escape",
     )
     made = [path for path in places if succeeds(os.mkdir, path)]
     for path in made:

@@ -114,7 +114,7 @@ class Hostile(WorldTest):
         self.assertEqual(self.value("value = [p for p in os.listdir('/proc') if p.isdigit()]"), "['1', '2']")
         self.assertEqual(
             self.value("value = sorted(os.listdir('/kq')), os.getcwd(), sorted(os.listdir('.'))"),
-            "(['src', 'work'], '/kq/work', [])",
+            "(['given', 'src', 'work'], '/kq/work', [])",
         )
         own = Path(__file__).resolve().parents[3] / "README.md"  # a file of the checkout
         self.assertTrue(own.exists())
@@ -133,11 +133,11 @@ class Hostile(WorldTest):
     def test_it_cannot_write_where_it_may_only_read(self) -> None:
         body = (
             "import harness\nvalue = 0\n"
-            "for p in ('/usr/x', '/kq/src/x', '/kq/x', harness.__path__[0] + '/x', sys.prefix + "
-            "'/x', '/tmp/x', '/kq/work/x'):\n"
+            "for p in ('/usr/x', '/kq/given/x', '/kq/x', harness.__path__[0] + '/x', sys.prefix + "
+            "'/x', '/tmp/x', '/kq/work/x', '/kq/src/x'):\n"
         )
         body += "    try:\n        open(p, 'w').close()\n        value += 1\n    except OSError:\n        pass"
-        self.assertEqual(self.value(body), "2")
+        self.assertEqual(self.value(body), "3")
 
     def test_it_has_no_network(self) -> None:
         self.assertEqual(
@@ -146,10 +146,8 @@ class Hostile(WorldTest):
         )
 
     def test_a_file_name_of_the_harness_is_no_trouble(self) -> None:
-        submission = self.submission(RELU_NEW, entry="channel.py")
-        # The order's entry does not exist; the submission's own files may have names of the harness's modules.
-        (submission.dir / "src" / "channel.py").write_text("from reference import ModelNew\n")
-        (submission.dir / "src" / "reference.py").write_text(RELU_NEW)
+        files: dict[str, str | bytes] = {"channel.py": "from reference import ModelNew\n", "reference.py": RELU_NEW}
+        submission = self.submission(RELU_NEW, files, entry="channel.py")
         self.assert_ok(submission.do(Command.LOAD))
 
 

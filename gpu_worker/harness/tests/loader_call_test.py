@@ -51,6 +51,17 @@ class ExtensionCall(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "Expected 'functions' to be a list or dict, but was <class 'tuple'>"):
             call(functions=("f",))
 
+    def test_latin_1_is_read_from_files_and_undecoded_bytes_raise_what_torch_raises(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "mine.h")
+            path.write_bytes(b"// caf\xe9")
+            found = call(cuda_sources=path.read_text("latin-1"), extra_include_paths=[folder])
+            undecoded = path.read_text(errors="surrogateescape")
+        self.assertEqual((found.cuda, found.files), (["// caf\u00e9"], [["part0/mine.h", "// caf\u00e9"]]))
+        for what in ("cpp_sources", "cuda_sources"):
+            with self.assertRaisesRegex(UnicodeEncodeError, "surrogates not allowed"):
+                call(**{what: undecoded})
+
     def test_headers_of_the_submission_come_along(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "mine.h").write_text("int f();")

@@ -84,6 +84,7 @@ class CompiledAhead(unittest.TestCase):
                     "device": torch.device("cuda"),
                     "backend": "triton",
                     "source": self.root / "src",
+                    "given": self.root / "src",
                     "work": self.root / "work",
                 },
                 **{

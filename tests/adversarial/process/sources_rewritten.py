@@ -1,4 +1,4 @@
-# Rewrites its own source, ours and the problem's.
+# Rewrites the worker's copy of its own source and of the problem's, and files of kq, torch and Python.
 # expect: harmless
 # guard: clean
 # run: harmless
@@ -12,7 +12,8 @@ import torch.nn as nn
 class ModelNew(nn.Module):
     def forward(self, x):
         won = 0
-        for path in (__file__, '/kq/src/relu.py', sys.modules['harness'].__path__[0] + '/children/channel.py', torch.__file__, os.__file__, sys.executable):
+        given = '/kq/given/' + os.path.basename(__file__)
+        for path in (given, '/kq/given/relu.py', sys.modules['harness'].__path__[0] + '/children/channel.py', torch.__file__, os.__file__, sys.executable):
             for mode in ('r+b', 'ab'):
                 try:
                     with open(path, mode):

@@ -425,6 +425,7 @@ def compile_child(folder: Path, name: str, text: str, arch: str, variant: str = 
             torch.device("cpu"),
             "torch_cuda",
             place / "src",
+            place / "src",
             place / "work",
             place / "out",
             "",

@@ -267,6 +267,7 @@ def job_of(place: Path, role: str, arch: str) -> Any:
         device=torch.device("cpu"),
         backend="torch_cuda",
         source=place / "src",
+        given=place / "src",
         work=place / "work",
         out=place / "out",
         entry="submission.py",
