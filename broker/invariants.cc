@@ -37,16 +37,23 @@ Broken broken_in(const State& state, const Job& job) {
 }
 
 Broken broken_in(const State& state, const Session& session) {
+  std::size_t slow_count = 0;
   for (const Sequence seq : session.leases) {
     const Job* job = state.queue.jobs().find(seq);
     if (job == nullptr || !job->lease || job->lease->session_id != session.id) {
       return "it lists job " + std::to_string(seq) + ", whose lease is not its own";
     }
+    slow_count += is_slow_to_build(job->record.needs) ? 1 : 0;
   }
+  if (slow_count != session.slow_lease_count) return "its count of leases that are slow to build is wrong";
   for (const Sequence seq : session.builds) {
     const auto build = state.builds.in_flight.find(seq);
     if (build == state.builds.in_flight.end() || build->second.session_id != session.id)
       return "it builds job " + std::to_string(seq) + ", which is not in flight";
+  }
+  for (const auto& [lease, build] : session.builds_in_progress) {
+    if (!(lease.attempt == 0 ? session.builds : session.leases).contains(lease.seq))
+      return "it has a build of job " + std::to_string(lease.seq) + " in progress, which is not its own";
   }
   return std::nullopt;
 }

@@ -29,6 +29,8 @@ inline constexpr std::size_t kJobsScannedMax = 4096;      // jobs that the broke
 inline constexpr std::size_t kQuerySeqsMax = 4096;        // jobs in one StatusQuery
 inline constexpr std::uint32_t kQueryWaitMsMax = 30'000;  // the longest time that the answer to a StatusQuery may wait
 
+inline constexpr std::size_t kHeartbeatBuildsMax = 64;  // builds in one Heartbeat: those in progress for longest
+
 // Names that people choose (run, label, author, GPU model, tag) are printable UTF-8 without control characters.
 inline constexpr std::size_t kNameBytesMax = 200;
 inline constexpr std::size_t kTagsMax = 32;

@@ -109,6 +109,9 @@ struct JobStatus {
   // For `behind`: the number of jobs of all submitters that the same workers could run and that rank at least as high.
   std::uint64_t ahead = 0;
   std::int64_t until_ms = 0;  // for `not_before` and `after_failure`: the Unix time from which the job may run
+  std::string worker{};       // the worker that has the lease of a leased job, or builds a queued job in advance
+  std::int64_t build_started_ms = 0;  // the Unix time at which that worker began to build the job; 0: no build runs
+  bool builds_extensions = false;     // whether that build compiles extensions of torch
 };
 // One JobStatus for each known job, in the order of the query. The reply has no entry for an unknown job.
 struct StatusReply {
@@ -134,6 +137,8 @@ struct WorkerStatus {
   std::vector<std::string> quarantined{};  // one sentence for each device that the worker no longer uses
   std::vector<DeviceInfo> builds_for{};    // as in Hello
   std::uint64_t built_count = 0;           // artifacts of the worker that the broker accepted since it connected
+  std::uint32_t building = 0;              // the number of builds in progress, at most kHeartbeatBuildsMax
+  std::int64_t build_started_ms = 0;       // the Unix time at which the longest of them began; 0: no build runs
 };
 struct BrokerReply {
   std::string version;
@@ -170,11 +175,22 @@ struct LeaseId {
 
   friend auto operator<=>(const LeaseId&, const LeaseId&) = default;
 };
+// A build that a worker runs at present.
+struct BuildInProgress {
+  LeaseId lease;  // with attempt 0 for a build of a BuildBatch
+  std::uint32_t ms = 0;
+  bool extensions = false;  // whether the build compiles extensions of torch
+};
 // Renews every lease in the list, and names the builds that the worker has. If two heartbeats in a row omit a lease,
 // the worker has never received the lease: the broker counts a failure and queues the job again.
 struct Heartbeat {
   std::uint64_t epoch = 0;
   std::vector<LeaseId> leases;
+  // The builds in progress, the longest first, at most kHeartbeatBuildsMax. Older workers send none.
+  std::vector<BuildInProgress> builds{};
+  // The worker sends a heartbeat before its time because builds have become long or have ended. Such a heartbeat may
+  // cross a lease on its way, so it does not count as one that omits a lease.
+  bool early = false;
 };
 struct AttemptResult {
   LeaseId lease;
@@ -402,6 +418,9 @@ void fields(V& v, JobStatus& x) {
   v("position", x.position);
   v("ahead", x.ahead);
   v("until_ms", x.until_ms);
+  v("worker", x.worker);
+  v("build_started_ms", x.build_started_ms);
+  v("builds_extensions", x.builds_extensions);
 }
 template <class V>
 void fields(V& v, StatusReply& x) {
@@ -430,6 +449,8 @@ void fields(V& v, WorkerStatus& x) {
   v("quarantined", x.quarantined);
   v("builds_for", x.builds_for);
   v("built_n", x.built_count);
+  v("building", x.building);
+  v("build_started_ms", x.build_started_ms);
 }
 template <class V>
 void fields(V& v, BrokerReply& x) {
@@ -460,9 +481,17 @@ void fields(V& v, LeaseId& x) {
   v("attempt", x.attempt);
 }
 template <class V>
+void fields(V& v, BuildInProgress& x) {
+  v("lease", x.lease);
+  v("ms", x.ms);
+  v("extensions", x.extensions);
+}
+template <class V>
 void fields(V& v, Heartbeat& x) {
   v("epoch", x.epoch);
   v("leases", x.leases);
+  v("builds", x.builds);
+  v("early", x.early);
 }
 template <class V>
 void fields(V& v, AttemptResult& x) {

@@ -93,7 +93,8 @@ struct JobRow {
   JobRecord job;
   std::string label;
   std::string author;
-  std::string worker;  // the worker that runs or ran the job; empty while the job is queued
+  std::string worker;                 // the worker that runs or ran the job; empty while the job is queued
+  std::int64_t build_started_ms = 0;  // the Unix time at which the worker began to build the job; 0: no build runs
 };
 struct JobsReply {
   std::vector<JobRow> jobs;
@@ -202,6 +203,7 @@ void fields(V& v, JobRow& x) {
   v("label", x.label);
   v("author", x.author);
   v("worker", x.worker);
+  v("build_started_ms", x.build_started_ms);
 }
 template <class V>
 void fields(V& v, JobsReply& x) {

@@ -91,6 +91,11 @@ void place_in_queue(Step& step, const Job& job) {
   }
 }
 
+void add_lease(Session& session, const Job& job) {
+  const bool is_new = session.leases.insert(job.record.seq).second;
+  session.slow_lease_count += is_new && is_slow_to_build(job.record.needs) ? 1 : 0;
+}
+
 // Takes the job out of where its state has put it: its lane, the timers, or the session that has its lease. Its entry
 // in the store's index (Family::queue) is erased too, unless `keeps_entry`.
 void withdraw(Step& step, const Job& job, bool keeps_entry) {
@@ -403,7 +408,7 @@ void grant_lease(Step& step, const Job& queued, Session& session, std::size_t de
                                       .device = session.devices[device],
                                       .deadline_ms = step.now_ms + step.state.options.lease_ms});
   tables(step).scheduler.charge(job.lane.submitter);
-  session.leases.insert(job.record.seq);
+  add_lease(session, job);
   step.state.workers.warm(session, device, entry_of(job.record).problem);
   write_record(step, job);
   write_entry(step, job);
@@ -416,7 +421,7 @@ void renew_lease(Step& step, const Job& leased, Session& session) {
   Job& job = writable(step, leased);
   if (job.lease->session_id != session.id) {
     release_lease(step, job);
-    session.leases.insert(job.record.seq);
+    add_lease(session, job);
     job.lease->session_id = session.id;
     job.lease->worker = session.worker;
     step.ready.note(NoteLevel::debug, text_of_attempt(job) + ": taken over by " + session.worker);
@@ -433,7 +438,10 @@ std::uint32_t count_missed_heartbeat(Step& step, const Job& job) {
 void release_lease(Step& step, const Job& leased) {
   KQ_CHECK(leased.lease.has_value());
   Job& job = writable(step, leased);
-  if (Session* session = step.state.workers.find(job.lease->session_id)) session->leases.erase(job.record.seq);
+  if (Session* session = step.state.workers.find(job.lease->session_id)) {
+    session->slow_lease_count -= session->leases.erase(job.record.seq) * (is_slow_to_build(job.record.needs) ? 1 : 0);
+    session->builds_in_progress.erase({job.record.seq, job.record.attempt});
+  }
   job.lease->session_id = kNoSession;
 }
 

@@ -26,7 +26,10 @@ bool is_for(const Builds::Artifact& artifact, const DeviceInfo& device) {
 void forget(State& state, Sequence seq) {
   const auto build = state.builds.in_flight.extract(seq);
   if (build.empty()) return;
-  if (Session* builder = state.workers.find(build.mapped().session_id)) builder->builds.erase(seq);
+  if (Session* builder = state.workers.find(build.mapped().session_id)) {
+    builder->builds.erase(seq);
+    builder->builds_in_progress.erase({seq, 0});
+  }
 }
 
 void mark_failed(State& state, Sequence seq) {

@@ -20,6 +20,39 @@ namespace {
 // Limit of the rows of one reply in the format of the store. A message is longer, because it has the names of fields.
 constexpr std::size_t kRunReplyBytesMax = 16u << 20;
 
+// A worker that builds a job, and that build.
+struct JobBuild {
+  const Session* session = nullptr;     // null if no worker has the job, or builds it in advance
+  const SessionBuild* build = nullptr;  // null unless the worker builds the job at present
+};
+
+JobBuild build_of(const State& state, const Job& job) {
+  LeaseId lease{job.record.seq, 0};
+  JobBuild found;
+  if (job.lease) {
+    lease.attempt = job.record.attempt;
+    found.session = state.workers.find(job.lease->session_id);
+  } else if (const auto build = state.builds.in_flight.find(job.record.seq); build != state.builds.in_flight.end()) {
+    found.session = state.workers.find(build->second.session_id);
+  }
+  if (found.session == nullptr) return found;
+  const auto& builds = found.session->builds_in_progress;
+  if (const auto build = builds.find(lease); build != builds.end()) found.build = &build->second;
+  return found;
+}
+
+void add_build(const State& state, const Job& job, JobStatus& status) {
+  const auto [session, build] = build_of(state, job);
+  if (job.lease) {
+    status.worker = job.lease->worker;
+  } else if (build != nullptr) {
+    status.worker = session->worker;
+  }
+  if (build == nullptr) return;
+  status.build_started_ms = build->started_ms;
+  status.builds_extensions = build->extensions;
+}
+
 // Returns nothing if there is no such job.
 Expected<std::optional<JobStatus>> status_of(const State& state, WaitExplainer& explainer, Sequence seq) {
   if (const Job* job = state.queue.jobs().find(seq)) {
@@ -27,6 +60,7 @@ Expected<std::optional<JobStatus>> status_of(const State& state, WaitExplainer& 
     JobStatus status{.seq = seq, .state = record.state, .attempt = record.attempt, .verdict = "", .served = false};
     if (job->ending) status.verdict = to_string(job->ending->verdict);
     if (record.state == JobState::queued) explainer.explain(record, status);
+    add_build(state, *job, status);
     return std::optional(std::move(status));
   }
   KQ_TRY_VALUE(const auto record, store::read_job(*state.store, seq));
@@ -75,8 +109,10 @@ Expected<JobRow> row_for(const State& state, JobRecord record) {
     row.label = body->label;
     row.author = body->author;
   }
-  if (const Job* job = state.queue.jobs().find(row.job.seq); job != nullptr && job->lease)
+  if (const Job* job = state.queue.jobs().find(row.job.seq); job != nullptr && job->lease) {
     row.worker = job->lease->worker;
+    if (const SessionBuild* build = build_of(state, *job).build) row.build_started_ms = build->started_ms;
+  }
   return row;
 }
 
@@ -158,7 +194,9 @@ Expected<void> answer(Step& step, const Caller& caller, const BrokerQuery&) {
                                .backends = session.backends,
                                .quarantined = session.quarantined,
                                .builds_for = session.builds_for,
-                               .built_count = session.built_count});
+                               .built_count = session.built_count,
+                               .building = static_cast<std::uint32_t>(session.builds_in_progress.size()),
+                               .build_started_ms = session.oldest_build_ms()});
   }
   return send_answer<BrokerReply>(step, caller, std::move(answers));
 }

@@ -5,10 +5,12 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "broker/jobs/lifecycle.h"
 #include "broker/jobs/prebuild.h"
+#include "core/limits.h"
 
 namespace kq::broker {
 namespace {
@@ -91,6 +93,18 @@ Session* session_for(Step& step, const std::string& peer, const Hello& hello) {
   return &workers.insert(peer, hello, step.now_ms);
 }
 
+// Keeps the builds of a heartbeat that are for leases or builds of the session.
+void update_builds_in_progress(Step& step, Session& session, const std::vector<BuildInProgress>& builds) {
+  session.builds_in_progress.clear();
+  for (const BuildInProgress& build : std::span(builds).first(std::min(builds.size(), kHeartbeatBuildsMax))) {
+    const Job* job = current(step.state, build.lease);
+    const bool is_own = build.lease.attempt == 0 ? session.builds.contains(build.lease.seq)
+                                                 : job != nullptr && job->lease->session_id == session.id;
+    if (is_own)
+      session.builds_in_progress[build.lease] = {.started_ms = step.now_ms - build.ms, .extensions = build.extensions};
+  }
+}
+
 }  // namespace
 
 Expected<void> handle_hello(Step& step, const std::string& peer, std::uint64_t request_id, const Hello& hello) {
@@ -153,6 +167,8 @@ Expected<void> handle_heartbeat(Step& step, const std::string& peer, std::uint64
                   static_cast<std::ptrdiff_t>(std::min<std::size_t>(unknown.size(), step.state.options.credit_max)));
     step.ready.send_to_worker(peer, 0, Revoke{.leases = {unknown.begin(), end}});
   }
+  update_builds_in_progress(step, *session, heartbeat.builds);
+  if (heartbeat.early) return {};
   update_listed_builds(step, *session, builds);
   // A lease that was sent just before this heartbeat arrived is missing once. A lease that is missing again was never
   // received.

@@ -105,6 +105,18 @@ std::vector<LeaseId> leases_in(const Command& command) {
   return leases;
 }
 
+// "seq/attempt/ms" for a build of extensions, "seq/attempt/ms/quick" for another build.
+std::vector<BuildInProgress> builds_in(const Command& command) {
+  std::vector<BuildInProgress> builds;
+  for (const std::string& build : split(command.text("builds"), ',')) {
+    const auto parts = split(build, '/');
+    builds.push_back({.lease = {number_in(parts.at(0), 0), static_cast<Attempt>(number_in(parts.at(1), 0))},
+                      .ms = static_cast<std::uint32_t>(number_in(parts.at(2), 0)),
+                      .extensions = parts.size() < 4});
+  }
+  return builds;
+}
+
 Result result_in(const Command& command) {
   const auto name = parse_enum<VerdictName>(command.text("verdict", "passed")).value_or(VerdictName::passed);
   Measurement measurement;
@@ -208,7 +220,8 @@ std::optional<ClientRequest> client_request_in(const Command& command) {
 std::optional<WorkerRequest> worker_request_in(const Command& command, const std::string& worker) {
   const std::uint64_t epoch = command.number("epoch", 1);
   if (command.name == "hello") return hello_in(command, worker);
-  if (command.name == "heartbeat") return Heartbeat{epoch, leases_in(command)};
+  if (command.name == "heartbeat")
+    return Heartbeat{epoch, leases_in(command), builds_in(command), command.number("early", 0) != 0};
   if (command.name == "result" || command.name == "error") return results_in(command, epoch);
   if (command.name == "built") return build_result_in(command, epoch);
   if (command.name == "goodbye") return Goodbye{epoch};

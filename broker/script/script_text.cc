@@ -108,6 +108,10 @@ std::string listed(const std::vector<T>& items, const auto& show) {
   return text;
 }
 
+std::string since_text(std::int64_t unix_ms) {
+  return " since " + std::to_string(unix_ms - kStartMs);
+}
+
 std::string shown(const JobAck& ack) {
   if (ack.acceptance == Acceptance::refused) return "refused " + quoted(ack.reason);
   if (ack.acceptance == Acceptance::busy)
@@ -125,6 +129,9 @@ std::string shown(const JobStatus& status) {
   if (status.position > 0)
     text += " position=" + std::to_string(status.position) + " ahead=" + std::to_string(status.ahead);
   if (status.until_ms > 0) text += " until=" + std::to_string(status.until_ms - kStartMs);
+  if (status.build_started_ms > 0)
+    text += " " + status.worker + " builds" + (status.builds_extensions ? " extensions" : "") +
+            since_text(status.build_started_ms);
   return text;
 }
 
@@ -156,6 +163,7 @@ std::string shown(const JobRow& row) {
   std::string text = std::to_string(row.job.seq) + " " + row.label + " " + shown(row.job);
   if (!row.job.submitter.empty()) text += " by " + row.job.submitter;
   if (!row.worker.empty()) text += " on " + row.worker;
+  if (row.build_started_ms > 0) text += ", built" + since_text(row.build_started_ms);
   return text;
 }
 
@@ -183,7 +191,9 @@ struct BodyText {
   std::string operator()(const BrokerReply& reply) const {
     return std::to_string(reply.queued) + " queued, " + std::to_string(reply.leased) + " leased; " +
            listed(reply.workers, [](auto& worker) {
-             const std::string text = worker.worker + " runs " + std::to_string(worker.running);
+             std::string text = worker.worker + " runs " + std::to_string(worker.running);
+             if (worker.building > 0)
+               text += ", builds " + std::to_string(worker.building) + since_text(worker.build_started_ms);
              if (worker.builds_for.empty()) return text;
              return text + ", built " + std::to_string(worker.built_count) + " for " +
                     listed(worker.builds_for, target_text);

@@ -14,6 +14,10 @@ bool has(const Offer& offer, const Requirements& needs) {
   return std::includes(offer.labels.begin(), offer.labels.end(), needs.labels.begin(), needs.labels.end());
 }
 
+bool is_slow_to_build(const Requirements& needs) {
+  return needs.backend == Backend::torch_cuda;
+}
+
 bool fits(const Offer& offer, const DeviceInfo& device, const Requirements& needs) {
   if (!serves(device, needs)) return false;
   return device.kind == DeviceKind::cuda || needs.wish == DeviceWish::cpu || offer.cpu_takes_any;
@@ -66,6 +70,8 @@ std::optional<Scheduler::Place> Scheduler::choose(const Offer& offer, const Warm
   }
   if (!first) return std::nullopt;
   std::erase_if(fitting, [&](const Candidate& candidate) { return candidate.id.first != first->second; });
+  const auto is_slow = [&](const Candidate& candidate) { return is_slow_to_build(*classes.name(candidate.id.second)); };
+  if (offer.prefers_quick && !std::ranges::all_of(fitting, is_slow)) std::erase_if(fitting, is_slow);
 
   // Choose the submitter with the smallest share, and cap the shares of the others.
   const auto least = std::min_element(fitting.begin(), fitting.end(), [](const Candidate& a, const Candidate& b) {

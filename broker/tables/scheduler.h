@@ -1,7 +1,9 @@
-// Decides which queued job runs next, by four rules in this order:
+// Decides which queued job runs next, by five rules in this order:
 //
 //   priority    A priority is a head start of kHeadStartMs: a job of high priority goes before one of normal priority
 //               unless that one was submitted so much earlier. So no job waits for ever.
+//   quick       Jobs that compile no extensions of torch, while the worker has so many leases of jobs that do that it
+//               needs room for quick builds (Session::prefers_quick). Otherwise they would wait for slow builds.
 //   fair share  Among the submitters at that priority, the one that got the fewest leases so far (start-time fair
 //               queueing with one unit a lease: Goyal, Vin, Cheng, SIGCOMM 1996). A flood of one submitter delays
 //               another by at most one job. Leases that a submitter got where the others had no jobs, or on other
@@ -35,11 +37,14 @@ struct Offer {
   std::span<const DeviceInfo> devices;
   std::span<const std::string> labels{};  // sorted
   std::span<const Backend> backends{};    // empty: all
-  bool cpu_takes_any = true;  // false while a free GPU of another worker would take the jobs that run on any device
+  bool cpu_takes_any = true;   // false while a free GPU of another worker would take the jobs that run on any device
+  bool prefers_quick = false;  // jobs that compile extensions of torch go after all others of their priority
 };
 
 // Returns whether the worker has the labels and the backend that the jobs need.
 bool has(const Offer& offer, const Requirements& needs);
+// Returns whether the builds of such jobs compile extensions of torch, which takes seconds to minutes.
+bool is_slow_to_build(const Requirements& needs);
 // Returns whether the worker should run such jobs on this device now.
 bool fits(const Offer& offer, const DeviceInfo& device, const Requirements& needs);
 

@@ -95,6 +95,18 @@ TEST_F(SchedulerTest, a_worker_gets_jobs_that_its_labels_and_backends_allow) {
   EXPECT_EQ(chosen({.devices = kCpu, .labels = some}), Sequence{1});
 }
 
+TEST_F(SchedulerTest, a_worker_with_enough_slow_builds_gets_quick_jobs_of_the_same_priority_first) {
+  add(lane({.backend = Backend::torch_cuda}), 1);
+  add(lane({.backend = Backend::torch}), 2);
+  add(lane({.backend = Backend::torch_cuda}, "", Priority::high), 3);
+  EXPECT_EQ(chosen({.devices = kCpu, .prefers_quick = true}), Sequence{3});
+  scheduler.remove(lane({.backend = Backend::torch_cuda}, "", Priority::high), 3);
+  EXPECT_EQ(chosen({.devices = kCpu}), Sequence{1});
+  EXPECT_EQ(chosen({.devices = kCpu, .prefers_quick = true}), Sequence{2});
+  scheduler.remove(lane({.backend = Backend::torch}), 2);
+  EXPECT_EQ(chosen({.devices = kCpu, .prefers_quick = true}), Sequence{1});
+}
+
 TEST_F(SchedulerTest, submitters_take_turns) {
   for (Sequence seq = 1; seq <= 6; ++seq) add(lane({}, "a"), seq);
   for (Sequence seq = 7; seq <= 9; ++seq) add(lane({}, "b"), seq);

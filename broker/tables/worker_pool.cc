@@ -6,8 +6,19 @@
 
 namespace kq::broker {
 
+std::int64_t Session::oldest_build_ms() const {
+  std::int64_t oldest_ms = 0;
+  for (const auto& [lease, build] : builds_in_progress)
+    oldest_ms = oldest_ms == 0 ? build.started_ms : std::min(oldest_ms, build.started_ms);
+  return oldest_ms;
+}
+
 Offer Session::offer(bool cpu_takes_any) const {
-  return {.devices = devices, .labels = labels, .backends = backends, .cpu_takes_any = cpu_takes_any};
+  return {.devices = devices,
+          .labels = labels,
+          .backends = backends,
+          .cpu_takes_any = cpu_takes_any,
+          .prefers_quick = prefers_quick()};
 }
 
 bool Session::serves(const Requirements& needs) const {

@@ -19,6 +19,12 @@
 
 namespace kq::broker {
 
+// A build that a session runs at present, for one of its leases or builds.
+struct SessionBuild {
+  std::int64_t started_ms = 0;
+  bool extensions = false;  // whether it compiles extensions of torch
+};
+
 struct Session {
   SessionId id = kNoSession;
   std::string peer;
@@ -34,8 +40,11 @@ struct Session {
   std::set<Sequence> builds{};             // jobs that it builds (broker/jobs/prebuild.h)
   std::uint64_t built_count = 0;           // artifacts of this worker that were accepted
   std::set<Sequence> leases{};             // jobs that it has leased
+  std::size_t slow_lease_count = 0;        // of them, jobs that are slow to build (is_slow_to_build)
   // Leases and builds in its last heartbeat that are no longer current. They still use up credit.
   std::size_t unknown_lease_count = 0;
+  // The builds that its last heartbeat named, at most kHeartbeatBuildsMax. Attempt 0 is a build of `builds`.
+  std::map<LeaseId, SessionBuild> builds_in_progress{};
   std::vector<std::optional<std::uint64_t>> warm{};  // by device: the problem of the last job
   std::uint32_t failure_count = 0;                   // failed attempts in a row
   std::int64_t backs_off_until_ms = 0;               // gets no jobs before this time
@@ -47,6 +56,11 @@ struct Session {
   Offer offer(bool cpu_takes_any) const;
   bool serves(const Requirements& needs) const;
   bool has_gpu() const;
+  // Returns whether the rest of the credit is for quick builds: for a running job of each device, and one that is
+  // built.
+  bool prefers_quick() const { return slow_lease_count > 0 && slow_lease_count + devices.size() + 1 >= credit; }
+  // Returns when the longest build in progress began; 0 if there is none.
+  std::int64_t oldest_build_ms() const;
 };
 
 class WorkerPool {

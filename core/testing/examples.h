@@ -244,7 +244,11 @@ inline std::vector<ClientRequest> client_requests() {
 }
 
 inline JobRow job_row() {
-  return {.job = job(), .label = "relu/fast_triton", .author = "ada", .worker = "gpu-7/4711"};
+  return {.job = job(),
+          .label = "relu/fast_triton",
+          .author = "ada",
+          .worker = "gpu-7/4711",
+          .build_started_ms = 1'760'000'003'000};
 }
 inline LaneRow lane_row() {
   return {.needs = requirements(),
@@ -270,7 +274,10 @@ inline std::vector<ClientReply> client_replies() {
                                 .why = WaitReason::behind,
                                 .position = 3,
                                 .ahead = 17,
-                                .until_ms = 1'760'000'000'500}}},
+                                .until_ms = 1'760'000'000'500,
+                                .worker = "gpu-7/4711",
+                                .build_started_ms = 1'760'000'003'000,
+                                .builds_extensions = true}}},
           RunReply{.rows = {run_row()}, .more = true},
           BoardReply{.rows = {leaderboard_row()}, .last_key = std::string("k\0y", 3), .more = true},
           BrokerReply{.version = "0.1.0",
@@ -285,7 +292,9 @@ inline std::vector<ClientReply> client_replies() {
                                    .backends = {Backend::triton, Backend::cuda},
                                    .quarantined = {"NVIDIA H200: 3 processes are left"},
                                    .builds_for = {device()},
-                                   .built_count = 17}}},
+                                   .built_count = 17,
+                                   .building = 2,
+                                   .build_started_ms = 1'760'000'003'000}}},
           Refused{.reason = "run is empty"},
           ActionReply{.jobs = {{.seq = 42, .done = true, .state = JobState::finished, .reason = "it has a verdict"}}},
           Done{},
@@ -306,7 +315,10 @@ inline std::vector<WorkerRequest> worker_requests() {
                 .backends = {Backend::triton, Backend::cuda},
                 .quarantined = {"NVIDIA H200: 3 processes are left"},
                 .builds_for = {device()}},
-          Heartbeat{.epoch = 9, .leases = {lease_id()}},
+          Heartbeat{.epoch = 9,
+                    .leases = {lease_id()},
+                    .builds = {{.lease = lease_id(), .ms = 14'000, .extensions = true}},
+                    .early = true},
           ResultBatch{.epoch = 9,
                       .results = {{lease_id(), result(passed())},
                                   {lease_id(), result(suspect())},

@@ -1,6 +1,7 @@
 #include "gpu_worker/core/worker.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "core/base/check.h"
 #include "core/base/version.h"
@@ -71,7 +72,7 @@ Worker::Worker(WorkerOptions options)
 WorkerReady Worker::step(WorkerEvent event, std::int64_t now_ms) {
   WorkerReady ready;
   std::visit([&](auto& body) { on(body, {now_ms, ready}); }, event);
-  start_builds(ready);
+  start_builds({now_ms, ready});
   start_runs(ready);
   send_messages({now_ms, ready});
   return ready;
@@ -270,7 +271,7 @@ void Worker::report_build(HeldLease& held, Expected<Built> built) {
   }
 }
 
-void Worker::start_builds(WorkerReady& ready) {
+void Worker::start_builds(Step step) {
   if (is_start_blocked()) return;
   std::size_t building = 0, slow = 0;
   for (const auto& [id, held] : leases_) {
@@ -284,9 +285,10 @@ void Worker::start_builds(WorkerReady& ready) {
     const bool has_slot = building < options_.build_slots || (!held.is_slow && slow == options_.build_slots);
     if (held.phase != Phase::waiting_build || !has_slot) continue;
     held.phase = Phase::building;
+    held.build_started_ms = step.now_ms;
     ++building;
     slow += held.is_slow ? 1 : 0;
-    ready.builds.push_back({held.lease});
+    step.ready.builds.push_back({held.lease});
   }
 }
 
@@ -359,12 +361,12 @@ void Worker::send_messages(Step step) {
   return_leases(step);
   if (!welcome_ && step.now_ms >= next_hello_ms_) send_hello(step);
   send_results(step);
-  if (welcome_ && step.now_ms >= next_heartbeat_ms_) send_heartbeat(step);
+  if (welcome_ && step.now_ms >= heartbeat_due_ms()) send_heartbeat(step);
   if (draining_ && count(Phase::building) + count(Phase::running) + count(Phase::reporting) == 0) {
     step.ready.sends.push_back(Goodbye{options_.epoch});
     step.ready.finished = true;
   }
-  step.ready.wake_at_ms = welcome_ ? next_heartbeat_ms_ : next_hello_ms_;
+  step.ready.wake_at_ms = welcome_ ? heartbeat_due_ms() : next_hello_ms_;
   if (count(Phase::reporting) > 0)
     step.ready.wake_at_ms = std::min(step.ready.wake_at_ms, step.now_ms + options_.resend_ms);
 }
@@ -382,7 +384,8 @@ void Worker::send_hello(Step step) {
   }
   for (std::string& reason : quarantined) reason = reason.substr(0, kMessageTextMax);
   const auto lanes = static_cast<std::uint32_t>(devices.size());
-  const std::uint32_t leases = lanes == 0 ? 0 : lanes * (1 + options_.leases_ahead) + options_.build_slots - 1;
+  const std::uint32_t leases =
+      lanes == 0 ? 0 : lanes * (1 + options_.leases_ahead) + options_.build_slots - 1 + kQuickSlots;
   const std::uint32_t builds = options_.builds_for.empty() ? 0 : options_.build_slots + options_.leases_ahead;
   step.ready.sends.push_back(Hello{.worker = options_.name,
                                    .epoch = options_.epoch,
@@ -416,12 +419,33 @@ void Worker::send_results(Step step) {
   if (!results.results.empty() || !results.errors.empty()) step.ready.sends.push_back(std::move(results));
 }
 
-void Worker::send_heartbeat(Step step) {
-  next_heartbeat_ms_ = step.now_ms + heartbeat_ms_;
-  Heartbeat heartbeat{.epoch = options_.epoch, .leases = {}};
+// Returns when the next heartbeat is due: early if a build has become long, or if a build that the last heartbeat named
+// has ended and its job goes on.
+std::int64_t Worker::heartbeat_due_ms() const {
+  std::int64_t due_ms = next_heartbeat_ms_;
   for (const auto& [id, held] : leases_) {
-    if (held.phase != Phase::stopping) heartbeat.leases.push_back(id);
+    if (held.phase == Phase::building && !held.is_build_known)
+      due_ms = std::min(due_ms, held.build_started_ms + kLongBuildMs);
+    if ((held.phase == Phase::waiting_run || held.phase == Phase::running) && held.is_build_known)
+      due_ms = std::min(due_ms, last_heartbeat_ms_ + kLongBuildMs);
   }
+  return std::min(next_heartbeat_ms_, std::max(due_ms, last_heartbeat_ms_ + kLongBuildMs));
+}
+
+void Worker::send_heartbeat(Step step) {
+  Heartbeat heartbeat{.epoch = options_.epoch, .leases = {}, .builds = {}, .early = step.now_ms < next_heartbeat_ms_};
+  for (auto& [id, held] : leases_) {
+    if (held.phase != Phase::stopping) heartbeat.leases.push_back(id);
+    held.is_build_known = held.phase == Phase::building;
+    if (held.phase != Phase::building) continue;
+    const std::int64_t ms = std::max<std::int64_t>(step.now_ms - held.build_started_ms, 0);
+    heartbeat.builds.push_back({.lease = id, .ms = static_cast<std::uint32_t>(ms), .extensions = held.is_slow});
+  }
+  std::ranges::stable_sort(heartbeat.builds, std::greater(), &BuildInProgress::ms);
+  if (heartbeat.builds.size() > kHeartbeatBuildsMax) heartbeat.builds.resize(kHeartbeatBuildsMax);
+  // An early heartbeat leaves the interval of the others as it is, so that the broker counts missing leases as before.
+  if (!heartbeat.early) next_heartbeat_ms_ = step.now_ms + heartbeat_ms_;
+  last_heartbeat_ms_ = step.now_ms;
   step.ready.sends.push_back(std::move(heartbeat));
 }
 

@@ -9,8 +9,10 @@
 // an event and the time, and returns in a WorkerReady what the caller has to do.
 //
 // Results are kept and sent again until the broker acknowledges them. Every heartbeat lists all leases. A broker that
-// does not know the worker (any more) gets Hello again. A lease that the broker revokes is dropped at once if nothing
-// works on it; otherwise its build or run is told to stop, and its outcome is discarded.
+// does not know the worker (any more) gets Hello again. Heartbeats name the builds in progress too; when such a build
+// has become long, or one that a heartbeat named has ended, the next heartbeat is sent early. A lease that the broker
+// revokes is dropped at once if nothing works on it; otherwise its build or run is told to stop, and its outcome is
+// discarded.
 //
 // When a device is lost, its leases move to an equivalent device of this worker. If there is none, they are returned to
 // the broker, which does not count as a failure: nothing new starts until the broker has the results of what runs, then
@@ -33,8 +35,12 @@
 namespace kq::worker {
 
 // Builds without extensions take a second or less. They do not wait until a build of an extension ends, because this
-// many of them run beside.
+// many of them run beside. The broker leaves them credit.
 inline constexpr std::uint32_t kQuickSlots = 1;
+
+// A build that takes longer than this is long: the broker is told about it before the next heartbeat is due. Heartbeats
+// are at least as far apart.
+inline constexpr std::int64_t kLongBuildMs = 1'000;
 
 struct WorkerOptions {
   std::string name;
@@ -45,7 +51,7 @@ struct WorkerOptions {
   std::vector<Backend> backends{};      // that work on this machine; empty: all
   Host host{};                          // goes into every result
   // Concurrent builds; each beyond the first adds one lease of credit. kQuickSlots more run while builds of extensions
-  // take all of these.
+  // take all of these; each of them adds one lease too.
   std::uint32_t build_slots = 1;
   std::uint32_t leases_ahead = 2;        // leases per device beyond the running one
   std::vector<DeviceInfo> builds_for{};  // kinds and architectures that a worker without devices builds for
@@ -120,7 +126,9 @@ class Worker {
     std::size_t device = 0;
     Built built;
     bool is_slow = false;  // the build compiles extensions, unless the cache has them
-    int passed_over = 0;   // how often a newer lease ran first because its problem's reference child was kept
+    std::int64_t build_started_ms = 0;
+    bool is_build_known = false;  // the last heartbeat named the build
+    int passed_over = 0;          // how often a newer lease ran first because its problem's reference child was kept
     // While reporting exactly one of these three is set.
     std::optional<Result> result;
     std::optional<BuildObject> object;
@@ -156,7 +164,7 @@ class Worker {
   void report_build(HeldLease& held, Expected<Built> built);
 
   bool is_start_blocked() const { return draining_ || count(Phase::returning) > 0; }
-  void start_builds(WorkerReady& ready);
+  void start_builds(Step step);
   void start_runs(WorkerReady& ready);
   HeldLease* next_run(std::size_t device);
   HeldLease* steal_run(std::size_t device);
@@ -165,6 +173,7 @@ class Worker {
   void return_leases(Step step);
   void send_hello(Step step);
   void send_results(Step step);
+  std::int64_t heartbeat_due_ms() const;
   void send_heartbeat(Step step);
   std::size_t count(Phase phase) const;
 
@@ -177,7 +186,8 @@ class Worker {
   bool draining_ = false;
   std::int64_t heartbeat_ms_ = 1000;
   std::int64_t next_hello_ms_ = 0;
-  std::int64_t next_heartbeat_ms_ = 0;
+  std::int64_t next_heartbeat_ms_ = 0;  // unless builds make one due earlier
+  std::int64_t last_heartbeat_ms_ = 0;
 };
 
 }  // namespace kq::worker

@@ -338,6 +338,71 @@ TEST_F(WorkerTest, quick_builds_alone_take_the_build_slots_only) {
   EXPECT_EQ(take({lease(1), lease(2), lease(3)}).builds.size(), 1u);
 }
 
+// Returns "seq/ms" of each build in a heartbeat, with "!" for a build of extensions.
+std::string builds_of(const Heartbeat& heartbeat) {
+  std::string text;
+  for (const BuildInProgress& build : heartbeat.builds) {
+    text += (text.empty() ? "" : " ") + std::to_string(build.lease.seq) + "/" + std::to_string(build.ms) +
+            (build.extensions ? "!" : "");
+  }
+  return text;
+}
+
+TEST_F(WorkerTest, heartbeats_name_the_builds_in_progress_the_longest_first) {
+  worker.step(Tick{}, now);
+  welcome();
+  take({lease_with_extension(2)});
+  now += 400;
+  take({lease(1)});
+  now += 4'600;
+  const auto heartbeats = all<Heartbeat>(worker.step(Tick{}, now));
+  ASSERT_EQ(heartbeats.size(), 1u);
+  EXPECT_FALSE(heartbeats[0].early);
+  EXPECT_EQ(builds_of(heartbeats[0]), "2/5000! 1/4600");
+}
+
+TEST_F(WorkerTest, a_long_build_and_its_end_are_told_early) {
+  worker.step(Tick{}, now);
+  welcome();
+  const std::int64_t start = now;
+  EXPECT_EQ(take({lease(1)}).wake_at_ms, start + kLongBuildMs);
+  EXPECT_TRUE(all<Heartbeat>(worker.step(Tick{}, start + kLongBuildMs - 1)).empty());
+  auto heartbeats = all<Heartbeat>(worker.step(Tick{}, start + kLongBuildMs));
+  ASSERT_EQ(heartbeats.size(), 1u);
+  EXPECT_TRUE(heartbeats[0].early);
+  EXPECT_EQ(builds_of(heartbeats[0]), "1/1000");
+  EXPECT_TRUE(all<Heartbeat>(worker.step(Tick{}, start + 3'000)).empty()) << "the build is known";
+  heartbeats = all<Heartbeat>(worker.step(BuildDone{{1, 1}, Built{}}, start + 3'500));
+  ASSERT_EQ(heartbeats.size(), 1u);
+  EXPECT_TRUE(heartbeats[0].early);
+  EXPECT_EQ(builds_of(heartbeats[0]), "");
+  const auto ready = worker.step(Tick{}, start + 5'000);
+  ASSERT_EQ(all<Heartbeat>(ready).size(), 1u) << "the other heartbeats keep their interval";
+  EXPECT_FALSE(all<Heartbeat>(ready)[0].early);
+}
+
+TEST_F(WorkerTest, early_heartbeats_are_apart) {
+  worker.step(Tick{}, now);
+  welcome();
+  take({lease(1)});
+  ASSERT_EQ(all<Heartbeat>(worker.step(Tick{}, now + kLongBuildMs)).size(), 1u);
+  const auto ended = worker.step(BuildDone{{1, 1}, Built{}}, now + kLongBuildMs + 10);
+  EXPECT_TRUE(all<Heartbeat>(ended).empty());
+  EXPECT_EQ(ended.wake_at_ms, now + 2 * kLongBuildMs);
+}
+
+TEST_F(WorkerTest, a_heartbeat_names_a_limited_number_of_builds) {
+  Worker many({.name = "w", .epoch = 7, .devices = {kCpu}, .build_slots = 100});
+  std::vector<Lease> leases;
+  for (Sequence seq = 1; seq <= 100; ++seq) leases.push_back(lease(seq));
+  many.step(BrokerMessage{LeaseBatch{.epoch = 7, .leases = std::move(leases)}}, now);
+  const auto heartbeats =
+      all<Heartbeat>(many.step(BrokerMessage{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now));
+  ASSERT_EQ(heartbeats.size(), 1u);
+  EXPECT_EQ(heartbeats[0].leases.size(), 100u);
+  EXPECT_EQ(heartbeats[0].builds.size(), kHeartbeatBuildsMax);
+}
+
 TEST_F(WorkerTest, leases_for_equal_devices_are_spread_over_them) {
   Worker twins({.name = "w", .epoch = 7, .devices = {kCpu, kCpu}});
   twins.step(BrokerMessage{LeaseBatch{.epoch = 7, .leases = {lease(1), lease(2)}}}, now);

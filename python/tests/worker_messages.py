@@ -30,9 +30,18 @@ class LeaseId:
 
 
 @dataclass(frozen=True)
+class BuildInProgress:
+    lease: LeaseId = LeaseId()
+    ms: int = 0
+    extensions: bool = False
+
+
+@dataclass(frozen=True)
 class Heartbeat:
     epoch: int = 0
     leases: list[LeaseId] = field(default_factory=list)
+    builds: list[BuildInProgress] = field(default_factory=list)
+    early: bool = False
 
 
 @dataclass(frozen=True)

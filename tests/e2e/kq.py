@@ -108,15 +108,20 @@ def wait_until(condition: Callable[[], object], what: str, limit_s: float = 120)
         pause_s = min(pause_s * 1.5, 0.25)
 
 
-def write_sweep(folder: Path, sources: dict[str, str], trials: tuple[int, int, int] = (1, 0, 1)) -> Path:
-    """Writes a folder of relu jobs, one per label, with few trials."""
+def write_sweep(
+    folder: Path,
+    sources: dict[str, str],
+    trials: tuple[int, int, int] = (1, 0, 1),
+    backend: str | None = "torch",
+) -> Path:
+    """Writes a folder of relu jobs, one per label, with few trials. Without a backend, kq decides by each source."""
     (folder / "problems").mkdir(parents=True)
     (folder / "problems/relu.py").write_text(RELU)
     params = dict(zip(("correctness", "warmup", "timed"), trials))
     with (folder / "submissions.jsonl").open("w") as lines:
         for label, source in sources.items():
-            job = {"id": label, "problem": "problems/relu.py", "backend": "torch", "source": source, "params": params}
-            lines.write(json.dumps(job) + "\n")
+            job = {"id": label, "problem": "problems/relu.py", "source": source, "params": params}
+            lines.write(json.dumps(job | ({"backend": backend} if backend else {})) + "\n")
     return folder
 
 

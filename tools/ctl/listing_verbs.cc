@@ -17,6 +17,7 @@ producer::JsonObject job_object(const JobRow& row) {
           {"label", json_text(row.label)},
           {"author", json_text(row.author)},
           {"worker", json_text(row.worker)},
+          {"build_started_ms", json_time(row.build_started_ms)},
           {"attempt", json_number(job.attempt)},
           {"failures", json_number(job.failures)},
           {"submitted_at_ms", json_time(job.submitted_at_ms)},
@@ -44,6 +45,11 @@ std::int64_t since_ms(const JobRecord& job) {
   return 0;
 }
 
+// Returns how long the job has been in its state, and that its worker builds it.
+std::string duration_text(const JobRow& row, std::int64_t now_ms) {
+  return (row.build_started_ms != 0 ? "building, " : "") + age_text(now_ms - since_ms(row.job));
+}
+
 }  // namespace
 
 Expected<ExitCode> ctl_jobs(int argc, const char* const* argv, const CtlWorld& world) {
@@ -67,7 +73,7 @@ Expected<ExitCode> ctl_jobs(int argc, const char* const* argv, const CtlWorld& w
       if (!submitter.empty() && job.submitter != submitter) continue;
       listing.add(
           {std::to_string(job.seq), std::string(to_string(job.priority)), or_dash(job.submitter), or_dash(job.run),
-           row.label, std::to_string(job.attempt), or_dash(row.worker), age_text(world.unix_now_ms() - since_ms(job))},
+           row.label, std::to_string(job.attempt), or_dash(row.worker), duration_text(row, world.unix_now_ms())},
           job_object(row));
     }
     return Expected<void>();

@@ -16,6 +16,9 @@ TEST(ctl_listing_verbs, jobs_of_a_state_are_listed_page_by_page) {
   for (Sequence seq = 1; seq <= 1'000; ++seq) all.push_back(job_row(seq));
   all.push_back(job_row(1'001, JobState::leased, "bob"));
   all.back().worker = "n1:7";
+  all.push_back(job_row(1'002, JobState::leased, "bob"));
+  all.back().worker = "n1:7";
+  all.back().build_started_ms = kq.unix_now_ms - 14'000;
   kq.on<JobsQuery>([&](const JobsQuery& query) { return page_of(all, query, 100); });
   EXPECT_EQ(kq.run({"jobs"}), 0);
   const std::string text = kq.out.str();
@@ -29,8 +32,9 @@ TEST(ctl_listing_verbs, jobs_of_a_state_are_listed_page_by_page) {
 
   EXPECT_EQ(kq.run({"jobs", "--state", "leased"}), 0);
   EXPECT_EQ(kq.out.str(),
-            " job  priority  submitter  run     label      attempt  worker  leased\n"
-            "1001  normal    bob        monday  relu/1001        0  n1:7     3 min\n");
+            " job  priority  submitter  run     label      attempt  worker           leased\n"
+            "1001  normal    bob        monday  relu/1001        0  n1:7              3 min\n"
+            "1002  normal    bob        monday  relu/1002        0  n1:7    building, 3 min\n");
   EXPECT_EQ(kq.run({"jobs", "--state", "finished"}), 5);
   EXPECT_EQ(kq.run({"jobs", "--submitter", "carl"}), 5);
   EXPECT_EQ(kq.run({"jobs", "--state", "gone"}), 2);

@@ -107,6 +107,13 @@ std::string worker_state(const WorkerStatus& worker) {
   return worker.draining ? "draining" : worker.running > 0 ? "busy" : "idle";
 }
 
+// Returns for example "busy, 2 builds for 42 s": with the number of builds in progress, and how long the longest runs.
+std::string state_text(const WorkerStatus& worker, std::int64_t now_ms) {
+  if (worker.building == 0) return worker_state(worker);
+  return worker_state(worker) + ", " + producer::counted(worker.building, "build") + " for " +
+         age_text(now_ms - worker.build_started_ms);
+}
+
 producer::JsonObject worker_object(const WorkerStatus& worker) {
   producer::JsonArray devices;
   for (const DeviceInfo& device : worker.devices) {
@@ -123,6 +130,8 @@ producer::JsonObject worker_object(const WorkerStatus& worker) {
           {"quarantined", json_texts(worker.quarantined)},
           {"builds_for", json_texts(targets_of(worker))},
           {"built", json_number(worker.built_count)},
+          {"building", json_number(worker.building)},
+          {"build_started_ms", json_time(worker.build_started_ms)},
           {"labels", json_texts(worker.labels)},
           {"last_seen_ms", json_time(worker.last_seen_ms)}};
 }
@@ -188,8 +197,8 @@ Expected<ExitCode> ctl_workers(int argc, const char* const* argv, const CtlWorld
   Listing listing(world.out, broker.json, "workers",
                   {{"worker"}, {"state"}, {"running", true}, {"devices"}, {"backends"}, {"labels"}, {"heard", true}});
   for (const WorkerStatus& worker : status.workers) {
-    listing.add({worker.worker, worker_state(worker), std::to_string(worker.running), devices_text(worker),
-                 worker.backends.empty() ? "all" : joined(backends_of(worker)),
+    listing.add({worker.worker, state_text(worker, world.unix_now_ms()), std::to_string(worker.running),
+                 devices_text(worker), worker.backends.empty() ? "all" : joined(backends_of(worker)),
                  worker.labels.empty() ? "-" : joined(worker.labels),
                  age_text(world.unix_now_ms() - worker.last_seen_ms) + " ago"},
                 worker_object(worker));

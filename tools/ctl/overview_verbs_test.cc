@@ -96,6 +96,22 @@ TEST(overview_verbs, workers_are_listed_with_devices_and_labels_and_none_is_exit
             "n2:8    draining        0  cpu              all          -         0 s ago\n");
 }
 
+TEST(overview_verbs, builds_in_progress_are_listed_with_the_duration_of_the_longest) {
+  ScriptedWorld kq;
+  BrokerReply status;
+  status.workers = {{.worker = "n1:7",
+                     .devices = {{}},
+                     .running = 3,
+                     .last_seen_ms = kq.unix_now_ms,
+                     .building = 2,
+                     .build_started_ms = kq.unix_now_ms - 42'000}};
+  kq.on<BrokerQuery>([&](const auto&) { return status; });
+  EXPECT_EQ(kq.run({"workers"}), 0);
+  EXPECT_NE(kq.out.str().find("n1:7    busy, 2 builds for 42 s        3  cpu"), std::string::npos) << kq.out.str();
+  EXPECT_EQ(kq.run({"workers", "--json"}), 0);
+  EXPECT_NE(kq.out.str().find("\"building\": 2"), std::string::npos) << kq.out.str();
+}
+
 TEST(overview_verbs, a_quarantined_device_is_listed_with_its_reason) {
   ScriptedWorld kq;
   const DeviceInfo gpu{

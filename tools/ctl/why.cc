@@ -97,6 +97,64 @@ std::string waiting_text(const JobStatus& status, const JobRecord& job, const st
   return "";
 }
 
+// The builds that workers which may run a job have in progress, without the build of the job itself.
+struct OtherBuilds {
+  std::vector<std::string> workers{};
+  std::uint64_t count = 0;
+  std::int64_t started_ms = 0;  // of the longest; 0 if there is none
+};
+
+// For a leased job these are the builds of its worker, for a queued job those of all workers that may run it.
+OtherBuilds other_builds(const JobStatus& status, const JobRecord& job, const std::vector<WorkerStatus>& workers) {
+  OtherBuilds others;
+  const bool is_leased = status.state == JobState::leased;
+  if (is_leased ? status.build_started_ms != 0 : status.why != WaitReason::behind) return others;
+  for (const WorkerStatus& worker : is_leased ? workers : capable_workers(job.needs, workers)) {
+    const bool may_run =
+        is_leased ? worker.worker == status.worker : !worker.draining && builds(worker, job.needs.backend);
+    if (worker.building == 0 || !may_run) continue;
+    others.workers.push_back(worker.worker);
+    others.count += worker.building;
+    if (others.started_ms == 0 || worker.build_started_ms < others.started_ms)
+      others.started_ms = worker.build_started_ms;
+  }
+  return others;
+}
+
+std::string other_builds_text(const OtherBuilds& others, std::int64_t now_ms) {
+  if (others.count == 0) return "";
+  const std::string age = age_text(now_ms - others.started_ms);
+  return (others.workers.size() == 1 ? "; the worker " + others.workers.front() + " is"
+                                     : "; " + std::to_string(others.workers.size()) + " workers are") +
+         " building " + producer::counted(others.count, "other job") +
+         (others.count == 1 ? ", for " : ", the longest for ") + age;
+}
+
+// Says for how long which worker has been building the job: a leased job, or a queued job in advance.
+std::string own_build_text(const JobStatus& status, std::int64_t now_ms) {
+  return "the worker " + status.worker + " has been building " +
+         (status.builds_extensions ? "the extensions of this job" : "this job") + " for " +
+         age_text(now_ms - status.build_started_ms);
+}
+
+std::string queued_text(const JobStatus& status, const JobRecord& job, const std::vector<WorkerStatus>& workers,
+                        std::int64_t now_ms) {
+  return waiting_text(status, job, workers, now_ms) +
+         (status.build_started_ms != 0 ? "; " + own_build_text(status, now_ms) + ", in advance" : "") +
+         other_builds_text(other_builds(status, job, workers), now_ms);
+}
+
+// A leased job may still wait in its worker, behind other builds.
+std::string leased_text(const JobStatus& status, const JobRecord& job, const std::vector<WorkerStatus>& workers,
+                        std::int64_t now_ms) {
+  const std::string attempt = ", attempt " + std::to_string(status.attempt);
+  if (status.build_started_ms != 0) return "is being built" + attempt + ": " + own_build_text(status, now_ms);
+  const std::string age = age_text(now_ms - job.leased_at_ms);
+  const OtherBuilds others = other_builds(status, job, workers);
+  if (others.count == 0) return "has been running for " + age + attempt;
+  return "was leased to the worker " + status.worker + " " + age + " ago" + attempt + other_builds_text(others, now_ms);
+}
+
 // Names the command that shows the result of a finished job. Empty for a job whose run is unknown.
 std::string results_hint(const JobStatus& status, const JobRecord& job) {
   if (job.run.empty()) return "";
@@ -146,6 +204,7 @@ class Explainer {
       world_.out << printable(sentence) << '\n';
       return;
     }
+    const OtherBuilds others = other_builds(status, job, *workers_);
     listing_.add({},
                  {{"id", json_number(status.seq)},
                   {"state", json_text(to_string(status.state))},
@@ -154,6 +213,12 @@ class Explainer {
                   {"position", json_number(status.position)},
                   {"ahead", json_number(status.ahead)},
                   {"until_ms", json_time(status.until_ms)},
+                  {"worker", json_text(status.worker)},
+                  {"build_started_ms", json_time(status.build_started_ms)},
+                  {"builds_extensions", producer::Json{status.builds_extensions}},
+                  {"other_builds", json_number(others.count)},
+                  {"other_build_started_ms", json_time(others.started_ms)},
+                  {"building_workers", json_texts(others.workers)},
                   {"sentence", json_text(sentence)}});
   }
 
@@ -184,10 +249,9 @@ std::string why_text(const JobStatus& status, const JobRecord& job, const std::v
   const std::string name = "job " + std::to_string(status.seq) + " ";
   switch (status.state) {
     case JobState::queued:
-      return name + waiting_text(status, job, workers, unix_now_ms);
+      return name + queued_text(status, job, workers, unix_now_ms);
     case JobState::leased:
-      return name + "has been running for " + age_text(unix_now_ms - job.leased_at_ms) + ", attempt " +
-             std::to_string(status.attempt);
+      return name + leased_text(status, job, workers, unix_now_ms);
     case JobState::finished:
       return name + "is finished: " + status.verdict + results_hint(status, job);
   }

@@ -14,7 +14,8 @@ struct CtlWorld;
 
 Expected<ExitCode> ctl_why(int argc, const char* const* argv, const CtlWorld& world);
 
-// Returns the sentence about one job, such as "job 7 waits for a NVIDIA H200: none of the 2 workers has one". `workers`
+// Returns the sentence about one job, such as "job 7 waits for a NVIDIA H200: none of the 2 workers has one" or
+// "job 7 is being built, attempt 1: the worker w1 has been building the extensions of this job for 14 s". `workers`
 // are the connected workers. Of a finished job, only the run in `job` is used.
 std::string why_text(const JobStatus& status, const JobRecord& job, const std::vector<WorkerStatus>& workers,
                      std::int64_t unix_now_ms);

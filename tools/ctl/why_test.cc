@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "producer/client/json.h"
 #include "tools/ctl/scripted_world.h"
 
 namespace kq::tools {
@@ -103,6 +104,81 @@ TEST(ctl_why, running_and_finished_jobs_are_explained_too) {
             "job 9 is finished: passed; kq results monday shows its times\n");
   EXPECT_EQ(kq.run({"why", "8", "9", "10"}), 5);
   EXPECT_EQ(kq.err.str(), "kq-ctl why: 1 job is unknown to broker ipc:///tmp/kq.sock\n");
+}
+
+TEST(ctl_why, a_build_is_explained_with_its_worker_and_duration) {
+  JobStatus status{.seq = 7, .state = JobState::leased, .attempt = 1, .verdict = "", .worker = "n1:7"};
+  status.build_started_ms = kNow - 14'000;
+  status.builds_extensions = true;
+  EXPECT_EQ(why_text(status, job(), {}, kNow),
+            "job 7 is being built, attempt 1: the worker n1:7 has been building the extensions of this job for 14 s");
+  status.builds_extensions = false;
+  EXPECT_EQ(why_text(status, job(), {}, kNow),
+            "job 7 is being built, attempt 1: the worker n1:7 has been building this job for 14 s");
+  status.state = JobState::queued;
+  status.why = WaitReason::behind;
+  EXPECT_EQ(why_text(status, job(), {}, kNow),
+            "job 7 waits for its turn: it is the next job; the worker n1:7 has been building this job for 14 s, in "
+            "advance");
+}
+
+TEST(ctl_why, a_job_behind_other_builds_is_explained_with_the_longest) {
+  WorkerStatus first = worker(DeviceKind::cuda, "NVIDIA H200");
+  first.building = 3;
+  first.build_started_ms = kNow - 42'000;
+  WorkerStatus second = first;
+  second.worker = "n2:8";
+  second.building = 1;
+  second.build_started_ms = kNow - 70'000;
+  JobStatus status = waiting(WaitReason::behind);
+  const std::string place = "job 7 waits for its turn: it is the next job; ";
+  EXPECT_EQ(why_text(status, job(), {first}, kNow),
+            place + "the worker n1:7 is building 3 other jobs, the longest for 42 s");
+  EXPECT_EQ(why_text(status, job(), {second}, kNow), place + "the worker n2:8 is building 1 other job, for 1 min");
+  EXPECT_EQ(why_text(status, job(), {first, second}, kNow),
+            place + "2 workers are building 4 other jobs, the longest for 1 min");
+  second.draining = true;
+  const WorkerStatus unfit = worker(DeviceKind::cpu, "EPYC");
+  EXPECT_EQ(why_text(status, job({.wish = DeviceWish::cuda}), {first, second, unfit}, kNow),
+            place + "the worker n1:7 is building 3 other jobs, the longest for 42 s");
+  status.state = JobState::leased;
+  status.attempt = 1;
+  status.worker = "n1:7";
+  JobRecord leased = job();
+  leased.leased_at_ms = kNow - 50'000;
+  EXPECT_EQ(why_text(status, leased, {first, second}, kNow),
+            "job 7 was leased to the worker n1:7 50 s ago, attempt 1; the worker n1:7 is building 3 other jobs, the "
+            "longest for 42 s");
+}
+
+TEST(ctl_why, builds_are_fields_of_the_json) {
+  ScriptedWorld kq;
+  kq.on<BrokerQuery>([&](const auto&) {
+    BrokerReply reply;
+    reply.workers = {worker(DeviceKind::cuda, "NVIDIA H200")};
+    reply.workers[0].building = 2;
+    reply.workers[0].build_started_ms = kNow - 42'000;
+    return reply;
+  });
+  kq.on<StatusQuery>([](const StatusQuery&) {
+    JobStatus built{.seq = 8, .state = JobState::leased, .attempt = 1, .verdict = "", .worker = "n1:7"};
+    built.build_started_ms = kNow - 14'000;
+    built.builds_extensions = true;
+    return StatusReply{{built, {.seq = 9, .state = JobState::queued, .verdict = "", .why = WaitReason::behind}}};
+  });
+  kq.on<JobsQuery>([](const JobsQuery& query) {
+    return page_of({job_row(8, JobState::leased), job_row(9, JobState::queued)}, query, 10);
+  });
+  EXPECT_EQ(kq.run({"why", "8", "9", "--json"}), 0);
+  const auto json = producer::parse_json(kq.out.str());
+  ASSERT_TRUE(json) << kq.out.str();
+  const auto& own = json->find("jobs")->array()->at(0);
+  EXPECT_EQ(*own.find("worker")->text(), "n1:7");
+  EXPECT_EQ(*own.find("build_started_ms")->integer(), kNow - 14'000);
+  EXPECT_EQ(*own.find("other_builds")->integer(), 0);
+  const auto& waits = json->find("jobs")->array()->at(1);
+  EXPECT_EQ(*waits.find("other_builds")->integer(), 2);
+  EXPECT_EQ(*waits.find("other_build_started_ms")->integer(), kNow - 42'000);
 }
 
 TEST(ctl_why, a_finished_job_is_explained_with_the_command_that_shows_its_result) {

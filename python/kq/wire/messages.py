@@ -132,6 +132,9 @@ class JobStatus:
     position: int = 0  # place among the submitter's jobs of the same priority and requirements; the first has 1
     ahead: int = 0  # jobs of all submitters that the same workers could run and that rank at least as high
     until_ms: int = 0  # when the job may run, Unix time
+    worker: str = ""  # the worker that has the job's lease, or builds the queued job in advance
+    build_started_ms: int = 0  # when that worker began to build the job, Unix time; 0: no build runs
+    builds_extensions: bool = False  # whether that build compiles extensions of torch
 
 
 @dataclass(frozen=True)
@@ -172,6 +175,8 @@ class WorkerStatus:
     quarantined: list[str] = field(default_factory=list)  # one sentence for each device that the worker stopped using
     builds_for: list[DeviceInfo] = field(default_factory=list)  # kinds and architectures, if the worker only builds
     built_n: int = 0  # build artifacts of the worker that the broker took since the worker connected
+    building: int = 0  # builds in progress
+    build_started_ms: int = 0  # when the longest of them began, Unix time; 0: no build runs
 
 
 @dataclass(frozen=True)

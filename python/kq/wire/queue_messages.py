@@ -128,6 +128,7 @@ class JobRow:
     label: str = ""
     author: str = ""
     worker: str = ""  # the worker that runs the job; empty while queued
+    build_started_ms: int = 0  # when the worker began to build the job, Unix time; 0: no build runs
 
 
 @dataclass(frozen=True)
