@@ -10,4 +10,6 @@ from harness.children.page import Failure
 
 
 def load(context: Context) -> NoReturn:
-    raise Failed(Failure.UNSUPPORTED_HERE, "a CUDA kernel needs a GPU")
+    raise Failed(
+        Failure.UNSUPPORTED_HERE, "a CUDA kernel needs a GPU, and this worker has none: a worker with a GPU can run it"
+    )

@@ -80,7 +80,8 @@ class CommandHandler:
             if command in (Command.CALL, Command.CALL_COMPILED, Command.ANSWER):
                 self._staged.clear()
         except BaseException as error:  # SystemExit and KeyboardInterrupt too: a model may raise them
-            self.channel.answer_failed(self.failure_of(error, command), describe(error, str(self.job.source)))
+            failure = self.failure_of(error, command)
+            self.channel.answer_failed(failure, describe(error, str(self.job.source), failure))
             return False
         self.channel.answer_ok()
         return True
@@ -95,7 +96,7 @@ class CommandHandler:
 
     def failure_of(self, error: BaseException, command: int) -> Failure:
         otherwise = Failure.LOAD_FAILED if command in (Command.ATTACH, Command.LOAD) else Failure.RUNTIME_ERROR
-        return classify(error, otherwise, self.job.on_gpu)
+        return classify(error, otherwise, self.job.on_gpu, str(self.job.source))
 
     def attach(self) -> None:
         fd = self.channel.receive_fd(b"W")

@@ -7,6 +7,7 @@ import traceback
 import torch
 
 from harness.children.page import TEXT_MAX, Failure
+from harness.without_gpu.missing import what_is_missing
 
 MESSAGE_MAX = 1500
 
@@ -31,17 +32,6 @@ GPU_FAULTS = (
     "operation not supported on global/shared address space",
     "uncorrectable ecc",
 )
-NEEDS_A_GPU = (
-    "0 active drivers",
-    "torch not compiled with cuda",
-    "found no nvidia driver",
-    "no cuda gpus are available",
-    "no cuda-capable device",
-    "cuda driver initialization failed",
-    "libcuda.so",
-    "invalid device string: 'cuda",
-    "cuda_home environment variable is not set",
-)
 
 
 class Failed(Exception):
@@ -52,8 +42,10 @@ class Failed(Exception):
         self.failure = failure
 
 
-def classify(error: BaseException, otherwise: Failure, on_gpu: bool) -> Failure:
-    """Returns the failure that an exception means; `otherwise` if the exception tells nothing of its own."""
+def classify(error: BaseException, otherwise: Failure, on_gpu: bool, source: str = "") -> Failure:
+    """Returns the failure that an exception means; `otherwise` if the exception tells nothing of its own. `source` is
+    the folder of the job's files.
+    """
     if isinstance(error, Failed):
         return error.failure
     if isinstance(error, torch.OutOfMemoryError):
@@ -67,15 +59,19 @@ def classify(error: BaseException, otherwise: Failure, on_gpu: bool) -> Failure:
         return Failure.OUT_OF_GPU_MEMORY
     if on_gpu and any(word in words for word in GPU_FAULTS):
         return Failure.GPU_FAULT
-    if not on_gpu and any(word in words for word in NEEDS_A_GPU):
+    if not on_gpu and what_is_missing(error, source):
         return Failure.UNSUPPORTED_HERE
     return otherwise
 
 
-def describe(error: BaseException, source: str) -> str:
-    """Returns "TypeError: message (add.py:12)"; the place is the last one in the files below `source`."""
+def describe(error: BaseException, source: str, failure: Failure = Failure.NONE) -> str:
+    """Returns "TypeError: message (add.py:12)"; the place is the last one in the files below `source`. Before it stands
+    what this machine lacks if the failure is unsupported_here.
+    """
     if isinstance(error, Failed):
         return str(error)[:TEXT_MAX]
+    if failure is Failure.UNSUPPORTED_HERE:
+        return f"{what_is_missing(error, source)}; it said {describe(error, source)}"[:TEXT_MAX]
     message = str(error).strip()
     if len(message) > MESSAGE_MAX:
         message = message[: MESSAGE_MAX // 2] + " ... " + message[-MESSAGE_MAX // 2 :]

@@ -44,7 +44,7 @@ class Reference(CommandHandler):
 
     def failure_of(self, error: BaseException, command: int) -> Failure:
         """Classifies an error: a problem that fails is invalid, except where another machine could run it."""
-        failure = classify(error, Failure.PROBLEM_INVALID, self.job.on_gpu)
+        failure = classify(error, Failure.PROBLEM_INVALID, self.job.on_gpu, str(self.job.source))
         return failure if failure in MEMORY else Failure.PROBLEM_INVALID
 
     def load(self) -> None:
@@ -161,9 +161,10 @@ class Reference(CommandHandler):
                 self.compiled(*self.views("inputs"))
             self.synchronize()
         except Exception as error:
-            if classify(error, Failure.NONE, self.job.on_gpu) in MEMORY:
+            source = str(self.job.source)
+            if classify(error, Failure.NONE, self.job.on_gpu, source) in MEMORY:
                 raise
-            text = f"torch.compile cannot take it here: {describe(error, str(self.job.source))}"
+            text = f"torch.compile cannot take it here, a worker with a GPU may: {describe(error, source)}"
             raise Failed(Failure.UNSUPPORTED_HERE, text) from error
 
     def call(self) -> None:

@@ -121,7 +121,7 @@ class ExtensionBuilder:
 
     def build(self) -> None:
         if not self.tools.cxx:
-            raise Unsupported("no g++ here")
+            raise Unsupported("no g++ here: a worker with a C++ compiler builds it")
         if self.call.with_cuda and not (self.tools.nvcc and (self.tools.torch_root / "lib/libc10_cuda.so").exists()):
             raise Unsupported("no nvcc, or no torch with CUDA, here: a worker with CUDA builds it")
         self.write_files()

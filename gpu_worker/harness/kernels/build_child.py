@@ -57,7 +57,7 @@ def run(job: Job) -> int:
     except MemoryError:
         status, message = "memory", "the build took more memory than a build may have"
     except NvrtcMissing as error:
-        status, message = "unsupported", str(error)
+        status, message = "unsupported", f"{error}; a worker with CUDA can run it"
     (job.out / "message").write_text(message[:MESSAGE_MAX], errors="replace")
     (job.out / "status").write_text(status + "\n")
     return 0

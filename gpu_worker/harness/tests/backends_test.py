@@ -122,17 +122,6 @@ class Backends(WorldTest):
                 submission.bytes_of(submission.page.outputs[0]), reference.bytes_of(reference.page.outputs[0])
             )
 
-    def test_an_autotuned_kernel_needs_a_gpu(self) -> None:
-        tuned = TRITON.replace(
-            "@triton.jit",
-            "@triton.autotune([triton.Config({'BLOCK': 16}), triton.Config({'BLOCK': 32})], key=['n'])\n@triton.jit",
-        ).replace(", BLOCK=16)", ")")
-        _, submission = self.pair(RELU, tuned, backend="triton")
-        answer = submission.do(Command.LOAD)
-        if answer[0] == 0:
-            answer = submission.do(Command.CALL)
-        self.assert_failed(answer, Failure.UNSUPPORTED_HERE, "")
-
     def test_a_kernel_error_has_its_place(self) -> None:
         _, submission = self.pair(
             RELU, TRITON.replace("tl.maximum(value, 0.0)", "tl.nonsense(value)"), backend="triton"

@@ -122,9 +122,12 @@ def import_everything(device: str) -> dict[str, str | list[str]]:
         nvrtc,  # noqa: F401
         triton_precompile,  # noqa: F401
     )
+    from harness.without_gpu import triton_interpreter
 
     if device == "cuda":
         triton_precompile.prepare()
+    else:
+        triton_interpreter.prepare()
 
     identity = toolchain.identity()
     return {
