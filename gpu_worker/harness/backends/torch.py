@@ -1,4 +1,4 @@
-"""The backend torch: a Python file with class ModelNew, which takes the arguments of the problem's Model for its
+"""The backend torch: a Python file with class ModelNew, or Model, which takes the arguments of the problem's Model for its
 constructor and for forward(), or with what the contract beside the file names (children/entry_point.py).
 """
 
@@ -15,12 +15,12 @@ def load(context: Context) -> Call:
     job = context.job
     loader.install(job.source)
     context.seed()
-    init_inputs = Problem(job.source / job.problem).init_inputs()
+    args, kwargs = Problem(job.source / job.problem).init_arguments()
     module = import_file(job.source / job.entry)
     spec = entry_point.read_contract(job.source / job.entry)
     wanted, is_class = entry_point.find_target(module, spec, job.entry, job.backend)
     context.seed()
-    model = wanted(*init_inputs) if is_class else wanted
+    model = wanted(*args, **kwargs) if is_class else wanted
     if isinstance(model, torch.nn.Module):
         model = cast_model(model.to(job.device), job.precision)
         take_state(model, context.states)

@@ -14,6 +14,7 @@ from harness.backends.context import Call, Context
 from harness.children import entry_point
 from harness.children.argument_binding import Binding, contract_error
 from harness.children.model_file import attribute, import_file
+from harness.children.value_tree import Leaves
 from harness.kernels.kernel_spec import Arg, KernelSpec
 
 
@@ -34,7 +35,7 @@ def launcher(kernel: Any, spec: KernelSpec, binding: Binding) -> Call:
     def call(*inputs: Any) -> Any:
         values, outputs = binding.values(inputs)
         kernel[spec.grid](**dict(zip(names, values)), **options)
-        return outputs
+        return Leaves(outputs)
 
     return call
 

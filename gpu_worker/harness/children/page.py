@@ -6,13 +6,14 @@ import ctypes
 from ctypes import c_char, c_double, c_int64, c_uint32, c_uint64
 from enum import IntEnum
 
-MAGIC = 0x6B710007
+MAGIC = 0x6B710008
 INPUTS_MAX = 64
 OUTPUTS_MAX = 64
 STATES_MAX = 2048
 DIMS_MAX = 8
 ANSWERS_MAX = 8
 TEXT_MAX = 4096
+TREE_MAX = 32 << 10
 ALIGN = 256
 
 
@@ -46,6 +47,7 @@ class Failure(IntEnum):
     GPU_FAULT = 5
     UNSUPPORTED_HERE = 6
     PROBLEM_INVALID = 7
+    WRONG_FORM = 8
 
 
 class Kind(IntEnum):
@@ -73,6 +75,9 @@ class TensorDesc(ctypes.Structure):
         ("bytes", c_uint64),
         ("integer", c_int64),
         ("real", c_double),
+        ("is_strided", c_uint32),
+        ("reserved", c_uint32),
+        ("strides", c_int64 * DIMS_MAX),
     ]
 
 
@@ -111,4 +116,8 @@ class Page(ctypes.Structure):
         ("outputs", TensorDesc * OUTPUTS_MAX),
         ("states", TensorDesc * STATES_MAX),
         ("answers", Seeds * ANSWERS_MAX),
+        ("input_tree_bytes", c_uint32),
+        ("output_tree_bytes", c_uint32),
+        ("input_tree", c_char * TREE_MAX),
+        ("output_tree", c_char * TREE_MAX),
     ]

@@ -54,6 +54,7 @@ Step<void> ReferenceSide::load(const Plan& plan, std::uint64_t seed) {
   KQ_TRY_VALUE(auto described, accept(child_->command({.command = Command::load, .limit_ms = limit_ms, .seed = seed}),
                                       doing(Phase::load)));
 
+  trees_ = std::move(described.trees);
   const bool is_new = !window_.memory || !fits(layout_, described.tables);
   if (is_new) {
     if (const auto made = make_windows(plan, std::move(described.tables)); !made) return made;
@@ -293,7 +294,7 @@ Step<void> ReferenceSide::keep_inputs(const std::vector<Tensor>& drawn, std::uin
 // Checks the rows of inputs, of which at most in_arena_max may lie in the arena.
 Step<void> ReferenceSide::check_inputs(const std::vector<Tensor>& drawn, int in_arena_max) const {
   if (!same_form(layout_.tables.inputs, drawn))
-    return invalid("draws inputs of another shape or dtype for another seed");
+    return invalid("draws inputs of another shape, dtype or memory layout for another seed");
   const bool are_too_many = std::ranges::count(drawn, channel::Place::arena, &Tensor::place) > in_arena_max;
   if (are_too_many || !are_in_bounds(drawn, arena_)) return invalid("reported an input outside of its memory");
   return {};
