@@ -1,5 +1,5 @@
-"""The backend torch: a Python file with class ModelNew, or Model, which takes the arguments of the problem's Model for its
-constructor and for forward(), or with what the contract beside the file names (children/entry_point.py).
+"""The backend torch: a Python file with class ModelNew, or Model, which takes the arguments of the problem's Model for
+its constructor and for forward(), or with what the contract beside the file names (children/entry_point.py).
 """
 
 import torch

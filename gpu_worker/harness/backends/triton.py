@@ -14,8 +14,8 @@ from harness.backends.context import Call, Context
 from harness.children import entry_point
 from harness.children.argument_binding import Binding, contract_error
 from harness.children.model_file import attribute, import_file
-from harness.children.value_tree import Leaves
 from harness.kernels.kernel_spec import Arg, KernelSpec
+from harness.values.value_tree import Leaves
 
 
 def load(context: Context) -> Call:

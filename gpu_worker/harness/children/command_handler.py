@@ -28,7 +28,7 @@ from harness.children.tensors import (
     seed_everything,
     value_of,
 )
-from harness.children.value_tree import Arguments, Result
+from harness.values.value_tree import Arguments, Result
 
 AUDITED_CALLS = 2  # calls of which CUPTI reports launches: the warm-up calls
 

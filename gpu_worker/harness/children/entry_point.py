@@ -1,5 +1,5 @@
-"""Which function or class of a submission's module is called: class ModelNew, class Model of a file without ModelNew, or
-what the contract X.json beside X.py names.
+"""Which function or class of a submission's module is called: class ModelNew, class Model of a file without ModelNew,
+or what the contract X.json beside X.py names.
 
     function_name           the function, called with the arguments of forward()
     class_name              the class, constructed as ModelNew is, and called, or its method_name called
@@ -17,8 +17,8 @@ from harness.children.argument_binding import Binding, ProblemSignature
 from harness.children.failures import Failed
 from harness.children.model_file import attribute
 from harness.children.page import Failure
-from harness.children.value_tree import Leaves
 from harness.kernels.kernel_spec import BadSpec, KernelSpec, read_names, spec_path
+from harness.values.value_tree import Leaves
 
 ENTRY = "ModelNew"
 OTHER_ENTRY = "Model"

@@ -26,7 +26,7 @@ class Problem:
         """Returns the arguments of the constructor, by position and by name. get_init_inputs() returns a list of
         arguments, a dict of named ones, or [arguments, named ones] as in KernelBook.
         """
-        given = self._get_init_inputs()
+        given: Any = self._get_init_inputs()
         if isinstance(given, dict):
             return [], dict(given)
         several = list(given)

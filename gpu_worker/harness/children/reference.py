@@ -15,7 +15,6 @@ from harness.children.failures import Failed, classify, describe
 from harness.children.input_generation import InputGenerator
 from harness.children.model_file import Problem, parameter_names
 from harness.children.page import ANSWERS_MAX, INPUTS_MAX, OUTPUTS_MAX, STATES_MAX, Failure, Place
-from harness.children.scalar_dtypes import dtypes_of_floats
 from harness.children.tensors import (
     TensorSpec,
     cast_model,
@@ -28,7 +27,8 @@ from harness.children.tensors import (
     seed_everything,
     spanned,
 )
-from harness.children.value_tree import describe_arguments, describe_result, read_tree
+from harness.values.scalar_dtypes import dtypes_of_floats
+from harness.values.value_tree import describe_arguments, describe_result, read_tree
 
 BACKEND = "inductor"
 COMPLEX = {torch.float16: torch.complex32, torch.float32: torch.complex64}

@@ -36,9 +36,9 @@ from harness.children.argument_binding import ProblemSignature
 from harness.children.job import Job
 from harness.children.model_file import Problem, import_file, parameter_names
 from harness.children.tensors import TensorSpec
-from harness.children.value_tree import describe_result
 from harness.extensions.loader_call import CALLS_MAX, BadCall, Call, replace_loaders
 from harness.extensions.manifest import Manifest
+from harness.values.value_tree import describe_result
 
 LOADERS = ("load_inline", "load")
 MEMORY_BYTES = 140 << 30  # the memory that torch.cuda reports; about that of an H200

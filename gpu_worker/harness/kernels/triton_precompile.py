@@ -39,8 +39,8 @@ from harness.children.argument_binding import ProblemSignature
 from harness.children.job import Job
 from harness.children.model_file import Problem, parameter_names
 from harness.children.tensors import TensorSpec, cast_model, moved
-from harness.children.value_tree import describe_result
 from harness.extensions.tracing_child import pretend_gpu
+from harness.values.value_tree import describe_result
 
 ARCHIVE = "kq_triton.zip"
 # Seconds of processor time after which no further kernel is compiled. The tracing child is killed at ahead_limit_ms of

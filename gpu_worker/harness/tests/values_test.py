@@ -9,7 +9,7 @@ import torch
 from harness.children.failures import Failed
 from harness.children.page import Command, Failure, Page
 from harness.children.tensors import DTYPES, copy_of, moved
-from harness.children.value_tree import Arguments, Result, describe_arguments, describe_result
+from harness.values.value_tree import Arguments, Result, describe_arguments, describe_result
 from world import WorldTest
 
 Pair = namedtuple("Pair", ["first", "second"])
@@ -40,7 +40,8 @@ class Trees(unittest.TestCase):
         values = (
             None, True, 7, 2**80, -0.5, float("inf"), 1 + 2j, "text\0é", torch.float8_e4m3fn, torch.device("cpu"),
             torch.channels_last, torch.strided, torch.Size([2, 3]), slice(1, None, 2), numpy.float32(0.1),
-            numpy.int64(-3), numpy.bool_(True), [1, (2, [3])], (), {"a": 1, 2: [None]}, OrderedDict(b=1), numpy.float64(2.5),
+            numpy.int64(-3), numpy.bool_(True), [1, (2, [3])], (), {"a": 1, 2: [None]}, OrderedDict(b=1),
+            numpy.float64(2.5),
         )  # fmt: skip
         for value in values:
             with self.subTest(value=value):
@@ -231,7 +232,10 @@ class Calls(WorldTest):
         self.assert_failed(reference.do(Command.MAKE_INPUTS, 9), Failure.PROBLEM_INVALID, words)
 
     def test_constructor_arguments_of_all_forms(self) -> None:
-        init = "\n    def __init__(self, a, b=1):\n        super().__init__()\n        self.n = a['k'] if isinstance(a, dict) else a\n        self.n = self.n * (b['k'] if isinstance(b, dict) else b)\n"
+        init = (
+            "\n    def __init__(self, a, b=1):\n        super().__init__()\n"
+            "        self.n = (a['k'] if isinstance(a, dict) else a) * (b['k'] if isinstance(b, dict) else b)\n"
+        )
         for given in ("[3]", "[[3], {'b': 2}]", "{'a': 3, 'b': 2}", "[[3], {}]", "[3, {'k': 2}]", "[(), {'a': 2}]"):
             with self.subTest(given=given):
                 text = HEAD + "class {}(nn.Module):" + init + "    def forward(self, x): return x * self.n\n"

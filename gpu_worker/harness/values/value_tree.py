@@ -310,7 +310,10 @@ class Result:
     def _take(
         self, node: Any, name: str, got: Any, found: list[Any], dtypes: Sequence[torch.dtype], depth: int
     ) -> None:
-        kind, content = only_item(node) if isinstance(node, dict) else ("", None)
+        kind: str = ""
+        content: Any = None
+        if isinstance(node, dict):
+            kind, content = only_item(node)
         match kind:
             case "row":
                 if not isinstance(got, torch.Tensor):
