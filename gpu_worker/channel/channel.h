@@ -31,7 +31,8 @@ inline constexpr std::uint32_t kDimsMax = 8;
 inline constexpr std::uint32_t kAnswersMax = 8;  // slots of one `answer` command
 inline constexpr std::uint32_t kWorkloadsMax = 128;
 inline constexpr std::uint32_t kTextMax = 4096;
-inline constexpr std::uint64_t kAlign = 256;  // alignment of every tensor in a window
+inline constexpr std::uint32_t kTreeMax = 32 << 10;  // bytes of the text that describes a tree of values
+inline constexpr std::uint64_t kAlign = 256;         // alignment of every tensor in a window
 
 // What the judge may ask of a child. "Reference" and "submission" say which child gets a command; others go to both.
 enum class Command : std::uint32_t {
@@ -101,6 +102,7 @@ enum class Failure : std::uint32_t {
   gpu_fault = 5,
   unsupported_here = 6,
   problem_invalid = 7,  // accepted from the reference only
+  wrong_form = 8,       // a submission's outputs are other containers or constants than the reference's
 };
 
 // What an input or output is; `none` is Python's None. A state is always a tensor.
@@ -121,7 +123,16 @@ enum class Dtype : std::uint32_t {
   uint8 = 9,
   boolean = 10,
   complex64 = 11,
-  complex128 = 12
+  complex128 = 12,
+  float8_e4m3fn = 13,
+  float8_e5m2 = 14,
+  float8_e4m3fnuz = 15,
+  float8_e5m2fnuz = 16,
+  float8_e8m0fnu = 17,
+  uint16 = 18,
+  uint32 = 19,
+  uint64 = 20,
+  complex32 = 21
 };
 
 // Returns the bytes of one element, or 0 for an unknown dtype.
@@ -132,16 +143,25 @@ constexpr std::uint64_t element_bytes(Dtype dtype) {
     case Dtype::float64:
     case Dtype::int64:
     case Dtype::complex64:
+    case Dtype::uint64:
       return 8;
     case Dtype::float32:
     case Dtype::int32:
+    case Dtype::uint32:
+    case Dtype::complex32:
       return 4;
     case Dtype::float16:
     case Dtype::bfloat16:
     case Dtype::int16:
+    case Dtype::uint16:
       return 2;
     case Dtype::int8:
     case Dtype::uint8:
+    case Dtype::float8_e4m3fn:
+    case Dtype::float8_e5m2:
+    case Dtype::float8_e4m3fnuz:
+    case Dtype::float8_e5m2fnuz:
+    case Dtype::float8_e8m0fnu:
     case Dtype::boolean:
       return 1;
     case Dtype::complex128:
@@ -150,7 +170,9 @@ constexpr std::uint64_t element_bytes(Dtype dtype) {
   return 0;
 }
 
-// One input, output or state. Tensors are contiguous, with row-major strides.
+// One input, output or state. Outputs and states are contiguous, with row-major strides. An input keeps the strides
+// that the problem gave it: then is_strided is 1, and `bytes` reaches from its first to behind its last element.
+//   float32[2, 3] by strides [1, 2]: 24 bytes, transposed      float32[4, 8] by strides [0, 1]: 32 bytes, expanded
 struct TensorDesc {
   char name[80];  // NUL-terminated, cut: a parameter of forward(), "out0", or a key of state_dict
   Kind kind;
@@ -159,11 +181,14 @@ struct TensorDesc {
   Place place;  // of outputs, and of inputs in `answer`
   std::int64_t shape[kDimsMax];
   std::uint64_t offset;  // in the window: set by the judge, a multiple of kAlign; in the arena: set by the child
-  std::uint64_t bytes;   // product of the shape times element_bytes()
+  std::uint64_t bytes;   // element_bytes() times the product of the shape, unless is_strided
   std::int64_t integer;  // value of kind integer or boolean
   double real;           // value of kind real
+  std::uint32_t is_strided;
+  std::uint32_t reserved;
+  std::int64_t strides[kDimsMax];  // in elements, at least 0; read where is_strided is 1
 };
-static_assert(sizeof(TensorDesc) == 192);
+static_assert(sizeof(TensorDesc) == 264);
 
 // One of the problem's workloads, as the reference describes it.
 struct WorkloadDesc {
@@ -221,6 +246,15 @@ struct Page {
   std::uint32_t workload;        // for `load`: the index of the workload; written by the judge
   std::uint32_t workload_count;  // the length of `workloads`; written by a reference that has loaded
   WorkloadDesc workloads[kWorkloadsMax];
+
+  // How the rows of inputs and outputs make up the arguments and the result of a call, as text that
+  // gpu_worker/harness.values.value_tree.py writes and reads. A reference writes both at `load`, and the judge copies
+  // them unread to the submission's page before its `load`. 0 bytes: every row is an argument, or a tensor of the
+  // result.
+  std::uint32_t input_tree_bytes;
+  std::uint32_t output_tree_bytes;
+  char input_tree[kTreeMax];
+  char output_tree[kTreeMax];
 };
 static_assert(offsetof(Page, go) == 8);
 static_assert(offsetof(Page, done) == 64);

@@ -21,8 +21,12 @@ constexpr std::size_t kCudaTypeCount = 4;
 constexpr std::array<std::int64_t, 6> kWarps{1, 2, 4, 8, 16, 32};
 constexpr std::int64_t kStagesMax = 32;
 constexpr std::array<std::string_view, 3> kRoles{"input", "output", "inout"};
-constexpr std::array<std::string_view, 10> kDtypes{"float64", "float32", "float16", "bfloat16", "int64",
-                                                   "int32",   "int16",   "int8",    "uint8",    "bool"};
+constexpr std::array<std::string_view, 21> kDtypes{
+    "float64",         "float32",        "float16",       "bfloat16",    "int64",
+    "int32",           "int16",          "int8",          "uint8",       "bool",
+    "complex64",       "complex128",     "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz",
+    "float8_e5m2fnuz", "float8_e8m0fnu", "uint16",        "uint32",      "uint64",
+    "complex32"};
 
 // "input, output or inout"
 std::string any_of(std::span<const std::string_view> names) {

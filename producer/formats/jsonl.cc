@@ -129,7 +129,9 @@ class LineParser {
 
   void read_problem(Candidate& candidate) {
     const std::string* written = text("problem");
-    if (line_->find("problem") == nullptr) return wrong("problem is missing: the path of its file");
+    if (line_->find("problem_source") != nullptr) return read_problem_source(candidate, written);
+    if (line_->find("problem") == nullptr)
+      return wrong("problem is missing: the path of its file, or its text as problem_source");
     if (written == nullptr) return;  // text() has reported the mistake
     if (written->empty()) return wrong("problem is empty: the path of its file is needed");
     const auto problem = find_problem(*written, base_, options_.problems);
@@ -138,14 +140,39 @@ class LineParser {
     candidate.problem_name = problem->name;
   }
 
+  void read_problem_source(Candidate& candidate, const std::string* name) {
+    const std::string* code = text("problem_source");
+    if (code == nullptr) return;  // text() has reported the mistake
+    const fs::path given = name == nullptr || fs::path(*name).filename().empty() ? "problem.py" : *name;
+    candidate.problem = {given.filename().replace_extension(".py").string(), where_, *code};
+    candidate.problem_name = fs::path(given).replace_extension().string();
+  }
+
+  // Reads the files of a submission that has several. The first is the entry.
+  void read_files(Candidate& candidate, const Json& files) {
+    const JsonObject* named = files.object();
+    if (named == nullptr || named->empty())
+      return wrong("files must be an object of texts by file name, got " + described(files));
+    for (const auto& [name, content] : *named) {
+      if (content.text() == nullptr)
+        return wrong("files must be an object of texts by file name, got " + described(content) + " for " + name);
+      candidate.files.push_back({name, where_, *content.text()});
+    }
+  }
+
   void read_source(Candidate& candidate) {
     const std::string* path = text("path");
     const std::string* source = text("source");
     const std::optional<std::string> contract = this->contract();
-    if ((path == nullptr) == (source == nullptr)) return wrong("one of path and source is needed");
+    const Json* files = line_->find("files");
+    if ((path != nullptr) + (source != nullptr) + (files != nullptr) != 1)
+      return wrong("one of path, source and files is needed");
     if (path != nullptr && path->empty())
       return wrong("path is empty: the path of a kernel is needed, or its text as source");
-    if (path != nullptr) {
+    if (files != nullptr) {
+      read_files(candidate, *files);
+      if (candidate.files.empty()) return;  // read_files() has reported the mistake
+    } else if (path != nullptr) {
       const fs::path file = base_ / *path;
       candidate.files = contract ? std::vector{file_ref(file)} : source_files(file);
     } else if (!contract && !candidate.backend && is_torch_extension(*source)) {

@@ -4,9 +4,11 @@
 //    "device": "cuda", "gpu": "NVIDIA H200", "author": "ada", "precision": "fp16", "rtol": 0.01, "atol": 0.01,
 //    "params": {"correctness": 5, "warmup": 2, "timed": 20}, "tags": {"model": "m1"}}
 //
-// A line needs `problem` and one of `path` and `source`. `source` is the text of the kernel, and a CUDA text also needs
-// its IOContract as `io`. Paths are relative to the file. `problem` may also be a name in --problems DIR. Unknown keys
-// are ignored, because other systems add their own.
+// A line needs `problem` or `problem_source`, and one of `path`, `source` and `files`. `source` is the text of the
+// kernel, and a CUDA text also needs its IOContract as `io`. `files` is an object of texts by file name, whose first is
+// the entry: {"new.py": "...", "helper.py": "..."}. Paths are relative to the file. `problem` may also be a name in
+// --problems DIR; beside `problem_source`, the text of the problem, it is only a name. Unknown keys are ignored,
+// because other systems add their own.
 #pragma once
 
 #include <cstddef>

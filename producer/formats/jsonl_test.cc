@@ -40,6 +40,30 @@ class Jsonl : public testing::Test {
   InputOptions options_;
 };
 
+TEST_F(Jsonl, takes_the_text_of_a_problem_and_several_files) {
+  const Found found = read(R"({"problem": "level1/relu", "problem_source": "class Model: ...",)"
+                           R"( "files": {"new.py": "import helper", "helper.py": "x = 1"}})"
+                           "\n"
+                           R"({"problem_source": "class Model: ...", "source": "y"})");
+  ASSERT_THAT(found.mistakes, IsEmpty());
+  ASSERT_EQ(found.candidates.size(), 2u);
+  EXPECT_EQ(found.candidates[0].problem.name, "relu.py");
+  EXPECT_EQ(found.candidates[0].problem.text, "class Model: ...");
+  EXPECT_EQ(found.candidates[0].problem_name, "level1/relu");
+  ASSERT_EQ(found.candidates[0].files.size(), 2u);
+  EXPECT_EQ(found.candidates[0].files[0].name, "new.py");
+  EXPECT_EQ(found.candidates[0].files[1].text, "x = 1");
+  EXPECT_EQ(found.candidates[1].problem.name, "problem.py");
+  EXPECT_EQ(found.candidates[1].problem_name, "problem");
+}
+
+TEST_F(Jsonl, files_are_texts_by_name) {
+  EXPECT_EQ(mistake(R"({"problem": "problems/relu.py", "files": ["a.py"]})"),
+            "submissions.jsonl:1: files must be an object of texts by file name, got an array");
+  EXPECT_EQ(mistake(R"({"problem": "problems/relu.py", "files": {"a.py": 7}})"),
+            "submissions.jsonl:1: files must be an object of texts by file name, got 7 for a.py");
+}
+
 TEST_F(Jsonl, reads_every_key) {
   const Found found =
       read(R"({"id": "relu/fast", "problem": "problems/relu.py", "backend": "triton", "path": "subs/relu.py",)"
@@ -129,7 +153,9 @@ TEST_F(Jsonl, a_problem_may_be_a_name) {
 TEST_F(Jsonl, mistakes_name_file_and_line_and_what_would_be_right) {
   EXPECT_THAT(mistake("\n{\"problem\": }"), HasSubstr("submissions.jsonl:2: not JSON, column 13: syntax error"));
   EXPECT_EQ(mistake("[1]"), "submissions.jsonl:1: a line is an object {problem, path, ...}, got a list");
-  EXPECT_EQ(mistake(R"({"path": "subs/relu.py"})"), "submissions.jsonl:1: problem is missing: the path of its file");
+  EXPECT_EQ(mistake(R"({"path": "subs/relu.py"})"),
+            "submissions.jsonl:1: problem is missing: the path of its file, or its text as "
+            "problem_source");
   EXPECT_EQ(mistake(R"({"problem": 12, "path": "subs/relu.py"})"),
             "submissions.jsonl:1: problem must be a text, got 12");
   EXPECT_EQ(mistake(R"({"problem": "gone.py", "path": "subs/relu.py"})"),
@@ -139,9 +165,10 @@ TEST_F(Jsonl, mistakes_name_file_and_line_and_what_would_be_right) {
             "submissions.jsonl:1: problem is empty: the path of its file is needed");
   EXPECT_EQ(mistake(R"({"problem": "problems/relu.py", "path": ""})"),
             "submissions.jsonl:1: path is empty: the path of a kernel is needed, or its text as source");
-  EXPECT_EQ(mistake(R"({"problem": "problems/relu.py"})"), "submissions.jsonl:1: one of path and source is needed");
+  EXPECT_EQ(mistake(R"({"problem": "problems/relu.py"})"),
+            "submissions.jsonl:1: one of path, source and files is needed");
   EXPECT_EQ(mistake(R"({"problem": "problems/relu.py", "path": "a.py", "source": "x"})"),
-            "submissions.jsonl:1: one of path and source is needed");
+            "submissions.jsonl:1: one of path, source and files is needed");
   EXPECT_EQ(mistake(R"({"problem": "problems/relu.py", "source": "x", "backend": "cuda"})"),
             "submissions.jsonl:1: io is missing: a CUDA source needs its IOContract");
   EXPECT_EQ(mistake(line(R"("backend": "hip")")),

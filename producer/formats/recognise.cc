@@ -64,7 +64,7 @@ std::string backend_error(std::string_view file_name, Backend backend) {
 
 std::vector<std::string> missing_from_problem(std::string_view text) {
   std::vector<std::string> missing;
-  for (const char* phrase : {"class Model", "get_inputs", "get_init_inputs"}) {
+  for (const char* phrase : {"class Model", "get_inputs"}) {
     if (!holds(text, phrase)) missing.emplace_back(phrase);
   }
   return missing;

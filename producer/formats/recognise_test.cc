@@ -43,9 +43,9 @@ TEST(Recognise, a_backend_needs_its_kind_of_file) {
 
 TEST(Recognise, what_a_problem_lacks) {
   EXPECT_THAT(missing_from_problem(kTestProblem), IsEmpty());
-  EXPECT_THAT(missing_from_problem(kTestKernel), ElementsAre("class Model", "get_inputs", "get_init_inputs"));
+  EXPECT_THAT(missing_from_problem(kTestKernel), ElementsAre("class Model", "get_inputs"));
   EXPECT_THAT(missing_from_problem("class Model: ...\ndef get_init_inputs(): ..."), ElementsAre("get_inputs"));
-  EXPECT_THAT(missing_from_problem("class Model(nn.Module): ...\nget_inputs = get_init_inputs = list"), IsEmpty());
+  EXPECT_THAT(missing_from_problem("class Model(nn.Module): ...\nget_inputs = list"), IsEmpty());
 }
 
 }  // namespace

@@ -149,7 +149,7 @@ std::optional<Hash> Packer::check_problem(const FileRef& problem, Mistakes& mist
   for (const std::string& phrase : missing_from_problem(*text)) missing += (missing.empty() ? "" : ", ") + phrase;
   if (!missing.empty()) {
     mistakes.push_back(problem.path.string() +
-                       ": a problem defines class Model, get_inputs and get_init_inputs; missing here: " + missing);
+                       ": a problem defines class Model and get_inputs; missing here: " + missing);
     return std::nullopt;
   }
   place->second = sha256(*text);

@@ -108,9 +108,8 @@ TEST_F(Pack, a_file_that_a_line_names_is_refused_with_the_line) {
 
 TEST_F(Pack, a_mistake_in_a_problem_is_reported_once) {
   folder_.write("problem.py", "def get_init_inputs(): ...");
-  const std::string expected =
-      (folder_ / "problem.py").string() +
-      ": a problem defines class Model, get_inputs and get_init_inputs; missing here: class Model, get_inputs";
+  const std::string expected = (folder_ / "problem.py").string() +
+                               ": a problem defines class Model and get_inputs; missing here: class Model, get_inputs";
   Packer packer;
   std::vector<std::string> reported;
   EXPECT_FALSE(packer.pack(candidate("a.py"), reported));

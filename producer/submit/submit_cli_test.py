@@ -90,8 +90,7 @@ class SubmitTest(unittest.TestCase):
         sentences = self.refused("add.py", "--problem", "bad.py")
         self.assertEqual(
             sentences[0],
-            "bad.py: a problem defines class Model, get_inputs and get_init_inputs; missing here: class Model, "
-            "get_init_inputs",
+            "bad.py: a problem defines class Model and get_inputs; missing here: class Model",
         )
 
     def test_empty_directory(self) -> None:

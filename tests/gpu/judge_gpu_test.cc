@@ -351,10 +351,16 @@ TEST_F(JudgeGpuTest, work_before_a_call_is_detected) {
 // Changes every element of a floating-point tensor, either in its last bit or by more than the tolerance.
 void nudge(channel::Dtype dtype, std::span<std::byte> bytes, bool is_beyond) {
   using channel::Dtype;
-  const bool is_half = dtype == Dtype::float16 || dtype == Dtype::bfloat16;
+  const bool is_half = dtype == Dtype::float16 || dtype == Dtype::bfloat16 || dtype == Dtype::complex32;
+  const bool is_eight = channel::element_bytes(dtype) == 1;
   const bool is_double = dtype == Dtype::float64 || dtype == Dtype::complex128;
-  const std::size_t width = is_half ? 2 : is_double ? 8 : 4;
-  const std::size_t bit = !is_beyond ? 0 : is_double ? 30 : dtype == Dtype::bfloat16 ? 3 : is_half ? 5 : 12;
+  const std::size_t width = is_eight ? 1 : is_half ? 2 : is_double ? 8 : 4;
+  const std::size_t bit = !is_beyond                 ? 0
+                          : is_eight                 ? 1
+                          : is_double                ? 30
+                          : dtype == Dtype::bfloat16 ? 3
+                          : is_half                  ? 5
+                                                     : 12;
   for (std::size_t at = 0; at < bytes.size(); at += width) bytes[at + bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
 }
 
@@ -369,7 +375,8 @@ TEST_F(JudgeGpuTest, device_and_host_find_the_same_differences) {
   const auto beside = std::move(*device_->make_window((kElements + 1) * 16));  // b, moved by one element
   for (const Dtype dtype :
        {Dtype::float64, Dtype::float32, Dtype::float16, Dtype::bfloat16, Dtype::complex64, Dtype::complex128,
-        Dtype::int64, Dtype::int32, Dtype::int16, Dtype::uint8, Dtype::boolean}) {
+        Dtype::int64, Dtype::int32, Dtype::int16, Dtype::uint8, Dtype::boolean, Dtype::float8_e4m3fn,
+        Dtype::float8_e5m2, Dtype::float8_e8m0fnu, Dtype::uint16, Dtype::uint64, Dtype::complex32}) {
     const std::uint64_t bytes = kElements * channel::element_bytes(dtype);
     const Tolerance tolerance = tolerance_for(dtype, {}, {});
     for (int round = 0; round < 6; ++round) {

@@ -121,6 +121,10 @@ tl::expected<Binding::Slot, std::string> Binding::bind_tensor(const LaunchArg& a
       return tl::unexpected("argument " + arg.name + " is a number of forward(), not a tensor");
     if (std::string wrong = type_mismatch(arg, *input); !wrong.empty()) return tl::unexpected(wrong);
     if (arg.role != ArgRole::inout || !inout_is_output_) return Slot{.source = Source::input, .index = index};
+    if (input->is_strided != 0) {
+      return tl::unexpected("argument " + arg.name +
+                            " is inout, but the problem's tensor is not contiguous; make it an input and an output");
+    }
     auto slot = next_output(arg, tables);
     if (slot && tables.outputs[slot->index].bytes != input->bytes) {
       return tl::unexpected("argument " + arg.name + " is an input and an output of different sizes");

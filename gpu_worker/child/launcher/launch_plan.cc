@@ -12,9 +12,28 @@ using channel::Dtype;
 
 constexpr std::uint32_t kSizeMax = 0x7FFFFFFF;  // of a dimension of the grid or a block, and of shared memory
 // The names of the types in the order of channel::Dtype, whose first value is none.
-constexpr std::array<std::string_view, 13> kDtypes{"",      "float64",   "float32",   "float16", "bfloat16",
-                                                   "int64", "int32",     "int16",     "int8",    "uint8",
-                                                   "bool",  "complex64", "complex128"};
+constexpr std::array<std::string_view, 22> kDtypes{"",
+                                                   "float64",
+                                                   "float32",
+                                                   "float16",
+                                                   "bfloat16",
+                                                   "int64",
+                                                   "int32",
+                                                   "int16",
+                                                   "int8",
+                                                   "uint8",
+                                                   "bool",
+                                                   "complex64",
+                                                   "complex128",
+                                                   "float8_e4m3fn",
+                                                   "float8_e5m2",
+                                                   "float8_e4m3fnuz",
+                                                   "float8_e5m2fnuz",
+                                                   "float8_e8m0fnu",
+                                                   "uint16",
+                                                   "uint32",
+                                                   "uint64",
+                                                   "complex32"};
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;

@@ -26,7 +26,7 @@ std::unique_ptr<channel::Page> new_page(std::uint64_t spin_ns) {
 TEST(Layout, of_a_field_is_found_by_its_name) {
   EXPECT_EQ(kq_layout("Page.go"), 8);
   EXPECT_EQ(kq_layout("Page.done"), 64);
-  EXPECT_EQ(kq_layout("sizeof TensorDesc"), 192);
+  EXPECT_EQ(kq_layout("sizeof TensorDesc"), 264);
   EXPECT_EQ(kq_layout("Page.nonsense"), -1);
 }
 

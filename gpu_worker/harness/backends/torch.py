@@ -1,5 +1,5 @@
-"""The backend torch: a Python file with class ModelNew, which takes the arguments of the problem's Model for its
-constructor and for forward(), or with what the contract beside the file names (children/entry_point.py).
+"""The backend torch: a Python file with class ModelNew, or Model, which takes the arguments of the problem's Model for
+its constructor and for forward(), or with what the contract beside the file names (children/entry_point.py).
 """
 
 import torch
@@ -9,18 +9,19 @@ from harness.children import entry_point
 from harness.children.model_file import Problem, import_file
 from harness.children.tensors import cast_model, short_name
 from harness.extensions import loader
+from harness.problem.construction import construct_submission
 
 
 def load(context: Context) -> Call:
     job = context.job
     loader.install(job)
     context.seed()
-    init_inputs = Problem(job.source / job.problem, context.workload).init_inputs()
+    args, kwargs = Problem(job.source / job.problem, context.workload).init_arguments()
     module = import_file(job.source / job.entry)
     spec = entry_point.read_contract(job.given / job.entry)
     wanted, is_class = entry_point.find_target(module, spec, job.entry, job.backend)
     context.seed()
-    model = wanted(*init_inputs) if is_class else wanted
+    model = construct_submission(wanted, args, kwargs, job.device, context.seed, context.states) if is_class else wanted
     if isinstance(model, torch.nn.Module):
         model = cast_model(model.to(job.device), job.precision)
         take_state(model, context.states)

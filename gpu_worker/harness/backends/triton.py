@@ -15,6 +15,7 @@ from harness.children import entry_point
 from harness.children.argument_binding import Binding, contract_error
 from harness.children.model_file import attribute, import_file
 from harness.kernels.kernel_spec import Arg, KernelSpec
+from harness.values.value_tree import Leaves
 
 
 def load(context: Context) -> Call:
@@ -34,7 +35,7 @@ def launcher(kernel: Any, spec: KernelSpec, binding: Binding) -> Call:
     def call(*inputs: Any) -> Any:
         values, outputs = binding.values(inputs)
         kernel[spec.grid](**dict(zip(names, values)), **options)
-        return outputs
+        return Leaves(outputs)
 
     return call
 

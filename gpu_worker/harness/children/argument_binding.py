@@ -17,6 +17,7 @@ from harness.children.tensors import TensorSpec
 from harness.kernels.kernel_spec import Arg
 
 NAMES_SHOWN_MAX = 20
+NOT_NUMBERS = (TensorSpec, list, tuple, dict)
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Binding:
         given = self._signature.inputs.get(arg.name)
         if arg.type != "tensor":
             if arg.value is None and (
-                arg.name not in self._signature.inputs or isinstance(given, TensorSpec) or given is None
+                arg.name not in self._signature.inputs or given is None or isinstance(given, NOT_NUMBERS)
             ):
                 raise contract_error(f"argument {arg.name} has no value, and forward() has no number of that name")
             return
@@ -92,7 +93,7 @@ class Binding:
             return
         if arg.name in self._signature.inputs:
             if not isinstance(given, TensorSpec):
-                raise contract_error(f"argument {arg.name} is a number of forward(), not a tensor")
+                raise contract_error(f"argument {arg.name} is {kind_of(given)} of forward(), not a tensor")
             self._compare(arg, given)
             if made is not None and given != made:
                 raise contract_error(f"argument {arg.name} is an input and an output of different sizes")
@@ -113,6 +114,10 @@ class Binding:
             return
         declared = arg.dtype if arg.shape is None else f"{arg.dtype}{list(arg.shape)}"
         raise contract_error(f"argument {arg.name} is said to be {declared}, the problem has {given}")
+
+
+def kind_of(value: Any) -> str:
+    return f"a {type(value).__name__}" if isinstance(value, (list, tuple, dict)) else "a number"
 
 
 def contract_error(text: str) -> Failed:

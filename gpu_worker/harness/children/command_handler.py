@@ -17,7 +17,18 @@ from harness.children.failures import Failed, classify, describe
 from harness.children.job import Job
 from harness.children.page import Command, Failure, Place, TensorDesc
 from harness.children.runtime import ChildRuntime
-from harness.children.tensors import TensorSpec, Window, fill_tensor, held_elsewhere, seed_everything, value_of
+from harness.children.tensors import (
+    DTYPES,
+    TensorSpec,
+    Window,
+    as_output,
+    fill_tensor,
+    held_elsewhere,
+    outputs_of,
+    seed_everything,
+    value_of,
+)
+from harness.values.value_tree import Arguments, Result
 
 AUDITED_CALLS = 2  # calls of which CUPTI reports launches: the warm-up calls
 
@@ -43,6 +54,10 @@ class CommandHandler:
         self._output_row = 0  # the first row of this call's outputs in the output table
         self._copies_outputs = False  # copies outputs into the window even if they lie in the arena
         self._audit_polls = 0  # how often the audit was polled
+        # How rows make up the arguments and the result of a call; None where every row is an argument or an output.
+        self.arguments: Arguments | None = None
+        self.result: Result | None = None
+        self.output_dtypes: list[Any] = []
         self._views: dict[tuple[bytes, int], list[Any]] = {}
         self._slots: list[dict[str, list[Any]]] = []  # what stage_burst() prepared, by slot
         self._commands: dict[int, Callable[[], None]] = {
@@ -153,14 +168,14 @@ class CommandHandler:
     def stage(self) -> None:
         """Prepares what a call needs besides the model's own work, so that the preparation is not measured."""
         self.prepare_call()
-        self._staged = {table: self.views(table) for table in ("inputs", "outputs")}
+        self._staged = {"inputs": self.staged_inputs(), "outputs": self.views("outputs")}
 
     def stage_burst(self) -> None:
         """Prepares calls whose inputs and outputs lie in any of several slots."""
         self.prepare_call()
         width = self.page.output_count // max(self.page.calls, 1)
         self._slots = [
-            {"inputs": self.views("inputs", slot), "outputs": self.views("outputs", slot)[:width]}
+            {"inputs": self.staged_inputs(slot), "outputs": self.views("outputs", slot)[:width]}
             for slot in range(self.page.slots)
         ]
 
@@ -193,7 +208,32 @@ class CommandHandler:
     def input_views(self) -> list[Any]:
         """Returns the arguments of a call. Each tensor is a fresh object, because a model may change the object."""
         found = self._staged.pop("inputs", None)
-        return self.views("inputs") if found is None else found
+        found = self.staged_inputs() if found is None else found
+        return self.arguments.build(found) if self.arguments is not None and self.builds_late() else found
+
+    def builds_late(self) -> bool:
+        """Returns whether arguments can be built only when the inputs are in the window: arrays of numpy are copies of
+        GPU memory.
+        """
+        return self.arguments is not None and self.arguments.has_arrays and self.job.on_gpu
+
+    def staged_inputs(self, slot: int = 0) -> list[Any]:
+        rows = self.views("inputs", slot)
+        return rows if self.arguments is None or self.builds_late() else self.arguments.build(rows)
+
+    def read_trees(self) -> None:
+        """Reads how rows make up the arguments and the result of a call, once for all calls."""
+        page = self.page
+        inputs, outputs = page.input_tree[: page.input_tree_bytes], page.output_tree[: page.output_tree_bytes]
+        self.arguments = Arguments(inputs) if inputs else None
+        self.result = Result(outputs) if outputs else None
+        self.output_dtypes = [DTYPES[entry.dtype] for entry in self.entries("outputs")]
+
+    def tensors_of(self, result: Any) -> list[torch.Tensor]:
+        """Returns the tensors that a call has returned, in the order of the table's rows."""
+        if self.result is None:
+            return outputs_of(result)
+        return [as_output(value, i) for i, value in enumerate(self.result.take(result, self.output_dtypes))]
 
     def load(self) -> None:
         raise Failed(Failure.LOAD_FAILED, f"a {self.job.role} child loads nothing")

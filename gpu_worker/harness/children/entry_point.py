@@ -1,5 +1,5 @@
-"""Which function or class of a submission's module is called: class ModelNew, or what the contract X.json beside X.py
-names.
+"""Which function or class of a submission's module is called: class ModelNew, class Model of a file without ModelNew,
+or what the contract X.json beside X.py names.
 
     function_name           the function, called with the arguments of forward()
     class_name              the class, constructed as ModelNew is, and called, or its method_name called
@@ -18,8 +18,10 @@ from harness.children.failures import Failed
 from harness.children.model_file import attribute
 from harness.children.page import Failure
 from harness.kernels.kernel_spec import BadSpec, KernelSpec, read_names, spec_path
+from harness.values.value_tree import Leaves
 
 ENTRY = "ModelNew"
+OTHER_ENTRY = "Model"
 
 
 def read_contract(entry: Path) -> KernelSpec | None:
@@ -43,7 +45,10 @@ def find_target(module: ModuleType, spec: KernelSpec | None, entry: str, backend
         return attribute(module, name, entry), False
     if spec is not None and spec.names.function is not None:
         return attribute(module, spec.names.function, entry), False
-    return attribute(module, (spec.names.class_ if spec is not None else None) or ENTRY, entry), True
+    name = spec.names.class_ if spec is not None else None
+    if name is None and not hasattr(module, ENTRY) and hasattr(module, OTHER_ENTRY):
+        name = OTHER_ENTRY
+    return attribute(module, name or ENTRY, entry), True
 
 
 def method_of(model: Any, spec: KernelSpec | None) -> Callable[..., Any]:
@@ -68,6 +73,6 @@ def with_arguments(
     def call(*inputs: Any) -> Any:
         values, outputs = binding.values(inputs)
         result = function(*values)
-        return outputs if result is None and outputs else result
+        return Leaves(outputs) if result is None and outputs else result
 
     return call

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from harness.children.workloads import workloads_of
 from harness.facts import known_imports
+from harness.problem.workloads import workloads_of
 from harness.sandbox import job_files
 
 
@@ -29,8 +29,26 @@ class Problem:
     def get_inputs(self) -> Any:
         return self.workload.get_inputs()
 
-    def init_inputs(self) -> list[Any]:
-        return list(self.workload.get_init_inputs())
+    def init_arguments(self) -> tuple[list[Any], dict[str, Any]]:
+        """Returns the arguments of the constructor, by position and by name. get_init_inputs() returns a list of
+        arguments, a dict of named ones, or [arguments, named ones] as in KernelBook.
+        """
+        given: Any = self.workload.get_init_inputs()
+        if isinstance(given, dict):
+            return [], dict(given)
+        several = list(given)
+        if len(several) == 2 and isinstance(several[0], (list, tuple)) and isinstance(several[1], dict):
+            if takes_names(self.model_class, several[1]):
+                return list(several[0]), dict(several[1])
+        return several, {}
+
+
+def takes_names(model_class: Callable[..., Any], named: dict[Any, Any]) -> bool:
+    """Returns whether a constructor has a parameter of each name: if not, the dict is an argument itself."""
+    parameters = inspect.signature(model_class).parameters.values()
+    takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
+    names = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    return all(isinstance(name, str) and (takes_any or name in names) for name in named)
 
 
 def import_file(path: Path) -> ModuleType:

@@ -14,6 +14,7 @@ DIMS_MAX = 8
 ANSWERS_MAX = 8
 WORKLOADS_MAX = 128
 TEXT_MAX = 4096
+TREE_MAX = 32 << 10
 ALIGN = 256
 
 
@@ -47,6 +48,7 @@ class Failure(IntEnum):
     GPU_FAULT = 5
     UNSUPPORTED_HERE = 6
     PROBLEM_INVALID = 7
+    WRONG_FORM = 8
 
 
 class Kind(IntEnum):
@@ -74,6 +76,9 @@ class TensorDesc(ctypes.Structure):
         ("bytes", c_uint64),
         ("integer", c_int64),
         ("real", c_double),
+        ("is_strided", c_uint32),
+        ("reserved", c_uint32),
+        ("strides", c_int64 * DIMS_MAX),
     ]
 
 
@@ -119,4 +124,8 @@ class Page(ctypes.Structure):
         ("workload", c_uint32),
         ("workload_count", c_uint32),
         ("workloads", WorkloadDesc * WORKLOADS_MAX),
+        ("input_tree_bytes", c_uint32),
+        ("output_tree_bytes", c_uint32),
+        ("input_tree", c_char * TREE_MAX),
+        ("output_tree", c_char * TREE_MAX),
     ]

@@ -8,26 +8,32 @@ import copy
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 from harness.children.command_handler import CommandHandler
 from harness.children.failures import Failed, classify, describe
-from harness.children.input_generation import InputGenerator
 from harness.children.model_file import Problem, parameter_names
 from harness.children.page import ANSWERS_MAX, INPUTS_MAX, OUTPUTS_MAX, STATES_MAX, Failure, Place
 from harness.children.tensors import (
     TensorSpec,
-    cast,
     cast_model,
+    copy_of,
     fill_tensor,
     fill_value,
     matches,
-    outputs_of,
+    moved,
     problem_error,
     seed_everything,
+    spanned,
 )
-from harness.children.workloads import fill_table as fill_workloads
+from harness.problem.construction import construct_reference
+from harness.problem.input_generation import InputGenerator
+from harness.problem.workloads import fill_table as fill_workloads
+from harness.values.scalar_dtypes import dtypes_of_floats
+from harness.values.value_tree import describe_arguments, describe_result, read_tree
 
 BACKEND = "inductor"
+COMPLEX = {torch.float16: torch.complex32, torch.float32: torch.complex64}
 MEMORY = (Failure.OUT_OF_HOST_MEMORY, Failure.OUT_OF_GPU_MEMORY, Failure.UNSUPPORTED_HERE)
 
 
@@ -35,6 +41,8 @@ class Reference(CommandHandler):
     problem: Problem
     generator: InputGenerator
     model: torch.nn.Module
+    argument_names: list[str]
+    argument_text: str  # containers and constants of the inputs, the same for every draw (value_tree.py)
     scalars: list[Any]  # values of the last inputs; None for a tensor
     # The copy of a model that torch.compile was given. It outlives that model and takes the state of later ones.
     compiled_copy: torch.nn.Module | None = None
@@ -59,42 +67,86 @@ class Reference(CommandHandler):
         vars(self).pop("model", None)
         self.leave_pool()
         seed_everything(seed)
-        init_inputs = self.problem.init_inputs()
-        seed_everything(seed)
-        self.model = cast_model(self.problem.model_class(*init_inputs).to(self.job.device), self.job.precision)
+        args, kwargs = self.problem.init_arguments()
+        model = construct_reference(
+            self.problem.model_class, args, kwargs, torch.device(self.job.device), lambda: seed_everything(seed)
+        )
+        self.model = cast_model(model.to(self.job.device), self.job.precision)
         self.generator = InputGenerator(self.problem.get_inputs, torch.device(self.job.device))
-        inputs = self.on_device(self.generator.first_inputs(lambda: seed_everything(seed)))
+        inputs = self.fill_inputs(self.generator.first_inputs(lambda: seed_everything(seed)))
         seed_everything(seed)
-        self.fill_inputs(inputs)
         with torch.no_grad():
-            self.fill_outputs(outputs_of(self.model(*inputs)))
+            self.fill_outputs(self.model(*inputs), seed)
         self.fill_states()
         self.synchronize()
 
     def draw_inputs(self) -> list[Any]:
-        return self.on_device(self.generator.next_inputs())
-
-    def on_device(self, inputs: Any) -> list[Any]:
-        if not isinstance(inputs, (list, tuple)):
+        """Returns the values of the rows of new inputs, on the device."""
+        drawn = self.generator.next_inputs()
+        check_is_list(drawn)
+        if len(drawn) != len(self.argument_names):
+            raise problem_error(f"get_inputs() returned {len(self.argument_names)} arguments, then {len(drawn)}")
+        rows, text = describe_arguments(self.argument_names, drawn)
+        if text != self.argument_text:
             raise problem_error(
-                f"get_inputs() returned a {type(inputs).__name__}; it returns a list of forward's arguments"
+                f"get_inputs() gave {changed_argument(self.argument_text, text)} in another structure, or with other "
+                "constants in it, than at first; only tensors may change from call to call"
             )
-        return [cast(x.to(self.job.device), self.job.precision) if isinstance(x, torch.Tensor) else x for x in inputs]
+        return self.on_device(rows)
 
-    def fill_inputs(self, inputs: list[Any]) -> None:
-        if len(inputs) > INPUTS_MAX:
-            raise problem_error(f"get_inputs() returned {len(inputs)} arguments; at most {INPUTS_MAX} are possible")
-        for entry, name, value in zip(self.page.inputs, parameter_names(self.model.forward, len(inputs)), inputs):
+    def on_device(self, rows: list[tuple[str, Any]]) -> list[Any]:
+        device = torch.device(self.job.device)
+        return [
+            moved(value, device, self.job.precision) if isinstance(value, torch.Tensor) else value for _, value in rows
+        ]
+
+    def fill_inputs(self, drawn: Any) -> list[Any]:
+        """Describes the inputs in the page. Returns them as arguments of a call."""
+        check_is_list(drawn)
+        self.argument_names = parameter_names(self.model.forward, len(drawn))
+        rows, self.argument_text = describe_arguments(self.argument_names, drawn)
+        if len(rows) > INPUTS_MAX:
+            raise problem_error(
+                f"get_inputs() returned {len(rows)} tensors and other arguments; at most {INPUTS_MAX} are possible"
+            )
+        values = self.on_device(rows)
+        for entry, (name, _), value in zip(self.page.inputs, rows, values):
             fill_value(entry, name, value)
-        self.page.input_count = len(inputs)
-        self.scalars = [None if isinstance(x, torch.Tensor) else x for x in inputs]
+        self.page.input_count = len(values)
+        self.scalars = [None if isinstance(x, torch.Tensor) else x for x in values]
+        self.page.input_tree, self.page.input_tree_bytes = self.argument_text.encode(), len(self.argument_text)
+        self.page.output_count = self.page.output_tree_bytes = 0
+        self.read_trees()
+        return values if self.arguments is None else self.arguments.build(values)
 
-    def fill_outputs(self, outputs: list[torch.Tensor]) -> None:
-        if not 0 < len(outputs) <= OUTPUTS_MAX:
-            raise problem_error(f"the reference returned {len(outputs)} outputs; 1 to {OUTPUTS_MAX} are possible")
-        for i, output in enumerate(outputs):
-            fill_tensor(self.page.outputs[i], f"out{i}", output.dtype, output.shape)
-        self.page.output_count = len(outputs)
+    def fill_outputs(self, result: Any, seed: int) -> None:
+        """Describes the outputs of the first call in the page."""
+        rows, text = describe_result(result)
+        if not 0 < len(rows) <= OUTPUTS_MAX:
+            raise problem_error(f"the reference returned {len(rows)} outputs; 1 to {OUTPUTS_MAX} are possible")
+        dtypes = self.number_dtypes([value for _, value in rows], seed)
+        for entry, (name, value), dtype in zip(self.page.outputs, rows, dtypes):
+            shape = value.shape if isinstance(value, torch.Tensor) else ()
+            fill_tensor(entry, name, dtype, shape)
+        self.page.output_count = len(rows)
+        self.page.output_tree, self.page.output_tree_bytes = text.encode(), len(text)
+        self.read_trees()
+        self.tensors_of(result)
+
+    def number_dtypes(self, outputs: list[Any], seed: int) -> list[torch.dtype]:
+        """Returns the dtype in which each output is compared. A Python float is held to the dtype that made it, which
+        takes one more call of the model.
+        """
+        floats = [value for value in outputs if type(value) in (float, complex)]
+        made: list[torch.dtype] = []
+        if floats:
+            seed_everything(seed)
+            inputs = self.fill_inputs(self.generator.next_inputs())
+            seed_everything(seed)
+            leaves = tree_leaves((inputs, self.state()))
+            tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+            made = dtypes_of_floats(floats, lambda: self.model(*inputs), tensors)
+        return [dtype_of(value, made) for value in outputs]
 
     def fill_states(self) -> None:
         states = self.state()
@@ -124,8 +176,6 @@ class Reference(CommandHandler):
         there.
         """
         entries = self.entries("inputs")
-        if len(inputs) != len(entries):
-            raise problem_error(f"get_inputs() returned {len(entries)} arguments, then {len(inputs)}")
         for entry, view, value, scalar in zip(entries, self.views("inputs", slot), inputs, self.scalars):
             name = entry.name.decode(errors="replace")
             if not isinstance(view, torch.Tensor):
@@ -134,14 +184,16 @@ class Reference(CommandHandler):
                         f"get_inputs() gave {name} = {scalar!r}, then {value!r}; "
                         "numbers must not change from call to call"
                     )
-            elif not isinstance(value, torch.Tensor) or not matches(value, TensorSpec.of(entry)):
+            elif not isinstance(value, torch.Tensor) or not matches(value, entry):
                 raise problem_error(
                     f"get_inputs() gave {name} as {TensorSpec.of(entry)}, then as {_words(value)}; "
-                    "shapes must not change"
+                    "shapes and strides must not change"
                 )
             else:
                 is_asked, entry.place = entry.place == Place.ARENA, Place.WINDOW
-                if not (is_asked and may_leave and self._lies_in_arena(value, entry)):
+                if entry.is_strided:
+                    spanned(view).copy_(spanned(value))
+                elif not (is_asked and may_leave and self._lies_in_arena(value, entry)):
                     view.copy_(value)
 
     def compile(self) -> None:
@@ -158,7 +210,7 @@ class Reference(CommandHandler):
             self.compiled_copy.load_state_dict(self.model.state_dict())
             self.make_inputs()
             with torch.no_grad():
-                self.compiled(*self.views("inputs"))
+                self.compiled(*self.input_views())
             self.synchronize()
         except Exception as error:
             source = str(self.job.source)
@@ -206,7 +258,7 @@ class Reference(CommandHandler):
         )
         seed_everything(seeds.calls)
         versions = _versions(inputs)
-        self.call_model(self.model, inputs)
+        self.call_model(self.model, inputs if self.arguments is None else self.arguments.build(inputs))
         is_left, is_changed = any(entry.place == Place.ARENA for entry in entries), versions != _versions(inputs)
         if is_left and is_changed:
             for entry, place, offset in asked:
@@ -220,26 +272,54 @@ class Reference(CommandHandler):
 
     def can_pass_directly(self, drawn: list[Any]) -> bool:
         """Returns whether the model may be called with the drawn tensors themselves: they are plain tensors as a
-        submission gets them, and no two share memory.
+        submission gets them, and no two share memory. An array of numpy has no count of its changes.
 
         A problem may return the same tensors each time, so a model that changes its inputs gets copies of the window's.
         """
         tensors = [value for value in drawn if isinstance(value, torch.Tensor)]
         are_plain = all(
-            type(value) is torch.Tensor and value.is_contiguous() and not value.is_inference() for value in tensors
+            type(value) is torch.Tensor and not value.is_inference() and not value.is_conj() and not value.is_neg()
+            for value in tensors
         )
         return (
             are_plain
+            and (self.arguments is None or not self.arguments.has_arrays)
             and not self.changes_inputs
             and len({value.untyped_storage().data_ptr() for value in tensors}) == len(tensors)
         )
 
     def call_model(self, model: Any, inputs: list[Any]) -> None:
         with torch.no_grad():
-            outputs = outputs_of(model(*inputs))
+            outputs = self.tensors_of(model(*inputs))
             mismatch = self.put_outputs(outputs)
         if mismatch:
             raise problem_error(f"the reference disagrees with itself: {mismatch}")
+
+
+def check_is_list(inputs: Any) -> None:
+    if not isinstance(inputs, (list, tuple)):
+        raise problem_error(
+            f"get_inputs() returned a {type(inputs).__name__}; it returns a list of forward's arguments"
+        )
+
+
+def changed_argument(before: str, after: str) -> str:
+    """Returns the name of the first argument that two descriptions have otherwise."""
+    if not before or not after:
+        return "its arguments"
+    old, new = read_tree(before.encode()), read_tree(after.encode())
+    return next((name for name, a, b in zip(old["names"], old["values"], new["values"]) if a != b), "its arguments")
+
+
+def dtype_of(value: Any, made: list[torch.dtype]) -> torch.dtype:
+    """Returns the dtype of one output; of a float, the next of `made`."""
+    if isinstance(value, torch.Tensor):
+        return value.dtype
+    if type(value) is float:
+        return made.pop(0)
+    if type(value) is complex:
+        return COMPLEX.get(made.pop(0), torch.complex128)
+    return torch.as_tensor(value).dtype
 
 
 def _alias(value: Any) -> Any:
@@ -247,7 +327,7 @@ def _alias(value: Any) -> Any:
 
 
 def _clone(value: Any) -> Any:
-    return value.clone() if isinstance(value, torch.Tensor) else value
+    return copy_of(value) if isinstance(value, torch.Tensor) else value
 
 
 def _versions(inputs: list[Any]) -> list[int]:

@@ -11,7 +11,7 @@ from harness.children.command_handler import CommandHandler
 from harness.children.failures import Failed
 from harness.children.job import Job
 from harness.children.page import Failure, TensorDesc
-from harness.children.tensors import TensorSpec, outputs_of, seed_everything, value_of
+from harness.children.tensors import TensorSpec, seed_everything, value_of
 from harness.extensions import loader
 from harness.kernels import triton_precompile
 
@@ -30,6 +30,7 @@ class Submission(CommandHandler):
             raise Failed(Failure.LOAD_FAILED, f"unknown backend '{self.job.backend}'; known are {', '.join(BACKENDS)}")
         if self.job.on_gpu:
             triton_precompile.unpack_job_cache(self.job)
+        self.read_trees()
         try:
             self.model = backend(self.context())
         finally:
@@ -39,11 +40,15 @@ class Submission(CommandHandler):
     def context(self) -> Context:
         seed = self.page.seed
         states = {name_of(entry): self.view(entry) for entry in self.entries("states")}
-        inputs = {
-            name_of(entry): TensorSpec.of(entry) if entry.dtype else value_of(entry) for entry in self.entries("inputs")
-        }
+        names = [name_of(entry) for entry in self.entries("inputs")]
+        values = [TensorSpec.of(entry) if entry.dtype else value_of(entry) for entry in self.entries("inputs")]
+        if self.arguments is not None:
+            names, values = self.arguments.names, self.arguments.build(values)
         signature = ProblemSignature(
-            inputs, [TensorSpec.of(entry) for entry in self.entries("outputs")], states, self.job.device
+            dict(zip(names, values)),
+            [TensorSpec.of(entry) for entry in self.entries("outputs")],
+            states,
+            self.job.device,
         )
         return Context(
             job=self.job,
@@ -59,7 +64,7 @@ class Submission(CommandHandler):
         inputs = self.input_views()
         with torch.no_grad():
             try:
-                outputs = outputs_of(self.model(*inputs))
+                outputs = self.tensors_of(self.model(*inputs))
             finally:
                 loader.check_refusals()
             self.put_outputs(outputs)

@@ -30,6 +30,15 @@ DTYPES: tuple[torch.dtype | None, ...] = (
     torch.bool,
     torch.complex64,
     torch.complex128,
+    torch.float8_e4m3fn,
+    torch.float8_e5m2,
+    torch.float8_e4m3fnuz,
+    torch.float8_e5m2fnuz,
+    torch.float8_e8m0fnu,
+    torch.uint16,
+    torch.uint32,
+    torch.uint64,
+    torch.complex32,
 )
 DTYPE_CODES = {dtype: code for code, dtype in enumerate(DTYPES) if dtype is not None}
 PRECISIONS: dict[str, torch.dtype | None] = {
@@ -58,12 +67,45 @@ def seed_everything(seed: int) -> None:
 
 
 def cast(value: Any, precision: torch.dtype | None) -> Any:
-    """Returns floating-point tensors in that precision, and all other values unchanged, integer and complex tensors
-    included.
+    """Returns floating-point tensors in that precision, and all other values unchanged: also integer and complex
+    tensors, and those of eight bits, whose values mean something only together with a scale.
     """
-    if precision is not None and isinstance(value, torch.Tensor) and value.is_floating_point():
-        return value.to(precision)
+    if isinstance(value, torch.Tensor):
+        return moved(value, value.device, precision)
     return value
+
+
+def moved(tensor: torch.Tensor, device: torch.device, precision: torch.dtype | None) -> torch.Tensor:
+    """Returns the tensor on that device and cast to that precision, with the strides that it has."""
+    is_cast = precision is not None and tensor.is_floating_point() and tensor.element_size() > 1
+    dtype = precision if is_cast and precision is not None else tensor.dtype
+    if tensor.device.type == device.type and tensor.dtype == dtype:
+        return tensor
+    if words_of_layout(tensor) or tensor.numel() == 0 or tensor.is_contiguous():
+        return tensor.to(device, dtype)
+    return spanned(tensor).to(device, dtype).as_strided(tensor.shape, tensor.stride())
+
+
+def spanned(tensor: torch.Tensor) -> torch.Tensor:
+    """Returns the memory from the first to the last element of a tensor that has some, as a flat tensor."""
+    elements = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))
+    return tensor.as_strided((elements,), (1,), tensor.storage_offset())
+
+
+def copy_of(tensor: torch.Tensor) -> torch.Tensor:
+    """Returns a copy with the same strides."""
+    if tensor.numel() == 0 or tensor.is_contiguous():
+        return tensor.clone()
+    return spanned(tensor).clone().as_strided(tensor.shape, tensor.stride())
+
+
+def words_of_layout(tensor: torch.Tensor) -> str:
+    """Returns what a tensor is whose elements do not lie in memory by strides, or an empty text for plain tensors."""
+    if tensor.is_nested:
+        return "nested"
+    if tensor.is_quantized:
+        return "quantized"
+    return "" if tensor.layout == torch.strided else str(tensor.layout)
 
 
 def cast_model(model: torch.nn.Module, precision: torch.dtype | None) -> torch.nn.Module:
@@ -71,24 +113,25 @@ def cast_model(model: torch.nn.Module, precision: torch.dtype | None) -> torch.n
 
 
 def outputs_of(result: Any) -> list[torch.Tensor]:
-    """Returns what a model returned as a list of tensors. A model returns a tensor, or a tuple or list of tensors and
-    numbers. Raises TypeError with a text for the submitter.
+    """Returns what a model returned as a list of tensors, where the reference returns a tensor, or a tuple or list of
+    tensors (value_tree.Result takes other results apart). Raises Failed with a text for the submitter.
     """
     several = list(result) if isinstance(result, (tuple, list)) else [result]
-    return [_as_tensor(value, i) for i, value in enumerate(several)]
+    return [as_output(value, i) for i, value in enumerate(several)]
 
 
-def _as_tensor(value: Any, index: int) -> torch.Tensor:
+def as_output(value: Any, index: int) -> torch.Tensor:
     if isinstance(value, torch.Tensor):
-        if value.layout != torch.strided or value.is_quantized:
-            raise TypeError(f"output {index} is a {value.layout} tensor; plain strided tensors can be compared")
+        if value.layout != torch.strided or value.is_quantized or value.is_nested:
+            raise Failed(
+                Failure.WRONG_FORM,
+                f"output {index} is a {words_of_layout(value)} tensor; plain strided tensors can be compared",
+            )
         # the judge reads the plain bytes, so pending conjugation and negation are carried out
         return value.resolve_conj().resolve_neg()
     if isinstance(value, (bool, int, float)):
         return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
-    raise TypeError(
-        f"output {index} is a {type(value).__name__}; outputs are a tensor, or a tuple or list of tensors and numbers"
-    )
+    raise Failed(Failure.WRONG_FORM, f"output {index} is a {type(value).__name__}, must be a tensor")
 
 
 _use_count = torch._C._storage_Use_Count  # counts the owners of a storage: the tensors in it, and its Python object
@@ -107,8 +150,8 @@ def held_elsewhere(tensors: list[torch.Tensor]) -> list[bool]:
 
 
 def fill_tensor(entry: TensorDesc, name: str, dtype: torch.dtype, shape: Iterable[int]) -> None:
-    """Describes a tensor in an entry. The offset is left to the judge. Raises ValueError if an entry cannot describe
-    the tensor.
+    """Describes a contiguous tensor in an entry. The offset is left to the judge. Raises ValueError if an entry cannot
+    describe the tensor.
     """
     sizes = [int(size) for size in shape]
     if dtype not in DTYPE_CODES:
@@ -122,14 +165,20 @@ def fill_tensor(entry: TensorDesc, name: str, dtype: torch.dtype, shape: Iterabl
     entry.ndim = len(sizes)
     entry.shape[:] = sizes + [0] * (DIMS_MAX - len(sizes))
     entry.bytes = dtype.itemsize * int(numpy.prod(sizes, dtype=object)) if sizes else dtype.itemsize
+    entry.is_strided = 0
 
 
 def fill_value(entry: TensorDesc, name: str, value: Any) -> None:
     """Describes an argument in an entry: a tensor, a number, or None. Raises ValueError for other values."""
     if isinstance(value, torch.Tensor):
-        if value.layout != torch.strided or value.is_quantized:
-            raise ValueError(f"{name} is a {value.layout} tensor; plain strided tensors can be handed over")
-        return fill_tensor(entry, name, value.dtype, value.shape)
+        if words_of_layout(value):
+            raise ValueError(f"{name} is a {words_of_layout(value)} tensor; plain strided tensors can be handed over")
+        fill_tensor(entry, name, value.dtype, value.shape)
+        if value.numel() > 0 and not value.is_contiguous():
+            entry.is_strided = 1
+            entry.strides[:] = [*value.stride(), *[0] * (DIMS_MAX - value.dim())]
+            entry.bytes = value.element_size() * spanned(value).numel()
+        return None
     entry.name = short_name(name)
     if value is None:
         entry.kind = Kind.NONE
@@ -182,8 +231,13 @@ class TensorSpec:
         return f"{str(self.dtype).removeprefix('torch.')}{list(self.shape)}"
 
 
-def matches(tensor: torch.Tensor, spec: TensorSpec) -> bool:
-    return tensor.dtype == spec.dtype and tensor.shape == spec.shape
+def matches(tensor: torch.Tensor, entry: TensorDesc) -> bool:
+    """Returns whether the tensor has the entry's dtype, shape and strides."""
+    if tensor.dtype != DTYPES[entry.dtype] or tensor.shape != torch.Size(entry.shape[: entry.ndim]):
+        return False
+    if entry.is_strided:
+        return tensor.stride() == tuple(entry.strides[: entry.ndim])
+    return tensor.is_contiguous()
 
 
 # --- windows
@@ -222,7 +276,8 @@ class Window:
             return torch.empty(spec.shape, dtype=spec.dtype, device=device)
         if entry.offset + shift + entry.bytes > self._size:
             raise RuntimeError(f"entry {entry.name!r} ends beyond the window")
-        return self._raw(entry.offset + shift, entry.bytes).view(spec.dtype).view(spec.shape)
+        flat = self._raw(entry.offset + shift, entry.bytes).view(spec.dtype)
+        return flat.as_strided(spec.shape, entry.strides[: entry.ndim]) if entry.is_strided else flat.view(spec.shape)
 
 
 class _CudaArray:

@@ -35,10 +35,11 @@ from harness.children import entry_point
 from harness.children.argument_binding import ProblemSignature
 from harness.children.job import Job
 from harness.children.model_file import Problem, import_file, parameter_names
-from harness.children.tensors import TensorSpec, outputs_of
+from harness.children.tensors import TensorSpec
 from harness.extensions.loader_call import CALLS_MAX, BadCall, Call, replace_loaders
 from harness.extensions.manifest import Manifest
 from harness.sandbox import job_files
+from harness.values.value_tree import describe_result
 
 LOADERS = ("load_inline", "load")
 MEMORY_BYTES = 140 << 30  # the memory that torch.cuda reports; about that of an H200
@@ -162,7 +163,8 @@ def call_workload(job: Job, module: types.ModuleType, recorder: CallRecorder, wo
     problem = Problem(job.source / job.problem, workload)
     names = entry_point.read_contract(job.given / job.entry)
     wanted, is_class = entry_point.find_target(module, names, job.entry, job.backend)
-    call = entry_point.method_of(wanted(*problem.init_inputs()), names) if is_class else wanted
+    args, kwargs = problem.init_arguments()
+    call = entry_point.method_of(wanted(*args, **kwargs), names) if is_class else wanted
     if recorder.has_unreached_call():
         inputs = problem.get_inputs()
         entry_point.with_arguments(call, names, signature_of(problem, inputs))(*inputs)
@@ -170,11 +172,13 @@ def call_workload(job: Job, module: types.ModuleType, recorder: CallRecorder, wo
 
 def signature_of(problem: Problem, inputs: list[Any]) -> ProblemSignature:
     """Returns the signature of the problem, found by calling its model."""
-    model = problem.model_class(*problem.init_inputs())
+    args, kwargs = problem.init_arguments()
+    model = problem.model_class(*args, **kwargs)
     names = parameter_names(model.forward, len(inputs))
     given = {name: spec(value) if isinstance(value, torch.Tensor) else value for name, value in zip(names, inputs)}
     states = {name: value for name, value in model.state_dict().items() if isinstance(value, torch.Tensor)}
-    return ProblemSignature(given, [spec(output) for output in outputs_of(model(*inputs))], states, torch.device("cpu"))
+    outputs = [value for _, value in describe_result(model(*inputs))[0] if isinstance(value, torch.Tensor)]
+    return ProblemSignature(given, [spec(output) for output in outputs], states, torch.device("cpu"))
 
 
 def spec(tensor: torch.Tensor) -> TensorSpec:

@@ -33,6 +33,15 @@ DTYPES = (
     "bool",
     "complex64",
     "complex128",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "float8_e4m3fnuz",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+    "uint16",
+    "uint32",
+    "uint64",
+    "complex32",
 )
 SHAPE_MAX = 8
 DIM_MAX = 2**31 - 1

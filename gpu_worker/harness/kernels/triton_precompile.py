@@ -31,15 +31,17 @@ from typing import Any
 from zipfile import ZipFile
 
 import torch
+from torch.utils._pytree import tree_map
 
 from harness.backends import BACKENDS
 from harness.backends.context import Context
 from harness.children.argument_binding import ProblemSignature
 from harness.children.job import Job
 from harness.children.model_file import Problem, parameter_names
-from harness.children.tensors import TensorSpec, cast, cast_model, outputs_of
+from harness.children.tensors import TensorSpec, cast_model, moved
 from harness.extensions.tracing_child import pretend_gpu
 from harness.sandbox import job_files
+from harness.values.value_tree import describe_result
 
 ARCHIVE = job_files.TRITON_ARCHIVE
 # Seconds of processor time after which no further kernel is compiled. The tracing child is killed at ahead_limit_ms of
@@ -155,12 +157,12 @@ class CompileLimitReached(BaseException):
 def call_submission(job: Job) -> None:
     """Makes one call of the submission, as children/submission.py does."""
     problem = Problem(job.source / job.problem)
-    model = cast_model(problem.model_class(*problem.init_inputs()).to(job.device), job.precision)
+    args, kwargs = problem.init_arguments()
+    model = cast_model(problem.model_class(*args, **kwargs).to(job.device), job.precision)
     with torch.device(job.device):
         inputs = problem.get_inputs()
-    inputs = [
-        cast(contiguous_like(x.to(job.device)), job.precision) if isinstance(x, torch.Tensor) else x for x in inputs
-    ]
+    device = torch.device(job.device)
+    inputs = tree_map(lambda x: moved(x, device, job.precision) if isinstance(x, torch.Tensor) else x, list(inputs))
     with torch.no_grad():
         submission = BACKENDS[job.backend](
             Context(
@@ -168,10 +170,6 @@ def call_submission(job: Job) -> None:
             )
         )
         submission(*inputs)
-
-
-def contiguous_like(tensor: torch.Tensor) -> torch.Tensor:
-    return torch.empty_like(tensor, memory_format=torch.contiguous_format)
 
 
 def states_of(model: torch.nn.Module) -> dict[str, torch.Tensor]:
@@ -184,7 +182,8 @@ def signature_of(model: torch.nn.Module, inputs: list[Any], device: torch.device
         for name, value in zip(parameter_names(model.forward, len(inputs)), inputs)
     }
     try:
-        outputs = [spec(output) for output in outputs_of(model(*inputs))]
+        rows, _ = describe_result(model(*inputs))
+        outputs = [spec(output) for _, output in rows if isinstance(output, torch.Tensor)]
     except Exception:  # the model depends on values of tensors; only a contract needs its outputs
         outputs = []
     return ProblemSignature(given, outputs, states_of(model), device)

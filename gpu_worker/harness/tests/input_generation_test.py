@@ -7,8 +7,8 @@ import unittest
 
 import numpy
 import torch
-from harness.children.input_generation import InputGenerator
 from harness.children.tensors import seed_everything
+from harness.problem.input_generation import InputGenerator
 
 
 def seeded() -> list[torch.Tensor]:

@@ -29,12 +29,13 @@ class Layout(unittest.TestCase):
             "answers_max",
             "workloads_max",
             "text_max",
+            "tree_max",
             "align",
         ):
             self.assertEqual(getattr(page, name.upper()), self.stub.layout(name), name)
 
     def test_every_dtype_has_its_element_size(self) -> None:
-        sizes = [None, 8, 4, 2, 2, 8, 4, 2, 1, 1, 1, 8, 16]
+        sizes = [None, 8, 4, 2, 2, 8, 4, 2, 1, 1, 1, 8, 16, 1, 1, 1, 1, 1, 2, 4, 8, 4]
         self.assertEqual([dtype and dtype.itemsize for dtype in tensors.DTYPES], sizes)
 
 

@@ -330,11 +330,12 @@ class Problems(WorldTest):
             "raise ValueError('so')": "ValueError: so (problem.py:1)",
             "x = (": "SyntaxError",
             "x = 1": "problem.py defines no Model",
-            RELU.replace("torch.relu(x)", "{'a': x}"): "output 0 is a dict",
-            RELU.replace("torch.relu(x)", "x, (x, x)"): "output 1 is a tuple",
+            RELU.replace("torch.relu(x)", "{'a': object()}"): "out['a'] is a object; possible are tensors",
+            RELU.replace("torch.relu(x)", "x, (x, {1})"): "out1[1] is a set; possible are tensors",
+            RELU.replace("torch.relu(x)", "None"): "0 outputs",
             RELU.replace("torch.relu(x)", "()"): "0 outputs",
             RELU.replace("torch.relu(x)", "undefined"): "NameError",
-            RELU.replace("[torch.randn(4, 8)]", "[[1, 2]]"): "x is a list",
+            RELU.replace("[torch.randn(4, 8)]", "[[1, {2}]]"): "x[1] is a set; possible are tensors",
             RELU.replace("[torch.randn(4, 8)]", "7"): "get_inputs() returned a int",
             "import sys; sys.exit(0)": "SystemExit",
         }
@@ -351,7 +352,9 @@ class Problems(WorldTest):
         reference.layout()
         reference.share_window()
         self.assert_ok(reference.do(Command.ATTACH))
-        self.assert_failed(reference.do(Command.MAKE_INPUTS), Failure.PROBLEM_INVALID, "shapes must not change")
+        self.assert_failed(
+            reference.do(Command.MAKE_INPUTS), Failure.PROBLEM_INVALID, "shapes and strides must not change"
+        )
         flipping = "N = [0]\n" + RELU.replace("return torch.relu(x)", "N[0] += 1; return x[: N[0]]")
         reference, _ = self.pair(flipping, flipping)
         self.assert_failed(reference.do(Command.CALL), Failure.PROBLEM_INVALID, "disagrees with itself")
@@ -385,7 +388,7 @@ class Failures(WorldTest):
             (new("1 / 0"), Failure.RUNTIME_ERROR, "ZeroDivisionError: division by zero (new.py:5)"),
             (new("exit(0)"), Failure.RUNTIME_ERROR, "SystemExit"),
             (new("(_ for _ in ()).throw(KeyboardInterrupt)"), Failure.RUNTIME_ERROR, "KeyboardInterrupt"),
-            (new("'words'"), Failure.RUNTIME_ERROR, "output 0 is a str"),
+            (new("'words'"), Failure.WRONG_FORM, "output 0 is a str, must be a tensor"),
             (new("x.cuda()"), Failure.UNSUPPORTED_HERE, ""),
             (new("torch.empty(1 << 50)"), Failure.OUT_OF_HOST_MEMORY, ""),
             (new("bytearray(1 << 50)"), Failure.OUT_OF_HOST_MEMORY, "MemoryError"),

@@ -24,6 +24,7 @@ from backends_test import BARE, BARE_SPEC, TRITON
 from harness.backends import BACKENDS
 from harness.backends.context import Context
 from harness.children.job import Job
+from harness.children.tensors import cast
 from harness.kernels import triton_precompile
 from torch._subclasses.fake_tensor import FakeTensorMode
 from triton.backends.nvidia import driver
@@ -221,8 +222,9 @@ def launch(job: Job) -> dict[str, Any]:
 def call(job: Job) -> None:
     """Host tensors stand for those of a GPU, because a launch looks only at their type and address."""
     problem = triton_precompile.Problem(job.source / job.problem)
-    model = triton_precompile.cast_model(problem.model_class(*problem.init_inputs()), job.precision)
-    inputs = [triton_precompile.cast(x, job.precision) for x in problem.get_inputs()]
+    args, kwargs = problem.init_arguments()
+    model = triton_precompile.cast_model(problem.model_class(*args, **kwargs), job.precision)
+    inputs = [cast(x, job.precision) for x in problem.get_inputs()]
     host = types.SimpleNamespace(**{**vars(job), "device": torch.device("cpu")})
     signature = triton_precompile.signature_of(model, inputs, host.device)
     with torch.no_grad():

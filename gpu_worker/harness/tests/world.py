@@ -218,6 +218,9 @@ class Child:
         for table in ("inputs", "outputs", "states"):
             setattr(self.page, f"{table[:-1]}_count", getattr(other, f"{table[:-1]}_count"))
             ctypes.memmove(getattr(self.page, table), getattr(other, table), getattr(Page, table).size)
+        for tree in ("input_tree", "output_tree"):
+            setattr(self.page, tree, getattr(other, tree))
+            setattr(self.page, f"{tree}_bytes", getattr(other, f"{tree}_bytes"))
 
     def bytes_of(self, entry: TensorDesc) -> bytes:
         assert self.window is not None

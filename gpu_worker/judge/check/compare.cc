@@ -17,13 +17,34 @@ using channel::Dtype;
 
 struct ToleranceRow {
   Dtype dtype;
-  double tolerance;  // both relative and absolute
+  double rtol;
+  double atol;
+  constexpr ToleranceRow(Dtype of, double both) : dtype(of), rtol(both), atol(both) {}
+  constexpr ToleranceRow(Dtype of, double relative, double absolute) : dtype(of), rtol(relative), atol(absolute) {}
 };
 constexpr ToleranceRow kTolerances[] = {
-    {Dtype::none, 0},          {Dtype::float64, 1e-7}, {Dtype::float32, 1e-4}, {Dtype::float16, 1e-2},
-    {Dtype::bfloat16, 1e-2},   {Dtype::int64, 0},      {Dtype::int32, 0},      {Dtype::int16, 0},
-    {Dtype::int8, 0},          {Dtype::uint8, 0},      {Dtype::boolean, 0},    {Dtype::complex64, 1e-4},
+    {Dtype::none, 0},
+    {Dtype::float64, 1e-7},
+    {Dtype::float32, 1e-4},
+    {Dtype::float16, 1e-2},
+    {Dtype::bfloat16, 1e-2},
+    {Dtype::int64, 0},
+    {Dtype::int32, 0},
+    {Dtype::int16, 0},
+    {Dtype::int8, 0},
+    {Dtype::uint8, 0},
+    {Dtype::boolean, 0},
+    {Dtype::complex64, 1e-4},
     {Dtype::complex128, 1e-7},
+    {Dtype::float8_e4m3fn, 0x1p-3, 0x1p-9},
+    {Dtype::float8_e5m2, 0x1p-2, 0x1p-16},
+    {Dtype::float8_e4m3fnuz, 0x1p-3, 0x1p-10},
+    {Dtype::float8_e5m2fnuz, 0x1p-2, 0x1p-17},
+    {Dtype::float8_e8m0fnu, 1, 0},
+    {Dtype::uint16, 0},
+    {Dtype::uint32, 0},
+    {Dtype::uint64, 0},
+    {Dtype::complex32, 1e-2},
 };
 
 // How a floating-point dtype is stored, and the type in which it is compared, which holds every stored value exactly.
@@ -63,6 +84,62 @@ struct Brain {
   using Value = float;
   static constexpr std::size_t kParts = 1;
   static Value value(Stored stored) { return std::bit_cast<float>(static_cast<std::uint32_t>(stored) << 16); }
+};
+
+struct ComplexHalf : Half {
+  static constexpr std::size_t kParts = 2;
+};
+
+// What tells the formats of eight bits apart. Their values are few, so each format has a table of them.
+struct Eight {
+  int mantissa_bits;
+  int bias;
+  enum class Special { ieee, nan_only, unsigned_zero } special;  // infinities and NaNs; NaN 0x7F; NaN 0x80 and no -0
+};
+constexpr float power_of_two(int exponent) {
+  float value = 1;
+  for (; exponent > 0; --exponent) value *= 2;
+  for (; exponent < 0; ++exponent) value /= 2;
+  return value;
+}
+constexpr float decoded_eight(const Eight& format, unsigned stored) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  const unsigned magnitude = stored & 0x7Fu;
+  const int exponent = static_cast<int>(magnitude >> format.mantissa_bits);
+  const unsigned mantissa = magnitude & ((1u << format.mantissa_bits) - 1);
+  const float sign = stored >= 0x80u ? -1.0f : 1.0f;
+  if (format.special == Eight::Special::unsigned_zero && stored == 0x80u) return kNan;
+  if (format.special == Eight::Special::nan_only && magnitude == 0x7Fu) return kNan;
+  if (format.special == Eight::Special::ieee && magnitude >= 0x7Cu)
+    return mantissa == 0 ? sign * std::numeric_limits<float>::infinity() : kNan;
+  const float fraction =
+      static_cast<float>(mantissa) / power_of_two(format.mantissa_bits) + (exponent > 0 ? 1.0f : 0.0f);
+  return sign * fraction * power_of_two((exponent > 0 ? exponent : 1) - format.bias);
+}
+template <Eight format>
+struct EightBits {
+  using Stored = std::uint8_t;
+  using Value = float;
+  static constexpr std::size_t kParts = 1;
+  static constexpr std::array<float, 256> kValues = [] {
+    std::array<float, 256> values{};
+    for (unsigned i = 0; i < values.size(); ++i) values[i] = decoded_eight(format, i);
+    return values;
+  }();
+  static Value value(Stored stored) { return kValues[stored]; }
+};
+using E4m3fn = EightBits<Eight{3, 7, Eight::Special::nan_only}>;
+using E5m2 = EightBits<Eight{2, 15, Eight::Special::ieee}>;
+using E4m3fnuz = EightBits<Eight{3, 8, Eight::Special::unsigned_zero}>;
+using E5m2fnuz = EightBits<Eight{2, 16, Eight::Special::unsigned_zero}>;
+// Eight bits of exponent: a power of two.
+struct E8m0 {
+  using Stored = std::uint8_t;
+  using Value = float;
+  static constexpr std::size_t kParts = 1;
+  static Value value(Stored stored) {
+    return stored == 0xFF ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0f, stored - 127);
+  }
 };
 
 // Elements are compared in blocks. Only where a block has a wrong element, its elements are compared one by one.
@@ -149,7 +226,7 @@ bool same_bytes(const void* a, const void* b, std::size_t n) {
 Tolerance tolerance_for(Dtype dtype, std::optional<double> rtol, std::optional<double> atol) {
   const auto* row = std::ranges::find(kTolerances, dtype, &ToleranceRow::dtype);
   KQ_CHECK(row != std::end(kTolerances));
-  return {.rtol = rtol.value_or(row->tolerance), .atol = atol.value_or(row->tolerance)};
+  return {.rtol = rtol.value_or(row->rtol), .atol = atol.value_or(row->atol)};
 }
 
 std::vector<double> numbers_of(Dtype dtype, std::span<const std::byte> bytes) {
@@ -164,12 +241,27 @@ std::vector<double> numbers_of(Dtype dtype, std::span<const std::byte> bytes) {
       return decoded<Half>(bytes);
     case Dtype::bfloat16:
       return decoded<Brain>(bytes);
+    case Dtype::complex32:
+      return decoded<ComplexHalf>(bytes);
+    case Dtype::float8_e4m3fn:
+      return decoded<E4m3fn>(bytes);
+    case Dtype::float8_e5m2:
+      return decoded<E5m2>(bytes);
+    case Dtype::float8_e4m3fnuz:
+      return decoded<E4m3fnuz>(bytes);
+    case Dtype::float8_e5m2fnuz:
+      return decoded<E5m2fnuz>(bytes);
+    case Dtype::float8_e8m0fnu:
+      return decoded<E8m0>(bytes);
     case Dtype::none:
     case Dtype::int64:
     case Dtype::int32:
     case Dtype::int16:
     case Dtype::int8:
     case Dtype::uint8:
+    case Dtype::uint16:
+    case Dtype::uint32:
+    case Dtype::uint64:
     case Dtype::boolean:
       return {};
   }
@@ -205,6 +297,24 @@ void Comparison::add(std::span<const std::byte> expected, std::span<const std::b
       return add_floats<ComplexSingle>(expected, got);
     case Dtype::complex128:
       return add_floats<ComplexDouble>(expected, got);
+    case Dtype::complex32:
+      return add_floats<ComplexHalf>(expected, got);
+    case Dtype::float8_e4m3fn:
+      return add_floats<E4m3fn>(expected, got);
+    case Dtype::float8_e5m2:
+      return add_floats<E5m2>(expected, got);
+    case Dtype::float8_e4m3fnuz:
+      return add_floats<E4m3fnuz>(expected, got);
+    case Dtype::float8_e5m2fnuz:
+      return add_floats<E5m2fnuz>(expected, got);
+    case Dtype::float8_e8m0fnu:
+      return add_floats<E8m0>(expected, got);
+    case Dtype::uint16:
+      return add_integers<std::uint16_t>(expected, got);
+    case Dtype::uint32:
+      return add_integers<std::uint32_t>(expected, got);
+    case Dtype::uint64:
+      return add_integers<std::uint64_t>(expected, got);
   }
 }
 

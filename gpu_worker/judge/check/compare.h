@@ -20,14 +20,16 @@
 namespace kq::judge {
 
 // Returns the tolerance of a dtype. A problem's own rtol or atol replaces that of the table (compare.cc), in which
-// float32 has 1e-4 and half precision has 1e-2 as in KernelBench's evaluation.
+// float32 has 1e-4 and half precision has 1e-2 as in KernelBench's evaluation. Eight bits have one step of their format
+// (torch.finfo: eps, and smallest_subnormal for atol), because neither KernelBench nor torch.testing names a tolerance.
 Tolerance tolerance_for(channel::Dtype dtype, std::optional<double> rtol, std::optional<double> atol);
 
 // Returns whether elements of this dtype are compared by a tolerance.
 constexpr bool is_floating(channel::Dtype dtype) {
   using channel::Dtype;
   return dtype == Dtype::float64 || dtype == Dtype::float32 || dtype == Dtype::float16 || dtype == Dtype::bfloat16 ||
-         dtype == Dtype::complex64 || dtype == Dtype::complex128;
+         dtype == Dtype::complex64 || dtype == Dtype::complex128 || dtype == Dtype::complex32 ||
+         (dtype >= Dtype::float8_e4m3fn && dtype <= Dtype::float8_e8m0fnu);
 }
 // Returns the elements of a floating-point dtype as exact numbers, and two numbers for a complex element. Returns
 // nothing for other dtypes.

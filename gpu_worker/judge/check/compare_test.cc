@@ -111,6 +111,39 @@ TEST(Compare, bfloat16_elements) {
   EXPECT_TRUE(compare<std::uint16_t>(Dtype::bfloat16, {0x7FC0}, {0xFFFF}).equal());
 }
 
+TEST(Compare, numbers_of_eight_bits) {
+  const auto value = [](Dtype dtype, std::uint8_t bits) {
+    return numbers_of(dtype, std::as_bytes(std::span(&bits, 1))).at(0);
+  };
+  // The bits and values are those that torch gives.
+  EXPECT_EQ(value(Dtype::float8_e4m3fn, 0x38), 1.0);
+  EXPECT_EQ(value(Dtype::float8_e4m3fn, 0x7E), 448.0);
+  EXPECT_EQ(value(Dtype::float8_e4m3fn, 0x81), -0x1p-9);
+  EXPECT_TRUE(std::isnan(value(Dtype::float8_e4m3fn, 0xFF)));
+  EXPECT_EQ(value(Dtype::float8_e5m2, 0x3D), 1.25);
+  EXPECT_EQ(value(Dtype::float8_e5m2, 0x01), 0x1p-16);
+  EXPECT_EQ(value(Dtype::float8_e5m2, 0xFC), -kInf);
+  EXPECT_TRUE(std::isnan(value(Dtype::float8_e5m2, 0x7D)));
+  EXPECT_EQ(value(Dtype::float8_e4m3fnuz, 0x40), 1.0);
+  EXPECT_EQ(value(Dtype::float8_e4m3fnuz, 0x7F), 240.0);
+  EXPECT_EQ(value(Dtype::float8_e5m2fnuz, 0x40), 1.0);
+  EXPECT_TRUE(std::isnan(value(Dtype::float8_e5m2fnuz, 0x80)));
+  EXPECT_EQ(value(Dtype::float8_e8m0fnu, 0x80), 2.0);
+  EXPECT_TRUE(std::isnan(value(Dtype::float8_e8m0fnu, 0xFF)));
+  // One step of the format is allowed, two are not.
+  EXPECT_TRUE(compare<std::uint8_t>(Dtype::float8_e4m3fn, {0x38, 0x00}, {0x39, 0x01}).equal());
+  EXPECT_FALSE(compare<std::uint8_t>(Dtype::float8_e4m3fn, {0x38}, {0x3A}).equal());
+  EXPECT_EQ(compare<std::uint8_t>(Dtype::float8_e4m3fn, {0x38}, {0x7F}).reason(), "nan");
+  EXPECT_TRUE(compare<std::uint8_t>(Dtype::float8_e5m2, {0x3C}, {0x3D}).equal());
+  EXPECT_FALSE(compare<std::uint8_t>(Dtype::float8_e5m2, {0x3C}, {0x3E}).equal());
+}
+
+TEST(Compare, unsigned_integers_are_exact) {
+  EXPECT_TRUE(compare<std::uint16_t>(Dtype::uint16, {65535}, {65535}, 1.0, 1.0).equal());
+  EXPECT_FALSE(compare<std::uint32_t>(Dtype::uint32, {0xFFFFFFFF}, {0xFFFFFFFE}, 1.0, 1.0).equal());
+  EXPECT_EQ(compare<std::uint64_t>(Dtype::uint64, {1ull << 63}, {0}).mismatch().expected, 0x1p63);
+}
+
 TEST(Compare, integers_are_exact_whatever_the_tolerance) {
   EXPECT_TRUE(compare<std::int64_t>(Dtype::int64, {1ll << 62}, {1ll << 62}).equal());
   EXPECT_FALSE(compare<std::int64_t>(Dtype::int64, {1ll << 62}, {(1ll << 62) + 1}, 1, 1).equal());

@@ -79,12 +79,31 @@ void write_rows(TensorDesc* rows, std::uint32_t& row_count, std::size_t rows_max
 }
 
 tl::expected<std::vector<Tensor>, std::string> read_rows(const TensorDesc* rows, std::uint32_t row_count,
-                                                         std::uint32_t rows_max, const std::string& what) {
+                                                         std::uint32_t rows_max, const std::string& what,
+                                                         Strides strides = Strides::ignored) {
   if (row_count > rows_max)
     return tl::unexpected(std::to_string(row_count) + " " + what + "s, at most " + std::to_string(rows_max));
   std::vector<TensorDesc> copy(row_count);
   copy_out(copy.data(), rows, copy.size() * sizeof(TensorDesc));
-  return read_table(copy, what);
+  return read_table(copy, what, strides);
+}
+
+void write_tree(char* text, std::uint32_t& bytes, const std::string& tree) {
+  KQ_CHECK(tree.size() <= channel::kTreeMax);
+  std::memcpy(text, tree.data(), tree.size());
+  bytes = static_cast<std::uint32_t>(tree.size());
+}
+
+tl::expected<std::string, std::string> read_tree(const char* text, const std::uint32_t& bytes, const char* what) {
+  std::uint32_t count = 0;
+  copy_out(&count, &bytes, sizeof count);
+  if (count > channel::kTreeMax) {
+    return tl::unexpected("a description of its " + std::string(what) + " of " + std::to_string(count) +
+                          " bytes, at most " + std::to_string(channel::kTreeMax));
+  }
+  std::string tree(count, '\0');
+  copy_out(tree.data(), text, count);
+  return tree;
 }
 
 }  // namespace
@@ -130,6 +149,11 @@ void Child::write_outputs(const std::vector<Tensor>& outputs) {
 
 void Child::write_states(const std::vector<Tensor>& states) {
   write_rows(page_->states, page_->state_count, channel::kStatesMax, states);
+}
+
+void Child::write_trees(const Trees& trees) {
+  write_tree(page_->input_tree, page_->input_tree_bytes, trees.inputs);
+  write_tree(page_->output_tree, page_->output_tree_bytes, trees.outputs);
 }
 
 void Child::send_window(const Memory& window, const Arena& arena) {
@@ -315,7 +339,7 @@ Outcome Child::read_answer(Command command, std::int64_t interval_ns) const {
 
   if (head.status != channel::Status::ok && head.status != channel::Status::failed)
     return Malformed{"an unknown status"};
-  if (head.failure > channel::Failure::problem_invalid) return Malformed{"an unknown failure"};
+  if (head.failure > channel::Failure::wrong_form) return Malformed{"an unknown failure"};
   if (head.text_bytes > channel::kTextMax) return Malformed{"a text of " + std::to_string(head.text_bytes) + " bytes"};
   Answered answered{.ok = head.status == channel::Status::ok,
                     .failure = head.failure,
@@ -324,7 +348,8 @@ Outcome Child::read_answer(Command command, std::int64_t interval_ns) const {
                     .workloads = {},
                     .tables = {},
                     .interval_ns = interval_ns,
-                    .is_early = is_early_};
+                    .is_early = is_early_,
+                    .trees = {}};
   if (command == Command::load && role_ == ChildRole::reference) {
     auto workloads = read_workloads();
     if (!workloads && answered.ok) return Malformed{workloads.error()};
@@ -334,6 +359,12 @@ Outcome Child::read_answer(Command command, std::int64_t interval_ns) const {
   auto filled = read_tables(command, head.input_count, head.output_count, head.state_count);
   if (!filled) return Malformed{filled.error()};
   answered.tables = std::move(*filled);
+  if (command != Command::load || role_ != ChildRole::reference) return answered;
+  auto inputs = read_tree(page_->input_tree, page_->input_tree_bytes, "inputs");
+  if (!inputs) return Malformed{inputs.error()};
+  auto outputs = read_tree(page_->output_tree, page_->output_tree_bytes, "outputs");
+  if (!outputs) return Malformed{outputs.error()};
+  answered.trees = {.inputs = std::move(*inputs), .outputs = std::move(*outputs)};
   return answered;
 }
 
@@ -354,7 +385,7 @@ tl::expected<Tables, std::string> Child::read_tables(Command command, std::uint3
   const bool is_description = command == Command::load && role_ == ChildRole::reference;
   Tables tables;
   if (is_description || command == Command::make_inputs || command == Command::answer) {
-    KQ_TRY_VALUE(auto rows, read_rows(page_->inputs, input_count, channel::kInputsMax, "input"));
+    KQ_TRY_VALUE(auto rows, read_rows(page_->inputs, input_count, channel::kInputsMax, "input", Strides::read));
     tables.inputs = std::move(rows);
   }
   if (is_description || command == Command::call || command == Command::call_compiled || command == Command::burst ||

@@ -24,6 +24,12 @@
 
 namespace kq::judge {
 
+// See channel::Page::input_tree. The bytes are the child's own, at most kTreeMax of them; the judge does not read them.
+struct Trees {
+  std::string inputs = {};
+  std::string outputs = {};
+};
+
 // The child answered. Every field is bounded and well-formed, but its content is only what the child claims.
 struct Answered {
   bool ok = false;
@@ -35,6 +41,7 @@ struct Answered {
   Tables tables;  // those that the command fills: all for a reference's load, inputs for make_inputs, outputs for call
   std::int64_t interval_ns = 0;  // the timed interval: from just before `at_start` until `at_done` has returned
   bool is_early = false;         // the answer came before the interval began, that is before `at_start`
+  Trees trees;                   // of a reference's load
 };
 struct Exited {
   int wait_status = 0;
@@ -83,6 +90,7 @@ class Child {
   void write_inputs(const std::vector<Tensor>& inputs);
   void write_outputs(const std::vector<Tensor>& outputs);
   void write_states(const std::vector<Tensor>& states);
+  void write_trees(const Trees& trees);
   // Sends the window that the next Command::attach maps. The arena, if it lies in that window, is sent with it.
   void send_window(const Memory& window, const Arena& arena = {});
 

@@ -178,6 +178,27 @@ TEST(Child, describes_a_problem_when_a_reference_loads) {
   EXPECT_EQ(describe(tables.states.at(0)), "float32[]");
 }
 
+TEST(Child, hands_a_description_of_values_from_the_reference_on_unread) {
+  const std::string tree("{\"tuple\":[]}\0\xff", 15);
+  Pair reference(
+      [&](FakeTurn& turn) {
+        turn.page.input_tree_bytes = static_cast<std::uint32_t>(tree.size());
+        std::memcpy(turn.page.input_tree, tree.data(), tree.size());
+      },
+      ChildRole::reference);
+  const Outcome outcome = reference.command(Command::load);
+  const Trees& trees = std::get<Answered>(outcome).trees;
+  EXPECT_EQ(trees.inputs, tree);
+  EXPECT_EQ(trees.outputs, "");
+  std::string received;
+  Pair submission([&](FakeTurn& turn) { received.assign(turn.page.output_tree, turn.page.output_tree_bytes); });
+  submission.child->write_trees({.inputs = "", .outputs = tree});
+  (void)submission.command(Command::load);
+  EXPECT_EQ(received, tree);
+  Pair hostile([](FakeTurn& turn) { turn.page.output_tree_bytes = channel::kTreeMax + 1; }, ChildRole::reference);
+  EXPECT_EQ(malformed(hostile.command(Command::load)), "a description of its outputs of 32769 bytes, at most 32768");
+}
+
 TEST(Child, a_failure_has_a_text) {
   Pair pair([](FakeTurn& turn) { turn.fail(Failure::load_failed, "no \x1b[1mmodule"); });
   const Outcome outcome = pair.command(Command::load);

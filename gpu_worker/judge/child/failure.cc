@@ -54,6 +54,8 @@ VerdictName claimed(Failure failure, const ChildActivity& activity) {
     case Failure::none:
     case Failure::problem_invalid:
       return otherwise;
+    case Failure::wrong_form:
+      return activity.phase == Phase::run ? VerdictName::wrong_answer : otherwise;
     case Failure::load_failed:
       return VerdictName::load_failed;
     case Failure::runtime_error:
@@ -75,6 +77,10 @@ Stop submission_failed(const Answered& answered, const ChildActivity& activity) 
   const VerdictName name = claimed(answered.failure, activity);
   if (name == VerdictName::out_of_memory)
     found.reason = answered.failure == Failure::out_of_gpu_memory ? "gpu" : "host";
+  if (name == VerdictName::wrong_answer) {
+    found.stage = Stage::judge;
+    found.reason = "shape";
+  }
   return Ended{name, std::move(found)};
 }
 

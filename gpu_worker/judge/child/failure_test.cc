@@ -47,6 +47,12 @@ TEST(Accept, everything_that_ends_a_submission) {
   EXPECT_EQ(outcome_text(failed(Failure::gpu_fault), kRunningOnGpu), "gpu_fault  run");
 }
 
+TEST(Accept, outputs_of_another_form_are_a_wrong_answer_of_a_call_only) {
+  EXPECT_EQ(outcome_text(failed(Failure::wrong_form), kRunning), "wrong_answer shape judge");
+  EXPECT_EQ(outcome_text(failed(Failure::wrong_form), kLoading), "load_failed  load");
+  EXPECT_EQ(outcome_text(failed(Failure::wrong_form), kRunningReference), "problem_invalid  run");
+}
+
 TEST(Accept, a_submission_is_unsupported_on_a_cpu_only) {
   EXPECT_EQ(outcome_text(failed(Failure::unsupported_here), kRunning), "unsupported_here  run");
   EXPECT_EQ(outcome_text(failed(Failure::unsupported_here), kRunningOnGpu), "runtime_error  run");

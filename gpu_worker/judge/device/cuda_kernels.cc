@@ -210,7 +210,7 @@ constexpr std::string_view kAgree = R"(
 {
   .reg .pred %p, %q;
   .reg .b16 %half, %other;
-  .reg .b32 %x<4>, %y<4>, %d<4>, %word, %block, %threads, %thread, %blocks;
+  .reg .b32 %x<4>, %y<4>, %d<4>, %word, %low, %high, %block, %threads, %thread, %blocks;
   .reg .b64 %expected, %got, %n, %words, %i, %step, %at, %bits, %known;
   .reg .f32 %single;
   .reg .f64 %value, %e, %g, %rtol, %atol, %size, %error, %limit, %relative, %worst_abs, %worst_rel;
@@ -301,7 +301,8 @@ constexpr char kQuads[] = "kq_differ_quads";
 struct Agree {
   FloatFormat format;
   std::string_view load;
-  std::string_view even, odd;  // for the first and the second number of a word, or of two words for doubles
+  std::string_view even, odd;       // for the first and the second number of a word, or of two words for doubles
+  std::string_view from_byte = {};  // of formats of eight bits, in place of the others: from the lowest byte of %word
 };
 constexpr std::string_view kFromSingle = "mov.b32 %single, %SIDEHERE; cvt.f64.f32 %value, %single;";
 constexpr std::string_view kFromDouble = "mov.b64 %value, {%SIDEHERE, %SIDETHERE};";
@@ -317,6 +318,21 @@ constexpr Agree kAgrees[] = {
      "cvt.f64.f32 %value, %single;",
      "shl.b32 %word, %SIDEHERE, 16; mov.b32 %single, %word; cvt.f64.f32 %value, %single;",
      "and.b32 %word, %SIDEHERE, 0xFFFF0000; mov.b32 %single, %word; cvt.f64.f32 %value, %single;"},
+    // As a half, the bits of an e4m3 are its value divided by 256.
+    {{"kq_agree_float8_e4m3fn", 1},
+     {},
+     {},
+     {},
+     "and.b32 %low, %word, 127; and.b32 %high, %word, 128; shl.b32 %word, %low, 7; shl.b32 %high, %high, 8; "
+     "or.b32 %word, %word, %high; cvt.u16.u32 %half, %word; cvt.f32.f16 %single, %half; "
+     "mul.f32 %single, %single, 0f43800000; setp.eq.u32 %q, %low, 127; "
+     "selp.f32 %single, 0f7FC00000, %single, %q; cvt.f64.f32 %value, %single;"},
+    // The bits of an e5m2 are the upper half of a half.
+    {{"kq_agree_float8_e5m2", 1},
+     {},
+     {},
+     {},
+     "shl.b32 %word, %word, 8; cvt.u16.u32 %half, %word; cvt.f32.f16 %single, %half; cvt.f64.f32 %value, %single;"},
 };
 
 std::string filled(std::string_view pattern, std::initializer_list<std::pair<std::string_view, std::string>> values) {
@@ -342,9 +358,13 @@ std::string compare_quad(const Agree& agree) {
   const std::uint64_t parts = 16 / agree.format.part_bytes;
   for (std::uint64_t part = 0; part < parts; ++part) {
     const std::uint64_t word = part * agree.format.part_bytes / 4;
+    const std::string of_byte =
+        "shr.u32 %word, %SIDEHERE, " + std::to_string(part % 4 * 8) + "; and.b32 %word, %word, 255; ";
+    const std::string taken = agree.from_byte.empty() ? std::string(part % 2 == 0 ? agree.even : agree.odd)
+                                                      : of_byte + std::string(agree.from_byte);
     for (const auto& [side, to] : {std::pair("x", "%e"), std::pair("y", "%g")}) {
-      text += "\n  " + filled(part % 2 == 0 ? agree.even : agree.odd,
-                              {{"SIDE", side}, {"THERE", std::to_string(word + 1)}, {"HERE", std::to_string(word)}});
+      text +=
+          "\n  " + filled(taken, {{"SIDE", side}, {"THERE", std::to_string(word + 1)}, {"HERE", std::to_string(word)}});
       text += std::string("\n  mov.f64 ") + to + ", %value;";
     }
     text += filled(kCompare, {{"PART", std::to_string(part)}});
@@ -367,9 +387,10 @@ std::string ptx() {
   text += filled(kWord, {{"EACH", std::string(kEach)}});
   text += kPublish;
   for (const Agree& agree : kAgrees) {
-    const std::string one =
-        filled(kNumber, {{"LOAD", std::string(agree.load)}, {"SIZE", std::to_string(agree.format.part_bytes)}}) +
-        filled(kCompare, {{"PART", "0"}});
+    const std::string load = agree.from_byte.empty() ? std::string(agree.load)
+                                                     : "ld.global.u8 %word, [%at]; " + std::string(agree.from_byte);
+    const std::string one = filled(kNumber, {{"LOAD", load}, {"SIZE", std::to_string(agree.format.part_bytes)}}) +
+                            filled(kCompare, {{"PART", "0"}});
     for (const auto& [name, numbers] :
          {std::pair(std::string(agree.format.kernel), one), std::pair(quads_name(agree.format), compare_quad(agree))}) {
       text += filled(kAgree, {{"EACH", std::string(kEach)}, {"NUMBERS", numbers}, {"NAME", name}});
@@ -390,6 +411,12 @@ std::optional<FloatFormat> float_format(Dtype dtype) {
       return kAgrees[2].format;
     case Dtype::bfloat16:
       return kAgrees[3].format;
+    case Dtype::complex32:
+      return kAgrees[2].format;
+    case Dtype::float8_e4m3fn:
+      return kAgrees[4].format;
+    case Dtype::float8_e5m2:
+      return kAgrees[5].format;
     default:
       return std::nullopt;
   }

@@ -37,6 +37,9 @@ TEST(FloatFormat, is_that_of_the_parts_of_floating_point_numbers) {
   using channel::Dtype;
   EXPECT_EQ(float_format(Dtype::complex64)->part_bytes, 4u);
   EXPECT_EQ(float_format(Dtype::bfloat16)->part_bytes, 2u);
+  EXPECT_EQ(float_format(Dtype::complex32)->part_bytes, 2u);
+  EXPECT_EQ(float_format(Dtype::float8_e4m3fn)->part_bytes, 1u);
+  EXPECT_FALSE(float_format(Dtype::float8_e8m0fnu));
   EXPECT_FALSE(float_format(Dtype::int64));
   EXPECT_FALSE(float_format(Dtype::boolean));
   EXPECT_FALSE(float_format(Dtype::none));

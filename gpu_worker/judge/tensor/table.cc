@@ -18,9 +18,11 @@ using channel::Place;
 using channel::TensorDesc;
 
 constexpr std::array<std::string_view, 5> kKindNames{"None", "tensor", "integer", "real", "boolean"};
-constexpr std::array<std::string_view, 13> kDtypeNames{"none",    "float64",   "float32",   "float16", "bfloat16",
-                                                       "int64",   "int32",     "int16",     "int8",    "uint8",
-                                                       "boolean", "complex64", "complex128"};
+constexpr std::array<std::string_view, 22> kDtypeNames{
+    "none",       "float64",       "float32",     "float16",         "bfloat16",        "int64",
+    "int32",      "int16",         "int8",        "uint8",           "boolean",         "complex64",
+    "complex128", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu",
+    "uint16",     "uint32",        "uint64",      "complex32"};
 
 template <class E, std::size_t N>
 bool known(E value, const std::array<std::string_view, N>&) {
@@ -31,7 +33,30 @@ std::string name_of(E value, const std::array<std::string_view, N>& names) {
   return std::string(names[static_cast<std::size_t>(value)]);
 }
 
-tl::expected<Tensor, std::string> read_row(const TensorDesc& row) {
+// Returns the bytes from the first to behind the last element of a tensor with strides, or a message.
+tl::expected<std::uint64_t, std::string> spanned_bytes(const Tensor& tensor) {
+  std::uint64_t elements = 1;
+  for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
+    std::uint64_t reach = 0;
+    if (tensor.strides[i] < 0) return tl::unexpected<std::string>("a negative stride");
+    if (__builtin_mul_overflow(static_cast<std::uint64_t>(tensor.shape[i] - 1),
+                               static_cast<std::uint64_t>(tensor.strides[i]), &reach) ||
+        __builtin_add_overflow(elements, reach, &elements) || elements > kTensorBytesMax) {
+      return tl::unexpected<std::string>("strides beyond any memory");
+    }
+  }
+  const std::uint64_t bytes = elements * channel::element_bytes(tensor.dtype);
+  if (bytes > kTensorBytesMax) return tl::unexpected<std::string>("strides beyond any memory");
+  return bytes;
+}
+
+std::string list_of(const std::vector<std::int64_t>& numbers) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < numbers.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(numbers[i]);
+  return text + "]";
+}
+
+tl::expected<Tensor, std::string> read_row(const TensorDesc& row, Strides strides) {
   if (!known(row.kind, kKindNames)) return tl::unexpected<std::string>("an unknown kind");
   Tensor tensor;
   tensor.name = sys::printable(std::string_view(row.name, ::strnlen(row.name, sizeof row.name)), sizeof row.name);
@@ -59,16 +84,20 @@ tl::expected<Tensor, std::string> read_row(const TensorDesc& row) {
       return tl::unexpected<std::string>("a size beyond any memory");
     }
   }
+  if (strides == Strides::ignored || row.is_strided == 0) return tensor;
+  tensor.strides.assign(row.strides, row.strides + row.ndim);
+  KQ_TRY_VALUE(tensor.bytes, spanned_bytes(tensor));
   return tensor;
 }
 
 }  // namespace
 
-tl::expected<std::vector<Tensor>, std::string> read_table(std::span<const TensorDesc> rows, const std::string& what) {
+tl::expected<std::vector<Tensor>, std::string> read_table(std::span<const TensorDesc> rows, const std::string& what,
+                                                          Strides strides) {
   std::vector<Tensor> table;
   table.reserve(rows.size());
   for (const TensorDesc& row : rows) {
-    auto tensor = read_row(row);
+    auto tensor = read_row(row, strides);
     if (!tensor) return tl::unexpected(what + " " + std::to_string(table.size()) + " with " + tensor.error());
     table.push_back(std::move(*tensor));
   }
@@ -104,11 +133,16 @@ TensorDesc row_of(const Tensor& tensor) {
   row.bytes = tensor.bytes;
   row.integer = tensor.integer;
   row.real = tensor.real;
+  row.is_strided = tensor.strides.empty() ? 0 : 1;
+  std::copy(tensor.strides.begin(), tensor.strides.end(), row.strides);
   return row;
 }
 
 FormDifference difference(const Tensor& expected, const Tensor& got) {
-  if (expected.kind == got.kind && expected.dtype == got.dtype && expected.shape == got.shape) return {};
+  if (expected.kind == got.kind && expected.dtype == got.dtype && expected.shape == got.shape &&
+      expected.strides == got.strides) {
+    return {};
+  }
   const bool is_dtype = expected.kind != got.kind || expected.dtype != got.dtype;
   return {is_dtype ? "dtype" : "shape", "is " + describe(got) + ", must be " + describe(expected)};
 }
@@ -119,9 +153,8 @@ bool same_form(std::span<const Tensor> a, std::span<const Tensor> b) {
 
 std::string describe(const Tensor& tensor) {
   if (tensor.kind != Kind::tensor) return name_of(tensor.kind, kKindNames);
-  std::string text = name_of(tensor.dtype, kDtypeNames) + "[";
-  for (std::size_t i = 0; i < tensor.shape.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(tensor.shape[i]);
-  return text + "]";
+  std::string text = name_of(tensor.dtype, kDtypeNames) + list_of(tensor.shape);
+  return tensor.strides.empty() ? text : text + " by strides " + list_of(tensor.strides);
 }
 
 }  // namespace kq::judge

@@ -30,6 +30,7 @@ struct Tensor {
   std::uint64_t offset = 0;
   std::int64_t integer = 0;
   double real = 0;
+  std::vector<std::int64_t> strides = {};  // of an input that is not row-major; then `bytes` follows from them
 };
 
 struct Tables {
@@ -39,9 +40,10 @@ struct Tables {
 };
 
 // Checks rows that have been copied out of the page. The unexpected value is a message about the first row that is
-// wrong; `what` names a row in it: "output 0 with a negative size".
+// wrong; `what` names a row in it: "output 0 with a negative size". Strides are read from tables of inputs only.
+enum class Strides { ignored, read };
 tl::expected<std::vector<Tensor>, std::string> read_table(std::span<const channel::TensorDesc> rows,
-                                                          const std::string& what);
+                                                          const std::string& what, Strides strides = Strides::ignored);
 
 // One workload of a problem. The name is printable and not empty, the weight is positive and finite.
 struct WorkloadRow {
@@ -57,15 +59,16 @@ tl::expected<std::vector<WorkloadRow>, std::string> read_workload_table(std::spa
 // Returns the tensor as a row of the page.
 channel::TensorDesc row_of(const Tensor& tensor);
 
-// How a tensor differs from the expected one in kind, dtype or shape. Values are not compared.
+// How a tensor differs from the expected one in kind, dtype, shape or strides. Values are not compared.
 struct FormDifference {
-  std::string reason;   // "shape" or "dtype"; empty where they do not differ
+  std::string reason;   // "shape", also for strides, or "dtype"; empty where they do not differ
   std::string message;  // "is float32[3, 2], must be float32[2, 3]"
 };
 FormDifference difference(const Tensor& expected, const Tensor& got);
 bool same_form(std::span<const Tensor> a, std::span<const Tensor> b);
 
-// Returns "float32[3, 4]" for a tensor, or the name of the kind: "integer", "None".
+// Returns "float32[3, 4]" for a tensor, with " by strides [1, 3]" where it has some, or the name of the kind:
+// "integer", "None".
 std::string describe(const Tensor& tensor);
 
 }  // namespace kq::judge

@@ -55,7 +55,7 @@ TEST(ReadTable, gives_a_plain_value_no_shape) {
 }
 
 TEST(ReadTable, refuses_values_that_the_protocol_does_not_allow) {
-  EXPECT_EQ(error_of(tensor_row(static_cast<Dtype>(13), {1})), "output 0 with an unknown dtype");
+  EXPECT_EQ(error_of(tensor_row(static_cast<Dtype>(22), {1})), "output 0 with an unknown dtype");
   EXPECT_EQ(error_of(tensor_row(Dtype::none, {1})), "output 0 with an unknown dtype");
   EXPECT_EQ(error_of(tensor_row(Dtype::int8, {-1})), "output 0 with a negative size");
   EXPECT_EQ(error_of(tensor_row(Dtype::int8, {0, -1})), "output 0 with a negative size");
@@ -66,6 +66,27 @@ TEST(ReadTable, refuses_values_that_the_protocol_does_not_allow) {
   EXPECT_EQ(error_of(row), "output 0 with too many dimensions");
   row.kind = static_cast<Kind>(5);
   EXPECT_EQ(error_of(row), "output 0 with an unknown kind");
+}
+
+TEST(ReadTable, a_tensor_with_strides_reaches_from_its_first_to_its_last_element) {
+  const auto bytes_of = [](const TensorDesc& row) {
+    const auto table = read_table(std::span(&row, 1), "input", Strides::read);
+    return table ? std::to_string(table->at(0).bytes) : table.error();
+  };
+  const auto strided = [](std::vector<std::int64_t> shape, std::vector<std::int64_t> strides) {
+    return row_of(
+        {.kind = Kind::tensor, .dtype = Dtype::float32, .shape = std::move(shape), .strides = std::move(strides)});
+  };
+  EXPECT_EQ(bytes_of(strided({2, 3}, {1, 2})), "24");
+  EXPECT_EQ(bytes_of(strided({4, 8}, {0, 1})), "32");
+  EXPECT_EQ(bytes_of(strided({4, 8}, {16, 2})), "252");
+  EXPECT_EQ(bytes_of(strided({4, 0}, {16, 2})), "0");
+  EXPECT_EQ(bytes_of(strided({2}, {-1})), "input 0 with a negative stride");
+  EXPECT_EQ(bytes_of(strided({3}, {1ll << 62})), "input 0 with strides beyond any memory");
+  EXPECT_EQ(bytes_of(strided({2}, {1ll << 47})), "input 0 with strides beyond any memory");
+  // Outputs and states are row-major, whatever the row says.
+  const TensorDesc row = strided({2, 3}, {100, 100});
+  EXPECT_EQ(read_table(std::span(&row, 1), "output")->at(0).bytes, 24u);
 }
 
 TEST(ReadTable, bounds_names_without_a_nul) {
@@ -83,7 +104,7 @@ TEST(ReadTable, survives_random_bytes) {
     auto* bytes = reinterpret_cast<unsigned char*>(&row);
     for (std::size_t at = 0; at < sizeof row; ++at)
       bytes[at] = static_cast<unsigned char>(random() % (i % 3 == 0 ? 256 : 3));
-    const auto table = read_table(std::span(&row, 1), "input");
+    const auto table = read_table(std::span(&row, 1), "input", i % 2 == 0 ? Strides::read : Strides::ignored);
     if (!table) continue;
     EXPECT_LE(table->at(0).bytes, kTensorBytesMax);
     EXPECT_EQ(row_of(table->at(0)).bytes, table->at(0).bytes);
@@ -99,6 +120,9 @@ TEST(Difference, names_the_first_mismatch) {
   EXPECT_EQ(difference(expected, got).message, "is float32[3, 2], must be float32[2, 3]");
   got.dtype = Dtype::float16;
   EXPECT_EQ(difference(expected, got).reason, "dtype");
+  got = expected;
+  got.strides = {1, 2};
+  EXPECT_EQ(difference(expected, got).message, "is float32[2, 3] by strides [1, 2], must be float32[2, 3]");
   got = Tensor{.name = "", .kind = Kind::real};
   EXPECT_EQ(difference(expected, got).message, "is real, must be float32[2, 3]");
 }

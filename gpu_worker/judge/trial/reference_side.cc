@@ -60,6 +60,7 @@ Step<Layout> ReferenceSide::describe(const Plan& plan, std::uint64_t seed, std::
   const auto* const loaded = outcome ? std::get_if<Answered>(&*outcome) : nullptr;
   if (loaded != nullptr && !loaded->workloads.empty()) workloads_ = loaded->workloads;
   KQ_TRY_VALUE(auto described, accept(std::move(outcome), doing(Phase::load)));
+  trees_ = std::move(described.trees);
   Layout layout = make_layout(std::move(described.tables));
   if (layout.bytes() <= plan.limits.window_bytes_max) return layout;
   return stop(VerdictName::too_large,
@@ -323,7 +324,7 @@ Step<void> ReferenceSide::keep_inputs(const std::vector<Tensor>& drawn, std::uin
 // Checks the rows of inputs, of which at most in_arena_max may lie in the arena.
 Step<void> ReferenceSide::check_inputs(const std::vector<Tensor>& drawn, int in_arena_max) const {
   if (!same_form(layout_.tables.inputs, drawn))
-    return invalid("draws inputs of another shape or dtype for another seed");
+    return invalid("draws inputs of another shape, dtype or memory layout for another seed");
   const bool are_too_many = std::ranges::count(drawn, channel::Place::arena, &Tensor::place) > in_arena_max;
   if (are_too_many || !are_in_bounds(drawn, arena_)) return invalid("reported an input outside of its memory");
   return {};

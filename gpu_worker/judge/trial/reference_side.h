@@ -89,6 +89,7 @@ class ReferenceSide {
   Step<bool> depends_on_seed(const Plan& plan, std::uint64_t seed);
 
   const Layout& layout() const { return layout_; }
+  const Trees& trees() const { return trees_; }  // of the last load
   const Memory& window() const { return *window_.memory; }
   // The next three return memory that no submission maps. Inputs and expected outputs are laid out like the window's
   // regions: a tensor lies at its offset less the region's begin.
@@ -154,6 +155,7 @@ class ReferenceSide {
   std::int64_t requested_at_ns_ = 0;
   std::int64_t trial_ns_ = 0;
   std::vector<bool> mutable_;
+  Trees trees_;
 };
 
 // A plain output as bytes for Comparison. Python's None has no bytes.

@@ -152,9 +152,9 @@ Step<void> SubmissionSide::load(const Plan& plan, std::uint64_t seed, std::uint3
 Step<void> SubmissionSide::begin_load(const Plan& plan, std::uint64_t seed, std::uint32_t workload) {
   const Region& states = reference_.layout().states;
   if (const auto copied = device_.copy(window(), states.begin, reference_.window(), states.begin, states.bytes());
-      !copied) {
+      !copied)
     return stop(copied.error());
-  }
+  child_->write_trees(reference_.trees());
   // From here on the child runs the submission's code.
   child_->begin({.command = Command::load, .limit_ms = plan.limits.load_limit_ms, .seed = seed, .workload = workload});
   return {};

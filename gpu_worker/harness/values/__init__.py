@@ -1,0 +1,1 @@
+"""What arguments and results of a model may be besides tensors, and how they travel between children."""
