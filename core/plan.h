@@ -75,6 +75,7 @@ struct Plan {
   std::optional<double> rtol;
   std::optional<double> atol;
   Limits limits;
+  TruthRule truth = {};
 };
 inline constexpr std::int32_t kKilledForMemory = 1 << 16;  // a bit that waitpid does not use
 
@@ -154,6 +155,7 @@ void fields(V& v, Plan& x) {
   v("rtol", x.rtol);
   v("atol", x.atol);
   v("limits", x.limits);
+  v("truth", x.truth);
 }
 template <class V>
 void fields(V& v, ChildExited& x) {

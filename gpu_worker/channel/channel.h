@@ -23,7 +23,7 @@
 
 namespace kq::channel {
 
-inline constexpr std::uint32_t kMagic = 0x6B710007;  // "kq" and layout 7
+inline constexpr std::uint32_t kMagic = 0x6B710008;  // "kq" and layout 8
 inline constexpr std::uint32_t kInputsMax = 64;
 inline constexpr std::uint32_t kOutputsMax = 64;
 inline constexpr std::uint32_t kStatesMax = 2048;  // parameters and buffers of a model
@@ -45,7 +45,7 @@ enum class Command : std::uint32_t {
   null_call = 2,
   // Reference: import, construct under `seed`, draw inputs, call once and fill the tables (sizes without offsets); it
   // may be told to load again under another seed. Submission: import, construct under `seed`, and copy the state out of
-  // the window where names and shapes match.
+  // the window where names and shapes match; the text of its answer names parameters and buffers without a partner.
   load = 3,
   put_state = 4,  // Reference: copy the model's state into the window.
   // Reference: seed, get_inputs(), cast and copy into the window. Fill the input table again: shapes and dtypes as at
@@ -76,6 +76,21 @@ enum class Command : std::uint32_t {
   // seeds of its own. The input table is the same for all slots; the output table is as in a burst. With more than one
   // slot outputs are copied to their places in the window.
   answer = 12,
+  // Reference, after `load`: receive host memory from the socket ('W', window_bytes), and from the inputs in it compute
+  // the outputs as `truth` asks, seeded by answers[0].calls, on copies of the model and of the inputs. The tables hold
+  // the offsets in that memory; an output is written in the dtype of its row. Window, arena, model and the outputs of
+  // the last call stay as they are. The memory is unmapped before the answer.
+  truth = 13,
+};
+
+// Where and in which precision Command::truth computes. Integers stay as they are.
+enum class TruthKind : std::uint32_t { float64_on_device = 0, float64_on_host = 1, float32_on_device = 2 };
+// To which precision inputs and parameters are rounded before Command::truth casts them.
+enum class Rounding : std::uint32_t { none = 0, tf32 = 1, fp16 = 2, bf16 = 3 };
+
+struct TruthOrder {
+  TruthKind kind = TruthKind::float64_on_device;
+  Rounding rounding = Rounding::none;
 };
 
 constexpr bool is_staging(Command command) {
@@ -210,6 +225,7 @@ struct Page {
   TensorDesc outputs[kOutputsMax];
   TensorDesc states[kStatesMax];
   Seeds answers[kAnswersMax];  // for `answer`, by slot; written by the judge
+  TruthOrder truth;            // for `truth`; written by the judge
 };
 static_assert(offsetof(Page, go) == 8);
 static_assert(offsetof(Page, done) == 64);

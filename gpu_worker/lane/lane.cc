@@ -424,7 +424,8 @@ Plan Lane::plan_for(const Lease& lease, ChildRole role, const AttemptChildren& c
           .trials = is_profiled ? profile_trials() : submission.trials,
           .rtol = submission.problem.rtol,
           .atol = submission.problem.atol,
-          .limits = is_profiled ? profile_limits(limits) : limits};
+          .limits = is_profiled ? profile_limits(limits) : limits,
+          .truth = submission.truth};
 }
 
 // Gives the judge the plan and the channels that it does not have yet, and waits for its report.

@@ -22,6 +22,7 @@ namespace {
 using channel::Page;
 using channel::Seeds;
 using channel::TensorDesc;
+using channel::TruthOrder;
 
 struct Field {
   std::string_view name;
@@ -39,6 +40,7 @@ constexpr Field kLayout[] = {{"sizeof Page", sizeof(Page)},
                              {"dims_max", channel::kDimsMax},
                              {"answers_max", channel::kAnswersMax},
                              {"sizeof Seeds", sizeof(Seeds)},
+                             {"sizeof TruthOrder", sizeof(TruthOrder)},
                              {"text_max", channel::kTextMax},
                              {"align", channel::kAlign},
                              KQ_FIELD(Page, magic),
@@ -72,6 +74,8 @@ constexpr Field kLayout[] = {{"sizeof Page", sizeof(Page)},
                              KQ_FIELD(Page, answers),
                              KQ_FIELD(Seeds, inputs),
                              KQ_FIELD(Seeds, calls),
+                             KQ_FIELD(TruthOrder, kind),
+                             KQ_FIELD(TruthOrder, rounding),
                              KQ_FIELD(TensorDesc, name),
                              KQ_FIELD(TensorDesc, kind),
                              KQ_FIELD(TensorDesc, dtype),

@@ -6,7 +6,7 @@ import ctypes
 from ctypes import c_char, c_double, c_int64, c_uint32, c_uint64
 from enum import IntEnum
 
-MAGIC = 0x6B710007
+MAGIC = 0x6B710008
 INPUTS_MAX = 64
 OUTPUTS_MAX = 64
 STATES_MAX = 2048
@@ -30,6 +30,20 @@ class Command(IntEnum):
     COMPILE = 10
     CALL_COMPILED = 11
     ANSWER = 12
+    TRUTH = 13
+
+
+class TruthKind(IntEnum):
+    FLOAT64_ON_DEVICE = 0
+    FLOAT64_ON_HOST = 1
+    FLOAT32_ON_DEVICE = 2
+
+
+class Rounding(IntEnum):
+    NONE = 0
+    TF32 = 1
+    FP16 = 2
+    BF16 = 3
 
 
 class Status(IntEnum):
@@ -80,6 +94,10 @@ class Seeds(ctypes.Structure):
     _fields_ = [("inputs", c_uint64), ("calls", c_uint64)]
 
 
+class TruthOrder(ctypes.Structure):
+    _fields_ = [("kind", c_uint32), ("rounding", c_uint32)]
+
+
 class Page(ctypes.Structure):
     _fields_ = [
         ("magic", c_uint32),
@@ -111,4 +129,5 @@ class Page(ctypes.Structure):
         ("outputs", TensorDesc * OUTPUTS_MAX),
         ("states", TensorDesc * STATES_MAX),
         ("answers", Seeds * ANSWERS_MAX),
+        ("truth", TruthOrder),
     ]

@@ -5,10 +5,12 @@ problem's fault.
 """
 
 import copy
+import os
 from typing import Any
 
 import torch
 
+from harness.children import truth
 from harness.children.command_handler import CommandHandler
 from harness.children.failures import Failed, classify, describe
 from harness.children.input_generation import InputGenerator
@@ -16,6 +18,7 @@ from harness.children.model_file import Problem, parameter_names
 from harness.children.page import ANSWERS_MAX, INPUTS_MAX, OUTPUTS_MAX, STATES_MAX, Failure, Place
 from harness.children.tensors import (
     TensorSpec,
+    Window,
     cast,
     cast_model,
     fill_tensor,
@@ -24,7 +27,9 @@ from harness.children.tensors import (
     outputs_of,
     problem_error,
     seed_everything,
+    value_of,
 )
+from harness.children.truth import Exactness
 
 BACKEND = "inductor"
 MEMORY = (Failure.OUT_OF_HOST_MEMORY, Failure.OUT_OF_GPU_MEMORY, Failure.UNSUPPORTED_HERE)
@@ -225,6 +230,25 @@ class Reference(CommandHandler):
             and not self.changes_inputs
             and len({value.untyped_storage().data_ptr() for value in tensors}) == len(tensors)
         )
+
+    def truth(self) -> None:
+        """Computes the outputs of one trial exactly, from inputs in host memory, and writes them behind the inputs."""
+        fd = self.channel.receive_fd(b"W")
+        try:
+            memory = Window.of_host(self._runtime.map_shared(fd, max(self.page.window_bytes, 1)))
+        finally:
+            os.close(fd)
+        host = torch.device("cpu")
+        inputs = [memory.tensor(x, host) if x.dtype else value_of(x) for x in self.entries("inputs")]
+        places = [memory.tensor(output, host) for output in self.entries("outputs")]
+        exactness = Exactness.of(self.page.truth, torch.device(self.job.device))
+        with self.outside_of_pool():
+            outputs = truth.compute(self.model, inputs, exactness, self.page.answers[0].calls)
+            if [output.shape for output in outputs] != [place.shape for place in places]:
+                raise problem_error("the reference returns outputs of other shapes in another precision")
+            for place, output in zip(places, outputs):
+                place.copy_(output)
+            del outputs, output
 
     def call_model(self, model: Any, inputs: list[Any]) -> None:
         with torch.no_grad():

@@ -30,10 +30,12 @@ class Submission(CommandHandler):
             raise Failed(Failure.LOAD_FAILED, f"unknown backend '{self.job.backend}'; known are {', '.join(BACKENDS)}")
         if self.job.on_gpu:
             triton_precompile.unpack_job_cache(self.job)
+        context = self.context()
         try:
-            self.model = backend(self.context())
+            self.model = backend(context)
         finally:
             loader.check_refusals()
+        self._note = "; ".join(context.notes)
         self.synchronize()
 
     def context(self) -> Context:
