@@ -11,7 +11,6 @@
 #include "core/base/error.h"
 #include "core/bytes/hash.h"
 #include "core/problem.h"
-#include "core/truth.h"
 
 namespace kq {
 

@@ -8,7 +8,6 @@
 
 #include "core/base/enum_names.h"
 #include "core/measurement.h"
-#include "core/truth.h"
 
 namespace kq {
 
@@ -91,6 +90,24 @@ inline constexpr VerdictRow kVerdicts[] = {
 constexpr const VerdictRow& row_of(VerdictName name) {
   return kVerdicts[static_cast<std::size_t>(name)];
 }
+
+// The errors of one output against the truth. A relative RMS is the RMS of the errors divided by that of the truth.
+struct TruthErrors {
+  // How the truth was computed: "float64 on the device", "float64 on the host", "IEEE float32 on the device"; or
+  // "none: ", and why there is none. Then all numbers are 0.
+  std::string kind = {};
+  double submission_max = 0;
+  double submission_rms = 0;
+  double reference_max = 0;
+  double reference_rms = 0;
+  double rounding_max = 0;  // what rounding inputs and parameters to the allowed precision does; 0: none is allowed
+  double rounding_rms = 0;
+  // The precision that the submission's relative RMS looks like: "float32", "TF32 or float16", "bfloat16"; empty for
+  // any other.
+  std::string looks_like = {};
+
+  friend bool operator==(const TruthErrors&, const TruthErrors&) = default;
+};
 
 // The first element of an output that differs from the reference, the largest errors of that output, and its worst
 // element. Where the output has another form, only its place, the two forms and `looks_like` are set.
@@ -182,6 +199,17 @@ const Evidence* evidence_of(const Verdict& verdict);        // null for passed
 const Measurement* measurement_of(const Verdict& verdict);  // null unless passed or suspect
 const Correctness* correctness_of(const Verdict& verdict);  // null unless passed or suspect
 
+template <class V>
+void fields(V& v, TruthErrors& x) {
+  v("kind", x.kind);
+  v("submission_max", x.submission_max);
+  v("submission_rms", x.submission_rms);
+  v("reference_max", x.reference_max);
+  v("reference_rms", x.reference_rms);
+  v("rounding_max", x.rounding_max);
+  v("rounding_rms", x.rounding_rms);
+  v("looks_like", x.looks_like);
+}
 template <class V>
 void fields(V& v, Mismatch& x) {
   v("trial", x.trial);

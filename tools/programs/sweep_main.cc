@@ -56,6 +56,8 @@ struct Options {
   std::string baseline = "eager";
   std::string profile = "none";
   bool need_extensions = false;
+  bool no_truth = false;
+  std::string allow_precision = "none";
   std::string priority;
   std::string submitter;
   std::string problem;
@@ -92,6 +94,11 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.flag("--need-extensions",
              "a submission whose load_inline or load does not compile ends as build_failed, even if it catches that",
              options.need_extensions);
+  flags.flag("--no-truth", "outputs that differ from the reference are wrong, however near to float64",
+             options.no_truth);
+  flags.choice("--allow-precision",
+               "precision to which kernels may round inputs and parameters, besides what the problem allows",
+               options.allow_precision, {"none", "tf32", "fp16", "bf16"});
   flags.choice("--priority", "priority of the jobs at a broker that has other jobs", options.priority,
                {"low", "normal", "high"});
   flags.option("--submitter", "NAME", "name of the submitter whose share and quota the jobs use (default: USER@HOST)",
@@ -123,6 +130,9 @@ kq::producer::SubmitRequest request_of(const Options& options) {
   if (options.baseline != "eager") request.options.baseline = kq::parse_enum<kq::Baseline>(options.baseline);
   if (options.profile != "none") request.options.profile = kq::parse_enum<kq::Profiler>(options.profile);
   request.options.need_extensions = options.need_extensions;
+  request.options.no_truth = options.no_truth;
+  if (options.allow_precision != "none")
+    request.options.allow_precision = kq::parse_enum<kq::AllowedPrecision>(options.allow_precision);
   if (options.device != "any") request.options.device = kq::parse_enum<kq::DeviceWish>(options.device);
   if (!options.gpu.empty()) request.options.gpu_model = options.gpu;
   if (!options.problem.empty()) request.options.problem = options.problem;

@@ -507,7 +507,7 @@ constexpr Column kColumns[] = {
     {"worst_err", ColumnType::number, "", "absolute error of that element", mismatched_element<&Mismatch::worst_error>},
     {"worst_allowed", ColumnType::number, "", "error that is allowed there: atol + rtol * |worst_expected|",
      mismatched_element<&Mismatch::worst_allowed>},
-    {"not_finite_n", ColumnType::integer, "",
+    {"not_finite_count", ColumnType::integer, "",
      "number of its elements that are NaN or infinite where the expected "
      "ones are finite",
      mismatched_element<&Mismatch::not_finite>},

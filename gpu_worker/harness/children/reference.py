@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 
-from harness.children import truth
 from harness.children.command_handler import CommandHandler
 from harness.children.failures import Failed, classify, describe
 from harness.children.input_generation import InputGenerator
@@ -29,7 +28,7 @@ from harness.children.tensors import (
     seed_everything,
     value_of,
 )
-from harness.children.truth import Exactness
+from harness.truth import exact_outputs
 
 BACKEND = "inductor"
 MEMORY = (Failure.OUT_OF_HOST_MEMORY, Failure.OUT_OF_GPU_MEMORY, Failure.UNSUPPORTED_HERE)
@@ -241,9 +240,9 @@ class Reference(CommandHandler):
         host = torch.device("cpu")
         inputs = [memory.tensor(x, host) if x.dtype else value_of(x) for x in self.entries("inputs")]
         places = [memory.tensor(output, host) for output in self.entries("outputs")]
-        exactness = Exactness.of(self.page.truth, torch.device(self.job.device))
+        exactness = exact_outputs.Exactness.of(self.page.truth, torch.device(self.job.device))
         with self.outside_of_pool():
-            outputs = truth.compute(self.model, inputs, exactness, self.page.answers[0].calls)
+            outputs = exact_outputs.compute(self.model, inputs, exactness, self.page.answers[0].calls)
             if [output.shape for output in outputs] != [place.shape for place in places]:
                 raise problem_error("the reference returns outputs of other shapes in another precision")
             for place, output in zip(places, outputs):

@@ -1,4 +1,4 @@
-// Decides by the truth (core/truth.h) whether an output is right that is not within the tolerance of the reference's.
+// Decides by the truth (core/problem.h) whether an output is right that is not within the tolerance of the reference's.
 //
 // It is right where one of these holds:
 //
@@ -15,7 +15,8 @@
 #include <span>
 #include <string>
 
-#include "core/truth.h"
+#include "core/problem.h"
+#include "core/verdict.h"
 #include "gpu_worker/judge/tensor/tolerance.h"
 
 namespace kq::judge {

@@ -81,7 +81,7 @@ class ReferenceSide {
   // without a call where the trial is kept in place.
   Step<bool> depends_on_seed(const Plan& plan, std::uint64_t seed);
 
-  // The truth of a trial (core/truth.h) in host memory that no submission maps.
+  // The truth of a trial (core/problem.h) in host memory that no submission maps.
   struct Truth {
     std::unique_ptr<Memory> memory;    // null where the truth could not be computed
     std::vector<Tensor> outputs = {};  // the rows, with their offsets in the memory

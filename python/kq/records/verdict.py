@@ -102,7 +102,7 @@ class Measurement:
 @dataclass(frozen=True)
 class TruthErrors:
     """The errors of an output against the truth, which is the reference computed as exactly as can be had. The Python
-    twin of TruthErrors in core/truth.h. A relative RMS is the RMS of the errors divided by that of the truth.
+    twin of TruthErrors in core/verdict.h. A relative RMS is the RMS of the errors divided by that of the truth.
     """
 
     kind: str = ""  # how the truth was computed; "none: " and why, if it could not be

@@ -160,7 +160,7 @@ class Row:
     worst_got: float | None = None
     worst_err: float | None = None
     worst_allowed: float | None = None
-    not_finite_n: int | None = None
+    not_finite_count: int | None = None
     looks_like: str | None = None
     expected_form: str | None = None
     got_form: str | None = None
@@ -369,7 +369,7 @@ def _of_mismatch(mismatch: Mismatch) -> dict[str, Any]:
             "worst_got": mismatch.worst_got,
             "worst_err": mismatch.worst_error,
             "worst_allowed": mismatch.worst_allowed,
-            "not_finite_n": mismatch.not_finite,
+            "not_finite_count": mismatch.not_finite,
         }
     if mismatch.worst_place:  # a result of an earlier version has neither this place nor the tolerance
         columns |= {"rtol": mismatch.rtol, "atol": mismatch.atol}

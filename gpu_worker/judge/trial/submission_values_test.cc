@@ -1,59 +1,14 @@
 // Attempts whose outputs are measured by the truth, and the explanation of those that are wrong.
 #include <gtest/gtest.h>
 
-#include <atomic>
-
-#include "gpu_worker/judge/attempt.h"
-#include "gpu_worker/judge/testing/fake_problem.h"
+#include "gpu_worker/judge/testing/inexact_reference.h"
 
 namespace kq::judge {
 namespace {
 
 using channel::Command;
-using channel::Rounding;
-using channel::TruthKind;
 
-// Multiplies the elements of the first output by 1 + error and 1 - error in turn.
-void spoil(FakeTurn& turn, float error) {
-  float* const y = fake_data<float>(turn, turn.page.outputs[0]);
-  for (int i = 0; i < 8; ++i) y[i] *= 1 + (i % 2 == 0 ? error : -error);
-}
-
-Twist call_with(float error) {
-  return at(Command::call, [error](FakeTurn& turn) { spoil(turn, error); });
-}
-
-// A reference with errors of its own. It counts the truths that it is asked for, and can compute only some kinds.
-struct InexactReference {
-  float error = 0;
-  std::uint32_t first_kind = 0;
-  double rounding = 0;
-  std::atomic<int> asked = 0;
-  std::atomic<int> computed = 0;
-
-  Twist twist() {
-    return [this](FakeTurn& turn) {
-      if (turn.command == Command::call) spoil(turn, error);
-      if (turn.command == Command::answer) {
-        char* const window = turn.window;
-        for (std::uint64_t slot = 0; slot < turn.page.answer_count; ++slot, turn.window += turn.page.slot_bytes)
-          spoil(turn, error);
-        turn.window = window;
-      }
-      if (turn.command == Command::truth) answer(turn);
-    };
-  }
-  void answer(FakeTurn& turn) {
-    ++asked;
-    if (static_cast<std::uint32_t>(turn.page.truth.kind) < first_kind)
-      return turn.fail(channel::Failure::problem_invalid, "NotImplementedError: not for Double");
-    ++computed;
-    double* const y = fake_data<double>(turn, turn.page.outputs[0]);
-    if (turn.page.truth.rounding != Rounding::none) y[0] += rounding * y[0], y[1] -= rounding * y[1];
-  }
-};
-
-TEST(AttemptTruth, a_passing_job_never_asks_for_it) {
+TEST(TruthOfAnAttempt, a_passing_job_never_asks_for_it) {
   JudgeFixture fixture;
   InexactReference reference{.error = 1e-6f};
   const Report report = fixture.run({}, reference.twist());
@@ -64,7 +19,7 @@ TEST(AttemptTruth, a_passing_job_never_asks_for_it) {
   EXPECT_EQ(correctness_of(*report.verdict)->atol, 1e-4);
 }
 
-TEST(AttemptTruth, a_submission_nearer_to_it_than_its_reference_passes) {
+TEST(TruthOfAnAttempt, a_submission_nearer_to_it_than_its_reference_passes) {
   JudgeFixture fixture;
   fixture.drawn_integer = 40;
   InexactReference reference{.error = 2e-3f};
@@ -80,7 +35,7 @@ TEST(AttemptTruth, a_submission_nearer_to_it_than_its_reference_passes) {
   EXPECT_EQ(reference.asked, static_cast<int>(kTruthTrialsMax)) << "later trials are measured by what these allowed";
 }
 
-TEST(AttemptTruth, a_later_trial_may_be_no_worse_than_earlier_ones_were_allowed_to_be) {
+TEST(TruthOfAnAttempt, a_later_trial_may_be_no_worse_than_earlier_ones_were_allowed_to_be) {
   JudgeFixture fixture;
   fixture.drawn_integer = 40;
   InexactReference reference{.error = 2e-3f};
@@ -92,7 +47,7 @@ TEST(AttemptTruth, a_later_trial_may_be_no_worse_than_earlier_ones_were_allowed_
   EXPECT_NEAR(evidence_in(report).truth->submission_rms, 0.02, 0.001);
 }
 
-TEST(AttemptTruth, a_lower_precision_than_the_reference_has_is_wrong_and_named) {
+TEST(TruthOfAnAttempt, a_lower_precision_than_the_reference_has_is_wrong_and_named) {
   JudgeFixture fixture;
   fixture.drawn_integer = 40;
   InexactReference reference;
@@ -110,7 +65,7 @@ TEST(AttemptTruth, a_lower_precision_than_the_reference_has_is_wrong_and_named) 
   EXPECT_TRUE(report.reference_usable);
 }
 
-TEST(AttemptTruth, an_allowed_precision_adds_what_rounding_to_it_does) {
+TEST(TruthOfAnAttempt, an_allowed_precision_adds_what_rounding_to_it_does) {
   JudgeFixture fixture;
   fixture.drawn_integer = 40;
   fixture.plan.truth.allowed = AllowedPrecision::tf32;
@@ -123,38 +78,7 @@ TEST(AttemptTruth, an_allowed_precision_adds_what_rounding_to_it_does) {
   EXPECT_EQ(exact.asked, 2);
 }
 
-TEST(AttemptTruth, another_kind_is_asked_for_where_the_first_cannot_be_computed) {
-  JudgeFixture fixture;
-  fixture.drawn_integer = 40;
-  InexactReference reference{.error = 2e-3f, .first_kind = 2};
-  const Report report = fixture.run({}, reference.twist());
-  ASSERT_EQ(outcome_text(report), "passed");
-  EXPECT_EQ(correctness_of(*report.verdict)->truth->kind, "IEEE float32 on the device");
-  EXPECT_EQ(reference.asked, static_cast<int>(kTruthTrialsMax) + 1) << "a kind that failed is not asked for again";
-}
-
-TEST(AttemptTruth, without_any_truth_a_wrong_answer_says_why) {
-  JudgeFixture fixture;
-  InexactReference reference{.first_kind = 9};
-  const Report report = fixture.run(call_with(0.1f), reference.twist());
-  ASSERT_EQ(outcome_text(report), "wrong_answer/value at judge");
-  EXPECT_EQ(reference.asked, 2);
-  EXPECT_TRUE(evidence_in(report).truth->kind.starts_with("none: float64 on the device: NotImplementedError"))
-      << evidence_in(report).truth->kind;
-  EXPECT_TRUE(report.reference_usable);
-}
-
-TEST(AttemptTruth, a_reference_that_dies_of_it_leaves_the_answer_wrong) {
-  JudgeFixture fixture;
-  const Report report = fixture.run(call_with(0.1f), at(Command::truth, [&](FakeTurn& turn) {
-                                      fixture.exits.tell(ChildRole::reference, 9);
-                                      turn.ends = true;
-                                    }));
-  EXPECT_EQ(outcome_text(report), "wrong_answer/value at judge");
-  EXPECT_FALSE(report.reference_usable);
-}
-
-TEST(AttemptTruth, a_submission_may_do_without_it) {
+TEST(TruthOfAnAttempt, a_submission_may_do_without_it) {
   JudgeFixture fixture;
   fixture.drawn_integer = 40;
   fixture.plan.truth.is_used = false;
@@ -165,7 +89,7 @@ TEST(AttemptTruth, a_submission_may_do_without_it) {
   EXPECT_EQ(reference.asked, 0);
 }
 
-TEST(AttemptTruth, integers_and_nan_are_never_measured_by_it) {
+TEST(TruthOfAnAttempt, integers_and_nan_are_never_measured_by_it) {
   JudgeFixture fixture;
   InexactReference reference;
   const auto off_by_one =
@@ -176,28 +100,7 @@ TEST(AttemptTruth, integers_and_nan_are_never_measured_by_it) {
   EXPECT_EQ(reference.asked, 0);
 }
 
-TEST(AttemptTruth, it_is_seeded_and_fed_like_the_call) {
-  JudgeFixture fixture;
-  std::uint64_t call_seed = 0;
-  std::uint64_t truth_seed = 1;
-  bool is_same_input = false;
-  std::vector<float> input(8);
-  const auto submission = at(Command::call, [&](FakeTurn& turn) {
-    call_seed = turn.seed;
-    const float* const x = fake_data<float>(turn, turn.page.inputs[0]);
-    input.assign(x, x + 8);
-    spoil(turn, 0.1f);
-  });
-  const auto reference = at(Command::truth, [&](FakeTurn& turn) {
-    truth_seed = turn.page.answers[0].calls;
-    is_same_input = std::equal(input.begin(), input.end(), fake_data<float>(turn, turn.page.inputs[0]));
-  });
-  EXPECT_EQ(outcome_text(fixture.run(submission, reference)), "wrong_answer/value at judge");
-  EXPECT_EQ(truth_seed, call_seed);
-  EXPECT_TRUE(is_same_input);
-}
-
-TEST(AttemptExplanation, weights_without_a_partner_are_named) {
+TEST(Explanation, weights_without_a_partner_are_named) {
   JudgeFixture fixture;
   const Report report = fixture.run([](FakeTurn& turn) {
     constexpr std::string_view kNames = "the reference has fc.weight [8, 32]; the submission has weight [8, 32]";
@@ -212,7 +115,7 @@ TEST(AttemptExplanation, weights_without_a_partner_are_named) {
   EXPECT_NE(evidence_in(report).hint.find("the submission has weight [8, 32]"), std::string::npos);
 }
 
-TEST(AttemptExplanation, another_form_has_its_place_and_both_forms) {
+TEST(Explanation, another_form_has_its_place_and_both_forms) {
   JudgeFixture fixture;
   const Report report =
       fixture.run(at(Command::call, [](FakeTurn& turn) { turn.page.outputs[1].dtype = channel::Dtype::int64; }));
@@ -225,7 +128,7 @@ TEST(AttemptExplanation, another_form_has_its_place_and_both_forms) {
   EXPECT_EQ(mismatch.total, 0u);
 }
 
-TEST(AttemptExplanation, the_answer_of_an_earlier_trial_is_recognised) {
+TEST(Explanation, the_answer_of_an_earlier_trial_is_recognised) {
   JudgeFixture fixture;
   fixture.plan.trials = {.correctness = 12, .warmup = 2, .timed = 0};
   int calls = 0;
