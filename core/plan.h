@@ -77,6 +77,7 @@ struct Plan {
   std::optional<double> atol;
   Limits limits;
   std::vector<Workload> workloads{Workload{}};  // as in Problem
+  TruthRule truth = {};
 };
 inline constexpr std::int32_t kKilledForMemory = 1 << 16;  // a bit that waitpid does not use
 
@@ -158,6 +159,7 @@ void fields(V& v, Plan& x) {
   v("atol", x.atol);
   v("limits", x.limits);
   v("workloads", x.workloads);
+  v("truth", x.truth);
 }
 template <class V>
 void fields(V& v, ChildExited& x) {

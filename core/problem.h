@@ -1,4 +1,4 @@
-// A problem: the reference that a submission must match, and the tolerances.
+// A problem: the reference that a submission must match, the tolerances, and the rule of the truth.
 #pragma once
 
 #include <algorithm>
@@ -41,6 +41,34 @@ inline std::vector<Workload> parse_workloads(std::string_view text) {
   return workloads;
 }
 
+// The truth is what a reference computes in float64. A reference that runs in TF32, or that sums in an unlucky order,
+// is itself far from it. Where an output is not within the tolerance of the reference, the judge has the reference
+// computed once more, as exactly as can be had, and asks whether the submission is as near to that as the reference is
+// (gpu_worker/judge/check/truth.h).
+
+// A precision to which a submission may round its inputs and parameters.
+enum class AllowedPrecision { none, tf32, fp16, bf16 };
+constexpr std::array<std::string_view, 4> enum_names(AllowedPrecision) {
+  return {"none", "tf32", "fp16", "bf16"};
+}
+
+// A submission is no farther from the truth than its reference where the RMS of its errors is at most kTruthRms times
+// that of the reference, and its largest error at most kTruthMax times. Two honest orders of summation differ by less
+// than that, and TF32 in place of float32 by hundreds.
+inline constexpr double kTruthRms = 2;
+inline constexpr double kTruthMax = 4;
+inline constexpr double kTruthFactorMax = 1000;  // the largest factor that a submission may ask for
+
+// How a submission is measured by the truth. It is part of the key where it differs from the default.
+struct TruthRule {
+  bool is_used = true;
+  double rms = kTruthRms;
+  double max = kTruthMax;
+  AllowedPrecision allowed = AllowedPrecision::none;
+
+  friend bool operator==(const TruthRule&, const TruthRule&) = default;
+};
+
 struct Problem {
   std::string name;  // a name for people: "relu", "level1/19_ReLU"
   std::string file;  // the file name of the reference source, without a directory
@@ -64,6 +92,13 @@ inline bool runs_all_workloads(const Problem& problem) {
 template <class V>
 void fields(V& v, Workload& x) {
   v("name", x.name);
+}
+template <class V>
+void fields(V& v, TruthRule& x) {
+  v("used", x.is_used);
+  v("rms", x.rms);
+  v("max", x.max);
+  v("allow_precision", x.allowed);
 }
 template <class V>
 void fields(V& v, Problem& x) {

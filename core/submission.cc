@@ -96,6 +96,12 @@ Hash submission_key(const Submission& submission) {
   if (submission.trials.profile != Profiler::none) put(text, "profile", to_string(submission.trials.profile));
   if (submission.trials.need_extensions) put(text, "need_extensions", "yes");
   if (submission.time_limit_ms != 0) put(text, "time_limit_ms", std::to_string(submission.time_limit_ms));
+  if (const TruthRule& truth = submission.truth; truth != TruthRule{}) {
+    put(text, "truth", truth.is_used ? "yes" : "no");
+    put(text, "truth_rms", shortest(truth.rms));
+    put(text, "truth_max", shortest(truth.max));
+    put(text, "allow_precision", to_string(truth.allowed));
+  }
   return sha256(text);
 }
 
@@ -153,6 +159,12 @@ Expected<void> validate(const Submission& submission) {
   }
   for (const std::optional<double>& tolerance : {submission.problem.rtol, submission.problem.atol}) {
     if (tolerance && !(*tolerance >= 0 && *tolerance <= 1)) return refuse("a tolerance must be between 0 and 1");
+  }
+  for (const double factor : {submission.truth.rms, submission.truth.max}) {
+    if (!(factor >= 0 && factor <= kTruthFactorMax)) {
+      return refuse("the factors of the truth must be between 0 and " +
+                    std::to_string(static_cast<int>(kTruthFactorMax)));
+    }
   }
   return {};
 }

@@ -95,6 +95,9 @@ struct Submission {
   std::int64_t deadline_ms = 0;       // Unix time; a job that has not started by then ends as `expired`; 0: none
   std::vector<std::string> labels{};  // labels that the worker must have, sorted and without repetition
 
+  // How outputs are measured by the truth. A part of the key where it is not the default.
+  TruthRule truth = {};
+
   friend bool operator==(const Submission&, const Submission&) = default;
 };
 
@@ -146,6 +149,7 @@ void fields(V& v, Submission& x) {
   v("deadline_ms", x.deadline_ms);
   v("labels", x.labels);
   v("time_limit_ms", x.time_limit_ms);
+  v("truth", x.truth);
 }
 
 }  // namespace kq

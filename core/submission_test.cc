@@ -60,6 +60,11 @@ TEST(SubmissionKey, differs_with_everything_that_changes_the_work) {
       [](Submission& s) { s.trials.timed = 8; },
       [](Submission& s) { s.trials.baseline = Baseline::eager; },
       [](Submission& s) { s.trials.profile = Profiler::none; },
+      [](Submission& s) { s.truth.is_used = true; },
+      [](Submission& s) { s.truth.rms = 3; },
+      [](Submission& s) { s.truth.max = 3; },
+      [](Submission& s) { s.truth.allowed = AllowedPrecision::bf16; },
+      [](Submission& s) { s.truth = {}; },
       [](Submission& s) { s.salt = "once more"; },
       [](Submission& s) { s.salt.clear(); },
   };
@@ -93,6 +98,7 @@ TEST(SubmissionKey, is_the_same_in_every_release) {
   submission.trials.baseline = Baseline::eager;
   submission.trials.profile = Profiler::none;
   submission.trials.need_extensions = false;
+  submission.truth = {};
   EXPECT_EQ(to_hex(submission_key(submission)), "321f850cefdb53001c211f917d099dee229f37fca792fd4c9664c17366e91e42")
       << "stored results no longer answer the submissions they belong to; raise kEvaluatorVersion if that is meant";
 }
@@ -157,8 +163,11 @@ TEST(Validate, accepts_usual_submissions) {
 
 TEST(Validate, refuses_in_a_sentence_that_starts_with_the_label) {
   const std::string trials = "relu/fast_triton: trials must be between 1 (correctness) or 0 (warmup, timed) and 1000";
+  const std::string factor = "relu/fast_triton: the factors of the truth must be between 0 and 1000";
   const std::string tolerance = "relu/fast_triton: a tolerance must be between 0 and 1";
   const std::pair<Change, std::string> cases[] = {
+      {[](Submission& s) { s.truth.rms = -1; }, factor},
+      {[](Submission& s) { s.truth.max = std::nan(""); }, factor},
       {[](Submission& s) { s.label.clear(); }, "label is empty"},
       {[](Submission& s) { s.label = "a\nb"; }, "label holds a control character at byte 1"},
       {[](Submission& s) { s.problem.name.clear(); }, "relu/fast_triton: the problem's name is empty"},

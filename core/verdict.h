@@ -91,7 +91,26 @@ constexpr const VerdictRow& row_of(VerdictName name) {
   return kVerdicts[static_cast<std::size_t>(name)];
 }
 
-// The first element of an output that differs from the reference, and the largest errors of that output.
+// The errors of one output against the truth. A relative RMS is the RMS of the errors divided by that of the truth.
+struct TruthErrors {
+  // How the truth was computed: "float64 on the device", "float64 on the host", "IEEE float32 on the device"; or
+  // "none: ", and why there is none. Then all numbers are 0.
+  std::string kind = {};
+  double submission_max = 0;
+  double submission_rms = 0;
+  double reference_max = 0;
+  double reference_rms = 0;
+  double rounding_max = 0;  // what rounding inputs and parameters to the allowed precision does; 0: none is allowed
+  double rounding_rms = 0;
+  // The precision that the submission's relative RMS looks like: "float32", "TF32 or float16", "bfloat16"; empty for
+  // any other.
+  std::string looks_like = {};
+
+  friend bool operator==(const TruthErrors&, const TruthErrors&) = default;
+};
+
+// The first element of an output that differs from the reference, the largest errors of that output, and its worst
+// element. Where the output has another form, only its place, the two forms and `looks_like` are set.
 struct Mismatch {
   std::uint32_t trial = 0;
   std::uint32_t output = 0;   // the index of the output
@@ -102,6 +121,20 @@ struct Mismatch {
   double max_rel_err = 0;
   std::uint64_t mismatched = 0;  // the number of elements, of `total`, that differ
   std::uint64_t total = 0;
+  // The element whose error exceeds most what is allowed there.
+  std::string worst_place = {};  // its indices: "[3, 17]"
+  double worst_expected = 0;
+  double worst_got = 0;
+  double worst_error = 0;
+  double worst_allowed = 0;  // atol + rtol * |expected|, in effect
+  double rtol = 0;           // in effect, whether of the submission, the problem, or the dtype
+  double atol = 0;
+  std::uint64_t not_finite = 0;  // NaN or infinite elements where the reference's are finite
+  // What the output looks like, in a word: "unwritten", "zeros", "stale", "transposed", "shifted", "tile", "tail",
+  // "tf32", "bf16", "cast"; empty where nothing is known.
+  std::string looks_like = {};
+  std::string expected_form = {};  // "float32[3, 4]"; empty where the forms agree
+  std::string got_form = {};
 
   friend bool operator==(const Mismatch&, const Mismatch&) = default;
 };
@@ -116,6 +149,10 @@ struct Evidence {
   std::string rule;   // the rule by which the submission was rejected
   std::string place;  // "file:line" of a rejection or a build error
   std::optional<Mismatch> mismatch;
+  std::optional<TruthErrors> truth = std::nullopt;  // of the first wrong output, where the truth was asked for
+  // The parameters and buffers without a partner of equal name and shape, on either side, as the submission's child
+  // reports them: untrusted text.
+  std::string unmatched = {};
 
   friend bool operator==(const Evidence&, const Evidence&) = default;
 };
@@ -124,6 +161,12 @@ struct Correctness {
   std::uint32_t trials_passed = 0;
   double max_abs_err = 0;
   double max_rel_err = 0;
+  // The tolerance in effect: that of the first floating-point output, or of the first output if there is none.
+  std::optional<double> rtol = std::nullopt;
+  std::optional<double> atol = std::nullopt;
+  // Of the output that was farthest from the truth, relative to the reference. No value where all outputs were within
+  // the tolerance of the reference.
+  std::optional<TruthErrors> truth = std::nullopt;
 
   friend bool operator==(const Correctness&, const Correctness&) = default;
 };
@@ -157,6 +200,17 @@ const Measurement* measurement_of(const Verdict& verdict);  // null unless passe
 const Correctness* correctness_of(const Verdict& verdict);  // null unless passed or suspect
 
 template <class V>
+void fields(V& v, TruthErrors& x) {
+  v("kind", x.kind);
+  v("submission_max", x.submission_max);
+  v("submission_rms", x.submission_rms);
+  v("reference_max", x.reference_max);
+  v("reference_rms", x.reference_rms);
+  v("rounding_max", x.rounding_max);
+  v("rounding_rms", x.rounding_rms);
+  v("looks_like", x.looks_like);
+}
+template <class V>
 void fields(V& v, Mismatch& x) {
   v("trial", x.trial);
   v("output", x.output);
@@ -167,6 +221,17 @@ void fields(V& v, Mismatch& x) {
   v("max_rel_err", x.max_rel_err);
   v("mismatched", x.mismatched);
   v("total", x.total);
+  v("worst_place", x.worst_place);
+  v("worst_expected", x.worst_expected);
+  v("worst_got", x.worst_got);
+  v("worst_error", x.worst_error);
+  v("worst_allowed", x.worst_allowed);
+  v("rtol", x.rtol);
+  v("atol", x.atol);
+  v("not_finite", x.not_finite);
+  v("looks_like", x.looks_like);
+  v("expected_form", x.expected_form);
+  v("got_form", x.got_form);
 }
 template <class V>
 void fields(V& v, Evidence& x) {
@@ -177,12 +242,17 @@ void fields(V& v, Evidence& x) {
   v("rule", x.rule);
   v("place", x.place);
   v("mismatch", x.mismatch);
+  v("truth", x.truth);
+  v("unmatched", x.unmatched);
 }
 template <class V>
 void fields(V& v, Correctness& x) {
   v("trials_passed", x.trials_passed);
   v("max_abs_err", x.max_abs_err);
   v("max_rel_err", x.max_rel_err);
+  v("rtol", x.rtol);
+  v("atol", x.atol);
+  v("truth", x.truth);
 }
 template <class V>
 void fields(V& v, Passed& x) {

@@ -10,6 +10,21 @@
 
 namespace kq::examples {
 
+inline TruthRule truth_rule() {
+  return {.is_used = false, .rms = 2.5, .max = 4.5, .allowed = AllowedPrecision::tf32};
+}
+
+inline TruthErrors truth_errors() {
+  return {.kind = "float64 on the device",
+          .submission_max = 3e-4,
+          .submission_rms = 2.5e-4,
+          .reference_max = 2e-4,
+          .reference_rms = 1.5e-4,
+          .rounding_max = 1e-4,
+          .rounding_rms = 0.5e-4,
+          .looks_like = "TF32 or float16"};
+}
+
 inline Submission submission() {
   return {.label = "relu/fast_triton",
           .author = "ada",
@@ -36,7 +51,8 @@ inline Submission submission() {
           .priority = Priority::high,
           .not_before_ms = 1'760'000'000'500,
           .deadline_ms = 1'760'000'900'000,
-          .labels = {"nvlink", "rack-7"}};
+          .labels = {"nvlink", "rack-7"},
+          .truth = truth_rule()};
 }
 
 inline DeviceInfo device() {
@@ -81,7 +97,12 @@ inline Measurement measurement() {
 }
 
 inline Correctness correctness() {
-  return {.trials_passed = 7, .max_abs_err = 1e-6, .max_rel_err = 1e-5};
+  return {.trials_passed = 7,
+          .max_abs_err = 1e-6,
+          .max_rel_err = 1e-5,
+          .rtol = 0.25,
+          .atol = 0.125,
+          .truth = truth_errors()};
 }
 
 inline Evidence evidence() {
@@ -99,7 +120,20 @@ inline Evidence evidence() {
                                .max_abs_err = 0.2,
                                .max_rel_err = 2,
                                .mismatched = 17,
-                               .total = 1ull << 41}};
+                               .total = 1ull << 41,
+                               .worst_place = "[3, 17]",
+                               .worst_expected = 0.5,
+                               .worst_got = 0.75,
+                               .worst_error = 0.25,
+                               .worst_allowed = 0.0625,
+                               .rtol = 0.1,
+                               .atol = 0.01,
+                               .not_finite = 2,
+                               .looks_like = "tail",
+                               .expected_form = "float32[2, 3]",
+                               .got_form = "float32[3, 2]"},
+          .truth = truth_errors(),
+          .unmatched = "the reference's fc.weight"};
 }
 
 inline Verdict passed() {
@@ -373,7 +407,8 @@ inline std::vector<JudgeRequest> judge_requests() {
                           .timed_budget_ms = 6,
                           .window_bytes_max = 4,
                           .host_bytes_max = 5},
-               .workloads = {{"n=*"}, {"large"}}},
+               .workloads = {{"n=*"}, {"large"}},
+               .truth = truth_rule()},
           ChildExited{.role = ChildRole::build, .wait_status = -9}, WarmUpPageShared{}};
 }
 

@@ -47,7 +47,8 @@ enum class Command : std::uint32_t {
   null_call = 2,
   // Reference: import, construct the workload `workload` under `seed`, draw inputs, call once, fill the tables (sizes
   // without offsets) and the table of workloads. Submission: import, construct under `seed`, and copy the state out of
-  // the window where names and shapes match. Both may be told to load again, under another seed or another workload.
+  // the window where names and shapes match; the text of its answer names parameters and buffers without a partner.
+  // Both may be told to load again, under another seed or another workload.
   load = 3,
   put_state = 4,  // Reference: copy the model's state into the window.
   // Reference: seed, get_inputs(), cast and copy into the window. Fill the input table again: shapes and dtypes as at
@@ -78,6 +79,21 @@ enum class Command : std::uint32_t {
   // seeds of its own. The input table is the same for all slots; the output table is as in a burst. With more than one
   // slot outputs are copied to their places in the window.
   answer = 12,
+  // Reference, after `load`: receive host memory from the socket ('W', window_bytes), and from the inputs in it compute
+  // the outputs as `truth` asks, seeded by answers[0].calls, on copies of the model and of the inputs. The tables hold
+  // the offsets in that memory; an output is written in the dtype of its row. Window, arena, model and the outputs of
+  // the last call stay as they are. The memory is unmapped before the answer.
+  truth = 13,
+};
+
+// Where and in which precision Command::truth computes. Integers stay as they are.
+enum class TruthKind : std::uint32_t { float64_on_device = 0, float64_on_host = 1, float32_on_device = 2 };
+// To which precision inputs and parameters are rounded before Command::truth casts them.
+enum class Rounding : std::uint32_t { none = 0, tf32 = 1, fp16 = 2, bf16 = 3 };
+
+struct TruthOrder {
+  TruthKind kind = TruthKind::float64_on_device;
+  Rounding rounding = Rounding::none;
 };
 
 constexpr bool is_staging(Command command) {
@@ -255,6 +271,7 @@ struct Page {
   std::uint32_t output_tree_bytes;
   char input_tree[kTreeMax];
   char output_tree[kTreeMax];
+  TruthOrder truth;            // for `truth`; written by the judge
 };
 static_assert(offsetof(Page, go) == 8);
 static_assert(offsetof(Page, done) == 64);

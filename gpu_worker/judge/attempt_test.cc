@@ -231,7 +231,13 @@ TEST(Attempt, a_wrong_value_is_named) {
   EXPECT_EQ(mismatch.got, -77);
   EXPECT_EQ(mismatch.mismatched, 1u);
   EXPECT_EQ(mismatch.total, 8u);
-  EXPECT_EQ(evidence_in(report).message, "output 0, float32[8]: 1 of 8 elements differ, in trial 0");
+  EXPECT_TRUE(evidence_in(report).message.starts_with(
+      "output 0, float32[8]: 1 of 8 elements differ, in trial 0; the worst is at [3]: expected "));
+  EXPECT_EQ(mismatch.worst_place, "[3]");
+  EXPECT_EQ(mismatch.worst_got, -77);
+  EXPECT_EQ(mismatch.worst_error, std::abs(-77 - mismatch.worst_expected));
+  EXPECT_EQ(mismatch.rtol, 1e-4);
+  EXPECT_EQ(mismatch.atol, 1e-4);
   EXPECT_TRUE(report.reference_usable);
   EXPECT_TRUE(report.samples.submission_ns.empty());
 }
@@ -265,9 +271,11 @@ TEST(Attempt, an_unwritten_output_is_named_in_the_hint) {
                 32);  // the gap was filled with the same word
   });
   EXPECT_EQ(outcome_text(report), "wrong_answer/nan at judge");
-  EXPECT_EQ(
-      evidence_in(report).hint,
-      "the first of them still holds the value that the judge wrote before the call, so the call has not written it");
+  EXPECT_EQ(evidence_in(report).hint,
+            "all 8 wrong elements still hold the value that the judge wrote before the call, so the call has not "
+            "written them");
+  EXPECT_EQ(evidence_in(report).mismatch->looks_like, "unwritten");
+  EXPECT_EQ(evidence_in(report).mismatch->not_finite, 8u);
 }
 
 TEST(Attempt, shape_dtype_and_count_of_outputs_matter) {

@@ -426,7 +426,8 @@ Plan Lane::plan_for(const Lease& lease, ChildRole role, const AttemptChildren& c
           .rtol = submission.problem.rtol,
           .atol = submission.problem.atol,
           .limits = is_profiled ? profile_limits(limits) : limits,
-          .workloads = submission.problem.workloads};
+          .workloads = submission.problem.workloads,
+          .truth = submission.truth};
 }
 
 // Gives the judge the plan and the channels that it does not have yet, and waits for its report.

@@ -34,10 +34,11 @@ struct Candidate {
   std::vector<Workload> workloads;  // selections among the problem's workloads; empty: all
   Trials trials;
   Priority priority = Priority::normal;
-  std::int64_t not_before_ms = 0;              // Unix time; 0: at once
-  std::int64_t deadline_ms = 0;                // Unix time; 0: none
-  std::uint32_t time_limit_ms = 0;             // limit of the build and of the run, each; 0: the worker's limits
-  std::vector<std::string> labels;             // labels that the worker must have, in any order
+  std::int64_t not_before_ms = 0;   // Unix time; 0: at once
+  std::int64_t deadline_ms = 0;     // Unix time; 0: none
+  std::uint32_t time_limit_ms = 0;  // limit of the build and of the run, each; 0: the worker's limits
+  std::vector<std::string> labels;  // labels that the worker must have, in any order
+  TruthRule truth{};
   std::vector<std::string> header_settings{};  // the settings in its own text, for people: "precision=fp16 (add.py:1)"
 };
 
@@ -75,6 +76,10 @@ struct InputOptions {
   std::int64_t now_ms = 0;  // the Unix time to which "+30m" in a file is relative
   std::optional<std::uint32_t> correctness_trials;
   std::optional<std::uint32_t> timed_trials;
+  std::optional<double> truth_rms;
+  std::optional<double> truth_max;
+  bool no_truth = false;  // true overrides the candidate's setting
+  std::optional<AllowedPrecision> allow_precision;
   KernelBenchSubset subset;
   // The name for error texts of an input that has no path of its own: "standard input". Paths in such an input are
   // relative to the working directory. Otherwise empty.

@@ -42,6 +42,10 @@ void apply(const InputOptions& options, Candidate& candidate) {
   if (options.profile) candidate.trials.profile = *options.profile;
   if (options.workloads) candidate.workloads = *options.workloads;
   if (options.need_extensions) candidate.trials.need_extensions = true;
+  if (options.truth_rms) candidate.truth.rms = *options.truth_rms;
+  if (options.truth_max) candidate.truth.max = *options.truth_max;
+  if (options.no_truth) candidate.truth.is_used = false;
+  if (options.allow_precision) candidate.truth.allowed = *options.allow_precision;
 }
 
 Expected<RecognisedFormat> recognise(const std::filesystem::path& input, const std::string& name) {

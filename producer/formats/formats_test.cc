@@ -55,6 +55,10 @@ TEST(Formats, each_recognises_its_own_example_only_and_reads_it) {
     options.baseline = Baseline::compile;
     options.profile = Profiler::ncu;
     options.need_extensions = true;
+    options.no_truth = true;
+    options.truth_rms = 3;
+    options.truth_max = 5;
+    options.allow_precision = AllowedPrecision::fp16;
     const Found found = find_candidates(input, options);
     EXPECT_THAT(found.mistakes, IsEmpty()) << format.name;
     ASSERT_EQ(found.candidates.size(), 1u) << format.name;
@@ -66,6 +70,7 @@ TEST(Formats, each_recognises_its_own_example_only_and_reads_it) {
     EXPECT_EQ(candidate.trials.baseline, Baseline::compile);
     EXPECT_EQ(candidate.trials.profile, Profiler::ncu);
     EXPECT_TRUE(candidate.trials.need_extensions);
+    EXPECT_EQ(candidate.truth, (TruthRule{false, 3, 5, AllowedPrecision::fp16}));
     EXPECT_FALSE(candidate.where.empty());
     EXPECT_FALSE(candidate.label.empty());
     EXPECT_FALSE(candidate.problem_name.empty());

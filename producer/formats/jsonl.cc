@@ -231,6 +231,30 @@ class LineParser {
     std::vector<std::string> workloads;
     read_texts("workloads", workloads);
     for (const std::string& name : workloads) candidate.workloads.push_back({name});
+    read_truth(candidate.truth);
+  }
+
+  // Reads how the submission is measured by the truth.
+  void read_truth(TruthRule& truth) {
+    for (const auto& [key, factor] : {std::pair{"truth_rms", &truth.rms}, std::pair{"truth_max", &truth.max}}) {
+      const Json* json = line_->find(key);
+      if (json == nullptr) continue;
+      const double number = json->floating() != nullptr  ? *json->floating()
+                            : json->integer() != nullptr ? static_cast<double>(*json->integer())
+                                                         : -1;
+      if (!(number >= 0 && number <= kTruthFactorMax)) {
+        wrong(std::string(key) + " must be a number from 0 to " + std::to_string(static_cast<int>(kTruthFactorMax)) +
+              ", got " + described(*json));
+      }
+      *factor = number;
+    }
+    if (const Json* used = line_->find("truth")) {
+      if (used->boolean() == nullptr) return wrong("truth must be true or false, got " + described(*used));
+      truth.is_used = *used->boolean();
+    }
+    std::optional<AllowedPrecision> allowed;
+    read_enum("allow_precision", allowed);
+    truth.allowed = allowed.value_or(truth.allowed);
   }
 
   // Reads when and where the job may run.

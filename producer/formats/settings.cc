@@ -59,6 +59,14 @@ ErrorText read_trials(Candidate& candidate, const std::string& value, std::int64
   return std::nullopt;
 }
 
+template <double TruthRule::*Member>
+ErrorText read_truth_factor(Candidate& candidate, const std::string& value, std::int64_t) {
+  const auto factor = parse_truth_factor(value);
+  if (!factor) return factor.error().message;
+  candidate.truth.*Member = *factor;
+  return std::nullopt;
+}
+
 template <std::string Candidate::*Member>
 ErrorText read_text(Candidate& candidate, const std::string& value, std::int64_t) {
   candidate.*Member = value;
@@ -94,6 +102,12 @@ constexpr Setting kSettings[] = {
                    std::int64_t) { return read_word(value, candidate.trials.profile); }},
     {"need_extensions", [](Candidate& candidate, const std::string& value,
                            std::int64_t) { return read_flag(value, candidate.trials.need_extensions); }},
+    {"truth_rms", read_truth_factor<&TruthRule::rms>},
+    {"truth_max", read_truth_factor<&TruthRule::max>},
+    {"truth", [](Candidate& candidate, const std::string& value,
+                 std::int64_t) { return read_flag(value, candidate.truth.is_used); }},
+    {"allow_precision", [](Candidate& candidate, const std::string& value,
+                           std::int64_t) { return read_word(value, candidate.truth.allowed); }},
     {"priority",
      [](Candidate& candidate, const std::string& value, std::int64_t) { return read_word(value, candidate.priority); }},
     {"not_before", [](Candidate& candidate, const std::string& value,
@@ -134,6 +148,16 @@ void read_words(std::string_view text, std::size_t line, std::vector<HeaderSetti
 }
 
 }  // namespace
+
+Expected<double> parse_truth_factor(const std::string& text) {
+  double number = -1;
+  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (wrong != std::errc{} || end != text.data() + text.size() || !(number >= 0 && number <= kTruthFactorMax)) {
+    return bad_input("must be a number from 0 to " + std::to_string(static_cast<int>(kTruthFactorMax)) + ", got '" +
+                     text + "'");
+  }
+  return number;
+}
 
 std::span<const Setting> settings() {
   return kSettings;

@@ -20,6 +20,9 @@ struct Setting {
 };
 std::span<const Setting> settings();
 
+// Reads a factor of the truth rule. The error text continues a sentence whose subject is the setting.
+Expected<double> parse_truth_factor(const std::string& text);
+
 // Sets one setting of a candidate. Returns what is wrong with the key or the value, or nothing. A key "tag.NAME" sets a
 // tag.
 std::optional<std::string> set_by_name(Candidate& candidate, const std::string& key, const std::string& value,

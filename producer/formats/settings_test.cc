@@ -32,14 +32,32 @@ TEST(settings, a_header_is_in_the_comments_before_the_first_line_of_code) {
 
 TEST(settings, each_sets_what_it_names) {
   Candidate candidate;
-  for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{
-           {"id", "mine"},      {"problem", "x"},        {"backend", "triton"},
-           {"device", "cuda"},  {"gpu", "NVIDIA H200"},  {"precision", "bf16"},
-           {"rtol", "0.5"},     {"atol", "1e-3"},        {"correctness", "7"},
-           {"warmup", "0"},     {"timed", "100"},        {"baseline", "compile"},
-           {"profile", "ncu"},  {"priority", "high"},    {"not_before", "1970-01-01T00:00:05Z"},
-           {"deadline", "+1h"}, {"time_limit_s", "1.5"}, {"require", "lab"},
-           {"author", "ann"},   {"tag.model", "m1"},     {"need_extensions", "yes"}}) {
+  for (const auto& [key, value] :
+       std::vector<std::pair<std::string, std::string>>{{"id", "mine"},
+                                                        {"problem", "x"},
+                                                        {"backend", "triton"},
+                                                        {"device", "cuda"},
+                                                        {"gpu", "NVIDIA H200"},
+                                                        {"precision", "bf16"},
+                                                        {"rtol", "0.5"},
+                                                        {"atol", "1e-3"},
+                                                        {"correctness", "7"},
+                                                        {"warmup", "0"},
+                                                        {"timed", "100"},
+                                                        {"baseline", "compile"},
+                                                        {"profile", "ncu"},
+                                                        {"priority", "high"},
+                                                        {"not_before", "1970-01-01T00:00:05Z"},
+                                                        {"deadline", "+1h"},
+                                                        {"time_limit_s", "1.5"},
+                                                        {"require", "lab"},
+                                                        {"author", "ann"},
+                                                        {"tag.model", "m1"},
+                                                        {"need_extensions", "yes"},
+                                                        {"truth", "no"},
+                                                        {"truth_rms", "2.5"},
+                                                        {"truth_max", "9"},
+                                                        {"allow_precision", "tf32"}}) {
     EXPECT_EQ(set_by_name(candidate, key, value, 0), std::nullopt) << key;
   }
   EXPECT_EQ(candidate.label, "mine");
@@ -50,6 +68,7 @@ TEST(settings, each_sets_what_it_names) {
   EXPECT_EQ(candidate.rtol, 0.5);
   EXPECT_EQ(candidate.atol, 1e-3);
   EXPECT_EQ(candidate.trials, (Trials{7, 0, 100, Baseline::compile, Profiler::ncu, true}));
+  EXPECT_EQ(candidate.truth, (TruthRule{false, 2.5, 9, AllowedPrecision::tf32}));
   EXPECT_EQ(candidate.priority, Priority::high);
   EXPECT_EQ(candidate.not_before_ms, 5'000);
   EXPECT_EQ(candidate.deadline_ms, 3'600'000);
@@ -67,6 +86,8 @@ TEST(settings, a_mistake_says_what_would_be_right) {
   EXPECT_EQ(error_text("correctness", "0"), "correctness must be an integer from 1 to 1000, got '0'");
   EXPECT_THAT(error_text("backend", "hip"), HasSubstr("backend must be one of torch, triton"));
   EXPECT_EQ(error_text("need_extensions", "1"), "need_extensions must be yes or no, got '1'");
+  EXPECT_EQ(error_text("truth_rms", "-1"), "truth_rms must be a number from 0 to 1000, got '-1'");
+  EXPECT_EQ(error_text("allow_precision", "fp8"), "allow_precision must be one of none, tf32, fp16, bf16, got 'fp8'");
   EXPECT_NE(error_text("deadline", "soon"), "");
 }
 

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "net/endpoint.h"
 #include "producer/client/submitter.h"
 #include "producer/client/when.h"
+#include "producer/formats/settings.h"
 #include "producer/submit/kernelbench_options.h"
 #include "sys/clock.h"
 
@@ -50,6 +52,8 @@ struct RawOptions {
   double timeout_s = 0;
   std::uint32_t repeat = 1;
   bool need_extensions = false;
+  std::string truth_rms, truth_max, allow_precision;
+  bool no_truth = false;
 };
 
 template <NamedEnum E>
@@ -93,6 +97,22 @@ Expected<void> apply_queue_options(const RawOptions& raw, SubmitRequest& request
   request.options.not_before_ms = *not_before;
   request.options.deadline_ms = *deadline;
   if (!raw.labels.empty()) request.options.labels = raw.labels;
+  return {};
+}
+
+// Applies how submissions are measured by the truth.
+Expected<void> apply_truth_options(const RawOptions& raw, InputOptions& options) {
+  for (const auto& [flag, text, factor] : {std::tuple{"--truth-rms", &raw.truth_rms, &options.truth_rms},
+                                           std::tuple{"--truth-max", &raw.truth_max, &options.truth_max}}) {
+    if (text->empty()) continue;
+    const auto number = parse_truth_factor(*text);
+    if (!number) return bad_input(std::string(flag) + " " + number.error().message);
+    *factor = *number;
+  }
+  const auto allowed = parse_enum_option<AllowedPrecision>("--allow-precision", raw.allow_precision);
+  if (!allowed) return failure(allowed.error());
+  options.allow_precision = *allowed;
+  options.no_truth = raw.no_truth;
   return {};
 }
 
@@ -164,6 +184,7 @@ Expected<void> apply_options(const RawOptions& raw, SubmitCommandLine& line) {
   line.request.options.profile = *profile;
   line.request.options.need_extensions = raw.need_extensions;
   if (!raw.workloads.empty()) line.request.options.workloads = parse_workloads(raw.workloads);
+  KQ_TRY(apply_truth_options(raw, line.request.options));
   if (!raw.gpu.empty()) line.request.options.gpu_model = raw.gpu;
   line.request.input_format = raw.input_format;
   line.request.run = raw.run;
@@ -207,6 +228,16 @@ void add_input_options(CLI::App& app, RawOptions& raw, SubmitCommandLine& line) 
                "a submission whose load_inline or load does not compile ends as build_failed, even if it catches that");
 }
 
+void add_truth_options(CLI::App& app, RawOptions& raw) {
+  app.add_option("--truth-rms", raw.truth_rms,
+                 "where outputs differ from the reference: how many times the reference's RMS error against float64 "
+                 "their RMS error may be; default 2");
+  app.add_option("--truth-max", raw.truth_max, "the same for the largest error; default 4");
+  app.add_flag("--no-truth", raw.no_truth, "outputs that differ from the reference are wrong, however near to float64");
+  app.add_option("--allow-precision", raw.allow_precision,
+                 "allow as well what rounding inputs and parameters to tf32, fp16 or bf16 does to the outputs");
+}
+
 void add_queue_options(CLI::App& app, RawOptions& raw, SubmitCommandLine& line) {
   app.add_option("--priority", raw.priority, "low, normal or high: which jobs run first; jobs that wait longer rise");
   app.add_option("--not-before", raw.not_before, "run no earlier than this: 2026-11-21T18:00Z, or +30m from now");
@@ -246,6 +277,7 @@ std::variant<SubmitCommandLine, EarlyEnd> parse_submit_command_line(int argc, co
       "kq-submit");
   app.footer(kFooter);
   add_input_options(app, raw, line);
+  add_truth_options(app, raw);
   add_queue_options(app, raw, line);
   app.set_version_flag("--version", "kq-submit " + std::string(kVersion));
   // CLI11's own exit codes are 100 and more. In kq the exit code of every such mistake is 2.

@@ -57,7 +57,11 @@ TEST_F(SubmitLine, every_option_is_read) {
                                          "--dry-run",    "--exit-zero",
                                          "-q",           "--baseline",
                                          "compile",      "--profile",
-                                         "ncu",          "--need-extensions"});
+                                         "ncu",          "--need-extensions",
+                                         "--truth-rms",  "3",
+                                         "--truth-max",  "5",
+                                         "--no-truth",   "--allow-precision",
+                                         "tf32"});
   EXPECT_THAT(line.request.inputs, ElementsAre("a.py", "b.py"));
   EXPECT_EQ(line.request.options.problem, "p.py");
   EXPECT_EQ(line.request.options.problems, "dir");
@@ -68,6 +72,10 @@ TEST_F(SubmitLine, every_option_is_read) {
   EXPECT_EQ(line.request.options.baseline, Baseline::compile);
   EXPECT_EQ(line.request.options.profile, Profiler::ncu);
   EXPECT_TRUE(line.request.options.need_extensions);
+  EXPECT_EQ(line.request.options.truth_rms, 3);
+  EXPECT_EQ(line.request.options.truth_max, 5);
+  EXPECT_TRUE(line.request.options.no_truth);
+  EXPECT_EQ(line.request.options.allow_precision, AllowedPrecision::tf32);
   EXPECT_EQ(line.request.run, "r");
   EXPECT_EQ(line.request.repeat, 3u);
   EXPECT_EQ(line.broker, "ipc:///tmp/x");

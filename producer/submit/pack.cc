@@ -65,6 +65,7 @@ Submission submission_of(const Candidate& candidate, const std::vector<std::stri
   submission.device = candidate.device;
   submission.gpu_model = candidate.gpu_model;
   submission.trials = candidate.trials;
+  submission.truth = candidate.truth;
   submission.priority = candidate.priority;
   submission.not_before_ms = candidate.not_before_ms;
   submission.deadline_ms = candidate.deadline_ms;

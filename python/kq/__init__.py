@@ -42,6 +42,7 @@ from kq.records.jobs import (
     Samples,
 )
 from kq.records.submission import (
+    AllowedPrecision,
     Backend,
     Baseline,
     DeviceWish,
@@ -51,6 +52,7 @@ from kq.records.submission import (
     SourceFile,
     Submission,
     Trials,
+    TruthRule,
 )
 from kq.records.verdict import (
     Correctness,
@@ -60,6 +62,7 @@ from kq.records.verdict import (
     Mismatch,
     Stage,
     Statistics,
+    TruthErrors,
     Verdict,
     VerdictName,
 )
@@ -104,6 +107,7 @@ __all__ = [
     "PendingJob",
     "Precision",
     "Problem",
+    "AllowedPrecision",
     "Profiler",
     "Result",
     "Reward",
@@ -117,6 +121,8 @@ __all__ = [
     "Submission",
     "Tally",
     "Trials",
+    "TruthErrors",
+    "TruthRule",
     "Verdict",
     "VerdictName",
     "WorkerStatus",

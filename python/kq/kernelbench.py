@@ -70,6 +70,10 @@ def result_of(evaluation: Evaluation) -> KernelExecResult:
     return result
 
 
+# tools/kernelbench/outcome.cc has the same text.
+BY_TRUTH = "outputs differ from the reference by more than the tolerance; kq passed them by the truth"
+
+
 def score(result: Mapping[str, Any]) -> float:
     """Returns 0 if the kernel does not compile or is wrong, else 1 / (its time in seconds)."""
     if not result.get("compiled") or not result.get("correctness") or result.get("runtime", -1.0) <= 0:
@@ -84,6 +88,10 @@ def _fill(result: KernelExecResult, evaluation: Evaluation, device: DeviceInfo) 
     if verdict.correctness is not None:
         trials = verdict.correctness.trials_passed
         metadata["correctness_trials"] = f"({trials} / {trials})"
+    # KernelBench calls an output right if it is within the tolerance of the reference, whatever the truth is.
+    is_correct = evaluation.passed and (verdict.correctness is None or verdict.correctness.truth is None)
+    if evaluation.passed and not is_correct:
+        metadata["correctness_issue"] = BY_TRUTH
     if verdict.evidence is not None:
         metadata |= _evidence_metadata(verdict.name, verdict.evidence)
     metadata |= {"kq_verdict": verdict.name.value, "kq_job_id": evaluation.seq}
@@ -93,9 +101,9 @@ def _fill(result: KernelExecResult, evaluation: Evaluation, device: DeviceInfo) 
         Stage.BUILD,
         Stage.QUEUE,
     )
-    result["correctness"] = evaluation.passed
+    result["correctness"] = is_correct
     result["metadata"] = metadata
-    if evaluation.passed and verdict.measurement is not None and verdict.measurement.submission.samples_n > 0:
+    if is_correct and verdict.measurement is not None and verdict.measurement.submission.samples_n > 0:
         result["runtime"] = verdict.measurement.submission.mean_ns / 1e6
         result["runtime_stats"] = _stats(verdict.measurement.submission, device)
         result["ref_runtime"] = verdict.measurement.reference.mean_ns / 1e6
@@ -116,7 +124,7 @@ def _evidence_metadata(name: VerdictName, evidence: Evidence) -> dict[str, Any]:
         metadata[f"{key}_name"] = _error_name(evidence.message, name)
     if evidence.hint:
         metadata["hint"] = evidence.hint
-    if evidence.mismatch is not None:
+    if evidence.mismatch is not None and evidence.mismatch.total > 0:
         metadata["max_difference"] = [f"{evidence.mismatch.max_abs_err:.6f}"]
     return metadata
 

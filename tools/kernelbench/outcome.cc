@@ -60,6 +60,10 @@ constexpr MetadataKeys kMetadataKeys[] = {
     {VerdictName::rejected, "error", nullptr},
 };
 
+// python/kq/kernelbench.py has the same text.
+constexpr std::string_view kByTruth =
+    "outputs differ from the reference by more than the tolerance; kq passed them by the truth";
+
 std::string message_of(VerdictName verdict, const Evidence& evidence) {
   std::string message = evidence.message;
   if (verdict == VerdictName::timed_out) message = "Evaluation timed out" + (message.empty() ? "" : ": " + message);
@@ -77,7 +81,7 @@ void add_evidence(VerdictName verdict, const Evidence& evidence, producer::JsonO
     if (words.name_key != nullptr)
       metadata.emplace_back(words.name_key, producer::Json{error_name(evidence, to_string(verdict))});
   }
-  if (evidence.mismatch) {
+  if (evidence.mismatch && evidence.mismatch->total > 0) {
     char text[64];
     std::snprintf(text, sizeof text, "%.6f", evidence.mismatch->max_abs_err);
     metadata.emplace_back("max_difference", producer::Json{producer::JsonArray{producer::Json{std::string(text)}}});
@@ -120,14 +124,18 @@ KernelBenchOutcome kernelbench_outcome(const RunRow& row, bool strict) {
   const Result& result = *row.result;
   const VerdictName verdict = name_of(result.verdict);
   const Evidence* evidence = evidence_of(result.verdict);
+  const Correctness* const right = correctness_of(result.verdict);
+  // KernelBench calls an output right where it is within the tolerance of the reference, whatever the truth is.
+  const bool is_by_truth = right != nullptr && right->truth;
   KernelBenchOutcome outcome{.compiled = is_compiled(verdict, evidence, strict),
-                             .correct = verdict == VerdictName::passed};
+                             .correct = verdict == VerdictName::passed && !is_by_truth};
   producer::JsonObject metadata{{"hardware", producer::Json{result.device.model}},
                                 {"device", producer::Json{std::string(to_string(result.device.kind))}}};
-  if (const Correctness* right = correctness_of(result.verdict)) {
+  if (right != nullptr) {
     const std::string n = std::to_string(right->trials_passed);
     metadata.emplace_back("correctness_trials", producer::Json{"(" + n + " / " + n + ")"});
   }
+  if (is_by_truth) metadata.emplace_back("correctness_issue", producer::Json{std::string(kByTruth)});
   if (evidence != nullptr) add_evidence(verdict, *evidence, metadata);
   metadata.emplace_back("kq_verdict", producer::Json{std::string(to_string(verdict))});
   metadata.emplace_back("kq_job_id", producer::Json{static_cast<std::int64_t>(row.job.seq)});

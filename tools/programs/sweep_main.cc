@@ -57,6 +57,8 @@ struct Options {
   std::string profile = "none";
   bool need_extensions = false;
   std::string workloads;
+  bool no_truth = false;
+  std::string allow_precision = "none";
   std::string priority;
   std::string submitter;
   std::string problem;
@@ -97,6 +99,11 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
                "run only these of the problem's workloads: names or patterns with * and ?, joined by commas; such jobs "
                "are on no board",
                options.workloads);
+  flags.flag("--no-truth", "outputs that differ from the reference are wrong, however near to float64",
+             options.no_truth);
+  flags.choice("--allow-precision",
+               "precision to which kernels may round inputs and parameters, besides what the problem allows",
+               options.allow_precision, {"none", "tf32", "fp16", "bf16"});
   flags.choice("--priority", "priority of the jobs at a broker that has other jobs", options.priority,
                {"low", "normal", "high"});
   flags.option("--submitter", "NAME", "name of the submitter whose share and quota the jobs use (default: USER@HOST)",
@@ -129,6 +136,9 @@ kq::producer::SubmitRequest request_of(const Options& options) {
   if (options.profile != "none") request.options.profile = kq::parse_enum<kq::Profiler>(options.profile);
   request.options.need_extensions = options.need_extensions;
   if (!options.workloads.empty()) request.options.workloads = kq::parse_workloads(options.workloads);
+  request.options.no_truth = options.no_truth;
+  if (options.allow_precision != "none")
+    request.options.allow_precision = kq::parse_enum<kq::AllowedPrecision>(options.allow_precision);
   if (options.device != "any") request.options.device = kq::parse_enum<kq::DeviceWish>(options.device);
   if (!options.gpu.empty()) request.options.gpu_model = options.gpu;
   if (!options.problem.empty()) request.options.problem = options.problem;

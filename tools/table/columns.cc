@@ -101,6 +101,13 @@ Cell mismatch(const RunRow& row) {
   const Evidence* found = row.result ? evidence_of(row.result->verdict) : nullptr;
   return found != nullptr && found->mismatch ? to_cell((*found->mismatch).*Member) : Cell();
 }
+// The same for a figure about elements, which an output of another form does not have.
+template <auto Member>
+Cell mismatched_element(const RunRow& row) {
+  const Evidence* found = row.result ? evidence_of(row.result->verdict) : nullptr;
+  return found != nullptr && found->mismatch && found->mismatch->total > 0 ? to_cell((*found->mismatch).*Member)
+                                                                           : Cell();
+}
 template <auto Member>
 Cell correctness(const RunRow& row) {
   const Correctness* found = row.result ? correctness_of(row.result->verdict) : nullptr;
@@ -110,7 +117,47 @@ Cell correctness(const RunRow& row) {
 template <auto OfCorrect, auto OfMismatch>
 Cell worst_error(const RunRow& row) {
   const Cell right = correctness<OfCorrect>(row);
-  return right.index() != 0 ? right : mismatch<OfMismatch>(row);
+  return right.index() != 0 ? right : mismatched_element<OfMismatch>(row);
+}
+// Returns the tolerance in effect where outputs were compared, otherwise the problem's. A result of an earlier version
+// has no place of the worst element, and no tolerance either.
+template <auto OfCorrect, auto OfMismatch, auto OfProblem>
+Cell tolerance(const RunRow& row) {
+  const Cell right = correctness<OfCorrect>(row);
+  const Evidence* found = row.result ? evidence_of(row.result->verdict) : nullptr;
+  const bool is_known = found != nullptr && found->mismatch && !found->mismatch->worst_place.empty();
+  if (right.index() == 0 && is_known) return to_cell((*found->mismatch).*OfMismatch);
+  return right.index() != 0 ? right : problem<OfProblem>(row);
+}
+// Returns the errors against the truth, or null where the truth was not computed.
+const TruthErrors* truth_in(const RunRow& row) {
+  if (!row.result) return nullptr;
+  if (const Correctness* right = correctness_of(row.result->verdict)) return right->truth ? &*right->truth : nullptr;
+  const Evidence* found = evidence_of(row.result->verdict);
+  return found != nullptr && found->truth ? &*found->truth : nullptr;
+}
+Cell truth_kind(const RunRow& row) {
+  const TruthErrors* found = truth_in(row);
+  return found != nullptr ? to_cell(found->kind) : Cell();
+}
+// Returns no value where the truth could not be computed.
+template <auto Member>
+Cell truth(const RunRow& row) {
+  const TruthErrors* found = truth_in(row);
+  return found != nullptr && !found->kind.starts_with("none") ? to_cell(found->*Member) : Cell();
+}
+template <auto Member>
+Cell rounding(const RunRow& row) {
+  const TruthErrors* found = truth_in(row);
+  return found != nullptr && found->*Member > 0 ? to_cell(found->*Member) : Cell();
+}
+Cell passed_by(const RunRow& row) {
+  const Correctness* found = row.result ? correctness_of(row.result->verdict) : nullptr;
+  return found == nullptr ? Cell() : to_cell(std::string_view(found->truth ? "truth" : "reference"));
+}
+template <auto Member>
+Cell truth_rule(const RunRow& row) {
+  return to_cell(row.entry.submission.truth.*Member);
 }
 const Measurement* measurement_in(const RunRow& row) {
   return row.result ? measurement_of(row.result->verdict) : nullptr;
@@ -315,10 +362,12 @@ constexpr Column kColumns[] = {
     {"message", ColumnType::text, "", "evidence for people; may quote the submission", evidence<&Evidence::message>},
     {"hint", ColumnType::text, "", "what would help", evidence<&Evidence::hint>},
     // correctness
-    {"rtol", ColumnType::number, "", "relative tolerance of the problem; empty means by dtype",
-     problem<&Problem::rtol>},
-    {"atol", ColumnType::number, "", "absolute tolerance of the problem; empty means by dtype",
-     problem<&Problem::atol>},
+    {"rtol", ColumnType::number, "",
+     "relative tolerance in effect; before outputs were compared that of the problem, empty means by dtype",
+     tolerance<&Correctness::rtol, &Mismatch::rtol, &Problem::rtol>},
+    {"atol", ColumnType::number, "",
+     "absolute tolerance in effect; before outputs were compared that of the problem, empty means by dtype",
+     tolerance<&Correctness::atol, &Mismatch::atol, &Problem::atol>},
     {"correctness_n", ColumnType::integer, "", "number of correctness trials asked for", trials<&Trials::correctness>},
     {"warmup_n", ColumnType::integer, "", "number of warm-up trials asked for", trials<&Trials::warmup>},
     {"timed_n", ColumnType::integer, "", "number of timed trials asked for", trials<&Trials::timed>},
@@ -329,17 +378,18 @@ constexpr Column kColumns[] = {
     {"max_rel_err", ColumnType::number, "", "largest relative error seen",
      worst_error<&Correctness::max_rel_err, &Mismatch::max_rel_err>},
     {"mismatch_n", ColumnType::integer, "", "number of wrong elements in the first wrong output",
-     mismatch<&Mismatch::mismatched>},
+     mismatched_element<&Mismatch::mismatched>},
     {"mismatch_total_n", ColumnType::integer, "", "number of elements of the first wrong output",
-     mismatch<&Mismatch::total>},
+     mismatched_element<&Mismatch::total>},
     {"mismatch_trial", ColumnType::integer, "", "trial of the first wrong output", mismatch<&Mismatch::trial>},
     {"mismatch_output", ColumnType::integer, "", "index of the first wrong output in its trial",
      mismatch<&Mismatch::output>},
     {"mismatch_element", ColumnType::integer, "", "row-major index of the first wrong element",
-     mismatch<&Mismatch::element>},
+     mismatched_element<&Mismatch::element>},
     {"mismatch_expected", ColumnType::number, "", "expected value of the first wrong element",
-     mismatch<&Mismatch::expected>},
-    {"mismatch_got", ColumnType::number, "", "actual value of the first wrong element", mismatch<&Mismatch::got>},
+     mismatched_element<&Mismatch::expected>},
+    {"mismatch_got", ColumnType::number, "", "actual value of the first wrong element",
+     mismatched_element<&Mismatch::got>},
     // timing
     {"method", ColumnType::text, "", "how times were measured", measurement<&Measurement::method>},
     {"samples_n", ColumnType::integer, "", "number of timed samples of the submission", sample_count<kSubmission>},
@@ -469,6 +519,56 @@ constexpr Column kColumns[] = {
      cases},
     {"workloads", ColumnType::text, "", "workloads that the submission selects, joined by commas; empty: all",
      workloads},
+    {"mismatch_place", ColumnType::text, "", "indices of the worst element of the first wrong output: [3, 17]",
+     mismatch<&Mismatch::worst_place>},
+    {"worst_expected", ColumnType::number, "", "expected value of that element",
+     mismatched_element<&Mismatch::worst_expected>},
+    {"worst_got", ColumnType::number, "", "actual value of that element", mismatched_element<&Mismatch::worst_got>},
+    {"worst_err", ColumnType::number, "", "absolute error of that element", mismatched_element<&Mismatch::worst_error>},
+    {"worst_allowed", ColumnType::number, "", "error that is allowed there: atol + rtol * |worst_expected|",
+     mismatched_element<&Mismatch::worst_allowed>},
+    {"not_finite_count", ColumnType::integer, "",
+     "number of its elements that are NaN or infinite where the expected "
+     "ones are finite",
+     mismatched_element<&Mismatch::not_finite>},
+    {"looks_like", ColumnType::text, "",
+     "what the first wrong output looks like: unwritten, zeros, stale, transposed, shifted, tail, tile, fp32, tf32, "
+     "bf16, cast, keepdim",
+     mismatch<&Mismatch::looks_like>},
+    {"expected_form", ColumnType::text, "", "dtype and shape that an output of another form should have",
+     mismatch<&Mismatch::expected_form>},
+    {"got_form", ColumnType::text, "", "dtype and shape that it has", mismatch<&Mismatch::got_form>},
+    {"unmatched_weights", ColumnType::text, "",
+     "parameters and buffers without a partner of equal name and shape, as the submission's process reports them",
+     evidence<&Evidence::unmatched>},
+    {"passed_by", ColumnType::text, "",
+     "what correct outputs are near to: reference, or truth where some are nearer to the truth than the reference is",
+     passed_by},
+    {"truth_kind", ColumnType::text, "", "how the truth was computed; none and a reason if it could not be",
+     truth_kind},
+    {"truth_max_err", ColumnType::number, "", "largest absolute error against the truth",
+     truth<&TruthErrors::submission_max>},
+    {"truth_rms_err", ColumnType::number, "", "RMS of the errors against the truth, relative to that of the truth",
+     truth<&TruthErrors::submission_rms>},
+    {"reference_truth_max_err", ColumnType::number, "", "truth_max_err of the reference",
+     truth<&TruthErrors::reference_max>},
+    {"reference_truth_rms_err", ColumnType::number, "", "truth_rms_err of the reference",
+     truth<&TruthErrors::reference_rms>},
+    {"rounding_max_err", ColumnType::number, "",
+     "truth_max_err of the truth from inputs and parameters in the allowed precision",
+     rounding<&TruthErrors::rounding_max>},
+    {"rounding_rms_err", ColumnType::number, "", "truth_rms_err of the same", rounding<&TruthErrors::rounding_rms>},
+    {"precision_like", ColumnType::text, "",
+     "precision that truth_rms_err looks like: float32, TF32 or float16, bfloat16", truth<&TruthErrors::looks_like>},
+    {"truth", ColumnType::boolean, "", "whether outputs that differ from the reference are measured by the truth",
+     truth_rule<&TruthRule::is_used>},
+    {"truth_rms", ColumnType::number, "", "how many times the reference's RMS error is allowed",
+     truth_rule<&TruthRule::rms>},
+    {"truth_max", ColumnType::number, "", "how many times the reference's largest error is allowed",
+     truth_rule<&TruthRule::max>},
+    {"allow_precision", ColumnType::text, "",
+     "precision to which inputs and parameters may be rounded: none, tf32, fp16, bf16",
+     truth_rule<&TruthRule::allowed>},
 };
 
 }  // namespace

@@ -71,6 +71,35 @@ TEST(columns, a_failed_row_has_evidence_and_no_figures) {
     EXPECT_EQ(cell(row, figure), kUnknown) << figure;
 }
 
+TEST(columns, a_wrong_output_has_the_tolerance_in_effect_and_its_errors_against_the_truth) {
+  Evidence differs = evidence("value", "differs");
+  differs.mismatch = Mismatch{.mismatched = 3, .total = 9, .worst_place = "[1, 2]", .rtol = 0.25, .atol = 0};
+  differs.truth = TruthErrors{.kind = "float64 on the host", .submission_rms = 0.5, .reference_rms = 0.125};
+  const RunRow row = ended_row("relu/wrong", VerdictName::wrong_answer, differs);
+  EXPECT_EQ(cell(row, "rtol"), number(0.25));
+  EXPECT_EQ(cell(row, "atol"), number(0));
+  EXPECT_EQ(cell(row, "mismatch_place"), text("[1, 2]"));
+  EXPECT_EQ(cell(row, "truth_kind"), text("float64 on the host"));
+  EXPECT_EQ(cell(row, "truth_rms_err"), number(0.5));
+  EXPECT_EQ(cell(row, "reference_truth_rms_err"), number(0.125));
+  EXPECT_EQ(cell(row, "rounding_rms_err"), kUnknown);
+  EXPECT_EQ(cell(row, "passed_by"), kUnknown);
+  differs.mismatch = Mismatch{.looks_like = "cast", .expected_form = "int64[4]", .got_form = "int32[4]"};
+  differs.truth = TruthErrors{.kind = "none: no room"};
+  const RunRow form = ended_row("relu/form", VerdictName::wrong_answer, differs);
+  EXPECT_EQ(cell(form, "got_form"), text("int32[4]"));
+  EXPECT_EQ(cell(form, "truth_kind"), text("none: no room"));
+  for (const char* figure : {"mismatch_n", "max_abs_err", "worst_err", "truth_rms_err"})
+    EXPECT_EQ(cell(form, figure), kUnknown) << figure;
+}
+
+TEST(columns, a_passed_row_says_by_what) {
+  RunRow row = passed_row("relu/fast", 12'500, 25'000);
+  EXPECT_EQ(cell(row, "passed_by"), text("reference"));
+  std::get<Passed>(row.result->verdict).correctness.truth = TruthErrors{.kind = "float64 on the device"};
+  EXPECT_EQ(cell(row, "passed_by"), text("truth"));
+}
+
 TEST(columns, device_code_is_tier_0_and_a_job_that_did_not_run_has_no_tier) {
   RunRow row = ended_row("relu/a", VerdictName::wrong_answer, {});
   row.result->sandbox = "uid,user";

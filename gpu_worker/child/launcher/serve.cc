@@ -115,6 +115,7 @@ Outcome<void> Server::handle(Command command) {
     case Command::compile:
     case Command::call_compiled:
     case Command::answer:
+    case Command::truth:
       break;
   }
   return tl::unexpected(Fault{Failure::runtime_error,

@@ -22,6 +22,7 @@ namespace {
 using channel::Page;
 using channel::Seeds;
 using channel::TensorDesc;
+using channel::TruthOrder;
 using channel::WorkloadDesc;
 
 struct Field {
@@ -42,6 +43,7 @@ constexpr Field kLayout[] = {{"sizeof Page", sizeof(Page)},
                              {"sizeof Seeds", sizeof(Seeds)},
                              {"sizeof WorkloadDesc", sizeof(WorkloadDesc)},
                              {"workloads_max", channel::kWorkloadsMax},
+                             {"sizeof TruthOrder", sizeof(TruthOrder)},
                              {"text_max", channel::kTextMax},
                              {"tree_max", channel::kTreeMax},
                              {"align", channel::kAlign},
@@ -85,6 +87,8 @@ constexpr Field kLayout[] = {{"sizeof Page", sizeof(Page)},
                              KQ_FIELD(Page, output_tree),
                              KQ_FIELD(Seeds, inputs),
                              KQ_FIELD(Seeds, calls),
+                             KQ_FIELD(TruthOrder, kind),
+                             KQ_FIELD(TruthOrder, rounding),
                              KQ_FIELD(TensorDesc, name),
                              KQ_FIELD(TensorDesc, kind),
                              KQ_FIELD(TensorDesc, dtype),

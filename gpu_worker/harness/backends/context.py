@@ -1,7 +1,7 @@
 """What a backend's load() receives: the job, the state of the reference, and the signature of the problem."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -20,3 +20,4 @@ class Context:
     states: dict[str, torch.Tensor]  # the reference's parameters and buffers, as views into the window
     signature: ProblemSignature
     workload: int = 0  # the index of the problem's workload
+    notes: list[str] = field(default_factory=list)  # what the backend tells the judge, for the evidence of a failure

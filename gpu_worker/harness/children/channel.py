@@ -94,17 +94,19 @@ class Channel:
         """
         return int(self._runtime.next_slot(self._address, returned))
 
-    def answer_ok(self) -> None:
-        self.page.status = Status.OK
-        self.page.failure = Failure.NONE
-        self.page.text_bytes = 0
+    def answer_ok(self, note: str = "") -> None:
+        self._answer(Status.OK, Failure.NONE, note)
 
     def answer_failed(self, failure: Failure, text: str) -> None:
+        self._answer(Status.FAILED, failure, text)
+
+    def _answer(self, status: Status, failure: Failure, text: str) -> None:
         # the judge's text ends at the first zero byte
-        raw = text.replace("\0", "\\0").encode(errors="replace")[: TEXT_MAX - 1]
-        self.page.status = Status.FAILED
+        raw = text.replace("\0", "\\0").encode(errors="replace")[: TEXT_MAX - 1] if text else b""
+        self.page.status = status
         self.page.failure = failure
-        self.page.text = raw
+        if raw:
+            self.page.text = raw
         self.page.text_bytes = len(raw)
 
     def raw(self, table: str, count: int) -> bytes:

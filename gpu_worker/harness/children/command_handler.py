@@ -7,7 +7,7 @@ judge reads it there.
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -58,6 +58,7 @@ class CommandHandler:
         self.arguments: Arguments | None = None
         self.result: Result | None = None
         self.output_dtypes: list[Any] = []
+        self._note = ""  # what the answer to the command says besides ok
         self._views: dict[tuple[bytes, int], list[Any]] = {}
         self._slots: list[dict[str, list[Any]]] = []  # what stage_burst() prepared, by slot
         self._commands: dict[int, Callable[[], None]] = {
@@ -73,6 +74,7 @@ class CommandHandler:
             Command.COMPILE: self.compile,
             Command.CALL_COMPILED: self.call_compiled,
             Command.ANSWER: self.answer,
+            Command.TRUTH: self.truth,
         }
 
     @staticmethod
@@ -91,6 +93,7 @@ class CommandHandler:
             work = self._commands.get(command)
             if work is None:
                 raise Failed(Failure.RUNTIME_ERROR, f"this child knows no command {command}")
+            self._note = ""
             work()
             if command in (Command.CALL, Command.CALL_COMPILED, Command.ANSWER):
                 self._staged.clear()
@@ -98,7 +101,7 @@ class CommandHandler:
             failure = self.failure_of(error, command)
             self.channel.answer_failed(failure, describe(error, str(self.job.source), failure))
             return False
-        self.channel.answer_ok()
+        self.channel.answer_ok(self._note)
         return True
 
     def explain(self, command: int) -> None:
@@ -205,6 +208,24 @@ class CommandHandler:
             self._pool_use.__exit__(None, None, None)
             self._pool_use = None
 
+    @contextlib.contextmanager
+    def outside_of_pool(self) -> Iterator[None]:
+        """Lets torch allocate from the device's own memory meanwhile, and gives that memory back. The outputs of the
+        last call stay in the arena.
+        """
+        is_in_pool = self._pool_use is not None
+        if self._pool_use is not None:
+            self._pool_use.__exit__(None, None, None)
+            self._pool_use = None
+        try:
+            yield
+        finally:
+            if self.job.on_gpu:
+                torch.cuda.empty_cache()
+            if is_in_pool:
+                self._pool_use = torch.cuda.use_mem_pool(self._pool)
+                self._pool_use.__enter__()
+
     def input_views(self) -> list[Any]:
         """Returns the arguments of a call. Each tensor is a fresh object, because a model may change the object."""
         found = self._staged.pop("inputs", None)
@@ -255,6 +276,9 @@ class CommandHandler:
 
     def answer(self) -> None:
         raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child has no answers")
+
+    def truth(self) -> None:
+        raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child computes no truth")
 
     def burst(self) -> None:
         """Makes calls one after another without waiting for the GPU between them. The child runtime tells where the

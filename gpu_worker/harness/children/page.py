@@ -32,6 +32,20 @@ class Command(IntEnum):
     COMPILE = 10
     CALL_COMPILED = 11
     ANSWER = 12
+    TRUTH = 13
+
+
+class TruthKind(IntEnum):
+    FLOAT64_ON_DEVICE = 0
+    FLOAT64_ON_HOST = 1
+    FLOAT32_ON_DEVICE = 2
+
+
+class Rounding(IntEnum):
+    NONE = 0
+    TF32 = 1
+    FP16 = 2
+    BF16 = 3
 
 
 class Status(IntEnum):
@@ -90,6 +104,10 @@ class WorkloadDesc(ctypes.Structure):
     _fields_ = [("name", c_char * 80), ("weight", c_double)]
 
 
+class TruthOrder(ctypes.Structure):
+    _fields_ = [("kind", c_uint32), ("rounding", c_uint32)]
+
+
 class Page(ctypes.Structure):
     _fields_ = [
         ("magic", c_uint32),
@@ -128,4 +146,5 @@ class Page(ctypes.Structure):
         ("output_tree_bytes", c_uint32),
         ("input_tree", c_char * TREE_MAX),
         ("output_tree", c_char * TREE_MAX),
+        ("truth", TruthOrder),
     ]

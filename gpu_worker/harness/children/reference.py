@@ -5,6 +5,7 @@ problem's fault.
 """
 
 import copy
+import os
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from harness.children.model_file import Problem, parameter_names
 from harness.children.page import ANSWERS_MAX, INPUTS_MAX, OUTPUTS_MAX, STATES_MAX, Failure, Place
 from harness.children.tensors import (
     TensorSpec,
+    Window,
     cast_model,
     copy_of,
     fill_tensor,
@@ -25,10 +27,12 @@ from harness.children.tensors import (
     problem_error,
     seed_everything,
     spanned,
+    value_of,
 )
 from harness.problem.construction import construct_reference
 from harness.problem.input_generation import InputGenerator
 from harness.problem.workloads import fill_table as fill_workloads
+from harness.truth import exact_outputs
 from harness.values.scalar_dtypes import dtypes_of_floats
 from harness.values.value_tree import describe_arguments, describe_result, read_tree
 
@@ -287,6 +291,32 @@ class Reference(CommandHandler):
             and not self.changes_inputs
             and len({value.untyped_storage().data_ptr() for value in tensors}) == len(tensors)
         )
+
+    def truth(self) -> None:
+        """Computes the outputs of one trial exactly, from inputs in host memory, and writes them behind the inputs."""
+        fd = self.channel.receive_fd(b"W")
+        try:
+            memory = Window.of_host(self._runtime.map_shared(fd, max(self.page.window_bytes, 1)))
+        finally:
+            os.close(fd)
+        host = torch.device("cpu")
+        inputs = [memory.tensor(x, host) if x.dtype else value_of(x) for x in self.entries("inputs")]
+        places = [memory.tensor(output, host) for output in self.entries("outputs")]
+        exactness = exact_outputs.Exactness.of(self.page.truth, torch.device(self.job.device))
+        with self.outside_of_pool():
+            outputs = exact_outputs.compute(
+                self.model,
+                inputs,
+                exactness,
+                self.page.answers[0].calls,
+                self.arguments.build if self.arguments is not None else list,
+                self.tensors_of,
+            )
+            if [output.shape for output in outputs] != [place.shape for place in places]:
+                raise problem_error("the reference returns outputs of other shapes in another precision")
+            for place, output in zip(places, outputs):
+                place.copy_(output)
+            del outputs, output
 
     def call_model(self, model: Any, inputs: list[Any]) -> None:
         with torch.no_grad():

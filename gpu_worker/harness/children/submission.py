@@ -31,10 +31,12 @@ class Submission(CommandHandler):
         if self.job.on_gpu:
             triton_precompile.unpack_job_cache(self.job)
         self.read_trees()
+        context = self.context()
         try:
-            self.model = backend(self.context())
+            self.model = backend(context)
         finally:
             loader.check_refusals()
+        self._note = "; ".join(context.notes)
         self.synchronize()
 
     def context(self) -> Context:

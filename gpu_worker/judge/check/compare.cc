@@ -202,6 +202,14 @@ bool close(double expected, double got, Tolerance tolerance) {
   return std::abs(got - expected) <= tolerance.atol + tolerance.rtol * std::abs(expected);  // false for NaN
 }
 
+// Returns the error of an element as a multiple of what is allowed there.
+double excess_of(double expected, double got, Tolerance tolerance) {
+  const double error = std::abs(got - expected);
+  if (!std::isfinite(error)) return std::numeric_limits<double>::infinity();
+  const double allowed = tolerance.atol + tolerance.rtol * std::abs(expected);
+  return error / std::max(allowed, std::numeric_limits<double>::min());
+}
+
 template <class T>
 const T* elements(std::span<const std::byte> bytes) {
   KQ_CHECK(bytes.size() % sizeof(T) == 0 && reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(T) == 0);
@@ -214,6 +222,18 @@ std::vector<double> decoded(std::span<const std::byte> bytes) {
   std::vector<double> numbers(bytes.size() / sizeof(typename Format::Stored));
   std::transform(stored, stored + numbers.size(), numbers.begin(),
                  [](auto one) { return static_cast<double>(Format::value(one)); });
+  return numbers;
+}
+
+template <class Integer>
+std::vector<double> counted(std::span<const std::byte> bytes) {
+  const Integer* const stored = elements<Integer>(bytes);
+  return {stored, stored + bytes.size() / sizeof(Integer)};
+}
+
+std::vector<double> real_parts(const std::vector<double>& parts) {
+  std::vector<double> numbers(parts.size() / 2);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = parts[2 * i];
   return numbers;
 }
 
@@ -264,6 +284,33 @@ std::vector<double> numbers_of(Dtype dtype, std::span<const std::byte> bytes) {
     case Dtype::uint64:
     case Dtype::boolean:
       return {};
+  }
+  return {};
+}
+
+std::vector<double> values_of(Dtype dtype, std::span<const std::byte> bytes) {
+  switch (dtype) {
+    case Dtype::none:
+      return {};
+    case Dtype::float64:
+    case Dtype::float32:
+    case Dtype::float16:
+    case Dtype::bfloat16:
+      return numbers_of(dtype, bytes);
+    case Dtype::complex64:
+    case Dtype::complex128:
+      return real_parts(numbers_of(dtype, bytes));
+    case Dtype::int64:
+      return counted<std::int64_t>(bytes);
+    case Dtype::int32:
+      return counted<std::int32_t>(bytes);
+    case Dtype::int16:
+      return counted<std::int16_t>(bytes);
+    case Dtype::int8:
+      return counted<std::int8_t>(bytes);
+    case Dtype::uint8:
+    case Dtype::boolean:
+      return counted<std::uint8_t>(bytes);
   }
   return {};
 }
@@ -333,7 +380,15 @@ Mismatch Comparison::mismatch() const {
           .max_abs_err = max_abs_err_,
           .max_rel_err = max_rel_err_,
           .mismatched = mismatched_,
-          .total = total_};
+          .total = total_,
+          .worst_place = {},
+          .worst_expected = worst_expected_,
+          .worst_got = worst_got_,
+          .worst_error = std::abs(worst_got_ - worst_expected_),
+          .worst_allowed = tolerance_.atol + tolerance_.rtol * std::abs(worst_expected_),
+          .rtol = tolerance_.rtol,
+          .atol = tolerance_.atol,
+          .not_finite = not_finite_};
 }
 
 template <class Format>
@@ -396,7 +451,17 @@ void Comparison::note(std::uint64_t element, bool is_equal, double expected, dou
     first_expected_ = expected;
     first_got_ = got;
   }
-  if (std::isfinite(expected) && !std::isfinite(got)) not_finite_ = true;
+  if (!is_equal) {
+    last_ = element;
+    const double excess = excess_of(expected, got, tolerance_);
+    if (excess > worst_excess_) {
+      worst_excess_ = excess;
+      worst_ = element;
+      worst_expected_ = expected;
+      worst_got_ = got;
+    }
+  }
+  if (std::isfinite(expected) && !std::isfinite(got)) ++not_finite_;
   if (!std::isfinite(expected) || !std::isfinite(got)) return;
   const double error = std::abs(got - expected);
   max_abs_err_ = std::max(max_abs_err_, error);

@@ -34,6 +34,9 @@ constexpr bool is_floating(channel::Dtype dtype) {
 // Returns the elements of a floating-point dtype as exact numbers, and two numbers for a complex element. Returns
 // nothing for other dtypes.
 std::vector<double> numbers_of(channel::Dtype dtype, std::span<const std::byte> bytes);
+// Returns one number for each element of any dtype; of a complex element, its real part. Integers beyond 2^53 are
+// rounded.
+std::vector<double> values_of(channel::Dtype dtype, std::span<const std::byte> bytes);
 
 // Compares one output, piece by piece: tensors larger than a staging buffer come in order.
 class Comparison {
@@ -50,10 +53,13 @@ class Comparison {
   bool equal() const { return mismatched_ == 0; }
   // Returns the reason of evidence: "nan" where an element is NaN or infinite and the reference's is finite, otherwise
   // "value".
-  std::string reason() const { return not_finite_ ? "nan" : "value"; }
-  // Returns the first element that differs, and the worst errors over all finite pairs. The caller fills in the trial
-  // and the output.
+  std::string reason() const { return not_finite_ > 0 ? "nan" : "value"; }
+  // Returns the first element that differs, the worst one, and the worst errors over all finite pairs. The caller fills
+  // in the trial, the output and the place.
   Mismatch mismatch() const;
+  // The row-major indices of the worst and of the last element that differs.
+  std::uint64_t worst() const { return worst_; }
+  std::uint64_t last() const { return last_; }
   double max_abs_err() const { return max_abs_err_; }
   double max_rel_err() const { return max_rel_err_; }
 
@@ -70,12 +76,17 @@ class Comparison {
   Tolerance tolerance_;
   std::uint64_t total_ = 0;  // elements so far
   std::uint64_t mismatched_ = 0;
-  bool not_finite_ = false;
+  std::uint64_t not_finite_ = 0;
   double max_abs_err_ = 0;
   double max_rel_err_ = 0;
   std::uint64_t first_ = 0;
   double first_expected_ = 0;
   double first_got_ = 0;
+  std::uint64_t last_ = 0;
+  std::uint64_t worst_ = 0;
+  double worst_expected_ = 0;
+  double worst_got_ = 0;
+  double worst_excess_ = -1;  // its error divided by what is allowed there; infinite where it is not finite
 };
 
 }  // namespace kq::judge

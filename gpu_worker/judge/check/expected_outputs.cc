@@ -48,6 +48,15 @@ void ExpectedOutputs::discard_ahead() {
   ahead_.clear();
 }
 
+bool ExpectedOutputs::any_earlier(const std::function<bool(const Memory& expected)>& visit) const {
+  return std::ranges::any_of(
+      free_, [&](const ReferenceTrial& trial) { return !trial.outputs.empty() && visit(*trial.expected); });
+}
+
+void ExpectedOutputs::forget_earlier() {
+  for (ReferenceTrial& trial : free_) trial.outputs.clear();
+}
+
 Expected<void> ExpectedOutputs::make_block() {
   has_block_ = true;
   const std::uint64_t each = input_bytes_ + output_bytes_;

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -64,6 +65,11 @@ class ExpectedOutputs {
   void advance();
   // Drops all trials ahead.
   void discard_ahead();
+  // Calls `visit` with the expected outputs of trials before the current one whose memory was not used again, until it
+  // returns true. Returns whether it has.
+  bool any_earlier(const std::function<bool(const Memory& expected)>& visit) const;
+  // Forgets the earlier trials, because they belong to another model.
+  void forget_earlier();
 
  private:
   Expected<void> make_block();

@@ -178,6 +178,10 @@ void Child::write_answer_seeds(std::span<const channel::Seeds> seeds) {
   page_->answer_count = seeds.size();
 }
 
+void Child::write_truth_order(channel::TruthOrder order) {
+  page_->truth = order;
+}
+
 void Child::send(char byte, int fd) {
   if (!sys::send_packet(socket_.get(), std::string_view(&byte, 1), std::span(&fd, 1))) hung_up_ = true;
 }

@@ -103,6 +103,9 @@ class Child {
   // Sets the seeds of the next Command::answer, one pair for each slot.
   void write_answer_seeds(std::span<const channel::Seeds> seeds);
 
+  // Sets what the next Command::truth computes.
+  void write_truth_order(channel::TruthOrder order);
+
   // What the judge does at both ends of the timed interval.
   struct Hooks {
     // Where positive: the interval begins when the child reports that it has launched its work, or this long after

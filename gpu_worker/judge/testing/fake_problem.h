@@ -99,6 +99,13 @@ inline void fake_answer(FakeTurn& turn, float w, std::optional<std::int64_t> n) 
   turn.window = window;
 }
 
+// Computes the outputs in float64, from the inputs in the window of the command.
+inline void fake_truth(FakeTurn& turn, double w) {
+  const float* x = fake_data<float>(turn, turn.page.inputs[0]);
+  double* y = fake_data<double>(turn, turn.page.outputs[0]);
+  for (int i = 0; i < 8; ++i) y[i] = std::max<double>(x[i], 0) * w + static_cast<double>(turn.page.inputs[1].integer);
+}
+
 // `n` is the integer that the reference draws each time. Without it the integers differ.
 inline FakeChild::Script fake_reference(Twist twist = {}, std::optional<std::int64_t> n = std::nullopt) {
   return [n, twist = std::move(twist), model_seed = std::uint64_t{0}](FakeTurn& turn) mutable {
@@ -113,6 +120,7 @@ inline FakeChild::Script fake_reference(Twist twist = {}, std::optional<std::int
     if (turn.command == Command::make_inputs) fake_draw(turn, turn.seed, n);
     if (turn.command == Command::call) fake_call(turn, w);
     if (turn.command == Command::answer) fake_answer(turn, w, n);
+    if (turn.command == Command::truth) fake_truth(turn, w);
     if (twist) twist(turn);
   };
 }

@@ -95,6 +95,8 @@ Step<void> ReferenceSide::use(const Plan& plan, Layout layout) {
   mutable_.assign(layout_.tables.inputs.size(), false);
   trials_.discard_ahead();  // another model has made them
   trial_ns_ = is_same_layout ? trial_ns_ : 0;
+  trials_.forget_earlier();
+  truth_kind_ = 0;
   return plan.trials.baseline == Baseline::compile ? compile(plan) : Step<void>();
 }
 
@@ -146,7 +148,7 @@ void ReferenceSide::begin_inputs(const Plan& plan, const Seeds& seeds) {
 }
 
 Step<void> ReferenceSide::finish_inputs() {
-  KQ_TRY_VALUE(const auto drawn, accept(child_->finish(), doing(Phase::run)));
+  KQ_TRY_VALUE(const auto drawn, accept(finish_command(), doing(Phase::run)));
   return keep_inputs(drawn.tables.inputs, 0, trials_.current());
 }
 
@@ -248,8 +250,9 @@ void ReferenceSide::begin_answers(const Plan& plan, const std::vector<Tensor>& i
 }
 
 Step<Answered> ReferenceSide::finish_answers() {
-  auto answered = accept(child_->finish(), doing(Phase::run));
-  trial_ns_ = (clock_ns() - requested_at_ns_) / static_cast<std::int64_t>(requested_seeds_.size());
+  const bool is_held = held_outcome_.has_value();
+  auto answered = accept(finish_command(), doing(Phase::run));
+  if (!is_held) trial_ns_ = (clock_ns() - requested_at_ns_) / static_cast<std::int64_t>(requested_seeds_.size());
   return answered;
 }
 
@@ -307,6 +310,7 @@ void ReferenceSide::drop_outputs_in_place() {
 
 void ReferenceSide::settle() {
   if (child_->is_busy()) (void)child_->finish();
+  held_outcome_.reset();
   is_ahead_requested_ = false;
   trials_.discard_ahead();
 }

@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "gpu_worker/judge/check/expected_outputs.h"
@@ -88,6 +90,32 @@ class ReferenceSide {
   // without a call where the trial is kept in place.
   Step<bool> depends_on_seed(const Plan& plan, std::uint64_t seed);
 
+  // The truth of a trial (core/problem.h) in host memory that no submission maps.
+  struct Truth {
+    std::unique_ptr<Memory> memory;    // null where the truth could not be computed
+    std::vector<Tensor> outputs = {};  // the rows, with their offsets in the memory
+    std::size_t kind = 0;              // the number among the kinds that this device has
+    std::string words = {};            // "float64 on the device", or why there is no truth
+  };
+  struct TruthRequest {
+    const std::vector<Tensor>& inputs;  // the rows, with the trial's plain values
+    InputCopies input_copies;
+    std::uint64_t seed = 0;  // of the trial's calls
+    channel::Rounding rounding = channel::Rounding::none;
+    std::size_t first_kind = 0;
+  };
+  // Has the child compute the outputs of a trial as exactly as can be had: in the first kind, from `first_kind` on,
+  // that it can compute. A kind that works is the first one of later requests as well. Between the two halves of
+  // another command the outcome of that command is kept for its second half.
+  Step<Truth> compute_truth(const Plan& plan, const TruthRequest& request);
+  // Returns whether a kind of truth follows this one.
+  bool has_truth_after(std::size_t kind) const { return kind + 1 < truth_kinds().size(); }
+  // Calls `visit` with the expected outputs of earlier trials that are still in memory, laid out like
+  // expected_outputs(), until it returns true. Returns whether it has.
+  bool any_earlier_trial(const std::function<bool(const Memory& expected)>& visit) const {
+    return trials_.any_earlier(visit);
+  }
+
   const Layout& layout() const { return layout_; }
   const Trees& trees() const { return trees_; }  // of the last load
   const Memory& window() const { return *window_.memory; }
@@ -113,6 +141,10 @@ class ReferenceSide {
   Step<void> compile(const Plan& plan);
   bool has_room_for(const Layout& layout) const;
   Step<void> make_window_for(const Layout& layout);
+  Expected<Outcome> finish_command();
+  std::span<const channel::TruthKind> truth_kinds() const;
+  Expected<std::unique_ptr<Memory>> make_truth_memory(const TruthRequest& request, std::vector<Tensor>& inputs,
+                                                      std::vector<Tensor>& outputs) const;
   Step<Answered> call(const Plan& plan, std::uint64_t seed, const Memory& to,
                       channel::Command command = channel::Command::call);
   bool is_large() const;
@@ -154,6 +186,9 @@ class ReferenceSide {
   bool is_ahead_requested_ = false;
   std::int64_t requested_at_ns_ = 0;
   std::int64_t trial_ns_ = 0;
+  // The outcome of the command that was begun, where the truth had to be computed before its second half.
+  std::optional<Expected<Outcome>> held_outcome_;
+  std::size_t truth_kind_ = 0;  // the first kind of truth that the loaded model was not found unable to compute
   std::vector<bool> mutable_;
   Trees trees_;
 };

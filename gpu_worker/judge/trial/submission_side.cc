@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "gpu_worker/judge/check/degenerate_tolerance.h"
+#include "gpu_worker/judge/check/appearance.h"
 #include "gpu_worker/judge/trial/burst.h"
 
 namespace kq::judge {
@@ -24,11 +24,6 @@ constexpr std::uint64_t kMadeAheadBytesMax = 1ull << 30;  // the most memory tha
 // the copy while the reference computes the next trial.
 constexpr std::uint64_t kInPlaceBytesMin = 64ull << 20;
 constexpr int kSlowComparisonsMax = 3;  // after so many slow comparisons in a row outputs are copied instead
-// The degenerate-tolerance check reads pieces of the expected output in the first trial, evenly over the output, and
-// then one piece of both outputs in each trial.
-constexpr std::uint64_t kSampleBytesMax = 256u << 10;
-constexpr std::uint64_t kFirstPieceBytes = 16u << 10;
-constexpr std::uint64_t kFirstPieces = 8;
 
 bool same_number(const Tensor& a, const Tensor& b) {
   return a.integer == b.integer && std::bit_cast<std::uint64_t>(a.real) == std::bit_cast<std::uint64_t>(b.real);
@@ -95,7 +90,7 @@ std::optional<SubmissionMemory> SubmissionMemory::make_ahead(Device& device, con
 
 Step<std::unique_ptr<SubmissionSide>> SubmissionSide::open(Device& device, sys::Fd channel, Exits& exits,
                                                            WaitMode wait_mode, const Plan& plan,
-                                                           const ReferenceSide& reference,
+                                                           ReferenceSide& reference,
                                                            std::span<const Layout> layouts,
                                                            std::optional<SubmissionMemory> ahead) {
   auto child = Child::start(std::move(channel), ChildRole::submission, exits, wait_mode);
@@ -161,7 +156,8 @@ Step<void> SubmissionSide::begin_load(const Plan& plan, std::uint64_t seed, std:
 }
 
 Step<void> SubmissionSide::finish_load() {
-  KQ_TRY(accept(child_->finish(), doing(Phase::load)));
+  KQ_TRY_VALUE(const auto loaded, accept(child_->finish(), doing(Phase::load)));
+  unmatched_ = loaded.text;
   return {};
 }
 
@@ -444,14 +440,28 @@ Step<void> SubmissionSide::finish_check(const Plan& plan, const Trial& trial, co
 Step<void> SubmissionSide::check_forms(const Trial& trial, const Expectation& expectation,
                                        std::span<const Tensor> got) const {
   const std::vector<Tensor>& expected = expectation.outputs;
+  const auto wrong_form = [&](std::size_t output, std::string reason, const std::string& message, Mismatch forms,
+                              std::string hint) -> tl::unexpected<Stop> {
+    auto stopped = wrong_answer(trial, std::move(reason), message);
+    Evidence& found = std::get<Ended>(stopped.value()).evidence;
+    forms.trial = trial.number;
+    forms.output = static_cast<std::uint32_t>(output);
+    found.mismatch = std::move(forms);
+    found.hint = std::move(hint);
+    return stopped;
+  };
   if (got.size() != expected.size()) {
-    return wrong_answer(trial, "shape",
-                        "the submission returned " + std::to_string(got.size()) + " outputs, must be " +
-                            std::to_string(expected.size()));
+    const std::string is = std::to_string(got.size()) + " outputs", must_be = std::to_string(expected.size());
+    return wrong_form(0, "shape", "the submission returned " + is + ", must be " + must_be,
+                      {.expected_form = must_be + " outputs", .got_form = is}, {});
   }
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const FormDifference found = difference(expected[i], got[i]);
-    if (!found.reason.empty()) return wrong_answer(trial, found.reason, output_name(i) + " " + found.message);
+    if (found.reason.empty()) continue;
+    const Appearance looks = appearance_of_form(expected[i], got[i]);
+    return wrong_form(i, found.reason, output_name(i) + " " + found.message,
+                      {.looks_like = looks.word, .expected_form = describe(expected[i]), .got_form = describe(got[i])},
+                      looks.sentence);
   }
   return {};
 }
@@ -467,105 +477,6 @@ Step<void> SubmissionSide::check_gaps(const Trial& trial, const Expectation& exp
                         "the submission wrote outside of its outputs, at byte " +
                             std::to_string(gap.begin + **difference) + " of the window");
   }
-  return {};
-}
-
-Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, const Expectation& expectation,
-                                        std::span<const Tensor> got, const DeviceFindings& findings) {
-  const std::vector<Tensor>& expected = expectation.outputs;
-  const std::uint64_t begin = reference_.layout().outputs.begin;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const Tensor& output = expected[i];
-    const bool is_tensor = output.kind == channel::Kind::tensor;
-    const PlainValue plain = plain_value(output);
-    const channel::Dtype dtype = is_tensor ? output.dtype : plain.dtype;
-    Comparison comparison(dtype, tolerance_for(dtype, plan.rtol, plan.atol));
-    if (i < findings.outputs.size() && findings.outputs[i]) {
-      comparison.add_agreed(output.bytes / channel::element_bytes(dtype), findings.outputs[i]->max_abs_err,
-                            findings.outputs[i]->max_rel_err);
-    } else if (is_tensor) {
-      const std::uint64_t at = output.offset - begin;
-      const auto compared =
-          checks_.compare(comparison, {expectation.expected, at}, {expectation.snapshot, at}, output.bytes);
-      if (!compared) return stop(compared.error());
-    } else {
-      comparison.add(plain.bytes, plain_value(got[i]).bytes);
-    }
-    if (comparison.equal()) {
-      correctness_.max_abs_err = std::max(correctness_.max_abs_err, comparison.max_abs_err());
-      correctness_.max_rel_err = std::max(correctness_.max_rel_err, comparison.max_rel_err());
-      if (const auto checked =
-              is_tensor ? check_degenerate_tolerance(trial, expectation, i, comparison.tolerance()) : Step<void>();
-          !checked)
-        return checked;
-      continue;
-    }
-    Mismatch mismatch = comparison.mismatch();
-    mismatch.trial = trial.number;
-    mismatch.output = static_cast<std::uint32_t>(i);
-    Evidence found =
-        evidence(Stage::judge, comparison.reason(),
-                 output_name(i) + ", " + describe(output) + ": " + std::to_string(mismatch.mismatched) + " of " +
-                     std::to_string(mismatch.total) + " elements differ, in trial " + std::to_string(trial.number));
-    found.mismatch = mismatch;
-    if (is_tensor && is_unwritten(output, expectation, comparison, trial.poison)) {
-      found.hint =
-          "the first of them still holds the value that the judge wrote before the call, so the call has not written "
-          "it";
-    }
-    return stop(VerdictName::wrong_answer, std::move(found));
-  }
-  return {};
-}
-
-// Returns the piece of an output that the degenerate-tolerance check reads. The piece follows from the random
-// `slot_draw`, so no child can predict it before a timed call.
-Region SubmissionSide::sampled_region(const Trial& trial, const Tensor& output) const {
-  const std::uint64_t element_bytes = channel::element_bytes(output.dtype);
-  const std::uint64_t elements = output.bytes / element_bytes;
-  const std::uint64_t checked = std::min(elements, kSampleBytesMax / element_bytes);
-  const std::uint64_t first = trial.slot_draw / memory_.window.slots % (elements - checked + 1);
-  const std::uint64_t begin = output.offset + first * element_bytes;
-  return {begin, begin + checked * element_bytes};
-}
-
-// Runs the degenerate-tolerance check of one output. Does nothing where zeros are not within the tolerance of the
-// pieces that were read in the first trial.
-Step<void> SubmissionSide::check_degenerate_tolerance(const Trial& trial, const Expectation& expectation,
-                                                      std::size_t output, Tolerance tolerance) {
-  // The check is called for tensors only: an earlier output without an entry is a plain value.
-  zeros_may_pass_.resize(std::max(zeros_may_pass_.size(), output), false);
-  const Tensor& tensor = expectation.outputs[output];
-  const std::uint64_t element_bytes = channel::element_bytes(tensor.dtype);
-  const std::uint64_t elements = tensor.bytes / element_bytes;
-  const bool is_first = zeros_may_pass_.size() == output;
-  if (is_first) zeros_may_pass_.push_back(false);
-  if (elements == 0 || !is_floating(tensor.dtype)) return {};
-  const std::uint64_t begin = tensor.offset - reference_.layout().outputs.begin;
-  if (is_first) {
-    const std::uint64_t checked = std::min(elements, kFirstPieceBytes / element_bytes);
-    for (std::uint64_t piece = 0; piece < kFirstPieces && !zeros_may_pass_[output]; ++piece) {
-      const std::uint64_t first = (elements - checked) * piece / (kFirstPieces - 1);
-      const auto expected =
-          checks_.numbers(tensor.dtype, {expectation.expected, begin + first * element_bytes}, checked * element_bytes);
-      if (!expected) return stop(expected.error());
-      zeros_may_pass_[output] = check_degenerate(*expected, *expected, tolerance).zeros_pass;
-    }
-  }
-  if (!zeros_may_pass_[output]) return {};
-  const Region part = sampled_region(trial, tensor);
-  const std::uint64_t at = part.begin - reference_.layout().outputs.begin;
-  const auto expected = checks_.numbers(tensor.dtype, {expectation.expected, at}, part.bytes());
-  if (!expected) return stop(expected.error());
-  const auto got = checks_.numbers(tensor.dtype, {expectation.snapshot, at}, part.bytes());
-  if (!got) return stop(got.error());
-  const DegenerateCheck found = check_degenerate(*expected, *got, tolerance);
-  if (!found.zeros_pass || found.is_close || suspicion_) return {};
-  suspicion_ = evidence(Stage::judge, "value",
-                        output_name(output) + ", " + describe(tensor) +
-                            ": zeros are within the tolerance, too, and in trial " + std::to_string(trial.number) +
-                            " the output was hardly closer to the expected one than a constant is");
-  suspicion_->hint = "give the problem an rtol and atol that are smaller than its expected outputs";
   return {};
 }
 
@@ -604,17 +515,6 @@ Step<void> SubmissionSide::check_inputs(const Trial& trial, const Expectation& e
                             " of the window");
   }
   return {};
-}
-
-// Returns whether the first wrong element still holds poison. The answer decides only about a hint, so a failed read
-// counts as "no".
-bool SubmissionSide::is_unwritten(const Tensor& output, const Expectation& expectation, const Comparison& comparison,
-                                  std::uint32_t poison) {
-  const std::uint64_t element_bytes = channel::element_bytes(output.dtype);
-  const std::uint64_t at =
-      output.offset - reference_.layout().outputs.begin + comparison.mismatch().element * element_bytes;
-  const auto difference = checks_.difference(poison, {expectation.snapshot, at}, element_bytes);
-  return difference && !difference->has_value();
 }
 
 std::uint32_t poison_word(std::uint64_t random) {

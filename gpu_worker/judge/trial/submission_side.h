@@ -5,9 +5,13 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
+#include "gpu_worker/judge/check/appearance.h"
 #include "gpu_worker/judge/check/input_copies.h"
 #include "gpu_worker/judge/check/memory_checks.h"
+#include "gpu_worker/judge/check/truth.h"
 #include "gpu_worker/judge/child/failure.h"
 #include "gpu_worker/judge/child/window.h"
 #include "gpu_worker/judge/timing/calibration.h"
@@ -54,7 +58,7 @@ class SubmissionSide {
   // Attaches a window for the reference's workload, with room for each of `layouts`, and measures the overhead, while
   // the child still runs only kq's own code. Uses the memory made ahead where it fits, otherwise frees it.
   static Step<std::unique_ptr<SubmissionSide>> open(Device& device, sys::Fd channel, Exits& exits, WaitMode wait_mode,
-                                                    const Plan& plan, const ReferenceSide& reference,
+                                                    const Plan& plan, ReferenceSide& reference,
                                                     std::span<const Layout> layouts,
                                                     std::optional<SubmissionMemory> ahead = {});
 
@@ -141,7 +145,7 @@ class SubmissionSide {
     bool gaps = false;    // every gap between outputs still holds poison
     bool inputs = false;  // no input has changed; false where inputs may change
   };
-  SubmissionSide(Device& device, std::unique_ptr<Child> child, const ReferenceSide& reference, SubmissionMemory memory)
+  SubmissionSide(Device& device, std::unique_ptr<Child> child, ReferenceSide& reference, SubmissionMemory memory)
       : device_(device), child_(std::move(child)), reference_(reference), checks_(device), memory_(std::move(memory)) {}
   ChildActivity doing(Phase phase) const { return {ChildRole::submission, phase, device_.info().kind}; }
   void describe_workload();
@@ -171,12 +175,30 @@ class SubmissionSide {
   Step<void> finish_check(const Plan& plan, const Trial& trial, const Expectation& expectation,
                           std::span<const Tensor> got);
   Step<void> check_inputs(const Trial& trial, const Expectation& expectation);
-  bool is_unwritten(const Tensor& output, const Expectation& expectation, const Comparison& comparison,
-                    std::uint32_t poison);
+  // An output that is not within the tolerance of the reference's, and what the truth says about it.
+  struct TruthFinding {
+    bool is_right = false;
+    std::optional<TruthErrors> errors = {};  // no value where the truth was not asked for
+  };
+  // The truth of the trial that is checked, once an output has needed it.
+  using TrialTruth = std::optional<ReferenceSide::Truth>;
+  Step<TruthFinding> measure_by_truth(const Plan& plan, const Trial& trial, const Expectation& expectation,
+                                      std::size_t output, const Comparison& comparison, TrialTruth& truth);
+  Step<bool> is_within_allowance(const Expectation& expectation, std::size_t output);
+  Step<TruthComparison> compare_with_truth(const Expectation& expectation, std::size_t output, Tolerance tolerance,
+                                           const ReferenceSide::Truth& truth);
+  Step<void> add_rounding(const Plan& plan, const ReferenceSide::TruthRequest& request, std::size_t output,
+                          const ReferenceSide::Truth& truth, TruthComparison& comparison);
+  void note_tolerance(channel::Dtype dtype, Tolerance tolerance);
+  void note_truth(const TruthErrors& errors);
+  Evidence explain(const Trial& trial, const Expectation& expectation, std::size_t output, const Tensor& got,
+                   const Comparison& comparison, const TruthFinding& finding);
+  Expected<Appearance> look_at(const Trial& trial, const Expectation& expectation, const Tensor& output,
+                               const Comparison& comparison);
 
   Device& device_;
   std::unique_ptr<Child> child_;
-  const ReferenceSide& reference_;
+  ReferenceSide& reference_;
   MemoryChecks checks_;
   SubmissionMemory memory_;
   std::unique_ptr<Memory> slots_;  // the window for bursts; null before attach_slots()
@@ -191,6 +213,9 @@ class SubmissionSide {
   // For each output, whether zeros are within the tolerance in the pieces that were read in the first trial.
   std::vector<bool> zeros_may_pass_;
   std::optional<Evidence> suspicion_;
+  std::vector<TruthAllowance> allowances_;  // by output; shorter where later outputs needed no truth
+  bool is_tolerance_of_floats_ = false;     // whether the tolerance in correctness_ is that of a floating-point output
+  std::string unmatched_;                   // parameters and buffers without a partner, in the child's words
 };
 
 // Returns a word that is NaN in every floating-point format and random otherwise.

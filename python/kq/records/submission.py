@@ -96,6 +96,15 @@ class Baseline(TextEnum):
     COMPILE = "compile"
 
 
+class AllowedPrecision(TextEnum):
+    """A precision to which a submission may round its inputs and parameters."""
+
+    NONE = "none"
+    TF32 = "tf32"
+    FP16 = "fp16"
+    BF16 = "bf16"
+
+
 class Profiler(TextEnum):
     """The profiler that runs in a separate pass after a submission has passed."""
 
@@ -200,6 +209,22 @@ class Trials:
 
 
 @dataclass(frozen=True)
+class TruthRule:
+    """How outputs are measured that are not within the tolerance of the reference's: they are right if their errors
+    against the truth, the reference in float64, are at most so many times those of the reference.
+    """
+
+    used: bool = True
+    rms: float = 2  # times the reference's RMS error
+    max: float = 4  # times the reference's largest error
+    allow_precision: AllowedPrecision = AllowedPrecision.NONE
+
+    def __post_init__(self) -> None:
+        value = parsed(AllowedPrecision, self.allow_precision, "allow_precision")
+        object.__setattr__(self, "allow_precision", value)
+
+
+@dataclass(frozen=True)
 class Submission:
     """One kernel to evaluate. The broker identifies its job by a key, a hash of what would run.
 
@@ -226,6 +251,7 @@ class Submission:
     # The limit for the build and the limit for the run; it can only lower the worker's limits. 0: the worker's limits.
     # Part of the key unless it is 0.
     time_limit_ms: int = 0
+    truth: TruthRule = field(default_factory=TruthRule)  # part of the key unless it is the default
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "backend", parsed(Backend, self.backend, "backend"))

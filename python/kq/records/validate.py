@@ -10,7 +10,15 @@ from numbers import Real
 
 from kq.errors import BadInput
 from kq.records.field_types import field_type_error
-from kq.records.limits import FILES_PER_SUBMISSION_MAX, LABELS_MAX, NAME_BYTES_MAX, TAGS_MAX, TRIALS_MAX, WORKLOADS_MAX
+from kq.records.limits import (
+    FILES_PER_SUBMISSION_MAX,
+    LABELS_MAX,
+    NAME_BYTES_MAX,
+    TAGS_MAX,
+    TRIALS_MAX,
+    TRUTH_FACTOR_MAX,
+    WORKLOADS_MAX,
+)
 from kq.records.submission import DeviceWish, Submission
 
 
@@ -80,6 +88,9 @@ def _submission_error(submission: Submission) -> str | None:
     for tolerance in (problem.rtol, problem.atol):
         if tolerance is not None and not 0 <= tolerance <= 1:
             return "a tolerance must be between 0 and 1"
+    for factor in (submission.truth.rms, submission.truth.max):
+        if not 0 <= factor <= TRUTH_FACTOR_MAX:
+            return f"the factors of the truth must be between 0 and {TRUTH_FACTOR_MAX}"
     return None
 
 

@@ -100,17 +100,38 @@ class Measurement:
 
 
 @dataclass(frozen=True)
+class TruthErrors:
+    """The errors of an output against the truth, which is the reference computed as exactly as can be had. The Python
+    twin of TruthErrors in core/verdict.h. A relative RMS is the RMS of the errors divided by that of the truth.
+    """
+
+    kind: str = ""  # how the truth was computed; "none: " and why, if it could not be
+    submission_max: float = 0
+    submission_rms: float = 0
+    reference_max: float = 0
+    reference_rms: float = 0
+    rounding_max: float = 0  # of the truth from inputs and parameters in the allowed precision; 0 if none is allowed
+    rounding_rms: float = 0
+    looks_like: str = ""  # the precision that submission_rms looks like
+
+
+@dataclass(frozen=True)
 class Correctness:
     """The result of the correctness trials."""
 
     trials_passed: int = 0
     max_abs_err: float = 0
     max_rel_err: float = 0
+    rtol: float | None = None  # the tolerance in effect
+    atol: float | None = None
+    truth: TruthErrors | None = None  # None if all outputs were within the tolerance of the reference
 
 
 @dataclass(frozen=True)
 class Mismatch:
-    """The first element that differs from the expected output, and the largest errors."""
+    """The first element that differs from the expected output, the largest errors, and the worst element. For an output
+    of another shape or dtype only its place, the two forms and `looks_like` are set.
+    """
 
     trial: int = 0
     output: int = 0
@@ -121,6 +142,17 @@ class Mismatch:
     max_rel_err: float = 0
     mismatched: int = 0  # the number of elements that differ, out of `total`
     total: int = 0
+    worst_place: str = ""  # its indices: "[3, 17]"
+    worst_expected: float = 0
+    worst_got: float = 0
+    worst_error: float = 0
+    worst_allowed: float = 0
+    rtol: float = 0  # the tolerance in effect
+    atol: float = 0
+    not_finite: int = 0  # elements that are NaN or infinite although the expected ones are finite
+    looks_like: str = ""
+    expected_form: str = ""
+    got_form: str = ""
 
 
 @dataclass(frozen=True)
@@ -134,6 +166,8 @@ class Evidence:
     rule: str = ""
     place: str = ""
     mismatch: Mismatch | None = None
+    truth: TruthErrors | None = None
+    unmatched: str = ""  # parameters and buffers without a partner of equal name and shape
 
 
 @dataclass(frozen=True)

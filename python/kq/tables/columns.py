@@ -13,7 +13,15 @@ from typing import Any
 
 from kq.records.jobs import Conditions, DeviceKind, Extensions, GpuProcess, Profile, Result, RunRow
 from kq.records.submission import Backend, Workload
-from kq.records.verdict import Correctness, Evidence, Measurement, Mismatch, Statistics, VerdictName
+from kq.records.verdict import (
+    Correctness,
+    Evidence,
+    Measurement,
+    Mismatch,
+    Statistics,
+    TruthErrors,
+    VerdictName,
+)
 
 SCHEMA = "kq.result/1"
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -157,6 +165,29 @@ class Row:
     fell_back: bool | None = None
     cases: str | None = None
     workloads: str | None = None
+    mismatch_place: str | None = None
+    worst_expected: float | None = None
+    worst_got: float | None = None
+    worst_err: float | None = None
+    worst_allowed: float | None = None
+    not_finite_count: int | None = None
+    looks_like: str | None = None
+    expected_form: str | None = None
+    got_form: str | None = None
+    unmatched_weights: str | None = None
+    passed_by: str | None = None
+    truth_kind: str | None = None
+    truth_max_err: float | None = None
+    truth_rms_err: float | None = None
+    reference_truth_max_err: float | None = None
+    reference_truth_rms_err: float | None = None
+    rounding_max_err: float | None = None
+    rounding_rms_err: float | None = None
+    precision_like: str | None = None
+    truth: bool | None = None
+    truth_rms: float | None = None
+    truth_max: float | None = None
+    allow_precision: str | None = None
 
     @classmethod
     def of(cls, row: RunRow) -> Row:
@@ -209,6 +240,10 @@ def _of_job(row: RunRow) -> dict[str, Any]:
         "profile": trials.profile.value,
         "need_extensions": trials.need_extensions,
         "workloads": None if problem.workloads == [Workload()] else ",".join(one.name for one in problem.workloads),
+        "truth": submission.truth.used,
+        "truth_rms": submission.truth.rms,
+        "truth_max": submission.truth.max,
+        "allow_precision": submission.truth.allow_precision.value,
         "submitter": job.submitter,
         "priority": submission.priority.value,
         "not_before": time_of(submission.not_before_ms),
@@ -320,29 +355,69 @@ def _of_evidence(evidence: Evidence) -> dict[str, Any]:
         "message": evidence.message,
         "hint": evidence.hint,
     }
+    columns["unmatched_weights"] = evidence.unmatched
+    if evidence.truth is not None:
+        columns |= _of_truth(evidence.truth)
     return columns | (_of_mismatch(evidence.mismatch) if evidence.mismatch is not None else {})
 
 
 def _of_mismatch(mismatch: Mismatch) -> dict[str, Any]:
-    return {
-        "max_abs_err": mismatch.max_abs_err,
-        "max_rel_err": mismatch.max_rel_err,
-        "mismatch_n": mismatch.mismatched,
-        "mismatch_total_n": mismatch.total,
+    columns: dict[str, Any] = {
         "mismatch_trial": mismatch.trial,
         "mismatch_output": mismatch.output,
-        "mismatch_element": mismatch.element,
-        "mismatch_expected": mismatch.expected,
-        "mismatch_got": mismatch.got,
+        "mismatch_place": mismatch.worst_place,
+        "looks_like": mismatch.looks_like,
+        "expected_form": mismatch.expected_form,
+        "got_form": mismatch.got_form,
     }
+    if mismatch.total > 0:  # an output of another form has no elements to compare
+        columns |= {
+            "max_abs_err": mismatch.max_abs_err,
+            "max_rel_err": mismatch.max_rel_err,
+            "mismatch_n": mismatch.mismatched,
+            "mismatch_total_n": mismatch.total,
+            "mismatch_element": mismatch.element,
+            "mismatch_expected": mismatch.expected,
+            "mismatch_got": mismatch.got,
+            "worst_expected": mismatch.worst_expected,
+            "worst_got": mismatch.worst_got,
+            "worst_err": mismatch.worst_error,
+            "worst_allowed": mismatch.worst_allowed,
+            "not_finite_count": mismatch.not_finite,
+        }
+    if mismatch.worst_place:  # a result of an earlier version has neither this place nor the tolerance
+        columns |= {"rtol": mismatch.rtol, "atol": mismatch.atol}
+    return columns
+
+
+def _of_truth(truth: TruthErrors) -> dict[str, Any]:
+    columns: dict[str, Any] = {
+        "truth_kind": truth.kind,
+        "rounding_max_err": truth.rounding_max or None,
+        "rounding_rms_err": truth.rounding_rms or None,
+    }
+    if not truth.kind.startswith("none"):
+        columns |= {
+            "truth_max_err": truth.submission_max,
+            "truth_rms_err": truth.submission_rms,
+            "reference_truth_max_err": truth.reference_max,
+            "reference_truth_rms_err": truth.reference_rms,
+            "precision_like": truth.looks_like,
+        }
+    return columns
 
 
 def _of_correctness(correctness: Correctness) -> dict[str, Any]:
-    return {
+    columns: dict[str, Any] = {
         "trials_passed": correctness.trials_passed,
         "max_abs_err": correctness.max_abs_err,
         "max_rel_err": correctness.max_rel_err,
+        "passed_by": "reference" if correctness.truth is None else "truth",
     }
+    for name in ("rtol", "atol"):
+        if (value := getattr(correctness, name)) is not None:
+            columns[name] = value
+    return columns | (_of_truth(correctness.truth) if correctness.truth is not None else {})
 
 
 def _of_measurement(measured: Measurement) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""The truth: what a reference computes in float64."""
