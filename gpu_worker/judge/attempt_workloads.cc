@@ -18,9 +18,7 @@ void add_checks(CaseResult& timed, std::span<const CaseResult> checked) {
   Correctness& correctness = std::holds_alternative<Passed>(timed.verdict)
                                  ? std::get<Passed>(timed.verdict).correctness
                                  : std::get<Suspect>(timed.verdict).correctness;
-  correctness.trials_passed += earlier.trials_passed;
-  correctness.max_abs_err = std::max(correctness.max_abs_err, earlier.max_abs_err);
-  correctness.max_rel_err = std::max(correctness.max_rel_err, earlier.max_rel_err);
+  add(correctness, earlier);
   const auto* const suspect = std::get_if<Suspect>(&before->verdict);
   if (auto* const passed = std::get_if<Passed>(&timed.verdict); passed != nullptr && suspect != nullptr)
     timed.verdict = Suspect{std::move(passed->measurement), passed->correctness, suspect->evidence};

@@ -62,13 +62,8 @@ Measurement measurement_of_all(std::span<const CaseResult> cases) {
 }
 
 Correctness correctness_of_all(std::span<const CaseResult> cases) {
-  Correctness all;
-  for (const CaseResult& one : cases) {
-    const Correctness& correctness = *correctness_of(one.verdict);
-    all.trials_passed += correctness.trials_passed;
-    all.max_abs_err = std::max(all.max_abs_err, correctness.max_abs_err);
-    all.max_rel_err = std::max(all.max_rel_err, correctness.max_rel_err);
-  }
+  Correctness all = *correctness_of(cases.front().verdict);
+  for (const CaseResult& one : cases.subspan(1)) add(all, *correctness_of(one.verdict));
   return all;
 }
 
@@ -127,6 +122,15 @@ Plan timing_plan(const Plan& plan, std::size_t count) {
   timing.trials.timed = std::min(plan.trials.timed, std::max(share(plan.trials.timed), kTimedSamplesMin));
   timing.limits.timed_budget_ms = std::max(share(plan.limits.timed_budget_ms), kTimedBudgetMsMin);
   return timing;
+}
+
+void add(Correctness& correctness, const Correctness& other) {
+  correctness.trials_passed += other.trials_passed;
+  correctness.max_abs_err = std::max(correctness.max_abs_err, other.max_abs_err);
+  correctness.max_rel_err = std::max(correctness.max_rel_err, other.max_rel_err);
+  const bool is_farther =
+      other.truth && (!correctness.truth || other.truth->submission_rms > correctness.truth->submission_rms);
+  if (is_farther) correctness.truth = other.truth;
 }
 
 std::string in_workload(const std::string& workload, const std::string& message) {

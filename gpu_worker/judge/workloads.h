@@ -31,6 +31,10 @@ Plan timing_plan(const Plan& plan, std::size_t count);
 // Returns a message that says in which workload something happened.
 std::string in_workload(const std::string& workload, const std::string& message);
 
+// Adds what other calls have shown to the correctness of a submission: the largest errors, and the errors against the
+// truth that are farther from it.
+void add(Correctness& correctness, const Correctness& other);
+
 // Combines the outcomes of workloads. Where any has ended, the verdict is that of the first one that has, with its
 // workload's name in the message; otherwise it is suspect where any is suspect, and passed where all have passed. Times
 // are weighted geometric means over the workloads, so the speedup is the weighted geometric mean of the speedups.

@@ -296,7 +296,13 @@ std::vector<double> values_of(Dtype dtype, std::span<const std::byte> bytes) {
     case Dtype::float32:
     case Dtype::float16:
     case Dtype::bfloat16:
+    case Dtype::float8_e4m3fn:
+    case Dtype::float8_e5m2:
+    case Dtype::float8_e4m3fnuz:
+    case Dtype::float8_e5m2fnuz:
+    case Dtype::float8_e8m0fnu:
       return numbers_of(dtype, bytes);
+    case Dtype::complex32:
     case Dtype::complex64:
     case Dtype::complex128:
       return real_parts(numbers_of(dtype, bytes));
@@ -311,6 +317,12 @@ std::vector<double> values_of(Dtype dtype, std::span<const std::byte> bytes) {
     case Dtype::uint8:
     case Dtype::boolean:
       return counted<std::uint8_t>(bytes);
+    case Dtype::uint16:
+      return counted<std::uint16_t>(bytes);
+    case Dtype::uint32:
+      return counted<std::uint32_t>(bytes);
+    case Dtype::uint64:
+      return counted<std::uint64_t>(bytes);
   }
   return {};
 }

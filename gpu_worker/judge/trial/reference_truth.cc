@@ -46,7 +46,13 @@ Dtype travelling(Dtype dtype, bool is_double) {
     case Dtype::float32:
     case Dtype::float16:
     case Dtype::bfloat16:
+    case Dtype::float8_e4m3fn:
+    case Dtype::float8_e5m2:
+    case Dtype::float8_e4m3fnuz:
+    case Dtype::float8_e5m2fnuz:
+    case Dtype::float8_e8m0fnu:
       return is_double ? Dtype::float64 : Dtype::float32;
+    case Dtype::complex32:
     case Dtype::complex64:
     case Dtype::complex128:
       return is_double ? Dtype::complex128 : Dtype::complex64;
@@ -56,6 +62,9 @@ Dtype travelling(Dtype dtype, bool is_double) {
     case Dtype::int16:
     case Dtype::int8:
     case Dtype::uint8:
+    case Dtype::uint16:
+    case Dtype::uint32:
+    case Dtype::uint64:
     case Dtype::boolean:
       return dtype;
   }

@@ -123,6 +123,8 @@ Step<void> SubmissionSide::change_workload(const Plan& plan) {
   correctness_ = {};
   zeros_may_pass_.clear();
   suspicion_.reset();
+  allowances_.clear();
+  unmatched_.clear();
   if (slots_ == nullptr) {
     describe_workload();
     return {};
