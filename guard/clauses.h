@@ -197,11 +197,15 @@ inline constexpr Name kOwnModules[] = {"sys.modules.generated*", "sys.modules._g
                                        "sys.modules.kernels",    "sys.modules.kernel_*",    "sys.modules.kernels_*",
                                        "sys.modules._kernel*",   "sys.modules.custom_*",    "sys.modules.my_*",
                                        "sys.modules.tmp*"};
+// The recipe of Python's manual registers a module that it made under a name of its own. Facts give these arguments
+// only where the name belongs to no module of Python or of an installed package.
+inline constexpr Name kNewModules[] = {"importlib.util.module_from_spec()", "types.ModuleType()"};
 inline constexpr Name kMadeModules[] = {"?", "importlib.util.module_from_spec()", "types.ModuleType()"};
-inline constexpr Clause kRewritesCaller[] = {{.kinds = kinds({set}), .names = kCallers},
-                                             {.kinds = kinds({set}), .names = kModules, .except = kOwnModules},
-                                             {.kinds = kinds({set}), .names = kOwnModules, .fine_with = kMadeModules},
-                                             {.kinds = kUses, .names = kInjectors}};
+inline constexpr Clause kRewritesCaller[] = {
+    {.kinds = kinds({set}), .names = kCallers},
+    {.kinds = kinds({set}), .names = kModules, .except = kOwnModules, .fine_with = kNewModules},
+    {.kinds = kinds({set}), .names = kOwnModules, .fine_with = kMadeModules},
+    {.kinds = kUses, .names = kInjectors}};
 
 inline constexpr Name kTensorBases[] = {"torch.Tensor",
                                         "torch._C._TensorBase",

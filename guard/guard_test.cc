@@ -65,6 +65,7 @@ constexpr Case kRejected[] = {
     {"set\tsys.modules.torch.kernels\t?", "rewrites_caller"},
     {"set\tsys.modules.kernelbench\t?", "rewrites_caller"},
     {"set\tsys.modules.?\t?", "rewrites_caller"},
+    {"set\tsys.modules._relu_parts\tmath", "rewrites_caller"},
     {"set\tsys.modules.generated_kernels\ttorch.cuda", "rewrites_caller"},
     {"base\ttorch.Tensor", "tensor_subclass"},
     {"call\t?.as_subclass\t?", "tensor_subclass"},
@@ -98,6 +99,8 @@ constexpr Case kFine[] = {
     {"set\tos.environ.TORCH_CUDA_ARCH_LIST\t9.0"},
     {"call\ttime.perf_counter"},
     {"set\tsys.modules.generated_kernels\t?"},
+    {"set\tsys.modules._relu_parts\timportlib.util.module_from_spec()"},
+    {"set\tsys.modules._parts_?\ttypes.ModuleType()"},
     {"set\tsys.modules.kernels\timportlib.util.module_from_spec()"},
     {"call\ttorch.nn.Linear().weight.as_subclass\ttorch.Tensor"},
 };

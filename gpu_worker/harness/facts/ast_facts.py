@@ -15,6 +15,7 @@ import tokenize
 import unicodedata
 from collections.abc import Iterable
 
+from harness.facts import new_modules
 from harness.facts.ast_walk import Place, Walk
 from harness.facts.dotted_names import UNKNOWN, joined
 from harness.facts.embedded_code import (
@@ -352,9 +353,21 @@ class Facts:
                 owner = name.removesuffix(".__dict__")
                 if owner == name and not NAMESPACE.search(name):
                     continue
+                if owner == "sys.modules" and not isinstance(node.slice, ast.Slice):
+                    self._add_module(node.slice, scope, place, value)
+                    continue
                 keys = [] if isinstance(node.slice, ast.Slice) else self._names.texts(node.slice, scope)
                 for key in keys or [UNKNOWN]:
                     self._add(place, node.lineno, "set", slot(owner, key), self._value(value, scope))
+
+    def _add_module(self, key: ast.expr, scope: Scope, place: Place, value: ast.expr | None) -> None:
+        """Adds an assignment to an item of sys.modules. Its argument is the call that made the module if the name
+        belongs to no other module.
+        """
+        for name in new_modules.names_of(self._names, key, scope, self._with_holes):
+            maker = new_modules.maker_of(self._names, value, scope) if new_modules.is_new(name, HOLE) else ""
+            shown = name.replace(HOLE, UNKNOWN)
+            self._add(place, key.lineno, "set", slot("sys.modules", shown), maker or UNKNOWN)
 
     def _value(self, node: ast.expr | None, scope: Scope) -> str:
         """Returns the assigned value if it is one constant, else "?"."""

@@ -226,6 +226,27 @@ FINE = [
     "raise RuntimeError('cudaStreamCreate() failed; use the current stream')",
 ]
 
+MADE = (
+    "import importlib.util, sys\n{}\n"
+    "s = importlib.util.spec_from_file_location({}, 'f.py')\nm = importlib.util.module_from_spec(s)\n"
+)
+# Names of a module that is made, keys with which it is registered, and the fact of that.
+REGISTERED = (
+    ("", "'_parts'", "'_parts'", "_parts importlib.util.module_from_spec()"),
+    ("N = '_parts'", "N", "N", "_parts importlib.util.module_from_spec()"),
+    ("", "'my.parts'", "s.name", "my.parts importlib.util.module_from_spec()"),
+    ("", "'_parts'", "m.__name__", "_parts importlib.util.module_from_spec()"),
+    ("n = f'_parts_{h()}'", "n", "n", "_parts_? importlib.util.module_from_spec()"),
+    ("n = '_parts_' + h()", "n", "s.name", "_parts_? importlib.util.module_from_spec()"),
+    ("", "'time'", "'time'", "time ?"),
+    ("", "'time'", "s.name", "time ?"),
+    ("", "'torch.kernels'", "m.__name__", "torch.kernels ?"),
+    ("n = f'ti{h()}'", "n", "n", "ti? ?"),
+    ("n = h()", "n", "n", "? ?"),
+    ("n = '_parts'\nn = h()", "n", "n", "? ?"),
+    ("", "h()", "s.name", "? ?"),
+)
+
 STREAMY = (
     "torch.cuda.Stream",
     "torch.cuda.stream",
@@ -266,6 +287,26 @@ class AstFacts(unittest.TestCase):
         ):
             with self.subTest(source):
                 self.assertEqual([fact for fact in facts(source) if " code " in fact], [])
+
+    def test_a_new_module_is_told_from_one_in_the_place_of_another(self) -> None:
+        for head, name, key, fact in REGISTERED:
+            source = MADE.format(head, name) + f"sys.modules[{key}] = m"
+            with self.subTest(source):
+                self.assertIn(f"{source.count(chr(10)) + 1} set sys.modules.{fact}", facts(source))
+        for value in (
+            "time",
+            "torch.cuda",
+            "sys.modules['math']",
+            "h()",
+            "types.ModuleType('x') if y else time",
+            "'types.ModuleType()'",
+        ):
+            source = f"import sys, time, types, torch\nsys.modules['_parts'] = {value}"
+            with self.subTest(source):
+                self.assertIn("2 set sys.modules._parts ?", facts(source))
+        source = "import sys, types\ndef put(n):\n    sys.modules[n] = types.ModuleType(n)\nput('_parts')\nput('time')"
+        self.assertIn("3 set sys.modules._parts types.ModuleType()", facts(source))
+        self.assertIn("3 set sys.modules.time ?", facts(source))
 
     def test_facts_belong_to_their_file(self) -> None:
         self.assertEqual(facts_of(b"f()", "a b.py"), "file\ta b.py\t2\n1\tcall\tf\n")
