@@ -187,7 +187,7 @@ class SubmissionSide {
   std::optional<Evidence> suspicion_;
 };
 
-// Returns a word that is NaN in every floating-point format and random otherwise.
+// Returns a word that is NaN in every floating-point format of at least 16 bits and random otherwise.
 std::uint32_t poison_word(std::uint64_t random);
 
 }  // namespace kq::judge
