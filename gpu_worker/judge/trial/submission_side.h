@@ -218,7 +218,7 @@ class SubmissionSide {
   std::string unmatched_;                   // parameters and buffers without a partner, in the child's words
 };
 
-// Returns a word that is NaN in every floating-point format and random otherwise.
+// Returns a word that is NaN in every floating-point format of at least 16 bits and random otherwise.
 std::uint32_t poison_word(std::uint64_t random);
 
 }  // namespace kq::judge
