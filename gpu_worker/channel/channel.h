@@ -84,6 +84,10 @@ enum class Command : std::uint32_t {
   // the offsets in that memory; an output is written in the dtype of its row. Window, arena, model and the outputs of
   // the last call stay as they are. The memory is unmapped before the answer.
   truth = 13,
+  // Reference: receive host memory as in `truth`, and give copies of the inputs, of the expected outputs and of a
+  // submission's outputs to check() of the problem. The table of outputs holds the rows of the expected outputs and
+  // then those of the submission's. The text of the answer is what check() returned; empty: the outputs are right.
+  check = 14,
 };
 
 // Where and in which precision Command::truth computes. Integers stay as they are.
@@ -213,6 +217,14 @@ struct WorkloadDesc {
 };
 static_assert(sizeof(WorkloadDesc) == 88);
 
+// The tolerance that the problem names for one output. Where `matched` is 0 it names none.
+struct ToleranceDesc {
+  double rtol;     // negative: that of the output's dtype
+  double atol;     // likewise
+  double matched;  // the share of elements that must be within the tolerance, up to 1
+};
+static_assert(sizeof(ToleranceDesc) == 24);
+
 // The seeds of one slot: for drawing the inputs, and for the calls of reference and submission. A submission gets the
 // second one with `go`, and never the first.
 struct Seeds {
@@ -262,6 +274,7 @@ struct Page {
   std::uint32_t workload;        // for `load`: the index of the workload; written by the judge
   std::uint32_t workload_count;  // the length of `workloads`; written by a reference that has loaded
   WorkloadDesc workloads[kWorkloadsMax];
+  ToleranceDesc tolerances[kOutputsMax];  // of the outputs; written by a reference that has loaded
 
   // How the rows of inputs and outputs make up the arguments and the result of a call, as text that
   // gpu_worker/harness.values.value_tree.py writes and reads. A reference writes both at `load`, and the judge copies
@@ -271,7 +284,9 @@ struct Page {
   std::uint32_t output_tree_bytes;
   char input_tree[kTreeMax];
   char output_tree[kTreeMax];
-  TruthOrder truth;            // for `truth`; written by the judge
+  TruthOrder truth;         // for `truth`; written by the judge
+  std::uint32_t has_check;  // 1: the problem has a function check(); written by a reference that has loaded
+  std::uint32_t reserved;
 };
 static_assert(offsetof(Page, go) == 8);
 static_assert(offsetof(Page, done) == 64);

@@ -53,6 +53,14 @@ Evidence unchanged_inputs() {
   return found;
 }
 
+Evidence constant_outputs() {
+  Evidence found = evidence(Stage::judge, "constant",
+                            "the reference returned the same outputs for all inputs, so a submission that computes "
+                            "nothing would be right");
+  found.hint = "the outputs of a problem must depend on its inputs: its weights must not be zero, for example";
+  return found;
+}
+
 // Returns whether the reference failed, or had no memory left, which may be due to the memory that a kept reference
 // holds.
 bool is_reference_failure(const Ended& ended) {
@@ -160,6 +168,7 @@ Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::u
   preparing.reset();
 
   // All outputs were right.
+  if (trials.outputs_are_constant()) return stop(VerdictName::problem_invalid, constant_outputs());
   KQ_TRY_VALUE(auto measurement, measure(plan, submission, *times, before, after, report));
   const Correctness& correctness = submission.correctness();
   auto suspicion = submission.suspicion();

@@ -64,9 +64,8 @@ std::string backend_error(std::string_view file_name, Backend backend) {
 
 std::vector<std::string> missing_from_problem(std::string_view text) {
   std::vector<std::string> missing;
-  for (const char* phrase : {"class Model", "get_inputs"}) {
-    if (!holds(text, phrase)) missing.emplace_back(phrase);
-  }
+  if (!holds(text, "class Model")) missing.emplace_back("class Model");
+  if (!holds(text, "get_inputs") && !holds(text, "get_input_groups")) missing.emplace_back("get_inputs");
   return missing;
 }
 

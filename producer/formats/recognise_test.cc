@@ -46,6 +46,7 @@ TEST(Recognise, what_a_problem_lacks) {
   EXPECT_THAT(missing_from_problem(kTestKernel), ElementsAre("class Model", "get_inputs"));
   EXPECT_THAT(missing_from_problem("class Model: ...\ndef get_init_inputs(): ..."), ElementsAre("get_inputs"));
   EXPECT_THAT(missing_from_problem("class Model(nn.Module): ...\nget_inputs = list"), IsEmpty());
+  EXPECT_THAT(missing_from_problem("class Model: ...\ndef get_input_groups(): ..."), IsEmpty());
 }
 
 }  // namespace

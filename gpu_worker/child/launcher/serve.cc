@@ -116,6 +116,7 @@ Outcome<void> Server::handle(Command command) {
     case Command::call_compiled:
     case Command::answer:
     case Command::truth:
+    case Command::check:
       break;
   }
   return tl::unexpected(Fault{Failure::runtime_error,

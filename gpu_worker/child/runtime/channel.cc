@@ -22,6 +22,7 @@ namespace {
 using channel::Page;
 using channel::Seeds;
 using channel::TensorDesc;
+using channel::ToleranceDesc;
 using channel::TruthOrder;
 using channel::WorkloadDesc;
 
@@ -43,6 +44,7 @@ constexpr Field kLayout[] = {{"sizeof Page", sizeof(Page)},
                              {"sizeof Seeds", sizeof(Seeds)},
                              {"sizeof WorkloadDesc", sizeof(WorkloadDesc)},
                              {"workloads_max", channel::kWorkloadsMax},
+                             {"sizeof ToleranceDesc", sizeof(ToleranceDesc)},
                              {"sizeof TruthOrder", sizeof(TruthOrder)},
                              {"text_max", channel::kTextMax},
                              {"tree_max", channel::kTreeMax},
@@ -79,6 +81,10 @@ constexpr Field kLayout[] = {{"sizeof Page", sizeof(Page)},
                              KQ_FIELD(Page, workload),
                              KQ_FIELD(Page, workload_count),
                              KQ_FIELD(Page, workloads),
+                             KQ_FIELD(Page, tolerances),
+                             KQ_FIELD(ToleranceDesc, rtol),
+                             KQ_FIELD(ToleranceDesc, atol),
+                             KQ_FIELD(ToleranceDesc, matched),
                              KQ_FIELD(WorkloadDesc, name),
                              KQ_FIELD(WorkloadDesc, weight),
                              KQ_FIELD(Page, input_tree_bytes),
@@ -87,6 +93,8 @@ constexpr Field kLayout[] = {{"sizeof Page", sizeof(Page)},
                              KQ_FIELD(Page, output_tree),
                              KQ_FIELD(Seeds, inputs),
                              KQ_FIELD(Seeds, calls),
+                             KQ_FIELD(Page, has_check),
+                             KQ_FIELD(Page, reserved),
                              KQ_FIELD(TruthOrder, kind),
                              KQ_FIELD(TruthOrder, rounding),
                              KQ_FIELD(TensorDesc, name),

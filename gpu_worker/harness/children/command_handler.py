@@ -75,6 +75,7 @@ class CommandHandler:
             Command.CALL_COMPILED: self.call_compiled,
             Command.ANSWER: self.answer,
             Command.TRUTH: self.truth,
+            Command.CHECK: self.check,
         }
 
     @staticmethod
@@ -276,6 +277,9 @@ class CommandHandler:
 
     def answer(self) -> None:
         raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child has no answers")
+
+    def check(self) -> None:
+        raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child checks no outputs")
 
     def truth(self) -> None:
         raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child computes no truth")

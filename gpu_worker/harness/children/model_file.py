@@ -17,7 +17,8 @@ from harness.sandbox import job_files
 
 class Problem:
     """A problem file: class Model, the workloads (workloads.py) and, if the constructor has arguments,
-    get_init_inputs(). One of the workloads is the one that is computed.
+    get_init_inputs(). One of the workloads is the one that is computed. Where the file defines check(inputs, expected,
+    got), that function decides whether outputs are right.
     """
 
     def __init__(self, path: Path, workload: int = 0) -> None:
@@ -25,6 +26,7 @@ class Problem:
         self.model_class = attribute(self.module, "Model", path.name)
         self.workloads = workloads_of(self.module, path.name)
         self.workload = self.workloads[workload]
+        self.check: Callable[..., Any] | None = getattr(self.module, "check", None)
 
     def get_inputs(self) -> Any:
         return self.workload.get_inputs()

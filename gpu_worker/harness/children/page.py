@@ -33,6 +33,7 @@ class Command(IntEnum):
     CALL_COMPILED = 11
     ANSWER = 12
     TRUTH = 13
+    CHECK = 14
 
 
 class TruthKind(IntEnum):
@@ -108,6 +109,10 @@ class TruthOrder(ctypes.Structure):
     _fields_ = [("kind", c_uint32), ("rounding", c_uint32)]
 
 
+class ToleranceDesc(ctypes.Structure):
+    _fields_ = [("rtol", c_double), ("atol", c_double), ("matched", c_double)]
+
+
 class Page(ctypes.Structure):
     _fields_ = [
         ("magic", c_uint32),
@@ -142,9 +147,12 @@ class Page(ctypes.Structure):
         ("workload", c_uint32),
         ("workload_count", c_uint32),
         ("workloads", WorkloadDesc * WORKLOADS_MAX),
+        ("tolerances", ToleranceDesc * OUTPUTS_MAX),
         ("input_tree_bytes", c_uint32),
         ("output_tree_bytes", c_uint32),
         ("input_tree", c_char * TREE_MAX),
         ("output_tree", c_char * TREE_MAX),
         ("truth", TruthOrder),
+        ("has_check", c_uint32),
+        ("reserved", c_uint32),
     ]

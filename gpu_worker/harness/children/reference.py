@@ -14,7 +14,16 @@ from torch.utils._pytree import tree_leaves
 from harness.children.command_handler import CommandHandler
 from harness.children.failures import Failed, classify, describe
 from harness.children.model_file import Problem, parameter_names
-from harness.children.page import ANSWERS_MAX, INPUTS_MAX, OUTPUTS_MAX, STATES_MAX, Failure, Place
+from harness.children.page import (
+    ANSWERS_MAX,
+    INPUTS_MAX,
+    OUTPUTS_MAX,
+    STATES_MAX,
+    TEXT_MAX,
+    Failure,
+    Place,
+    TensorDesc,
+)
 from harness.children.tensors import (
     TensorSpec,
     Window,
@@ -31,6 +40,7 @@ from harness.children.tensors import (
 )
 from harness.problem.construction import construct_reference
 from harness.problem.input_generation import InputGenerator
+from harness.problem.tolerance import OutputTolerance, tolerances_of
 from harness.problem.workloads import fill_table as fill_workloads
 from harness.truth import exact_outputs
 from harness.values.scalar_dtypes import dtypes_of_floats
@@ -82,6 +92,9 @@ class Reference(CommandHandler):
         with torch.no_grad():
             self.fill_outputs(self.model(*inputs), seed)
         self.fill_states()
+        self.page.has_check = int(self.problem.check is not None)
+        if self.problem.check is not None and 2 * self.page.output_count > OUTPUTS_MAX:
+            raise problem_error(f"a problem with check() returns at most {OUTPUTS_MAX // 2} outputs")
         self.synchronize()
 
     def draw_inputs(self) -> list[Any]:
@@ -133,9 +146,18 @@ class Reference(CommandHandler):
             shape = value.shape if isinstance(value, torch.Tensor) else ()
             fill_tensor(entry, name, dtype, shape)
         self.page.output_count = len(rows)
+        self.fill_tolerances([(name, dtype) for (name, _), dtype in zip(rows, dtypes)])
         self.page.output_tree, self.page.output_tree_bytes = text.encode(), len(text)
         self.read_trees()
         self.tensors_of(result)
+
+    def fill_tolerances(self, outputs: list[tuple[str, torch.dtype]]) -> None:
+        found = tolerances_of(self.problem.module, self.job.problem, outputs)
+        for entry, tolerance in zip(self.page.tolerances, found):
+            given = tolerance or OutputTolerance(matched=0)
+            entry.rtol = -1 if given.rtol is None else given.rtol
+            entry.atol = -1 if given.atol is None else given.atol
+            entry.matched = given.matched
 
     def number_dtypes(self, outputs: list[Any], seed: int) -> list[torch.dtype]:
         """Returns the dtype in which each output is compared. A Python float is held to the dtype that made it, which
@@ -292,13 +314,43 @@ class Reference(CommandHandler):
             and len({value.untyped_storage().data_ptr() for value in tensors}) == len(tensors)
         )
 
-    def truth(self) -> None:
-        """Computes the outputs of one trial exactly, from inputs in host memory, and writes them behind the inputs."""
+    def receive_host_memory(self) -> Window:
         fd = self.channel.receive_fd(b"W")
         try:
-            memory = Window.of_host(self._runtime.map_shared(fd, max(self.page.window_bytes, 1)))
+            return Window.of_host(self._runtime.map_shared(fd, max(self.page.window_bytes, 1)))
         finally:
             os.close(fd)
+
+    def check(self) -> None:
+        """Asks check() of the problem about the outputs of one call, and answers with its sentence."""
+        memory = self.receive_host_memory()
+        host, device = torch.device("cpu"), torch.device(self.job.device)
+
+        def value(entry: TensorDesc) -> Any:
+            return memory.tensor(entry, host).to(device, copy=True) if entry.dtype else value_of(entry)
+
+        def outputs_in(entries: list[TensorDesc]) -> Any:
+            values = [value(entry) for entry in entries]
+            return values if len(values) > 1 else values[0]
+
+        if self.problem.check is None:
+            raise problem_error("the problem has no check()")
+        with self.outside_of_pool(), torch.no_grad():
+            rows = [value(entry) for entry in self.entries("inputs")]
+            inputs = self.arguments.build(rows) if self.arguments is not None else rows
+            outputs = self.entries("outputs")
+            half = len(outputs) // 2
+            found = self.problem.check(inputs, outputs_in(outputs[:half]), outputs_in(outputs[half:]))
+        if found is not None and not isinstance(found, str):
+            raise problem_error(
+                f"check() of the problem returned a {type(found).__name__}; it returns None, or a sentence about what "
+                "is wrong"
+            )
+        self._note = (found or "")[:TEXT_MAX]
+
+    def truth(self) -> None:
+        """Computes the outputs of one trial exactly, from inputs in host memory, and writes them behind the inputs."""
+        memory = self.receive_host_memory()
         host = torch.device("cpu")
         inputs = [memory.tensor(x, host) if x.dtype else value_of(x) for x in self.entries("inputs")]
         places = [memory.tensor(output, host) for output in self.entries("outputs")]

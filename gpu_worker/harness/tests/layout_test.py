@@ -13,7 +13,14 @@ class Layout(unittest.TestCase):
         self.stub = ChildRuntime(STUB)
 
     def test_every_field_has_its_offset(self) -> None:
-        for structure in (page.Page, page.TensorDesc, page.Seeds, page.WorkloadDesc, page.TruthOrder):
+        for structure in (
+            page.Page,
+            page.TensorDesc,
+            page.Seeds,
+            page.WorkloadDesc,
+            page.ToleranceDesc,
+            page.TruthOrder,
+        ):
             self.assertEqual(ctypes.sizeof(structure), self.stub.layout(f"sizeof {structure.__name__}"))
             for name, *_ in structure._fields_:
                 field = f"{structure.__name__}.{name}"

@@ -243,10 +243,14 @@ bool same_bytes(const void* a, const void* b, std::size_t n) {
 
 }  // namespace
 
-Tolerance tolerance_for(Dtype dtype, std::optional<double> rtol, std::optional<double> atol) {
+Tolerance tolerance_for(Dtype dtype, std::optional<double> rtol, std::optional<double> atol,
+                        const std::optional<ProblemTolerance>& of_problem) {
   const auto* row = std::ranges::find(kTolerances, dtype, &ToleranceRow::dtype);
   KQ_CHECK(row != std::end(kTolerances));
-  return {.rtol = rtol.value_or(row->rtol), .atol = atol.value_or(row->atol)};
+  const ProblemTolerance named = of_problem.value_or(ProblemTolerance());
+  return {.rtol = rtol.value_or(named.rtol.value_or(row->rtol)),
+          .atol = atol.value_or(named.atol.value_or(row->atol)),
+          .matched = named.matched};
 }
 
 std::vector<double> numbers_of(Dtype dtype, std::span<const std::byte> bytes) {

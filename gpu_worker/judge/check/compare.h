@@ -19,10 +19,12 @@
 
 namespace kq::judge {
 
-// Returns the tolerance of a dtype. A problem's own rtol or atol replaces that of the table (compare.cc), in which
-// float32 has 1e-4 and half precision has 1e-2 as in KernelBench's evaluation. Eight bits have one step of their format
-// (torch.finfo: eps, and smallest_subnormal for atol), because neither KernelBench nor torch.testing names a tolerance.
-Tolerance tolerance_for(channel::Dtype dtype, std::optional<double> rtol, std::optional<double> atol);
+// Returns the tolerance of an output of this dtype. The submission's rtol or atol, or else the one that the problem
+// names for the output, replaces that of the table (compare.cc), in which float32 has 1e-4 and half precision has 1e-2
+// as in KernelBench's evaluation. Eight bits have one step of their format (torch.finfo: eps, and smallest_subnormal
+// for atol), because neither KernelBench nor torch.testing names a tolerance.
+Tolerance tolerance_for(channel::Dtype dtype, std::optional<double> rtol, std::optional<double> atol,
+                        const std::optional<ProblemTolerance>& of_problem = std::nullopt);
 
 // Returns whether elements of this dtype are compared by a tolerance.
 constexpr bool is_floating(channel::Dtype dtype) {
@@ -50,7 +52,11 @@ class Comparison {
   channel::Dtype dtype() const { return dtype_; }
   Tolerance tolerance() const { return tolerance_; }
 
-  bool equal() const { return mismatched_ == 0; }
+  // Returns whether the output is right: as many elements agree as the tolerance asks for.
+  bool equal() const {
+    return mismatched_ == 0 || (not_finite_ == 0 && static_cast<double>(mismatched_) <=
+                                                        (1 - tolerance_.matched) * static_cast<double>(total_));
+  }
   // Returns the reason of evidence: "nan" where an element is NaN or infinite and the reference's is finite, otherwise
   // "value".
   std::string reason() const { return not_finite_ > 0 ? "nan" : "value"; }

@@ -215,5 +215,29 @@ TEST(Compare, blocks_agree_with_single_elements) {
   }
 }
 
+TEST(Compare, a_share_of_elements_may_differ_where_the_problem_says_so) {
+  const std::vector<float> expected(100, 1.0f);
+  std::vector<float> got = expected;
+  got[3] = got[77] = 2.0f;
+  const auto is_right = [&](double matched) {
+    const ProblemTolerance named{.rtol = {}, .atol = {}, .matched = matched};
+    Comparison comparison(Dtype::float32, tolerance_for(Dtype::float32, {}, {}, named));
+    comparison.add(std::as_bytes(std::span(expected)), std::as_bytes(std::span(got)));
+    return comparison.equal();
+  };
+  EXPECT_TRUE(is_right(0.98));
+  EXPECT_FALSE(is_right(0.99));
+  got[3] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_FALSE(is_right(0.5)) << "a number that is not finite is never within a tolerance";
+}
+
+TEST(Compare, the_submissions_tolerance_goes_before_the_problems_and_that_before_the_dtypes) {
+  const ProblemTolerance named{.rtol = 0.5, .atol = {}};
+  const Tolerance by_problem = tolerance_for(Dtype::float32, {}, {}, named);
+  EXPECT_EQ(by_problem.rtol, 0.5);
+  EXPECT_EQ(by_problem.atol, 1e-4);
+  EXPECT_EQ(tolerance_for(Dtype::float32, 0.25, {}, named).rtol, 0.25);
+}
+
 }  // namespace
 }  // namespace kq::judge

@@ -352,6 +352,7 @@ Outcome Child::read_answer(Command command, std::int64_t interval_ns) const {
                     .workloads = {},
                     .tables = {},
                     .interval_ns = interval_ns,
+                    .has_check = false,
                     .is_early = is_early_,
                     .trees = {}};
   if (command == Command::load && role_ == ChildRole::reference) {
@@ -368,6 +369,9 @@ Outcome Child::read_answer(Command command, std::int64_t interval_ns) const {
   if (!inputs) return Malformed{inputs.error()};
   auto outputs = read_tree(page_->output_tree, page_->output_tree_bytes, "outputs");
   if (!outputs) return Malformed{outputs.error()};
+  std::uint32_t has_check = 0;
+  copy_out(&has_check, &page_->has_check, sizeof has_check);
+  answered.has_check = has_check == 1;
   answered.trees = {.inputs = std::move(*inputs), .outputs = std::move(*outputs)};
   return answered;
 }
@@ -396,6 +400,11 @@ tl::expected<Tables, std::string> Child::read_tables(Command command, std::uint3
       command == Command::answer) {
     KQ_TRY_VALUE(auto rows, read_rows(page_->outputs, output_count, channel::kOutputsMax, "output"));
     tables.outputs = std::move(rows);
+  }
+  if (is_description) {
+    std::vector<channel::ToleranceDesc> tolerances(channel::kOutputsMax);
+    copy_out(tolerances.data(), page_->tolerances, sizeof page_->tolerances);
+    KQ_TRY(read_tolerances(tolerances, tables.outputs));
   }
   if (is_description) {
     KQ_TRY_VALUE(auto rows, read_rows(page_->states, state_count, channel::kStatesMax, "state"));

@@ -40,6 +40,7 @@ struct Answered {
   std::vector<WorkloadRow> workloads;
   Tables tables;  // those that the command fills: all for a reference's load, inputs for make_inputs, outputs for call
   std::int64_t interval_ns = 0;  // the timed interval: from just before `at_start` until `at_done` has returned
+  bool has_check = false;        // of a reference's load: the problem has a function check()
   bool is_early = false;         // the answer came before the interval began, that is before `at_start`
   Trees trees;                   // of a reference's load
 };

@@ -120,6 +120,20 @@ tl::expected<std::vector<WorkloadRow>, std::string> read_workload_table(std::spa
   return table;
 }
 
+tl::expected<void, std::string> read_tolerances(std::span<const channel::ToleranceDesc> rows,
+                                                std::vector<Tensor>& outputs) {
+  const auto limit = [](double value) { return value < 0 ? std::nullopt : std::optional(value); };
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const channel::ToleranceDesc& row = rows[i];
+    if (row.matched == 0) continue;
+    // Written so that NaN is refused as well.
+    if (!(row.rtol <= 1) || !(row.atol <= 1) || !(row.matched > 0 && row.matched <= 1))
+      return tl::unexpected("output " + std::to_string(i) + " with a tolerance that is not from 0 to 1");
+    outputs[i].tolerance = {.rtol = limit(row.rtol), .atol = limit(row.atol), .matched = row.matched};
+  }
+  return {};
+}
+
 TensorDesc row_of(const Tensor& tensor) {
   TensorDesc row{};
   KQ_CHECK(tensor.shape.size() <= channel::kDimsMax);

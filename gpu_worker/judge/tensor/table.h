@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/base/error.h"
 #include "gpu_worker/channel/channel.h"
+#include "gpu_worker/judge/tensor/tolerance.h"
 #include "sys/printable.h"
 
 namespace kq::judge {
@@ -30,6 +32,7 @@ struct Tensor {
   std::uint64_t offset = 0;
   std::int64_t integer = 0;
   double real = 0;
+  std::optional<ProblemTolerance> tolerance = std::nullopt;  // of an output of the reference
   std::vector<std::int64_t> strides = {};  // of an input that is not row-major; then `bytes` follows from them
 };
 
@@ -55,6 +58,11 @@ struct WorkloadRow {
 
 // Checks rows that have been copied out of the page, as read_table() does. Refuses two workloads of one name.
 tl::expected<std::vector<WorkloadRow>, std::string> read_workload_table(std::span<const channel::WorkloadDesc> rows);
+
+// Writes the problem's tolerances into the rows of its outputs. The unexpected value is a message about the first that
+// is wrong.
+tl::expected<void, std::string> read_tolerances(std::span<const channel::ToleranceDesc> rows,
+                                                std::vector<Tensor>& outputs);
 
 // Returns the tensor as a row of the page.
 channel::TensorDesc row_of(const Tensor& tensor);

@@ -127,5 +127,20 @@ TEST(Difference, names_the_first_mismatch) {
   EXPECT_EQ(difference(expected, got).message, "is real, must be float32[2, 3]");
 }
 
+TEST(Tolerances, hostile_ones_are_refused) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  std::vector<Tensor> outputs(1);
+  for (const channel::ToleranceDesc& row : {channel::ToleranceDesc{2, 0, 1}, channel::ToleranceDesc{0, nan, 1},
+                                            channel::ToleranceDesc{0, 0, 2}, channel::ToleranceDesc{0, 0, nan}})
+    EXPECT_FALSE(read_tolerances(std::span(&row, 1), outputs));
+  const channel::ToleranceDesc none{0, 0, 0};
+  EXPECT_TRUE(read_tolerances(std::span(&none, 1), outputs));
+  EXPECT_FALSE(outputs[0].tolerance);
+  const channel::ToleranceDesc some{-1, 0.5, 0.9};
+  EXPECT_TRUE(read_tolerances(std::span(&some, 1), outputs));
+  EXPECT_FALSE(outputs[0].tolerance->rtol);
+  EXPECT_EQ(outputs[0].tolerance->atol, 0.5);
+}
+
 }  // namespace
 }  // namespace kq::judge

@@ -61,6 +61,7 @@ Step<Layout> ReferenceSide::describe(const Plan& plan, std::uint64_t seed, std::
   if (loaded != nullptr && !loaded->workloads.empty()) workloads_ = loaded->workloads;
   KQ_TRY_VALUE(auto described, accept(std::move(outcome), doing(Phase::load)));
   trees_ = std::move(described.trees);
+  has_check_ = described.has_check;
   Layout layout = make_layout(std::move(described.tables));
   if (layout.bytes() <= plan.limits.window_bytes_max) return layout;
   return stop(VerdictName::too_large,
@@ -84,6 +85,7 @@ Step<void> ReferenceSide::use(const Plan& plan, Layout layout) {
     KQ_TRY(trials_.lay_out(layout_));
     child_->write_slots(static_cast<std::uint32_t>(slots_), layout_.bytes(), 0);
   }
+  if (is_same_layout) layout_.tables = std::move(layout.tables);  // whose names and tolerances may be others
   child_->write_inputs(layout_.tables.inputs);
   child_->write_outputs(layout_.tables.outputs);
   child_->write_states(layout_.tables.states);
@@ -392,7 +394,7 @@ Step<std::optional<Mismatch>> ReferenceSide::compare_repeated_call_into(const Me
     const PlainValue first = plain_value(output);
     const bool is_tensor = output.kind == channel::Kind::tensor;
     const channel::Dtype dtype = is_tensor ? output.dtype : first.dtype;
-    Comparison comparison(dtype, tolerance_for(dtype, plan.rtol, plan.atol));
+    Comparison comparison(dtype, tolerance_for(dtype, plan.rtol, plan.atol, output.tolerance));
     if (is_tensor) {
       const std::uint64_t at = output.offset - layout_.outputs.begin;
       const auto compared = checks_.compare(comparison, {expected_outputs(), at}, {again, at}, output.bytes);

@@ -116,6 +116,20 @@ class ReferenceSide {
     return trials_.any_earlier(visit);
   }
 
+  // Returns whether the problem itself decides which outputs are right.
+  bool has_check() const { return has_check_; }
+  // The outputs of one call of a submission, and what they depend on.
+  struct CheckRequest {
+    const std::vector<Tensor>& inputs;  // the rows, with the trial's plain values
+    InputCopies input_copies;
+    const Memory& expected;              // laid out like the outputs' region, as is `got`
+    const std::vector<Tensor>& outputs;  // the expected rows, with the trial's plain values
+    const Memory& got;
+    std::span<const Tensor> got_outputs;  // the rows as the submission reports them
+  };
+  // Has check() of the problem look at outputs. Returns its sentence about what is wrong; empty: they are right.
+  Step<std::string> run_check(const Plan& plan, const CheckRequest& request);
+
   const Layout& layout() const { return layout_; }
   const Trees& trees() const { return trees_; }  // of the last load
   const Memory& window() const { return *window_.memory; }
@@ -191,6 +205,7 @@ class ReferenceSide {
   std::size_t truth_kind_ = 0;  // the first kind of truth that the loaded model was not found unable to compute
   std::vector<bool> mutable_;
   Trees trees_;
+  bool has_check_ = false;
 };
 
 // A plain output as bytes for Comparison. Python's None has no bytes.

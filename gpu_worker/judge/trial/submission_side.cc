@@ -90,8 +90,7 @@ std::optional<SubmissionMemory> SubmissionMemory::make_ahead(Device& device, con
 
 Step<std::unique_ptr<SubmissionSide>> SubmissionSide::open(Device& device, sys::Fd channel, Exits& exits,
                                                            WaitMode wait_mode, const Plan& plan,
-                                                           ReferenceSide& reference,
-                                                           std::span<const Layout> layouts,
+                                                           ReferenceSide& reference, std::span<const Layout> layouts,
                                                            std::optional<SubmissionMemory> ahead) {
   auto child = Child::start(std::move(channel), ChildRole::submission, exits, wait_mode);
   if (!child) return stop(child.error());
@@ -327,7 +326,7 @@ std::vector<DeviceComparison> SubmissionSide::device_comparisons(const Plan& pla
                       .got_offset = at,
                       .bytes = output.bytes,
                       .dtype = output.dtype,
-                      .tolerance = tolerance_for(output.dtype, plan.rtol, plan.atol)});
+                      .tolerance = tolerance_for(output.dtype, plan.rtol, plan.atol, output.tolerance)});
   }
   for (const Region& gap : gaps(outputs, reference_.layout().tables.outputs)) {
     DeviceComparison comparison{.got = &expectation.snapshot,

@@ -158,6 +158,8 @@ class SubmissionSide {
   Step<void> check_gaps(const Trial& trial, const Expectation& expectation);
   Step<void> check_values(const Plan& plan, const Trial& trial, const Expectation& expectation,
                           std::span<const Tensor> got, const DeviceFindings& findings);
+  Step<void> check_by_problem(const Plan& plan, const Trial& trial, const Expectation& expectation,
+                              std::span<const Tensor> got);
   Step<void> check_degenerate_tolerance(const Trial& trial, const Expectation& expectation, std::size_t output,
                                         Tolerance tolerance);
   Expectation expectation(const Trial& trial) const;

@@ -73,6 +73,7 @@ std::string words_of(const TruthErrors& errors) {
 
 Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, const Expectation& expectation,
                                         std::span<const Tensor> got, const DeviceFindings& findings) {
+  if (reference_.has_check()) return check_by_problem(plan, trial, expectation, got);
   const std::vector<Tensor>& expected = expectation.outputs;
   const std::uint64_t begin = reference_.layout().outputs.begin;
   TrialTruth truth;
@@ -81,7 +82,7 @@ Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, co
     const bool is_tensor = output.kind == channel::Kind::tensor;
     const PlainValue plain = plain_value(output);
     const channel::Dtype dtype = is_tensor ? output.dtype : plain.dtype;
-    Comparison comparison(dtype, tolerance_for(dtype, plan.rtol, plan.atol));
+    Comparison comparison(dtype, tolerance_for(dtype, plan.rtol, plan.atol, output.tolerance));
     note_tolerance(dtype, comparison.tolerance());
     if (i < findings.outputs.size() && findings.outputs[i]) {
       comparison.add_agreed(output.bytes / channel::element_bytes(dtype), findings.outputs[i]->max_abs_err,
@@ -113,6 +114,21 @@ Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, co
     correctness_.max_rel_err = std::max(correctness_.max_rel_err, comparison.max_rel_err());
   }
   return {};
+}
+
+// Asks check() of the problem, in place of a comparison by a tolerance.
+Step<void> SubmissionSide::check_by_problem(const Plan& plan, const Trial& trial, const Expectation& expectation,
+                                            std::span<const Tensor> got) {
+  KQ_TRY_VALUE(const auto sentence, reference_.run_check(plan, {.inputs = expectation.inputs,
+                                                                .input_copies = expectation.input_copies,
+                                                                .expected = expectation.expected,
+                                                                .outputs = expectation.outputs,
+                                                                .got = expectation.snapshot,
+                                                                .got_outputs = got}));
+  if (sentence.empty()) return {};
+  return stop(VerdictName::wrong_answer,
+              evidence(Stage::judge, "check",
+                       "check() of the problem says in trial " + std::to_string(trial.number) + ": " + sentence));
 }
 
 void SubmissionSide::note_tolerance(channel::Dtype dtype, Tolerance tolerance) {

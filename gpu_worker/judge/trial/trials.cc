@@ -70,6 +70,9 @@ Step<void> TrialRun::run_all() {
   if (const auto begun = begin(*trial); !begun) return begun;
   while (trial) {
     if (const auto ready = finish_preparation(*trial); !ready) return ready;
+    const auto observed = outputs_change_.observe(
+        device_, InputCopies(reference_.expected_outputs(), reference_.layout().outputs), reference_.outputs());
+    if (!observed) return stop(observed.error());
     KQ_TRY_VALUE(const auto called, submission_.call(plan_, submission_trial(*trial)));
     if (const auto started = submission_.begin_check(plan_, submission_trial(*trial), called); !started) return started;
     const TrialOutcome outcome = classify(*trial, called);
@@ -150,7 +153,7 @@ Step<void> TrialRun::finish_preparation(const Trial& trial) {
   const auto answer = [&] { return trial.times_reference ? reference_.finish_inputs() : reference_.finish_trial(); };
   if (const auto made = trial.is_ahead ? reference_.finish_ahead() : answer(); !made) return made;
   if (trial.is_ahead) reference_.use_next_ahead();
-  if (const auto observed = input_change_.observe(device_, reference_.input_copies(), reference_.inputs()); !observed)
+  if (const auto observed = inputs_change_.observe(device_, reference_.input_copies(), reference_.inputs()); !observed)
     return stop(observed.error());
   if (!trial.times_reference) return submission_.finish_staging(submission_trial(trial));
   if (const auto timed = time_reference(trial); !timed) return timed;

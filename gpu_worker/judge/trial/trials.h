@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "core/plan.h"
-#include "gpu_worker/judge/check/input_change.h"
+#include "gpu_worker/judge/check/value_change.h"
 #include "gpu_worker/judge/timing/outlier_filter.h"
 #include "gpu_worker/judge/trial/reference_side.h"
 #include "gpu_worker/judge/trial/schedule.h"
@@ -68,7 +68,9 @@ class TrialRun {
   // reference is known to be slow.
   Step<void> make_ahead_while(const std::function<bool()>& has_time);
   // Returns whether all trials of run() had the same inputs.
-  bool inputs_never_changed() const { return input_change_.never_changed(); }
+  bool inputs_never_changed() const { return inputs_change_.never_changed(); }
+  // Returns whether the reference returned the same outputs in all of several trials, although the inputs differed.
+  bool outputs_are_constant() const { return outputs_change_.are_constant() && !inputs_change_.never_changed(); }
   // Runs all trials; may be called once. In every case the reference has no command left to answer afterwards.
   Step<TimedTrials> run();
 
@@ -127,7 +129,8 @@ class TrialRun {
   std::uint32_t warm_up_repeats_ = 0;
   std::int64_t reference_ns_ = 0;  // the last time of the reference, from which limits follow
   TimedTrials times_;
-  InputChange input_change_;
+  ValueChange inputs_change_;
+  ValueChange outputs_change_;
   bool has_repeated_all_ = false;
   bool has_repeated_references_ = false;
   bool has_waited_for_memory_ = false;

@@ -142,7 +142,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class Problem:
-    """What a kernel must compute: a reference (Model, get_inputs, get_init_inputs) and the tolerances."""
+    """What a kernel must compute: a reference (Model, get_inputs) and the tolerances."""
 
     name: str = ""  # a name for people, such as "relu" or "level1/19_ReLU"
     file: str = ""
@@ -175,7 +175,7 @@ class Problem:
         problem = cls.of(content, name or path.stem, path.name, **fields)
         if missing := missing_from_problem(content):
             raise BadInput(
-                f"{path}: a problem defines class Model, get_inputs and get_init_inputs; "
+                f"{path}: a problem defines class Model and get_inputs; "
                 f"missing here: {', '.join(missing)}"
             )
         return problem
@@ -382,11 +382,14 @@ def source_error(source: Any) -> str | None:
 
 
 def missing_from_problem(content: bytes) -> list[str]:
-    """Returns which of the three names of a problem do not occur in its text."""
-    names = ("class Model", "get_inputs", "get_init_inputs")
-    return [
-        name for name in names if not re.search(rb"(?<![0-9A-Za-z_])" + name.encode() + rb"(?![0-9A-Za-z_])", content)
-    ]
+    """Returns which names of a problem do not occur in its text; get_input_groups stands for get_inputs."""
+
+    def is_missing(*names: str) -> bool:
+        pattern = rf"(?<![0-9A-Za-z_])({'|'.join(names)})(?![0-9A-Za-z_])"
+        return not re.search(pattern.encode(), content)
+
+    lacks_inputs = is_missing("get_inputs", "get_input_groups")
+    return ["class Model"] * is_missing("class Model") + ["get_inputs"] * lacks_inputs
 
 
 def is_torch_extension(source: SourceFile) -> bool:

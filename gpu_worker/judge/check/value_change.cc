@@ -1,4 +1,4 @@
-#include "gpu_worker/judge/check/input_change.h"
+#include "gpu_worker/judge/check/value_change.h"
 
 #include <algorithm>
 #include <span>
@@ -7,7 +7,7 @@
 namespace kq::judge {
 namespace {
 
-// The number and size of the pieces that are read, evenly over each tensor. Different inputs differ in some piece,
+// The number and size of the pieces that are read, evenly over each tensor. Different values differ in some piece,
 // unless they are equal almost everywhere.
 constexpr std::uint64_t kPieces = 8;
 constexpr std::uint64_t kPieceBytes = 512;
@@ -18,15 +18,23 @@ Expected<void> read(Device& device, const Location& place, std::uint64_t bytes, 
   return device.read(std::span(to).subspan(before), place.memory, place.offset);
 }
 
+void append(const auto& number, std::vector<std::byte>& to) {
+  const auto bytes = std::as_bytes(std::span(&number, 1));
+  to.insert(to.end(), bytes.begin(), bytes.end());
+}
+
 }  // namespace
 
-Expected<void> InputChange::observe(Device& device, const InputCopies& input_copies,
-                                    const std::vector<Tensor>& inputs) {
+Expected<void> ValueChange::observe(Device& device, const InputCopies& copies, const std::vector<Tensor>& values) {
   if (has_changed_) return {};
   std::vector<std::byte> found;
-  for (const Tensor& input : inputs) {
-    if (input.kind != channel::Kind::tensor) continue;
-    for (const auto& [region, at] : input_copies.pieces({input.offset, input.offset + input.bytes})) {
+  for (const Tensor& value : values) {
+    if (value.kind != channel::Kind::tensor) {
+      append(value.integer, found);
+      append(value.real, found);
+      continue;
+    }
+    for (const auto& [region, at] : copies.pieces({value.offset, value.offset + value.bytes})) {
       const std::uint64_t step = std::max(region.bytes() / kPieces, kPieceBytes);
       for (std::uint64_t offset = 0; offset < region.bytes(); offset += step) {
         const Location place{at.memory, at.offset + offset};

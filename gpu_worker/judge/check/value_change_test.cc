@@ -1,4 +1,4 @@
-#include "gpu_worker/judge/check/input_change.h"
+#include "gpu_worker/judge/check/value_change.h"
 
 #include <memory>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kBytes = 64 << 10;
 
-class InputChangeTest : public testing::Test {
+class ValueChangeTest : public testing::Test {
  protected:
   static Tensor tensor(std::uint64_t offset, std::uint64_t bytes) {
     Tensor tensor{};
@@ -24,46 +24,46 @@ class InputChangeTest : public testing::Test {
   void observe(std::uint32_t first, std::uint32_t second) {
     ASSERT_TRUE(device_.fill(*memory_, 0, kBytes, first));
     ASSERT_TRUE(device_.fill(*memory_, kBytes, kBytes, second));
-    ASSERT_TRUE(input_change_.observe(device_, InputCopies(*memory_, {0, 2 * kBytes}), inputs_));
+    ASSERT_TRUE(inputs_change_.observe(device_, InputCopies(*memory_, {0, 2 * kBytes}), inputs_));
   }
 
   FakeDevice device_;
   std::unique_ptr<Memory> memory_ = std::move(*device_.make_private(2 * kBytes));
   std::vector<Tensor> inputs_{tensor(0, kBytes), tensor(kBytes, kBytes)};
-  InputChange input_change_;
+  ValueChange inputs_change_;
 };
 
-TEST_F(InputChangeTest, one_trial_is_not_enough) {
-  EXPECT_FALSE(input_change_.never_changed());
+TEST_F(ValueChangeTest, one_trial_is_not_enough) {
+  EXPECT_FALSE(inputs_change_.never_changed());
   observe(1, 2);
-  EXPECT_FALSE(input_change_.never_changed());
+  EXPECT_FALSE(inputs_change_.never_changed());
 }
 
-TEST_F(InputChangeTest, one_change_of_one_tensor_is_enough) {
+TEST_F(ValueChangeTest, one_change_of_one_tensor_is_enough) {
   observe(1, 2);
   observe(1, 2);
-  EXPECT_TRUE(input_change_.never_changed());
+  EXPECT_TRUE(inputs_change_.never_changed());
   observe(1, 3);
-  EXPECT_FALSE(input_change_.never_changed());
+  EXPECT_FALSE(inputs_change_.never_changed());
   observe(1, 3);
-  EXPECT_FALSE(input_change_.never_changed());
+  EXPECT_FALSE(inputs_change_.never_changed());
 }
 
-TEST_F(InputChangeTest, bytes_between_tensors_are_ignored) {
+TEST_F(ValueChangeTest, bytes_between_tensors_are_ignored) {
   inputs_ = {tensor(256, kBytes - 512)};
   observe(1, 2);
   observe(1, 3);
-  EXPECT_TRUE(input_change_.never_changed());
+  EXPECT_TRUE(inputs_change_.never_changed());
 }
 
-TEST_F(InputChangeTest, without_tensors_inputs_never_change) {
+TEST_F(ValueChangeTest, without_tensors_inputs_never_change) {
   inputs_.clear();
   observe(1, 2);
   observe(3, 4);
-  EXPECT_TRUE(input_change_.never_changed());
+  EXPECT_TRUE(inputs_change_.never_changed());
 }
 
-TEST(InputChange, a_time_on_unchanged_inputs_is_suspect) {
+TEST(ValueChange, a_time_on_unchanged_inputs_is_suspect) {
   JudgeFixture fixture;
   constexpr std::uint64_t kSeed = 7;  // the problem sets this seed itself
   const auto same = [w = 0.0f](FakeTurn& turn) mutable {
