@@ -10,7 +10,7 @@ HEAD = "import torch\n\n\n"
 MODEL = HEAD + "class Model(torch.nn.Module):\n"
 NEW = HEAD + "class ModelNew(torch.nn.Module):\n"
 FORWARD = "    def forward(self, {0}):\n        return {1}\n"
-INPUTS = "\n\ndef get_inputs():\n    return [{0}]\n"
+INPUTS = "\n\ndef get_inputs():\n    return [{0}]\n\n\ndef get_init_inputs():\n    return []\n"
 
 
 def model(arguments: str, result: str, inputs: str, head: str = MODEL, init: str = "") -> str:
