@@ -124,7 +124,7 @@ def _evidence_metadata(name: VerdictName, evidence: Evidence) -> dict[str, Any]:
         metadata[f"{key}_name"] = _error_name(evidence.message, name)
     if evidence.hint:
         metadata["hint"] = evidence.hint
-    if evidence.mismatch is not None and evidence.mismatch.total > 0:
+    if evidence.mismatch is not None and not evidence.mismatch.expected_form:
         metadata["max_difference"] = [f"{evidence.mismatch.max_abs_err:.6f}"]
     return metadata
 

@@ -10,7 +10,7 @@ HEAD = "import torch\n\n\n"
 MODEL = HEAD + "class Model(torch.nn.Module):\n"
 NEW = HEAD + "class ModelNew(torch.nn.Module):\n"
 FORWARD = "    def forward(self, {0}):\n        return {1}\n"
-INPUTS = "\n\ndef get_inputs():\n    return [{0}]\n"
+INPUTS = "\n\ndef get_inputs():\n    return [{0}]\n\n\ndef get_init_inputs():\n    return []\n"
 
 
 def model(arguments: str, result: str, inputs: str, head: str = MODEL, init: str = "") -> str:
@@ -73,7 +73,7 @@ class Truth(kq.SharedWorkerTest):
     def test_a_lower_precision_is_wrong_unless_it_is_allowed(self) -> None:
         with self.broker():
             row = self.row(PRODUCT, IN_BF16)
-            self.assert_row(row, verdict="wrong_answer", precision_like="bfloat16", rtol="0.0001", atol="0.0001")
+            self.assert_row(row, verdict="wrong_answer", precision_like="bfloat16", rtol="1e-04", atol="1e-04")
             self.assertIn("as bfloat16 has", row["message"])
             self.assertRegex(row["message"], r"the worst is at \[\d+, \d+\]: expected .* where .* is allowed")
             allowed = self.row(PRODUCT, IN_BF16, "--allow-precision", "bf16")

@@ -81,7 +81,7 @@ void add_evidence(VerdictName verdict, const Evidence& evidence, producer::JsonO
     if (words.name_key != nullptr)
       metadata.emplace_back(words.name_key, producer::Json{error_name(evidence, to_string(verdict))});
   }
-  if (evidence.mismatch && evidence.mismatch->total > 0) {
+  if (evidence.mismatch && evidence.mismatch->expected_form.empty()) {
     char text[64];
     std::snprintf(text, sizeof text, "%.6f", evidence.mismatch->max_abs_err);
     metadata.emplace_back("max_difference", producer::Json{producer::JsonArray{producer::Json{std::string(text)}}});

@@ -108,6 +108,9 @@ class ReferenceSide {
   // that it can compute. A kind that works is the first one of later requests as well. Between the two halves of
   // another command the outcome of that command is kept for its second half.
   Step<Truth> compute_truth(const Plan& plan, const TruthRequest& request);
+  // Makes this kind the first one of later requests, because those before it say nothing about this model: random
+  // numbers drawn in float64 differ from those drawn in float32.
+  void prefer_truth(std::size_t kind) { truth_kind_ = kind; }
   // Returns whether a kind of truth follows this one.
   bool has_truth_after(std::size_t kind) const { return kind + 1 < truth_kinds().size(); }
   // Calls `visit` with the expected outputs of earlier trials that are still in memory, laid out like

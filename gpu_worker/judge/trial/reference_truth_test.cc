@@ -18,6 +18,21 @@ TEST(ReferenceTruth, another_kind_is_asked_for_where_the_first_cannot_be_compute
   EXPECT_EQ(reference.asked, static_cast<int>(kTruthTrialsMax) + 1) << "a kind that failed is not asked for again";
 }
 
+TEST(ReferenceTruth, another_kind_is_asked_for_where_the_first_is_of_other_random_numbers) {
+  JudgeFixture fixture;
+  fixture.drawn_integer = 40;
+  InexactReference reference{.error = 2e-3f};
+  const auto draws_otherwise = [&](FakeTurn& turn) {
+    reference.twist()(turn);
+    if (turn.command != Command::truth || turn.page.truth.kind != channel::TruthKind::float64_on_device) return;
+    for (int i = 0; i < 8; ++i) fake_data<double>(turn, turn.page.outputs[0])[i] *= i % 2;
+  };
+  const Report report = fixture.run({}, draws_otherwise);
+  ASSERT_EQ(outcome_text(report), "passed");
+  EXPECT_EQ(correctness_of(*report.verdict)->truth->kind, "IEEE float32 on the device");
+  EXPECT_EQ(reference.asked, static_cast<int>(kTruthTrialsMax) + 1);
+}
+
 TEST(ReferenceTruth, without_any_truth_a_wrong_answer_says_why) {
   JudgeFixture fixture;
   InexactReference reference{.first_kind = 9};

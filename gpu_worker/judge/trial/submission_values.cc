@@ -173,6 +173,7 @@ Step<SubmissionSide::TruthFinding> SubmissionSide::measure_by_truth(const Plan& 
         continue;
       }
     }
+    if (measured.is_conclusive()) reference_.prefer_truth(truth->kind);
     if (!measured.is_right(plan.truth) && plan.truth.allowed != AllowedPrecision::none) {
       request.first_kind = truth->kind;
       request.rounding = rounding_of(plan.truth.allowed);
