@@ -55,7 +55,9 @@ TEST(IoContract, names_the_known_words) {
   EXPECT_THAT(
       with(R"("dtype": "float32")", R"("dtype": "fp32")"),
       ElementsAre("scale.json: args[1].tensor_spec.dtype must be float64, float32, float16, bfloat16, int64, int32, "
-                  "int16, int8, uint8 or bool, got 'fp32'"));
+                  "int16, int8, uint8, bool, complex64, complex128, "
+                  "float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, uint16, "
+                  "uint32, uint64 or complex32, got 'fp32'"));
 }
 
 TEST(IoContract, an_output_needs_its_shape) {

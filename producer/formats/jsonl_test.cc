@@ -59,7 +59,7 @@ TEST_F(Jsonl, takes_the_text_of_a_problem_and_several_files) {
 
 TEST_F(Jsonl, files_are_texts_by_name) {
   EXPECT_EQ(mistake(R"({"problem": "problems/relu.py", "files": ["a.py"]})"),
-            "submissions.jsonl:1: files must be an object of texts by file name, got an array");
+            "submissions.jsonl:1: files must be an object of texts by file name, got a list");
   EXPECT_EQ(mistake(R"({"problem": "problems/relu.py", "files": {"a.py": 7}})"),
             "submissions.jsonl:1: files must be an object of texts by file name, got 7 for a.py");
 }
