@@ -183,6 +183,9 @@ TEST(ExtensionHeader, depends_on_sources_and_flags) {
   EXPECT_EQ(header_variants(call(R"("implicit_headers": false, "cpp": ["#include <cmath>"])")), Names{});
   EXPECT_EQ(header_variants(call(R"("implicit_headers": false, "cpp": ["#include <torch/types.h>"])")),
             Names{"types-O1"});
+  EXPECT_EQ(header_variants(call(R"("implicit_headers": false, "cpp": ["#include <ATen/ATen.h>"])")), Names{"aten-O1"});
+  EXPECT_EQ(header_variants(call(R"("implicit_headers": false, "cpp": ["#include <torch/torch.h>"])")),
+            Names{"extension-O1"});
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ C++ units and host halves are compiled with the headers as they are where no pre
 """
 
 import os
+import posixpath
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -46,10 +47,11 @@ from harness.extensions.torch_prefix import (
     ARCHIVE,
     HEADERS,
     HOST_FLAGS,
+    LeadingHeaders,
     Prefix,
     find_prefix,
-    leading_headers,
     macros_of,
+    name_of_macro,
 )
 from harness.kernels.cubin import plain_name
 
@@ -173,14 +175,14 @@ class ExtensionBuilder:
         if attempt.load_error:
             texts = [*self.call.cuda, *(text for name, text in self.call.files if not name.endswith(CPP_ENDINGS))]
             return load_check.is_in_no_source(attempt.load_error, texts, self.call.cuda_cflags)
-        prefix = self.prefixes.get("extension") or self.prefixes.get("types")
+        prefix = next((self.prefixes[name] for name in HEADERS if name in self.prefixes), None)
         found = FIRST_ERROR.search(attempt.log)
         if prefix is None or found is None or found["file"] not in self.labels():
             return False
         source = [*self.call.cpp, *self.call.cuda, *(text for _, text in self.call.files), *inline_cpp(self.call)[1:]]
         flags = [*self.call.cflags, *self.call.cuda_cflags]
         return compiler_error.is_source_error(
-            found["words"], source, attempt.text, prefix.names(), HEADERS.values(), flags
+            found["words"], source, attempt.text, prefix.names(), prefix.files(), flags
         )
 
     def labels(self) -> set[str]:
@@ -381,16 +383,21 @@ class ExtensionBuilder:
 
     def prefix_of(self, unit: TranslationUnit, flags: list[str]) -> Prefix | None:
         """Returns the prefix of torch's headers that compiling the unit with these flags may begin with."""
-        headers, macros = leading_headers(unit.text)
-        fitting = [
-            self.prefixes[name] for name, header in HEADERS.items() if header in headers and name in self.prefixes
-        ]
-        prefix = next(iter(fitting), None)
-        if prefix is None or compiler_flags.value_of("-std=", flags) not in ("c++17", "gnu++17"):
+        paths = [str(Path(path)) for path in [unit.folder, *self.flags.includes] if path]
+        leading = LeadingHeaders(unit.text, unit.folder, paths, dict(self.call.files))
+        fitting = [name for name, header in HEADERS.items() if header in leading.names and name in self.prefixes]
+        if not fitting or compiler_flags.value_of("-std=", flags) not in ("c++17", "gnu++17"):
             return None
-        defined = macros_of(self.tools, [*HOST_FLAGS, *without_level(flags), self.optimisation(flags)], self.work)
-        defined |= {f"#define {name}" for name in macros}
-        return prefix if prefix.is_unchanged_by(defined, OWN_MACROS) else None
+        prefix = self.prefixes[fitting[0]]
+        own = {posixpath.relpath(name, path) for name, _ in self.call.files for path in paths}
+        words = [*HOST_FLAGS, *without_level(flags), self.optimisation(flags)]
+        macros = macros_of(self.tools, words, self.work)
+        if own & set(prefix.files()) or leading.defined() & {name_of_macro(line) for line in macros}:
+            return None
+        if prefix.is_unchanged_by(macros | {f"#define {name}" for name in leading.defined()}, OWN_MACROS):
+            return prefix
+        words += self.tools.includes(False)
+        return prefix if prefix.is_same_text(self.tools, words, leading.defines, self.work) else None
 
     def optimisation(self, flags: list[str]) -> str:
         """Returns the level that a prefix was precompiled with. Optimising more seldom pays in code for the host."""
@@ -446,9 +453,9 @@ class ExtensionBuilder:
         result = run([*command, "-o", str(out)], self.work)
         if result.code != 0:
             return Attempt(log=result.text or "the linker failed")
-        if self.used and (found := MISSING_BODY.search(result.text)) is not None:
-            self.missing_bodies = found.group(1)
-            return Attempt(log=f"the prefix lacks the body of {self.missing_bodies}")
+        if missing := self.missing_body(result.text):
+            self.missing_bodies = missing
+            return Attempt(log=f"the prefix lacks the body of {missing}")
         if error := load_check.load_error(self.tools, self.call, out, command):
             return Attempt(load_error=error)
         (self.job.out / "module.so").write_bytes(out.read_bytes())
@@ -462,6 +469,16 @@ class ExtensionBuilder:
         # A name that nothing defines is torch's to report, when the library is loaded.
         flags = ["-Wl,--gc-sections", f"-Wl,--exclude-libs,{ARCHIVE}", "-Wl,-z,defs", "-Wl,--warn-unresolved-symbols"]
         return [*flags, *archives] if archives else []
+
+    def missing_body(self, log: str) -> str:
+        """Returns a function that the linker misses and whose body may have been left out of a used prefix, or an empty
+        text. The headers of a prefix name every such function. All other names are for load_check.py.
+        """
+        for found in MISSING_BODY.findall(log):
+            words = re.findall(r"\w+", re.split(r"[(<\[]", found)[0])
+            if any(prefix.has_word(words[-1]) for prefix in self.used.values()):
+                return str(found)
+        return ""
 
     def combined(self, jobs: list) -> Attempt:  # type: ignore[type-arg]
         attempts = [job.result() for job in jobs]

@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 from harness.children.job import Job
 from harness.extensions import compile_child
+from harness.extensions.builder import ExtensionBuilder
 from harness.extensions.header_bodies import Unreadable, without_bodies
 from harness.extensions.loader_call import Call
 from harness.extensions.memory_room import MemoryRoom
@@ -18,14 +19,14 @@ from harness.extensions.toolchain import STANDARD, find_toolchain, run
 from harness.extensions.torch_prefix import (
     ARCHIVE,
     HOST_FLAGS,
+    LeadingHeaders,
     NotMade,
     find_prefix,
-    leading_headers,
     macros_of,
     make_prefix,
 )
 
-EXTENSION = """#pragma once
+EXTENSION = """#pragma once  // COMMENTED
 #include <c10/shape.h>
 #ifdef DOUBLED
 #define FACTOR 2
@@ -132,7 +133,25 @@ class Prefixes(unittest.TestCase):
         exported = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True).stdout
         self.assertNotIn("Shape", exported, "the bodies are hidden")
 
-        for flag, is_usable in (("-O2", True), ("-DOTHER=1", True), ("-DDOUBLED", False), ("-Dtorch=x", False)):
+        builder = ExtensionBuilder.__new__(ExtensionBuilder)
+        builder.used = {"extension": prefix}
+        for name, is_body in (
+            ("torch::Shape::width() const", True),
+            ("vtable for torch::Shape", True),
+            ("c10::cuda::currentStream(signed char)", False),
+        ):
+            for form in (f"undefined symbol: {name}\n>>> referenced by a", f"a.o: undefined reference to `{name}'"):
+                log = f"undefined symbol: c10::cuda::anotherStream()\n{form}"
+                self.assertEqual(builder.missing_body(log) != "", is_body, form)
+
+        (self.root / "again").mkdir()
+        for flag, is_same in (("-DDOUBLED=1", False), ("-Dwidth_=1", False), ("-DNAMED_NOWHERE", True)):
+            words = [*HOST_FLAGS, *self.tools.includes(False), STANDARD, "-O1", flag]
+            self.assertEqual(prefix.is_same_text(self.tools, words, [], self.root / "again"), is_same, flag)
+        self.assertFalse(prefix.is_same_text(self.tools, words, ["#define DOUBLED"], self.root / "again"))
+        self.assertTrue(prefix.is_same_text(self.tools, words, ["#define COMMENTED 1"], self.root / "again"))
+
+        for flag, is_usable in (("-O2", True), ("-DOTHER=1", True), ("-DDOUBLED", False), ("-DCOMMENTED", False)):
             macros = macros_of(self.tools, [*HOST_FLAGS, STANDARD, "-O1", flag], self.root)
             self.assertEqual(prefix.is_unchanged_by(macros, set()), is_usable, flag)
 
@@ -140,16 +159,41 @@ class Prefixes(unittest.TestCase):
         (self.root / "torch/include/c10/shape.h").write_text("#pragma once\nstruct Shape { int f() { }\n")
         with self.assertRaises(NotMade):
             make_prefix(self.job("bad"), self.tools, "extension-O1")
-        with self.assertRaisesRegex(NotMade, "the prefixes are extension, types"):
+        with self.assertRaisesRegex(NotMade, "the prefixes are extension, all, "):
             make_prefix(self.job("unknown"), self.tools, "other-O1")
 
     def test_only_includes_may_precede_the_header(self) -> None:
-        self.assertEqual(
-            leading_headers("// a\n#include <a.h>\n#define N 3\n#include <torch/extension.h>\nint n;\n#include <b.h>"),
-            (["a.h", "torch/extension.h"], ["N"]),
-        )
-        self.assertEqual(leading_headers("int n;\n#include <torch/extension.h>"), ([], []))
-        self.assertEqual(leading_headers("#if 0\n#include <torch/extension.h>"), ([], []))
+        for text, names, defines in (
+            (
+                "// a\n#include <a.h>\n#define N 3\n#include <torch/extension.h>\nint n;\n#include <b.h>",
+                ["a.h", "torch/extension.h"],
+                ["#define N 3"],
+            ),
+            ("int n;\n#include <torch/extension.h>", [], []),
+            ("#if 0\n#include <torch/extension.h>", [], []),
+            ("#define F(x) \\\n x\n#pragma GCC diagnostic push\n#include <b.h>", ["b.h"], ["#define F(x)  x"]),
+            ("#include <cuda.h>\n#include <torch/torch.h> // all\n", ["cuda.h", "torch/extension.h"], []),
+        ):
+            found = LeadingHeaders(text)
+            self.assertEqual((found.names, found.defines), (names, defines), text)
+
+    def test_headers_of_the_source_are_followed(self) -> None:
+        guarded = "#ifndef OPS_H\n#define OPS_H\n#include <torch/extension.h>\n{}\n#endif  // OPS_H\n"
+        source = '#include "ops.h"\n#include <a.h>'
+        for files, names in (
+            ({"part0/ops.h": guarded.format("")}, ["torch/extension.h", "a.h"]),
+            ({"part0/ops.h": guarded.format("int n;")}, ["torch/extension.h"]),
+            ({"part0/ops.h": "#pragma once\nint n;\n#include <torch/extension.h>"}, []),
+            (
+                {"part0/ops.h": '#include "ops.h"\n#include "sub/b.h"', "part0/sub/b.h": "#include <b.h>"},
+                ["b.h", "a.h"],
+            ),
+            ({"part0/ops.h": "#ifndef A\n#define B\n#include <torch/extension.h>\n#endif"}, []),
+            ({}, ["ops.h", "a.h"]),
+        ):
+            self.assertEqual(LeadingHeaders(source, "part0", ["part0"], files).names, names, str(files))
+        twice = "#define OPS_H\n" + source
+        self.assertEqual(LeadingHeaders(twice, "part0", ["part0"], {"part0/ops.h": guarded.format("")}).names, [])
 
     def test_an_error_of_the_cpp_unit_ends_the_build_before_nvcc_starts(self) -> None:
         job = self.job("fails")
