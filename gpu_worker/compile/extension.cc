@@ -357,6 +357,10 @@ Hash extension_key(const ExtensionCall& call, const std::string& arch, const std
   return sha256(text);
 }
 
+Hash failure_key(const ExtensionCall& call, const Hash& key) {
+  return sha256("kq-extension-failure/1\n" + to_hex(key) + "\n" + call.text);
+}
+
 std::vector<std::string> header_variants(const ExtensionCall& call) {
   // A source is compiled with the first prefix whose header it includes (HEADERS in
   // harness/extensions/torch_prefix.py).

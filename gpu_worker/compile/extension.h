@@ -57,6 +57,10 @@ std::optional<Verdict> judge_call(
 // names compilers, torch and headers.
 Hash extension_key(const ExtensionCall& call, const std::string& arch, const std::string& toolchain);
 
+// Returns the hash under which the end of a call that does not compile is kept. The message of such an end has lines of
+// the submission's file, so that the place of the call counts too.
+Hash failure_key(const ExtensionCall& call, const Hash& key);
+
 // Returns the names of the prefixes of torch's headers that the call is compiled with, such as "extension-O1"
 // (harness/extensions/torch_prefix.py).
 std::vector<std::string> header_variants(const ExtensionCall& call);

@@ -70,10 +70,26 @@ NO_MEMORY = (
     "Cannot allocate memory",
     "Killed signal",
 )
+# What compilers print when the machine, and not the source, is at fault.
+MACHINE_FAULTS = (
+    "internal compiler error",
+    "internal error",
+    "No space left on device",
+    "Input/output error",
+    "Too many open files",
+    "Resource temporarily unavailable",
+    "Segmentation fault",
+    "Killed signal",
+    "due to signal",
+)
 
 
 class BuildFailed(Exception):
-    """The source is at fault; the text is the compiler's."""
+    """The source is at fault; the text is the compiler's. `is_final` says that compiling it again fails likewise."""
+
+    def __init__(self, text: str, is_final: bool = False) -> None:
+        super().__init__(text)
+        self.is_final = is_final
 
 
 class NotLoadable(Exception):
@@ -166,9 +182,12 @@ class ExtensionBuilder:
             raise NotLoadable(attempt.load_error)
         if not attempt.is_good:
             # What a compiler said about the source counts more than that another step was ended for its memory.
-            if FIRST_ERROR.search(attempt.log) is None and any(word in attempt.log for word in NO_MEMORY):
+            has_error = FIRST_ERROR.search(attempt.log) is not None
+            lacks_memory = any(word in attempt.log for word in NO_MEMORY)
+            if lacks_memory and not has_error:
                 raise MemoryError
-            raise BuildFailed(error_excerpt(self.call, attempt.log))
+            is_final = has_error and not lacks_memory and not any(word in attempt.log for word in MACHINE_FAULTS)
+            raise BuildFailed(error_excerpt(self.call, attempt.log), is_final)
 
     def is_source_error(self, attempt: Attempt) -> bool:
         """Returns whether no part of the source that was left out can be the reason of the error."""
