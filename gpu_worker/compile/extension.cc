@@ -391,6 +391,7 @@ std::vector<std::string> header_variants(const ExtensionCall& call) {
       add("types");
     }
   }
+  if (call.has_cuda_sources) variants.emplace_back("nvcc-O1");  // notes about the headers, equal for all levels
   return variants;
 }
 

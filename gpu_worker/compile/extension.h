@@ -62,7 +62,7 @@ Hash extension_key(const ExtensionCall& call, const std::string& arch, const std
 Hash failure_key(const ExtensionCall& call, const Hash& key);
 
 // Returns the names of the prefixes of torch's headers that the call is compiled with, such as "extension-O1"
-// (harness/extensions/torch_prefix.py).
+// (harness/extensions/torch_prefix.py), and of the notes about these headers, "nvcc-O1".
 std::vector<std::string> header_variants(const ExtensionCall& call);
 
 // Returns the optimisation level of the prefixes for the call: "O1" or "O2".

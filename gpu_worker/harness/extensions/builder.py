@@ -5,11 +5,13 @@ C++ units, such as the one that load_inline makes of cpp_sources and the module,
 not compile, the build ends without having started nvcc. No text is compiled that torch would not compile: the sources
 of the two languages are never joined.
 
-There are two ways to build CUDA units. If the first fails, the second one is tried, unless the error is plainly the
-source's own (compiler_error.py). The second way compiles what torch would compile, so its errors are final.
+There are three ways to build CUDA units. If one fails, the next one is tried, unless the error is plainly the
+source's own (compiler_error.py). The last way compiles what torch would compile, so its errors are final.
 
     split   each .cu as two sources (cuda_split.py): g++ compiles the host half with a precompiled prefix of torch's
             headers (torch_prefix.py), and nvcc the device half without these headers
+    lean    nvcc's own steps, without bodies in torch's headers that the source does not need (nvcc_headers.py). An
+            error in a line of the source is final
     full    nvcc's own steps, with the headers as they are
 
 C++ units and host halves are compiled with the headers as they are where no prefix fits, or until one has been made.
@@ -30,6 +32,7 @@ from harness.extensions.compiler_flags import Flags
 from harness.extensions.cuda import cuda_split
 from harness.extensions.cuda.cuda_tokens import Refused
 from harness.extensions.cuda.host_prelude import PRELUDE
+from harness.extensions.cuda.nvcc_headers import has_notes, take_bodies_out
 from harness.extensions.cuda.registration import registration
 from harness.extensions.loader_call import Call, source_label
 from harness.extensions.memory_room import (
@@ -37,6 +40,7 @@ from harness.extensions.memory_room import (
     FULL_MIB,
     HOST_MIB,
     PREFIX_HOST_MIB,
+    STRIPPED_MIB,
     MemoryRoom,
     memory_of_build_mib,
 )
@@ -47,6 +51,7 @@ from harness.extensions.torch_prefix import (
     ARCHIVE,
     HEADERS,
     HOST_FLAGS,
+    NOTES,
     LeadingHeaders,
     Prefix,
     find_prefix,
@@ -163,12 +168,15 @@ class ExtensionBuilder:
     def link_in_first_way(self, objects: list[Path]) -> tuple[str, Attempt]:
         """Compiles the CUDA units in the first way that works and links them with the objects of the C++ units."""
         way, attempt = "", Attempt(log="no way to build was tried")
-        for way, build in (("split", self.split), ("full", self.full)):
+        for way, build in (("split", self.split), ("lean", self.lean), ("full", self.full)):
             attempt = build()
             (self.job.out / f"log-{way}").write_text(attempt.log, errors="replace")
             if attempt.is_good:
                 attempt = self.link([*objects, *attempt.objects])
             if attempt.is_good or self.missing_bodies or (way != "full" and self.is_source_error(attempt)):
+                break
+            found = FIRST_ERROR.search(attempt.log) if way == "lean" else None
+            if found is not None and found["file"] in self.labels():
                 break
         return way, attempt
 
@@ -331,12 +339,22 @@ class ExtensionBuilder:
         source.write_text(registration(fatbin, names, variables))
         return self.compiled(["-x", "c", "-O1", "-fPIC", "-w", "-c", str(source)], source)
 
+    def lean(self) -> Attempt:
+        notes = self.job.shared / f"{NOTES}-O1" if self.job.shared is not None else None
+        has_bodies = "extension" in self.prefixes and all(
+            "c++17" in flag for flag in self.flags.device if "std" in flag
+        )
+        if notes is None or not has_bodies or not has_notes(notes):
+            return Attempt(log="no notes about torch's headers", is_tried=False)
+        self.used["extension"] = self.prefixes["extension"]
+        return self.combined([self.pool.submit(self.nvcc, unit, notes) for unit in self.cuda_units])
+
     def full(self) -> Attempt:
         return self.combined([self.pool.submit(self.nvcc, unit) for unit in self.cuda_units])
 
-    def nvcc(self, unit: TranslationUnit) -> Attempt:
-        """Compiles one .cu with nvcc's own commands."""
-        folder = self.work / f"{Path(unit.name).stem}-full"
+    def nvcc(self, unit: TranslationUnit, notes: Path | None = None) -> Attempt:
+        """Compiles one .cu with nvcc's own commands, with torch's headers as they are or by the notes about them."""
+        folder = self.work / f"{Path(unit.name).stem}-{'full' if notes is None else 'lean'}"
         folder.mkdir(exist_ok=True)
         source = self.write_unit(unit, folder)
         out = folder / "unit.o"
@@ -361,7 +379,10 @@ class ExtensionBuilder:
             ",".join(["-fPIC", *self.flags.device_host]),
         ]
         command += ["-c", str(source), "-o", str(out)]
-        result = run_steps(command, folder, self.room, FULL_MIB)
+        if notes is None:
+            result = run_steps(command, folder, self.room, FULL_MIB)
+        else:
+            result = run_steps(command, folder, self.room, STRIPPED_MIB, lambda path: take_bodies_out(path, notes))
         return (
             Attempt([out], "")
             if result == "" and out.exists()

@@ -34,8 +34,10 @@ from pathlib import Path
 
 from harness.children.job import Job
 from harness.extensions.compiler_error import words_of
+from harness.extensions.cuda import nvcc_headers
 from harness.extensions.header_bodies import Unreadable, without_bodies
 from harness.extensions.memory_room import ARCHIVE_MIB, HOST_MIB, MemoryRoom, memory_of_build_mib
+from harness.extensions.nvcc_steps import PREPROCESSED
 from harness.extensions.toolchain import DEFINES, HALF_DEFINES, STANDARD, Toolchain, run
 
 # By name: the header that a prefix is made of. The first one that a source begins with is taken. A source never gets a
@@ -50,6 +52,7 @@ HEADERS = {
     "aten": "ATen/ATen.h",
 }
 USUAL = ("extension", "types")
+NOTES = "nvcc"  # the name under which the notes of nvcc_headers.py are made and kept
 SAME = {"torch/torch.h": "torch/extension.h"}  # with the macro that torch defines for every extension
 ARCHIVE = "libbodies.a"
 HOST_FLAGS = (*DEFINES, "-fPIC", "-w", "-fmax-errors=20")
@@ -123,6 +126,7 @@ def usual_prefixes(device: str, tools: Toolchain) -> list[str]:
     .cu only with nvcc for a GPU.
     """
     names = [name for name in USUAL if name != "types" or (device == "cuda" and tools.nvcc)]
+    names += [NOTES] if "types" in names else []
     return [f"{name}-O1" for name in names] if tools.cxx else []
 
 
@@ -220,6 +224,9 @@ def make_empty_files(folder: Path, names: list[str]) -> None:
 def make_prefix(job: Job, tools: Toolchain, variant: str) -> None:
     """Makes the prefix of a variant such as "extension-O1"."""
     name, _, level = variant.partition("-")
+    if name == NOTES and tools.nvcc:
+        make_notes(job, tools)
+        return
     if name not in HEADERS or level not in ("O1", "O2"):
         raise NotMade(f"there is no prefix {variant!r}; the prefixes are {', '.join(HEADERS)} with -O1 or -O2")
     source = job.work / "prefix.cpp"
@@ -249,6 +256,25 @@ def make_header(job: Job, tools: Toolchain, room: MemoryRoom, flags: list[str], 
         raise NotMade(f"the headers of torch cannot be read as declarations: {error}") from error
     with room.take(HOST_MIB):
         compile_step([tools.cxx, *flags, "-x", "c++-header", str(header), "-o", f"{header}.gch"], job.work)
+
+
+def make_notes(job: Job, tools: Toolchain) -> None:
+    """Notes which bodies nvcc's programs can do without (nvcc_headers.py)."""
+    source = job.work / "prefix.cu"
+    source.write_text("".join(f"#include <{name}>\n" for name in nvcc_headers.HEADERS))
+    command = [tools.nvcc, "--dryrun", "-keep", "-keep-dir", str(job.work), *DEFINES, *HALF_DEFINES, STANDARD]
+    command += ["--expt-relaxed-constexpr", *tools.includes(True), "-arch=sm_90", "-Xcompiler", "-fPIC"]
+    result = run([*command, "-c", str(source), "-o", str(job.work / "prefix.o")], job.work)
+    roots = (f"{tools.torch_root}/include/", "/usr/include/")
+    for line in result.text.splitlines():
+        found = PREPROCESSED.search(line)
+        if found is None or " -E " not in line:
+            continue
+        compile_step(line[3:].strip(), job.work)
+        try:
+            nvcc_headers.write_notes(job.work / found.group(1), job.out, roots)
+        except (Unreadable, IndexError, RecursionError) as error:
+            raise NotMade(f"the headers of torch cannot be read as declarations: {error}") from error
 
 
 def make_archive(job: Job, tools: Toolchain, room: MemoryRoom, flags: list[str], source: Path) -> None:
@@ -292,7 +318,7 @@ def name_of_macro(line: str) -> str:
     return line.split()[1].partition("(")[0]
 
 
-def compile_step(command: list[str], work: Path) -> None:
+def compile_step(command: list[str] | str, work: Path) -> None:
     result = run(command, work)
     if result.code != 0:
         raise NotMade(f"the headers of torch cannot be precompiled here: {result.text.strip()[:300]}")

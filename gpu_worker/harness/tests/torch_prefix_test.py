@@ -12,6 +12,7 @@ import torch
 from harness.children.job import Job
 from harness.extensions import compile_child
 from harness.extensions.builder import ExtensionBuilder
+from harness.extensions.cuda.nvcc_headers import find_edits, without_edits
 from harness.extensions.header_bodies import Unreadable, without_bodies
 from harness.extensions.loader_call import Call
 from harness.extensions.memory_room import MemoryRoom
@@ -78,6 +79,7 @@ class Bodies(unittest.TestCase):
             "template <class T> struct A { int f() { return 1; } };",
             "constexpr int f() { return 1; }",
             "static int f() { return 1; }",
+            "static int f(int n); inline int f(int n) { return n; }",
             "namespace { int f() { return 1; } }",
             "auto f() { return 1; }",
             "__attribute__((always_inline)) inline int f() { return 1; }",
@@ -91,6 +93,40 @@ class Bodies(unittest.TestCase):
         for text in ("int f() {", "}"):
             with self.assertRaises(Unreadable):
                 without_bodies(text)
+
+
+class Notes(unittest.TestCase):
+    MEMBER = "struct A { int f() const { return 1; }\n int n; };\n"
+    HOST = "template <class T> int g(T x) {\n return 2; }\n"
+    DEVICE = "template <class T> __attribute__((device)) int h(T x) { return 3; }\n"
+
+    def text(self, *headers: tuple[str, str], source: str = "int k() { return 4; }\n") -> str:
+        parts = [f'# 1 "{name}" 1\n{text}# 2 "a.cu" 2\n' for name, text in headers]
+        return "".join(['# 1 "a.cu"\n', *parts, source])
+
+    def test_known_segments_lose_their_bodies_in_any_order(self) -> None:
+        a, b = ("/torch/a.h", self.MEMBER), ("/torch/b.h", self.HOST + self.DEVICE)
+        for name, kept in (("host", ("return 2", "return 3", "return 4")), ("device", ("return 3", "return 4"))):
+            edits = find_edits(self.text(a, b), name, ("/torch/",))
+            for headers in ((a, b), (b, a), (a,)):
+                text = self.text(*headers)
+                made = without_edits(text, edits)
+                self.assertNotIn("return 1", made)
+                self.assertEqual(made.count("\n"), text.count("\n"), "lines stay where they are")
+                self.assertEqual({word for word in kept if word in text}, {word for word in kept if word in made})
+            self.assertEqual("return 2" in without_edits(self.text(b), edits), name == "host")
+
+    def test_other_segments_stay_as_they_are(self) -> None:
+        edits = find_edits(self.text(("/torch/a.h", self.MEMBER), ("/cuda/c.h", self.HOST)), "device", ("/torch/",))
+        for header in (("/torch/a.h", self.MEMBER + "int m;\n"), ("/cuda/c.h", self.HOST), ("own.h", self.MEMBER)):
+            text = self.text(header)
+            self.assertEqual(without_edits(text, edits), text)
+
+    def test_a_text_that_is_read_in_two_ways_keeps_its_bodies(self) -> None:
+        part = "int f() { return 1; }\n"
+        text = f'# 1 "a.cu"\n# 1 "/torch/a.h" 1\n{part}# 2 "/torch/b.h" 2\ntemplate <class T> struct A {{\n'
+        text += f'# 1 "/torch/a.h" 1\n{part}# 4 "/torch/b.h" 2\n}};\n'
+        self.assertEqual(without_edits(text, find_edits(text, "host", ("/torch/",))), text)
 
 
 class Prefixes(unittest.TestCase):
@@ -202,6 +238,7 @@ class Prefixes(unittest.TestCase):
         self.assertEqual(compile_child.main(job), 0)
         self.assertEqual((job.out / "status").read_text(), "failed\n")
         self.assertIn("‘lenght’ was not declared", (job.out / "message").read_text())
+        self.assertTrue((job.out / "final").exists(), "the same source fails likewise")
         self.assertFalse(list(job.work.rglob("*.cu*")) + list(job.out.glob("log-split")))
 
     def test_texts_of_the_two_languages_are_never_joined(self) -> None:
