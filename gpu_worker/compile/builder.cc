@@ -33,6 +33,7 @@ constexpr std::string_view kLaunchesTriton = "kq_triton";     // harness/kernels
 constexpr std::string_view kTritonArchive = "kq_triton.zip";  // harness/sandbox/job_files.py
 constexpr std::size_t kTritonBytesMax = 64u << 20;
 constexpr std::string_view kForThisMachine = "kq_native";  // an extension was compiled with -march=native
+constexpr std::string_view kFinal = "final";               // every compilation of the call would fail in the same way
 constexpr std::string_view kToolchainOfMachine = "toolchain_id";
 constexpr std::size_t kToolchainBytesMax = 4096;
 constexpr std::size_t kStatusBytesMax = 32;
@@ -464,6 +465,17 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
     return over->map([](Verdict& verdict) { return Compiled{.verdict = std::move(verdict), .dir = {}}; });
   if (const auto entry = cache_.find(key))
     return Compiled{.verdict = {}, .dir = *entry, .cached = true, .toolchain = toolchain_text(*entry)};
+  const Hash failed_key = failure_key(call, key);
+  if (const auto entry = cache_.find(failed_key)) {
+    auto verdict = read_outcome(*entry);
+    const auto kept = failure_in(*entry);
+    if (verdict && kept)
+      return Compiled{.verdict = std::move(verdict),
+                      .failure = kept,
+                      .dir = {},
+                      .cached = true,
+                      .toolchain = toolchain_text(*entry)};
+  }
   const Hash group = sha256(toolchain);
   for (std::string& variant : header_variants(call)) {
     if (!cache_.has_header(group, variant))
@@ -483,8 +495,12 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
   }
   if (verdict) {
     const bool has_failed = name_of(*verdict) == VerdictName::build_failed;
+    const auto kind = has_failed ? failure_in(scratch.out()) : std::nullopt;
+    std::error_code error;
+    const bool is_final = kind && fs::exists(scratch.out() + "/" + std::string(kFinal), error);
+    if (is_final) (void)cache_.put(failed_key, scratch.out());  // a call that is not kept is compiled again
     return Compiled{.verdict = std::move(*verdict),
-                    .failure = has_failed ? failure_in(scratch.out()) : std::nullopt,
+                    .failure = kind,
                     .dir = {},
                     .cached = false,
                     .toolchain = toolchain_text(scratch.out())};

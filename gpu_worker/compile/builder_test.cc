@@ -451,6 +451,24 @@ TEST_F(BuilderTest, an_error_in_inline_source_has_the_line_of_the_file) {
   EXPECT_EQ(built->toolchain.compiler.find("g++ "), 0u) << built->toolchain.compiler;
 }
 
+TEST_F(BuilderTest, a_call_that_does_not_compile_is_compiled_once) {
+  const std::string caught =
+      "from torch.utils.cpp_extension import load_inline\n"
+      "try:\n    load_inline('small', 'int number = unheard_of;', no_implicit_headers=True)\n"
+      "except RuntimeError:\n    pass\n";
+  const auto built = build_python(caught);
+  ASSERT_EQ(verdict_of(built), "built") << evidence(built).message;
+  EXPECT_FALSE(built->cached);
+  const auto other = build_python(caught + "# another submission with the same call in the same line\n");
+  ASSERT_EQ(verdict_of(other), "built");
+  EXPECT_TRUE(other->cached);
+  EXPECT_EQ(other->toolchain, built->toolchain);
+  // The message has lines of the submission's file, so that a call in another line has a message of its own.
+  const auto lower = build_python("# one line more\n" + extension("int number = nonsense;"));
+  ASSERT_EQ(verdict_of(lower), "build_failed");
+  EXPECT_EQ(evidence(lower).place, "k.py:5");
+}
+
 TEST_F(BuilderTest, inline_source_is_judged_as_the_run_makes_it) {
   const auto built = build_python(
       "import json\n" + extension("''' + json.loads('\"void f() { cuda\\\\u0053treamCreate(0); }\"') + r'''"));

@@ -357,18 +357,41 @@ Hash extension_key(const ExtensionCall& call, const std::string& arch, const std
   return sha256(text);
 }
 
+Hash failure_key(const ExtensionCall& call, const Hash& key) {
+  return sha256("kq-extension-failure/1\n" + to_hex(key) + "\n" + call.text);
+}
+
 std::vector<std::string> header_variants(const ExtensionCall& call) {
-  bool has_extension = call.has_implicit_headers, has_types = false;
-  for (const auto& [name, text] : call.sources) {
-    const bool says_extension = text.find("torch/extension.h") != std::string::npos;
-    const bool begins_with_types = call.has_implicit_headers && name.starts_with("cuda_sources");
-    has_extension = has_extension || says_extension;
-    has_types =
-        has_types || (!says_extension && (begins_with_types || text.find("torch/types.h") != std::string::npos));
-  }
+  // A source is compiled with the first prefix whose header it includes (HEADERS in
+  // harness/extensions/torch_prefix.py).
+  struct Header {
+    std::string_view prefix;
+    std::string_view name;
+  };
+  constexpr Header kHeaders[] = {{"extension", "torch/extension.h"},
+                                 {"extension", "torch/torch.h"},
+                                 {"all", "torch/all.h"},
+                                 {"python", "torch/python.h"},
+                                 {"script", "torch/script.h"},
+                                 {"types", "torch/types.h"},
+                                 {"aten", "ATen/ATen.h"}};
   std::vector<std::string> variants;
-  if (has_extension) variants.push_back("extension-" + header_level(call));
-  if (has_types) variants.push_back("types-" + header_level(call));
+  const auto add = [&](std::string_view prefix) {
+    std::string variant = std::string(prefix) + "-" + header_level(call);
+    if (std::ranges::find(variants, variant) == variants.end()) variants.push_back(std::move(variant));
+  };
+  if (call.has_implicit_headers) add("extension");
+  for (const auto& [name, text] : call.sources) {
+    const auto* first = std::ranges::find_if(
+        kHeaders, [&](const Header& header) { return text.find(header.name) != std::string::npos; });
+    const bool begins_with_types = call.has_implicit_headers && name.starts_with("cuda_sources");
+    if (first != std::end(kHeaders) && (first->prefix == "extension" || !begins_with_types)) {
+      add(first->prefix);
+    } else if (begins_with_types) {
+      add("types");
+    }
+  }
+  if (call.has_cuda_sources) variants.emplace_back("nvcc-O1");  // notes about the headers, equal for all levels
   return variants;
 }
 

@@ -57,8 +57,12 @@ std::optional<Verdict> judge_call(
 // names compilers, torch and headers.
 Hash extension_key(const ExtensionCall& call, const std::string& arch, const std::string& toolchain);
 
+// Returns the hash under which the end of a call that does not compile is kept. The message of such an end has lines of
+// the submission's file, so that the place of the call counts too.
+Hash failure_key(const ExtensionCall& call, const Hash& key);
+
 // Returns the names of the prefixes of torch's headers that the call is compiled with, such as "extension-O1"
-// (harness/extensions/torch_prefix.py).
+// (harness/extensions/torch_prefix.py), and of the notes about these headers, "nvcc-O1".
 std::vector<std::string> header_variants(const ExtensionCall& call);
 
 // Returns the optimisation level of the prefixes for the call: "O1" or "O2".

@@ -5,17 +5,20 @@ C++ units, such as the one that load_inline makes of cpp_sources and the module,
 not compile, the build ends without having started nvcc. No text is compiled that torch would not compile: the sources
 of the two languages are never joined.
 
-There are two ways to build CUDA units. If the first fails, the second one is tried, unless the error is plainly the
-source's own (compiler_error.py). The second way compiles what torch would compile, so its errors are final.
+There are three ways to build CUDA units. If one fails, the next one is tried, unless the error is plainly the
+source's own (compiler_error.py). The last way compiles what torch would compile, so its errors are final.
 
     split   each .cu as two sources (cuda_split.py): g++ compiles the host half with a precompiled prefix of torch's
             headers (torch_prefix.py), and nvcc the device half without these headers
+    lean    nvcc's own steps, without bodies in torch's headers that the source does not need (nvcc_headers.py). An
+            error in a line of the source is final
     full    nvcc's own steps, with the headers as they are
 
 C++ units and host halves are compiled with the headers as they are where no prefix fits, or until one has been made.
 """
 
 import os
+import posixpath
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -29,6 +32,7 @@ from harness.extensions.compiler_flags import Flags
 from harness.extensions.cuda import cuda_split
 from harness.extensions.cuda.cuda_tokens import Refused
 from harness.extensions.cuda.host_prelude import PRELUDE
+from harness.extensions.cuda.nvcc_headers import has_notes, take_bodies_out
 from harness.extensions.cuda.registration import registration
 from harness.extensions.loader_call import Call, source_label
 from harness.extensions.memory_room import (
@@ -36,6 +40,7 @@ from harness.extensions.memory_room import (
     FULL_MIB,
     HOST_MIB,
     PREFIX_HOST_MIB,
+    STRIPPED_MIB,
     MemoryRoom,
     memory_of_build_mib,
 )
@@ -46,10 +51,12 @@ from harness.extensions.torch_prefix import (
     ARCHIVE,
     HEADERS,
     HOST_FLAGS,
+    NOTES,
+    LeadingHeaders,
     Prefix,
     find_prefix,
-    leading_headers,
     macros_of,
+    name_of_macro,
 )
 from harness.kernels.cubin import plain_name
 
@@ -68,10 +75,26 @@ NO_MEMORY = (
     "Cannot allocate memory",
     "Killed signal",
 )
+# What compilers print when the machine, and not the source, is at fault.
+MACHINE_FAULTS = (
+    "internal compiler error",
+    "internal error",
+    "No space left on device",
+    "Input/output error",
+    "Too many open files",
+    "Resource temporarily unavailable",
+    "Segmentation fault",
+    "Killed signal",
+    "due to signal",
+)
 
 
 class BuildFailed(Exception):
-    """The source is at fault; the text is the compiler's."""
+    """The source is at fault; the text is the compiler's. `is_final` says that compiling it again fails likewise."""
+
+    def __init__(self, text: str, is_final: bool = False) -> None:
+        super().__init__(text)
+        self.is_final = is_final
 
 
 class NotLoadable(Exception):
@@ -145,12 +168,15 @@ class ExtensionBuilder:
     def link_in_first_way(self, objects: list[Path]) -> tuple[str, Attempt]:
         """Compiles the CUDA units in the first way that works and links them with the objects of the C++ units."""
         way, attempt = "", Attempt(log="no way to build was tried")
-        for way, build in (("split", self.split), ("full", self.full)):
+        for way, build in (("split", self.split), ("lean", self.lean), ("full", self.full)):
             attempt = build()
             (self.job.out / f"log-{way}").write_text(attempt.log, errors="replace")
             if attempt.is_good:
                 attempt = self.link([*objects, *attempt.objects])
             if attempt.is_good or self.missing_bodies or (way != "full" and self.is_source_error(attempt)):
+                break
+            found = FIRST_ERROR.search(attempt.log) if way == "lean" else None
+            if found is not None and found["file"] in self.labels():
                 break
         return way, attempt
 
@@ -164,23 +190,26 @@ class ExtensionBuilder:
             raise NotLoadable(attempt.load_error)
         if not attempt.is_good:
             # What a compiler said about the source counts more than that another step was ended for its memory.
-            if FIRST_ERROR.search(attempt.log) is None and any(word in attempt.log for word in NO_MEMORY):
+            has_error = FIRST_ERROR.search(attempt.log) is not None
+            lacks_memory = any(word in attempt.log for word in NO_MEMORY)
+            if lacks_memory and not has_error:
                 raise MemoryError
-            raise BuildFailed(error_excerpt(self.call, attempt.log))
+            is_final = has_error and not lacks_memory and not any(word in attempt.log for word in MACHINE_FAULTS)
+            raise BuildFailed(error_excerpt(self.call, attempt.log), is_final)
 
     def is_source_error(self, attempt: Attempt) -> bool:
         """Returns whether no part of the source that was left out can be the reason of the error."""
         if attempt.load_error:
             texts = [*self.call.cuda, *(text for name, text in self.call.files if not name.endswith(CPP_ENDINGS))]
             return load_check.is_in_no_source(attempt.load_error, texts, self.call.cuda_cflags)
-        prefix = self.prefixes.get("extension") or self.prefixes.get("types")
+        prefix = next((self.prefixes[name] for name in HEADERS if name in self.prefixes), None)
         found = FIRST_ERROR.search(attempt.log)
         if prefix is None or found is None or found["file"] not in self.labels():
             return False
         source = [*self.call.cpp, *self.call.cuda, *(text for _, text in self.call.files), *inline_cpp(self.call)[1:]]
         flags = [*self.call.cflags, *self.call.cuda_cflags]
         return compiler_error.is_source_error(
-            found["words"], source, attempt.text, prefix.names(), HEADERS.values(), flags
+            found["words"], source, attempt.text, prefix.names(), prefix.files(), flags
         )
 
     def labels(self) -> set[str]:
@@ -310,12 +339,22 @@ class ExtensionBuilder:
         source.write_text(registration(fatbin, names, variables))
         return self.compiled(["-x", "c", "-O1", "-fPIC", "-w", "-c", str(source)], source)
 
+    def lean(self) -> Attempt:
+        notes = self.job.shared / f"{NOTES}-O1" if self.job.shared is not None else None
+        has_bodies = "extension" in self.prefixes and all(
+            "c++17" in flag for flag in self.flags.device if "std" in flag
+        )
+        if notes is None or not has_bodies or not has_notes(notes):
+            return Attempt(log="no notes about torch's headers", is_tried=False)
+        self.used["extension"] = self.prefixes["extension"]
+        return self.combined([self.pool.submit(self.nvcc, unit, notes) for unit in self.cuda_units])
+
     def full(self) -> Attempt:
         return self.combined([self.pool.submit(self.nvcc, unit) for unit in self.cuda_units])
 
-    def nvcc(self, unit: TranslationUnit) -> Attempt:
-        """Compiles one .cu with nvcc's own commands."""
-        folder = self.work / f"{Path(unit.name).stem}-full"
+    def nvcc(self, unit: TranslationUnit, notes: Path | None = None) -> Attempt:
+        """Compiles one .cu with nvcc's own commands, with torch's headers as they are or by the notes about them."""
+        folder = self.work / f"{Path(unit.name).stem}-{'full' if notes is None else 'lean'}"
         folder.mkdir(exist_ok=True)
         source = self.write_unit(unit, folder)
         out = folder / "unit.o"
@@ -340,7 +379,10 @@ class ExtensionBuilder:
             ",".join(["-fPIC", *self.flags.device_host]),
         ]
         command += ["-c", str(source), "-o", str(out)]
-        result = run_steps(command, folder, self.room, FULL_MIB)
+        if notes is None:
+            result = run_steps(command, folder, self.room, FULL_MIB)
+        else:
+            result = run_steps(command, folder, self.room, STRIPPED_MIB, lambda path: take_bodies_out(path, notes))
         return (
             Attempt([out], "")
             if result == "" and out.exists()
@@ -381,16 +423,21 @@ class ExtensionBuilder:
 
     def prefix_of(self, unit: TranslationUnit, flags: list[str]) -> Prefix | None:
         """Returns the prefix of torch's headers that compiling the unit with these flags may begin with."""
-        headers, macros = leading_headers(unit.text)
-        fitting = [
-            self.prefixes[name] for name, header in HEADERS.items() if header in headers and name in self.prefixes
-        ]
-        prefix = next(iter(fitting), None)
-        if prefix is None or compiler_flags.value_of("-std=", flags) not in ("c++17", "gnu++17"):
+        paths = [str(Path(path)) for path in [unit.folder, *self.flags.includes] if path]
+        leading = LeadingHeaders(unit.text, unit.folder, paths, dict(self.call.files))
+        fitting = [name for name, header in HEADERS.items() if header in leading.names and name in self.prefixes]
+        if not fitting or compiler_flags.value_of("-std=", flags) not in ("c++17", "gnu++17"):
             return None
-        defined = macros_of(self.tools, [*HOST_FLAGS, *without_level(flags), self.optimisation(flags)], self.work)
-        defined |= {f"#define {name}" for name in macros}
-        return prefix if prefix.is_unchanged_by(defined, OWN_MACROS) else None
+        prefix = self.prefixes[fitting[0]]
+        own = {posixpath.relpath(name, path) for name, _ in self.call.files for path in paths}
+        words = [*HOST_FLAGS, *without_level(flags), self.optimisation(flags)]
+        macros = macros_of(self.tools, words, self.work)
+        if own & set(prefix.files()) or leading.defined() & {name_of_macro(line) for line in macros}:
+            return None
+        if prefix.is_unchanged_by(macros | {f"#define {name}" for name in leading.defined()}, OWN_MACROS):
+            return prefix
+        words += self.tools.includes(False)
+        return prefix if prefix.is_same_text(self.tools, words, leading.defines, self.work) else None
 
     def optimisation(self, flags: list[str]) -> str:
         """Returns the level that a prefix was precompiled with. Optimising more seldom pays in code for the host."""
@@ -446,9 +493,9 @@ class ExtensionBuilder:
         result = run([*command, "-o", str(out)], self.work)
         if result.code != 0:
             return Attempt(log=result.text or "the linker failed")
-        if self.used and (found := MISSING_BODY.search(result.text)) is not None:
-            self.missing_bodies = found.group(1)
-            return Attempt(log=f"the prefix lacks the body of {self.missing_bodies}")
+        if missing := self.missing_body(result.text):
+            self.missing_bodies = missing
+            return Attempt(log=f"the prefix lacks the body of {missing}")
         if error := load_check.load_error(self.tools, self.call, out, command):
             return Attempt(load_error=error)
         (self.job.out / "module.so").write_bytes(out.read_bytes())
@@ -462,6 +509,16 @@ class ExtensionBuilder:
         # A name that nothing defines is torch's to report, when the library is loaded.
         flags = ["-Wl,--gc-sections", f"-Wl,--exclude-libs,{ARCHIVE}", "-Wl,-z,defs", "-Wl,--warn-unresolved-symbols"]
         return [*flags, *archives] if archives else []
+
+    def missing_body(self, log: str) -> str:
+        """Returns a function that the linker misses and whose body may have been left out of a used prefix, or an empty
+        text. The headers of a prefix name every such function. All other names are for load_check.py.
+        """
+        for found in MISSING_BODY.findall(log):
+            words = re.findall(r"\w+", re.split(r"[(<\[]", found)[0])
+            if any(prefix.has_word(words[-1]) for prefix in self.used.values()):
+                return str(found)
+        return ""
 
     def combined(self, jobs: list) -> Attempt:  # type: ignore[type-arg]
         attempts = [job.result() for job in jobs]

@@ -9,6 +9,8 @@ the optimisation level of the prefixes to build with, O1 or O2. The child leaves
                 unsupported
     message     the first error of a compiler, in lines of the submission, and the output that follows it
     toolchain   two lines: the compilers, and the flags that shaped the code
+    final       present if every compilation of the call fails in the same way: the compilers name a line of the source,
+                or refuse a flag or a name. What a full disk or a lack of memory may have caused is not final
     module.so   the module; the files of a prefix instead for a prefix
 """
 
@@ -28,7 +30,7 @@ NICE = 5  # of compilers that a job waits for
 
 
 def main(job: Job) -> int:
-    status, message = "ok", ""
+    status, message, is_final = "ok", "", False
     try:
         order = json.loads((job.source / "call.json").read_text())
         os.nice(order.get("nice", NICE))
@@ -38,13 +40,14 @@ def main(job: Job) -> int:
             call = Call(**order)
             check_names(call)
             if refusal := refused_by_compiler(find_toolchain(), call):
-                raise BuildFailed(f"{call.place or call.name}: {refusal}")
+                raise BuildFailed(f"{call.place or call.name}: {refusal}", is_final=True)
             ExtensionBuilder(job, call).build()
     except BadName as error:
-        status, message = "failed", f"{call.place or call.name}: {error}"
+        status, message, is_final = "failed", f"{call.place or call.name}: {error}", True
     except BuildFailed as error:
-        status, message = "failed", str(error)
+        status, message, is_final = "failed", str(error), error.is_final
     except NotLoadable as error:
+        is_final = True
         status, message = "not_loadable", f"{call.place or call.name}: {error}\n{error}"
     except (BadCall, BadFlag, BadSource) as error:
         status, message = "refused", str(error)
@@ -52,6 +55,8 @@ def main(job: Job) -> int:
         status, message = "memory", "the build took more memory than a build may have"
     except Unsupported as error:
         status, message = "unsupported", str(error)
+    if is_final:
+        (job.out / "final").touch()
     (job.out / "message").write_text(message[:MESSAGE_MAX], errors="replace")
     (job.out / "status").write_text(status + "\n")
     return 0

@@ -58,19 +58,26 @@ def without_bodies(text: str) -> str:
 class BodyStripper:
     """Reads the declarations of a preprocessed text and collects the places of the bodies that are left out."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, leaves_out_templates: bool = False) -> None:
         self.text = text
+        self.leaves_out_templates = leaves_out_templates  # and the bodies that each source defines itself
         found = [m for m in TOKEN.finditer(text) if m.lastgroup not in ("skipped", "mark")]
         self.words = [m.group() for m in found]
         self.starts = [m.start() for m in found]
         self.ends = [m.end() for m in found]
         self.match = self.matched_brackets()
         self.edits: list[tuple[int, int]] = []
+        self.static_names: set[str] = set()  # functions that are declared static; a later definition need not say so
         self.template_depth = 0  # of class templates around the current declaration
         self.unnamed_depth = 0  # of unnamed namespaces around the current declaration
 
-    def stripped(self) -> str:
+    def found_edits(self) -> list[tuple[int, int]]:
+        """Returns the begin and the end of every body that is left out."""
         self.scope(0, len(self.words), is_class=False)
+        return self.edits
+
+    def stripped(self) -> str:
+        self.found_edits()
         parts, at = [], 0
         for start, end in self.edits:
             parts += [self.text[at:start], ";", "\n" * self.text.count("\n", start, end)]
@@ -160,6 +167,8 @@ class Declaration:
         while self.at < self.end:
             word = self.words[self.at]
             if word == ";":
+                if "static" in self.seen and not self.in_class and self.parameters > 0:
+                    self.stripper.static_names.add(self.words[self.parameters - 1])
                 return self.at + 1
             if word == "template" and self.words[self.at + 1] == "<":
                 self.is_template = True
@@ -285,7 +294,10 @@ class Declaration:
     def keeps_body(self, words: frozenset[str]) -> bool:
         if self.seen & words:
             return True
-        has_own_copy = self.stripper.unnamed_depth > 0 or ("static" in self.seen and not self.in_class)
+        if self.stripper.leaves_out_templates:
+            return False
+        is_static = "static" in self.seen or self.words[self.parameters - 1] in self.stripper.static_names
+        has_own_copy = self.stripper.unnamed_depth > 0 or (is_static and not self.in_class)
         return self.is_template or self.stripper.template_depth > 0 or has_own_copy
 
     def leave_out(self, at: int, close: int) -> None:

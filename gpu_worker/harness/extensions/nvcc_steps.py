@@ -3,17 +3,27 @@
 import os
 import re
 import shlex
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from harness.extensions.memory_room import MemoryRoom
 from harness.extensions.toolchain import run
 
+PREPROCESSED = re.compile(r'-o "([^"]+\.ii)"')
 
-def run_steps(command: list[str], folder: Path, room: MemoryRoom, mib: dict[str, int]) -> str:
+
+def run_steps(
+    command: list[str],
+    folder: Path,
+    room: MemoryRoom,
+    mib: dict[str, int],
+    edit: Callable[[Path], None] | None = None,
+) -> str:
     """Runs the commands that `nvcc --dryrun` prints: those for the device beside those for the host, and then the rest.
     Returns the error output, or an empty text. If the commands are not as expected, nvcc runs as it is. `mib` says how
-    much memory each of nvcc's programs may take.
+    much memory each of nvcc's programs may take. `edit` is called with every preprocessed file before another step
+    reads the file.
     """
     result = run([*command, "--dryrun"], folder)
     lines = [line[3:].strip() for line in result.text.splitlines() if line.startswith("#$ ")]
@@ -46,6 +56,8 @@ def run_steps(command: list[str], folder: Path, room: MemoryRoom, mib: dict[str,
                 done = run(line, folder, environment)
             if done.code != 0:
                 return done.text or f"{shlex.split(line)[0]} failed"
+            if edit is not None and (found := PREPROCESSED.search(line)) is not None:
+                edit(folder / found.group(1))
         return ""
 
     with ThreadPoolExecutor(max_workers=2) as pool:

@@ -121,7 +121,7 @@ def identity() -> str:
     stamps = [hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in headers if path.exists()]
     git = getattr(torch.version, "git_version", "") or ""
     return " ".join(
-        ["extensions/5", torch.__version__, git, tools.description(True), sysconfig.get_paths()["include"], *stamps]
+        ["extensions/6", torch.__version__, git, tools.description(True), sysconfig.get_paths()["include"], *stamps]
     )
 
 

@@ -1,9 +1,10 @@
 """Prefixes: torch's headers, made ready once for all builds.
 
-Nearly every extension begins with torch/extension.h, or with torch/types.h, which load_inline puts before a .cu. A
-prefix is such a header, preprocessed, without the bodies of inline functions (header_bodies.py), and precompiled for
-g++. A source that is compiled with it includes the prefix first, and finds empty files in place of the headers that the
-prefix contains. The bodies are compiled once into an archive, and a module is linked with those that it uses.
+Nearly every extension begins with torch/extension.h, or with torch/types.h, which load_inline puts before a .cu; others
+begin with another header that includes most of torch. A prefix is such a header, preprocessed, without the bodies of
+inline functions (header_bodies.py), and precompiled for g++. A source that is compiled with it includes the prefix
+first, and finds empty files in place of the headers that the prefix contains. The bodies are compiled once into an
+archive, and a module is linked with those that it uses.
 
 The compile child makes a prefix on an order such as "extension-O1" and leaves in out/:
 
@@ -13,30 +14,56 @@ The compile child makes a prefix on an order such as "extension-O1" and leaves i
     header.words    every word of these headers, one a line
     header.names    the same, and every word that preprocessing for g++ or nvcc makes of them
     header.macros   the macros that g++ defines by itself, one a line
+    header.hash     the hash of what preprocessing makes of the header
     libbodies.a     the bodies
 
-A source may use a prefix if it would have included the header anyway, before anything that could change what the header
-says: no macro that the source or a flag defines before it occurs in the header.
+A source may use a prefix if it would have included the header anyway, itself or by a header of its own, before anything
+that could change what the header says: either no macro that the source or a flag defines before it occurs in the
+header, or preprocessing the header with these macros and flags gives the same text.
 """
 
+import functools
+import hashlib
+import os
+import posixpath
 import re
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.children.job import Job
 from harness.extensions.compiler_error import words_of
+from harness.extensions.cuda import nvcc_headers
 from harness.extensions.header_bodies import Unreadable, without_bodies
 from harness.extensions.memory_room import ARCHIVE_MIB, HOST_MIB, MemoryRoom, memory_of_build_mib
+from harness.extensions.nvcc_steps import PREPROCESSED
 from harness.extensions.toolchain import DEFINES, HALF_DEFINES, STANDARD, Toolchain, run
 
-# By name: the header that a prefix is made of.
-HEADERS = {"extension": "torch/extension.h", "types": "torch/types.h"}
+# By name: the header that a prefix is made of. The first one that a source begins with is taken. A source never gets a
+# header that includes more than its own headers do, because then the source could compile where torch refuses it.
+# gpu_worker/compile/extension.cc has the same names.
+HEADERS = {
+    "extension": "torch/extension.h",
+    "all": "torch/all.h",
+    "python": "torch/python.h",
+    "script": "torch/script.h",
+    "types": "torch/types.h",
+    "aten": "ATen/ATen.h",
+}
+USUAL = ("extension", "types")
+NOTES = "nvcc"  # the name under which the notes of nvcc_headers.py are made and kept
+SAME = {"torch/torch.h": "torch/extension.h"}  # with the macro that torch defines for every extension
 ARCHIVE = "libbodies.a"
 HOST_FLAGS = (*DEFINES, "-fPIC", "-w", "-fmax-errors=20")
-# Words that a source may have before the header without changing it.
-INCLUDE = re.compile(r"#\s*include\s*[<\"]([^>\"]+)[>\"]\s*")
+# Lines that a source may have before the header without changing it.
+INCLUDE = re.compile(r"#\s*include\s*(?P<mark>[<\"])(?P<name>[^>\"]+)[>\"]")
 DEFINE = re.compile(r"#\s*define\s+(\w+)")
+HARMLESS = re.compile(r"#\s*(line\b|\d+ \"|pragma\s+(once|GCC\s+diagnostic|nv_diag\w+|warning)\b).*|;|")
+GUARD = re.compile(r"#\s*(?:ifndef\s+(\w+)|if\s+!\s*defined\s*\(?\s*(\w+)\s*\)?)")
+OWN_HEADER_DEPTH_MAX = 16  # of headers of the source that include each other
+# The parts of a preprocessed text that are not headers: macros of the compiler and of its command line.
+LINE_MARKER = re.compile(r'^# \d+ "([^"]*)".*$')
 COMMENT = re.compile(r"//(?:\\\n|[^\n])*|/\*.*?\*/", re.S)
 
 
@@ -62,24 +89,44 @@ class Prefix:
         """Returns the flags that compile a source with the prefix. Makes the empty headers below `work`."""
         empty = work / f"prefix-{self.name}"
         if not empty.exists():
-            make_empty_files(empty, (self.folder / "header.files").read_text().splitlines())
+            make_empty_files(empty, self.files())
         return [f"-I{empty}", "-include", str(self.folder / "header.h")]
 
+    def files(self) -> list[str]:
+        """Returns the names of the headers in the prefix."""
+        return (self.folder / "header.files").read_text().splitlines()
+
+    def has_word(self, word: str) -> bool:
+        return b"\n" + word.encode() + b"\n" in self.words
+
+    @functools.cached_property
+    def words(self) -> bytes:
+        return (self.folder / "header.words").read_bytes()
+
+    def is_same_text(self, tools: Toolchain, flags: list[str], defines: list[str], work: Path) -> bool:
+        """Returns whether preprocessing the header with the flags, after these lines of a source, gives the text that
+        the prefix was made of.
+        """
+        recorded = self.folder / "header.hash"
+        source = work / f"check-{os.urandom(6).hex()}.cpp"
+        source.write_text("".join(f"{line}\n" for line in [*defines, f"#include <{HEADERS[self.name]}>"]))
+        return recorded.exists() and hash_of_headers(tools, flags, source) == recorded.read_text()
+
     def is_unchanged_by(self, macros: set[str], ours: set[str]) -> bool:
-        """Returns whether macros, as lines of `g++ -dM`, leave the headers as they are. `ours` are names that every
-        build defines.
+        """Returns whether no macro that differs from those of the prefix occurs in its headers. `macros` are lines of
+        `g++ -dM`, and `ours` are names that every build defines.
         """
         base = set((self.folder / "header.macros").read_text().splitlines())
-        changed = {line.split()[1].partition("(")[0] for line in macros ^ base} - ours
-        words = (self.folder / "header.words").read_bytes()
-        return not any(b"\n" + name.encode() + b"\n" in words for name in changed)
+        changed = {name_of_macro(line) for line in macros ^ base} - ours
+        return not any(map(self.has_word, changed))
 
 
 def usual_prefixes(device: str, tools: Toolchain) -> list[str]:
     """Returns the prefixes that nearly every call on this machine is compiled with: none without g++, and the one of a
     .cu only with nvcc for a GPU.
     """
-    names = [name for name in HEADERS if name != "types" or (device == "cuda" and tools.nvcc)]
+    names = [name for name in USUAL if name != "types" or (device == "cuda" and tools.nvcc)]
+    names += [NOTES] if "types" in names else []
     return [f"{name}-O1" for name in names] if tools.cxx else []
 
 
@@ -89,18 +136,79 @@ def find_prefix(job: Job, name: str, level: str) -> Prefix | None:
     return Prefix(name, folder) if folder is not None and (folder / "header.h").exists() else None
 
 
-def leading_headers(text: str) -> tuple[list[str], list[str]]:
-    """Returns the headers that a source includes before anything else, and the macros that it defines before them."""
-    headers, macros = [], []
-    for line in COMMENT.sub(lambda found: "\n" * found.group().count("\n"), text).splitlines():
-        line = line.strip()
-        if (found := INCLUDE.fullmatch(line)) is not None:
-            headers.append(found.group(1))
-        elif (found := DEFINE.match(line)) is not None and not line.endswith("\\"):
-            macros.append(found.group(1))
-        elif line and not line.startswith(("#line", "#pragma once")):
-            break
-    return headers, macros
+class LeadingHeaders:
+    """The headers that a source includes before anything else, and the lines before them that define macros. Headers of
+    the source itself, such as "ops.h", are followed.
+    """
+
+    def __init__(self, text: str, folder: str = "", paths: Sequence[str] = (), files: Mapping[str, str] = {}) -> None:
+        self.paths = paths  # folders of the source's own headers
+        self.files = files  # texts of these headers by path
+        self.names: list[str] = []
+        self.defines: list[str] = []
+        self.seen: set[str] = set()
+        self.read(text, folder, 0)
+
+    def defined(self) -> set[str]:
+        return {found.group(1) for line in self.defines if (found := DEFINE.match(line))}
+
+    def read(self, text: str, folder: str, depth: int) -> bool:
+        """Reads a file. Returns whether it has nothing but such lines, so that the file that includes it goes on."""
+        spliced = text.replace("\\\n", "")
+        plain = COMMENT.sub(lambda found: " " + "\n" * found.group().count("\n"), spliced)
+        lines = [line for line in map(str.strip, plain.splitlines()) if not HARMLESS.fullmatch(line)]
+        if depth > 0 and len(lines) >= 3 and self.is_guarded(lines):
+            self.defines.append(lines[1])
+            lines = lines[2:-1] if lines[-1].startswith("#endif") else lines[2:]
+        return all(self.read_line(line, folder, depth) for line in lines)
+
+    def is_guarded(self, lines: list[str]) -> bool:
+        found, define = GUARD.fullmatch(lines[0]), DEFINE.match(lines[1])
+        name = found and (found.group(1) or found.group(2))
+        return define is not None and define.group(1) == name and name not in self.defined()
+
+    def read_line(self, line: str, folder: str, depth: int) -> bool:
+        if DEFINE.match(line) is not None:
+            self.defines.append(line)
+            return True
+        found = INCLUDE.fullmatch(line)
+        if found is None:
+            return False
+        path = self.own(found["name"], folder if found["mark"] == '"' else None)
+        if path is None:
+            self.names.append(SAME.get(found["name"], found["name"]))
+            return True
+        if path in self.seen:
+            return True
+        self.seen.add(path)
+        return depth < OWN_HEADER_DEPTH_MAX and self.read(self.files[path], posixpath.dirname(path), depth + 1)
+
+    def own(self, name: str, folder: str | None) -> str | None:
+        """Returns the path of the source's own header that an include names."""
+        folders = [*([folder] if folder is not None else []), *self.paths]
+        paths = [posixpath.normpath(posixpath.join(place, name)) for place in folders]
+        return next((path for path in paths if path in self.files), None)
+
+
+def hash_of_headers(tools: Toolchain, flags: list[str], source: Path) -> str:
+    """Returns the hash of what g++ makes of the headers that a source includes, or an empty text if it fails."""
+    out = source.with_suffix(".ii")
+    if run([tools.cxx, *flags, "-E", "-dD", "-x", "c++", str(source), "-o", str(out)], source.parent).code != 0:
+        return ""
+    return hash_of_text(out, source)
+
+
+def hash_of_text(preprocessed: Path, source: Path) -> str:
+    """Returns the hash of a preprocessed text without what stands in the source itself and on the command line."""
+    digest, is_header = hashlib.sha256(), False
+    ignored = {str(source), "<built-in>", "<command-line>"}
+    with open(preprocessed, errors="surrogateescape") as lines:
+        for line in lines:
+            if (found := LINE_MARKER.match(line)) is not None:
+                is_header = found.group(1) not in ignored
+            elif is_header:
+                digest.update(line.encode(errors="surrogateescape"))
+    return digest.hexdigest()
 
 
 def make_empty_files(folder: Path, names: list[str]) -> None:
@@ -116,6 +224,9 @@ def make_empty_files(folder: Path, names: list[str]) -> None:
 def make_prefix(job: Job, tools: Toolchain, variant: str) -> None:
     """Makes the prefix of a variant such as "extension-O1"."""
     name, _, level = variant.partition("-")
+    if name == NOTES and tools.nvcc:
+        make_notes(job, tools)
+        return
     if name not in HEADERS or level not in ("O1", "O2"):
         raise NotMade(f"there is no prefix {variant!r}; the prefixes are {', '.join(HEADERS)} with -O1 or -O2")
     source = job.work / "prefix.cpp"
@@ -134,6 +245,7 @@ def make_prefix(job: Job, tools: Toolchain, variant: str) -> None:
 def make_header(job: Job, tools: Toolchain, room: MemoryRoom, flags: list[str], source: Path) -> None:
     text, header = job.work / "prefix.ii", job.out / "header.h"
     compile_step([tools.cxx, *flags, "-E", "-dD", "-x", "c++", str(source), "-o", str(text)], job.work)
+    (job.out / "header.hash").write_text(hash_of_text(text, source))
     # The compiler defines these macros itself and refuses a second definition.
     own = re.compile(r"^#(?:define|undef) __STDC_.*$", re.M)
     try:
@@ -144,6 +256,25 @@ def make_header(job: Job, tools: Toolchain, room: MemoryRoom, flags: list[str], 
         raise NotMade(f"the headers of torch cannot be read as declarations: {error}") from error
     with room.take(HOST_MIB):
         compile_step([tools.cxx, *flags, "-x", "c++-header", str(header), "-o", f"{header}.gch"], job.work)
+
+
+def make_notes(job: Job, tools: Toolchain) -> None:
+    """Notes which bodies nvcc's programs can do without (nvcc_headers.py)."""
+    source = job.work / "prefix.cu"
+    source.write_text("".join(f"#include <{name}>\n" for name in nvcc_headers.HEADERS))
+    command = [tools.nvcc, "--dryrun", "-keep", "-keep-dir", str(job.work), *DEFINES, *HALF_DEFINES, STANDARD]
+    command += ["--expt-relaxed-constexpr", *tools.includes(True), "-arch=sm_90", "-Xcompiler", "-fPIC"]
+    result = run([*command, "-c", str(source), "-o", str(job.work / "prefix.o")], job.work)
+    roots = (f"{tools.torch_root}/include/", "/usr/include/")
+    for line in result.text.splitlines():
+        found = PREPROCESSED.search(line)
+        if found is None or " -E " not in line:
+            continue
+        compile_step(line[3:].strip(), job.work)
+        try:
+            nvcc_headers.write_notes(job.work / found.group(1), job.out, roots)
+        except (Unreadable, IndexError, RecursionError) as error:
+            raise NotMade(f"the headers of torch cannot be read as declarations: {error}") from error
 
 
 def make_archive(job: Job, tools: Toolchain, room: MemoryRoom, flags: list[str], source: Path) -> None:
@@ -182,7 +313,12 @@ def macros_of(tools: Toolchain, flags: list[str], work: Path) -> set[str]:
     return set(found.text.splitlines()) if found.code == 0 else {"#define kq_unknown"}
 
 
-def compile_step(command: list[str], work: Path) -> None:
+def name_of_macro(line: str) -> str:
+    """Returns the name of the macro that a line such as "#define N 3" defines."""
+    return line.split()[1].partition("(")[0]
+
+
+def compile_step(command: list[str] | str, work: Path) -> None:
     result = run(command, work)
     if result.code != 0:
         raise NotMade(f"the headers of torch cannot be precompiled here: {result.text.strip()[:300]}")

@@ -11,6 +11,8 @@ from pathlib import Path
 import torch
 from harness.children.job import Job
 from harness.extensions import compile_child
+from harness.extensions.builder import ExtensionBuilder
+from harness.extensions.cuda.nvcc_headers import find_edits, without_edits
 from harness.extensions.header_bodies import Unreadable, without_bodies
 from harness.extensions.loader_call import Call
 from harness.extensions.memory_room import MemoryRoom
@@ -18,14 +20,14 @@ from harness.extensions.toolchain import STANDARD, find_toolchain, run
 from harness.extensions.torch_prefix import (
     ARCHIVE,
     HOST_FLAGS,
+    LeadingHeaders,
     NotMade,
     find_prefix,
-    leading_headers,
     macros_of,
     make_prefix,
 )
 
-EXTENSION = """#pragma once
+EXTENSION = """#pragma once  // COMMENTED
 #include <c10/shape.h>
 #ifdef DOUBLED
 #define FACTOR 2
@@ -77,6 +79,7 @@ class Bodies(unittest.TestCase):
             "template <class T> struct A { int f() { return 1; } };",
             "constexpr int f() { return 1; }",
             "static int f() { return 1; }",
+            "static int f(int n); inline int f(int n) { return n; }",
             "namespace { int f() { return 1; } }",
             "auto f() { return 1; }",
             "__attribute__((always_inline)) inline int f() { return 1; }",
@@ -90,6 +93,40 @@ class Bodies(unittest.TestCase):
         for text in ("int f() {", "}"):
             with self.assertRaises(Unreadable):
                 without_bodies(text)
+
+
+class Notes(unittest.TestCase):
+    MEMBER = "struct A { int f() const { return 1; }\n int n; };\n"
+    HOST = "template <class T> int g(T x) {\n return 2; }\n"
+    DEVICE = "template <class T> __attribute__((device)) int h(T x) { return 3; }\n"
+
+    def text(self, *headers: tuple[str, str], source: str = "int k() { return 4; }\n") -> str:
+        parts = [f'# 1 "{name}" 1\n{text}# 2 "a.cu" 2\n' for name, text in headers]
+        return "".join(['# 1 "a.cu"\n', *parts, source])
+
+    def test_known_segments_lose_their_bodies_in_any_order(self) -> None:
+        a, b = ("/torch/a.h", self.MEMBER), ("/torch/b.h", self.HOST + self.DEVICE)
+        for name, kept in (("host", ("return 2", "return 3", "return 4")), ("device", ("return 3", "return 4"))):
+            edits = find_edits(self.text(a, b), name, ("/torch/",))
+            for headers in ((a, b), (b, a), (a,)):
+                text = self.text(*headers)
+                made = without_edits(text, edits)
+                self.assertNotIn("return 1", made)
+                self.assertEqual(made.count("\n"), text.count("\n"), "lines stay where they are")
+                self.assertEqual({word for word in kept if word in text}, {word for word in kept if word in made})
+            self.assertEqual("return 2" in without_edits(self.text(b), edits), name == "host")
+
+    def test_other_segments_stay_as_they_are(self) -> None:
+        edits = find_edits(self.text(("/torch/a.h", self.MEMBER), ("/cuda/c.h", self.HOST)), "device", ("/torch/",))
+        for header in (("/torch/a.h", self.MEMBER + "int m;\n"), ("/cuda/c.h", self.HOST), ("own.h", self.MEMBER)):
+            text = self.text(header)
+            self.assertEqual(without_edits(text, edits), text)
+
+    def test_a_text_that_is_read_in_two_ways_keeps_its_bodies(self) -> None:
+        part = "int f() { return 1; }\n"
+        text = f'# 1 "a.cu"\n# 1 "/torch/a.h" 1\n{part}# 2 "/torch/b.h" 2\ntemplate <class T> struct A {{\n'
+        text += f'# 1 "/torch/a.h" 1\n{part}# 4 "/torch/b.h" 2\n}};\n'
+        self.assertEqual(without_edits(text, find_edits(text, "host", ("/torch/",))), text)
 
 
 class Prefixes(unittest.TestCase):
@@ -132,7 +169,25 @@ class Prefixes(unittest.TestCase):
         exported = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True).stdout
         self.assertNotIn("Shape", exported, "the bodies are hidden")
 
-        for flag, is_usable in (("-O2", True), ("-DOTHER=1", True), ("-DDOUBLED", False), ("-Dtorch=x", False)):
+        builder = ExtensionBuilder.__new__(ExtensionBuilder)
+        builder.used = {"extension": prefix}
+        for name, is_body in (
+            ("torch::Shape::width() const", True),
+            ("vtable for torch::Shape", True),
+            ("c10::cuda::currentStream(signed char)", False),
+        ):
+            for form in (f"undefined symbol: {name}\n>>> referenced by a", f"a.o: undefined reference to `{name}'"):
+                log = f"undefined symbol: c10::cuda::anotherStream()\n{form}"
+                self.assertEqual(builder.missing_body(log) != "", is_body, form)
+
+        (self.root / "again").mkdir()
+        for flag, is_same in (("-DDOUBLED=1", False), ("-Dwidth_=1", False), ("-DNAMED_NOWHERE", True)):
+            words = [*HOST_FLAGS, *self.tools.includes(False), STANDARD, "-O1", flag]
+            self.assertEqual(prefix.is_same_text(self.tools, words, [], self.root / "again"), is_same, flag)
+        self.assertFalse(prefix.is_same_text(self.tools, words, ["#define DOUBLED"], self.root / "again"))
+        self.assertTrue(prefix.is_same_text(self.tools, words, ["#define COMMENTED 1"], self.root / "again"))
+
+        for flag, is_usable in (("-O2", True), ("-DOTHER=1", True), ("-DDOUBLED", False), ("-DCOMMENTED", False)):
             macros = macros_of(self.tools, [*HOST_FLAGS, STANDARD, "-O1", flag], self.root)
             self.assertEqual(prefix.is_unchanged_by(macros, set()), is_usable, flag)
 
@@ -140,16 +195,41 @@ class Prefixes(unittest.TestCase):
         (self.root / "torch/include/c10/shape.h").write_text("#pragma once\nstruct Shape { int f() { }\n")
         with self.assertRaises(NotMade):
             make_prefix(self.job("bad"), self.tools, "extension-O1")
-        with self.assertRaisesRegex(NotMade, "the prefixes are extension, types"):
+        with self.assertRaisesRegex(NotMade, "the prefixes are extension, all, "):
             make_prefix(self.job("unknown"), self.tools, "other-O1")
 
     def test_only_includes_may_precede_the_header(self) -> None:
-        self.assertEqual(
-            leading_headers("// a\n#include <a.h>\n#define N 3\n#include <torch/extension.h>\nint n;\n#include <b.h>"),
-            (["a.h", "torch/extension.h"], ["N"]),
-        )
-        self.assertEqual(leading_headers("int n;\n#include <torch/extension.h>"), ([], []))
-        self.assertEqual(leading_headers("#if 0\n#include <torch/extension.h>"), ([], []))
+        for text, names, defines in (
+            (
+                "// a\n#include <a.h>\n#define N 3\n#include <torch/extension.h>\nint n;\n#include <b.h>",
+                ["a.h", "torch/extension.h"],
+                ["#define N 3"],
+            ),
+            ("int n;\n#include <torch/extension.h>", [], []),
+            ("#if 0\n#include <torch/extension.h>", [], []),
+            ("#define F(x) \\\n x\n#pragma GCC diagnostic push\n#include <b.h>", ["b.h"], ["#define F(x)  x"]),
+            ("#include <cuda.h>\n#include <torch/torch.h> // all\n", ["cuda.h", "torch/extension.h"], []),
+        ):
+            found = LeadingHeaders(text)
+            self.assertEqual((found.names, found.defines), (names, defines), text)
+
+    def test_headers_of_the_source_are_followed(self) -> None:
+        guarded = "#ifndef OPS_H\n#define OPS_H\n#include <torch/extension.h>\n{}\n#endif  // OPS_H\n"
+        source = '#include "ops.h"\n#include <a.h>'
+        for files, names in (
+            ({"part0/ops.h": guarded.format("")}, ["torch/extension.h", "a.h"]),
+            ({"part0/ops.h": guarded.format("int n;")}, ["torch/extension.h"]),
+            ({"part0/ops.h": "#pragma once\nint n;\n#include <torch/extension.h>"}, []),
+            (
+                {"part0/ops.h": '#include "ops.h"\n#include "sub/b.h"', "part0/sub/b.h": "#include <b.h>"},
+                ["b.h", "a.h"],
+            ),
+            ({"part0/ops.h": "#ifndef A\n#define B\n#include <torch/extension.h>\n#endif"}, []),
+            ({}, ["ops.h", "a.h"]),
+        ):
+            self.assertEqual(LeadingHeaders(source, "part0", ["part0"], files).names, names, str(files))
+        twice = "#define OPS_H\n" + source
+        self.assertEqual(LeadingHeaders(twice, "part0", ["part0"], {"part0/ops.h": guarded.format("")}).names, [])
 
     def test_an_error_of_the_cpp_unit_ends_the_build_before_nvcc_starts(self) -> None:
         job = self.job("fails")
@@ -158,6 +238,7 @@ class Prefixes(unittest.TestCase):
         self.assertEqual(compile_child.main(job), 0)
         self.assertEqual((job.out / "status").read_text(), "failed\n")
         self.assertIn("‘lenght’ was not declared", (job.out / "message").read_text())
+        self.assertTrue((job.out / "final").exists(), "the same source fails likewise")
         self.assertFalse(list(job.work.rglob("*.cu*")) + list(job.out.glob("log-split")))
 
     def test_texts_of_the_two_languages_are_never_joined(self) -> None:

@@ -34,7 +34,7 @@ HARNESS = next(
 PYTHON = os.environ.get("KQ_PYTHON") or next(
     (str(path) for path in [ROOT / ".venv/bin/python"] if path.exists()), sys.executable
 )
-PREFIXES = ("extension-O1", "types-O1")
+PREFIXES = ("extension-O1", "types-O1", "nvcc-O1")
 TRACE_LIMIT_S = 120
 BUILD_LIMIT_S = 600
 SAMPLE_S = 0.1
@@ -97,7 +97,7 @@ class Comparison:
 
     def make_prefixes(self) -> None:
         for variant in PREFIXES:
-            if (self.shared / variant / "header.h").exists():
+            if (self.shared / variant / "status").exists():
                 continue
             place = self.place(f"prefix-{variant}")
             (place / "src/call.json").write_text(json.dumps({"precompile": variant}))
@@ -294,7 +294,7 @@ def build_by_kq(place: Path, arch: str) -> Answer:
     answer = {"status": text["status"].strip(), "message": text["message"]}
     toolchain = place / "out/toolchain"
     if toolchain.exists():
-        answer["way"] = next((way for way in ("split", "full") if f"({way}" in toolchain.read_text()), "")
+        answer["way"] = next((way for way in ("split", "lean", "full") if f"({way}" in toolchain.read_text()), "")
     module = place / "out/module.so"
     if module.exists():
         import_module(module, json.loads((place / "src/call.json").read_text()), answer)
