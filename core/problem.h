@@ -9,6 +9,7 @@
 
 #include "core/base/enum_names.h"
 #include "core/bytes/hash.h"
+#include "core/limits.h"
 
 namespace kq {
 
@@ -57,7 +58,6 @@ constexpr std::array<std::string_view, 4> enum_names(AllowedPrecision) {
 // than that, and TF32 in place of float32 by hundreds.
 inline constexpr double kTruthRms = 2;
 inline constexpr double kTruthMax = 4;
-inline constexpr double kTruthFactorMax = 1000;  // the largest factor that a submission may ask for
 
 // How a submission is measured by the truth. It is part of the key where it differs from the default.
 struct TruthRule {

@@ -140,7 +140,9 @@ class MovingIn(kq.QueueTest):
         (self.folder / "problem.py").write_text(kq.RELU)
         schema = json.loads(SUBMISSION_SCHEMA.read_text())
         (example,) = schema["examples"]
-        self.assertEqual(set(schema["properties"]) - set(example), {"path", "io", "metadata"})
+        self.assertEqual(
+            set(schema["properties"]) - set(example), {"path", "io", "metadata", "problem_source", "files"}
+        )
         (self.folder / "all.jsonl").write_text(json.dumps(example) + "\n")
         self.assert_end(kq.kq("submit", self.folder / "all.jsonl", "--dry-run"), 0)
         # Every key is read, so a value of the wrong type is an error that names the key.

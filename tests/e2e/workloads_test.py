@@ -49,6 +49,12 @@ HUGE = (
 
 
 class Workloads(kq.SharedWorkerTest):
+    def setUp(self) -> None:
+        super().setUp()
+        broker = self.broker()
+        broker.__enter__()
+        self.addCleanup(broker.__exit__, None, None, None)
+
     def submit(self, problem: str, kernel: str, *more: str) -> str:
         run = f"w{len(list(self.folder.iterdir()))}"
         folder = self.folder / run

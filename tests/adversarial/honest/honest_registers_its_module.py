@@ -1,6 +1,6 @@
 # The recipe of Python's manual for importing a source file: a new module under a name of its own.
 # expect: passed
-# guard: clean
+# guard: review exec_computed
 # run: passed
 import importlib.util
 import sys
