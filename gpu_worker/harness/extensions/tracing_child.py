@@ -37,7 +37,7 @@ import torch
 from harness.children import entry_point
 from harness.children.argument_binding import ProblemSignature
 from harness.children.job import Job
-from harness.children.model_file import Problem, import_file, parameter_names
+from harness.children.model_file import Problem, import_entry, parameter_names
 from harness.children.tensors import TensorSpec
 from harness.extensions.loader_call import CALLS_MAX, NAME_BYTES_MAX, BadCall, Call, replace_loaders
 from harness.extensions.manifest import Manifest
@@ -146,7 +146,7 @@ def run(job: Job) -> int:
     job_files.prepare(job, job.entry)
     try:
         with errors_logged(recorder, is_at_import=True):
-            module = import_file(job.source / job.entry)
+            module = import_entry(job)
         if recorder.has_unreached_call() and recorder.error_text == "" and recorder.uncaught_key == "":
             with errors_logged(recorder, is_at_import=False):
                 call_model(job, module, recorder)
