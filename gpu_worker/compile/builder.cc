@@ -368,15 +368,21 @@ Expected<Builder::Traced> Builder::trace(const Job& job, const ExtensionManifest
   };
   const auto complaint = read_child_file(scratch.out() + "/complaint", kMessageTextMax);
   if (complaint && !complaint->empty()) return refused(*complaint);
-  const auto uncaught = read_child_file(scratch.out() + "/uncaught", kNameBytesMax);
-  if (const Verdict* failure = uncaught ? known.failure_of(*uncaught) : nullptr)
-    return Traced{.verdict = *failure, .calls = {}};
+  const auto raised_text = read_child_file(scratch.out() + "/raised", kRaisedCallsBytesMax);
+  std::vector<RaisedCall> raised = parse_raised(raised_text ? *raised_text : std::string());
+  if (const auto uncaught = read_child_file(scratch.out() + "/uncaught", kNameBytesMax)) {
+    std::optional<Verdict> verdict;
+    if (const Verdict* failure = known.failure_of(*uncaught)) verdict = *failure;
+    const auto call = std::ranges::find(raised, *uncaught, &RaisedCall::key);
+    if (call != raised.end()) verdict = verdict_of(*call);
+    if (verdict) return Traced{.verdict = std::move(verdict), .calls = {}, .raised = std::move(raised)};
+  }
   auto calls = parse_calls(*text);
   if (!calls) return refused(calls.error().message);
   std::erase_if(*calls, [&](const ExtensionCall& call) { return known.knows(call); });
   if (known.call_count() + calls->size() > kExtensionCallsMax)
     return refused("load_inline is called more than " + std::to_string(kExtensionCallsMax) + " times");
-  return Traced{.verdict = {}, .calls = std::move(*calls)};
+  return Traced{.verdict = {}, .calls = std::move(*calls), .raised = std::move(raised)};
 }
 
 // Traces the submission and compiles its calls. After a failed call the submission is traced again with that failure
@@ -387,6 +393,7 @@ Expected<Builder::ExtensionsBuilt> Builder::build_extensions(const Job& job, con
   ExtensionsBuilt built;
   for (int trace = 0; trace < kTracesMax; ++trace) {
     KQ_TRY_VALUE(auto traced, this->trace(job, manifest));
+    for (const RaisedCall& call : traced.raised) manifest.add_raised(call);
     if (traced.verdict) {
       built.verdict = std::move(traced.verdict);
       if (!manifest.is_empty()) built.extensions = manifest.summary(false);
@@ -396,7 +403,7 @@ Expected<Builder::ExtensionsBuilt> Builder::build_extensions(const Job& job, con
     if (built.verdict) return built;
     if (has_failed) continue;
     KQ_TRY(write(out + "/" + std::string(kManifest), manifest.text()));
-    built.cached = built.cached && !manifest.is_empty();
+    built.cached = built.cached && manifest.call_count() > 0;
     return built;
   }
   built.verdict = build_ended(VerdictName::build_failed, {},

@@ -87,11 +87,12 @@ class Builder {
   bool is_of_this_toolchain(const Job& job, const std::string& dir);
   std::optional<Built> from_cache(const Job& job, const Hash& key);
   Expected<Built> run(const Job& job, const Hash& key);
-  // What a run of the tracing child recorded: the calls that the manifest does not know, or the verdict of a job that
-  // ends here.
+  // What a run of the tracing child recorded: the calls that the manifest does not know and those that raised, or the
+  // verdict of a job that ends here.
   struct Traced {
     std::optional<Verdict> verdict;
     std::vector<ExtensionCall> calls;
+    std::vector<RaisedCall> raised = {};
   };
   Expected<Traced> trace(const Job& job, const ExtensionManifest& known);
   struct ExtensionsBuilt {

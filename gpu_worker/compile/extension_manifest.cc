@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "gpu_worker/compile/child.h"
 #include "gpu_worker/compile/outcome.h"
 #include "gpu_worker/machine/scratch.h"
 
@@ -34,7 +35,44 @@ std::string text_at(const json& object, const char* name) {
   return found != object.end() && found->is_string() ? shortened(found->get_ref<const std::string&>()) : std::string();
 }
 
+const char* text_of(CallFailure failure) {
+  switch (failure) {
+    case CallFailure::build:
+      return "build";
+    case CallFailure::load:
+      return "load";
+    case CallFailure::arguments:
+      return "arguments";
+  }
+  return "build";
+}
+
+json parsed(std::string_view text) {
+  const auto depth_limit = [](int depth, json::parse_event_t, json&) { return depth <= kDepthMax; };
+  return json::parse(text, depth_limit, false);
+}
+
+// Begins the key of a call that raised, so that it is no key of a recorded call, whatever the tracing child says.
+constexpr std::string_view kRaised = "raised ";
+
 }  // namespace
+
+std::vector<RaisedCall> parse_raised(std::string_view text) {
+  std::vector<RaisedCall> calls;
+  const json list = parsed(text);
+  if (!list.is_array()) return calls;
+  for (const json& entry : list) {
+    if (calls.size() == kRaisedCallsMax) break;
+    if (!entry.is_object()) continue;
+    RaisedCall call{.key = text_at(entry, "key"), .name = text_at(entry, "name"), .error = text_at(entry, "error")};
+    if (!call.key.empty() && !call.error.empty()) calls.push_back(std::move(call));
+  }
+  return calls;
+}
+
+Verdict verdict_of(const RaisedCall& call) {
+  return build_ended(VerdictName::build_failed, {}, call.error);
+}
 
 bool ExtensionManifest::knows(const ExtensionCall& call) const {
   return names_.contains(call.key) || similar_.contains(call.similar_key);
@@ -54,10 +92,19 @@ std::string ExtensionManifest::add_module(const ExtensionCall& call) {
 }
 
 void ExtensionManifest::add_failed(const ExtensionCall& call, CallFailure failure, Verdict verdict) {
-  const std::size_t number = call_count_;
+  const std::size_t number = call_count_ + raised_count_;
   add(call);
   failed_.insert_or_assign(
       call.key, Failed{.number = number, .name = call.name, .failure = failure, .verdict = std::move(verdict)});
+}
+
+void ExtensionManifest::add_raised(const RaisedCall& call) {
+  std::string key = std::string(kRaised) + call.key;
+  if (raised_count_ == kRaisedCallsMax || failed_.contains(key)) return;
+  const std::size_t number = call_count_ + raised_count_++;
+  failed_.emplace(
+      std::move(key),
+      Failed{.number = number, .name = call.name, .failure = CallFailure::arguments, .verdict = verdict_of(call)});
 }
 
 const Verdict* ExtensionManifest::failure_of(const std::string& key) const {
@@ -73,6 +120,7 @@ Extensions ExtensionManifest::summary(bool fell_back) const {
                      .compiled = static_cast<std::uint32_t>(modules_.size()),
                      .failed = {},
                      .fell_back = fell_back && !failed_.empty()};
+  if (failed.size() > kFailedExtensionsMax) failed.resize(kFailedExtensionsMax);
   for (const Failed* call : failed)
     summary.failed.push_back({.name = shortened(call->name), .error = first_line(message_of(call->verdict))});
   return summary;
@@ -82,7 +130,7 @@ std::string ExtensionManifest::text() const {
   json failed = json::object();
   for (const auto& [key, call] : failed_) {
     const std::string message = message_of(call.verdict);
-    failed[key] = {{"kind", call.failure == CallFailure::load ? "load" : "build"},
+    failed[key] = {{"kind", text_of(call.failure)},
                    {"number", call.number},
                    {"name", call.name},
                    {"error", first_line(message)},
@@ -95,8 +143,7 @@ std::string ExtensionManifest::text() const {
 std::optional<Extensions> extensions_in(const std::string& dir) {
   const auto text = read_child_file(dir + "/" + std::string(kManifest), kManifestBytesMax);
   if (!text) return std::nullopt;
-  const auto depth_limit = [](int depth, json::parse_event_t, json&) { return depth <= kDepthMax; };
-  const json manifest = json::parse(*text, depth_limit, false);
+  const json manifest = parsed(*text);
   if (!manifest.is_object() || !manifest.contains("modules") || !manifest["modules"].is_object()) return std::nullopt;
   std::vector<std::pair<std::uint64_t, FailedExtension>> failed;
   if (const auto list = manifest.find("failed"); list != manifest.end() && list->is_object()) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/result.h"
@@ -19,14 +20,32 @@ namespace kq::worker {
 inline constexpr std::string_view kManifest = "kq_extensions.json";
 inline constexpr std::size_t kManifestBytesMax = 1u << 20;
 
-// Where a call fails: its sources do not compile, or the library that they compile to does not load.
-enum class CallFailure { build, load };
+// Where a call fails: its sources do not compile, the library that they compile to does not load, or torch does not
+// take its arguments.
+enum class CallFailure { build, load, arguments };
+
+// A call whose arguments torch does not take, and which therefore raised in the tracing child before it was recorded.
+struct RaisedCall {
+  std::string key;    // by which the tracing child names the call
+  std::string name;   // of the extension
+  std::string error;  // one sentence: where, and what torch raises
+};
+inline constexpr std::size_t kRaisedCallsMax = 16;
+inline constexpr std::size_t kRaisedCallsBytesMax = 1u << 18;  // of one trace, as JSON
+
+// Reads the calls that raised in a tracing child. The record is hostile JSON: entries of another form are left out, and
+// so are those beyond kRaisedCallsMax.
+std::vector<RaisedCall> parse_raised(std::string_view json);
+
+// Returns how a job ends whose submission does not catch the call's error.
+Verdict verdict_of(const RaisedCall& call);
 
 class ExtensionManifest {
  public:
   // Returns whether the call was added, or one that differs from it in name only.
   bool knows(const ExtensionCall& call) const;
-  bool is_empty() const { return call_count_ == 0; }
+  bool is_empty() const { return call_count_ == 0 && failed_.empty(); }
+  // Returns the number of added calls that were recorded, which does not count those that raised before.
   std::size_t call_count() const { return call_count_; }
 
   // Adds a call that compiles, and returns the name of its library's file.
@@ -34,6 +53,8 @@ class ExtensionManifest {
   // Adds a call that fails. The verdict's message has the first error in its first line, and then what the compilers or
   // the loading printed.
   void add_failed(const ExtensionCall& call, CallFailure failure, Verdict verdict);
+  // Adds a call that raised, once for each key and kRaisedCallsMax of them at most.
+  void add_raised(const RaisedCall& call);
   // Returns the verdict with which a call was added as failed, or null.
   const Verdict* failure_of(const std::string& key) const;
 
@@ -52,6 +73,7 @@ class ExtensionManifest {
   void add(const ExtensionCall& call);
 
   std::size_t call_count_ = 0;
+  std::size_t raised_count_ = 0;
   std::map<std::string, std::string> modules_;  // files by key
   std::map<std::string, std::string> names_;    // names by key
   std::map<std::string, std::string> similar_;  // keys by similar key

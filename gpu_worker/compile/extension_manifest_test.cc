@@ -2,6 +2,7 @@
 // the lane of the tests.
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 
@@ -132,6 +133,74 @@ TEST_F(ExtensionManifestTest, a_failure_that_leaves_the_file_is_a_failed_build) 
     EXPECT_EQ(built->extensions->compiled, 1u);
     EXPECT_FALSE(built->extensions->fell_back);
   }
+}
+
+TEST_F(ExtensionManifestTest, a_call_whose_arguments_torch_does_not_take_counts_as_failed) {
+  const auto caught = [](const std::string& call, const std::string& error) {
+    return lease_of(
+        "from torch.utils.cpp_extension import load\nlast = compiled(0, 'last')\n"
+        "class small:\n    one = staticmethod(lambda: 1 + last.one())\n"
+        "try:\n    " +
+        call + "\nexcept " + error + ":\n    pass\nelse:\n    assert False\n");
+  };
+  const std::vector<std::array<std::string, 3>> cases = {
+      {"load_inline('first', None)", "AttributeError",
+       "load_inline: AttributeError: 'NoneType' object has no attribute 'insert'"},
+      {"load_inline('first', None, None, no_implicit_headers=True)", "TypeError",
+       "load_inline: TypeError: can only join an iterable"},
+      {"load_inline('first', SOURCE, functions=('one',))", "ValueError",
+       "load_inline: ValueError: Expected 'functions' to be a list or dict, but was <class 'tuple'>"},
+      {"load_inline('first', SOURCE, sources=[])", "TypeError",
+       "load_inline: TypeError: load_inline() got an unexpected keyword argument 'sources'"},
+      {"load('first', None)", "TypeError", "load: TypeError: 'NoneType' object is not iterable"},
+      {"load(name='first', sources='missing.cu')", "FileNotFoundError",
+       "load: FileNotFoundError: [Errno 2] No such file or directory: '/kq/work/missing.cu'"}};
+  for (const auto& [call, error, text] : cases) {
+    Lease lease = caught(call, error);
+    const std::string said = "k.py:23: " + text;
+    const auto built = build(lease);
+    ASSERT_TRUE(built && !built->verdict && built->extensions) << call;
+    EXPECT_EQ(built->extensions->calls, 2u);
+    EXPECT_EQ(built->extensions->compiled, 1u);
+    EXPECT_TRUE(built->extensions->fell_back);
+    ASSERT_EQ(built->extensions->failed.size(), 1u);
+    EXPECT_EQ(built->extensions->failed[0].name, "first");
+    EXPECT_EQ(built->extensions->failed[0].error, said);
+    EXPECT_EQ(build(lease)->extensions, built->extensions) << "from the cache";
+    lease.submission.trials.need_extensions = true;
+    EXPECT_EQ(text_of(*build(lease)->verdict), "build_failed: " + said);
+  }
+  EXPECT_EQ(outcome_of(caught(cases[0][0], cases[0][1])), "passed");
+  EXPECT_EQ(outcome_of("try:\n    small = load_inline('a', 3)\nexcept AttributeError:\n    small = Plain\n"), "passed");
+}
+
+TEST_F(ExtensionManifestTest, wrong_arguments_whose_error_leaves_the_file_are_a_failed_build) {
+  for (const std::string end : {"finally:\n    pass\n", "except OSError:\n    pass\n",
+                                "except Exception as error:\n    raise ValueError('no') from error\n"}) {
+    const auto built = build("try:\n    small = load_inline('a', 3)\n" + end);
+    ASSERT_TRUE(built && built->verdict) << end;
+    EXPECT_EQ(text_of(*built->verdict),
+              "build_failed: k.py:19: load_inline: AttributeError: 'int' object has no attribute 'insert'");
+    ASSERT_TRUE(built->extensions);
+    EXPECT_EQ(built->extensions->calls, 1u);
+    EXPECT_FALSE(built->extensions->fell_back);
+  }
+}
+
+TEST(ExtensionManifest, calls_that_raise_are_so_many_and_no_more) {
+  ExtensionManifest manifest;
+  std::string text = R"([3, {"key": 1}, {"key": "a"})";
+  for (std::size_t i = 0; i < 2 * kRaisedCallsMax; ++i)
+    text += R"(, {"name": "m", "error": "wrong", "key": ")" + std::to_string(i) + "\"}";
+  const auto calls = parse_raised(text + "]");
+  ASSERT_EQ(calls.size(), kRaisedCallsMax);
+  EXPECT_EQ(calls[1].key, "1");
+  for (const RaisedCall& call : calls) manifest.add_raised(call);
+  manifest.add_raised(calls[0]);
+  manifest.add_raised({.key = "one more", .name = "m", .error = "wrong"});
+  EXPECT_EQ(manifest.summary(true).calls, kRaisedCallsMax);
+  EXPECT_EQ(manifest.call_count(), 0u);
+  for (const std::string wrong : {"", "{}", "[", "[[[[[[]]]]]]"}) EXPECT_TRUE(parse_raised(wrong).empty()) << wrong;
 }
 
 TEST_F(ExtensionManifestTest, a_failure_may_be_caught_in_the_constructor_or_in_forward) {

@@ -22,20 +22,33 @@ namespace {
 constexpr std::string_view kNotInHeader[] = {"rtol", "atol", "correctness", "workloads"};
 
 // The entry of a submission whose source is an extension of torch. python/kq/records/submission.py has the same.
-constexpr std::string_view kExtensionEntry = R"(import os
+constexpr std::string_view kExtensionEntry = R"(import inspect
+import os
+import re
 
-import torch
 from torch.utils.cpp_extension import load
 
 extension = load(name="extension", sources=[os.path.splitext(__file__)[0] + ".cu"])
 
+from kq_problem import Model  # of the problem's file
 
-class ModelNew(torch.nn.Module):
-    def __init__(self, *_):
-        super().__init__()
+# A model of robust-kbench calls `fn` with the inputs and whatever else its kernel takes.
+fn = inspect.signature(Model.forward).parameters.get("fn")
+# The docstring that pybind makes begins with "forward(x: torch.Tensor, eps: float = 1e-05) -> ".
+signature = (extension.forward.__doc__ or "").partition("\n")[0].partition(") -> ")[0]
+arguments = re.split(r"[(,] ?\w+: ", signature)[1:]
+least = sum(" = " not in argument for argument in arguments)
 
+
+class ModelNew(Model):
     def forward(self, *inputs):
-        return extension.forward(*inputs)
+        if fn is not None and callable(fn.default):
+            return super().forward(*inputs, fn=extension.forward)
+        if not hasattr(self, "kq_weights"):
+            weights = list(self.parameters())
+            is_taken = least <= len(inputs) + len(weights) <= len(arguments)
+            self.kq_weights = weights if is_taken else []
+        return extension.forward(*inputs, *self.kq_weights)
 )";
 
 Expected<std::vector<HeaderSetting>> header_of(const std::filesystem::path& path) {

@@ -6,7 +6,7 @@ import torch
 
 from harness.backends.context import Call, Context
 from harness.children import entry_point
-from harness.children.model_file import Problem, import_file
+from harness.children.model_file import Problem, import_entry
 from harness.children.tensors import cast_model, short_name
 from harness.extensions import loader
 from harness.problem.construction import construct_submission
@@ -19,7 +19,7 @@ def load(context: Context) -> Call:
     loader.install(job)
     context.seed()
     args, kwargs = Problem(job.source / job.problem, context.workload).init_arguments()
-    module = import_file(job.source / job.entry)
+    module = import_entry(job)
     spec = entry_point.read_contract(job.given / job.entry)
     wanted, is_class = entry_point.find_target(module, spec, job.entry, job.backend)
     context.seed()

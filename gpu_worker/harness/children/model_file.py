@@ -1,18 +1,22 @@
 """Imports the files of problems and submissions. They become real modules, because triton and inspect read their source
-files.
+files. A submission's file may import the problem's as kq_problem, whatever its name is.
 """
 
 import importlib.util
 import inspect
 import sys
 from collections.abc import Callable
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from harness.children.job import Job
 from harness.facts import known_imports
 from harness.problem.workloads import workloads_of
 from harness.sandbox import job_files
+
+PROBLEM_MODULE = "kq_problem"
 
 
 class Problem:
@@ -51,6 +55,28 @@ def takes_names(model_class: Callable[..., Any], named: dict[Any, Any]) -> bool:
     takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
     names = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
     return all(isinstance(name, str) and (takes_any or name in names) for name in named)
+
+
+class ProblemFinder:
+    """Finds the module kq_problem, which is the module of the problem's file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        return ModuleSpec(name, self) if name == PROBLEM_MODULE else None  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        sys.modules[module.__name__] = import_file(self._path)  # the import system returns what is found here
+
+
+def import_entry(job: Job) -> ModuleType:
+    """Imports the submission's entry file."""
+    sys.meta_path.insert(0, ProblemFinder(job.source / job.problem))  # type: ignore[arg-type]
+    return import_file(job.source / job.entry)
 
 
 def import_file(path: Path) -> ModuleType:

@@ -77,20 +77,19 @@ def source_label(what: str, i: int, n: int) -> str:
     return what if n == 1 else f"{what}[{i}]"
 
 
-def as_list(value: Any, what: str) -> list[str]:
+def as_list(value: Any) -> list[str]:
     """Returns a string or several strings as a list, as torch accepts them."""
     if value is None:
         return []
     if isinstance(value, (str, os.PathLike)):
         return [os.fspath(value)]
     found = [os.fspath(part) if isinstance(part, os.PathLike) else part for part in value]
-    if not all(isinstance(part, str) for part in found):
-        raise BadCall(f"{what} is no string and no list of strings")
+    "".join(found)  # raises TypeError for parts that are no strings, as torch does when it joins them
     return found
 
 
 def sources(value: Any, what: str) -> list[str]:
-    found = as_list(value, what)
+    found = as_list(value)
     if len(found) > SOURCES_MAX:
         raise BadCall(f"{what} are {len(found)} texts, more than the {SOURCES_MAX} that are built; join them")
     return found
@@ -101,7 +100,7 @@ def flags(value: Any, what: str) -> list[str]:
     that every later reader sees the same words.
     """
     found: list[str] = []
-    for word in (word for text in as_list(value, what) for word in QUOTED_WORD.findall(text)):
+    for word in (word for text in as_list(value) for word in QUOTED_WORD.findall(text)):
         if word.split() == [word]:
             found.append(word)
             continue
@@ -171,7 +170,27 @@ def finish_call(call: Call, arguments: dict[str, Any]) -> Call:
     return call
 
 
+def check_texts(value: Any, needs_list: bool) -> None:
+    """Raises what torch raises for sources of load_inline that are no text and no list of texts. A list is needed where
+    torch inserts the lines that include its headers.
+    """
+    if not isinstance(value, str):
+        if needs_list:
+            value.insert  # noqa: B018
+        "\n".join(value)
+
+
+def check_name(arguments: dict[str, Any]) -> None:
+    """Raises what torch raises for a name of which it makes no path."""
+    if not arguments.get("build_directory"):
+        os.path.join("", arguments["name"])
+
+
 def inline_call(arguments: dict[str, Any]) -> Call:
+    check_name(arguments)
+    has_headers = not arguments.get("no_implicit_headers", False)
+    check_texts(arguments["cpp_sources"], has_headers)
+    check_texts(arguments.get("cuda_sources") or "", has_headers)
     call = Call(name=str(arguments["name"]), inline=True, cpp=sources(arguments["cpp_sources"], "cpp_sources"))
     call.cuda = sources(arguments.get("cuda_sources"), "cuda_sources")
     call.functions = functions_of(arguments.get("functions"))
@@ -179,7 +198,7 @@ def inline_call(arguments: dict[str, Any]) -> Call:
         text.encode()  # raises UnicodeEncodeError for undecoded bytes, as torch does when it writes the source
     take_headers(call, {}, arguments)
     call.error_handling = bool(arguments.get("with_pytorch_error_handling", True))
-    call.implicit_headers = not arguments.get("no_implicit_headers", False)
+    call.implicit_headers = has_headers
     return finish_call(call, arguments)
 
 
@@ -187,6 +206,8 @@ def load_call(arguments: dict[str, Any]) -> Call:
     """Returns the call of load(), with the headers that lie beside its sources or in the submission's own include
     paths.
     """
+    check_name(arguments)
+    iter(arguments["sources"])  # raises TypeError for None, as torch does
     call = Call(name=str(arguments["name"]), inline=False)
     roots: dict[Path, str] = {}
     for source in sources(arguments["sources"], "sources"):
@@ -240,15 +261,21 @@ def caller_location(source: Path) -> str:
     return ""
 
 
-def replace_loaders(handle_call: Callable[[Call], Any], source: Path, refused: Callable[[str], BaseException]) -> None:
+def replace_loaders(
+    handle_call: Callable[[Call], Any],
+    source: Path,
+    refused: Callable[[str], BaseException],
+    note_raised: Callable[[str, str, str, BaseException], None] = lambda *_: None,
+) -> None:
     """Makes torch's load_inline and load hand their calls to `handle_call`, by whichever name they are imported. A call
-    that kq does not build raises what `refused` returns for the sentence that says why.
+    that kq does not build raises what `refused` returns for the sentence that says why. A call whose arguments torch
+    does not take raises torch's error, which `note_raised` gets after the extension's name, the place and a sentence.
     """
     from torch.utils import cpp_extension
 
     for name, make in (("load_inline", inline_call), ("load", load_call)):
         signature = inspect.signature(getattr(cpp_extension, name))
-        setattr(cpp_extension, name, replacement(name, signature, make, handle_call, source, refused))
+        setattr(cpp_extension, name, replacement(name, signature, make, handle_call, source, refused, note_raised))
 
 
 def replacement(
@@ -258,15 +285,18 @@ def replacement(
     handle_call: Callable[[Call], Any],
     source: Path,
     refused: Callable[[str], BaseException],
+    note_raised: Callable[[str, str, str, BaseException], None],
 ) -> Callable[..., Any]:
     def loader(*args: Any, **kwargs: Any) -> Any:
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
         place = caller_location(source)
         try:
-            call = make(bound.arguments)
+            call = make(bound_arguments(name, signature, args, kwargs))
         except BadCall as error:
             raise refused(f"{place}: {name}: {error}") from error
+        except Exception as error:
+            extension = kwargs.get("name", args[0] if args else "")
+            note_raised(str(extension), place, f"{name}: {type(error).__name__}: {error}", error)
+            raise
         call.place = place
         call.lines = source_lines(source / place.partition(":")[0], call)
         return handle_call(call)
@@ -274,6 +304,18 @@ def replacement(
     loader.__name__ = loader.__qualname__ = name
     loader.__module__ = "torch.utils.cpp_extension"
     return loader
+
+
+def bound_arguments(
+    name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> dict[str, Any]:
+    """Returns the arguments of a call by their names. Raises TypeError for arguments that do not fit."""
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{name}() {error}") from None
+    bound.apply_defaults()
+    return bound.arguments
 
 
 def source_lines(path: Path, call: Call) -> dict[str, int]:

@@ -8,7 +8,8 @@ the tracing child after the first one:
     names     {key of a call: name with which the library was compiled}
     similar   {hash of a call without its name: key of the first call that has it}
     failed    {key of a call: {"kind": "build", "text": what the compilers printed, ...}}, or the kind "load" and what
-              loading the library fails with
+              loading the library fails with; a call whose arguments torch does not take has the kind "arguments", a
+              key that no call has, and raises by itself
 
 A submission may put a random number, a process id or the time into an extension's name. Such a call has another key in
 every process, and is found by everything but its name.

@@ -1,12 +1,14 @@
 """The tracing child: runs a submission until its calls of load_inline and load are known, and records these calls.
 
 Nothing is compiled: a loader returns a placeholder module, each of whose functions returns its first tensor. The
-submission may fail with such a module; the calls that it made before its failure count. The child writes three files,
+submission may fail with such a module; the calls that it made before its failure count. The child writes four files,
 which gpu_worker/compile reads:
 
     out/calls      JSON: the calls (loader_call.Call), their keys, and their keys without the names of the extensions
     out/complaint  a sentence about the first call that kq does not build, whether or not the file catches the error
-    out/uncaught   the key of a call that does not compile, if its error leaves the file
+    out/raised     JSON: {"key": a hash, "name": of the extension, "error": a sentence} for each call whose arguments
+                   torch does not take
+    out/uncaught   the key of a call that does not compile or whose arguments are wrong, if its error leaves the file
 
 The manifest (manifest.py) of an earlier trace of the same file names the calls that are known not to compile. They
 raise what torch raises, so that the calls of the file's fallback are recorded.
@@ -21,6 +23,7 @@ Code of the submission can change everything in this process. The worker therefo
 
 import ast
 import contextlib
+import hashlib
 import json
 import os
 import sys
@@ -34,9 +37,9 @@ import torch
 from harness.children import entry_point
 from harness.children.argument_binding import ProblemSignature
 from harness.children.job import Job
-from harness.children.model_file import Problem, import_file, parameter_names
+from harness.children.model_file import Problem, import_entry, parameter_names
 from harness.children.tensors import TensorSpec
-from harness.extensions.loader_call import CALLS_MAX, BadCall, Call, replace_loaders
+from harness.extensions.loader_call import CALLS_MAX, NAME_BYTES_MAX, BadCall, Call, replace_loaders
 from harness.extensions.manifest import Manifest
 from harness.sandbox import job_files
 from harness.values.value_tree import describe_result
@@ -44,6 +47,7 @@ from harness.values.value_tree import describe_result
 LOADERS = ("load_inline", "load")
 MEMORY_BYTES = 140 << 30  # the memory that torch.cuda reports; about that of an H200
 CAUSES_MAX = 16  # the maximum length of a chain of exceptions that is followed
+ERROR_CHARS_MAX = 1000  # of the sentence about a call whose arguments torch does not take
 
 
 def prepare() -> None:
@@ -61,7 +65,9 @@ class CallRecorder:
         self.known = known or Manifest()
         self.calls: list[Call] = []
         self.error_text = ""
-        self.raised: list[tuple[BaseException, str]] = []  # errors of calls that do not compile, and their keys
+        self.raised: list[tuple[BaseException, str]] = []  # errors of calls that fail, and their keys
+        self.argument_errors: dict[str, dict[str, str]] = {}  # by key
+        self.raised_places: set[str] = set()  # of calls whose arguments torch does not take
         self.uncaught_key = ""
 
     def record(self, call: Call) -> Any:
@@ -80,6 +86,16 @@ class CallRecorder:
         self.error_text = self.error_text or text
         return BadCall(text)
 
+    def note_raised(self, name: str, place: str, text: str, error: BaseException) -> None:
+        """Notes a call whose arguments torch does not take. A call that is made again counts once."""
+        noted = {"name": utf_8(name[:NAME_BYTES_MAX]), "error": utf_8(f"{place}: {text}"[:ERROR_CHARS_MAX])}
+        key = hashlib.sha256(json.dumps(noted).encode()).hexdigest()
+        if key not in self.argument_errors and len(self.argument_errors) == CALLS_MAX:
+            return
+        self.argument_errors[key] = noted
+        self.raised_places.add(place)
+        self.raised.append((error, key))
+
     def note_uncaught(self, error: BaseException, is_at_import: bool) -> None:
         """Notes the call whose error left the file, itself or as the reason of another error. Outside of an import the
         reason must be named with "raise ... from", because tensors without memory make a fallback fail too.
@@ -92,8 +108,8 @@ class CallRecorder:
             seen = seen.__cause__ or (seen.__context__ if is_at_import else None)
 
     def has_unreached_call(self) -> bool:
-        """Returns whether the entry file has a call of a loader that was not recorded."""
-        seen = {call.place for call in self.calls}
+        """Returns whether the entry file has a call of a loader that was not made."""
+        seen = {call.place for call in self.calls} | self.raised_places
         return any(not seen & set(places) for places in call_places(self.job.given / self.job.entry))
 
     def save(self) -> None:
@@ -103,6 +119,8 @@ class CallRecorder:
             "similar_keys": [call.similar_key() for call in self.calls],
         }
         (self.job.out / "calls").write_text(json.dumps(calls))
+        raised = [{"key": key, **noted} for key, noted in self.argument_errors.items()]
+        (self.job.out / "raised").write_text(json.dumps(raised))
         (self.job.out / "complaint").write_text(self.error_text, errors="replace")
         (self.job.out / "uncaught").write_text(self.uncaught_key)
 
@@ -122,19 +140,23 @@ class PlaceholderModule(types.ModuleType):
 
 def run(job: Job) -> int:
     recorder = CallRecorder(job, Manifest.read(job.given))
-    replace_loaders(recorder.record, job.source, recorder.refused)
+    replace_loaders(recorder.record, job.source, recorder.refused, recorder.note_raised)
     pretend_gpu(job.arch)
     pretend_tensors_on_gpu()
     job_files.prepare(job, job.entry)
     try:
         with errors_logged(recorder, is_at_import=True):
-            module = import_file(job.source / job.entry)
+            module = import_entry(job)
         if recorder.has_unreached_call() and recorder.error_text == "" and recorder.uncaught_key == "":
             with errors_logged(recorder, is_at_import=False):
                 call_model(job, module, recorder)
     finally:
         recorder.save()
     return 0
+
+
+def utf_8(text: str) -> str:
+    return text.encode(errors="replace").decode()
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ import shutil
 import unittest
 from pathlib import Path
 
+from harness.extensions.loader_call import CALLS_MAX
 from harness.extensions.toolchain import find_cuda
 from world import RELU, WorldTest
 
@@ -237,6 +238,24 @@ class Builds(WorldTest):
             "try:\n    load_inline('m', 'int a;')\nexcept Exception as error:\n    raise ValueError from error\n",
         ):
             self.assertEqual((self.trace(statements, failed) / "uncaught").read_text(), first["keys"][0])
+
+    def test_a_call_whose_arguments_torch_does_not_take_is_noted(self) -> None:
+        caught = (
+            "for _ in range(2):\n    try:\n        load_inline('m\\udce9', None)\n"
+            "    except AttributeError:\n        pass\n"
+        )
+        out = self.trace(caught)
+        (noted,) = json.loads((out / "raised").read_text())
+        error = "new.py:4: load_inline: AttributeError: 'NoneType' object has no attribute 'insert'"
+        self.assertEqual((noted["name"], noted["error"]), ("m?", error))
+        self.assertEqual((out / "uncaught").read_text(), "")
+        out = self.trace("load_inline('m', None)\n")
+        self.assertEqual((out / "uncaught").read_text(), json.loads((out / "raised").read_text())[0]["key"])
+        out = self.trace(
+            "for i in range(20):\n    try:\n        load_inline(str(i), None)\n"
+            "    except AttributeError:\n        pass\n"
+        )
+        self.assertEqual(len(json.loads((out / "raised").read_text())), CALLS_MAX)
 
     def test_a_call_that_kq_refuses_is_told_although_the_file_catches_it(self) -> None:
         out = self.trace("try:\n    load_inline('m', '', extra_cflags=['-DX=\u00e9'])\nexcept Exception:\n    pass\n")

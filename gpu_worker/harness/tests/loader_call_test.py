@@ -48,8 +48,20 @@ class ExtensionCall(unittest.TestCase):
         self.assertNotEqual(one.similar_key(), call(name="m_1", cpp_sources="int g();").similar_key())
 
     def test_wrong_arguments_raise_what_torch_raises(self) -> None:
-        with self.assertRaisesRegex(ValueError, "Expected 'functions' to be a list or dict, but was <class 'tuple'>"):
-            call(functions=("f",))
+        for arguments, kind, words in (
+            ({"functions": ("f",)}, ValueError, "Expected 'functions' to be a list or dict, but was <class 'tuple'>"),
+            ({"cpp_sources": None}, AttributeError, "'NoneType' object has no attribute 'insert'"),
+            ({"cpp_sources": ("int f();",)}, AttributeError, "'tuple' object has no attribute 'insert'"),
+            ({"cpp_sources": None, "no_implicit_headers": True}, TypeError, "can only join an iterable"),
+            ({"cpp_sources": [1]}, TypeError, "sequence item 0: expected str instance, int found"),
+            ({"cuda_sources": 3}, AttributeError, "'int' object has no attribute 'insert'"),
+            ({"extra_cflags": [3]}, TypeError, "sequence item 0: expected str instance, int found"),
+            ({"extra_cflags": 3}, TypeError, "'int' object is not iterable"),
+            ({"name": 3}, TypeError, "not 'int'"),
+        ):
+            with self.subTest(arguments), self.assertRaisesRegex(kind, words):
+                call(**arguments)
+        self.assertEqual(call(cpp_sources=("int f();",), no_implicit_headers=True).cpp, ["int f();"])
 
     def test_latin_1_is_read_from_files_and_undecoded_bytes_raise_what_torch_raises(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

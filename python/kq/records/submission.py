@@ -33,20 +33,33 @@ HAS_JIT = re.compile(rb"^[ \t]*@jit(?![0-9A-Za-z_])", re.M)
 TRITON_JIT = re.compile(rb"^[ \t]*@triton\.jit(?![0-9A-Za-z_])", re.M)
 TORCH_MODULE = re.compile(rb"^[ \t]*PYBIND11_MODULE(?![0-9A-Za-z_])", re.M)
 # The entry of a submission whose source is an extension of torch. producer/formats/single_file.cc has the same.
-EXTENSION_ENTRY = """import os
+EXTENSION_ENTRY = r"""import inspect
+import os
+import re
 
-import torch
 from torch.utils.cpp_extension import load
 
 extension = load(name="extension", sources=[os.path.splitext(__file__)[0] + ".cu"])
 
+from kq_problem import Model  # of the problem's file
 
-class ModelNew(torch.nn.Module):
-    def __init__(self, *_):
-        super().__init__()
+# A model of robust-kbench calls `fn` with the inputs and whatever else its kernel takes.
+fn = inspect.signature(Model.forward).parameters.get("fn")
+# The docstring that pybind makes begins with "forward(x: torch.Tensor, eps: float = 1e-05) -> ".
+signature = (extension.forward.__doc__ or "").partition("\n")[0].partition(") -> ")[0]
+arguments = re.split(r"[(,] ?\w+: ", signature)[1:]
+least = sum(" = " not in argument for argument in arguments)
 
+
+class ModelNew(Model):
     def forward(self, *inputs):
-        return extension.forward(*inputs)
+        if fn is not None and callable(fn.default):
+            return super().forward(*inputs, fn=extension.forward)
+        if not hasattr(self, "kq_weights"):
+            weights = list(self.parameters())
+            is_taken = least <= len(inputs) + len(weights) <= len(arguments)
+            self.kq_weights = weights if is_taken else []
+        return extension.forward(*inputs, *self.kq_weights)
 """
 DEVICE_CODE = (".cu", ".ptx", ".cubin")
 # The keys of an IOContract (docs/user/formats.md), which says how a bare kernel is called or which function is the
@@ -174,10 +187,7 @@ class Problem:
         content = read_bytes(path)
         problem = cls.of(content, name or path.stem, path.name, **fields)
         if missing := missing_from_problem(content):
-            raise BadInput(
-                f"{path}: a problem defines class Model and get_inputs; "
-                f"missing here: {', '.join(missing)}"
-            )
+            raise BadInput(f"{path}: a problem defines class Model and get_inputs; missing here: {', '.join(missing)}")
         return problem
 
     @classmethod
