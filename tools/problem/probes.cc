@@ -115,7 +115,7 @@ std::string without_path(const std::string& sentence, const std::string& file) {
 
 std::string probe_text(Probe probe, std::string_view problem) {
   std::string text(problem);
-  if (probe == Probe::reference) return text;
+  if (probe == Probe::reference) return text + "\n\nModelNew = Model\n";  // the file may have another ModelNew
   return text.append("\n").append(kHelpers).append(class_text(probe));
 }
 

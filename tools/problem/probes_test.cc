@@ -18,7 +18,7 @@ using ::testing::StartsWith;
 constexpr const char* kRelu = "class Model:\n    pass\n\n\ndef get_inputs():\n    return []\n";
 
 TEST(probes, stand_behind_the_text_of_the_problem) {
-  EXPECT_EQ(probe_text(Probe::reference, kRelu), kRelu);
+  EXPECT_EQ(probe_text(Probe::reference, kRelu), std::string(kRelu) + "\n\nModelNew = Model\n");
   for (const Probe probe : {Probe::zeros, Probe::constant, Probe::first_input, Probe::stateless}) {
     const std::string text = probe_text(probe, kRelu);
     EXPECT_THAT(text, StartsWith(kRelu));

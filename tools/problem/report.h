@@ -30,7 +30,7 @@ struct WorkloadTime {
   Statistics samples;
 };
 
-// A speedup of the reference against itself outside of these is a warning.
+// A speedup of the reference against itself outside of these is a warning on a GPU.
 inline constexpr double kOwnSpeedupMin = 0.8;
 inline constexpr double kOwnSpeedupMax = 1.25;
 
