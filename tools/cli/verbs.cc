@@ -13,6 +13,7 @@ namespace fs = std::filesystem;
 
 constexpr Verb kVerbs[] = {
     {"sweep", "evaluate a folder of kernels on this machine, with a broker and a worker of its own"},
+    {"problem", "look at problems before a sweep: what passes against them that should not"},
     {"submit", "send kernels to a broker"},
     {"results", "print the verdicts of a run"},
     {"leaderboard", "print the fastest correct kernel of each problem"},

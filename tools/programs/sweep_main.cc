@@ -1,11 +1,8 @@
 // kq-sweep: evaluates a folder of kernels on this machine and prints the verdicts and a leaderboard, in one command.
 //
-// Without --broker, kq-sweep starts a broker and a worker and stops them before it ends (tools/stack/stack.h). It then
+// Without --broker, kq-sweep starts a broker and a worker and stops them before it ends (tools/stack/evaluation.h). It
 // does what kq-submit, kq-results and kq-dump would do one after the other. The state folder keeps jobs, results and
 // builds for the next sweep.
-//
-// Everything runs on one thread. Whatever waits (for an answer, for jobs, for a program to start) calls interrupted()
-// or sleep() again and again; these take stop signals, and interrupted() restarts a broker or worker that has ended.
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,7 +12,6 @@
 #include <string>
 #include <string_view>
 
-#include "producer/client/progress.h"
 #include "producer/client/sentences.h"
 #include "producer/client/standard_output.h"
 #include "producer/client/submitter.h"
@@ -28,7 +24,7 @@
 #include "tools/cli/text.h"
 #include "tools/exporters/dump_metadata.h"
 #include "tools/exporters/exporter.h"
-#include "tools/stack/stack.h"
+#include "tools/stack/evaluation.h"
 #include "tools/stack/stop_signals.h"
 #include "tools/views/sweep_report.h"
 
@@ -42,8 +38,6 @@ using kq::Expected;
 using kq::tools::report_error;
 
 const std::string kProgram = "kq-sweep";
-// How long the status line does not report jobs that no worker serves, because our own worker may still be starting.
-constexpr std::int64_t kWorkerStartMs = 20'000;
 
 struct Options {
   std::string path;
@@ -146,130 +140,37 @@ kq::producer::SubmitRequest request_of(const Options& options) {
   return request;
 }
 
-// One sweep: starts the stack if necessary, submits, waits, gathers the rows, stops the stack.
+// One sweep: evaluates the jobs, gathers the rows, prints the report.
 class Sweep {
  public:
   Sweep(const Options& options, std::optional<kq::tools::Expectations> expectations)
-      : options_(options), expectations_(std::move(expectations)) {}
+      : options_(options),
+        expectations_(std::move(expectations)),
+        evaluation_({.program = kProgram,
+                     .broker = options.broker,
+                     .key = options.key,
+                     .state = options.state,
+                     .device = options.device,
+                     .timeout_s = options.timeout_s}) {}
 
   // Runs the sweep and returns the exit code. No process that it started outlives the call.
   int run(const kq::producer::Prepared& prepared) {
-    const Expected<ExitCode> end = evaluate(prepared);
-    if (stack_) stack_->stop([&](std::int64_t ms) { return signals_.take(ms).has_value(); });
-    if (signal_) {
+    const auto outcome =
+        evaluation_.run(prepared, [&](kq::producer::Client& client, const kq::producer::SubmitSummary& submitted) {
+          return gather(client, submitted);
+        });
+    if (evaluation_.signal()) {
       std::cerr << kProgram
                 << ": stopped by a signal; finished jobs are kept, and the same command continues with the others\n";
-      return kq::tools::exit_code_of_signal(*signal_);
+      return kq::tools::exit_code_of_signal(*evaluation_.signal());
     }
-    if (!end) return report_error(kProgram, end.error());
-    const int code = static_cast<int>(*end);
+    if (!outcome) return report_error(kProgram, outcome.error());
+    const int code = static_cast<int>(exit_code(*outcome));
     if (report_) std::cout << (options_.json ? report_->json(code) : report_->text()) << std::flush;
     return code;
   }
 
  private:
-  Expected<ExitCode> evaluate(const kq::producer::Prepared& prepared) {
-    const Expected<std::string> url = options_.broker.empty() ? start_stack() : options_.broker;
-    if (!url) return kq::failure(url.error());
-    Expected<kq::producer::Client> client =
-        kq::producer::Client::connect(*url, options_.broker.empty() ? "" : options_.key);
-    if (!client) return kq::failure(client.error());
-    client->stop_when([&] { return interrupted(); });
-
-    kq::producer::SubmitOptions options;
-    if (options_.timeout_s) options.timeout_ms = static_cast<std::int64_t>(*options_.timeout_s * 1e3);
-    options.busy = kq::producer::BusyReporter(kq::sys::monotonic_now_ms, [&](const std::string& news) {
-      std::cerr << kProgram << ": " << kq::tools::printable(news) << '\n';
-      start_worker();  // without a worker the queue would stay full
-    });
-    const kq::producer::SubmitSummary submitted = kq::producer::submit(*client, prepared, options);
-    std::cerr << kProgram << ": run " << kq::tools::printable(submitted.run) << ": "
-              << kq::tools::submitted_text(submitted) << '\n';
-    if (submitted.stopped) return stopped(*submitted.stopped);
-    KQ_TRY(complain_of_refused(submitted));
-
-    const Expected<kq::producer::WaitOutcome> outcome = wait(*client, submitted);
-    if (!outcome) return stopped(outcome.error());
-    if (outcome->end == kq::producer::WaitEnd::interrupted) return stopped({ErrorKind::interrupted, "interrupted"});
-    if (const auto gathered = gather(*client, submitted); !gathered) return stopped(gathered.error());
-    return exit_code(*outcome);
-  }
-
-  Expected<std::string> start_stack() {
-    Expected<std::string> state =
-        options_.state.empty() ? kq::tools::default_state_folder(kq::tools::process_environment) : options_.state;
-    if (!state) return state;
-    Expected<std::unique_ptr<kq::tools::Stack>> stack =
-        kq::tools::Stack::start({.state_folder = *state,
-                                 .broker_url = "",
-                                 .devices = options_.device == "any" ? "auto" : options_.device,
-                                 .programs = kq::tools::program_folder()},
-                                [&](std::int64_t ms) { return sleep(ms); });
-    if (!stack) return kq::failure(stack.error());
-    stack_ = std::move(*stack);
-    std::cerr << kProgram << ": started a broker in " << stack_->folder().path() << '\n';
-    return stack_->broker_url();
-  }
-
-  // Starts the worker of our own stack, if there is one. Called only when a job is left to do: a sweep whose results
-  // are all reused needs no worker.
-  void start_worker() {
-    if (!stack_ || stack_error_) return;
-    if (const auto started = stack_->start_worker([&](std::int64_t ms) { return sleep(ms); }); !started)
-      stack_error_ = started.error();
-  }
-
-  // Restarts a program of the stack that has ended, and takes stop signals. Returns whether waiting should end.
-  bool interrupted() {
-    if (stack_ && !stack_error_) {
-      const Expected<std::optional<std::string>> note = stack_->restart_ended();
-      if (!note) stack_error_ = note.error();
-      if (note && *note) {
-        if (line_ != nullptr) line_->end();
-        std::cerr << kProgram << ": " << **note << '\n';
-      }
-    }
-    return sleep(0) || stack_error_.has_value();
-  }
-
-  bool sleep(std::int64_t ms) {
-    if (!signal_) signal_ = signals_.take(ms);
-    return signal_.has_value();
-  }
-
-  // Returns the Error of the stack if it has failed, because that failure interrupts everything else; else `error`.
-  tl::unexpected<Error> stopped(const Error& error) const { return kq::failure(stack_error_ ? *stack_error_ : error); }
-
-  static Expected<void> complain_of_refused(const kq::producer::SubmitSummary& submitted) {
-    for (const kq::producer::SubmittedJob& job : submitted.jobs) {
-      if (job.ack.acceptance != kq::Acceptance::refused) continue;
-      return kq::our_fault("the broker refused " + std::to_string(submitted.count(kq::Acceptance::refused)) + " of " +
-                           std::to_string(submitted.jobs.size()) + " jobs, the first is " +
-                           kq::tools::printable(job.label) + ": " + kq::tools::printable(job.ack.reason));
-    }
-    return {};
-  }
-
-  Expected<kq::producer::WaitOutcome> wait(kq::producer::Client& client, const kq::producer::SubmitSummary& submitted) {
-    kq::producer::StatusLine line(kq::producer::stderr_status_line(), kq::sys::monotonic_now_ms());
-    line_ = &line;
-    kq::producer::WaitOptions options = kq::producer::real_wait_options();
-    if (options_.timeout_s) options.timeout_ms = static_cast<std::int64_t>(*options_.timeout_s * 1e3);
-    options.sleep_ms = [&](std::int64_t ms) { sleep(ms); };
-    options.interrupted = [&] { return interrupted(); };
-    const std::int64_t start_ms = kq::sys::monotonic_now_ms();
-    options.progress = [&](const kq::producer::Tally& tally) {
-      if (tally.finished < tally.total) start_worker();
-      const std::int64_t now_ms = kq::sys::monotonic_now_ms();
-      kq::producer::Tally shown = tally;
-      if (stack_ && now_ms - start_ms < kWorkerStartMs) shown.unserved.clear();  // our worker is starting
-      line.update(shown, now_ms);
-    };
-    Expected<kq::producer::WaitOutcome> outcome = kq::producer::wait_for(client, submitted.to_wait_for(), options);
-    line_ = nullptr;
-    return outcome;
-  }
-
   // Reads all rows of the run once, for the report and for --csv.
   Expected<void> gather(kq::producer::Client& client, const kq::producer::SubmitSummary& submitted) {
     report_.emplace(submitted, expectations_ ? &*expectations_ : nullptr);
@@ -289,7 +190,7 @@ class Sweep {
     if (!kq::tools::can_have_metadata(options_.csv)) return {};
     return kq::tools::write_dump_metadata({.file = options_.csv,
                                            .run = submitted.run,
-                                           .source = stack_ ? stack_->folder().file("store") : client.url(),
+                                           .source = evaluation_.place(),
                                            .format = "csv",
                                            .selection = {},
                                            .columns = kq::tools::names_of(*all),
@@ -310,11 +211,7 @@ class Sweep {
 
   const Options& options_;
   std::optional<kq::tools::Expectations> expectations_;
-  kq::tools::StopSignals signals_;
-  std::optional<int> signal_;
-  std::optional<Error> stack_error_;
-  std::unique_ptr<kq::tools::Stack> stack_;
-  kq::producer::StatusLine* line_ = nullptr;  // while waiting
+  kq::tools::Evaluation evaluation_;
   std::optional<kq::tools::SweepReport> report_;
 };
 

@@ -1,0 +1,64 @@
+// Runs prepared jobs at a broker and waits for them, as kq sweep and kq problem check do.
+//
+// Without the URL of a broker, an Evaluation starts a broker and a worker (tools/stack/stack.h) and stops them before
+// run() returns. Everything runs on one thread. Whatever waits (for an answer, for jobs, for a program to start) calls
+// interrupted() or sleep() again and again; these take stop signals, and interrupted() restarts a broker or worker that
+// has ended.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "producer/client/progress.h"
+#include "producer/client/wait.h"
+#include "producer/submit/submit.h"
+#include "tools/stack/stack.h"
+#include "tools/stack/stop_signals.h"
+
+namespace kq::tools {
+
+struct EvaluationPlan {
+  std::string program;  // name of the program, for messages on standard error
+  std::string broker;   // URL of a broker; empty: a broker and a worker are started
+  std::string key;      // path of a key file for `broker`; empty for no key
+  std::string state;    // state folder of the programs that are started; empty for the default
+  std::string device;   // "any", "cpu" or "cuda"
+  std::optional<double> timeout_s;
+};
+
+// One batch of jobs from submission to results. It must be constructed in main() before a thread is started.
+class Evaluation {
+ public:
+  explicit Evaluation(EvaluationPlan plan) : plan_(std::move(plan)) {}
+
+  // Reads the rows of the run while the broker is still there.
+  using Gather = std::function<Expected<void>(producer::Client& client, const producer::SubmitSummary& submitted)>;
+  // Submits the jobs, waits until they are finished or the time is over, and calls `gather`. No process that the call
+  // started outlives it. Returns an Error when a job is refused, a program fails, or a stop signal arrives.
+  Expected<producer::WaitOutcome> run(const producer::Prepared& prepared, const Gather& gather);
+
+  // Returns the stop signal that ended run(), or nothing.
+  const std::optional<int>& signal() const { return signal_; }
+  // Returns, while run() calls `gather`, the path of the store of the broker that was started, or the URL of another.
+  std::string place() const { return stack_ ? stack_->folder().file("store") : plan_.broker; }
+
+ private:
+  Expected<producer::WaitOutcome> evaluate(const producer::Prepared& prepared, const Gather& gather);
+  Expected<std::string> start_stack();
+  void start_worker();
+  bool interrupted();
+  bool sleep(std::int64_t ms);
+  tl::unexpected<Error> stopped(const Error& error) const;
+  Expected<producer::WaitOutcome> wait(producer::Client& client, const producer::SubmitSummary& submitted);
+
+  EvaluationPlan plan_;
+  StopSignals signals_;
+  std::optional<int> signal_;
+  std::optional<Error> stack_error_;
+  std::unique_ptr<Stack> stack_;
+  producer::StatusLine* line_ = nullptr;  // while waiting
+};
+
+}  // namespace kq::tools
