@@ -9,7 +9,7 @@ from harness.children import entry_point
 from harness.children.model_file import Problem, import_entry
 from harness.children.tensors import cast_model, short_name
 from harness.extensions import loader
-from harness.problem.construction import construct_submission
+from harness.problem.construction import construct
 
 UNMATCHED_MAX = 8  # the parameters and buffers of one side that a text names
 
@@ -23,7 +23,7 @@ def load(context: Context) -> Call:
     spec = entry_point.read_contract(job.given / job.entry)
     wanted, is_class = entry_point.find_target(module, spec, job.entry, job.backend)
     context.seed()
-    model = construct_submission(wanted, args, kwargs, job.device, context.seed, context.states) if is_class else wanted
+    model = construct(wanted, args, kwargs, job.device, context.seed) if is_class else wanted
     if isinstance(model, torch.nn.Module):
         model = cast_model(model.to(job.device), job.precision)
         if unmatched := take_state(model, context.states):

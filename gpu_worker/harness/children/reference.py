@@ -38,7 +38,7 @@ from harness.children.tensors import (
     spanned,
     value_of,
 )
-from harness.problem.construction import construct_reference
+from harness.problem.construction import construct
 from harness.problem.input_generation import InputGenerator
 from harness.problem.tolerance import OutputTolerance, tolerances_of
 from harness.problem.workloads import fill_table as fill_workloads
@@ -82,7 +82,7 @@ class Reference(CommandHandler):
         self.leave_pool()
         seed_everything(seed)
         args, kwargs = self.problem.init_arguments()
-        model = construct_reference(
+        model = construct(
             self.problem.model_class, args, kwargs, torch.device(self.job.device), lambda: seed_everything(seed)
         )
         self.model = cast_model(model.to(self.job.device), self.job.precision)

@@ -1,73 +1,94 @@
-"""Constructs models. The weights of a large model are drawn on the GPU: on the host one thread draws them, which takes
-30 ns for each number (2.4 billion numbers: 80 s), and on an H100 it takes milliseconds.
+"""Constructs models. The random numbers of a large model are drawn on the GPU: on the host one thread draws them, which
+took 80 s for the 2.4 billion weights of a mixture of experts, and on an H100 it takes milliseconds.
 
-The reference and the submission must draw alike, because a submission may pack or rename the weights that it draws.
-Both therefore draw on the GPU where the reference's state has at least DEVICE_ELEMENTS_MIN elements and the code works
-there, and otherwise on the host. Small models stay on the host, because a GPU loads its random number kernels first.
+The reference and the submission must draw alike, because a submission may pack or rename the weights that it draws. Both
+therefore start on the host and count what the constructor draws. Where it is about to draw more than HOST_DRAWS_MAX
+numbers, it is called again for the GPU. If it fails there, it is called once more on the host, without a limit.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from harness.children.failures import classify
 from harness.children.page import Failure
 
-DEVICE_ELEMENTS_MIN = 1 << 24  # half a second of drawing on the host
+HOST_DRAWS_MAX = 1 << 27  # about a second of uniform numbers on the host, and some seconds of normal ones
 
-Construct = Callable[..., Any]
+DRAWN_IN_PLACE = (
+    "normal_",
+    "uniform_",
+    "random_",
+    "bernoulli_",
+    "exponential_",
+    "cauchy_",
+    "log_normal_",
+    "geometric_",
+)
+DRAWN_LIKE = ("rand_like", "randn_like", "randint_like")
+DRAWN_OF_SIZES = ("rand", "randn")
 
 
-def construct_reference(
-    model_class: Construct,
+class _TooManyDraws(BaseException):
+    """Ends a constructor on the host. It is no Exception, so that a constructor does not catch it."""
+
+
+class _DrawCounter(TorchFunctionMode):
+    """Ends the constructor before it has drawn more than HOST_DRAWS_MAX random numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drawn = 0
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.drawn += _draws_of(getattr(func, "__name__", ""), args, kwargs or {})
+        if self.drawn > HOST_DRAWS_MAX:
+            raise _TooManyDraws
+        return func(*args, **(kwargs or {}))
+
+
+def construct(
+    model_class: Callable[..., Any],
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     device: torch.device,
     seed: Callable[[], None],
 ) -> Any:
-    """Constructs the reference. `seed` is called before each attempt."""
-    is_large = device.type == "cuda" and _elements_of(model_class, args, kwargs) >= DEVICE_ELEMENTS_MIN
-    return _construct(model_class, args, kwargs, device if is_large else None, seed)
-
-
-def construct_submission(
-    model_class: Construct,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    device: torch.device,
-    seed: Callable[[], None],
-    states: Mapping[str, torch.Tensor],
-) -> Any:
-    """Constructs a submission. `states` are the reference's parameters and buffers."""
-    is_large = device.type == "cuda" and sum(state.numel() for state in states.values()) >= DEVICE_ELEMENTS_MIN
-    return _construct(model_class, args, kwargs, device if is_large else None, seed)
-
-
-def _construct(
-    model_class: Construct,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    device: torch.device | None,
-    seed: Callable[[], None],
-) -> Any:
-    if device is not None:
+    """Constructs a model. `seed` is called before each attempt."""
+    seed()
+    if device.type != "cuda":
+        return model_class(*args, **kwargs)
+    try:
+        with _DrawCounter():
+            return model_class(*args, **kwargs)
+    except _TooManyDraws:
         seed()
-        try:
-            with torch.device(device):
-                return model_class(*args, **kwargs)
-        except Exception as error:
-            if classify(error, Failure.NONE, True) is Failure.OUT_OF_GPU_MEMORY:
-                raise
+    try:
+        with torch.device(device):
+            return model_class(*args, **kwargs)
+    except Exception as error:
+        if classify(error, Failure.NONE, True) is Failure.OUT_OF_GPU_MEMORY:
+            raise
     seed()
     return model_class(*args, **kwargs)
 
 
-def _elements_of(model_class: Construct, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:
-    """Returns the number of elements of the model's state, found without memory for them; 0 if that is not possible."""
-    try:
-        with torch.device("meta"):
-            state = model_class(*args, **kwargs).state_dict()
-        return sum(value.numel() for value in state.values() if isinstance(value, torch.Tensor))
-    except Exception:
-        return 0  # code that needs values, such as a constructor that calls item()
+def _draws_of(name: str, args: Any, kwargs: Mapping[str, Any]) -> int:
+    """Returns how many random numbers a function of torch draws, by its name and arguments."""
+    if name in DRAWN_IN_PLACE or name in DRAWN_LIKE:
+        filled = args[0] if args else kwargs.get("tensor")  # torch.nn.init names its argument
+        return filled.numel() if isinstance(filled, torch.Tensor) else 0
+    if name in DRAWN_OF_SIZES:
+        return math.prod(_sizes(args))
+    return 0
+
+
+def _sizes(args: Iterable[Any]) -> Iterable[int]:
+    for value in args:
+        if isinstance(value, int):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _sizes(value)

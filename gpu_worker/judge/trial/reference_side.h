@@ -90,6 +90,10 @@ class ReferenceSide {
   // without a call where the trial is kept in place.
   Step<bool> depends_on_seed(const Plan& plan, std::uint64_t seed);
 
+  // Returns whether another trial has, byte for byte, the expected outputs of the current one. Replaces the current
+  // trial. Returns false where there is no memory to keep the outputs in.
+  Step<bool> repeats_outputs(const Plan& plan, const Seeds& seeds);
+
   // The truth of a trial (core/problem.h) in host memory that no submission maps.
   struct Truth {
     std::unique_ptr<Memory> memory;    // null where the truth could not be computed
