@@ -13,9 +13,12 @@ PAGE = kq.ROOT / "docs/user/problems.md"
 class ProblemsPage(kq.SharedWorkerTest):
     def setUp(self) -> None:
         super().setUp()
-        broker = self.broker()
-        broker.__enter__()
-        self.addCleanup(broker.__exit__, None, None, None)
+        self.running_broker = self.broker()
+        self.running_broker.__enter__()
+
+    def tearDown(self) -> None:
+        self.running_broker.__exit__(None, None, None)
+        super().tearDown()
 
     def test_every_example_runs(self) -> None:
         examples = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)

@@ -51,9 +51,12 @@ HUGE = (
 class Workloads(kq.SharedWorkerTest):
     def setUp(self) -> None:
         super().setUp()
-        broker = self.broker()
-        broker.__enter__()
-        self.addCleanup(broker.__exit__, None, None, None)
+        self.running_broker = self.broker()
+        self.running_broker.__enter__()
+
+    def tearDown(self) -> None:
+        self.running_broker.__exit__(None, None, None)
+        super().tearDown()
 
     def submit(self, problem: str, kernel: str, *more: str) -> str:
         run = f"w{len(list(self.folder.iterdir()))}"

@@ -1,9 +1,10 @@
 """Constructs models. The random numbers of a large model are drawn on the GPU: on the host one thread draws them, which
 took 80 s for the 2.4 billion weights of a mixture of experts, and on an H100 it takes milliseconds.
 
-The reference and the submission must draw alike, because a submission may pack or rename the weights that it draws. Both
-therefore start on the host and count what the constructor draws. Where it is about to draw more than HOST_DRAWS_MAX
-numbers, it is called again for the GPU. If it fails there, it is called once more on the host, without a limit.
+The reference and the submission must draw alike, because a submission may pack or rename the weights that it draws.
+Both therefore start on the host and count what the constructor draws. Where it is about to draw more than
+HOST_DRAWS_MAX numbers, it is called again for the GPU. If it fails there, it is called once more on the host, without a
+limit.
 """
 
 import math
@@ -18,7 +19,15 @@ from harness.children.page import Failure
 
 HOST_DRAWS_MAX = 1 << 27  # about a second of uniform numbers on the host, and some seconds of normal ones
 
+# Methods of tensors, and functions of torch.nn.init, whose calls of these methods the counter does not see.
 DRAWN_IN_PLACE = (
+    "kaiming_uniform_",
+    "kaiming_normal_",
+    "xavier_uniform_",
+    "xavier_normal_",
+    "trunc_normal_",
+    "orthogonal_",
+    "sparse_",
     "normal_",
     "uniform_",
     "random_",

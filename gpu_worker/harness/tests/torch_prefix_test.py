@@ -142,7 +142,7 @@ class Prefixes(unittest.TestCase):
     def job(self, name: str, shared: Path | None = None) -> Job:
         for part in ("src", "work", "out"):
             (self.root / name / part).mkdir(parents=True)
-        parts = [self.root / name / part for part in ("src", "work", "out")]
+        parts = [self.root / name / part for part in ("src", "src", "work", "out")]
         return Job("compile", torch.device("cpu"), "torch_cuda", *parts, "", "", None, "sm_90", shared=shared)
 
     def test_a_source_is_compiled_with_it_and_linked_with_the_bodies(self) -> None:

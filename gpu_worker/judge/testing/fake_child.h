@@ -112,7 +112,7 @@ class FakeChild {
       window_ = receive_map('W', window_bytes_);
     }
     FakeTurn turn{page, page.command, page.seed, static_cast<char*>(window_), window_bytes_};
-    const bool has_own_window = page.command == channel::Command::truth;
+    const bool has_own_window = page.command == channel::Command::truth || page.command == channel::Command::check;
     if (has_own_window) turn.window = static_cast<char*>(receive_map('W', turn.window_bytes = page.window_bytes));
     script_(turn);
     if (has_own_window) ::munmap(turn.window, turn.window_bytes);
