@@ -8,6 +8,7 @@ import torch
 from harness.problem import construction
 
 GPU = mock.Mock(spec=torch.device, type="cuda")
+META = torch.device("meta")
 
 
 class Model(torch.nn.Module):
@@ -28,7 +29,7 @@ class Construction(unittest.TestCase):
         seeds: list[None] = []
         with (
             mock.patch.object(construction, "HOST_DRAWS_MAX", 1000),
-            mock.patch.object(torch, "device", lambda _: torch.utils._device.DeviceContext("meta")),
+            mock.patch.object(torch, "device", lambda _: META),
         ):
             model = construction.construct(model_class, [n], {}, GPU, lambda: seeds.append(None))
         return model, len(seeds)
