@@ -106,8 +106,7 @@ def test_a_contract_may_be_given_as_argument() -> None:
         (
             lambda: kq.Problem.read(SWEEP / "submissions/relu/double_torch.py"),
             kq.BadInput,
-            "double_torch.py: a problem defines class Model and get_inputs; "
-            "missing here: class Model, get_inputs",
+            "double_torch.py: a problem defines class Model and get_inputs; missing here: class Model, get_inputs",
         ),
         (
             lambda: submission(gpu="H100"),

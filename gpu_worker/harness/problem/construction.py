@@ -76,7 +76,7 @@ def construct(
     except _TooManyDraws:
         seed()
     try:
-        with torch.device(device):
+        with device:
             return model_class(*args, **kwargs)
     except Exception as error:
         if classify(error, Failure.NONE, True) is Failure.OUT_OF_GPU_MEMORY:

@@ -7,8 +7,20 @@ from unittest import mock
 import torch
 from harness.problem import construction
 
-GPU = mock.Mock(spec=torch.device, type="cuda")
-META = torch.device("meta")
+
+class MetaAsGpu:
+    """The meta device by the name of a GPU."""
+
+    type = "cuda"
+
+    def __init__(self) -> None:
+        self.meta = torch.device("meta")
+
+    def __enter__(self) -> None:
+        self.meta.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self.meta.__exit__(*error)
 
 
 class Model(torch.nn.Module):
@@ -27,11 +39,8 @@ class FailsElsewhere(Model):
 class Construction(unittest.TestCase):
     def constructed(self, model_class: Any, n: int) -> tuple[Any, int]:
         seeds: list[None] = []
-        with (
-            mock.patch.object(construction, "HOST_DRAWS_MAX", 1000),
-            mock.patch.object(torch, "device", lambda _: META),
-        ):
-            model = construction.construct(model_class, [n], {}, GPU, lambda: seeds.append(None))
+        with mock.patch.object(construction, "HOST_DRAWS_MAX", 1000):
+            model = construction.construct(model_class, [n], {}, MetaAsGpu(), lambda: seeds.append(None))
         return model, len(seeds)
 
     def test_a_small_model_stays_on_the_host(self) -> None:

@@ -186,6 +186,7 @@ class SubmissionSide {
   using TrialTruth = std::optional<ReferenceSide::Truth>;
   Step<TruthFinding> measure_by_truth(const Plan& plan, const Trial& trial, const Expectation& expectation,
                                       std::size_t output, const Comparison& comparison, TrialTruth& truth);
+  Step<bool> is_known_by_truth(const Trial& trial, const Expectation& expectation, std::size_t output);
   Step<bool> is_within_allowance(const Trial& trial, const Expectation& expectation, std::size_t output);
   Step<TruthComparison> compare_with_truth(const Expectation& expectation, std::size_t output, Tolerance tolerance,
                                            const ReferenceSide::Truth& truth);
