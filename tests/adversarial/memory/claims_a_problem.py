@@ -23,7 +23,7 @@ class Lie:
 lie = Lie()
 
 
-def answer_ok(self):
+def answer_ok(self, note=""):
     self.page.status, self.page.failure, self.page.text_bytes = (1, 7, 0) if lie.on else (0, 0, 0)
 
 

@@ -1,7 +1,7 @@
 # A generator without end.
-# expect: runtime_error
+# expect: wrong_answer
 # guard: clean
-# run: runtime_error
+# run: wrong_answer shape
 import torch
 import torch.nn as nn
 

@@ -19,7 +19,7 @@ class ModelNew(nn.Module):
             except OSError:
                 continue
             if path == '/kq':
-                found += bool(set(names) - {'src', 'work'})
+                found += bool(set(names) - {'src', 'given', 'work'})
                 found += any(name.endswith('.json') or 'reference' in name for name in os.listdir('/kq/src'))
             elif path.startswith('/proc/1'):
                 found += 1
