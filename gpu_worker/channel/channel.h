@@ -277,7 +277,7 @@ struct Page {
   ToleranceDesc tolerances[kOutputsMax];  // of the outputs; written by a reference that has loaded
 
   // How the rows of inputs and outputs make up the arguments and the result of a call, as text that
-  // gpu_worker/harness.values.value_tree.py writes and reads. A reference writes both at `load`, and the judge copies
+  // gpu_worker/harness/values/value_tree.py writes and reads. A reference writes both at `load`, and the judge copies
   // them unread to the submission's page before its `load`. 0 bytes: every row is an argument, or a tensor of the
   // result.
   std::uint32_t input_tree_bytes;

@@ -15,66 +15,21 @@
 #include <gtest/gtest.h>
 
 #include "gpu_worker/compile/object.h"
-#include "gpu_worker/lane/test_lane.h"
+#include "gpu_worker/compile/test_builds.h"
 
 namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kContract = R"({"kernel_name": "copy", "args": [
-  {"name": "x", "type": "tensor", "role": "input"},
-  {"name": "out", "type": "tensor", "role": "output", "tensor_spec": {"shape": [64], "dtype": "float32"}}],
-  "launch": {"grid": {"x": 1}, "block": {"x": 64}}})";
-
-class BuilderTest : public ::testing::Test {
+class BuilderTest : public ::testing::Test, protected TestBuilds {
  protected:
   static void SetUpTestSuite() {
-    const auto tests = TestLane::get();
-    ASSERT_TRUE(tests) << tests.error().message;
-    root_ = TestLane::root() / "builder";
-    auto zygote = (*tests)->lane().zygote();
-    ASSERT_TRUE(zygote) << zygote.error().message;
-    zygote_ = *zygote;
+    const auto ready = set_up();
+    ASSERT_TRUE(ready) << ready.error().message;
   }
-  static void TearDownTestSuite() { zygote_.reset(); }
-
-  static Lease lease_of(Backend backend, const std::vector<std::pair<std::string, std::string>>& files) {
-    Lease lease;
-    lease.submission.label = "test";
-    lease.submission.backend = backend;
-    lease.submission.problem.name = "p";
-    lease.submission.problem.file = "p.py";
-    lease.submission.problem.hash = sha256("p");
-    lease.blobs = {{sha256("p"), "p"}};
-    for (const auto& [name, bytes] : files) {
-      lease.submission.files.push_back({name, sha256(bytes)});
-      lease.blobs.push_back({sha256(bytes), bytes});
-    }
-    return lease;
-  }
-  static Expected<Built> build(const Lease& lease, std::stop_token stop = {}) {
-    Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"},
-                    BuildCache(root_ / "cache"), [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
-    return builder.build(lease, std::move(stop));
-  }
-  static Expected<Built> build_python(const std::string& source) {
-    return build(lease_of(Backend::torch, {{"k.py", source}}));
-  }
-  static Expected<Built> build_cuda(const std::string& source) {
-    return build(lease_of(Backend::cuda, {{"k.cu", source}, {"k.json", std::string(kContract)}}));
-  }
-  static std::string verdict_of(const Expected<Built>& built) {
-    if (!built) return "error: " + built.error().message;
-    return built->verdict ? std::string(to_string(name_of(*built->verdict))) : "built";
-  }
-  static Evidence evidence(const Expected<Built>& built) { return *evidence_of(*built->verdict); }
-
-  static fs::path root_;
-  static std::shared_ptr<Zygote> zygote_;
+  static void TearDownTestSuite() { tear_down(); }
 };
-fs::path BuilderTest::root_;
-std::shared_ptr<Zygote> BuilderTest::zygote_;
 
 TEST_F(BuilderTest, a_python_kernel_is_built_once_and_then_cached) {
   const auto first = build_python("class ModelNew: pass\n");
@@ -308,16 +263,6 @@ TEST_F(BuilderTest, triton_kernels_are_compiled_ahead_for_a_gpu) {
   EXPECT_EQ(interpreted->toolchain, Toolchain());
 }
 
-// Returns a submission with an extension that is never loaded. It includes no headers of torch or Python, which take
-// long to compile.
-std::string extension(const std::string& body, const std::string& more = "") {
-  return "from torch.utils.cpp_extension import load_inline\nSOURCE = r'''\n#include <cstddef>\n" + body +
-         "\nextern const char name[] = NAME;\n"
-         "extern \"C\" void* PyInit_small() { return nullptr; }\n'''\n"
-         "small = load_inline('small', SOURCE, no_implicit_headers=True, extra_cflags=['-DNAME=\"small\"']" +
-         more + ")\n";
-}
-
 TEST_F(BuilderTest, a_call_of_load_inline_is_compiled_once_for_all_submissions) {
   const auto built = build_python(extension("int number = 1;"));
   ASSERT_EQ(verdict_of(built), "built") << evidence(built).message;
@@ -501,199 +446,6 @@ TEST_F(BuilderTest, the_guard_stops_at_the_jobs_time_limit) {
   lease.submission.time_limit_ms = 0;
   std::jthread stopper([&] { stop.request_stop(); });
   EXPECT_FALSE(build(lease, stop.get_token()));
-}
-
-// Gives the object of one builder to another builder with a cache of its own.
-class BuildObjectTransferTest : public BuilderTest {
- protected:
-  static Expected<Built> build_with(const std::string& cache, const Lease& lease, bool for_others = false) {
-    Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"},
-                    BuildCache(root_ / cache), [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
-    return for_others ? builder.build_object(lease) : builder.build(lease);
-  }
-  static Lease lease_for(const std::string& source) { return lease_of(Backend::torch_cuda, {{"k.py", source}}); }
-};
-
-TEST_F(BuildObjectTransferTest, an_object_replaces_the_build) {
-  Lease lease = lease_for(extension("int number = 30;"));
-  const auto built = build_with("theirs", lease, true);
-  ASSERT_EQ(verdict_of(built), "built") << evidence(built).message;
-  ASSERT_TRUE(built->object);
-  lease.object = built->object;
-  const auto found = build_with("ours", lease);
-  ASSERT_EQ(verdict_of(found), "built");
-  EXPECT_TRUE(found->cached);
-  EXPECT_EQ(found->toolchain, built->toolchain);
-  EXPECT_NE(found->toolchain.flags.find("-DNAME"), std::string::npos);
-  EXPECT_TRUE(fs::exists(found->dir + "/kq_extension_0.so"));
-  lease.object.reset();
-  EXPECT_TRUE(build_with("ours", lease)->cached) << "the object stays in the cache";
-}
-
-TEST_F(BuildObjectTransferTest, an_object_may_be_a_cuda_kernel) {
-  const std::string source =
-      "extern \"C\" __global__ void copy(const float* x, float* out) { out[threadIdx.x] = x[threadIdx.x] + 0; }";
-  Lease lease = lease_of(Backend::cuda, {{"k.cu", source}, {"k.json", std::string(kContract)}});
-  const auto built = build_with("theirs", lease, true);
-  if (verdict_of(built) == "unsupported_here") GTEST_SKIP() << "skipped: no CUDA toolkit: " << evidence(built).message;
-  ASSERT_TRUE(built->object);
-  lease.object = built->object;
-  const auto found = build_with("ours", lease);
-  ASSERT_EQ(verdict_of(found), "compiled_only");
-  EXPECT_TRUE(found->cached);
-  EXPECT_EQ(found->toolchain, built->toolchain);
-}
-
-TEST_F(BuildObjectTransferTest, only_the_object_of_the_same_build_is_used) {
-  Lease lease = lease_for(extension("int number = 31;"));
-  const auto right = build_with("theirs", lease, true);
-  ASSERT_TRUE(right && right->object);
-  const auto other = build_with("theirs", lease_for(extension("int number = 32;")), true);
-  ASSERT_TRUE(other && other->object);
-  BuildObject garbled = *right->object;
-  garbled.bytes[garbled.bytes.size() / 2] = static_cast<char>(garbled.bytes[garbled.bytes.size() / 2] ^ 1);
-  // Makes an object with the right key that other compilers made.
-  fs::create_directories(root_ / "forged");
-  for (const auto& file : fs::directory_iterator(right->dir)) {
-    if (file.path().filename() != kEntryListName) fs::copy_file(file.path(), root_ / "forged" / file.path().filename());
-  }
-  fs::remove(root_ / "forged/toolchain_id");
-  std::ofstream(root_ / "forged/toolchain_id") << "extensions/3 of another machine";
-  const auto forged = pack_object(BuildCache(root_ / "forger").put(right->object->key, root_ / "forged").value(),
-                                  DeviceKind::cpu, "", right->object->key);
-  ASSERT_TRUE(forged);
-  int i = 0;
-  for (const BuildObject& wrong : {*other->object, garbled, *forged}) {
-    lease.object = wrong;
-    const auto built = build_with("ours" + std::to_string(++i), lease);
-    ASSERT_EQ(verdict_of(built), "built");
-    EXPECT_FALSE(built->cached) << i;
-  }
-}
-
-// A child does not see the folder with this compiler in its sandbox and uses another one.
-TEST_F(BuildObjectTransferTest, a_compiler_that_only_the_worker_sees_prevents_objects_but_not_caching) {
-  fs::create_directories(root_ / "bin");
-  std::ofstream(root_ / "bin/g++") << "#!/bin/sh\necho 'g++ (Other) 11.1.1'\n";
-  fs::permissions(root_ / "bin/g++", fs::perms::owner_all);
-  const std::string path = std::getenv("PATH");
-  ::setenv("PATH", ((root_ / "bin").string() + ":" + path).c_str(), 1);
-  auto started = Zygote::start(TestLane::options().zygote);
-  ::setenv("PATH", path.c_str(), 1);
-  ASSERT_TRUE(started) << started.error().message;
-  const std::shared_ptr<Zygote> zygote = std::move(*started);
-  ASSERT_NE(zygote->compilers().find("11.1.1"), std::string::npos);
-  Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"},
-                  BuildCache(root_ / "odd"), [&](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote); });
-  const Lease lease = lease_for(extension("int number = 34;"));
-  ASSERT_EQ(verdict_of(builder.build(lease)), "built");
-  fs::remove_all(root_ / "scratch");
-  const auto again = builder.build(lease);
-  ASSERT_EQ(verdict_of(again), "built");
-  EXPECT_FALSE(fs::exists(root_ / "scratch")) << "nothing was built";
-  EXPECT_EQ(verdict_of(builder.build_object(lease)),
-            "error: builds here find other compilers than this worker found when it started");
-}
-
-TEST_F(BuildObjectTransferTest, a_rejected_build_makes_no_object) {
-  Lease lease = lease_for("import torch\ns = torch.cuda.Stream()\n");
-  const auto built = build_with("theirs", lease, true);
-  EXPECT_EQ(verdict_of(built), "rejected");
-  EXPECT_FALSE(built->object);
-}
-
-TEST_F(BuildObjectTransferTest, a_build_for_the_builders_own_processor_makes_no_object) {
-  for (int i = 0; i < 2; ++i) {
-    const auto built = build_with(
-        "theirs",
-        lease_for(extension("int number = 33;", ", extra_ldflags=[]").replace(0, 0, "FLAG = '-march=' + 'native'\n") +
-                  "other = load_inline('small', SOURCE + '// 2', no_implicit_headers=True, "
-                  "extra_cflags=['-DNAME=\"small\"', FLAG])\n"),
-        true);
-    EXPECT_EQ(verdict_of(built), "error: the build is for the processor of this machine only");
-  }
-}
-
-// Builds extensions and runs them on the lane.
-class ExtensionRunTest : public BuilderTest {
- protected:
-  static constexpr std::string_view kProblem =
-      "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"
-      "def get_inputs():\n    return [torch.rand(64)]\ndef get_init_inputs():\n    return []\n";
-
-  // Returns a submission that calls load_inline in its constructor or in forward, with `more` added to the C source.
-  static std::string submission(bool in_forward, const std::string& more) {
-    const std::string load = "load_inline('small', SOURCE + " + more + ", no_implicit_headers=True)";
-    return "import os, torch\nfrom torch.utils.cpp_extension import load_inline\nSOURCE = r'''\n#include <Python.h>\n"
-           "static PyObject* one(PyObject*, PyObject*) { return PyLong_FromLong(1); }\n"
-           "static PyMethodDef methods[] = {{\"one\", one, METH_NOARGS, \"\"}, {nullptr, nullptr, 0, nullptr}};\n"
-           "static PyModuleDef definition = {PyModuleDef_HEAD_INIT, \"small\", nullptr, -1, methods};\n"
-           "PyMODINIT_FUNC PyInit_small() { return PyModule_Create(&definition); }\n'''\n"
-           "class ModelNew(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.small "
-           "= " +
-           (in_forward ? "None" : load) +
-           "\n    def forward(self, x):\n        small = " + (in_forward ? load : "self.small") +
-           "\n        return x + small.one()\n";
-  }
-  static Expected<Result> build_and_run(const std::string& source, const std::string& file = "// none") {
-    Lane& lane = (*TestLane::get())->lane();
-    Lease lease = lease_of(Backend::torch_cuda, {{"k.py", source}, {"small.cc", file}});
-    lease.device = lane.device();
-    lease.submission.problem.hash = sha256(kProblem);
-    lease.submission.trials = {.correctness = 1, .warmup = 1, .timed = 2};
-    lease.blobs.push_back({sha256(kProblem), std::string(kProblem)});
-    const auto built = build(lease);
-    if (!built) return failure(built.error());
-    if (built->verdict) return our_fault("not built: " + evidence_of(*built->verdict)->message);
-    return lane.run(lease, *built);
-  }
-};
-
-TEST_F(ExtensionRunTest, an_extension_is_loaded_in_the_constructor_or_in_forward) {
-  for (const bool in_forward : {false, true}) {
-    const auto result = build_and_run(submission(in_forward, "''"));
-    ASSERT_TRUE(result) << result.error().message;
-    EXPECT_EQ(to_string(name_of(result->verdict)), "passed")
-        << (evidence_of(result->verdict) ? evidence_of(result->verdict)->message : "");
-    EXPECT_EQ(result->toolchain.compiler.find("g++ "), 0u);
-  }
-}
-
-// load() of a file beside the submission makes a library that is no module; it writes a file when it is loaded.
-TEST_F(ExtensionRunTest, a_file_is_loaded_as_a_plain_library) {
-  const auto result = build_and_run(
-      "import pathlib, torch\nfrom torch.utils.cpp_extension import load\n"
-      "path = load('small', [pathlib.Path(__file__).parent / 'small.cc'], extra_cflags=['-DONE=1'], "
-      "is_python_module=False)\n"
-      "class ModelNew(torch.nn.Module):\n    def forward(self, x):\n        with open(pathlib.Path.cwd() / 'loaded') "
-      "as file:\n            return x + int(file.read())\n",
-      "#include <fstream>\nnamespace {\nstruct Loaded {\n  Loaded() { std::ofstream(\"loaded\") << ONE; }\n} "
-      "loaded;\n}\n");
-  EXPECT_EQ(to_string(name_of(result.value().verdict)), "passed");
-}
-
-// The folder of a submission's file is a copy that the submission may write, and the file's folder is another one in
-// each child. The library is compiled from the text that was recorded.
-TEST_F(ExtensionRunTest, a_file_that_the_submission_writes_beside_itself_is_loaded) {
-  const auto result = build_and_run(
-      "import argparse, pathlib, torch\nfrom torch.utils.cpp_extension import load\n"
-      "argparse.ArgumentParser().parse_args()\nfolder = pathlib.Path(__file__).parent / 'scratch'\nfolder.mkdir()\n"
-      "(folder / 'small.cc').write_text('#include <fstream>\\nstruct Loaded { Loaded() { '\n"
-      "    'std::ofstream(\"loaded\") << 1; } } loaded;')\n"
-      "path = load('small', [folder / 'small.cc'], is_python_module=False)\n"
-      "class ModelNew(torch.nn.Module):\n    def forward(self, x):\n        with open(pathlib.Path.cwd() / 'loaded') "
-      "as file:\n            return x + int(file.read())\n");
-  EXPECT_EQ(to_string(name_of(result.value().verdict)), "passed");
-}
-
-TEST_F(ExtensionRunTest, a_source_that_differs_in_each_process_is_not_compiled_in_the_run) {
-  const auto result = build_and_run(submission(false, "f'// {os.urandom(4)}'"));
-  ASSERT_TRUE(result) << result.error().message;
-  EXPECT_EQ(to_string(name_of(result->verdict)), "load_failed");
-  EXPECT_EQ(evidence_of(result->verdict)
-                ->message.find("k.py:13: this call of load_inline was not there when the submission was built"),
-            0u)
-      << evidence_of(result->verdict)->message;
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "gpu_worker/compile/test_builds.h"
+
 namespace kq::worker {
 namespace {
 
@@ -187,6 +189,93 @@ TEST(ExtensionHeader, depends_on_sources_and_flags) {
   EXPECT_EQ(header_variants(call(R"("implicit_headers": false, "cpp": ["#include <ATen/ATen.h>"])")), Names{"aten-O1"});
   EXPECT_EQ(header_variants(call(R"("implicit_headers": false, "cpp": ["#include <torch/torch.h>"])")),
             Names{"extension-O1"});
+}
+
+// Builds extensions and runs them on the lane.
+class ExtensionRunTest : public ::testing::Test, protected TestBuilds {
+ protected:
+  static void SetUpTestSuite() {
+    const auto ready = set_up();
+    ASSERT_TRUE(ready) << ready.error().message;
+  }
+  static void TearDownTestSuite() { tear_down(); }
+  static constexpr std::string_view kProblem =
+      "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"
+      "def get_inputs():\n    return [torch.rand(64)]\ndef get_init_inputs():\n    return []\n";
+
+  // Returns a submission that calls load_inline in its constructor or in forward, with `more` added to the C source.
+  static std::string submission(bool in_forward, const std::string& more) {
+    const std::string load = "load_inline('small', SOURCE + " + more + ", no_implicit_headers=True)";
+    return "import os, torch\nfrom torch.utils.cpp_extension import load_inline\nSOURCE = r'''\n#include <Python.h>\n"
+           "static PyObject* one(PyObject*, PyObject*) { return PyLong_FromLong(1); }\n"
+           "static PyMethodDef methods[] = {{\"one\", one, METH_NOARGS, \"\"}, {nullptr, nullptr, 0, nullptr}};\n"
+           "static PyModuleDef definition = {PyModuleDef_HEAD_INIT, \"small\", nullptr, -1, methods};\n"
+           "PyMODINIT_FUNC PyInit_small() { return PyModule_Create(&definition); }\n'''\n"
+           "class ModelNew(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.small "
+           "= " +
+           (in_forward ? "None" : load) +
+           "\n    def forward(self, x):\n        small = " + (in_forward ? load : "self.small") +
+           "\n        return x + small.one()\n";
+  }
+  static Expected<Result> build_and_run(const std::string& source, const std::string& file = "// none") {
+    Lane& lane = (*TestLane::get())->lane();
+    Lease lease = lease_of(Backend::torch_cuda, {{"k.py", source}, {"small.cc", file}});
+    lease.device = lane.device();
+    lease.submission.problem.hash = sha256(kProblem);
+    lease.submission.trials = {.correctness = 1, .warmup = 1, .timed = 2};
+    lease.blobs.push_back({sha256(kProblem), std::string(kProblem)});
+    const auto built = build(lease);
+    if (!built) return failure(built.error());
+    if (built->verdict) return our_fault("not built: " + evidence_of(*built->verdict)->message);
+    return lane.run(lease, *built);
+  }
+};
+
+TEST_F(ExtensionRunTest, an_extension_is_loaded_in_the_constructor_or_in_forward) {
+  for (const bool in_forward : {false, true}) {
+    const auto result = build_and_run(submission(in_forward, "''"));
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ(to_string(name_of(result->verdict)), "passed")
+        << (evidence_of(result->verdict) ? evidence_of(result->verdict)->message : "");
+    EXPECT_EQ(result->toolchain.compiler.find("g++ "), 0u);
+  }
+}
+
+// load() of a file beside the submission makes a library that is no module; it writes a file when it is loaded.
+TEST_F(ExtensionRunTest, a_file_is_loaded_as_a_plain_library) {
+  const auto result = build_and_run(
+      "import pathlib, torch\nfrom torch.utils.cpp_extension import load\n"
+      "path = load('small', [pathlib.Path(__file__).parent / 'small.cc'], extra_cflags=['-DONE=1'], "
+      "is_python_module=False)\n"
+      "class ModelNew(torch.nn.Module):\n    def forward(self, x):\n        with open(pathlib.Path.cwd() / 'loaded') "
+      "as file:\n            return x + int(file.read())\n",
+      "#include <fstream>\nnamespace {\nstruct Loaded {\n  Loaded() { std::ofstream(\"loaded\") << ONE; }\n} "
+      "loaded;\n}\n");
+  EXPECT_EQ(to_string(name_of(result.value().verdict)), "passed");
+}
+
+// The folder of a submission's file is a copy that the submission may write, and the file's folder is another one in
+// each child. The library is compiled from the text that was recorded.
+TEST_F(ExtensionRunTest, a_file_that_the_submission_writes_beside_itself_is_loaded) {
+  const auto result = build_and_run(
+      "import argparse, pathlib, torch\nfrom torch.utils.cpp_extension import load\n"
+      "argparse.ArgumentParser().parse_args()\nfolder = pathlib.Path(__file__).parent / 'scratch'\nfolder.mkdir()\n"
+      "(folder / 'small.cc').write_text('#include <fstream>\\nstruct Loaded { Loaded() { '\n"
+      "    'std::ofstream(\"loaded\") << 1; } } loaded;')\n"
+      "path = load('small', [folder / 'small.cc'], is_python_module=False)\n"
+      "class ModelNew(torch.nn.Module):\n    def forward(self, x):\n        with open(pathlib.Path.cwd() / 'loaded') "
+      "as file:\n            return x + int(file.read())\n");
+  EXPECT_EQ(to_string(name_of(result.value().verdict)), "passed");
+}
+
+TEST_F(ExtensionRunTest, a_source_that_differs_in_each_process_is_not_compiled_in_the_run) {
+  const auto result = build_and_run(submission(false, "f'// {os.urandom(4)}'"));
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(to_string(name_of(result->verdict)), "load_failed");
+  EXPECT_EQ(evidence_of(result->verdict)
+                ->message.find("k.py:13: this call of load_inline was not there when the submission was built"),
+            0u)
+      << evidence_of(result->verdict)->message;
 }
 
 }  // namespace

@@ -266,3 +266,31 @@ class SharedWorkerTest(QueueTest):
     def setUp(self) -> None:
         super().setUp()
         self.url = f"ipc://{self.shared}/b"
+
+
+class SubmitTest(SharedWorkerTest):
+    """Tests that submit single kernels, with a broker for each test."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.running_broker = self.broker()
+        self.running_broker.__enter__()
+
+    def tearDown(self) -> None:
+        self.running_broker.__exit__(None, None, None)
+        super().tearDown()
+
+    def submit(self, problem: str, kernel: str, *more: str) -> str:
+        """Submits a kernel for a problem, waits for its job, and returns the run."""
+        run = f"run-{len(list(self.folder.iterdir()))}"
+        folder = self.folder / run
+        folder.mkdir()
+        (folder / "problem.py").write_text(problem)
+        (folder / "kernel.py").write_text(kernel)
+        words = ("submit", folder / "kernel.py", "--problem", folder / "problem.py", "--run", run, *more)
+        self.assert_end(kq(*words, KQ_BROKER=self.url), 0)
+        wait_until(lambda: self.is_finished(run), f"{run} is finished")
+        return run
+
+    def is_finished(self, run: str) -> bool:
+        return all(row["state"] == "finished" for row in dump(run, "--broker", self.url))

@@ -42,61 +42,47 @@ INDICES = model("x", "x.argmax(1)", "torch.randn(64, 100)")
 RELU = model("x", "torch.relu(x)", "torch.randn(64, 96)")
 
 
-class Truth(kq.SharedWorkerTest):
+class Truth(kq.SubmitTest):
     def row(self, problem: str, kernel: str, *more: str) -> dict[str, str]:
-        run = f"r{len(list(self.folder.iterdir()))}"
-        folder = self.folder / run
-        folder.mkdir()
-        (folder / "problem.py").write_text(problem)
-        (folder / "kernel.py").write_text(kernel)
-        words = ("submit", folder / "kernel.py", "--problem", folder / "problem.py", "--run", run, *more)
-        self.assert_end(kq.kq(*words, KQ_BROKER=self.url), 0)
-        kq.wait_until(lambda: self.finished(run), f"{run} is finished")
-        [row] = kq.dump(run, "--broker", self.url)
+        [row] = kq.dump(self.submit(problem, kernel, *more), "--broker", self.url)
         return row
-
-    def finished(self, run: str) -> bool:
-        return all(row["state"] == "finished" for row in kq.dump(run, "--broker", self.url))
 
     def assert_row(self, row: dict[str, str], **wanted: str) -> None:
         self.assertEqual({name: row[name] for name in wanted}, wanted, row["message"])
 
     def test_kernels_nearer_to_the_truth_than_their_reference_pass(self) -> None:
-        with self.broker():
-            row = self.row(ONE_PASS, TWO_PASS)
-            self.assert_row(row, verdict="passed", passed_by="truth", truth_kind="float64 on the device")
-            self.assertLess(float(row["truth_rms_err"]), float(row["reference_truth_rms_err"]))
-            self.assert_row(self.row(PRODUCT, SPLIT), verdict="passed")
-            strict = self.row(ONE_PASS, TWO_PASS, "--no-truth")
-            self.assert_row(strict, verdict="wrong_answer", reason="value", truth_kind="", truth="false")
+        row = self.row(ONE_PASS, TWO_PASS)
+        self.assert_row(row, verdict="passed", passed_by="truth", truth_kind="float64 on the device")
+        self.assertLess(float(row["truth_rms_err"]), float(row["reference_truth_rms_err"]))
+        self.assert_row(self.row(PRODUCT, SPLIT), verdict="passed")
+        strict = self.row(ONE_PASS, TWO_PASS, "--no-truth")
+        self.assert_row(strict, verdict="wrong_answer", reason="value", truth_kind="", truth="false")
 
     def test_a_lower_precision_is_wrong_unless_it_is_allowed(self) -> None:
-        with self.broker():
-            row = self.row(PRODUCT, IN_BF16)
-            self.assert_row(row, verdict="wrong_answer", precision_like="bfloat16", rtol="1e-04", atol="1e-04")
-            self.assertIn("as bfloat16 has", row["message"])
-            self.assertRegex(row["message"], r"the worst is at \[\d+, \d+\]: expected .* where .* is allowed")
-            allowed = self.row(PRODUCT, IN_BF16, "--allow-precision", "bf16")
-            self.assert_row(allowed, verdict="passed", passed_by="truth", allow_precision="bf16")
+        row = self.row(PRODUCT, IN_BF16)
+        self.assert_row(row, verdict="wrong_answer", precision_like="bfloat16", rtol="1e-04", atol="1e-04")
+        self.assertIn("as bfloat16 has", row["message"])
+        self.assertRegex(row["message"], r"the worst is at \[\d+, \d+\]: expected .* where .* is allowed")
+        allowed = self.row(PRODUCT, IN_BF16, "--allow-precision", "bf16")
+        self.assert_row(allowed, verdict="passed", passed_by="truth", allow_precision="bf16")
 
     def test_a_wrong_answer_explains_itself(self) -> None:
-        with self.broker():
-            row = self.row(LINEAR, OWN_WEIGHTS)
-            self.assert_row(row, verdict="wrong_answer")
-            self.assertEqual(
-                row["unmatched_weights"],
-                "the reference has fc.weight [8, 32], fc.bias [8]; the submission has weight [8, 32]",
-            )
-            self.assertIn("fc.weight", row["hint"])
-            row = self.row(INDICES, model("x", "x.argmax(1).to(torch.int32)", "", NEW))
-            self.assert_row(
-                row, verdict="wrong_answer", reason="dtype", looks_like="cast", expected_form="int64[64]",
-                got_form="int32[64]", mismatch_n="",
-            )  # fmt: skip
-            row = self.row(RELU, model("x", "torch.relu(x).index_fill(1, torch.tensor([95]), float('nan'))", "", NEW))
-            self.assert_row(row, verdict="wrong_answer", reason="nan", not_finite_count="64", looks_like="tail")
-            row = self.row(RELU, model("x", "torch.zeros_like(x)", "", NEW))
-            self.assert_row(row, verdict="wrong_answer", looks_like="zeros")
+        row = self.row(LINEAR, OWN_WEIGHTS)
+        self.assert_row(row, verdict="wrong_answer")
+        self.assertEqual(
+            row["unmatched_weights"],
+            "the reference has fc.weight [8, 32], fc.bias [8]; the submission has weight [8, 32]",
+        )
+        self.assertIn("fc.weight", row["hint"])
+        row = self.row(INDICES, model("x", "x.argmax(1).to(torch.int32)", "", NEW))
+        self.assert_row(
+            row, verdict="wrong_answer", reason="dtype", looks_like="cast", expected_form="int64[64]",
+            got_form="int32[64]", mismatch_n="",
+        )  # fmt: skip
+        row = self.row(RELU, model("x", "torch.relu(x).index_fill(1, torch.tensor([95]), float('nan'))", "", NEW))
+        self.assert_row(row, verdict="wrong_answer", reason="nan", not_finite_count="64", looks_like="tail")
+        row = self.row(RELU, model("x", "torch.zeros_like(x)", "", NEW))
+        self.assert_row(row, verdict="wrong_answer", looks_like="zeros")
 
 
 if __name__ == "__main__":

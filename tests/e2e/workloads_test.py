@@ -48,30 +48,7 @@ HUGE = (
 )
 
 
-class Workloads(kq.SharedWorkerTest):
-    def setUp(self) -> None:
-        super().setUp()
-        self.running_broker = self.broker()
-        self.running_broker.__enter__()
-
-    def tearDown(self) -> None:
-        self.running_broker.__exit__(None, None, None)
-        super().tearDown()
-
-    def submit(self, problem: str, kernel: str, *more: str) -> str:
-        run = f"w{len(list(self.folder.iterdir()))}"
-        folder = self.folder / run
-        folder.mkdir()
-        (folder / "problem.py").write_text(problem)
-        (folder / "kernel.py").write_text(kernel)
-        words = ("submit", folder / "kernel.py", "--problem", folder / "problem.py", "--run", run, *more)
-        self.assert_end(kq.kq(*words, KQ_BROKER=self.url), 0)
-        kq.wait_until(lambda: self.finished(run), f"{run} is finished")
-        return run
-
-    def finished(self, run: str) -> bool:
-        return all(row["state"] == "finished" for row in kq.dump(run, "--broker", self.url))
-
+class Workloads(kq.SubmitTest):
     def rows(self, run: str, level: str) -> list[dict[str, str]]:
         return kq.dump(run, "--broker", self.url, "--level", level)
 

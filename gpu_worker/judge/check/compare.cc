@@ -293,23 +293,9 @@ std::vector<double> numbers_of(Dtype dtype, std::span<const std::byte> bytes) {
 }
 
 std::vector<double> values_of(Dtype dtype, std::span<const std::byte> bytes) {
+  if (is_complex(dtype)) return real_parts(numbers_of(dtype, bytes));
+  if (is_floating(dtype)) return numbers_of(dtype, bytes);
   switch (dtype) {
-    case Dtype::none:
-      return {};
-    case Dtype::float64:
-    case Dtype::float32:
-    case Dtype::float16:
-    case Dtype::bfloat16:
-    case Dtype::float8_e4m3fn:
-    case Dtype::float8_e5m2:
-    case Dtype::float8_e4m3fnuz:
-    case Dtype::float8_e5m2fnuz:
-    case Dtype::float8_e8m0fnu:
-      return numbers_of(dtype, bytes);
-    case Dtype::complex32:
-    case Dtype::complex64:
-    case Dtype::complex128:
-      return real_parts(numbers_of(dtype, bytes));
     case Dtype::int64:
       return counted<std::int64_t>(bytes);
     case Dtype::int32:
@@ -327,8 +313,9 @@ std::vector<double> values_of(Dtype dtype, std::span<const std::byte> bytes) {
       return counted<std::uint32_t>(bytes);
     case Dtype::uint64:
       return counted<std::uint64_t>(bytes);
+    default:  // no dtype
+      return {};
   }
-  return {};
 }
 
 void Comparison::add(std::span<const std::byte> expected, std::span<const std::byte> got) {

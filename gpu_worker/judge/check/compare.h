@@ -26,12 +26,16 @@ namespace kq::judge {
 Tolerance tolerance_for(channel::Dtype dtype, std::optional<double> rtol, std::optional<double> atol,
                         const std::optional<ProblemTolerance>& of_problem = std::nullopt);
 
+// Returns whether an element of this dtype has a real and an imaginary part.
+constexpr bool is_complex(channel::Dtype dtype) {
+  using channel::Dtype;
+  return dtype == Dtype::complex32 || dtype == Dtype::complex64 || dtype == Dtype::complex128;
+}
 // Returns whether elements of this dtype are compared by a tolerance.
 constexpr bool is_floating(channel::Dtype dtype) {
   using channel::Dtype;
   return dtype == Dtype::float64 || dtype == Dtype::float32 || dtype == Dtype::float16 || dtype == Dtype::bfloat16 ||
-         dtype == Dtype::complex64 || dtype == Dtype::complex128 || dtype == Dtype::complex32 ||
-         (dtype >= Dtype::float8_e4m3fn && dtype <= Dtype::float8_e8m0fnu);
+         is_complex(dtype) || (dtype >= Dtype::float8_e4m3fn && dtype <= Dtype::float8_e8m0fnu);
 }
 // Returns the elements of a floating-point dtype as exact numbers, and two numbers for a complex element. Returns
 // nothing for other dtypes.

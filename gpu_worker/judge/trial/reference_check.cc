@@ -41,10 +41,7 @@ Step<std::string> ReferenceSide::run_check(const Plan& plan, const CheckRequest&
   if (!*memory)
     return stop(VerdictName::too_large, evidence(Stage::judge, "check", "the host has no room for copies for check()"));
   auto* const begin = reinterpret_cast<std::byte*>((*memory)->address());
-  for (const auto& [piece, from] : request.input_copies.pieces(layout_.inputs)) {
-    const std::span to(begin + (piece.begin - layout_.inputs.begin), piece.bytes());
-    if (const auto read = device_.read(to, from.memory, from.offset); !read) return stop(read.error());
-  }
+  if (const auto read = read_inputs(request.input_copies, begin); !read) return stop(read.error());
   for (const auto& [from, at] : {std::pair{&request.expected, expected_at}, std::pair{&request.got, got_at}}) {
     if (const auto read = device_.read({begin + at, layout_.outputs.bytes()}, *from, 0); !read)
       return stop(read.error());

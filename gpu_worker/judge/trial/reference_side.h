@@ -163,6 +163,7 @@ class ReferenceSide {
   bool has_room_for(const Layout& layout) const;
   Step<void> make_window_for(const Layout& layout);
   Expected<Outcome> finish_command();
+  Expected<void> read_inputs(const InputCopies& copies, std::byte* to) const;
   std::span<const channel::TruthKind> truth_kinds() const;
   Expected<std::unique_ptr<Memory>> make_truth_memory(const TruthRequest& request, std::vector<Tensor>& inputs,
                                                       std::vector<Tensor>& outputs) const;

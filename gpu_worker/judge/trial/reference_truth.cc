@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "gpu_worker/judge/check/compare.h"
 #include "gpu_worker/judge/device/cpu_device.h"
 #include "gpu_worker/judge/trial/reference_side.h"
 
@@ -41,33 +42,8 @@ const char* words_of(TruthKind kind) {
 
 // Returns the dtype in which an output travels.
 Dtype travelling(Dtype dtype, bool is_double) {
-  switch (dtype) {
-    case Dtype::float64:
-    case Dtype::float32:
-    case Dtype::float16:
-    case Dtype::bfloat16:
-    case Dtype::float8_e4m3fn:
-    case Dtype::float8_e5m2:
-    case Dtype::float8_e4m3fnuz:
-    case Dtype::float8_e5m2fnuz:
-    case Dtype::float8_e8m0fnu:
-      return is_double ? Dtype::float64 : Dtype::float32;
-    case Dtype::complex32:
-    case Dtype::complex64:
-    case Dtype::complex128:
-      return is_double ? Dtype::complex128 : Dtype::complex64;
-    case Dtype::none:
-    case Dtype::int64:
-    case Dtype::int32:
-    case Dtype::int16:
-    case Dtype::int8:
-    case Dtype::uint8:
-    case Dtype::uint16:
-    case Dtype::uint32:
-    case Dtype::uint64:
-    case Dtype::boolean:
-      return dtype;
-  }
+  if (is_complex(dtype)) return is_double ? Dtype::complex128 : Dtype::complex64;
+  if (is_floating(dtype)) return is_double ? Dtype::float64 : Dtype::float32;
   return dtype;
 }
 
@@ -105,6 +81,14 @@ std::span<const TruthKind> ReferenceSide::truth_kinds() const {
   return kCudaKinds;
 }
 
+// Copies the region of inputs of a trial into host memory.
+Expected<void> ReferenceSide::read_inputs(const InputCopies& copies, std::byte* to) const {
+  for (const auto& [piece, from] : copies.pieces(layout_.inputs)) {
+    KQ_TRY(device_.read({to + (piece.begin - layout_.inputs.begin), piece.bytes()}, from.memory, from.offset));
+  }
+  return {};
+}
+
 // Waits for the command that was begun, unless its outcome is already held.
 Expected<Outcome> ReferenceSide::finish_command() {
   if (!held_outcome_) return child_->finish();
@@ -133,10 +117,7 @@ Expected<std::unique_ptr<Memory>> ReferenceSide::make_truth_memory(const TruthRe
   KQ_TRY_VALUE(const auto host, open_cpu_device());
   KQ_TRY_VALUE(auto memory, host->make_window(bytes));
   if (!memory) return std::unique_ptr<Memory>();
-  for (const auto& [piece, from] : request.input_copies.pieces(region)) {
-    auto* const to = reinterpret_cast<std::byte*>(memory->address()) + (piece.begin - region.begin);
-    KQ_TRY(device_.read({to, piece.bytes()}, from.memory, from.offset));
-  }
+  KQ_TRY(read_inputs(request.input_copies, reinterpret_cast<std::byte*>(memory->address())));
   return memory;
 }
 
