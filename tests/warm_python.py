@@ -158,7 +158,7 @@ def import_as_zygotes_do(stub_path: str, harness: Path) -> str:
 
     device = "cpu" if os.fork() == 0 else "cuda"
     zygote.set_environment(device)
-    fork_server.import_everything("cpu")  # without what a zygote then does for its GPU
+    fork_server.import_everything("cpu")  # without what a zygote then does to triton
     from harness.extensions import tracing_child
 
     tracing_child.prepare()

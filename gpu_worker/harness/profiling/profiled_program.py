@@ -24,6 +24,7 @@ def main() -> int:
 
     job = Job.from_strings(json.loads(sys.argv[1]))
     fork_server.import_everything(job.device.type)
+    fork_server.prepare_triton(job.device.type)
     submission = submission_role()
     del sys.path[0]
     preforked.serve(job, socket.socket(fileno=CHANNEL_FD), ChildRuntime(sys.argv[2]), None, {"submission": submission})

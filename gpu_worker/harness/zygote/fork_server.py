@@ -87,6 +87,7 @@ def main(
     huge_pages = HugePages(runtime)
     try:
         versions = import_everything(device)
+        prepare_triton(device)
     except ImportError as error:
         words = (
             f"{sys.executable} cannot import torch, triton and numpy ({error}); "
@@ -106,6 +107,17 @@ def main(
     return 0
 
 
+def prepare_triton(device: str) -> None:
+    """Makes triton ready in this process: for a GPU what each job needs of its cache, else its interpreter."""
+    from harness.kernels import triton_precompile
+    from harness.without_gpu import triton_interpreter
+
+    if device == "cuda":
+        triton_precompile.prepare()
+    else:
+        triton_interpreter.prepare()
+
+
 def import_everything(device: str) -> dict[str, str | list[str]]:
     """Imports what children need, modules of the harness included, because the mount view of a child may not hold their
     files. Returns the versions that the control process is told.
@@ -122,12 +134,7 @@ def import_everything(device: str) -> dict[str, str | list[str]]:
         nvrtc,  # noqa: F401
         triton_precompile,  # noqa: F401
     )
-    from harness.without_gpu import triton_interpreter
-
-    if device == "cuda":
-        triton_precompile.prepare()
-    else:
-        triton_interpreter.prepare()
+    from harness.without_gpu import triton_interpreter  # noqa: F401
 
     identity = toolchain.identity()
     return {
