@@ -8,13 +8,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
+#include "net/http/message.h"
 #include "producer/client/json.h"
 
 namespace kq::gateway {
@@ -23,38 +21,22 @@ class Service;
 
 // The submitter that a token names. A gateway without tokens has one submitter without a name, which sees every run.
 struct Submitter {
-  std::string name;             // empty: the gateway has no tokens
-  std::uint64_t jobs_max = 0;   // the most queued jobs of this submitter; 0: only the broker's own quota counts
-  std::string given_name = {};  // a name that a client without a token gives itself; it decides nothing but the share
+  std::string name;            // empty: the gateway has no tokens
+  std::uint64_t jobs_max = 0;  // the most queued jobs of this submitter; 0: only the broker's own quota counts
+
+  friend bool operator==(const Submitter&, const Submitter&) = default;
 };
 
-struct Request {
-  std::string method;                              // "GET", "POST", "PUT" or "DELETE"
-  std::string path;                                // decoded, without the query: "/api/v1/jobs/17"
+// A request with what the frame knows about it. `path` is as the client sent it; the decoded parts that a route names
+// are in path_values.
+struct Request : net::HttpRequest {
   std::map<std::string, std::string> path_values;  // the decoded values of the names in Route::path
-  std::map<std::string, std::string> query;        // decoded; of a repeated name the last value
-  std::map<std::string, std::string> headers;      // by name in lower case; repeated ones are joined by ", "
-  std::string body;                                // complete, at most the limit of the route
   Submitter submitter;
-  std::string peer;  // the address of the client, for the log
-  std::string id;    // names the request in the access log and in problem details
-  std::function<bool()> is_abandoned = [] { return false; };  // whether the client has closed the connection
-
-  // Returns the value of a query parameter or a header, or nothing where it is absent.
-  std::optional<std::string_view> query_value(const std::string& name) const;
-  std::optional<std::string_view> header(const std::string& name_in_lower_case) const;
+  std::string id;  // names the request in the access log, in the answer's header X-Request-Id and in problem details
 };
 
-// Writes a part of a body. Returns false once the client has gone; the producer of the body then returns.
-using Write = std::function<bool(std::string_view bytes)>;
-
-struct Response {
-  int status = 200;
-  std::string type = "application/json";
-  std::string body;
-  std::vector<std::pair<std::string, std::string>> headers;
-  std::function<void(const Write& write)> stream;  // where it is set, it makes the body, which has no known length
-};
+using Write = net::HttpWrite;
+using Response = net::HttpResponse;
 
 enum class Access {
   anyone,     // no token is needed: /health, /openapi.json
@@ -87,5 +69,8 @@ Response problem(int status, const std::string& detail, const Request& request);
 // Returns the status for an Error of the Service: 400 bad_input, 404 not_found, 503 our_fault or interrupted (the
 // broker does not answer, the gateway stops), 504 gave_up.
 int status_of(ErrorKind kind);
+Response problem_of(const Error& error, const Request& request);
+
+inline constexpr int kRetryAfterSeconds = 1;  // the header Retry-After of an answer 503
 
 }  // namespace kq::gateway

@@ -16,20 +16,10 @@
 #include "core/base/error.h"
 #include "core/messages.h"
 #include "producer/gateway/http.h"
+#include "producer/gateway/job_id.h"
 #include "producer/submit/pack.h"
 
 namespace kq::gateway {
-
-// The public id of a job, which clients take as opaque text: "17.ZXZhbHVhdGUAYWJj".
-struct JobId {
-  Sequence seq = 0;
-  std::string run;  // as the submitter names it
-  std::string label;
-
-  std::string text() const;
-  // Fails with not_found where the text is no id.
-  static Expected<JobId> parse(std::string_view text);
-};
 
 struct SubmittedJob {
   JobId id;  // of an accepted or reused job
