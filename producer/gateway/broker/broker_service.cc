@@ -1,4 +1,4 @@
-#include "producer/gateway/broker_service.h"
+#include "producer/gateway/broker/broker_service.h"
 
 #include <sys/random.h>
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "producer/gateway/broker_calls.h"
+#include "producer/gateway/broker/broker_calls.h"
 #include "producer/gateway/service.h"
 
 namespace kq::gateway {
