@@ -44,6 +44,8 @@ class BrokerService final : public Service {
  private:
   Expected<std::size_t> room_for(const Submitter& submitter);
 
+  // Returns the row as the broker has it.
+  Expected<RunRow> row_of(const Submitter& submitter, const JobId& id, bool with_samples);
   bool may_cancel(const Submitter& submitter, const JobRecord& job) const;
 
   BrokerCalls& calls_;

@@ -96,6 +96,7 @@ TEST(BrokerService, a_job_is_found_by_run_and_label_and_number) {
   const auto found = service.find(kAda, {7, "r", "b"}, false);
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->run, "r");
+  EXPECT_EQ(found->job.run, "r");
   EXPECT_EQ(broker.last<RunQuery>().run, "ada/r");
   EXPECT_EQ(service.find(kAda, {8, "r", "b"}, false).error().kind, ErrorKind::not_found);
   EXPECT_EQ(service.find(kAda, {7, "r", "c"}, false).error().kind, ErrorKind::not_found);
@@ -131,6 +132,16 @@ TEST(BrokerService, only_the_submitter_of_a_job_cancels_it) {
   first = "key-of-the-gateway";
   BrokerService with_key(*calls, "", true);
   EXPECT_TRUE(with_key.cancel(kAda, {7, "r", "b"})->done);
+}
+
+TEST(BrokerService, rows_do_not_name_other_submitters) {
+  AnsweringBroker broker(
+      [](const ClientRequest&) -> std::optional<ClientReply> { return RunReply{{row("b", 7, "bob")}}; });
+  const auto calls = broker.calls();
+  BrokerService service(*calls, "", false);
+  EXPECT_EQ(service.find(kAda, {7, "r", "b"}, false)->job.submitter, "ada");
+  EXPECT_EQ(service.run_page(kAda, {.run = "r", .after_label = ""})->rows[0].job.submitter, "ada");
+  EXPECT_EQ(service.find(kNobody, {7, "r", "b"}, false)->job.submitter, "bob");
 }
 
 TEST(BrokerService, a_submitter_sees_its_own_runs) {
