@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -53,6 +54,14 @@ Response shaped(const Route* route, int status, const std::string& sentence, con
   return response;
 }
 
+// Adds the header fields that every answer has.
+void finish(Response& response) {
+  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  const auto has_cache_header = [](const auto& header) { return lower(header.first) == "cache-control"; };
+  if (std::none_of(response.headers.begin(), response.headers.end(), has_cache_header))
+    response.headers.emplace_back("Cache-Control", "no-store");
+}
+
 }  // namespace
 
 // The route of a request and its submitter, or why the request is refused.
@@ -84,6 +93,7 @@ net::HttpAdmission Gateway::admit(const net::HttpRequest& request) {
   const Finding found = find(request);
   if (found.status == 0) return {.body_bytes_max = found.match.route->body_bytes_max};
   Response refusal = shaped(found.match.route, found.status, found.sentence, plain(request, next_id()));
+  finish(refusal);
   if (found.status == 405) refusal.headers.emplace_back("Allow", joined(found.match.other_methods));
   return {.body_bytes_max = 0, .refusal = std::move(refusal)};
 }
@@ -101,17 +111,16 @@ Response Gateway::answer(net::HttpRequest& request) {
   mine.path_values = std::move(found.match.path_values);
   mine.submitter = std::move(found.submitter);
   Response response = run(*found.match.route, mine);
+  finish(response);
   response.headers.emplace_back("X-Request-Id", mine.id);
-  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
-  const auto has_cache_header = [](const auto& header) { return lower(header.first) == "cache-control"; };
-  if (std::none_of(response.headers.begin(), response.headers.end(), has_cache_header))
-    response.headers.emplace_back("Cache-Control", "no-store");
   return response;
 }
 
 Response Gateway::reject(const net::HttpFault& fault, const net::HttpRequest& request) {
   const RouteMatch match = router_.match(request.method, request.path);
-  return shaped(match.route, fault.status, fault.sentence, plain(request, next_id()));
+  Response response = shaped(match.route, fault.status, fault.sentence, plain(request, next_id()));
+  finish(response);
+  return response;
 }
 
 Gateway::Finding Gateway::find(const net::HttpRequest& request) const {
@@ -154,24 +163,29 @@ std::optional<Submitter> Gateway::submitter_of(const net::HttpRequest& request) 
 
 // Calls the handler, if the route may wait within the limit of waits.
 Response Gateway::run(const Route& route, const Request& request) {
-  if (route.waits && !begin_wait(request.submitter.name))
-    return shaped(&route, 503, "too many requests wait for results at this gateway; send this one again soon", request);
+  std::shared_ptr<void> place;  // among the waiting requests; a stream, which is made later, keeps it
+  if (route.waits) {
+    if (!begin_wait(request.submitter.name)) {
+      return shaped(&route, 503, "too many requests wait for results at this gateway; send this one again soon",
+                    request);
+    }
+    place = std::shared_ptr<void>(nullptr, [this, name = request.submitter.name](void*) { end_wait(name); });
+  }
   Response response;
   try {
     response = route.handler(request, service_);
   } catch (const std::exception& error) {
-    response = shaped(&route, 500, std::string("the gateway failed on this request: ") + error.what(), request);
+    return shaped(&route, 500, std::string("the gateway failed on this request: ") + error.what(), request);
   }
-  if (!route.waits) return response;
-  if (!response.stream) {
-    end_wait(request.submitter.name);
-    return response;
+  if (response.stream) {
+    response.stream = [place, make = std::move(response.stream)](const Write& write) {
+      try {
+        return make(write);
+      } catch (const std::exception&) {  // the status has been sent already
+        return false;
+      }
+    };
   }
-  // A stream is made after the handler has returned, and may wait too.
-  response.stream = [this, name = request.submitter.name, make = std::move(response.stream)](const Write& write) {
-    make(write);
-    end_wait(name);
-  };
   return response;
 }
 
