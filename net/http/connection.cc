@@ -62,6 +62,25 @@ std::string complete_text(const HttpResponse& response) {
   return head_text(response, {}, true, false) + response.body;
 }
 
+class HttpConnection::BodyRoom {
+ public:
+  explicit BodyRoom(HttpShared& shared) : shared_(shared) {}
+  ~BodyRoom() { shared_.bodies_bytes -= bytes_; }
+  BodyRoom(const BodyRoom&) = delete;
+  BodyRoom& operator=(const BodyRoom&) = delete;
+
+  // Returns false where there is no room for a body of this size.
+  bool take(std::size_t bytes, std::size_t bytes_max) {
+    if (bytes <= kHttpShortBodyBytes) return true;
+    bytes_ = bytes;
+    return shared_.bodies_bytes.fetch_add(bytes) + bytes <= bytes_max;
+  }
+
+ private:
+  HttpShared& shared_;
+  std::size_t bytes_ = 0;
+};
+
 void HttpConnection::serve() {
   for (bool is_first = true; serve_one(is_first); is_first = false) {
   }
@@ -91,21 +110,22 @@ bool HttpConnection::serve_one(bool is_first) {
   const HttpAdmission admission = app_.admit(request);
   const std::uint64_t length = head.content_length.value_or(0);
   const bool is_refused = admission.refusal.has_value() || length > admission.body_bytes_max;
-  const bool closes = !head.keeps_alive || stopping_ || (is_refused && head.has_body());
+  const bool closes = !head.keeps_alive || shared_.stopping || (is_refused && head.has_body());
+  BodyRoom room(shared_);
   if (admission.refusal) {
     send_response(*admission.refusal, head, closes);
     log(request, admission.refusal->status);
-  } else if (auto fault = read_body(head, admission.body_bytes_max)) {
+  } else if (auto fault = read_body(head, admission.body_bytes_max, room)) {
     reject(*fault, request);
     return false;
   } else {
     slot_.awaiting_since_ms = 0;
     const HttpResponse response = app_.answer(request);
-    send_response(response, head, closes || stopping_);
+    send_response(response, head, closes || shared_.stopping);
     log(request, response.status);
   }
   if (closes && head.has_body()) linger();
-  return !closes && !stopping_ && !is_broken_;
+  return !closes && !shared_.stopping && !is_broken_;
 }
 
 // Waits for more bytes and adds them to received_.
@@ -145,12 +165,15 @@ HttpConnection::Arrival HttpConnection::read_head(bool is_first, std::string& he
 }
 
 // Returns a fault where the body is too long, malformed, late, or cut off.
-std::optional<HttpFault> HttpConnection::read_body(HttpHead& head, std::size_t body_bytes_max) {
+std::optional<HttpFault> HttpConnection::read_body(HttpHead& head, std::size_t body_bytes_max, BodyRoom& room) {
   if (head.content_length.value_or(0) > body_bytes_max) {
     return HttpFault{413, "the body has " + std::to_string(*head.content_length) + " bytes, this path takes at most " +
                               std::to_string(body_bytes_max)};
   }
   if (!head.has_body()) return std::nullopt;
+  const std::size_t bytes = head.is_chunked ? body_bytes_max : static_cast<std::size_t>(*head.content_length);
+  if (!room.take(bytes, limits_.bodies_bytes_max))
+    return HttpFault{503, "this server reads too many long bodies at present; send the request again soon"};
   if (head.expects_continue && received_.empty()) send("HTTP/1.1 100 Continue\r\n\r\n");
   sent_bytes_ = 0;
   const std::int64_t deadline_ms = sys::monotonic_now_ms() + limits_.body_ms;
@@ -216,13 +239,14 @@ void HttpConnection::send_response(const HttpResponse& response, const HttpHead&
 }
 
 void HttpConnection::send_stream(const HttpResponse& response, bool is_chunked) {
-  response.stream([&](std::string_view bytes) {
+  const bool is_complete = response.stream([&](std::string_view bytes) {
     if (bytes.empty()) return !is_broken_;
     if (!is_chunked) return send(bytes);
     std::string chunk = hex_text(bytes.size()) + "\r\n";
     return send(chunk.append(bytes).append("\r\n"));
   });
-  if (is_chunked && !is_broken_) send("0\r\n\r\n");
+  if (!is_complete) is_broken_ = true;
+  if (is_chunked) send("0\r\n\r\n");
 }
 
 // Returns false once the peer takes no more bytes.

@@ -69,7 +69,7 @@ std::optional<HttpFault> read_query(std::string_view text, HttpRequest& request)
     if (!decoded_name || !decoded_value) {
       return fault(400, "the query of the request has a malformed escape; %XX with two hexadecimal digits is needed");
     }
-    request.query[std::move(*decoded_name)] = std::move(*decoded_value);
+    request.query.emplace(std::move(*decoded_name), std::move(*decoded_value));
   }
   return std::nullopt;
 }

@@ -29,9 +29,9 @@ TEST(HttpHead, a_request_is_read) {
       "Accept: a\r\naccept: b");
   EXPECT_EQ(head.request.method, "POST");
   EXPECT_EQ(head.request.path, "/runs/a%2Fb/jobs");
-  EXPECT_EQ(head.request.query.at("wait"), "5");
-  EXPECT_EQ(head.request.query.at("name"), "x y");
-  EXPECT_EQ(head.request.query.at("flag"), "");
+  EXPECT_EQ(head.request.query_value("wait"), "5");
+  EXPECT_EQ(head.request.query_value("name"), "x y");
+  EXPECT_EQ(head.request.query_value("flag"), "");
   EXPECT_EQ(head.request.headers.at("accept"), "a, b");
   EXPECT_EQ(head.content_length, 12u);
   EXPECT_TRUE(head.keeps_alive);

@@ -71,7 +71,7 @@ struct HttpListener::Parts {
   HttpLimits limits;
   std::string full_text;  // the answer to a connection for which there is no room
   std::uint16_t port = 0;
-  std::atomic<bool> stopping = false;
+  HttpShared shared;
   std::thread acceptor;
 
   mutable std::mutex mutex;
@@ -88,7 +88,7 @@ struct HttpListener::Parts {
 };
 
 void HttpListener::Parts::accept_all() {
-  while (!stopping) {
+  while (!shared.stopping) {
     pollfd events[] = {{.fd = socket.get(), .events = POLLIN, .revents = 0},
                        {.fd = stop_event.get(), .events = POLLIN, .revents = 0}};
     if (::poll(events, 2, -1) < 0 || events[0].revents == 0) continue;
@@ -168,7 +168,7 @@ bool HttpListener::Parts::start_thread(std::list<HttpSlot>::iterator slot) {
 
 // The body of a connection's thread.
 void HttpListener::Parts::serve(std::list<HttpSlot>::iterator slot) {
-  HttpConnection(*slot, app, limits, stopping).serve();
+  HttpConnection(*slot, app, limits, shared).serve();
   const std::lock_guard lock(mutex);
   ::close(slot->socket);
   slots.erase(slot);
@@ -216,7 +216,7 @@ HttpCounts HttpListener::counts() const {
 
 void HttpListener::stop(std::int64_t drain_ms) {
   if (!parts_->acceptor.joinable()) return;
-  parts_->stopping = true;
+  parts_->shared.stopping = true;
   const std::uint64_t one = 1;
   (void)!::write(parts_->stop_event.get(), &one, sizeof one);
   parts_->acceptor.join();

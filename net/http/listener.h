@@ -24,13 +24,15 @@ namespace kq::net {
 struct HttpLimits {
   std::size_t connections_max = 1'024;
   std::size_t head_bytes_max = 16u << 10;
-  std::int64_t head_ms = 5'000;    // for the head, from its first byte or the acceptance of the connection
-  std::int64_t body_ms = 60'000;   // for the whole body
-  std::int64_t idle_ms = 15'000;   // between two requests of one connection
-  std::int64_t write_ms = 10'000;  // for each kHttpPieceBytes of an answer
-  std::int64_t linger_ms = 2'000;  // in which a refused peer may read its answer while it still sends
+  std::size_t bodies_bytes_max = 512u << 20;  // of all long bodies together, from their arrival to their answer
+  std::int64_t head_ms = 5'000;               // for the head, from its first byte or the acceptance of the connection
+  std::int64_t body_ms = 60'000;              // for the whole body
+  std::int64_t idle_ms = 15'000;              // between two requests of one connection
+  std::int64_t write_ms = 10'000;             // for each kHttpPieceBytes of an answer
+  std::int64_t linger_ms = 2'000;             // in which a refused peer may read its answer while it still sends
 };
 
+inline constexpr std::size_t kHttpShortBodyBytes = 64u << 10;  // such a body does not count against bodies_bytes_max
 inline constexpr std::size_t kHttpPieceBytes = 64u << 10;
 inline constexpr std::size_t kHttpStackBytes = 1u << 20;  // of the thread of a connection; unused pages cost nothing
 

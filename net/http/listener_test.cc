@@ -76,7 +76,7 @@ struct Server {
         "127.0.0.1", 0,
         {.admit =
              [](HttpRequest& request) {
-               HttpAdmission admission{.body_bytes_max = kBodyBytesMax};
+               HttpAdmission admission{.body_bytes_max = request.path == "/long" ? 100'000 : kBodyBytesMax};
                if (request.path == "/secret") admission.refusal = HttpResponse{.status = 401, .body = "no"};
                return admission;
              },
@@ -88,8 +88,12 @@ struct Server {
                  return HttpResponse{.body = request.is_abandoned() ? "gone" : "there"};
                }
                HttpResponse response{.type = "text/plain", .body = request.method + " " + request.body};
+               if (request.path == "/broken")
+                 response.stream = [](const HttpWrite& write) { return write("a"), false; };
                if (request.path == "/stream")
-                 response.stream = [](const HttpWrite& write) { write("a"), write(""), write("bc"), write("d"); };
+                 response.stream = [](const HttpWrite& write) {
+                   return write("a") && write("") && write("bc") && write("d");
+                 };
                return response;
              },
          .reject =
@@ -155,6 +159,11 @@ TEST(HttpListener, chunked_bodies_are_read_and_streams_are_chunked) {
   EXPECT_THAT(server.ask("GET /stream HTTP/1.0\r\n\r\n"), EndsWith("\r\n\r\nabcd"));
 }
 
+TEST(HttpListener, a_stream_that_fails_is_cut) {
+  const Server server;
+  EXPECT_THAT(server.ask(post("/broken", "")), EndsWith("\r\n\r\n1\r\na\r\n"));
+}
+
 TEST(HttpListener, head_requests_get_no_body) {
   const Server server;
   EXPECT_THAT(server.ask("HEAD / HTTP/1.1\r\nHost: kq\r\nConnection: close\r\n\r\n"), EndsWith("\r\n\r\n"));
@@ -174,6 +183,15 @@ TEST(HttpListener, a_refused_or_long_body_is_not_read) {
   EXPECT_THAT(server.ask(post("/secret", "Content-Length: 999\r\n")), StartsWith("HTTP/1.1 401 Unauthorized\r\n"));
   EXPECT_THAT(server.ask(post("/", "Content-Length: 1000000000\r\n")), StartsWith("HTTP/1.1 413 "));
   EXPECT_THAT(server.ask(post("/", "Transfer-Encoding: chunked\r\n", "3e9\r\n")), StartsWith("HTTP/1.1 413 "));
+}
+
+TEST(HttpListener, long_bodies_together_are_limited) {
+  const Server server({.bodies_bytes_max = 100'000, .linger_ms = 50});
+  const RawClient first(server.listener->port());
+  first.send("POST /long HTTP/1.1\r\nHost: kq\r\nContent-Length: 70000\r\n\r\n");
+  ::usleep(20'000);
+  EXPECT_THAT(server.ask(post("/long", "Content-Length: 70000\r\n")), StartsWith("HTTP/1.1 503 "));
+  EXPECT_THAT(server.ask(post("/", "Content-Length: 2\r\n", "ok")), StartsWith("HTTP/1.1 200 "));
 }
 
 TEST(HttpListener, malformed_requests_are_answered_with_a_reason) {

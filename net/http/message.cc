@@ -12,11 +12,6 @@ int hex_digit(char c) {
   return -1;
 }
 
-std::optional<std::string> value_in(const std::map<std::string, std::string>& values, const std::string& name) {
-  const auto found = values.find(name);
-  return found == values.end() ? std::nullopt : std::optional(found->second);
-}
-
 constexpr std::array kPhrases = {
     std::pair{100, "Continue"},
     std::pair{200, "OK"},
@@ -51,11 +46,20 @@ constexpr std::array kPhrases = {
 }  // namespace
 
 std::optional<std::string> HttpRequest::query_value(const std::string& name) const {
-  return value_in(query, name);
+  auto values = query_values(name);
+  return values.empty() ? std::nullopt : std::optional(std::move(values.back()));
+}
+
+std::vector<std::string> HttpRequest::query_values(const std::string& name) const {
+  std::vector<std::string> values;
+  const auto [first, end] = query.equal_range(name);
+  for (auto one = first; one != end; ++one) values.push_back(one->second);
+  return values;
 }
 
 std::optional<std::string> HttpRequest::header(const std::string& name_in_lower_case) const {
-  return value_in(headers, name_in_lower_case);
+  const auto found = headers.find(name_in_lower_case);
+  return found == headers.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_space) {

@@ -12,17 +12,19 @@
 namespace kq::net {
 
 struct HttpRequest {
-  std::string method;                          // "GET", "POST", ...
-  std::string path;                            // as sent, percent-encoded, without the query: "/runs/a%2Fb"
-  std::map<std::string, std::string> query;    // decoded; of a repeated name the last value
-  std::map<std::string, std::string> headers;  // by name in lower case; repeated ones are joined by ", "
+  std::string method;                             // "GET", "POST", ...
+  std::string path;                               // as sent, percent-encoded, without the query: "/runs/a%2Fb"
+  std::multimap<std::string, std::string> query;  // decoded
+  std::map<std::string, std::string> headers;     // by name in lower case; repeated ones are joined by ", "
   std::string body;
   std::string peer;  // the numeric address of the client, without its port
   // Returns whether the client has closed the connection. A handler that waits for long asks now and then.
   std::function<bool()> is_abandoned = [] { return false; };
 
-  // Returns the value of a query parameter or a header, or nothing where it is absent.
+  // Returns the value of a query parameter, the last one where its name is repeated, or of a header; nothing where it
+  // is absent.
   std::optional<std::string> query_value(const std::string& name) const;
+  std::vector<std::string> query_values(const std::string& name) const;  // in their order
   std::optional<std::string> header(const std::string& name_in_lower_case) const;
 };
 

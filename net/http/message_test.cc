@@ -16,9 +16,11 @@ TEST(HttpMessage, malformed_escapes_are_refused) {
 
 TEST(HttpMessage, values_are_found_by_name) {
   HttpRequest request;
-  request.query["wait"] = "3";
+  request.query.emplace("wait", "2");
+  request.query.emplace("wait", "3");
   request.headers["host"] = "kq";
   EXPECT_EQ(request.query_value("wait"), "3");
+  EXPECT_EQ(request.query_values("wait"), (std::vector<std::string>{"2", "3"}));
   EXPECT_EQ(request.query_value("page"), std::nullopt);
   EXPECT_EQ(request.header("host"), "kq");
 }
