@@ -36,8 +36,9 @@ struct HttpResponse {
   std::string type = "application/json";
   std::string body = {};
   std::vector<std::pair<std::string, std::string>> headers = {};
-  std::function<void(const HttpWrite& write)> stream =
-      {};  // where it is set, it makes the body, whose length is unknown
+  // Where it is set, it makes the body, whose length is unknown. It returns whether the body is complete; otherwise the
+  // connection is cut, so that the client does not take a part for the whole.
+  std::function<bool(const HttpWrite& write)> stream = {};
 };
 
 // Returns the text with %41 as "A", or nothing where an escape is malformed or stands for NUL. `plus_is_space` is set
