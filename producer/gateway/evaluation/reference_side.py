@@ -20,6 +20,7 @@ every trial.
 
 import base64
 import ctypes
+import functools
 import inspect
 import json
 import linecache
@@ -34,6 +35,7 @@ from typing import Any
 
 import torch
 
+SOURCE: str = globals()["SOURCE"]
 PLAN: dict[str, Any] = json.loads(globals()["PLAN"])
 DECLARED_ONE_IN = 8
 VARIED_BY = 0.25  # a varied value lies within this fraction of the declared one
@@ -51,13 +53,16 @@ USUAL_IMPORTS = {
 }
 SOURCE_FILE = "reference.py"
 
-reference_input_count = [0]  # how many inputs the source's own get_inputs() returned last
+reference_input_count = [0]  # how many of the inputs are the reference's
 
 
-def module_of(source: str) -> types.ModuleType:
+@functools.cache
+def reference() -> types.ModuleType:
     """Returns the module of the reference's source. It is a module of its own, so that its names are its own: a class
-    Model may call super(Model, self). Tracebacks and triton find its lines in linecache.
+    Model may call super(Model, self). Tracebacks and triton find its lines in linecache. It runs when it is needed
+    first: a submission's child imports the problem too, and needs nothing of it.
     """
+    source: str = SOURCE
     path = str(Path(__file__).with_name(SOURCE_FILE))
     linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)
     module = types.ModuleType("kq_reference")
@@ -167,8 +172,8 @@ def drawn_inputs() -> tuple[list[Any], list[str]]:
     nonce = 0 if random.randrange(DECLARED_ONE_IN) == 0 else random.getrandbits(61) + 1
     device = torch.get_default_device()
     names = list(PLAN["names"])
-    given: list[Any] = [] if PLAN["inputs"] is not None else list(reference.get_inputs())
-    reference_input_count[0] = len(given)
+    given: list[Any] = [] if PLAN["inputs"] is not None else list(named("get_inputs")())
+    reference_input_count[0] = len(given) + len(PLAN["inputs"] or [])
     count = sum(isinstance(value, torch.Tensor) for value in given)
     names += [f"kq_input_{i}" for i in range(len(names), count)]
     specs = [*(PLAN["inputs"] or PLAN["spare"][count:]), *PLAN["extra"]]
@@ -197,7 +202,7 @@ def name_parameters(inputs: Sequence[Any], names: Sequence[str]) -> None:
     for i, value in enumerate(inputs):
         name = next(rest) if isinstance(value, torch.Tensor) else f"kq_argument_{i}"
         parameters.append(inspect.Parameter(name, kind))
-    forward: Any = Model.forward
+    forward: Any = model_class().forward
     forward.__signature__ = inspect.Signature(parameters)
 
 
@@ -213,6 +218,20 @@ def takes_all(function: Callable[..., Any], count: int) -> bool:
     places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     is_any = any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters)
     return is_any or sum(parameter.kind in places for parameter in parameters) >= count
+
+
+def call_for(function: Callable[..., Any], leading: int) -> list[dict[str, Any]] | None:
+    """Returns the arguments of a function of the source, which has `leading` parameters of its own. A function that
+    takes fewer arguments than the contract has gets no outputs. None: exactly the inputs, in their order.
+    """
+    call: list[dict[str, Any]] | None = PLAN["call"]
+    if call is None:
+        return None
+    if not takes_all(function, leading + len(call)):
+        call = [entry for entry in call if "output" not in entry]
+    inputs = [entry["input"] for entry in call if "input" in entry and not entry["written"]]
+    is_plain = len(inputs) == len(call) and inputs == list(range(len(PLAN["inputs"] or [])))
+    return None if is_plain else call
 
 
 def arguments_of(call: Sequence[dict[str, Any]], given: Sequence[Any]) -> tuple[list[Any], list[torch.Tensor]]:
@@ -241,53 +260,54 @@ def result_of(returned: Any, written: Sequence[torch.Tensor]) -> Any:
     return written[0] if len(written) == 1 else tuple(written)
 
 
-def spare_count(given: Sequence[Any]) -> int:
-    """Returns how many of the inputs are for the submission alone."""
-    if PLAN["inputs"] is not None:
-        return len(PLAN["extra"])
-    return len(given) - reference_input_count[0]
-
-
-def call_python(function: Callable[..., Any], given: Sequence[Any]) -> Any:
-    """Calls a function of the source. One that takes fewer arguments than the contract has gets no outputs."""
-    call = PLAN["call"]
+def call_python(function: Callable[..., Any], call: list[dict[str, Any]] | None, given: Sequence[Any]) -> Any:
     if call is None:
-        return function(*given[: len(given) - spare_count(given)])
-    if not takes_all(function, len(call)):
-        call = [entry for entry in call if "output" not in entry]
+        return function(*given[: reference_input_count[0]])
     arguments, written = arguments_of(call, given)
     return result_of(function(*arguments), written)
 
 
 def named(name: str) -> Any:
-    if not hasattr(reference, name):
+    if not hasattr(reference(), name):
         raise AttributeError(f"the source defines no {name}")
-    return getattr(reference, name)
+    return getattr(reference(), name)
 
 
-def model_of_class(target: dict[str, Any]) -> type[torch.nn.Module]:
+def class_of_class(target: dict[str, Any]) -> type[torch.nn.Module]:
     """Returns a class whose forward() calls a method of a class of the source, with that class's parameters."""
     user, method = named(target["name"]), target["method"]
-    if isinstance(user, type) and issubclass(user, torch.nn.Module):
+    if not isinstance(user, type) or not issubclass(user, torch.nn.Module):
 
-        class Derived(user):  # type: ignore[misc, valid-type]
+        class Holder(torch.nn.Module):
+            def __init__(self, *args: Any, **kwargs: Any) -> None:
+                super().__init__()
+                self.held = user(*args, **kwargs)
+                self.held_method = getattr(self.held, method)
+                self.held_call = call_for(self.held_method, 0)
+
             def forward(self, *given: Any) -> Any:
-                return call_python(getattr(super(), method), given)
+                return call_python(self.held_method, self.held_call, given)
 
-        return Derived
+        return Holder
+    if not hasattr(user, method):
+        raise AttributeError(f"class {target['name']} has no method {method}")
+    call = call_for(getattr(user, method), 1)
+    has_spare = bool(PLAN["extra"] or PLAN["spare"])
+    if method == "forward" and call is None and not has_spare:
 
-    class Holder(torch.nn.Module):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__()
-            self.held = user(*args, **kwargs)
+        class Same(user):  # type: ignore[misc, valid-type]
+            """The class of the source, whose forward() is called without a detour."""
 
+        return Same
+
+    class Derived(user):  # type: ignore[misc, valid-type]
         def forward(self, *given: Any) -> Any:
-            return call_python(getattr(self.held, method), given)
+            return call_python(getattr(super(), method), call, given)
 
-    return Holder
+    return Derived
 
 
-def model_of_function(function: Callable[[Sequence[Any]], Any]) -> type[torch.nn.Module]:
+def class_of_function(function: Callable[[Sequence[Any]], Any]) -> type[torch.nn.Module]:
     class Calls(torch.nn.Module):
         def forward(self, *given: Any) -> Any:
             return function(given)
@@ -309,8 +329,8 @@ def triton_kernel(target: dict[str, Any]) -> Any:
 
     kernels = {
         name: value
-        for name, value in vars(reference).items()
-        if isinstance(value, KernelInterface) and function_of(value).__module__ == reference.__name__
+        for name, value in vars(reference()).items()
+        if isinstance(value, KernelInterface) and function_of(value).__module__ == reference().__name__
     }
     called = {name for kernel in kernels.values() for name in function_of(kernel).__code__.co_names}
     top = [kernel for name, kernel in kernels.items() if name not in called]
@@ -411,21 +431,30 @@ def check_is_written(inputs: Any, expected: Any, got: Any) -> str | None:
     return None
 
 
-target: dict[str, Any] = PLAN["target"]
-source: str = globals()["SOURCE"]
-Model: type[torch.nn.Module]
-if target["kind"] == "none":
-    Model, check = model_of_function(stand_in), check_is_written
-elif target["kind"] == "cuda":
-    Model = model_of_function(cuda_reference(target, source))
-else:
-    reference = module_of(source)
+@functools.cache
+def model_class() -> type[torch.nn.Module]:
+    target = PLAN["target"]
+    if target["kind"] == "none":
+        return class_of_function(stand_in)
+    if target["kind"] == "cuda":
+        return class_of_function(cuda_reference(target, SOURCE))
     if target["kind"] == "triton":
-        Model = model_of_function(triton_reference(target))
-    elif target["kind"] == "function":
-        function = named(target["name"])
-        Model = model_of_function(lambda given: call_python(function, given))
-    else:
-        Model = model_of_class(target)
-    if target["has_init_inputs"] and hasattr(reference, "get_init_inputs"):
-        get_init_inputs = reference.get_init_inputs
+        return class_of_function(triton_reference(target))
+    if target["kind"] == "class":
+        return class_of_class(target)
+    function = named(target["name"])
+    call = call_for(function, 0)
+    return class_of_function(lambda given: call_python(function, call, given))
+
+
+def Model(*args: Any, **kwargs: Any) -> torch.nn.Module:
+    return model_class()(*args, **kwargs)
+
+
+if PLAN["target"]["kind"] == "none":
+    check = check_is_written
+
+if PLAN["target"].get("has_init_inputs") and re.search(r"^def get_init_inputs\b", SOURCE, re.MULTILINE):
+
+    def get_init_inputs() -> Any:
+        return named("get_init_inputs")()

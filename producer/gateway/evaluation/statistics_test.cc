@@ -8,15 +8,21 @@ using producer::Json;
 
 namespace {
 
+DeviceInfo device(DeviceKind kind) {
+  DeviceInfo info;
+  info.kind = kind;
+  return info;
+}
+
 BrokerReply broker() {
   BrokerReply reply;
   reply.queued = 2;
   reply.leased = 1;
   WorkerStatus gpus;
-  gpus.devices = {{.kind = DeviceKind::cuda}, {.kind = DeviceKind::cuda}};
+  gpus.devices = {device(DeviceKind::cuda), device(DeviceKind::cuda)};
   gpus.running = 1;
   WorkerStatus cpu;
-  cpu.devices = {{.kind = DeviceKind::cpu}};
+  cpu.devices = {device(DeviceKind::cpu)};
   reply.workers = {gpus, cpu};
   return reply;
 }
