@@ -286,6 +286,7 @@ bool HttpConnection::is_abandoned() const {
 
 void HttpConnection::log(const HttpRequest& request, int status) {
   app_.log({.peer = slot_.peer,
+            .id = request.id,
             .method = request.method,
             .path = request.path,
             .status = status,

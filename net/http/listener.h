@@ -45,6 +45,7 @@ struct HttpAdmission {
 // One answered request, for the access log.
 struct HttpLogEntry {
   std::string peer;
+  std::string id;
   std::string method;  // empty where the request line was malformed
   std::string path;
   int status = 0;  // 0: the peer has cut the connection before its request was complete
@@ -54,7 +55,7 @@ struct HttpLogEntry {
 
 // The program behind the server. All functions are called by many threads at once.
 struct HttpApp {
-  // Decides by the head. May add to the request, for example headers of its own.
+  // Decides by the head, and sets the id of the request.
   std::function<HttpAdmission(HttpRequest& request)> admit;
   std::function<HttpResponse(HttpRequest& request)> answer;
   // Makes the answer to a request that is malformed, too large or too slow. `request` is empty where the head is bad.

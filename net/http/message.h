@@ -18,6 +18,7 @@ struct HttpRequest {
   std::map<std::string, std::string> headers;     // by name in lower case; repeated ones are joined by ", "
   std::string body;
   std::string peer;  // the numeric address of the client, without its port
+  std::string id;    // names the request in the log; HttpApp::admit sets it
   // Returns whether the client has closed the connection. A handler that waits for long asks now and then.
   std::function<bool()> is_abandoned = [] { return false; };
 

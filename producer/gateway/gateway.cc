@@ -39,10 +39,9 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-Request plain(const net::HttpRequest& request, std::string id) {
+Request plain(const net::HttpRequest& request) {
   Request made;
   static_cast<net::HttpRequest&>(made) = request;
-  made.id = std::move(id);
   return made;
 }
 
@@ -55,7 +54,8 @@ Response shaped(const Route* route, int status, const std::string& sentence, con
 }
 
 // Adds the header fields that every answer has.
-void finish(Response& response) {
+void finish(Response& response, const net::HttpRequest& request) {
+  if (!request.id.empty()) response.headers.emplace_back("X-Request-Id", request.id);
   response.headers.emplace_back("X-Content-Type-Options", "nosniff");
   const auto has_cache_header = [](const auto& header) { return lower(header.first) == "cache-control"; };
   if (std::none_of(response.headers.begin(), response.headers.end(), has_cache_header))
@@ -89,37 +89,37 @@ net::HttpApp Gateway::app(std::function<void(const net::HttpLogEntry&)> log) {
           }};
 }
 
-net::HttpAdmission Gateway::admit(const net::HttpRequest& request) {
+net::HttpAdmission Gateway::admit(net::HttpRequest& request) {
+  const auto given_id = request.header("x-request-id");
+  request.id = given_id && is_request_id(*given_id) ? *given_id : next_id();
   const Finding found = find(request);
   if (found.status == 0) return {.body_bytes_max = found.match.route->body_bytes_max};
-  Response refusal = shaped(found.match.route, found.status, found.sentence, plain(request, next_id()));
-  finish(refusal);
+  Response refusal = shaped(found.match.route, found.status, found.sentence, plain(request));
+  finish(refusal, request);
   if (found.status == 405) refusal.headers.emplace_back("Allow", joined(found.match.other_methods));
   return {.body_bytes_max = 0, .refusal = std::move(refusal)};
 }
 
 Response Gateway::answer(net::HttpRequest& request) {
   Finding found = find(request);
-  const auto given_id = request.header("x-request-id");
   Request mine;
   static_cast<net::HttpRequest&>(mine) = std::move(request);
   request.method = mine.method;  // for the log
   request.path = mine.path;
-  mine.id = given_id && is_request_id(*given_id) ? *given_id : next_id();
+  request.id = mine.id;
   if (mine.method == "HEAD") mine.method = "GET";
   if (found.status != 0) return shaped(found.match.route, found.status, found.sentence, mine);  // a token has expired
   mine.path_values = std::move(found.match.path_values);
   mine.submitter = std::move(found.submitter);
   Response response = run(*found.match.route, mine);
-  finish(response);
-  response.headers.emplace_back("X-Request-Id", mine.id);
+  finish(response, mine);
   return response;
 }
 
 Response Gateway::reject(const net::HttpFault& fault, const net::HttpRequest& request) {
   const RouteMatch match = router_.match(request.method, request.path);
-  Response response = shaped(match.route, fault.status, fault.sentence, plain(request, next_id()));
-  finish(response);
+  Response response = shaped(match.route, fault.status, fault.sentence, plain(request));
+  finish(response, request);
   return response;
 }
 

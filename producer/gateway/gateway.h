@@ -45,7 +45,7 @@ class Gateway {
  private:
   struct Finding;
 
-  net::HttpAdmission admit(const net::HttpRequest& request);
+  net::HttpAdmission admit(net::HttpRequest& request);
   Response answer(net::HttpRequest& request);
   Response reject(const net::HttpFault& fault, const net::HttpRequest& request);
   Finding find(const net::HttpRequest& request) const;

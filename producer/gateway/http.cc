@@ -11,7 +11,7 @@ Response json_response(int status, const Json& body) {
   return {.status = status, .type = "application/json", .body = producer::to_text(body) + "\n"};
 }
 
-Response problem(int status, const std::string& detail, const Request& request) {
+Response problem(int status, const std::string& detail, const Request& request, JsonObject more) {
   JsonObject body;
   body.emplace_back("type", Json{std::string("about:blank")});
   body.emplace_back("title", Json{std::string(net::reason_phrase(status))});
@@ -19,6 +19,7 @@ Response problem(int status, const std::string& detail, const Request& request) 
   body.emplace_back("detail", Json{detail});
   if (!request.path.empty()) body.emplace_back("instance", Json{request.path});
   if (!request.id.empty()) body.emplace_back("request_id", Json{request.id});
+  for (producer::JsonMember& member : more) body.push_back(std::move(member));
   Response response = json_response(status, Json{std::move(body)});
   response.type = "application/problem+json";
   return response;

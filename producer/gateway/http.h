@@ -28,11 +28,10 @@ struct Submitter {
 };
 
 // A request with what the frame knows about it. `path` is as the client sent it; the decoded parts that a route names
-// are in path_values.
+// are in path_values. `id` is also in the answer's header X-Request-Id and in problem details.
 struct Request : net::HttpRequest {
   std::map<std::string, std::string> path_values;  // the decoded values of the names in Route::path
   Submitter submitter;
-  std::string id;  // names the request in the access log, in the answer's header X-Request-Id and in problem details
 };
 
 using Write = net::HttpWrite;
@@ -63,8 +62,9 @@ using Routes = std::vector<Route>;
 // Returns an answer with one JSON value as its body.
 Response json_response(int status, const producer::Json& body);
 
-// Returns the RFC 9457 problem details (application/problem+json) of an error, the shape of errors under /api/v1.
-Response problem(int status, const std::string& detail, const Request& request);
+// Returns the RFC 9457 problem details (application/problem+json) of an error, the shape of errors under /api/v1, with
+// further members behind the standard ones.
+Response problem(int status, const std::string& detail, const Request& request, producer::JsonObject more = {});
 
 // Returns the status for an Error of the Service: 400 bad_input, 404 not_found, 503 our_fault or interrupted (the
 // broker does not answer, the gateway stops), 504 gave_up.
