@@ -16,6 +16,7 @@
 #include "producer/gateway/broker_service.h"
 #include "producer/gateway/command_line.h"
 #include "producer/gateway/documents.h"
+#include "producer/gateway/evaluation/routes.h"
 #include "producer/gateway/gateway.h"
 #include "producer/gateway/rest/rest.h"
 #include "sys/descriptors.h"
@@ -62,16 +63,11 @@ void log_request(const net::HttpLogEntry& entry) {
   }
 }
 
-gateway::Response get_health(const gateway::Request& request, gateway::Service& service) {
-  const auto broker = service.broker();
-  if (!broker) return gateway::problem_of(broker.error(), request);
-  return gateway::json_response(200, producer::Json{producer::JsonObject{{"status", producer::Json{"healthy"}}}});
-}
-
-gateway::Routes all_routes(const std::shared_ptr<std::function<std::string()>>& metrics_text) {
+gateway::Routes all_routes(const gateway::EvaluationSettings& evaluation,
+                           const std::shared_ptr<std::function<std::string()>>& metrics_text) {
   gateway::Routes routes = gateway::rest_routes();
   for (gateway::Route& route : gateway::document_routes()) routes.push_back(std::move(route));
-  routes.push_back({.method = "GET", .path = "/health", .access = gateway::Access::anyone, .handler = get_health});
+  for (gateway::Route& route : gateway::evaluation::evaluation_routes(evaluation)) routes.push_back(std::move(route));
   routes.push_back({.method = "GET",
                     .path = "/metrics",
                     .access = gateway::Access::anyone,
@@ -103,7 +99,7 @@ Expected<void> serve(gateway::ServeCommand line) {
   gateway::BrokerService service(*calls, producer::default_submitter(), !line.key.empty());
   const auto metrics_text = std::make_shared<std::function<std::string()>>();
   gateway::Gateway frame(
-      all_routes(metrics_text), service, tokens.get(),
+      all_routes(line.evaluation, metrics_text), service, tokens.get(),
       {.limits = line.limits, .is_loopback = line.is_loopback, .instance = service.random_name().substr(0, 8)});
   std::unique_ptr<net::HttpListener> listener;
   std::mutex mutex;  // the first request may come before start() has returned

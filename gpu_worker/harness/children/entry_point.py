@@ -5,7 +5,8 @@ or what the contract X.json beside X.py names.
     class_name              the class, constructed as ModelNew is, and called, or its method_name called
 
 With "args" in X.json the function or method is called with those arguments, in their order, but without the outputs if
-it takes fewer. If it returns nothing, the tensors that it wrote are the outputs. This module runs in submission and tracing children.
+it takes fewer. If it returns nothing, the tensors that it wrote are the outputs. This module runs in submission and
+tracing children.
 """
 
 import inspect

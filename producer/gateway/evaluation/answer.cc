@@ -100,6 +100,8 @@ bool was_compiled(VerdictName name, const Evidence& evidence, bool compares) {
     case VerdictName::build_failed:
     case VerdictName::load_failed:
       return false;
+    case VerdictName::compiled_only:
+      return true;
     case VerdictName::problem_invalid:  // a kernel that is its own reference fails as that
       return compares || evidence.stage == Stage::run || evidence.stage == Stage::judge;
     default:
@@ -158,8 +160,7 @@ Json metadata_json(const RunRow& row, const Result& result) {
   if (const std::string name = tag_of(row, kKernelNameTag); !name.empty())
     metadata.emplace_back("kernel_name", text(name));
   metadata.emplace_back("kernel_type", text(to_string(row.entry.submission.backend)));
-  if (const std::string type = gpu_type_of(result.device.model); !type.empty())
-    metadata.emplace_back("gpu_type", text(type));
+  if (const std::string type = gpu_type_of(row); !type.empty()) metadata.emplace_back("gpu_type", text(type));
   if (!result.software.cuda.empty()) metadata.emplace_back("cuda_version", text(result.software.cuda));
   return Json{std::move(metadata)};
 }
@@ -171,8 +172,11 @@ void add_measurement(JsonObject& executed, const Result& result, const Measureme
     executed.emplace_back("runtime_samples", samples_json(result.samples.submission_ns));
 }
 
-void add_failure(JsonObject& executed, VerdictName name, const Evidence& evidence, bool compiled) {
-  const std::string words = words_of(name, evidence);
+void add_failure(JsonObject& executed, VerdictName name, const Evidence& evidence, bool compiled, bool compares) {
+  constexpr std::string_view kReference = "the reference: ";
+  std::string words = words_of(name, evidence);
+  // A single kernel is its own reference.
+  if (!compares && words.starts_with(kReference)) words.erase(0, kReference.size());
   if (!compiled) executed.emplace_back("compilation_error", text(words));
   if (compiled || name == VerdictName::rejected) executed.emplace_back("validation_error", text(words));
   if (name == VerdictName::rejected && evidence.reason == "stream") {
@@ -211,6 +215,11 @@ std::string gpu_type_of(std::string_view device_model) {
   return "";
 }
 
+std::string gpu_type_of(const RunRow& row) {
+  const std::string named = tag_of(row, kGpuTypeTag);
+  return named.empty() ? gpu_type_of(row.result->device.model) : named;
+}
+
 std::optional<std::string> failure_of(const RunRow& row) {
   const VerdictName name = name_of(row.result->verdict);
   const Evidence* evidence = evidence_of(row.result->verdict);
@@ -246,7 +255,7 @@ Json outcome_body(const std::string& job_id, const RunRow& row, const Pod& pod, 
     if (result.profile && !result.profile->message.empty())
       executed.emplace_back("profiling_error", text(result.profile->message));
   } else {
-    add_failure(executed, name, *evidence, compiled);
+    add_failure(executed, name, *evidence, compiled, is_compared(row));
   }
   executed.emplace_back("verdict", text(to_string(name)));
   if (name == VerdictName::suspect) executed.emplace_back("suspicion", text(words_of(name, *evidence)));
@@ -262,8 +271,7 @@ Json outcome_body(const std::string& job_id, const RunRow& row, const Pod& pod, 
   body.emplace_back("pod_name", text(result.host.name.empty() ? pod.name : result.host.name));
   body.emplace_back("pod_ip", text(pod.ip));
   body.emplace_back("status", text("success"));
-  if (const std::string type = gpu_type_of(result.device.model); !type.empty())
-    body.emplace_back("gpu_type", text(type));
+  if (const std::string type = gpu_type_of(row); !type.empty()) body.emplace_back("gpu_type", text(type));
   if (!notes.empty()) {
     JsonArray array;
     for (const std::string& note : notes) array.push_back(text(note));

@@ -24,6 +24,8 @@ Pod this_pod();
 
 // Returns the type of a GPU as clients know it, "a100", "h100" or "h200"; empty for every other device.
 std::string gpu_type_of(std::string_view device_model);
+// Returns the type that the operator has named, else that of the device on which a finished job ran.
+std::string gpu_type_of(const RunRow& row);
 
 // Returns why a finished job is answered 500, or nothing where its kernel has an outcome.
 std::optional<std::string> failure_of(const RunRow& row);

@@ -103,7 +103,7 @@ TEST(Answer, a_failed_kernel_is_told_by_its_flags_and_its_runtime_is_a_number) {
   EXPECT_EQ(told(ended_at(VerdictName::gpu_fault, Stage::run)), "true false validation");
   EXPECT_EQ(told(ended_at(VerdictName::crashed, Stage::load)), "false false compilation");
   EXPECT_EQ(told(ended_at(VerdictName::out_of_memory, Stage::run)), "true false validation");
-  EXPECT_EQ(told(ended_at(VerdictName::compiled_only, Stage::none)), "true false validation");
+  EXPECT_EQ(told(ended_at(VerdictName::compiled_only, Stage::build)), "true false validation");
   EXPECT_EQ(told(ended_at(VerdictName::rejected, Stage::guard)), "false false compilation validation");
   EXPECT_EQ(told(ended_at(VerdictName::rejected, Stage::run)), "true false validation");
   // A broken reference is no fault of the custom kernel; a single kernel is its own reference.

@@ -55,7 +55,7 @@ tl::expected<JsonArray, BodyError> requests_of(const std::string& body) {
   return requests;
 }
 
-void prepare(Item& item, const Json& request, const Service& service, const Settings& settings) {
+void prepare(Item& item, const Json& request, const Service& service, const EvaluationSettings& settings) {
   if (const Json* id = request.find("id")) item.id = *id;
   auto read =
       request.find("kernel") != nullptr || request.object() == nullptr ? read_evaluate(request) : read_compare(request);
@@ -188,8 +188,7 @@ Response row_response(const std::string& id, const RunRow& row, const std::vecto
   }
   if (const auto failure = failure_of(row)) return failed(*failure);
   Response response = not_cached(json_response(200, outcome_body(id, row, pod(), notes)));
-  if (const std::string type = gpu_type_of(row.result->device.model); !type.empty())
-    response.headers.emplace_back("X-GPU-Type", type);
+  if (const std::string type = gpu_type_of(row); !type.empty()) response.headers.emplace_back("X-GPU-Type", type);
   return response;
 }
 
@@ -210,7 +209,7 @@ Response unknown_job(const std::string& id) {
   return not_cached(json_response(404, not_found_body("Job " + id + " not found")));
 }
 
-Response measure_batch(const Request& request, Service& service, const Settings& settings) {
+Response measure_batch(const Request& request, Service& service, const EvaluationSettings& settings) {
   const auto requests = requests_of(request.body);
   if (!requests) return not_cached(json_response(400, client_error_body(requests.error())));
   auto items = std::make_shared<std::vector<Item>>(requests->size());

@@ -34,6 +34,6 @@ Response unknown_job(const std::string& id);
 
 // Answers POST /batch. The body is {"requests": [...]} or JSON Lines, where each request is a body of /evaluate or
 // /compare, and may have an "id" of its own. Each line of the answer is {index, id, status_code, body}.
-Response measure_batch(const Request& request, Service& service, const Settings& settings);
+Response measure_batch(const Request& request, Service& service, const EvaluationSettings& settings);
 
 }  // namespace kq::gateway::evaluation

@@ -464,13 +464,19 @@ void put_file(EvaluationJob& made, std::string name, std::string content) {
   made.job.files.push_back({std::move(name), "the request", std::move(content)});
 }
 
+// A worker chooses among its own GPUs, so a number of a GPU means any.
+DeviceWish device_of(const std::string& gpu_device) {
+  if (gpu_device.empty()) return DeviceWish::any;
+  return gpu_device == "cpu" ? DeviceWish::cpu : DeviceWish::cuda;
+}
+
 std::string cut(std::string name) {
   return name.size() <= kNameBytesMax && !name_error(name) ? name : "";
 }
 
 }  // namespace
 
-tl::expected<EvaluationJob, BodyError> job_of(const EvaluationRequest& request, const Settings& settings) {
+tl::expected<EvaluationJob, BodyError> job_of(const EvaluationRequest& request, const EvaluationSettings& settings) {
   KernelCode kernel = request.kernel;
   make_names_usable(kernel);
   ProblemWriter writer(request, kernel);
@@ -499,7 +505,7 @@ tl::expected<EvaluationJob, BodyError> job_of(const EvaluationRequest& request, 
   made.job.files.push_back({"problem.py", "the request", *problem});
   submission.problem.rtol = request.rtol;
   submission.problem.atol = request.atol;
-  submission.device = settings.device;
+  submission.device = device_of(settings.gpu_device);
   submission.trials.warmup = kWarmupTrials;
   submission.trials.timed = std::min(request.num_trials, kTrialsMax);
   if (request.num_trials > kTrialsMax) {
@@ -513,6 +519,7 @@ tl::expected<EvaluationJob, BodyError> job_of(const EvaluationRequest& request, 
   tags[std::string(kKernelTypeTag)] = std::string(to_string(kernel.type));
   tags[std::string(kTrialsTag)] = std::to_string(request.num_trials);
   tags[std::string(kTimeoutTag)] = std::to_string(request.timeout_s);
+  if (!settings.gpu_type.empty()) tags[std::string(kGpuTypeTag)] = settings.gpu_type;
   const Metadata& names = kernel.metadata;
   for (const auto& name : {names.kernel_name, names.function_name, names.entry_point}) {
     if (name && !cut(*name).empty()) tags.try_emplace(std::string(kKernelNameTag), *name);

@@ -14,15 +14,10 @@
 #include <vector>
 
 #include "producer/gateway/evaluation/kernel_code.h"
+#include "producer/gateway/settings.h"
 #include "producer/submit/pack.h"
 
 namespace kq::gateway::evaluation {
-
-// What the operator of a gateway has set for all requests.
-struct Settings {
-  DeviceWish device = DeviceWish::any;
-  bool device_metrics = false;  // profiles each kernel that has passed, in a pass of its own
-};
 
 struct EvaluationJob {
   producer::PackedJob job;           // without a label
@@ -30,7 +25,7 @@ struct EvaluationJob {
 };
 
 // Returns the job, or what is wrong with the request.
-tl::expected<EvaluationJob, BodyError> job_of(const EvaluationRequest& request, const Settings& settings);
+tl::expected<EvaluationJob, BodyError> job_of(const EvaluationRequest& request, const EvaluationSettings& settings);
 
 // Tags of the job, from which the gateway makes the answer.
 inline constexpr std::string_view kRequestTag = "request";  // "evaluate" or "compare"
@@ -38,6 +33,7 @@ inline constexpr std::string_view kKernelTypeTag = "kernel_type";
 inline constexpr std::string_view kKernelNameTag = "kernel_name";
 inline constexpr std::string_view kTrialsTag = "num_trials";
 inline constexpr std::string_view kTimeoutTag = "timeout";
+inline constexpr std::string_view kGpuTypeTag = "gpu_type";  // where the operator names it
 
 // The program that the gateway puts behind the source of a reference; the build makes it from reference_side.py.
 extern const std::string_view kReferenceSide;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 using namespace kq;
+using namespace kq::gateway;
 using namespace kq::gateway::evaluation;
 using producer::Json;
 using testing::ElementsAre;
@@ -29,7 +30,7 @@ std::string kernel(const std::string& source, const std::string& type, const std
   return text + "}";
 }
 
-EvaluationJob made(const tl::expected<EvaluationRequest, BodyError>& request, const Settings& settings = {}) {
+EvaluationJob made(const tl::expected<EvaluationRequest, BodyError>& request, const EvaluationSettings& settings = {}) {
   return job_of(request.value(), settings).value();
 }
 EvaluationJob evaluated(const std::string& one) {
@@ -99,7 +100,7 @@ TEST(EvaluationJob, a_torch_kernel_without_inputs_is_refused_with_what_is_missin
   EXPECT_EQ(legacy.error().fields[0].field, "ref_code");
 }
 
-TEST(EvaluationJob, a_bare_kernel_is_measured_against_stand_in_outputs) {
+TEST(EvaluationJob, a_bare_kernel_has_placeholders_for_a_reference) {
   const std::string args = tensor("x") + ", " + tensor("out", ", \"role\": \"output\"") +
                            ", {\"name\": \"n\", \"type\": \"int\", \"value\": 4}";
   const EvaluationJob job = evaluated(kernel("__global__ void f();", "cuda", args));
@@ -212,7 +213,9 @@ TEST(EvaluationJob, trials_beyond_the_most_for_a_job_are_noted) {
 TEST(EvaluationJob, metrics_come_from_the_profiling_pass) {
   const std::string body = "{\"kernel\": " + kernel(kBench, "torch") + "}";
   EXPECT_EQ(made(read_evaluate(body)).job.submission.trials.profile, Profiler::none);
-  EXPECT_EQ(made(read_evaluate(body), {.device_metrics = true}).job.submission.trials.profile, Profiler::ncu);
+  EXPECT_EQ(made(read_evaluate(body), {.gpu_device = {}, .gpu_type = {}, .device_metrics = true})
+                .job.submission.trials.profile,
+            Profiler::ncu);
 }
 
 TEST(EvaluationJob, data_that_no_file_of_a_problem_can_hold_is_refused) {

@@ -42,7 +42,7 @@ VARIED_BY = 0.25  # a varied value lies within this fraction of the declared one
 INT64_RANDN = 1_000_000
 # A word of an output that nobody has written has exactly the bits of POISON, and any of POISON_FREE.
 POISON, POISON_FREE = 0x7FF87FC0, 0x8007803F
-USUAL_IMPORTS = {
+KNOWN_IMPORTS = {
     "math": "math",
     "np": "numpy",
     "torch": "torch",
@@ -67,7 +67,7 @@ def reference() -> types.ModuleType:
     linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)
     module = types.ModuleType("kq_reference")
     module.__file__ = path
-    for name, imported in USUAL_IMPORTS.items():
+    for name, imported in KNOWN_IMPORTS.items():
         if imported in sys.modules:
             setattr(module, name, sys.modules[imported])
     sys.modules[module.__name__] = module
@@ -358,7 +358,8 @@ def triton_reference(target: dict[str, Any]) -> Callable[[Sequence[Any]], Any]:
 
 def first_kernel(source: str) -> str:
     plain = re.sub(r"//[^\n]*|/\*.*?\*/", " ", source, flags=re.DOTALL)
-    found = re.search(r"__global__(?:\s+|__launch_bounds__\s*\([^)]*\)|void)*?\s(?!void\b)(\w+)\s*\(", plain)
+    plain = re.sub(r"__launch_bounds__\s*\([^)]*\)", " ", plain)
+    found = re.search(r"__global__\b[^(;{]*?(\w+)\s*\(", plain)
     if found is None:
         raise AttributeError("the source has no __global__ function")
     return found[1]
@@ -403,7 +404,7 @@ def cuda_reference(target: dict[str, Any], source: str) -> Callable[[Sequence[An
 # --- a kernel without a reference
 
 
-def stand_in(given: Sequence[Any]) -> Any:
+def placeholders(given: Sequence[Any]) -> Any:
     """Returns outputs of the right form for a kernel that is only measured. check() does not compare them."""
     made = []
     for spec in PLAN["outputs"]:
@@ -435,7 +436,7 @@ def check_is_written(inputs: Any, expected: Any, got: Any) -> str | None:
 def model_class() -> type[torch.nn.Module]:
     target = PLAN["target"]
     if target["kind"] == "none":
-        return class_of_function(stand_in)
+        return class_of_function(placeholders)
     if target["kind"] == "cuda":
         return class_of_function(cuda_reference(target, SOURCE))
     if target["kind"] == "triton":

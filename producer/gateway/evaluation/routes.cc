@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <utility>
@@ -45,7 +46,7 @@ Response client_error(const BodyError& error) {
 }
 
 // Answers a request to measure a kernel.
-Response measure(const Request& request, Service& service, const Settings& settings, bool compares) {
+Response measure(const Request& request, Service& service, const EvaluationSettings& settings, bool compares) {
   auto read = compares ? read_compare(request.body) : read_evaluate(request.body);
   if (!read) return client_error(read.error());
   const auto wait = wait_of(request, kTimeoutMaxS);
@@ -121,7 +122,10 @@ Response cleanup(const Request&, Service&) {
 
 }  // namespace
 
-Routes evaluation_routes(const Settings& settings, std::int64_t started_ms) {
+Routes evaluation_routes(const EvaluationSettings& settings) {
+  using std::chrono::system_clock;
+  const std::int64_t started_ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(system_clock::now().time_since_epoch()).count();
   const auto route = [](std::string method, std::string path, Handler handler) {
     return Route{.method = std::move(method),
                  .path = std::move(path),

@@ -13,6 +13,7 @@
 
 #include "producer/gateway/evaluation/job.h"
 #include "producer/gateway/http.h"
+#include "producer/gateway/settings.h"
 
 namespace kq::gateway::evaluation {
 
@@ -26,7 +27,7 @@ inline constexpr std::int64_t kJobWaitMaxS = 600;  // of GET /job/ID
 // How long before the client's own limit an answer leaves, because clients wait exactly as long as the job may take.
 inline constexpr std::int64_t kAnswerAheadMs = 500;
 
-// Returns the routes. `started_ms` is the Unix time since which the gateway runs.
-Routes evaluation_routes(const Settings& settings, std::int64_t started_ms);
+// Returns the routes. The gateway counts as started by this call.
+Routes evaluation_routes(const EvaluationSettings& settings);
 
 }  // namespace kq::gateway::evaluation

@@ -43,14 +43,6 @@ class RoutesTest : public testing::Test {
     ADD_FAILURE() << "no route " << method << " " << path;
     return {};
   }
-  std::string written(const Response& response) {
-    std::string text;
-    response.stream([&](std::string_view bytes) {
-      text += bytes;
-      return true;
-    });
-    return text;
-  }
   static std::string header(const Response& response, const std::string& name) {
     for (const auto& [key, value] : response.headers) {
       if (key == name) return value;
@@ -73,7 +65,7 @@ class RoutesTest : public testing::Test {
   }
 
   CannedService service;
-  Routes routes = evaluation_routes({}, 0);
+  Routes routes = evaluation_routes({});
   bool is_gone = false;
 };
 
@@ -181,33 +173,4 @@ TEST_F(RoutesTest, equal_requests_are_one_job_unless_a_rerun_is_asked_for) {
   ask("POST", "/evaluate", single(", \"force_rerun\": true"));
   EXPECT_EQ(submission_key(service.jobs[0].submission), submission_key(service.jobs[1].submission));
   EXPECT_NE(submission_key(service.jobs[1].submission), submission_key(service.jobs[2].submission));
-}
-
-TEST_F(RoutesTest, a_batch_answers_each_request_on_a_line_of_its_own) {
-  finish_with(right());
-  const std::string named = "{\"id\": \"b\", \"kernel\": " + std::string(kKernel) + "}";
-  const Response response = ask("POST", "/batch", "{\"requests\": [{}, " + named + ", " + pair() + "]}");
-  EXPECT_EQ(response.type, "application/x-ndjson");
-  const std::string lines = written(response);
-  EXPECT_EQ(std::ranges::count(lines, '\n'), 3);
-  EXPECT_THAT(lines,
-              StartsWith("{\"index\": 0, \"status_code\": 400, \"body\": {\"error\": \"Invalid request format\""));
-  EXPECT_THAT(lines, HasSubstr("{\"index\": 1, \"id\": \"b\", \"status_code\": 200, \"body\": {\"job_id\": \"1."));
-  EXPECT_THAT(lines, HasSubstr("{\"index\": 2, \"status_code\": 200"));
-  EXPECT_EQ(std::ranges::count(written(ask("POST", "/batch", named + "\n\n" + named + "\n")), '\n'), 2);  // JSON Lines
-}
-
-TEST_F(RoutesTest, a_batch_that_is_none_is_refused) {
-  EXPECT_THAT(ask("POST", "/batch", "{\"requests\": []}").body, HasSubstr("is empty"));
-  EXPECT_THAT(ask("POST", "/batch", "{\"requests\": 1}").body, HasSubstr("must be a list, got 1"));
-  EXPECT_THAT(ask("POST", "/batch", "{}\n{").body, HasSubstr("\"field\": \"body -> 1\""));
-  std::string many;
-  for (std::size_t i = 0; i <= kBatchRequestsMax; ++i) many += "{}\n";
-  EXPECT_THAT(ask("POST", "/batch", many).body, HasSubstr("has more than 1024 requests"));
-}
-
-TEST_F(RoutesTest, a_request_of_a_batch_that_takes_too_long_is_answered_like_a_single_one) {
-  const std::string lines = written(ask("POST", "/batch", single(", \"timeout\": 15") + "\n"));
-  EXPECT_THAT(lines, HasSubstr("\"status_code\": 500"));
-  EXPECT_THAT(lines, HasSubstr("Job timed out after 15 seconds"));
 }

@@ -30,9 +30,17 @@ double ratio(double part, double whole) {
   return whole > 0 ? part / whole : 0;
 }
 
+Json whole(double number) {
+  return Json{static_cast<std::int64_t>(number)};
+}
+
 Json object(std::initializer_list<std::pair<std::string_view, double>> numbers) {
   JsonObject members;
-  for (const auto& [name, value] : numbers) members.emplace_back(name, Json{value});
+  for (const auto& [name, value] : numbers) {
+    const bool is_measure =
+        name.ends_with("seconds") || name.ends_with("minutes") || name.ends_with("minute") || name.ends_with("rate");
+    members.emplace_back(name, is_measure ? Json{value} : whole(value));
+  }
   return Json{std::move(members)};
 }
 
@@ -53,10 +61,6 @@ Counts counts_of(const StatsReply& statistics) {
   for (const char* verdict : {"timed_out", "too_large", "unsupported_here", "cancelled", "expired", "abandoned"})
     counts.not_served += ended(verdict);
   return counts;
-}
-
-Json whole(double number) {
-  return Json{static_cast<std::int64_t>(number)};
 }
 
 Json job_stats(const BrokerReply& broker, const StatsReply& statistics) {

@@ -54,9 +54,9 @@ TEST(Statistics, health_counts_the_gpus) {  // the original's manual promises th
 
 TEST(Statistics, counters_are_the_brokers) {  // those of the original stay zero
   const Json body = stats_body(broker(), metrics(), 121'000, 1'000);
-  EXPECT_EQ(*at(body, "profiling_metrics", "total_profilings").floating(), 6);
+  EXPECT_EQ(*at(body, "profiling_metrics", "total_profilings").integer(), 6);
   EXPECT_EQ(*at(body, "profiling_metrics", "average_time_seconds").floating(), 2);
-  EXPECT_EQ(*at(body, "profiling_metrics", "correctness_failed").floating(), 1);
+  EXPECT_EQ(*at(body, "profiling_metrics", "correctness_failed").integer(), 1);
   EXPECT_EQ(*at(body, "compilation_metrics", "cache_hit_rate").floating(), 0.75);
   EXPECT_EQ(*at(body, "throughput", "server_uptime_minutes").floating(), 2);
   EXPECT_EQ(*at(body, "throughput", "requests_per_minute").floating(), 3.5);
