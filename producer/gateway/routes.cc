@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "producer/gateway/documents.h"
+#include "producer/gateway/evaluation/routes.h"
 #include "producer/gateway/metrics.h"
 #include "producer/gateway/rest/rest.h"
 #include "producer/gateway/service.h"
@@ -10,22 +11,16 @@
 namespace kq::gateway {
 namespace {
 
-Response get_health(const Request& request, Service& service) {
-  const auto broker = service.broker();
-  if (!broker) return problem_of(broker.error(), request);
-  return json_response(200, producer::Json{producer::JsonObject{{"status", producer::Json{std::string("healthy")}}}});
-}
-
 void add(Routes& routes, Routes more) {
   for (Route& route : more) routes.push_back(std::move(route));
 }
 
 }  // namespace
 
-Routes all_routes(const EvaluationSettings&, std::function<std::string()> metrics_text) {
+Routes all_routes(const EvaluationSettings& settings, std::function<std::string()> metrics_text) {
   Routes routes = rest_routes();
   add(routes, document_routes());
-  routes.push_back({.method = "GET", .path = "/health", .access = Access::anyone, .handler = get_health});
+  add(routes, evaluation::evaluation_routes(settings));
   routes.push_back({.method = "GET",
                     .path = "/metrics",
                     .access = Access::anyone,

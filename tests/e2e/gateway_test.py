@@ -138,7 +138,7 @@ class Restarts(GatewayTest):
             self.running_broker.kill()
             self.running_broker.wait(30)
             with self.gateway() as client:
-                self.assertEqual(client.get("/health").status, 503)
+                self.assertEqual(client.get("/health").status, 500)
                 with self.broker(), self.gateway() as second:
                     for job in ids:
                         answer = second.get(f"/api/v1/jobs/{job}/result?wait=60")
