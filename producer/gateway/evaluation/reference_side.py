@@ -52,6 +52,7 @@ KNOWN_IMPORTS = {
     "tl": "triton.language",
 }
 SOURCE_FILE = "reference.py"
+MAX_DYNAMIC_SHARED_BYTES = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 reference_input_count = [0]  # how many of the inputs are the reference's
 
@@ -365,37 +366,58 @@ def first_kernel(source: str) -> str:
     return found[1]
 
 
-def cuda_reference(target: dict[str, Any], source: str) -> Callable[[Sequence[Any]], Any]:
-    """Returns a function that launches a CUDA kernel, which NVRTC compiles for the device."""
-    if not torch.cuda.is_available():
-        raise RuntimeError("a reference of kernel type cuda needs a GPU, and this worker has none")
-    from torch.cuda import _utils
+def parameter_of(value: Any, size: int) -> Any:
+    """Returns one parameter of a CUDA kernel, in the width of `size` bytes that the kernel has for it."""
+    if isinstance(value, torch.Tensor):
+        return ctypes.c_uint64(value.data_ptr())
+    if isinstance(value, float):
+        return ctypes.c_float(value) if size == ctypes.sizeof(ctypes.c_float) else ctypes.c_double(value)
+    return ctypes.c_int64(int(value))  # a shorter parameter is its first bytes
+
+
+def compiled_kernel(target: dict[str, Any], source: str, arch: str) -> tuple[bytes, str, Sequence[int]]:
+    """Compiles a CUDA kernel. Returns its cubin, its name in there, and the sizes of its parameters."""
+    from harness.kernels import cubin, kernel_spec, nvrtc
 
     name = target["name"] or first_kernel(source)
-    binary, symbol = _utils._nvrtc_compile(source, name, nvcc_options=list(target["compiler_options"]))
-    kernel: Any = _utils._cuda_load_module(binary, [symbol])[symbol]  # type: ignore[index]
-    driver = _utils._get_gpu_runtime_library()
-    shared = target["shared_mem_bytes"]
-    if shared >= 48 << 10:
-        kernel.set_shared_memory_config(shared)
+    compiler = nvrtc.shared_nvrtc()
+    passed = [option for option in target["compiler_options"] if not kernel_spec.OF_NVCC_ALONE.fullmatch(option)]
+    options = [f"--gpu-architecture={arch}", *(f"--include-path={path}" for path in compiler.includes), *passed]
+    compiled = compiler.compile(source.encode(), "reference.cu", options, [name])
+    symbol = compiled.names[name]
+    sizes = cubin.read(compiled.cubin).parameters[symbol]
+    return compiled.cubin, symbol, sizes or [ctypes.sizeof(ctypes.c_uint64)] * len(PLAN["call"])
 
-    def parameter(index: int, value: Any) -> Any:
-        """Returns one parameter in the width that the kernel has for it."""
-        if isinstance(value, torch.Tensor):
-            return ctypes.c_uint64(value.data_ptr())
-        offset, size = ctypes.c_size_t(), ctypes.c_size_t()
-        _utils._check_cuda(driver.cuFuncGetParamInfo(kernel.func, index, ctypes.byref(offset), ctypes.byref(size)))
-        if isinstance(value, float):
-            return ctypes.c_float(value) if size.value == 4 else ctypes.c_double(value)
-        return ctypes.c_int64(int(value))
+
+def cuda_reference(target: dict[str, Any], source: str) -> Callable[[Sequence[Any]], Any]:
+    """Returns a function that launches a CUDA kernel."""
+    if not torch.cuda.is_available():
+        raise RuntimeError("a reference of kernel type cuda needs a GPU, and this worker has none")
+    major, minor = torch.cuda.get_device_capability()
+    binary, symbol, sizes = compiled_kernel(target, source, f"sm_{major}{minor}")
+    if len(sizes) != len(PLAN["call"]):
+        raise ValueError(f"{len(PLAN['call'])} arguments are given, the kernel has {len(sizes)} parameters")
+    driver = ctypes.CDLL("libcuda.so.1")
+
+    def done(result: int) -> None:
+        if result != 0:
+            raise RuntimeError(f"the CUDA driver answers with error {result}")
+
+    torch.cuda.current_stream().synchronize()  # makes the context current
+    module, kernel = ctypes.c_void_p(), ctypes.c_void_p()
+    done(driver.cuModuleLoadData(ctypes.byref(module), binary))
+    done(driver.cuModuleGetFunction(ctypes.byref(kernel), module, symbol.encode()))
+    shared = target["shared_mem_bytes"]
+    if shared > 0:
+        done(driver.cuFuncSetAttribute(kernel, MAX_DYNAMIC_SHARED_BYTES, shared))
 
     def launch(given: Sequence[Any]) -> Any:
         arguments, written = arguments_of(PLAN["call"], given)
-        held = [parameter(index, value) for index, value in enumerate(arguments)]
+        held = [parameter_of(value, size) for value, size in zip(arguments, sizes)]
         pointers = (ctypes.c_void_p * len(held))(*[ctypes.addressof(value) for value in held])
-        stream = torch.cuda.current_stream()._as_parameter_
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         grid, block = target["grid"], target["block"]
-        _utils._check_cuda(driver.cuLaunchKernel(kernel.func, *grid, *block, shared, stream, pointers, None))
+        done(driver.cuLaunchKernel(kernel, *grid, *block, shared, stream, pointers, None))
         return result_of(None, written)
 
     return launch

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+sys.path.insert(0, str(Path(__file__).parents[3] / "gpu_worker"))  # the program uses the harness of its worker
 TEXT = (Path(__file__).parent / "reference_side.py").read_text()
 PLAN = {"inputs": [], "names": [], "spare": [], "extra": [], "call": None, "outputs": [], "vary": False}
 
@@ -204,6 +205,22 @@ class References(unittest.TestCase):
             "template <class T>\n__global__ void\nadd(T* x) {}",
         ):
             self.assertEqual(find(source), "add", source)
+
+
+class CudaReferences(unittest.TestCase):
+    def test_a_kernel_is_compiled_and_its_parameters_are_measured(self) -> None:
+        source = "#include <cuda_fp16.h>\n__global__ void f(float* x, int n, long long m, float a, double b) {}"
+        target = {"name": None, "compiler_options": ["--use_fast_math", "-O3"]}
+        binary, symbol, sizes = problem().compiled_kernel(target, source, "sm_90")
+        self.assertEqual((binary[:4], symbol), (b"\x7fELF", "_Z1fPfixfd"))
+        self.assertEqual(list(sizes), [8, 4, 8, 4, 8])
+
+    def test_scalars_have_the_width_of_the_parameter(self) -> None:  # the original always passes 64 bits
+        parameter = problem().parameter_of
+        self.assertEqual(bytes(parameter(1.5, 4)), struct.pack("<f", 1.5))
+        self.assertEqual(bytes(parameter(1.5, 8)), struct.pack("<d", 1.5))
+        self.assertEqual(bytes(parameter(-2, 4))[:4], struct.pack("<i", -2))
+        self.assertEqual(bytes(parameter(True, 1))[:1], b"\x01")
 
 
 if __name__ == "__main__":
