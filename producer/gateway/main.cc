@@ -13,12 +13,10 @@
 #include "net/http/listener.h"
 #include "net/log.h"
 #include "producer/client/submitter.h"
-#include "producer/gateway/broker_service.h"
+#include "producer/gateway/broker/broker_service.h"
 #include "producer/gateway/command_line.h"
-#include "producer/gateway/documents.h"
-#include "producer/gateway/evaluation/routes.h"
 #include "producer/gateway/gateway.h"
-#include "producer/gateway/rest/rest.h"
+#include "producer/gateway/routes.h"
 #include "sys/descriptors.h"
 
 namespace {
@@ -63,21 +61,6 @@ void log_request(const net::HttpLogEntry& entry) {
   }
 }
 
-gateway::Routes all_routes(const gateway::EvaluationSettings& evaluation,
-                           const std::shared_ptr<std::function<std::string()>>& metrics_text) {
-  gateway::Routes routes = gateway::rest_routes();
-  for (gateway::Route& route : gateway::document_routes()) routes.push_back(std::move(route));
-  for (gateway::Route& route : gateway::evaluation::evaluation_routes(evaluation)) routes.push_back(std::move(route));
-  routes.push_back({.method = "GET",
-                    .path = "/metrics",
-                    .access = gateway::Access::anyone,
-                    .handler = [metrics_text](const gateway::Request&, gateway::Service&) {
-                      return gateway::Response{
-                          .status = 200, .type = std::string(gateway::kMetricsType), .body = (*metrics_text)()};
-                    }});
-  return routes;
-}
-
 // Lowers the limits to what the limit of open files allows.
 void fit_limits(gateway::ServeCommand& line) {
   const std::size_t wanted = line.http.connections_max;
@@ -97,13 +80,13 @@ Expected<void> serve(gateway::ServeCommand line) {
   }
   KQ_TRY_VALUE(const auto calls, gateway::BrokerCalls::connect(line.broker, line.key));
   gateway::BrokerService service(*calls, producer::default_submitter(), !line.key.empty());
-  const auto metrics_text = std::make_shared<std::function<std::string()>>();
+  std::function<std::string()> metrics_text;
   gateway::Gateway frame(
-      all_routes(line.evaluation, metrics_text), service, tokens.get(),
+      gateway::all_routes(line.evaluation, [&] { return metrics_text(); }), service, tokens.get(),
       {.limits = line.limits, .is_loopback = line.is_loopback, .instance = service.random_name().substr(0, 8)});
   std::unique_ptr<net::HttpListener> listener;
   std::mutex mutex;  // the first request may come before start() has returned
-  *metrics_text = [&] {
+  metrics_text = [&] {
     const std::lock_guard lock(mutex);
     return frame.metrics().text(listener ? listener->counts() : net::HttpCounts{}, frame.wait_count());
   };

@@ -1,4 +1,4 @@
-#include "producer/gateway/broker_service.h"
+#include "producer/gateway/broker/broker_service.h"
 
 #include <sys/random.h>
 
@@ -22,6 +22,14 @@ constexpr std::size_t kLanePagesMax = 64;  // pages of the queue that are read t
 
 Error not_found(const JobId& id) {
   return {ErrorKind::not_found, "there is no job " + id.text()};
+}
+
+// Names the run as its submitter does. A job that several submitters asked for also names the others, who are hidden.
+void hide_others(const Submitter& submitter, const std::string& run, RunRow& row) {
+  row.run = run;
+  if (submitter.name.empty()) return;
+  row.job.run = run;
+  row.job.submitter = submitter.name;
 }
 
 bool any_finished(const std::vector<JobStatus>& jobs) {
@@ -95,6 +103,12 @@ Expected<std::vector<SubmittedJob>> BrokerService::submit(const Submitter& submi
 }
 
 Expected<RunRow> BrokerService::find(const Submitter& submitter, const JobId& id, bool with_samples) {
+  KQ_TRY_VALUE(RunRow row, row_of(submitter, id, with_samples));
+  hide_others(submitter, id.run, row);
+  return row;
+}
+
+Expected<RunRow> BrokerService::row_of(const Submitter& submitter, const JobId& id, bool with_samples) {
   KQ_TRY_VALUE(const std::string run, broker_run(submitter, id.run));
   KQ_TRY_VALUE(RunReply page,
                calls_.ask_for<RunReply>(RunQuery{
@@ -105,7 +119,6 @@ Expected<RunRow> BrokerService::find(const Submitter& submitter, const JobId& id
                                                    std::to_string(page.rows[0].entry.seq) +
                                                    ", which was submitted later under the same run and label"});
   }
-  page.rows[0].run = id.run;
   return std::move(page.rows[0]);
 }
 
@@ -124,7 +137,10 @@ Expected<std::vector<JobStatus>> BrokerService::wait_any(std::span<const Sequenc
     const std::int64_t asked_ms = sys::monotonic_now_ms();
     const std::int64_t part_ms = std::clamp<std::int64_t>(deadline_ms - asked_ms, 0, kWaitPartMs);
     query.wait_ms = static_cast<std::uint32_t>(part_ms);
-    KQ_TRY_VALUE(StatusReply reply, calls_.ask_for<StatusReply>(query, {.abandoned = abandoned}));
+    // A wait outlives a broker that is away for a while, as long as it has time itself.
+    const std::int64_t patience_ms = std::max(kCallTimeoutMs, deadline_ms - asked_ms);
+    KQ_TRY_VALUE(StatusReply reply,
+                 calls_.ask_for<StatusReply>(query, {.timeout_ms = patience_ms, .abandoned = abandoned}));
     const std::int64_t now_ms = sys::monotonic_now_ms();
     if (any_finished(reply.jobs) || reply.jobs.size() < jobs.size() || now_ms >= deadline_ms)
       return std::move(reply.jobs);
@@ -151,7 +167,7 @@ bool BrokerService::may_cancel(const Submitter& submitter, const JobRecord& job)
 }
 
 Expected<JobAction> BrokerService::cancel(const Submitter& submitter, const JobId& id) {
-  KQ_TRY_VALUE(const RunRow row, find(submitter, id, false));
+  KQ_TRY_VALUE(const RunRow row, row_of(submitter, id, false));
   if (!may_cancel(submitter, row.job)) {
     return JobAction{.seq = id.seq,
                      .done = false,
@@ -172,7 +188,10 @@ Expected<RunsReply> BrokerService::runs(const Submitter& submitter, const RunsQu
   const auto end = std::find_if(reply.runs.begin(), reply.runs.end(), is_other);
   if (end != reply.runs.end()) reply.more = false;
   reply.runs.erase(end, reply.runs.end());
-  for (KnownRun& run : reply.runs) run.run = own_run(submitter, run.run);
+  for (KnownRun& run : reply.runs) {
+    run.run = own_run(submitter, run.run);
+    run.submitter = submitter.name;
+  }
   return reply;
 }
 
@@ -180,7 +199,7 @@ Expected<RunReply> BrokerService::run_page(const Submitter& submitter, const Run
   RunQuery own = query;
   KQ_TRY_VALUE(own.run, broker_run(submitter, query.run));
   KQ_TRY_VALUE(RunReply reply, calls_.ask_for<RunReply>(own));
-  for (RunRow& row : reply.rows) row.run = query.run;
+  for (RunRow& row : reply.rows) hide_others(submitter, query.run, row);
   return reply;
 }
 
@@ -199,7 +218,13 @@ Expected<BrokerReply> BrokerService::broker() {
 }
 
 Expected<StatsReply> BrokerService::statistics() {
-  return calls_.ask_for<StatsReply>(StatsQuery{});
+  const std::lock_guard lock(statistics_mutex_);
+  const std::int64_t now_ms = sys::monotonic_now_ms();
+  if (!statistics_ || now_ms - statistics_ms_ >= kBrokerStateAgeMs) {
+    statistics_.emplace(calls_.ask_for<StatsReply>(StatsQuery{}, {.timeout_ms = kBrokerStateTimeoutMs}));
+    statistics_ms_ = sys::monotonic_now_ms();
+  }
+  return *statistics_;
 }
 
 std::int64_t BrokerService::now_ms() const {

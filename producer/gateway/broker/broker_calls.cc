@@ -1,4 +1,4 @@
-#include "producer/gateway/broker_calls.h"
+#include "producer/gateway/broker/broker_calls.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>

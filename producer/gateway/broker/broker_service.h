@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "producer/gateway/broker_calls.h"
+#include "producer/gateway/broker/broker_calls.h"
 #include "producer/gateway/service.h"
 
 namespace kq::gateway {
@@ -44,6 +44,8 @@ class BrokerService final : public Service {
  private:
   Expected<std::size_t> room_for(const Submitter& submitter);
 
+  // Returns the row as the broker has it.
+  Expected<RunRow> row_of(const Submitter& submitter, const JobId& id, bool with_samples);
   bool may_cancel(const Submitter& submitter, const JobRecord& job) const;
 
   BrokerCalls& calls_;
@@ -52,9 +54,13 @@ class BrokerService final : public Service {
   std::mutex mutex_;
   std::optional<Expected<BrokerReply>> broker_;  // the last answer to broker()
   std::int64_t broker_ms_ = 0;                   // when it came
+  std::mutex statistics_mutex_;
+  std::optional<Expected<StatsReply>> statistics_;  // the last answer to statistics()
+  std::int64_t statistics_ms_ = 0;                  // when it came
 };
 
-// broker() asks the broker at most this often, and waits this long, so that many health checks cost nothing.
+// broker() and statistics() ask the broker at most this often, and wait this long, so that many health checks cost
+// nothing.
 inline constexpr std::int64_t kBrokerStateAgeMs = 500;
 inline constexpr std::int64_t kBrokerStateTimeoutMs = 1'000;
 
