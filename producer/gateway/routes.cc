@@ -6,6 +6,7 @@
 #include "producer/gateway/evaluation/routes.h"
 #include "producer/gateway/metrics.h"
 #include "producer/gateway/rest/rest.h"
+#include "producer/gateway/service.h"
 
 namespace kq::gateway {
 namespace {
@@ -16,10 +17,10 @@ void add(Routes& routes, Routes more) {
 
 }  // namespace
 
-Routes all_routes(const EvaluationSettings& evaluation, std::function<std::string()> metrics_text) {
+Routes all_routes(const EvaluationSettings& settings, std::function<std::string()> metrics_text) {
   Routes routes = rest_routes();
   add(routes, document_routes());
-  add(routes, evaluation::evaluation_routes(evaluation));
+  add(routes, evaluation::evaluation_routes(settings));
   routes.push_back({.method = "GET",
                     .path = "/metrics",
                     .access = Access::anyone,

@@ -207,24 +207,22 @@ Expected<BoardReply> BrokerService::board_page(const BoardQuery& query) {
   return calls_.ask_for<BoardReply>(query);
 }
 
-Expected<BrokerReply> BrokerService::broker() {
-  const std::lock_guard lock(mutex_);
-  const std::int64_t now_ms = sys::monotonic_now_ms();
-  if (!broker_ || now_ms - broker_ms_ >= kBrokerStateAgeMs) {
-    broker_.emplace(calls_.ask_for<BrokerReply>(BrokerQuery{}, {.timeout_ms = kBrokerStateTimeoutMs}));
-    broker_ms_ = sys::monotonic_now_ms();
+template <class Reply, class Query>
+Expected<Reply> BrokerService::cached(Cached<Reply>& cache) {
+  const std::lock_guard lock(cache.mutex);
+  if (!cache.reply || sys::monotonic_now_ms() - cache.at_ms >= kBrokerStateAgeMs) {
+    cache.reply.emplace(calls_.ask_for<Reply>(Query{}, {.timeout_ms = kBrokerStateTimeoutMs}));
+    cache.at_ms = sys::monotonic_now_ms();
   }
-  return *broker_;
+  return *cache.reply;
+}
+
+Expected<BrokerReply> BrokerService::broker() {
+  return cached<BrokerReply, BrokerQuery>(broker_);
 }
 
 Expected<StatsReply> BrokerService::statistics() {
-  const std::lock_guard lock(statistics_mutex_);
-  const std::int64_t now_ms = sys::monotonic_now_ms();
-  if (!statistics_ || now_ms - statistics_ms_ >= kBrokerStateAgeMs) {
-    statistics_.emplace(calls_.ask_for<StatsReply>(StatsQuery{}, {.timeout_ms = kBrokerStateTimeoutMs}));
-    statistics_ms_ = sys::monotonic_now_ms();
-  }
-  return *statistics_;
+  return cached<StatsReply, StatsQuery>(statistics_);
 }
 
 std::int64_t BrokerService::now_ms() const {

@@ -17,6 +17,14 @@ inline constexpr std::uint32_t kWaitPartMs = 5'000;
 // The pause before a query that the broker answered at once although nothing had ended, because too many wait there.
 inline constexpr std::int64_t kNoRoomPauseMs = 250;
 
+// The last answer to a question that is asked again and again.
+template <class Reply>
+struct Cached {
+  std::mutex mutex;
+  std::optional<Expected<Reply>> reply;
+  std::int64_t at_ms = 0;  // when it came
+};
+
 class BrokerService final : public Service {
  public:
   // `own_name` is the submitter of jobs of clients without a token. With `has_key` the broker knows the gateway by a
@@ -44,6 +52,8 @@ class BrokerService final : public Service {
  private:
   Expected<std::size_t> room_for(const Submitter& submitter);
 
+  template <class Reply, class Query>
+  Expected<Reply> cached(Cached<Reply>& cache);
   // Returns the row as the broker has it.
   Expected<RunRow> row_of(const Submitter& submitter, const JobId& id, bool with_samples);
   bool may_cancel(const Submitter& submitter, const JobRecord& job) const;
@@ -51,12 +61,8 @@ class BrokerService final : public Service {
   BrokerCalls& calls_;
   const std::string own_name_;
   const bool has_key_;
-  std::mutex mutex_;
-  std::optional<Expected<BrokerReply>> broker_;  // the last answer to broker()
-  std::int64_t broker_ms_ = 0;                   // when it came
-  std::mutex statistics_mutex_;
-  std::optional<Expected<StatsReply>> statistics_;  // the last answer to statistics()
-  std::int64_t statistics_ms_ = 0;                  // when it came
+  Cached<BrokerReply> broker_;
+  Cached<StatsReply> statistics_;
 };
 
 // broker() and statistics() ask the broker at most this often, and wait this long, so that many health checks cost
