@@ -11,7 +11,7 @@ JSON object. The result is an ordinary problem of kq with class Model and get_in
     call      the arguments of the target: {input: index, written}, {value: x, name}, or {output: {shape, dtype}, name};
               null: all inputs
     outputs   for kind none: the outputs of the kernel, [{shape, dtype}]
-    vary      whether floats of a fixed kind are varied, because no input is random
+    vary      whether fixed values are varied, because no input is random
 
 Random inputs are drawn anew for each trial. In one of DECLARED_ONE_IN trials they are exactly those that the declared
 seeds give with torch's generator of the device, and fixed values are those declared. Equal seeds give equal tensors in
@@ -144,28 +144,41 @@ def literal(data: dict[str, Any], device: torch.device) -> torch.Tensor:
     return flat.reshape(data["shape"]).to(device, copy=True)
 
 
-def varied(fixed: torch.Tensor, number: int, nonce: int) -> torch.Tensor:
-    """Returns a fixed tensor; in a trial that varies, floats near it, with the same signs, zeros and infinities."""
-    if not PLAN["vary"] or nonce == 0 or not fixed.dtype.is_floating_point:
+def varied(fixed: torch.Tensor, kind: str, number: int, nonce: int) -> torch.Tensor:
+    """Returns a fixed tensor. In a trial that varies, it returns floats near those, with the same signs, zeros and
+    infinities, but small numbers for a tensor of zeros. Whole numbers vary only where the inputs have no floats: an
+    arange in another order, and other constants by 0 or 1.
+    """
+    if not PLAN["vary"] or nonce == 0 or fixed.numel() == 0:
         return fixed
     generator = generator_of(None, number, nonce, fixed.device)
-    change = torch.rand(fixed.shape, generator=generator, device=fixed.device, dtype=torch.float32)
-    return (fixed * (1 + VARIED_BY * (change - 0.5))).to(fixed.dtype)
+    if fixed.dtype.is_floating_point:
+        drawn = torch.rand(fixed.shape, generator=generator, device=fixed.device, dtype=torch.float32)
+        change = VARIED_BY * (drawn - 0.5)
+        is_zero = kind != "data" and not bool(fixed.any())
+        return (change if is_zero else fixed * (1 + change)).to(fixed.dtype)
+    specs = [*(PLAN["inputs"] or []), *PLAN["extra"]]
+    if kind == "data" or any(dtype_of(spec["dtype"]).is_floating_point for spec in specs):
+        return fixed
+    if kind == "arange":
+        order = torch.randperm(fixed.numel(), generator=generator, device=fixed.device)
+        return fixed.reshape(-1)[order].reshape(fixed.shape)
+    return fixed ^ integers(0, 1, fixed.shape, fixed.dtype, generator)
 
 
 def draw(spec: dict[str, Any], number: int, nonce: int, device: torch.device) -> torch.Tensor:
     """Returns one tensor by its spec."""
     if spec.get("data") is not None:
-        return varied(literal(spec["data"], device), number, nonce)
+        return varied(literal(spec["data"], device), "data", number, nonce)
     shape, dtype = spec["shape"], dtype_of(spec["dtype"])
     init = spec["init"]
     if init["kind"] in ("randn", "uniform"):
         make = randn if init["kind"] == "randn" else uniform
         return make(init, shape, dtype, generator_of(init.get("seed"), number, nonce, device))
     if init["kind"] == "arange":
-        return varied(arange(init, shape, dtype, device), number, nonce)
+        return varied(arange(init, shape, dtype, device), "arange", number, nonce)
     fill = {"zeros": 0, "ones": 1}.get(init["kind"], init.get("fill_value") or 0)
-    return varied(torch.full(shape, fill, dtype=dtype, device=device), number, nonce)
+    return varied(torch.full(shape, fill, dtype=dtype, device=device), init["kind"], number, nonce)
 
 
 def drawn_inputs() -> tuple[list[Any], list[str]]:

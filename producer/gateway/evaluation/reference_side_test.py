@@ -120,6 +120,17 @@ class Drawing(unittest.TestCase):
         self.assertEqual(n.unique().tolist(), [1])
         x, _ = drawn(True, *specs, vary=True)
         self.assertEqual(x.unique().tolist(), [1.0])
+        (x,) = drawn(False, tensor("x", init={"kind": "zeros"}), vary=True)
+        self.assertTrue(bool(x.any()) and bool((x.abs() < 0.2).all()))
+
+    def test_whole_numbers_vary_where_nothing_else_does(self) -> None:
+        kinds = [("a", "arange", "int64"), ("o", "ones", "int32"), ("b", "zeros", "bool")]
+        specs = [tensor(name, (2, 9), dtype, init={"kind": kind}) for name, kind, dtype in kinds]
+        places, ones, flags = drawn(False, *specs, vary=True)
+        self.assertEqual(sorted(places.flatten().tolist()), sorted([*range(9), *range(9)]))
+        self.assertNotEqual(places.tolist(), [list(range(9))] * 2)
+        self.assertEqual(set(ones.flatten().tolist()), {0, 1})
+        self.assertEqual(set(flags.flatten().tolist()), {True, False})
 
 
 class References(unittest.TestCase):
