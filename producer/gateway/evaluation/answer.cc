@@ -102,8 +102,6 @@ bool was_compiled(VerdictName name, const Evidence& evidence, bool compares) {
     case VerdictName::build_failed:
     case VerdictName::load_failed:
       return false;
-    case VerdictName::compiled_only:
-      return true;
     case VerdictName::problem_invalid:  // a kernel that is its own reference fails as that
       return compares || evidence.stage == Stage::run || evidence.stage == Stage::judge;
     default:
@@ -232,6 +230,7 @@ std::optional<std::string> failure_of(const RunRow& row) {
   switch (name) {
     case VerdictName::timed_out:
       return "Job timed out after " + tag_of(row, kTimeoutTag) + " seconds: " + words_of(name, *evidence);
+    case VerdictName::compiled_only:
     case VerdictName::too_large:
     case VerdictName::unsupported_here:
     case VerdictName::cancelled:
