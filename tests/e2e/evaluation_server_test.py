@@ -176,7 +176,10 @@ class EvaluationServer(kq.SharedWorkerTest):
 
         io = Contract().tensor("x", (64,), kind="randn").tensor("out", (64,), role="output")
         io.scalar("n", "int", 64).grid(1, block={"x": 64})
-        self.assert_failed(self.client.evaluate(kernel(CUDA, "cuda", io)).body, True, "running it needs a GPU")
+        answer = self.client.evaluate(kernel(CUDA, "cuda", io))  # no fault of the kernel
+        self.assertEqual(answer.status, 500)
+        self.assertIn("running it needs a GPU", answer.body["error"])
+        self.assertEqual(self.client.job(answer.body["job_id"]).body["status"], "failed")
 
     def test_requests_that_are_wrong(self) -> None:
         for body, field in (

@@ -1,6 +1,8 @@
 #include "producer/gateway/evaluation/answer.h"
 
-#include <netdb.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <unistd.h>
 
 #include <arpa/inet.h>
@@ -100,8 +102,6 @@ bool was_compiled(VerdictName name, const Evidence& evidence, bool compares) {
     case VerdictName::build_failed:
     case VerdictName::load_failed:
       return false;
-    case VerdictName::compiled_only:
-      return true;
     case VerdictName::problem_invalid:  // a kernel that is its own reference fails as that
       return compares || evidence.stage == Stage::run || evidence.stage == Stage::judge;
     default:
@@ -191,17 +191,21 @@ void add_failure(JsonObject& executed, VerdictName name, const Evidence& evidenc
 }  // namespace
 
 Pod this_pod() {
+  Pod pod{"localhost", "127.0.0.1"};
   std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return {"localhost", "127.0.0.1"};
-  Pod pod{name.data(), "127.0.0.1"};
-  addrinfo hints{};
-  hints.ai_family = AF_INET;
-  addrinfo* found = nullptr;
-  if (::getaddrinfo(pod.name.c_str(), nullptr, &hints, &found) != 0) return pod;
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> held(found, &::freeaddrinfo);
-  std::array<char, INET_ADDRSTRLEN> address{};
-  const auto* ipv4 = reinterpret_cast<const sockaddr_in*>(found->ai_addr);
-  if (::inet_ntop(AF_INET, &ipv4->sin_addr, address.data(), address.size()) != nullptr) pod.ip = address.data();
+  if (::gethostname(name.data(), name.size() - 1) == 0) pod.name = name.data();
+  ifaddrs* found = nullptr;
+  if (::getifaddrs(&found) != 0) return pod;
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> held(found, &::freeifaddrs);
+  for (const ifaddrs* one = found; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET || (one->ifa_flags & IFF_LOOPBACK) != 0)
+      continue;
+    std::array<char, INET_ADDRSTRLEN> address{};
+    const auto* ipv4 = reinterpret_cast<const sockaddr_in*>(one->ifa_addr);
+    if (::inet_ntop(AF_INET, &ipv4->sin_addr, address.data(), address.size()) == nullptr) continue;
+    pod.ip = address.data();
+    break;
+  }
   return pod;
 }
 
@@ -226,6 +230,7 @@ std::optional<std::string> failure_of(const RunRow& row) {
   switch (name) {
     case VerdictName::timed_out:
       return "Job timed out after " + tag_of(row, kTimeoutTag) + " seconds: " + words_of(name, *evidence);
+    case VerdictName::compiled_only:
     case VerdictName::too_large:
     case VerdictName::unsupported_here:
     case VerdictName::cancelled:

@@ -15,7 +15,7 @@
 
 namespace kq::gateway::evaluation {
 
-// The names that the answers give for the gateway's host.
+// The names that the answers give for the gateway's host: its name, and its first address that other hosts may reach.
 struct Pod {
   std::string name;
   std::string ip;

@@ -103,7 +103,6 @@ TEST(Answer, a_failed_kernel_is_told_by_its_flags_and_its_runtime_is_a_number) {
   EXPECT_EQ(told(ended_at(VerdictName::gpu_fault, Stage::run)), "true false validation");
   EXPECT_EQ(told(ended_at(VerdictName::crashed, Stage::load)), "false false compilation");
   EXPECT_EQ(told(ended_at(VerdictName::out_of_memory, Stage::run)), "true false validation");
-  EXPECT_EQ(told(ended_at(VerdictName::compiled_only, Stage::build)), "true false validation");
   EXPECT_EQ(told(ended_at(VerdictName::rejected, Stage::guard)), "false false compilation validation");
   EXPECT_EQ(told(ended_at(VerdictName::rejected, Stage::run)), "true false validation");
   // A broken reference is no fault of the custom kernel; a single kernel is its own reference.
@@ -119,8 +118,9 @@ TEST(Answer, a_comparison_without_a_time_has_zeros) {
 }
 
 TEST(Answer, what_is_no_property_of_the_kernel_is_a_failure_of_the_job) {
-  for (const VerdictName name : {VerdictName::timed_out, VerdictName::too_large, VerdictName::unsupported_here,
-                                 VerdictName::cancelled, VerdictName::expired, VerdictName::abandoned}) {
+  for (const VerdictName name :
+       {VerdictName::compiled_only, VerdictName::timed_out, VerdictName::too_large, VerdictName::unsupported_here,
+        VerdictName::cancelled, VerdictName::expired, VerdictName::abandoned}) {
     const RunRow row = row_of(ended_at(name, Stage::run));
     EXPECT_TRUE(failure_of(row)) << to_string(name);
     EXPECT_EQ(status_of(row), "failed");

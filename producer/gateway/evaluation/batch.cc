@@ -220,8 +220,11 @@ Response measure_batch(const Request& request, Service& service, const Evaluatio
   submit(*items, request, service);
   Response response = not_cached({});
   response.type = "application/x-ndjson";
-  response.stream = [items, request, &service](const Write& write) {
-    return write_outcomes(*items, request, service, write);
+  Request head;  // without the body, which may be long
+  head.submitter = request.submitter;
+  head.is_abandoned = request.is_abandoned;
+  response.stream = [items, head = std::move(head), &service](const Write& write) {
+    return write_outcomes(*items, head, service, write);
   };
   return response;
 }

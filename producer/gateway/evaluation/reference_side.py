@@ -11,7 +11,7 @@ JSON object. The result is an ordinary problem of kq with class Model and get_in
     call      the arguments of the target: {input: index, written}, {value: x, name}, or {output: {shape, dtype}, name};
               null: all inputs
     outputs   for kind none: the outputs of the kernel, [{shape, dtype}]
-    vary      whether floats of a fixed kind are varied, because no input is random
+    vary      whether fixed values are varied, because no input is random
 
 Random inputs are drawn anew for each trial. In one of DECLARED_ONE_IN trials they are exactly those that the declared
 seeds give with torch's generator of the device, and fixed values are those declared. Equal seeds give equal tensors in
@@ -52,6 +52,7 @@ KNOWN_IMPORTS = {
     "tl": "triton.language",
 }
 SOURCE_FILE = "reference.py"
+MAX_DYNAMIC_SHARED_BYTES = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 reference_input_count = [0]  # how many of the inputs are the reference's
 
@@ -143,28 +144,41 @@ def literal(data: dict[str, Any], device: torch.device) -> torch.Tensor:
     return flat.reshape(data["shape"]).to(device, copy=True)
 
 
-def varied(fixed: torch.Tensor, number: int, nonce: int) -> torch.Tensor:
-    """Returns a fixed tensor; in a trial that varies, floats near it, with the same signs, zeros and infinities."""
-    if not PLAN["vary"] or nonce == 0 or not fixed.dtype.is_floating_point:
+def varied(fixed: torch.Tensor, kind: str, number: int, nonce: int) -> torch.Tensor:
+    """Returns a fixed tensor. In a trial that varies, it returns floats near those, with the same signs, zeros and
+    infinities, but small numbers for a tensor of zeros. Whole numbers vary only where the inputs have no floats: an
+    arange in another order, and other constants by 0 or 1.
+    """
+    if not PLAN["vary"] or nonce == 0 or fixed.numel() == 0:
         return fixed
     generator = generator_of(None, number, nonce, fixed.device)
-    change = torch.rand(fixed.shape, generator=generator, device=fixed.device, dtype=torch.float32)
-    return (fixed * (1 + VARIED_BY * (change - 0.5))).to(fixed.dtype)
+    if fixed.dtype.is_floating_point:
+        drawn = torch.rand(fixed.shape, generator=generator, device=fixed.device, dtype=torch.float32)
+        change = VARIED_BY * (drawn - 0.5)
+        is_zero = kind != "data" and not bool(fixed.any())
+        return (change if is_zero else fixed * (1 + change)).to(fixed.dtype)
+    specs = [*(PLAN["inputs"] or []), *PLAN["extra"]]
+    if kind == "data" or any(dtype_of(spec["dtype"]).is_floating_point for spec in specs):
+        return fixed
+    if kind == "arange":
+        order = torch.randperm(fixed.numel(), generator=generator, device=fixed.device)
+        return fixed.reshape(-1)[order].reshape(fixed.shape)
+    return fixed ^ integers(0, 1, fixed.shape, fixed.dtype, generator)
 
 
 def draw(spec: dict[str, Any], number: int, nonce: int, device: torch.device) -> torch.Tensor:
     """Returns one tensor by its spec."""
     if spec.get("data") is not None:
-        return varied(literal(spec["data"], device), number, nonce)
+        return varied(literal(spec["data"], device), "data", number, nonce)
     shape, dtype = spec["shape"], dtype_of(spec["dtype"])
     init = spec["init"]
     if init["kind"] in ("randn", "uniform"):
         make = randn if init["kind"] == "randn" else uniform
         return make(init, shape, dtype, generator_of(init.get("seed"), number, nonce, device))
     if init["kind"] == "arange":
-        return varied(arange(init, shape, dtype, device), number, nonce)
+        return varied(arange(init, shape, dtype, device), "arange", number, nonce)
     fill = {"zeros": 0, "ones": 1}.get(init["kind"], init.get("fill_value") or 0)
-    return varied(torch.full(shape, fill, dtype=dtype, device=device), number, nonce)
+    return varied(torch.full(shape, fill, dtype=dtype, device=device), init["kind"], number, nonce)
 
 
 def drawn_inputs() -> tuple[list[Any], list[str]]:
@@ -365,37 +379,58 @@ def first_kernel(source: str) -> str:
     return found[1]
 
 
-def cuda_reference(target: dict[str, Any], source: str) -> Callable[[Sequence[Any]], Any]:
-    """Returns a function that launches a CUDA kernel, which NVRTC compiles for the device."""
-    if not torch.cuda.is_available():
-        raise RuntimeError("a reference of kernel type cuda needs a GPU, and this worker has none")
-    from torch.cuda import _utils
+def parameter_of(value: Any, size: int) -> Any:
+    """Returns one parameter of a CUDA kernel, in the width of `size` bytes that the kernel has for it."""
+    if isinstance(value, torch.Tensor):
+        return ctypes.c_uint64(value.data_ptr())
+    if isinstance(value, float):
+        return ctypes.c_float(value) if size == ctypes.sizeof(ctypes.c_float) else ctypes.c_double(value)
+    return ctypes.c_int64(int(value))  # a shorter parameter is its first bytes
+
+
+def compiled_kernel(target: dict[str, Any], source: str, arch: str) -> tuple[bytes, str, Sequence[int]]:
+    """Compiles a CUDA kernel. Returns its cubin, its name in there, and the sizes of its parameters."""
+    from harness.kernels import cubin, kernel_spec, nvrtc
 
     name = target["name"] or first_kernel(source)
-    binary, symbol = _utils._nvrtc_compile(source, name, nvcc_options=list(target["compiler_options"]))
-    kernel: Any = _utils._cuda_load_module(binary, [symbol])[symbol]  # type: ignore[index]
-    driver = _utils._get_gpu_runtime_library()
-    shared = target["shared_mem_bytes"]
-    if shared >= 48 << 10:
-        kernel.set_shared_memory_config(shared)
+    compiler = nvrtc.shared_nvrtc()
+    passed = [option for option in target["compiler_options"] if not kernel_spec.OF_NVCC_ALONE.fullmatch(option)]
+    options = [f"--gpu-architecture={arch}", *(f"--include-path={path}" for path in compiler.includes), *passed]
+    compiled = compiler.compile(source.encode(), "reference.cu", options, [name])
+    symbol = compiled.names[name]
+    sizes = cubin.read(compiled.cubin).parameters[symbol]
+    return compiled.cubin, symbol, sizes or [ctypes.sizeof(ctypes.c_uint64)] * len(PLAN["call"])
 
-    def parameter(index: int, value: Any) -> Any:
-        """Returns one parameter in the width that the kernel has for it."""
-        if isinstance(value, torch.Tensor):
-            return ctypes.c_uint64(value.data_ptr())
-        offset, size = ctypes.c_size_t(), ctypes.c_size_t()
-        _utils._check_cuda(driver.cuFuncGetParamInfo(kernel.func, index, ctypes.byref(offset), ctypes.byref(size)))
-        if isinstance(value, float):
-            return ctypes.c_float(value) if size.value == 4 else ctypes.c_double(value)
-        return ctypes.c_int64(int(value))
+
+def cuda_reference(target: dict[str, Any], source: str) -> Callable[[Sequence[Any]], Any]:
+    """Returns a function that launches a CUDA kernel."""
+    if not torch.cuda.is_available():
+        raise RuntimeError("a reference of kernel type cuda needs a GPU, and this worker has none")
+    major, minor = torch.cuda.get_device_capability()
+    binary, symbol, sizes = compiled_kernel(target, source, f"sm_{major}{minor}")
+    if len(sizes) != len(PLAN["call"]):
+        raise ValueError(f"{len(PLAN['call'])} arguments are given, the kernel has {len(sizes)} parameters")
+    driver = ctypes.CDLL("libcuda.so.1")
+
+    def done(result: int) -> None:
+        if result != 0:
+            raise RuntimeError(f"the CUDA driver answers with error {result}")
+
+    torch.cuda.current_stream().synchronize()  # makes the context current
+    module, kernel = ctypes.c_void_p(), ctypes.c_void_p()
+    done(driver.cuModuleLoadData(ctypes.byref(module), binary))
+    done(driver.cuModuleGetFunction(ctypes.byref(kernel), module, symbol.encode()))
+    shared = target["shared_mem_bytes"]
+    if shared > 0:
+        done(driver.cuFuncSetAttribute(kernel, MAX_DYNAMIC_SHARED_BYTES, shared))
 
     def launch(given: Sequence[Any]) -> Any:
         arguments, written = arguments_of(PLAN["call"], given)
-        held = [parameter(index, value) for index, value in enumerate(arguments)]
+        held = [parameter_of(value, size) for value, size in zip(arguments, sizes)]
         pointers = (ctypes.c_void_p * len(held))(*[ctypes.addressof(value) for value in held])
-        stream = torch.cuda.current_stream()._as_parameter_
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         grid, block = target["grid"], target["block"]
-        _utils._check_cuda(driver.cuLaunchKernel(kernel.func, *grid, *block, shared, stream, pointers, None))
+        done(driver.cuLaunchKernel(kernel, *grid, *block, shared, stream, pointers, None))
         return result_of(None, written)
 
     return launch

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+sys.path.insert(0, str(Path(__file__).parents[3] / "gpu_worker"))  # the program uses the harness of its worker
 TEXT = (Path(__file__).parent / "reference_side.py").read_text()
 PLAN = {"inputs": [], "names": [], "spare": [], "extra": [], "call": None, "outputs": [], "vary": False}
 
@@ -119,6 +120,17 @@ class Drawing(unittest.TestCase):
         self.assertEqual(n.unique().tolist(), [1])
         x, _ = drawn(True, *specs, vary=True)
         self.assertEqual(x.unique().tolist(), [1.0])
+        (x,) = drawn(False, tensor("x", init={"kind": "zeros"}), vary=True)
+        self.assertTrue(bool(x.any()) and bool((x.abs() < 0.2).all()))
+
+    def test_whole_numbers_vary_where_nothing_else_does(self) -> None:
+        kinds = [("a", "arange", "int64"), ("o", "ones", "int32"), ("b", "zeros", "bool")]
+        specs = [tensor(name, (2, 9), dtype, init={"kind": kind}) for name, kind, dtype in kinds]
+        places, ones, flags = drawn(False, *specs, vary=True)
+        self.assertEqual(sorted(places.flatten().tolist()), sorted([*range(9), *range(9)]))
+        self.assertNotEqual(places.tolist(), [list(range(9))] * 2)
+        self.assertEqual(set(ones.flatten().tolist()), {0, 1})
+        self.assertEqual(set(flags.flatten().tolist()), {True, False})
 
 
 class References(unittest.TestCase):
@@ -204,6 +216,22 @@ class References(unittest.TestCase):
             "template <class T>\n__global__ void\nadd(T* x) {}",
         ):
             self.assertEqual(find(source), "add", source)
+
+
+class CudaReferences(unittest.TestCase):
+    def test_a_kernel_is_compiled_and_its_parameters_are_measured(self) -> None:
+        source = "#include <cuda_fp16.h>\n__global__ void f(float* x, int n, long long m, float a, double b) {}"
+        target = {"name": None, "compiler_options": ["--use_fast_math", "-O3"]}
+        binary, symbol, sizes = problem().compiled_kernel(target, source, "sm_90")
+        self.assertEqual((binary[:4], symbol), (b"\x7fELF", "_Z1fPfixfd"))
+        self.assertEqual(list(sizes), [8, 4, 8, 4, 8])
+
+    def test_scalars_have_the_width_of_the_parameter(self) -> None:  # the original always passes 64 bits
+        parameter = problem().parameter_of
+        self.assertEqual(bytes(parameter(1.5, 4)), struct.pack("<f", 1.5))
+        self.assertEqual(bytes(parameter(1.5, 8)), struct.pack("<d", 1.5))
+        self.assertEqual(bytes(parameter(-2, 4))[:4], struct.pack("<i", -2))
+        self.assertEqual(bytes(parameter(True, 1))[:1], b"\x01")
 
 
 if __name__ == "__main__":

@@ -58,7 +58,8 @@ Counts counts_of(const StatsReply& statistics) {
   counts.passed = ended("passed") + ended("suspect");
   counts.wrong = ended("wrong_answer");
   counts.not_compiled = ended("build_failed") + ended("load_failed");
-  for (const char* verdict : {"timed_out", "too_large", "unsupported_here", "cancelled", "expired", "abandoned"})
+  for (const char* verdict :
+       {"compiled_only", "timed_out", "too_large", "unsupported_here", "cancelled", "expired", "abandoned"})
     counts.not_served += ended(verdict);
   return counts;
 }
