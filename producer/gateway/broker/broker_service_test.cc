@@ -100,6 +100,7 @@ TEST(BrokerService, a_job_is_found_by_run_and_label_and_number) {
   EXPECT_EQ(broker.last<RunQuery>().run, "ada/r");
   EXPECT_EQ(service.find(kAda, {8, "r", "b"}, false).error().kind, ErrorKind::not_found);
   EXPECT_EQ(service.find(kAda, {7, "r", "c"}, false).error().kind, ErrorKind::not_found);
+  EXPECT_EQ(service.find(kAda, {7, std::string(198, 'a'), "b"}, false).error().kind, ErrorKind::not_found);
 }
 
 TEST(BrokerService, a_wait_asks_until_the_job_is_finished) {
