@@ -22,6 +22,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 constexpr std::size_t kBodyBytesMax = 1'000;
+constexpr std::size_t kLargeBytes = 64u << 20;  // more than the sockets of both ends hold
 
 // A client that sends and receives raw bytes.
 class RawClient {
@@ -88,6 +89,7 @@ struct Server {
                  return HttpResponse{.body = request.is_abandoned() ? "gone" : "there"};
                }
                HttpResponse response{.type = "text/plain", .body = request.method + " " + request.body};
+               if (request.path == "/large") response.body.assign(kLargeBytes, 'a');
                if (request.path == "/broken")
                  response.stream = [](const HttpWrite& write) { return write("a"), false; };
                if (request.path == "/stream")
@@ -207,6 +209,19 @@ TEST(HttpListener, heads_and_bodies_that_arrive_slowly_are_ended) {
   EXPECT_THAT(server.ask("GET / HT"), StartsWith("HTTP/1.1 408 Request Timeout\r\n"));
   EXPECT_THAT(server.ask(post("/", "Content-Length: 5\r\n", "he")), StartsWith("HTTP/1.1 408 "));
   EXPECT_EQ(server.ask(""), "");
+}
+
+TEST(HttpListener, a_client_that_does_not_read_its_answer_is_cut) {
+  Server server({.write_ms = 50, .linger_ms = 50});
+  const RawClient client(server.listener->port());
+  client.send("GET /large HTTP/1.1\r\nHost: kq\r\n\r\n");
+  const auto is_served = [&] {
+    const HttpCounts counts = server.listener->counts();
+    return counts.accepted == 1 && counts.open == 0;
+  };
+  while (!is_served()) ::usleep(1'000);
+  ASSERT_EQ(server.entries.size(), 1u);
+  EXPECT_LT(server.entries[0].answer_bytes, kLargeBytes);
 }
 
 TEST(HttpListener, slow_connections_make_room_for_others) {

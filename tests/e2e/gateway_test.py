@@ -17,6 +17,18 @@ import kq
 from http_client import Client, files_form, free_port, line, token_line
 
 GIB = 1 << 30
+MUTATIONS = int(os.environ.get("KQ_MUTATIONS", "300"))
+# A mutated request may reach any path, or break a rule of HTTP before it has one.
+ALL_STATUSES = (200, 201, 202, 400, 403, 404, 405, 408, 413, 414, 422, 429, 431, 501, 503, 505)
+
+
+def mutated(rng: random.Random, data: bytes) -> bytes:
+    """Replaces a few bytes in a few places by a few others."""
+    changed = bytearray(data)
+    for _ in range(rng.randint(1, 4)):
+        at = rng.randrange(len(changed))
+        changed[at : at + rng.randint(0, 3)] = rng.randbytes(rng.randint(0, 3))
+    return bytes(changed)
 
 
 class GatewayTest(kq.QueueTest):
@@ -35,9 +47,8 @@ class GatewayTest(kq.QueueTest):
     def gateway(self, *words: str, port: int = 0, **changes: str) -> Iterator[Client]:
         port = port or free_port()
         log = (self.folder / "gateway.log").open("ab")
-        process = kq.start(
-            "kq-gateway", "--broker", self.url, "--listen", f"127.0.0.1:{port}", *words, stderr=log, **changes
-        )
+        broker = () if "--broker" in words else ("--broker", self.url)
+        process = kq.start("kq-gateway", *broker, "--listen", f"127.0.0.1:{port}", *words, stderr=log, **changes)
         self.process = process
         try:
             yield Client(port)
@@ -219,6 +230,21 @@ class Tokens(GatewayTest):
             kq.wait_until(lambda: first.get("/api/v1/runs").status == 401, "the token is revoked")
             self.assertEqual(second.get("/api/v1/runs").status, 200)
 
+    def test_a_broker_with_keys_knows_the_gateway(self) -> None:
+        keys, key, store = self.folder / "keys", self.folder / "gateway.key", self.folder / "keyed"
+        subprocess.run([kq.BIN / "issue_key", keys, "submit", "gateway", key], check=True)
+        bind = f"ipc://{self.folder}/keyed.sock"
+        token, listed = token_line("ada")
+        (self.folder / "tokens").write_text(listed)
+        with kq.program("kq-broker", "--bind", bind, "--store", store, "--keys", keys):
+            with self.gateway("--broker", bind, "--tokens", str(self.folder / "tokens")) as client:
+                self.assertEqual(Client(client.port, token).submit([line("a")]).status, 503)
+            words = ("--broker", bind, "--key", str(key), "--tokens", str(self.folder / "tokens"))
+            with self.gateway(*words) as client:
+                ada = Client(client.port, token)
+                job = ada.submit([line("a")]).json["jobs"][0]["id"]
+                self.assertEqual(ada.call("DELETE", f"/api/v1/jobs/{job}").json["verdict"], "cancelled")
+
     def test_other_hosts_need_tokens(self) -> None:
         command = [kq.BIN / "kq-gateway", "--broker", self.url, "--listen", "0.0.0.0:0"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -283,13 +309,22 @@ class Hostile(GatewayTest):
     def test_mutated_bodies_get_described_answers(self) -> None:
         rng = random.Random(32)
         with self.gateway() as client:
-            for _ in range(300):
-                body = bytearray(json.dumps(line("a")).encode())
-                for _ in range(rng.randint(1, 4)):
-                    at = rng.randrange(len(body))
-                    body[at : at + rng.randint(0, 3)] = rng.randbytes(rng.randint(0, 3))
+            for _ in range(MUTATIONS):
+                body = mutated(rng, json.dumps(line("a")).encode())
                 kind = rng.choice(("application/json", "application/jsonl", "multipart/form-data; boundary=k", "x/y"))
-                client.call("POST", "/api/v1/jobs?run=r", bytes(body), {"Content-Type": kind})
+                client.call("POST", "/api/v1/jobs?run=r", body, {"Content-Type": kind})
+            self.assertEqual(client.get("/health").status, 200)
+
+    def test_mutated_requests_get_described_answers(self) -> None:
+        rng = random.Random(33)
+        body = json.dumps(line("a")).encode()
+        whole = self.HEAD + f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body
+        with self.gateway() as client:
+            job = client.submit([line("a")]).json["jobs"][0]["id"]
+            read = f"GET /api/v1/jobs/{job}/result?wait=0&samples=true HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+            for _ in range(MUTATIONS):
+                answer = client.raw(mutated(rng, rng.choice((whole, read))), ends=True)
+                self.assertIn(self.status(answer), {0, *ALL_STATUSES}, answer)
             self.assertEqual(client.get("/health").status, 200)
 
 
