@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "core/base/check.h"
+#include "gpu_worker/judge/check/compare.h"
+#include "gpu_worker/judge/check/slices.h"
 
 namespace kq::judge {
 namespace {
@@ -21,6 +23,23 @@ constexpr PrecisionRow kPrecisions[] = {
     {1e-3, 8e-3, "bfloat16"},
 };
 
+// Slices have equally many elements on all sides, whatever the dtypes are. No element has more than 16 bytes.
+constexpr std::size_t kSliceElements = kSliceBytes / 16;
+
+std::size_t elements_of(const StoredNumbers& numbers) {
+  return numbers.bytes.size() / channel::element_bytes(numbers.dtype);
+}
+
+std::size_t slice_count(const StoredNumbers& numbers) {
+  return (elements_of(numbers) + kSliceElements - 1) / kSliceElements;
+}
+
+std::vector<double> numbers_in_slice(const StoredNumbers& numbers, std::size_t slice) {
+  const std::size_t bytes = kSliceElements * channel::element_bytes(numbers.dtype);
+  const std::size_t begin = slice * bytes;
+  return numbers_of(numbers.dtype, numbers.bytes.subspan(begin, std::min(bytes, numbers.bytes.size() - begin)));
+}
+
 bool same_special(double expected, double got) {
   return (std::isnan(expected) && std::isnan(got)) || expected == got;
 }
@@ -30,6 +49,11 @@ bool same_special(double expected, double got) {
 void ErrorSums::add(double error) {
   squares += error * error;
   largest = std::max(largest, std::abs(error));
+}
+
+void ErrorSums::add(const ErrorSums& others) {
+  squares += others.squares;
+  largest = std::max(largest, others.largest);
 }
 
 void TruthComparison::add(std::span<const double> truth, std::span<const double> expected,
@@ -48,6 +72,35 @@ void TruthComparison::add(std::span<const double> truth, std::span<const double>
       is_within_ = is_within_ && std::abs(got[i] - truth[i]) <= tolerance_.atol + tolerance_.rtol * std::abs(truth[i]);
     }
   }
+}
+
+void TruthComparison::append(const TruthComparison& others) {
+  count_ += others.count_;
+  truth_squares_ += others.truth_squares_;
+  submission_.add(others.submission_);
+  reference_.add(others.reference_);
+  rounding_.add(others.rounding_);
+  is_within_ = is_within_ && others.is_within_;
+  is_form_right_ = is_form_right_ && others.is_form_right_;
+  is_truth_finite_ = is_truth_finite_ && others.is_truth_finite_;
+}
+
+void TruthComparison::add(const StoredNumbers& truth, const StoredNumbers& expected, const StoredNumbers& got) {
+  KQ_CHECK(elements_of(truth) == elements_of(expected) && elements_of(truth) == elements_of(got));
+  std::vector<TruthComparison> slices(slice_count(truth), TruthComparison(tolerance_));
+  for_each_slice(slices.size(), [&](std::size_t i) {
+    slices[i].add(numbers_in_slice(truth, i), numbers_in_slice(expected, i), numbers_in_slice(got, i));
+  });
+  for (const TruthComparison& slice : slices) append(slice);
+}
+
+void TruthComparison::add_rounded(const StoredNumbers& truth, const StoredNumbers& rounded) {
+  KQ_CHECK(elements_of(truth) == elements_of(rounded));
+  std::vector<TruthComparison> slices(slice_count(truth), TruthComparison(tolerance_));
+  for_each_slice(slices.size(), [&](std::size_t i) {
+    slices[i].add_rounded(numbers_in_slice(truth, i), numbers_in_slice(rounded, i));
+  });
+  for (const TruthComparison& slice : slices) append(slice);
 }
 
 void TruthComparison::add_rounded(std::span<const double> truth, std::span<const double> rounded) {
