@@ -106,7 +106,7 @@ class WorkloadDesc(ctypes.Structure):
 
 
 class TruthOrder(ctypes.Structure):
-    _fields_ = [("kind", c_uint32), ("rounding", c_uint32)]
+    _fields_ = [("kind", c_uint32), ("rounding", c_uint32), ("is_device_memory", c_uint32)]
 
 
 class ToleranceDesc(ctypes.Structure):
@@ -154,5 +154,4 @@ class Page(ctypes.Structure):
         ("output_tree", c_char * TREE_MAX),
         ("truth", TruthOrder),
         ("has_check", c_uint32),
-        ("reserved", c_uint32),
     ]

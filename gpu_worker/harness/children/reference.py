@@ -6,6 +6,8 @@ problem's fault.
 
 import copy
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -321,6 +323,24 @@ class Reference(CommandHandler):
         finally:
             os.close(fd)
 
+    @contextmanager
+    def truth_memory(self) -> Iterator[tuple[Window, torch.device]]:
+        """Provides the memory of a truth and the device on which it lies. Device memory is unmapped at the end."""
+        if not self.page.truth.is_device_memory:
+            yield self.receive_host_memory(), torch.device("cpu")
+            return
+        size = self.page.window_bytes
+        fd = self.channel.receive_fd(b"W")
+        try:
+            pointer = self._runtime.map_cuda_window(fd, size)
+        finally:
+            os.close(fd)
+        try:
+            yield Window.of_cuda(pointer, size, lambda: None), torch.device(self.job.device)
+        finally:
+            self.synchronize()
+            self._runtime.unmap_cuda_window(pointer, size)
+
     def check(self) -> None:
         """Asks check() of the problem about the outputs of one call, and answers with its sentence."""
         memory = self.receive_host_memory()
@@ -349,26 +369,27 @@ class Reference(CommandHandler):
         self._note = (found or "")[:TEXT_MAX]
 
     def truth(self) -> None:
-        """Computes the outputs of one trial exactly, from inputs in host memory, and writes them behind the inputs."""
-        memory = self.receive_host_memory()
-        host = torch.device("cpu")
-        inputs = [memory.tensor(x, host) if x.dtype else value_of(x) for x in self.entries("inputs")]
-        places = [memory.tensor(output, host) for output in self.entries("outputs")]
-        exactness = exact_outputs.Exactness.of(self.page.truth, torch.device(self.job.device))
-        with self.outside_of_pool():
-            outputs = exact_outputs.compute(
-                self.model,
-                inputs,
-                exactness,
-                self.page.answers[0].calls,
-                self.arguments.build if self.arguments is not None else list,
-                self.tensors_of,
-            )
-            if [output.shape for output in outputs] != [place.shape for place in places]:
-                raise problem_error("the reference returns outputs of other shapes in another precision")
-            for place, output in zip(places, outputs):
-                place.copy_(output)
-            del outputs, output
+        """Computes the outputs of one trial exactly, from inputs in the order's memory, and writes them behind the
+        inputs.
+        """
+        with self.truth_memory() as (memory, place):
+            inputs = [memory.tensor(x, place) if x.dtype else value_of(x) for x in self.entries("inputs")]
+            places = [memory.tensor(output, place) for output in self.entries("outputs")]
+            exactness = exact_outputs.Exactness.of(self.page.truth, torch.device(self.job.device))
+            with self.outside_of_pool():
+                outputs = exact_outputs.compute(
+                    self.model,
+                    inputs,
+                    exactness,
+                    self.page.answers[0].calls,
+                    self.arguments.build if self.arguments is not None else list,
+                    self.tensors_of,
+                )
+                if [output.shape for output in outputs] != [to.shape for to in places]:
+                    raise problem_error("the reference returns outputs of other shapes in another precision")
+                for to, output in zip(places, outputs):
+                    to.copy_(output)
+                del outputs, output
 
     def call_model(self, model: Any, inputs: list[Any]) -> None:
         with torch.no_grad():
