@@ -74,6 +74,7 @@ class TruthComparison {
   void widen(TruthAllowance& allowance, const TruthRule& rule) const;
 
  private:
+  void add_one_by_one(std::span<const double> truth, std::span<const double> expected, std::span<const double> got);
   // Adds what other pieces have shown.
   void append(const TruthComparison& others);
   double rms(const ErrorSums& sums) const;

@@ -18,10 +18,11 @@ namespace {
 constexpr std::uint64_t kSampleBytesMax = 256u << 10;
 constexpr std::uint64_t kFirstPieceBytes = 16u << 10;
 constexpr std::uint64_t kFirstPieces = 8;
-constexpr std::uint64_t kTruthPieceBytes = 64u << 20;     // of an output that is measured by the truth
-constexpr std::uint64_t kAllowancePieceBytes = 1u << 20;  // of an output that is measured by what earlier trials allow
-// The pieces of an output that a later trial reads. Of work that a submission leaves out in one piece in a hundred,
-// half of the trials find some.
+// An output that is measured by the truth is read in pieces of this size.
+constexpr std::uint64_t kTruthPieceBytes = 64u << 20;
+// Of an output that is measured by what earlier trials allow, a later trial reads some pieces. Of work that a
+// submission leaves out in one piece in a hundred, half of the trials find some.
+constexpr std::uint64_t kAllowancePieceBytes = 256u << 10;
 constexpr std::uint64_t kAllowancePiecesMax = 64;
 constexpr std::size_t kTruthTextMax = 400;  // of why there is no truth
 
