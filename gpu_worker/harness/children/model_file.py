@@ -13,6 +13,7 @@ from typing import Any
 
 from harness.children.job import Job
 from harness.facts import known_imports
+from harness.problem.files_beside import write_files_beside
 from harness.problem.workloads import workloads_of
 from harness.sandbox import job_files
 
@@ -26,6 +27,7 @@ class Problem:
     """
 
     def __init__(self, path: Path, workload: int = 0) -> None:
+        write_files_beside(path)
         self.module = import_file(path)
         self.model_class = attribute(self.module, "Model", path.name)
         self.workloads = workloads_of(self.module, path.name)
@@ -70,6 +72,7 @@ class ProblemFinder:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
+        write_files_beside(self._path)
         sys.modules[module.__name__] = import_file(self._path)  # the import system returns what is found here
 
 

@@ -98,7 +98,7 @@ def _from_dict(
     text = str(name) if name is not None else ":".join(f"{key}={_short(value)}" for key, value in arguments.items())
     if not text.strip() or not text.isprintable():
         raise _error(f"{file}: WORKLOADS[{index}] has the name {text!r}; a name is printable text")
-    init_names = _parameters(get_init_inputs)
+    init_names = arguments.keys() if _takes_any(get_init_inputs) else _parameters(get_init_inputs)
     init_arguments = {key: value for key, value in arguments.items() if key in init_names}
     return Workload(
         _fitting(text, index),
@@ -115,6 +115,15 @@ def _parameters(function: Callable[..., Any]) -> set[str]:
     except (TypeError, ValueError):
         return set()
     return {parameter.name for parameter in parameters if parameter.kind is not inspect.Parameter.POSITIONAL_ONLY}
+
+
+def _takes_any(function: Callable[..., Any]) -> bool:
+    """Returns whether the function has a parameter like **kwargs."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
 
 
 def _short(value: Any) -> str:
