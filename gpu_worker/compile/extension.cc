@@ -1,6 +1,7 @@
 #include "gpu_worker/compile/extension.h"
 
 #include <algorithm>
+#include <cctype>
 #include <deque>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -113,6 +114,16 @@ std::string label(const std::string& kind, std::size_t i, std::size_t count) {
   return count == 1 ? kind : kind + "[" + std::to_string(i) + "]";
 }
 
+// Returns whether a word stands in the text, and not only as a part of another word: "for" is no word of "forward".
+bool has_word(std::string_view text, std::string_view word) {
+  const auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || !is_part(text[at - 1])) && (end == text.size() || !is_part(text[end]))) return true;
+  }
+  return false;
+}
+
 void add_sources(ExtensionCall& call, const std::string& kind, const std::vector<std::string>& texts) {
   for (std::size_t i = 0; i < texts.size(); ++i) call.sources.emplace_back(label(kind, i, texts.size()), texts[i]);
 }
@@ -129,9 +140,7 @@ ExtensionCall call_of(const json& object, std::string key, std::string similar_k
   const auto cpp = texts_at(object, "cpp");
   const auto cuda = texts_at(object, "cuda");
   call.has_cuda_sources = !cuda.empty();
-  const auto has_loop = [](const std::string& text) {
-    return text.find("for") != std::string::npos || text.find("while") != std::string::npos;
-  };
+  const auto has_loop = [](const std::string& text) { return has_word(text, "for") || has_word(text, "while"); };
   call.has_loops = std::any_of(cpp.begin(), cpp.end(), has_loop);
   add_sources(call, "cpp_sources", cpp);
   add_sources(call, "cuda_sources", cuda);
@@ -391,7 +400,9 @@ std::vector<std::string> header_variants(const ExtensionCall& call) {
       add("types");
     }
   }
-  if (call.has_cuda_sources) variants.emplace_back("nvcc-O1");  // notes about the headers, equal for all levels
+  // What all prefixes share is the same for all levels: the bodies, and the notes about the headers.
+  if (!variants.empty()) variants.emplace_back("bodies-O1");
+  if (call.has_cuda_sources) variants.emplace_back("nvcc-O1");
   return variants;
 }
 

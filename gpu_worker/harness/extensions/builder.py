@@ -14,7 +14,8 @@ source's own (compiler_error.py). The last way compiles what torch would compile
             error in a line of the source is final
     full    nvcc's own steps, with the headers as they are
 
-C++ units and host halves are compiled with the headers as they are where no prefix fits, or until one has been made.
+C++ units and host halves are compiled with the headers as they are where no prefix fits, or until one has been made. A
+prefix without the archive of its bodies tells the errors of the C++ units; what it compiles is compiled again.
 """
 
 import os
@@ -54,6 +55,7 @@ from harness.extensions.torch_prefix import (
     NOTES,
     LeadingHeaders,
     Prefix,
+    find_archive,
     find_prefix,
     macros_of,
     name_of_macro,
@@ -133,6 +135,7 @@ class ExtensionBuilder:
         self.level = variant.read_text().strip() if variant.exists() else "O1"
         found = [find_prefix(job, name, self.level) for name in HEADERS]
         self.prefixes = {prefix.name: prefix for prefix in found if prefix is not None}
+        self.archive = find_archive(job)  # of the bodies that the prefixes lack
         self.used: dict[str, Prefix] = {}  # the prefixes that units were compiled with
         self.prefix_lock = Lock()  # held by the unit that makes the empty headers
         self.missing_bodies = ""  # a function of torch's headers that no archive has, as the linker names it
@@ -157,13 +160,19 @@ class ExtensionBuilder:
     def compile_and_link(self) -> tuple[str, Attempt]:
         """Returns the way that compiled the CUDA units, if there are any, and the end of the build."""
         self.missing_bodies = ""
-        way, attempt = "", self.combined([self.pool.submit(self.cpp, unit) for unit in self.cpp_units])
+        way, attempt = "", self.cpp_objects()
+        if attempt.is_good and self.archive is None and self.prefixes:
+            had_prefix, self.prefixes, self.used = bool(self.used), {}, {}
+            attempt = self.cpp_objects() if had_prefix else attempt
         (self.job.out / "log-cpp").write_text(attempt.log, errors="replace")
         if attempt.is_good and self.has_cuda:
             way, attempt = self.link_in_first_way(attempt.objects)
         elif attempt.is_good:
             attempt = self.link(attempt.objects)
         return way, attempt
+
+    def cpp_objects(self) -> Attempt:
+        return self.combined([self.pool.submit(self.cpp, unit) for unit in self.cpp_units])
 
     def link_in_first_way(self, objects: list[Path]) -> tuple[str, Attempt]:
         """Compiles the CUDA units in the first way that works and links them with the objects of the C++ units."""
@@ -341,10 +350,8 @@ class ExtensionBuilder:
 
     def lean(self) -> Attempt:
         notes = self.job.shared / f"{NOTES}-O1" if self.job.shared is not None else None
-        has_bodies = "extension" in self.prefixes and all(
-            "c++17" in flag for flag in self.flags.device if "std" in flag
-        )
-        if notes is None or not has_bodies or not has_notes(notes):
+        is_usual = all("c++17" in flag for flag in self.flags.device if "std" in flag)
+        if notes is None or "extension" not in self.prefixes or not is_usual or not has_notes(notes):
             return Attempt(log="no notes about torch's headers", is_tried=False)
         self.used["extension"] = self.prefixes["extension"]
         return self.combined([self.pool.submit(self.nvcc, unit, notes) for unit in self.cuda_units])
@@ -505,10 +512,9 @@ class ExtensionBuilder:
         """Returns the flags that link the bodies that the used prefixes lack, hidden, so that no other library finds
         them.
         """
-        archives = [str(prefix.archive) for _, prefix in sorted(self.used.items())]
         # A name that nothing defines is torch's to report, when the library is loaded.
         flags = ["-Wl,--gc-sections", f"-Wl,--exclude-libs,{ARCHIVE}", "-Wl,-z,defs", "-Wl,--warn-unresolved-symbols"]
-        return [*flags, *archives] if archives else []
+        return [*flags, str(self.archive)] if self.used else []
 
     def missing_body(self, log: str) -> str:
         """Returns a function that the linker misses and whose body may have been left out of a used prefix, or an empty
