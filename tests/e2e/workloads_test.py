@@ -134,6 +134,20 @@ class Workloads(kq.SubmitTest):
         [job] = self.rows(self.submit(problem.replace("0.9", "0.99"), some), "job")
         self.assertEqual(job["verdict"], "wrong_answer")
 
+    def test_a_forbidden_call_is_rejected_with_its_line(self) -> None:
+        problem = SIZED + 'FORBIDDEN = ["torch.nn.Linear", "aten::addmm"]\n'
+        [job] = self.rows(self.submit(problem, SAME_LINEAR), "job")
+        self.assertEqual((job["verdict"], job["reason"], job["rule"]), ("rejected", "policy", "forbidden"))
+        line = SAME_LINEAR[: SAME_LINEAR.index("self.linear(x)")].count("\n") + 1
+        self.assertRegex(job["message"], "^workload small: the submission calls (torch.nn.Linear|aten::addmm) ")
+        self.assertRegex(job["place"], f"^.*[.]py:{line}$")
+        own = SAME_LINEAR.replace("self.linear(x)", "(x[:, None] * self.linear.weight).sum(-1) + self.linear.bias")
+        [job] = self.rows(self.submit(problem, own), "job")
+        self.assertEqual((job["verdict"], job["cases"]), ("passed", "3 of 3"), job["message"])
+        [job] = self.rows(self.submit(problem.replace("aten::addmm", "aten::admm"), own), "job")
+        self.assertEqual((job["verdict"], job["fault"]), ("problem_invalid", "problem"))
+        self.assertIn("FORBIDDEN names 'aten::admm', of which no call could be seen", job["message"])
+
 
 if __name__ == "__main__":
     unittest.main()
