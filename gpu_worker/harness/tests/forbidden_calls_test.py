@@ -68,7 +68,8 @@ class ForbiddenCallsTest(WorldTest):
     def test_what_catches_exceptions_hides_nothing(self) -> None:
         self.assert_found(
             HEAD
-            + "        try:\n            torch.mm(x, self.linear.weight)\n        except BaseException:\n            pass\n"
+            + "        try:\n            torch.mm(x, self.linear.weight)\n"
+            + "        except BaseException:\n            pass\n"
             + SUM,
             "calls aten::mm (new.py:10)",
         )
