@@ -155,7 +155,8 @@ class Reference(CommandHandler):
         self.result_form = ResultForm(result)
 
     def fill_tolerances(self, outputs: list[tuple[str, torch.dtype]]) -> None:
-        found = tolerances_of(self.problem.module, self.job.problem, outputs)
+        workload = self.problem.workload
+        found = tolerances_of(self.problem.module, self.job.problem, outputs, workload.tolerance, workload.name)
         for entry, tolerance in zip(self.page.tolerances, found):
             given = tolerance or OutputTolerance(matched=0)
             entry.rtol = -1 if given.rtol is None else given.rtol
