@@ -23,7 +23,7 @@
 
 namespace kq::channel {
 
-inline constexpr std::uint32_t kMagic = 0x6B710008;  // "kq" and layout 8
+inline constexpr std::uint32_t kMagic = 0x6B710009;  // "kq" and layout 9
 inline constexpr std::uint32_t kInputsMax = 64;
 inline constexpr std::uint32_t kOutputsMax = 64;
 inline constexpr std::uint32_t kStatesMax = 2048;  // parameters and buffers of a model
@@ -88,6 +88,10 @@ enum class Command : std::uint32_t {
   // submission's outputs to check() of the problem. The table of outputs holds the rows of the expected outputs and
   // then those of the submission's. The text of the answer is what check() returned; empty: the outputs are right.
   check = 14,
+  // Submission, after `load` of a problem with has_forbidden: call twice more on the inputs in the window, and find out
+  // whether the submission uses what the problem forbids (gpu_worker/harness/problem/forbidden_calls.py). Nothing reads
+  // the outputs. The text of the answer says what it uses: "calls aten::mm (new.py:12)"; empty: nothing was found.
+  inspect = 15,
 };
 
 // Where and in which precision Command::truth computes. Integers stay as they are.
@@ -285,8 +289,10 @@ struct Page {
   std::uint32_t output_tree_bytes;
   char input_tree[kTreeMax];
   char output_tree[kTreeMax];
-  TruthOrder truth;         // for `truth`; written by the judge
-  std::uint32_t has_check;  // 1: the problem has a function check(); written by a reference that has loaded
+  TruthOrder truth;             // for `truth`; written by the judge
+  std::uint32_t has_check;      // 1: the problem has a function check(); written by a reference that has loaded
+  std::uint32_t has_forbidden;  // 1: it has FORBIDDEN; likewise, and written by the judge for a submission
+  std::uint32_t reserved;
 };
 static_assert(offsetof(Page, go) == 8);
 static_assert(offsetof(Page, done) == 64);

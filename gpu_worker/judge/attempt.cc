@@ -174,6 +174,10 @@ Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::u
     if (is_constant) return stop(VerdictName::problem_invalid, constant_outputs());
   }
   KQ_TRY_VALUE(auto measurement, measure(plan, submission, *times, before, after, report));
+  if (reference_->has_forbidden()) {
+    KQ_TRY(reference_->make_trial(plan, {.inputs = draw_(), .calls = draw_()}));
+    KQ_TRY(submission.inspect(plan, draw_()));
+  }
   const Correctness& correctness = submission.correctness();
   auto suspicion = submission.suspicion();
   if (!suspicion && plan.trials.timed > 0)

@@ -14,6 +14,7 @@ from typing import Any
 from harness.children.job import Job
 from harness.facts import known_imports
 from harness.problem.files_beside import write_files_beside
+from harness.problem.forbidden import forbidden_of
 from harness.problem.workloads import workloads_of
 from harness.sandbox import job_files
 
@@ -23,7 +24,7 @@ PROBLEM_MODULE = "kq_problem"
 class Problem:
     """A problem file: class Model, the workloads (workloads.py) and, if the constructor has arguments,
     get_init_inputs(). One of the workloads is the one that is computed. Where the file defines check(inputs, expected,
-    got), that function decides whether outputs are right.
+    got), that function decides whether outputs are right. FORBIDDEN names what a submission may not use.
     """
 
     def __init__(self, path: Path, workload: int = 0) -> None:
@@ -33,6 +34,7 @@ class Problem:
         self.workloads = workloads_of(self.module, path.name)
         self.workload = self.workloads[workload]
         self.check: Callable[..., Any] | None = getattr(self.module, "check", None)
+        self.forbidden = forbidden_of(self.module, path.name)
 
     def get_inputs(self) -> Any:
         return self.workload.get_inputs()

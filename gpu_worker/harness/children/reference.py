@@ -46,7 +46,7 @@ from harness.problem.tolerance import OutputTolerance, tolerances_of
 from harness.problem.workloads import fill_table as fill_workloads
 from harness.truth import exact_outputs
 from harness.values.scalar_dtypes import dtypes_of_floats
-from harness.values.value_tree import describe_arguments, describe_result, read_tree
+from harness.values.value_tree import ResultForm, describe_arguments, describe_result, read_tree
 
 BACKEND = "inductor"
 COMPLEX = {torch.float16: torch.complex32, torch.float32: torch.complex64}
@@ -59,6 +59,7 @@ class Reference(CommandHandler):
     model: torch.nn.Module
     argument_names: list[str]
     argument_text: str  # containers and constants of the inputs, the same for every draw (value_tree.py)
+    result_form: ResultForm  # of what the model returns
     scalars: list[Any]  # values of the last inputs; None for a tensor
     # The copy of a model that torch.compile was given. It outlives that model and takes the state of later ones.
     compiled_copy: torch.nn.Module | None = None
@@ -95,6 +96,7 @@ class Reference(CommandHandler):
             self.fill_outputs(self.model(*inputs), seed)
         self.fill_states()
         self.page.has_check = int(self.problem.check is not None)
+        self.page.has_forbidden = int(self.problem.forbidden is not None)
         if self.problem.check is not None and 2 * self.page.output_count > OUTPUTS_MAX:
             raise problem_error(f"a problem with check() returns at most {OUTPUTS_MAX // 2} outputs")
         self.synchronize()
@@ -152,9 +154,11 @@ class Reference(CommandHandler):
         self.page.output_tree, self.page.output_tree_bytes = text.encode(), len(text)
         self.read_trees()
         self.tensors_of(result)
+        self.result_form = ResultForm(result)
 
     def fill_tolerances(self, outputs: list[tuple[str, torch.dtype]]) -> None:
-        found = tolerances_of(self.problem.module, self.job.problem, outputs)
+        workload = self.problem.workload
+        found = tolerances_of(self.problem.module, self.job.problem, outputs, workload.tolerance, workload.name)
         for entry, tolerance in zip(self.page.tolerances, found):
             given = tolerance or OutputTolerance(matched=0)
             entry.rtol = -1 if given.rtol is None else given.rtol
@@ -342,7 +346,9 @@ class Reference(CommandHandler):
             self._runtime.unmap_cuda_window(pointer, size)
 
     def check(self) -> None:
-        """Asks check() of the problem about the outputs of one call, and answers with its sentence."""
+        """Asks check() of the problem about the outputs of one call, and answers with its sentence. Arguments and
+        outputs have the form that the model takes and returns.
+        """
         memory = self.receive_host_memory()
         host, device = torch.device("cpu"), torch.device(self.job.device)
 
@@ -350,8 +356,7 @@ class Reference(CommandHandler):
             return memory.tensor(entry, host).to(device, copy=True) if entry.dtype else value_of(entry)
 
         def outputs_in(entries: list[TensorDesc]) -> Any:
-            values = [value(entry) for entry in entries]
-            return values if len(values) > 1 else values[0]
+            return self.result_form.build([value(entry) for entry in entries])
 
         if self.problem.check is None:
             raise problem_error("the problem has no check()")

@@ -10,14 +10,17 @@ from harness.children.argument_binding import ProblemSignature
 from harness.children.command_handler import CommandHandler
 from harness.children.failures import Failed
 from harness.children.job import Job
+from harness.children.model_file import Problem
 from harness.children.page import Failure, TensorDesc
 from harness.children.tensors import TensorSpec, seed_everything, value_of
 from harness.extensions import loader
 from harness.kernels import triton_precompile
+from harness.problem.forbidden_calls import ForbiddenCalls
 
 
 class Submission(CommandHandler):
     model: Call | None = None
+    forbidden_calls: ForbiddenCalls | None = None  # of a problem that forbids something
 
     @staticmethod
     def prepare(job: Job) -> None:
@@ -31,6 +34,8 @@ class Submission(CommandHandler):
         if self.job.on_gpu:
             triton_precompile.unpack_job_cache(self.job)
         self.read_trees()
+        if self.page.has_forbidden:
+            self.prepare_inspection()
         context = self.context()
         try:
             self.model = backend(context)
@@ -70,6 +75,28 @@ class Submission(CommandHandler):
             finally:
                 loader.check_refusals()
             self.put_outputs(outputs)
+
+    def prepare_inspection(self) -> None:
+        """Reads what the problem forbids. Runs before any code of the submission."""
+        forbidden = Problem(self.job.source / self.job.problem, self.page.workload).forbidden
+        if forbidden is not None:
+            self.forbidden_calls = ForbiddenCalls(forbidden, self.job.source)
+            self.forbidden_calls.look_at_libraries(self.job.given)
+
+    def inspect(self) -> None:
+        """Answers with what the submission uses of what the problem forbids."""
+        if self.model is None or self.forbidden_calls is None:
+            raise Failed(Failure.RUNTIME_ERROR, "nothing that forbids anything is loaded yet")
+        model, seed = self.model, self.page.seed
+        inputs = [self.input_views() for _ in range(ForbiddenCalls.CALLS)]  # whose making is not watched
+
+        def call() -> None:
+            seed_everything(seed)
+            model(*inputs.pop())
+
+        with torch.no_grad():
+            self.forbidden_calls.watch(call)
+        self._note = self.forbidden_calls.sentence()
 
 
 def name_of(entry: TensorDesc) -> str:

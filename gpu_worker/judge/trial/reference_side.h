@@ -127,6 +127,8 @@ class ReferenceSide {
     return trials_.any_earlier(visit);
   }
 
+  // Returns whether the problem forbids a submission to use something.
+  bool has_forbidden() const { return has_forbidden_; }
   // Returns whether the problem itself decides which outputs are right.
   bool has_check() const { return has_check_; }
   // The outputs of one call of a submission, and what they depend on.
@@ -219,6 +221,7 @@ class ReferenceSide {
   std::vector<bool> mutable_;
   Trees trees_;
   bool has_check_ = false;
+  bool has_forbidden_ = false;
 };
 
 // A plain output as bytes for Comparison. Python's None has no bytes.

@@ -108,6 +108,12 @@ class SubmissionSide {
   Step<void> begin_check(const Plan& plan, const Trial& trial, const CallResult& called);
   Step<void> check(const Plan& plan, const Trial& trial, const CallResult& called);
 
+  // Has the child find out, by two calls on the inputs of the reference's current trial, whether the submission uses
+  // what the problem forbids, and stops with `rejected` where it does. Comes after the last trial and burst, because
+  // the calls may change the submission's state. Does nothing for a launcher, which calls the submission's kernels
+  // only.
+  Step<void> inspect(const Plan& plan, std::uint64_t seed);
+
   // Replaces the window by one for the calls of bursts. Each of its slots has the layout of the first window. The arena
   // stays.
   Step<void> attach_slots(const Plan& plan, std::unique_ptr<Memory> window, std::uint32_t slots, std::uint32_t calls);
