@@ -169,6 +169,7 @@ Expected<std::vector<LaneOptions>> lanes_of(const Flags& flags, const std::strin
          .profiles = fs::absolute(flags.profiles.empty() ? (fs::path(scratch).parent_path() / "profiles").string()
                                                          : flags.profiles),
          .audits = flags.audits,
+         .certificates = fs::path(scratch).parent_path() / "certificates",
          .lock_dirs = gpu_lock_dirs()});
   }
   return lanes;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 
 #include "core/plan.h"
 #include "gpu_worker/channel/warm_up.h"
@@ -37,10 +38,12 @@ class Judge {
   using Preparing = std::optional<channel::ScopedPreparing>;
   void begin(Preparing& preparing) const;
   Step<Verdict> attempt(const Plan& plan, Channels channels, Report& report);
+  Step<void> apply(ProblemCertificate certificate, Plan& plan, Report& report) const;
   Step<Verdict> judge_one(const Plan& plan, std::uint64_t seed, Layout layout, sys::Fd channel, Preparing& preparing,
                           Report& report);
   Step<Verdict> judge_several(const Plan& plan, std::uint64_t seed, std::vector<std::uint32_t> workloads,
                               sys::Fd channel, Preparing& preparing, Report& report);
+  Step<void> certify_all(Plan& plan, std::uint64_t seed, std::span<const std::uint32_t> workloads, Report& report);
   Step<std::vector<Layout>> describe_all(const Plan& plan, std::uint64_t seed, std::vector<std::uint32_t>& workloads,
                                          Report& report);
   Step<Verdict> judge_workload(const Plan& plan, std::uint64_t seed, std::uint32_t workload, SubmissionSide& submission,

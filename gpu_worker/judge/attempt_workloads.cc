@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gpu_worker/judge/attempt.h"
+#include "gpu_worker/judge/trial/certificate.h"
 #include "gpu_worker/judge/workloads.h"
 
 namespace kq::judge {
@@ -44,9 +45,13 @@ Step<Verdict> Judge::judge_several(const Plan& plan, std::uint64_t seed, std::ve
   KQ_TRY_VALUE(const auto layouts, describe_all(plan, seed, workloads, report));
   if (workloads.empty()) return combine(report.cases);
   reference_->reserve(layouts);
+  Plan certified = plan;
+  if (plan.certifies) {
+    KQ_TRY(certify_all(certified, seed, workloads, report));
+  }
   std::unique_ptr<SubmissionSide> submission;
   for (const bool is_timing : {false, true}) {
-    const Plan part = is_timing ? timing_plan(plan, workloads.size()) : check_plan(plan);
+    const Plan part = is_timing ? timing_plan(certified, workloads.size()) : check_plan(certified);
     if (is_timing && part.trials.timed == 0) break;
     for (const std::uint32_t workload : workloads) {
       if (!preparing) begin(preparing);
@@ -71,6 +76,18 @@ Step<Verdict> Judge::judge_several(const Plan& plan, std::uint64_t seed, std::ve
     }
   }
   return combine(report.cases);
+}
+
+// Makes the certificate of a problem with several workloads, which all have to be loaded for that.
+Step<void> Judge::certify_all(Plan& plan, std::uint64_t seed, std::span<const std::uint32_t> workloads,
+                              Report& report) {
+  ProblemCertificate certificate;
+  for (const std::uint32_t workload : workloads) {
+    const std::string& name = reference_->workloads()[workload].name;
+    KQ_TRY(reference_->load(check_plan(plan), seed, workload));
+    KQ_TRY(certify(device_, *reference_, plan, draw_, name, certificate));
+  }
+  return apply(std::move(certificate), plan, report);
 }
 
 // Describes each workload, and returns the layouts of those that fit. Removes the others from `workloads`; their

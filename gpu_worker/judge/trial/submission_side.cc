@@ -211,7 +211,7 @@ Step<SubmissionSide::CallResult> SubmissionSide::call(const Plan& plan, const Tr
   const OutputSource from{.window = window(), .shift = shift, .arena = arena()};
   std::unique_ptr<Memory> in_place;
   auto take = [&](const Answered& answered) {
-    in_place = outputs_to_compare_in_place(trial, from, answered.tables.outputs);
+    if (!plan.constant_passes) in_place = outputs_to_compare_in_place(trial, from, answered.tables.outputs);
     return in_place ? compare_in_place(plan, trial, *in_place)
                     : take_outputs(device_, layout, from, answered.tables.outputs, *memory_.snapshot);
   };

@@ -114,6 +114,10 @@ class SubmissionSide {
   // only.
   Step<void> inspect(const Plan& plan, std::uint64_t seed);
 
+  // Returns the outputs of the last call as they were copied, laid out like the window's region of outputs. Where the
+  // plan says that a constant passes, the outputs of every call are copied.
+  const Memory& copied_outputs() const { return *memory_.snapshot; }
+
   // Replaces the window by one for the calls of bursts. Each of its slots has the layout of the first window. The arena
   // stays.
   Step<void> attach_slots(const Plan& plan, std::unique_ptr<Memory> window, std::uint32_t slots, std::uint32_t calls);
