@@ -254,7 +254,8 @@ class ExtensionBuilder:
         return self.combined([self.pool.submit(self.split_unit, *pair) for pair in zip(self.cuda_units, halves)])
 
     def split_unit(self, unit: TranslationUnit, half: cuda_split.Split) -> Attempt:
-        host_text = PRELUDE + half.host
+        limits = f"{cuda_split.LIMITS}\n" if cuda_split.LIMITS in half.device else ""
+        host_text = PRELUDE + limits + half.host
         half_unit = TranslationUnit(f"{unit.name}.cpp", host_text, is_cuda=False, folder=unit.folder)
         host = self.host_pool.submit(self.host, half_unit, self.prefix_of(unit, self.half_flags()), self.half_flags())
         plain = [kernel for kernel in half.kernels if not kernel.is_template]
