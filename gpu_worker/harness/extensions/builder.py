@@ -310,6 +310,7 @@ class ExtensionBuilder:
         out = source.with_suffix(".cubin")
         includes = [*(self.tools.includes(False)[:4] if first else []), *self.submission_includes(unit)]
         flags = [*HALF_DEFINES, "--expt-relaxed-constexpr", *self.device_flags(), f"-arch={self.flags.arch}"]
+        flags += ["-include", "cstdint"] if cuda_split.LIMITS in text else []  # which torch's headers include
         with self.room.take(DEVICE_HALF_MIB):
             result = run([self.tools.nvcc, *flags, *includes, "-cubin", "-o", str(out), str(source)], self.work)
         return out if result.code == 0 else Attempt(log=result.text or "nvcc failed", text=text)
