@@ -185,6 +185,10 @@ TEST(ExtensionHeader, depends_on_sources_and_flags) {
             (Names{"extension-O2", "types-O2", "bodies-O1", "nvcc-O1"}));
   EXPECT_EQ(header_variants(call(R"("cpp": [], "cuda": ["#include <torch/extension.h>"], "with_cuda": true)")),
             (Names{"extension-O1", "bodies-O1", "nvcc-O1"}));
+  const std::string flags = R"("cpp": ["a"], "cflags": ["-fopenmp", "-O3", "-ffast-math"])";
+  EXPECT_EQ(header_variants(call(flags)), (Names{"extension-O2-fast-openmp", "bodies-O1-fast-openmp"}));
+  EXPECT_EQ(header_variants(call(flags + R"(, "cuda": ["b"], "with_cuda": true)")),
+            (Names{"extension-O1-fast-openmp", "types-O1", "bodies-O1-fast-openmp", "bodies-O1", "nvcc-O1"}));
   EXPECT_EQ(header_variants(call(R"("implicit_headers": false, "cpp": ["#include <cmath>"])")), Names{});
   EXPECT_EQ(header_variants(call(R"("implicit_headers": false, "cpp": ["#include <torch/types.h>"])")),
             (Names{"types-O1", "bodies-O1"}));

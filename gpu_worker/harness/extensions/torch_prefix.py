@@ -17,7 +17,9 @@ The compile child makes a prefix on an order such as "extension-O1" and leaves i
     header.macros   the macros that g++ defines by itself, one a line
     header.hash     the hash of what preprocessing makes of the header
 
-On the order "bodies-O1" it makes libbodies.a, the bodies, and on "nvcc-O1" the notes of nvcc_headers.py.
+On the order "bodies-O1" it makes libbodies.a, the bodies, and on "nvcc-O1" the notes of nvcc_headers.py. Flags that
+change the headers or what g++ precompiles, such as -fopenmp, have prefixes and bodies of their own, such as
+"extension-O1-openmp".
 
 A source may use a prefix if it would have included the header anyway, itself or by a header of its own, before anything
 that could change what the header says: either no macro that the source or a flag defines before it occurs in the
@@ -54,6 +56,9 @@ HEADERS = {
     "aten": "ATen/ATen.h",
 }
 USUAL = ("extension", "types")
+# By the word for it in a variant's name, in the order of the words: a flag with prefixes of its own.
+# gpu_worker/compile/extension.cc has the same.
+OWN_PREFIX = {"fast": "-ffast-math", "native": "-march=native", "ndebug": "-DNDEBUG", "openmp": "-fopenmp"}
 BODIES = "bodies"  # the name under which the archive is made and kept
 BODIES_HEADERS = ("torch/extension.h", "torch/script.h")  # the headers of all prefixes
 NOTES = "nvcc"  # the name under which the notes of nvcc_headers.py are made and kept
@@ -83,6 +88,7 @@ class Prefix:
 
     name: str
     folder: Path
+    archive: Path | None = None  # of the bodies that it lacks, once that has been made
 
     def names(self) -> bytes:
         return (self.folder / "header.names").read_bytes()
@@ -118,9 +124,11 @@ class Prefix:
         """Returns whether no macro that differs from those of the prefix occurs in its headers. `macros` are lines of
         `g++ -dM`, and `ours` are names that every build defines.
         """
+        return not any(map(self.has_word, self.changed_macros(macros) - ours))
+
+    def changed_macros(self, macros: set[str]) -> set[str]:
         base = set((self.folder / "header.macros").read_text().splitlines())
-        changed = {name_of_macro(line) for line in macros ^ base} - ours
-        return not any(map(self.has_word, changed))
+        return {name_of_macro(line) for line in macros ^ base}
 
 
 def usual_prefixes(device: str, tools: Toolchain) -> list[str]:
@@ -132,16 +140,22 @@ def usual_prefixes(device: str, tools: Toolchain) -> list[str]:
     return [f"{name}-O1" for name in names] if tools.cxx else []
 
 
-def find_prefix(job: Job, name: str, level: str) -> Prefix | None:
-    """Returns the prefix if it has been made."""
-    folder = job.shared / f"{name}-{level}" if job.shared is not None else None
-    return Prefix(name, folder) if folder is not None and (folder / "header.h").exists() else None
+def find_prefix(job: Job, name: str, variant: str) -> Prefix | None:
+    """Returns the prefix for a level and flags, such as "O1-fast", if it has been made."""
+    if job.shared is None or not (job.shared / f"{name}-{variant}/header.h").exists():
+        return None
+    # The bodies are the same for all levels.
+    archive = job.shared / "-".join([BODIES, "O1", *variant.split("-")[1:]]) / ARCHIVE
+    return Prefix(name, job.shared / f"{name}-{variant}", archive if archive.exists() else None)
 
 
-def find_archive(job: Job) -> Path | None:
-    """Returns the archive of the bodies if it has been made. Its code is the same for all levels."""
-    archive = job.shared / f"{BODIES}-O1" / ARCHIVE if job.shared is not None else None
-    return archive if archive is not None and archive.exists() else None
+def find_prefixes(job: Job, variant: str) -> list[Prefix]:
+    """Returns the prefixes that have been made for the flags of C++ units and for those of the host half of a .cu, in
+    the order of HEADERS.
+    """
+    variants = dict.fromkeys([variant, variant.partition("-")[0]])
+    found = [find_prefix(job, name, each) for name in HEADERS for each in variants]
+    return [prefix for prefix in found if prefix is not None]
 
 
 class LeadingHeaders:
@@ -231,15 +245,16 @@ def make_empty_files(folder: Path, names: list[str]) -> None:
 
 def make_prefix(job: Job, tools: Toolchain, variant: str) -> None:
     """Makes the prefix of a variant such as "extension-O1", or what all prefixes share."""
-    name, _, level = variant.partition("-")
+    name, level, *words = [*variant.split("-"), ""]
+    own = [OWN_PREFIX[word] for word in words if word in OWN_PREFIX]
     if name == NOTES and tools.nvcc:
         make_notes(job, tools)
     elif name == BODIES:
-        make_archive(job, tools)
+        make_archive(job, tools, own)
     elif name in HEADERS and level in ("O1", "O2"):
         source = job.work / "prefix.cpp"
         source.write_text(f"#include <{HEADERS[name]}>\n")
-        flags = [*HOST_FLAGS, *tools.includes(False), STANDARD, f"-{level}"]
+        flags = [*HOST_FLAGS, *tools.includes(False), STANDARD, *own, f"-{level}"]
         with ThreadPoolExecutor(max_workers=2) as pool:
             names = pool.submit(make_names, job, tools, flags, source)
             make_header(job, tools, flags, source)
@@ -271,11 +286,12 @@ def make_header(job: Job, tools: Toolchain, flags: list[str], source: Path) -> N
     compile_step([tools.cxx, *flags, "-x", "c++-header", str(header), "-o", f"{header}.gch"], job.work)
 
 
-def make_archive(job: Job, tools: Toolchain) -> None:
+def make_archive(job: Job, tools: Toolchain, own: list[str]) -> None:
     """Compiles the bodies in parts, side by side. Each part is all headers with a share of the bodies."""
     source = job.work / "prefix.cpp"
     source.write_text("".join(f"#include <{name}>\n" for name in BODIES_HEADERS))
-    stripper, _ = read_headers(job, tools, [*HOST_FLAGS, *tools.includes(False), STANDARD, "-O1"], source)
+    flags = [*HOST_FLAGS, STANDARD, *own, "-O1"]
+    stripper, _ = read_headers(job, tools, [*flags, *tools.includes(False)], source)
     room = MemoryRoom(memory_of_build_mib())
 
     def compile_part(part: int) -> str:
@@ -283,7 +299,7 @@ def make_archive(job: Job, tools: Toolchain) -> None:
         text.write_text(stripper.stripped(part, ARCHIVE_PARTS), errors="surrogateescape")
         words = ["-fkeep-inline-functions", "-ffunction-sections", "-fdata-sections", "-x", "c++", "-c", str(text)]
         with room.take(ARCHIVE_PART_MIB):
-            compile_step([tools.cxx, *HOST_FLAGS, STANDARD, "-O1", *words, "-o", str(made)], job.work)
+            compile_step([tools.cxx, *flags, *words, "-o", str(made)], job.work)
         return str(made)
 
     with ThreadPoolExecutor(max_workers=ARCHIVE_PARTS) as pool:

@@ -22,7 +22,6 @@ from harness.extensions.torch_prefix import (
     HOST_FLAGS,
     LeadingHeaders,
     NotMade,
-    find_archive,
     find_prefix,
     macros_of,
     make_prefix,
@@ -158,9 +157,9 @@ class Prefixes(unittest.TestCase):
     def test_a_source_is_compiled_with_it_and_linked_with_the_bodies(self) -> None:
         self.make("extension-O1")
         job = self.job("build", self.make("bodies-O1"))
-        prefix, archive = find_prefix(job, "extension", "O1"), find_archive(job)
-        assert prefix is not None and archive is not None
-        objects = run(["ar", "t", str(archive)], self.root).text.split()
+        prefix = find_prefix(job, "extension", "O1")
+        assert prefix is not None and prefix.archive is not None
+        objects = run(["ar", "t", str(prefix.archive)], self.root).text.split()
         self.assertEqual(objects, ["bodies0.o", "bodies1.o"], "the bodies are compiled in parts")
         self.assertNotIn("return width_", (prefix.folder / "header.h").read_text())
         source = self.root / "source.cpp"
@@ -171,7 +170,7 @@ class Prefixes(unittest.TestCase):
         words = ["-Wl,--gc-sections", f"-Wl,--exclude-libs,{ARCHIVE}", "-Wl,-z,defs"]
         library = self.root / "a.so"
         linked = run(
-            [self.tools.cxx, "-shared", *words, str(self.root / "a.o"), str(archive), "-o", str(library)],
+            [self.tools.cxx, "-shared", *words, str(self.root / "a.o"), str(prefix.archive), "-o", str(library)],
             self.root,
         )
         self.assertEqual(linked.code, 0, linked.text)
@@ -204,8 +203,8 @@ class Prefixes(unittest.TestCase):
     def test_a_prefix_tells_errors_before_the_archive_is_there(self) -> None:
         shared = self.make("extension-O1")
         for name, source, folders in (
-            ("bad", SOURCE.replace("width, int", "int"), ["host-extension"]),
-            ("good", SOURCE, ["host", "host-extension"]),
+            ("bad", SOURCE.replace("width, int", "int"), ["host-extension-O1"]),
+            ("good", SOURCE, ["host", "host-extension-O1"]),
         ):
             call = Call(name=name, inline=True, cpp=[source])
             builder = ExtensionBuilder(self.job(name, shared), call)
@@ -214,6 +213,27 @@ class Prefixes(unittest.TestCase):
             made = sorted(path.name for path in (self.root / name / "work").iterdir() if path.name.startswith("host"))
             self.assertEqual(made, folders, "what compiles is compiled again with the headers as they are")
             self.assertEqual(builder.used != {}, name == "bad")
+
+    def test_flags_that_change_the_headers_have_their_own(self) -> None:
+        for variant in ("extension-O1", "extension-O1-fast-ndebug", "bodies-O1"):
+            shared = self.make(variant)
+        for name, flags, folders in (
+            ("without", ["-O2"], ["host-extension-O1"]),
+            ("with", ["-DNDEBUG", "-g", "-ffast-math"], ["host-extension-O1-fast-ndebug"]),
+        ):
+            job = self.job(name, shared)
+            (job.source / "variant").write_text("O1-fast-ndebug")
+            builder = ExtensionBuilder(job, Call(name=name, inline=True, cpp=["int f() { return"], cflags=flags))
+            builder.tools = self.tools
+            builder.compile_and_link()
+            made = sorted(path.name for path in job.work.iterdir() if path.name.startswith("host"))
+            self.assertEqual(made, folders)
+        words = [*HOST_FLAGS, STANDARD, "-O1", "-Winvalid-pch", "-Werror", "-ffast-math", "-DNDEBUG"]
+        prefix = shared / "extension-O1-fast-ndebug/header.h"
+        (self.root / "empty.cpp").touch()
+        words = [word for word in words if word != "-w"]
+        found = run([self.tools.cxx, *words, "-include", str(prefix), "-c", "empty.cpp"], self.root)
+        self.assertEqual(found.code, 0, found.text)
 
     def test_folders_may_have_blanks(self) -> None:
         make_prefix(self.job("a folder"), self.tools, "extension-O1")
