@@ -153,7 +153,7 @@ class SubmissionSide {
   };
   SubmissionSide(Device& device, std::unique_ptr<Child> child, ReferenceSide& reference, SubmissionMemory memory)
       : device_(device), child_(std::move(child)), reference_(reference), checks_(device), memory_(std::move(memory)) {}
-  ChildActivity doing(Phase phase) const { return {ChildRole::submission, phase, device_.info().kind}; }
+  ChildActivity doing(Phase phase) const { return {ChildRole::submission, phase}; }
   void describe_workload();
   Step<void> attach(const Plan& plan);
   std::uint64_t shift_of(const Trial& trial) const {
