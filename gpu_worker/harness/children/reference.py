@@ -43,6 +43,7 @@ from harness.children.tensors import (
 from harness.problem.construction import construct
 from harness.problem.input_generation import InputGenerator
 from harness.problem.tolerance import OutputTolerance, tolerances_of
+from harness.problem.unwritten_memory import filled_memory, makes_unwritten_memory, unwritten_words
 from harness.problem.workloads import fill_table as fill_workloads
 from harness.truth import exact_outputs
 from harness.values.scalar_dtypes import dtypes_of_floats
@@ -93,13 +94,31 @@ class Reference(CommandHandler):
         inputs = self.fill_inputs(self.generator.first_inputs(lambda: seed_everything(seed)))
         seed_everything(seed)
         with torch.no_grad():
-            self.fill_outputs(self.model(*inputs), seed)
+            result = self.model(*inputs)
+            if makes_unwritten_memory(self.problem.module):
+                self.check_that_outputs_are_written(result, seed)
+            self.fill_outputs(result, seed)
         self.fill_states()
         self.page.has_check = int(self.problem.check is not None)
         self.page.has_forbidden = int(self.problem.forbidden is not None)
         if self.problem.check is not None and 2 * self.page.output_count > OUTPUTS_MAX:
             raise problem_error(f"a problem with check() returns at most {OUTPUTS_MAX // 2} outputs")
         self.synchronize()
+
+    def check_that_outputs_are_written(self, result: Any, seed: int) -> None:
+        """Calls the model once more, with new memory filled, and compares what it returned."""
+        usual, _ = describe_result(result)
+        seed_everything(seed)
+        inputs = self.fill_inputs(self.generator.next_inputs())
+        seed_everything(seed)
+        with filled_memory():
+            filled, _ = describe_result(self.model(*inputs))
+        for (name, value), (_, other) in zip(usual, filled):
+            if words := unwritten_words(name, value, other):
+                raise problem_error(
+                    f"the reference never writes {words}: what torch.empty() and its like return holds what was in "
+                    "memory before"
+                )
 
     def draw_inputs(self) -> list[Any]:
         """Returns the values of the rows of new inputs, on the device."""
@@ -248,6 +267,8 @@ class Reference(CommandHandler):
             source = str(self.job.source)
             if classify(error, Failure.NONE, self.job.on_gpu, source) in MEMORY:
                 raise
+            if self.job.on_gpu:
+                raise problem_error(f"torch.compile cannot take it: {describe(error, source)}") from error
             text = f"torch.compile cannot take it here, a worker with a GPU may: {describe(error, source)}"
             raise Failed(Failure.UNSUPPORTED_HERE, text) from error
 

@@ -2,6 +2,8 @@
 only if it is against the submission.
 """
 
+from typing import Any
+
 import torch
 
 from harness.backends import BACKENDS
@@ -15,11 +17,14 @@ from harness.children.page import Failure, TensorDesc
 from harness.children.tensors import TensorSpec, seed_everything, value_of
 from harness.extensions import loader
 from harness.kernels import triton_precompile
+from harness.kernels.kernel_calls import KernelCalls
 from harness.problem.forbidden_calls import ForbiddenCalls
 
 
 class Submission(CommandHandler):
     model: Call | None = None
+    kernel_calls: KernelCalls
+    watched_calls = 0  # how many of the next calls tell whether they run the submission's kernels
     forbidden_calls: ForbiddenCalls | None = None  # of a problem that forbids something
 
     @staticmethod
@@ -42,6 +47,8 @@ class Submission(CommandHandler):
         finally:
             loader.check_refusals()
         self._note = "; ".join(context.notes)
+        self.kernel_calls = KernelCalls(self.job.source, loader.loaded())
+        self.watched_calls = KernelCalls.CALLS
         self.synchronize()
 
     def context(self) -> Context:
@@ -69,12 +76,20 @@ class Submission(CommandHandler):
         if self.model is None:
             raise Failed(Failure.RUNTIME_ERROR, "nothing is loaded yet")
         inputs = self.input_views()
+        model = self.model if self.watched_calls == 0 else self.watched_model
         with torch.no_grad():
             try:
-                outputs = self.tensors_of(self.model(*inputs))
+                outputs = self.tensors_of(model(*inputs))
             finally:
                 loader.check_refusals()
             self.put_outputs(outputs)
+
+    def watched_model(self, *inputs: Any) -> Any:
+        self.watched_calls -= 1
+        with self.kernel_calls.watched():
+            result = self.model(*inputs) if self.model is not None else None
+        self._note = self.kernel_calls.words()
+        return result
 
     def prepare_inspection(self) -> None:
         """Reads what the problem forbids. Runs before any code of the submission."""

@@ -82,8 +82,8 @@ Step<std::unique_ptr<Calibrator>> Calibrator::open(Device& device, sys::Fd chann
 }
 
 Step<Overhead> Calibrator::calibrate(std::uint64_t touch_bytes, std::int64_t limit_ms) {
-  const auto overhead = judge::calibrate(device_, *child_, {ChildRole::calibrator, Phase::setup, device_.info().kind},
-                                         touch_bytes, limit_ms);
+  const auto overhead =
+      judge::calibrate(device_, *child_, {ChildRole::calibrator, Phase::setup}, touch_bytes, limit_ms);
   if (!overhead) return overhead;
   last_ = *overhead;
   last_touch_bytes_ = touch_bytes;

@@ -164,7 +164,7 @@ class ReferenceSide {
  private:
   ReferenceSide(Device& device, std::unique_ptr<Child> child)
       : device_(device), child_(std::move(child)), checks_(device), trials_(device) {}
-  ChildActivity doing(Phase phase) const { return {ChildRole::reference, phase, device_.info().kind}; }
+  ChildActivity doing(Phase phase) const { return {ChildRole::reference, phase}; }
   Step<void> compile(const Plan& plan);
   bool has_room_for(const Layout& layout) const;
   Step<void> make_window_for(const Layout& layout);

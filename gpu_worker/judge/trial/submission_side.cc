@@ -132,6 +132,7 @@ Step<void> SubmissionSide::change_workload(const Plan& plan) {
   suspicion_.reset();
   allowances_.clear();
   unmatched_.clear();
+  idle_kernels_.clear();
   if (slots_ == nullptr) {
     describe_workload();
     return {};
@@ -223,6 +224,7 @@ Step<SubmissionSide::CallResult> SubmissionSide::call(const Plan& plan, const Tr
   const auto findings = finish_device_check();
   KQ_TRY_VALUE(auto called, accept(std::move(outcome), doing(Phase::run)));
   if (!findings) return tl::unexpected(findings.error());
+  if (trial.number < kWatchedCalls) idle_kernels_ = called.text;
   const std::int64_t occupancy_gap_ns = device_.occupancy_gap_ns();
   const double slowness = device_.memory_slowness();
   KQ_TRY(record_returned(called.tables.outputs));

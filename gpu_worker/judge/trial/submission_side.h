@@ -157,7 +157,7 @@ class SubmissionSide {
   };
   SubmissionSide(Device& device, std::unique_ptr<Child> child, ReferenceSide& reference, SubmissionMemory memory)
       : device_(device), child_(std::move(child)), reference_(reference), checks_(device), memory_(std::move(memory)) {}
-  ChildActivity doing(Phase phase) const { return {ChildRole::submission, phase, device_.info().kind}; }
+  ChildActivity doing(Phase phase) const { return {ChildRole::submission, phase}; }
   void describe_workload();
   Step<void> attach(const Plan& plan);
   std::uint64_t shift_of(const Trial& trial) const {
@@ -204,6 +204,7 @@ class SubmissionSide {
                           const ReferenceSide::Truth& truth, TruthComparison& comparison);
   void note_tolerance(channel::Dtype dtype, Tolerance tolerance);
   void note_truth(const TruthErrors& errors);
+  void add_idle_kernels(Evidence& evidence) const;
   Evidence explain(const Trial& trial, const Expectation& expectation, std::size_t output, const Tensor& got,
                    const Comparison& comparison, const TruthFinding& finding);
   Expected<Appearance> look_at(const Trial& trial, const Expectation& expectation, const Tensor& output,
@@ -228,8 +229,12 @@ class SubmissionSide {
   std::optional<Evidence> suspicion_;
   std::vector<TruthAllowance> allowances_;  // by output; shorter where later outputs needed no truth
   bool is_tolerance_of_floats_ = false;     // whether the tolerance in correctness_ is that of a floating-point output
+  std::string idle_kernels_;                // that the first calls ran no kernel of its own, in the child's words
   std::string unmatched_;                   // parameters and buffers without a partner, in the child's words
 };
+
+// The first calls of a submission, whose answers say whether they ran a kernel of the submission's own.
+inline constexpr std::uint32_t kWatchedCalls = 2;
 
 // Returns a word that is NaN in every floating-point format of at least 16 bits and random otherwise.
 std::uint32_t poison_word(std::uint64_t random);

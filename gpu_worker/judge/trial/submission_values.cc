@@ -129,9 +129,15 @@ Step<void> SubmissionSide::check_by_problem(const Plan& plan, const Trial& trial
                                                                 .got = expectation.snapshot,
                                                                 .got_outputs = got}));
   if (sentence.empty()) return {};
-  return stop(VerdictName::wrong_answer,
-              evidence(Stage::judge, "check",
-                       "check() of the problem says in trial " + std::to_string(trial.number) + ": " + sentence));
+  Evidence found = evidence(Stage::judge, "check",
+                            "check() of the problem says in trial " + std::to_string(trial.number) + ": " + sentence);
+  add_idle_kernels(found);
+  return stop(VerdictName::wrong_answer, std::move(found));
+}
+
+// Adds to the hint that the submission ran without its kernels, if its child has said so.
+void SubmissionSide::add_idle_kernels(Evidence& evidence) const {
+  if (!idle_kernels_.empty()) evidence.hint += (evidence.hint.empty() ? "" : "; ") + idle_kernels_;
 }
 
 void SubmissionSide::note_tolerance(channel::Dtype dtype, Tolerance tolerance) {
@@ -296,6 +302,7 @@ Evidence SubmissionSide::explain(const Trial& trial, const Expectation& expectat
                    "keep their own values: " +
                    unmatched_);
   }
+  add_idle_kernels(found);
   found.mismatch = std::move(mismatch);
   found.truth = finding.errors;
   found.unmatched = unmatched_;
