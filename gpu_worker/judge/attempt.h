@@ -23,8 +23,11 @@ inline constexpr double kOverheadMaxNs = 500'000;
 // Evaluates attempts one after another, and keeps the calibrator and reference children from one to the next.
 class Judge {
  public:
-  Judge(Device& device, Exits& exits, WaitMode wait_mode, Draw draw)
-      : device_(device), exits_(exits), wait_mode_(wait_mode), draw_(std::move(draw)) {}
+  // How timed calls of the reference and of the submission follow each other (TrialRun::alternate).
+  enum class Calls { pipelined, alternating };
+
+  Judge(Device& device, Exits& exits, WaitMode wait_mode, Draw draw, Calls calls = Calls::pipelined)
+      : device_(device), exits_(exits), wait_mode_(wait_mode), draw_(std::move(draw)), calls_(calls) {}
 
   // Returns a report with a verdict or an error in every case. `channels` holds the sockets of the children that the
   // plan calls fresh, and of the submission.
@@ -46,10 +49,14 @@ class Judge {
   Step<void> certify_all(Plan& plan, std::uint64_t seed, std::span<const std::uint32_t> workloads, Report& report);
   Step<std::vector<Layout>> describe_all(const Plan& plan, std::uint64_t seed, std::vector<std::uint32_t>& workloads,
                                          Report& report);
-  Step<Verdict> judge_workload(const Plan& plan, std::uint64_t seed, std::uint32_t workload, SubmissionSide& submission,
-                               Preparing& preparing, Report& report);
-  Step<Overhead> calibrate(const Plan& plan, const SubmissionSide& submission,
-                           Step<Overhead> (Calibrator::*how)(std::uint64_t, std::int64_t));
+  // How a workload is judged where the problem has several.
+  struct Among {
+    bool was_checked = false;       // by earlier calls of this attempt, so the reference is known to agree with itself
+    std::uint64_t touch_bytes = 0;  // the size of calls that the overhead is measured for; 0: that of the workload
+  };
+  Step<Verdict> judge_workload(const Plan& plan, std::uint64_t seed, std::uint32_t workload, const Among* among,
+                               SubmissionSide& submission, Preparing& preparing, Report& report);
+  Step<Overhead> calibrate(const Plan& plan, const SubmissionSide& submission, std::int64_t age_max_ns);
   Step<void> open_children(const Plan& plan, Channels& channels);
   Step<Measurement> measure(const Plan& plan, SubmissionSide& submission, const TimedTrials& times,
                             const Overhead& before, const Overhead& after, Report& report);
@@ -59,8 +66,10 @@ class Judge {
   Exits& exits_;
   WaitMode wait_mode_;
   Draw draw_;
+  Calls calls_;
   std::map<std::uint32_t, std::unique_ptr<Calibrator>> calibrators_;  // by Plan::calibrator
   std::unique_ptr<ReferenceSide> reference_;
+  std::uint64_t touch_bytes_ = 0;          // of the workload that is judged now
   std::optional<SubmissionMemory> ahead_;  // for the next submission
 };
 

@@ -80,7 +80,9 @@ int report_failure(const Error& error) {
 }
 
 int serve(Device& device, Control& control) {
-  Judge judge(device, control, wait_mode_for(device), draw);
+  // A CPU's caches are not flushed before a call.
+  const auto calls = device.info().kind == DeviceKind::cpu ? Judge::Calls::alternating : Judge::Calls::pipelined;
+  Judge judge(device, control, wait_mode_for(device), draw, calls);
   if (!control.send_reply(JudgeReady{device.info()})) return 0;
   for (;;) {
     auto packet = control.next_plan();
