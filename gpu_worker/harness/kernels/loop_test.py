@@ -1,5 +1,5 @@
-"""A small triton kernel with a loop over an argument, and its problem. A worker's self-test runs the file as a submission
-(gpu_worker/lane/triton_check.cc).
+"""A small triton kernel with a loop over an argument, and its problem. A worker's self-test runs the file as a
+submission (gpu_worker/lane/triton_check.cc).
 """
 
 import torch
@@ -15,7 +15,7 @@ class Model(torch.nn.Module):
         return x.sum(0)
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def sum_rows(x, total, rows, block: tl.constexpr):  # type: ignore[no-untyped-def]
     columns = tl.arange(0, block)
     value = tl.zeros((block,), dtype=tl.float32)
