@@ -165,7 +165,6 @@ Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::u
   KQ_TRY(submission.begin_load(plan, seed, workload));
   TrialRun trials(device_, *reference_, submission, plan, draw_);
   if (among != nullptr && among->was_checked) trials.trust_reference();
-  if (calls_ == Calls::alternating) trials.alternate();
   const auto made_ahead = trials.make_ahead_while([&] { return submission.is_loading(); });
   KQ_TRY(submission.finish_load());
   if (!made_ahead) return tl::unexpected(made_ahead.error());

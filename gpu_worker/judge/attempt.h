@@ -23,11 +23,8 @@ inline constexpr double kOverheadMaxNs = 500'000;
 // Evaluates attempts one after another, and keeps the calibrator and reference children from one to the next.
 class Judge {
  public:
-  // How timed calls of the reference and of the submission follow each other (TrialRun::alternate).
-  enum class Calls { pipelined, alternating };
-
-  Judge(Device& device, Exits& exits, WaitMode wait_mode, Draw draw, Calls calls = Calls::pipelined)
-      : device_(device), exits_(exits), wait_mode_(wait_mode), draw_(std::move(draw)), calls_(calls) {}
+  Judge(Device& device, Exits& exits, WaitMode wait_mode, Draw draw)
+      : device_(device), exits_(exits), wait_mode_(wait_mode), draw_(std::move(draw)) {}
 
   // Returns a report with a verdict or an error in every case. `channels` holds the sockets of the children that the
   // plan calls fresh, and of the submission.
@@ -66,7 +63,6 @@ class Judge {
   Exits& exits_;
   WaitMode wait_mode_;
   Draw draw_;
-  Calls calls_;
   std::map<std::uint32_t, std::unique_ptr<Calibrator>> calibrators_;  // by Plan::calibrator
   std::unique_ptr<ReferenceSide> reference_;
   std::uint64_t touch_bytes_ = 0;          // of the workload that is judged now

@@ -80,9 +80,7 @@ int report_failure(const Error& error) {
 }
 
 int serve(Device& device, Control& control) {
-  // A CPU's caches are not flushed before a call.
-  const auto calls = device.info().kind == DeviceKind::cpu ? Judge::Calls::alternating : Judge::Calls::pipelined;
-  Judge judge(device, control, wait_mode_for(device), draw, calls);
+  Judge judge(device, control, wait_mode_for(device), draw);
   if (!control.send_reply(JudgeReady{device.info()})) return 0;
   for (;;) {
     auto packet = control.next_plan();

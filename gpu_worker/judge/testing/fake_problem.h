@@ -183,12 +183,9 @@ struct JudgeFixture {
   }
 
   // Takes another device or way of waiting. Must be called before the first run.
-  void use(std::unique_ptr<Device> other, WaitMode wait_mode = WaitMode::sleep,
-           Judge::Calls calls = Judge::Calls::pipelined) {
-    judge.reset();
+  void use(std::unique_ptr<Device> other, WaitMode wait_mode = WaitMode::sleep) {
     device = std::move(other);
-    judge = std::make_unique<Judge>(
-        *device, exits, wait_mode, [this] { return random(); }, calls);
+    judge = std::make_unique<Judge>(*device, exits, wait_mode, [this] { return random(); });
   }
 
   std::unique_ptr<Device> device = std::move(*open_cpu_device());

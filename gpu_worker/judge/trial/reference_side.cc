@@ -21,8 +21,7 @@ constexpr std::uint64_t kRepeatedOutputsBytesMax = 64ull << 20;
 // Trials of at least this size are kept in place. At about 200 MB a copy takes as long as is saved by checking a call
 // while the reference computes the next trial (H200: 4 TB/s, 0.2 ms).
 constexpr std::uint64_t kInPlaceTrialBytesMin = 256ull << 20;
-constexpr std::uint32_t kReferencePoison = 0x7FF8'7FC0;  // NaN in every floating-point format of at least 16 bits
-constexpr std::uint32_t kCompileLimitFactor = 5;         // torch.compile takes minutes for a large model
+constexpr std::uint32_t kCompileLimitFactor = 5;  // torch.compile takes minutes for a large model
 
 tl::unexpected<Stop> invalid(const std::string& message) {
   return stop(VerdictName::problem_invalid, evidence(Stage::judge, {}, "the reference " + message));
@@ -436,14 +435,7 @@ Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const M
   const Region& region = layout_.inputs;
   child_->write_inputs(inputs());
   child_->write_outputs(layout_.tables.outputs);
-  auto prepare = [&]() -> Expected<void> {
-    // The outputs of a submission are poisoned before a call. On a CPU its stores then have to fetch the memory from
-    // the judge's cache, so the reference must find its outputs in the same place. A GPU's caches are flushed.
-    if (device_.info().kind == DeviceKind::cpu) {
-      KQ_TRY(device_.fill(window(), layout_.outputs.begin, layout_.outputs.bytes(), kReferencePoison));
-    }
-    return device_.copy(window(), region.begin, input_memory(), 0, region.bytes());
-  };
+  auto prepare = [&] { return device_.copy(window(), region.begin, input_memory(), 0, region.bytes()); };
   auto take = [&](const Answered& answered) {
     return take_outputs(device_, layout_, {.window = window(), .arena = arena_}, answered.tables.outputs, to);
   };

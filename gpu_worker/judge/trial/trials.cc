@@ -11,6 +11,11 @@
 namespace kq::judge {
 namespace {
 
+// Returns whether a timed trial times the reference, given the numbers of samples of the submission and the reference.
+bool times_reference(std::size_t timed, std::size_t references) {
+  return references < kTimedSamplesMin + timed / kTimedPerReference;
+}
+
 // Returns whether the outlier filter has kept most calls. Where it has not, its choice of outliers is unreliable.
 bool is_majority(const CallTimes& kept, const CallTimes& all) {
   return all.size() == 0 || 2 * kept.size() > all.size();
@@ -65,13 +70,10 @@ Step<void> TrialRun::run_all() {
   if (const auto begun = begin(*trial); !begun) return begun;
   while (trial) {
     if (const auto ready = finish_preparation(*trial); !ready) return ready;
-    KQ_TRY_VALUE(const auto called, submission_.call(plan_, submission_trial(*trial)));
-    if (calls_submission_first(*trial)) {
-      if (const auto timed = time_reference(*trial); !timed) return timed;
-    }
     const auto observed = outputs_change_.observe(
         device_, InputCopies(reference_.expected_outputs(), reference_.layout().outputs), reference_.outputs());
     if (!observed) return stop(observed.error());
+    KQ_TRY_VALUE(const auto called, submission_.call(plan_, submission_trial(*trial)));
     if (const auto seen = observe_constants(called); !seen) return seen;
     if (const auto started = submission_.begin_check(plan_, submission_trial(*trial), called); !started) return started;
     const TrialOutcome outcome = classify(*trial, called);
@@ -123,8 +125,9 @@ TrialRun::Trial TrialRun::make(TrialKind kind) {
               .seeds = {},
               .poison = poison_word(draw_()),
               .slot_draw = kind == TrialKind::warm ? next_number_ : draw_()};
-  trial.times_reference = trial.number == 0 || (trial.is_timed() && times_reference());
-  trial.is_ahead = may_be_ahead(trial) && reference_.next_ahead_seeds() != nullptr;
+  trial.times_reference =
+      trial.number == 0 || (trial.is_timed() && times_reference(times_.submission.size(), times_.reference.size()));
+  trial.is_ahead = reference_.next_ahead_seeds() != nullptr;
   trial.seeds = trial.is_ahead ? *reference_.next_ahead_seeds() : draw_seeds();
   trial.during_warm_up = is_warm_up_running();
   return trial;
@@ -140,7 +143,7 @@ SubmissionSide::Trial TrialRun::submission_trial(const Trial& trial) const {
 }
 
 Step<void> TrialRun::begin(Trial& trial) {
-  if (!trial.is_ahead && may_be_ahead(trial)) {
+  if (!trial.is_ahead) {
     std::vector<Seeds> seeds = draw_ahead(1 + kinds_left_.size());
     seeds.front() = trial.seeds;
     KQ_TRY_VALUE(const auto begun, seeds.size() > 1 ? reference_.begin_ahead(plan_, seeds) : 0);
@@ -160,9 +163,7 @@ Step<void> TrialRun::finish_preparation(const Trial& trial) {
   if (const auto observed = inputs_change_.observe(device_, reference_.input_copies(), reference_.inputs()); !observed)
     return stop(observed.error());
   if (!trial.times_reference) return submission_.finish_staging(submission_trial(trial));
-  if (!calls_submission_first(trial)) {
-    if (const auto timed = time_reference(trial); !timed) return timed;
-  }
+  if (const auto timed = time_reference(trial); !timed) return timed;
   if (trial.number == 0 && !is_reference_trusted_) {
     if (const auto agreed = reference_.check_determinism(plan_, trial.seeds.calls); !agreed) return agreed;
   }
@@ -191,12 +192,6 @@ Step<void> TrialRun::time_reference(const Trial& trial) {
   if (is_sample) times_.reference.add(called->interval_ns, called->event_ns, during_warm_up, called->slowness);
   reference_ns_ = sample_ns(called->interval_ns, submission_.overhead().median_ns);
   return {};
-}
-
-// Returns whether the next timed trial times the reference.
-bool TrialRun::times_reference() const {
-  const std::size_t timed = times_.submission.size();
-  return is_alternating_ || times_.reference.size() < kTimedSamplesMin + timed / kTimedPerReference;
 }
 
 // Returns how many of the reference's first samples are still missing.

@@ -67,10 +67,6 @@ class TrialRun {
 
   // Leaves out the check that the reference agrees with itself. May be called before run().
   void trust_reference() { is_reference_trusted_ = true; }
-  // Times the reference in each timed trial, once and right after the submission. This is for devices whose caches are
-  // not flushed before a call: a process that has just drawn inputs, or that is called more often than the other one,
-  // finds its code and data in the caches. May be called before run().
-  void alternate() { is_alternating_ = true; }
   // Makes the reference compute trials ahead while has_time() returns true and there is room. Does nothing where the
   // reference is known to be slow.
   Step<void> make_ahead_while(const std::function<bool()>& has_time);
@@ -108,13 +104,6 @@ class TrialRun {
   Step<void> begin(Trial& trial);
   Step<void> finish_preparation(const Trial& trial);
   Step<void> time_reference(const Trial& trial);
-  bool times_reference() const;
-  // Returns whether the reference may compute the trial ahead.
-  bool may_be_ahead(const Trial& trial) const { return !is_alternating_ || !trial.times_reference; }
-  // Returns whether the reference is timed after the submission's call.
-  bool calls_submission_first(const Trial& trial) const {
-    return is_alternating_ && trial.is_timed() && trial.times_reference && trial.number > 0;
-  }
   std::size_t missing_references() const;
   double timed_ns() const;
   std::vector<Seeds> draw_ahead(std::size_t wanted) const;
@@ -151,7 +140,6 @@ class TrialRun {
   ValueChange outputs_change_;
   ConstantOutputs constants_;
   bool is_reference_trusted_ = false;
-  bool is_alternating_ = false;
   bool has_repeated_all_ = false;
   bool has_repeated_references_ = false;
   bool has_waited_for_memory_ = false;
