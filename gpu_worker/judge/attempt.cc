@@ -139,7 +139,7 @@ Step<Verdict> Judge::judge_one(const Plan& plan, std::uint64_t seed, Layout layo
   KQ_TRY_VALUE(auto submission,
                SubmissionSide::open(device_, std::move(channel), exits_, wait_mode_, plan, *reference_,
                                     std::span(&reference_->layout(), 1), std::exchange(ahead_, std::nullopt)));
-  return judge_workload(certified, seed, 0, *submission, preparing, report);
+  return judge_workload(certified, seed, 0, nullptr, *submission, preparing, report);
 }
 
 // Reports a new certificate. Stops where the problem is invalid.
@@ -150,20 +150,21 @@ Step<void> Judge::apply(ProblemCertificate certificate, Plan& plan, Report& repo
   return {};
 }
 
-// The overhead by the calibrator. Without timed trials no overhead is needed.
-Step<Overhead> Judge::calibrate(const Plan& plan, const SubmissionSide& submission,
-                                Step<Overhead> (Calibrator::*how)(std::uint64_t, std::int64_t)) {
+// The overhead by the calibrator, which may be as old as this. Without timed trials no overhead is needed.
+Step<Overhead> Judge::calibrate(const Plan& plan, const SubmissionSide& submission, std::int64_t age_max_ns) {
   if (plan.trials.timed == 0) return submission.overhead();
-  return ((*calibrators_.at(plan.calibrator)).*how)(reference_->layout().bytes(), plan.limits.load_limit_ms);
+  return calibrators_.at(plan.calibrator)->reuse_or_calibrate(touch_bytes_, plan.limits.load_limit_ms, age_max_ns);
 }
 
 // Loads the submission for the reference's present workload, runs the trials, and computes the published time. While
 // the submission loads, nothing is timed and the reference computes trials ahead.
-Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::uint32_t workload,
+Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::uint32_t workload, const Among* among,
                                     SubmissionSide& submission, Preparing& preparing, Report& report) {
-  KQ_TRY_VALUE(const auto before, calibrate(plan, submission, &Calibrator::reuse_or_calibrate));
+  touch_bytes_ = among != nullptr && among->touch_bytes > 0 ? among->touch_bytes : reference_->layout().bytes();
+  KQ_TRY_VALUE(const auto before, calibrate(plan, submission, kCalibrationAgeMaxNs));
   KQ_TRY(submission.begin_load(plan, seed, workload));
   TrialRun trials(device_, *reference_, submission, plan, draw_);
+  if (among != nullptr && among->was_checked) trials.trust_reference();
   const auto made_ahead = trials.make_ahead_while([&] { return submission.is_loading(); });
   KQ_TRY(submission.finish_load());
   if (!made_ahead) return tl::unexpected(made_ahead.error());
@@ -178,7 +179,7 @@ Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::u
   report.waited_us += queued_us() - queued_before_us;
   if (!times) return tl::unexpected(times.error());
   begin(preparing);
-  KQ_TRY_VALUE(const auto after, calibrate(plan, submission, &Calibrator::calibrate));
+  KQ_TRY_VALUE(const auto after, calibrate(plan, submission, among == nullptr ? 0 : kCalibrationAgeAmongNs));
   preparing.reset();
 
   // All outputs were right.

@@ -91,8 +91,9 @@ Step<Overhead> Calibrator::calibrate(std::uint64_t touch_bytes, std::int64_t lim
   return overhead;
 }
 
-Step<Overhead> Calibrator::reuse_or_calibrate(std::uint64_t touch_bytes, std::int64_t limit_ms) {
-  const bool is_fresh = last_ns_ && last_touch_bytes_ == touch_bytes && clock_ns() - *last_ns_ < kCalibrationAgeMaxNs;
+Step<Overhead> Calibrator::reuse_or_calibrate(std::uint64_t touch_bytes, std::int64_t limit_ms,
+                                              std::int64_t age_max_ns) {
+  const bool is_fresh = last_ns_ && last_touch_bytes_ == touch_bytes && clock_ns() - *last_ns_ < age_max_ns;
   return is_fresh ? Step<Overhead>(last_) : calibrate(touch_bytes, limit_ms);
 }
 
