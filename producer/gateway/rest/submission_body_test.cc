@@ -85,6 +85,19 @@ TEST(SubmissionBody, no_line_can_read_a_file_of_the_gateway) {
               HasSubstr("path names a file"));
 }
 
+// A problem in a folder takes files beside it along; a problem in a body has no folder.
+TEST(SubmissionBody, a_problem_takes_no_files_of_the_gateway_along) {
+  const std::string problem = std::string(kTestProblem) + "open(\"10_layer_norm.json\")\n";
+  const std::string body = R"({"id": "a", "problem": "/etc/p", "problem_source": )" + producer::json_quoted(problem) +
+                           R"(, "source": )" + producer::json_quoted(kTestKernel) + "}\n";
+  const auto jobs = read("application/jsonl", body);
+  ASSERT_TRUE(jobs) << jobs.error().message;
+  ASSERT_THAT(jobs->mistakes, ElementsAre());
+  const producer::FileRef& file = jobs->jobs.at(0).files.back();
+  EXPECT_EQ(producer::contents(file).value(), problem);
+  EXPECT_EQ(file.name, "p.py");
+}
+
 TEST(SubmissionBody, mistakes_are_named_with_their_line) {
   EXPECT_THAT(mistake_of("{\"a\": "), HasSubstr("body:1: not JSON"));
   EXPECT_THAT(mistake_of(test_line("a") + test_line("a")), HasSubstr("the label a is used twice"));
