@@ -78,6 +78,9 @@ struct Plan {
   Limits limits;
   std::vector<Workload> workloads{Workload{}};  // as in Problem
   TruthRule truth = {};
+  bool certifies = false;  // whether the judge makes the problem's certificate before anything else
+  // Whether the problem's certificate says that a constant is right. Then outputs that never change are suspect.
+  bool constant_passes = false;
 };
 inline constexpr std::int32_t kKilledForMemory = 1 << 16;  // a bit that waitpid does not use
 
@@ -104,6 +107,7 @@ struct Report {
   std::int64_t trials_us = 0;          // as in StageTimes, for any verdict
   std::int64_t waited_us = 0;          // the part of trials_us in which the judge was ready to run but had no processor
   std::vector<CaseResult> cases = {};  // as in Result
+  std::optional<ProblemCertificate> certificate = std::nullopt;  // where the plan asked for it and it is complete
 };
 // The judge's first message, sent when its device is open. Where the device does not exist, the judge exits with
 // ExitCode::nothing instead.
@@ -160,6 +164,8 @@ void fields(V& v, Plan& x) {
   v("limits", x.limits);
   v("workloads", x.workloads);
   v("truth", x.truth);
+  v("certifies", x.certifies);
+  v("constant_passes", x.constant_passes);
 }
 template <class V>
 void fields(V& v, ChildExited& x) {
@@ -179,6 +185,7 @@ void fields(V& v, Report& x) {
   v("trials_us", x.trials_us);
   v("waited_us", x.waited_us);
   v("cases", x.cases);
+  v("certificate", x.certificate);
 }
 template <class V>
 void fields(V& v, JudgeReady& x) {

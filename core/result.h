@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/device.h"
@@ -156,6 +157,35 @@ struct CaseResult {
   friend bool operator==(const CaseResult&, const CaseResult&) = default;
 };
 
+// What the judge has found about a problem: something that its outputs or inputs cannot tell from a right kernel.
+struct ProblemWarning {
+  std::string name;     // "inputs", "zeros", "constant" or "first_input"
+  std::string message;  // one sentence, which names the workload where the problem has several
+
+  friend bool operator==(const ProblemWarning&, const ProblemWarning&) = default;
+};
+
+// The judge's findings about a problem, before it has judged the first submission against it. A worker keeps them.
+struct ProblemCertificate {
+  std::vector<ProblemWarning> warnings = {};
+  std::optional<Evidence> invalid = std::nullopt;  // why every job of the problem ends as problem_invalid
+
+  friend bool operator==(const ProblemCertificate&, const ProblemCertificate&) = default;
+};
+
+// The names of warnings that say that a kernel passes which returns one constant.
+inline constexpr std::string_view kZerosPass = "zeros";
+inline constexpr std::string_view kConstantPasses = "constant";
+// Returns whether the certificate says that a constant is right.
+inline bool constant_passes(const ProblemCertificate& certificate) {
+  for (const ProblemWarning& warning : certificate.warnings) {
+    if (warning.name == kZerosPass || warning.name == kConstantPasses) return true;
+  }
+  return false;
+}
+
+inline constexpr std::size_t kProblemWarningsMax = 16;  // of all workloads
+
 struct Result {
   Verdict verdict;
   DeviceInfo device;
@@ -173,6 +203,7 @@ struct Result {
   // The workloads that ran, where the problem has several or the job selects some; otherwise empty. The job's own
   // figures are then the weighted geometric means over these, and its samples are empty.
   std::vector<CaseResult> cases = {};
+  std::vector<ProblemWarning> problem_warnings = {};  // of the problem's certificate
 
   friend bool operator==(const Result&, const Result&) = default;
 };
@@ -270,6 +301,16 @@ void fields(V& v, CaseResult& x) {
   v("samples", x.samples);
 }
 template <class V>
+void fields(V& v, ProblemWarning& x) {
+  v("name", x.name);
+  v("message", x.message);
+}
+template <class V>
+void fields(V& v, ProblemCertificate& x) {
+  v("warnings", x.warnings);
+  v("invalid", x.invalid);
+}
+template <class V>
 void fields(V& v, Result& x) {
   v("verdict", x.verdict);
   v("device", x.device);
@@ -285,6 +326,7 @@ void fields(V& v, Result& x) {
   v("profile", x.profile);
   v("extensions", x.extensions);
   v("cases", x.cases);
+  v("problem_warnings", x.problem_warnings);
 }
 
 }  // namespace kq

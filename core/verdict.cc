@@ -29,6 +29,12 @@ VerdictName name_of(const Verdict& verdict) {
   return std::get<Ended>(verdict).name;
 }
 
+Fault fault_of(const Verdict& verdict) {
+  const auto* suspect = std::get_if<Suspect>(&verdict);
+  if (suspect != nullptr && suspect->evidence.reason == kSameInputs) return Fault::problem;
+  return row_of(name_of(verdict)).fault;
+}
+
 const Evidence* evidence_of(const Verdict& verdict) {
   if (const auto* suspect = std::get_if<Suspect>(&verdict)) return &suspect->evidence;
   if (const auto* ended = std::get_if<Ended>(&verdict)) return &ended->evidence;

@@ -193,8 +193,14 @@ struct Ended {
 };
 using Verdict = std::variant<Passed, Suspect, Ended>;
 
+// The reason of the evidence of a suspect submission whose problem gives the same inputs to every call.
+inline constexpr std::string_view kSameInputs = "inputs";
+
 Verdict ended(VerdictName name, Evidence evidence);
 VerdictName name_of(const Verdict& verdict);
+// Returns whose fault a verdict is: that of its name in the table, except that a measured submission is not at fault
+// where its problem has the same inputs in every call (kSameInputs).
+Fault fault_of(const Verdict& verdict);
 const Evidence* evidence_of(const Verdict& verdict);        // null for passed
 const Measurement* measurement_of(const Verdict& verdict);  // null unless passed or suspect
 const Correctness* correctness_of(const Verdict& verdict);  // null unless passed or suspect

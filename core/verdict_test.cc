@@ -45,6 +45,15 @@ TEST(VerdictTable, only_abandoned_is_our_fault) {
   for (const VerdictRow& row : kVerdicts) EXPECT_EQ(row.fault == Fault::ours, row.name == VerdictName::abandoned);
 }
 
+TEST(Verdict, a_submission_is_not_at_fault_where_its_problem_never_changes_the_inputs) {
+  EXPECT_EQ(fault_of(Suspect{}), Fault::policy);
+  Evidence same_inputs;
+  same_inputs.reason = kSameInputs;
+  EXPECT_EQ(fault_of(Suspect{{}, {}, same_inputs}), Fault::problem);
+  EXPECT_EQ(fault_of(Passed{}), Fault::none);
+  EXPECT_EQ(fault_of(ended(VerdictName::wrong_answer, same_inputs)), Fault::user);
+}
+
 TEST(Verdict, passed_holds_figures_and_no_evidence) {
   const Verdict verdict = Passed{};
   EXPECT_EQ(name_of(verdict), VerdictName::passed);

@@ -6,6 +6,7 @@
 #include "core/base/version.h"
 #include "gpu_worker/child/sandbox/sandbox.h"
 #include "gpu_worker/lane/escape_check.h"
+#include "gpu_worker/lane/triton_check.h"
 
 namespace kq::worker {
 namespace {
@@ -52,6 +53,7 @@ Inventory take_inventory(const std::vector<LaneOptions>& lanes) {
     if (lacks_sandbox(inventory.sandbox)) continue;
     if (const auto tested = test_sandbox(**lane, options.zygote.harness); !tested)
       inventory.failures.push_back(tested.error().message);
+    if (!inventory.software.triton.empty()) inventory.triton_loop = test_triton_loop(**lane, options.zygote.harness);
   }
   return inventory;
 }
@@ -80,19 +82,17 @@ std::string to_json(const Inventory& inventory) {
     if (std::find(layers.begin(), layers.end(), layer) == layers.end()) missing.push_back(layer);
   }
   const Software& software = inventory.software;
-  return json{{"kq", kVersion},
-              {"devices", devices},
-              {"failures", inventory.failures},
-              {"software",
-               {{"python", software.python},
-                {"torch", software.torch},
-                {"triton", software.triton},
-                {"cuda", software.cuda}}},
-              {"sandbox", layers},
-              {"sandbox_missing", missing},
-              {"backends", backends}}
-             .dump() +
-         "\n";
+  json object{
+      {"kq", kVersion},
+      {"devices", devices},
+      {"failures", inventory.failures},
+      {"software",
+       {{"python", software.python}, {"torch", software.torch}, {"triton", software.triton}, {"cuda", software.cuda}}},
+      {"sandbox", layers},
+      {"sandbox_missing", missing},
+      {"backends", backends}};
+  if (inventory.triton_loop) object["triton_loop"] = *inventory.triton_loop;
+  return object.dump() + "\n";
 }
 
 }  // namespace kq::worker

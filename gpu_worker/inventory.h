@@ -19,9 +19,13 @@ struct Inventory {
   Software software;
   std::string sandbox;  // the layers in force, "uid,user,pid"; empty if no zygote has started
   std::vector<Backend> backends;
+  // Why a triton kernel with a loop does not run (lane/triton_check.h); empty: it does. No value where it was not
+  // tried.
+  std::optional<std::string> triton_loop = std::nullopt;
 };
 
-// Opens each lane, starts its zygote and tests its sandbox (lane/escape_check.h), then closes it.
+// Opens each lane, starts its zygote, tests its sandbox (lane/escape_check.h) and triton (lane/triton_check.h), then
+// closes it.
 Inventory take_inventory(const std::vector<LaneOptions>& lanes);
 
 inline constexpr std::string_view kNoSandbox =
@@ -38,7 +42,7 @@ std::optional<std::string> startup_failure(const Inventory& inventory, bool is_i
 bool lacks_sandbox(const std::string& layers);
 
 // One JSON object on a line: {"kq", "devices": [...], "failures": [...], "software": {...}, "sandbox": [...],
-// "sandbox_missing": [...], "backends": [...]}.
+// "sandbox_missing": [...], "backends": [...], "triton_loop": ""}.
 std::string to_json(const Inventory& inventory);
 
 }  // namespace kq::worker

@@ -169,6 +169,7 @@ Expected<std::vector<LaneOptions>> lanes_of(const Flags& flags, const std::strin
          .profiles = fs::absolute(flags.profiles.empty() ? (fs::path(scratch).parent_path() / "profiles").string()
                                                          : flags.profiles),
          .audits = flags.audits,
+         .certificates = fs::path(scratch).parent_path() / "certificates",
          .lock_dirs = gpu_lock_dirs()});
   }
   return lanes;
@@ -279,7 +280,8 @@ Expected<void> run(const Flags& flags) {
                       .builder = {.scratch = scratch,
                                   .uid = slot_uid(lanes.size() + tested.unopened.size() + 1),
                                   .no_gpu_arch = "sm_90",
-                                  .alone_host_bytes = usable_memory_bytes() / 4 * 3},
+                                  .alone_host_bytes = usable_memory_bytes() / 4 * 3,
+                                  .headers_at_once = headers_at_once(sys::usable_cores(), usable_memory_bytes())},
                       .cache_dir = fs::path(scratch).parent_path() / "build-cache",
                       .cache_bytes_max = static_cast<std::uintmax_t>(flags.cache_gib) << 30,
                       .zygote = [&](DeviceKind kind) { return only_builds ? zygotes.get(kind) : zygote_of(lanes); },

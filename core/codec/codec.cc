@@ -399,6 +399,7 @@ KQ_RECORD(ShortRunEntry);
 KQ_RECORD(RunRow);
 KQ_RECORD(LeaderboardRow);
 KQ_RECORD(BuildObject);
+KQ_RECORD(ProblemCertificate);
 #undef KQ_RECORD
 
 #define KQ_MESSAGE(Body)                                                  \

@@ -160,6 +160,11 @@ inline Profile profile() {
                                    {"timing_metrics.gpu_time_duration_sum", 42'880}}}}};
 }
 
+inline ProblemCertificate certificate() {
+  return {.warnings = {{.name = "zeros", .message = "workload n=1024: a kernel that returns zeros passes"}},
+          .invalid = *evidence_of(wrong_answer())};
+}
+
 inline Result result(Verdict verdict = passed()) {
   return {.verdict = std::move(verdict),
           .device = device(),
@@ -198,7 +203,8 @@ inline Result result(Verdict verdict = passed()) {
                                    .compiled = 1,
                                    .failed = {{.name = "add", .error = "add.py:31: identifier \"n\" is undefined"}},
                                    .fell_back = true},
-          .cases = {{.workload = "n=1024", .weight = 2, .verdict = passed(), .samples = samples()}}};
+          .cases = {{.workload = "n=1024", .weight = 2, .verdict = passed(), .samples = samples()}},
+          .problem_warnings = certificate().warnings};
 }
 
 inline JobRecord job() {
@@ -408,7 +414,9 @@ inline std::vector<JudgeRequest> judge_requests() {
                           .window_bytes_max = 4,
                           .host_bytes_max = 5},
                .workloads = {{"n=*"}, {"large"}},
-               .truth = truth_rule()},
+               .truth = truth_rule(),
+               .certifies = true,
+               .constant_passes = true},
           ChildExited{.role = ChildRole::build, .wait_status = -9}, WarmUpPageShared{}};
 }
 
@@ -421,7 +429,8 @@ inline std::vector<JudgeReply> judge_replies() {
                                                  .disagreement = "none",
                                                  .trials_us = 640'125,
                                                  .waited_us = 1'250,
-                                                 .cases = result().cases}};
+                                                 .cases = result().cases,
+                                                 .certificate = certificate()}};
 }
 
 }  // namespace kq::examples

@@ -23,7 +23,7 @@
 
 namespace kq::channel {
 
-inline constexpr std::uint32_t kMagic = 0x6B710008;  // "kq" and layout 8
+inline constexpr std::uint32_t kMagic = 0x6B710009;  // "kq" and layout 9
 inline constexpr std::uint32_t kInputsMax = 64;
 inline constexpr std::uint32_t kOutputsMax = 64;
 inline constexpr std::uint32_t kStatesMax = 2048;  // parameters and buffers of a model
@@ -79,15 +79,19 @@ enum class Command : std::uint32_t {
   // seeds of its own. The input table is the same for all slots; the output table is as in a burst. With more than one
   // slot outputs are copied to their places in the window.
   answer = 12,
-  // Reference, after `load`: receive host memory from the socket ('W', window_bytes), and from the inputs in it compute
-  // the outputs as `truth` asks, seeded by answers[0].calls, on copies of the model and of the inputs. The tables hold
+  // Reference, after `load`: receive memory from the socket ('W', window_bytes), which is the host's or the device's as
+  // the order says, and from the inputs in it compute the outputs as `truth` asks, seeded by answers[0].calls, on copies of the model and of the inputs. The tables hold
   // the offsets in that memory; an output is written in the dtype of its row. Window, arena, model and the outputs of
   // the last call stay as they are. The memory is unmapped before the answer.
   truth = 13,
-  // Reference: receive host memory as in `truth`, and give copies of the inputs, of the expected outputs and of a
+  // Reference: receive host memory as `truth` does, and give copies of the inputs, of the expected outputs and of a
   // submission's outputs to check() of the problem. The table of outputs holds the rows of the expected outputs and
   // then those of the submission's. The text of the answer is what check() returned; empty: the outputs are right.
   check = 14,
+  // Submission, after `load` of a problem with has_forbidden: call twice more on the inputs in the window, and find out
+  // whether the submission uses what the problem forbids (gpu_worker/harness/problem/forbidden_calls.py). Nothing reads
+  // the outputs. The text of the answer says what it uses: "calls aten::mm (new.py:12)"; empty: nothing was found.
+  inspect = 15,
 };
 
 // Where and in which precision Command::truth computes. Integers stay as they are.
@@ -98,6 +102,7 @@ enum class Rounding : std::uint32_t { none = 0, tf32 = 1, fp16 = 2, bf16 = 3 };
 struct TruthOrder {
   TruthKind kind = TruthKind::float64_on_device;
   Rounding rounding = Rounding::none;
+  std::uint32_t is_device_memory = 0;  // 1: the memory that comes with the command is the device's
 };
 
 constexpr bool is_staging(Command command) {
@@ -284,8 +289,9 @@ struct Page {
   std::uint32_t output_tree_bytes;
   char input_tree[kTreeMax];
   char output_tree[kTreeMax];
-  TruthOrder truth;         // for `truth`; written by the judge
-  std::uint32_t has_check;  // 1: the problem has a function check(); written by a reference that has loaded
+  TruthOrder truth;             // for `truth`; written by the judge
+  std::uint32_t has_check;      // 1: the problem has a function check(); written by a reference that has loaded
+  std::uint32_t has_forbidden;  // 1: it has FORBIDDEN; likewise, and written by the judge for a submission
   std::uint32_t reserved;
 };
 static_assert(offsetof(Page, go) == 8);

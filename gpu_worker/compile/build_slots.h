@@ -19,4 +19,7 @@ struct BuildResources {
 // may. The rest of the memory is for the lanes. Returns at least 1 and at most kBuildSlotsMax.
 std::uint32_t build_slots(const BuildResources& resources);
 
+// Returns how many prefixes of torch's headers a worker makes at once. One takes up to 4 GiB, the others 2.4.
+std::uint32_t headers_at_once(std::uint64_t cores, std::uint64_t memory_bytes);
+
 }  // namespace kq::worker

@@ -34,5 +34,12 @@ TEST(build_slots, fit_into_memory_even_if_each_build_takes_all_that_it_may) {
   EXPECT_EQ(slots(16, 1, 4), 1u);
 }
 
+TEST(headers_at_once, follow_cores_and_memory) {
+  EXPECT_EQ(headers_at_once(16, 128 * kGiB), kHeadersAtOnceMax);
+  EXPECT_EQ(headers_at_once(2, 128 * kGiB), 2u);
+  EXPECT_EQ(headers_at_once(16, 24 * kGiB), 2u);
+  EXPECT_EQ(headers_at_once(16, 8 * kGiB), 1u);
+}
+
 }  // namespace
 }  // namespace kq::worker

@@ -200,7 +200,9 @@ Builder::Builder(BuilderOptions options, BuildCache cache, ZygoteSource zygote)
                   .first_uid = options_.uid == 0 ? 0 : options_.uid + kPreforkedUidOffset,
                   .host_bytes = options_.host_bytes,
                   .scratch_bytes = kBuildScratchBytes}),
-      headers_([this](const HeaderOrder& order, const std::stop_token& stop) { return make_header(order, stop); }) {}
+      headers_([this](const HeaderOrder& order, std::size_t thread,
+                      const std::stop_token& stop) { return make_header(order, thread, stop); },
+               std::clamp<std::size_t>(options_.headers_at_once, 1, kHeadersAtOnceMax)) {}
 
 Expected<Builder::Job> Builder::begin(const Lease& lease, std::stop_token stop, std::size_t slot,
                                       std::int64_t start_ms) const {
@@ -484,10 +486,15 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
                       .toolchain = toolchain_text(*entry)};
   }
   const Hash group = sha256(toolchain);
-  for (std::string& variant : header_variants(call)) {
+  const std::vector<std::string> variants = header_variants(call);
+  for (const std::string& variant : variants) {
     if (!cache_.has_header(group, variant))
-      headers_.request({.group = group, .variant = std::move(variant), .zygote = job.zygote, .arch = job.arch});
+      headers_.request({.group = group, .variant = variant, .zygote = job.zygote, .arch = job.arch});
   }
+  // The first prefix tells whether the C++ sources compile.
+  const HeaderMaker::Turn turn(headers_, group, variants.empty() ? std::string() : variants.front(), time);
+  if (auto over = time.over())
+    return over->map([](Verdict& verdict) { return Compiled{.verdict = std::move(verdict), .dir = {}}; });
   KQ_TRY_VALUE(const auto headers, cache_.headers(group));
   KQ_TRY_VALUE(auto scratch, this->scratch(job, "compile"));
   const auto compile_in = [&](BuildGate::Kind kind) -> Expected<std::optional<Verdict>> {
@@ -549,9 +556,10 @@ Expected<void> Builder::make_headers_ahead(DeviceKind kind) {
 }
 
 // Makes a prefix of torch's headers and puts it into the cache. Returns whether that succeeded.
-bool Builder::make_header(const HeaderOrder& order, const std::stop_token& stop) {
-  const std::uint32_t uid = options_.uid == 0 ? 0 : options_.uid + kHeaderUidOffset;
-  const auto scratch = Scratch::make(options_.scratch, "header", uid);
+bool Builder::make_header(const HeaderOrder& order, std::size_t thread, const std::stop_token& stop) {
+  const std::uint32_t uid =
+      options_.uid == 0 ? 0 : options_.uid + kHeaderUidOffset + static_cast<std::uint32_t>(thread);
+  const auto scratch = Scratch::make(options_.scratch, "header" + std::to_string(thread), uid);
   if (!scratch ||
       !scratch->put(
           "call.json",

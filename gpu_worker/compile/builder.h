@@ -37,7 +37,9 @@ namespace kq::worker {
 
 // Pre-forked build children have the user ids from BuilderOptions::uid plus this on.
 inline constexpr std::uint32_t kPreforkedUidOffset = 1024;
-inline constexpr std::uint32_t kHeaderUidOffset = kPreforkedUidOffset - 1;  // of the child that makes prefixes
+inline constexpr std::uint32_t kHeadersAtOnceMax = 4;
+// Children that make prefixes have the user ids from BuilderOptions::uid plus this on.
+inline constexpr std::uint32_t kHeaderUidOffset = kPreforkedUidOffset - kHeadersAtOnceMax;
 // How often a submission is traced: once, and again after each call that does not compile.
 inline constexpr int kTracesMax = 16;
 
@@ -51,6 +53,7 @@ struct BuilderOptions {
   std::uint64_t host_bytes = 4ull << 30;     // private memory of each process of a build
   // The same for a call of load_inline that needed more and is compiled once again while nothing else is; 0: none is.
   std::uint64_t alone_host_bytes = 0;
+  std::uint32_t headers_at_once = 2;  // prefixes that are made at once, at most kHeadersAtOnceMax
 };
 
 class Builder {
@@ -117,7 +120,7 @@ class Builder {
   // Compiles a call into `scratch` and returns the verdict of a compile that failed, or nothing.
   Expected<std::optional<Verdict>> compile_once(const Job& job, const Scratch& scratch, const std::string& headers,
                                                 BuildGate::Kind kind);
-  bool make_header(const HeaderOrder& order, const std::stop_token& stop);
+  bool make_header(const HeaderOrder& order, std::size_t thread, const std::stop_token& stop);
   Expected<Scratch> scratch(const Job& job, const std::string& name) const;
   BuildChild child_of(const Job& job, ChildRole role, std::uint32_t limit_ms, const std::string& shared = {}) const;
   Expected<BuildEnd> run_child(const Job& job, ChildRole role, const Scratch& scratch, std::uint32_t limit_ms,
@@ -132,7 +135,7 @@ class Builder {
   std::mutex toolchain_mutex_;
   std::string toolchain_;  // of this machine, as the last build child reported it
   BuildGate gate_;
-  HeaderMaker headers_;  // the last member, because its thread uses the others
+  HeaderMaker headers_;  // the last member, because its threads use the others
 };
 
 }  // namespace kq::worker

@@ -1,7 +1,9 @@
 #include "gpu_worker/compile/extension.h"
 
 #include <algorithm>
+#include <cctype>
 #include <deque>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -113,6 +115,16 @@ std::string label(const std::string& kind, std::size_t i, std::size_t count) {
   return count == 1 ? kind : kind + "[" + std::to_string(i) + "]";
 }
 
+// Returns whether a word stands in the text, and not only as a part of another word: "for" is no word of "forward".
+bool has_word(std::string_view text, std::string_view word) {
+  const auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || !is_part(text[at - 1])) && (end == text.size() || !is_part(text[end]))) return true;
+  }
+  return false;
+}
+
 void add_sources(ExtensionCall& call, const std::string& kind, const std::vector<std::string>& texts) {
   for (std::size_t i = 0; i < texts.size(); ++i) call.sources.emplace_back(label(kind, i, texts.size()), texts[i]);
 }
@@ -129,9 +141,7 @@ ExtensionCall call_of(const json& object, std::string key, std::string similar_k
   const auto cpp = texts_at(object, "cpp");
   const auto cuda = texts_at(object, "cuda");
   call.has_cuda_sources = !cuda.empty();
-  const auto has_loop = [](const std::string& text) {
-    return text.find("for") != std::string::npos || text.find("while") != std::string::npos;
-  };
+  const auto has_loop = [](const std::string& text) { return has_word(text, "for") || has_word(text, "while"); };
   call.has_loops = std::any_of(cpp.begin(), cpp.end(), has_loop);
   add_sources(call, "cpp_sources", cpp);
   add_sources(call, "cuda_sources", cuda);
@@ -375,23 +385,33 @@ std::vector<std::string> header_variants(const ExtensionCall& call) {
                                  {"script", "torch/script.h"},
                                  {"types", "torch/types.h"},
                                  {"aten", "ATen/ATen.h"}};
-  std::vector<std::string> variants;
-  const auto add = [&](std::string_view prefix) {
-    std::string variant = std::string(prefix) + "-" + header_level(call);
-    if (std::ranges::find(variants, variant) == variants.end()) variants.push_back(std::move(variant));
+  // The flags of C++ units have prefixes of their own. Those of nvcc are compiled with the prefixes of the level alone.
+  const std::string level = header_level(call);
+  std::vector<std::string> variants, bodies;
+  const auto add_to = [](std::vector<std::string>& list, std::string variant) {
+    if (std::ranges::find(list, variant) == list.end()) list.push_back(std::move(variant));
   };
-  if (call.has_implicit_headers) add("extension");
+  const auto add = [&](std::string_view prefix, bool is_cuda) {
+    const std::size_t end = is_cuda ? level.find('-') : std::string::npos;
+    add_to(variants, std::string(prefix) + "-" + level.substr(0, end));
+    add_to(bodies,
+           "bodies-O1" + level.substr(std::min(level.find('-'), level.size()), is_cuda ? 0 : std::string::npos));
+  };
+  if (call.has_implicit_headers) add("extension", false);
   for (const auto& [name, text] : call.sources) {
     const auto* first = std::ranges::find_if(
         kHeaders, [&](const Header& header) { return text.find(header.name) != std::string::npos; });
-    const bool begins_with_types = call.has_implicit_headers && name.starts_with("cuda_sources");
+    const bool is_cuda_source = name.starts_with("cuda_sources");
+    const bool begins_with_types = call.has_implicit_headers && is_cuda_source;
     if (first != std::end(kHeaders) && (first->prefix == "extension" || !begins_with_types)) {
-      add(first->prefix);
+      add(first->prefix, is_cuda_source || name.ends_with(".cu"));
     } else if (begins_with_types) {
-      add("types");
+      add("types", true);
     }
   }
-  if (call.has_cuda_sources) variants.emplace_back("nvcc-O1");  // notes about the headers, equal for all levels
+  // What prefixes share is the same for all levels: the bodies, and the notes about the headers.
+  std::ranges::move(bodies, std::back_inserter(variants));
+  if (call.has_cuda_sources) variants.emplace_back("nvcc-O1");
   return variants;
 }
 
@@ -403,7 +423,15 @@ std::string header_level(const ExtensionCall& call) {
                      flag.find("-Ofast") != std::string::npos;
     }
   }
-  return is_optimised && (!call.has_cuda_sources || call.has_loops) ? "O2" : "O1";
+  std::string level = is_optimised && (!call.has_cuda_sources || call.has_loops) ? "O2" : "O1";
+  // OWN_PREFIX in harness/extensions/torch_prefix.py has the same.
+  constexpr std::pair<std::string_view, std::string_view> kOwnPrefix[] = {
+      {"fast", "-ffast-math"}, {"native", "-march=native"}, {"ndebug", "-DNDEBUG"}, {"openmp", "-fopenmp"}};
+  for (const auto& [word, own] : kOwnPrefix) {
+    const auto is_own = [&](const auto& flag) { return flag.first == "extra_cflags" && flag.second == own; };
+    if (std::ranges::any_of(call.flags, is_own)) level += "-" + std::string(word);
+  }
+  return level;
 }
 
 }  // namespace kq::worker

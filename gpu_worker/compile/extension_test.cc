@@ -175,20 +175,27 @@ TEST(ExtensionKey, changes_with_what_shapes_the_module_only) {
 
 TEST(ExtensionHeader, depends_on_sources_and_flags) {
   using Names = std::vector<std::string>;
-  EXPECT_EQ(header_variants(call(R"("cpp": ["a"])")), Names{"extension-O1"});
-  EXPECT_EQ(header_variants(call(R"("cpp": ["a"], "cflags": ["-O3"])")), Names{"extension-O2"});
+  EXPECT_EQ(header_variants(call(R"("cpp": ["a"])")), (Names{"extension-O1", "bodies-O1"}));
+  EXPECT_EQ(header_variants(call(R"("cpp": ["a"], "cflags": ["-O3"])")), (Names{"extension-O2", "bodies-O1"}));
   const std::string cuda = R"("cuda": ["b"], "with_cuda": true, "cflags": ["-O3"])";
-  EXPECT_EQ(header_variants(call(R"("cpp": ["a"], )" + cuda)), (Names{"extension-O1", "types-O1", "nvcc-O1"}));
+  EXPECT_EQ(header_variants(call(R"("cpp": ["a"], )" + cuda)),
+            (Names{"extension-O1", "types-O1", "bodies-O1", "nvcc-O1"}));
+  EXPECT_EQ(header_level(call(R"("cpp": ["int forward(); int before_while;"], )" + cuda)), "O1") << "no loop";
   EXPECT_EQ(header_variants(call(R"("cpp": ["for (;;) {}"], )" + cuda)),
-            (Names{"extension-O2", "types-O2", "nvcc-O1"}));
+            (Names{"extension-O2", "types-O2", "bodies-O1", "nvcc-O1"}));
   EXPECT_EQ(header_variants(call(R"("cpp": [], "cuda": ["#include <torch/extension.h>"], "with_cuda": true)")),
-            (Names{"extension-O1", "nvcc-O1"}));
+            (Names{"extension-O1", "bodies-O1", "nvcc-O1"}));
+  const std::string flags = R"("cpp": ["a"], "cflags": ["-fopenmp", "-O3", "-ffast-math"])";
+  EXPECT_EQ(header_variants(call(flags)), (Names{"extension-O2-fast-openmp", "bodies-O1-fast-openmp"}));
+  EXPECT_EQ(header_variants(call(flags + R"(, "cuda": ["b"], "with_cuda": true)")),
+            (Names{"extension-O1-fast-openmp", "types-O1", "bodies-O1-fast-openmp", "bodies-O1", "nvcc-O1"}));
   EXPECT_EQ(header_variants(call(R"("implicit_headers": false, "cpp": ["#include <cmath>"])")), Names{});
   EXPECT_EQ(header_variants(call(R"("implicit_headers": false, "cpp": ["#include <torch/types.h>"])")),
-            Names{"types-O1"});
-  EXPECT_EQ(header_variants(call(R"("implicit_headers": false, "cpp": ["#include <ATen/ATen.h>"])")), Names{"aten-O1"});
+            (Names{"types-O1", "bodies-O1"}));
+  EXPECT_EQ(header_variants(call(R"("implicit_headers": false, "cpp": ["#include <ATen/ATen.h>"])")),
+            (Names{"aten-O1", "bodies-O1"}));
   EXPECT_EQ(header_variants(call(R"("implicit_headers": false, "cpp": ["#include <torch/torch.h>"])")),
-            Names{"extension-O1"});
+            (Names{"extension-O1", "bodies-O1"}));
 }
 
 // Builds extensions and runs them on the lane.

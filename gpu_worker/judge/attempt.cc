@@ -11,6 +11,7 @@
 #include "gpu_worker/judge/timing/published_time.h"
 #include "gpu_worker/judge/timing/timed_interval.h"
 #include "gpu_worker/judge/trial/burst.h"
+#include "gpu_worker/judge/trial/certificate.h"
 #include "gpu_worker/judge/workloads.h"
 
 namespace kq::judge {
@@ -47,18 +48,17 @@ std::optional<Evidence> below_floor(const Device& device, const Layout& layout, 
 
 Evidence unchanged_inputs() {
   Evidence found =
-      evidence(Stage::judge, "inputs",
+      evidence(Stage::judge, std::string(kSameInputs),
                "the problem gives the same inputs to every call, so a submission may return outputs that it has kept");
   found.hint = "get_inputs() must draw from torch's generators, without a seed or generator of its own";
   return found;
 }
 
-Evidence constant_outputs() {
-  Evidence found = evidence(Stage::judge, "constant",
-                            "the reference returned the same outputs for all inputs, so a submission that computes "
-                            "nothing would be right");
-  found.hint = "the outputs of a problem must depend on its inputs: its weights must not be zero, for example";
-  return found;
+// Evidence against a submission that returns one constant, where the problem cannot tell that from a right kernel.
+Evidence constant_submission() {
+  return evidence(Stage::judge, "constant",
+                  "the submission returned the same outputs in every trial, although those of the reference changed by "
+                  "less than the tolerance");
 }
 
 // Returns whether the reference failed, or had no memory left, which may be due to the memory that a kept reference
@@ -130,26 +130,41 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
 Step<Verdict> Judge::judge_one(const Plan& plan, std::uint64_t seed, Layout layout, sys::Fd channel,
                                Preparing& preparing, Report& report) {
   KQ_TRY(reference_->use(plan, std::move(layout)));
+  Plan certified = plan;
+  if (plan.certifies) {
+    ProblemCertificate certificate;
+    KQ_TRY(certify(device_, *reference_, plan, draw_, {}, certificate));
+    KQ_TRY(apply(std::move(certificate), certified, report));
+  }
   KQ_TRY_VALUE(auto submission,
                SubmissionSide::open(device_, std::move(channel), exits_, wait_mode_, plan, *reference_,
                                     std::span(&reference_->layout(), 1), std::exchange(ahead_, std::nullopt)));
-  return judge_workload(plan, seed, 0, *submission, preparing, report);
+  return judge_workload(certified, seed, 0, nullptr, *submission, preparing, report);
 }
 
-// The overhead by the calibrator. Without timed trials no overhead is needed.
-Step<Overhead> Judge::calibrate(const Plan& plan, const SubmissionSide& submission,
-                                Step<Overhead> (Calibrator::*how)(std::uint64_t, std::int64_t)) {
+// Reports a new certificate. Stops where the problem is invalid.
+Step<void> Judge::apply(ProblemCertificate certificate, Plan& plan, Report& report) const {
+  plan.constant_passes = constant_passes(certificate);
+  report.certificate = std::move(certificate);
+  if (report.certificate->invalid) return stop(VerdictName::problem_invalid, *report.certificate->invalid);
+  return {};
+}
+
+// The overhead by the calibrator, which may be as old as this. Without timed trials no overhead is needed.
+Step<Overhead> Judge::calibrate(const Plan& plan, const SubmissionSide& submission, std::int64_t age_max_ns) {
   if (plan.trials.timed == 0) return submission.overhead();
-  return ((*calibrators_.at(plan.calibrator)).*how)(reference_->layout().bytes(), plan.limits.load_limit_ms);
+  return calibrators_.at(plan.calibrator)->reuse_or_calibrate(touch_bytes_, plan.limits.load_limit_ms, age_max_ns);
 }
 
 // Loads the submission for the reference's present workload, runs the trials, and computes the published time. While
 // the submission loads, nothing is timed and the reference computes trials ahead.
-Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::uint32_t workload,
+Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::uint32_t workload, const Among* among,
                                     SubmissionSide& submission, Preparing& preparing, Report& report) {
-  KQ_TRY_VALUE(const auto before, calibrate(plan, submission, &Calibrator::reuse_or_calibrate));
+  touch_bytes_ = among != nullptr && among->touch_bytes > 0 ? among->touch_bytes : reference_->layout().bytes();
+  KQ_TRY_VALUE(const auto before, calibrate(plan, submission, kCalibrationAgeMaxNs));
   KQ_TRY(submission.begin_load(plan, seed, workload));
   TrialRun trials(device_, *reference_, submission, plan, draw_);
+  if (among != nullptr && among->was_checked) trials.trust_reference();
   const auto made_ahead = trials.make_ahead_while([&] { return submission.is_loading(); });
   KQ_TRY(submission.finish_load());
   if (!made_ahead) return tl::unexpected(made_ahead.error());
@@ -164,7 +179,7 @@ Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::u
   report.waited_us += queued_us() - queued_before_us;
   if (!times) return tl::unexpected(times.error());
   begin(preparing);
-  KQ_TRY_VALUE(const auto after, calibrate(plan, submission, &Calibrator::calibrate));
+  KQ_TRY_VALUE(const auto after, calibrate(plan, submission, among == nullptr ? 0 : kCalibrationAgeAmongNs));
   preparing.reset();
 
   // All outputs were right.
@@ -174,11 +189,16 @@ Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::u
     if (is_constant) return stop(VerdictName::problem_invalid, constant_outputs());
   }
   KQ_TRY_VALUE(auto measurement, measure(plan, submission, *times, before, after, report));
+  if (reference_->has_forbidden()) {
+    KQ_TRY(reference_->make_trial(plan, {.inputs = draw_(), .calls = draw_()}));
+    KQ_TRY(submission.inspect(plan, draw_()));
+  }
   const Correctness& correctness = submission.correctness();
   auto suspicion = submission.suspicion();
   if (!suspicion && plan.trials.timed > 0)
     suspicion = below_floor(device_, reference_->layout(), measurement.submission.median_ns);
   if (!suspicion && plan.trials.timed > 0 && trials.inputs_never_changed()) suspicion = unchanged_inputs();
+  if (!suspicion && trials.submission_is_constant()) suspicion = constant_submission();
   if (suspicion) return Suspect{std::move(measurement), correctness, std::move(*suspicion)};
   return Passed{std::move(measurement), correctness};
 }

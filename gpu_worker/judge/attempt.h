@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 
 #include "core/plan.h"
 #include "gpu_worker/channel/warm_up.h"
@@ -37,16 +38,22 @@ class Judge {
   using Preparing = std::optional<channel::ScopedPreparing>;
   void begin(Preparing& preparing) const;
   Step<Verdict> attempt(const Plan& plan, Channels channels, Report& report);
+  Step<void> apply(ProblemCertificate certificate, Plan& plan, Report& report) const;
   Step<Verdict> judge_one(const Plan& plan, std::uint64_t seed, Layout layout, sys::Fd channel, Preparing& preparing,
                           Report& report);
   Step<Verdict> judge_several(const Plan& plan, std::uint64_t seed, std::vector<std::uint32_t> workloads,
                               sys::Fd channel, Preparing& preparing, Report& report);
+  Step<void> certify_all(Plan& plan, std::uint64_t seed, std::span<const std::uint32_t> workloads, Report& report);
   Step<std::vector<Layout>> describe_all(const Plan& plan, std::uint64_t seed, std::vector<std::uint32_t>& workloads,
                                          Report& report);
-  Step<Verdict> judge_workload(const Plan& plan, std::uint64_t seed, std::uint32_t workload, SubmissionSide& submission,
-                               Preparing& preparing, Report& report);
-  Step<Overhead> calibrate(const Plan& plan, const SubmissionSide& submission,
-                           Step<Overhead> (Calibrator::*how)(std::uint64_t, std::int64_t));
+  // How a workload is judged where the problem has several.
+  struct Among {
+    bool was_checked = false;       // by earlier calls of this attempt, so the reference is known to agree with itself
+    std::uint64_t touch_bytes = 0;  // the size of calls that the overhead is measured for; 0: that of the workload
+  };
+  Step<Verdict> judge_workload(const Plan& plan, std::uint64_t seed, std::uint32_t workload, const Among* among,
+                               SubmissionSide& submission, Preparing& preparing, Report& report);
+  Step<Overhead> calibrate(const Plan& plan, const SubmissionSide& submission, std::int64_t age_max_ns);
   Step<void> open_children(const Plan& plan, Channels& channels);
   Step<Measurement> measure(const Plan& plan, SubmissionSide& submission, const TimedTrials& times,
                             const Overhead& before, const Overhead& after, Report& report);
@@ -58,6 +65,7 @@ class Judge {
   Draw draw_;
   std::map<std::uint32_t, std::unique_ptr<Calibrator>> calibrators_;  // by Plan::calibrator
   std::unique_ptr<ReferenceSide> reference_;
+  std::uint64_t touch_bytes_ = 0;          // of the workload that is judged now
   std::optional<SubmissionMemory> ahead_;  // for the next submission
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gpu_worker/judge/attempt.h"
+#include "gpu_worker/judge/trial/certificate.h"
 #include "gpu_worker/judge/workloads.h"
 
 namespace kq::judge {
@@ -22,6 +23,15 @@ void add_checks(CaseResult& timed, std::span<const CaseResult> checked) {
   const auto* const suspect = std::get_if<Suspect>(&before->verdict);
   if (auto* const passed = std::get_if<Passed>(&timed.verdict); passed != nullptr && suspect != nullptr)
     timed.verdict = Suspect{std::move(passed->measurement), passed->correctness, suspect->evidence};
+}
+
+// Returns the largest size among the layouts of at most kTouchBytesSmall, or 0 where there are none.
+std::uint64_t largest_small(std::span<const Layout> layouts) {
+  std::uint64_t largest = 0;
+  for (const Layout& layout : layouts) {
+    if (layout.bytes() <= kTouchBytesSmall) largest = std::max(largest, layout.bytes());
+  }
+  return largest;
 }
 
 // Replaces the outcome of the same workload, or appends it.
@@ -44,21 +54,28 @@ Step<Verdict> Judge::judge_several(const Plan& plan, std::uint64_t seed, std::ve
   KQ_TRY_VALUE(const auto layouts, describe_all(plan, seed, workloads, report));
   if (workloads.empty()) return combine(report.cases);
   reference_->reserve(layouts);
+  Plan certified = plan;
+  if (plan.certifies) {
+    KQ_TRY(certify_all(certified, seed, workloads, report));
+  }
+  const std::uint64_t small_bytes = largest_small(layouts);
   std::unique_ptr<SubmissionSide> submission;
   for (const bool is_timing : {false, true}) {
-    const Plan part = is_timing ? timing_plan(plan, workloads.size()) : check_plan(plan);
+    const Plan part = is_timing ? timing_plan(certified, workloads.size()) : check_plan(certified, workloads.size());
     if (is_timing && part.trials.timed == 0) break;
     for (const std::uint32_t workload : workloads) {
       if (!preparing) begin(preparing);
       const WorkloadRow& row = reference_->workloads()[workload];
       KQ_TRY(reference_->load(part, seed, workload));
+      const Among among{.was_checked = is_timing,
+                        .touch_bytes = reference_->layout().bytes() <= kTouchBytesSmall ? small_bytes : 0};
       if (submission) {
         KQ_TRY(submission->change_workload(part));
       } else {
         KQ_TRY_VALUE(submission,
                      SubmissionSide::open(device_, std::move(channel), exits_, wait_mode_, plan, *reference_, layouts));
       }
-      auto verdict = judge_workload(part, seed, workload, *submission, preparing, report);
+      auto verdict = judge_workload(part, seed, workload, &among, *submission, preparing, report);
       if (!verdict && std::holds_alternative<Error>(verdict.error())) return verdict;
       CaseResult one{.workload = row.name,
                      .weight = row.weight,
@@ -71,6 +88,18 @@ Step<Verdict> Judge::judge_several(const Plan& plan, std::uint64_t seed, std::ve
     }
   }
   return combine(report.cases);
+}
+
+// Makes the certificate of a problem with several workloads, which all have to be loaded for that.
+Step<void> Judge::certify_all(Plan& plan, std::uint64_t seed, std::span<const std::uint32_t> workloads,
+                              Report& report) {
+  ProblemCertificate certificate;
+  for (const std::uint32_t workload : workloads) {
+    const std::string& name = reference_->workloads()[workload].name;
+    KQ_TRY(reference_->load(check_plan(plan, workloads.size()), seed, workload));
+    KQ_TRY(certify(device_, *reference_, plan, draw_, name, certificate));
+  }
+  return apply(std::move(certificate), plan, report);
 }
 
 // Describes each workload, and returns the layouts of those that fit. Removes the others from `workloads`; their

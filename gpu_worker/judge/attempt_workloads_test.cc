@@ -116,6 +116,33 @@ TEST(AttemptWorkloads, the_next_attempt_uses_the_same_reference) {
   EXPECT_EQ(again.cases.size(), 2u);
 }
 
+TEST(AttemptWorkloads, a_forbidden_call_names_its_workload) {
+  JudgeFixture fixture;
+  const Report report = fixture.run(
+      in_each_workload([](FakeTurn& turn, std::uint32_t workload) {
+        if (turn.command == Command::inspect && workload == 1) turn.say("calls aten::mm (new.py:12)");
+      }),
+      with_workloads({"small", "large"}, [](FakeTurn& turn, std::uint32_t) { turn.page.has_forbidden = 1; }));
+  EXPECT_EQ(outcome_text(report), "rejected/policy at judge");
+  EXPECT_EQ(evidence_in(report).message,
+            "workload large: the submission calls aten::mm (new.py:12), which FORBIDDEN of the problem names");
+  EXPECT_EQ(evidence_in(report).rule, "forbidden");
+  EXPECT_EQ(evidence_in(report).place, "new.py:12");
+}
+
+TEST(AttemptWorkloads, a_launcher_is_not_asked_for_forbidden_calls) {
+  JudgeFixture fixture;
+  bool is_asked = false;
+  const Twist note = at(Command::inspect, [&](FakeTurn&) { is_asked = true; });
+  const Twist forbids = at(Command::load, [](FakeTurn& turn) { turn.page.has_forbidden = 1; });
+  EXPECT_EQ(outcome_text(fixture.run(note, forbids)), "passed");
+  EXPECT_TRUE(is_asked);
+  is_asked = false;
+  fixture.plan.backend = Backend::cuda;
+  EXPECT_EQ(outcome_text(fixture.run(note, forbids)), "passed");
+  EXPECT_FALSE(is_asked);
+}
+
 TEST(AttemptWorkloads, a_hostile_table_of_workloads_is_no_table) {
   for (const std::uint32_t count : {0u, 129u, 0xFFFFFFFFu}) {
     JudgeFixture fixture;

@@ -105,8 +105,12 @@ Step<std::vector<std::uint32_t>> selected(std::span<const WorkloadRow> workloads
                                                          (workloads.size() > kNamesShownMax ? ", ..." : "")));
 }
 
-Plan check_plan(const Plan& plan) {
+Plan check_plan(const Plan& plan, std::size_t count) {
   Plan check = plan;
+  if (plan.trials.timed > 0) {
+    const auto share = static_cast<std::uint32_t>(std::uint64_t{plan.trials.correctness} * kTimedCallsFactor / count);
+    check.trials.correctness = std::min(plan.trials.correctness, std::max(share, kCheckedCallsMin));
+  }
   check.trials.warmup = 0;
   check.trials.timed = 0;
   check.trials.baseline = Baseline::eager;  // outputs are compared with the eager reference
@@ -119,6 +123,7 @@ Plan timing_plan(const Plan& plan, std::size_t count) {
   };
   Plan timing = plan;
   timing.trials.correctness = 0;
+  timing.trials.warmup = std::min(plan.trials.warmup, 1u);  // the calls that checked the workload have warmed it
   timing.trials.timed = std::min(plan.trials.timed, std::max(share(plan.trials.timed), kTimedSamplesMin));
   timing.limits.timed_budget_ms = std::max(share(plan.limits.timed_budget_ms), kTimedBudgetMsMin);
   return timing;

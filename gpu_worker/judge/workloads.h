@@ -23,8 +23,12 @@ Step<std::vector<std::uint32_t>> selected(std::span<const WorkloadRow> workloads
 // Returns whether a text fits a pattern in which * stands for any text and ? for one byte.
 bool fits_pattern(std::string_view text, std::string_view pattern);
 
-// Returns the plan for the calls that check one of several workloads before any is timed.
-Plan check_plan(const Plan& plan);
+// The calls that check all workloads before any is timed are likewise at most kTimedCallsFactor times the plan's, with
+// at least this many for each workload. Without timed calls each workload gets all that the plan asks for.
+inline constexpr std::uint32_t kCheckedCallsMin = 2;
+
+// Returns the plan for the calls that check one of `count` workloads before any is timed.
+Plan check_plan(const Plan& plan, std::size_t count);
 // Returns the plan for the timed calls of one of `count` workloads.
 Plan timing_plan(const Plan& plan, std::size_t count);
 

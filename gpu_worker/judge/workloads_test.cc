@@ -80,8 +80,14 @@ TEST(workloads, the_timed_calls_of_many_workloads_are_bounded_in_total) {
   EXPECT_EQ(timing_plan(plan, 1).trials.timed, plan.trials.timed);
   EXPECT_EQ(timing_plan(plan, 4).trials.timed, plan.trials.timed / 2);
   EXPECT_EQ(timing_plan(plan, 128).trials.timed, kTimedSamplesMin);
-  EXPECT_EQ(check_plan(plan).trials.timed, 0u);
-  EXPECT_EQ(check_plan(plan).trials.correctness, plan.trials.correctness);
+  EXPECT_EQ(timing_plan(plan, 4).trials.warmup, std::min(plan.trials.warmup, 1u));
+  EXPECT_EQ(check_plan(plan, 4).trials.timed, 0u);
+  EXPECT_EQ(check_plan(plan, 1).trials.correctness, plan.trials.correctness);
+  EXPECT_EQ(check_plan(plan, 2).trials.correctness, plan.trials.correctness);
+  EXPECT_EQ(check_plan(plan, 128).trials.correctness, std::min(plan.trials.correctness, kCheckedCallsMin));
+  Plan untimed = plan;
+  untimed.trials.timed = 0;
+  EXPECT_EQ(check_plan(untimed, 128).trials.correctness, plan.trials.correctness);
 }
 
 }  // namespace

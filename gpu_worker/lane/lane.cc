@@ -191,14 +191,49 @@ bool Lane::has_reference_for(const Lease& lease) const {
          reference_->precision == lease.submission.problem.precision;
 }
 
+std::optional<ProblemCertificate> Lane::kept_certificate(const Lease& lease) const {
+  if (options_.certificates.empty()) return std::nullopt;
+  return Certificates(options_.certificates).find(certificate_key(lease.submission, device_.kind));
+}
+
+// Keeps a certificate that the judge has made. Where it cannot be written, the next job makes it again.
+void Lane::keep_certificate(Run& run, std::optional<ProblemCertificate> made) const {
+  if (!made) return;
+  (void)Certificates(options_.certificates).keep(certificate_key(run.lease.submission, device_.kind), *made);
+  run.certificate = std::move(made);
+}
+
+// Returns the result of a job whose problem is known to be invalid. Nothing of the job runs.
+Result Lane::invalid_problem(const Run& run, const Zygote& zygote) const {
+  Result result{.verdict = ended(VerdictName::problem_invalid, *run.certificate->invalid),
+                .device = device_,
+                .worker = options_.worker,
+                .times = {.build_ms = run.built.ms, .build_cached = run.built.cached},
+                .software = zygote.software(),
+                .sandbox = {},
+                .log = {},
+                .samples = {}};
+  result.toolchain = run.built.toolchain;
+  result.extensions = run.built.extensions;
+  result.problem_warnings = run.certificate->warnings;
+  return result;
+}
+
 // Measures a job once more if the re-measurement policy asks for a second measurement or if the clocks of the
 // submission and the judge mismatch. All attempts and the profile together keep the one time limit of the run.
 Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_token stop) {
   const std::int64_t start_ms = sys::monotonic_now_ms();
   Run run{
       .lease = lease, .built = built, .stop = stop, .time = RunTime(limit_of(lease.submission, options_.run_limit_ms))};
+  run.certificate = kept_certificate(lease);
+  if (run.certificate && run.certificate->invalid) {
+    KQ_TRY(check_quarantine());
+    KQ_TRY_VALUE(const auto zygote, this->zygote());
+    return invalid_problem(run, *zygote);
+  }
   auto attempt = this->attempt(run);
   if (!attempt) return failure(attempt.error());
+  keep_certificate(run, std::move(attempt->report.certificate));
   const std::int64_t took_ms = sys::monotonic_now_ms() - start_ms;
   std::int64_t trials_us = 0;
   const auto measure_again = [&]() -> Expected<Measured> {
@@ -234,6 +269,7 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
   result.toolchain = built.toolchain;
   result.extensions = built.extensions;
   result.cases = std::move(report.cases);
+  if (run.certificate) result.problem_warnings = std::move(run.certificate->warnings);
   result.conditions = std::move(attempt->conditions);
   if (is_measured && lease.submission.trials.profile != Profiler::none) result.profile = profile(run);
   return result;
@@ -413,8 +449,8 @@ Expected<void> Lane::replace_reference(const Lease& lease) {
   return {};
 }
 
-Plan Lane::plan_for(const Lease& lease, ChildRole role, const AttemptChildren& children) {
-  const Submission& submission = lease.submission;
+Plan Lane::plan_for(const Run& run, ChildRole role, const AttemptChildren& children) {
+  const Submission& submission = run.lease.submission;
   const bool is_profiled = role == ChildRole::profile;
   const Limits limits = limits_for(submission);
   return {.id = ++plans_,
@@ -427,7 +463,9 @@ Plan Lane::plan_for(const Lease& lease, ChildRole role, const AttemptChildren& c
           .atol = submission.problem.atol,
           .limits = is_profiled ? profile_limits(limits) : limits,
           .workloads = submission.problem.workloads,
-          .truth = submission.truth};
+          .truth = submission.truth,
+          .certifies = !options_.certificates.empty() && !run.certificate && !is_profiled,
+          .constant_passes = run.certificate && constant_passes(*run.certificate)};
 }
 
 // Gives the judge the plan and the channels that it does not have yet, and waits for its report.
@@ -436,7 +474,7 @@ Expected<Report> Lane::judge_children(Run& run, ChildRole role, AttemptChildren&
   if (children.fresh_calibrator) channels.push_back(children.calibrator->channel.get());
   if (children.fresh_reference) channels.push_back(children.reference->channel.get());
   channels.push_back(children.submission.channel.get());
-  KQ_TRY(judge.send_plan(plan_for(run.lease, role, children), channels));
+  KQ_TRY(judge.send_plan(plan_for(run, role, children), channels));
   for (LaneChild* child : {children.calibrator, children.reference, &children.submission}) child->channel = sys::Fd();
   run.time.begin(sys::monotonic_now_ms());
   return wait_for_report(children, role, run.time, run.stop);

@@ -24,6 +24,7 @@
 #include "gpu_worker/core/remeasure.h"
 #include "gpu_worker/core/worker.h"
 #include "gpu_worker/lane/call_audit.h"
+#include "gpu_worker/lane/certificates.h"
 #include "gpu_worker/lane/children.h"
 #include "gpu_worker/lane/judge_link.h"
 #include "gpu_worker/machine/gpu_lock.h"
@@ -56,6 +57,7 @@ struct LaneOptions {
   std::string profiler = {};                // ncu, for submissions that ask for a profile; empty: there is none
   std::string profiles = {};                // parent of the directories with profiles
   bool audits = true;                       // on a GPU CUPTI observes Python submissions (gpu_worker/lane/call_audit.h)
+  std::string certificates = {};            // directory of problems' certificates; empty: none are made
   std::vector<std::string> lock_dirs = {};  // for the lock on the GPU (gpu_worker/machine/gpu_lock.h); empty: no lock
 };
 
@@ -100,6 +102,7 @@ class Lane {
     const Built& built;
     const std::stop_token& stop;
     RunTime time;
+    std::optional<ProblemCertificate> certificate = std::nullopt;  // empty where it has to be made
   };
 
   // The children of one attempt. Calibrator and reference belong to the lane.
@@ -131,6 +134,9 @@ class Lane {
   Limits limits_for(const Submission& submission) const;
   bool is_audited(const Submission& submission) const;
 
+  std::optional<ProblemCertificate> kept_certificate(const Lease& lease) const;
+  Result invalid_problem(const Run& run, const Zygote& zygote) const;
+  void keep_certificate(Run& run, std::optional<ProblemCertificate> made) const;
   Expected<Attempt> attempt(Run& run);
   // Returns nothing if the time that is left is too short for an attempt that takes `expected_ms`, or proved too short.
   Expected<std::optional<Attempt>> another_attempt(Run& run, std::int64_t expected_ms);
@@ -138,7 +144,7 @@ class Lane {
   Expected<Attempt> attempt_once(Run& run, ChildRole role = ChildRole::submission);
   Expected<AttemptChildren> take_children(const Run& run, ChildRole role);
   Expected<void> replace_reference(const Lease& lease);
-  Plan plan_for(const Lease& lease, ChildRole role, const AttemptChildren& children);
+  Plan plan_for(const Run& run, ChildRole role, const AttemptChildren& children);
   Expected<Report> judge_children(Run& run, ChildRole role, AttemptChildren& children, JudgeLink& judge);
   Expected<Report> wait_for_report(AttemptChildren& children, ChildRole submission_role, const RunTime& time,
                                    const std::stop_token& stop);

@@ -182,6 +182,32 @@ void kill_and_await(int process) {
   ADD_FAILURE() << "process " << process << " did not end";
 }
 
+TEST_F(LaneTest, a_problem_is_looked_at_once_and_every_row_has_what_was_found) {
+  const auto problem = [](const std::string& value) {
+    return "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return " + value +
+           "\ndef get_inputs():\n    return [torch.rand(64)]\n";
+  };
+  const Built built{.verdict = {}, .dir = root_ / "built"};
+  const std::string small = problem("x * 1e-6");
+  const auto honest = lane_->run(lease_of(submission("return x * 1e-6"), small), built);
+  EXPECT_EQ(verdict_of(honest), "passed");
+  ASSERT_EQ(honest->problem_warnings.size(), 1u);
+  EXPECT_EQ(honest->problem_warnings.front().name, "zeros");
+  const auto wrong = lane_->run(lease_of(submission("return x + 5"), small), built);
+  EXPECT_EQ(verdict_of(wrong), "wrong_answer value");
+  EXPECT_EQ(wrong->problem_warnings, honest->problem_warnings);
+
+  const std::string constant = problem("torch.sigmoid(x * 0)");
+  const std::string never_right = submission("return x + 5");
+  const auto first = lane_->run(lease_of(never_right, constant), built);
+  EXPECT_EQ(verdict_of(first), "problem_invalid constant");
+  const auto second = lane_->run(lease_of(never_right, constant), built);
+  EXPECT_EQ(verdict_of(second), "problem_invalid constant");
+  EXPECT_GT(first->times.run_ms, 0);
+  EXPECT_EQ(second->times.run_ms, 0) << "nothing runs where the certificate is kept";
+  EXPECT_EQ(second->software.torch, first->software.torch);
+}
+
 TEST_F(LaneTest, a_judge_that_died_between_two_jobs_costs_none_of_them) {
   ASSERT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
   kill_and_await(lane_->judge_process());

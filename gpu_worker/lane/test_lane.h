@@ -50,7 +50,8 @@ class TestLane {
                        .device_index = 0},
             .scratch = root() / "scratch",
             .first_uid = ::geteuid() == 0 ? 61100u : 0u,
-            .limits = limits};
+            .limits = limits,
+            .certificates = root() / "certificates"};
   }
   Lane& lane() { return *lane_; }
 

@@ -76,6 +76,8 @@ struct InputOptions {
   std::int64_t now_ms = 0;  // the Unix time to which "+30m" in a file is relative
   std::optional<std::uint32_t> correctness_trials;
   std::optional<std::uint32_t> timed_trials;
+  std::optional<double> rtol;
+  std::optional<double> atol;
   std::optional<double> truth_rms;
   std::optional<double> truth_max;
   bool no_truth = false;  // true overrides the candidate's setting

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "core/limits.h"
+#include "producer/formats/problem_folder.h"
 #include "sys/error_text.h"
 
 namespace kq::producer {
@@ -70,12 +71,17 @@ FileRef file_ref(const std::filesystem::path& path) {
   return {path.filename().string(), path, std::nullopt};
 }
 
+FileRef problem_ref(const std::filesystem::path& path) {
+  return {path.filename().string(), path, std::nullopt, true};
+}
+
 Expected<std::string> contents(const FileRef& file) {
   const std::string where = file.path.string();
   if (file.text) return checked(where, *file.text);
   Expected<std::string> text = read_file(where);
   if (!text) return text;
-  return checked(where, std::move(*text));
+  text = checked(where, std::move(*text));
+  return text && file.is_problem ? with_files_beside(std::move(*text), file.path) : text;
 }
 
 bool is_file(const std::filesystem::path& path) {

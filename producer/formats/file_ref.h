@@ -14,10 +14,12 @@ struct FileRef {
   std::string name;                 // the name on the worker: "add.py"
   std::filesystem::path path;       // the path of the file; for `text`, the place where the text was found
   std::optional<std::string> text;  // the content, where it is not a file of its own
+  bool is_problem = false;          // the content includes the files that it reads (problem_folder.h)
 };
 
-// Returns a reference to a file under its own name.
+// Return a reference to a file under its own name.
 FileRef file_ref(const std::filesystem::path& path);
+FileRef problem_ref(const std::filesystem::path& path);
 
 // Returns the content. Fails with bad input where it is empty, has more than kFileBytesMax bytes, or has NUL bytes
 // (which a .cubin may have). The function checks the size before it reads, and opens nothing that could block, such as

@@ -42,6 +42,8 @@ void apply(const InputOptions& options, Candidate& candidate) {
   if (options.profile) candidate.trials.profile = *options.profile;
   if (options.workloads) candidate.workloads = *options.workloads;
   if (options.need_extensions) candidate.trials.need_extensions = true;
+  if (options.rtol) candidate.rtol = options.rtol;
+  if (options.atol) candidate.atol = options.atol;
   if (options.truth_rms) candidate.truth.rms = *options.truth_rms;
   if (options.truth_max) candidate.truth.max = *options.truth_max;
   if (options.no_truth) candidate.truth.is_used = false;

@@ -56,13 +56,13 @@ void read_kernelbench_problems(const fs::path& input, const InputOptions& option
                      paths[1].filename().string());
         continue;
       }
-      const Expected<std::string> code = contents(file_ref(paths[0]));
+      const Expected<std::string> code = contents(problem_ref(paths[0]));
       if (!code) {
         sink.left_out();
         sink.mistake(code.error().message);
         continue;
       }
-      sink.candidate(reference_candidate(level, id, file_ref(paths[0]), *code));
+      sink.candidate(reference_candidate(level, id, problem_ref(paths[0]), *code));
     }
   }
 }

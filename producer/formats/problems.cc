@@ -57,7 +57,7 @@ Expected<FoundProblem> find_hosted(std::string_view written, const fs::path& dat
 Expected<FoundProblem> find_problem(const fs::path& written, const fs::path& base,
                                     const std::optional<fs::path>& problems) {
   const fs::path beside = base / written;
-  if (is_file(beside)) return FoundProblem{file_ref(beside), beside.stem().string()};
+  if (is_file(beside)) return FoundProblem{problem_ref(beside), beside.stem().string()};
   if (const auto number = level_and_number(written.string())) {
     return KernelBenchProblems({problems.value_or(base.empty() ? fs::path(".") : base)}, false)
         .find(number->first, number->second);
@@ -68,7 +68,7 @@ Expected<FoundProblem> find_problem(const fs::path& written, const fs::path& bas
       for (const char* ending : {"", ".py"}) {
         const fs::path path = root / (written.string() + ending);
         if (is_file(path))
-          return FoundProblem{file_ref(path), path.lexically_relative(root).replace_extension().string()};
+          return FoundProblem{problem_ref(path), path.lexically_relative(root).replace_extension().string()};
       }
     }
     return bad_input("'" + written.string() + "' is neither a file nor a problem in " + problems->string());
@@ -157,7 +157,7 @@ Expected<FoundProblem> KernelBenchProblems::find(std::uint32_t level, std::uint3
         return bad_input("problem " + std::to_string(id) + " is ambiguous: " + paths[0].string() + " and " +
                          paths[1].filename().string());
       }
-      return FoundProblem{file_ref(paths[0]), level_name + "/" + paths[0].stem().string()};
+      return FoundProblem{problem_ref(paths[0]), level_name + "/" + paths[0].stem().string()};
     }
   }
   for (const fs::path& root : roots_) {

@@ -33,11 +33,9 @@ ErrorText read_limit(const std::string& value, std::uint32_t& into) {
 }
 
 ErrorText read_tolerance(const std::string& value, std::optional<double>& into) {
-  double number = -1;
-  const auto [end, wrong] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (wrong != std::errc{} || end != value.data() + value.size() || !(number >= 0 && number <= 1))
-    return "must be a number from 0 to 1, got '" + value + "'";
-  into = number;
+  const auto number = parse_tolerance(value);
+  if (!number) return number.error().message;
+  into = *number;
   return std::nullopt;
 }
 
@@ -148,6 +146,14 @@ void read_words(std::string_view text, std::size_t line, std::vector<HeaderSetti
 }
 
 }  // namespace
+
+Expected<double> parse_tolerance(const std::string& text) {
+  double number = -1;
+  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (wrong != std::errc{} || end != text.data() + text.size() || !(number >= 0 && number <= 1))
+    return bad_input("must be a number from 0 to 1, got '" + text + "'");
+  return number;
+}
 
 Expected<double> parse_truth_factor(const std::string& text) {
   double number = -1;

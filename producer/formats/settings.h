@@ -20,7 +20,8 @@ struct Setting {
 };
 std::span<const Setting> settings();
 
-// Reads a factor of the truth rule. The error text continues a sentence whose subject is the setting.
+// Read a tolerance and a factor of the truth rule. The error text continues a sentence whose subject is the setting.
+Expected<double> parse_tolerance(const std::string& text);
 Expected<double> parse_truth_factor(const std::string& text);
 
 // Sets one setting of a candidate. Returns what is wrong with the key or the value, or nothing. A key "tag.NAME" sets a

@@ -14,6 +14,7 @@
 #include "producer/client/submitter.h"
 #include "producer/client/when.h"
 #include "producer/formats/settings.h"
+#include "producer/submit/judge_options.h"
 #include "producer/submit/kernelbench_options.h"
 #include "sys/clock.h"
 
@@ -42,18 +43,15 @@ Examples:
 // The options as texts, before they are validated.
 struct RawOptions {
   std::vector<std::string> inputs;
-  std::string problem, problems, backend, device, gpu, precision, baseline, profile, run;
+  std::string problem, problems, backend, device, gpu, run;
   std::string broker{net::kDefaultBrokerUrl};
   std::string priority, not_before, deadline, submitter, input_format;
   std::string progress = "auto";
   std::vector<std::string> labels;
   std::string time_limit_s;
-  std::string workloads;
   double timeout_s = 0;
   std::uint32_t repeat = 1;
-  bool need_extensions = false;
-  std::string truth_rms, truth_max, allow_precision;
-  bool no_truth = false;
+  JudgeOptionTexts judging;
 };
 
 template <NamedEnum E>
@@ -97,22 +95,6 @@ Expected<void> apply_queue_options(const RawOptions& raw, SubmitRequest& request
   request.options.not_before_ms = *not_before;
   request.options.deadline_ms = *deadline;
   if (!raw.labels.empty()) request.options.labels = raw.labels;
-  return {};
-}
-
-// Applies how submissions are measured by the truth.
-Expected<void> apply_truth_options(const RawOptions& raw, InputOptions& options) {
-  for (const auto& [flag, text, factor] : {std::tuple{"--truth-rms", &raw.truth_rms, &options.truth_rms},
-                                           std::tuple{"--truth-max", &raw.truth_max, &options.truth_max}}) {
-    if (text->empty()) continue;
-    const auto number = parse_truth_factor(*text);
-    if (!number) return bad_input(std::string(flag) + " " + number.error().message);
-    *factor = *number;
-  }
-  const auto allowed = parse_enum_option<AllowedPrecision>("--allow-precision", raw.allow_precision);
-  if (!allowed) return failure(allowed.error());
-  options.allow_precision = *allowed;
-  options.no_truth = raw.no_truth;
   return {};
 }
 
@@ -161,14 +143,8 @@ Expected<void> apply_progress(const std::string& word, SubmitCommandLine& line) 
 Expected<void> apply_options(const RawOptions& raw, SubmitCommandLine& line) {
   const auto backend = parse_enum_option<Backend>("--backend", raw.backend);
   const auto device = parse_enum_option<DeviceWish>("--device", raw.device);
-  const auto precision = parse_enum_option<Precision>("--precision", raw.precision);
-  const auto baseline = parse_enum_option<Baseline>("--baseline", raw.baseline);
-  const auto profile = parse_enum_option<Profiler>("--profile", raw.profile);
   if (!backend) return failure(backend.error());
   if (!device) return failure(device.error());
-  if (!precision) return failure(precision.error());
-  if (!baseline) return failure(baseline.error());
-  if (!profile) return failure(profile.error());
   KQ_TRY(net::parse_broker_url(raw.broker));
   if (raw.repeat < 1 || raw.repeat > kRepeatMax) {
     return bad_input("--repeat must be from 1 to " + std::to_string(kRepeatMax) + ", got " +
@@ -179,12 +155,7 @@ Expected<void> apply_options(const RawOptions& raw, SubmitCommandLine& line) {
   line.request.options.problems = optional_path(raw.problems);
   line.request.options.backend = *backend;
   line.request.options.device = *device;
-  line.request.options.precision = *precision;
-  line.request.options.baseline = *baseline;
-  line.request.options.profile = *profile;
-  line.request.options.need_extensions = raw.need_extensions;
-  if (!raw.workloads.empty()) line.request.options.workloads = parse_workloads(raw.workloads);
-  KQ_TRY(apply_truth_options(raw, line.request.options));
+  KQ_TRY(raw.judging.apply(line.request.options));
   if (!raw.gpu.empty()) line.request.options.gpu_model = raw.gpu;
   line.request.input_format = raw.input_format;
   line.request.run = raw.run;
@@ -216,26 +187,16 @@ void add_input_options(CLI::App& app, RawOptions& raw, SubmitCommandLine& line) 
                  "torch, triton, cuda, torch_cuda or multi_kernel; without it recognised by each file");
   app.add_option("--device", raw.device, "any, cpu or cuda");
   app.add_option("--gpu", raw.gpu, "run only on this GPU model, as workers name it");
-  app.add_option("--precision", raw.precision, "cast floating-point inputs to: as_given, fp32, fp16 or bf16");
-  app.add_option("--baseline", raw.baseline,
-                 "time the problem's reference as it is (eager) or under torch.compile (compile)");
-  app.add_option("--profile", raw.profile,
-                 "run the kernels of a passed submission under a profiler: ncu (NVIDIA's Nsight Compute), or none");
-  app.add_option("--workloads", raw.workloads,
-                 "run only these of the problem's workloads: names or patterns with * and ?, joined by commas; such "
-                 "jobs are on no board");
-  app.add_flag("--need-extensions", raw.need_extensions,
-               "a submission whose load_inline or load does not compile ends as build_failed, even if it catches that");
 }
 
-void add_truth_options(CLI::App& app, RawOptions& raw) {
-  app.add_option("--truth-rms", raw.truth_rms,
-                 "where outputs differ from the reference: how many times the reference's RMS error against float64 "
-                 "their RMS error may be; default 2");
-  app.add_option("--truth-max", raw.truth_max, "the same for the largest error; default 4");
-  app.add_flag("--no-truth", raw.no_truth, "outputs that differ from the reference are wrong, however near to float64");
-  app.add_option("--allow-precision", raw.allow_precision,
-                 "allow as well what rounding inputs and parameters to tf32, fp16 or bf16 does to the outputs");
+void add_judge_options(CLI::App& app, RawOptions& raw) {
+  for (JudgeOptionTexts::Given& given : raw.judging.all()) {
+    if (given.option.value == nullptr) {
+      app.add_flag(given.option.flag, given.is_set, given.option.help);
+    } else {
+      app.add_option(given.option.flag, given.text, given.option.help)->type_name(given.option.value);
+    }
+  }
 }
 
 void add_queue_options(CLI::App& app, RawOptions& raw, SubmitCommandLine& line) {
@@ -277,7 +238,7 @@ std::variant<SubmitCommandLine, EarlyEnd> parse_submit_command_line(int argc, co
       "kq-submit");
   app.footer(kFooter);
   add_input_options(app, raw, line);
-  add_truth_options(app, raw);
+  add_judge_options(app, raw);
   add_queue_options(app, raw, line);
   app.set_version_flag("--version", "kq-submit " + std::string(kVersion));
   // CLI11's own exit codes are 100 and more. In kq the exit code of every such mistake is 2.

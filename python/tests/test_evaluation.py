@@ -31,7 +31,11 @@ def test_every_verdict_has_a_reward_or_an_infra_error(name: VerdictName) -> None
 
 def test_the_reward_of_suspect_is_0_although_it_has_times() -> None:
     suspect = kq.Verdict(VerdictName.SUSPECT, kq.Evidence(), passed().measurement, passed().correctness)
+    same_inputs = kq.Evidence(reason="inputs")
+    of_the_problem = kq.Verdict(VerdictName.SUSPECT, same_inputs, passed().measurement, passed().correctness)
     assert evaluation(suspect).reward == 0.0
+    assert evaluation(of_the_problem).reward is None
+    assert of_the_problem.fault is kq.Fault.PROBLEM
 
 
 def test_passed_without_timed_trials_has_no_reward() -> None:

@@ -54,6 +54,23 @@ class Sweep(kq.EndToEndTest):
         }
         return kq.kq("sweep", path, "--run", "r", "--device", "cpu", "--state", self.state, *words, **named)
 
+    def test_it_has_the_options_of_kq_submit_that_say_how_is_judged(self) -> None:
+        head = "import torch\n\n\nclass {}(torch.nn.Module):\n    def forward(self, x):\n"
+        head += "        return torch.relu(x) * {}\n"
+        problem, new = self.folder / "problem.py", self.folder / "new.py"
+        problem.write_text(head.format("Model", 1) + "\n\ndef get_inputs():\n    return [torch.randn(64)]\n")
+        new.write_text(head.format("ModelNew", 1.25))
+        wrong = self.sweep(new, "--problem", problem, "--rtol", "7")
+        self.assert_end(wrong, 2)
+        self.assertIn("kq-sweep: --rtol must be a number from 0 to 1, got '7'", wrong.stderr)
+        out = self.folder / "out.csv"
+        options = ("--rtol", "0.5", "--atol", "0.125", "--truth-rms", "3", "--truth-max", "5", "--precision", "fp32")
+        self.assert_end(self.sweep(new, "--problem", problem, "--csv", out, *options), 0)
+        with out.open(newline="") as source:
+            [row] = csv.DictReader(source)
+        shown = [float(row[name]) for name in ("rtol", "atol", "truth_rms", "truth_max")]
+        self.assertEqual((shown, row["precision"]), ([0.5, 0.125, 3, 5], "fp32"))
+
     def test_examples_end_as_expected_and_are_judged_once(self) -> None:
         part = part_of_examples(self.folder / "part")
         out = self.folder / "out.csv"

@@ -78,6 +78,14 @@ class Workloads(kq.SubmitTest):
         self.assertEqual([row["case_id"] for row in cases], ["small", "rows=64:width=32", "rows=16:width=64"])
         self.assertEqual([float(row["case_weight"]) for row in cases], [1, 3, 1])
 
+    def test_a_workload_may_have_a_tolerance_of_its_own(self) -> None:
+        loose = SIZED.replace('"name": "small"', '"name": "small", "tolerance": 0.5') + "TOLERANCE = 0.25\n"
+        off = SAME_LINEAR.replace("return self.linear(x)", "return self.linear(x) * 1.4")
+        cases = self.rows(self.submit(loose, off, "--no-truth"), "case")
+        shown = [(row["case_id"], row["verdict"], float(row["rtol"]), float(row["atol"])) for row in cases]
+        self.assertEqual(shown[0], ("small", "passed", 0.5, 0.5))
+        self.assertEqual(shown[1], ("rows=64:width=32", "wrong_answer", 0.25, 0.25))
+
     def test_a_selection_runs_some_and_is_on_no_board(self) -> None:
         run = self.submit(SIZED, SAME_LINEAR.replace("super", "1\n        super"), "--workloads", "rows=*")
         [job] = self.rows(run, "job")
@@ -133,6 +141,20 @@ class Workloads(kq.SubmitTest):
         self.assertEqual(job["verdict"], "passed", job["message"])
         [job] = self.rows(self.submit(problem.replace("0.9", "0.99"), some), "job")
         self.assertEqual(job["verdict"], "wrong_answer")
+
+    def test_a_forbidden_call_is_rejected_with_its_line(self) -> None:
+        problem = SIZED + 'FORBIDDEN = ["torch.nn.Linear", "aten::addmm"]\n'
+        [job] = self.rows(self.submit(problem, SAME_LINEAR), "job")
+        self.assertEqual((job["verdict"], job["reason"], job["rule"]), ("rejected", "policy", "forbidden"))
+        line = SAME_LINEAR[: SAME_LINEAR.index("self.linear(x)")].count("\n") + 1
+        self.assertRegex(job["message"], "^workload small: the submission calls (torch.nn.Linear|aten::addmm) ")
+        self.assertRegex(job["place"], f"^.*[.]py:{line}$")
+        own = SAME_LINEAR.replace("self.linear(x)", "(x[:, None] * self.linear.weight).sum(-1) + self.linear.bias")
+        [job] = self.rows(self.submit(problem, own), "job")
+        self.assertEqual((job["verdict"], job["cases"]), ("passed", "3 of 3"), job["message"])
+        [job] = self.rows(self.submit(problem.replace("aten::addmm", "aten::admm"), own), "job")
+        self.assertEqual((job["verdict"], job["fault"]), ("problem_invalid", "problem"))
+        self.assertIn("FORBIDDEN names 'aten::admm', of which no call could be seen", job["message"])
 
 
 if __name__ == "__main__":

@@ -63,7 +63,8 @@ std::vector<Golden> all_golden() {
                              record("record_run_entry", examples::run_entry()),
                              record("record_run_row", examples::run_row()),
                              record("record_leaderboard_row", examples::leaderboard_row()),
-                             record("record_build_object", examples::build_object())};
+                             record("record_build_object", examples::build_object()),
+                             record("record_problem_certificate", examples::certificate())};
   add_messages(all, "client_request", examples::client_requests());
   add_messages(all, "client_reply", examples::client_replies());
   add_messages(all, "worker_request", examples::worker_requests());

@@ -29,6 +29,7 @@ ALLOWED = {
         "producer/client/*",
         "producer/formats/sample_name.h",
         "producer/submit/pack.h",
+        "producer/submit/judge_options.h",
         "producer/submit/submit.h",
     ),
 }

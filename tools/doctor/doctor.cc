@@ -86,6 +86,15 @@ std::vector<Finding> findings_of(const producer::Json& self_test) {
         "run scripts/setup, which makes an environment with torch, or name such an environment's python in KQ_PYTHON"));
     findings.push_back(software_finding(*software, "triton", Health::weak, "triton submissions need triton"));
   }
+  if (const producer::Json* loop = self_test.find("triton_loop"); loop != nullptr && loop->text() != nullptr) {
+    const std::string why = printable(*loop->text());
+    findings.push_back(why.empty() ? Finding{.what = "triton: loops", .found = "work", .advice = ""}
+                                   : Finding{.what = "triton: loops",
+                                             .health = Health::weak,
+                                             .found = why,
+                                             .advice = "triton submissions may fail here: install a pair of triton and "
+                                                       "numpy that work together, such as triton 3.6 and numpy 2.3"});
+  }
   const auto layers = texts_in(self_test, "sandbox");
   for (const std::string& layer : layers)
     findings.push_back({.what = "sandbox: " + layer, .found = "in force", .advice = ""});

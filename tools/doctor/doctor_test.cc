@@ -39,6 +39,16 @@ TEST(Doctor, a_missing_layer_is_weak_and_comes_with_advice) {
   EXPECT_THAT(find(all, "sandbox: landlock")->advice, HasSubstr("5.13"));
 }
 
+TEST(Doctor, a_triton_whose_loops_fail_is_weak) {
+  EXPECT_EQ(find(findings(kHealthy), "triton: loops"), nullptr);
+  const auto works = findings(R"({"devices":[{"kind":"cpu","model":"EPYC"}],"triton_loop":""})");
+  EXPECT_EQ(worst(works), Health::good);
+  const auto fails = findings(R"({"devices":[{"kind":"cpu","model":"EPYC"}],"triton_loop":"TypeError: no"})");
+  EXPECT_EQ(worst(fails), Health::weak);
+  EXPECT_EQ(find(fails, "triton: loops")->found, "TypeError: no");
+  EXPECT_THAT(find(fails, "triton: loops")->advice, HasSubstr("numpy 2.3"));
+}
+
 TEST(Doctor, a_worker_that_would_not_start_is_bad) {
   const auto all =
       findings(R"({"devices":[],"failures":["python3 cannot import torch"],"sandbox":[],"sandbox_missing":["uid"]})");

@@ -114,10 +114,10 @@ std::optional<KernelBenchId> kernelbench_id(const Submission& submission) {
 
 bool is_kernelbench_result(const RunRow& row) {
   if (!row.result) return false;
-  const VerdictRow& verdict = row_of(name_of(row.result->verdict));
-  const bool is_of_the_kernel =
-      verdict.fault != Fault::problem && verdict.fault != Fault::nobody && verdict.fault != Fault::ours;
-  return is_of_the_kernel && verdict.name != VerdictName::cancelled && verdict.name != VerdictName::compiled_only;
+  const VerdictName verdict = name_of(row.result->verdict);
+  const Fault fault = fault_of(row.result->verdict);
+  const bool is_of_the_kernel = fault != Fault::problem && fault != Fault::nobody && fault != Fault::ours;
+  return is_of_the_kernel && verdict != VerdictName::cancelled && verdict != VerdictName::compiled_only;
 }
 
 KernelBenchOutcome kernelbench_outcome(const RunRow& row, bool strict) {

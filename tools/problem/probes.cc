@@ -120,7 +120,7 @@ std::string probe_text(Probe probe, std::string_view problem) {
 }
 
 Expected<ProbedProblem> probe_problem(const std::string& file, std::size_t number, DeviceWish device) {
-  const producer::FileRef problem = producer::file_ref(file);
+  const producer::FileRef problem = producer::problem_ref(file);
   KQ_TRY_VALUE(const std::string text, producer::contents(problem));
   ProbedProblem probed{.file = file};
   producer::Packer packer;

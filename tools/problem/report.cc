@@ -107,7 +107,7 @@ class Reporter {
     const Evidence& evidence = *evidence_of(invalid.result->verdict);
     if (evidence.reason == "constant") {
       add(FindingLevel::wrong, "outputs", "the outputs never vary, so a kernel that returns a constant would pass");
-    } else if (evidence.reason == "nondeterministic") {
+    } else if (evidence.reason == "nondeterministic" || evidence.reason == "state") {
       add(FindingLevel::wrong, "reference",
           evidence.message + ", so it is not deterministic or keeps state between calls");
     } else {

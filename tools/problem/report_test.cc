@@ -109,6 +109,7 @@ TEST(problem_report, an_invalid_problem_is_wrong_and_nothing_else_is_said) {
             "p.py: wrong on Test CPU\n"
             "  wrong    the reference disagrees with itself: output 0 differs, so it is not deterministic or keeps "
             "state between calls\n");
+  EXPECT_EQ(wrong("state", "x"), wrong("nondeterministic", "x"));
   EXPECT_EQ(wrong("", "the reference: ValueError: no"),
             "p.py: wrong on Test CPU\n"
             "  wrong    the problem is invalid: the reference: ValueError: no\n");

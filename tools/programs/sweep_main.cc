@@ -16,6 +16,7 @@
 #include "producer/client/standard_output.h"
 #include "producer/client/submitter.h"
 #include "producer/client/wait.h"
+#include "producer/submit/judge_options.h"
 #include "producer/submit/submit.h"
 #include "sys/clock.h"
 #include "tools/cli/flags.h"
@@ -47,12 +48,7 @@ struct Options {
   std::string state;
   std::string device = "any";
   std::string gpu;
-  std::string baseline = "eager";
-  std::string profile = "none";
-  bool need_extensions = false;
-  std::string workloads;
-  bool no_truth = false;
-  std::string allow_precision = "none";
+  kq::producer::JudgeOptionTexts judging;
   std::string priority;
   std::string submitter;
   std::string problem;
@@ -82,22 +78,13 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
                options.state);
   flags.choice("--device", "kind of device that the jobs run on", options.device, {"any", "cpu", "cuda"});
   flags.option("--gpu", "MODEL", "GPU model that the jobs run on, such as 'NVIDIA H200'", options.gpu);
-  flags.choice("--baseline", "how the problem's reference is timed: as it is, or under torch.compile", options.baseline,
-               {"eager", "compile"});
-  flags.choice("--profile", "profiler for the kernels that passed; ncu is NVIDIA's Nsight Compute", options.profile,
-               {"none", "ncu"});
-  flags.flag("--need-extensions",
-             "a submission whose load_inline or load does not compile ends as build_failed, even if it catches that",
-             options.need_extensions);
-  flags.option("--workloads", "NAMES",
-               "run only these of the problem's workloads: names or patterns with * and ?, joined by commas; such jobs "
-               "are on no board",
-               options.workloads);
-  flags.flag("--no-truth", "outputs that differ from the reference are wrong, however near to float64",
-             options.no_truth);
-  flags.choice("--allow-precision",
-               "precision to which kernels may round inputs and parameters, besides what the problem allows",
-               options.allow_precision, {"none", "tf32", "fp16", "bf16"});
+  for (auto& given : options.judging.all()) {
+    if (given.option.value == nullptr) {
+      flags.flag(given.option.flag, given.option.help, given.is_set);
+    } else {
+      flags.option(given.option.flag, given.option.value, given.option.help, given.text);
+    }
+  }
   flags.choice("--priority", "priority of the jobs at a broker that has other jobs", options.priority,
                {"low", "normal", "high"});
   flags.option("--submitter", "NAME", "name of the submitter whose share and quota the jobs use (default: USER@HOST)",
@@ -119,20 +106,14 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   return std::nullopt;
 }
 
-kq::producer::SubmitRequest request_of(const Options& options) {
+Expected<kq::producer::SubmitRequest> request_of(const Options& options) {
   kq::producer::SubmitRequest request;
   request.inputs = {options.path};
   request.run = options.run;
   request.submitter = options.submitter.empty() ? kq::producer::default_submitter() : options.submitter;
   request.options.now_ms = kq::sys::unix_now_ms();
   request.options.priority = kq::parse_enum<kq::Priority>(options.priority);
-  if (options.baseline != "eager") request.options.baseline = kq::parse_enum<kq::Baseline>(options.baseline);
-  if (options.profile != "none") request.options.profile = kq::parse_enum<kq::Profiler>(options.profile);
-  request.options.need_extensions = options.need_extensions;
-  if (!options.workloads.empty()) request.options.workloads = kq::parse_workloads(options.workloads);
-  request.options.no_truth = options.no_truth;
-  if (options.allow_precision != "none")
-    request.options.allow_precision = kq::parse_enum<kq::AllowedPrecision>(options.allow_precision);
+  KQ_TRY(options.judging.apply(request.options));
   if (options.device != "any") request.options.device = kq::parse_enum<kq::DeviceWish>(options.device);
   if (!options.gpu.empty()) request.options.gpu_model = options.gpu;
   if (!options.problem.empty()) request.options.problem = options.problem;
@@ -226,7 +207,9 @@ int run(int argc, char** argv) {
     if (!read) return report_error(kProgram, read.error());
     expectations = std::move(*read);
   }
-  const kq::producer::Prepared prepared = kq::producer::prepare(request_of(options));
+  const auto request = request_of(options);
+  if (!request) return report_error(kProgram, request.error());
+  const kq::producer::Prepared prepared = kq::producer::prepare(*request);
   const bool has_valid_jobs = !prepared.jobs.empty() && !kq::name_error(prepared.run);
   for (const std::string& mistake : prepared.mistakes) {
     const bool is_last = has_valid_jobs && !options.keep_going && &mistake == &prepared.mistakes.back();

@@ -91,6 +91,15 @@ template <auto Member>
 Cell verdict(const RunRow& row) {
   return row.result ? to_cell(row_of(name_of(row.result->verdict)).*Member) : Cell();
 }
+Cell fault(const RunRow& row) {
+  return row.result ? to_cell(fault_of(row.result->verdict)) : Cell();
+}
+Cell problem_warnings(const RunRow& row) {
+  std::string all;
+  for (const ProblemWarning& warning : row.result ? row.result->problem_warnings : std::vector<ProblemWarning>())
+    all += (all.empty() ? "" : "; ") + warning.message;
+  return all.empty() ? Cell() : to_cell(std::string_view(all));
+}
 template <auto Member>
 Cell evidence(const RunRow& row) {
   const Evidence* found = row.result ? evidence_of(row.result->verdict) : nullptr;
@@ -353,8 +362,7 @@ constexpr Column kColumns[] = {
     // verdict
     {"state", ColumnType::text, "", "state of the job: queued, leased or finished", job<&JobRecord::state>},
     {"verdict", ColumnType::text, "", "how the job ended", verdict<&VerdictRow::name>},
-    {"fault", ColumnType::text, "", "whose fault the verdict is: none, user, policy, problem, nobody, ours",
-     verdict<&VerdictRow::fault>},
+    {"fault", ColumnType::text, "", "whose fault the verdict is: none, user, policy, problem, nobody, ours", fault},
     {"stage", ColumnType::text, "", "stage in which the job ended", evidence<&Evidence::stage>},
     {"reason", ColumnType::text, "", "detail of the verdict: shape, stream, host", evidence<&Evidence::reason>},
     {"rule", ColumnType::text, "", "rule that rejected the submission", evidence<&Evidence::rule>},
@@ -569,6 +577,8 @@ constexpr Column kColumns[] = {
     {"allow_precision", ColumnType::text, "",
      "precision to which inputs and parameters may be rounded: none, tf32, fp16, bf16",
      truth_rule<&TruthRule::allowed>},
+    {"problem_warnings", ColumnType::text, "",
+     "what the problem cannot tell from a right kernel, one sentence each, joined by '; '", problem_warnings},
 };
 
 }  // namespace

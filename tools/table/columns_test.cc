@@ -54,6 +54,16 @@ TEST(columns, a_passed_row_has_its_figures_in_the_unit_of_the_name) {
   EXPECT_EQ(cell(row, "device"), text("cpu"));
 }
 
+TEST(columns, every_row_has_the_warnings_about_its_problem) {
+  RunRow row = passed_row("relu/fast", 12'500, 25'000);
+  EXPECT_EQ(cell(row, "problem_warnings"), kUnknown);
+  row.result->problem_warnings = {{"zeros", "zeros pass"}, {"inputs", "the inputs never vary"}};
+  EXPECT_EQ(cell(row, "problem_warnings"), text("zeros pass; the inputs never vary"));
+  Evidence same_inputs = evidence(std::string(kSameInputs), "the same inputs");
+  row.result->verdict = Suspect{{}, {}, same_inputs};
+  EXPECT_EQ(cell(row, "fault"), text("problem"));
+}
+
 TEST(columns, a_failed_row_has_evidence_and_no_figures) {
   Evidence differs = evidence("value", "differs");
   differs.stage = Stage::judge;

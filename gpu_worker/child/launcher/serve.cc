@@ -117,6 +117,7 @@ Outcome<void> Server::handle(Command command) {
     case Command::answer:
     case Command::truth:
     case Command::check:
+    case Command::inspect:
       break;
   }
   return tl::unexpected(Fault{Failure::runtime_error,

@@ -31,6 +31,7 @@ SEEDED = frozenset(
         Command.BURST,
         Command.COMPILE,
         Command.CALL_COMPILED,
+        Command.INSPECT,
     }
 )
 

@@ -76,6 +76,7 @@ class CommandHandler:
             Command.ANSWER: self.answer,
             Command.TRUTH: self.truth,
             Command.CHECK: self.check,
+            Command.INSPECT: self.inspect,
         }
 
     @staticmethod
@@ -280,6 +281,9 @@ class CommandHandler:
 
     def check(self) -> None:
         raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child checks no outputs")
+
+    def inspect(self) -> None:
+        raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child forbids nothing")
 
     def truth(self) -> None:
         raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child computes no truth")

@@ -7,7 +7,7 @@ import traceback
 import torch
 
 from harness.children.page import TEXT_MAX, Failure
-from harness.without_gpu.missing import what_is_missing
+from harness.without_gpu.missing import is_missing_language, what_is_missing
 
 MESSAGE_MAX = 1500
 
@@ -59,7 +59,7 @@ def classify(error: BaseException, otherwise: Failure, on_gpu: bool, source: str
         return Failure.OUT_OF_GPU_MEMORY
     if on_gpu and any(word in words for word in GPU_FAULTS):
         return Failure.GPU_FAULT
-    if not on_gpu and what_is_missing(error, source):
+    if is_missing_language(error) or (not on_gpu and what_is_missing(error, source)):
         return Failure.UNSUPPORTED_HERE
     return otherwise
 

@@ -13,6 +13,8 @@ from typing import Any
 
 from harness.children.job import Job
 from harness.facts import known_imports
+from harness.problem.files_beside import write_files_beside
+from harness.problem.forbidden import forbidden_of
 from harness.problem.workloads import workloads_of
 from harness.sandbox import job_files
 
@@ -22,15 +24,17 @@ PROBLEM_MODULE = "kq_problem"
 class Problem:
     """A problem file: class Model, the workloads (workloads.py) and, if the constructor has arguments,
     get_init_inputs(). One of the workloads is the one that is computed. Where the file defines check(inputs, expected,
-    got), that function decides whether outputs are right.
+    got), that function decides whether outputs are right. FORBIDDEN names what a submission may not use.
     """
 
     def __init__(self, path: Path, workload: int = 0) -> None:
+        write_files_beside(path)
         self.module = import_file(path)
         self.model_class = attribute(self.module, "Model", path.name)
         self.workloads = workloads_of(self.module, path.name)
         self.workload = self.workloads[workload]
         self.check: Callable[..., Any] | None = getattr(self.module, "check", None)
+        self.forbidden = forbidden_of(self.module, path.name)
 
     def get_inputs(self) -> Any:
         return self.workload.get_inputs()
@@ -70,6 +74,7 @@ class ProblemFinder:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
+        write_files_beside(self._path)
         sys.modules[module.__name__] = import_file(self._path)  # the import system returns what is found here
 
 

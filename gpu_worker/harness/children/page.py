@@ -6,7 +6,7 @@ import ctypes
 from ctypes import c_char, c_double, c_int64, c_uint32, c_uint64
 from enum import IntEnum
 
-MAGIC = 0x6B710008
+MAGIC = 0x6B710009
 INPUTS_MAX = 64
 OUTPUTS_MAX = 64
 STATES_MAX = 2048
@@ -34,6 +34,7 @@ class Command(IntEnum):
     ANSWER = 12
     TRUTH = 13
     CHECK = 14
+    INSPECT = 15
 
 
 class TruthKind(IntEnum):
@@ -106,7 +107,7 @@ class WorkloadDesc(ctypes.Structure):
 
 
 class TruthOrder(ctypes.Structure):
-    _fields_ = [("kind", c_uint32), ("rounding", c_uint32)]
+    _fields_ = [("kind", c_uint32), ("rounding", c_uint32), ("is_device_memory", c_uint32)]
 
 
 class ToleranceDesc(ctypes.Structure):
@@ -154,5 +155,6 @@ class Page(ctypes.Structure):
         ("output_tree", c_char * TREE_MAX),
         ("truth", TruthOrder),
         ("has_check", c_uint32),
+        ("has_forbidden", c_uint32),
         ("reserved", c_uint32),
     ]

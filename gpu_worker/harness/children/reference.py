@@ -6,6 +6,8 @@ problem's fault.
 
 import copy
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -41,10 +43,11 @@ from harness.children.tensors import (
 from harness.problem.construction import construct
 from harness.problem.input_generation import InputGenerator
 from harness.problem.tolerance import OutputTolerance, tolerances_of
+from harness.problem.unwritten_memory import filled_memory, makes_unwritten_memory, unwritten_words
 from harness.problem.workloads import fill_table as fill_workloads
 from harness.truth import exact_outputs
 from harness.values.scalar_dtypes import dtypes_of_floats
-from harness.values.value_tree import describe_arguments, describe_result, read_tree
+from harness.values.value_tree import ResultForm, describe_arguments, describe_result, read_tree
 
 BACKEND = "inductor"
 COMPLEX = {torch.float16: torch.complex32, torch.float32: torch.complex64}
@@ -57,6 +60,7 @@ class Reference(CommandHandler):
     model: torch.nn.Module
     argument_names: list[str]
     argument_text: str  # containers and constants of the inputs, the same for every draw (value_tree.py)
+    result_form: ResultForm  # of what the model returns
     scalars: list[Any]  # values of the last inputs; None for a tensor
     # The copy of a model that torch.compile was given. It outlives that model and takes the state of later ones.
     compiled_copy: torch.nn.Module | None = None
@@ -90,12 +94,31 @@ class Reference(CommandHandler):
         inputs = self.fill_inputs(self.generator.first_inputs(lambda: seed_everything(seed)))
         seed_everything(seed)
         with torch.no_grad():
-            self.fill_outputs(self.model(*inputs), seed)
+            result = self.model(*inputs)
+            if makes_unwritten_memory(self.problem.module):
+                self.check_that_outputs_are_written(result, seed)
+            self.fill_outputs(result, seed)
         self.fill_states()
         self.page.has_check = int(self.problem.check is not None)
+        self.page.has_forbidden = int(self.problem.forbidden is not None)
         if self.problem.check is not None and 2 * self.page.output_count > OUTPUTS_MAX:
             raise problem_error(f"a problem with check() returns at most {OUTPUTS_MAX // 2} outputs")
         self.synchronize()
+
+    def check_that_outputs_are_written(self, result: Any, seed: int) -> None:
+        """Calls the model once more, with new memory filled, and compares what it returned."""
+        usual, _ = describe_result(result)
+        seed_everything(seed)
+        inputs = self.fill_inputs(self.generator.next_inputs())
+        seed_everything(seed)
+        with filled_memory():
+            filled, _ = describe_result(self.model(*inputs))
+        for (name, value), (_, other) in zip(usual, filled):
+            if words := unwritten_words(name, value, other):
+                raise problem_error(
+                    f"the reference never writes {words}: what torch.empty() and its like return holds what was in "
+                    "memory before"
+                )
 
     def draw_inputs(self) -> list[Any]:
         """Returns the values of the rows of new inputs, on the device."""
@@ -150,9 +173,11 @@ class Reference(CommandHandler):
         self.page.output_tree, self.page.output_tree_bytes = text.encode(), len(text)
         self.read_trees()
         self.tensors_of(result)
+        self.result_form = ResultForm(result)
 
     def fill_tolerances(self, outputs: list[tuple[str, torch.dtype]]) -> None:
-        found = tolerances_of(self.problem.module, self.job.problem, outputs)
+        workload = self.problem.workload
+        found = tolerances_of(self.problem.module, self.job.problem, outputs, workload.tolerance, workload.name)
         for entry, tolerance in zip(self.page.tolerances, found):
             given = tolerance or OutputTolerance(matched=0)
             entry.rtol = -1 if given.rtol is None else given.rtol
@@ -242,6 +267,8 @@ class Reference(CommandHandler):
             source = str(self.job.source)
             if classify(error, Failure.NONE, self.job.on_gpu, source) in MEMORY:
                 raise
+            if self.job.on_gpu:
+                raise problem_error(f"torch.compile cannot take it: {describe(error, source)}") from error
             text = f"torch.compile cannot take it here, a worker with a GPU may: {describe(error, source)}"
             raise Failed(Failure.UNSUPPORTED_HERE, text) from error
 
@@ -321,8 +348,28 @@ class Reference(CommandHandler):
         finally:
             os.close(fd)
 
+    @contextmanager
+    def truth_memory(self) -> Iterator[tuple[Window, torch.device]]:
+        """Provides the memory of a truth and the device on which it lies. Device memory is unmapped at the end."""
+        if not self.page.truth.is_device_memory:
+            yield self.receive_host_memory(), torch.device("cpu")
+            return
+        size = self.page.window_bytes
+        fd = self.channel.receive_fd(b"W")
+        try:
+            pointer = self._runtime.map_cuda_window(fd, size)
+        finally:
+            os.close(fd)
+        try:
+            yield Window.of_cuda(pointer, size, lambda: None), torch.device(self.job.device)
+        finally:
+            self.synchronize()
+            self._runtime.unmap_cuda_window(pointer, size)
+
     def check(self) -> None:
-        """Asks check() of the problem about the outputs of one call, and answers with its sentence."""
+        """Asks check() of the problem about the outputs of one call, and answers with its sentence. Arguments and
+        outputs have the form that the model takes and returns.
+        """
         memory = self.receive_host_memory()
         host, device = torch.device("cpu"), torch.device(self.job.device)
 
@@ -330,8 +377,7 @@ class Reference(CommandHandler):
             return memory.tensor(entry, host).to(device, copy=True) if entry.dtype else value_of(entry)
 
         def outputs_in(entries: list[TensorDesc]) -> Any:
-            values = [value(entry) for entry in entries]
-            return values if len(values) > 1 else values[0]
+            return self.result_form.build([value(entry) for entry in entries])
 
         if self.problem.check is None:
             raise problem_error("the problem has no check()")
@@ -349,26 +395,27 @@ class Reference(CommandHandler):
         self._note = (found or "")[:TEXT_MAX]
 
     def truth(self) -> None:
-        """Computes the outputs of one trial exactly, from inputs in host memory, and writes them behind the inputs."""
-        memory = self.receive_host_memory()
-        host = torch.device("cpu")
-        inputs = [memory.tensor(x, host) if x.dtype else value_of(x) for x in self.entries("inputs")]
-        places = [memory.tensor(output, host) for output in self.entries("outputs")]
-        exactness = exact_outputs.Exactness.of(self.page.truth, torch.device(self.job.device))
-        with self.outside_of_pool():
-            outputs = exact_outputs.compute(
-                self.model,
-                inputs,
-                exactness,
-                self.page.answers[0].calls,
-                self.arguments.build if self.arguments is not None else list,
-                self.tensors_of,
-            )
-            if [output.shape for output in outputs] != [place.shape for place in places]:
-                raise problem_error("the reference returns outputs of other shapes in another precision")
-            for place, output in zip(places, outputs):
-                place.copy_(output)
-            del outputs, output
+        """Computes the outputs of one trial exactly, from inputs in the order's memory, and writes them behind the
+        inputs.
+        """
+        with self.truth_memory() as (memory, place):
+            inputs = [memory.tensor(x, place) if x.dtype else value_of(x) for x in self.entries("inputs")]
+            places = [memory.tensor(output, place) for output in self.entries("outputs")]
+            exactness = exact_outputs.Exactness.of(self.page.truth, torch.device(self.job.device))
+            with self.outside_of_pool():
+                outputs = exact_outputs.compute(
+                    self.model,
+                    inputs,
+                    exactness,
+                    self.page.answers[0].calls,
+                    self.arguments.build if self.arguments is not None else list,
+                    self.tensors_of,
+                )
+                if [output.shape for output in outputs] != [to.shape for to in places]:
+                    raise problem_error("the reference returns outputs of other shapes in another precision")
+                for to, output in zip(places, outputs):
+                    to.copy_(output)
+                del outputs, output
 
     def call_model(self, model: Any, inputs: list[Any]) -> None:
         with torch.no_grad():

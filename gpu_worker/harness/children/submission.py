@@ -2,6 +2,8 @@
 only if it is against the submission.
 """
 
+from typing import Any
+
 import torch
 
 from harness.backends import BACKENDS
@@ -10,14 +12,20 @@ from harness.children.argument_binding import ProblemSignature
 from harness.children.command_handler import CommandHandler
 from harness.children.failures import Failed
 from harness.children.job import Job
+from harness.children.model_file import Problem
 from harness.children.page import Failure, TensorDesc
 from harness.children.tensors import TensorSpec, seed_everything, value_of
 from harness.extensions import loader
 from harness.kernels import triton_precompile
+from harness.kernels.kernel_calls import KernelCalls
+from harness.problem.forbidden_calls import ForbiddenCalls
 
 
 class Submission(CommandHandler):
     model: Call | None = None
+    kernel_calls: KernelCalls
+    watched_calls = 0  # how many of the next calls tell whether they run the submission's kernels
+    forbidden_calls: ForbiddenCalls | None = None  # of a problem that forbids something
 
     @staticmethod
     def prepare(job: Job) -> None:
@@ -31,12 +39,16 @@ class Submission(CommandHandler):
         if self.job.on_gpu:
             triton_precompile.unpack_job_cache(self.job)
         self.read_trees()
+        if self.page.has_forbidden:
+            self.prepare_inspection()
         context = self.context()
         try:
             self.model = backend(context)
         finally:
             loader.check_refusals()
         self._note = "; ".join(context.notes)
+        self.kernel_calls = KernelCalls(self.job.source, loader.loaded())
+        self.watched_calls = KernelCalls.CALLS
         self.synchronize()
 
     def context(self) -> Context:
@@ -64,12 +76,42 @@ class Submission(CommandHandler):
         if self.model is None:
             raise Failed(Failure.RUNTIME_ERROR, "nothing is loaded yet")
         inputs = self.input_views()
+        model = self.model if self.watched_calls == 0 else self.watched_model
         with torch.no_grad():
             try:
-                outputs = self.tensors_of(self.model(*inputs))
+                outputs = self.tensors_of(model(*inputs))
             finally:
                 loader.check_refusals()
             self.put_outputs(outputs)
+
+    def watched_model(self, *inputs: Any) -> Any:
+        self.watched_calls -= 1
+        with self.kernel_calls.watched():
+            result = self.model(*inputs) if self.model is not None else None
+        self._note = self.kernel_calls.words()
+        return result
+
+    def prepare_inspection(self) -> None:
+        """Reads what the problem forbids. Runs before any code of the submission."""
+        forbidden = Problem(self.job.source / self.job.problem, self.page.workload).forbidden
+        if forbidden is not None:
+            self.forbidden_calls = ForbiddenCalls(forbidden, self.job.source)
+            self.forbidden_calls.look_at_libraries(self.job.given)
+
+    def inspect(self) -> None:
+        """Answers with what the submission uses of what the problem forbids."""
+        if self.model is None or self.forbidden_calls is None:
+            raise Failed(Failure.RUNTIME_ERROR, "nothing that forbids anything is loaded yet")
+        model, seed = self.model, self.page.seed
+        inputs = [self.input_views() for _ in range(ForbiddenCalls.CALLS)]  # whose making is not watched
+
+        def call() -> None:
+            seed_everything(seed)
+            model(*inputs.pop())
+
+        with torch.no_grad():
+            self.forbidden_calls.watch(call)
+        self._note = self.forbidden_calls.sentence()
 
 
 def name_of(entry: TensorDesc) -> str:

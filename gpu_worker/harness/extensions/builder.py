@@ -14,7 +14,8 @@ source's own (compiler_error.py). The last way compiles what torch would compile
             error in a line of the source is final
     full    nvcc's own steps, with the headers as they are
 
-C++ units and host halves are compiled with the headers as they are where no prefix fits, or until one has been made.
+C++ units and host halves are compiled with the headers as they are where no prefix fits, or until one has been made. A
+prefix without the archive of its bodies tells the errors of the C++ units; what it compiles is compiled again.
 """
 
 import os
@@ -55,6 +56,7 @@ from harness.extensions.torch_prefix import (
     LeadingHeaders,
     Prefix,
     find_prefix,
+    find_prefixes,
     macros_of,
     name_of_macro,
 )
@@ -129,11 +131,11 @@ class ExtensionBuilder:
         )
         self.pool = ThreadPoolExecutor(max_workers=8)
         self.host_pool = ThreadPoolExecutor(max_workers=8)  # runs what tasks of the first pool wait for
-        variant = job.source / "variant"
-        self.level = variant.read_text().strip() if variant.exists() else "O1"
-        found = [find_prefix(job, name, self.level) for name in HEADERS]
-        self.prefixes = {prefix.name: prefix for prefix in found if prefix is not None}
-        self.used: dict[str, Prefix] = {}  # the prefixes that units were compiled with
+        variant_file = job.source / "variant"
+        variant = variant_file.read_text().strip() if variant_file.exists() else "O1"
+        self.level = variant.partition("-")[0]
+        self.prefixes = find_prefixes(job, variant)
+        self.used: dict[str, Prefix] = {}  # by folder: the prefixes that units were compiled with
         self.prefix_lock = Lock()  # held by the unit that makes the empty headers
         self.missing_bodies = ""  # a function of torch's headers that no archive has, as the linker names it
         self.room = MemoryRoom(memory_of_build_mib())
@@ -150,20 +152,27 @@ class ExtensionBuilder:
         self.write_files()
         way, attempt = self.compile_and_link()
         if self.missing_bodies:
-            self.prefixes, self.used = {}, {}
+            self.prefixes, self.used = [], {}
             way, attempt = self.compile_and_link()
         self.report(way, attempt)
 
     def compile_and_link(self) -> tuple[str, Attempt]:
         """Returns the way that compiled the CUDA units, if there are any, and the end of the build."""
         self.missing_bodies = ""
-        way, attempt = "", self.combined([self.pool.submit(self.cpp, unit) for unit in self.cpp_units])
+        way, attempt = "", self.cpp_objects()
+        self.prefixes = [prefix for prefix in self.prefixes if prefix.archive is not None]
+        if attempt.is_good and any(prefix.archive is None for prefix in self.used.values()):
+            self.used = {}
+            attempt = self.cpp_objects()
         (self.job.out / "log-cpp").write_text(attempt.log, errors="replace")
         if attempt.is_good and self.has_cuda:
             way, attempt = self.link_in_first_way(attempt.objects)
         elif attempt.is_good:
             attempt = self.link(attempt.objects)
         return way, attempt
+
+    def cpp_objects(self) -> Attempt:
+        return self.combined([self.pool.submit(self.cpp, unit) for unit in self.cpp_units])
 
     def link_in_first_way(self, objects: list[Path]) -> tuple[str, Attempt]:
         """Compiles the CUDA units in the first way that works and links them with the objects of the C++ units."""
@@ -202,7 +211,7 @@ class ExtensionBuilder:
         if attempt.load_error:
             texts = [*self.call.cuda, *(text for name, text in self.call.files if not name.endswith(CPP_ENDINGS))]
             return load_check.is_in_no_source(attempt.load_error, texts, self.call.cuda_cflags)
-        prefix = next((self.prefixes[name] for name in HEADERS if name in self.prefixes), None)
+        prefix = next(iter(self.prefixes), None)
         found = FIRST_ERROR.search(attempt.log)
         if prefix is None or found is None or found["file"] not in self.labels():
             return False
@@ -245,7 +254,8 @@ class ExtensionBuilder:
         return self.combined([self.pool.submit(self.split_unit, *pair) for pair in zip(self.cuda_units, halves)])
 
     def split_unit(self, unit: TranslationUnit, half: cuda_split.Split) -> Attempt:
-        host_text = PRELUDE + half.host
+        limits = f"{cuda_split.LIMITS}\n" if cuda_split.LIMITS in half.device else ""
+        host_text = PRELUDE + limits + half.host
         half_unit = TranslationUnit(f"{unit.name}.cpp", host_text, is_cuda=False, folder=unit.folder)
         host = self.host_pool.submit(self.host, half_unit, self.prefix_of(unit, self.half_flags()), self.half_flags())
         plain = [kernel for kernel in half.kernels if not kernel.is_template]
@@ -300,6 +310,7 @@ class ExtensionBuilder:
         out = source.with_suffix(".cubin")
         includes = [*(self.tools.includes(False)[:4] if first else []), *self.submission_includes(unit)]
         flags = [*HALF_DEFINES, "--expt-relaxed-constexpr", *self.device_flags(), f"-arch={self.flags.arch}"]
+        flags += ["-include", "cstdint"] if cuda_split.LIMITS in text else []  # which torch's headers include
         with self.room.take(DEVICE_HALF_MIB):
             result = run([self.tools.nvcc, *flags, *includes, "-cubin", "-o", str(out), str(source)], self.work)
         return out if result.code == 0 else Attempt(log=result.text or "nvcc failed", text=text)
@@ -341,12 +352,11 @@ class ExtensionBuilder:
 
     def lean(self) -> Attempt:
         notes = self.job.shared / f"{NOTES}-O1" if self.job.shared is not None else None
-        has_bodies = "extension" in self.prefixes and all(
-            "c++17" in flag for flag in self.flags.device if "std" in flag
-        )
-        if notes is None or not has_bodies or not has_notes(notes):
+        is_usual = all("c++17" in flag for flag in self.flags.device if "std" in flag)
+        bodies = find_prefix(self.job, "extension", "O1")
+        if notes is None or bodies is None or bodies.archive is None or not is_usual or not has_notes(notes):
             return Attempt(log="no notes about torch's headers", is_tried=False)
-        self.used["extension"] = self.prefixes["extension"]
+        self.used[str(bodies.folder)] = bodies
         return self.combined([self.pool.submit(self.nvcc, unit, notes) for unit in self.cuda_units])
 
     def full(self) -> Attempt:
@@ -425,13 +435,14 @@ class ExtensionBuilder:
         """Returns the prefix of torch's headers that compiling the unit with these flags may begin with."""
         paths = [str(Path(path)) for path in [unit.folder, *self.flags.includes] if path]
         leading = LeadingHeaders(unit.text, unit.folder, paths, dict(self.call.files))
-        fitting = [name for name, header in HEADERS.items() if header in leading.names and name in self.prefixes]
+        fitting = [prefix for prefix in self.prefixes if HEADERS[prefix.name] in leading.names]
         if not fitting or compiler_flags.value_of("-std=", flags) not in ("c++17", "gnu++17"):
             return None
-        prefix = self.prefixes[fitting[0]]
         own = {posixpath.relpath(name, path) for name, _ in self.call.files for path in paths}
-        words = [*HOST_FLAGS, *without_level(flags), self.optimisation(flags)]
+        words = [*HOST_FLAGS, *shaping(flags), self.optimisation(flags)]
         macros = macros_of(self.tools, words, self.work)
+        same_header = [prefix for prefix in fitting if prefix.name == fitting[0].name]
+        prefix = min(same_header, key=lambda each: len(each.changed_macros(macros)))
         if own & set(prefix.files()) or leading.defined() & {name_of_macro(line) for line in macros}:
             return None
         if prefix.is_unchanged_by(macros | {f"#define {name}" for name in leading.defined()}, OWN_MACROS):
@@ -445,7 +456,7 @@ class ExtensionBuilder:
         return "-O2" if level in OPTIMISED and self.level == "O2" else "-O1"
 
     def host(self, unit: TranslationUnit, prefix: Prefix | None, flags: list[str]) -> Attempt:
-        folder = self.work / ("host" if prefix is None else f"host-{prefix.name}")
+        folder = self.work / ("host" if prefix is None else f"host-{prefix.folder.name}")
         folder.mkdir(exist_ok=True)
         source = self.write_unit(unit, folder)
         with self.prefix_lock:
@@ -455,7 +466,7 @@ class ExtensionBuilder:
             *self.submission_includes(unit),
             *HOST_FLAGS,
             *self.tools.includes(self.call.with_cuda),
-            *without_level(flags),
+            *shaping(flags),
             self.optimisation(flags),
             f"-DTORCH_EXTENSION_NAME={self.call.name}",
             "-x",
@@ -466,7 +477,7 @@ class ExtensionBuilder:
         with self.room.take(HOST_MIB if prefix is None else PREFIX_HOST_MIB):
             attempt = self.compiled(command, source)
         if prefix is not None:
-            self.used[prefix.name] = prefix
+            self.used[str(prefix.folder)] = prefix
         return attempt
 
     def compiled(self, words: list[str], source: Path) -> Attempt:
@@ -505,9 +516,11 @@ class ExtensionBuilder:
         """Returns the flags that link the bodies that the used prefixes lack, hidden, so that no other library finds
         them.
         """
-        archives = [str(prefix.archive) for _, prefix in sorted(self.used.items())]
         # A name that nothing defines is torch's to report, when the library is loaded.
         flags = ["-Wl,--gc-sections", f"-Wl,--exclude-libs,{ARCHIVE}", "-Wl,-z,defs", "-Wl,--warn-unresolved-symbols"]
+        # The bodies for flags of C++ units come first, because these units may share classes with Python.
+        prefixes = sorted(self.used.values(), key=lambda prefix: -prefix.folder.name.count("-"))
+        archives = dict.fromkeys(str(prefix.archive) for prefix in prefixes)
         return [*flags, *archives] if archives else []
 
     def missing_body(self, log: str) -> str:
@@ -526,5 +539,6 @@ class ExtensionBuilder:
         return bad or Attempt([path for attempt in attempts for path in attempt.objects], "")
 
 
-def without_level(flags: list[str]) -> list[str]:
-    return [flag for flag in flags if not flag.startswith("-O")]
+def shaping(flags: list[str]) -> list[str]:
+    """Returns the flags without levels, and without -g: the linker drops what that adds, and no prefix has it."""
+    return [flag for flag in flags if not re.match(r"-O|-g[0-3]?$", flag)]

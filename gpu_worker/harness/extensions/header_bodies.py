@@ -52,7 +52,9 @@ def without_bodies(text: str) -> str:
     """Returns the text without bodies, except for those that every source needs itself: the bodies of templates, static
     functions and unnamed namespaces.
     """
-    return BodyStripper(text).stripped()
+    stripper = BodyStripper(text)
+    stripper.find_edits()
+    return stripper.stripped()
 
 
 class BodyStripper:
@@ -71,15 +73,20 @@ class BodyStripper:
         self.template_depth = 0  # of class templates around the current declaration
         self.unnamed_depth = 0  # of unnamed namespaces around the current declaration
 
-    def found_edits(self) -> list[tuple[int, int]]:
-        """Returns the begin and the end of every body that is left out."""
+    def find_edits(self) -> list[tuple[int, int]]:
+        """Finds and returns the begin and the end of every body that is left out."""
         self.scope(0, len(self.words), is_class=False)
         return self.edits
 
-    def stripped(self) -> str:
-        self.found_edits()
-        parts, at = [], 0
+    def stripped(self, part: int = 0, of_parts: int = 0) -> str:
+        """Returns the text without the bodies that find_edits() found, but for one of several parts of them."""
+        size = max(1, sum(end - start for start, end in self.edits))
+        before, parts, at = 0, [], 0
         for start, end in self.edits:
+            stays = of_parts > 0 and before * of_parts // size == part
+            before += end - start
+            if stays:
+                continue
             parts += [self.text[at:start], ";", "\n" * self.text.count("\n", start, end)]
             at = end
         return "".join([*parts, self.text[at:]])

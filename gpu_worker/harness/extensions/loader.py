@@ -19,6 +19,7 @@ from harness.children.page import Failure
 from harness.extensions.loader_call import Call, replace_loaders
 from harness.extensions.manifest import Manifest
 
+_loaded: list[Any] = []  # the modules that this process has loaded; the path of a library that is no module
 _refusals: list[Failed] = []  # what this process refused; at most one is kept
 
 
@@ -43,6 +44,7 @@ class Extensions:
             raise error
         if key not in self._loaded:
             self._loaded[key] = self.load(call, key)
+            _loaded.append(self._loaded[key])
         return self._loaded[key]
 
     def load(self, call: Call, key: str) -> Any:
@@ -71,6 +73,11 @@ def check_refusals() -> None:
     """Raises the first failure that refused() made, which the submission may have caught."""
     if _refusals:
         raise _refusals[0]
+
+
+def loaded() -> list[Any]:
+    """Returns what load_inline and load have returned in this process: modules, and paths of other libraries."""
+    return list(_loaded)
 
 
 def install(job: Job) -> None:

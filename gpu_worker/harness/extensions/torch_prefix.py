@@ -3,8 +3,9 @@
 Nearly every extension begins with torch/extension.h, or with torch/types.h, which load_inline puts before a .cu; others
 begin with another header that includes most of torch. A prefix is such a header, preprocessed, without the bodies of
 inline functions (header_bodies.py), and precompiled for g++. A source that is compiled with it includes the prefix
-first, and finds empty files in place of the headers that the prefix contains. The bodies are compiled once into an
-archive, and a module is linked with those that it uses.
+first, and finds empty files in place of the headers that the prefix contains. The bodies of all prefixes are compiled
+once into an archive, and a module is linked with those that it uses. A prefix is of use before the archive is there: it
+tells the errors of a source.
 
 The compile child makes a prefix on an order such as "extension-O1" and leaves in out/:
 
@@ -15,7 +16,10 @@ The compile child makes a prefix on an order such as "extension-O1" and leaves i
     header.names    the same, and every word that preprocessing for g++ or nvcc makes of them
     header.macros   the macros that g++ defines by itself, one a line
     header.hash     the hash of what preprocessing makes of the header
-    libbodies.a     the bodies
+
+On the order "bodies-O1" it makes libbodies.a, the bodies, and on "nvcc-O1" the notes of nvcc_headers.py. Flags that
+change the headers or what g++ precompiles, such as -fopenmp, have prefixes and bodies of their own, such as
+"extension-O1-openmp".
 
 A source may use a prefix if it would have included the header anyway, itself or by a header of its own, before anything
 that could change what the header says: either no macro that the source or a flag defines before it occurs in the
@@ -35,8 +39,8 @@ from pathlib import Path
 from harness.children.job import Job
 from harness.extensions.compiler_error import words_of
 from harness.extensions.cuda import nvcc_headers
-from harness.extensions.header_bodies import Unreadable, without_bodies
-from harness.extensions.memory_room import ARCHIVE_MIB, HOST_MIB, MemoryRoom, memory_of_build_mib
+from harness.extensions.header_bodies import BodyStripper, Unreadable
+from harness.extensions.memory_room import ARCHIVE_PART_MIB, MemoryRoom, memory_of_build_mib
 from harness.extensions.nvcc_steps import PREPROCESSED
 from harness.extensions.toolchain import DEFINES, HALF_DEFINES, STANDARD, Toolchain, run
 
@@ -52,9 +56,15 @@ HEADERS = {
     "aten": "ATen/ATen.h",
 }
 USUAL = ("extension", "types")
+# By the word for it in a variant's name, in the order of the words: a flag with prefixes of its own.
+# gpu_worker/compile/extension.cc has the same.
+OWN_PREFIX = {"fast": "-ffast-math", "native": "-march=native", "ndebug": "-DNDEBUG", "openmp": "-fopenmp"}
+BODIES = "bodies"  # the name under which the archive is made and kept
+BODIES_HEADERS = ("torch/extension.h", "torch/script.h")  # the headers of all prefixes
 NOTES = "nvcc"  # the name under which the notes of nvcc_headers.py are made and kept
 SAME = {"torch/torch.h": "torch/extension.h"}  # with the macro that torch defines for every extension
 ARCHIVE = "libbodies.a"
+ARCHIVE_PARTS = 2  # of which the memory of a build holds both at once
 HOST_FLAGS = (*DEFINES, "-fPIC", "-w", "-fmax-errors=20")
 # Lines that a source may have before the header without changing it.
 INCLUDE = re.compile(r"#\s*include\s*(?P<mark>[<\"])(?P<name>[^>\"]+)[>\"]")
@@ -64,6 +74,7 @@ GUARD = re.compile(r"#\s*(?:ifndef\s+(\w+)|if\s+!\s*defined\s*\(?\s*(\w+)\s*\)?)
 OWN_HEADER_DEPTH_MAX = 16  # of headers of the source that include each other
 # The parts of a preprocessed text that are not headers: macros of the compiler and of its command line.
 LINE_MARKER = re.compile(r'^# \d+ "([^"]*)".*$')
+OWN_MACRO = re.compile(r"^#(?:define|undef) __STDC_.*$", re.M)
 COMMENT = re.compile(r"//(?:\\\n|[^\n])*|/\*.*?\*/", re.S)
 
 
@@ -77,10 +88,7 @@ class Prefix:
 
     name: str
     folder: Path
-
-    @property
-    def archive(self) -> Path:
-        return self.folder / ARCHIVE
+    archive: Path | None = None  # of the bodies that it lacks, once that has been made
 
     def names(self) -> bytes:
         return (self.folder / "header.names").read_bytes()
@@ -116,9 +124,11 @@ class Prefix:
         """Returns whether no macro that differs from those of the prefix occurs in its headers. `macros` are lines of
         `g++ -dM`, and `ours` are names that every build defines.
         """
+        return not any(map(self.has_word, self.changed_macros(macros) - ours))
+
+    def changed_macros(self, macros: set[str]) -> set[str]:
         base = set((self.folder / "header.macros").read_text().splitlines())
-        changed = {name_of_macro(line) for line in macros ^ base} - ours
-        return not any(map(self.has_word, changed))
+        return {name_of_macro(line) for line in macros ^ base}
 
 
 def usual_prefixes(device: str, tools: Toolchain) -> list[str]:
@@ -126,14 +136,26 @@ def usual_prefixes(device: str, tools: Toolchain) -> list[str]:
     .cu only with nvcc for a GPU.
     """
     names = [name for name in USUAL if name != "types" or (device == "cuda" and tools.nvcc)]
-    names += [NOTES] if "types" in names else []
+    names += [BODIES, *([NOTES] if "types" in names else [])]
     return [f"{name}-O1" for name in names] if tools.cxx else []
 
 
-def find_prefix(job: Job, name: str, level: str) -> Prefix | None:
-    """Returns the prefix if it has been made."""
-    folder = job.shared / f"{name}-{level}" if job.shared is not None else None
-    return Prefix(name, folder) if folder is not None and (folder / "header.h").exists() else None
+def find_prefix(job: Job, name: str, variant: str) -> Prefix | None:
+    """Returns the prefix for a level and flags, such as "O1-fast", if it has been made."""
+    if job.shared is None or not (job.shared / f"{name}-{variant}/header.h").exists():
+        return None
+    # The bodies are the same for all levels.
+    archive = job.shared / "-".join([BODIES, "O1", *variant.split("-")[1:]]) / ARCHIVE
+    return Prefix(name, job.shared / f"{name}-{variant}", archive if archive.exists() else None)
+
+
+def find_prefixes(job: Job, variant: str) -> list[Prefix]:
+    """Returns the prefixes that have been made for the flags of C++ units and for those of the host half of a .cu, in
+    the order of HEADERS.
+    """
+    variants = dict.fromkeys([variant, variant.partition("-")[0]])
+    found = [find_prefix(job, name, each) for name in HEADERS for each in variants]
+    return [prefix for prefix in found if prefix is not None]
 
 
 class LeadingHeaders:
@@ -222,40 +244,67 @@ def make_empty_files(folder: Path, names: list[str]) -> None:
 
 
 def make_prefix(job: Job, tools: Toolchain, variant: str) -> None:
-    """Makes the prefix of a variant such as "extension-O1"."""
-    name, _, level = variant.partition("-")
+    """Makes the prefix of a variant such as "extension-O1", or what all prefixes share."""
+    name, level, *words = [*variant.split("-"), ""]
+    own = [OWN_PREFIX[word] for word in words if word in OWN_PREFIX]
     if name == NOTES and tools.nvcc:
         make_notes(job, tools)
-        return
-    if name not in HEADERS or level not in ("O1", "O2"):
+    elif name == BODIES:
+        make_archive(job, tools, own)
+    elif name in HEADERS and level in ("O1", "O2"):
+        source = job.work / "prefix.cpp"
+        source.write_text(f"#include <{HEADERS[name]}>\n")
+        flags = [*HOST_FLAGS, *tools.includes(False), STANDARD, *own, f"-{level}"]
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            names = pool.submit(make_names, job, tools, flags, source)
+            make_header(job, tools, flags, source)
+            names.result()
+    else:
         raise NotMade(f"there is no prefix {variant!r}; the prefixes are {', '.join(HEADERS)} with -O1 or -O2")
-    source = job.work / "prefix.cpp"
-    source.write_text(f"#include <{HEADERS[name]}>\n")
-    flags = [*HOST_FLAGS, *tools.includes(False), STANDARD]
-    room = MemoryRoom(memory_of_build_mib())
-    with ThreadPoolExecutor(max_workers=3) as pool:
-        # The archive takes longest and is begun first.
-        archive = pool.submit(make_archive, job, tools, room, [*flags, f"-{level}"], source)
-        names = pool.submit(make_names, job, tools, [*flags, f"-{level}"], source)
-        make_header(job, tools, room, [*flags, f"-{level}"], source)
-        names.result()
-        archive.result()
 
 
-def make_header(job: Job, tools: Toolchain, room: MemoryRoom, flags: list[str], source: Path) -> None:
-    text, header = job.work / "prefix.ii", job.out / "header.h"
+def read_headers(job: Job, tools: Toolchain, flags: list[str], source: Path) -> tuple[BodyStripper, str]:
+    """Preprocesses the headers that a source includes, and finds the bodies that sources can do without. Returns the
+    stripper that knows them and the hash of the text.
+    """
+    text = job.work / "prefix.ii"
     compile_step([tools.cxx, *flags, "-E", "-dD", "-x", "c++", str(source), "-o", str(text)], job.work)
-    (job.out / "header.hash").write_text(hash_of_text(text, source))
-    # The compiler defines these macros itself and refuses a second definition.
-    own = re.compile(r"^#(?:define|undef) __STDC_.*$", re.M)
     try:
-        header.write_text(
-            without_bodies(own.sub("", text.read_text(errors="surrogateescape"))), errors="surrogateescape"
-        )
+        # The compiler defines the macros __STDC_* itself and refuses a second definition.
+        stripper = BodyStripper(OWN_MACRO.sub("", text.read_text(errors="surrogateescape")))
+        stripper.find_edits()
     except (Unreadable, IndexError, RecursionError) as error:
         raise NotMade(f"the headers of torch cannot be read as declarations: {error}") from error
-    with room.take(HOST_MIB):
-        compile_step([tools.cxx, *flags, "-x", "c++-header", str(header), "-o", f"{header}.gch"], job.work)
+    return stripper, hash_of_text(text, source)
+
+
+def make_header(job: Job, tools: Toolchain, flags: list[str], source: Path) -> None:
+    header = job.out / "header.h"
+    stripper, text_hash = read_headers(job, tools, flags, source)
+    (job.out / "header.hash").write_text(text_hash)
+    header.write_text(stripper.stripped(), errors="surrogateescape")
+    compile_step([tools.cxx, *flags, "-x", "c++-header", str(header), "-o", f"{header}.gch"], job.work)
+
+
+def make_archive(job: Job, tools: Toolchain, own: list[str]) -> None:
+    """Compiles the bodies in parts, side by side. Each part is all headers with a share of the bodies."""
+    source = job.work / "prefix.cpp"
+    source.write_text("".join(f"#include <{name}>\n" for name in BODIES_HEADERS))
+    flags = [*HOST_FLAGS, STANDARD, *own, "-O1"]
+    stripper, _ = read_headers(job, tools, [*flags, *tools.includes(False)], source)
+    room = MemoryRoom(memory_of_build_mib())
+
+    def compile_part(part: int) -> str:
+        text, made = job.work / f"bodies{part}.cpp", job.work / f"bodies{part}.o"
+        text.write_text(stripper.stripped(part, ARCHIVE_PARTS), errors="surrogateescape")
+        words = ["-fkeep-inline-functions", "-ffunction-sections", "-fdata-sections", "-x", "c++", "-c", str(text)]
+        with room.take(ARCHIVE_PART_MIB):
+            compile_step([tools.cxx, *flags, *words, "-o", str(made)], job.work)
+        return str(made)
+
+    with ThreadPoolExecutor(max_workers=ARCHIVE_PARTS) as pool:
+        parts = list(pool.map(compile_part, range(ARCHIVE_PARTS)))
+    compile_step(["ar", "rcs", str(job.out / ARCHIVE), *parts], job.work)
 
 
 def make_notes(job: Job, tools: Toolchain) -> None:
@@ -277,20 +326,12 @@ def make_notes(job: Job, tools: Toolchain) -> None:
             raise NotMade(f"the headers of torch cannot be read as declarations: {error}") from error
 
 
-def make_archive(job: Job, tools: Toolchain, room: MemoryRoom, flags: list[str], source: Path) -> None:
-    made = job.work / "bodies.o"
-    words = ["-fkeep-inline-functions", "-ffunction-sections", "-fdata-sections", "-x", "c++", "-c", str(source)]
-    with room.take(ARCHIVE_MIB):
-        compile_step([tools.cxx, *flags, *words, "-o", str(made)], job.work)
-    compile_step(["ar", "rcs", str(job.out / ARCHIVE), str(made)], job.work)
-
-
 def make_names(job: Job, tools: Toolchain, flags: list[str], source: Path) -> None:
     """Writes the names of the headers, their words, and the macros of g++."""
     list_file = job.work / "prefix.d"
     compile_step([tools.cxx, *flags, "-M", "-MF", str(list_file), "-x", "c++", str(source)], job.work)
-    words = list_file.read_text().replace("\\\n", " ").split()
-    paths = sorted({Path(word) for word in words if word.startswith("/")})
+    words = re.split(r"(?<!\\)\s+", list_file.read_text().replace("\\\n", " "))
+    paths = sorted({Path(word.replace("\\ ", " ")) for word in words if word.startswith("/")})
     roots = [tools.torch_root / "include/torch/csrc/api/include", tools.torch_root / "include"]
     below = [str(path.relative_to(root)) for path in paths for root in roots if root in path.parents]
     (job.out / "header.files").write_text("".join(f"{name}\n" for name in sorted(set(below))))

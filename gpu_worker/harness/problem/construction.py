@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 from harness.children.failures import classify
 from harness.children.page import Failure
 
-HOST_DRAWS_MAX = 1 << 27  # about a second of uniform numbers on the host, and some seconds of normal ones
+HOST_DRAWS_MAX = 1 << 24  # less than 0.1 s on the host by one thread, twice for each job
 
 # Methods of tensors, and functions of torch.nn.init, whose calls of these methods the counter does not see.
 DRAWN_IN_PLACE = (

@@ -5,7 +5,8 @@
     TOLERANCE = {"matched": 0.99}                       the share of elements that must be within the tolerance
     TOLERANCE = {"float16": {...}, "out1": {...}, 2: 1e-2}    by dtype, by the name or by the number of an output
 
-An entry for an output goes before one for its dtype. The rtol and atol of a submission go before those of its problem.
+An entry for an output goes before one for its dtype. A workload may have a tolerance of its own, in the same forms. It
+goes before that of the file. The rtol and atol of a submission go before both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,23 +32,28 @@ class OutputTolerance:
 
 
 def tolerances_of(
-    module: ModuleType, file: str, outputs: Sequence[tuple[str, torch.dtype]]
+    module: ModuleType, file: str, outputs: Sequence[tuple[str, torch.dtype]], of_workload: Any = None, name: str = ""
 ) -> list[OutputTolerance | None]:
     """Returns the tolerance of each output, which is given by its name and dtype; None where the file names none.
-    Raises Failed with a sentence about the file.
+    `of_workload` is the tolerance of the workload of that name, or None. Raises Failed with a sentence about the file.
     """
-    given = getattr(module, "TOLERANCE", None)
+    general = _of_outputs(getattr(module, "TOLERANCE", None), f"{file}: TOLERANCE", outputs)
+    own = _of_outputs(of_workload, f"{file}: the tolerance of workload {name}", outputs)
+    return [special or other for special, other in zip(own, general)]
+
+
+def _of_outputs(given: Any, what: str, outputs: Sequence[tuple[str, torch.dtype]]) -> list[OutputTolerance | None]:
     if given is None:
         return [None] * len(outputs)
     if not isinstance(given, Mapping) or all(key in LIMITS for key in given):
-        return [_tolerance(given, f"{file}: TOLERANCE")] * len(outputs)
-    entries = {_key(key): _tolerance(value, f"{file}: TOLERANCE[{key!r}]") for key, value in given.items()}
+        return [_tolerance(given, what)] * len(outputs)
+    entries = {_key(key): _tolerance(value, f"{what}[{key!r}]") for key, value in given.items()}
     known = {_key(key) for i, (name, dtype) in enumerate(outputs) for key in (i, name, dtype)}
     known |= {_key(value) for value in vars(torch).values() if isinstance(value, torch.dtype)}
     for key in entries:
         if key not in known:
             names = ", ".join(name for name, _ in outputs)
-            raise _error(f"{file}: TOLERANCE names {key!r}, which is no dtype and none of the outputs {names}")
+            raise _error(f"{what} names {key!r}, which is no dtype and none of the outputs {names}")
     return [
         next((entries[key] for key in (_key(i), _key(name), _key(dtype)) if key in entries), None)
         for i, (name, dtype) in enumerate(outputs)

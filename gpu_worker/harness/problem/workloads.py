@@ -7,9 +7,9 @@ A problem file gives them in one of three ways:
     WORKLOADS               a list of dicts: one workload each, which is passed by keyword to get_inputs(), and to
                             get_init_inputs() those of its entries that it takes
 
-An entry "name" or "weight" of a dict describes the workload itself, unless get_inputs() has a parameter of that name.
-Without a name the workload has its values as a name, "n=1024:dtype=float16". The weight, 1 unless given, is that of the
-workload's time in the job's time.
+An entry "name", "weight" or "tolerance" of a dict describes the workload itself, unless get_inputs() has a parameter of
+that name. Without a name the workload has its values as a name, "n=1024:dtype=float16". The weight, 1 unless given, is
+that of the workload's time in the job's time. The tolerance goes before TOLERANCE of the file (tolerance.py).
 """
 
 import inspect
@@ -34,6 +34,7 @@ class Workload:
     get_inputs: Callable[[], Any]
     get_init_inputs: Callable[[], Any]
     weight: float = 1.0
+    tolerance: Any = None  # as TOLERANCE of the file
 
 
 def workloads_of(module: ModuleType, file: str) -> list[Workload]:
@@ -92,19 +93,21 @@ def _from_dict(
     arguments = dict(entry)
     taken = _parameters(get_inputs)
     name = arguments.pop("name") if "name" in arguments and "name" not in taken else None
+    tolerance = arguments.pop("tolerance") if "tolerance" in arguments and "tolerance" not in taken else None
     weight = arguments.pop("weight") if "weight" in arguments and "weight" not in taken else 1.0
     if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < math.inf:
         raise _error(f"{file}: WORKLOADS[{index}] has the weight {weight!r}; a weight is a positive number")
     text = str(name) if name is not None else ":".join(f"{key}={_short(value)}" for key, value in arguments.items())
     if not text.strip() or not text.isprintable():
         raise _error(f"{file}: WORKLOADS[{index}] has the name {text!r}; a name is printable text")
-    init_names = _parameters(get_init_inputs)
+    init_names = arguments.keys() if _takes_any(get_init_inputs) else _parameters(get_init_inputs)
     init_arguments = {key: value for key, value in arguments.items() if key in init_names}
     return Workload(
         _fitting(text, index),
         lambda: get_inputs(**arguments),
         lambda: get_init_inputs(**init_arguments),
         float(weight),
+        tolerance,
     )
 
 
@@ -115,6 +118,15 @@ def _parameters(function: Callable[..., Any]) -> set[str]:
     except (TypeError, ValueError):
         return set()
     return {parameter.name for parameter in parameters if parameter.kind is not inspect.Parameter.POSITIONAL_ONLY}
+
+
+def _takes_any(function: Callable[..., Any]) -> bool:
+    """Returns whether the function has a parameter like **kwargs."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
 
 
 def _short(value: Any) -> str:

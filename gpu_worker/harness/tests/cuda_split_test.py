@@ -28,6 +28,11 @@ torch::Tensor run(torch::Tensor x) {
 
 
 class Split(unittest.TestCase):
+    def test_the_device_half_has_the_limits_that_nvcc_has_by_torch(self) -> None:
+        for header, has_limits in (("torch/types.h", True), ("torch/extension.h", True), ("c10/util/Half.h", False)):
+            device = split(ADD.replace("torch/extension.h", header)).device
+            self.assertEqual(device.startswith("#include <cfloat>\n#include <cub/cub.cuh>\n"), has_limits, header)
+
     def test_the_host_launches_and_the_device_computes(self) -> None:
         halves = split(ADD)
         self.assertEqual([(kernel.name, kernel.is_template) for kernel in halves.kernels], [("add", False)])

@@ -11,11 +11,11 @@ from harness.problem.tolerance import OutputTolerance, tolerances_of
 OUTPUTS = [("out0", torch.float32), ("out1.h", torch.float16), ("out2", torch.float16)]
 
 
-def tolerances(given: Any) -> list[OutputTolerance | None]:
+def tolerances(given: Any, of_workload: Any = None) -> list[OutputTolerance | None]:
     module = types.ModuleType("problem")
     if given is not None:
         vars(module)["TOLERANCE"] = given
-    return tolerances_of(module, "problem.py", OUTPUTS)
+    return tolerances_of(module, "problem.py", OUTPUTS, of_workload, "large")
 
 
 class ToleranceTest(unittest.TestCase):
@@ -31,6 +31,14 @@ class ToleranceTest(unittest.TestCase):
         found = tolerances({torch.float16: 0.25, "out1.h": {"rtol": 0.5}, 0: 0})
         self.assertEqual(found, [OutputTolerance(0, 0), OutputTolerance(0.5, None), OutputTolerance(0.25, 0.25)])
         self.assertEqual(tolerances({"float16": 0.25})[0], None)
+
+    def test_a_workloads_own_goes_before_that_of_the_problem(self) -> None:
+        self.assertEqual(tolerances(1e-3, 0.5), [OutputTolerance(0.5, 0.5)] * 3)
+        found = tolerances({"float16": 0.25, "out0": 0.125}, {"out1.h": {"atol": 1}})
+        self.assertEqual(found, [OutputTolerance(0.125, 0.125), OutputTolerance(None, 1), OutputTolerance(0.25, 0.25)])
+        with self.assertRaises(Failed) as raised:
+            tolerances(1e-3, {"rtol": 2})
+        self.assertIn("problem.py: the tolerance of workload large has rtol = 2", str(raised.exception))
 
     def test_what_is_wrong_is_said(self) -> None:
         for given, said in (

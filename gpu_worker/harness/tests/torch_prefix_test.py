@@ -134,8 +134,9 @@ class Prefixes(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = Path(folder.name)
-        for name, text in (("torch/extension.h", EXTENSION), ("c10/shape.h", SHAPE)):
-            (self.root / "torch/include" / name).parent.mkdir(parents=True)
+        script = "#include <torch/extension.h>\n"
+        for name, text in (("torch/extension.h", EXTENSION), ("c10/shape.h", SHAPE), ("torch/script.h", script)):
+            (self.root / "torch/include" / name).parent.mkdir(parents=True, exist_ok=True)
             (self.root / "torch/include" / name).write_text(text)
         self.tools = dataclasses.replace(find_toolchain(), torch_root=self.root / "torch", nvcc="", cuda=None)
 
@@ -145,13 +146,21 @@ class Prefixes(unittest.TestCase):
         parts = [self.root / name / part for part in ("src", "src", "work", "out")]
         return Job("compile", torch.device("cpu"), "torch_cuda", *parts, "", "", None, "sm_90", shared=shared)
 
+    def make(self, variant: str) -> Path:
+        """Makes a prefix or the archive, and returns the folder of all."""
+        prefixes = self.root / "prefixes"
+        prefixes.mkdir(exist_ok=True)
+        make_prefix(self.job(f"making-{variant}"), self.tools, variant)
+        (self.root / f"making-{variant}/out").rename(prefixes / variant)
+        return prefixes
+
     def test_a_source_is_compiled_with_it_and_linked_with_the_bodies(self) -> None:
-        make_prefix(self.job("shared/extension-O1"), self.tools, "extension-O1")
-        (self.root / "shared/extension-O1/out").rename(self.root / "made")
-        (self.root / "shared/prefixes").mkdir()
-        (self.root / "made").rename(self.root / "shared/prefixes/extension-O1")
-        prefix = find_prefix(self.job("build", self.root / "shared/prefixes"), "extension", "O1")
-        assert prefix is not None
+        self.make("extension-O1")
+        job = self.job("build", self.make("bodies-O1"))
+        prefix = find_prefix(job, "extension", "O1")
+        assert prefix is not None and prefix.archive is not None
+        objects = run(["ar", "t", str(prefix.archive)], self.root).text.split()
+        self.assertEqual(objects, ["bodies0.o", "bodies1.o"], "the bodies are compiled in parts")
         self.assertNotIn("return width_", (prefix.folder / "header.h").read_text())
         source = self.root / "source.cpp"
         source.write_text(SOURCE)
@@ -190,6 +199,46 @@ class Prefixes(unittest.TestCase):
         for flag, is_usable in (("-O2", True), ("-DOTHER=1", True), ("-DDOUBLED", False), ("-DCOMMENTED", False)):
             macros = macros_of(self.tools, [*HOST_FLAGS, STANDARD, "-O1", flag], self.root)
             self.assertEqual(prefix.is_unchanged_by(macros, set()), is_usable, flag)
+
+    def test_a_prefix_tells_errors_before_the_archive_is_there(self) -> None:
+        shared = self.make("extension-O1")
+        for name, source, folders in (
+            ("bad", SOURCE.replace("width, int", "int"), ["host-extension-O1"]),
+            ("good", SOURCE, ["host", "host-extension-O1"]),
+        ):
+            call = Call(name=name, inline=True, cpp=[source])
+            builder = ExtensionBuilder(self.job(name, shared), call)
+            builder.tools = self.tools
+            builder.compile_and_link()
+            made = sorted(path.name for path in (self.root / name / "work").iterdir() if path.name.startswith("host"))
+            self.assertEqual(made, folders, "what compiles is compiled again with the headers as they are")
+            self.assertEqual(builder.used != {}, name == "bad")
+
+    def test_flags_that_change_the_headers_have_their_own(self) -> None:
+        for variant in ("extension-O1", "extension-O1-fast-ndebug", "bodies-O1"):
+            shared = self.make(variant)
+        for name, flags, folders in (
+            ("without", ["-O2"], ["host-extension-O1"]),
+            ("with", ["-DNDEBUG", "-g", "-ffast-math"], ["host-extension-O1-fast-ndebug"]),
+        ):
+            job = self.job(name, shared)
+            (job.source / "variant").write_text("O1-fast-ndebug")
+            builder = ExtensionBuilder(job, Call(name=name, inline=True, cpp=["int f() { return"], cflags=flags))
+            builder.tools = self.tools
+            builder.compile_and_link()
+            made = sorted(path.name for path in job.work.iterdir() if path.name.startswith("host"))
+            self.assertEqual(made, folders)
+        words = [*HOST_FLAGS, STANDARD, "-O1", "-Winvalid-pch", "-Werror", "-ffast-math", "-DNDEBUG"]
+        prefix = shared / "extension-O1-fast-ndebug/header.h"
+        (self.root / "empty.cpp").touch()
+        words = [word for word in words if word != "-w"]
+        found = run([self.tools.cxx, *words, "-include", str(prefix), "-c", "empty.cpp"], self.root)
+        self.assertEqual(found.code, 0, found.text)
+
+    def test_folders_may_have_blanks(self) -> None:
+        make_prefix(self.job("a folder"), self.tools, "extension-O1")
+        names = (self.root / "a folder/out/header.files").read_text().splitlines()
+        self.assertEqual(names, ["c10/shape.h", "torch/extension.h"])
 
     def test_headers_that_do_not_compile_make_none(self) -> None:
         (self.root / "torch/include/c10/shape.h").write_text("#pragma once\nstruct Shape { int f() { }\n")

@@ -9,7 +9,7 @@ import torch
 from harness.children.failures import Failed
 from harness.children.page import Command, Failure, Page
 from harness.children.tensors import DTYPES, copy_of, moved
-from harness.values.value_tree import Arguments, Result, describe_arguments, describe_result
+from harness.values.value_tree import Arguments, Result, ResultForm, describe_arguments, describe_result
 from world import WorldTest
 
 Pair = namedtuple("Pair", ["first", "second"])
@@ -94,6 +94,20 @@ class Trees(unittest.TestCase):
         self.assertEqual(taken({"a": x, "b": None}, OrderedDict(b=None, a=x)), [x])
         self.assertEqual([float(v) for v in taken(1.5, (torch.tensor(2.5, dtype=torch.float64),))], [2.5])
         self.assertEqual(taken(numpy.ones(2), x), [x])
+
+    def test_a_result_is_built_again_in_its_form(self) -> None:
+        x, y = torch.ones(1), torch.zeros(1)
+        for result in (
+            x, [x], (x, y), [x, (y,)], Pair(x, [y]), {"a": x, "b": (None, y)}, OrderedDict(b=x), (x, 1, True, 0.5, 1j),
+            (x, numpy.float32(0.5), numpy.int64(-3), "mean", torch.float16),
+        ):  # fmt: skip
+            with self.subTest(result=result):
+                rows, _ = describe_result(result)
+                values = [v if isinstance(v, torch.Tensor) else torch.as_tensor(v) for _, v in rows]
+                got = ResultForm(result).build(values)
+                self.assertEqual(repr(got), repr(result))
+        array = ResultForm({"a": numpy.ones(2)}).build([y])["a"]
+        self.assertIsInstance(array, numpy.ndarray)
 
     def test_a_difference_of_form_is_one_sentence(self) -> None:
         x = torch.ones(1)

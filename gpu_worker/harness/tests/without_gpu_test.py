@@ -3,6 +3,7 @@
 import array
 import unittest
 
+from harness.children.failures import classify, describe
 from harness.children.page import Command, Failure
 from world import WorldTest
 
@@ -147,6 +148,18 @@ class WithoutGpu(WorldTest):
         for module in ("tensorflux_kernels", "torch.missing", "triton.missing"):
             with self.subTest(module):
                 self.assert_failed(self.answer(f"import {module}\n"), Failure.LOAD_FAILED, "ModuleNotFoundError")
+
+    def test_a_missing_language_is_no_mistake_on_a_gpu_either(self) -> None:
+        for name, failure in (("cutlass.cute", Failure.UNSUPPORTED_HERE), ("no_such", Failure.LOAD_FAILED)):
+            error = ModuleNotFoundError(f"No module named {name!r}", name=name)
+            self.assertIs(classify(error, Failure.LOAD_FAILED, on_gpu=True), failure)
+        words = describe(
+            ModuleNotFoundError("No module named 'tilelang'", name="tilelang"), "", Failure.UNSUPPORTED_HERE
+        )
+        self.assertIn("this worker lacks the Python module tilelang", words)
+        installed = ImportError("cannot import name 'x' from 'cutlass'", name="cutlass")
+        self.assertIs(classify(installed, Failure.LOAD_FAILED, on_gpu=True), Failure.LOAD_FAILED)
+        self.assertIs(classify(RuntimeError("no CUDA"), Failure.RUNTIME_ERROR, on_gpu=True), Failure.RUNTIME_ERROR)
 
     def test_what_the_interpreter_cannot_do_says_nothing(self) -> None:
         for steps, words in LIMITS:

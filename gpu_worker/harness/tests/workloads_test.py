@@ -53,6 +53,12 @@ class WorkloadsTest(unittest.TestCase):
         self.assertEqual((large.name, large.weight), ("large", 3.0))
         self.assertEqual([(len(x), x.dtype) for x in large.get_inputs()], [(8, torch.float16)])
 
+    def test_a_tolerance_describes_the_workload_itself(self) -> None:
+        own, none = workloads(WORKLOADS=[{"n": 4, "tolerance": {"rtol": 0.5}}, {"n": 8}], get_inputs=sized)
+        self.assertEqual((own.name, own.tolerance, none.tolerance), ("n=4", {"rtol": 0.5}, None))
+        (parameter,) = workloads(WORKLOADS=[{"tolerance": 2, "n": 1}], get_inputs=lambda tolerance, n: [tolerance])
+        self.assertEqual((parameter.tolerance, parameter.get_inputs()), (None, [2]))
+
     def test_a_generated_name_has_all_values(self) -> None:
         (one,) = workloads(WORKLOADS=[{"n": 4, "dtype": torch.bfloat16}], get_inputs=sized)
         self.assertEqual(one.name, "n=4:dtype=bfloat16")

@@ -3,6 +3,7 @@ floating-point tensors are cast to float64, or to float32 without TF32. This mod
 """
 
 import copy
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from harness.children.page import Rounding, TruthKind, TruthOrder
 from harness.children.tensors import outputs_of, seed_everything
 
 EXACT_COMPLEX = {torch.float64: torch.complex128, torch.float32: torch.complex64}
+HOST_THREADS_MAX = 8
 TF32_DROPPED_BITS = 13  # of the 23 bits of a float32's mantissa
 
 
@@ -60,6 +62,8 @@ def compute(
     """
     with ExitStack() as stack:
         stack.enter_context(_exact_settings(exactness.dtype))
+        if exactness.device.type == "cpu":
+            stack.enter_context(_host_threads())
         exact_model = _copy_of(model, exactness.converted)
         exact_rows = [exactness.converted(x) if isinstance(x, torch.Tensor) else x for x in rows]
         stack.enter_context(torch.no_grad())
@@ -103,6 +107,17 @@ def _copy_of(model: Any, converted: Callable[[torch.Tensor], torch.Tensor]) -> A
     finally:
         for kind, deepcopy in kept:
             setattr(kind, name, deepcopy)
+
+
+@contextmanager
+def _host_threads() -> Iterator[None]:
+    """Lets torch compute on the host with as many threads as this process may use processors."""
+    kept = torch.get_num_threads()
+    torch.set_num_threads(max(kept, min(len(os.sched_getaffinity(0)), HOST_THREADS_MAX)))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(kept)
 
 
 @contextmanager

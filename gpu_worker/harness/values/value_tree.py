@@ -244,39 +244,66 @@ class Arguments:
         tree = read_tree(text)
         self.names: list[str] = [str(name) for name in tree["names"]]
         self.has_arrays = False
-        self._makers = [self._maker(node, 0) for node in tree["values"]]
+        self._makers = [maker_of(node, self._note_array) for node in tree["values"]]
 
     def build(self, rows: Sequence[Any]) -> list[Any]:
         return [make(rows) for make in self._makers]
 
-    def _maker(self, node: Any, depth: int) -> Maker:
-        if depth > DEPTH_MAX:
-            raise ValueError(f"an argument has more than {DEPTH_MAX} containers within each other")
-        if not isinstance(node, dict):
-            return _always(constant_of(node))
-        kind, content = only_item(node)
-        match kind:
-            case "row":
-                return lambda rows: rows[content]
-            case "array":
-                self.has_arrays = True
-                return lambda rows: array_of(rows[content])
-            case "list":
-                items = [self._maker(item, depth + 1) for item in content]
-                return lambda rows: [make(rows) for make in items]
-            case "tuple":
-                items = [self._maker(item, depth + 1) for item in content]
-                return lambda rows: tuple([make(rows) for make in items])
-            case "dict" | "ordered":
-                pairs = [(constant_of(key), self._maker(item, depth + 1)) for key, item in content]
-                of = OrderedDict if kind == "ordered" else dict
-                return lambda rows: of([(key, make(rows)) for key, make in pairs])
-            case "named":
-                name, fields, nodes = content
-                items = [self._maker(item, depth + 1) for item in nodes]
-                named = namedtuple(name, fields)  # type: ignore[misc]
-                return lambda rows: named(*[make(rows) for make in items])
+    def _note_array(self) -> None:
+        self.has_arrays = True
+
+
+class ResultForm:
+    """Builds results in the form of one result of the model, from the values of the rows."""
+
+    def __init__(self, result: Any) -> None:
+        self._make = maker_of(Description(is_result=True).node("out0", result))
+
+    def build(self, rows: Sequence[Any]) -> Any:
+        return self._make(rows)
+
+
+def maker_of(node: Any, note_array: Callable[[], None] = lambda: None, depth: int = 0) -> Maker:
+    """Returns what makes the value that a node describes. `note_array` is called for each array of numpy."""
+    if depth > DEPTH_MAX:
+        raise ValueError(f"an argument has more than {DEPTH_MAX} containers within each other")
+    if not isinstance(node, dict):
         return _always(constant_of(node))
+
+    def makers(nodes: Sequence[Any]) -> list[Maker]:
+        return [maker_of(item, note_array, depth + 1) for item in nodes]
+
+    kind, content = only_item(node)
+    match kind:
+        case "row":
+            return lambda rows: rows[content]
+        case "array":
+            note_array()
+            return lambda rows: array_of(rows[content])
+        case "number":
+            return lambda rows: plain_number(rows[content[0]], content[1])
+        case "list":
+            items = makers(content)
+            return lambda rows: [make(rows) for make in items]
+        case "tuple":
+            items = makers(content)
+            return lambda rows: tuple([make(rows) for make in items])
+        case "dict" | "ordered":
+            pairs = [(constant_of(key), make) for (key, _), make in zip(content, makers([item for _, item in content]))]
+            of = OrderedDict if kind == "ordered" else dict
+            return lambda rows: of([(key, make(rows)) for key, make in pairs])
+        case "named":
+            name, fields, nodes = content
+            items = makers(nodes)
+            named = namedtuple(name, fields)  # type: ignore[misc]
+            return lambda rows: named(*[make(rows) for make in items])
+    return _always(constant_of(node))
+
+
+def plain_number(value: torch.Tensor, kind: str) -> Any:
+    """Returns a tensor of one element as a number of Python or numpy; `kind` is the name of its type."""
+    number = value.item()
+    return number if kind in NUMBER_KINDS else numpy.dtype(kind.rstrip("_")).type(number)
 
 
 def _always(value: Any) -> Maker:

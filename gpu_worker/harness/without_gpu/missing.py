@@ -1,5 +1,5 @@
-"""What a machine without a GPU lacks for code that failed on it. Such a failure says nothing about the code, so that it
-ends as unsupported_here; every other failure is the code's own.
+"""What a machine, above all one without a GPU, lacks for code that failed on it. Such a failure says nothing about the
+code, so that it ends as unsupported_here; every other failure is the code's own.
 """
 
 import ast
@@ -61,6 +61,13 @@ def what_is_missing(error: BaseException, source: str) -> str:
     if any(word in words.lower() for word in NEEDS_A_GPU) or wants_a_gpu(error, source):
         return "this worker has no GPU, which the code asks for: a worker with a GPU can run it"
     return ""
+
+
+def is_missing_language(error: BaseException) -> bool:
+    """Returns whether the error is that a GPU language is not installed here, be it with a GPU or without. On a GPU,
+    what an installed module raises while it is imported is the code's own.
+    """
+    return isinstance(error, ModuleNotFoundError) and is_language(error.name or "")
 
 
 def is_language(module: str) -> bool:

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "core/base/check.h"
+#include "gpu_worker/judge/check/slices.h"
 
 namespace kq::judge {
 namespace {
@@ -320,6 +321,38 @@ std::vector<double> values_of(Dtype dtype, std::span<const std::byte> bytes) {
 
 void Comparison::add(std::span<const std::byte> expected, std::span<const std::byte> got) {
   KQ_CHECK(expected.size() == got.size());
+  std::vector<Comparison> slices((expected.size() + kSliceBytes - 1) / kSliceBytes, Comparison(dtype_, tolerance_));
+  for_each_slice(slices.size(), [&](std::size_t i) {
+    const std::size_t begin = i * kSliceBytes;
+    const std::size_t bytes = std::min(kSliceBytes, expected.size() - begin);
+    slices[i].add_slice(expected.subspan(begin, bytes), got.subspan(begin, bytes));
+  });
+  for (const Comparison& slice : slices) append(slice);
+}
+
+void Comparison::append(const Comparison& next) {
+  if (next.mismatched_ > 0) {
+    if (mismatched_ == 0) {
+      first_ = total_ + next.first_;
+      first_expected_ = next.first_expected_;
+      first_got_ = next.first_got_;
+    }
+    last_ = total_ + next.last_;
+    if (next.worst_excess_ > worst_excess_) {
+      worst_excess_ = next.worst_excess_;
+      worst_ = total_ + next.worst_;
+      worst_expected_ = next.worst_expected_;
+      worst_got_ = next.worst_got_;
+    }
+  }
+  total_ += next.total_;
+  mismatched_ += next.mismatched_;
+  not_finite_ += next.not_finite_;
+  max_abs_err_ = std::max(max_abs_err_, next.max_abs_err_);
+  max_rel_err_ = std::max(max_rel_err_, next.max_rel_err_);
+}
+
+void Comparison::add_slice(std::span<const std::byte> expected, std::span<const std::byte> got) {
   switch (dtype_) {
     case Dtype::none:
       return;

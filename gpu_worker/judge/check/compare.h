@@ -50,6 +50,7 @@ class Comparison {
   Comparison(channel::Dtype dtype, Tolerance tolerance) : dtype_(dtype), tolerance_(tolerance) {}
 
   // Adds the next piece of both. They have the same whole number of elements and are aligned for their dtype.
+  // Several threads compare a large piece (slices.h).
   void add(std::span<const std::byte> expected, std::span<const std::byte> got);
   // Replaces all calls of add() where the device has found that all elements agree, with these worst errors.
   void add_agreed(std::uint64_t elements, double max_abs_err, double max_rel_err);
@@ -74,6 +75,9 @@ class Comparison {
   double max_rel_err() const { return max_rel_err_; }
 
  private:
+  void add_slice(std::span<const std::byte> expected, std::span<const std::byte> got);
+  // Adds the next piece, which `next` has compared.
+  void append(const Comparison& next);
   template <class Format>
   void add_floats(std::span<const std::byte> expected, std::span<const std::byte> got);
   template <class Integer>

@@ -1,5 +1,6 @@
 #include "gpu_worker/judge/check/compare.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -7,6 +8,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "gpu_worker/judge/check/slices.h"
 
 namespace kq::judge {
 namespace {
@@ -173,6 +176,25 @@ TEST(Compare, nothing_equals_nothing) {
   const auto comparison = compare<float>(Dtype::float32, {}, {});
   EXPECT_TRUE(comparison.equal());
   EXPECT_EQ(comparison.mismatch().total, 0u);
+}
+
+TEST(Compare, a_piece_of_many_slices_is_compared_like_small_pieces) {
+  std::vector<float> expected(3 * kSliceBytes / sizeof(float) + 5, 1.0f);
+  std::vector<float> got = expected;
+  for (std::size_t i = 7; i < got.size(); i += 100'003) got[i] += static_cast<float>(i % 11) * 0.1f;
+  got[600'000] = -9;
+  const Tolerance tolerance{.rtol = 1e-4, .atol = 1e-4};
+  Comparison whole(Dtype::float32, tolerance);
+  whole.add(std::as_bytes(std::span(expected)), std::as_bytes(std::span(got)));
+  Comparison pieces(Dtype::float32, tolerance);
+  for (std::size_t i = 0; i < got.size(); i += 50'000) {
+    const std::size_t count = std::min<std::size_t>(50'000, got.size() - i);
+    pieces.add(std::as_bytes(std::span(&expected[i], count)), std::as_bytes(std::span(&got[i], count)));
+  }
+  EXPECT_EQ(whole.worst(), 600'000u);
+  EXPECT_EQ(whole.mismatch(), pieces.mismatch());
+  EXPECT_EQ(whole.worst(), pieces.worst());
+  EXPECT_EQ(whole.last(), pieces.last());
 }
 
 TEST(Compare, elements_are_numbered_across_pieces) {

@@ -20,9 +20,10 @@ std::optional<std::uint64_t> first_difference(std::span<const std::byte> a, std:
 
 }  // namespace
 
-std::span<std::byte> MemoryChecks::buffer(std::vector<Word>& words) const {
-  if (words.empty()) words.resize(piece_bytes_ / sizeof(Word));
-  return std::as_writable_bytes(std::span(words));
+std::span<std::byte> MemoryChecks::buffer(std::vector<Word>& words, std::uint64_t bytes) {
+  const std::size_t count = (bytes + sizeof(Word) - 1) / sizeof(Word);
+  if (words.size() < count) words.resize(count);
+  return std::as_writable_bytes(std::span(words)).first(bytes);
 }
 
 Expected<bool> MemoryChecks::all_match(std::span<const DeviceComparison> comparisons) {
@@ -54,10 +55,10 @@ Expected<void> MemoryChecks::compare(Comparison& comparison, Location expected, 
     comparison.add_agreed(bytes / channel::element_bytes(comparison.dtype()), agreed->max_abs_err, agreed->max_rel_err);
     return {};
   }
-  const std::uint64_t piece = buffer(expected_).size();
+  const std::uint64_t piece = piece_bytes_ * kComparedPieces;
   for (std::uint64_t at = 0; at < bytes; at += piece) {
-    const auto e = buffer(expected_).first(std::min(piece, bytes - at));
-    const auto g = buffer(got_).first(e.size());
+    const auto e = buffer(expected_, std::min(piece, bytes - at));
+    const auto g = buffer(got_, e.size());
     if (const auto read = device_.read(e, expected.memory, expected.offset + at); !read) return read;
     if (const auto read = device_.read(g, got.memory, got.offset + at); !read) return read;
     comparison.add(e, g);
@@ -66,10 +67,10 @@ Expected<void> MemoryChecks::compare(Comparison& comparison, Location expected, 
 }
 
 Expected<std::vector<double>> MemoryChecks::numbers(channel::Dtype dtype, Location at, std::uint64_t bytes) {
-  const auto piece = buffer(got_);
-  KQ_CHECK(bytes <= piece.size());
-  KQ_TRY(device_.read(piece.first(bytes), at.memory, at.offset));
-  return numbers_of(dtype, piece.first(bytes));
+  KQ_CHECK(bytes <= piece_bytes_);
+  const auto piece = buffer(got_, bytes);
+  KQ_TRY(device_.read(piece, at.memory, at.offset));
+  return numbers_of(dtype, piece);
 }
 
 Expected<std::optional<std::uint64_t>> MemoryChecks::difference(Location expected, Location got, std::uint64_t bytes) {
@@ -79,10 +80,9 @@ Expected<std::optional<std::uint64_t>> MemoryChecks::difference(Location expecte
                                                    .got_offset = got.offset,
                                                    .bytes = bytes}));
   if (same) return std::optional<std::uint64_t>();
-  const std::uint64_t piece = buffer(expected_).size();
-  for (std::uint64_t at = 0; at < bytes; at += piece) {
-    const auto e = buffer(expected_).first(std::min(piece, bytes - at));
-    const auto g = buffer(got_).first(e.size());
+  for (std::uint64_t at = 0; at < bytes; at += piece_bytes_) {
+    const auto e = buffer(expected_, std::min<std::uint64_t>(piece_bytes_, bytes - at));
+    const auto g = buffer(got_, e.size());
     KQ_TRY(device_.read(e, expected.memory, expected.offset + at));
     KQ_TRY(device_.read(g, got.memory, got.offset + at));
     if (std::memcmp(e.data(), g.data(), e.size()) == 0) continue;
@@ -95,9 +95,8 @@ Expected<std::optional<std::uint64_t>> MemoryChecks::difference(std::uint32_t wo
   KQ_TRY_VALUE(const auto same,
                compare_on_device({.got = &got.memory, .got_offset = got.offset, .bytes = bytes, .word = word}));
   if (same) return std::optional<std::uint64_t>();
-  const std::uint64_t piece = buffer(got_).size();
-  for (std::uint64_t at = 0; at < bytes; at += piece) {
-    const auto g = buffer(got_).first(std::min(piece, bytes - at));
+  for (std::uint64_t at = 0; at < bytes; at += piece_bytes_) {
+    const auto g = buffer(got_, std::min<std::uint64_t>(piece_bytes_, bytes - at));
     KQ_TRY(device_.read(g, got.memory, got.offset + at));
     for (std::size_t i = 0; i < g.size(); ++i) {
       if (g[i] != byte_of(word, got.offset + at + i)) return std::optional<std::uint64_t>(at + i);

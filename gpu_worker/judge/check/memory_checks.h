@@ -19,9 +19,12 @@ struct Location {
   std::uint64_t offset = 0;
 };
 
-// Compares any amount of device memory by means of two host buffers of piece_bytes each.
+// Compares any amount of device memory by means of two host buffers, each of at most kComparedPieces * piece_bytes.
 class MemoryChecks {
  public:
+  // Numbers are compared in so many pieces at once, because several threads compare them.
+  static constexpr std::uint64_t kComparedPieces = 16;
+
   explicit MemoryChecks(Device& device, std::size_t piece_bytes = 4u << 20)
       : device_(device), piece_bytes_(piece_bytes) {}
 
@@ -43,9 +46,9 @@ class MemoryChecks {
   };
   Expected<std::optional<Agreement>> compare_on_device(const DeviceComparison& comparison);
 
-  // Returns the words as bytes. Allocates them on first use, because touching so much memory takes 0.6 ms and a device
-  // that compares by itself never needs them.
-  std::span<std::byte> buffer(std::vector<Word>& words) const;
+  // Returns the first `bytes` of the words. Allocates as many as are asked for, because touching memory takes 0.15 ms
+  // for each MiB and a device that compares by itself never needs the words.
+  static std::span<std::byte> buffer(std::vector<Word>& words, std::uint64_t bytes);
 
   Device& device_;
   std::size_t piece_bytes_;

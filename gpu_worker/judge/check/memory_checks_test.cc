@@ -11,7 +11,7 @@
 namespace kq::judge {
 namespace {
 
-constexpr std::size_t kPieceBytes = 64;  // so small that a tensor has many pieces
+constexpr std::size_t kPieceBytes = 16;  // so small that a tensor has many pieces
 
 class MemoryChecksTest : public testing::Test {
  protected:

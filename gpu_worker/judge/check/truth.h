@@ -17,6 +17,7 @@
 
 #include "core/problem.h"
 #include "core/verdict.h"
+#include "gpu_worker/channel/channel.h"
 #include "gpu_worker/judge/tensor/tolerance.h"
 
 namespace kq::judge {
@@ -34,6 +35,13 @@ struct ErrorSums {
   double largest = 0;
 
   void add(double error);
+  void add(const ErrorSums& others);
+};
+
+// Elements of a floating-point dtype, as a tensor holds them.
+struct StoredNumbers {
+  channel::Dtype dtype = channel::Dtype::none;
+  std::span<const std::byte> bytes;
 };
 
 // How far outputs may be from the reference, relative to the RMS of the reference, so that the reference's own distance
@@ -51,8 +59,11 @@ class TruthComparison {
 
   // Adds the next piece. All spans have the same size.
   void add(std::span<const double> truth, std::span<const double> expected, std::span<const double> got);
-  // Adds the next piece of the truth from rounded inputs and parameters.
+  // The same for tensors of equally many elements. Several threads measure a large piece (slices.h).
+  void add(const StoredNumbers& truth, const StoredNumbers& expected, const StoredNumbers& got);
+  // Adds the next piece of the truth from rounded inputs and parameters, which has the dtype of the truth.
   void add_rounded(std::span<const double> truth, std::span<const double> rounded);
+  void add_rounded(const StoredNumbers& truth, const StoredNumbers& rounded);
 
   bool is_right(const TruthRule& rule) const;
   // Returns whether rule 1 or kReferenceErrorMax lets this truth say something about the output.
@@ -63,6 +74,9 @@ class TruthComparison {
   void widen(TruthAllowance& allowance, const TruthRule& rule) const;
 
  private:
+  void add_one_by_one(std::span<const double> truth, std::span<const double> expected, std::span<const double> got);
+  // Adds what other pieces have shown.
+  void append(const TruthComparison& others);
   double rms(const ErrorSums& sums) const;
   double relative(double error) const;
 

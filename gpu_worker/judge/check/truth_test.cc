@@ -52,6 +52,30 @@ TEST(Truth, the_factors_bound_the_rms_and_the_largest_error) {
   EXPECT_TRUE(measured(numbers(3e-4), spike).is_right({.max = 6}));
 }
 
+TEST(Truth, large_tensors_are_measured_like_their_numbers) {
+  std::vector<double> truth(200'001);
+  std::vector<float> expected(truth.size());
+  std::vector<float> got(truth.size());
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    truth[i] = 100 + static_cast<double>(i % 64);
+    expected[i] = static_cast<float>(truth[i] * 1.0003);
+    got[i] = static_cast<float>(truth[i] * 1.0001);
+  }
+  got[150'000] += 1;
+  const auto stored = [](channel::Dtype dtype, const auto& values) {
+    return StoredNumbers{dtype, std::as_bytes(std::span(values))};
+  };
+  TruthComparison slices(kTight);
+  slices.add(stored(channel::Dtype::float64, truth), stored(channel::Dtype::float32, expected),
+             stored(channel::Dtype::float32, got));
+  TruthComparison numbers(kTight);
+  numbers.add(truth, std::vector<double>(expected.begin(), expected.end()),
+              std::vector<double>(got.begin(), got.end()));
+  EXPECT_EQ(slices.errors().submission_max, numbers.errors().submission_max);
+  EXPECT_NEAR(slices.errors().submission_rms, numbers.errors().submission_rms, 1e-12);
+  EXPECT_NEAR(slices.errors().reference_rms, 3e-4, 1e-6);
+}
+
 TEST(Truth, a_reference_far_from_it_lets_nothing_pass) {
   const std::vector<double> zeros(64, 0.0);
   const TruthComparison comparison = measured(numbers(0.9), zeros);

@@ -178,6 +178,10 @@ void Child::write_answer_seeds(std::span<const channel::Seeds> seeds) {
   page_->answer_count = seeds.size();
 }
 
+void Child::write_has_forbidden(bool has_forbidden) {
+  page_->has_forbidden = has_forbidden ? 1 : 0;
+}
+
 void Child::write_truth_order(channel::TruthOrder order) {
   page_->truth = order;
 }
@@ -353,6 +357,7 @@ Outcome Child::read_answer(Command command, std::int64_t interval_ns) const {
                     .tables = {},
                     .interval_ns = interval_ns,
                     .has_check = false,
+                    .has_forbidden = false,
                     .is_early = is_early_,
                     .trees = {}};
   if (command == Command::load && role_ == ChildRole::reference) {
@@ -372,6 +377,9 @@ Outcome Child::read_answer(Command command, std::int64_t interval_ns) const {
   std::uint32_t has_check = 0;
   copy_out(&has_check, &page_->has_check, sizeof has_check);
   answered.has_check = has_check == 1;
+  std::uint32_t has_forbidden = 0;
+  copy_out(&has_forbidden, &page_->has_forbidden, sizeof has_forbidden);
+  answered.has_forbidden = has_forbidden == 1;
   answered.trees = {.inputs = std::move(*inputs), .outputs = std::move(*outputs)};
   return answered;
 }

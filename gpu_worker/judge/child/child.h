@@ -41,6 +41,7 @@ struct Answered {
   Tables tables;  // those that the command fills: all for a reference's load, inputs for make_inputs, outputs for call
   std::int64_t interval_ns = 0;  // the timed interval: from just before `at_start` until `at_done` has returned
   bool has_check = false;        // of a reference's load: the problem has a function check()
+  bool has_forbidden = false;    // likewise: the problem has FORBIDDEN
   bool is_early = false;         // the answer came before the interval began, that is before `at_start`
   Trees trees;                   // of a reference's load
 };
@@ -103,6 +104,9 @@ class Child {
 
   // Sets the seeds of the next Command::answer, one pair for each slot.
   void write_answer_seeds(std::span<const channel::Seeds> seeds);
+
+  // Tells a submission, before its Command::load, whether the problem forbids something.
+  void write_has_forbidden(bool has_forbidden);
 
   // Sets what the next Command::truth computes.
   void write_truth_order(channel::TruthOrder order);

@@ -65,9 +65,10 @@ VerdictName claimed(Failure failure, const ChildActivity& activity) {
       return VerdictName::out_of_memory;
     case Failure::gpu_fault:
       return VerdictName::gpu_fault;
-    // On a GPU the report is not believed: no other worker supports more, and the job would stay queued for ever.
+    // The harness reports this on a GPU only for a language that is not installed, which another worker may have. The
+    // verdict ranks nowhere and settles nothing, so a submission that claims it wins nothing.
     case Failure::unsupported_here:
-      return activity.device == DeviceKind::cpu ? VerdictName::unsupported_here : otherwise;
+      return VerdictName::unsupported_here;
   }
   return otherwise;
 }
@@ -127,8 +128,7 @@ Stop reference_ended(const Outcome& outcome, const ChildActivity& activity) {
     const bool is_memory =
         answered->failure == Failure::out_of_host_memory || answered->failure == Failure::out_of_gpu_memory;
     if (is_memory) name = VerdictName::too_large;
-    if (answered->failure == Failure::unsupported_here && activity.device == DeviceKind::cpu)
-      name = VerdictName::unsupported_here;
+    if (answered->failure == Failure::unsupported_here) name = VerdictName::unsupported_here;
   }
   return Ended{name, evidence(stage_of(activity.phase), {}, "the reference: " + sentence(outcome, activity.phase))};
 }

@@ -24,7 +24,6 @@ enum class Phase { setup, load, run };
 struct ChildActivity {
   ChildRole role = ChildRole::submission;
   Phase phase = Phase::setup;
-  DeviceKind device = DeviceKind::cpu;
 };
 
 // Returns the answer where it is an ok one. Otherwise returns why the attempt ends.

@@ -58,11 +58,14 @@ struct FakeTurn {
   bool answers = true;  // false: the child never answers again
   bool ends = false;    // true: the thread returns without an answer
 
+  void say(std::string_view text) {
+    page.text_bytes = static_cast<std::uint32_t>(text.size());
+    std::memcpy(page.text, text.data(), text.size());
+  }
   void fail(channel::Failure failure, std::string_view text) {
     page.status = channel::Status::failed;
     page.failure = failure;
-    page.text_bytes = static_cast<std::uint32_t>(text.size());
-    std::memcpy(page.text, text.data(), text.size());
+    say(text);
   }
 };
 

@@ -82,8 +82,8 @@ Step<std::unique_ptr<Calibrator>> Calibrator::open(Device& device, sys::Fd chann
 }
 
 Step<Overhead> Calibrator::calibrate(std::uint64_t touch_bytes, std::int64_t limit_ms) {
-  const auto overhead = judge::calibrate(device_, *child_, {ChildRole::calibrator, Phase::setup, device_.info().kind},
-                                         touch_bytes, limit_ms);
+  const auto overhead =
+      judge::calibrate(device_, *child_, {ChildRole::calibrator, Phase::setup}, touch_bytes, limit_ms);
   if (!overhead) return overhead;
   last_ = *overhead;
   last_touch_bytes_ = touch_bytes;
@@ -91,8 +91,9 @@ Step<Overhead> Calibrator::calibrate(std::uint64_t touch_bytes, std::int64_t lim
   return overhead;
 }
 
-Step<Overhead> Calibrator::reuse_or_calibrate(std::uint64_t touch_bytes, std::int64_t limit_ms) {
-  const bool is_fresh = last_ns_ && last_touch_bytes_ == touch_bytes && clock_ns() - *last_ns_ < kCalibrationAgeMaxNs;
+Step<Overhead> Calibrator::reuse_or_calibrate(std::uint64_t touch_bytes, std::int64_t limit_ms,
+                                              std::int64_t age_max_ns) {
+  const bool is_fresh = last_ns_ && last_touch_bytes_ == touch_bytes && clock_ns() - *last_ns_ < age_max_ns;
   return is_fresh ? Step<Overhead>(last_) : calibrate(touch_bytes, limit_ms);
 }
 

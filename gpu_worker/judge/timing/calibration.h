@@ -31,6 +31,11 @@ inline constexpr std::int64_t kClusterNs = 15'000;
 inline constexpr int kRecalibrationsMax = 2;
 // A calibration of the calibrator is not used again after this time.
 inline constexpr std::int64_t kCalibrationAgeMaxNs = 5'000'000'000;
+// Between the workloads of one attempt a calibration serves for all workloads that are timed within this time, because
+// it takes longer than a small workload's trials.
+inline constexpr std::int64_t kCalibrationAgeAmongNs = 200'000'000;
+// Workloads of at most this size share their calibrations: only calls that fill a GPU's cache have another overhead.
+inline constexpr std::uint64_t kTouchBytesSmall = 4ull << 20;
 
 struct Overhead {
   double median_ns = 0;
@@ -63,9 +68,10 @@ class Calibrator {
  public:
   static Step<std::unique_ptr<Calibrator>> open(Device& device, sys::Fd channel, Exits& exits, WaitMode wait_mode);
   Step<Overhead> calibrate(std::uint64_t touch_bytes, std::int64_t limit_ms);
-  // Returns the last calibration where it was for the same number of bytes and is younger than kCalibrationAgeMaxNs.
-  // Otherwise calibrates.
-  Step<Overhead> reuse_or_calibrate(std::uint64_t touch_bytes, std::int64_t limit_ms);
+  // Returns the last calibration where it was for the same number of bytes and is younger than `age_max_ns`. Otherwise
+  // calibrates.
+  Step<Overhead> reuse_or_calibrate(std::uint64_t touch_bytes, std::int64_t limit_ms,
+                                    std::int64_t age_max_ns = kCalibrationAgeMaxNs);
 
  private:
   Calibrator(Device& device, std::unique_ptr<Child> child) : device_(device), child_(std::move(child)) {}

@@ -62,6 +62,7 @@ Step<Layout> ReferenceSide::describe(const Plan& plan, std::uint64_t seed, std::
   KQ_TRY_VALUE(auto described, accept(std::move(outcome), doing(Phase::load)));
   trees_ = std::move(described.trees);
   has_check_ = described.has_check;
+  has_forbidden_ = described.has_forbidden;
   Layout layout = make_layout(std::move(described.tables));
   if (layout.bytes() <= plan.limits.window_bytes_max) return layout;
   return stop(VerdictName::too_large,

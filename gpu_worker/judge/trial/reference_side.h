@@ -94,12 +94,13 @@ class ReferenceSide {
   // trial. Returns false where there is no memory to keep the outputs in.
   Step<bool> repeats_outputs(const Plan& plan, const Seeds& seeds);
 
-  // The truth of a trial (core/problem.h) in host memory that no submission maps.
+  // The truth of a trial (core/problem.h) in memory that no submission maps.
   struct Truth {
-    std::unique_ptr<Memory> memory;    // null where the truth could not be computed
-    std::vector<Tensor> outputs = {};  // the rows, with their offsets in the memory
-    std::size_t kind = 0;              // the number among the kinds that this device has
-    std::string words = {};            // "float64 on the device", or why there is no truth
+    std::unique_ptr<Memory> memory = {};  // null where the truth could not be computed
+    bool is_in_device_memory = false;     // false: in host memory
+    std::vector<Tensor> outputs = {};     // the rows, with their offsets in the memory
+    std::size_t kind = 0;                 // the number among the kinds that this device has
+    std::string words = {};               // "float64 on the device", or why there is no truth
   };
   struct TruthRequest {
     const std::vector<Tensor>& inputs;  // the rows, with the trial's plain values
@@ -112,6 +113,9 @@ class ReferenceSide {
   // that it can compute. A kind that works is the first one of later requests as well. Between the two halves of
   // another command the outcome of that command is kept for its second half.
   Step<Truth> compute_truth(const Plan& plan, const TruthRequest& request);
+  // Returns bytes of a truth. They are valid as long as the truth, and until `buffer` changes.
+  Expected<std::span<const std::byte>> truth_bytes(const Truth& truth, std::uint64_t offset, std::uint64_t bytes,
+                                                   std::vector<std::byte>& buffer) const;
   // Makes this kind the first one of later requests, because those before it say nothing about this model: random
   // numbers drawn in float64 differ from those drawn in float32.
   void prefer_truth(std::size_t kind) { truth_kind_ = kind; }
@@ -123,6 +127,8 @@ class ReferenceSide {
     return trials_.any_earlier(visit);
   }
 
+  // Returns whether the problem forbids a submission to use something.
+  bool has_forbidden() const { return has_forbidden_; }
   // Returns whether the problem itself decides which outputs are right.
   bool has_check() const { return has_check_; }
   // The outputs of one call of a submission, and what they depend on.
@@ -158,15 +164,16 @@ class ReferenceSide {
  private:
   ReferenceSide(Device& device, std::unique_ptr<Child> child)
       : device_(device), child_(std::move(child)), checks_(device), trials_(device) {}
-  ChildActivity doing(Phase phase) const { return {ChildRole::reference, phase, device_.info().kind}; }
+  ChildActivity doing(Phase phase) const { return {ChildRole::reference, phase}; }
   Step<void> compile(const Plan& plan);
   bool has_room_for(const Layout& layout) const;
   Step<void> make_window_for(const Layout& layout);
   Expected<Outcome> finish_command();
   Expected<void> read_inputs(const InputCopies& copies, std::byte* to) const;
   std::span<const channel::TruthKind> truth_kinds() const;
-  Expected<std::unique_ptr<Memory>> make_truth_memory(const TruthRequest& request, std::vector<Tensor>& inputs,
-                                                      std::vector<Tensor>& outputs) const;
+  Expected<Truth> make_truth(const TruthRequest& request, bool is_in_device_memory) const;
+  Expected<Outcome> compute_into(const Truth& truth, channel::TruthKind kind, const Plan& plan,
+                                 const TruthRequest& request);
   Step<Answered> call(const Plan& plan, std::uint64_t seed, const Memory& to,
                       channel::Command command = channel::Command::call);
   bool is_large() const;
@@ -214,6 +221,7 @@ class ReferenceSide {
   std::vector<bool> mutable_;
   Trees trees_;
   bool has_check_ = false;
+  bool has_forbidden_ = false;
 };
 
 // A plain output as bytes for Comparison. Python's None has no bytes.

@@ -1,8 +1,8 @@
 // The part of ReferenceSide that has the truth computed.
 //
-// The inputs go to the child, and the truth comes back, through host memory of its own, on a GPU too: the window, the
-// arena and what the child has computed ahead stay as they are, no memory of the device is needed for the values, and
-// the judge compares on the host anyway. No other child ever maps that memory.
+// The inputs go to the child, and the truth comes back, through memory of its own, so that the window, the arena and
+// what the child has computed ahead stay as they are. That memory is the device's where it has room, because writing a
+// gigabyte to fresh host memory takes seconds, and otherwise the host's. No other child ever maps it.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -21,9 +21,11 @@ using channel::TruthKind;
 // The most host memory for the inputs and the truth of one trial. Floating-point outputs travel as float64, or as
 // float32 where they would need more than this.
 constexpr std::uint64_t kTruthBytesMax = 4ull << 30;
+// The same for a device: one part in so many of its memory, because computing in float64 needs memory as well.
+constexpr std::uint64_t kDeviceMemoryParts = 8;
 // A host is hundreds of times slower than a GPU, so that the truth of a trial that takes a GPU longer than this is not
 // computed on the host.
-constexpr std::int64_t kHostTruthNsMax = 20'000'000;
+constexpr std::int64_t kHostTruthNsMax = 10'000'000;
 
 constexpr std::array kCudaKinds{TruthKind::float64_on_device, TruthKind::float64_on_host, TruthKind::float32_on_device};
 constexpr std::array kCpuKinds{TruthKind::float64_on_device, TruthKind::float32_on_device};
@@ -97,62 +99,100 @@ Expected<Outcome> ReferenceSide::finish_command() {
   return outcome;
 }
 
-// Makes the memory, copies the inputs into it, and sets the rows of inputs and outputs. Returns null where the memory
-// would be too large or there is no room.
-Expected<std::unique_ptr<Memory>> ReferenceSide::make_truth_memory(const TruthRequest& request,
-                                                                   std::vector<Tensor>& inputs,
-                                                                   std::vector<Tensor>& outputs) const {
+// Makes the memory of a truth, copies the inputs into it, and sets the rows of its inputs and outputs. Leaves the
+// memory null where there is no room for it.
+Expected<ReferenceSide::Truth> ReferenceSide::make_truth(const TruthRequest& request, bool is_in_device_memory) const {
   const Region& region = layout_.inputs;
-  inputs = request.inputs;
-  for (Tensor& input : inputs) {
-    if (input.kind == channel::Kind::tensor) input.offset -= region.begin, input.place = channel::Place::window;
+  const std::uint64_t limit = is_in_device_memory ? device_.info().memory_bytes / kDeviceMemoryParts : kTruthBytesMax;
+  Truth truth{.is_in_device_memory = is_in_device_memory};
+  truth.outputs = layout_.tables.outputs;
+  std::uint64_t bytes = lay_out(truth.outputs, region.bytes(), true);
+  if (bytes > limit) {
+    truth.outputs = layout_.tables.outputs;
+    bytes = lay_out(truth.outputs, region.bytes(), false);
   }
-  outputs = layout_.tables.outputs;
-  std::uint64_t bytes = lay_out(outputs, region.bytes(), true);
-  if (bytes > kTruthBytesMax) {
-    outputs = layout_.tables.outputs;
-    bytes = lay_out(outputs, region.bytes(), false);
+  if (bytes > limit) return truth;
+  if (is_in_device_memory) {
+    KQ_TRY_VALUE(truth.memory, device_.make_window(bytes));
+    if (!truth.memory) return truth;
+    for (const auto& [piece, from] : request.input_copies.pieces(region)) {
+      KQ_TRY(device_.copy(*truth.memory, piece.begin - region.begin, from.memory, from.offset, piece.bytes()));
+    }
+    return truth;
   }
-  if (bytes > kTruthBytesMax) return std::unique_ptr<Memory>();
   KQ_TRY_VALUE(const auto host, open_cpu_device());
-  KQ_TRY_VALUE(auto memory, host->make_window(bytes));
-  if (!memory) return std::unique_ptr<Memory>();
-  KQ_TRY(read_inputs(request.input_copies, reinterpret_cast<std::byte*>(memory->address())));
-  return memory;
+  KQ_TRY_VALUE(truth.memory, host->make_window(bytes));
+  if (truth.memory) KQ_TRY(read_inputs(request.input_copies, reinterpret_cast<std::byte*>(truth.memory->address())));
+  return truth;
+}
+
+// Has the child compute one kind of truth into the memory.
+Expected<Outcome> ReferenceSide::compute_into(const Truth& truth, TruthKind kind, const Plan& plan,
+                                              const TruthRequest& request) {
+  std::vector<Tensor> inputs = request.inputs;
+  for (Tensor& input : inputs) {
+    if (input.kind != channel::Kind::tensor) continue;
+    input.offset -= layout_.inputs.begin;
+    input.place = channel::Place::window;
+  }
+  child_->write_inputs(inputs);
+  child_->write_outputs(truth.outputs);
+  child_->write_answer_seeds(std::array{Seeds{.inputs = 0, .calls = request.seed}});
+  child_->write_truth_order(
+      {.kind = kind, .rounding = request.rounding, .is_device_memory = truth.is_in_device_memory ? 1u : 0u});
+  child_->send_window(*truth.memory);
+  return child_->command({.command = Command::truth, .limit_ms = plan.limits.load_limit_ms});
 }
 
 Step<ReferenceSide::Truth> ReferenceSide::compute_truth(const Plan& plan, const TruthRequest& request) {
   if (child_->is_busy()) held_outcome_ = child_->finish();
-  Truth truth;
-  std::vector<Tensor> inputs;
-  auto memory = make_truth_memory(request, inputs, truth.outputs);
-  if (!memory) return stop(memory.error());
-  if (!*memory) {
-    truth.words = "inputs and outputs need more than " + format_bytes(kTruthBytesMax) + " or than the host has";
-    return truth;
-  }
+  std::string failures;
+  const auto add_failure = [&](const std::string& words) { failures += (failures.empty() ? "" : "; ") + words; };
+  bool may_use_device_memory = device_.info().kind == DeviceKind::cuda;
   const std::span<const TruthKind> kinds = truth_kinds();
-  for (truth.kind = std::max(request.first_kind, truth_kind_); truth.kind < kinds.size(); ++truth.kind) {
-    const TruthKind kind = kinds[truth.kind];
-    if (kind == TruthKind::float64_on_host && trial_ns_ > kHostTruthNsMax) continue;
+  for (std::size_t i = std::max(request.first_kind, truth_kind_); i < kinds.size();) {
+    if (kinds[i] == TruthKind::float64_on_host && trial_ns_ > kHostTruthNsMax) {
+      ++i;
+      continue;
+    }
     if (!child_->usable()) break;
-    child_->write_inputs(inputs);
-    child_->write_outputs(truth.outputs);
-    child_->write_answer_seeds(std::array{Seeds{.inputs = 0, .calls = request.seed}});
-    child_->write_truth_order({.kind = kind, .rounding = request.rounding});
-    child_->send_window(**memory);
-    const auto outcome = child_->command({.command = Command::truth, .limit_ms = plan.limits.load_limit_ms});
+    auto made = make_truth(request, may_use_device_memory);
+    if (!made) return stop(made.error());
+    Truth truth = std::move(*made);
+    if (!truth.memory && may_use_device_memory) {
+      may_use_device_memory = false;
+      continue;
+    }
+    if (!truth.memory) {
+      add_failure("inputs and outputs need more than " + format_bytes(kTruthBytesMax) + " or than the host has");
+      break;
+    }
+    const auto outcome = compute_into(truth, kinds[i], plan, request);
     const auto* const answered = outcome ? std::get_if<Answered>(&*outcome) : nullptr;
     if (answered != nullptr && answered->ok) {
-      truth.words = words_of(kind);
-      truth.memory = std::move(*memory);
-      if (request.first_kind <= truth_kind_) truth_kind_ = truth.kind;
+      if (request.first_kind <= truth_kind_) truth_kind_ = i;
+      truth.kind = i;
+      truth.words = words_of(kinds[i]);
       return truth;
     }
-    truth.words += (truth.words.empty() ? "" : "; ") + std::string(words_of(kind)) + ": " + failure_words(outcome);
+    if (may_use_device_memory && answered != nullptr && answered->failure == channel::Failure::out_of_gpu_memory) {
+      may_use_device_memory = false;
+      continue;
+    }
+    add_failure(std::string(words_of(kinds[i])) + ": " + failure_words(outcome));
+    ++i;
   }
-  if (truth.words.empty()) truth.words = "the reference's process does not answer any more";
-  return truth;
+  return Truth{.words = failures.empty() ? "the reference's process does not answer any more" : failures};
+}
+
+Expected<std::span<const std::byte>> ReferenceSide::truth_bytes(const Truth& truth, std::uint64_t offset,
+                                                                std::uint64_t bytes,
+                                                                std::vector<std::byte>& buffer) const {
+  if (!truth.is_in_device_memory)
+    return std::span(reinterpret_cast<const std::byte*>(truth.memory->address()) + offset, bytes);
+  buffer.resize(bytes);
+  KQ_TRY(device_.read(buffer, *truth.memory, offset));
+  return std::span<const std::byte>(buffer);
 }
 
 }  // namespace kq::judge

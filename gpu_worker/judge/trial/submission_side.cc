@@ -46,6 +46,14 @@ tl::unexpected<Stop> wrong_answer(const SubmissionSide::Trial& trial, std::strin
               evidence(Stage::judge, std::move(reason), message + ", in trial " + std::to_string(trial.number)));
 }
 
+// Returns the place in brackets at the end of a child's sentence: "new.py:12". Returns an empty text where there is
+// none.
+std::string place_in(std::string_view sentence) {
+  const std::size_t begin = sentence.rfind('(');
+  if (!sentence.ends_with(')') || begin == std::string_view::npos) return {};
+  return std::string(sentence.substr(begin + 1, sentence.size() - begin - 2));
+}
+
 }  // namespace
 
 SubmissionMemory::Sizes SubmissionMemory::sizes(const Device& device, std::span<const Layout> layouts,
@@ -124,6 +132,7 @@ Step<void> SubmissionSide::change_workload(const Plan& plan) {
   suspicion_.reset();
   allowances_.clear();
   unmatched_.clear();
+  idle_kernels_.clear();
   if (slots_ == nullptr) {
     describe_workload();
     return {};
@@ -151,6 +160,7 @@ Step<void> SubmissionSide::begin_load(const Plan& plan, std::uint64_t seed, std:
       !copied)
     return stop(copied.error());
   child_->write_trees(reference_.trees());
+  child_->write_has_forbidden(reference_.has_forbidden());
   // From here on the child runs the submission's code.
   child_->begin({.command = Command::load, .limit_ms = plan.limits.load_limit_ms, .seed = seed, .workload = workload});
   return {};
@@ -202,7 +212,7 @@ Step<SubmissionSide::CallResult> SubmissionSide::call(const Plan& plan, const Tr
   const OutputSource from{.window = window(), .shift = shift, .arena = arena()};
   std::unique_ptr<Memory> in_place;
   auto take = [&](const Answered& answered) {
-    in_place = outputs_to_compare_in_place(trial, from, answered.tables.outputs);
+    if (!plan.constant_passes) in_place = outputs_to_compare_in_place(trial, from, answered.tables.outputs);
     return in_place ? compare_in_place(plan, trial, *in_place)
                     : take_outputs(device_, layout, from, answered.tables.outputs, *memory_.snapshot);
   };
@@ -214,6 +224,7 @@ Step<SubmissionSide::CallResult> SubmissionSide::call(const Plan& plan, const Tr
   const auto findings = finish_device_check();
   KQ_TRY_VALUE(auto called, accept(std::move(outcome), doing(Phase::run)));
   if (!findings) return tl::unexpected(findings.error());
+  if (trial.number < kWatchedCalls) idle_kernels_ = called.text;
   const std::int64_t occupancy_gap_ns = device_.occupancy_gap_ns();
   const double slowness = device_.memory_slowness();
   KQ_TRY(record_returned(called.tables.outputs));
@@ -235,6 +246,28 @@ Step<SubmissionSide::CallResult> SubmissionSide::call(const Plan& plan, const Tr
                     is_inconclusive,
                     std::move(called.tables.outputs),
                     slowness};
+}
+
+Step<void> SubmissionSide::inspect(const Plan& plan, std::uint64_t seed) {
+  if (plan.backend == Backend::cuda) return {};
+  const Layout& layout = reference_.layout();
+  for (const auto& [region, from] : reference_.input_copies().pieces(layout.inputs)) {
+    const auto copied = device_.copy(window(), region.begin, from.memory, from.offset, region.bytes());
+    if (!copied) return stop(copied.error());
+  }
+  child_->write_inputs(reference_.inputs());
+  child_->write_outputs(layout.tables.outputs);
+  KQ_TRY_VALUE(
+      const auto found,
+      accept(child_->command({.command = Command::inspect, .limit_ms = plan.limits.load_limit_ms, .seed = seed}),
+             doing(Phase::run)));
+  if (found.text.empty()) return {};
+  Evidence forbidden =
+      evidence(Stage::judge, "policy", "the submission " + found.text + ", which FORBIDDEN of the problem names");
+  forbidden.rule = "forbidden";
+  forbidden.place = place_in(found.text);
+  forbidden.hint = "replace the call by a kernel of the submission's own";
+  return stop(VerdictName::rejected, std::move(forbidden));
 }
 
 // Returns a view of the outputs to compare in place, or null where they are copied. The first trial's are always

@@ -108,6 +108,16 @@ class SubmissionSide {
   Step<void> begin_check(const Plan& plan, const Trial& trial, const CallResult& called);
   Step<void> check(const Plan& plan, const Trial& trial, const CallResult& called);
 
+  // Has the child find out, by two calls on the inputs of the reference's current trial, whether the submission uses
+  // what the problem forbids, and stops with `rejected` where it does. Comes after the last trial and burst, because
+  // the calls may change the submission's state. Does nothing for a launcher, which calls the submission's kernels
+  // only.
+  Step<void> inspect(const Plan& plan, std::uint64_t seed);
+
+  // Returns the outputs of the last call as they were copied, laid out like the window's region of outputs. Where the
+  // plan says that a constant passes, the outputs of every call are copied.
+  const Memory& copied_outputs() const { return *memory_.snapshot; }
+
   // Replaces the window by one for the calls of bursts. Each of its slots has the layout of the first window. The arena
   // stays.
   Step<void> attach_slots(const Plan& plan, std::unique_ptr<Memory> window, std::uint32_t slots, std::uint32_t calls);
@@ -147,7 +157,7 @@ class SubmissionSide {
   };
   SubmissionSide(Device& device, std::unique_ptr<Child> child, ReferenceSide& reference, SubmissionMemory memory)
       : device_(device), child_(std::move(child)), reference_(reference), checks_(device), memory_(std::move(memory)) {}
-  ChildActivity doing(Phase phase) const { return {ChildRole::submission, phase, device_.info().kind}; }
+  ChildActivity doing(Phase phase) const { return {ChildRole::submission, phase}; }
   void describe_workload();
   Step<void> attach(const Plan& plan);
   std::uint64_t shift_of(const Trial& trial) const {
@@ -194,6 +204,7 @@ class SubmissionSide {
                           const ReferenceSide::Truth& truth, TruthComparison& comparison);
   void note_tolerance(channel::Dtype dtype, Tolerance tolerance);
   void note_truth(const TruthErrors& errors);
+  void add_idle_kernels(Evidence& evidence) const;
   Evidence explain(const Trial& trial, const Expectation& expectation, std::size_t output, const Tensor& got,
                    const Comparison& comparison, const TruthFinding& finding);
   Expected<Appearance> look_at(const Trial& trial, const Expectation& expectation, const Tensor& output,
@@ -218,8 +229,12 @@ class SubmissionSide {
   std::optional<Evidence> suspicion_;
   std::vector<TruthAllowance> allowances_;  // by output; shorter where later outputs needed no truth
   bool is_tolerance_of_floats_ = false;     // whether the tolerance in correctness_ is that of a floating-point output
+  std::string idle_kernels_;                // that the first calls ran no kernel of its own, in the child's words
   std::string unmatched_;                   // parameters and buffers without a partner, in the child's words
 };
+
+// The first calls of a submission, whose answers say whether they ran a kernel of the submission's own.
+inline constexpr std::uint32_t kWatchedCalls = 2;
 
 // Returns a word that is NaN in every floating-point format of at least 16 bits and random otherwise.
 std::uint32_t poison_word(std::uint64_t random);

@@ -1,6 +1,7 @@
 // The part of SubmissionSide that compares the values of outputs, measures a wrong output by the truth, and explains
 // it.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <utility>
@@ -17,9 +18,11 @@ namespace {
 constexpr std::uint64_t kSampleBytesMax = 256u << 10;
 constexpr std::uint64_t kFirstPieceBytes = 16u << 10;
 constexpr std::uint64_t kFirstPieces = 8;
-constexpr std::uint64_t kTruthPieceBytes = 1u << 20;  // of an output that is measured by the truth
-// The pieces of an output that a later trial reads. Of work that a submission leaves out in one piece in a hundred,
-// half of the trials find some.
+// An output that is measured by the truth is read in pieces of this size.
+constexpr std::uint64_t kTruthPieceBytes = 64u << 20;
+// Of an output that is measured by what earlier trials allow, a later trial reads some pieces. Of work that a
+// submission leaves out in one piece in a hundred, half of the trials find some.
+constexpr std::uint64_t kAllowancePieceBytes = 256u << 10;
 constexpr std::uint64_t kAllowancePiecesMax = 64;
 constexpr std::size_t kTruthTextMax = 400;  // of why there is no truth
 
@@ -32,11 +35,6 @@ std::string format(const char* pattern, Values... values) {
   char text[256];
   std::snprintf(text, sizeof text, pattern, values...);
   return text;
-}
-
-// Returns bytes of host memory that a child may have written.
-std::span<const std::byte> bytes_of(const Memory& memory, std::uint64_t offset, std::uint64_t bytes) {
-  return {reinterpret_cast<const std::byte*>(memory.address()) + offset, bytes};
 }
 
 channel::Rounding rounding_of(AllowedPrecision allowed) {
@@ -131,9 +129,15 @@ Step<void> SubmissionSide::check_by_problem(const Plan& plan, const Trial& trial
                                                                 .got = expectation.snapshot,
                                                                 .got_outputs = got}));
   if (sentence.empty()) return {};
-  return stop(VerdictName::wrong_answer,
-              evidence(Stage::judge, "check",
-                       "check() of the problem says in trial " + std::to_string(trial.number) + ": " + sentence));
+  Evidence found = evidence(Stage::judge, "check",
+                            "check() of the problem says in trial " + std::to_string(trial.number) + ": " + sentence);
+  add_idle_kernels(found);
+  return stop(VerdictName::wrong_answer, std::move(found));
+}
+
+// Adds to the hint that the submission ran without its kernels, if its child has said so.
+void SubmissionSide::add_idle_kernels(Evidence& evidence) const {
+  if (!idle_kernels_.empty()) evidence.hint += (evidence.hint.empty() ? "" : "; ") + idle_kernels_;
 }
 
 void SubmissionSide::note_tolerance(channel::Dtype dtype, Tolerance tolerance) {
@@ -195,30 +199,30 @@ Step<SubmissionSide::TruthFinding> SubmissionSide::measure_by_truth(const Plan& 
   return finding;
 }
 
-// Returns whether the output is as near to the reference's as earlier trials have allowed.
 // Returns whether a large output, which earlier trials have measured by the truth, is within what they allowed. It is
 // not compared with the reference's first, because it is known to differ, and that comparison reads all of it.
 Step<bool> SubmissionSide::is_known_by_truth(const Trial& trial, const Expectation& expectation, std::size_t output) {
-  const bool is_large = expectation.outputs[output].bytes > kAllowancePiecesMax * kTruthPieceBytes;
+  const bool is_large = expectation.outputs[output].bytes > kAllowancePiecesMax * kAllowancePieceBytes;
   if (!is_large || allowances_.size() <= output || allowances_[output].trials < kTruthTrialsMax) return false;
   return is_within_allowance(trial, expectation, output);
 }
 
-// Reads a large output in pieces at random places only: reading all of it takes seconds in every trial.
+// Returns whether the output is as near to the reference's as earlier trials have allowed. Reads a large output in
+// pieces at random places only: reading all of it takes seconds in every trial.
 Step<bool> SubmissionSide::is_within_allowance(const Trial& trial, const Expectation& expectation, std::size_t output) {
   const Tensor& tensor = expectation.outputs[output];
   const std::uint64_t begin = tensor.offset - reference_.layout().outputs.begin;
   const std::uint64_t element_bytes = channel::element_bytes(tensor.dtype);
-  const std::uint64_t all = (tensor.bytes + kTruthPieceBytes - 1) / kTruthPieceBytes;
+  const std::uint64_t all = (tensor.bytes + kAllowancePieceBytes - 1) / kAllowancePieceBytes;
   const std::uint64_t pieces = std::min(all, kAllowancePiecesMax);
   const std::uint64_t step = tensor.bytes / pieces / element_bytes * element_bytes;
   AllowanceComparison comparison;
   for (std::uint64_t i = 0; i < pieces; ++i) {
     const bool is_whole = pieces == all;
-    const std::uint64_t spare = is_whole ? 0 : step - kTruthPieceBytes;
+    const std::uint64_t spare = is_whole ? 0 : step - kAllowancePieceBytes;
     const std::uint64_t shift = spare == 0 ? 0 : (trial.slot_draw >> 8) % spare / element_bytes * element_bytes;
-    const std::uint64_t at = is_whole ? i * kTruthPieceBytes : i * step + shift;
-    const std::uint64_t bytes = std::min(kTruthPieceBytes, tensor.bytes - at);
+    const std::uint64_t at = is_whole ? i * kAllowancePieceBytes : i * step + shift;
+    const std::uint64_t bytes = std::min(kAllowancePieceBytes, tensor.bytes - at);
     const auto expected = checks_.numbers(tensor.dtype, {expectation.expected, begin + at}, bytes);
     if (!expected) return stop(expected.error());
     const auto got = checks_.numbers(tensor.dtype, {expectation.snapshot, begin + at}, bytes);
@@ -236,15 +240,18 @@ Step<TruthComparison> SubmissionSide::compare_with_truth(const Expectation& expe
   const std::uint64_t element_bytes = channel::element_bytes(tensor.dtype);
   const std::uint64_t exact_bytes = channel::element_bytes(exact.dtype);
   TruthComparison comparison(tolerance);
+  std::array<std::vector<std::byte>, 3> buffers;
   for (std::uint64_t at = 0; at < tensor.bytes; at += kTruthPieceBytes) {
     const std::uint64_t bytes = std::min(kTruthPieceBytes, tensor.bytes - at);
-    const auto expected = checks_.numbers(tensor.dtype, {expectation.expected, begin + at}, bytes);
-    if (!expected) return stop(expected.error());
-    const auto got = checks_.numbers(tensor.dtype, {expectation.snapshot, begin + at}, bytes);
-    if (!got) return stop(got.error());
-    const std::uint64_t offset = exact.offset + at / element_bytes * exact_bytes;
-    comparison.add(numbers_of(exact.dtype, bytes_of(*truth.memory, offset, bytes / element_bytes * exact_bytes)),
-                   *expected, *got);
+    auto& [exact_buffer, expected, got] = buffers;
+    expected.resize(bytes);
+    got.resize(bytes);
+    if (const auto read = device_.read(expected, expectation.expected, begin + at); !read) return stop(read.error());
+    if (const auto read = device_.read(got, expectation.snapshot, begin + at); !read) return stop(read.error());
+    const auto exact_values = reference_.truth_bytes(truth, exact.offset + at / element_bytes * exact_bytes,
+                                                     bytes / element_bytes * exact_bytes, exact_buffer);
+    if (!exact_values) return stop(exact_values.error());
+    comparison.add({exact.dtype, *exact_values}, {tensor.dtype, expected}, {tensor.dtype, got});
   }
   return comparison;
 }
@@ -257,10 +264,16 @@ Step<void> SubmissionSide::add_rounding(const Plan& plan, const ReferenceSide::T
   KQ_TRY_VALUE(const auto rounded, reference_.compute_truth(plan, request));
   if (!rounded.memory || rounded.kind != truth.kind) return {};
   const Tensor& exact = truth.outputs[output];
+  const Tensor& exact_of_rounded = rounded.outputs[output];
+  if (exact_of_rounded.dtype != exact.dtype) return {};
+  std::array<std::vector<std::byte>, 2> buffers;
   for (std::uint64_t at = 0; at < exact.bytes; at += kTruthPieceBytes) {
     const std::uint64_t bytes = std::min(kTruthPieceBytes, exact.bytes - at);
-    comparison.add_rounded(numbers_of(exact.dtype, bytes_of(*truth.memory, exact.offset + at, bytes)),
-                           numbers_of(exact.dtype, bytes_of(*rounded.memory, exact.offset + at, bytes)));
+    const auto values = reference_.truth_bytes(truth, exact.offset + at, bytes, buffers[0]);
+    if (!values) return stop(values.error());
+    const auto rounded_values = reference_.truth_bytes(rounded, exact_of_rounded.offset + at, bytes, buffers[1]);
+    if (!rounded_values) return stop(rounded_values.error());
+    comparison.add_rounded({exact.dtype, *values}, {exact_of_rounded.dtype, *rounded_values});
   }
   return {};
 }
@@ -289,6 +302,7 @@ Evidence SubmissionSide::explain(const Trial& trial, const Expectation& expectat
                    "keep their own values: " +
                    unmatched_);
   }
+  add_idle_kernels(found);
   found.mismatch = std::move(mismatch);
   found.truth = finding.errors;
   found.unmatched = unmatched_;

@@ -115,6 +115,17 @@ TEST(Explanation, weights_without_a_partner_are_named) {
   EXPECT_NE(evidence_in(report).hint.find("the submission has weight [8, 32]"), std::string::npos);
 }
 
+TEST(Explanation, a_submission_that_ran_without_its_kernels_is_told_so) {
+  JudgeFixture fixture;
+  const Report report = fixture.run(at(Command::call, [](FakeTurn& turn) {
+    *fake_data<float>(turn, turn.page.outputs[0]) = 1e9f;
+    turn.say("the call ran no kernel of the submission's own, which has add_kernel");
+  }));
+  EXPECT_EQ(outcome_text(report), "wrong_answer/value at judge");
+  EXPECT_TRUE(evidence_in(report).hint.ends_with("no kernel of the submission's own, which has add_kernel"))
+      << evidence_in(report).hint;
+}
+
 TEST(Explanation, another_form_has_its_place_and_both_forms) {
   JudgeFixture fixture;
   const Report report =

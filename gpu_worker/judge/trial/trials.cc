@@ -74,6 +74,7 @@ Step<void> TrialRun::run_all() {
         device_, InputCopies(reference_.expected_outputs(), reference_.layout().outputs), reference_.outputs());
     if (!observed) return stop(observed.error());
     KQ_TRY_VALUE(const auto called, submission_.call(plan_, submission_trial(*trial)));
+    if (const auto seen = observe_constants(called); !seen) return seen;
     if (const auto started = submission_.begin_check(plan_, submission_trial(*trial), called); !started) return started;
     const TrialOutcome outcome = classify(*trial, called);
     if (outcome == TrialOutcome::counts) record(*trial, called);
@@ -91,6 +92,12 @@ Step<void> TrialRun::run_all() {
     trial = following;
   }
   return {};
+}
+
+Step<void> TrialRun::observe_constants(const SubmissionSide::CallResult& called) {
+  if (!plan_.constant_passes) return {};
+  const auto observed = constants_.observe(device_, reference_, submission_.copied_outputs(), called.outputs);
+  return observed ? Step<void>() : stop(observed.error());
 }
 
 std::optional<TrialRun::Trial> TrialRun::next() {
@@ -157,7 +164,7 @@ Step<void> TrialRun::finish_preparation(const Trial& trial) {
     return stop(observed.error());
   if (!trial.times_reference) return submission_.finish_staging(submission_trial(trial));
   if (const auto timed = time_reference(trial); !timed) return timed;
-  if (trial.number == 0) {
+  if (trial.number == 0 && !is_reference_trusted_) {
     if (const auto agreed = reference_.check_determinism(plan_, trial.seeds.calls); !agreed) return agreed;
   }
   submission_.begin_staging(submission_trial(trial));

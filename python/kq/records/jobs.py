@@ -174,6 +174,14 @@ class CaseResult:
 
 
 @dataclass(frozen=True)
+class ProblemWarning:
+    """Something that a problem cannot tell from a right kernel."""
+
+    name: str = ""  # inputs, zeros, constant or first_input
+    message: str = ""  # one sentence
+
+
+@dataclass(frozen=True)
 class Result:
     """The result of one finished job."""
 
@@ -191,6 +199,7 @@ class Result:
     profile: Profile | None = None  # only for a passed job whose submission asked for a profiler
     extensions: Extensions | None = None  # only for a submission that calls load_inline or load
     cases: list[CaseResult] = field(default_factory=list)  # only if the problem has several workloads
+    problem_warnings: list[ProblemWarning] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,10 @@ class Stage(TextEnum):
     JUDGE = "judge"
 
 
+# The reason of a suspect kernel whose problem gives the same inputs to every call; the kernel is not at fault.
+SAME_INPUTS = "inputs"
+
+
 class VerdictName(TextEnum):
     """The names of all verdicts, each with its fault, as in VerdictName.PASSED.fault."""
 
@@ -181,4 +185,6 @@ class Verdict:
 
     @property
     def fault(self) -> Fault:
+        if self.name is VerdictName.SUSPECT and self.evidence is not None and self.evidence.reason == SAME_INPUTS:
+            return Fault.PROBLEM
         return self.name.fault

@@ -188,6 +188,7 @@ class Row:
     truth_rms: float | None = None
     truth_max: float | None = None
     allow_precision: str | None = None
+    problem_warnings: str | None = None
 
     @classmethod
     def of(cls, row: RunRow) -> Row:
@@ -304,6 +305,7 @@ def _of_result(result: Result, backend: Backend) -> dict[str, Any]:
     if result.cases:
         passed = sum(one.verdict.name is VerdictName.PASSED for one in result.cases)
         columns["cases"] = f"{passed} of {len(result.cases)}"
+    columns["problem_warnings"] = "; ".join(warning.message for warning in result.problem_warnings)
     if result.extensions is not None:
         columns |= _of_extensions(result.extensions)
     if verdict.evidence is not None:

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 PYTHON = os.environ.get("KQ_PYTHON") or next(
     (str(path) for path in [ROOT / ".venv/bin/python"] if path.exists()), sys.executable
 )
-HEADERS = ("extension-O1", "types-O1", "extension-O2")  # variants of the prefixes of torch's headers
+HEADERS = ("extension-O1", "types-O1", "bodies-O1", "extension-O2")  # variants of the prefixes of torch's headers
 NVRTC_CHILDREN = 21
 SINGLE = ("elementwise_0", "dispatched_2", "vectorised_3", "constant_0", "cpp_only_0")
 RAW = (

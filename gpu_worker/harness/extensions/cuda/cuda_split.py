@@ -23,6 +23,9 @@ INCLUDE = re.compile(r"\s*#\s*include\s*[<\"]([^>\"]+)[>\"]")
 # Headers that only the host half needs, and headers that only device code can use or that g++ reads differently from
 # nvcc.
 HOST_HEADERS = ("torch/", "ATen/", "c10/", "c10.h", "pybind11/", "Python.h", "THC/", "caffe2/")
+# Headers that give nvcc FLT_MAX and the like, by thrust/complex.h, and what the device half includes instead.
+WITH_LIMITS = ("torch/extension.h", "torch/types.h", "torch/torch.h", "torch/all.h", "ATen/ATen.h")
+LIMITS = "#include <cfloat>"
 DEVICE_HEADERS = (
     "cub/",
     "thrust/",
@@ -148,7 +151,7 @@ class Splitter:
             elif name.endswith(".cuh"):
                 raise Refused(f"it includes {name}")
             elif name.startswith(HOST_HEADERS):
-                self.device.append((token.start, token.end, ""))
+                self.device.append((token.start, token.end, LIMITS if name in WITH_LIMITS else ""))
             elif '"' in token.text and not name.startswith("cuda"):
                 raise Refused(f"it includes a file of its own, {name}")
         elif any(word in token.text for word in ("__global__", "<<<", "__CUDACC__", "__NVCC__")):

@@ -41,7 +41,7 @@ def key_of(segment: str) -> str:
 
 def find_edits(text: str, name: str, roots: tuple[str, ...]) -> Edits:
     """Returns the bodies in headers below the roots that the pass can do without, by the key of their segment."""
-    bodies = BodyStripper(text, leaves_out_templates=name == "device").found_edits()
+    bodies = BodyStripper(text, leaves_out_templates=name == "device").find_edits()
     found: Edits = {}
     refused: set[str] = set()
     at = 0

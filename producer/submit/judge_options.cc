@@ -1,0 +1,85 @@
+#include "producer/submit/judge_options.h"
+
+#include <optional>
+
+#include "producer/formats/settings.h"
+
+namespace kq::producer {
+namespace {
+
+template <class Enum, std::optional<Enum> InputOptions::*Member>
+Expected<void> apply_word(const std::string& text, InputOptions& options) {
+  const auto value = parse_enum<Enum>(text);
+  if (!value) return bad_input("must be one of " + known_names<Enum>() + ", got '" + text + "'");
+  options.*Member = *value;
+  return {};
+}
+
+template <Expected<double> (*Parse)(const std::string&), std::optional<double> InputOptions::*Member>
+Expected<void> apply_number(const std::string& text, InputOptions& options) {
+  KQ_TRY_VALUE(options.*Member, Parse(text));
+  return {};
+}
+
+template <bool InputOptions::*Member>
+Expected<void> apply_flag(const std::string&, InputOptions& options) {
+  options.*Member = true;
+  return {};
+}
+
+Expected<void> apply_workloads(const std::string& text, InputOptions& options) {
+  options.workloads = parse_workloads(text);
+  return {};
+}
+
+constexpr JudgeOption kJudgeOptions[] = {
+    {"--precision", "NAME", "cast floating-point inputs to: as_given, fp32, fp16 or bf16",
+     apply_word<Precision, &InputOptions::precision>},
+    {"--baseline", "NAME", "time the problem's reference as it is (eager) or under torch.compile (compile)",
+     apply_word<Baseline, &InputOptions::baseline>},
+    {"--profile", "NAME",
+     "run the kernels of a passed submission under a profiler: ncu (NVIDIA's Nsight Compute), or none",
+     apply_word<Profiler, &InputOptions::profile>},
+    {"--workloads", "NAMES",
+     "run only these of the problem's workloads: names or patterns with * and ?, joined by commas; such jobs are on no "
+     "board",
+     apply_workloads},
+    {"--need-extensions", nullptr,
+     "a submission whose load_inline or load does not compile ends as build_failed, even if it catches that",
+     apply_flag<&InputOptions::need_extensions>},
+    {"--rtol", "NUMBER", "relative tolerance of all outputs, from 0 to 1, in place of the problem's",
+     apply_number<parse_tolerance, &InputOptions::rtol>},
+    {"--atol", "NUMBER", "the same for the absolute tolerance", apply_number<parse_tolerance, &InputOptions::atol>},
+    {"--truth-rms", "NUMBER",
+     "where outputs differ from the reference: how many times the reference's RMS error against float64 their RMS "
+     "error may be; default 2",
+     apply_number<parse_truth_factor, &InputOptions::truth_rms>},
+    {"--truth-max", "NUMBER", "the same for the largest error; default 4",
+     apply_number<parse_truth_factor, &InputOptions::truth_max>},
+    {"--no-truth", nullptr, "outputs that differ from the reference are wrong, however near to float64",
+     apply_flag<&InputOptions::no_truth>},
+    {"--allow-precision", "NAME",
+     "allow as well what rounding inputs and parameters to tf32, fp16 or bf16 does to the outputs; or none",
+     apply_word<AllowedPrecision, &InputOptions::allow_precision>},
+};
+
+}  // namespace
+
+std::span<const JudgeOption> judge_options() {
+  return kJudgeOptions;
+}
+
+JudgeOptionTexts::JudgeOptionTexts() {
+  for (const JudgeOption& option : kJudgeOptions) all_.push_back({.option = option});
+}
+
+Expected<void> JudgeOptionTexts::apply(InputOptions& options) const {
+  for (const Given& given : all_) {
+    if (given.text.empty() && !given.is_set) continue;
+    const auto applied = given.option.apply(given.text, options);
+    if (!applied) return bad_input(std::string(given.option.flag) + " " + applied.error().message);
+  }
+  return {};
+}
+
+}  // namespace kq::producer

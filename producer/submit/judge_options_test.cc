@@ -1,0 +1,62 @@
+#include "producer/submit/judge_options.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace kq::producer {
+namespace {
+
+Expected<InputOptions> applied(const std::map<std::string, std::string>& words) {
+  JudgeOptionTexts texts;
+  for (JudgeOptionTexts::Given& given : texts.all()) {
+    const auto word = words.find(given.option.flag);
+    if (word == words.end()) continue;
+    given.text = word->second;
+    given.is_set = given.option.value == nullptr;
+  }
+  InputOptions options;
+  KQ_TRY(texts.apply(options));
+  return options;
+}
+
+TEST(JudgeOptions, without_any_nothing_is_overridden) {
+  const auto options = applied({});
+  ASSERT_TRUE(options);
+  EXPECT_FALSE(options->rtol || options->baseline || options->workloads || options->truth_rms || options->no_truth);
+}
+
+TEST(JudgeOptions, each_option_is_set) {
+  const auto options = applied({{"--precision", "bf16"},
+                                {"--baseline", "compile"},
+                                {"--profile", "ncu"},
+                                {"--workloads", "a,b*"},
+                                {"--need-extensions", ""},
+                                {"--rtol", "0.25"},
+                                {"--atol", "0"},
+                                {"--truth-rms", "3"},
+                                {"--truth-max", "5"},
+                                {"--no-truth", ""},
+                                {"--allow-precision", "tf32"}});
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_EQ(options->precision, Precision::bf16);
+  EXPECT_EQ(options->baseline, Baseline::compile);
+  EXPECT_EQ(options->profile, Profiler::ncu);
+  EXPECT_EQ(options->workloads->size(), 2u);
+  EXPECT_TRUE(options->need_extensions);
+  EXPECT_EQ(options->rtol, 0.25);
+  EXPECT_EQ(options->atol, 0);
+  EXPECT_EQ(options->truth_rms, 3);
+  EXPECT_EQ(options->truth_max, 5);
+  EXPECT_TRUE(options->no_truth);
+  EXPECT_EQ(options->allow_precision, AllowedPrecision::tf32);
+}
+
+TEST(JudgeOptions, a_mistake_is_one_sentence) {
+  EXPECT_EQ(applied({{"--rtol", "2"}}).error().message, "--rtol must be a number from 0 to 1, got '2'");
+  EXPECT_EQ(applied({{"--atol", "-0.5"}}).error().message, "--atol must be a number from 0 to 1, got '-0.5'");
+  EXPECT_EQ(applied({{"--baseline", "fast"}}).error().message, "--baseline must be one of eager, compile, got 'fast'");
+}
+
+}  // namespace
+}  // namespace kq::producer
