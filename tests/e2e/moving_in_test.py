@@ -94,6 +94,8 @@ class MovingIn(kq.QueueTest):
             {"1": [0, 1], "2": [0, 1]},
         )
         self.assertEqual(len((self.folder / "verdicts.jsonl").read_text().splitlines()), 3)
+        outcomes = [json.loads(line) for line in (self.folder / "outcomes.jsonl").read_text().splitlines()]
+        self.assertEqual([(one["status_code"], one["body"]["status"]) for one in outcomes], [(200, "success")] * 2)
         events = [json.loads(line)["event"] for line in (self.folder / "events.jsonl").read_text().splitlines()]
         self.assertIn("sent", events)
         self.assertIn("4 jobs of run later wait in waiting", self.outputs[-1])

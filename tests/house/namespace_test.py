@@ -25,6 +25,7 @@ NAMESPACES = {
     "gpu_worker/child/sandbox": "kq::sandbox",
     "gpu_worker/judge": "kq::judge",
     "producer": "kq::producer",
+    "producer/gateway": "kq::gateway",
     "tools": "kq::tools",
 }
 SPECIALISATION = re.compile(r"\s*(?:template\s*<[^;{]*>\s*)?(?:[\w:\s]+)<|\s*template\s*<\s*>")

@@ -23,8 +23,9 @@ using kq::tools::report_error;
 
 const std::string kProgram = "kq-down";
 constexpr std::int64_t kStepMs = 50;
-// kq-up stops its two programs within their own limits and then ends.
-constexpr std::int64_t kLimitMs = kq::tools::kWorkerStopMs + kq::tools::kBrokerStopMs + 10'000;
+// kq-up stops its programs within their own limits and then ends.
+constexpr std::int64_t kLimitMs =
+    kq::tools::kGatewayStopMs + kq::tools::kWorkerStopMs + kq::tools::kBrokerStopMs + 10'000;
 
 void wait_ms(std::int64_t ms) {
   ::poll(nullptr, 0, static_cast<int>(ms));

@@ -1,4 +1,5 @@
-// kq-up: runs a broker and a worker on this machine, in the foreground, or with -d in the background until kq-down.
+// kq-up: runs a broker, a worker and perhaps a gateway on this machine, in the foreground, or with -d in the background
+// until kq-down.
 //
 // With -d the program forks twice, so that the process that stays has no terminal. That process starts the stack and
 // reports through a pipe, in one line, the URL of the broker or the error. The first process prints the report and
@@ -36,6 +37,9 @@ struct Options {
   std::string devices = "auto";
   std::string keys;
   std::string key;
+  std::string gateway;
+  std::string gateway_tokens;
+  std::string gateway_key;
   bool detach = false;
 };
 
@@ -53,9 +57,13 @@ ExitCode run(const Options& options, const Announce& announce, const std::functi
                                                                                .key_folder = options.keys,
                                                                                .worker_key = options.key,
                                                                                .devices = options.devices,
+                                                                               .gateway = options.gateway,
+                                                                               .gateway_tokens = options.gateway_tokens,
+                                                                               .gateway_key = options.gateway_key,
                                                                                .programs = kq::tools::program_folder()},
                                                                               sleep);
-  const Expected<void> started = stack ? (*stack)->start_worker(sleep) : kq::failure(stack.error());
+  Expected<void> started = stack ? (*stack)->start_worker(sleep) : kq::failure(stack.error());
+  if (started) started = (*stack)->start_gateway(sleep);
   if (!started) {
     report(started.error());
     return kq::exit_code(started.error().kind);
@@ -80,6 +88,7 @@ int run_in_foreground(const Options& options) {
   const auto announce = [&](const std::string& url, const kq::tools::StateFolder& folder) {
     std::cout << url << std::endl;
     std::cerr << kProgram << ": broker and worker run in " << folder.path() << "; Ctrl-C stops them" << std::endl;
+    if (!options.gateway.empty()) std::cerr << kProgram << ": gateway at http://" << options.gateway << std::endl;
     return true;
   };
   return static_cast<int>(run(options, announce, [](const Error& error) { report_error(kProgram, error); }));
@@ -162,7 +171,7 @@ int up(int argc, char** argv) {
   kq::tools::Flags flags(
       kProgram,
       "Runs a broker and a worker on this machine and prints the broker's URL. kq-down or Ctrl-C stops them.");
-  flags.flag("-d,--detach", "return as soon as both are ready, and leave them running", options.detach);
+  flags.flag("-d,--detach", "return as soon as all are ready, and leave them running", options.detach);
   flags.option("--state", "DIR", "folder for jobs, results, builds and logs (default: $XDG_STATE_HOME/kq)",
                options.state);
   flags.option("--devices", "LIST", "devices of the worker: auto, or a list of cpu, cuda, cuda:N (default: auto)",
@@ -172,6 +181,11 @@ int up(int argc, char** argv) {
   flags.option("--keys", "DIR", "the broker's folder of keys; only the keys in it may connect", options.keys,
                "KQ_KEYS");
   flags.option("--worker-key", "FILE", "key file of the worker, necessary with --keys", options.key);
+  flags.option("--gateway", "HOST:PORT", "run a gateway too, which answers HTTP requests at this address",
+               options.gateway);
+  flags.option("--gateway-tokens", "FILE", "file of the gateway's tokens, necessary beyond this machine",
+               options.gateway_tokens);
+  flags.option("--gateway-key", "FILE", "key file of the gateway, necessary with --keys", options.gateway_key);
   if (const auto code = flags.parse(argc, argv)) return static_cast<int>(*code);
   if (options.state.empty()) {
     Expected<std::string> state = kq::tools::default_state_folder(kq::tools::process_environment);

@@ -49,7 +49,7 @@ Readiness wait_on(const Pipe& pipe, std::int64_t timeout_ms) {
   return ::read(pipe.read_end, &byte, 1) == 1 ? Readiness::ready : Readiness::closed;
 }
 
-// Returns whether the process is a running kq-broker or kq-worker, and not another process that has got the same id
+// Returns whether the process is a running program of a stack, and not another process that has got the same id
 // since. A zombie does not count: in a container whose process 1 reaps no children, a dead process stays a zombie for
 // ever.
 bool is_kq_program(pid_t pid) {
@@ -57,7 +57,7 @@ bool is_kq_program(pid_t pid) {
   std::string line;
   std::getline(file, line);  // "12 (kq-broker) S 1 ..."
   const auto is = [&](const char* name) { return line.find(std::string("(") + name + ") ") != std::string::npos; };
-  return (is("kq-broker") || is("kq-worker")) && line.find(") Z ") == std::string::npos;
+  return (is("kq-broker") || is("kq-worker") || is("kq-gateway")) && line.find(") Z ") == std::string::npos;
 }
 
 // Waits until the programs of an earlier stack have ended. They got a signal when that stack died, but still use the
@@ -110,6 +110,13 @@ Expected<void> Stack::start_worker(const Sleep& sleep) {
   return started;
 }
 
+Expected<void> Stack::start_gateway(const Sleep& sleep) {
+  if (gateway_.command.words.empty() || gateway_.process) return {};
+  auto started = start(gateway_, sleep);
+  if (!started) stop(sleep);
+  return started;
+}
+
 Stack::Stack(StateFolder folder, PrivateEndpoint endpoint, const StackPlan& plan)
     : folder_(std::move(folder)),
       endpoint_(std::move(endpoint)),
@@ -127,9 +134,15 @@ Stack::Stack(StateFolder folder, PrivateEndpoint endpoint, const StackPlan& plan
                                    "--devices", plan.devices, "--key", plan.worker_key, "--log-format", "text"},
                          .log = folder_.file("worker.log")},
              .process = std::nullopt};
+  gateway_ = {.name = "kq-gateway", .command = {}, .process = std::nullopt};
+  if (plan.gateway.empty()) return;
+  gateway_.command = {.words = {plan.programs + "/kq-gateway", "--broker", url_, "--listen", plan.gateway, "--tokens",
+                                plan.gateway_tokens, "--key", plan.gateway_key, "--log-format", "text"},
+                      .log = folder_.file("gateway.log")};
 }
 
 Stack::~Stack() {
+  gateway_.process.reset();
   worker_.process.reset();
   broker_.process.reset();
   folder_.clear();
@@ -171,14 +184,14 @@ Expected<void> Stack::start(Member& member, const Sleep& sleep) {
 
 void Stack::record() {
   StackRecord record{.pid = ::getpid(), .url = url_, .children = {}};
-  for (const Member* member : {&broker_, &worker_}) {
+  for (const Member* member : {&broker_, &worker_, &gateway_}) {
     if (member->process) record.children.push_back(member->process->pid());
   }
   folder_.write(record);
 }
 
 Expected<std::optional<std::string>> Stack::restart_ended() {
-  for (Member* member : {&broker_, &worker_}) {
+  for (Member* member : {&broker_, &worker_, &gateway_}) {
     if (!member->process) continue;
     const std::optional<std::string> end = member->process->ended();
     if (!end) continue;
@@ -199,8 +212,10 @@ Expected<std::optional<std::string>> Stack::restart_ended() {
 }
 
 void Stack::stop(const Sleep& sleep) {
+  if (gateway_.process) gateway_.process->stop(kGatewayStopMs, sleep);
   if (worker_.process) worker_.process->stop(kWorkerStopMs, sleep);
   if (broker_.process) broker_.process->stop(kBrokerStopMs, sleep);
+  gateway_.process.reset();
   worker_.process.reset();
   broker_.process.reset();
   folder_.clear();

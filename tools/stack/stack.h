@@ -1,12 +1,12 @@
-// A stack: a broker and a worker as child processes, which kq sweep and kq up start. The programs kq-broker and
-// kq-worker lie in the folder of the tool.
+// A stack: a broker, a worker and perhaps a gateway as child processes, which kq sweep and kq up start. The programs
+// kq-broker, kq-worker and kq-gateway lie in the folder of the tool.
 //
 // A stack holds the lock of its state folder (tools/stack/state_folder.h) as long as it exists. The broker is ready
 // before the worker starts; each program reports readiness by a byte on a pipe. restart_ended() restarts a program that
-// has ended by itself, at most kRestartsMax times in all: the store keeps every job, and the other program reconnects.
-// The worker is stopped before the broker, so that the broker gets its leases back. If the process of the stack dies,
-// the kernel sends a signal to both programs, and the next process that takes the state folder waits until both have
-// ended.
+// has ended by itself, at most kRestartsMax times in all: the store keeps every job, and the other programs reconnect.
+// The gateway is stopped first, and the worker before the broker, so that the broker gets its leases back. If the
+// process of the stack dies, the kernel sends a signal to both programs, and the next process that takes the state
+// folder waits until both have ended.
 #pragma once
 
 #include <memory>
@@ -27,11 +27,15 @@ struct StackPlan {
   std::string key_folder = "";            // the broker's folder of keys; empty for no keys
   std::string worker_key = "";            // path of the worker's key file; empty for no key
   std::string devices = "auto";           // devices of the worker, as for kq-worker --devices
-  std::string programs;                   // folder of kq-broker and kq-worker
+  std::string gateway = "";               // address HOST:PORT of the gateway; empty for no gateway
+  std::string gateway_tokens = "";        // path of the gateway's file of tokens; empty for none
+  std::string gateway_key = "";           // path of the gateway's key file; empty for no key
+  std::string programs;                   // folder of the programs
   std::int64_t start_limit_ms = 180'000;  // limit of each start; a worker may import torch from a cold disk
 };
 
-inline constexpr int kRestartsMax = 5;                         // restarts of both programs in all
+inline constexpr int kRestartsMax = 5;                         // restarts of all programs together
+inline constexpr std::int64_t kGatewayStopMs = 25'000;         // between SIGTERM and SIGKILL
 inline constexpr std::int64_t kWorkerStopMs = 15'000;          // between SIGTERM and SIGKILL
 inline constexpr std::int64_t kBrokerStopMs = 15'000;          // between SIGTERM and SIGKILL
 inline constexpr std::int64_t kEarlierProcessWaitMs = 20'000;  // for each process of an earlier stack that was killed
@@ -45,16 +49,19 @@ class Stack {
   // Starts the worker, which takes seconds, unless it was started before. Returns the same Errors as start() and then
   // stops the broker too.
   Expected<void> start_worker(const Sleep& sleep);
+  // Starts the gateway, if the plan has one. Returns the same Errors and then stops the other programs too.
+  Expected<void> start_gateway(const Sleep& sleep);
   ~Stack();  // kills the programs that still run
 
   const std::string& broker_url() const { return url_; }
   const StateFolder& folder() const { return folder_; }
 
-  // Restarts a program that has ended by itself and returns a sentence about it; returns nothing while both run.
+  // Restarts a program that has ended by itself and returns a sentence about it; returns nothing while all run.
   // Returns an Error once kRestartsMax is used up.
   Expected<std::optional<std::string>> restart_ended();
 
-  // Stops the worker, then the broker, by SIGTERM. Kills them when they take too long, or once `sleep` returns true.
+  // Stops the gateway, the worker, then the broker, by SIGTERM. Kills them when they take too long, or once `sleep`
+  // returns true.
   void stop(const Sleep& sleep);
 
  private:
@@ -74,6 +81,7 @@ class Stack {
   std::int64_t start_limit_ms_;
   Member broker_;
   Member worker_;
+  Member gateway_;  // without a command where the plan has none
   int restarts_ = 0;
 };
 

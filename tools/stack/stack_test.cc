@@ -48,6 +48,23 @@ class StackTest : public ::testing::Test {
   TestFolder folder_;
 };
 
+TEST_F(StackTest, a_gateway_starts_last_and_ends_first) {
+  folder_.write_program("bin/kq-gateway", kGood);
+  auto stack = with_worker(Stack::start({.state_folder = folder_.file("state"),
+                                         .broker_url = "",
+                                         .gateway = "127.0.0.1:8000",
+                                         .gateway_tokens = "tokens",
+                                         .programs = folder_.file("bin")},
+                                        sleep_uninterrupted));
+  ASSERT_TRUE(stack) << stack.error().message;
+  ASSERT_TRUE((*stack)->start_gateway(sleep_uninterrupted));
+  EXPECT_THAT(log("gateway"), HasSubstr("--broker " + (*stack)->broker_url() + " --listen 127.0.0.1:8000"));
+  EXPECT_THAT(log("gateway"), HasSubstr("--tokens tokens"));
+  EXPECT_EQ(children().size(), 3u);
+  (*stack)->stop(sleep_uninterrupted);
+  EXPECT_EQ(content_of(folder_.file("bin/order")), "kq-gateway ends\nkq-worker ends\nkq-broker ends\n");
+}
+
 TEST_F(StackTest, starts_both_programs_with_one_private_url) {
   const auto stack = start();
   ASSERT_TRUE(stack) << stack.error().message;

@@ -23,7 +23,7 @@ namespace kq::tools {
 struct StackRecord {
   pid_t pid = 0;                // the process that runs the stack
   std::string url;              // URL of the broker; empty until the broker listens
-  std::vector<pid_t> children;  // the broker and the worker
+  std::vector<pid_t> children;  // the broker, the worker and the gateway
 
   friend bool operator==(const StackRecord&, const StackRecord&) = default;
 };

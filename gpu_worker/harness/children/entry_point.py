@@ -4,10 +4,12 @@ or what the contract X.json beside X.py names.
     function_name           the function, called with the arguments of forward()
     class_name              the class, constructed as ModelNew is, and called, or its method_name called
 
-With "args" in X.json the function or method is called with those arguments, in their order. If it returns nothing, the
-tensors that it wrote are the outputs. This module runs in submission and tracing children.
+With "args" in X.json the function or method is called with those arguments, in their order, but without the outputs if
+it takes fewer. If it returns nothing, the tensors that it wrote are the outputs. This module runs in submission and
+tracing children.
 """
 
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -69,10 +71,25 @@ def with_arguments(
     if spec is None or spec.args is None:
         return function
     binding = Binding(spec.args, signature)
+    takes_outputs = takes_all(function, len(spec.args))
+    is_passed = [takes_outputs or arg.role != "output" for arg in spec.args]
 
     def call(*inputs: Any) -> Any:
         values, outputs = binding.values(inputs)
+        if not takes_outputs:
+            values, outputs = [value for value, passed in zip(values, is_passed) if passed], []
         result = function(*values)
         return Leaves(outputs) if result is None and outputs else result
 
     return call
+
+
+def takes_all(function: Callable[..., Any], count: int) -> bool:
+    """Returns whether a function takes that many positional arguments."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return True
+    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    is_any = any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters)
+    return is_any or sum(parameter.kind in places for parameter in parameters) >= count

@@ -86,6 +86,7 @@ class Backends(WorldTest):
             ("torch_cuda", {"metadata": {"class_name": "Relu", "method_name": "positive"}}),
             ("multi_kernel", {"metadata": {"entry_point": "above"}, "io": {"args": [TENSORS[0], least, TENSORS[1]]}}),
             ("multi_kernel", {"entry_point": "both"}),
+            ("multi_kernel", {"entry_point": "both", "args": TENSORS}),  # it takes fewer, and so no outputs
         ):
             with self.subTest(spec):
                 self.assert_relu(NAMED, spec, backend=backend)

@@ -1,0 +1,76 @@
+// The requests, answers and routes of kq-gateway, independent of the HTTP library.
+//
+// A door of the gateway, such as kq's own REST or the evaluation server's requests, is a table of routes. A handler is
+// a function from a Request and the Service to a Response. Handlers run on many threads at once, hold no state of their
+// own, and may block: a thread belongs to one connection.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "net/http/message.h"
+#include "producer/client/json.h"
+
+namespace kq::gateway {
+
+class Service;
+
+// The submitter that a token names. A gateway without tokens has one submitter without a name, which sees every run.
+struct Submitter {
+  std::string name;            // empty: the gateway has no tokens
+  std::uint64_t jobs_max = 0;  // the most queued jobs of this submitter; 0: only the broker's own quota counts
+
+  friend bool operator==(const Submitter&, const Submitter&) = default;
+};
+
+// A request with what the frame knows about it. `path` is as the client sent it; the decoded parts that a route names
+// are in path_values. `id` is also in the answer's header X-Request-Id and in problem details.
+struct Request : net::HttpRequest {
+  std::map<std::string, std::string> path_values;  // the decoded values of the names in Route::path
+  Submitter submitter;
+};
+
+using Write = net::HttpWrite;
+using Response = net::HttpResponse;
+
+enum class Access {
+  anyone,     // no token is needed: /health, /openapi.json
+  submitter,  // a token is needed, where the gateway has tokens
+};
+
+using Handler = std::function<Response(const Request& request, Service& service)>;
+
+// The shape of the errors that the frame itself answers on a route: a missing token, a body that is too long, a full
+// gateway. `error` is a sentence for people.
+using ErrorShape = Response (*)(int status, const std::string& error, const Request& request);
+
+struct Route {
+  std::string method;
+  std::string path;  // "/api/v1/jobs/{id}": a name in braces stands for one part between slashes
+  Access access = Access::submitter;
+  Handler handler;
+  ErrorShape error_shape = nullptr;        // nullptr: problem() below
+  std::size_t body_bytes_max = 64u << 10;  // a longer body is answered 413 before it is read
+  bool waits = false;                      // whether the handler may wait for a result; such requests are counted
+};
+using Routes = std::vector<Route>;
+
+// Returns an answer with one JSON value as its body.
+Response json_response(int status, const producer::Json& body);
+
+// Returns the RFC 9457 problem details (application/problem+json) of an error, the shape of errors under /api/v1, with
+// further members behind the standard ones.
+Response problem(int status, const std::string& detail, const Request& request, producer::JsonObject more = {});
+
+// Returns the status for an Error of the Service: 400 bad_input, 404 not_found, 503 our_fault or interrupted (the
+// broker does not answer, the gateway stops), 504 gave_up.
+int status_of(ErrorKind kind);
+Response problem_of(const Error& error, const Request& request);
+
+inline constexpr int kRetryAfterSeconds = 1;  // the header Retry-After of an answer 503
+
+}  // namespace kq::gateway

@@ -1,0 +1,259 @@
+// The routes of runs: their list, their progress and their results.
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "core/limits.h"
+#include "producer/client/wait.h"
+#include "producer/gateway/rest/rest.h"
+#include "producer/gateway/rest/values.h"
+#include "producer/gateway/service.h"
+#include "sys/clock.h"
+#include "tools/table/csv.h"
+#include "tools/table/selection.h"
+
+namespace kq::gateway {
+namespace {
+
+using producer::Json;
+using producer::JsonArray;
+using producer::WaitList;
+
+constexpr std::size_t kPieceBytes = 32u << 10;  // rows are sent in pieces of about this size
+
+Error no_run(const std::string& run) {
+  return {ErrorKind::not_found, "there is no run '" + run + "'"};
+}
+
+Expected<std::uint32_t> limit_of(const Request& request) {
+  const auto limit = whole_number(request.query_value("limit").value_or(std::to_string(kQueryRowsMax)), 1,
+                                  static_cast<std::int64_t>(kQueryRowsMax));
+  if (!limit) return bad_input("limit must be a whole number from 1 to " + std::to_string(kQueryRowsMax));
+  return static_cast<std::uint32_t>(*limit);
+}
+
+// Reads the states of all jobs of a run.
+Expected<WaitList> states_of(const Request& request, Service& service, const std::string& run) {
+  WaitList list;
+  RunQuery query{.run = run, .after_label = "", .limit = kQueryRowsMax};
+  std::size_t count = 0;
+  for (bool more = true; more;) {
+    KQ_TRY_VALUE(const RunReply page, service.run_page(request.submitter, query));
+    for (const RunRow& row : page.rows) {
+      if (++count > kProgressJobsMax)
+        return bad_input("the run has more than " + std::to_string(kProgressJobsMax) +
+                         " jobs, the most whose progress is counted here; read its results instead");
+      list.add({row.entry.seq, row.job.needs});
+    }
+    for (const RunRow& row : page.rows) {
+      list.update({.seq = row.entry.seq,
+                   .state = row.job.state,
+                   .attempt = row.job.attempt,
+                   .verdict = row.result ? std::string(to_string(name_of(row.result->verdict))) : ""});
+    }
+    more = page.more && !page.rows.empty();
+    if (!page.rows.empty()) query.after_label = page.rows.back().entry.submission.label;
+  }
+  if (count == 0) return failure(no_run(run));
+  list.jobs();  // sorts and counts
+  return list;
+}
+
+Json tally_json(const std::string& run, const producer::Tally& tally) {
+  Object verdicts;
+  for (const auto& [verdict, count] : tally.by_verdict) verdicts.add(verdict, count);
+  Object object;
+  object.add("run", run).add("jobs", tally.total).add("queued", tally.queued).add("running", tally.running);
+  object.add("finished", tally.finished).add("passed", tally.passed()).add("verdicts", verdicts.json());
+  return object.json();
+}
+
+std::vector<Sequence> open_jobs(WaitList& list) {
+  std::vector<Sequence> open;
+  for (const WaitList::Job& job : list.jobs()) {
+    if (job.standing != WaitList::Standing::finished) open.push_back(job.seq);
+    if (open.size() == kQuerySeqsMax) break;
+  }
+  return open;
+}
+
+// Sends an event for each change of the tally until all jobs are finished.
+bool send_events(const Request& request, Service& service, const std::string& run, WaitList& list, const Write& write) {
+  const std::int64_t end_ms = sys::monotonic_now_ms() + kEventsSecondsMax * 1'000;
+  std::string last;
+  std::int64_t sent_ms = 0;
+  while (sys::monotonic_now_ms() < end_ms) {
+    const std::string now = producer::to_text(tally_json(run, list.tally()));
+    const bool is_finished = list.open_count() == 0;
+    if (now != last || is_finished) {
+      if (!write(std::string("event: ") + (is_finished ? "finished" : "progress") + "\ndata: " + now + "\n\n"))
+        return false;
+      last = now;
+      sent_ms = sys::monotonic_now_ms();
+    } else if (sys::monotonic_now_ms() - sent_ms >= kEventsKeepAliveMs) {
+      if (!write(": the run goes on\n\n")) return false;
+      sent_ms = sys::monotonic_now_ms();
+    }
+    if (is_finished) return true;
+    const std::vector<Sequence> open = open_jobs(list);
+    const auto states = service.wait_any(open, producer::kAnswerWaitMs, request.is_abandoned);
+    if (!states) {
+      write("event: error\ndata: " + producer::json_quoted(states.error().message) + "\n\n");
+      return true;
+    }
+    if (states->size() < open.size()) {  // a job was removed by the broker's retention
+      write("event: error\ndata: \"jobs of the run were removed while it was watched\"\n\n");
+      return true;
+    }
+    for (const JobStatus& status : *states) list.update(status);
+  }
+  return true;
+}
+
+enum class Format { json, jsonl, csv };
+
+// Chooses the format by ?format=, else by the header field Accept.
+Expected<Format> format_of(const Request& request) {
+  const std::string accepted = request.header("accept").value_or("");
+  const std::string given = request.query_value("format").value_or("");
+  if (given == "json") return Format::json;
+  if (given == "jsonl") return Format::jsonl;
+  if (given == "csv") return Format::csv;
+  if (!given.empty()) return bad_input("format must be json, jsonl or csv, got '" + given + "'");
+  if (accepted.find("text/csv") != std::string::npos) return Format::csv;
+  if (accepted.find("jsonl") != std::string::npos || accepted.find("ndjson") != std::string::npos) return Format::jsonl;
+  return Format::json;
+}
+
+Expected<tools::Selection> selection_of(const Request& request, const Service& service) {
+  tools::SelectionOptions options;
+  options.level = request.query_value("level").value_or("job");
+  options.columns = request.query_value("columns").value_or("");
+  options.where = request.query_values("where");
+  options.since = request.query_value("since").value_or("");
+  return tools::Selection::make(options, service.now_ms());
+}
+
+void append_json_row(const tools::Selection& selection, std::span<const tools::Cell> cells, std::string& text) {
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    text += (i == 0 ? "{" : ", ") + producer::json_quoted(selection.columns()[i].name()) + ": ";
+    tools::append_json(cells[i], text);
+  }
+  text += '}';
+}
+
+std::string csv_head(const tools::Selection& selection) {
+  std::vector<tools::Cell> names;
+  for (const tools::SelectedColumn& column : selection.columns()) names.emplace_back(std::string(column.name()));
+  return tools::csv_line(names);
+}
+
+// Sends all rows, page by page. `page` is the first one.
+bool send_rows(const Request& request, Service& service, const tools::Selection& selection, Format format,
+               RunQuery query, RunReply page, const Write& write) {
+  std::string text = format == Format::csv ? csv_head(selection) : "";
+  const auto add = [&](std::span<const tools::Cell> cells) -> Expected<void> {
+    if (format == Format::csv) {
+      text += tools::csv_line(cells);
+    } else {
+      append_json_row(selection, cells, text);
+      text += '\n';
+    }
+    return {};
+  };
+  for (;;) {
+    for (const RunRow& row : page.rows) {
+      if (selection.matches(row) && !selection.each(row, add)) return false;
+      if (text.size() < kPieceBytes) continue;
+      if (!write(text)) return false;
+      text.clear();
+    }
+    if (!page.more || page.rows.empty()) return text.empty() || write(text);
+    query.after_label = page.rows.back().entry.submission.label;
+    auto next = service.run_page(request.submitter, query);
+    if (!next) return false;
+    page = std::move(*next);
+  }
+}
+
+// One page as a JSON object: {"run", "rows": [...], "next": LABEL or null}.
+Response page_of_rows(const tools::Selection& selection, const std::string& run, const RunReply& page) {
+  std::string rows;
+  const auto add = [&](std::span<const tools::Cell> cells) -> Expected<void> {
+    rows += rows.empty() ? "" : ", ";
+    append_json_row(selection, cells, rows);
+    return {};
+  };
+  for (const RunRow& row : page.rows) {
+    if (selection.matches(row)) (void)selection.each(row, add);
+  }
+  const bool has_next = page.more && !page.rows.empty();
+  const std::string next = has_next ? producer::json_quoted(page.rows.back().entry.submission.label) : "null";
+  return {.status = 200,
+          .type = "application/json",
+          .body = "{\"run\": " + producer::json_quoted(run) + ", \"rows\": [" + rows + "], \"next\": " + next + "}\n"};
+}
+
+}  // namespace
+
+Response get_runs(const Request& request, Service& service) {
+  const auto limit = limit_of(request);
+  if (!limit) return problem_of(limit.error(), request);
+  const auto reply =
+      service.runs(request.submitter, {.after = request.query_value("after").value_or(""), .limit = *limit});
+  if (!reply) return problem_of(reply.error(), request);
+  JsonArray runs;
+  for (const KnownRun& run : reply->runs) {
+    Object object;
+    object.add("run", run.run).add("submitter", run.submitter).add("submitted_at", time_json(run.submitted_at_ms));
+    runs.push_back(object.json());
+  }
+  Object body;
+  body.add("runs", Json{std::move(runs)});
+  body.add("next", reply->more && !reply->runs.empty() ? Json{reply->runs.back().run} : Json{nullptr});
+  return json_response(200, body.json());
+}
+
+Response get_run(const Request& request, Service& service) {
+  const std::string& run = request.path_values.at("run");
+  const auto list = states_of(request, service, run);
+  if (!list) return problem_of(list.error(), request);
+  return json_response(200, tally_json(run, list->tally()));
+}
+
+Response get_run_results(const Request& request, Service& service) {
+  const std::string& run = request.path_values.at("run");
+  const auto format = format_of(request);
+  if (!format) return problem_of(format.error(), request);
+  const auto limit = limit_of(request);
+  if (!limit) return problem_of(limit.error(), request);
+  auto selection = selection_of(request, service);
+  if (!selection) return problem_of(selection.error(), request);
+  const RunQuery query{.run = run,
+                       .after_label = request.query_value("after").value_or(""),
+                       .limit = *limit,
+                       .with_samples = selection->needs_samples()};
+  auto page = service.run_page(request.submitter, query);
+  if (!page) return problem_of(page.error(), request);
+  if (page->rows.empty() && query.after_label.empty()) return problem_of(no_run(run), request);
+  if (*format == Format::json) return page_of_rows(*selection, run, *page);
+  Response response{.status = 200, .type = *format == Format::csv ? "text/csv; charset=utf-8" : "application/jsonl"};
+  response.stream = [&service, request, selection = std::make_shared<tools::Selection>(std::move(*selection)),
+                     format = *format, query, page = std::make_shared<RunReply>(std::move(*page))](const Write& write) {
+    return send_rows(request, service, *selection, format, query, std::move(*page), write);
+  };
+  return response;
+}
+
+Response get_run_events(const Request& request, Service& service) {
+  const std::string& run = request.path_values.at("run");
+  auto list = states_of(request, service, run);
+  if (!list) return problem_of(list.error(), request);
+  Response response{.status = 200, .type = "text/event-stream"};
+  response.stream = [&service, request, run, list = std::make_shared<WaitList>(std::move(*list))](const Write& write) {
+    return send_events(request, service, run, *list, write);
+  };
+  return response;
+}
+
+}  // namespace kq::gateway

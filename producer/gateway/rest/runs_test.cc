@@ -1,0 +1,94 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "producer/gateway/rest/rest.h"
+#include "producer/gateway/testing.h"
+
+namespace kq::gateway {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class RestRuns : public testing::Test {
+ protected:
+  RestRuns() {
+    Request request = test_request("POST", "/api/v1/jobs", test_line("a") + test_line("b") + test_line("c"));
+    request.query.emplace("run", "r");
+    post_jobs(request, service_);
+    service_.finish("r", "b", VerdictName::wrong_answer);
+    service_.page_rows = 2;
+  }
+  static Request request(const std::string& run, std::multimap<std::string, std::string> query = {}) {
+    Request made = test_request("GET", "/api/v1/runs/x");
+    made.path_values["run"] = run;
+    made.query = std::move(query);
+    return made;
+  }
+  static std::string all_of(const Response& response) {
+    std::string text;
+    EXPECT_TRUE(response.stream([&](std::string_view bytes) {
+      text += bytes;
+      return true;
+    }));
+    return text;
+  }
+
+  FakeService service_;
+};
+
+TEST_F(RestRuns, runs_are_listed) {
+  EXPECT_THAT(get_runs(request(""), service_).body,
+              StartsWith(R"({"runs": [{"run": "r", "submitter": "ada", "submitted_at": "1970-01-01T00:00:01Z"}])"));
+  EXPECT_EQ(get_runs(request("", {{"limit", "0"}}), service_).status, 400);
+}
+
+TEST_F(RestRuns, the_jobs_of_a_run_are_counted) {
+  EXPECT_EQ(get_run(request("r"), service_).body,
+            "{\"run\": \"r\", \"jobs\": 3, \"queued\": 2, \"running\": 0, \"finished\": 1, \"passed\": 0, "
+            "\"verdicts\": {\"wrong_answer\": 1}}\n");
+  EXPECT_EQ(get_run(request("none"), service_).status, 404);
+}
+
+TEST_F(RestRuns, rows_come_in_pages) {
+  const Response first = get_run_results(request("r", {{"columns", "label,verdict"}, {"limit", "2"}}), service_);
+  EXPECT_EQ(first.body,
+            "{\"run\": \"r\", \"rows\": [{\"label\": \"a\", \"verdict\": null}, {\"label\": \"b\", "
+            "\"verdict\": \"wrong_answer\"}], \"next\": \"b\"}\n");
+  const Response second = get_run_results(request("r", {{"columns", "label"}, {"after", "b"}}), service_);
+  EXPECT_EQ(second.body, "{\"run\": \"r\", \"rows\": [{\"label\": \"c\"}], \"next\": null}\n");
+}
+
+TEST_F(RestRuns, all_rows_are_streamed_as_lines) {
+  EXPECT_EQ(all_of(get_run_results(request("r", {{"columns", "label,state"}, {"format", "csv"}}), service_)),
+            "label,state\na,queued\nb,finished\nc,queued\n");
+  Request lines = request("r", {{"columns", "label"}, {"where", "label!=a"}, {"where", "label!=c"}});
+  lines.headers["accept"] = "application/jsonl";
+  EXPECT_EQ(all_of(get_run_results(lines, service_)), "{\"label\": \"b\"}\n");
+}
+
+TEST_F(RestRuns, wrong_wishes_are_named) {
+  for (const auto& [name, value] :
+       {std::pair{"format", "xml"}, std::pair{"columns", "nothing"}, std::pair{"where", "label"},
+        std::pair{"limit", "257"}, std::pair{"since", "x"}, std::pair{"level", "planet"}})
+    EXPECT_EQ(get_run_results(request("r", {{name, value}}), service_).status, 400) << name;
+  EXPECT_EQ(get_run_results(request("none"), service_).status, 404);
+}
+
+TEST_F(RestRuns, events_tell_the_progress_until_the_end) {
+  const std::string events = all_of(get_run_events(request("r"), service_));
+  EXPECT_THAT(events, StartsWith("event: progress\ndata: {\"run\": \"r\", \"jobs\": 3, \"queued\": 2"));
+  EXPECT_THAT(events, HasSubstr("\"finished\": 2"));
+  EXPECT_THAT(events, EndsWith("\"verdicts\": {\"passed\": 2, \"wrong_answer\": 1}}\n\n"));
+  EXPECT_THAT(events, HasSubstr("event: finished\n"));
+  EXPECT_EQ(get_run_events(request("none"), service_).status, 404);
+}
+
+TEST_F(RestRuns, a_stream_ends_with_its_client) {
+  const Response response = get_run_events(request("r"), service_);
+  EXPECT_FALSE(response.stream([](std::string_view) { return false; }));
+}
+
+}  // namespace
+}  // namespace kq::gateway

@@ -1,0 +1,33 @@
+#include "producer/gateway/routes.h"
+
+#include <utility>
+
+#include "producer/gateway/documents.h"
+#include "producer/gateway/evaluation/routes.h"
+#include "producer/gateway/metrics.h"
+#include "producer/gateway/rest/rest.h"
+#include "producer/gateway/service.h"
+
+namespace kq::gateway {
+namespace {
+
+void add(Routes& routes, Routes more) {
+  for (Route& route : more) routes.push_back(std::move(route));
+}
+
+}  // namespace
+
+Routes all_routes(const EvaluationSettings& settings, std::function<std::string()> metrics_text) {
+  Routes routes = rest_routes();
+  add(routes, document_routes());
+  add(routes, evaluation::evaluation_routes(settings));
+  routes.push_back({.method = "GET",
+                    .path = "/metrics",
+                    .access = Access::anyone,
+                    .handler = [text = std::move(metrics_text)](const Request&, Service&) {
+                      return Response{.status = 200, .type = std::string(kMetricsType), .body = text()};
+                    }});
+  return routes;
+}
+
+}  // namespace kq::gateway

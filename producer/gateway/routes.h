@@ -1,0 +1,15 @@
+// The routes of all doors of the gateway.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "producer/gateway/http.h"
+#include "producer/gateway/settings.h"
+
+namespace kq::gateway {
+
+// `metrics_text` makes the answer to GET /metrics.
+Routes all_routes(const EvaluationSettings& settings, std::function<std::string()> metrics_text);
+
+}  // namespace kq::gateway

@@ -1,0 +1,139 @@
+// A Service for tests: jobs are rows in memory, and a test finishes them.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "producer/gateway/service.h"
+
+namespace kq::gateway {
+
+class FakeService final : public Service {
+ public:
+  std::map<std::pair<std::string, std::string>, RunRow> rows;  // by run and label
+  std::vector<std::string> submitters;                         // of the calls of submit()
+  std::optional<Error> failure_of_all;
+  std::optional<JobAck> answer;  // to every submitted job, in place of an acceptance
+  std::vector<LeaderboardRow> board;
+  std::size_t page_rows = 256;
+
+  // Ends a job with a verdict and a log.
+  void finish(const std::string& run, const std::string& label, VerdictName name, const std::string& log = "") {
+    RunRow& row = rows.at({run, label});
+    row.job.state = JobState::finished;
+    row.job.finished_at_ms = 1'000'000;
+    Result result;
+    result.verdict = name == VerdictName::passed ? Verdict(Passed{}) : ended(name, {});
+    result.log = log;
+    result.samples = {.submission_ns = {10, 12}, .reference_ns = {20}};
+    row.result = std::move(result);
+  }
+
+  Expected<std::vector<SubmittedJob>> submit(const Submitter& submitter, const std::string& run,
+                                             std::span<const producer::PackedJob> jobs) override {
+    if (failure_of_all) return failure(*failure_of_all);
+    submitters.push_back(submitter.name);
+    std::vector<SubmittedJob> submitted;
+    for (const producer::PackedJob& job : jobs) {
+      const std::string& label = job.submission.label;
+      const auto [place, is_new] = rows.try_emplace({run, label});
+      if (is_new) {
+        place->second.run = run;
+        place->second.entry = {.seq = rows.size(), .submission = job.submission};
+        place->second.job.seq = rows.size();
+        place->second.job.submitted_at_ms = 1'000;
+      }
+      const JobAck ack{.acceptance = is_new ? Acceptance::accepted : Acceptance::reused,
+                       .seq = place->second.entry.seq,
+                       .state = place->second.job.state,
+                       .reason = ""};
+      submitted.push_back({.id = {.seq = ack.seq, .run = run, .label = label}, .ack = answer.value_or(ack)});
+    }
+    return submitted;
+  }
+  Expected<RunRow> find(const Submitter&, const JobId& id, bool) override {
+    if (failure_of_all) return failure(*failure_of_all);
+    const auto row = rows.find({id.run, id.label});
+    if (row == rows.end() || row->second.entry.seq != id.seq)
+      return failure(Error{ErrorKind::not_found, "there is no job " + id.text()});
+    return row->second;
+  }
+  Expected<RunRow> wait(const Submitter& submitter, const JobId& id, std::int64_t, bool,
+                        const std::function<bool()>&) override {
+    return find(submitter, id, false);
+  }
+  // Each call finishes the first unfinished job.
+  Expected<std::vector<JobStatus>> wait_any(std::span<const Sequence> jobs, std::int64_t,
+                                            const std::function<bool()>&) override {
+    std::vector<JobStatus> states;
+    bool is_first = true;
+    for (const Sequence seq : jobs) {
+      JobStatus& status = states.emplace_back(JobStatus{.seq = seq, .verdict = ""});
+      if (!std::exchange(is_first, false)) continue;
+      status.state = JobState::finished;
+      status.verdict = "passed";
+    }
+    return states;
+  }
+  Expected<JobStatus> status(const Submitter&, const JobId& id) override {
+    return JobStatus{.seq = id.seq, .state = JobState::queued, .verdict = "", .why = WaitReason::behind, .position = 3};
+  }
+  Expected<JobAction> cancel(const Submitter& submitter, const JobId& id) override {
+    KQ_TRY_VALUE(const RunRow row, find(submitter, id, false));
+    const bool is_open = row.job.state != JobState::finished;
+    return JobAction{
+        .seq = id.seq, .done = is_open, .state = JobState::finished, .reason = is_open ? "" : "it is finished"};
+  }
+  Expected<RunsReply> runs(const Submitter&, const RunsQuery&) override {
+    RunsReply reply;
+    for (const auto& [names, row] : rows) {
+      if (reply.runs.empty() || reply.runs.back().run != names.first)
+        reply.runs.push_back({.run = names.first, .submitter = "ada", .submitted_at_ms = 1'000});
+    }
+    return reply;
+  }
+  Expected<RunReply> run_page(const Submitter&, const RunQuery& query) override {
+    if (failure_of_all) return failure(*failure_of_all);
+    RunReply reply;
+    for (const auto& [names, row] : rows) {
+      if (names.first != query.run || (!query.after_label.empty() && names.second <= query.after_label)) continue;
+      if (reply.rows.size() == std::min<std::size_t>(query.limit, page_rows)) {
+        reply.more = true;
+        break;
+      }
+      reply.rows.push_back(row);
+    }
+    return reply;
+  }
+  Expected<BoardReply> board_page(const BoardQuery&) override { return BoardReply{.rows = board, .last_key = ""}; }
+  Expected<BrokerReply> broker() override {
+    if (failure_of_all) return failure(*failure_of_all);
+    return BrokerReply{.version = "1", .queued = 2, .leased = 1, .workers = {{.worker = "w", .devices = {{}}}}};
+  }
+  Expected<StatsReply> statistics() override { return StatsReply{}; }
+  std::int64_t now_ms() const override { return 1'800'000'000'000; }
+  std::string random_name() const override { return "0123456789abcdef"; }
+};
+
+inline constexpr std::string_view kTestProblem =
+    "import torch\nclass Model(torch.nn.Module):\n    pass\ndef get_inputs():\n    return []\n";
+inline constexpr std::string_view kTestKernel = "import torch\nclass ModelNew(torch.nn.Module):\n    pass\n";
+
+// A line of a body, for a submission with this label.
+inline std::string test_line(const std::string& label) {
+  return R"({"id": ")" + label + R"(", "problem": "p", "problem_source": )" + producer::json_quoted(kTestProblem) +
+         R"(, "source": )" + producer::json_quoted(kTestKernel) + "}\n";
+}
+
+inline Request test_request(const std::string& method, const std::string& path, const std::string& body = "") {
+  Request request;
+  request.method = method;
+  request.path = path;
+  request.body = body;
+  return request;
+}
+
+}  // namespace kq::gateway
