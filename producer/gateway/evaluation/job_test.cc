@@ -114,6 +114,19 @@ TEST(EvaluationJob, a_bare_kernel_has_placeholders_for_a_reference) {
             R"("launch":{"grid":{"x":1,"y":1,"z":1},"block":{"x":256,"y":1,"z":1},"shared_mem_bytes":0}})");
 }
 
+TEST(EvaluationJob, a_launch_may_ask_for_dynamic_shared_memory_and_warps) {  // the original knows neither
+  const auto launched = [](const std::string& type, const std::string& launch) {
+    const std::string args = tensor("x") + "," + tensor("out", ", \"role\": \"output\"");
+    const std::string one = "{\"source_code\": \"f\", \"kernel_type\": \"" + type + "\", \"io\": {\"args\": [" + args +
+                            "], \"launch\": " + launch + "}}";
+    return file(evaluated(one), "kernel.json");
+  };
+  EXPECT_THAT(launched("cuda", R"({"block": {"x": 64}, "shared_mem_bytes": 65536})"),
+              HasSubstr(R"("block":{"x":64,"y":1,"z":1},"shared_mem_bytes":65536})"));
+  EXPECT_THAT(launched("triton", R"({"grid": {"x": 4}, "num_warps": 8, "num_stages": 3})"),
+              HasSubstr(R"("launch":{"grid":{"x":4,"y":1,"z":1},"num_warps":8,"num_stages":3})"));
+}
+
 TEST(EvaluationJob, an_output_with_values_starts_from_them) {  // kernels that add to their output need that
   const std::string args =
       tensor("x") + ", " + tensor("sum", ", \"role\": \"output\"", ", \"init\": {\"kind\": \"zeros\"}");
