@@ -96,8 +96,9 @@ Report Judge::run(const Plan& plan, Channels channels) {
     report.error = std::get<Error>(verdict.error()).message;
     calibrators_.clear();
   }
-  const bool is_problem_valid = report.verdict && name_of(*report.verdict) != VerdictName::problem_invalid;
-  report.reference_usable = is_problem_valid && reference_ && reference_->usable();
+  // After a failure that another attempt must repeat with a fresh reference, this one is not kept for that attempt.
+  const bool may_be_kept = report.verdict && (ended == nullptr || !is_reference_failure(*ended));
+  report.reference_usable = may_be_kept && reference_ && reference_->usable();
   if (!report.reference_usable) reference_.reset();
   return report;
 }

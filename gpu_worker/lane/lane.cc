@@ -17,9 +17,10 @@ namespace {
 constexpr std::int64_t kMemoryBackLimitMs = 5'000;  // from a child's death until the device has the child's memory back
 constexpr std::int64_t kStopLimitMs = 1'000;        // until the judge reports after a stop or a killed submission's end
 constexpr std::int64_t kGoneLimitMs = 15'000;       // until a killed submission is gone: a fork bomb takes some seconds
-// The share of a large device's memory that a window may take: there are two windows, copies of both, the working
-// memory of reference and submission, and the waiting children. A job that needs larger windows ends as too_large.
-constexpr std::uint64_t kWindowsPerDevice = 8;
+// The share of a large device's memory that a window may take. Besides two windows there are copies of the outputs, the
+// working memory of reference and submission, and the waiting children. The largest problems of KernelBench need 16.1
+// GiB, which an H100 of 80 GB has. A job that needs larger windows ends as too_large.
+constexpr std::uint64_t kWindowPercent = 21;
 constexpr std::int64_t kProfileMs = 10'000;           // the least that a pass under a profiler takes
 constexpr std::int64_t kProfileEndLimitMs = 120'000;  // until the profiler has written and read its report
 constexpr std::int64_t kProfilePollMs = 100;
@@ -80,7 +81,7 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   lane->options_.zygote.device_uuid = lane->device_.uuid;
   if (lane->options_.device == DeviceKind::cuda) {
     Limits& limits = lane->options_.limits;
-    limits.window_bytes_max = std::max(limits.window_bytes_max, lane->device_.memory_bytes / kWindowsPerDevice);
+    limits.window_bytes_max = std::max(limits.window_bytes_max, lane->device_.memory_bytes / 100 * kWindowPercent);
     limits.bursts = lane->options_.bursts;
   }
   const LaneOptions& given = lane->options_;

@@ -52,7 +52,7 @@ class ForbiddenCalls:
         """Makes the two calls. Raises what the first one raises."""
         with _recorded(self._note_operator), _interpreter_marked():
             call()
-        with contextlib.suppress(BaseException), _Functions(self), _Operators(self), self._modules():
+        with contextlib.suppress(BaseException), _Functions(self), _operators(self), self._modules():
             call()
 
     def sentence(self) -> str:
@@ -126,17 +126,23 @@ class _Functions(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-class _Operators(TorchDispatchMode):
-    supports_higher_order_operators = True
+def _operators(calls: ForbiddenCalls) -> TorchDispatchMode:
+    is_compiler_loaded = "torch._dynamo" in sys.modules
 
-    def __init__(self, calls: ForbiddenCalls) -> None:
-        super().__init__()
-        self._calls = calls
+    class Operators(TorchDispatchMode):
+        supports_higher_order_operators = True
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if isinstance(func, torch._ops.OpOverload):
-            self._calls.note_operator(func.name())
-        return func(*args, **(kwargs or {}))
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            # Where torch.compile is not in use, torch would import it only to leave this class out, in some seconds.
+            return is_compiler_loaded
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if isinstance(func, torch._ops.OpOverload):
+                calls.note_operator(func.name())
+            return func(*args, **(kwargs or {}))
+
+    return Operators()
 
 
 @contextlib.contextmanager
