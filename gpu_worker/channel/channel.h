@@ -80,9 +80,10 @@ enum class Command : std::uint32_t {
   // slot outputs are copied to their places in the window.
   answer = 12,
   // Reference, after `load`: receive memory from the socket ('W', window_bytes), which is the host's or the device's as
-  // the order says, and from the inputs in it compute the outputs as `truth` asks, seeded by answers[0].calls, on copies of the model and of the inputs. The tables hold
-  // the offsets in that memory; an output is written in the dtype of its row. Window, arena, model and the outputs of
-  // the last call stay as they are. The memory is unmapped before the answer.
+  // the order says, and from the inputs in it compute the outputs as `truth` asks, seeded by answers[0].calls, on
+  // copies of the model and of the inputs. The tables hold the offsets in that memory; an output is written in the
+  // dtype of its row. Window, arena, model and the outputs of the last call stay as they are. The memory is unmapped
+  // before the answer.
   truth = 13,
   // Reference: receive host memory as `truth` does, and give copies of the inputs, of the expected outputs and of a
   // submission's outputs to check() of the problem. The table of outputs holds the rows of the expected outputs and

@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::uint64_t kExtraBytes = 64ull << 20;
 constexpr std::uint64_t kOutputCopies = 3;
+constexpr std::uint64_t kDevicePercent = 85;  // of a device's memory for one job; contexts need some, too
 constexpr std::uint64_t kLargeBytes =
     4u << 20;  // for smaller outputs an extra copy costs more than copying too many bytes
 
@@ -17,8 +18,13 @@ bool is_in_bounds(const Tensor& output, const Arena& arena) {
 
 }  // namespace
 
-std::uint64_t arena_bytes(const Layout& layout, std::uint32_t calls) {
-  return (kOutputCopies + calls) * layout.outputs.bytes() + kExtraBytes;
+std::uint64_t arena_bytes(const Layout& layout, std::uint64_t device_bytes, std::uint32_t calls) {
+  const std::uint64_t inputs = layout.inputs.bytes();
+  const std::uint64_t outputs = layout.outputs.bytes();
+  const std::uint64_t arena = (kOutputCopies + calls) * outputs + kExtraBytes;
+  // The windows of both sides, the judge's copies of a trial and of a submission's outputs, and what a reference draws.
+  const std::uint64_t others = 2 * layout.bytes() + (inputs + outputs) + outputs + inputs;
+  return others + 2 * arena <= device_bytes / 100 * kDevicePercent ? arena : 0;
 }
 
 bool are_in_bounds(std::span<const Tensor> outputs, const Arena& arena) {

@@ -16,7 +16,8 @@ namespace kq::judge {
 // Returns the size of an arena for the calls of a problem: room for three times the outputs, because torch keeps one
 // while it makes the next, for temporary tensors, and for the outputs of `calls` more calls that stay there until the
 // judge has checked them. The child copies outputs without room in the arena into the window, as a part of its call.
-std::uint64_t arena_bytes(const Layout& layout, std::uint32_t calls = 0);
+// Returns 0 where a device of `device_bytes` needs its memory for the windows and copies of so large a problem.
+std::uint64_t arena_bytes(const Layout& layout, std::uint64_t device_bytes, std::uint32_t calls = 0);
 
 // Returns whether every output that the child reports in the arena is within the arena.
 bool are_in_bounds(std::span<const Tensor> outputs, const Arena& arena);

@@ -128,7 +128,15 @@ TEST_F(OutputsTest, regions_in_the_arena_are_whole_words) {
 }
 
 TEST_F(OutputsTest, an_arena_has_room_for_more_than_the_outputs) {
-  EXPECT_GT(arena_bytes(layout_), 3 * layout_.outputs.bytes());
+  EXPECT_GT(arena_bytes(layout_, 80ull << 30), 3 * layout_.outputs.bytes());
+}
+
+TEST(Outputs, a_problem_that_fills_the_device_has_no_arena) {
+  Layout layout;
+  layout.inputs = {0, 6ull << 30};
+  layout.outputs = {6ull << 30, 12ull << 30};
+  EXPECT_EQ(arena_bytes(layout, 80ull << 30), 0u);
+  EXPECT_GT(arena_bytes(layout, 140ull << 30), 18ull << 30);
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ Step<void> ReferenceSide::use(const Plan& plan, Layout layout) {
 void ReferenceSide::reserve(std::span<const Layout> layouts) {
   for (const Layout& layout : layouts) {
     reserved_slot_bytes_ = std::max(reserved_slot_bytes_, layout.bytes());
-    reserved_arena_bytes_ = std::max(reserved_arena_bytes_, arena_bytes(layout));
+    reserved_arena_bytes_ = std::max(reserved_arena_bytes_, arena_bytes(layout, device_.info().memory_bytes));
   }
 }
 
@@ -131,7 +131,7 @@ Step<void> ReferenceSide::make_window_for(const Layout& layout) {
   window_ = {};
   slot_bytes_ = std::max(layout.bytes(), reserved_slot_bytes_);
   const std::uint64_t slots = std::clamp<std::uint64_t>(kSlotsBytesMax / slot_bytes_, 1, slots_of(layout));
-  const std::uint64_t arena = std::max(arena_bytes(layout), reserved_arena_bytes_);
+  const std::uint64_t arena = std::max(arena_bytes(layout, device_.info().memory_bytes), reserved_arena_bytes_);
   KQ_TRY_VALUE(auto window, make_window(device_, slots, slot_bytes_, arena_.memory != nullptr ? 0 : arena));
   window_ = std::move(window);
   if (arena_.memory == nullptr) arena_ = window_.arena;

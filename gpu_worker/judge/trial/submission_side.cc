@@ -63,7 +63,7 @@ SubmissionMemory::Sizes SubmissionMemory::sizes(const Device& device, std::span<
     const bool may_burst = plan.limits.bursts != Bursts::never && layout.outputs.bytes() <= kBurstOutputBytesMax;
     sizes.window = std::max(sizes.window, layout.bytes());
     sizes.snapshot = std::max(sizes.snapshot, layout.outputs.bytes());
-    sizes.arena = std::max(sizes.arena, arena_bytes(layout, may_burst ? kBurstCalls : 0));
+    sizes.arena = std::max(sizes.arena, arena_bytes(layout, device.info().memory_bytes, may_burst ? kBurstCalls : 0));
   }
   const bool is_gpu = device.info().kind == DeviceKind::cuda;
   sizes.slots = std::clamp<std::uint64_t>(is_gpu && sizes.window > 0 ? kSlotsBytesMax / sizes.window : 1, 1, kSlotsMax);
