@@ -44,7 +44,7 @@ LINEAR = SIZED[SIZED.index("class Model") : SIZED.index("def get_inputs")].repla
 SAME_LINEAR = HEAD + LINEAR
 HUGE = (
     RELU + "WORKLOADS = [{'n': 8}, {'n': 1 << 33, 'name': 'huge'}]\n\n\n"
-    "def get_inputs(n):\n    return [torch.empty(1).expand(n).contiguous() if n < 100 else torch.zeros(n)]\n"
+    "def get_inputs(n):\n    return [torch.randn(n) if n < 100 else torch.zeros(n)]\n"
 )
 
 
