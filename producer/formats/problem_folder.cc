@@ -74,6 +74,15 @@ Expected<Files> data_files(const std::string& text, const fs::path& problem) {
   return files;
 }
 
+// Returns the module of "from sonic_moe" or "import sonic_moe", which kernelbench.com looks for in the text of a
+// kernel.
+std::string module_in(const std::string& name) {
+  for (const std::string_view statement : {"from ", "import "}) {
+    if (name.starts_with(statement)) return name.substr(statement.size());
+  }
+  return name;
+}
+
 std::string torch_dtype(const std::string& name) {
   for (const auto& [theirs, ours] : kDtypes) {
     if (name == theirs) return std::string(ours);
@@ -99,8 +108,7 @@ Expected<std::string> rules_of(const fs::path& path) {
     if (const YAML::Node forbidden = root["forbidden"]) {
       rules += "FORBIDDEN = [";
       for (const auto& one : forbidden) {
-        const auto name = one.as<std::string>();
-        rules += python_text(name.starts_with("Tensor.") ? "torch." + name : name) + ", ";
+        rules += python_text(module_in(one.as<std::string>())) + ", ";
       }
       rules += "]\n";
     }

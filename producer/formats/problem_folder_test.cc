@@ -37,7 +37,8 @@ TEST_F(ProblemFolder, a_data_file_that_the_text_names_follows_at_the_end) {
 TEST_F(ProblemFolder, shapes_beside_a_reference_are_its_workloads) {
   folder_.write("shapes.py", "SHAPES = [{\"n\": 4}]\n");
   folder_.write("problem.yaml",
-                "name: x\ntolerance:\n  float32: 1.0e-4\n  fp8_e4m3fn: 0.2\nforbidden:\n  - \"Tensor.topk\"\n");
+                "name: x\ntolerance:\n  float32: 1.0e-4\n  fp8_e4m3fn: 0.2\nforbidden:\n  - \"Tensor.topk\"\n  - "
+                "\"import fla\"\n");
   const std::string text = *text_of("reference.py", kTestProblem);
   EXPECT_NE(text.find("\"shapes.py\": \"SHAPES = [{\\\"n\\\": 4}]\\n\""), std::string::npos) << text;
   EXPECT_NE(text.find("from shapes import SHAPES as WORKLOADS\n"), std::string::npos);
@@ -45,7 +46,7 @@ TEST_F(ProblemFolder, shapes_beside_a_reference_are_its_workloads) {
                       "\"float8_e4m3fn\": {\"rtol\": 0.2, \"atol\": 0.2}, }\n"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("FORBIDDEN = [\"torch.Tensor.topk\", ]\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("FORBIDDEN = [\"Tensor.topk\", \"fla\", ]\n"), std::string::npos) << text;
 }
 
 TEST_F(ProblemFolder, what_is_unfit_is_told_with_its_path) {

@@ -6,6 +6,7 @@
         "torch.nn.functional.conv2d",     a function or a method of a tensor, and the operator of its name: aten::conv2d
         "torch.nn.Linear",                a module that is called, or one derived from it
         "cublas",                         a library that an extension links or names
+    "flashinfer.gemm",                a Python module, with those below it, that the submission's process imports
     ]
 
 The file's text is part of the problem's identity, and so is this list. forbidden_calls.py finds what is used.
@@ -25,10 +26,16 @@ from harness.children.failures import Failed
 from harness.children.page import Failure
 
 ENTRIES_MAX = 256
+SHORT_NAMES = {"F": "torch.nn.functional", "nn": "torch.nn", "Tensor": "torch.Tensor"}
+PRELOADED = (
+    "torch",
+    "triton",
+    "numpy",
+)  # kq imports these itself, so that their modules say nothing about a submission
 LIBRARIES = ("cublas", "cudnn", "cufft", "curand", "cusolver", "cusparse", "cutensor", "nccl")
 KINDS = (
-    'operators ("aten::mm"), functions and modules of torch ("torch.nn.functional.conv2d", "torch.nn.Linear") '
-    "and libraries (" + ", ".join(LIBRARIES) + ")"
+    'operators ("aten::mm"), functions and modules of torch ("torch.nn.functional.conv2d", "torch.nn.Linear"), '
+    'Python modules ("flashinfer.gemm") and libraries (' + ", ".join(LIBRARIES) + ")"
 )
 
 
@@ -41,6 +48,7 @@ class Forbidden:
     functions: set[Any] = field(default_factory=set)
     modules: list[type[torch.nn.Module]] = field(default_factory=list)
     libraries: list[str] = field(default_factory=list)
+    packages: list[str] = field(default_factory=list)  # Python modules
 
     def has_operator(self, name: str) -> bool:
         """Returns whether an operator is forbidden: "aten::mm", "aten::mm.out", or "aten::mm_" for one in place."""
@@ -70,8 +78,9 @@ def operator_names(function: Any) -> list[str]:
     """Returns the operator that has the name of a function or method of torch: "aten::add" for Tensor.__add__. Returns
     an empty list where there is none.
     """
-    name = getattr(function, "__name__", "").strip("_")
-    return [f"aten::{name}"] if name and _schemas(f"aten::{name}") else []
+    name = getattr(function, "__name__", "")
+    names = [f"aten::{one}" for one in (name, name.strip("_")) if one]
+    return [one for one in names if _schemas(one)][:1]
 
 
 def _add(forbidden: Forbidden, entry: str) -> bool:
@@ -81,7 +90,12 @@ def _add(forbidden: Forbidden, entry: str) -> bool:
         return True
     if "::" in entry:
         return _add_operator(forbidden, entry)
-    value = _resolved(entry.split("."))
+    names = entry.split(".")
+    names = SHORT_NAMES.get(names[0], names[0]).split(".") + names[1:]
+    if names[0] not in PRELOADED and all(name.isidentifier() for name in names) and not _is_short_for_torch(names):
+        forbidden.packages.append(entry)
+        return True
+    value = _resolved(names)
     if isinstance(value, torch._ops.OpOverload):
         return _add_operator(forbidden, f"{value.overloadpacket._qualified_op_name}.{value._overloadname}")
     if isinstance(value, torch._ops.OpOverloadPacket):
@@ -96,6 +110,12 @@ def _add(forbidden: Forbidden, entry: str) -> bool:
     if can_be_seen:
         forbidden.functions.add(value)
     return bool(operators) or can_be_seen
+
+
+def _is_short_for_torch(names: Sequence[str]) -> bool:
+    """Returns whether this is one word that torch knows, "conv2d" or "Linear", which must be written in full."""
+    owners = (torch, torch.nn, torch.nn.functional, torch.Tensor)
+    return len(names) == 1 and any(hasattr(owner, names[0]) for owner in owners)
 
 
 def _add_operator(forbidden: Forbidden, entry: str) -> bool:

@@ -54,6 +54,9 @@ class ForbiddenCalls:
             call()
         with contextlib.suppress(BaseException), _Functions(self), _operators(self), self._modules():
             call()
+        for package in self._forbidden.packages:
+            if any(name == package or name.startswith(f"{package}.") for name in sys.modules):
+                self._found.setdefault(f"imports {package}", "")
 
     def sentence(self) -> str:
         """Returns "calls aten::mm (new.py:12)" about the first thing found, one with a place if there is any."""

@@ -118,9 +118,19 @@ def get_inputs():
 """
         self.assert_ok(self.inspected(kernel, problem, backend="triton"))
 
+    def test_short_names_private_operators_and_python_modules(self) -> None:
+        problem = PROBLEM.replace('"cublas"', '"F.relu", "Tensor.topk", "torch._scaled_mm", "sonic_moe", "vllm.ops"')
+        new = HEAD + SUM.replace("return ", "x = torch.relu(x)\n        return ")
+        self.assertEqual(self.inspected(new, problem)[2], "calls aten::relu (new.py:9)")
+        problem = PROBLEM.replace('"cublas"', '"xml.dom.minidom", "vllm.ops"')
+        new = "import xml.dom.minidom\n" + HEAD + SUM
+        self.assertEqual(self.inspected(new, problem)[2], "imports xml.dom.minidom")
+
     def test_a_reference_refuses_an_unknown_entry(self) -> None:
         reference = self.child({"problem.py": PROBLEM.replace("aten::mm", "aten::nope")}, role="reference")
         self.assert_failed(reference.do(Command.LOAD, 7), Failure.PROBLEM_INVALID, "FORBIDDEN names 'aten::nope'")
+        reference = self.child({"problem.py": PROBLEM.replace("aten::mm", "conv2d")}, role="reference")
+        self.assert_failed(reference.do(Command.LOAD, 7), Failure.PROBLEM_INVALID, "FORBIDDEN names 'conv2d'")
 
 
 class Libraries(unittest.TestCase):
