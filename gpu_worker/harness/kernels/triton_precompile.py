@@ -337,8 +337,12 @@ def unpack_job_cache(job: Job) -> None:
 
 
 def unpack(archive: Path, cache: Path) -> None:
+    """Extracts the files that the cache does not have. A file that it has may be a library which this process runs, and
+    whose relocated pages the kernel drops when the file is written again.
+    """
     with ZipFile(archive) as zip_file:
-        files = [Path(zip_file.extract(name, cache)) for name in zip_file.namelist()]
+        names = [name for name in zip_file.namelist() if not (cache / name).exists()]
+        files = [Path(zip_file.extract(name, cache)) for name in names]
     # a group file has absolute paths, which were those of another folder
     for group in (file for file in files if file.name.startswith(GROUP)):
         names = json.loads(group.read_text())["child_paths"]

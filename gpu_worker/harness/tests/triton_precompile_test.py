@@ -13,6 +13,7 @@ import sys
 import tempfile
 import types
 import unittest
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -152,6 +153,21 @@ class CompiledAhead(unittest.TestCase):
         (job.source / triton_precompile.ARCHIVE).write_bytes(b"PK\x03\x04")
         (job.source / "new.py").write_text(TRITON)
         self.assertEqual(self.launched(job)["error"], "it would compile")
+
+    def test_a_file_in_the_cache_is_never_written_again(self) -> None:
+        """Each workload unpacks the archive, when the process runs code of the libraries in it. The kernel drops the
+        relocated pages of a mapped library that is written again.
+        """
+        with tempfile.TemporaryDirectory() as directory:
+            archive, cache = Path(directory) / "kq.zip", Path(directory) / "cache"
+            with zipfile.ZipFile(archive, "w") as zip_file:
+                zip_file.writestr("hash/__triton_launcher.so", "code")
+            triton_precompile.unpack(archive, cache)
+            library = cache / "hash" / "__triton_launcher.so"
+            before = library.stat()
+            triton_precompile.unpack(archive, cache)
+            after = library.stat()
+            self.assertEqual((before.st_ino, before.st_mtime_ns), (after.st_ino, after.st_mtime_ns))
 
 
 class WouldCompile(BaseException):
