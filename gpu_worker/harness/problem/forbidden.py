@@ -6,7 +6,8 @@
         "torch.nn.functional.conv2d",     a function or a method of a tensor, and the operator of its name: aten::conv2d
         "torch.nn.Linear",                a module that is called, or one derived from it
         "cublas",                         a library that an extension links or names
-    "flashinfer.gemm",                a Python module, with those below it, that the submission's process imports
+    "flashinfer.gemm",                a Python module, with those below it, that the submission's process imports, or
+                                      a name in such a module
     ]
 
 The file's text is part of the problem's identity, and so is this list. forbidden_calls.py finds what is used.

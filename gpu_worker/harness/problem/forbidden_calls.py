@@ -55,8 +55,11 @@ class ForbiddenCalls:
         with contextlib.suppress(BaseException), _Functions(self), _operators(self), self._modules():
             call()
         for package in self._forbidden.packages:
-            if any(name == package or name.startswith(f"{package}.") for name in sys.modules):
+            owner, _, name = package.rpartition(".")
+            if any(module == package or module.startswith(f"{package}.") for module in sys.modules):
                 self._found.setdefault(f"imports {package}", "")
+            elif owner in sys.modules and hasattr(sys.modules[owner], name):
+                self._found.setdefault(f"imports {owner}, which has {name}", "")
 
     def sentence(self) -> str:
         """Returns "calls aten::mm (new.py:12)" about the first thing found, one with a place if there is any."""

@@ -125,6 +125,8 @@ def get_inputs():
         problem = PROBLEM.replace('"cublas"', '"xml.dom.minidom", "vllm.ops"')
         new = "import xml.dom.minidom\n" + HEAD + SUM
         self.assertEqual(self.inspected(new, problem)[2], "imports xml.dom.minidom")
+        problem = PROBLEM.replace('"cublas"', '"xml.dom.minidom.parseString", "xml.dom.minidom.no_such"')
+        self.assertEqual(self.inspected(new, problem)[2], "imports xml.dom.minidom, which has parseString")
 
     def test_a_reference_refuses_an_unknown_entry(self) -> None:
         reference = self.child({"problem.py": PROBLEM.replace("aten::mm", "aten::nope")}, role="reference")

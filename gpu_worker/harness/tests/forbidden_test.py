@@ -49,7 +49,6 @@ class ForbiddenTest(unittest.TestCase):
             "torch.nn",
             "torch.Tensor",
             "torch.no.such",
-            "flash_attn.flash_attn_func",
             "mm",
             "",
             "torch..mm",
