@@ -112,7 +112,7 @@ TEST(HeaderMaker, few_builds_go_on_without_a_prefix_and_the_others_wait_for_it) 
   std::vector<std::unique_ptr<HeaderMaker::Turn>> unaided;
   for (std::size_t i = 0; i < kUnaidedBuildsMax; ++i)
     unaided.push_back(std::make_unique<HeaderMaker::Turn>(maker, group, "a", seconds_left(60)));
-  { const HeaderMaker::Turn other(maker, group, "b", seconds_left(60)); }  // nobody makes its prefix
+  { const HeaderMaker::Turn other(maker, group, "b", seconds_left(60)); }  // this turn makes no prefix
   { const HeaderMaker::Turn late(maker, group, "a", seconds_left(0)); }    // the build has no time left
 
   std::atomic<int> gone_on = 0;

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kReceiveBytes = 16u << 10;
 constexpr std::size_t kJoinedBytesMax = 64u << 10;  // a body up to this size is sent together with its head
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
-constexpr int kPeerHasGone = 0;  // the status of a fault that nobody is there to read
+constexpr int kPeerHasGone = 0;  // the status of a fault after which no answer is sent
 
 // Waits until one of `events` is possible on the socket. Returns false if the time passes first.
 bool is_ready(int socket, short events, std::int64_t deadline_ms) {

@@ -65,7 +65,7 @@ class Service {
   virtual Expected<StatsReply> statistics() = 0;  // all metrics of the broker
 
   virtual std::int64_t now_ms() const = 0;      // Unix time
-  virtual std::string random_name() const = 0;  // 16 hex digits for a run, a label or a salt that nobody has named
+  virtual std::string random_name() const = 0;  // 16 hex digits, for a run, label or salt that has no name
 };
 
 }  // namespace kq::gateway

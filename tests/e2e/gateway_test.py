@@ -209,11 +209,11 @@ class Tokens(GatewayTest):
         (ada, ada_line), (bob, bob_line) = token_line("ada", 2), token_line("bob")
         tokens = self.folder / "tokens"
         tokens.write_text(ada_line + bob_line)
-        with self.gateway("--tokens", str(tokens)) as nobody:
-            self.assertEqual(nobody.get("/api/v1/runs").status, 401)
-            self.assertEqual(Client(nobody.port, "kq_wrong").submit([line("a")]).status, 401)
-            self.assertEqual(nobody.get("/health").status, 200)
-            first, second = Client(nobody.port, ada), Client(nobody.port, bob)
+        with self.gateway("--tokens", str(tokens)) as anonymous:
+            self.assertEqual(anonymous.get("/api/v1/runs").status, 401)
+            self.assertEqual(Client(anonymous.port, "kq_wrong").submit([line("a")]).status, 401)
+            self.assertEqual(anonymous.get("/health").status, 200)
+            first, second = Client(anonymous.port, ada), Client(anonymous.port, bob)
             done = first.submit([line("a"), line("b", kq.WRONG), line("c", kq.RIGHT + "# c\n")], run="r")
             self.assertEqual((done.json["accepted"], done.json["busy"]), (2, 1), done.text)
             self.assertIn("Retry-After", done.headers)

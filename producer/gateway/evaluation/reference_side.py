@@ -40,7 +40,7 @@ PLAN: dict[str, Any] = json.loads(globals()["PLAN"])
 DECLARED_ONE_IN = 8
 VARIED_BY = 0.25  # a varied value lies within this fraction of the declared one
 INT64_RANDN = 1_000_000
-# A word of an output that nobody has written has exactly the bits of POISON, and any of POISON_FREE.
+# A word of an output that the kernel has not written has exactly the bits of POISON, and any of POISON_FREE.
 POISON, POISON_FREE = 0x7FF87FC0, 0x8007803F
 KNOWN_IMPORTS = {
     "math": "math",
