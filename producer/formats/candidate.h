@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/submission.h"
+#include "producer/formats/backendbench/suite.h"
 #include "producer/formats/file_ref.h"
 
 namespace kq::producer {
@@ -83,6 +84,7 @@ struct InputOptions {
   bool no_truth = false;  // true overrides the candidate's setting
   std::optional<AllowedPrecision> allow_precision;
   KernelBenchSubset subset;
+  backendbench::SuiteOptions suite{};
   // The name for error texts of an input that has no path of its own: "standard input". Paths in such an input are
   // relative to the working directory. Otherwise empty.
   std::string input_name{};

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "producer/formats/backendbench/kernel_folder.h"
 #include "producer/formats/jsonl.h"
 #include "producer/formats/kernelbench_problems.h"
 #include "producer/formats/kernelbench_run.h"
@@ -18,6 +19,9 @@ constexpr std::array kFormats{
     Format{"kernelbench_problems",
            "a KernelBench checkout or one of its level folders, whose references are then submitted against themselves",
            recognise_kernelbench_problems, read_kernelbench_problems},
+    Format{"backendbench",
+           "a folder of BackendBench's kernels, such as relu__default/relu__default_implementation_v1.py",
+           backendbench::recognise_kernel_folder, backendbench::read_kernel_folder},
     Format{"kernels", "a directory of .py, .cu, .ptx and .cubin files with --problem FILE", recognise_kernels,
            read_kernels},
     Format{"single_file",

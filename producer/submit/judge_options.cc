@@ -1,5 +1,7 @@
 #include "producer/submit/judge_options.h"
 
+#include <algorithm>
+#include <charconv>
 #include <optional>
 
 #include "producer/formats/settings.h"
@@ -24,6 +26,44 @@ Expected<void> apply_number(const std::string& text, InputOptions& options) {
 template <bool InputOptions::*Member>
 Expected<void> apply_flag(const std::string&, InputOptions& options) {
   options.*Member = true;
+  return {};
+}
+
+Expected<void> apply_suite(const std::string& text, InputOptions& options) {
+  const auto suite = parse_enum<backendbench::Suite>(text);
+  if (!suite) return bad_input("must be one of " + known_names<backendbench::Suite>() + ", got '" + text + "'");
+  options.suite.suite = *suite;
+  return {};
+}
+
+Expected<void> apply_trace(const std::string& text, InputOptions& options) {
+  options.suite.trace = text;
+  return {};
+}
+
+Expected<void> apply_ops(const std::string& text, InputOptions& options) {
+  options.suite.ops.clear();
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    if (end > begin) options.suite.ops.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  if (options.suite.ops.empty()) return bad_input("must be names of operators joined by commas, got '" + text + "'");
+  return {};
+}
+
+Expected<void> apply_largest(const std::string& text, InputOptions& options) {
+  std::uint32_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc{} || end != text.data() + text.size() || count == 0)
+    return bad_input("must be a number from 1 on, got '" + text + "'");
+  options.suite.largest = count;
+  return {};
+}
+
+template <bool backendbench::SuiteOptions::*Member>
+Expected<void> apply_suite_flag(const std::string&, InputOptions& options) {
+  options.suite.*Member = true;
   return {};
 }
 
@@ -61,6 +101,18 @@ constexpr JudgeOption kJudgeOptions[] = {
     {"--allow-precision", "NAME",
      "allow as well what rounding inputs and parameters to tf32, fp16 or bf16 does to the outputs; or none",
      apply_word<AllowedPrecision, &InputOptions::allow_precision>},
+    {"--suite", "NAME", "BackendBench's kernels: the calls that test them: smoke, torchbench, opinfo or facto",
+     apply_suite},
+    {"--trace", "FILE", "the calls of a suite but smoke: a trace (.txt) or JSON Lines (.jsonl)", apply_trace},
+    {"--ops", "NAMES", "only these operators, joined by commas; in torchbench, all that have one of them in their name",
+     apply_ops},
+    {"--topn-inputs", "N", "torchbench: only the N calls of each operator that have the largest tensors",
+     apply_largest},
+    {"--backendbench-tolerance", nullptr,
+     "BackendBench's tolerance: 0.01 for every dtype, and no comparison with float64",
+     apply_suite_flag<&backendbench::SuiteOptions::strict>},
+    {"--first-version", nullptr, "of several versions of a kernel the one whose name is first, and not the highest",
+     apply_suite_flag<&backendbench::SuiteOptions::first_version>},
 };
 
 }  // namespace

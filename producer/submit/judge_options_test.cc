@@ -37,7 +37,13 @@ TEST(JudgeOptions, each_option_is_set) {
                                 {"--truth-rms", "3"},
                                 {"--truth-max", "5"},
                                 {"--no-truth", ""},
-                                {"--allow-precision", "tf32"}});
+                                {"--allow-precision", "tf32"},
+                                {"--suite", "torchbench"},
+                                {"--trace", "ops.txt"},
+                                {"--ops", "add,relu.default"},
+                                {"--topn-inputs", "5"},
+                                {"--backendbench-tolerance", ""},
+                                {"--first-version", ""}});
   ASSERT_TRUE(options) << options.error().message;
   EXPECT_EQ(options->precision, Precision::bf16);
   EXPECT_EQ(options->baseline, Baseline::compile);
@@ -50,9 +56,19 @@ TEST(JudgeOptions, each_option_is_set) {
   EXPECT_EQ(options->truth_max, 5);
   EXPECT_TRUE(options->no_truth);
   EXPECT_EQ(options->allow_precision, AllowedPrecision::tf32);
+  EXPECT_EQ(options->suite.suite, backendbench::Suite::torchbench);
+  EXPECT_EQ(options->suite.trace, "ops.txt");
+  EXPECT_EQ(options->suite.ops, (std::vector<std::string>{"add", "relu.default"}));
+  EXPECT_EQ(options->suite.largest, 5u);
+  EXPECT_TRUE(options->suite.strict);
+  EXPECT_TRUE(options->suite.first_version);
 }
 
 TEST(JudgeOptions, a_mistake_is_one_sentence) {
+  EXPECT_EQ(applied({{"--suite", "all"}}).error().message,
+            "--suite must be one of smoke, torchbench, opinfo, facto, got 'all'");
+  EXPECT_EQ(applied({{"--ops", ","}}).error().message, "--ops must be names of operators joined by commas, got ','");
+  EXPECT_EQ(applied({{"--topn-inputs", "0"}}).error().message, "--topn-inputs must be a number from 1 on, got '0'");
   EXPECT_EQ(applied({{"--rtol", "2"}}).error().message, "--rtol must be a number from 0 to 1, got '2'");
   EXPECT_EQ(applied({{"--atol", "-0.5"}}).error().message, "--atol must be a number from 0 to 1, got '-0.5'");
   EXPECT_EQ(applied({{"--baseline", "fast"}}).error().message, "--baseline must be one of eager, compile, got 'fast'");

@@ -4,6 +4,8 @@ or what the contract X.json beside X.py names.
     function_name           the function, called with the arguments of forward()
     class_name              the class, constructed as ModelNew is, and called, or its method_name called
 
+    takes_named             whether the last argument of forward() is a dict, whose members are passed by name
+
 With "args" in X.json the function or method is called with those arguments, in their order, but without the outputs if
 it takes fewer. If it returns nothing, the tensors that it wrote are the outputs. This module runs in submission and
 tracing children.
@@ -68,6 +70,8 @@ def with_arguments(
     function: Callable[..., Any], spec: KernelSpec | None, signature: ProblemSignature
 ) -> Callable[..., Any]:
     """Returns a function of forward()'s arguments that calls `function` with the arguments of the contract."""
+    if spec is not None and spec.takes_named:
+        return lambda *inputs: function(*inputs[:-1], **inputs[-1])
     if spec is None or spec.args is None:
         return function
     binding = Binding(spec.args, signature)

@@ -109,6 +109,7 @@ class KernelSpec:
     num_stages: int | None = None
     name_expressions: tuple[str, ...] = ()  # instances of templates
     compiler: str = COMPILERS[0]
+    takes_named: bool = False  # the last argument of forward() is a dict, whose members are passed by name
 
     @property
     def passed_to_nvcc(self) -> list[str]:
@@ -180,6 +181,8 @@ class _Reader:
             )
         compiler = self._raw.get("compiler", metadata.get("compiler", metadata.get("backend"))) or COMPILERS[0]
         self._need(compiler in COMPILERS, "compiler", compiler, f"one of {', '.join(COMPILERS)}")
+        takes_named = self._raw.get("takes_named", False)
+        self._need(isinstance(takes_named, bool), "takes_named", takes_named, "true or false")
         for option in options:
             allowed = isinstance(option, str) and OPTIONS.fullmatch(option)
             self._need(bool(allowed), "compiler_options", option, f"one of {OPTIONS_WORDS}")
@@ -193,6 +196,7 @@ class _Reader:
             names=Names(*names.values()),
             name_expressions=tuple(expressions),
             compiler=compiler,
+            takes_named=takes_named,
             num_warps=self._choice(launch.get("num_warps"), "launch.num_warps", WARPS),
             num_stages=self._choice(launch.get("num_stages"), "launch.num_stages", range(1, STAGES_MAX + 1)),
         )
