@@ -33,7 +33,7 @@ class BadInput(kq.EndToEndTest):
         (("dump", "--run", "r", "--broker", "tcp://nowhere"), "no port"),
         (("dump", "--run", "r", "--format", "kernelbench"), "writes several files; name their folder with -o DIR"),
         (("dump", "--run", "r", "--format", "jsonl", "--excel-safe"), "--excel-safe goes with --format csv"),
-        (("dump", "--run", "r", "--merge"), "--strict, --merge and --pass-at-k go with --format kernelbench"),
+        (("dump", "--run", "r", "--merge"), "--merge and --pass-at-k go with --format kernelbench"),
         (
             ("dump", "--run", "r", "--format", "kernelbench", "-o", "FOLDER/out", "--level", "sample"),
             "--level and --columns do not go with",

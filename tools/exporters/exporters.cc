@@ -10,6 +10,8 @@ constexpr Exporter kExporters[] = {
     {"jsonl", "one JSON object per line, described by share/kq.result-1.schema.json", false, open_jsonl},
     {"kernelbench", "eval_results.json, pass_at_k_results.json and baseline files, for KernelBench's own scripts", true,
      open_kernelbench},
+    {"backendbench", "full_results.json, failed_tests.json, operator_summary.csv and OVERALL_SUMMARY.md", true,
+     open_backendbench},
 };
 
 // A dump to one file of lines.

@@ -15,6 +15,7 @@ namespace fs = std::filesystem;
 RunRow sample_of(std::uint32_t sample, Verdict verdict) {
   RunRow row = finished_row("level_1_problem_19_sample_" + std::to_string(sample), std::move(verdict), sample + 1);
   row.entry.submission.problem.file = "19_ReLU.py";
+  row.entry.submission.tags = {{"op", "relu.default"}, {"args", std::to_string(sample)}, {"test", "both"}};
   return row;
 }
 std::vector<RunRow> rows() {
@@ -84,9 +85,9 @@ TEST(exporters, an_unknown_name_is_not_found) {
 }
 
 TEST(exporters, the_error_about_an_unknown_format_lists_the_known_ones) {
-  EXPECT_EQ(unknown_format("xml").message, "--format must be one of csv, jsonl, kernelbench, got 'xml'");
+  EXPECT_EQ(unknown_format("xml").message, "--format must be one of csv, jsonl, kernelbench, backendbench, got 'xml'");
   EXPECT_EQ(unknown_format("parquet").message,
-            "--format must be one of csv, jsonl, kernelbench, got 'parquet'; Parquet is made from JSON Lines: "
+            "--format must be one of csv, jsonl, kernelbench, backendbench, got 'parquet'; Parquet is made from JSON Lines: "
             "kq-dump --run NAME --format jsonl | python -m kq export -o FILE.parquet");
 }
 

@@ -1,4 +1,5 @@
 // kq-dump: writes the rows of a run to files for other programs, in one of the formats of tools/exporters/exporters.cc.
+#include <charconv>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -29,6 +30,7 @@ struct Options {
   std::string run;
   std::string format = "csv";
   std::string pass_at_k = "1";
+  std::string perf_p = "1";
   kq::tools::ExportOptions to;
   kq::tools::SelectionOptions selection;
   kq::tools::SourceOptions source;
@@ -47,10 +49,10 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
                          "null in jsonl.");
   flags.option("--run", "NAME", "name of the run to write", options.run);
   flags.option("--format", formats, "format of the output (default: csv)", options.format);
-  flags.option(
-      "-o,--out", "PATH",
-      "file to write, which appears whole or not at all; a folder for kernelbench (default: -, standard output)",
-      options.to.out);
+  flags.option("-o,--out", "PATH",
+               "file to write, which appears whole or not at all; a folder for kernelbench and backendbench (default: "
+               "-, standard output)",
+               options.to.out);
   flags.choice("--level", "what one row stands for (default: job)", options.selection.level, levels);
   flags.option("--columns", "A,B,...", "write only these columns, in this order (default: all columns of the level)",
                options.selection.columns);
@@ -64,8 +66,12 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
                options.selection.since);
   flags.flag("--excel-safe", "csv: put an apostrophe before text that a spreadsheet would take for a formula",
              options.to.excel_safe);
-  flags.flag("--strict", "kernelbench: count a GPU fault or a timeout as not compiled, as KernelBench does",
+  flags.flag("--strict",
+             "kernelbench: count a GPU fault or a timeout as not compiled, as KernelBench does; backendbench: count a "
+             "failed test as a speedup of 1, as BackendBench does",
              options.to.strict);
+  flags.option("--p", "NUMBER", "backendbench: the speedup above which an operator counts for perf@p (default: 1)",
+               options.perf_p);
   flags.flag(
       "--merge",
       "kernelbench: keep the results in eval_results.json of samples that the run does not have, as after kq submit "
@@ -104,13 +110,18 @@ Expected<Dumped> dump(kq::tools::Source& source, const std::string& run, const k
 
 // Refuses options that the chosen format would silently ignore.
 Expected<void> check_options_of_format(const Options& options) {
-  const bool is_kernelbench = options.format == "kernelbench";
+  const bool is_kernelbench = options.format == "kernelbench", is_backendbench = options.format == "backendbench";
   if (options.to.excel_safe && options.format != "csv") return kq::bad_input("--excel-safe goes with --format csv");
-  if (!is_kernelbench && (options.to.strict || options.to.merge || options.pass_at_k != "1")) {
-    return kq::bad_input("--strict, --merge and --pass-at-k go with --format kernelbench");
+  if (!is_kernelbench && (options.to.merge || options.pass_at_k != "1")) {
+    return kq::bad_input("--merge and --pass-at-k go with --format kernelbench");
   }
-  if (is_kernelbench && (options.selection.level != "job" || !options.selection.columns.empty())) {
-    return kq::bad_input("--level and --columns do not go with --format kernelbench, whose files have fixed contents");
+  if (!is_kernelbench && !is_backendbench && options.to.strict)
+    return kq::bad_input("--strict goes with --format kernelbench or backendbench");
+  if (!is_backendbench && options.perf_p != "1") return kq::bad_input("--p goes with --format backendbench");
+  const bool is_fixed = is_kernelbench || is_backendbench;
+  if (is_fixed && (options.selection.level != "job" || !options.selection.columns.empty())) {
+    return kq::bad_input("--level and --columns do not go with --format " + options.format +
+                         ", whose files have fixed contents");
   }
   return {};
 }
@@ -118,6 +129,10 @@ Expected<void> check_options_of_format(const Options& options) {
 Expected<void> work(Options& options) {
   KQ_TRY_VALUE(const auto ks, kq::tools::parse_pass_at_k(options.pass_at_k));
   options.to.pass_at_k = ks;
+  const std::string& p = options.perf_p;
+  const auto [end, error] = std::from_chars(p.data(), p.data() + p.size(), options.to.perf_p);
+  if (error != std::errc{} || end != p.data() + p.size() || !(options.to.perf_p >= 0))
+    return kq::bad_input("--p must be a number from 0 on, got '" + p + "'");
   if (kq::tools::find_exporter(options.format) == nullptr)
     return kq::failure(kq::tools::unknown_format(options.format));
   KQ_TRY_VALUE(const auto selection, kq::tools::Selection::make(options.selection, kq::sys::unix_now_ms()));
