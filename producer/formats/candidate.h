@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/enum_names.h"
 #include "core/submission.h"
-#include "producer/formats/backendbench/suite.h"
 #include "producer/formats/file_ref.h"
 
 namespace kq::producer {
@@ -57,6 +57,21 @@ struct KernelBenchSubset {
   }
 };
 
+// A suite of BackendBench, and which of its calls and kernels are taken (backendbench/suite.h).
+enum class Suite { smoke, torchbench, opinfo, facto };
+constexpr std::array<std::string_view, 4> enum_names(Suite) {
+  return {"smoke", "torchbench", "opinfo", "facto"};
+}
+
+struct SuiteOptions {
+  Suite suite = Suite::smoke;
+  std::optional<std::filesystem::path> trace{};  // the file of every suite but smoke
+  std::vector<std::string> ops{};                // empty: all. torchbench takes every name that has one of these in it
+  std::optional<std::uint32_t> largest{};        // torchbench: only this many calls of each operator
+  bool strict = false;                           // tolerances are those of BackendBench: 0.01 for every dtype
+  bool first_version = false;                    // the kernel file whose name is first, and not the highest version
+};
+
 // The options of the command line that apply to every candidate. They override the settings in files.
 struct InputOptions {
   std::optional<std::filesystem::path> problem;   // the problem of single files
@@ -84,7 +99,7 @@ struct InputOptions {
   bool no_truth = false;  // true overrides the candidate's setting
   std::optional<AllowedPrecision> allow_precision;
   KernelBenchSubset subset;
-  backendbench::SuiteOptions suite{};
+  SuiteOptions suite{};
   // The name for error texts of an input that has no path of its own: "standard input". Paths in such an input are
   // relative to the working directory. Otherwise empty.
   std::string input_name{};

@@ -30,8 +30,8 @@ Expected<void> apply_flag(const std::string&, InputOptions& options) {
 }
 
 Expected<void> apply_suite(const std::string& text, InputOptions& options) {
-  const auto suite = parse_enum<backendbench::Suite>(text);
-  if (!suite) return bad_input("must be one of " + known_names<backendbench::Suite>() + ", got '" + text + "'");
+  const auto suite = parse_enum<Suite>(text);
+  if (!suite) return bad_input("must be one of " + known_names<Suite>() + ", got '" + text + "'");
   options.suite.suite = *suite;
   return {};
 }
@@ -61,7 +61,7 @@ Expected<void> apply_largest(const std::string& text, InputOptions& options) {
   return {};
 }
 
-template <bool backendbench::SuiteOptions::*Member>
+template <bool SuiteOptions::*Member>
 Expected<void> apply_suite_flag(const std::string&, InputOptions& options) {
   options.suite.*Member = true;
   return {};
@@ -110,9 +110,9 @@ constexpr JudgeOption kJudgeOptions[] = {
      apply_largest},
     {"--backendbench-tolerance", nullptr,
      "BackendBench's tolerance: 0.01 for every dtype, and no comparison with float64",
-     apply_suite_flag<&backendbench::SuiteOptions::strict>},
+     apply_suite_flag<&SuiteOptions::strict>},
     {"--first-version", nullptr, "of several versions of a kernel the one whose name is first, and not the highest",
-     apply_suite_flag<&backendbench::SuiteOptions::first_version>},
+     apply_suite_flag<&SuiteOptions::first_version>},
 };
 
 }  // namespace

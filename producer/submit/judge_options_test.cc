@@ -56,7 +56,7 @@ TEST(JudgeOptions, each_option_is_set) {
   EXPECT_EQ(options->truth_max, 5);
   EXPECT_TRUE(options->no_truth);
   EXPECT_EQ(options->allow_precision, AllowedPrecision::tf32);
-  EXPECT_EQ(options->suite.suite, backendbench::Suite::torchbench);
+  EXPECT_EQ(options->suite.suite, Suite::torchbench);
   EXPECT_EQ(options->suite.trace, "ops.txt");
   EXPECT_EQ(options->suite.ops, (std::vector<std::string>{"add", "relu.default"}));
   EXPECT_EQ(options->suite.largest, 5u);

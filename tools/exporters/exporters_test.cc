@@ -87,7 +87,8 @@ TEST(exporters, an_unknown_name_is_not_found) {
 TEST(exporters, the_error_about_an_unknown_format_lists_the_known_ones) {
   EXPECT_EQ(unknown_format("xml").message, "--format must be one of csv, jsonl, kernelbench, backendbench, got 'xml'");
   EXPECT_EQ(unknown_format("parquet").message,
-            "--format must be one of csv, jsonl, kernelbench, backendbench, got 'parquet'; Parquet is made from JSON Lines: "
+            "--format must be one of csv, jsonl, kernelbench, backendbench, got 'parquet'; "
+            "Parquet is made from JSON Lines: "
             "kq-dump --run NAME --format jsonl | python -m kq export -o FILE.parquet");
 }
 

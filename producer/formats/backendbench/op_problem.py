@@ -34,9 +34,12 @@ def operator() -> Any:
 
 
 class Model(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.operator = operator()  # once, because the time of forward() is the baseline
+
     def forward(self, *arguments: Any) -> Any:
-        *positional, named = arguments
-        return operator()(*positional, **named)
+        return self.operator(*arguments[:-1], **arguments[-1])
 
 
 def get_inputs() -> list[Any]:

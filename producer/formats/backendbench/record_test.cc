@@ -21,9 +21,9 @@ TEST(record, has_every_kind_of_value) {
             "[1, -2, 1.5, -0.25, 1e-05, true, false, null] {}");
   EXPECT_EQ(read("((inf, -inf, nan), {})"), R"([{"number": "inf"}, {"number": "-inf"}, {"number": "nan"}] {})");
   EXPECT_EQ(read("(([1, [2]], (3,), (4)), {})"), R"([{"list": [1, {"list": [2]}]}, {"tuple": [3]}, 4] {})");
-  EXPECT_EQ(
-      read("((bf16, 'f16', torch.int8, th.strided, torch.channels_last), {})"),
-      R"([{"torch": "bfloat16"}, {"torch": "float16"}, {"torch": "int8"}, {"torch": "strided"}, {"torch": "channels_last"}] {})");
+  EXPECT_EQ(read("((bf16, 'f16', torch.int8, th.strided, torch.channels_last), {})"),
+            R"([{"torch": "bfloat16"}, {"torch": "float16"}, {"torch": "int8"}, )"
+            R"({"torch": "strided"}, {"torch": "channels_last"}] {})");
   EXPECT_EQ(read("((torch.device('cuda'), \"torch.device('cuda', 0)\", torch.device(type='cpu')), {})").find("column"),
             0u);
   EXPECT_EQ(read("((torch.device('cuda'), \"torch.device('cuda', 0)\"), {})"),

@@ -11,32 +11,16 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "core/base/enum_names.h"
 #include "core/base/error.h"
+#include "producer/formats/candidate.h"
 
 namespace kq::producer::backendbench {
 
-enum class Suite { smoke, torchbench, opinfo, facto };
-constexpr std::array<std::string_view, 4> enum_names(Suite) {
-  return {"smoke", "torchbench", "opinfo", "facto"};
-}
-
 inline constexpr std::size_t kSuiteCallsMax = 1'000'000;  // calls in one file
-
-struct SuiteOptions {
-  Suite suite = Suite::smoke;
-  std::optional<std::filesystem::path> trace{};  // the file of every suite but smoke
-  std::vector<std::string> ops{};                // empty: all. torchbench takes every name that has one of these in it
-  std::optional<std::uint32_t> largest{};        // torchbench: only this many calls of each operator
-  bool strict = false;                         // tolerances are those of BackendBench: 0.01 for every dtype
-  bool first_version = false;                  // the kernel file whose name is first, and not the highest version
-};
 
 // One call of an operator.
 struct Call {

@@ -1,0 +1,1 @@
+../../../producer/formats/backendbench/op_problem.py
