@@ -3,6 +3,7 @@
 #include <array>
 
 #include "producer/formats/backendbench/kernel_folder.h"
+#include "producer/formats/flashinfer/trace_set.h"
 #include "producer/formats/jsonl.h"
 #include "producer/formats/kernelbench_problems.h"
 #include "producer/formats/kernelbench_run.h"
@@ -22,6 +23,9 @@ constexpr std::array kFormats{
     Format{"backendbench",
            "a folder of BackendBench's kernels, such as relu__default/relu__default_implementation_v1.py",
            backendbench::recognise_kernel_folder, backendbench::read_kernel_folder},
+    Format{"flashinfer",
+           "a trace set of flashinfer-bench, or a folder with definition.json, workload.jsonl and solution*.json",
+           flashinfer::recognise_trace_set, flashinfer::read_trace_set},
     Format{"kernels", "a directory of .py, .cu, .ptx and .cubin files with --problem FILE", recognise_kernels,
            read_kernels},
     Format{"single_file",

@@ -33,6 +33,19 @@ std::filesystem::path example_of(std::string_view format, const TestFolder& fold
     return folder.write("run/level_1_problem_1_sample_0_kernel.py", kTestKernel).parent_path();
   if (format == "kernelbench_problems") return folder / "level1";
   if (format == "kernels") return folder.write("k/kernel.py", kTestKernel).parent_path();
+  if (format == "backendbench") {
+    folder.write("ops.txt", "Operator: aten.relu.default\ncnt: 1, ((T([2], f32),), {})\n");
+    return folder.write("ops/relu__default/relu__default_implementation.py", kTestKernel).parent_path().parent_path();
+  }
+  if (format == "flashinfer") {
+    folder.write("p/definition.json", R"({"name": "a", "axes": {}, "inputs": {}, "outputs": {}, "reference": "x"})");
+    folder.write("p/workload.jsonl", R"({"uuid": "a", "axes": {}, "inputs": {}})");
+    return folder
+        .write("p/solution.json",
+               R"({"name": "b", "definition": "a", "spec": {"entry_point": "k.py::run"},
+                   "sources": [{"path": "k.py", "content": "x"}]})")
+        .parent_path();
+  }
   ADD_FAILURE() << "the test knows no example of " << format;
   return {};
 }
@@ -48,6 +61,7 @@ TEST(Formats, each_recognises_its_own_example_only_and_reads_it) {
     EXPECT_NE(format.recognise(input), "");
     InputOptions options;
     if (format.name == "single_file" || format.name == "kernels") options.problem = folder / "problem.py";
+    if (format.name == "backendbench") options.suite = {.suite = Suite::torchbench, .trace = folder / "ops.txt"};
     options.backend = Backend::triton;
     options.device = DeviceWish::cpu;
     options.gpu_model = "NVIDIA H200";

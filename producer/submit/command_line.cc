@@ -26,7 +26,8 @@ constexpr double kTimeoutSecondsMax = 30.0 * 24 * 3600;
 constexpr const char* kFooter = R"(
 A PATH is one of: a .jsonl file, or a directory with a submissions.jsonl; a KernelBench run, which is a directory with
 files named level_L_problem_P_sample_S_kernel.py; a KernelBench checkout or level folder, whose references are submitted
-against themselves; a .py, .cu, .ptx or .cubin file, or a directory of them, with --problem FILE or a comment
+against themselves; a folder of BackendBench's kernels; a trace set of flashinfer-bench or a problem's folder of
+SOL-ExecBench; a .py, .cu, .ptx or .cubin file, or a directory of them, with --problem FILE or a comment
 kq: problem=FILE. X.cu needs its arguments in X.json in the same directory. A pattern in quotes ('k/*.py') stands for
 the files that match it. - is standard input, which has JSON Lines or one kernel. Arguments like level=1 are options of
 KernelBench's scripts.
@@ -173,7 +174,8 @@ Expected<void> apply_options(const RawOptions& raw, SubmitCommandLine& line) {
 void add_input_options(CLI::App& app, RawOptions& raw, SubmitCommandLine& line) {
   app.add_option("PATH", raw.inputs, "an input to submit; see below");
   app.add_option("--input-format", raw.input_format,
-                 "the format of every PATH: jsonl, kernelbench_run, kernelbench_problems, kernels or single_file; "
+                 "the format of every PATH: jsonl, kernelbench_run, kernelbench_problems, backendbench, flashinfer, "
+                 "kernels or single_file; "
                  "without it each PATH is recognised");
   app.add_flag("--resume", line.request.options.subset.resume,
                "leave out samples that a KernelBench run's eval_results.json has");

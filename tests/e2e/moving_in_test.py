@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import unittest
+from pathlib import Path
 
 import kq
 
@@ -29,6 +30,48 @@ def blocks() -> list[tuple[int, str]]:
         (text[: found.start()].count("\n") + 1, found[1])
         for found in re.finditer(r"^```sh\n(.*?)^```$", text, re.M | re.S)
     ]
+
+
+def write_trace_problem(folder: Path) -> None:
+    """Writes a problem in the form of SOL-ExecBench, and three solutions: two right ones and a wrong one."""
+    folder.mkdir()
+    tensor = {"shape": ["rows", "width"], "dtype": "float32"}
+    reference = "def run(x, weight, eps):\n    return x * (x.pow(2).mean(-1, keepdim=True) + eps).rsqrt() * weight\n"
+    (folder / "definition.json").write_text(
+        json.dumps(
+            {
+                "name": "rmsnorm",
+                "axes": {
+                    "rows": {"type": "expr", "expression": "batch * 2"},
+                    "batch": {"type": "var"},
+                    "width": {"type": "const", "value": 16},
+                },
+                "custom_inputs_entrypoint": "make",
+                "inputs": {
+                    "x": tensor,
+                    "weight": {"shape": ["width"], "dtype": "float32"},
+                    "eps": {"shape": None, "dtype": "float32"},
+                },
+                "outputs": {"y": tensor},
+                "reference": "import torch\n\n\ndef make(sizes, device):\n"
+                "    return {'weight': torch.rand(sizes['width'], device=device) + 1}\n\n\n" + reference,
+            }
+        )
+    )
+    inputs = {"x": {"type": "random"}, "weight": {"type": "custom"}, "eps": {"type": "scalar", "value": 1e-6}}
+    workloads = [{"uuid": f"w{batch}", "axes": {"batch": batch}, "inputs": inputs} for batch in (1, 5)]
+    workloads[1]["tolerance"] = {"max_atol": 1e-4, "max_rtol": 1e-4, "required_matched_ratio": 1.0}
+    (folder / "workload.jsonl").write_text("".join(json.dumps(workload) + "\n" for workload in workloads))
+    into_outputs = reference.replace("eps):", "eps, y):").replace("return ", "y[:] = ")
+    for name, source, style in (
+        ("returns", reference, False),
+        ("writes", into_outputs, True),
+        ("wrong", into_outputs.replace("* weight", "+ weight"), True),
+    ):
+        spec = {"languages": ["pytorch"], "entry_point": "kernel.py::run", "destination_passing_style": style}
+        solution = {"name": name, "definition": "rmsnorm", "author": "ada", "spec": spec}
+        solution["sources"] = [{"path": "kernel.py", "content": source}]
+        (folder / f"solution_{name}.json").write_text(json.dumps(solution))
 
 
 class MovingIn(kq.QueueTest):
@@ -56,6 +99,7 @@ class MovingIn(kq.QueueTest):
                 f"# kq: problem=../KernelBench/level1/1_add.py\n{kq.RIGHT}# {name}\n"
             )
         (self.folder / "make_kernels.py").write_text(MAKE_KERNELS)
+        write_trace_problem(self.folder / "rmsnorm")
 
     def run_block(self, line: int, commands: str) -> None:
         path = f"{kq.BIN}:{os.environ['PATH']}"
@@ -98,7 +142,7 @@ class MovingIn(kq.QueueTest):
         self.assertEqual([(one["status_code"], one["body"]["status"]) for one in outcomes], [(200, "success")] * 2)
         events = [json.loads(line)["event"] for line in (self.folder / "events.jsonl").read_text().splitlines()]
         self.assertIn("sent", events)
-        self.assertIn("4 jobs of run later wait in waiting", self.outputs[-1])
+        self.assertIn("4 jobs of run later wait in waiting", self.outputs[-2])
         self.assertEqual(list((self.folder / "waiting").iterdir()), [])
 
     def interrupted(self, times: int, *more: str) -> tuple[int, str]:
