@@ -32,6 +32,14 @@ Expected<std::uint32_t> limit_of(const Request& request) {
   return static_cast<std::uint32_t>(*limit);
 }
 
+// Returns the name after which a page begins; empty: the first page.
+Expected<std::string> after_of(const Request& request) {
+  const std::string after = request.query_value("after").value_or("");
+  if (after.empty()) return after;
+  if (const auto wrong = name_error(after)) return bad_input("after " + *wrong + "; it is `next` of the page before");
+  return after;
+}
+
 // Reads the states of all jobs of a run.
 Expected<WaitList> states_of(const Request& request, Service& service, const std::string& run) {
   WaitList list;
@@ -131,7 +139,10 @@ Expected<tools::Selection> selection_of(const Request& request, const Service& s
   options.columns = request.query_value("columns").value_or("");
   options.where = request.query_values("where");
   options.since = request.query_value("since").value_or("");
-  return tools::Selection::make(options, service.now_ms());
+  auto selection = tools::Selection::make(options, service.now_ms());
+  // The sentence names the option of kq-dump, which is the parameter's name with two dashes before it.
+  if (!selection && selection.error().message.starts_with("--")) return bad_input(selection.error().message.substr(2));
+  return selection;
 }
 
 void append_json_row(const tools::Selection& selection, std::span<const tools::Cell> cells, std::string& text) {
@@ -199,8 +210,9 @@ Response page_of_rows(const tools::Selection& selection, const std::string& run,
 Response get_runs(const Request& request, Service& service) {
   const auto limit = limit_of(request);
   if (!limit) return problem_of(limit.error(), request);
-  const auto reply =
-      service.runs(request.submitter, {.after = request.query_value("after").value_or(""), .limit = *limit});
+  const auto after = after_of(request);
+  if (!after) return problem_of(after.error(), request);
+  const auto reply = service.runs(request.submitter, {.after = *after, .limit = *limit});
   if (!reply) return problem_of(reply.error(), request);
   JsonArray runs;
   for (const KnownRun& run : reply->runs) {
@@ -227,12 +239,11 @@ Response get_run_results(const Request& request, Service& service) {
   if (!format) return problem_of(format.error(), request);
   const auto limit = limit_of(request);
   if (!limit) return problem_of(limit.error(), request);
+  const auto after = after_of(request);
+  if (!after) return problem_of(after.error(), request);
   auto selection = selection_of(request, service);
   if (!selection) return problem_of(selection.error(), request);
-  const RunQuery query{.run = run,
-                       .after_label = request.query_value("after").value_or(""),
-                       .limit = *limit,
-                       .with_samples = selection->needs_samples()};
+  const RunQuery query{.run = run, .after_label = *after, .limit = *limit, .with_samples = selection->needs_samples()};
   auto page = service.run_page(request.submitter, query);
   if (!page) return problem_of(page.error(), request);
   if (page->rows.empty() && query.after_label.empty()) return problem_of(no_run(run), request);

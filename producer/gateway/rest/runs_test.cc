@@ -7,8 +7,10 @@
 namespace kq::gateway {
 namespace {
 
+using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 class RestRuns : public testing::Test {
@@ -42,6 +44,9 @@ TEST_F(RestRuns, runs_are_listed) {
   EXPECT_THAT(get_runs(request(""), service_).body,
               StartsWith(R"({"runs": [{"run": "r", "submitter": "ada", "submitted_at": "1970-01-01T00:00:01Z"}])"));
   EXPECT_EQ(get_runs(request("", {{"limit", "0"}}), service_).status, 400);
+  EXPECT_THAT(get_runs(request("", {{"after", "\xC2\x9B"}}), service_).body,
+              HasSubstr("after holds a control character"));
+  EXPECT_EQ(get_runs(request("", {{"after", ""}}), service_).status, 200);
 }
 
 TEST_F(RestRuns, the_jobs_of_a_run_are_counted) {
@@ -71,8 +76,9 @@ TEST_F(RestRuns, all_rows_are_streamed_as_lines) {
 TEST_F(RestRuns, wrong_wishes_are_named) {
   for (const auto& [name, value] :
        {std::pair{"format", "xml"}, std::pair{"columns", "nothing"}, std::pair{"where", "label"},
-        std::pair{"limit", "257"}, std::pair{"since", "x"}, std::pair{"level", "planet"}})
-    EXPECT_EQ(get_run_results(request("r", {{name, value}}), service_).status, 400) << name;
+        std::pair{"limit", "257"}, std::pair{"after", "a\nb"}, std::pair{"since", "x"}, std::pair{"level", "planet"}})
+    EXPECT_THAT(get_run_results(request("r", {{name, value}}), service_).body,
+                AllOf(HasSubstr("\"status\": 400"), HasSubstr(name), Not(HasSubstr("--" + std::string(name)))));
   EXPECT_EQ(get_run_results(request("none"), service_).status, 404);
 }
 
