@@ -150,6 +150,9 @@ Gateway::Finding Gateway::find(const net::HttpRequest& request) const {
     found.submitter = std::move(*submitter);
   }
   if (const auto wrong = repetition_error(request)) return refuse(400, *wrong);
+  const std::string coding = lower(request.header("content-encoding").value_or(""));
+  if (request.method == "POST" && !coding.empty() && coding != "identity")
+    return refuse(415, "the body has the Content-Encoding " + coding + ", but a body without one is needed");
   return found;
 }
 

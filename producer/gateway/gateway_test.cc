@@ -158,6 +158,16 @@ TEST_F(GatewayTest, a_parameter_has_one_value) {
   EXPECT_THAT(response.body, HasSubstr(R"(the query has the parameter \"wait\" twice)"));
 }
 
+TEST_F(GatewayTest, an_encoded_body_is_refused) {
+  net::HttpRequest encoded = request("POST", "/mine/x");
+  encoded.headers["content-encoding"] = "identity";
+  EXPECT_EQ(ask(app(), encoded).status, 200);
+  encoded.headers["content-encoding"] = "GZip";
+  const Response response = ask(app(), encoded);
+  EXPECT_EQ(response.status, 415);
+  EXPECT_THAT(response.body, HasSubstr("the body has the Content-Encoding gzip"));
+}
+
 TEST_F(GatewayTest, waits_are_limited) {
   const net::HttpApp served = app(nullptr, {.limits = {.waits_max = 1, .submitter_waits_max = 1}});
   const auto first = std::make_unique<Response>(ask(served, request("GET", "/wait")));

@@ -63,6 +63,9 @@ TEST_F(RestRuns, rows_come_in_pages) {
             "\"verdict\": \"wrong_answer\"}], \"next\": \"b\"}\n");
   const Response second = get_run_results(request("r", {{"columns", "label"}, {"after", "b"}}), service_);
   EXPECT_EQ(second.body, "{\"run\": \"r\", \"rows\": [{\"label\": \"c\"}], \"next\": null}\n");
+  const Response behind = get_run_results(request("r", {{"after", "c"}}), service_);
+  EXPECT_EQ(behind.body, "{\"run\": \"r\", \"rows\": [], \"next\": null}\n");
+  EXPECT_EQ(get_run_results(request("none", {{"after", "c"}}), service_).status, 404);
 }
 
 TEST_F(RestRuns, all_rows_are_streamed_as_lines) {
@@ -71,6 +74,19 @@ TEST_F(RestRuns, all_rows_are_streamed_as_lines) {
   Request lines = request("r", {{"columns", "label"}, {"where", "label!=a"}, {"where", "label!=c"}});
   lines.headers["accept"] = "application/jsonl";
   EXPECT_EQ(all_of(get_run_results(lines, service_)), "{\"label\": \"b\"}\n");
+}
+
+TEST_F(RestRuns, the_format_is_what_the_client_accepts_most) {
+  for (const auto& [accept, type] : {std::pair{"*/*", "application/json"}, std::pair{"text/html", "application/json"},
+                                     std::pair{"text/csv", "text/csv; charset=utf-8"},
+                                     std::pair{"text/csv;q=0.5, application/json", "application/json"},
+                                     std::pair{"application/json;q=0.2,application/x-ndjson", "application/jsonl"},
+                                     std::pair{"text/csv, application/json", "text/csv; charset=utf-8"},
+                                     std::pair{", ;q=, ;", "application/json"}}) {
+    Request wish = request("r");
+    wish.headers["accept"] = accept;
+    EXPECT_EQ(get_run_results(wish, service_).type, type) << accept;
+  }
 }
 
 TEST_F(RestRuns, wrong_wishes_are_named) {
@@ -87,8 +103,21 @@ TEST_F(RestRuns, events_tell_the_progress_until_the_end) {
   EXPECT_THAT(events, StartsWith("event: progress\ndata: {\"run\": \"r\", \"jobs\": 3, \"queued\": 2"));
   EXPECT_THAT(events, HasSubstr("\"finished\": 2"));
   EXPECT_THAT(events, EndsWith("\"verdicts\": {\"passed\": 2, \"wrong_answer\": 1}}\n\n"));
-  EXPECT_THAT(events, HasSubstr("event: finished\n"));
+  EXPECT_THAT(events, HasSubstr("id: finished\nevent: finished\n"));
   EXPECT_EQ(get_run_events(request("none"), service_).status, 404);
+}
+
+// A browser would connect for ever.
+TEST_F(RestRuns, a_client_that_knows_the_last_event_gets_no_content) {
+  Request again = request("r");
+  again.headers["last-event-id"] = "finished";
+  EXPECT_TRUE(get_run_events(again, service_).stream) << "the run has gone on since then";
+  service_.finish("r", "a", VerdictName::passed);
+  service_.finish("r", "c", VerdictName::passed);
+  const Response response = get_run_events(again, service_);
+  EXPECT_EQ(response.status, 204);
+  EXPECT_FALSE(response.stream);
+  EXPECT_TRUE(get_run_events(request("r"), service_).stream);
 }
 
 TEST_F(RestRuns, a_stream_ends_with_its_client) {
