@@ -9,7 +9,7 @@ the broker or both at a random moment. A killed process is started again after a
 port.
 
 The exit code is 0 only if all of these hold:
-- no answer has a status that share/kq.openapi.json does not describe for its route, or blames the client;
+- no answer has a status that share/kq.openapi.json does not describe for its route, or says that the client is wrong;
 - a repeated request gets the ids of the first one, where it has an Idempotency-Key; else the same job;
 - every id of a job that was given to a client has a result at the end, under both /api/v1/jobs and /job;
 - the store has exactly one finished job for each kernel, and kq-ctl verify finds no error.
