@@ -6,7 +6,7 @@ The gateway, the broker and its store are the real programs; the worker invents 
 submit by POST /api/v1/jobs with an Idempotency-Key, by POST /evaluate and by POST /batch. A client repeats a request
 that was cut or answered 503 until it is taken, and repeats some requests that were taken. Each kill hits the gateway,
 the broker or both at a random moment. A killed process is started again after at most a second, the gateway at the same
-port.
+port. Among 20 kills or more, the broker is once away for so long that requests are answered 503.
 
 The exit code is 0 only if all of these hold:
 - no answer has a status that share/kq.openapi.json does not describe for its route, or says that the client is wrong;
@@ -38,6 +38,8 @@ CLIENTS = 3  # of each kind
 BATCH_REQUESTS = 4
 REPEAT_CHANCE = 0.3  # the probability that a request is sent again although it was taken
 AWAY_S_MAX = 1.0  # how long a killed process is away at most
+LONG_AWAY_KILLS = 20  # from this number of kills on, the broker is once away for longer
+LONG_AWAY_S = 12  # longer than the gateway waits for the broker
 RETRY_S = 0.05
 TAKEN_LIMIT_S = 120.0  # the longest time until a request is taken
 RESULT_WAIT_S = 60
@@ -229,16 +231,12 @@ class Loop:
         self.running["worker"] = subprocess.Popen(worker, env=kq.environment(), stderr=self.log)
         for submitter in self.submitters:
             submitter.start()
+        while self.killed.total() < self.kill_count // 2:
+            self.kill_some()
+        if self.kill_count >= LONG_AWAY_KILLS:
+            self.take_the_broker_away()
         while self.killed.total() < self.kill_count:
-            time.sleep(self.random.uniform(0.05, 0.6))
-            self.check_submitters()
-            chance = self.random.random()
-            kills = [["kq-gateway"], ["kq-broker"], ["kq-gateway", "kq-broker"]][(chance > 0.45) + (chance > 0.85)]
-            for what in kills:
-                self.kill(what)
-            time.sleep(self.random.choice((0.0, self.random.uniform(0, AWAY_S_MAX))))
-            for what in kills:
-                self.start(what)
+            self.kill_some()
         self.stopping.set()
         for submitter in self.submitters:
             submitter.join(2 * TAKEN_LIMIT_S)
@@ -252,6 +250,26 @@ class Loop:
             "cut": self.known.cut_count,
             "statuses": dict(sorted(self.known.statuses.items())),
         }
+
+    def kill_some(self) -> None:
+        """Waits for a while, kills the gateway, the broker or both, and starts them again."""
+        time.sleep(self.random.uniform(0.05, 0.6))
+        self.check_submitters()
+        chance = self.random.random()
+        kills = [["kq-gateway"], ["kq-broker"], ["kq-gateway", "kq-broker"]][(chance > 0.45) + (chance > 0.85)]
+        for what in kills:
+            self.kill(what)
+        time.sleep(self.random.choice((0.0, self.random.uniform(0, AWAY_S_MAX))))
+        for what in kills:
+            self.start(what)
+
+    def take_the_broker_away(self) -> None:
+        self.kill("kq-broker")
+        time.sleep(LONG_AWAY_S)
+        health = Client(self.port).get("/health")
+        expect(health.status == 500, f"without a broker, /health was answered {health.status}")
+        expect(self.known.statuses[503] > 0, f"without a broker, no request was answered 503 for {LONG_AWAY_S} s")
+        self.start("kq-broker")
 
     def check_submitters(self) -> None:
         for submitter in self.submitters:
