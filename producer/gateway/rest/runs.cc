@@ -154,12 +154,12 @@ Format accepted_format(std::string_view accept) {
 
 // Chooses the format by ?format=, else by the header field Accept.
 Expected<Format> format_of(const Request& request) {
-  const std::string given = request.query_value("format").value_or("");
+  const auto given = request.query_value("format");
+  if (!given) return accepted_format(request.header("accept").value_or(""));
   if (given == "json") return Format::json;
   if (given == "jsonl") return Format::jsonl;
   if (given == "csv") return Format::csv;
-  if (!given.empty()) return bad_input("format must be json, jsonl or csv, got '" + given + "'");
-  return accepted_format(request.header("accept").value_or(""));
+  return bad_input("format must be json, jsonl or csv, got '" + *given + "'");
 }
 
 Expected<tools::Selection> selection_of(const Request& request, const Service& service) {

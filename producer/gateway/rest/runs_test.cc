@@ -91,8 +91,9 @@ TEST_F(RestRuns, the_format_is_what_the_client_accepts_most) {
 
 TEST_F(RestRuns, wrong_wishes_are_named) {
   for (const auto& [name, value] :
-       {std::pair{"format", "xml"}, std::pair{"columns", "nothing"}, std::pair{"where", "label"},
-        std::pair{"limit", "257"}, std::pair{"after", "a\nb"}, std::pair{"since", "x"}, std::pair{"level", "planet"}})
+       {std::pair{"format", "xml"}, std::pair{"format", ""}, std::pair{"columns", "nothing"},
+        std::pair{"where", "label"}, std::pair{"limit", "257"}, std::pair{"after", "a\nb"}, std::pair{"since", "x"},
+        std::pair{"level", "planet"}})
     EXPECT_THAT(get_run_results(request("r", {{name, value}}), service_).body,
                 AllOf(HasSubstr("\"status\": 400"), HasSubstr(name), Not(HasSubstr("--" + std::string(name)))));
   EXPECT_EQ(get_run_results(request("none"), service_).status, 404);
