@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "producer/gateway/routes.h"
@@ -13,6 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 std::string upper(std::string text) {
   for (char& c : text) c = static_cast<char>(c - 'a' + 'A');
@@ -42,6 +44,36 @@ TEST(GatewayDocuments, the_description_says_which_routes_need_no_token) {
     const producer::Json* security = operation->find("security");
     EXPECT_EQ(route.access == Access::anyone, security != nullptr && security->array()->empty()) << route.path;
     EXPECT_EQ(route.access == Access::submitter, operation->find("responses")->find("401") != nullptr) << route.path;
+  }
+}
+
+// Adds the references within a JSON value.
+void add_references(const producer::Json& json, std::set<std::string>& references) {
+  if (json.array() != nullptr) {
+    for (const producer::Json& one : *json.array()) add_references(one, references);
+  }
+  if (json.object() == nullptr) return;
+  for (const auto& [name, value] : *json.object()) {
+    if (name == "$ref") references.insert(*value.text());
+    add_references(value, references);
+  }
+}
+
+TEST(GatewayDocuments, every_reference_of_the_description_leads_somewhere) {
+  const auto description = producer::parse_json(openapi_text());
+  ASSERT_TRUE(description);
+  std::set<std::string> references;
+  add_references(*description, references);
+  EXPECT_FALSE(references.empty());
+  for (const std::string& reference : references) {
+    ASSERT_THAT(reference, StartsWith("#/"));
+    const producer::Json* place = &*description;
+    for (std::size_t at = 2; place != nullptr && at < reference.size();) {
+      const std::size_t end = std::min(reference.find('/', at), reference.size());
+      place = place->find(reference.substr(at, end - at));
+      at = end + 1;
+    }
+    EXPECT_NE(place, nullptr) << reference;
   }
 }
 

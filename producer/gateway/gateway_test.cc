@@ -148,6 +148,26 @@ TEST_F(GatewayTest, errors_have_the_shape_of_their_route) {
   EXPECT_EQ(app().reject({413, "too long"}, request("GET", "/old")).body, "{\"error\": \"too long\"}");
 }
 
+TEST_F(GatewayTest, a_parameter_has_one_value) {
+  net::HttpRequest twice = request("GET", "/open");
+  twice.query = {{"where", "a=1"}, {"where", "b=1"}, {"wait", "1"}};
+  EXPECT_EQ(ask(app(), twice).status, 200);
+  twice.query.emplace("wait", "2");
+  const Response response = ask(app(), twice);
+  EXPECT_EQ(response.status, 400);
+  EXPECT_THAT(response.body, HasSubstr(R"(the query has the parameter \"wait\" twice)"));
+}
+
+TEST_F(GatewayTest, an_encoded_body_is_refused) {
+  net::HttpRequest encoded = request("POST", "/mine/x");
+  encoded.headers["content-encoding"] = "identity";
+  EXPECT_EQ(ask(app(), encoded).status, 200);
+  encoded.headers["content-encoding"] = "GZip";
+  const Response response = ask(app(), encoded);
+  EXPECT_EQ(response.status, 415);
+  EXPECT_THAT(response.body, HasSubstr("the body has the Content-Encoding gzip"));
+}
+
 TEST_F(GatewayTest, waits_are_limited) {
   const net::HttpApp served = app(nullptr, {.limits = {.waits_max = 1, .submitter_waits_max = 1}});
   const auto first = std::make_unique<Response>(ask(served, request("GET", "/wait")));

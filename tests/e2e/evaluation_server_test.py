@@ -126,6 +126,9 @@ class EvaluationServer(kq.SharedWorkerTest):
         several = "def helper(x):\n    return x + 1\n\n\ndef go(x):\n    return helper(x) * 2\n"
         self.assert_right(self.client.evaluate(kernel(several, "multi_kernel", with_x(), entry_point="go")).body)
         self.assert_right(self.client.evaluate(kernel(TRITON, "triton", triton_contract())).body)
+        two = TRITON.replace("@triton.jit", "@triton.jit\ndef first(x_ptr):\n    tl.load(x_ptr)\n\n@triton.jit")
+        named = kernel(two, "triton", triton_contract(), kernel_name="scaled_add")
+        self.assert_right(self.client.evaluate(named).body)
 
     def test_comparisons(self) -> None:
         answer = self.client.compare(kernel(DOUBLE, "torch", with_x()), kernel(ADD_X, "torch", with_x()))

@@ -19,7 +19,7 @@ from http_client import Client, files_form, free_port, line, token_line
 GIB = 1 << 30
 MUTATIONS = int(os.environ.get("KQ_MUTATIONS", "300"))
 # A mutated request may reach any path, or break a rule of HTTP before it has one.
-ALL_STATUSES = (200, 201, 202, 400, 403, 404, 405, 408, 413, 414, 422, 429, 431, 501, 503, 505)
+ALL_STATUSES = (200, 201, 202, 400, 403, 404, 405, 408, 413, 414, 415, 422, 429, 431, 501, 503, 505)
 
 
 def mutated(rng: random.Random, data: bytes) -> bytes:
@@ -87,7 +87,9 @@ class Rest(GatewayTest):
             rows = client.get("/api/v1/runs/a%20run%2F1/results?format=csv&columns=label,verdict")
             self.assertEqual(rows.text, "label,verdict\nrelu/9,wrong_answer\nrelu/a,passed\n")
             events = client.get("/api/v1/runs/a%20run%2F1/events").text
-            self.assertTrue(events.startswith("event: finished\ndata: "), events)
+            self.assertTrue(events.startswith("id: finished\nevent: finished\ndata: "), events)
+            known = {"Last-Event-ID": "finished"}
+            self.assertEqual(client.call("GET", "/api/v1/runs/a%20run%2F1/events", headers=known).status, 204)
             self.assertEqual(client.get("/api/v1/boards/relu").json["rows"][0]["label"], "relu/a")
             self.assertEqual(client.submit([line("relu/a")], run="a run/1").status, 200)
 

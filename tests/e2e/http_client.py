@@ -60,6 +60,10 @@ def check(method: str, path: str, answer: Answer) -> None:
     response = responses[str(answer.status)]
     if "$ref" in response:
         response = OPENAPI["components"]["responses"][response["$ref"].rsplit("/", 1)[1]]
+    if "content" not in response:
+        if answer.body:
+            raise AssertionError(f"{method} {path} was answered {answer.status} with a body: {answer.text}")
+        return
     if answer.type not in response["content"]:
         raise AssertionError(f"{method} {path} was answered with the type {answer.type}")
     if answer.type in ("application/json", "application/problem+json"):

@@ -53,12 +53,6 @@ std::string own_run(const Submitter& submitter, const std::string& broker_run) {
   return submitter.name.empty() ? broker_run : broker_run.substr(submitter.name.size() + 1);
 }
 
-std::string before_label(const std::string& label) {
-  std::string before = label;
-  before.back() = static_cast<char>(static_cast<unsigned char>(before.back()) - 1);
-  return before + '\xFF';  // no label has this byte, because labels are UTF-8
-}
-
 // Returns how many jobs the submitter may queue now.
 Expected<std::size_t> BrokerService::room_for(const Submitter& submitter) {
   if (submitter.jobs_max == 0) return std::numeric_limits<std::size_t>::max();

@@ -74,8 +74,4 @@ inline constexpr std::int64_t kBrokerStateTimeoutMs = 1'000;
 Expected<std::string> broker_run(const Submitter& submitter, const std::string& run);
 std::string own_run(const Submitter& submitter, const std::string& broker_run);
 
-// Returns the largest text before `label` in the order of bytes among those that labels can be, so that the first row
-// after it has this label.
-std::string before_label(const std::string& label);
-
 }  // namespace kq::gateway

@@ -26,6 +26,12 @@ struct Item {
   std::int64_t deadline_ms = 0;  // Unix time
 };
 
+// Whether a body is a request by itself, and so a line of JSON Lines.
+bool is_request(const Json& json) {
+  constexpr std::string_view kMembers[] = {"kernel", "ref_kernel", "custom_kernel", "ref_code", "custom_code"};
+  return std::ranges::any_of(kMembers, [&](std::string_view name) { return json.find(name) != nullptr; });
+}
+
 tl::expected<JsonArray, BodyError> requests_of(const std::string& body) {
   const auto refused = [](std::string field, std::string message, std::string type) {
     return tl::unexpected(BodyError{.fields = {{std::move(field), std::move(message), std::move(type)}}});
@@ -36,6 +42,8 @@ tl::expected<JsonArray, BodyError> requests_of(const std::string& body) {
     if (given->array() == nullptr)
       return refused("requests", "must be a list, got " + producer::described(*given), "list_type");
     requests = *given->array();
+  } else if (whole && !is_request(*whole)) {
+    return refused("requests", "is required, or JSON Lines with a request in each line", "missing");
   } else {
     for (std::size_t start = 0; start < body.size() && requests.size() <= kBatchRequestsMax;) {
       const std::size_t end = std::min(body.find('\n', start), body.size());

@@ -45,6 +45,8 @@ TEST(Batch, a_body_that_is_no_batch_is_refused) {
   EXPECT_THAT(answered({}, "{\"requests\": []}"), HasSubstr("is empty"));
   EXPECT_THAT(answered({}, ""), HasSubstr("is empty"));
   EXPECT_THAT(answered({}, "{\"requests\": 1}"), HasSubstr("must be a list, got 1"));
+  for (const char* body : {"{}", "[]", "null", "{\"request\": []}"})
+    EXPECT_THAT(answered({}, body), HasSubstr("\"field\": \"requests\", \"message\": \"is required")) << body;
   EXPECT_THAT(answered({}, "{}\n{"), HasSubstr("\"field\": \"body -> 1\""));
   std::string many;
   for (std::size_t i = 0; i <= kBatchRequestsMax; ++i) many += "{}\n";

@@ -208,6 +208,12 @@ TEST(EvaluationJob, names_that_no_parameter_can_have_are_replaced) {
   EXPECT_EQ(member(plan(job), "names"), R"(["kq_0","a","kq_2"])");
 }
 
+TEST(EvaluationJob, one_kernel_of_a_file_is_chosen_by_its_name) {
+  const std::string two = "__global__ void a(float* x) {}\n__global__ void b(float* x) {}";
+  const EvaluationJob job = evaluated(kernel(two, "cuda", tensor("x"), R"({"kernel_name": "b", "jitify": false})"));
+  EXPECT_THAT(file(job, "kernel.json"), HasSubstr("\"kernel_name\":\"b\""));
+}
+
 TEST(EvaluationJob, mistakes_of_a_contract_name_the_field) {
   std::string args;
   for (int i = 0; i < 3; ++i) args += "{\"name\": \"n\", \"type\": \"str\", \"value\": \"x\"},";

@@ -261,6 +261,9 @@ class Reader {
     if (found.type.empty()) return found;
     if (found.type == "tensor") {
       found.tensor = tensor(json, path);
+      const Json* value = json.find("value");
+      if (value != nullptr && (value->object() != nullptr || value->array() != nullptr))
+        wrong(at(path, "value"), "must be a number, a text, true or false, got " + described(*value), "value_error");
     } else {
       scalar(json, path, found);
       if (found.role != Role::input)

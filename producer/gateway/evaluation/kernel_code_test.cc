@@ -94,6 +94,8 @@ TEST(KernelCode, schema_errors_name_the_field_by_its_path) {
             "kernel -> io -> args -> 0 -> value: is required (missing)");
   EXPECT_EQ(error_of(with_args(R"({"name": "n", "type": "int", "value": 1.5})")),
             "kernel -> io -> args -> 0 -> value: must be of type int, got 1.5 (value_error)");
+  EXPECT_EQ(error_of(with_args(R"({"name": "x", "type": "tensor", "value": {}, "tensor_spec": {}})")),
+            "kernel -> io -> args -> 0 -> value: must be a number, a text, true or false, got an object (value_error)");
   EXPECT_EQ(error_of(with_args(tensor(R"({"shape": [4], "dtype": "float"})"))),
             "kernel -> io -> args -> 0 -> tensor_spec -> dtype: must be one of float64, float32, float16, bfloat16, "
             "int64, int32, int16, int8, uint8, bool, got 'float' (enum)");

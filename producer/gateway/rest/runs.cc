@@ -1,6 +1,9 @@
 // The routes of runs: their list, their progress and their results.
 #include <algorithm>
+#include <charconv>
 #include <memory>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "core/limits.h"
@@ -19,7 +22,8 @@ using producer::Json;
 using producer::JsonArray;
 using producer::WaitList;
 
-constexpr std::size_t kPieceBytes = 32u << 10;  // rows are sent in pieces of about this size
+constexpr std::string_view kFinishedId = "finished";  // the id of the last event
+constexpr std::size_t kPieceBytes = 32u << 10;        // rows are sent in pieces of about this size
 
 Error no_run(const std::string& run) {
   return {ErrorKind::not_found, "there is no run '" + run + "'"};
@@ -30,6 +34,14 @@ Expected<std::uint32_t> limit_of(const Request& request) {
                                   static_cast<std::int64_t>(kQueryRowsMax));
   if (!limit) return bad_input("limit must be a whole number from 1 to " + std::to_string(kQueryRowsMax));
   return static_cast<std::uint32_t>(*limit);
+}
+
+// Returns the name after which a page begins; empty: the first page.
+Expected<std::string> after_of(const Request& request) {
+  const std::string after = request.query_value("after").value_or("");
+  if (after.empty()) return after;
+  if (const auto wrong = name_error(after)) return bad_input("after " + *wrong + "; it is `next` of the page before");
+  return after;
 }
 
 // Reads the states of all jobs of a run.
@@ -86,8 +98,9 @@ bool send_events(const Request& request, Service& service, const std::string& ru
     const std::string now = producer::to_text(tally_json(run, list.tally()));
     const bool is_finished = list.open_count() == 0;
     if (now != last || is_finished) {
-      if (!write(std::string("event: ") + (is_finished ? "finished" : "progress") + "\ndata: " + now + "\n\n"))
-        return false;
+      const std::string kind =
+          is_finished ? "id: " + std::string(kFinishedId) + "\nevent: finished" : "event: progress";
+      if (!write(kind + "\ndata: " + now + "\n\n")) return false;
       last = now;
       sent_ms = sys::monotonic_now_ms();
     } else if (sys::monotonic_now_ms() - sent_ms >= kEventsKeepAliveMs) {
@@ -112,17 +125,41 @@ bool send_events(const Request& request, Service& service, const std::string& ru
 
 enum class Format { json, jsonl, csv };
 
+std::optional<Format> format_of_type(std::string_view type) {
+  if (type == "text/csv") return Format::csv;
+  if (type.find("jsonl") != std::string_view::npos || type.find("ndjson") != std::string_view::npos)
+    return Format::jsonl;
+  if (type == "application/json" || type == "*/*") return Format::json;
+  return std::nullopt;
+}
+
+// Returns the format that a header field Accept wants most: "text/csv;q=0.5, application/json" is JSON.
+Format accepted_format(std::string_view accept) {
+  Format wanted = Format::json;
+  double weight_of_wanted = 0;
+  while (!accept.empty()) {
+    const std::string_view one = accept.substr(0, accept.find(','));
+    accept.remove_prefix(std::min(one.size() + 1, accept.size()));
+    const std::size_t begin = std::min(one.find_first_not_of(' '), one.size());
+    const auto format = format_of_type(one.substr(begin, one.find_first_of("; ", begin) - begin));
+    double weight = 1;
+    if (const std::size_t at = one.find("q="); at != std::string_view::npos)
+      std::from_chars(one.data() + at + 2, one.data() + one.size(), weight);
+    if (!format || weight <= weight_of_wanted) continue;
+    wanted = *format;
+    weight_of_wanted = weight;
+  }
+  return wanted;
+}
+
 // Chooses the format by ?format=, else by the header field Accept.
 Expected<Format> format_of(const Request& request) {
-  const std::string accepted = request.header("accept").value_or("");
-  const std::string given = request.query_value("format").value_or("");
+  const auto given = request.query_value("format");
+  if (!given) return accepted_format(request.header("accept").value_or(""));
   if (given == "json") return Format::json;
   if (given == "jsonl") return Format::jsonl;
   if (given == "csv") return Format::csv;
-  if (!given.empty()) return bad_input("format must be json, jsonl or csv, got '" + given + "'");
-  if (accepted.find("text/csv") != std::string::npos) return Format::csv;
-  if (accepted.find("jsonl") != std::string::npos || accepted.find("ndjson") != std::string::npos) return Format::jsonl;
-  return Format::json;
+  return bad_input("format must be json, jsonl or csv, got '" + *given + "'");
 }
 
 Expected<tools::Selection> selection_of(const Request& request, const Service& service) {
@@ -131,7 +168,10 @@ Expected<tools::Selection> selection_of(const Request& request, const Service& s
   options.columns = request.query_value("columns").value_or("");
   options.where = request.query_values("where");
   options.since = request.query_value("since").value_or("");
-  return tools::Selection::make(options, service.now_ms());
+  auto selection = tools::Selection::make(options, service.now_ms());
+  // The sentence names the option of kq-dump, which is the parameter's name with two dashes before it.
+  if (!selection && selection.error().message.starts_with("--")) return bad_input(selection.error().message.substr(2));
+  return selection;
 }
 
 void append_json_row(const tools::Selection& selection, std::span<const tools::Cell> cells, std::string& text) {
@@ -199,8 +239,9 @@ Response page_of_rows(const tools::Selection& selection, const std::string& run,
 Response get_runs(const Request& request, Service& service) {
   const auto limit = limit_of(request);
   if (!limit) return problem_of(limit.error(), request);
-  const auto reply =
-      service.runs(request.submitter, {.after = request.query_value("after").value_or(""), .limit = *limit});
+  const auto after = after_of(request);
+  if (!after) return problem_of(after.error(), request);
+  const auto reply = service.runs(request.submitter, {.after = *after, .limit = *limit});
   if (!reply) return problem_of(reply.error(), request);
   JsonArray runs;
   for (const KnownRun& run : reply->runs) {
@@ -227,15 +268,18 @@ Response get_run_results(const Request& request, Service& service) {
   if (!format) return problem_of(format.error(), request);
   const auto limit = limit_of(request);
   if (!limit) return problem_of(limit.error(), request);
+  const auto after = after_of(request);
+  if (!after) return problem_of(after.error(), request);
   auto selection = selection_of(request, service);
   if (!selection) return problem_of(selection.error(), request);
-  const RunQuery query{.run = run,
-                       .after_label = request.query_value("after").value_or(""),
-                       .limit = *limit,
-                       .with_samples = selection->needs_samples()};
+  const RunQuery query{.run = run, .after_label = *after, .limit = *limit, .with_samples = selection->needs_samples()};
   auto page = service.run_page(request.submitter, query);
   if (!page) return problem_of(page.error(), request);
-  if (page->rows.empty() && query.after_label.empty()) return problem_of(no_run(run), request);
+  if (page->rows.empty()) {
+    const auto first = service.run_page(request.submitter, {.run = run, .after_label = "", .limit = 1});
+    if (!first) return problem_of(first.error(), request);
+    if (first->rows.empty()) return problem_of(no_run(run), request);
+  }
   if (*format == Format::json) return page_of_rows(*selection, run, *page);
   Response response{.status = 200, .type = *format == Format::csv ? "text/csv; charset=utf-8" : "application/jsonl"};
   response.stream = [&service, request, selection = std::make_shared<tools::Selection>(std::move(*selection)),
@@ -249,6 +293,8 @@ Response get_run_events(const Request& request, Service& service) {
   const std::string& run = request.path_values.at("run");
   auto list = states_of(request, service, run);
   if (!list) return problem_of(list.error(), request);
+  // A browser connects again after every stream, and names the last event. 204 tells it that no further event comes.
+  if (list->open_count() == 0 && request.header("last-event-id") == kFinishedId) return {.status = 204, .type = ""};
   Response response{.status = 200, .type = "text/event-stream"};
   response.stream = [&service, request, run, list = std::make_shared<WaitList>(std::move(*list))](const Write& write) {
     return send_events(request, service, run, *list, write);

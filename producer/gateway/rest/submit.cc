@@ -3,7 +3,8 @@
 // The broker accepts equal work once, so a request that is sent again does no harm. An Idempotency-Key adds that the
 // repeated request gets the same ids, whatever run it would be given, and that another request under the same key is
 // refused. Nothing is kept here: the key decides the name of the run, and each job carries the hashes of key and
-// request as tags.
+// request as tags. Where the client names the run, the earlier request is found by the label of the first job, or among
+// the first jobs of the run; another request under the same key in a long run may be taken.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -79,17 +80,21 @@ void apply(const Wishes& wishes, const Service& service, std::vector<producer::P
 
 enum class Earlier { none, same, other };
 
-// Looks for an earlier request with the key among the first jobs of the run.
-Expected<Earlier> earlier_request(const Request& request, Service& service, const Wishes& wishes) {
+// Looks for an earlier request with the key, whose jobs have it among their tags.
+Expected<Earlier> earlier_request(const Request& request, Service& service, const Wishes& wishes,
+                                  const std::string& first_label) {
   if (!wishes.idempotency) return Earlier::none;
-  KQ_TRY_VALUE(const RunReply page,
-               service.run_page(request.submitter, {.run = wishes.run, .after_label = "", .limit = kQueryRowsMax}));
-  for (const RunRow& row : page.rows) {
-    const auto& tags = row.entry.submission.tags;
-    const auto key = tags.find(std::string(kKeyTag));
-    if (key == tags.end() || key->second != wishes.idempotency->key) continue;
-    const auto asked = tags.find(std::string(kRequestTag));
-    return asked != tags.end() && asked->second == wishes.idempotency->request ? Earlier::same : Earlier::other;
+  const RunQuery first_job{.run = wishes.run, .after_label = before_label(first_label), .limit = 1};
+  const RunQuery first_page{.run = wishes.run, .after_label = "", .limit = kQueryRowsMax};
+  for (const RunQuery& query : {first_job, first_page}) {
+    KQ_TRY_VALUE(const RunReply page, service.run_page(request.submitter, query));
+    for (const RunRow& row : page.rows) {
+      const auto& tags = row.entry.submission.tags;
+      const auto key = tags.find(std::string(kKeyTag));
+      if (key == tags.end() || key->second != wishes.idempotency->key) continue;
+      const auto asked = tags.find(std::string(kRequestTag));
+      return asked != tags.end() && asked->second == wishes.idempotency->request ? Earlier::same : Earlier::other;
+    }
   }
   return Earlier::none;
 }
@@ -149,7 +154,7 @@ Response post_jobs(const Request& request, Service& service) {
   if (!body) return problem_of(body.error(), request);
   if (!body->mistakes.empty()) return mistakes_problem(body->mistakes, request);
   if (body->jobs.empty()) return problem(400, "the body has no jobs", request);
-  const auto earlier = earlier_request(request, service, *wishes);
+  const auto earlier = earlier_request(request, service, *wishes, body->jobs.front().submission.label);
   if (!earlier) return problem_of(earlier.error(), request);
   if (*earlier == Earlier::other)
     return problem(422, "this Idempotency-Key belongs to another request; a new request needs a new key", request);

@@ -68,6 +68,17 @@ TEST_F(RestSubmit, a_key_belongs_to_one_request) {
   EXPECT_EQ(post(test_line("c"), std::string(256, 'k')).status, 400);
 }
 
+// A page of the broker has fewer jobs than the run.
+TEST_F(RestSubmit, a_repeated_request_is_found_in_a_long_run) {
+  service_.page_rows = 2;
+  post(test_line("a") + test_line("b") + test_line("c"), "", "r");
+  EXPECT_EQ(post(test_line("d") + test_line("e"), "key", "r").status, 201);
+  const Response again = post(test_line("d") + test_line("e"), "key", "r");
+  EXPECT_EQ(again.status, 200);
+  EXPECT_TRUE(is_replay(again));
+  EXPECT_EQ(post(test_line("d"), "key", "r").status, 422);
+}
+
 TEST_F(RestSubmit, mistakes_submit_nothing) {
   const Response response = post(test_line("a") + "{}\n[]\n");
   EXPECT_EQ(response.status, 400);
