@@ -147,7 +147,8 @@ std::set<DeviceKind> kinds_of(const WorkerOptions& options) {
 class Loop {
  public:
   Loop(net::ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lanes, const LoopOptions& options)
-      : broker_(broker),
+      : options_(options),
+        broker_(broker),
         lanes_(lanes),
         epoch_(options.worker.epoch),
         worker_(options.worker),
@@ -170,11 +171,16 @@ class Loop {
         if (const auto lease = std::visit(EndedLease(), *event)) in_progress_.erase(*lease);
         step(std::move(*event));
       }
+      if (is_idle_for_too_long() && !drain_requested) {
+        drain_requested = true;
+        spdlog::info("the worker had no job for {} s (--idle-exit), so it ends", options_.idle_exit_ms / 1'000);
+        step(DrainRequested{});
+      }
       // With `stop` the worker ends at once and a second signal would change nothing.
       if (drain && !stop && !drain_requested) {
         drain_requested = true;
         spdlog::info(
-            "draining: the worker accepts nothing new and ends when the broker has all its results; a second signal "
+            "draining: the worker accepts nothing new and ends when the broker has all its results; a second SIGTERM "
             "ends it at once");
         step(DrainRequested{});
       }
@@ -197,6 +203,12 @@ class Loop {
     for (const DeviceKind kind : kinds_) {
       if (const auto made = builder_.make_headers_ahead(kind); !made) spdlog::warn("{}", made.error().message);
     }
+  }
+
+  bool is_idle_for_too_long() {
+    const std::int64_t now_ms = sys::monotonic_now_ms();
+    if (!in_progress_.empty()) idle_since_ms_ = now_ms;
+    return options_.idle_exit_ms > 0 && now_ms - idle_since_ms_ >= options_.idle_exit_ms;
   }
 
   void log_refusal() {
@@ -254,6 +266,7 @@ class Loop {
     });
   }
 
+  const LoopOptions& options_;
   net::ClientLink& broker_;
   std::vector<std::unique_ptr<Lane>>& lanes_;
   const std::uint64_t epoch_;
@@ -261,6 +274,7 @@ class Loop {
   const std::set<DeviceKind> kinds_;  // of the devices that this worker builds for
   bool finished_ = false;
   std::int64_t headers_at_ms_ = 0;  // when prefixes are made ahead if no work comes before; 0: not (any more)
+  std::int64_t idle_since_ms_ = sys::monotonic_now_ms();
   std::int64_t wake_at_ms_ = 0;
   std::optional<std::string> refusal_;
   std::map<LeaseId, std::stop_source> in_progress_;  // builds and runs that have started and not ended

@@ -21,10 +21,12 @@ struct LoopOptions {
   std::uintmax_t cache_bytes_max = kCacheBytesMax;
   Builder::ZygoteSource zygote;     // for builds
   bool makes_headers_ahead = true;  // an idle worker makes prefixes of torch's headers that the cache lacks
+  std::int64_t idle_exit_ms = 0;    // a worker without builds and runs for this long drains and ends; 0: never
 };
 
-// Serves the broker. Returns when `drain` is true and all results are acknowledged, or when `stop` is true; the leases
-// are then returned by Goodbye. Without lanes the worker only builds for other workers.
+// Serves the broker. Returns when `drain` is true or the worker was idle for too long and all results are acknowledged,
+// or when `stop` is true; the leases are then returned by Goodbye. Without lanes the worker only builds for other
+// workers.
 Expected<void> work(net::ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lanes, const LoopOptions& options,
                     const std::atomic<bool>& drain, const std::atomic<bool>& stop);
 

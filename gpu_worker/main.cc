@@ -1,7 +1,8 @@
 // kq-worker: takes jobs from a broker, builds and judges them in sandboxes, and sends back the verdicts.
 //
 // run() opens the lanes, tests their sandboxes, connects to the broker and works (loop.h). The first SIGTERM drains the
-// worker; a second one or SIGINT returns its leases and ends it at once.
+// worker; a second one or SIGINT returns its leases and ends it at once. SIGUSR1 drains the worker, however often the
+// signal arrives: a batch system may send it beside a SIGTERM.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -41,9 +42,11 @@ namespace fs = std::filesystem;
 
 std::atomic<bool> drain = false;
 std::atomic<bool> stop = false;
+std::atomic<bool> sigterm_seen = false;
 
 void on_signal(int signal) {
-  if (signal == SIGINT || drain) stop = true;
+  if (signal == SIGINT || (signal == SIGTERM && sigterm_seen)) stop = true;
+  if (signal == SIGTERM) sigterm_seen = true;
   drain = true;
 }
 
@@ -60,6 +63,7 @@ struct Flags {
   std::uint32_t builds = 0;
   std::uint32_t children_ahead = 2;
   std::uint32_t cache_gib = static_cast<std::uint32_t>(kCacheBytesMax >> 30);
+  std::uint32_t idle_exit_s = 0;
   int ready_fd = -1;
   bool self_test = false;
   bool insecure = false;
@@ -285,7 +289,8 @@ Expected<void> run(const Flags& flags) {
                       .cache_dir = fs::path(scratch).parent_path() / "build-cache",
                       .cache_bytes_max = static_cast<std::uintmax_t>(flags.cache_gib) << 30,
                       .zygote = [&](DeviceKind kind) { return only_builds ? zygotes.get(kind) : zygote_of(lanes); },
-                      .makes_headers_ahead = flags.headers_ahead};
+                      .makes_headers_ahead = flags.headers_ahead,
+                      .idle_exit_ms = std::int64_t{1'000} * flags.idle_exit_s};
   options.worker.build_slots = flags.builds > 0
                                    ? flags.builds
                                    : build_slots({.cores = sys::usable_cores(),
@@ -343,6 +348,11 @@ void add_options(CLI::App& app, Flags& flags) {
   app.add_option("--log-level", flags.log_level, "debug, info, warn, error, off")
       ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))
       ->capture_default_str();
+  app.add_option("--idle-exit", flags.idle_exit_s,
+                 "end after this many seconds without a job or a build; 0: never (KQ_IDLE_EXIT)")
+      ->envname("KQ_IDLE_EXIT")
+      ->check(CLI::Range(0, 31'536'000))
+      ->capture_default_str();
   app.add_option("--ready-fd", flags.ready_fd, "write 'ready' to this descriptor once every device is open");
   app.add_flag("--self-test", flags.self_test,
                "open every device, start the processes that run jobs, print what was found as JSON, and end");
@@ -374,6 +384,7 @@ int run_program(int argc, char** argv) {
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGTERM, on_signal);
   ::signal(SIGINT, on_signal);
+  ::signal(SIGUSR1, on_signal);
   net::start_log("kq-worker", *parse_enum<net::LogFormat>(flags.log_format), flags.log_level);
   const auto ran = flags.self_test ? test_itself(flags) : run(flags);
   if (ran) return 0;

@@ -86,6 +86,10 @@ void close_all_but(int kept) {
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
+  if (options.ignores_drain_signals) {
+    ::signal(SIGTERM, SIG_IGN);
+    ::signal(SIGUSR1, SIG_IGN);
+  }
   give_descriptors(options);
   close_all_but(options.socket >= 0 ? kSocketFd : options.kept_fd);
   ::execvpe(argv[0], argv, envp);

@@ -33,6 +33,9 @@ struct ProcessOptions {
   bool joins_stderr = true;    // whether stderr goes to `output`; otherwise it is inherited
   int death_signal = SIGKILL;  // sent when the starting thread ends (PR_SET_PDEATHSIG)
   Leads leads = Leads::session;
+  // Whether the program and its children ignore SIGTERM and SIGUSR1. systemd and Slurm send these signals to every
+  // process of a worker, but only the worker itself shall end, after it has finished its jobs.
+  bool ignores_drain_signals = false;
 };
 
 // Starts a program and returns its process id. The calling thread must live as long as the program may run. A program

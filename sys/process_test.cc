@@ -41,6 +41,21 @@ TEST(Process, inherits_nothing_above_its_socket) {
   end_process(*pid);
 }
 
+TEST(Process, ignores_the_signals_that_drain_a_worker_where_wanted) {
+  for (const bool ignores : {false, true}) {
+    const auto pid =
+        start_process({.argv = {"sh", "-c", "kill -TERM $$; kill -USR1 $$; exit 7"}, .ignores_drain_signals = ignores});
+    ASSERT_TRUE(pid);
+    int status = 0;
+    ASSERT_EQ(::waitpid(*pid, &status, 0), *pid);
+    if (ignores) {
+      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    } else {
+      EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    }
+  }
+}
+
 TEST(Process, keeps_one_descriptor_under_its_number_and_writes_to_the_given_output) {
   int output[2], kept[2];
   ASSERT_EQ(::pipe2(output, O_CLOEXEC), 0);

@@ -36,7 +36,8 @@ Expected<std::unique_ptr<JudgeLink>> JudgeLink::start(const std::string& program
                                        .environment = {{"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
                                                        {"CUDA_DEVICE_MAX_CONNECTIONS", "1"},
                                                        {"CUDA_DEVICE_MAX_COPY_CONNECTIONS", "1"}},
-                                       .socket = pair.second.get()});
+                                       .socket = pair.second.get(),
+                                       .ignores_drain_signals = true});
   if (!pid) return failure(pid.error());
   judge->socket_ = std::move(pair.first);
   pair.second = sys::Fd();

@@ -66,7 +66,8 @@ Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
                        {"CUDA_DEVICE_MAX_COPY_CONNECTIONS", "1"},      // for harness/children/preforked.py
                        {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"}},  // for harness/zygote/huge_pages.py
        .inherited = kInherited,
-       .socket = pair.second.get()});
+       .socket = pair.second.get(),
+       .ignores_drain_signals = true});
   if (!pid) return failure(pid.error());
   zygote->pid_ = *pid;
   zygote->socket_ = std::move(pair.first);

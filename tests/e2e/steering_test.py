@@ -1,5 +1,6 @@
 """Tests how users and administrators control a queue with the real programs: cancel, pause, drain, quotas, labels."""
 
+import signal
 import time
 import unittest
 
@@ -86,6 +87,23 @@ class Steering(kq.SharedWorkerTest):
             self.assert_end(done, 4)
             self.assertIn("accepted 5, reused 0, refused 0", done.stderr)
             self.assertIn("5 of 7 jobs were answered before", done.stderr)
+
+    def test_an_idle_worker_ends_and_sigusr1_drains_however_often_it_arrives(self) -> None:
+        slow = f"# slow\nimport time\n{kq.RIGHT}".replace("        return", "        time.sleep(1)\n        return")
+        with self.broker(), self.worker("--label", "own", "--idle-exit", "1") as idle:
+            self.submit("idle", {"a": slow}, "--require", "own")
+            self.wait_for("idle", {"a": "passed"})
+            self.assertEqual(idle.wait(30), 0)
+            with self.worker("--label", "own") as drained:
+                self.submit("drained", {"a": f"# drained\n{slow}"}, "--require", "own")
+                kq.wait_until(lambda: '"leased"' in self.ctl("why", "--run", "drained", "--json"), "the job runs")
+                time.sleep(0.3)
+                for _ in range(3):
+                    drained.send_signal(signal.SIGUSR1)
+                    time.sleep(0.1)
+                self.assertEqual(drained.wait(30), 0)
+            self.wait_for("drained", {"a": "passed"})
+            self.assertEqual([row["attempt"] for row in kq.dump("drained", "--broker", self.url)], ["1"])
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <iostream>
 
 #include "core/base/version.h"
@@ -106,6 +107,18 @@ void Flags::seconds(const std::string& names, const std::string& doc, std::optio
         const bool is_number = !text.empty() && *end == '\0';
         return is_number && value > 0 && value < 1e9 ? "" : "must be a number of seconds above 0, got " + text;
       });
+}
+
+void Flags::number(const std::string& names, const std::string& doc, std::uint32_t& into, std::uint32_t min,
+                   std::uint32_t max) {
+  parser_->app.add_option(names, into, doc)->type_name("N")->check([min, max](const std::string& text) -> std::string {
+    std::uint32_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool is_number = error == std::errc() && end == text.data() + text.size();
+    return is_number && value >= min && value <= max
+               ? ""
+               : "must be a whole number from " + std::to_string(min) + " to " + std::to_string(max) + ", got " + text;
+  });
 }
 
 void Flags::choice(const std::string& names, const std::string& doc, std::string& into,

@@ -1,6 +1,7 @@
 // Parses the command line of one program, with the --help, --version and error messages that all programs of kq share.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,9 @@ class Flags {
                          std::vector<std::string>& into);
   // An option whose value is a number of seconds above 0.
   void seconds(const std::string& names, const std::string& doc, std::optional<double>& into);
+  // An option whose value is a whole number from `min` to `max`.
+  void number(const std::string& names, const std::string& doc, std::uint32_t& into, std::uint32_t min,
+              std::uint32_t max);
   // An option whose value must be one of `known`.
   void choice(const std::string& names, const std::string& doc, std::string& into,
               const std::vector<std::string>& known);

@@ -20,6 +20,7 @@ struct Values {
   std::string broker;
   std::string format = "csv";
   std::optional<double> timeout;
+  std::uint32_t count = 1;
   bool json = false;
 };
 
@@ -40,6 +41,7 @@ Answer ask(std::vector<const char*> words) {
   flags.option("--broker", "URL", "The broker", values.broker, "KQ_FLAGS_TEST_BROKER");
   flags.choice("--format", "How", values.format, {"csv", "jsonl"});
   flags.seconds("--timeout", "How long", values.timeout);
+  flags.number("--count", "How many", values.count, 1, 9);
   flags.flag("--json", "As JSON", values.json);
   words.insert(words.begin(), "kq-try");
   CaptureStdout();
@@ -48,6 +50,15 @@ Answer ask(std::vector<const char*> words) {
   answer.err = GetCapturedStderr();
   answer.out = GetCapturedStdout();
   return answer;
+}
+
+TEST(flags, number_must_be_whole_and_within_its_bounds) {
+  EXPECT_EQ(ask({"x.py", "--count", "9"}).values.count, 9u);
+  for (const char* wrong : {"0", "10", "-1", "1.5", "many", "99999999999"}) {
+    const Answer answer = ask({"x.py", "--count", wrong});
+    EXPECT_EQ(answer.code, ExitCode::bad_input) << wrong;
+    EXPECT_THAT(answer.err, HasSubstr(std::string("must be a whole number from 1 to 9, got ") + wrong));
+  }
 }
 
 TEST(flags, values_are_filled_in) {
