@@ -9,7 +9,8 @@ A problem file gives them in one of three ways:
 
 An entry "name", "weight" or "tolerance" of a dict describes the workload itself, unless get_inputs() has a parameter of
 that name. Without a name the workload has its values as a name, "n=1024:dtype=float16". The weight, 1 unless given, is
-that of the workload's time in the job's time; a workload of weight 0 is checked and not timed. The tolerance goes before TOLERANCE of the file (tolerance.py).
+that of the workload's time in the job's time; a workload of weight 0 is checked and not timed. The tolerance goes
+before TOLERANCE of the file (tolerance.py).
 """
 
 import inspect
