@@ -38,7 +38,7 @@ class PopcornClient:
         address = urllib.parse.urlsplit(self.url)
         assert address.hostname is not None
         connection = http.client.HTTPConnection(address.hostname, address.port, timeout=LIMIT_S)
-        headers = {"X-Popcorn-Cli-Id": self.cli_id} if self.cli_id else {}
+        headers = {"Connection": "close"} | ({"X-Popcorn-Cli-Id": self.cli_id} if self.cli_id else {})
         connection.request(method, path, body, headers | ({"Content-Type": type_} if type_ else {}))
         response = connection.getresponse()
         if not 200 <= response.status < 300:

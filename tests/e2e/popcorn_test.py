@@ -89,7 +89,7 @@ class Popcorn(kq.SharedWorkerTest):
         rows = kq.dump(run, "--broker", self.url, "--level", "case")
         weights = {(row["case_id"], float(row["case_weight"])) for row in rows}
         self.assertIn(("test.0 (size: 127)", 0.0), weights)
-        self.assertIn(("benchmark.1 (size: 1048576)", 1.0), weights)
+        self.assertIn(("benchmark.1 (size: 65536)", 1.0), weights)
         board = http_client.Client(self.port).get("/api/v1/boards/popcorn%2Fvector_add").json
         self.assertAlmostEqual(board["rows"][0]["median_ns"] / 1e9 / score, 1, places=6)
 
@@ -103,7 +103,7 @@ class Popcorn(kq.SharedWorkerTest):
         self.assertEqual(report.count("⏱"), 4)
         runs = result["results"][0]["runs"]
         self.assertEqual(runs["test"]["run"]["result"]["test-count"], "2")
-        self.assertEqual(runs["leaderboard"]["run"]["result"]["benchmark.1.spec"], "size: 1048576")
+        self.assertEqual(runs["leaderboard"]["run"]["result"]["benchmark.1.spec"], "size: 65536")
         profile = list(self.client.events(self.file(RIGHT), "vector_add", "CPU", "profile"))[-1][1]
         text = profile["results"][0]["runs"]["profile.0"]["run"]["result"]
         self.assertEqual(text["benchmark-count"], 1)

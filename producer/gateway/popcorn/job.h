@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, 4> enum_names(Mode) {
 
 inline constexpr std::size_t kSubmissionBytesMax = 1'000'000;
 inline constexpr std::uint32_t kCheckedCalls = 3;  // of each test and benchmark
-inline constexpr std::uint32_t kTimedCalls = 100;  // of a benchmark, fewer where a board has many
+inline constexpr std::uint32_t kTimedCalls = 50;   // of a benchmark, fewer where a board has many
 
 // A kind of device under the name that clients use for it: "H100", "CPU".
 struct Gpu {

@@ -219,7 +219,8 @@ std::pair<std::vector<fs::path>, std::vector<fs::path>> found_in(const fs::path&
   for (fs::recursive_directory_iterator at(problems, fs::directory_options::skip_permission_denied, error), end;
        !error && at != end; at.increment(error)) {
     const fs::path name = at->path().filename();
-    if (at->is_directory(error) && (name.string().starts_with('.') || at.depth() >= int{kProblemFoldersDepthMax}))
+    std::error_code unreadable;  // a link that leads nowhere, for example
+    if (at->is_directory(unreadable) && (name.string().starts_with('.') || at.depth() >= int{kProblemFoldersDepthMax}))
       at.disable_recursion_pending();
     if (name == kTaskFile) folders.push_back(at->path().parent_path().lexically_normal());
     if (at.depth() == 0 && name.extension() == ".yaml") sets.push_back(at->path());
