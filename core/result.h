@@ -150,7 +150,7 @@ inline constexpr std::size_t kFailedExtensionsMax = 16;
 // The outcome of one workload of a job.
 struct CaseResult {
   std::string workload;  // its name
-  double weight = 1;     // of its time in the job's time
+  double weight = 1;     // of its time in the job's time; 0: it was checked and not timed
   Verdict verdict;
   Samples samples;  // present where the verdict is measured
 

@@ -219,7 +219,7 @@ static_assert(sizeof(TensorDesc) == 264);
 // One of the problem's workloads, as the reference describes it.
 struct WorkloadDesc {
   char name[80];  // NUL-terminated, cut
-  double weight;  // of its time in the job's time; positive
+  double weight;  // of its time in the job's time; 0: it is checked and not timed
 };
 static_assert(sizeof(WorkloadDesc) == 88);
 

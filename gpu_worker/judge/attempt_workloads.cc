@@ -46,8 +46,9 @@ void put(CaseResult one, std::vector<CaseResult>& cases) {
 
 }  // namespace
 
-// Judges several workloads with the same children: first the outputs of every workload, then their times. A workload
-// that does not fit into memory ends as too_large, and the others still run. Any other end stops the attempt.
+// Judges several workloads with the same children: first the outputs of every workload, then the times of those with a
+// weight. A workload that does not fit into memory ends as too_large, and the others still run. Any other end stops the
+// attempt.
 Step<Verdict> Judge::judge_several(const Plan& plan, std::uint64_t seed, std::vector<std::uint32_t> workloads,
                                    sys::Fd channel, Preparing& preparing, Report& report) {
   ahead_.reset();
@@ -61,6 +62,10 @@ Step<Verdict> Judge::judge_several(const Plan& plan, std::uint64_t seed, std::ve
   const std::uint64_t small_bytes = largest_small(layouts);
   std::unique_ptr<SubmissionSide> submission;
   for (const bool is_timing : {false, true}) {
+    if (is_timing) {
+      std::erase_if(workloads, [&](std::uint32_t workload) { return reference_->workloads()[workload].weight == 0; });
+    }
+    if (workloads.empty()) break;
     const Plan part = is_timing ? timing_plan(certified, workloads.size()) : check_plan(certified, workloads.size());
     if (is_timing && part.trials.timed == 0) break;
     for (const std::uint32_t workload : workloads) {

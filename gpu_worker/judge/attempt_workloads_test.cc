@@ -65,6 +65,20 @@ TEST(AttemptWorkloads, every_workload_is_checked_before_any_is_timed) {
   EXPECT_EQ(case_texts(report), (std::vector<std::string>{"a passed 0", "b passed 0", "c wrong_answer 0"}));
 }
 
+TEST(AttemptWorkloads, one_without_a_weight_is_checked_and_not_timed) {
+  JudgeFixture fixture;
+  const auto weigh = [](FakeTurn& turn, std::uint32_t) { turn.page.workloads[0].weight = 0; };
+  const Report report = fixture.run({}, with_workloads({"test", "small", "large"}, weigh));
+  ASSERT_EQ(outcome_text(report), "passed") << report.error;
+  EXPECT_EQ(case_texts(report), (std::vector<std::string>{"test passed 0", "small passed 3", "large passed 3"}));
+  EXPECT_EQ(report.cases[0].weight, 0);
+  EXPECT_GT(measurement_of(*report.verdict)->submission.median_ns, 0);
+  fixture.plan.workloads = {{"test"}};
+  const Report untimed = fixture.run({}, with_workloads({"test", "small", "large"}, weigh));
+  ASSERT_EQ(outcome_text(untimed), "passed") << untimed.error;
+  EXPECT_EQ(case_texts(untimed), (std::vector<std::string>{"test passed 0"}));
+}
+
 TEST(AttemptWorkloads, one_that_does_not_fit_is_too_large_and_the_others_still_run) {
   JudgeFixture fixture;
   const auto grow = [](FakeTurn& turn, std::uint32_t workload) {

@@ -9,10 +9,11 @@ namespace {
 constexpr std::size_t kNamesShownMax = 8;
 constexpr std::uint32_t kTimedBudgetMsMin = 50;
 
-// Adds logarithms of times, weighted. The mean of no positive times is 0.
+// Adds logarithms of times, weighted. A weight of 0 leaves a time out. The mean of no positive times is 0.
 class GeometricMean {
  public:
   void add(double value, double weight) {
+    if (weight == 0) return;
     is_positive_ = is_positive_ && value > 0;
     if (value > 0) logs_ += weight * std::log(value);
     weights_ += weight;
@@ -47,7 +48,9 @@ Measurement measurement_of_all(std::span<const CaseResult> cases) {
   const auto mean = [&](double Measurement::*figure) {
     return mean_of(cases, [&](const Measurement& measurement) { return measurement.*figure; });
   };
-  Measurement all{.method = measurement_of(cases.front().verdict)->method,
+  const auto is_timed = [](const CaseResult& one) { return one.weight > 0; };
+  const auto first_timed = std::ranges::find_if(cases, is_timed);
+  Measurement all{.method = measurement_of((first_timed == cases.end() ? cases.front() : *first_timed).verdict)->method,
                   .submission = statistics_of(cases, &Measurement::submission),
                   .reference = statistics_of(cases, &Measurement::reference),
                   .overhead_ns = mean(&Measurement::overhead_ns),

@@ -67,6 +67,18 @@ TEST(workloads, a_weight_counts_as_that_many_workloads) {
   EXPECT_DOUBLE_EQ(measurement_of(verdict)->submission.median_ns, 2'000);
 }
 
+TEST(workloads, a_workload_without_a_weight_has_no_part_in_the_time) {
+  CaseResult untimed = passed("test", 0, 0, 0);
+  std::get<Passed>(untimed.verdict).measurement.method = "none";
+  const std::vector<CaseResult> cases{untimed, passed("a", 1'000, 2'000), passed("b", 4'000, 8'000)};
+  const Verdict verdict = combine(cases);
+  EXPECT_DOUBLE_EQ(measurement_of(verdict)->submission.median_ns, 2'000);
+  EXPECT_DOUBLE_EQ(speedup(*measurement_of(verdict)), 2);
+  EXPECT_EQ(measurement_of(verdict)->method, "clock");
+  EXPECT_EQ(correctness_of(verdict)->trials_passed, 9u);
+  EXPECT_EQ(measurement_of(combine(std::vector<CaseResult>{untimed}))->submission.median_ns, 0);
+}
+
 TEST(workloads, the_first_workload_that_ended_is_the_verdict_and_is_named) {
   const Verdict wrong = ended(VerdictName::wrong_answer, evidence(Stage::judge, "value", "output 0 differs"));
   const Verdict verdict =

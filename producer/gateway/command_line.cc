@@ -51,6 +51,9 @@ void add_options(CLI::App& app, ServeCommand& line, Texts& texts) {
          "file of tokens, one line each: HASH NAME QUOTA; then a request needs a token, and each submitter sees "
          "its own runs only")
       ->envname("KQ_TOKENS");
+  app.add_option("--popcorn", line.popcorn,
+                 "folder of problems in GPU MODE's form, such as a checkout of them; popcorn-cli then works with this "
+                 "gateway");
   app.add_flag("--insecure", texts.is_insecure,
                "let every host that reaches the address use the gateway without a token");
   app.add_option("--connections", texts.connections_max, "the most open connections; further ones are answered 503")

@@ -49,6 +49,7 @@ TEST_F(GatewayCommandLine, other_hosts_need_tokens_or_a_word) {
   EXPECT_FALSE(serve({"--listen", "0.0.0.0:80", "--insecure"}).is_loopback);
   EXPECT_EQ(serve({"--listen", "0.0.0.0:80", "--tokens", "f"}).tokens, "f");
   EXPECT_EQ(serve({"--listen", "[::1]:0"}).host, "::1");
+  EXPECT_EQ(serve({"--popcorn", "problems"}).popcorn, "problems");
 }
 
 TEST_F(GatewayCommandLine, the_evaluation_servers_environment_counts) {

@@ -171,8 +171,10 @@ std::optional<std::string> Gateway::browser_error(const net::HttpRequest& reques
 
 std::optional<Submitter> Gateway::submitter_of(const net::HttpRequest& request) const {
   const auto given = request.header("authorization");
-  if (!given || !lower(*given).starts_with(kBearer)) return std::nullopt;
-  return tokens_->find(std::string_view(*given).substr(kBearer.size()));
+  if (given && lower(*given).starts_with(kBearer))
+    return tokens_->find(std::string_view(*given).substr(kBearer.size()));
+  const auto cli_id = request.header("x-popcorn-cli-id");  // popcorn-cli sends its token so
+  return cli_id ? tokens_->find(*cli_id) : std::nullopt;
 }
 
 // Calls the handler, if the route may wait within the limit of waits.

@@ -120,6 +120,9 @@ TEST_F(GatewayTest, a_token_is_needed_where_there_are_tokens) {
   EXPECT_EQ(ask(served, asked).status, 401);
   asked.headers["authorization"] = "bearer " + kAda.token;
   EXPECT_EQ(ask(served, asked).body, "ada x ");
+  asked.headers.erase("authorization");
+  asked.headers["x-popcorn-cli-id"] = kAda.token;
+  EXPECT_EQ(ask(served, asked).body, "ada x ");
   EXPECT_EQ(ask(served, request("GET", "/open")).status, 200);
 }
 

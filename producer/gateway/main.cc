@@ -16,6 +16,7 @@
 #include "producer/gateway/broker/broker_service.h"
 #include "producer/gateway/command_line.h"
 #include "producer/gateway/gateway.h"
+#include "producer/gateway/popcorn/problem_set.h"
 #include "producer/gateway/routes.h"
 #include "sys/descriptors.h"
 
@@ -71,6 +72,16 @@ void fit_limits(gateway::ServeCommand& line) {
                line.http.connections_max, wanted);
 }
 
+// Logs the problems that cannot be read.
+void report_mistakes(gateway::popcorn::ProblemSet& problems) {
+  const auto boards = problems.boards();
+  if (!boards) return;
+  for (const auto& board : **boards) {
+    if (!board.mistake.empty()) spdlog::warn("leaderboard {} cannot be judged: {}", board.name, board.mistake);
+  }
+  spdlog::info("{} leaderboards", (*boards)->size());
+}
+
 Expected<void> serve(gateway::ServeCommand line) {
   const StopSignal stop;
   fit_limits(line);
@@ -78,11 +89,18 @@ Expected<void> serve(gateway::ServeCommand line) {
   if (!line.tokens.empty()) {
     KQ_TRY_VALUE(tokens, gateway::Tokens::open(line.tokens));
   }
+  std::unique_ptr<gateway::popcorn::ProblemSet> problems;
+  if (!line.popcorn.empty()) {
+    KQ_TRY_VALUE(problems, gateway::popcorn::ProblemSet::open(line.popcorn));
+    report_mistakes(*problems);
+  }
   KQ_TRY_VALUE(const auto calls, gateway::BrokerCalls::connect(line.broker, line.key));
   gateway::BrokerService service(*calls, producer::default_submitter(), !line.key.empty());
   std::function<std::string()> metrics_text;
   gateway::Gateway frame(
-      gateway::all_routes(line.evaluation, [&] { return metrics_text(); }), service, tokens.get(),
+      gateway::all_routes(line.evaluation, {.problems = problems.get(), .has_tokens = tokens != nullptr},
+                          [&] { return metrics_text(); }),
+      service, tokens.get(),
       {.limits = line.limits, .is_loopback = line.is_loopback, .instance = service.random_name().substr(0, 8)});
   std::unique_ptr<net::HttpListener> listener;
   std::mutex mutex;  // the first request may come before start() has returned

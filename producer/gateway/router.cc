@@ -42,7 +42,9 @@ RouteMatch Router::match(std::string_view method, std::string_view path) const {
   if (method == "HEAD") method = "GET";
   const auto parts = parts_of(path);
   RouteMatch found;
+  const auto begins_with_name = [](const Route& route) { return route.path.starts_with("/{"); };
   for (const Route& route : routes_) {
+    if (begins_with_name(route) && !found.other_methods.empty()) continue;
     auto values = fit(route.path, parts);
     if (!values) continue;
     if (route.method == method) return {.route = &route, .path_values = std::move(*values), .other_methods = {}};

@@ -20,7 +20,8 @@ class Router {
  public:
   explicit Router(Routes routes) : routes_(std::move(routes)) {}
 
-  // `path` is percent-encoded, so that a name may have a slash. HEAD is served by the route of GET.
+  // `path` is percent-encoded, so that a name may have a slash. HEAD is served by the route of GET. A route whose path
+  // begins with a name serves only paths that no other route has.
   RouteMatch match(std::string_view method, std::string_view path) const;
   const Routes& routes() const { return routes_; }
 

@@ -29,6 +29,14 @@ TEST(Router, method_and_path_choose_the_route) {
   EXPECT_EQ(routes.match("POST", "/jobs/1").other_methods, (std::vector<std::string>{"GET", "DELETE"}));
 }
 
+TEST(Router, a_path_that_begins_with_a_name_is_the_last_resort) {
+  const Router routes({{.method = "GET", .path = "/api/v1/runs", .handler = nullptr},
+                       {.method = "POST", .path = "/{board}/{gpu}/{mode}", .handler = nullptr}});
+  EXPECT_EQ(routes.match("POST", "/api/v1/runs").route, nullptr);
+  EXPECT_EQ(routes.match("POST", "/api/v1/runs").other_methods, std::vector<std::string>{"GET"});
+  EXPECT_EQ(routes.match("POST", "/add/H100/test").path_values.at("gpu"), "H100");
+}
+
 TEST(Router, other_paths_have_no_route) {
   const Router routes = router();
   for (const char* path : {"/jobs", "/jobs/", "/jobs/1/", "/jobs/1/2", "//", "", "/runs/a/jobs/%zz"}) {

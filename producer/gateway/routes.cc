@@ -5,6 +5,7 @@
 #include "producer/gateway/documents.h"
 #include "producer/gateway/evaluation/routes.h"
 #include "producer/gateway/metrics.h"
+#include "producer/gateway/popcorn/routes.h"
 #include "producer/gateway/rest/rest.h"
 #include "producer/gateway/service.h"
 
@@ -17,16 +18,18 @@ void add(Routes& routes, Routes more) {
 
 }  // namespace
 
-Routes all_routes(const EvaluationSettings& settings, std::function<std::string()> metrics_text) {
+Routes all_routes(const EvaluationSettings& evaluation, const PopcornSettings& popcorn,
+                  std::function<std::string()> metrics_text) {
   Routes routes = rest_routes();
   add(routes, document_routes());
-  add(routes, evaluation::evaluation_routes(settings));
+  add(routes, evaluation::evaluation_routes(evaluation));
   routes.push_back({.method = "GET",
                     .path = "/metrics",
                     .access = Access::anyone,
                     .handler = [text = std::move(metrics_text)](const Request&, Service&) {
                       return Response{.status = 200, .type = std::string(kMetricsType), .body = text()};
                     }});
+  add(routes, popcorn::popcorn_routes(popcorn.problems, popcorn.has_tokens));
   return routes;
 }
 

@@ -10,6 +10,7 @@
 namespace kq::gateway {
 
 // `metrics_text` makes the answer to GET /metrics.
-Routes all_routes(const EvaluationSettings& settings, std::function<std::string()> metrics_text);
+Routes all_routes(const EvaluationSettings& evaluation, const PopcornSettings& popcorn,
+                  std::function<std::string()> metrics_text);
 
 }  // namespace kq::gateway

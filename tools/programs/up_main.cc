@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 #include <string>
 
@@ -40,6 +41,7 @@ struct Options {
   std::string gateway;
   std::string gateway_tokens;
   std::string gateway_key;
+  std::string popcorn;
   bool detach = false;
 };
 
@@ -60,6 +62,7 @@ ExitCode run(const Options& options, const Announce& announce, const std::functi
                                                                                .gateway = options.gateway,
                                                                                .gateway_tokens = options.gateway_tokens,
                                                                                .gateway_key = options.gateway_key,
+                                                                               .gateway_popcorn = options.popcorn,
                                                                                .programs = kq::tools::program_folder()},
                                                                               sleep);
   Expected<void> started = stack ? (*stack)->start_worker(sleep) : kq::failure(stack.error());
@@ -186,6 +189,8 @@ int up(int argc, char** argv) {
   flags.option("--gateway-tokens", "FILE", "file of the gateway's tokens, necessary beyond this machine",
                options.gateway_tokens);
   flags.option("--gateway-key", "FILE", "key file of the gateway, necessary with --keys", options.gateway_key);
+  flags.option("--popcorn", "DIR", "folder of problems in GPU MODE's form, which popcorn-cli finds at the gateway",
+               options.popcorn);
   if (const auto code = flags.parse(argc, argv)) return static_cast<int>(*code);
   if (options.state.empty()) {
     Expected<std::string> state = kq::tools::default_state_folder(kq::tools::process_environment);
@@ -196,6 +201,11 @@ int up(int argc, char** argv) {
   if (options.keys.empty() != options.key.empty()) {
     return report_error(kProgram,
                         {ErrorKind::bad_input, "--keys and --worker-key belong together: one of them is missing"});
+  }
+  if (!options.popcorn.empty()) {
+    if (options.gateway.empty())
+      return report_error(kProgram, {ErrorKind::bad_input, "--popcorn needs --gateway HOST:PORT beside it"});
+    options.popcorn = std::filesystem::absolute(options.popcorn).string();
   }
   return options.detach ? detach(options) : run_in_foreground(options);
 }

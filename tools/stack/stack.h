@@ -30,6 +30,7 @@ struct StackPlan {
   std::string gateway = "";               // address HOST:PORT of the gateway; empty for no gateway
   std::string gateway_tokens = "";        // path of the gateway's file of tokens; empty for none
   std::string gateway_key = "";           // path of the gateway's key file; empty for no key
+  std::string gateway_popcorn = "";       // folder of the gateway's problems in GPU MODE's form; empty for none
   std::string programs;                   // folder of the programs
   std::int64_t start_limit_ms = 180'000;  // limit of each start; a worker may import torch from a cold disk
 };

@@ -9,7 +9,8 @@ A problem file gives them in one of three ways:
 
 An entry "name", "weight" or "tolerance" of a dict describes the workload itself, unless get_inputs() has a parameter of
 that name. Without a name the workload has its values as a name, "n=1024:dtype=float16". The weight, 1 unless given, is
-that of the workload's time in the job's time. The tolerance goes before TOLERANCE of the file (tolerance.py).
+that of the workload's time in the job's time; a workload of weight 0 is checked and not timed. The tolerance goes
+before TOLERANCE of the file (tolerance.py).
 """
 
 import inspect
@@ -95,8 +96,8 @@ def _from_dict(
     name = arguments.pop("name") if "name" in arguments and "name" not in taken else None
     tolerance = arguments.pop("tolerance") if "tolerance" in arguments and "tolerance" not in taken else None
     weight = arguments.pop("weight") if "weight" in arguments and "weight" not in taken else 1.0
-    if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < math.inf:
-        raise _error(f"{file}: WORKLOADS[{index}] has the weight {weight!r}; a weight is a positive number")
+    if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight < math.inf:
+        raise _error(f"{file}: WORKLOADS[{index}] has the weight {weight!r}; a weight is a number from 0 on")
     text = str(name) if name is not None else ":".join(f"{key}={_short(value)}" for key, value in arguments.items())
     if not text.strip() or not text.isprintable():
         raise _error(f"{file}: WORKLOADS[{index}] has the name {text!r}; a name is printable text")

@@ -82,9 +82,11 @@ class WorkloadsTest(unittest.TestCase):
         many = [{"n": i} for i in range(WORKLOADS_MAX + 1)]
         self.assertIn("defines 129 workloads", self.said(WORKLOADS=many, get_inputs=sized))
         self.assertIn("two workloads are named 'n=1'", self.said(WORKLOADS=[{"n": 1}, {"n": 1}], get_inputs=sized))
-        for weight in (0, -1, float("nan"), float("inf"), "3", True):
+        for weight in (-1, float("nan"), float("inf"), "3", True):
             said = self.said(WORKLOADS=[{"n": 1, "weight": weight}], get_inputs=sized)
-            self.assertIn("a weight is a positive number", said)
+            self.assertIn("a weight is a number from 0 on", said)
+        [checked] = workloads(WORKLOADS=[{"n": 1, "weight": 0}], get_inputs=sized)
+        self.assertEqual(checked.weight, 0)
         self.assertIn("a name is printable text", self.said(WORKLOADS=[{"n": 1, "name": "a\nb"}], get_inputs=sized))
         self.assertIn("returned a int; it returns a list of lists", self.said(get_input_groups=lambda: 3))
 

@@ -113,8 +113,8 @@ tl::expected<std::vector<WorkloadRow>, std::string> read_workload_table(std::spa
         sys::printable(std::string_view(row.name, ::strnlen(row.name, sizeof row.name)), sizeof row.name);
     if (name.empty()) return tl::unexpected(what + " without a name");
     if (!names.insert(name).second) return tl::unexpected(what + " with the name of another workload");
-    if (!std::isfinite(row.weight) || row.weight <= 0)
-      return tl::unexpected(what + " with a weight that is not positive");
+    if (!std::isfinite(row.weight) || row.weight < 0)
+      return tl::unexpected(what + " with a weight that is negative or no number");
     table.push_back({.name = std::move(name), .weight = row.weight});
   }
   return table;

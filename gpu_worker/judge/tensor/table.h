@@ -48,7 +48,7 @@ enum class Strides { ignored, read };
 tl::expected<std::vector<Tensor>, std::string> read_table(std::span<const channel::TensorDesc> rows,
                                                           const std::string& what, Strides strides = Strides::ignored);
 
-// One workload of a problem. The name is printable and not empty, the weight is positive and finite.
+// One workload of a problem. The name is printable and not empty, the weight is finite, and 0 for one without a time.
 struct WorkloadRow {
   std::string name;
   double weight = 1;

@@ -1,0 +1,133 @@
+# The part of a problem file that makes a problem of kq from one in GPU MODE's form. The gateway writes FILES, the texts
+# of the problem's own files, and WORKLOADS, its tests and benchmarks, above it (producer/gateway/popcorn/job.cc).
+#
+#     generate_input(**case)              draws the data of one call
+#     ref_kernel(data)                    the reference
+#     check_implementation(data, output)  (is right, message), or a message that is empty where the output is right
+#
+# A case may have a seed. It is replaced for each draw, because all draws of a seed are equal, and a submission could
+# keep its output from one call to the next.
+#
+# Data may hold a buffer for the output, which a kernel fills and returns. Inputs may not be changed in kq, so such a
+# buffer does not travel: in its place the data has None, `places` describes it, and both sides make it anew for each
+# call, with filled().
+
+import reference  # noqa: E402
+import torch  # noqa: E402
+
+SEED_END = 2**31 - 1
+# What a buffer is filled with to see whether a reference reads it.
+FILL = 113
+
+for _name in ("generate_input", "ref_kernel", "check_implementation"):
+    if not hasattr(reference, _name):
+        raise AttributeError(
+            f"reference.py defines no {_name}: kq judges problems with generate_input, ref_kernel and "
+            "check_implementation"
+        )
+
+
+class Model(torch.nn.Module):
+    def forward(self, data, places):
+        return reference.ref_kernel(filled(data, places))
+
+
+def get_inputs(case):
+    data = _drawn(case)
+    places = _places(case)
+    for path, *_ in places:
+        data = _with(data, path, None)
+    return [data, places]
+
+
+def check(inputs, expected, got):
+    found = reference.check_implementation(filled(*inputs), got)
+    is_right, message = found if isinstance(found, tuple) else (not found, found)
+    if is_right:
+        return None
+    return " ".join(str(message or "").split()) or "the problem's check_implementation() refuses the output"
+
+
+def filled(data, places):
+    """Returns the data with a new buffer at each of the places, on the device of its first tensor."""
+    device = next((tensor.device for _, tensor in _leaves(data)), None)
+    for path, size, stride, dtype in places:
+        data = _with(data, path, torch.empty_strided(size, stride, dtype=dtype, device=device))
+    return data
+
+
+def _with(value, path, leaf):
+    """Returns a copy of nested containers that has `leaf` at the path."""
+    if not path:
+        return leaf
+    if isinstance(value, dict):
+        return {**value, path[0]: _with(value[path[0]], path[1:], leaf)}
+    items = list(value)
+    items[path[0]] = _with(items[path[0]], path[1:], leaf)
+    return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+
+
+def _drawn(case):
+    arguments = dict(case)
+    if "seed" in arguments:
+        arguments["seed"] = int(torch.randint(0, SEED_END, (1,), device="cpu"))
+    return reference.generate_input(**arguments)
+
+
+_known_places = {}
+
+
+def _places(case):
+    """Returns (path, size, stride, dtype) of each tensor of the data that the reference writes and returns, and whose
+    earlier values it does not use.
+    """
+    key = repr(case)
+    if key not in _known_places:
+        # The draws of a trial follow from its seed, so finding the places must not draw.
+        with torch.random.fork_rng(), torch.no_grad():
+            _known_places[key] = _find_places(case)
+    return _known_places[key]
+
+
+def _find_places(case):
+    random = torch.get_rng_state()
+    data = _drawn(case)
+    versions = {path: tensor._version for path, tensor in _leaves(data)}
+    outputs = [tensor for _, tensor in _leaves(reference.ref_kernel(data))]
+    returned = {tensor.untyped_storage().data_ptr() for tensor in outputs}
+    buffers = {
+        path: tensor
+        for path, tensor in _leaves(data)
+        if tensor._version != versions[path] and tensor.untyped_storage().data_ptr() in returned
+    }
+    if not buffers:
+        return ()
+    outputs = [tensor.clone() for tensor in outputs]
+    torch.set_rng_state(random)
+    again = _drawn(case)
+    for path, tensor in _leaves(again):
+        if path in buffers:
+            tensor.fill_(FILL)
+    others = [tensor for _, tensor in _leaves(reference.ref_kernel(again))]
+    if len(outputs) != len(others) or not all(map(_are_close, outputs, others)):
+        return ()
+    return tuple((path, b.size(), b.stride(), b.dtype) for path, b in buffers.items())
+
+
+def _leaves(value, path=()):
+    """Returns the tensors of nested containers with their paths."""
+    if isinstance(value, torch.Tensor):
+        return [(path, value)]
+    if isinstance(value, dict):
+        return [leaf for key, item in value.items() for leaf in _leaves(item, (*path, key))]
+    if isinstance(value, (list, tuple)):
+        return [leaf for i, item in enumerate(value) for leaf in _leaves(item, (*path, i))]
+    return []
+
+
+def _are_close(a, b):
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.dtype.is_floating_point:
+        return torch.allclose(a.float(), b.float(), rtol=1e-2, atol=1e-2, equal_nan=True)
+    return torch.equal(a, b)

@@ -1,0 +1,112 @@
+"""Tests reference_side.py, the program of the problems that the gateway writes for popcorn-cli. Needs torch."""
+
+import sys
+import types
+import unittest
+from pathlib import Path
+from typing import Any
+
+import torch
+
+TEXT = (Path(__file__).parent / "reference_side.py").read_text()
+WITH_BUFFER = """
+import torch
+def generate_input(n, seed):
+    one = torch.Generator().manual_seed(seed)
+    return {"x": torch.randn(n, generator=one), "rest": [torch.empty(n), 2.0]}
+def ref_kernel(data):
+    out, factor = data["rest"]
+    out[...] = data["x"] * factor
+    return out
+def check_implementation(data, output):
+    right = torch.allclose(ref_kernel(data), output)
+    return right, "" if right else "off"
+"""
+ACCUMULATES = WITH_BUFFER.replace("out[...] =", "out +=").replace("torch.empty(n)", "torch.zeros(n)")
+PLAIN = """
+import torch
+def generate_input(n):
+    return torch.arange(n) * 1.0
+def ref_kernel(x):
+    return x + 1
+def check_implementation(x, output):
+    return "" if torch.equal(output, x + 1) else "the sum is\\n off"
+"""
+
+
+def problem(reference: str) -> types.ModuleType:
+    """Returns the module of a problem with this text of reference.py."""
+    module = types.ModuleType("reference")
+    exec(compile(reference, "reference.py", "exec"), vars(module))
+    sys.modules["reference"] = module
+    made = types.ModuleType("problem")
+    exec(compile(TEXT, "problem.py", "exec"), vars(made))
+    return made
+
+
+class ReferenceSide(unittest.TestCase):
+    def outputs(self, made: types.ModuleType, case: dict[str, Any]) -> tuple[list[Any], torch.Tensor]:
+        inputs = made.get_inputs(case)
+        return inputs, made.Model()(*inputs)
+
+    def test_a_buffer_for_the_output_does_not_travel_and_is_made_for_each_call(self) -> None:
+        made = problem(WITH_BUFFER)
+        inputs, output = self.outputs(made, {"n": 8, "seed": 1})
+        data, places = inputs
+        self.assertIsNone(data["rest"][0])
+        self.assertEqual(data["rest"][1], 2.0)
+        [(path, size, stride, dtype)] = places
+        self.assertEqual((path, tuple(size), stride, dtype), (("rest", 0), (8,), (1,), torch.float32))
+        self.assertTrue(torch.equal(output, data["x"] * 2))
+        self.assertIsNot(made.filled(data, places)["rest"][0], made.filled(data, places)["rest"][0])
+        self.assertIsNone(made.check(inputs, output, output))
+        self.assertEqual(made.check(inputs, output, output + 1), "off")
+
+    def test_a_tensor_whose_values_count_stays_an_input(self) -> None:
+        data, places = problem(ACCUMULATES).get_inputs({"n": 8, "seed": 1})
+        self.assertEqual(places, ())
+        self.assertEqual(data["rest"][0].tolist(), [0] * 8)
+
+    def test_the_seed_of_a_case_is_drawn_from_torchs_generator(self) -> None:
+        made = problem(WITH_BUFFER)
+        case = {"n": 8, "seed": 1}
+
+        def drawn(seed: int) -> torch.Tensor:
+            torch.manual_seed(seed)
+            values: torch.Tensor = made.get_inputs(case)[0]["x"]
+            return values
+
+        self.assertTrue(torch.equal(drawn(3), drawn(3)))
+        self.assertFalse(torch.equal(drawn(3), drawn(4)))
+        self.assertEqual(case["seed"], 1)
+        again = problem(WITH_BUFFER)  # the first draw finds the buffers, and draws the same values as later ones
+        torch.manual_seed(3)
+        self.assertTrue(torch.equal(again.get_inputs(case)[0]["x"], drawn(3)))
+
+    def test_a_plain_tensor_and_a_message_without_a_verdict(self) -> None:
+        made = problem(PLAIN)
+        inputs, output = self.outputs(made, {"n": 4})
+        self.assertEqual(output.tolist(), [1, 2, 3, 4])
+        self.assertIsNone(made.check(inputs, output, output))
+        self.assertEqual(made.check(inputs, output, output + 1), "the sum is off")
+
+    def test_named_tuples_keep_their_type(self) -> None:
+        named = WITH_BUFFER.replace(
+            "import torch\n", "import torch, collections\nD = collections.namedtuple('D', 'x rest')\n", 1
+        )
+        named = named.replace(
+            '{"x": torch.randn(n, generator=one), "rest": [torch.empty(n), 2.0]}',
+            "D(torch.randn(n, generator=one), (torch.empty(n), 2.0))",
+        )
+        named = named.replace('data["rest"]', "data.rest").replace('data["x"]', "data.x")
+        data, places = problem(named).get_inputs({"n": 8, "seed": 1})
+        self.assertEqual([path for path, *_ in places], [(1, 0)])
+        self.assertIsNone(data.rest[0])
+
+    def test_what_a_reference_lacks_is_said(self) -> None:
+        with self.assertRaisesRegex(AttributeError, "reference.py defines no ref_kernel: kq judges problems with"):
+            problem(PLAIN.replace("ref_kernel", "other"))
+
+
+if __name__ == "__main__":
+    unittest.main()
