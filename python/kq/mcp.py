@@ -141,10 +141,10 @@ class Tools:
         place = {"device": device, "gpu_model": gpu_model} if gpu_model else {"device": device}
         job = self._submission(source, problem, label, backend, place)
         batch = await self._client.submit_many(run or self._run, [job], timeout=60)
-        async for one in batch.as_completed(timeout=wait_s):
-            return self._outcome(one)
-        (waiting,) = batch.pending
-        return {"run": run or self._run, "label": job.label, "job": waiting.seq, "state": str(waiting)}
+        outcomes = [one async for one in batch.as_completed(timeout=wait_s)]
+        if waiting := batch.pending:  # the time was over first
+            return {"run": run or self._run, "label": job.label, "job_id": waiting[0].seq, "state": str(waiting[0])}
+        return self._outcome(outcomes[0])
 
     async def results(self, run: str = "", failed_only: bool = False, limit: int = 20) -> dict[str, Any]:
         """Lists the jobs of a run with verdict, speedup and message; with failed_only those that did not pass."""
