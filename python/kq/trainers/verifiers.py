@@ -1,6 +1,6 @@
-"""A taskset for verifiers (0.3 and later): one task for each problem, whose reward is the speedup of the kernel.
+"""A taskset for verifiers 0.4: one task for each problem, whose reward is the speedup of the kernel.
 
-    uv run eval kq.trainers.verifiers --taskset.problems problems -m MODEL
+    tasks = KernelTaskset(KernelConfig(problems="problems"))
 
 A kernel that could not be judged raises InfraError, which verifiers records as the error of the rollout, without a
 reward.
@@ -72,4 +72,4 @@ class KernelTaskset(vf.Taskset[KernelTask, KernelConfig]):
             yield task
 
 
-__all__ = ["KernelTaskset"]
+__all__ = ["KernelTaskset"]  # what verifiers looks for in a module
