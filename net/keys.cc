@@ -27,6 +27,7 @@ constexpr mode_t kOwnerMode = 0600;
 constexpr mode_t kPublicMode = 0644;  // the file holds public keys only
 constexpr mode_t kOthers = 0077;
 constexpr mode_t kOthersWrite = 0022;
+constexpr mode_t kBeyondGroupRead = 0037;  // what a secret of root may not grant to its readers
 
 constexpr std::string_view kAuthorizedHead =
     "# The keys that may connect to this broker: role name public-key, one per line. Roles: submit, work, admin.\n"
@@ -53,13 +54,20 @@ class File {
 
 enum class Privacy { secret, open };
 
+// Whether only the owner may use a secret. A file of root may also be read by its group: a process that is not root can
+// read it only if root put the process into that group, as the kubelet does with the files of a Secret.
+bool is_private(const struct stat& status) {
+  const bool is_lent_by_root = status.st_uid == 0 && ::geteuid() != 0;
+  return (status.st_mode & (is_lent_by_root ? kBeyondGroupRead : kOthers)) == 0;
+}
+
 Expected<std::string> read_file(const std::string& path, std::size_t bytes_max, Privacy privacy) {
   // O_NONBLOCK: opening a pipe of that name must not block
   const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return bad_input("key file " + path + ": " + os_error());
   if (!S_ISREG(status.st_mode)) return bad_input("key file " + path + " is not a file");
-  if (privacy == Privacy::secret && (status.st_mode & kOthers) != 0) {
+  if (privacy == Privacy::secret && !is_private(status)) {
     return bad_input("key file " + path +
                      " holds a secret and others than its owner may use it; chmod 600 it, and make a "
                      "new key if others could have read it");

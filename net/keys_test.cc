@@ -1,13 +1,17 @@
 #include "net/keys.h"
 
 #include <gmock/gmock.h>
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 namespace kq::net {
 namespace {
@@ -93,6 +97,27 @@ TEST_F(Keys, a_secret_that_others_can_read_is_refused) {
   ASSERT_TRUE(make_key_folder(keys_, {key_of('p'), key_of('s')}));
   ::chmod(broker_key_path(keys_).c_str(), 0644);
   EXPECT_THAT(error_of(read_broker_key(keys_)), HasSubstr("holds a secret"));
+}
+
+TEST_F(Keys, a_secret_of_root_may_be_read_by_the_group_of_the_process) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can make a file of root and take another id";
+  constexpr uid_t kOther = 54321;
+  const std::string path = folder_ + "/alice.key";
+  ASSERT_TRUE(write_client_key(path, alice_));
+  ASSERT_EQ(::chown(path.c_str(), 0, kOther), 0);
+  std::filesystem::permissions(folder_, std::filesystem::perms::others_exec, std::filesystem::perm_options::add);
+  for (const auto& [mode, accepted] :
+       {std::pair<mode_t, bool>{0440, true}, {0640, true}, {0444, false}, {0660, false}}) {
+    ::chmod(path.c_str(), mode);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const bool became = ::setgroups(0, nullptr) == 0 && ::setgid(kOther) == 0 && ::setuid(kOther) == 0;
+      ::_exit(became && read_client_key(path).has_value() == accepted ? 0 : 1);
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0) << "mode " << std::oct << mode;
+  }
 }
 
 TEST_F(Keys, a_list_that_others_can_write_is_refused) {

@@ -2,9 +2,9 @@
 
 import sys
 
-from kq import export
+from kq import export, mcp
 
-VERBS = {"export": export.run}
+VERBS = {"export": export.run, "mcp": mcp.run}
 
 
 def main() -> int:

@@ -45,6 +45,30 @@ def write_secret(path: Path, text: str) -> None:
     path.chmod(0o600)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a file of root and take another id")
+@pytest.mark.parametrize(("mode", "error"), [(0o440, ""), (0o640, ""), (0o444, "holds a secret"), (0o660, "holds a")])
+def test_a_secret_of_root_may_be_read_by_the_group_of_the_process(folder: Path, mode: int, error: str) -> None:
+    other = 54321
+    path = Keys(folder / "keys").issue("alice", "submit")
+    os.chown(path, 0, other)
+    path.chmod(mode)
+    path.parent.chmod(0o711)
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            os.setgroups([])
+            os.setgid(other)
+            os.setuid(other)
+            try:
+                code = 0 if Key.read(path).name == "alice" and not error else 2
+            except kq.BadInput as refused:
+                code = 0 if error and error in str(refused) else 3
+        finally:
+            os._exit(code)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
 @pytest.fixture
 def keys(folder: Path) -> Keys:
     return Keys(folder / "keys")

@@ -123,7 +123,7 @@ def _single_call(function: Any) -> tuple[str, str] | None:
 
     calls: list[tuple[Any, str | None, Any]] = []
 
-    class Recorder(TorchDispatchMode):  # type: ignore[misc]
+    class Recorder(TorchDispatchMode):
         def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             record = write(args, kwargs or {})  # before the call, which may change its arguments
             result = op(*args, **(kwargs or {}))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +14,9 @@ from kq.errors import BadInput
 
 TITLE = "kq client key 1"
 FILE_BYTES_MAX = 4 << 10
+BEYOND_OWNER = 0o077
+# What a secret of root may not grant: its group may read it, because only root can put this process into that group.
+BEYOND_GROUP_READ = 0o037
 FIELDS = ("name", "role", "public", "secret", "broker")
 ROLES = ("submit", "admin")  # the roles that a client's key may have
 Z85 = re.compile(r"[0-9a-zA-Z.\-:+=^!/*?&<>()\[\]{}@%$#]{40}")
@@ -43,7 +45,7 @@ class Key:
                 data = file.read(FILE_BYTES_MAX + 1)
         except OSError as error:
             raise refuse(f": {error.strerror}") from None
-        if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        if status.st_mode & (BEYOND_GROUP_READ if status.st_uid == 0 and os.geteuid() != 0 else BEYOND_OWNER):
             raise refuse(" holds a secret and other users may read or write it; chmod 600 it, and make a new key")
         if len(data) > FILE_BYTES_MAX:
             raise refuse(f" is longer than {FILE_BYTES_MAX} bytes")
