@@ -5,6 +5,7 @@
 #define BOOST_DISABLE_ASSERTS
 #include <algorithm>
 #include <boost/beast/http/basic_parser.hpp>
+#include <cctype>
 #include <limits>
 #include <utility>
 
@@ -182,7 +183,10 @@ HttpParser::BodyState HttpParser::take_chunks(std::string& bytes, std::string& b
   if (error == http::error::body_limit) return BodyState::too_long;
   if (error && error != http::error::need_more) return BodyState::malformed;
   if (parser.is_done()) return BodyState::complete;
-  // What is left are the first bytes of a line, or of the trailer.
+  // What is left are the first bytes of a line with a size, or of the last such line and the trailer.
+  const std::size_t size_at = bytes.find_first_not_of("\r\n");
+  if (size_at != std::string::npos && std::isxdigit(static_cast<unsigned char>(bytes[size_at])) == 0)
+    return BodyState::malformed;
   return bytes.size() > kChunkOverheadBytesMax || has_bare_lf(bytes) ? BodyState::malformed : BodyState::partial;
 }
 
