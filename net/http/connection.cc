@@ -10,7 +10,6 @@
 #include <utility>
 #include <variant>
 
-#include "net/http/chunks.h"
 #include "sys/clock.h"
 
 namespace kq::net {
@@ -98,7 +97,8 @@ bool HttpConnection::serve_one(bool is_first) {
     reject({431, "the head of the request has more than " + std::to_string(limits_.head_bytes_max) + " bytes"}, {});
   }
   if (arrival != Arrival::arrived) return false;
-  auto parsed = parse_head(text);
+  HttpParser parser;
+  auto parsed = parser.take_head(text);
   if (const auto* fault = std::get_if<HttpFault>(&parsed)) {
     reject(*fault, {});
     return false;
@@ -115,7 +115,7 @@ bool HttpConnection::serve_one(bool is_first) {
   if (admission.refusal) {
     send_response(*admission.refusal, head, closes);
     log(request, admission.refusal->status);
-  } else if (auto fault = read_body(head, admission.body_bytes_max, room)) {
+  } else if (auto fault = read_body(parser, head, admission.body_bytes_max, room)) {
     reject(*fault, request);
     return false;
   } else {
@@ -146,7 +146,7 @@ HttpConnection::Arrival HttpConnection::read_head(bool is_first, std::string& he
   for (std::size_t searched = 0;;) {
     while (received_.starts_with("\r\n")) received_.erase(0, 2);  // some clients end a body with an empty line
     std::size_t end = received_.find(kHeadEnd, searched);
-    // The head of a client that ends its lines in LF alone is complete too; parse_head() refuses it with a reason.
+    // The head of a client that ends its lines in LF alone is complete too; the parser refuses it with a reason.
     if (end == std::string::npos) end = received_.find("\n\n", searched);
     if (end != std::string::npos && end <= limits_.head_bytes_max) {
       head = received_.substr(0, end);
@@ -165,7 +165,8 @@ HttpConnection::Arrival HttpConnection::read_head(bool is_first, std::string& he
 }
 
 // Returns a fault where the body is too long, malformed, late, or cut off.
-std::optional<HttpFault> HttpConnection::read_body(HttpHead& head, std::size_t body_bytes_max, BodyRoom& room) {
+std::optional<HttpFault> HttpConnection::read_body(HttpParser& parser, HttpHead& head, std::size_t body_bytes_max,
+                                                   BodyRoom& room) {
   if (head.content_length.value_or(0) > body_bytes_max) {
     return HttpFault{413, "the body has " + std::to_string(*head.content_length) + " bytes, this path takes at most " +
                               std::to_string(body_bytes_max)};
@@ -177,7 +178,8 @@ std::optional<HttpFault> HttpConnection::read_body(HttpHead& head, std::size_t b
   if (head.expects_continue && received_.empty()) send("HTTP/1.1 100 Continue\r\n\r\n");
   sent_bytes_ = 0;
   const std::int64_t deadline_ms = sys::monotonic_now_ms() + limits_.body_ms;
-  return head.is_chunked ? read_chunked_body(head, body_bytes_max, deadline_ms) : read_sized_body(head, deadline_ms);
+  return head.is_chunked ? read_chunked_body(parser, head.request.body, body_bytes_max, deadline_ms)
+                         : read_sized_body(head, deadline_ms);
 }
 
 std::optional<HttpFault> HttpConnection::read_sized_body(HttpHead& head, std::int64_t deadline_ms) {
@@ -197,14 +199,14 @@ std::optional<HttpFault> HttpConnection::read_sized_body(HttpHead& head, std::in
   return std::nullopt;
 }
 
-std::optional<HttpFault> HttpConnection::read_chunked_body(HttpHead& head, std::size_t body_bytes_max,
-                                                           std::int64_t deadline_ms) {
-  ChunkDecoder decoder;
+std::optional<HttpFault> HttpConnection::read_chunked_body(HttpParser& parser, std::string& body,
+                                                           std::size_t body_bytes_max, std::int64_t deadline_ms) {
+  using State = HttpParser::BodyState;
   for (;;) {
-    received_.erase(0, decoder.take(received_, head.request.body, body_bytes_max));
-    if (decoder.is_complete()) return std::nullopt;
-    if (decoder.is_malformed()) return HttpFault{400, "the chunked body of the request is malformed"};
-    if (decoder.is_too_long()) {
+    const State state = parser.take_chunks(received_, body, body_bytes_max);
+    if (state == State::complete) return std::nullopt;
+    if (state == State::malformed) return HttpFault{400, "the chunked body of the request is malformed"};
+    if (state == State::too_long) {
       return HttpFault{
           413, "the body has more than " + std::to_string(body_bytes_max) + " bytes, the most that this path takes"};
     }

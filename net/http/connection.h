@@ -44,9 +44,10 @@ class HttpConnection {
   bool serve_one(bool is_first);
   Arrival receive(std::int64_t deadline_ms);
   Arrival read_head(bool is_first, std::string& head);
-  std::optional<HttpFault> read_body(HttpHead& head, std::size_t body_bytes_max, BodyRoom& room);
+  std::optional<HttpFault> read_body(HttpParser& parser, HttpHead& head, std::size_t body_bytes_max, BodyRoom& room);
   std::optional<HttpFault> read_sized_body(HttpHead& head, std::int64_t deadline_ms);
-  std::optional<HttpFault> read_chunked_body(HttpHead& head, std::size_t body_bytes_max, std::int64_t deadline_ms);
+  std::optional<HttpFault> read_chunked_body(HttpParser& parser, std::string& body, std::size_t body_bytes_max,
+                                             std::int64_t deadline_ms);
   void reject(const HttpFault& fault, const HttpRequest& request);
   void send_response(const HttpResponse& response, const HttpHead& head, bool closes);
   void send_stream(const HttpResponse& response, bool is_chunked);

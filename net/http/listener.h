@@ -16,8 +16,8 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "net/http/head.h"
 #include "net/http/message.h"
+#include "net/http/parser.h"
 
 namespace kq::net {
 
