@@ -7,6 +7,8 @@ import tempfile
 import time
 from pathlib import Path
 
+CONTAINERFILES = Path(__file__).resolve().parents[2] / "deploy/container"
+ISOLATION = ("--isolation=chroot",)  # works without control groups of version 2
 PYTHON = "/opt/kq"  # where the system finds the host's environment with torch
 BOOT_LIMIT_S = 60
 COMMAND_LIMIT_S = 300
@@ -21,15 +23,15 @@ def missing() -> str | None:
         return "the test downloads a Debian 12 and starts it; KQ_DEBIAN=yes allows it"
     if os.geteuid() != 0:
         return "debootstrap and systemd-nspawn need root"
-    for program in ("debootstrap", "systemd-nspawn", "lintian"):
+    for program in ("debootstrap", "systemd-nspawn", "lintian", "buildah"):
         if shutil.which(program) is None:
-            return f"{program} is not installed: apt-get install debootstrap systemd-container lintian"
+            return f"{program} is not installed: apt-get install debootstrap systemd-container lintian buildah"
     return None
 
 
 class Debian:
-    """One system. start() boots it and run() runs commands in it; before start() each command is a process of its own
-    with the host's network, which apt needs."""
+    """One system. add_systemd() completes it, start() boots it and run() runs commands in it; before start() each command
+    is a process of its own with the host's network, which apt needs."""
 
     def __init__(self, python_prefix: Path) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="kq-debian.", dir="/var/tmp"))
@@ -42,6 +44,8 @@ class Debian:
         )
         (self.root / "etc/apt/sources.list").unlink(missing_ok=True)
         shutil.copy("/etc/hosts", self.root / "etc/hosts")
+
+    def add_systemd(self) -> None:
         self.run("apt-get -q update && apt-get -q -y install --no-install-recommends systemd systemd-sysv dbus")
 
     def start(self) -> None:
@@ -99,6 +103,44 @@ class Debian:
 
     def _nspawn(self, *words: str) -> list[str]:
         return ["systemd-nspawn", "-q", "-D", str(self.root), "--register=no", "--keep-unit", *self._binds, *words]
+
+
+class Images:
+    """The images of deploy/container on a base made of a system's root, in a storage of their own."""
+
+    def __init__(self, root: Path, packages: Path) -> None:
+        self._storage = Path(tempfile.mkdtemp(prefix="kq-images.", dir="/var/tmp"))
+        self._packages = packages
+        base = self._buildah("from", "scratch")
+        self._buildah("add", "--quiet", base, str(root), "/")
+        self._buildah("commit", "--quiet", base, "kq-base")
+
+    def build(self, name: str, *arguments: str) -> str:
+        """Builds an image and returns a container of it."""
+        words = [f"--build-arg={argument}" for argument in ("BASE=localhost/kq-base", *arguments)]
+        file = CONTAINERFILES / f"{name}.Containerfile"
+        self._buildah("bud", *ISOLATION, *words, "-f", str(file), "-t", f"kq-{name}", str(self._packages))
+        return self._buildah("from", "--pull-never", f"localhost/kq-{name}")
+
+    def run(self, container: str, script: str) -> str:
+        """Runs a script of sh as the image's user, without a network of its own."""
+        return self._buildah("run", *ISOLATION, container, "--", "sh", "-ec", script)
+
+    def run_privileged(self, container: str, python_prefix: Path, script: str) -> str:
+        """Runs a script as root with every capability, which buildah has no way for, in the files of a container."""
+        root = self._buildah("mount", container)
+        options = ["-q", "--register=no", "--keep-unit", "--pipe", f"--system-call-filter={LANDLOCK}"]
+        return check(
+            ["systemd-nspawn", *options, "-D", root, f"--bind-ro={python_prefix}:{PYTHON}", "sh", "-ec", script]
+        )
+
+    def remove(self) -> None:
+        self._buildah("umount", "--all")
+        shutil.rmtree(self._storage, ignore_errors=True)
+
+    def _buildah(self, *words: str) -> str:
+        places = [f"--root={self._storage / 'root'}", f"--runroot={self._storage / 'run'}", "--storage-driver=vfs"]
+        return check(["buildah", *places, *words]).strip()
 
 
 def mirror() -> str:

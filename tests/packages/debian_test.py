@@ -4,7 +4,6 @@ the commands of docs/operator/packages.md, in its order."""
 import os
 import re
 import sys
-import tempfile
 import time
 import unittest
 from pathlib import Path
@@ -37,6 +36,7 @@ def python_prefix() -> Path:
 class Packages(unittest.TestCase):
     system: debian.Debian
     packages: Path
+    images: debian.Images
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -47,6 +47,9 @@ class Packages(unittest.TestCase):
             debian.check(
                 [str(ROOT / "scripts/package"), "--only", "deb", "--release", release, str(cls.packages / release)]
             )
+        cls.images = debian.Images(cls.system.root, cls.packages / "1")
+        cls.addClassCleanup(cls.images.remove)
+        cls.system.add_systemd()
 
     def test_commands_of_the_document(self) -> None:
         steps, system = commands(), self.system
@@ -94,6 +97,23 @@ class Packages(unittest.TestCase):
     def test_lintian_finds_no_error(self) -> None:
         files = sorted(map(str, (self.packages / "1").glob("*.deb")))
         debian.check(["lintian", "--allow-root", "--fail-on", "error", *files])
+
+    def test_containers(self) -> None:
+        gateway = self.images.build("gateway")
+        self.assertIn("kq-gateway 0.", self.images.run(gateway, "id -u && kq-gateway --version"))
+        broker = self.images.build("broker")
+        made = self.images.run(
+            broker,
+            "id -u; kq ctl keygen --keys $KQ_KEYS --name ada --role submit -o /tmp/ada.key\n"
+            "kq-broker --store /var/lib/kq/broker/store & kq ctl queue --key /tmp/ada.key; kill $!; wait $!",
+        )
+        self.assertIn("10570", made)
+        worker = self.images.build("worker", "PYTHON=", "COMPILERS=")
+        tested = self.images.run_privileged(
+            worker, python_prefix(), f"KQ_PYTHON={debian.PYTHON}/bin/python kq-worker --self-test --devices cpu"
+        )
+        self.assertIn('"failures":[]', tested)
+        self.assertIn(LAYERS.replace(",", '","'), tested)
 
     def wait_for(self, text: str, script: str) -> None:
         deadline = time.monotonic() + FIRST_BOARD_S
