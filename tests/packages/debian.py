@@ -30,8 +30,9 @@ def missing() -> str | None:
 
 
 class Debian:
-    """One system. add_systemd() completes it, start() boots it and run() runs commands in it; before start() each command
-    is a process of its own with the host's network, which apt needs."""
+    """One system. add_systemd() completes it, start() boots it and run() runs commands in it. Before start() each
+    command is a container of its own with the host's network, which apt needs.
+    """
 
     def __init__(self, python_prefix: Path) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="kq-debian.", dir="/var/tmp"))

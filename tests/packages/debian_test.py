@@ -1,5 +1,7 @@
-"""Installs the packages on a bare Debian 12, starts their units, submits a kernel, and upgrades and purges the packages:
-the commands of docs/operator/packages.md, in its order."""
+"""Runs the commands of docs/operator/packages.md on a bare Debian 12, in the order of the document: installs the
+packages, starts their units, submits a kernel, upgrades and purges the packages. Builds and runs the images of
+deploy/container.
+"""
 
 import os
 import re
@@ -73,6 +75,12 @@ class Packages(unittest.TestCase):
         self.assertIn('"status"', system.run(f"python3 -c '{health}'"))
         self.assertEqual(system.run("python3 -c 'import kq; print(kq.Client().status().queued)'").strip(), "0")
         self.assertIn("kq-submit", system.run("zcat /usr/share/man/man1/kq-submit.1.gz"))
+
+        for unit, exposure in re.findall(
+            r"^\| `(.+\.service)` \| .*? \| (\d\.\d \w+) \|", DOCUMENT.read_text(), re.MULTILINE
+        ):
+            analysis = system.run(f"systemd-analyze security --offline=yes /usr/lib/systemd/system/{unit}", expect=None)
+            self.assertIn(f"{unit}: {exposure}", analysis)
 
         # A job that waits while the broker is replaced, and a setting of the operator, stay.
         system.run("systemctl stop kq-worker && echo '# mine' >> /etc/kq/broker.env")
