@@ -26,6 +26,9 @@ function(kq_install_programs component)
       add_dependencies(kq_man man_${program})
     endif()
     install(FILES ${page} DESTINATION share/man/man1 COMPONENT ${component} OPTIONAL)
+    # bash looks for a file of the program's name.
+    install(FILES deploy/completion/kq.bash DESTINATION share/bash-completion/completions RENAME ${program}
+      COMPONENT ${component})
   endforeach()
 endfunction()
 

@@ -5,7 +5,9 @@ deploy/container.
 
 import os
 import re
+import shutil
 import sys
+import tempfile
 import time
 import unittest
 from pathlib import Path
@@ -44,7 +46,7 @@ class Packages(unittest.TestCase):
     def setUpClass(cls) -> None:
         cls.system = debian.Debian(python_prefix())
         cls.addClassCleanup(cls.system.remove)
-        cls.packages = cls.system.root / "packages"
+        cls.packages = Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="kq-packages.", dir="/var/tmp")))
         for release in ("1", "2"):
             debian.check(
                 [str(ROOT / "scripts/package"), "--only", "deb", "--release", release, str(cls.packages / release)]
@@ -52,6 +54,7 @@ class Packages(unittest.TestCase):
         cls.images = debian.Images(cls.system.root, cls.packages / "1")
         cls.addClassCleanup(cls.images.remove)
         cls.system.add_systemd()
+        shutil.copytree(cls.packages, cls.system.root / "packages")
 
     def test_commands_of_the_document(self) -> None:
         steps, system = commands(), self.system
