@@ -40,10 +40,10 @@ class Debian:
         self._binds = [f"--bind-ro={python_prefix}:{PYTHON}"]
         self._process: subprocess.Popen[bytes] | None = None
         check(["debootstrap", "--variant=minbase", "bookworm", str(self.root), mirror()])
+        (self.root / "etc/apt/sources.list").unlink(missing_ok=True)
         shutil.copytree(
             "/etc/apt", self.root / "etc/apt", dirs_exist_ok=True, ignore=shutil.ignore_patterns("preferences.d")
         )
-        (self.root / "etc/apt/sources.list").unlink(missing_ok=True)
         shutil.copy("/etc/hosts", self.root / "etc/hosts")
 
     def add_systemd(self) -> None:
@@ -59,7 +59,9 @@ class Debian:
             "running",
             "degraded",
         ):
-            assert time.monotonic() < deadline, (self._folder / "boot.log").read_text(errors="replace")
+            assert self._process.poll() is None and time.monotonic() < deadline, (self._folder / "boot.log").read_text(
+                errors="replace"
+            )
             time.sleep(0.2)
 
     def stop(self) -> None:
