@@ -34,6 +34,7 @@
 #include "net/zmq/link.h"
 #include "sys/cores.h"
 #include "sys/process.h"
+#include "sys/readiness.h"
 
 namespace kq::worker {
 namespace {
@@ -160,7 +161,7 @@ Expected<std::vector<LaneOptions>> lanes_of(const Flags& flags, const std::strin
          .cores = cores,
          .zygote = {.python = find_python(programs),
                     .harness = harness_of(programs),
-                    .stub = programs + "/../lib/libkqstub.so",
+                    .stub = programs + "/../lib/kq/libkqstub.so",
                     .device = device.kind,
                     .device_index = device.index,
                     .cores = cores},
@@ -241,13 +242,6 @@ Expected<WorkerOptions> worker_options(const Flags& flags, const std::string& na
                        .builds_for = std::move(targets)};
 }
 
-void report_ready(int fd) {
-  if (fd < 0) return;
-  constexpr std::string_view kReady = "ready\n";
-  if (::write(fd, kReady.data(), kReady.size()) < 0) spdlog::warn("cannot write to --ready-fd");
-  ::close(fd);
-}
-
 // Opens the lanes and tests their sandboxes. A worker that only builds gets a CPU lane for the test of the sandbox.
 Expected<Lanes> tested_lanes(const Flags& flags, const std::string& scratch, const std::string& name) {
   Flags adjusted = flags;
@@ -279,7 +273,7 @@ Expected<void> run(const Flags& flags) {
   if (only_builds) lanes.clear();
   BuildZygotes zygotes({.python = find_python(sys::program_directory()),
                         .harness = harness_of(sys::program_directory()),
-                        .stub = sys::program_directory() + "/../lib/libkqstub.so"});
+                        .stub = sys::program_directory() + "/../lib/kq/libkqstub.so"});
   LoopOptions options{.worker = std::move(worker),
                       .builder = {.scratch = scratch,
                                   .uid = slot_uid(lanes.size() + tested.unopened.size() + 1),
@@ -305,7 +299,7 @@ Expected<void> run(const Flags& flags) {
     options.worker.backends = zygote->backends();
   }
   KQ_TRY_VALUE(auto broker, net::connect_client(endpoints.worker, key));
-  report_ready(flags.ready_fd);
+  if (const auto told = sys::report_ready(flags.ready_fd, "ready\n"); !told) spdlog::warn("{}", told.error().message);
   return work(*broker, lanes, options, drain, stop);
 }
 

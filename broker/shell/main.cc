@@ -1,6 +1,5 @@
 // kq-broker: the process that owns the store. It serves producers and workers until it gets SIGTERM or SIGINT.
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -19,6 +18,7 @@
 #include "store/rocks/rocks_store.h"
 #include "sys/clock.h"
 #include "sys/descriptors.h"
+#include "sys/readiness.h"
 
 namespace {
 
@@ -53,12 +53,6 @@ class SteadyUnixTime {
  private:
   std::int64_t offset_ms_ = sys::unix_now_ms() - sys::monotonic_now_ms();
 };
-
-void write_ready(int fd, const std::string& url) {
-  const std::string text = "ready " + url + "\n";
-  if (write(fd, text.data(), text.size()) < 0) spdlog::warn("--ready-fd {}: not writable", fd);
-  if (fd > STDERR_FILENO) close(fd);  // so that the reader sees the end of the text
-}
 
 net::ServerOptions server_options(const broker::CommandLine& line) {
   net::ServerOptions options{.key_folder = line.key_folder};
@@ -106,7 +100,8 @@ Expected<void> run(const broker::CommandLine& line) {
                state.queue.scheduler().size() + state.queue.timers().waiting_count(),
                state.queue.jobs().leased_count());
   block_signals(false);
-  if (line.ready_fd) write_ready(*line.ready_fd, line.bind);
+  if (const auto told = sys::report_ready(line.ready_fd.value_or(-1), "ready " + line.bind + "\n"); !told)
+    spdlog::warn("{}", told.error().message);
   auto ended = loop.run(stop);
   if (ended) {
     spdlog::info("stopped; {} jobs queued, {} leased",

@@ -13,9 +13,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "core/base/check.h"
+#include "core/base/version.h"
 #include "gpu_worker/judge/attempt.h"
 #include "gpu_worker/judge/control.h"
 #include "gpu_worker/judge/device/cpu_device.h"
@@ -93,12 +95,20 @@ int serve(Device& device, Control& control) {
   }
 }
 
+constexpr const char* kUsage =
+    "usage: kq-judge --device cpu|cuda --index N [--cores LIST], with the control socket at descriptor 3";
+
 int run(int argc, char** argv) {
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  if (first == "--help" || first == "--version") {
+    if (first == "--help")
+      std::printf("kq-judge measures and checks the calls of submissions. kq-worker starts it.\n\n%s\n", kUsage);
+    else
+      std::printf("kq-judge %s\n", std::string(kVersion).c_str());
+    return static_cast<int>(ExitCode::ok);
+  }
   const auto options = parse(argc, argv);
-  if (!options)
-    return report_failure(
-        {ErrorKind::bad_input,
-         "usage: kq-judge --device cpu|cuda --index N [--cores LIST], with the control socket at descriptor 3"});
+  if (!options) return report_failure({ErrorKind::bad_input, kUsage});
   harden();
   sys::pin_to_cores(options->cores);
   const auto device = open_device(*options);

@@ -45,7 +45,7 @@ class TestLane {
             .judge_program = programs + "/kq-judge",
             .zygote = {.python = named != nullptr ? named : KQ_TEST_PYTHON,
                        .harness = programs + "/../share/kq/harness",
-                       .stub = programs + "/../lib/libkqstub.so",
+                       .stub = programs + "/../lib/kq/libkqstub.so",
                        .device = DeviceKind::cpu,
                        .device_index = 0},
             .scratch = root() / "scratch",

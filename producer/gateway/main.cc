@@ -3,7 +3,6 @@
 // It keeps nothing that a second gateway beside the same broker would need. After a stop signal it accepts no more
 // connections, ends the waits for results, finishes the other requests, and ends.
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -19,6 +18,7 @@
 #include "producer/gateway/popcorn/problem_set.h"
 #include "producer/gateway/routes.h"
 #include "sys/descriptors.h"
+#include "sys/readiness.h"
 
 namespace {
 
@@ -44,12 +44,6 @@ class StopSignal {
  private:
   sigset_t signals_{};
 };
-
-void write_ready(int fd, const std::string& url) {
-  const std::string text = "ready " + url + "\n";
-  if (write(fd, text.data(), text.size()) < 0) spdlog::warn("--ready-fd {}: not writable", fd);
-  if (fd > STDERR_FILENO) close(fd);  // so that the reader sees the end of the text
-}
 
 void log_request(const net::HttpLogEntry& entry) {
   if (entry.status == 0) {
@@ -116,7 +110,8 @@ Expected<void> serve(gateway::ServeCommand line) {
   const std::string url = "http://" + host + ":" + std::to_string(listener->port());
   spdlog::info("listening on {} for broker {}; {}", url, line.broker,
                tokens ? "requests need a token" : "requests need no token");
-  if (line.ready_fd) write_ready(*line.ready_fd, url);
+  if (const auto told = sys::report_ready(line.ready_fd.value_or(-1), "ready " + url + "\n"); !told)
+    spdlog::warn("{}", told.error().message);
   while (!stop.arrives_within(kTokensCheckMs)) {
     if (!tokens) continue;
     if (const auto news = tokens->refresh()) spdlog::warn(*news);

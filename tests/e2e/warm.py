@@ -37,7 +37,7 @@ def python() -> Iterator[str]:
     path = folder / "bin/python"
     path.write_text(f'#!/bin/sh\nexec {shlex.quote(own)} -I -S {shlex.quote(str(WARM))} run {folder} "$@"\n')
     path.chmod(0o755)
-    words = [own, str(WARM), "serve", str(folder), str(tree / "lib/libkqstub.so"), str(tree / "share/kq/harness")]
+    words = [own, str(WARM), "serve", str(folder), str(tree / "lib/kq/libkqstub.so"), str(tree / "share/kq/harness")]
     environment = {"PATH": os.environ["PATH"], "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
     server = subprocess.Popen(words, stdin=subprocess.PIPE, env=environment)
     try:

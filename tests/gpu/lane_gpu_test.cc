@@ -59,7 +59,7 @@ class LaneGpuTest : public ::testing::Test {
                                     .judge_program = programs + "/kq-judge",
                                     .zygote = {.python = python == nullptr ? "python3" : python,
                                                .harness = programs + "/../share/kq/harness",
-                                               .stub = programs + "/../lib/libkqstub.so",
+                                               .stub = programs + "/../lib/kq/libkqstub.so",
                                                .device = DeviceKind::cuda,
                                                .device_index = 0},
                                     .scratch = root_ / "lane",

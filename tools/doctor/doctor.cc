@@ -57,7 +57,7 @@ Finding device_finding(const producer::Json& device) {
   return {.what = "device: " + text_in(device, "kind"), .found = text_in(device, "model") + gib, .advice = ""};
 }
 
-Finding software_finding(const producer::Json& software, const char* name, Health missing, const char* advice) {
+Finding software_finding(const producer::Json& software, const char* name, Health missing, const std::string& advice) {
   const std::string version = text_in(software, name);
   if (!version.empty()) return {.what = std::string("python: ") + name, .found = version, .advice = ""};
   return {.what = std::string("python: ") + name, .health = missing, .found = "not found", .advice = advice};
@@ -65,15 +65,18 @@ Finding software_finding(const producer::Json& software, const char* name, Healt
 
 }  // namespace
 
-std::vector<Finding> findings_of(const producer::Json& self_test) {
+std::vector<Finding> findings_of(const producer::Json& self_test, const std::string& torch_advice) {
   std::vector<Finding> findings;
   const producer::Json* devices = self_test.find("devices");
   if (devices != nullptr && devices->array() != nullptr) {
     for (const producer::Json& device : *devices->array()) findings.push_back(device_finding(device));
   }
   for (const std::string& failure : texts_in(self_test, "failures")) {
-    findings.push_back(
-        {.what = "worker", .health = Health::bad, .found = failure, .advice = "a worker would not start here"});
+    const bool lacks_torch = failure.find("cannot import torch") != std::string::npos;
+    findings.push_back({.what = "worker",
+                        .health = Health::bad,
+                        .found = failure,
+                        .advice = lacks_torch ? torch_advice : "a worker would not start here"});
   }
   if (findings.empty())
     findings.push_back(
@@ -81,9 +84,7 @@ std::vector<Finding> findings_of(const producer::Json& self_test) {
   const producer::Json* software = self_test.find("software");
   if (software != nullptr && !text_in(*software, "python").empty()) {
     findings.push_back(software_finding(*software, "python", Health::bad, ""));
-    findings.push_back(software_finding(
-        *software, "torch", Health::bad,
-        "run scripts/setup, which makes an environment with torch, or name such an environment's python in KQ_PYTHON"));
+    findings.push_back(software_finding(*software, "torch", Health::bad, torch_advice));
     findings.push_back(software_finding(*software, "triton", Health::weak, "triton submissions need triton"));
   }
   if (const producer::Json* loop = self_test.find("triton_loop"); loop != nullptr && loop->text() != nullptr) {

@@ -24,8 +24,8 @@ struct Finding {
 };
 
 // Makes findings of the JSON that kq-worker --self-test printed. Any part of `self_test` may be missing or of another
-// type.
-std::vector<Finding> findings_of(const producer::Json& self_test);
+// type. `torch_advice` is the advice for a worker whose Python has no torch.
+std::vector<Finding> findings_of(const producer::Json& self_test, const std::string& torch_advice);
 
 // Looks for a program in the folders of `path`, which has the format of PATH.
 Finding program_finding(const std::string& what, const std::string& program, const std::string& path,

@@ -9,7 +9,7 @@ namespace {
 using testing::HasSubstr;
 
 std::vector<Finding> findings(const std::string& json) {
-  return findings_of(*producer::parse_json(json));
+  return findings_of(*producer::parse_json(json), "install torch");
 }
 
 const Finding* find(const std::vector<Finding>& all, const std::string& what) {
@@ -54,6 +54,7 @@ TEST(Doctor, a_worker_that_would_not_start_is_bad) {
       findings(R"({"devices":[],"failures":["python3 cannot import torch"],"sandbox":[],"sandbox_missing":["uid"]})");
   EXPECT_EQ(worst(all), Health::bad);
   EXPECT_EQ(find(all, "worker")->found, "python3 cannot import torch");
+  EXPECT_EQ(find(all, "worker")->advice, "install torch");
   EXPECT_EQ(find(all, "sandbox: uid"), nullptr);
 }
 

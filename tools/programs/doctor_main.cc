@@ -7,12 +7,14 @@
 #include <array>
 #include <cerrno>
 #include <iostream>
+#include <utility>
 
 #include "producer/client/standard_output.h"
 #include "sys/error_text.h"
 #include "tools/cli/flags.h"
 #include "tools/doctor/cuda_finder.h"
 #include "tools/doctor/doctor.h"
+#include "tools/doctor/remedies.h"
 #include "tools/stack/stack.h"
 #include "tools/stack/stop_signals.h"
 
@@ -77,12 +79,19 @@ int run(int argc, char** argv) {
   flags.flag("--json", "print one JSON object", json);
   if (const auto code = flags.parse(argc, argv)) return static_cast<int>(*code);
 
-  const auto self_test = run_self_test(devices);
-  if (!self_test) return kq::tools::report_error(kProgram, self_test.error());
-  std::vector<kq::tools::Finding> findings = kq::tools::findings_of(*self_test);
+  const std::string folder = kq::tools::program_folder();
+  const auto installation = kq::tools::installation_of(folder);
+  std::vector<kq::tools::Finding> findings = kq::tools::missing_programs(folder);
+  if (kq::tools::worst(findings) == kq::tools::Health::good) {
+    const auto self_test = run_self_test(devices);
+    if (!self_test) return kq::tools::report_error(kProgram, self_test.error());
+    for (auto& finding : kq::tools::findings_of(*self_test, kq::tools::torch_remedy(installation)))
+      findings.push_back(std::move(finding));
+  }
   findings.push_back(nvrtc_finding());
-  findings.push_back(kq::tools::program_finding("C++ compiler", "g++", kq::tools::process_environment("PATH"),
-                                                "triton and inline C++ need a C++ compiler: install g++"));
+  findings.push_back(kq::tools::program_finding(
+      "C++ compiler", "g++", kq::tools::process_environment("PATH"),
+      "triton and inline C++ need a C++ compiler: " + kq::tools::compiler_remedy(installation)));
   std::cout << (json ? kq::tools::doctor_json(findings) : kq::tools::doctor_text(findings)) << std::flush;
   switch (kq::tools::worst(findings)) {
     case kq::tools::Health::good:

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "sys/error_text.h"
 #include "sys/process.h"
 #include "tools/cli/text.h"
+#include "tools/doctor/remedies.h"
 
 namespace kq::tools {
 namespace {
@@ -38,12 +40,22 @@ int open_log(const std::string& path) {
   return ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 }
 
+// Returns the Error of a program that is not executable; errno says why. The Error of a program that is not installed
+// names the line that brings it.
+Error cannot_start(const std::filesystem::path& program) {
+  const int error = errno;
+  std::string text = sys::error_text("cannot start " + program.string(), error);
+  if (error == ENOENT)
+    text += "; what brings it: " + program_remedy(installation_of(program.parent_path()), program.filename());
+  return {ErrorKind::our_fault, text};
+}
+
 }  // namespace
 
 Expected<Process> Process::start(const Command& command) {
   KQ_CHECK(!command.words.empty());
   const std::string& program = command.words.front();
-  if (::access(program.c_str(), X_OK) != 0) return our_fault(sys::error_text("cannot start " + program));
+  if (::access(program.c_str(), X_OK) != 0) return failure(cannot_start(program));
   const int log = open_log(command.log);
   if (log < 0) return our_fault(sys::error_text("cannot write " + command.log));
   const std::int64_t log_start = ::lseek(log, 0, SEEK_END);

@@ -67,6 +67,7 @@ TEST_F(ProcessTest, a_missing_program_is_an_error) {
   const auto process = Process::start({.words = {folder_.file("kq-gone")}, .log = log()});
   ASSERT_FALSE(process);
   EXPECT_THAT(process.error().message, HasSubstr("kq-gone: No such file"));
+  EXPECT_THAT(process.error().message, HasSubstr("what brings it: unpack the tree again"));
 }
 
 TEST_F(ProcessTest, signals_that_the_parent_blocks_reach_the_child) {

@@ -71,7 +71,7 @@ LaneOptions options_of(const std::string& python, const std::string& root, Devic
           .judge_program = programs + "/kq-judge",
           .zygote = {.python = python,
                      .harness = programs + "/../share/kq/harness",
-                     .stub = programs + "/../lib/libkqstub.so",
+                     .stub = programs + "/../lib/kq/libkqstub.so",
                      .device = device,
                      .device_index = 0},
           .scratch = root + "/scratch",

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
-STUB = ROOT / "build/release/lib/libkqstub.so"
+STUB = ROOT / "build/release/lib/kq/libkqstub.so"
 # The pause between two starts is as long as a short job. On an idle machine the kernel takes longer to move a process
 # into a control group.
 PAUSE_S = 0.1

@@ -1,0 +1,22 @@
+# Completion of kq and its programs for bash. The words are those of --help: programs need no list here.
+_kq() {
+  local cur=${COMP_WORDS[COMP_CWORD]} words=("${COMP_WORDS[0]}") word
+  # Verbs come before options: `kq ctl --b` asks `kq ctl --help`.
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    [[ $word =~ ^[a-z]+(-[a-z]+)*$ && (${words[0]##*/} == kq || ${words[0]##*/} == kq-ctl) ]] || break
+    words+=("$word")
+    ((${#words[@]} < 3)) || break
+  done
+  local help
+  help=$("${words[@]}" --help 2>/dev/null </dev/null)
+  if [[ $cur == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$(grep -oE '(^ +|,)--?[a-z][a-z-]*' <<<"$help" | tr -d ' ,')" -- "$cur")
+  elif [[ $help == *"VERB --help lists the arguments"* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$(sed -nE 's/^  ([a-z-]+) .*/\1/p' <<<"$help")" -- "$cur")
+  fi
+}
+for program in kq kq-broker kq-cache kq-check kq-ctl kq-doctor kq-down kq-dump kq-gateway kq-leaderboard kq-problem \
+  kq-results kq-submit kq-sweep kq-up kq-worker; do
+  complete -o default -F _kq "$program"
+done
+unset program
