@@ -17,7 +17,7 @@ from http_client import Client, line
 EXAMPLES = os.environ.get("KQ_EXAMPLES", "10")
 SEED = os.environ.get("KQ_SEED", "32")
 LIMIT_S = 3_600
-SCHEMATHESIS = Path(sys.executable).parent / "schemathesis"
+SCHEMATHESIS = kq.ROOT / ".venv-e2e/bin/schemathesis"
 HOOKS = Path(__file__).with_name("openapi_hooks.py")
 
 # A kernel that no device can run is answered 500, as the evaluation server does. The operations at the end refuse data
@@ -79,7 +79,7 @@ def toml(values: list[str] | str) -> str:
     return json.dumps(values)
 
 
-@unittest.skipUnless(SCHEMATHESIS.exists(), f"{SCHEMATHESIS} is missing; scripts/requirements.txt names it")
+@unittest.skipUnless(SCHEMATHESIS.exists(), ".venv-e2e is not made; tests/e2e/requirements.txt lists what it holds")
 class OpenApi(GatewayTest):
     def test_every_answer_is_described(self) -> None:
         with self.gateway() as client, self.worker():
