@@ -21,11 +21,6 @@ constexpr std::string_view kEntryName = "popcorn_entry.py";
 constexpr std::string_view kProblemName = "popcorn_problem.py";
 constexpr std::string_view kSeed = "seed";
 
-template <class... Ts>
-struct Overloaded : Ts... {
-  using Ts::operator()...;
-};
-
 // The texts of a board's own files, by their names.
 using Texts = std::map<std::string, std::string>;
 
@@ -161,23 +156,20 @@ std::string long_name(std::string model) {
 }  // namespace
 
 std::string python_text(const Json& value) {
-  return std::visit(Overloaded{[](std::nullptr_t) { return std::string("None"); },
-                               [](bool is_true) { return std::string(is_true ? "True" : "False"); },
-                               [](const producer::JsonArray& items) {
-                                 std::string text = "[";
-                                 for (const Json& item : items)
-                                   text += (text.size() > 1 ? ", " : "") + python_text(item);
-                                 return text + "]";
-                               },
-                               [](const JsonObject& members) {
-                                 std::string text = "{";
-                                 for (const auto& [name, member] : members)
-                                   text += (text.size() > 1 ? ", " : "") + producer::json_quoted(name) + ": " +
-                                           python_text(member);
-                                 return text + "}";
-                               },
-                               [](const auto& plain) { return producer::to_text(Json{plain}); }},
-                    value.value);
+  if (value.is_null()) return "None";
+  if (const bool* is_true = value.boolean()) return *is_true ? "True" : "False";
+  if (const producer::JsonArray* items = value.array()) {
+    std::string text = "[";
+    for (const Json& item : *items) text += (text.size() > 1 ? ", " : "") + python_text(item);
+    return text + "]";
+  }
+  if (const JsonObject* members = value.object()) {
+    std::string text = "{";
+    for (const auto& [name, member] : *members)
+      text += (text.size() > 1 ? ", " : "") + producer::json_quoted(name) + ": " + python_text(member);
+    return text + "}";
+  }
+  return producer::to_text(value);
 }
 
 std::string spec_of(const Json& test) {
