@@ -165,7 +165,9 @@ class FailureTest(ClusterTest):
         self.cluster.run("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=killed")
         self.stop_fleet()
         self.cluster.start_node(node)
-        self.cluster.run("scontrol", "update", f"NodeName={node}", "State=RESUME")
+        # A node that has registered meanwhile is up already, and then cannot be resumed.
+        self.cluster.run("scontrol", "update", f"NodeName={node}", "State=RESUME", may_fail=True)
+        self.wait(lambda: "down" not in " ".join(self.cluster.node_states()), f"node {node} is up")
         self.start_fleet("--idle", "2", "--every", "0.5")
         self.wait_for_all_workers()
 
