@@ -47,7 +47,6 @@ def test_protocol_and_addresses_are_those_of_the_broker() -> None:
     assert f'kDefaultBrokerUrl = "{link.DEFAULT_BROKER_URL}"' in header("net/endpoint.h")
     assert value_of(header("net/endpoint.h"), "kIpcPathBytesMax") == link.IPC_PATH_BYTES_MAX
     assert f'kVersion = "{kq.__version__}"' in header("core/base/version.h")
-    assert f'version = "{kq.__version__}"' in header("python/pyproject.toml")
 
 
 def test_default_trials_are_those_of_the_core() -> None:

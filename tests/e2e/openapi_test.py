@@ -20,10 +20,10 @@ LIMIT_S = 3_600
 SCHEMATHESIS = kq.ROOT / ".venv-e2e/bin/schemathesis"
 HOOKS = Path(__file__).with_name("openapi_hooks.py")
 
-# A kernel that no device can run is answered 500, as the evaluation server does. The operations at the end refuse data
-# that their schemas allow, because JSON Schema cannot express their rules: a problem must be Python with a class Model,
-# a column must exist, a name has at most 200 bytes. DELETE cancels a job and keeps its record, so what was deleted may
-# be read.
+# A kernel that no device can run is answered 500, as the evaluation server does. The operations at the end refuse
+# data that their schemas allow, because JSON Schema cannot express their rules: a problem must be Python with a class
+# Model, a column must exist, a name has at most 200 bytes, no leaderboard is closed and takes a code. DELETE cancels
+# a job and keeps its record, so what was deleted may be read.
 SETTINGS = """
 suppress-health-check = ["all"]
 hooks = {hooks}
@@ -69,7 +69,7 @@ checks.not_a_server_error.expected-statuses = ["2xx", "4xx", 500]
 checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 404, 500]
 
 [[operations]]
-include-operation-id = ["submitJobs", "listRuns", "getRun", "getResults", "watchRun"]
+include-operation-id = ["submitJobs", "listRuns", "getRun", "getResults", "watchRun", "joinLeaderboard"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 404, 422]
 """
 
