@@ -4,9 +4,11 @@ KQ_SLURM_JOBS is the number of jobs of the large test (default 60). The test is 
 the caller is not root.
 """
 
+import contextlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import unittest
@@ -177,12 +179,19 @@ class FailureTest(ClusterTest):
         self.wait_for_all_workers()
 
         urgent = ["sbatch", "--parsable", "--partition=urgent", "--gres=gpu:fake:1", "--output=/dev/null"]
-        self.cluster.run(*urgent, f"--nodelist={self.busy_worker()[1]}", "--wrap=sleep 1")
+        preempted, node = self.busy_worker()
+        self.cluster.run(*urgent, f"--nodelist={node}", "--wrap=sleep 1")
+        self.wait(lambda: self.state_of(preempted) != "RUNNING", f"job {preempted} gives way")
 
-        # USR1 is due 120 s before the limit, and the worker drains; the limit itself ends the other job. slurmctld
-        # looks at limits every 30 s.
+        # USR1 is due 120 s before the limit, and the worker drains. The limit itself ends only a worker that does not
+        # drain, here because it is stopped. slurmctld looks at limits every 30 s.
         self.wait_for_all_workers()
-        limited = sorted(self.workers())[:2]
+        workers = self.workers()
+        limited = sorted(workers)[:2]
+        for pid in self.cluster.processes_on(workers[limited[1]][0]):
+            with contextlib.suppress(OSError):  # children of jobs come and go
+                if b"kq-worker" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0]:
+                    os.kill(pid, signal.SIGSTOP)
         for job, end in zip(limited, ("now+100", "now"), strict=True):
             self.cluster.run("scontrol", "update", f"JobId={job}", f"EndTime={end}")
         self.wait(lambda: all(self.state_of(job) != "RUNNING" for job in limited), f"jobs {limited} end")
