@@ -5,7 +5,8 @@ A failure of a kernel is not an exception. It is a Verdict, which is a normal ou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 
@@ -35,3 +36,16 @@ class GaveUp(Error):
 
 class InfraError(Error):
     """A kernel has no result, and the cause is not the kernel but a failure of kq or a timeout. It does not mean 0."""
+
+
+def exit_code_of(program: str, work: Callable[[], int]) -> int:
+    """Runs the work of a program. Returns its exit code, or that of kq's programs for the error that it raises: 2 for
+    bad input, 3 for another error, which is printed, and 130 for an interrupt.
+    """
+    try:
+        return work()
+    except Error as error:
+        print(f"{program}: {error}", file=sys.stderr)
+        return 2 if isinstance(error, BadInput) else 3
+    except KeyboardInterrupt:
+        return 130

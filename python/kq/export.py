@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from kq.client import Client
-from kq.errors import BadInput, Error
+from kq.errors import BadInput, exit_code_of
 from kq.huggingface import to_huggingface
 from kq.parquet import Sink, batched, need_pyarrow, python_types, table_of_lines, to_parquet
 from kq.tables.columns import SCHEMA, Row
@@ -175,14 +175,5 @@ def main(arguments: list[str]) -> int:
 
 
 def run(arguments: list[str]) -> int:
-    """Runs main() and turns its errors into the exit codes of kq's programs."""
-    try:
-        return main(arguments)
-    except BadInput as error:
-        print(f"kq export: {error}", file=sys.stderr)
-        return 2
-    except Error as error:
-        print(f"kq export: {error}", file=sys.stderr)
-        return 3
-    except KeyboardInterrupt:
-        return 130
+    """Runs main() and returns the exit code."""
+    return exit_code_of("kq export", lambda: main(arguments))

@@ -23,7 +23,7 @@ from typing import Any
 
 from kq.aio import AsyncClient
 from kq.calls.operations import checked
-from kq.errors import BadInput, Error
+from kq.errors import BadInput, Error, exit_code_of
 from kq.evaluation import Evaluation, label_of
 from kq.records.jobs import JobState, RunRow
 from kq.records.submission import Submission
@@ -253,14 +253,5 @@ def main(arguments: list[str]) -> int:
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Runs main() and turns its errors into the exit codes of kq's programs."""
-    try:
-        return main(sys.argv[1:] if arguments is None else arguments)
-    except BadInput as error:
-        print(f"kq mcp: {error}", file=sys.stderr)
-        return 2
-    except Error as error:
-        print(f"kq mcp: {error}", file=sys.stderr)
-        return 3
-    except KeyboardInterrupt:
-        return 130
+    """Runs main() and returns the exit code."""
+    return exit_code_of("kq mcp", lambda: main(sys.argv[1:] if arguments is None else arguments))

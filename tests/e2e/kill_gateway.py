@@ -15,6 +15,7 @@ The exit code is 0 only if all of these hold:
 - the store has exactly one finished job for each kernel, and kq-ctl verify finds no error.
 """
 
+import abc
 import argparse
 import contextlib
 import http.client
@@ -77,7 +78,7 @@ class Known:
         expect(number == number_of(job_id), f"kernel {kernel} is job {number} and job {number_of(job_id)}")
 
 
-class Submitter(threading.Thread):
+class Submitter(threading.Thread, abc.ABC):
     """Sends one request after the other until it is told to stop, each until it is taken."""
 
     def __init__(self, name: str, seed: int, port: int, known: Known, stopping: threading.Event) -> None:
@@ -97,8 +98,9 @@ class Submitter(threading.Thread):
         except BaseException as error:
             self.failure = error
 
+    @abc.abstractmethod
     def submit(self, kernels: list[str]) -> None:
-        raise NotImplementedError
+        """Submits the kernels by one way of the gateway, and notes the ids of the accepted jobs."""
 
     def until_taken(self, send: Callable[[], Answer]) -> Answer:
         """Repeats a request until it is taken. Answers must be described ones, which Client.call() checks."""

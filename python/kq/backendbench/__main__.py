@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from kq.backendbench import enumeration
-from kq.errors import BadInput
+from kq.errors import exit_code_of
 from kq.tables.partial_output import partial_file
 
 SUITES = {"opinfo": enumeration.opinfo, "facto": enumeration.facto}
@@ -25,14 +25,10 @@ def main() -> int:
     parser.add_argument("-o", "--out", default="-", help="the trace, NAME.txt (default: standard output)")
     arguments = parser.parse_args()
     ops = [op for op in arguments.ops.split(",") if op]
-    try:
-        found: dict[str, dict[str, int]] = {}
-        for op, record in SUITES[arguments.suite](ops, arguments.device, arguments.dtype):
-            of_op = found.setdefault(op, {})
-            of_op[record] = of_op.get(record, 0) + 1
-    except BadInput as error:
-        print(f"kq.backendbench: {error}", file=sys.stderr)
-        return 2
+    found: dict[str, dict[str, int]] = {}
+    for op, record in SUITES[arguments.suite](ops, arguments.device, arguments.dtype):
+        of_op = found.setdefault(op, {})
+        of_op[record] = of_op.get(record, 0) + 1
     lines = []
     for op in sorted(found):
         lines.append(f"Operator: aten.{op}\n")
@@ -48,4 +44,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code_of("kq.backendbench", main))
