@@ -1,5 +1,6 @@
 #include "producer/formats/recognise.h"
 
+#include <algorithm>
 #include <cctype>
 
 namespace kq::producer {
@@ -67,6 +68,12 @@ std::vector<std::string> missing_from_problem(std::string_view text) {
   if (!holds(text, "class Model")) missing.emplace_back("class Model");
   if (!holds(text, "get_inputs") && !holds(text, "get_input_groups")) missing.emplace_back("get_inputs");
   return missing;
+}
+
+bool is_identifier(std::string_view text) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  return !text.empty() && is_letter(text.front()) &&
+         std::ranges::all_of(text, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
 }
 
 }  // namespace kq::producer

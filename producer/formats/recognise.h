@@ -22,6 +22,9 @@ bool is_torch_extension(std::string_view text);
 // Returns why a file cannot have this backend ("backend cuda takes a .cu file ..."), or an empty text where it can.
 std::string backend_error(std::string_view file_name, Backend backend);
 
+// Returns whether a text is a name of Python in ASCII: letters, digits and underscores, but no digit first.
+bool is_identifier(std::string_view text);
+
 // Returns those of "class Model" and "get_inputs" that the text of a problem lacks; get_init_inputs may be missing, and
 // get_input_groups stands for get_inputs.
 std::vector<std::string> missing_from_problem(std::string_view text);

@@ -49,5 +49,10 @@ TEST(Recognise, what_a_problem_lacks) {
   EXPECT_THAT(missing_from_problem("class Model: ...\ndef get_input_groups(): ..."), IsEmpty());
 }
 
+TEST(Recognise, a_name_of_python) {
+  for (const char* name : {"a", "_", "kernel_2", "A1"}) EXPECT_TRUE(is_identifier(name)) << name;
+  for (const char* name : {"", "2a", "a-b", "a b", "a.b", "é"}) EXPECT_FALSE(is_identifier(name)) << name;
+}
+
 }  // namespace
 }  // namespace kq::producer

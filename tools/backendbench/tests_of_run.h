@@ -1,7 +1,7 @@
 // A run of BackendBench's kernels as its own tools report it: a record for each test of an operator, and the scores.
 //
-// A row with the tags op, args and test stands for a correctness test, a performance test or both of one call. Rows
-// whose verdict says nothing about the kernel (a reference that fails, a job that was cancelled, ...) are no tests.
+// A row with the tags op, args and test stands for a correctness test, a performance test or both of one call. A row
+// counts as no test where its verdict does not judge the kernel: the reference fails, or the job was cancelled.
 #pragma once
 
 #include <cstdint>

@@ -3,16 +3,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "producer/formats/recognise.h"
+
 namespace kq::producer::backendbench {
 namespace {
 
 constexpr std::string_view kOverloadMark = "__";
-
-bool is_identifier(std::string_view text) {
-  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  return !text.empty() && is_letter(text.front()) &&
-         std::ranges::all_of(text, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
-}
 
 std::vector<std::string> parts_of(std::string_view name) {
   std::vector<std::string> parts;

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "producer/formats/recognise.h"
+
 namespace kq::producer::backendbench {
 namespace {
 
@@ -163,9 +165,7 @@ class Parser {
       }
       if (next() != '\'' && next() != '"') return wrong("expected the name of an argument between quotation marks");
       KQ_TRY_VALUE(std::string name, string());
-      if (name.empty() || !is_name_start(name.front()) ||
-          !std::ranges::all_of(name, [](char c) { return is_name_start(c) || is_digit(c); }))
-        return wrong("'" + name + "' is no name of an argument");
+      if (!is_identifier(name)) return wrong("'" + name + "' is no name of an argument");
       KQ_TRY(need(':'));
       KQ_TRY_VALUE(Json its_value, value());
       std::erase_if(members, [&](const JsonMember& member) { return member.name == name; });

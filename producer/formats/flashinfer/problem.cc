@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/limits.h"
+#include "producer/formats/recognise.h"
 
 namespace kq::producer::flashinfer {
 namespace {
@@ -119,6 +120,9 @@ Expected<void> read_solution(const Json& solution, const std::filesystem::path& 
     files.push_back({.name = name, .path = path, .text = *content->text()});
   }
   if (!names.contains(file)) return bad_input("spec.entry_point names the file " + file + ", which is no source");
+  const bool needs_module = std::filesystem::path(file).extension() == ".py";
+  if (!is_identifier(function) || (needs_module && !is_identifier(std::filesystem::path(file).stem().string())))
+    return bad_input("spec.entry_point is '" + entry + "', which is no name of a module and function of Python");
   std::set<std::string> languages;
   if (const Json* const list = spec->find("languages"); list != nullptr && list->array() != nullptr) {
     for (const Json& language : *list->array()) {

@@ -104,6 +104,9 @@ TEST(read_solution, what_is_wrong_is_one_sentence) {
   EXPECT_EQ(
       solution_error(R"({"spec": {"entry_point": "a.py::run"}, "sources": [{"path": "d/a.py", "content": "x"}]})"),
       "source 'd/a.py' lies in a folder; kq takes sources that lie beside one another");
+  EXPECT_EQ(
+      solution_error(R"({"spec": {"entry_point": "a-b.py::f"}, "sources": [{"path": "a-b.py", "content": "x"}]})"),
+      "spec.entry_point is 'a-b.py::f', which is no name of a module and function of Python");
   EXPECT_EQ(solution_error(R"({"spec": {"entry_point": "a.py::run"}, "sources": [{"path": "a.py"}]})"),
             "a source has the texts path and content");
 }

@@ -16,12 +16,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns the files of a folder and of the folders inside whose names have this ending, sorted.
+// Returns the files of a folder and of the folders inside whose names have this ending, sorted: at most one more than
+// kTraceFilesMax.
 std::vector<fs::path> files_in(const fs::path& folder, std::string_view extension) {
   std::vector<fs::path> found;
   std::error_code wrong;
   for (fs::recursive_directory_iterator entry(folder, wrong), end; !wrong && entry != end; entry.increment(wrong)) {
-    if (entry->path().extension() == extension && found.size() < kTraceFilesMax) found.push_back(entry->path());
+    if (entry->path().extension() == extension && found.size() <= kTraceFilesMax) found.push_back(entry->path());
   }
   std::ranges::sort(found);
   return found;
@@ -45,7 +46,8 @@ Expected<JsonArray> read_workloads(const fs::path& path) {
     auto json = parse_json(line);
     if (!json) return bad_input(path.string() + ":" + std::to_string(number) + ": " + json.error().message);
     const Json* const inside = json->find("workload");
-    workloads.push_back(inside != nullptr && inside->object() != nullptr ? *inside : std::move(*json));
+    const bool is_inside = inside != nullptr && inside->object() != nullptr;
+    workloads.push_back(is_inside ? *inside : *json);
   }
   return workloads;
 }
@@ -97,6 +99,10 @@ std::string recognise_trace_set(const fs::path& input) {
 
 void read_trace_set(const fs::path& input, const InputOptions&, const CandidateSink& sink) {
   const TraceSet set = find_files(input);
+  if (std::max({set.definitions.size(), set.solutions.size(), set.workloads.size()}) > kTraceFilesMax) {
+    return sink.mistake(input.string() + " has more than " + std::to_string(kTraceFilesMax) +
+                        " files of one kind; submit its folders of solutions one by one");
+  }
   std::map<std::string, Problem> problems;
   for (const fs::path& path : set.definitions) {
     const auto read = [&]() -> Expected<void> {

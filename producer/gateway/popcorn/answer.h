@@ -2,7 +2,8 @@
 //
 // A leaderboard submission is one job of kq and has three runs in an answer: its tests, its benchmarks, and the run
 // with the score. The time of a benchmark is kq's published time, a median, under the client's name "mean"; the score
-// is in seconds. Seeds are kq's own and nobody knows them, so there is no second, secret run.
+// is in seconds. kq draws the seeds itself and keeps them secret, so a submission needs no second run with secret
+// seeds.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@ using testing::HasSubstr;
 constexpr std::string_view kTask = R"(files:
   - {"name": "submission.py", "source": "@SUBMISSION@"}
   - {"name": "reference.py", "source": "reference.py"}
-  - {"name": "shared.py", "source": "../shared.py"}
+  - {"name": "common.py", "source": "../common.py"}
   - {"name": "run.py", "source": "run.py"}
 lang: py
 config: {main: run.py}
@@ -32,7 +32,7 @@ class ProblemSetTest : public testing::Test {
   void write_problem(const std::string& name, std::string_view task = kTask) {
     folder_.write("problems/set/" + name + "/task.yml", task);
     folder_.write("problems/set/" + name + "/reference.py", "import shared\n");
-    folder_.write("problems/set/shared.py", "X = 1\n");
+    folder_.write("problems/set/common.py", "X = 1\n");
     folder_.write("problems/set/" + name + "/run.py", "print(1)\n");
   }
   std::vector<Board> boards() {
@@ -66,7 +66,7 @@ TEST_F(ProblemSetTest, a_set_names_its_boards) {
   EXPECT_EQ(board.test_s, 60u);
   EXPECT_EQ(board.ranked_s, 180u);
   ASSERT_EQ(board.files.size(), 2u) << "neither the submission nor the program that measures";
-  EXPECT_EQ(board.files[1].name, "shared.py");
+  EXPECT_EQ(board.files[1].name, "common.py");
   EXPECT_EQ(find_board(found, "add_V2"), &board);
   EXPECT_EQ(find_board(found, "add"), nullptr);
 }
