@@ -46,6 +46,10 @@ Backend recognise_backend(std::string_view file_name, std::string_view text) {
                              "from torch.utils import cpp_extension"}) {
     if (line_begins(text, loader)) return Backend::torch_cuda;
   }
+  // A source may lack that import too, because torch has imported the module for itself in most processes.
+  for (const char* call : {"torch.utils.cpp_extension.load_inline(", "torch.utils.cpp_extension.load("}) {
+    if (text.find(call) != std::string_view::npos) return Backend::torch_cuda;
+  }
   return Backend::torch;
 }
 

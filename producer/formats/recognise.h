@@ -14,7 +14,8 @@ namespace kq::producer {
 bool is_device_code(std::string_view file_name);
 
 // Returns the backend of a file for which none is named. Device code is `cuda`, Python with @triton.jit is `triton`,
-// Python that imports torch.utils.cpp_extension is `torch_cuda`, and other Python is `torch`.
+// Python that imports torch.utils.cpp_extension, or calls its load_inline() or load() by that whole name, is
+// `torch_cuda`, and other Python is `torch`.
 Backend recognise_backend(std::string_view file_name, std::string_view text);
 
 // Returns whether a .cu has its own module for Python, as torch.utils.cpp_extension.load builds it.

@@ -22,6 +22,8 @@ TEST(Recognise, backend_by_ending_and_text) {
   EXPECT_EQ(recognise_backend("a.py", "import torch\n"), Backend::torch);
   EXPECT_EQ(recognise_backend("a.py", "import torch\nfrom torch.utils.cpp_extension import load_inline\n"),
             Backend::torch_cuda);
+  EXPECT_EQ(recognise_backend("a.py", "import torch\n    m = torch.utils.cpp_extension.load_inline(\n"),
+            Backend::torch_cuda);
   EXPECT_EQ(recognise_backend("a.py", "# from torch.utils.cpp_extension import load_inline\n"), Backend::torch);
 }
 
