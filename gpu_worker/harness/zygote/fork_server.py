@@ -24,7 +24,7 @@ import select
 import signal
 import socket
 import sys
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,7 @@ DESCRIPTORS_OF_ROLE = {
 }
 SANDBOX_LIMIT_S = 20.0  # how long a child may take until it reports that it is in its sandbox; milliseconds are usual
 PROBE_BYTES = 64 << 20
+VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"
 # The number of children after which the zygote moves its memory into huge pages. The move takes up to 0.6 s, and makes
 # each later fork cheaper; a zygote that serves few children would not win it back.
 HUGE_PAGES_AFTER = 24
@@ -105,6 +106,20 @@ def main(
     control.send(json.dumps({"ready": True, **versions, "sandbox": layers}).encode())
     server.loop()
     return 0
+
+
+@contextlib.contextmanager
+def without_visible_gpus() -> Iterator[None]:
+    """Lets torch find no GPU, so that it opens none: a process that has opened one can fork no child that uses it."""
+    kept = os.environ.get(VISIBLE_GPUS)
+    os.environ[VISIBLE_GPUS] = ""
+    try:
+        yield
+    finally:
+        if kept is None:
+            del os.environ[VISIBLE_GPUS]
+        else:
+            os.environ[VISIBLE_GPUS] = kept
 
 
 def prepare_triton(device: str) -> None:
@@ -318,9 +333,9 @@ class ForkServer:
     def prepare_shared_state(self, order: dict[str, Any]) -> None:
         """Does once in the zygote what each child would otherwise repeat: opens NVRTC, and imports what tracing needs.
 
-        Imports may look for a GPU, so they are not done in a zygote that has one. NVRTC is opened there only if it is
-        the library that torch has loaded, because a torch that looks for its own NVRTC would find the opened one
-        instead.
+        In a zygote that has a GPU, NVRTC is opened only if it is the library that torch has loaded, because a torch that
+        looks for its own NVRTC would find the opened one instead. Imports may look for a GPU, so that none is visible
+        meanwhile.
         """
         from harness.extensions import tracing_child
         from harness.kernels import nvrtc
@@ -332,12 +347,11 @@ class ForkServer:
         ):
             with contextlib.suppress(nvrtc.NvrtcMissing):  # the build child reports a missing NVRTC
                 nvrtc.shared_nvrtc()
-        if self._device != "cpu":
-            return
         if order["role"] == "record" and not self._is_tracing_prepared:
             self._is_tracing_prepared = True
             gc.disable()
-            tracing_child.prepare()
+            with without_visible_gpus():
+                tracing_child.prepare()
             gc.freeze()
             gc.enable()
 

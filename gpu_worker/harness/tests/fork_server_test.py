@@ -1,0 +1,39 @@
+"""Tests what the fork server prepares for its children, in processes of their own because imports stay."""
+
+import os
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+HARNESS = Path(__file__).resolve().parents[2]
+
+PREPARE = """
+import os, sys, torch
+from harness.extensions import tracing_child
+from harness.zygote.fork_server import without_visible_gpus
+with without_visible_gpus():
+    print(torch.cuda.device_count(), torch.cuda.is_available())
+    tracing_child.prepare()
+numbers = [fd for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}")]
+has_device = any(os.readlink(f"/proc/self/fd/{fd}").startswith("/dev/nvidia") for fd in numbers)
+print(torch.cuda.is_initialized(), "libcuda.so" in open("/proc/self/maps").read(), has_device)
+print("torch._subclasses.fake_tensor" in sys.modules, os.environ.get("CUDA_VISIBLE_DEVICES"))
+"""
+
+
+class Tracing(unittest.TestCase):
+    def test_preparing_opens_no_gpu(self) -> None:
+        environment = os.environ | {
+            "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+            "PYTHONPATH": str(HARNESS),
+            "CUDA_VISIBLE_DEVICES": "0",
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", PREPARE], env=environment, capture_output=True, text=True, timeout=100
+        )
+        self.assertEqual(done.stdout, "0 False\nFalse False False\nTrue 0\n", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
