@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from harness.children import entry_point
 from harness.children.argument_binding import ProblemSignature
@@ -47,6 +48,14 @@ from harness.values.value_tree import describe_result
 LOADERS = ("load_inline", "load")
 MEMORY_BYTES = 140 << 30  # the memory that torch.cuda reports; about that of an H200
 CAUSES_MAX = 16  # the maximum length of a chain of exceptions that is followed
+# By method of a tensor that returns a number: what it returns where the tensor has no memory.
+NUMBERS: dict[str, Callable[[torch.Tensor], Any]] = {
+    "item": lambda tensor: 1.0 if tensor.is_floating_point() else tensor.dtype == torch.bool or 1,
+    "__bool__": lambda _: True,
+    "__float__": lambda _: 1.0,
+    "__int__": lambda _: 1,
+    "__index__": lambda _: 1,
+}
 ERROR_CHARS_MAX = 1000  # of the sentence about a call whose arguments torch does not take
 
 
@@ -145,10 +154,10 @@ def run(job: Job) -> int:
     pretend_tensors_on_gpu()
     job_files.prepare(job, job.entry)
     try:
-        with errors_logged(recorder, is_at_import=True):
+        with TensorsOnHost(), errors_logged(recorder, is_at_import=True):
             module = import_entry(job)
         if recorder.has_unreached_call() and recorder.error_text == "" and recorder.uncaught_key == "":
-            with errors_logged(recorder, is_at_import=False):
+            with TensorsOnHost(), errors_logged(recorder, is_at_import=False):
                 call_model(job, module, recorder)
     finally:
         recorder.save()
@@ -242,14 +251,33 @@ def pretend_gpu(arch: str) -> None:
     os.environ.setdefault("TORCH_CUDA_ARCH_LIST", f"{capability[0]}.{capability[1]}")
 
 
+def is_gpu(value: Any) -> bool:
+    return isinstance(value, str | torch.device) and str(value).startswith("cuda")
+
+
+class TensorsOnHost(TorchFunctionMode):
+    """Makes on the host what a file makes on a GPU, and takes the numbers in tensors without memory for one. A call
+    that follows `torch.empty(1, device="cuda")` or `weight.sum().item()` is then recorded too.
+    """
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
+        named = dict(kwargs or {})
+        if is_gpu(named.get("device")):
+            named["device"] = "cpu"
+        try:
+            return func(*args, **named)
+        except RuntimeError as error:
+            number = NUMBERS.get(getattr(func, "__name__", ""))
+            if number is None or type(error).__name__ != "DataDependentOutputException":
+                raise
+            return number(args[0])
+
+
 def pretend_tensors_on_gpu() -> None:
     """Makes tensors say that they are on a GPU, and makes moving them there return them as they are. A call behind
     `x = x.cuda()` or `assert x.is_cuda` is then recorded too.
     """
     move = torch.Tensor.to
-
-    def is_gpu(value: Any) -> bool:
-        return isinstance(value, str | torch.device) and str(value).startswith("cuda")
 
     def to(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
         positional = [tensor.device if is_gpu(value) else value for value in args]
