@@ -26,7 +26,7 @@ constexpr std::int64_t kPollMs = 100;
 
 // How long the worker has to be without builds and runs before it makes prefixes of torch's headers ahead. A sweep
 // sends its jobs sooner after the worker's start.
-constexpr std::int64_t kIdleBeforeHeadersMs = 3'000;
+constexpr std::int64_t kIdleBeforeHeadersMs = 1'000;
 
 // A queue of events with many writers and one reader. wake_fd() is readable while the queue is not empty.
 class Mailbox {

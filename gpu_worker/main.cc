@@ -279,6 +279,7 @@ Expected<void> run(const Flags& flags) {
                                   .uid = slot_uid(lanes.size() + tested.unopened.size() + 1),
                                   .no_gpu_arch = "sm_90",
                                   .alone_host_bytes = usable_memory_bytes() / 4 * 3,
+                                  .header_host_bytes = header_host_bytes(usable_memory_bytes()),
                                   .headers_at_once = headers_at_once(sys::usable_cores(), usable_memory_bytes())},
                       .cache_dir = fs::path(scratch).parent_path() / "build-cache",
                       .cache_bytes_max = static_cast<std::uintmax_t>(flags.cache_gib) << 30,

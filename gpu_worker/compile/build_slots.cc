@@ -13,6 +13,11 @@ std::uint32_t build_slots(const BuildResources& resources) {
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::min(spare, builds), 1, kBuildSlotsMax));
 }
 
+std::uint64_t header_host_bytes(std::uint64_t memory_bytes) {
+  constexpr std::uint64_t kArchiveBytes = 16ull << 30;
+  return memory_bytes / 6 >= kArchiveBytes ? kArchiveBytes : 0;
+}
+
 std::uint32_t headers_at_once(std::uint64_t cores, std::uint64_t memory_bytes) {
   constexpr std::uint64_t kGiB = 1ull << 30;
   if (cores >= 8 && memory_bytes >= 64 * kGiB) return 4;

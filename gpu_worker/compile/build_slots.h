@@ -19,7 +19,12 @@ struct BuildResources {
 // may. The rest of the memory is for the lanes. Returns at least 1 and at most kBuildSlotsMax.
 std::uint32_t build_slots(const BuildResources& resources);
 
-// Returns how many prefixes of torch's headers a worker makes at once. One takes up to 4 GiB, the others 2.4.
+// Returns the private memory that the making of one prefix may take: 16 GiB for the ten parts of the archive of bodies,
+// where that is at most a sixth of the memory; else 0, which means as much as a build.
+std::uint64_t header_host_bytes(std::uint64_t memory_bytes);
+
+// Returns how many prefixes of torch's headers a worker makes at once. One takes up to 4 GiB, or header_host_bytes()
+// where that is more, the others 2.4.
 std::uint32_t headers_at_once(std::uint64_t cores, std::uint64_t memory_bytes);
 
 }  // namespace kq::worker

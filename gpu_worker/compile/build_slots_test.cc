@@ -34,6 +34,11 @@ TEST(build_slots, fit_into_memory_even_if_each_build_takes_all_that_it_may) {
   EXPECT_EQ(slots(16, 1, 4), 1u);
 }
 
+TEST(header_host_bytes, holds_all_parts_of_the_archive_where_there_is_much_memory) {
+  EXPECT_EQ(header_host_bytes(128 * kGiB), 16 * kGiB);
+  EXPECT_EQ(header_host_bytes(24 * kGiB), 0u);
+}
+
 TEST(headers_at_once, follow_cores_and_memory) {
   EXPECT_EQ(headers_at_once(16, 128 * kGiB), kHeadersAtOnceMax);
   EXPECT_EQ(headers_at_once(2, 128 * kGiB), 2u);

@@ -569,7 +569,7 @@ bool Builder::make_header(const HeaderOrder& order, std::size_t thread, const st
                          .arch = order.arch,
                          .shared = {},
                          .uid = uid,
-                         .host_bytes = options_.host_bytes,
+                         .host_bytes = std::max(options_.host_bytes, options_.header_host_bytes),
                          .limit_ms = kHeaderLimitMs,
                          .whole_limit_ms = kHeaderLimitMs};
   const auto end = run_build_child(child, Lease(), *scratch, *order.zygote, stop);

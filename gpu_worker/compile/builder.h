@@ -53,6 +53,8 @@ struct BuilderOptions {
   std::uint64_t host_bytes = 4ull << 30;     // private memory of each process of a build
   // The same for a call of load_inline that needed more and is compiled once again while nothing else is; 0: none is.
   std::uint64_t alone_host_bytes = 0;
+  // The same for the making of a prefix, of which some steps run side by side; 0: as a build.
+  std::uint64_t header_host_bytes = 0;
   std::uint32_t headers_at_once = 2;  // prefixes that are made at once, at most kHeadersAtOnceMax
 };
 
