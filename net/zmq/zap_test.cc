@@ -152,9 +152,11 @@ class ZapAuthenticatorTest : public testing::Test {
 TEST_F(ZapAuthenticatorTest, each_role_has_its_socket) {
   EXPECT_TRUE(may_use(Role::submit, Side::client));
   EXPECT_TRUE(may_use(Role::admin, Side::client));
+  EXPECT_TRUE(may_use(Role::gateway, Side::client));
   EXPECT_TRUE(may_use(Role::work, Side::worker));
   EXPECT_FALSE(may_use(Role::submit, Side::worker));
   EXPECT_FALSE(may_use(Role::admin, Side::worker));
+  EXPECT_FALSE(may_use(Role::gateway, Side::worker));
   EXPECT_FALSE(may_use(Role::work, Side::client));
 }
 
