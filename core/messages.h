@@ -46,7 +46,7 @@ struct SubmitBatch {
   std::string run;
   std::vector<Submission> jobs;
   std::vector<Blob> blobs;
-  // The name whose share and quota the jobs count against. A broker with keys uses the name of the key instead.
+  // The name whose share and quota the jobs count against. With keys it is KEY, or KEY/NAME for the role gateway.
   std::string submitter{};
 };
 // Asks for the states of at most kQuerySeqsMax jobs. With `wait_ms` the broker may delay the reply until one of the

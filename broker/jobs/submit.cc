@@ -314,7 +314,12 @@ Expected<void> answer(Step& step, const Caller& caller, SubmitBatch&& batch) {
     reply(step, caller, Refused{std::move(*error)});
     return {};
   }
-  SubmitHandler handler(step, batch, caller.identity.name.empty() ? batch.submitter : caller.identity.name);
+  const std::string submitter = submitter_of(caller, batch.submitter);
+  if (const auto wrong = name_error(submitter); wrong && !submitter.empty()) {
+    reply(step, caller, Refused{"submitter " + *wrong});
+    return {};
+  }
+  SubmitHandler handler(step, batch, submitter);
   SubmitAck ack;
   ack.jobs.reserve(batch.jobs.size());
   for (Submission& submission : batch.jobs) {

@@ -55,7 +55,7 @@ Expected<void> for_each(Step& step, const Caller& caller, const std::vector<Sequ
 }
 
 Expected<void> cancel_one(Step& step, const Caller& caller, const JobRecord& record, JobAction& action) {
-  if (caller.identity.role != Role::admin && caller.identity.name != record.submitter) {
+  if (caller.identity.role != Role::admin && !owns_jobs_of(caller, record.submitter)) {
     action.reason =
         "job " + std::to_string(record.seq) + " is " + record.submitter + "'s; only they or an admin may cancel it";
     return {};

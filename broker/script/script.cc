@@ -236,7 +236,8 @@ std::optional<Event> event_in(const Command& command) {
     return store::Space{.free_bytes = command.number("free", 0), .nearly_full = command.number("full", 0) != 0};
   if (auto request = client_request_in(command)) {
     const std::string user = command.text("user");
-    const Identity identity{.name = user, .role = user.empty() || user == "root" ? Role::admin : Role::submit};
+    const Role role = user.empty() || user == "root" ? Role::admin : user == "web" ? Role::gateway : Role::submit;
+    const Identity identity{.name = user, .role = role};
     return FromClient{command.text("client", "c"), {id, std::move(*request)}, identity};
   }
   if (auto request = worker_request_in(command, worker)) return FromWorker{worker, {id, std::move(*request)}};

@@ -53,14 +53,20 @@ std::string own_run(const Submitter& submitter, const std::string& broker_run) {
   return submitter.name.empty() ? broker_run : broker_run.substr(submitter.name.size() + 1);
 }
 
+std::optional<std::string> BrokerService::counted_as(const Submitter& submitter) const {
+  if (key_.name.empty()) return submitter.name;
+  return key_.role == Role::gateway ? std::optional(key_.name + "/" + submitter.name) : std::nullopt;
+}
+
 // Returns how many jobs the submitter may queue now.
 Expected<std::size_t> BrokerService::room_for(const Submitter& submitter) {
-  if (submitter.jobs_max == 0) return std::numeric_limits<std::size_t>::max();
+  const auto name = counted_as(submitter);
+  if (submitter.jobs_max == 0 || !name) return std::numeric_limits<std::size_t>::max();
   std::uint64_t queued = 0;
   std::uint32_t skip = 0;
   for (std::size_t page = 0; page < kLanePagesMax; ++page) {
     KQ_TRY_VALUE(const QueueReply reply, calls_.ask_for<QueueReply>(QueueQuery{.limit = kQueryRowsMax, .skip = skip}));
-    for (const LaneRow& lane : reply.lanes) queued += lane.submitter == submitter.name ? lane.queued : 0;
+    for (const LaneRow& lane : reply.lanes) queued += lane.submitter == *name ? lane.queued : 0;
     if (!reply.more) break;
     skip += static_cast<std::uint32_t>(reply.lanes.size());
   }
@@ -158,7 +164,8 @@ Expected<JobStatus> BrokerService::status(const Submitter& submitter, const JobI
 // Where the broker counts every job as the gateway's, it is the one who asked last.
 bool BrokerService::may_cancel(const Submitter& submitter, const JobRecord& job) const {
   if (submitter.name.empty()) return true;
-  return has_key_ ? job.run.starts_with(submitter.name + "/") : job.submitter == submitter.name;
+  const auto name = counted_as(submitter);
+  return name ? job.submitter == *name : job.run.starts_with(submitter.name + "/");
 }
 
 Expected<JobAction> BrokerService::cancel(const Submitter& submitter, const JobId& id) {
