@@ -81,6 +81,9 @@ class Rest(GatewayTest):
             self.assertEqual(client.get(f"/api/v1/jobs/{second}/result?wait=60").json["verdict"], "wrong_answer")
             self.assertEqual(client.get(f"/api/v1/jobs/{first}").json["state"], "finished")
             self.assertEqual(client.get(f"/api/v1/jobs/{first}/log").type, "text/plain")
+            source = result.json["result"]["kernel_hash"]
+            self.assertEqual(client.get(f"/api/v1/jobs/{first}/files/{source}").text, kq.RIGHT)
+            self.assertEqual(client.get(f"/api/v1/jobs/{first}/files/{'0' * 64}").status, 404)
             self.assertEqual(client.get("/api/v1/runs").json["runs"][0]["run"], "a run/1")
             counts = client.get("/api/v1/runs/a%20run%2F1").json
             self.assertEqual(counts["verdicts"], {"passed": 1, "wrong_answer": 1})

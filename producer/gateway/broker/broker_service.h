@@ -43,6 +43,7 @@ class BrokerService final : public Service {
                                             const std::function<bool()>& abandoned) override;
   Expected<JobStatus> status(const Submitter& submitter, const JobId& id) override;
   Expected<JobAction> cancel(const Submitter& submitter, const JobId& id) override;
+  Expected<FileReply> file(const Submitter& submitter, const JobId& id, const Hash& hash) override;
   Expected<RunsReply> runs(const Submitter& submitter, const RunsQuery& query) override;
   Expected<RunReply> run_page(const Submitter& submitter, const RunQuery& query) override;
   Expected<BoardReply> board_page(const BoardQuery& query) override;
@@ -60,7 +61,6 @@ class BrokerService final : public Service {
   Expected<Reply> cached(Cached<Reply>& cache);
   // Returns the row as the broker has it.
   Expected<RunRow> row_of(const Submitter& submitter, const JobId& id, bool with_samples);
-  bool may_cancel(const Submitter& submitter, const JobRecord& job) const;
 
   BrokerCalls& calls_;
   const std::string own_name_;

@@ -131,25 +131,42 @@ TEST(BrokerService, a_wait_asks_until_the_job_is_finished) {
   EXPECT_EQ(asked, 2);
 }
 
-TEST(BrokerService, only_the_submitter_of_a_job_cancels_it) {
-  std::string first = "bob";
+TEST(BrokerService, a_job_is_cancelled_for_its_submitter) {
+  bool done = true;
   AnsweringBroker broker([&](const ClientRequest& request) -> std::optional<ClientReply> {
-    if (std::holds_alternative<RunQuery>(request)) return RunReply{{row("b", 7, first)}};
-    return ActionReply{{{.seq = 7, .done = true, .reason = ""}}};
+    if (std::holds_alternative<RunQuery>(request)) return RunReply{{row("b", 7, "bob")}};
+    return ActionReply{{{.seq = 7, .done = done, .reason = "job 7 is bob's"}}};
   });
   const auto calls = broker.calls();
   BrokerService service(*calls, "", {});
-  EXPECT_FALSE(service.cancel(kAda, {7, "r", "b"})->done);
-  EXPECT_TRUE(service.cancel(kNobody, {7, "r", "b"})->done);
-  first = "ada";
   EXPECT_TRUE(service.cancel(kAda, {7, "r", "b"})->done);
-  first = "key-of-the-gateway";
+  EXPECT_EQ(broker.last<CancelJobs>().submitter, "ada");
+  EXPECT_TRUE(service.cancel(kNobody, {7, "r", "b"})->done);
+  EXPECT_EQ(broker.last<CancelJobs>().submitter, "");
   BrokerService with_key(*calls, "", {"key-of-the-gateway", Role::submit});
   EXPECT_TRUE(with_key.cancel(kAda, {7, "r", "b"})->done);
+  EXPECT_EQ(broker.last<CancelJobs>().submitter, "");
   BrokerService as_gateway(*calls, "", {"web", Role::gateway});
-  EXPECT_FALSE(as_gateway.cancel(kAda, {7, "r", "b"})->done);
-  first = "web/ada";
   EXPECT_TRUE(as_gateway.cancel(kAda, {7, "r", "b"})->done);
+  EXPECT_EQ(broker.last<CancelJobs>().submitter, "ada");
+  done = false;
+  EXPECT_THAT(as_gateway.cancel(kAda, {7, "r", "b"})->reason, Not(HasSubstr("bob")));
+}
+
+TEST(BrokerService, a_file_is_one_of_the_job) {
+  AnsweringBroker broker([&](const ClientRequest& request) -> std::optional<ClientReply> {
+    RunRow with_file = row("b", 7);
+    with_file.entry.submission.files = {{"k.py", sha256("k")}};
+    if (std::holds_alternative<RunQuery>(request)) return RunReply{{with_file}};
+    return FileReply{.name = "k.py", .hash = sha256("k"), .bytes = std::string("k")};
+  });
+  const auto calls = broker.calls();
+  BrokerService service(*calls, "", {});
+  const auto file = service.file(kAda, {7, "r", "b"}, sha256("k"));
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->bytes, std::string("k"));
+  EXPECT_EQ(broker.last<FileQuery>().run, "ada/r");
+  EXPECT_EQ(service.file(kAda, {7, "r", "b"}, sha256("other")).error().kind, ErrorKind::not_found);
 }
 
 TEST(BrokerService, rows_do_not_name_other_submitters) {
@@ -158,6 +175,7 @@ TEST(BrokerService, rows_do_not_name_other_submitters) {
   const auto calls = broker.calls();
   BrokerService service(*calls, "", {});
   EXPECT_EQ(service.find(kAda, {7, "r", "b"}, false)->job.submitter, "ada");
+  EXPECT_EQ(service.find(kAda, {7, "r", "b"}, false)->entry.submitter, "ada");
   EXPECT_EQ(service.run_page(kAda, {.run = "r", .after_label = ""})->rows[0].job.submitter, "ada");
   EXPECT_EQ(service.find(kNobody, {7, "r", "b"}, false)->job.submitter, "bob");
 }
