@@ -12,6 +12,7 @@
 #include "broker/requests/operate.h"
 #include "broker/requests/queries.h"
 #include "broker/requests/session.h"
+#include "broker/requests/share.h"
 
 namespace kq::broker {
 namespace {
@@ -61,6 +62,7 @@ Expected<void> handle(Step& step, Tick tick) {
   if (tick.stalled_ms > 0) extend_deadlines(step, tick.stalled_ms);
   shrink_job_table(step);
   step.state.blobs.shrink();
+  step.state.rights.shrink();
   if (step.state.board_medians_ns.size() > step.state.options.board_medians_cached_max)
     step.state.board_medians_ns.clear();
   delete_unused_names(step);

@@ -27,7 +27,8 @@ struct LeaderboardRow {
   double reference_ns = 0;
   double speedup = 0;
   std::int64_t finished_at_ms = 0;
-  bool fell_back = false;  // an extension of the submission does not compile, so the time is that of its fallback
+  bool fell_back = false;   // an extension of the submission does not compile, so the time is that of its fallback
+  std::string submitter{};  // as the key proves it, unlike the author; empty in rows of an earlier kq
 
   friend bool operator==(const LeaderboardRow&, const LeaderboardRow&) = default;
 };
@@ -71,6 +72,7 @@ void fields(V& v, LeaderboardRow& x) {
   v("speedup", x.speedup);
   v("finished_at_ms", x.finished_at_ms);
   v("fell_back", x.fell_back);
+  v("submitter", x.submitter);
 }
 
 }  // namespace kq

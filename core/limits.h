@@ -29,9 +29,12 @@ inline constexpr std::size_t kJobsScannedMax = 4096;      // jobs that the broke
 inline constexpr std::size_t kQuerySeqsMax = 4096;        // jobs in one StatusQuery
 inline constexpr std::uint32_t kQueryWaitMsMax = 30'000;  // the longest time that the answer to a StatusQuery may wait
 
+inline constexpr std::size_t kJobSubmittersMax = 64;  // submitters besides the first that an unfinished job records
+inline constexpr std::size_t kShareNamesMax = 64;     // names with which one run is shared
+
 inline constexpr std::size_t kHeartbeatBuildsMax = 64;  // builds in one Heartbeat: those in progress for longest
 
-// Names that people choose (run, label, author, GPU model, tag) are printable UTF-8 without control characters.
+// Names that people choose (run, label, author, GPU model, tag) are UTF-8 without control or invisible characters.
 inline constexpr std::size_t kNameBytesMax = 200;
 inline constexpr std::size_t kTagsMax = 32;
 inline constexpr std::size_t kLabelsMax = 16;  // labels that one job requires, or that one worker has

@@ -41,12 +41,13 @@ struct Blob {
 // Asks the broker to accept these jobs for this run. The request is idempotent, because the key of a submission decides
 // whether the job is new. A batch has at most kSubmitJobsMax jobs, at most kSubmitBytesMax bytes of blobs, which are at
 // most kSubmitContentBytesMax when unpacked, and at most as many blobs as the jobs may have files. Every blob that a
-// job needs is in the batch or already in the store.
+// job needs is in the batch or already in the store. With keys it is in the batch, or the same submitter has sent its
+// bytes before; and the run must be the submitter's own or shared with the submitter.
 struct SubmitBatch {
   std::string run;
   std::vector<Submission> jobs;
   std::vector<Blob> blobs;
-  // The name whose share and quota the jobs count against. A broker with keys uses the name of the key instead.
+  // The name whose share and quota the jobs count against. With keys it is KEY, or KEY/NAME for the role gateway.
   std::string submitter{};
 };
 // Asks for the states of at most kQuerySeqsMax jobs. With `wait_ms` the broker may delay the reply until one of the
@@ -145,6 +146,7 @@ struct BrokerReply {
   std::uint64_t queued = 0;
   std::uint64_t leased = 0;
   std::vector<WorkerStatus> workers;
+  bool has_keys = false;  // without keys every client may read every source and change every run
 };
 // The broker did not understand or did not allow the request, and did nothing of it.
 struct Refused {
@@ -262,9 +264,9 @@ struct Unknown {};
 
 using ClientRequest =
     std::variant<SubmitBatch, StatusQuery, RunQuery, BoardQuery, BrokerQuery, CancelJobs, RetryJobs, PurgeDead, Pause,
-                 Drain, JobsQuery, DeadQuery, QueueQuery, StatsQuery, Backup, RunsQuery>;
+                 Drain, JobsQuery, DeadQuery, QueueQuery, StatsQuery, Backup, RunsQuery, ShareRun, FileQuery>;
 using ClientReply = std::variant<SubmitAck, StatusReply, RunReply, BoardReply, BrokerReply, Refused, ActionReply, Done,
-                                 JobsReply, QueueReply, StatsReply, RunsReply>;
+                                 JobsReply, QueueReply, StatsReply, RunsReply, FileReply>;
 using WorkerRequest = std::variant<Hello, Heartbeat, ResultBatch, Goodbye, BuildResult>;
 using WorkerReply = std::variant<Welcome, LeaseBatch, ResultAck, Unknown, Refused, Revoke, BuildBatch>;
 
@@ -458,6 +460,7 @@ void fields(V& v, BrokerReply& x) {
   v("queued", x.queued);
   v("leased", x.leased);
   v("workers", x.workers);
+  v("has_keys", x.has_keys);
 }
 template <class V>
 void fields(V& v, Refused& x) {

@@ -1,7 +1,7 @@
 // Messages of the client socket that inspect and operate the queue. The other client messages are in core/messages.h.
 //
-// A query needs no special right, a submitter may cancel its own jobs, and every other message needs Role::admin. Each
-// message is idempotent.
+// A query needs no special right but FileQuery, a submitter may cancel its own jobs and share its own runs, and every
+// other message needs Role::admin. Each message is idempotent.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,19 @@
 #include <string>
 #include <vector>
 
+#include "core/bytes/shared_bytes.h"
 #include "core/records.h"
 
 namespace kq {
 
 // ---- client -> broker -----------------------------------------------------------------------------------------------
 
-// Ends these queued or leased jobs, at most kQuerySeqsMax, as `cancelled`. The broker revokes their leases.
+// Cancels these queued or leased jobs, at most kQuerySeqsMax, for one submitter. A job that no other submitter asked
+// for ends as `cancelled`, and the broker revokes its lease; another job goes on. A job ends for all submitters if an
+// admin cancels it, or a client of a broker without keys, and names no submitter.
 struct CancelJobs {
   std::vector<Sequence> seqs;
+  std::string submitter{};  // as in SubmitBatch
 };
 // Queues these finished jobs again, if their verdicts are not terminal (abandoned, cancelled, expired, ...). Their
 // failure counts are reset, and they are removed from the dead letters.
@@ -66,6 +70,21 @@ struct QueueQuery {
 struct RunsQuery {
   std::string after;
   std::uint32_t limit = 0;
+};
+// Lets others add rows to a run and read its sources, or no longer. The run gets the caller as its owner if it has
+// none. Only the owner and an admin may share a run, which has at most kShareNamesMax names.
+struct ShareRun {
+  std::string run;
+  std::vector<std::string> names;
+  bool shared = true;
+  std::string submitter{};  // as in SubmitBatch
+};
+// Asks for the bytes of a file of one row: a source or the problem. With keys only the row's submitter, the owner of
+// the run, those with whom the run is shared, and admins get them.
+struct FileQuery {
+  std::string run;
+  std::string label;
+  Hash hash;
 };
 // Asks for all metrics of the broker.
 struct StatsQuery {};
@@ -118,12 +137,17 @@ struct QueueReply {
 };
 struct KnownRun {
   std::string run;
-  std::string submitter;             // the submitter of the job with the first label of the run
+  std::string submitter;             // the owner of the run; without keys the submitter of its first label
   std::int64_t submitted_at_ms = 0;  // the Unix time at which that job was submitted
 };
 struct RunsReply {
   std::vector<KnownRun> runs;
   bool more = false;
+};
+struct FileReply {
+  std::string name;
+  Hash hash;  // the SHA-256 of the bytes
+  SharedBytes bytes;
 };
 // One sample of a Prometheus metric, such as kq_jobs_finished_total{verdict="passed"} 17.
 struct Metric {
@@ -138,6 +162,26 @@ struct StatsReply {
 template <class V>
 void fields(V& v, CancelJobs& x) {
   v("seqs", x.seqs);
+  v("submitter", x.submitter);
+}
+template <class V>
+void fields(V& v, ShareRun& x) {
+  v("run", x.run);
+  v("names", x.names);
+  v("shared", x.shared);
+  v("submitter", x.submitter);
+}
+template <class V>
+void fields(V& v, FileQuery& x) {
+  v("run", x.run);
+  v("label", x.label);
+  v("hash", x.hash);
+}
+template <class V>
+void fields(V& v, FileReply& x) {
+  v("name", x.name);
+  v("hash", x.hash);
+  v("bytes", x.bytes);
 }
 template <class V>
 void fields(V& v, RetryJobs& x) {
@@ -284,6 +328,18 @@ struct AlternativeName<QueueQuery> {
 template <>
 struct AlternativeName<RunsQuery> {
   static constexpr std::string_view value = "runs_query";
+};
+template <>
+struct AlternativeName<ShareRun> {
+  static constexpr std::string_view value = "share_run";
+};
+template <>
+struct AlternativeName<FileQuery> {
+  static constexpr std::string_view value = "file_query";
+};
+template <>
+struct AlternativeName<FileReply> {
+  static constexpr std::string_view value = "file_reply";
 };
 template <>
 struct AlternativeName<StatsQuery> {

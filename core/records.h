@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/build_object.h"
 #include "core/bytes/hash.h"
@@ -49,6 +50,12 @@ struct JobRecord {
   std::int64_t deadline_ms = 0;    // 0: none
   std::uint32_t bytes = 0;         // size of the record and the files, as it counts against the submitter's quota
 
+  // The submitter of the submission in family `body`; empty where it is `submitter`.
+  std::string first_submitter{};
+  // The other submitters whose submissions the job answers, while it is unfinished: the job is cancelled when the last
+  // submitter has cancelled it. A list of kJobSubmittersMax names is full, and then only an admin cancels the job.
+  std::vector<std::string> also_for{};
+
   friend bool operator==(const JobRecord&, const JobRecord&) = default;
 };
 
@@ -67,9 +74,24 @@ struct JobRecord {
 //   `reuse`    Key: sequence and the key of a run entry. The Unix time in ms (8 bytes, big-endian) at which the broker
 //              last answered a submission with this existing job. This family, the run in the JobRecord and the label
 //              in the body lead from a job to every run entry that may name it.
+//   `sender`   Key: SHA-256 and submitter. An empty value for each file whose bytes a submitter has sent. Only such a
+//              submitter may name the file by its hash alone. It is written where keys are used.
 //   `object`   Key: sequence. The BuildObject of an unfinished job, which is removed when the job is finished.
 //   `meta`     Among others the names of the parts of lane keys: class number -> Requirements, submitter number ->
 //   name.
+
+// Returns the submitter of the submission in family `body`.
+inline const std::string& first_submitter_of(const JobRecord& job) {
+  return job.first_submitter.empty() ? job.submitter : job.first_submitter;
+}
+
+// Family `owner`, key: the name of a run. It exists for each run that a key named first.
+struct RunOwner {
+  std::string owner;                  // the submitter who may add and replace rows, and share the run
+  std::vector<std::string> shared{};  // others who may add and replace rows and read its sources; sorted
+
+  friend bool operator==(const RunOwner&, const RunOwner&) = default;
+};
 
 // Family `run`, key: run NUL label. The job of that label. A label that is submitted again points to its newest job.
 struct RunEntry {
@@ -77,6 +99,9 @@ struct RunEntry {
   // The submission under this label, whose names may differ from those of the job's first submission. In the store it
   // is empty where both are equal (is_as_first_submitted); a reader of a run gets the full submission.
   Submission submission;
+  // The submitter of this row, as its key proves it. Empty in the store where the submission is left out, and then the
+  // first submitter of the job; also empty where an earlier kq wrote the entry.
+  std::string submitter{};
 
   friend bool operator==(const RunEntry&, const RunEntry&) = default;
 };
@@ -121,11 +146,19 @@ void fields(V& v, JobRecord& x) {
   v("not_before_ms", x.not_before_ms);
   v("deadline_ms", x.deadline_ms);
   v("bytes", x.bytes);
+  v("first_submitter", x.first_submitter);
+  v("also_for", x.also_for);
+}
+template <class V>
+void fields(V& v, RunOwner& x) {
+  v("owner", x.owner);
+  v("shared", x.shared);
 }
 template <class V>
 void fields(V& v, RunEntry& x) {
   v("seq", x.seq);
   v("submission", x.submission);
+  v("submitter", x.submitter);
 }
 template <class V>
 void fields(V& v, ShortRunEntry& x) {

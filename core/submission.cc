@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 
+#include "core/base/safe_text.h"
 #include "core/limits.h"
 
 namespace kq {
@@ -65,6 +66,7 @@ std::optional<std::string> name_error(std::string_view name) {
     if (byte < 0x20 || byte == 0x7F || is_c1) return "holds a control character at byte " + std::to_string(i);
     const std::size_t length = utf8_length(name.substr(i));
     if (length == 0) return "is not UTF-8 at byte " + std::to_string(i);
+    if (hidden_character_bytes(name.substr(i)) != 0) return "holds an invisible character at byte " + std::to_string(i);
     i += length;
   }
   return std::nullopt;
@@ -81,6 +83,7 @@ Hash submission_key(const Submission& submission) {
     put(text, "hash", as_bytes(file.hash));
   }
   put(text, "problem", as_bytes(submission.problem.hash));
+  put(text, "problem_file", submission.problem.file);
   put(text, "precision", to_string(submission.problem.precision));
   put(text, "rtol", shortest(submission.problem.rtol));
   put(text, "atol", shortest(submission.problem.atol));
@@ -103,6 +106,17 @@ Hash submission_key(const Submission& submission) {
     put(text, "allow_precision", to_string(truth.allowed));
   }
   return sha256(text);
+}
+
+Submission evaluated_part(const Submission& submission) {
+  Submission part = submission;
+  part.author.clear();
+  part.tags.clear();
+  part.problem.name.clear();
+  part.priority = Priority::normal;
+  part.not_before_ms = part.deadline_ms = 0;
+  part.labels.clear();
+  return part;
 }
 
 Expected<void> validate(const Submission& submission) {

@@ -89,7 +89,8 @@ struct Submission {
   std::uint32_t time_limit_ms = 0;
 
   // These fields say when and where the job may run. They are not part of the key, so a finished job is reused although
-  // they differ.
+  // they differ. An unfinished job that is reused gets the wider of both wishes (broker/jobs/lifecycle.h), so that no
+  // submission holds up another.
   Priority priority = Priority::normal;
   std::int64_t not_before_ms = 0;     // Unix time; 0: at once
   std::int64_t deadline_ms = 0;       // Unix time; a job that has not started by then ends as `expired`; 0: none
@@ -109,13 +110,18 @@ inline constexpr std::string_view kEvaluatorVersion = "kq-evaluator/2";
 // docs/design/architecture.md.
 Hash submission_key(const Submission& submission);
 
+// Returns the part of a submission that a worker gets: what is hashed into the key, and the label, which workers only
+// write into logs and names of profiles. All else could otherwise decide how the job ends, and a job of another
+// submitter with the same key would end in the same way.
+Submission evaluated_part(const Submission& submission);
+
 // Fails with bad input for a submission that every broker refuses, such as one with bad names, without files, or with
 // too many files or trials. The error text starts with the label. python/kq/records/validate.py has the same texts.
 Expected<void> validate(const Submission& submission);
 
 // Returns what is wrong with a name that a person chose (run, label, author, tag), or nothing where the name is valid.
-// A valid name has 1 to kNameBytesMax bytes of UTF-8 without control characters. The text continues a sentence whose
-// subject is the name: "is empty".
+// A valid name has 1 to kNameBytesMax bytes of UTF-8 without control characters and without invisible ones
+// (core/base/safe_text.h). The text continues a sentence whose subject is the name: "is empty".
 std::optional<std::string> name_error(std::string_view name);
 
 template <class V>

@@ -205,6 +205,18 @@ std::optional<std::int64_t> reused_at_ms_from(std::string_view value) {
   return static_cast<std::int64_t>(*at_ms);
 }
 
+std::string sender_key(const Hash& hash, std::string_view submitter) {
+  std::string key(as_bytes(hash));
+  return key.append(submitter);
+}
+
+std::string sender_end(const Hash& hash) {
+  std::string end(as_bytes(hash));
+  while (!end.empty() && static_cast<unsigned char>(end.back()) == 0xFF) end.pop_back();
+  if (!end.empty()) end.back() = static_cast<char>(static_cast<unsigned char>(end.back()) + 1);
+  return end;
+}
+
 std::string board_key(const Hash& problem, std::string_view device_model) {
   return hash_key(problem).append(device_model);
 }

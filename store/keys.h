@@ -40,6 +40,13 @@ std::optional<ReusePlace> reuse_place_from(std::string_view key);
 std::string reuse_value(std::int64_t at_ms);
 std::optional<std::int64_t> reused_at_ms_from(std::string_view value);
 
+// Family sender: 32 bytes of the content hash, then the submitter who sent the bytes. sender_end() returns the first
+// key after every key of the hash; empty where no key can follow.
+std::string sender_key(const Hash& hash, std::string_view submitter);
+std::string sender_end(const Hash& hash);
+
+// Family owner: the name of the run.
+
 // Family board: problem hash, then the device model.
 std::string board_key(const Hash& problem, std::string_view device_model);
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "core/blob.h"
 #include "core/codec/codec.h"
 #include "core/limits.h"
 #include "store/keys.h"
@@ -107,6 +108,9 @@ Expected<void> fill_rows(const Store& store, const std::string& run, std::vector
   auto missing = read_records(store, Family::state, std::move(jobs));
   if (!missing) return failure(missing.error());
   if (*missing) return lacks(**missing, " has no record in family 'state'");
+  for (RunRow& row : rows) {
+    if (is_as_first_submitted(row.entry)) row.entry.submitter = first_submitter_of(row.job);
+  }
   // A row whose submission is lost keeps its label: the broker ends such a job as `abandoned`, and the rest of the run
   // stays readable.
   missing = read_records(store, Family::body, std::move(bodies));
@@ -174,6 +178,47 @@ Expected<std::optional<Sequence>> find_key(const Store& store, const Hash& key) 
   return seq;
 }
 
+Expected<std::optional<RunOwner>> read_owner(const Store& store, std::string_view run) {
+  KQ_TRY_VALUE(const auto bytes, store.get(Family::owner, run));
+  if (bytes) {
+    auto owner = decode<RunOwner>(*bytes);
+    if (!owner) return damaged(Family::owner, "run '" + std::string(run) + "'", owner.error().message);
+    return std::optional(std::move(*owner));
+  }
+  KQ_TRY_VALUE(const auto page, read_page(store, Family::run, run_prefix(run), run_prefix_end(run), 1));
+  if (page.items.empty()) return std::nullopt;
+  const auto entry = decode<RunEntry>(page.items.front().second);
+  if (!entry) return damaged(Family::run, "run '" + std::string(run) + "'", entry.error().message);
+  if (!entry->submitter.empty()) return RunOwner{.owner = entry->submitter};
+  KQ_TRY_VALUE(const auto job, read_job(store, entry->seq));
+  return RunOwner{.owner = job ? first_submitter_of(*job) : ""};
+}
+
+Expected<std::optional<RunEntry>> read_entry(const Store& store, std::string_view run, std::string_view label) {
+  KQ_TRY_VALUE(const auto bytes, store.get(Family::run, run_key(run, label)));
+  if (!bytes) return std::nullopt;
+  auto entry = decode<RunEntry>(*bytes);
+  if (!entry) return damaged(Family::run, "run '" + std::string(run) + "'", entry.error().message);
+  if (!is_as_first_submitted(*entry)) return std::optional(std::move(*entry));
+  KQ_TRY_VALUE(const auto job, read_job(store, entry->seq));
+  if (job) entry->submitter = first_submitter_of(*job);
+  KQ_TRY_VALUE(auto body, read_body(store, entry->seq));
+  if (body) entry->submission = std::move(*body);
+  return std::optional(std::move(*entry));
+}
+
+Expected<std::optional<std::string>> read_file(const Store& store, const Hash& hash) {
+  for (const Packing packing : {Packing::raw, Packing::lz4, Packing::zstd}) {
+    KQ_TRY_VALUE(auto bytes, store.get(Family::blob, blob_key(hash, packing)));
+    if (!bytes) continue;
+    Decompressor decompressor;
+    auto content = content_of(decompressor, {.hash = hash, .bytes = std::move(*bytes), .packing = packing});
+    if (!content) return damaged(Family::blob, "file " + to_hex(hash), content.error().message);
+    return std::optional(std::move(*content));
+  }
+  return std::nullopt;
+}
+
 Expected<RunReply> read_run(const Store& store, const RunQuery& query) {
   const std::string first =
       query.after_label.empty() ? run_prefix(query.run) : first_after(run_key(query.run, query.after_label));
@@ -217,7 +262,8 @@ Expected<RunsReply> read_runs(const Store& store, const RunsQuery& query) {
     if (!job)
       return damaged(Family::run, "run '" + known.run + "'",
                      "job " + std::to_string(entry->seq) + " has no record in family 'state'");
-    known.submitter = job->submitter;
+    KQ_TRY_VALUE(const auto owner, read_owner(store, known.run));
+    known.submitter = owner ? owner->owner : "";
     known.submitted_at_ms = job->submitted_at_ms;
     first = run_prefix_end(known.run);
     reply.runs.push_back(std::move(known));

@@ -117,7 +117,7 @@ TEST_F(ReaderTest, runs_come_by_name_whatever_they_hold) {
   const RunsReply first = read_runs(store, {.after = "", .limit = 2}).value();
   EXPECT_THAT(names(first), ElementsAre("a", "nightly"));
   EXPECT_TRUE(first.more);
-  EXPECT_EQ(first.runs[0].submitter, examples::job().submitter);
+  EXPECT_EQ(first.runs[0].submitter, examples::job().first_submitter);
   EXPECT_EQ(first.runs[0].submitted_at_ms, examples::job().submitted_at_ms);
   const RunsReply second = read_runs(store, {.after = "nightly", .limit = 2}).value();
   EXPECT_THAT(names(second), ElementsAre("nightly2"));

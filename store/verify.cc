@@ -35,7 +35,8 @@ class Verification {
         {Family::board, &Verification::board},   {Family::queue, &Verification::queue_entry},
         {Family::timer, &Verification::timer},   {Family::dead, &Verification::dead},
         {Family::reuse, &Verification::reuse},   {Family::body, &Verification::body},
-        {Family::object, &Verification::object}};
+        {Family::object, &Verification::object}, {Family::sender, &Verification::sender},
+        {Family::owner, &Verification::owner}};
     for (const auto& [family, check] : kChecks) {
       family_ = family;
       KQ_TRY(store_.scan(family, "", "", [&, check = check](std::string_view key, std::string_view value) {
@@ -215,8 +216,9 @@ class Verification {
     const auto body = need(read_body(store_, row->seq), subject + ", its submission");
     const auto result = need(read_result(store_, row->seq, false), subject + ", its result");
     if (!job || !body || !result) return;
-    if (board_row(*body, *result, row->seq, job->finished_at_ms) != *row)
-      problem(subject + " did not pass with what the row says");
+    auto passed = board_row(*body, *result, row->seq, job->finished_at_ms);
+    if (passed) passed->submitter = row->submitter;  // the job may have been queued again for another submitter
+    if (passed != *row) problem(subject + " did not pass with what the row says");
   }
 
   void queue_entry(std::string_view key, std::string_view value) {
@@ -295,6 +297,16 @@ class Verification {
     if (sha256(object->bytes) != object->hash) problem(job_text(*seq) + ": the object is not what its name says");
     const auto job = need(read_job(store_, *seq), job_text(*seq));
     if (job && job->state == JobState::finished) problem(job_text(*seq) + " is finished and has an object");
+  }
+
+  // The names of the senders are removed with the file.
+  void sender(std::string_view key, std::string_view) {
+    if (key.size() <= sizeof(Hash::bytes)) problem("a key is not a hash and a submitter");
+  }
+
+  void owner(std::string_view key, std::string_view value) {
+    if (const auto owner = decode<RunOwner>(value); !owner)
+      problem("run '" + std::string(key) + "': " + owner.error().message);
   }
 
   void totals() {

@@ -15,6 +15,7 @@
 #include "broker/tables/builds.h"
 #include "broker/tables/queue.h"
 #include "broker/tables/retention.h"
+#include "broker/tables/rights.h"
 #include "broker/tables/switches.h"
 #include "broker/tables/watchers.h"
 #include "broker/tables/worker_pool.h"
@@ -38,6 +39,7 @@ struct State {
   Decompressor decompressor{};
   BlobCache blobs{};  // some of the files that are in the store or among the writes of this turn
   Retention retention{};
+  Rights rights{};
   Watchers watchers{options.watchers_max, options.watched_jobs_max};
   // Medians of leaderboard rows by their key, as this turn will leave them. Every row that was written since the last
   // Tick is here, and some rows that were only read.

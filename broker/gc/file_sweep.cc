@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "broker/core/step.h"
+#include "broker/jobs/ownership.h"
 #include "core/codec/codec.h"
 #include "store/keys.h"
 
@@ -50,6 +51,7 @@ Expected<bool> remove_unnamed_files(Step& step) {
   bool is_over = true;  // whether the walk has reached the last file
   std::size_t read_count = 0;
   bool well_formed = true;
+  std::vector<Hash> removed;
   const auto visit = [&](std::string_view key, std::string_view) {
     is_over = read_count++ < step.state.options.files_read_per_step_max;
     if (!is_over) return false;
@@ -62,10 +64,12 @@ Expected<bool> remove_unnamed_files(Step& step) {
     step.state.blobs.forget(*hash);
     step.state.metrics.removed_file();
     walk.removed_files.insert(*hash);
+    removed.push_back(*hash);
     return true;
   };
   KQ_TRY(step.state.store->scan(store::Family::blob, walk.file_at, "", visit));
   if (!well_formed) return our_fault("store, family 'blob': a key is not a hash");
+  for (const Hash& hash : removed) KQ_TRY(forget_senders(step, hash));
   return is_over;
 }
 

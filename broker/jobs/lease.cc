@@ -211,7 +211,7 @@ bool may_receive_jobs(const Step& step, const Session& session) {
 Expected<std::optional<Lease>> lease_for(Step& step, const Job& job) {
   KQ_TRY_VALUE(const auto submission, submission_of(step, job));
   if (submission == nullptr) return abandon_instead(step, job, "the store has lost its submission");
-  Lease lease{.id = {}, .run = job.record.run, .submission = *submission, .blobs = {}, .device = {}};
+  Lease lease{.id = {}, .run = job.record.run, .submission = evaluated_part(*submission), .blobs = {}, .device = {}};
   std::vector<Hash> hashes{lease.submission.problem.hash};
   for (const SourceFile& file : lease.submission.files) hashes.push_back(file.hash);
   std::ranges::sort(hashes);

@@ -5,6 +5,7 @@
 
 #include "broker/jobs/prebuild.h"
 #include "broker/jobs/result_bounds.h"
+#include "broker/jobs/wishes.h"
 #include "core/base/check.h"
 #include "core/codec/codec.h"
 #include "core/limits.h"
@@ -207,16 +208,49 @@ void return_to_queue(Step& step, Job& job, std::int64_t not_before_ms) {
   write_record(step, job);
 }
 
-// Returns the record with the more urgent of its own wishes and those of a later submission.
-JobRecord merged_record(JobRecord record, const Submission& again, std::int64_t now_ms) {
-  record.priority = std::max(record.priority, again.priority);
-  // A pause after a failure of kq is not the submitter's wish, so a submission does not shorten it.
-  if (record.failures == 0)
-    record.not_before_ms = again.not_before_ms <= now_ms ? 0 : std::min(record.not_before_ms, again.not_before_ms);
-  const bool is_due = record.deadline_ms != 0 && record.deadline_ms <= now_ms;  // its timer is about to end the job
-  if (!is_due && record.deadline_ms != 0)
-    record.deadline_ms = again.deadline_ms == 0 ? 0 : std::max(record.deadline_ms, again.deadline_ms);
-  return record;
+// Changes what the record of an unfinished job says of its submitters, its requirements and its times. The job moves to
+// the lane and the account that follow. Fails with bad_input as lane_for() does.
+Expected<void> rewrite(Step& step, Job& job, JobRecord wanted) {
+  KQ_TRY_VALUE(const auto lane, lane_for(step, wanted));
+  const bool is_leased = job.record.state == JobState::leased;
+  if (!is_leased) {
+    withdraw(step, job, false);
+  } else if (lane != job.lane) {
+    step.ready.erase(store::Family::queue, store::queue_key(job.lane, job.record.seq));
+  }
+  if (wanted.deadline_ms != job.record.deadline_ms) {
+    clear_timer(step, expires(job.record));
+    if (wanted.deadline_ms != 0) set_timer(step, expires(wanted), "");
+  }
+  if (lane.needs != job.lane.needs || lane.submitter != job.lane.submitter) {
+    tables(step).accounts.remove(job.lane, job.record.bytes);
+    tables(step).accounts.add(lane, job.record.bytes);
+  }
+  job.record = std::move(wanted);
+  job.lane = lane;
+  if (is_leased) {
+    write_entry(step, job);
+  } else {
+    place_in_queue(step, job);
+  }
+  write_record(step, job);
+  return {};
+}
+
+// Returns whether a queued job should move to the account of this submitter, so that it neither waits behind the jobs
+// of another submitter nor while that submitter is paused.
+bool should_charge(const State& state, const JobRecord& job, const std::string& submitter) {
+  if (job.state != JobState::queued || submitter == job.submitter || !is_for(job, submitter)) return false;
+  const auto account = [&](const std::string& name) {
+    const auto number = state.queue.scheduler().submitters.find(name);
+    return number ? state.queue.accounts().of(*number) : Account{};
+  };
+  const auto is_paused = [&](const std::string& name) { return !name.empty() && state.switches.paused.contains(name); };
+  const Account own = account(submitter);
+  if (own.jobs >= state.options.submitter_jobs_max || own.bytes + job.bytes > state.options.submitter_bytes_max)
+    return false;
+  if (is_paused(job.submitter) != is_paused(submitter)) return is_paused(job.submitter);
+  return own.jobs + 1 < account(job.submitter).jobs;
 }
 
 // Returns the result of a job that no worker's report has ended: cancelled, expired or abandoned.
@@ -249,6 +283,7 @@ Expected<void> update_board(Step& step, const Job& job, const Result& result) {
   if (body == nullptr) return our_fault("store, family 'body': " + text_of(job) + " has none");
   auto row = board_row(*body, result, job.record.seq, job.record.finished_at_ms);
   if (!row) return {};
+  row->submitter = first_submitter_of(job.record);
   const std::string key = store::board_key(row->problem_hash, row->device_model);
   KQ_TRY_VALUE(const auto to_beat, time_to_beat_ns(step.state, key));
   if (to_beat && !is_better(*row, *to_beat)) return {};
@@ -333,22 +368,28 @@ Expected<void> enqueue(Step& step, JobRecord record, std::shared_ptr<const Submi
   return {};
 }
 
-Expected<void> merge_submission(Step& step, const JobRecord& queued, const Submission& again) {
-  KQ_CHECK(queued.state == JobState::queued);
-  JobRecord wanted = merged_record(queued, again, step.now_ms);
-  if (wanted == queued) return {};
-  KQ_TRY_VALUE(const auto found, load(step, queued.seq));
-  Job& job = writable(step, *found);
-  withdraw(step, job, false);
-  if (wanted.deadline_ms != job.record.deadline_ms) {
-    clear_timer(step, expires(job.record));
-    if (wanted.deadline_ms != 0) set_timer(step, expires(wanted), "");
-  }
-  job.record = std::move(wanted);
-  job.lane.priority = job.record.priority;
-  place_in_queue(step, job);
-  write_record(step, job);
-  return {};
+Expected<void> merge_submission(Step& step, const JobRecord& unfinished, const Submission& again,
+                                const std::string& submitter) {
+  KQ_CHECK(unfinished.state != JobState::finished);
+  JobRecord wanted = widened(unfinished, again, step.now_ms);
+  add_submitter(wanted, submitter);
+  if (should_charge(step.state, wanted, submitter)) charge_to(wanted, submitter);
+  if (wanted == unfinished) return {};
+  KQ_TRY_VALUE(const auto found, load(step, unfinished.seq));
+  return rewrite(step, writable(step, *found), std::move(wanted));
+}
+
+Expected<void> cancel_for(Step& step, const Job& job, const std::vector<std::string>& submitters) {
+  if (is_for_too_many(job.record)) return {};
+  JobRecord wanted = job.record;
+  remove_submitters(wanted, submitters);
+  if (auto moved = rewrite(step, writable(step, job), wanted); moved || moved.error().kind != ErrorKind::bad_input)
+    return moved;
+  // The account that the job would move to has no room. The job stays in its account, and goes on.
+  wanted = job.record;
+  std::erase_if(wanted.also_for,
+                [&](const std::string& name) { return std::ranges::find(submitters, name) != submitters.end(); });
+  return rewrite(step, writable(step, job), std::move(wanted));
 }
 
 void activate(Step& step, const Job& waiting) {

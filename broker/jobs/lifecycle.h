@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "broker/core/step.h"
 #include "core/result.h"
@@ -39,9 +40,11 @@ store::QueueEntry entry_of(const JobRecord& record);
 // Queues a new job, or a finished job again. The record is the caller's. `submission` saves reading it from the store.
 // Fails with bad_input if there are more different requirements or submitters than the broker's limits allow.
 Expected<void> enqueue(Step& step, JobRecord record, std::shared_ptr<const Submission> submission = nullptr);
-// The same work was submitted again while the job is queued. The job gets the more urgent of both wishes: the higher
-// priority, the earlier not-before time, and the later deadline or none.
-Expected<void> merge_submission(Step& step, const JobRecord& queued, const Submission& again);
+// The same work was submitted again, by the same submitter or another, while the job is unfinished. The job gets the
+// wider of both wishes (broker/jobs/wishes.h). A queued job moves to the account of the later submitter if that has
+// fewer unfinished jobs, or if the earlier one is paused. Fails with bad_input as enqueue() does.
+Expected<void> merge_submission(Step& step, const JobRecord& unfinished, const Submission& again,
+                                const std::string& submitter);
 // The time that a queued job waited for has come: the job enters its lane.
 void activate(Step& step, const Job& job);
 // Fires the timers that are due: jobs enter their lanes, and jobs whose deadline has passed expire. Called in a Tick,
@@ -76,6 +79,8 @@ Expected<void> fail(Step& step, const Job& job, const std::string& message);
 Expected<void> abandon(Step& step, const Job& job, const std::string& message);
 // Finishes the job as `cancelled`, and revokes its lease.
 Expected<void> cancel(Step& step, const Job& job, const std::string& by);
+// Takes these submitters from a job that goes on for others.
+Expected<void> cancel_for(Step& step, const Job& job, const std::vector<std::string>& submitters);
 // Finishes as `expired` a queued job whose deadline has passed.
 Expected<void> expire_queued(Step& step, const Job& job);
 // Finishes the job: writes state, result and samples, and the leaderboard row if it is a better one, in one commit.

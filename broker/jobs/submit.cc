@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "broker/jobs/lifecycle.h"
+#include "broker/jobs/ownership.h"
 #include "core/blob.h"
 #include "core/codec/codec.h"
 #include "core/limits.h"
@@ -78,13 +79,20 @@ std::uint32_t bytes_of(const Submission& submission, const BatchFiles& files) {
 // Handles the submissions of one batch.
 class SubmitHandler {
  public:
-  SubmitHandler(Step& step, SubmitBatch& batch, std::string submitter)
-      : step_(step), state_(step.state), run_(batch.run), submitter_(std::move(submitter)) {
+  // `has_keys` says that a key proves the submitter.
+  SubmitHandler(Step& step, SubmitBatch& batch, std::string submitter, bool has_keys)
+      : step_(step), state_(step.state), run_(batch.run), submitter_(std::move(submitter)), has_keys_(has_keys) {
     for (Blob& blob : batch.blobs) files_.emplace(blob.hash, BatchFile{&blob, blob.bytes.size()});
   }
 
   Expected<JobAck> accept(Submission submission) {
     if (const auto valid = validate(submission); !valid) return refused(valid.error().message);
+    // The result and the files of a job may be read by its submitter, so this also protects those of a known job.
+    KQ_TRY_VALUE(const auto unsent, unsent_file(submission));
+    if (unsent) {
+      return refused(submission.label + ": the bytes of " + *unsent + " are not in this batch, and " + submitter_ +
+                     " has not sent them before; send its bytes along");
+    }
     // The broker computes the key itself: a wrong key from a producer could answer a submission with the result of
     // another.
     const Hash key = submission_key(submission);
@@ -111,7 +119,9 @@ class SubmitHandler {
       if (auto full = quota_error(bytes)) return busy(std::move(*full));
       KQ_TRY(keep_first_entry(record));
       const Attempt attempt = record.attempt;  // the attempt number continues, so that old results never count
+      const std::string first_submitter = first_submitter_of(record);
       record = record_for(record.seq, record.key, submission, bytes);
+      if (first_submitter != submitter_) record.first_submitter = first_submitter;
       record.attempt = attempt;
       record.needs = *needs;
       if (auto queued = enqueue(step_, record); !queued) return busy_or_failed(queued.error());
@@ -121,11 +131,14 @@ class SubmitHandler {
       if (ending->verdict == VerdictName::abandoned)
         step_.ready.erase(store::Family::dead, store::sequence_key(record.seq));
     }
-    KQ_TRY_VALUE(const auto written, write_entry(record.seq, submission));
-    if (!written) return busy(std::string(kDiskNearlyFull));
-    if (!needs && record.state == JobState::queued) {
-      KQ_TRY(merge_submission(step_, record, submission));
+    KQ_TRY_VALUE(const bool has_room, has_room_for_entry(record.seq, submission));
+    if (!has_room) return busy(std::string(kDiskNearlyFull));
+    if (!needs && record.state != JobState::finished) {
+      if (auto merged = merge_submission(step_, record, submission, submitter_); !merged)
+        return busy_or_failed(merged.error());
     }
+    write_entry(record.seq, submission);
+    note_senders(submission);
     state_.metrics.reused();
     return JobAck{.acceptance = Acceptance::reused, .seq = record.seq, .state = record.state, .reason = ""};
   }
@@ -149,6 +162,7 @@ class SubmitHandler {
     step_.ready.write(store::Family::ids, store::hash_key(key), store::sequence_key(seq));
     step_.ready.write(store::Family::body, store::sequence_key(seq), encode(submission));
     step_.ready.write(store::Family::run, store::run_key(run_, submission.label), encode(ShortRunEntry{seq}));
+    note_senders(submission);
     state_.metrics.submitted(submission.backend);
     accepted_new_ = true;
     return JobAck{.acceptance = Acceptance::accepted, .seq = seq, .state = JobState::queued, .reason = ""};
@@ -188,14 +202,18 @@ class SubmitHandler {
     return failure(error);
   }
 
-  // Writes the label of a submission that is answered with a known job. Returns false if the disk is nearly full and
-  // the label is not in the store.
-  Expected<bool> write_entry(Sequence seq, const Submission& submission) {
+  // Returns false if the disk is nearly full and the store does not have the label of a submission that is answered
+  // with a known job.
+  Expected<bool> has_room_for_entry(Sequence seq, const Submission& submission) const {
+    return state_.space.nearly_full ? is_entered(store::run_key(run_, submission.label), seq) : Expected<bool>(true);
+  }
+
+  // Writes that label, unless the disk is nearly full.
+  void write_entry(Sequence seq, const Submission& submission) {
+    if (state_.space.nearly_full) return;
     const std::string key = store::run_key(run_, submission.label);
-    if (state_.space.nearly_full) return is_entered(key, seq);
-    step_.ready.write(store::Family::run, key, encode(RunEntry{seq, submission}));
+    step_.ready.write(store::Family::run, key, encode(RunEntry{seq, submission, submitter_}));
     step_.ready.write(store::Family::reuse, store::reuse_key(seq, key), store::reuse_value(step_.now_ms));
-    return true;
   }
 
   // Returns whether the store has the label, as it does for a repeated message.
@@ -284,6 +302,25 @@ class SubmitHandler {
     return missing(submission.problem.file, submission.problem.hash);
   }
 
+  // Returns a text that names the first file whose bytes the submitter has not sent, now or before, or nothing.
+  Expected<std::optional<std::string>> unsent_file(const Submission& submission) {
+    if (!has_keys_) return std::nullopt;
+    std::vector<SourceFile> files = submission.files;
+    files.push_back({submission.problem.file, submission.problem.hash});
+    for (const SourceFile& file : files) {
+      if (files_.contains(file.hash)) continue;
+      KQ_TRY_VALUE(const bool is_sent, has_sent(state_, submitter_, file.hash));
+      if (!is_sent) return std::optional("file '" + file.name + "' (SHA-256 " + to_hex(file.hash) + ")");
+    }
+    return std::nullopt;
+  }
+
+  void note_senders(const Submission& submission) {
+    if (!has_keys_) return;
+    for (const SourceFile& file : submission.files) note_sender(step_, submitter_, file.hash);
+    note_sender(step_, submitter_, submission.problem.hash);
+  }
+
   void write_files(const Submission& submission) {
     for (const SourceFile& file : submission.files) write_file(file.hash);
     write_file(submission.problem.hash);
@@ -302,6 +339,7 @@ class SubmitHandler {
   State& state_;
   const std::string& run_;
   const std::string submitter_;
+  const bool has_keys_;
   BatchFiles files_;
   bool accepted_new_ = false;
 };
@@ -314,7 +352,20 @@ Expected<void> answer(Step& step, const Caller& caller, SubmitBatch&& batch) {
     reply(step, caller, Refused{std::move(*error)});
     return {};
   }
-  SubmitHandler handler(step, batch, caller.identity.name.empty() ? batch.submitter : caller.identity.name);
+  const std::string submitter = submitter_of(caller, batch.submitter);
+  if (const auto wrong = name_error(submitter); wrong && !submitter.empty()) {
+    reply(step, caller, Refused{"submitter " + *wrong});
+    return {};
+  }
+  if (!batch.jobs.empty()) {
+    KQ_TRY_VALUE(auto foreign, claim_run(step, caller, batch.run, submitter));
+    if (foreign) {
+      step.state.metrics.refused(batch.jobs.size());
+      reply(step, caller, Refused{std::move(*foreign)});
+      return {};
+    }
+  }
+  SubmitHandler handler(step, batch, submitter, !caller.identity.name.empty());
   SubmitAck ack;
   ack.jobs.reserve(batch.jobs.size());
   for (Submission& submission : batch.jobs) {

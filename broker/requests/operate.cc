@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "broker/jobs/lifecycle.h"
+#include "broker/jobs/wishes.h"
 #include "core/limits.h"
 #include "store/keys.h"
 #include "store/reader.h"
@@ -54,21 +55,38 @@ Expected<void> for_each(Step& step, const Caller& caller, const std::vector<Sequ
   return {};
 }
 
-Expected<void> cancel_one(Step& step, const Caller& caller, const JobRecord& record, JobAction& action) {
-  if (caller.identity.role != Role::admin && caller.identity.name != record.submitter) {
-    action.reason =
-        "job " + std::to_string(record.seq) + " is " + record.submitter + "'s; only they or an admin may cancel it";
+// Returns those submitters of the job for whom the caller may cancel it: one where the request names one.
+std::vector<std::string> cancelled_for(const Caller& caller, const JobRecord& record, const std::string& named) {
+  std::vector<std::string> names = submitters_of(record);
+  const std::string only = named.empty() ? "" : submitter_of(caller, named);
+  std::erase_if(names,
+                [&](const std::string& name) { return only.empty() ? !owns_jobs_of(caller, name) : name != only; });
+  return names;
+}
+
+Expected<void> cancel_one(Step& step, const Caller& caller, const JobRecord& record, const std::string& named,
+                          JobAction& action) {
+  const std::string text = "job " + std::to_string(record.seq);
+  const bool is_for_all = caller.identity.role == Role::admin && named.empty();
+  const auto names = cancelled_for(caller, record, named);
+  if (!is_for_all && names.empty()) {
+    action.reason = text + " is " + record.submitter + "'s; only they or an admin may cancel it";
     return {};
   }
   if (record.state == JobState::finished) {
     KQ_TRY_VALUE(const auto verdict, verdict_of(step.state, record.seq));
     action.done = verdict == VerdictName::cancelled;
-    action.reason = "job " + std::to_string(record.seq) + " is finished: " + std::string(to_string(verdict));
+    action.reason = text + " is finished: " + std::string(to_string(verdict));
     return {};
   }
   KQ_TRY_VALUE(const auto job, load(step, record.seq));
-  KQ_TRY(cancel(step, *job, caller.identity.name));
   action.done = true;
+  if (!is_for_all && (is_for_too_many(record) || names.size() < submitters_of(record).size())) {
+    KQ_TRY(cancel_for(step, *job, names));
+    action.reason = text + " goes on for another submitter of the same work";
+    return {};
+  }
+  KQ_TRY(cancel(step, *job, caller.identity.name));
   action.state = JobState::finished;
   return {};
 }
@@ -138,8 +156,9 @@ void save_switch(Step& step, std::string_view prefix, const std::string& name, b
 }  // namespace
 
 Expected<void> answer(Step& step, const Caller& caller, const CancelJobs& request) {
-  return for_each(step, caller, request.seqs,
-                  [&](const JobRecord& record, JobAction& action) { return cancel_one(step, caller, record, action); });
+  return for_each(step, caller, request.seqs, [&](const JobRecord& record, JobAction& action) {
+    return cancel_one(step, caller, record, request.submitter, action);
+  });
 }
 
 Expected<void> answer(Step& step, const Caller& caller, const RetryJobs& request) {

@@ -8,6 +8,7 @@
 
 #include "broker/metrics/metrics.h"
 #include "broker/requests/explain.h"
+#include "broker/requests/share.h"
 #include "core/base/version.h"
 #include "core/codec/codec.h"
 #include "core/limits.h"
@@ -166,7 +167,10 @@ Expected<void> answer_watchers(Step& step) {
 Expected<void> answer(Step& step, const Caller& caller, const RunQuery& query) {
   if (const auto wrong = name_error(query.run)) return send_answer<RunReply>(step, caller, bad_input("run " + *wrong));
   auto page = store::read_run(*step.state.store, query);
-  if (page) close_page(*page);
+  if (page) {
+    KQ_TRY(conceal(step.state, caller, *page));
+    close_page(*page);
+  }
   return send_answer(step, caller, std::move(page));
 }
 
@@ -183,7 +187,8 @@ Expected<void> answer(Step& step, const Caller& caller, const BrokerQuery&) {
   BrokerReply answers{.version = std::string(kVersion),
                       .queued = state.queue.scheduler().size() + state.queue.timers().waiting_count(),
                       .leased = state.queue.jobs().leased_count(),
-                      .workers = {}};
+                      .workers = {},
+                      .has_keys = !caller.identity.name.empty()};
   for (const auto& [id, session] : state.workers.all()) {
     answers.workers.push_back({.worker = session.worker,
                                .devices = session.devices,

@@ -131,8 +131,11 @@ Result result_in(const Command& command) {
   } else if (name == VerdictName::suspect) {
     result.verdict = Suspect{measurement, {}, {}};
   } else {
-    result.verdict = ended(name, {});
+    Evidence evidence;
+    evidence.message = command.text("message");
+    result.verdict = ended(name, std::move(evidence));
   }
+  result.log = command.text("log");
   return result;
 }
 
@@ -187,7 +190,18 @@ std::optional<ClientRequest> operation_in(const Command& command) {
   const auto limit = static_cast<std::uint32_t>(command.number("limit", 100));
   if (command.name == "status")
     return StatusQuery{std::move(seqs), static_cast<std::uint32_t>(command.number("wait", 0))};
-  if (command.name == "cancel") return CancelJobs{std::move(seqs)};
+  if (command.name == "cancel") return CancelJobs{std::move(seqs), command.text("by")};
+  if (command.name == "share" || command.name == "unshare") {
+    return ShareRun{.run = command.text("run", "r"),
+                    .names = split(command.text("with"), ','),
+                    .shared = command.name == "share",
+                    .submitter = command.text("by")};
+  }
+  if (command.name == "file") {
+    return FileQuery{.run = command.text("run", "r"),
+                     .label = command.text("label"),
+                     .hash = sha256(command.text("of", command.text("label")))};
+  }
   if (command.name == "retry") return RetryJobs{std::move(seqs)};
   if (command.name == "purge") return PurgeDead{std::move(seqs)};
   if (command.name == "pause" || command.name == "resume") return Pause{command.text("of"), command.name == "pause"};
@@ -236,7 +250,8 @@ std::optional<Event> event_in(const Command& command) {
     return store::Space{.free_bytes = command.number("free", 0), .nearly_full = command.number("full", 0) != 0};
   if (auto request = client_request_in(command)) {
     const std::string user = command.text("user");
-    const Identity identity{.name = user, .role = user.empty() || user == "root" ? Role::admin : Role::submit};
+    const Role role = user.empty() || user == "root" ? Role::admin : user == "web" ? Role::gateway : Role::submit;
+    const Identity identity{.name = user, .role = role};
     return FromClient{command.text("client", "c"), {id, std::move(*request)}, identity};
   }
   if (auto request = worker_request_in(command, worker)) return FromWorker{worker, {id, std::move(*request)}};

@@ -30,6 +30,7 @@ std::string shown(const JobRecord& job) {
   std::string text = std::string(to_string(job.state)) + " attempt=" + std::to_string(job.attempt);
   if (job.failures > 0) text += " failures=" + std::to_string(job.failures);
   if (!job.last_error.empty()) text += " " + quoted(job.last_error);
+  for (std::size_t i = 0; i < job.also_for.size(); ++i) text += (i == 0 ? ", also for " : "+") + job.also_for[i];
   return text;
 }
 
@@ -95,6 +96,7 @@ std::string shown_removal(const store::Write& write) {
     }
     case store::Family::ids:
     case store::Family::blob:
+    case store::Family::sender:
       return "no " + name + " of " + to_hex(*hash_from_bytes(write.key.substr(0, 32))).substr(0, 8);
     default:
       return "no " + name + " of job " + std::to_string(store::sequence_from(write.key).value_or(0));
@@ -232,6 +234,7 @@ struct BodyText {
     return listed(reply.runs, [](auto& row) { return row.run + " of " + row.submitter; }) +
            (reply.more ? "; and more" : "");
   }
+  std::string operator()(const FileReply& file) const { return file.name + " " + quoted(file.bytes.view()); }
   std::string operator()(const StatsReply& reply) const { return std::to_string(reply.metrics.size()) + " metrics"; }
 };
 
@@ -269,6 +272,14 @@ std::string shown(const store::Write& write) {
       return "blob " + quoted(value);
     case store::Family::run:
       return shown_label(write.key) + " = job " + std::to_string(decode<RunEntry>(value)->seq);
+    case store::Family::sender:
+      return quoted(write.key.substr(sizeof(Hash::bytes))) + " has sent a file";
+    case store::Family::owner: {
+      const auto owner = *decode<RunOwner>(value);
+      std::string text = "run " + write.key + " of " + owner.owner;
+      for (std::size_t i = 0; i < owner.shared.size(); ++i) text += (i == 0 ? ", shared with " : "+") + owner.shared[i];
+      return text;
+    }
     case store::Family::object:
       return "object of job " + seq + " " + quoted(decode<BuildObject>(value)->bytes);
     case store::Family::board:

@@ -96,9 +96,11 @@ Expected<void> run(const broker::CommandLine& line) {
   broker::PublishedMetrics board;
   KQ_TRY_VALUE(const auto metrics, serve_metrics(line, board, now_ms));
   if (metrics) loop.observe([&](std::int64_t at_ms) { board.publish(broker::metrics_of(state, at_ms), at_ms); });
-  spdlog::info("listening on {}; {} jobs queued, {} leased", line.bind,
-               state.queue.scheduler().size() + state.queue.timers().waiting_count(),
-               state.queue.jobs().leased_count());
+  const std::string_view openness =
+      line.key_folder.empty() ? "; without keys every client may read every source and change every run" : "";
+  spdlog::info("listening on {}; {} jobs queued, {} leased{}", line.bind,
+               state.queue.scheduler().size() + state.queue.timers().waiting_count(), state.queue.jobs().leased_count(),
+               openness);
   block_signals(false);
   if (const auto told = sys::report_ready(line.ready_fd.value_or(-1), "ready " + line.bind + "\n"); !told)
     spdlog::warn("{}", told.error().message);

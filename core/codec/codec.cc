@@ -397,6 +397,7 @@ KQ_RECORD(Requirements);
 KQ_RECORD(RunEntry);
 KQ_RECORD(ShortRunEntry);
 KQ_RECORD(RunRow);
+KQ_RECORD(RunOwner);
 KQ_RECORD(LeaderboardRow);
 KQ_RECORD(BuildObject);
 KQ_RECORD(ProblemCertificate);

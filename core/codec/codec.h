@@ -22,7 +22,7 @@
 namespace kq {
 
 // T is one of the records: Submission, JobRecord, Result, Samples, Requirements, RunEntry, ShortRunEntry, RunRow,
-// LeaderboardRow, BuildObject, ProblemCertificate.
+// RunOwner, LeaderboardRow, BuildObject, ProblemCertificate.
 template <class T>
 std::string encode(const T& value);
 template <class T>

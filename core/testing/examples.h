@@ -224,11 +224,16 @@ inline JobRecord job() {
           .problem = sha256("problem"),
           .not_before_ms = 1'760'000'000'500,
           .deadline_ms = 1'760'000'900'000,
-          .bytes = 4'096};
+          .bytes = 4'096,
+          .first_submitter = "bob@lab",
+          .also_for = {"bob@lab", "web/eve"}};
 }
 
 inline RunEntry run_entry() {
-  return {.seq = 42, .submission = submission()};
+  return {.seq = 42, .submission = submission(), .submitter = "bob@lab"};
+}
+inline RunOwner run_owner() {
+  return {.owner = "ada@lab", .shared = {"bob@lab", "web/eve"}};
 }
 inline RunRow run_row() {
   return {.run = "nightly", .entry = run_entry(), .job = job(), .result = result()};
@@ -246,7 +251,8 @@ inline LeaderboardRow leaderboard_row() {
           .reference_ns = 20,
           .speedup = 10,
           .finished_at_ms = 1'760'000'002'000,
-          .fell_back = true};
+          .fell_back = true,
+          .submitter = "ada@lab"};
 }
 
 inline Blob blob() {
@@ -270,7 +276,7 @@ inline std::vector<ClientRequest> client_requests() {
           RunQuery{.run = "nightly", .after_label = "relu/a", .limit = 100, .with_samples = true},
           BoardQuery{.after_key = std::string("\0\xff", 2), .limit = 50},
           BrokerQuery{},
-          CancelJobs{.seqs = {42, 43}},
+          CancelJobs{.seqs = {42, 43}, .submitter = "ada"},
           RetryJobs{.seqs = {42}},
           PurgeDead{.seqs = {43}},
           Pause{.submitter = "ada@lab", .paused = false},
@@ -280,7 +286,9 @@ inline std::vector<ClientRequest> client_requests() {
           QueueQuery{.limit = 100, .skip = 256},
           StatsQuery{},
           Backup{.dir = "/backup/monday"},
-          RunsQuery{.after = "nightly", .limit = 100}};
+          RunsQuery{.after = "nightly", .limit = 100},
+          ShareRun{.run = "nightly", .names = {"bob@lab", "web/eve"}, .shared = false, .submitter = "ada"},
+          FileQuery{.run = "nightly", .label = "relu/a", .hash = sha256("source")}};
 }
 
 inline JobRow job_row() {
@@ -298,6 +306,10 @@ inline LaneRow lane_row() {
           .oldest_ms = 1'760'000'000'000,
           .served = true,
           .paused = true};
+}
+
+inline FileReply file_reply() {
+  return {.name = "relu.py", .hash = sha256("source"), .bytes = std::string("source")};
 }
 
 inline std::vector<ClientReply> client_replies() {
@@ -334,7 +346,8 @@ inline std::vector<ClientReply> client_replies() {
                                    .builds_for = {device()},
                                    .built_count = 17,
                                    .building = 2,
-                                   .build_started_ms = 1'760'000'003'000}}},
+                                   .build_started_ms = 1'760'000'003'000}},
+                      .has_keys = true},
           Refused{.reason = "run is empty"},
           ActionReply{.jobs = {{.seq = 42, .done = true, .state = JobState::finished, .reason = "it has a verdict"}}},
           Done{},
@@ -342,7 +355,8 @@ inline std::vector<ClientReply> client_replies() {
           QueueReply{.lanes = {lane_row()}, .waiting = 7, .more = true},
           StatsReply{.metrics = {{.name = "kq_jobs_finished_total", .labels = {{"verdict", "passed"}}, .value = 17}}},
           RunsReply{.runs = {{.run = "nightly", .submitter = "ada@lab", .submitted_at_ms = 1'760'000'000'000}},
-                    .more = true}};
+                    .more = true},
+          file_reply()};
 }
 
 inline std::vector<WorkerRequest> worker_requests() {

@@ -172,6 +172,7 @@ Hash build_key(const Submission& submission, DeviceKind device, const std::strin
   // Python code may compile while it is constructed and called, and depend on its inputs.
   if (submission.backend != Backend::cuda) {
     put(as_bytes(submission.problem.hash));
+    put(submission.problem.file);  // the code may import it
     put(to_string(submission.problem.precision));
   }
   return sha256(text);

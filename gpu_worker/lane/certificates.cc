@@ -32,8 +32,8 @@ std::size_t count_files(const std::string& dir) {
 Hash certificate_key(const Submission& submission, DeviceKind device) {
   const Problem& problem = submission.problem;
   std::string text = std::string(kEvaluatorVersion) + '\n' + std::string(to_string(device)) + '\n' +
-                     to_hex(problem.hash) + '\n' + std::string(to_string(problem.precision)) + '\n' +
-                     text_of(problem.rtol) + '\n' + text_of(problem.atol);
+                     to_hex(problem.hash) + '\n' + problem.file + '\n' + std::string(to_string(problem.precision)) +
+                     '\n' + text_of(problem.rtol) + '\n' + text_of(problem.atol);
   for (const Workload& workload : problem.workloads) text += '\n' + workload.name;
   return sha256(text);
 }

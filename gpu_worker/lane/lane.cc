@@ -189,6 +189,7 @@ Expected<JudgeLink*> Lane::living_judge() {
 
 bool Lane::has_reference_for(const Lease& lease) const {
   return reference_ && is_child_alive(reference_->child) && reference_->problem == lease.submission.problem.hash &&
+         reference_->file == lease.submission.problem.file &&
          reference_->precision == lease.submission.problem.precision;
 }
 
@@ -446,7 +447,8 @@ Expected<void> Lane::replace_reference(const Lease& lease) {
   if (reference_) children_->retire_when_quiet(std::move(reference_->child));
   reference_.reset();
   KQ_TRY_VALUE(auto child, children_->take(ChildRole::reference, kind_of_references(device_.kind), lease, nullptr));
-  reference_.emplace(Reference{lease.submission.problem.hash, lease.submission.problem.precision, std::move(child)});
+  const Problem& problem = lease.submission.problem;
+  reference_.emplace(Reference{problem.hash, problem.file, problem.precision, std::move(child)});
   return {};
 }
 

@@ -92,6 +92,7 @@ class Lane {
  private:
   struct Reference {
     Hash problem;
+    std::string file;  // the name of the problem's file, which its code may see
     Precision precision = Precision::as_given;
     LaneChild child;
   };

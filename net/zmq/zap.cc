@@ -46,6 +46,7 @@ bool may_use(Role role, Side side) {
   switch (role) {
     case Role::submit:
     case Role::admin:
+    case Role::gateway:
       return side == Side::client;
     case Role::work:
       return side == Side::worker;

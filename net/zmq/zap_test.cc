@@ -152,9 +152,11 @@ class ZapAuthenticatorTest : public testing::Test {
 TEST_F(ZapAuthenticatorTest, each_role_has_its_socket) {
   EXPECT_TRUE(may_use(Role::submit, Side::client));
   EXPECT_TRUE(may_use(Role::admin, Side::client));
+  EXPECT_TRUE(may_use(Role::gateway, Side::client));
   EXPECT_TRUE(may_use(Role::work, Side::worker));
   EXPECT_FALSE(may_use(Role::submit, Side::worker));
   EXPECT_FALSE(may_use(Role::admin, Side::worker));
+  EXPECT_FALSE(may_use(Role::gateway, Side::worker));
   EXPECT_FALSE(may_use(Role::work, Side::client));
 }
 
@@ -300,7 +302,7 @@ TEST_F(ZapAuthenticatorTest, the_old_list_stays_in_force_if_the_new_one_is_inval
   start();
   std::ofstream(authorized_path(keys_), std::ios::app) << "king bob\n";
   EXPECT_THAT(log_line_with("authorized"),
-              AllOf(HasSubstr("authorized:4: "), HasSubstr("the keys read before stay in force")));
+              AllOf(HasSubstr("authorized:5: "), HasSubstr("the keys read before stay in force")));
   EXPECT_TRUE(send_hello(Side::client, alice).packet);
 }
 

@@ -118,7 +118,7 @@ Error Client::unanswered(std::int64_t timeout_ms) const {
 
 Error Client::unexpected_reply(const ClientReply& reply) const {
   if (const Refused* refused = std::get_if<Refused>(&reply)) {
-    return Error{ErrorKind::our_fault, "broker " + url_ + " refused the request: " + refused->reason};
+    return Error{ErrorKind::bad_input, "broker " + url_ + " refused the request: " + refused->reason};
   }
   const std::string_view name = std::visit([]<class T>(const T&) { return AlternativeName<T>::value; }, reply);
   return Error{ErrorKind::our_fault, "broker " + url_ + " answered with " + std::string(name) +

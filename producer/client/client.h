@@ -49,7 +49,8 @@ class Client {
   // and with interrupted.
   Expected<ClientReply> ask(const ClientRequest& request, std::int64_t timeout_ms = kAnswerTimeoutMs);
 
-  // Does the same for a request with one kind of reply. Refused and every other kind of reply are errors.
+  // Does the same for a request with one kind of reply. Fails with bad_input for Refused, and with our_fault for every
+  // other kind of reply.
   template <class Reply>
   Expected<Reply> ask_for(const ClientRequest& request, std::int64_t timeout_ms = kAnswerTimeoutMs) {
     Expected<ClientReply> reply = ask(request, timeout_ms);

@@ -126,7 +126,7 @@ TEST(Client, a_refusal_is_an_error_with_the_brokers_reason) {
   Client client = broker.client();
   const auto reply = client.ask_for<BrokerReply>(BrokerQuery{});
   ASSERT_FALSE(reply);
-  EXPECT_EQ(reply.error().kind, ErrorKind::our_fault);
+  EXPECT_EQ(reply.error().kind, ErrorKind::bad_input);
   EXPECT_EQ(reply.error().message,
             "broker ipc:///tmp/kq.sock refused the request: protocol version 1, this program speaks 2");
 }

@@ -11,6 +11,7 @@
 
 #include "net/http/listener.h"
 #include "net/log.h"
+#include "net/zmq/link.h"
 #include "producer/client/submitter.h"
 #include "producer/gateway/broker/broker_service.h"
 #include "producer/gateway/command_line.h"
@@ -89,7 +90,8 @@ Expected<void> serve(gateway::ServeCommand line) {
     report_mistakes(*problems);
   }
   KQ_TRY_VALUE(const auto calls, gateway::BrokerCalls::connect(line.broker, line.key));
-  gateway::BrokerService service(*calls, producer::default_submitter(), !line.key.empty());
+  KQ_TRY_VALUE(const auto key, net::read_key_for(net::Side::client, line.key));
+  gateway::BrokerService service(*calls, producer::default_submitter(), key ? key->who : Identity{});
   std::function<std::string()> metrics_text;
   gateway::Gateway frame(
       gateway::all_routes(line.evaluation, {.problems = problems.get(), .has_tokens = tokens != nullptr},

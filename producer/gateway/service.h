@@ -53,8 +53,12 @@ class Service {
   // Returns the state of a job with the reason why it waits and its place in the queue.
   virtual Expected<JobStatus> status(const Submitter& submitter, const JobId& id) = 0;
 
-  // Cancels a queued or running job.
+  // Cancels a queued or running job for the submitter. The job goes on, and says so, where another submitter asked for
+  // the same work.
   virtual Expected<JobAction> cancel(const Submitter& submitter, const JobId& id) = 0;
+
+  // Returns a source or the problem of a job. Fails with not_found where the job has no such file.
+  virtual Expected<FileReply> file(const Submitter& submitter, const JobId& id, const Hash& hash) = 0;
 
   // A page of the submitter's runs, in the order of names, and a page of one run's rows, in the order of labels.
   virtual Expected<RunsReply> runs(const Submitter& submitter, const RunsQuery& query) = 0;

@@ -19,6 +19,7 @@ class FakeService final : public Service {
   std::optional<JobAck> answer;  // to every submitted job, in place of an acceptance
   std::vector<LeaderboardRow> board;
   std::size_t page_rows = 256;
+  bool is_shared = false;  // another submitter has asked for every job too
 
   // Ends a job with a verdict and a log.
   void finish(const std::string& run, const std::string& label, VerdictName name, const std::string& log = "") {
@@ -84,8 +85,19 @@ class FakeService final : public Service {
   Expected<JobAction> cancel(const Submitter& submitter, const JobId& id) override {
     KQ_TRY_VALUE(const RunRow row, find(submitter, id, false));
     const bool is_open = row.job.state != JobState::finished;
-    return JobAction{
-        .seq = id.seq, .done = is_open, .state = JobState::finished, .reason = is_open ? "" : "it is finished"};
+    return JobAction{.seq = id.seq,
+                     .done = is_open,
+                     .state = is_open && is_shared ? JobState::queued : JobState::finished,
+                     .reason = is_open && is_shared ? "it goes on"
+                               : is_open            ? ""
+                                                    : "it is finished"};
+  }
+  Expected<FileReply> file(const Submitter& submitter, const JobId& id, const Hash& hash) override {
+    KQ_TRY_VALUE(const RunRow row, find(submitter, id, false));
+    for (const SourceFile& one : row.entry.submission.files) {
+      if (one.hash == hash) return FileReply{.name = one.name, .hash = hash, .bytes = std::string("import torch\n")};
+    }
+    return failure(Error{ErrorKind::not_found, "there is no such file"});
   }
   Expected<RunsReply> runs(const Submitter&, const RunsQuery&) override {
     RunsReply reply;

@@ -211,7 +211,9 @@ void add_queue_options(CLI::App& app, RawOptions& raw, SubmitCommandLine& line) 
   app.add_option("--submitter", raw.submitter,
                  "the name whose share and quota the jobs count against; default USER@HOST")
       ->envname("KQ_SUBMITTER");
-  app.add_option("--run", raw.run, "name of the run; default the name of the first PATH");
+  app.add_option("--run", raw.run, "name of the run; default the name of the first PATH, with a key KEY/NAME");
+  app.add_option("--share", line.share, "let this key add rows to the run and read its sources; may be repeated")
+      ->allow_extra_args(false);
   app.add_option("--broker", raw.broker, "URL of the broker")->envname("KQ_BROKER")->capture_default_str();
   app.add_option("--key", line.key, "your key file, where the broker requires a key")->envname("KQ_KEY");
   app.add_flag("--wait", line.wait, "wait for the verdicts, which determine the exit code");

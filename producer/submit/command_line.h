@@ -26,6 +26,7 @@ struct SubmitCommandLine {
   bool dry_run = false;
   bool exit_zero = false;
   bool quiet = false;
+  std::vector<std::string> share{};  // the names with which the run is shared
   ProgressStyle progress = ProgressStyle::automatic;
   std::string spool;                 // the path of the folder; empty: none
   bool reads_stdin = false;          // whether PATH is "-"; the caller writes standard input to a file

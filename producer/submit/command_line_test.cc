@@ -100,6 +100,10 @@ TEST_F(SubmitLine, the_key_comes_from_the_flag_or_the_environment) {
   EXPECT_EQ(parsed({"a", "--key", "alice.key"}).key, "alice.key");
 }
 
+TEST_F(SubmitLine, a_run_is_shared_with_several_names) {
+  EXPECT_THAT(parsed({"a.py", "--share", "bob", "--share", "web/eve", "b.py"}).share, ElementsAre("bob", "web/eve"));
+}
+
 TEST_F(SubmitLine, a_flag_wins_over_the_environment) {
   setenv("KQ_BROKER", "tcp://127.0.0.1:1", 1);
   EXPECT_EQ(parsed({"dir"}).broker, "tcp://127.0.0.1:1");

@@ -166,6 +166,7 @@ Inspected inspect(const SubmitRequest& request) {
   run = request.run;
   if (run.empty() && !request.inputs.empty()) {
     run = request.options.input_name.empty() ? run_name_of(request.inputs.front()) : "stdin";
+    if (!request.run_owner.empty()) run.insert(0, request.run_owner + "/");
   }
   inspected.source.submitter = request.submitter;
   if (const auto wrong = name_error(run); wrong && !(run.empty() && request.inputs.empty())) {

@@ -19,6 +19,7 @@ struct SubmitRequest {
   InputOptions options;
   std::string input_format;  // empty: each input is recognised
   std::string run;           // empty: named after the first input
+  std::string run_owner{};   // the name of the key; stands before such a name, because a run belongs to one key
   std::string submitter;     // the name whose share and quota the jobs count against; may be empty
   std::uint32_t repeat = 1;  // how many times each job is submitted, at most kRepeatMax
   std::string salt;          // empty: the broker reuses finished jobs; otherwise a random text that makes every job new

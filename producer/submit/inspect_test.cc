@@ -54,6 +54,14 @@ TEST_F(Inspect, jobs_can_be_visited_repeatedly) {
   EXPECT_EQ(inspected.recognised[0].reason, "its name ends in .jsonl");
 }
 
+TEST_F(Inspect, a_default_run_has_the_name_of_the_key_before_it) {
+  SubmitRequest request = lines({"a"});
+  request.run_owner = "ada";
+  EXPECT_EQ(inspect(request).source.run, "ada/run");
+  request.run = "other";
+  EXPECT_EQ(inspect(request).source.run, "other");
+}
+
 TEST_F(Inspect, an_option_that_is_wrong_for_every_file_is_one_mistake) {
   SubmitRequest request;
   request.inputs = {folder_.write("k/a.py", kTestKernel).parent_path()};

@@ -23,6 +23,7 @@
 #include "core/bytes/hash.h"
 #include "core/limits.h"
 #include "net/endpoint.h"
+#include "net/keys.h"
 #include "producer/client/progress.h"
 #include "producer/client/sentences.h"
 #include "producer/client/standard_output.h"
@@ -289,6 +290,13 @@ ExitCode send_and_wait(const Inspected& inspected, const SubmitCommandLine& line
     spool_code = send_spooled(*client, line, options);
     if (!has_new || spool_code == ExitCode::our_fault || spool_code == ExitCode::interrupted) return spool_code;
   }
+  if (!line.share.empty()) {
+    const ShareRun request{.run = source.run, .names = line.share, .submitter = source.submitter};
+    if (const auto shared = client->ask_for<Done>(request); !shared) {
+      say("--share: " + shared.error().message);
+      return exit_code(shared.error().kind);
+    }
+  }
   AckPrinter acks(line, source);
   options.answered = [&](SubmittedJob job) { acks.add(std::move(job)); };
   acks.summary().stopped = submit(*client, source, options).stopped;
@@ -346,6 +354,10 @@ ExitCode run(SubmitCommandLine line) {
   }
   if (!line.quiet) {
     for (const std::string& note : line.notes) say(note);
+  }
+  if (!line.key.empty()) {
+    // A key that cannot be read is reported when the client connects.
+    if (const auto key = net::read_client_key(line.key)) line.request.run_owner = key->who.name;
   }
   const Inspected inspected = inspect(line.request);
   say_mistakes(inspected);

@@ -37,7 +37,7 @@ from kq.connection.link import (
     unanswered,
     without_wait,
 )
-from kq.connection.submitter import submitter_name
+from kq.connection.submitter import DefaultRun, run_of, submitter_name
 from kq.errors import BadInput, BrokerUnreachable, Error, GaveUp
 from kq.evaluation import EVALUATE_TIMEOUT_S, Evaluation, GivenProblem, Reward, Source, order_of
 from kq.records.jobs import RunRow
@@ -126,6 +126,14 @@ class AsyncClient:
         """See Client.cancel()."""
         return await self._run(operations.cancel(seqs))
 
+    async def share(self, run: str, names: Iterable[str], shared: bool = True) -> None:
+        """See Client.share()."""
+        await self._run(operations.share(run, names, shared))
+
+    async def sources(self, run: str, label: str) -> dict[str, bytes]:
+        """See Client.sources()."""
+        return await self._run(operations.sources(run, label))
+
     async def evaluate(
         self,
         source: Source,
@@ -134,7 +142,7 @@ class AsyncClient:
         backend: Backend | str | None = None,
         timeout: float | None = EVALUATE_TIMEOUT_S,
         contract: Mapping[str, Any] | str | None = None,
-        run: str = "evaluate",
+        run: str = DefaultRun("evaluate"),  # noqa: B008
         label: str = "",
         fresh: bool = False,
         **fields: Any,
@@ -159,7 +167,7 @@ class AsyncClient:
             **fields,
         )
         for submission in order.submissions.values():
-            order.add_outcome(await self._in_time(run, submission, timeout))
+            order.add_outcome(await self._in_time(run_of(run, self._key), submission, timeout))
         return order.evaluations()[0]
 
     async def evaluate_many(
@@ -177,7 +185,7 @@ class AsyncClient:
         told = progress_of(progress)
         order = order_of(sources, problem=problem, **arguments)
         clock = asyncio.get_running_loop().time
-        start_s, jobs, failure = clock(), Jobs(order.run), ""
+        start_s, jobs, failure = clock(), Jobs(run_of(order.run, self._key)), ""
         submissions = list(order.submissions.values())
         try:
             await self._run(batch.submit_many(jobs, submissions, self.submitter, timeout, clock))

@@ -31,7 +31,7 @@ from kq.connection.link import (
     unanswered,
     without_wait,
 )
-from kq.connection.submitter import submitter_name
+from kq.connection.submitter import run_of, submitter_name
 from kq.errors import BrokerUnreachable, Error, GaveUp
 from kq.evaluation import EVALUATE_TIMEOUT_S, Evaluation, GivenProblem, Order, Reward, Source, order_of
 from kq.records.jobs import RunRow
@@ -60,7 +60,7 @@ class Client:
         """
         self.url = broker_url(url)
         self.submitter = submitter_name(submitter)
-        secret = given_key(key)
+        self._key = secret = given_key(key)
         self._lock = threading.Lock()
         # One entry for each thread that waits for the lock. A list, because append() and pop() are atomic.
         self._lock_waiters: list[None] = []
@@ -139,8 +139,16 @@ class Client:
         return self.evaluate(kernel, problem=problem, **arguments).as_reward()
 
     def cancel(self, seqs: Iterable[int]) -> list[JobAction]:
-        """Cancels queued or running jobs of this submitter. Finished jobs do not change."""
+        """Cancels queued or running jobs of this submitter. A job that others submitted too goes on for them."""
         return self._run(operations.cancel(seqs))
+
+    def share(self, run: str, names: Iterable[str], shared: bool = True) -> None:
+        """Lets the holders of other keys add rows to a run and read its files; with shared=False no longer."""
+        self._run(operations.share(run, names, shared))
+
+    def sources(self, run: str, label: str) -> dict[str, bytes]:
+        """Returns the source files of a row by name. With keys, they are for its submitter and for shared runs."""
+        return self._run(operations.sources(run, label))
 
     def results(self, run: str, with_samples: bool = False) -> Rows:
         """Returns the rows of a run in label order. Unfinished jobs have no result; an unknown run has no rows."""
@@ -179,7 +187,7 @@ class Client:
     ) -> Evaluations:
         """Submits the order's submissions, waits for them, and returns one Evaluation per source."""
         span_s(job_timeout, "job_timeout")
-        start_s, jobs, failure = time.monotonic(), Jobs(order.run), ""
+        start_s, jobs, failure = time.monotonic(), Jobs(run_of(order.run, self._key)), ""
         submissions = list(order.submissions.values())
         try:
             self._run(batch.submit_many(jobs, submissions, self.submitter, timeout, time.monotonic))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from kq.connection.submitter import DefaultRun
 from kq.errors import BadInput, BadSource
 from kq.records.field_types import field_type_error
 from kq.records.hash import Hash
@@ -153,7 +154,7 @@ def order_of(
     problem: GivenProblem | Sequence[GivenProblem],
     backend: Backend | str | None = None,
     contract: Mapping[str, Any] | str | None = None,
-    run: str = "evaluate",
+    run: str = DefaultRun("evaluate"),  # noqa: B008
     label: str = "",
     fresh: bool = False,
     **fields: Any,

@@ -24,6 +24,7 @@ from typing import Any
 
 from kq.aio import AsyncClient
 from kq.completion import first_code_block
+from kq.connection.submitter import DefaultRun
 from kq.errors import BadInput, BrokerUnreachable, Error, InfraError
 from kq.evaluation import Evaluation
 from kq.kernelbench import KernelExecResult, result_of, score
@@ -53,7 +54,7 @@ class LocalKernelEvaluatorWrapper:
         timeout: float = TIMEOUT_S,
         num_correct_trials: int = 5,
         num_perf_trials: int = 100,
-        run: str = "evaluator",
+        run: str = DefaultRun("evaluator"),  # noqa: B008
     ) -> None:
         """Stores the settings; the connection is opened by the `with` block.
 

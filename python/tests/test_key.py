@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import zmq
 from conftest import RealBroker
+from examples import submission
 
 import kq
 from kq.connection.key import Key, given_key
+from kq.connection.submitter import DefaultRun, run_of
 
 Connect = Callable[..., Any]
 
@@ -158,3 +161,38 @@ def test_a_key_with_open_permissions_or_another_role_is_refused(keys: Keys) -> N
     os.chmod(path, 0o640)
     with pytest.raises(kq.BadInput, match="holds a secret and other users may read or write it"):
         Key.read(path)
+
+
+def test_the_hash_of_a_file_is_not_enough_to_use_or_read_it(connect: Connect, guarded: RealBroker, keys: Keys) -> None:
+    ada, bob = (keys.issue(name, "submit") for name in ("ada", "bob"))
+    for path in (ada, bob):
+        keys.authorize(path)
+    owner, thief = connect(guarded.url, ada), connect(guarded.url, bob)
+    job = submission("relu/a", "class ModelNew: secret = 1")
+    (ack,) = owner.submit("r", [job])
+    assert ack.acceptance is kq.Acceptance.ACCEPTED
+
+    by_hash = replace(job, files=[replace(file, content=None) for file in job.files])
+    for stolen in (by_hash, replace(by_hash, salt="other work")):
+        (ack,) = thief.submit("mine", [stolen])
+        assert ack.acceptance is kq.Acceptance.REFUSED
+        assert "bob has not sent them before; send its bytes along" in ack.reason
+    (ack,) = owner.submit("r", [replace(by_hash, label="again", salt="more")])
+    assert ack.acceptance is kq.Acceptance.ACCEPTED
+
+    with pytest.raises(kq.BadInput, match="are for its submitter and those with whom its run is shared"):
+        thief.sources("r", "relu/a")
+    with pytest.raises(kq.BadInput, match="run 'r' belongs to ada"):
+        thief.submit("r", [submission("relu/a", "class ModelNew: evil = 1")])
+    owner.share("r", ["bob"])
+    assert thief.sources("r", "relu/a") == {job.files[0].name: b"class ModelNew: secret = 1"}
+    owner.share("r", ["bob"], shared=False)
+    with pytest.raises(kq.BadInput, match="are for its submitter"):
+        thief.sources("r", "relu/a")
+
+
+def test_a_default_run_has_the_name_of_the_key(tmp_path: Path) -> None:
+    key = Key("ada", "submit", "p" * 40, "s" * 40, "b" * 40)
+    assert run_of(DefaultRun("evaluate"), key) == "ada/evaluate"
+    assert run_of(DefaultRun("evaluate"), None) == "evaluate"
+    assert run_of("evaluate", key) == "evaluate"

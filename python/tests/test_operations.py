@@ -24,10 +24,35 @@ from kq.wire.messages import (
     SubmitAck,
     SubmitBatch,
 )
+from kq.wire.queue_messages import Done, FileQuery, FileReply, ShareRun
 
 
 def acks(batch: SubmitBatch) -> SubmitAck:
     return SubmitAck([JobAck(kq.Acceptance.ACCEPTED, seq + 1) for seq in range(len(batch.jobs))])
+
+
+def test_sources_are_fetched_file_by_file() -> None:
+    job = submission("relu/a")
+
+    def answer(request: Any) -> RunReply | FileReply:
+        if isinstance(request, RunQuery):
+            return RunReply([RunRow("run", RunEntry(7, job))])
+        return FileReply("kernel.py", request.hash, b"source")
+
+    network = SimulatedNetwork(answer)
+    got = network.run(operations.sources("run", "relu/a"))
+    assert got == {file.name: b"source" for file in job.files}
+    assert network.asked[-1] == FileQuery("run", "relu/a", job.files[-1].hash)
+    with pytest.raises(kq.BadInput, match="there is no label 'other'"):
+        network.run(operations.sources("run", "other"))
+
+
+def test_a_run_is_shared_with_names() -> None:
+    network = SimulatedNetwork(lambda request: Done())
+    network.run(operations.share("run", ["bob"], True))
+    assert network.asked == [ShareRun("run", ["bob"], True)]
+    with pytest.raises(kq.BadInput, match="a list of names is needed"):
+        network.run(operations.share("run", "bob", True))
 
 
 def test_submit_joins_the_acknowledgements_of_all_batches() -> None:

@@ -187,6 +187,8 @@ def test_a_contract_that_is_not_a_json_object_is_refused(contract: Any, sentence
         ("ü" * 101, "is 202 bytes long, the limit is 200"),
         ("a\tb", "holds a control character at byte 1"),
         ("ü\x85", "holds a control character at byte 2"),
+        ("ü\u202eb", "holds an invisible character at byte 2"),
+        ("a\u200b", "holds an invisible character at byte 1"),
         ("a\ud800", "is not UTF-8 at byte 1"),
     ],
 )

@@ -93,6 +93,8 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr
     case Family::timer:
     case Family::dead:
     case Family::reuse:
+    case Family::sender:
+    case Family::owner:
       break;
   }
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));

@@ -81,6 +81,9 @@ class Rest(GatewayTest):
             self.assertEqual(client.get(f"/api/v1/jobs/{second}/result?wait=60").json["verdict"], "wrong_answer")
             self.assertEqual(client.get(f"/api/v1/jobs/{first}").json["state"], "finished")
             self.assertEqual(client.get(f"/api/v1/jobs/{first}/log").type, "text/plain")
+            source = result.json["result"]["kernel_hash"]
+            self.assertEqual(client.get(f"/api/v1/jobs/{first}/files/{source}").text, kq.RIGHT)
+            self.assertEqual(client.get(f"/api/v1/jobs/{first}/files/{'0' * 64}").status, 404)
             self.assertEqual(client.get("/api/v1/runs").json["runs"][0]["run"], "a run/1")
             counts = client.get("/api/v1/runs/a%20run%2F1").json
             self.assertEqual(counts["verdicts"], {"passed": 1, "wrong_answer": 1})
@@ -246,6 +249,24 @@ class Tokens(GatewayTest):
                 ada = Client(client.port, token)
                 job = ada.submit([line("a")]).json["jobs"][0]["id"]
                 self.assertEqual(ada.call("DELETE", f"/api/v1/jobs/{job}").json["verdict"], "cancelled")
+
+    def test_a_key_of_a_gateway_keeps_its_submitters_apart(self) -> None:
+        keys, key, tokens = self.folder / "keys", self.folder / "web.key", self.folder / "tokens"
+        subprocess.run([kq.BIN / "issue_key", keys, "gateway", "web", key], check=True)
+        bind = f"ipc://{self.folder}/keyed.sock"
+        (ada, first), (bob, second) = token_line("ada", 1), token_line("bob", 1)
+        tokens.write_text(first + second)
+        words = ("--broker", bind, "--key", str(key), "--tokens", str(tokens))
+        with kq.program("kq-broker", "--bind", bind, "--store", self.folder / "keyed", "--keys", keys):
+            with self.gateway(*words) as client:
+                one, two = Client(client.port, ada), Client(client.port, bob)
+                job = one.submit([line("a", kq.RIGHT + "# a\n")]).json["jobs"][0]["id"]
+                self.assertEqual(one.submit([line("b", kq.RIGHT + "# b\n")]).status, 429)
+                self.assertEqual(two.submit([line("c", kq.RIGHT + "# c\n")]).status, 201)
+                queue = json.loads(kq.kq("ctl", "queue", "--json", KQ_BROKER=bind, KQ_KEY=str(key)).stdout)
+                self.assertEqual(sorted(lane["submitter"] for lane in queue["lanes"]), ["web/ada", "web/bob"])
+                self.assertEqual(one.call("DELETE", f"/api/v1/jobs/{job}").json["verdict"], "cancelled")
+                self.assertEqual(one.submit([line("b", kq.RIGHT + "# b\n")]).status, 201)
 
     def test_other_hosts_need_tokens(self) -> None:
         command = [kq.BIN / "kq-gateway", "--broker", self.url, "--listen", "0.0.0.0:0"]

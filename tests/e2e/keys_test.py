@@ -79,6 +79,35 @@ class Keys(kq.EndToEndTest):
         changed.write_text("".join(line for line in lines if f" {name} " not in line))
         changed.rename(listed)
 
+    def test_submitters_cannot_take_from_one_another(self) -> None:
+        ada, bob, root = (
+            self.issue(role, name) for role, name in (("submit", "ada"), ("submit", "bob"), ("admin", "root"))
+        )
+        bind, store = f"tcp://0.0.0.0:{self.port}", self.folder / "store"
+        own = kq.write_sweep(self.folder / "own", {"relu/a": kq.RIGHT})
+        other = kq.write_sweep(self.folder / "other", {"relu/a": kq.RIGHT + "# other\n"})
+
+        def as_(key: Path, *words: str | Path, code: int = 0) -> str:
+            done = kq.kq(*words, "--broker", self.url, "--key", key)
+            self.assert_end(done, code)
+            return done.stdout + done.stderr
+
+        with kq.program("kq-broker", "--bind", bind, "--store", store, "--keys", self.keys):
+            as_(ada, "submit", own, "--run", "r")
+            self.assertIn("run 'r' belongs to ada", as_(bob, "submit", other, "--run", "r", code=2))
+            self.assertEqual(as_(ada, "results", "r", "relu/a", "--source"), kq.RIGHT)
+            self.assertIn("for its submitter", as_(bob, "results", "r", "relu/a", "--source", code=2))
+            self.assertIn("belongs to ada", as_(bob, "ctl", "share", "r", "bob", code=2))
+            as_(ada, "ctl", "share", "r", "bob")
+            self.assertEqual(as_(bob, "results", "r", "relu/a", "--source"), kq.RIGHT)
+            as_(bob, "submit", own, "--run", "mine", "--share", "ada")
+            as_(ada, "submit", other, "--run", "mine")
+            (row,) = kq.dump("r", "--broker", self.url, "--key", root)
+            self.assertEqual(row["submitter"], "ada")
+            self.assertIn("left 1 to other submitters", as_(ada, "ctl", "cancel", row["job_id"]))
+            self.assertIn("cancelled 1 job", as_(bob, "ctl", "cancel", row["job_id"]))
+            self.assertIn("run ada/other", as_(ada, "submit", other))
+
     def test_up_gives_its_keys_to_broker_and_worker(self) -> None:
         alice, gpu = self.issue("submit", "alice"), self.issue("work", "gpu")
         kernels = kq.write_sweep(self.folder / "kernels", {"relu/a": kq.RIGHT})

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/base/check.h"
+#include "core/base/safe_text.h"
 #include "tests/fuzz/fuzz.h"
 #include "tools/cli/text.h"
 #include "tools/table/csv.h"
@@ -40,7 +41,7 @@ std::string expected_of(const tools::Cell& cell) {
   const auto* text = std::get_if<std::string>(&cell);
   if (text == nullptr) return tools::csv_field(cell);
   std::string valid;
-  for (const char c : tools::valid_utf8(*text)) valid += c == '\0' ? "\xEF\xBF\xBD" : std::string(1, c);
+  for (const char c : visible(tools::valid_utf8(*text))) valid += c == '\0' ? "\xEF\xBF\xBD" : std::string(1, c);
   return valid;
 }
 

@@ -62,6 +62,7 @@ std::vector<Golden> all_golden() {
                              record("record_requirements", examples::requirements()),
                              record("record_run_entry", examples::run_entry()),
                              record("record_run_row", examples::run_row()),
+                             record("record_run_owner", examples::run_owner()),
                              record("record_leaderboard_row", examples::leaderboard_row()),
                              record("record_build_object", examples::build_object()),
                              record("record_problem_certificate", examples::certificate())};

@@ -65,6 +65,7 @@ Orders present() {
   Lister::list(orders, "Result", static_cast<Result*>(nullptr));
   Lister::list(orders, "Samples", static_cast<Samples*>(nullptr));
   Lister::list(orders, "RunEntry", static_cast<RunEntry*>(nullptr));
+  Lister::list(orders, "RunOwner", static_cast<RunOwner*>(nullptr));
   Lister::list(orders, "LeaderboardRow", static_cast<LeaderboardRow*>(nullptr));
   Lister::list(orders, "BuildObject", static_cast<BuildObject*>(nullptr));
   return orders;

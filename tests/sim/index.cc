@@ -104,6 +104,8 @@ bool is_permanent(store::Family family) {
     case store::Family::timer:
     case store::Family::dead:
     case store::Family::object:
+    case store::Family::sender:
+    case store::Family::owner:
       return false;
   }
   return true;

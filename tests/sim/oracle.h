@@ -74,6 +74,7 @@ class Oracle {
   void check_change(const JobRecord& before, const JobRecord& next, std::span<const store::Write> later,
                     const store::Store& disk);
   bool is_merged(const JobRecord& before, const JobRecord& next) const;
+  bool has_merged_submitters(const JobRecord& before, const JobRecord& next) const;
   void check_begin(const JobRecord& before, const JobRecord& next);
   void check_end(const JobRecord& before, const JobRecord& next, std::span<const store::Write> later,
                  const store::Store& disk);

@@ -167,6 +167,7 @@ void Oracle::check_change(const JobRecord& before, const JobRecord& next, std::s
   if (next.state == JobState::finished && before.state != JobState::finished)
     return check_end(before, next, later, disk);
   if (before.state == JobState::finished) return check_revival(next, before);
+  if (before.state == JobState::leased && next.state == JobState::leased && is_merged(before, next)) return;
   if (next.state != JobState::queued) return violated(text_of(before) + " became " + text_of(next));
   const bool is_due = is_delayed(before) && !is_delayed(next) && clock_->now_ms() >= before.not_before_ms;
   if (before.state == JobState::queued && !is_due && !is_merged(before, next)) {
@@ -174,13 +175,38 @@ void Oracle::check_change(const JobRecord& before, const JobRecord& next, std::s
   }
 }
 
+// Whether the submitters of the job are as before, but for those that submitted or cancelled it in this turn. The first
+// submitter never changes.
+bool Oracle::has_merged_submitters(const JobRecord& before, const JobRecord& next) const {
+  const auto is_for = [](const JobRecord& job, const std::string& name) {
+    return job.submitter == name || std::ranges::find(job.also_for, name) != job.also_for.end();
+  };
+  const auto is_kept = [&](const std::string& name) {
+    return is_for(next, name) || requests_.cancels_for(next.seq, name);
+  };
+  const auto is_known = [&](const std::string& name) {
+    return is_for(before, name) ||
+           std::ranges::any_of(requests_.submissions(next.key),
+                               [&](const RequestedJob& wanted) { return wanted.submitter == name; });
+  };
+  return first_submitter_of(next) == first_submitter_of(before) && is_kept(before.submitter) &&
+         std::ranges::all_of(before.also_for, is_kept) && is_known(next.submitter) &&
+         std::ranges::all_of(next.also_for, is_known);
+}
+
 // Whether the change merges submissions of the same work that came in this turn: priority, start time and deadline are
-// each as before, or are the more urgent value of such a submission.
+// each as before, or are the more urgent value of such a submission. The submitters may change with it.
 bool Oracle::is_merged(const JobRecord& before, const JobRecord& next) const {
   JobRecord as_before = next;
   as_before.priority = before.priority;
   as_before.not_before_ms = before.not_before_ms;
   as_before.deadline_ms = before.deadline_ms;
+  as_before.submitter = before.submitter;
+  as_before.first_submitter = before.first_submitter;
+  as_before.also_for = before.also_for;
+  as_before.needs.labels = before.needs.labels;
+  if (!std::ranges::includes(before.needs.labels, next.needs.labels) || !has_merged_submitters(before, next))
+    return false;
   if (as_before != before || next.priority < before.priority) return false;
   const auto is_submitted = [&](const auto& matches) {
     return std::ranges::any_of(requests_.submissions(next.key),

@@ -43,9 +43,16 @@ const std::vector<RequestedJob>& TurnRequests::submissions(const Hash& key) cons
 
 bool TurnRequests::cancels(const JobRecord& job) const {
   const auto place = cancelled_.find(job.seq);
-  return place != cancelled_.end() && std::any_of(place->second.begin(), place->second.end(), [&](const Identity& who) {
-           return who.role == Role::admin || who.name == job.submitter;
-         });
+  if (place == cancelled_.end()) return false;
+  if (std::ranges::any_of(place->second, [](const Identity& who) { return who.role == Role::admin; })) return true;
+  return cancels_for(job.seq, job.submitter) &&
+         std::ranges::all_of(job.also_for, [&](const std::string& name) { return cancels_for(job.seq, name); });
+}
+
+bool TurnRequests::cancels_for(Sequence seq, const std::string& submitter) const {
+  const auto place = cancelled_.find(seq);
+  return place != cancelled_.end() &&
+         std::ranges::any_of(place->second, [&](const Identity& who) { return who.name == submitter; });
 }
 
 void Switches::record(const net::Packet& packet) {

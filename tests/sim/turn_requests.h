@@ -26,8 +26,10 @@ class TurnRequests {
   void clear();  // at the end of the turn, or of the broker process
 
   const std::vector<RequestedJob>& submissions(const Hash& key) const;
-  // Whether a client that is allowed to cancel the job asked for it.
+  // Whether each submitter of the job, or an admin, asked to cancel the job.
   bool cancels(const JobRecord& job) const;
+  // Whether this submitter of the job asked to cancel it.
+  bool cancels_for(Sequence seq, const std::string& submitter) const;
   bool retries(Sequence seq) const { return retried_.contains(seq); }
   bool purges(Sequence seq) const { return purged_.contains(seq); }
   bool reports(const LeaseId& lease) const { return reported_.contains(lease); }

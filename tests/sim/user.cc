@@ -142,7 +142,9 @@ void User::wait(producer::Client& client, std::int64_t patience_ms) {
 
 // Reads all rows of a run, three at a time.
 void User::read_run(producer::Client& client) {
-  RunQuery query{.run = "run " + std::to_string(context_.random.below(2)), .after_label = "", .limit = 3};
+  const std::uint64_t number = context_.random.below(2);
+  if (acknowledged_.empty()) return;
+  RunQuery query{.run = acknowledged_[number % acknowledged_.size()].run, .after_label = "", .limit = 3};
   for (bool more = true; more;) {
     const auto reply = client.ask_for<RunReply>(query);
     if (!reply) return;

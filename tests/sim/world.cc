@@ -149,8 +149,10 @@ class World {
     for (std::size_t i = 0; i < kUsers; ++i) {
       const std::string name = "c" + std::to_string(i + 1);
       std::vector<producer::Prepared> orders;
-      for (auto left = random().between(1, kOrdersMax); left > 0; --left)
+      for (auto left = random().between(1, kOrdersMax); left > 0; --left) {
         orders.push_back(draw_order(random(), profile, name, orders.size()));
+        if (has_keys) orders.back().run = name + " " + orders.back().run;  // with keys a run belongs to one user
+      }
       // With keys the first user is an administrator. Without keys every user is allowed everything.
       const bool is_admin = !has_keys || i == 0;
       if (has_keys) network_.give_key(name, {.name = name, .role = is_admin ? Role::admin : Role::submit});

@@ -21,6 +21,7 @@ class BrokerSource final : public Source {
   explicit BrokerSource(producer::Client& client) : client_(client) {}
   Expected<RunReply> run_page(const RunQuery& query) override { return client_.ask_for<RunReply>(query); }
   Expected<BoardReply> board_page(const BoardQuery& query) override { return client_.ask_for<BoardReply>(query); }
+  Expected<FileReply> file(const FileQuery& query) override { return client_.ask_for<FileReply>(query); }
 
  private:
   producer::Client& client_;
@@ -31,6 +32,11 @@ class StoreSource final : public Source {
   explicit StoreSource(std::unique_ptr<store::Store> store) : store_(std::move(store)) {}
   Expected<RunReply> run_page(const RunQuery& query) override { return store::read_run(*store_, query); }
   Expected<BoardReply> board_page(const BoardQuery& query) override { return store::read_board(*store_, query); }
+  Expected<FileReply> file(const FileQuery& query) override {
+    KQ_TRY_VALUE(auto content, store::read_file(*store_, query.hash));
+    if (content) return FileReply{.name = "", .hash = query.hash, .bytes = std::move(*content)};
+    return bad_input("the store has no file with the SHA-256 " + to_hex(query.hash));
+  }
 
  private:
   std::unique_ptr<store::Store> store_;
@@ -66,6 +72,10 @@ Expected<OpenSource> open_broker(const SourceOptions& options) {
 }
 
 }  // namespace
+
+Expected<FileReply> Source::file(const FileQuery& query) {
+  return bad_input("there is no file with the SHA-256 " + to_hex(query.hash));
+}
 
 std::unique_ptr<Source> broker_source(producer::Client& client) {
   return std::make_unique<BrokerSource>(client);

@@ -19,6 +19,8 @@ class Source {
   virtual ~Source() = default;
   virtual Expected<RunReply> run_page(const RunQuery& query) = 0;
   virtual Expected<BoardReply> board_page(const BoardQuery& query) = 0;
+  // Returns a source or the problem of a row. Fails where the caller may not read it, or the row has no such file.
+  virtual Expected<FileReply> file(const FileQuery& query);
 };
 
 std::unique_ptr<Source> broker_source(producer::Client& client);  // the client must outlive the source

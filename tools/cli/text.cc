@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "core/base/check.h"
+#include "core/base/safe_text.h"
 #include "producer/client/json.h"
 
 namespace kq::tools {
@@ -13,16 +14,6 @@ namespace {
 std::size_t width(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
-// Returns the length of a C1 control (U+0080..U+009F) or of a character that changes the writing direction at the start
-// of `rest`, else 0. These are valid UTF-8 of two or three bytes.
-std::size_t hidden_control_bytes(std::string_view rest) {
-  const auto at = [&](std::size_t i) { return i < rest.size() ? static_cast<unsigned char>(rest[i]) : 0; };
-  if (at(0) == 0xC2 && at(1) >= 0x80 && at(1) <= 0x9F) return 2;
-  if (at(0) == 0xE2 && at(1) == 0x80 && at(2) >= 0xAA && at(2) <= 0xAE) return 3;  // U+202A..U+202E
-  if (at(0) == 0xE2 && at(1) == 0x81 && at(2) >= 0xA6 && at(2) <= 0xA9) return 3;  // U+2066..U+2069
-  return 0;
 }
 
 std::string padded(const std::string& cell, std::size_t to, bool is_number) {
@@ -62,14 +53,11 @@ std::string valid_utf8(std::string_view text) {
 }
 
 std::string printable(std::string_view text) {
-  const std::string valid = valid_utf8(text);
+  const std::string valid = visible(valid_utf8(text));
   std::string out;
   for (std::size_t i = 0; i < valid.size(); ++i) {
     const auto c = static_cast<unsigned char>(valid[i]);
-    if (const std::size_t hidden = hidden_control_bytes(std::string_view(valid).substr(i))) {
-      out += "\xEF\xBF\xBD";
-      i += hidden - 1;
-    } else if (c == '\n') {
+    if (c == '\n') {
       out += "\\n";
     } else if (c == '\t') {
       out += ' ';

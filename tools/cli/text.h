@@ -14,7 +14,8 @@ namespace kq::tools {
 // Returns the text with bytes that are not UTF-8 replaced by U+FFFD.
 std::string valid_utf8(std::string_view text);
 
-// Returns the text with control characters, and bytes that are not UTF-8, made visible. All text that a submission or
+// Returns the text with control characters, hidden characters (core/base/safe_text.h), and bytes that are not UTF-8,
+// made visible. All text that a submission or
 // another user wrote must pass through this function before it is printed.
 std::string printable(std::string_view text);
 

@@ -12,6 +12,7 @@
 #include "tools/ctl/lease_verbs.h"
 #include "tools/ctl/listing_verbs.h"
 #include "tools/ctl/overview_verbs.h"
+#include "tools/ctl/share_verb.h"
 #include "tools/ctl/store_verbs.h"
 #include "tools/ctl/why.h"
 #include "tools/ctl/world.h"
@@ -20,6 +21,7 @@ namespace kq::tools {
 namespace {
 
 constexpr CtlVerb kVerbs[] = {
+    {"status", ctl_status, "print the length of the queue, and whether the broker has keys"},
     {"stats", ctl_stats, "print every metric of the broker"},
     {"queue", ctl_queue, "print the queued jobs by lane: priority, submitter, requirements, age"},
     {"workers", ctl_workers, "list the connected workers with their devices, labels and states"},
@@ -31,6 +33,7 @@ constexpr CtlVerb kVerbs[] = {
     {"resume", ctl_resume, "start leasing jobs again"},
     {"drain", ctl_drain, "give a worker no new jobs; --wait waits until it is idle, --undo ends the drain"},
     {"cancel", ctl_cancel, "end queued and running jobs as cancelled"},
+    {"share", ctl_share, "let others add rows to a run and read its sources"},
     {"retry", ctl_retry, "queue jobs again whose verdict is not terminal"},
     {"requeue", ctl_requeue, "queue dead letters again"},
     {"purge", ctl_purge, "remove dead letters from the list"},

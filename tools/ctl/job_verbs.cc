@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ostream>
+#include <type_traits>
 
 #include "core/limits.h"
 #include "producer/client/sentences.h"
@@ -39,7 +40,8 @@ class JobActions {
       for (const std::string& sentence : first_refusals_) world_.err << printable(sentence) << '\n';
       if (refused_count_ > first_refusals_.size())
         world_.err << "and " << refused_count_ - first_refusals_.size() << " more\n";
-      world_.out << done_word << " " << producer::counted(done_count_ - unchanged_count_, "job")
+      world_.out << done_word << " " << producer::counted(done_count_ - unchanged_count_ - going_on_count_, "job")
+                 << (going_on_count_ > 0 ? ", left " + std::to_string(going_on_count_) + " to other submitters" : "")
                  << (unchanged_count_ > 0 ? ", " + std::to_string(unchanged_count_) + " unchanged" : "")
                  << (refused_count_ > 0 ? ", " + std::to_string(refused_count_) + " refused" : "") << '\n';
     }
@@ -50,7 +52,12 @@ class JobActions {
  private:
   void note(const JobAction& action) {
     ++(action.done ? done_count_ : refused_count_);
-    if (action.done && !action.reason.empty()) ++unchanged_count_;
+    const bool goes_on = std::is_same_v<Request, CancelJobs> && action.done && action.state != JobState::finished;
+    if (goes_on) {
+      ++going_on_count_;
+    } else if (action.done && !action.reason.empty()) {
+      ++unchanged_count_;
+    }
     if (!action.done && first_refusals_.size() < producer::kSentencesShown) first_refusals_.push_back(action.reason);
     if (!json_) return;
     listing_.add({}, {{"id", json_number(action.seq)},
@@ -65,6 +72,7 @@ class JobActions {
   Listing listing_;
   std::uint64_t done_count_ = 0;
   std::uint64_t unchanged_count_ = 0;  // of done_count_: jobs that were in the wanted state before
+  std::uint64_t going_on_count_ = 0;   // of done_count_: jobs that go on for other submitters
   std::uint64_t refused_count_ = 0;
   std::vector<std::string> first_refusals_;
 };
@@ -155,8 +163,9 @@ Expected<ExitCode> ctl_cancel(int argc, const char* const* argv, const CtlWorld&
   BrokerFlags broker;
   JobSelection choice;
   Flags flags(argv[0],
-              "Ends queued and running jobs with the verdict cancelled; a worker stops a running job at once. The exit "
-              "code is 5 when there is no job to cancel, 2 when a job is refused.");
+              "Ends queued and running jobs with the verdict cancelled; a worker stops a running job at once. A job "
+              "that others submitted too goes on for them. The exit code is 5 when there is no job to cancel, 2 when a "
+              "job is refused.");
   flags.option("--run", "NAME", "cancel the unfinished jobs of this run", choice.run);
   flags.option("--submitter", "NAME", "cancel the unfinished jobs of this submitter", choice.submitter);
   flags.arguments("JOB", "numbers of jobs, as kq submit prints them", choice.words);

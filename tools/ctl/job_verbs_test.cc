@@ -45,6 +45,15 @@ class JobVerbs : public testing::Test {
   std::vector<JobRow> dead;
 };
 
+TEST_F(JobVerbs, a_job_that_goes_on_for_others_is_counted_apart) {
+  kq.on<CancelJobs>([](const CancelJobs&) {
+    return ActionReply{{{.seq = 7, .done = true, .state = JobState::queued, .reason = "job 7 goes on"},
+                        {.seq = 8, .done = true, .state = JobState::finished, .reason = ""}}};
+  });
+  EXPECT_EQ(kq.run({"cancel", "7", "8"}), 0);
+  EXPECT_EQ(kq.out.str(), "cancelled 1 job, left 1 to other submitters\n");
+}
+
 TEST_F(JobVerbs, cancels_by_number_and_prints_refusals) {
   refused = {8};
   EXPECT_EQ(kq.run({"cancel", "7", "8", "9"}), 2);

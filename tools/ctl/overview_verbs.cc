@@ -209,4 +209,29 @@ Expected<ExitCode> ctl_workers(int argc, const char* const* argv, const CtlWorld
                      : failure(Error{ErrorKind::not_found, "no worker is connected to broker " + client.url()});
 }
 
+Expected<ExitCode> ctl_status(int argc, const char* const* argv, const CtlWorld& world) {
+  BrokerFlags broker;
+  Flags flags(argv[0], "Prints the version of the broker, the length of its queue, and whether it has keys.");
+  add_flags(flags, broker);
+  if (const auto code = flags.parse(argc, argv)) return *code;
+  KQ_TRY_VALUE(auto client, connect(world, broker));
+  KQ_TRY_VALUE(const auto status, ask<BrokerReply>(client, BrokerQuery{}));
+  if (broker.json) {
+    const producer::JsonObject object{{"broker", json_text(client.url())},
+                                      {"version", json_text(status.version)},
+                                      {"queued", json_number(status.queued)},
+                                      {"leased", json_number(status.leased)},
+                                      {"workers", json_number(status.workers.size())},
+                                      {"has_keys", producer::Json{status.has_keys}}};
+    world.out << producer::to_text(producer::Json{object}) << '\n';
+    return ExitCode::ok;
+  }
+  world.out << "broker " << printable(client.url()) << " of kq " << printable(status.version) << ": "
+            << producer::counted(status.queued, "job") << " queued, " << status.leased << " leased, "
+            << producer::counted(status.workers.size(), "worker") << '\n'
+            << (status.has_keys ? "with keys: sources, logs and runs are for their submitters\n"
+                                : "without keys: every client may read every source and change every run\n");
+  return ExitCode::ok;
+}
+
 }  // namespace kq::tools

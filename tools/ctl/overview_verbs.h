@@ -7,6 +7,7 @@ namespace kq::tools {
 
 struct CtlWorld;
 
+Expected<ExitCode> ctl_status(int argc, const char* const* argv, const CtlWorld& world);
 Expected<ExitCode> ctl_stats(int argc, const char* const* argv, const CtlWorld& world);
 Expected<ExitCode> ctl_queue(int argc, const char* const* argv, const CtlWorld& world);
 Expected<ExitCode> ctl_workers(int argc, const char* const* argv, const CtlWorld& world);

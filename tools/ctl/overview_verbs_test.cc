@@ -7,6 +7,19 @@
 namespace kq::tools {
 namespace {
 
+TEST(overview_verbs, the_status_says_whether_the_broker_has_keys) {
+  ScriptedWorld kq;
+  BrokerReply status{.version = "1.2", .queued = 1, .leased = 3, .workers = {{.worker = "n1:7", .devices = {}}}};
+  kq.on<BrokerQuery>([&](const auto&) { return status; });
+  EXPECT_EQ(kq.run({"status"}), 0);
+  EXPECT_EQ(kq.out.str(),
+            "broker ipc:///tmp/kq.sock of kq 1.2: 1 job queued, 3 leased, 1 worker\n"
+            "without keys: every client may read every source and change every run\n");
+  status.has_keys = true;
+  EXPECT_EQ(kq.run({"status", "--json"}), 0);
+  EXPECT_NE(kq.out.str().find("\"has_keys\": true"), std::string::npos);
+}
+
 TEST(overview_verbs, stats_are_a_table_with_units_and_json_without) {
   ScriptedWorld kq;
   kq.on<StatsQuery>([](const auto&) {

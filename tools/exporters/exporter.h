@@ -19,11 +19,10 @@
 namespace kq::tools {
 
 struct ExportOptions {
-  std::string out = "-";    // a file; a folder for a format that writes several files
-  bool excel_safe = false;  // csv: text that looks like a formula gets an apostrophe
-  bool strict = false;      // kernelbench, backendbench: exactly the values that the original would have given
-  double perf_p = 1;        // backendbench: the threshold of perf@p
-  bool merge = false;       // kernelbench: results of other samples in an existing file are kept
+  std::string out = "-";  // a file; a folder for a format that writes several files
+  bool strict = false;    // kernelbench, backendbench: exactly the values that the original would have given
+  double perf_p = 1;      // backendbench: the threshold of perf@p
+  bool merge = false;     // kernelbench: results of other samples in an existing file are kept
   std::vector<std::uint32_t> pass_at_k = {1};
 };
 

@@ -36,6 +36,7 @@ struct Options {
   kq::tools::SourceOptions source;
   bool schema = false;
   bool no_metadata = false;
+  bool excel_safe = false;  // has no effect any more
 };
 
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
@@ -64,8 +65,8 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.option("--since", "WHEN",
                "write only rows that were submitted, started or finished since then: 2h, or 2026-11-21T18:00Z",
                options.selection.since);
-  flags.flag("--excel-safe", "csv: put an apostrophe before text that a spreadsheet would take for a formula",
-             options.to.excel_safe);
+  flags.flag("--excel-safe", "csv: no longer needed, text that a spreadsheet would take for a formula is always safe",
+             options.excel_safe);
   flags.flag("--strict",
              "kernelbench: count a GPU fault or a timeout as not compiled, as KernelBench does; backendbench: count a "
              "failed test as a speedup of 1, as BackendBench does",
@@ -111,7 +112,7 @@ Expected<Dumped> dump(kq::tools::Source& source, const std::string& run, const k
 // Refuses options that the chosen format would silently ignore.
 Expected<void> check_options_of_format(const Options& options) {
   const bool is_kernelbench = options.format == "kernelbench", is_backendbench = options.format == "backendbench";
-  if (options.to.excel_safe && options.format != "csv") return kq::bad_input("--excel-safe goes with --format csv");
+  if (options.excel_safe && options.format != "csv") return kq::bad_input("--excel-safe goes with --format csv");
   if (!is_kernelbench && (options.to.merge || options.pass_at_k != "1")) {
     return kq::bad_input("--merge and --pass-at-k go with --format kernelbench");
   }

@@ -1,4 +1,6 @@
 // kq-results: prints the verdicts of a run as a table or as JSON, and returns one exit code for all of them.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -38,6 +40,8 @@ struct Options {
   bool json = false;
   bool cases = false;
   bool exit_zero = false;
+  std::vector<std::string> labels;
+  bool source_text = false;
 };
 
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
@@ -46,6 +50,8 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
       "Prints the verdicts of a run. The exit code is 0 when all jobs passed, 1 when a job did not pass, 3 when a job "
       "ended as abandoned because of failures of kq, 4 when a job is not finished, 5 when there is no such run.");
   flags.argument("run", "name of the run", options.run);
+  flags.arguments("label", "with --source: a label of the run", options.labels);
+  flags.flag("--source", "print the sources of the label", options.source_text);
   kq::tools::add_flags(flags, options.source);
   flags.flag("--wait", "wait until every job is finished", options.wait);
   flags.seconds("--timeout", "stop waiting for the jobs, or for an answer of the broker, after this many seconds",
@@ -80,9 +86,39 @@ Expected<void> wait_for_run(kq::tools::OpenSource& opened, const Options& option
   return {};
 }
 
+// Prints the sources of one label as they are, or made printable if standard output is a terminal.
+Expected<void> print_sources(kq::tools::Source& source, const Options& options) {
+  const std::string& label = options.labels.front();
+  const bool is_terminal = ::isatty(STDOUT_FILENO) == 1;
+  std::optional<kq::Submission> found;
+  KQ_TRY(kq::tools::each_row(source, options.run, [&](const kq::RunRow& row) {
+    if (row.entry.submission.label == label) found = row.entry.submission;
+    return Expected<void>();
+  }));
+  if (!found) {
+    return kq::failure(Error{ErrorKind::not_found, "there is no label '" + kq::tools::printable(label) + "' in run '" +
+                                                       kq::tools::printable(options.run) + "'"});
+  }
+  for (const kq::SourceFile& file : found->files) {
+    KQ_TRY_VALUE(const auto reply, source.file({.run = options.run, .label = label, .hash = file.hash}));
+    if (found->files.size() > 1) std::cout << "==> " << kq::tools::printable(file.name) << " <==\n";
+    std::string_view text = reply.bytes.view();
+    while (is_terminal && !text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      std::cout << kq::tools::printable(text.substr(0, end)) << '\n';
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    std::cout << text;
+  }
+  std::cout << std::flush;
+  return {};
+}
+
 int run(int argc, char** argv) {
   Options options;
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
+  if (options.source_text ? options.labels.size() != 1 : !options.labels.empty())
+    return report_error(kProgram, {ErrorKind::bad_input, "--source goes with the run and one label of it"});
   if (options.wait && !options.source.store.empty()) {
     return report_error(
         kProgram, {ErrorKind::bad_input,
@@ -95,6 +131,10 @@ int run(int argc, char** argv) {
     return kq::store::open_rocks_store(folder, kq::store::OpenMode::read_only);
   });
   if (!opened) return report_error(kProgram, opened.error());
+  if (options.source_text) {
+    const auto printed = print_sources(*opened->source, options);
+    return printed ? 0 : report_error(kProgram, printed.error());
+  }
   if (options.wait) {
     if (const auto waited = wait_for_run(*opened, options); !waited) return report_error(kProgram, waited.error());
   }

@@ -199,6 +199,11 @@ Cell schema(const RunRow&) {
 Cell file_count(const RunRow& row) {
   return to_cell(row.entry.submission.files.size());
 }
+// A row of an earlier kq does not name its submitter, and then the job does.
+Cell submitter_of(const RunRow& row) {
+  return row.entry.submitter.empty() ? row.job.submitter : row.entry.submitter;
+}
+
 // Returns the tier: 0 if only device code of the submission ran, under kq's launcher, and 2 if host code of the
 // submission ran. No value for a job without sandbox layers, because no code of the submission ran. There is no tier 1.
 Cell tier_of(const RunRow& row) {
@@ -455,7 +460,7 @@ constexpr Column kColumns[] = {
     {"build_compiler", ColumnType::text, "", "compiler of the build", toolchain<&Toolchain::compiler>},
     {"build_flags", ColumnType::text, "", "compiler flags that affect the code, including the submission's own",
      toolchain<&Toolchain::flags>},
-    {"submitter", ColumnType::text, "", "submitter whose share and quota the job uses", job<&JobRecord::submitter>},
+    {"submitter", ColumnType::text, "", "submitter of the row, as its key proves it", submitter_of},
     {"priority", ColumnType::text, "", "priority of the job: low, normal or high", submission<&Submission::priority>},
     {"not_before", ColumnType::time, "", "time before which the job must not start, RFC 3339 in UTC",
      submission_time<&Submission::not_before_ms>},

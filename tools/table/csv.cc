@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/base/safe_text.h"
 #include "tools/cli/text.h"
 
 namespace kq::tools {
@@ -12,7 +13,7 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 std::string quoted(std::string_view value) {
   std::string text = "\"";
-  for (char c : valid_utf8(value)) {
+  for (char c : visible(valid_utf8(value))) {
     if (c == '"')
       text += "\"\"";
     else if (c == '\0')
@@ -23,9 +24,12 @@ std::string quoted(std::string_view value) {
   return text + '"';
 }
 
-// Appends a text, in quotes where necessary. A value that starts with a byte order mark is quoted, because a reader
-// would drop the mark at the start of a file.
-void append_text(std::string_view value, std::string& line) {
+// Appends a text, in quotes where necessary and with an apostrophe before a formula. A value that starts with a byte
+// order mark is quoted, because a reader would drop the mark at the start of a file.
+void append_text(std::string_view given, std::string& line) {
+  std::string guarded;
+  if (is_formula(given)) guarded = "'" + std::string(given);
+  const std::string_view value = guarded.empty() ? given : guarded;
   bool is_ascii = !value.empty();
   bool is_plain = is_ascii;
   for (const char c : value) {  // one pass, because most of the time of a dump is spent here
@@ -35,7 +39,7 @@ void append_text(std::string_view value, std::string& line) {
   if (is_ascii && is_plain) {
     line += value;
   } else {
-    line += is_plain && !value.starts_with(kByteOrderMark) ? valid_utf8(value) : quoted(value);
+    line += is_plain && !value.starts_with(kByteOrderMark) ? visible(valid_utf8(value)) : quoted(value);
   }
 }
 
@@ -57,6 +61,7 @@ class Reader {
     while (true) {
       Expected<std::string> field = next() == '"' ? quoted_field() : plain_field();
       if (!field) return failure(field.error());
+      if (field->starts_with('\'') && is_formula(*field)) field->erase(0, 1);
       line.fields.push_back(std::move(*field));
       if (next() == ',') {
         ++at_;

@@ -12,8 +12,9 @@
 namespace kq::tools {
 
 // Returns one field. No value is an empty field, an empty string is "" in quotes. Numbers have all digits that are
-// needed to read back the same value; infinities and NaN are empty. Invalid UTF-8 and NUL become U+FFFD. Text that a
-// spreadsheet would take for a formula stays as it is.
+// needed to read back the same value; infinities and NaN are empty. Invalid UTF-8, NUL and hidden characters
+// (core/base/safe_text.h) become U+FFFD. A text that a spreadsheet would take for a formula has an apostrophe in front,
+// which parse_csv() removes.
 std::string csv_field(const Cell& cell);
 void append_csv_field(const Cell& cell, std::string& line);
 

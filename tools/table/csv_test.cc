@@ -51,9 +51,19 @@ TEST(csv, written_values_read_back) {
   }
 }
 
-TEST(csv, a_value_that_starts_with_a_byte_order_mark_reads_back) {
-  const std::string value = "\xEF\xBB\xBFx";
-  EXPECT_EQ(parse_csv(line({value}))->front().fields, std::vector<std::string>{value});
+TEST(csv, hidden_characters_are_replaced) {
+  EXPECT_EQ(parse_csv(line({std::string("\xEF\xBB\xBFx")}))->front().fields, std::vector<std::string>{"\uFFFDx"});
+  EXPECT_EQ(csv_field(std::string("relu\u202Eyp.,\u200B")), "\"relu\uFFFDyp.,\uFFFD\"");
+}
+
+TEST(csv, formulas_are_harmless_and_read_back) {
+  EXPECT_EQ(csv_field(std::string("=cmd()")), "'=cmd()");
+  EXPECT_EQ(csv_field(std::string("-1")), "'-1");
+  EXPECT_EQ(csv_field(-1.0), "-1");
+  EXPECT_EQ(csv_field(std::string("@a,b")), "\"'@a,b\"");
+  EXPECT_EQ(csv_field(std::string("'=1")), "''=1");
+  for (const char* text : {"=1", "+1", "-1", "@x", "\tx", "\r", "'=1", "''@", "'", "'a", "a=1"})
+    EXPECT_EQ(parse_csv(line({std::string(text)}))->front().fields, std::vector<std::string>{text}) << text;
 }
 
 TEST(csv, lines_are_numbered_over_quoted_breaks) {

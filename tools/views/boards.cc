@@ -52,6 +52,7 @@ constexpr BoardColumn kBoardColumns[] = {
     {"speedup", [](const LeaderboardRow& row) { return known(row.speedup); }},
     {"finished_at", [](const LeaderboardRow& row) { return utc_time(row.finished_at_ms); }},
     {"fell_back", [](const LeaderboardRow& row) { return Cell(row.fell_back); }},
+    {"submitter", [](const LeaderboardRow& row) { return known(row.submitter); }},
 };
 
 std::string summary_line(const DeviceSummary& summary, std::size_t problem_count) {
@@ -82,8 +83,10 @@ void LeaderboardBuilder::add(const RunRow& row) {
   const Problem& problem = row.entry.submission.problem;
   problems_.emplace(problem.name, board_hash(problem));
   if (!row.result) return;
-  if (auto ranked = board_row(row.entry.submission, *row.result, row.job.seq, row.job.finished_at_ms))
+  if (auto ranked = board_row(row.entry.submission, *row.result, row.job.seq, row.job.finished_at_ms)) {
+    ranked->submitter = row.entry.submitter;
     passed_.push_back(std::move(*ranked));
+  }
   if (passed_.size() < prune_at_) return;
   passed_ = best_of(passed_);
   prune_at_ = kPruneRowsMin + 2 * passed_.size();
@@ -120,7 +123,7 @@ std::string leaderboard_table(const Leaderboard& board) {
   for (const LeaderboardRow& row : board.rows) {
     cells.push_back({row.problem, row.device_model, time_text(row.median_ns), time_text(row.reference_ns),
                      speedup_text(row.speedup), row.label, row.backend + (row.fell_back ? " (fallback)" : ""),
-                     row.author});
+                     row.author, row.submitter});
     any_fallback = any_fallback || row.fell_back;
   }
   std::string text = table({{"problem"},
@@ -130,7 +133,8 @@ std::string leaderboard_table(const Leaderboard& board) {
                             {"speedup", true},
                             {"label"},
                             {"backend"},
-                            {"author"}},
+                            {"author"},
+                            {"submitter"}},
                            cells);
   if (any_fallback) text += "(fallback): an extension does not compile, and the submission runs without it\n";
   for (const DeviceSummary& summary : board.summaries()) text += summary_line(summary, board.problem_count);

@@ -18,7 +18,9 @@ Leaderboard built(const std::vector<RunRow>& rows) {
 
 // A board of two problems, of which one is solved twice and the other is not solved.
 Leaderboard example() {
-  return built({passed_row("relu/slow", 20'000, 20'000, 1), passed_row("relu/fast", 10'000, 20'000, 2),
+  RunRow fast = passed_row("relu/fast", 10'000, 20'000, 2);
+  fast.entry.submitter = "ada";
+  return built({passed_row("relu/slow", 20'000, 20'000, 1), fast,
                 ended_row("gelu/wrong", VerdictName::wrong_answer, evidence("value"), 3), queued_row("relu/later", 4)});
 }
 
@@ -64,14 +66,15 @@ TEST(boards, a_large_run_is_pruned_to_the_same_rows) {
 TEST(boards, table_csv_and_json_say_the_same) {
   const Leaderboard board = example();
   EXPECT_EQ(leaderboard_table(board),
-            "problem  device     median  reference  speedup  label      backend  author\n"
-            "relu     Test CPU  10.0 us    20.0 us    2.00x  relu/fast  torch\n"
+            "problem  device     median  reference  speedup  label      backend  author  submitter\n"
+            "relu     Test CPU  10.0 us    20.0 us    2.00x  relu/fast  torch            ada\n"
             "Test CPU: 1 of 2 problems solved, geometric mean speedup 2.00x, fast_p 0:0.50 0.5:0.50 0.8:0.50 1:0.50 "
             "1.5:0.50 2:0.00\n");
   EXPECT_EQ(leaderboard_csv(board),
             "problem,problem_hash,device_model,job_id,label,author,backend,median_us,reference_us,speedup,finished_at,"
-            "fell_back\nrelu," +
-                to_hex(sha256("relu")) + ",Test CPU,2,relu/fast,,torch,10,20,2,2023-11-14T22:13:22.000000Z,false\n");
+            "fell_back,submitter\nrelu," +
+                to_hex(sha256("relu")) +
+                ",Test CPU,2,relu/fast,,torch,10,20,2,2023-11-14T22:13:22.000000Z,false,ada\n");
   const std::string json = producer::to_text(leaderboard_json(board));
   EXPECT_THAT(json, HasSubstr(R"("median_us": 10.0)"));
   EXPECT_THAT(json, HasSubstr(R"("problems_n": 2)"));

@@ -29,7 +29,9 @@ void hide_others(const Submitter& submitter, const std::string& run, RunRow& row
   row.run = run;
   if (submitter.name.empty()) return;
   row.job.run = run;
-  row.job.submitter = submitter.name;
+  row.job.submitter = row.entry.submitter = submitter.name;
+  row.job.first_submitter.clear();
+  row.job.also_for.clear();
 }
 
 bool any_finished(const std::vector<JobStatus>& jobs) {
@@ -53,14 +55,20 @@ std::string own_run(const Submitter& submitter, const std::string& broker_run) {
   return submitter.name.empty() ? broker_run : broker_run.substr(submitter.name.size() + 1);
 }
 
+std::optional<std::string> BrokerService::counted_as(const Submitter& submitter) const {
+  if (key_.name.empty()) return submitter.name;
+  return key_.role == Role::gateway ? std::optional(key_.name + "/" + submitter.name) : std::nullopt;
+}
+
 // Returns how many jobs the submitter may queue now.
 Expected<std::size_t> BrokerService::room_for(const Submitter& submitter) {
-  if (submitter.jobs_max == 0) return std::numeric_limits<std::size_t>::max();
+  const auto name = counted_as(submitter);
+  if (submitter.jobs_max == 0 || !name) return std::numeric_limits<std::size_t>::max();
   std::uint64_t queued = 0;
   std::uint32_t skip = 0;
   for (std::size_t page = 0; page < kLanePagesMax; ++page) {
     KQ_TRY_VALUE(const QueueReply reply, calls_.ask_for<QueueReply>(QueueQuery{.limit = kQueryRowsMax, .skip = skip}));
-    for (const LaneRow& lane : reply.lanes) queued += lane.submitter == submitter.name ? lane.queued : 0;
+    for (const LaneRow& lane : reply.lanes) queued += lane.submitter == *name ? lane.queued : 0;
     if (!reply.more) break;
     skip += static_cast<std::uint32_t>(reply.lanes.size());
   }
@@ -154,24 +162,32 @@ Expected<JobStatus> BrokerService::status(const Submitter& submitter, const JobI
   return std::move(reply.jobs[0]);
 }
 
-// A job belongs to everybody who asked for the same work. Only the submitter whose share it counts against ends it.
-// Where the broker counts every job as the gateway's, it is the one who asked last.
-bool BrokerService::may_cancel(const Submitter& submitter, const JobRecord& job) const {
-  if (submitter.name.empty()) return true;
-  return has_key_ ? job.run.starts_with(submitter.name + "/") : job.submitter == submitter.name;
-}
-
+// The broker takes the job from the submitter, and ends it where no other asked for the same work. Where the broker
+// counts every job as the gateway's, the submitter who asked last ends it.
 Expected<JobAction> BrokerService::cancel(const Submitter& submitter, const JobId& id) {
   KQ_TRY_VALUE(const RunRow row, row_of(submitter, id, false));
-  if (!may_cancel(submitter, row.job)) {
-    return JobAction{.seq = id.seq,
-                     .done = false,
-                     .state = row.job.state,
-                     .reason = "another submitter asked for the same work first; only that one may cancel the job"};
-  }
-  KQ_TRY_VALUE(ActionReply reply, calls_.ask_for<ActionReply>(CancelJobs{{id.seq}}));
+  const std::string foreign = "another submitter asked for the same work; only that one may cancel the job";
+  const bool is_counted_apart = counted_as(submitter).has_value();
+  if (!is_counted_apart && !submitter.name.empty() && !row.job.run.starts_with(submitter.name + "/"))
+    return JobAction{.seq = id.seq, .done = false, .state = row.job.state, .reason = foreign};
+  const CancelJobs request{.seqs = {id.seq}, .submitter = is_counted_apart ? submitter.name : ""};
+  KQ_TRY_VALUE(ActionReply reply, calls_.ask_for<ActionReply>(request));
   if (reply.jobs.size() != 1) return our_fault("the broker answered the cancellation of a job without the job");
-  return std::move(reply.jobs[0]);
+  JobAction action = std::move(reply.jobs[0]);
+  if (!action.done && action.state != JobState::finished) action.reason = foreign;  // the broker's names the other
+  return action;
+}
+
+Expected<FileReply> BrokerService::file(const Submitter& submitter, const JobId& id, const Hash& hash) {
+  KQ_TRY_VALUE(const RunRow row, row_of(submitter, id, false));
+  const Submission& submission = row.entry.submission;
+  const bool is_there = submission.problem.hash == hash ||
+                        std::ranges::any_of(submission.files, [&](const SourceFile& one) { return one.hash == hash; });
+  if (!is_there) {
+    return failure(Error{ErrorKind::not_found, "job " + id.text() + " has no file with the SHA-256 " + to_hex(hash)});
+  }
+  KQ_TRY_VALUE(const std::string run, broker_run(submitter, id.run));
+  return calls_.ask_for<FileReply>(FileQuery{.run = run, .label = id.label, .hash = hash});
 }
 
 Expected<RunsReply> BrokerService::runs(const Submitter& submitter, const RunsQuery& query) {

@@ -5,7 +5,9 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "core/identity.h"
 #include "producer/gateway/broker/broker_calls.h"
 #include "producer/gateway/service.h"
 
@@ -27,10 +29,10 @@ struct Cached {
 
 class BrokerService final : public Service {
  public:
-  // `own_name` is the submitter of jobs of clients without a token. With `has_key` the broker knows the gateway by a
-  // key and counts every job as the key's. The calls must outlive the service.
-  BrokerService(BrokerCalls& calls, std::string own_name, bool has_key)
-      : calls_(calls), own_name_(std::move(own_name)), has_key_(has_key) {}
+  // `own_name` is the submitter of jobs of clients without a token. `key` is the name and role by which the broker
+  // knows the gateway; without a key its name is empty. The calls must outlive the service.
+  BrokerService(BrokerCalls& calls, std::string own_name, Identity key)
+      : calls_(calls), own_name_(std::move(own_name)), key_(std::move(key)) {}
 
   Expected<std::vector<SubmittedJob>> submit(const Submitter& submitter, const std::string& run,
                                              std::span<const producer::PackedJob> jobs) override;
@@ -41,6 +43,7 @@ class BrokerService final : public Service {
                                             const std::function<bool()>& abandoned) override;
   Expected<JobStatus> status(const Submitter& submitter, const JobId& id) override;
   Expected<JobAction> cancel(const Submitter& submitter, const JobId& id) override;
+  Expected<FileReply> file(const Submitter& submitter, const JobId& id, const Hash& hash) override;
   Expected<RunsReply> runs(const Submitter& submitter, const RunsQuery& query) override;
   Expected<RunReply> run_page(const Submitter& submitter, const RunQuery& query) override;
   Expected<BoardReply> board_page(const BoardQuery& query) override;
@@ -50,17 +53,18 @@ class BrokerService final : public Service {
   std::string random_name() const override;
 
  private:
+  // Returns the name by which the broker counts the submitter's jobs, or nothing where it counts them as the gateway's.
+  std::optional<std::string> counted_as(const Submitter& submitter) const;
   Expected<std::size_t> room_for(const Submitter& submitter);
 
   template <class Reply, class Query>
   Expected<Reply> cached(Cached<Reply>& cache);
   // Returns the row as the broker has it.
   Expected<RunRow> row_of(const Submitter& submitter, const JobId& id, bool with_samples);
-  bool may_cancel(const Submitter& submitter, const JobRecord& job) const;
 
   BrokerCalls& calls_;
   const std::string own_name_;
-  const bool has_key_;
+  const Identity key_;
   Cached<BrokerReply> broker_;
   Cached<StatsReply> statistics_;
 };

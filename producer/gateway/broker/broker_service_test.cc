@@ -56,7 +56,7 @@ TEST(BrokerService, jobs_are_submitted_in_the_submitters_name) {
     return ack;
   });
   const auto calls = broker.calls();
-  BrokerService service(*calls, "me@here", false);
+  BrokerService service(*calls, "me@here", {});
   const std::vector jobs{job("a"), job("b")};
   const auto submitted = service.submit(kAda, "r", jobs);
   ASSERT_TRUE(submitted) << submitted.error().message;
@@ -79,7 +79,7 @@ TEST(BrokerService, jobs_beyond_the_quota_are_not_sent) {
     return ack;
   });
   const auto calls = broker.calls();
-  BrokerService service(*calls, "me@here", false);
+  BrokerService service(*calls, "me@here", {});
   const std::vector jobs{job("a"), job("b")};
   const auto submitted = service.submit({.name = "ada", .jobs_max = 3}, "r", jobs);
   ASSERT_TRUE(submitted) << submitted.error().message;
@@ -89,10 +89,23 @@ TEST(BrokerService, jobs_beyond_the_quota_are_not_sent) {
   EXPECT_EQ(broker.last<SubmitBatch>().jobs.size(), 1u);
 }
 
+TEST(BrokerService, a_gateways_key_counts_its_submitters_apart) {
+  AnsweringBroker broker([](const ClientRequest&) -> std::optional<ClientReply> {
+    return QueueReply{
+        .lanes = {{.needs = {}, .submitter = "ada", .queued = 2}, {.needs = {}, .submitter = "web/ada", .queued = 3}}};
+  });
+  const auto calls = broker.calls();
+  BrokerService service(*calls, "me@here", {"web", Role::gateway});
+  const std::vector jobs{job("a")};
+  const auto submitted = service.submit({.name = "ada", .jobs_max = 3}, "r", jobs);
+  ASSERT_TRUE(submitted) << submitted.error().message;
+  EXPECT_EQ((*submitted)[0].ack.acceptance, Acceptance::busy);
+}
+
 TEST(BrokerService, a_job_is_found_by_run_and_label_and_number) {
   AnsweringBroker broker([](const ClientRequest&) -> std::optional<ClientReply> { return RunReply{{row("b", 7)}}; });
   const auto calls = broker.calls();
-  BrokerService service(*calls, "", false);
+  BrokerService service(*calls, "", {});
   const auto found = service.find(kAda, {7, "r", "b"}, false);
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->run, "r");
@@ -111,36 +124,58 @@ TEST(BrokerService, a_wait_asks_until_the_job_is_finished) {
     return StatusReply{{{.seq = 7, .state = state, .verdict = ""}}};
   });
   const auto calls = broker.calls();
-  BrokerService service(*calls, "", false);
+  BrokerService service(*calls, "", {});
   EXPECT_TRUE(service.wait(kNobody, {7, "r", "b"}, 10'000, false, nullptr));
   EXPECT_EQ(asked, 2);
   EXPECT_TRUE(service.wait(kNobody, {7, "r", "b"}, 0, false, nullptr));
   EXPECT_EQ(asked, 2);
 }
 
-TEST(BrokerService, only_the_submitter_of_a_job_cancels_it) {
-  std::string first = "bob";
+TEST(BrokerService, a_job_is_cancelled_for_its_submitter) {
+  bool done = true;
   AnsweringBroker broker([&](const ClientRequest& request) -> std::optional<ClientReply> {
-    if (std::holds_alternative<RunQuery>(request)) return RunReply{{row("b", 7, first)}};
-    return ActionReply{{{.seq = 7, .done = true, .reason = ""}}};
+    if (std::holds_alternative<RunQuery>(request)) return RunReply{{row("b", 7, "bob")}};
+    return ActionReply{{{.seq = 7, .done = done, .reason = "job 7 is bob's"}}};
   });
   const auto calls = broker.calls();
-  BrokerService service(*calls, "", false);
-  EXPECT_FALSE(service.cancel(kAda, {7, "r", "b"})->done);
-  EXPECT_TRUE(service.cancel(kNobody, {7, "r", "b"})->done);
-  first = "ada";
+  BrokerService service(*calls, "", {});
   EXPECT_TRUE(service.cancel(kAda, {7, "r", "b"})->done);
-  first = "key-of-the-gateway";
-  BrokerService with_key(*calls, "", true);
+  EXPECT_EQ(broker.last<CancelJobs>().submitter, "ada");
+  EXPECT_TRUE(service.cancel(kNobody, {7, "r", "b"})->done);
+  EXPECT_EQ(broker.last<CancelJobs>().submitter, "");
+  BrokerService with_key(*calls, "", {"key-of-the-gateway", Role::submit});
   EXPECT_TRUE(with_key.cancel(kAda, {7, "r", "b"})->done);
+  EXPECT_EQ(broker.last<CancelJobs>().submitter, "");
+  BrokerService as_gateway(*calls, "", {"web", Role::gateway});
+  EXPECT_TRUE(as_gateway.cancel(kAda, {7, "r", "b"})->done);
+  EXPECT_EQ(broker.last<CancelJobs>().submitter, "ada");
+  done = false;
+  EXPECT_THAT(as_gateway.cancel(kAda, {7, "r", "b"})->reason, Not(HasSubstr("bob")));
+}
+
+TEST(BrokerService, a_file_is_one_of_the_job) {
+  AnsweringBroker broker([&](const ClientRequest& request) -> std::optional<ClientReply> {
+    RunRow with_file = row("b", 7);
+    with_file.entry.submission.files = {{"k.py", sha256("k")}};
+    if (std::holds_alternative<RunQuery>(request)) return RunReply{{with_file}};
+    return FileReply{.name = "k.py", .hash = sha256("k"), .bytes = std::string("k")};
+  });
+  const auto calls = broker.calls();
+  BrokerService service(*calls, "", {});
+  const auto file = service.file(kAda, {7, "r", "b"}, sha256("k"));
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->bytes, std::string("k"));
+  EXPECT_EQ(broker.last<FileQuery>().run, "ada/r");
+  EXPECT_EQ(service.file(kAda, {7, "r", "b"}, sha256("other")).error().kind, ErrorKind::not_found);
 }
 
 TEST(BrokerService, rows_do_not_name_other_submitters) {
   AnsweringBroker broker(
       [](const ClientRequest&) -> std::optional<ClientReply> { return RunReply{{row("b", 7, "bob")}}; });
   const auto calls = broker.calls();
-  BrokerService service(*calls, "", false);
+  BrokerService service(*calls, "", {});
   EXPECT_EQ(service.find(kAda, {7, "r", "b"}, false)->job.submitter, "ada");
+  EXPECT_EQ(service.find(kAda, {7, "r", "b"}, false)->entry.submitter, "ada");
   EXPECT_EQ(service.run_page(kAda, {.run = "r", .after_label = ""})->rows[0].job.submitter, "ada");
   EXPECT_EQ(service.find(kNobody, {7, "r", "b"}, false)->job.submitter, "bob");
 }
@@ -150,7 +185,7 @@ TEST(BrokerService, a_submitter_sees_its_own_runs) {
     return RunsReply{.runs = {{"ada/a", "ada", 1}, {"ada/b", "ada", 1}, {"bob/a", "bob", 1}}, .more = true};
   });
   const auto calls = broker.calls();
-  BrokerService service(*calls, "", false);
+  BrokerService service(*calls, "", {});
   const auto own = service.runs(kAda, {.after = "", .limit = 3});
   ASSERT_TRUE(own);
   ASSERT_EQ(own->runs.size(), 2u);
@@ -164,7 +199,7 @@ TEST(BrokerService, the_state_of_the_broker_is_asked_for_seldom) {
   AnsweringBroker broker(
       [](const ClientRequest&) -> std::optional<ClientReply> { return BrokerReply{.version = "1", .workers = {}}; });
   const auto calls = broker.calls();
-  BrokerService service(*calls, "", false);
+  BrokerService service(*calls, "", {});
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(service.broker());
   EXPECT_EQ(broker.requests().size(), 1u);
   EXPECT_EQ(service.random_name().size(), 16u);

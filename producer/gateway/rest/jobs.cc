@@ -57,7 +57,11 @@ Response delete_job(const Request& request, Service& service) {
   if (!action->done) return problem(409, action->reason, request);
   Object job;
   job.add("id", id->text()).add("job", id->seq).add("state", to_string(action->state));
-  job.add("verdict", to_string(VerdictName::cancelled));
+  if (action->state == JobState::finished) {
+    job.add("verdict", to_string(VerdictName::cancelled));
+  } else {
+    job.add("detail", action->reason);
+  }
   return json_response(200, job.json());
 }
 
@@ -95,6 +99,16 @@ Response get_job_log(const Request& request, Service& service) {
   if (!row) return problem_of(row.error(), request);
   if (!row->result) return problem(409, "the job is not finished, so it has no log yet", request);
   return {.status = 200, .type = "text/plain; charset=utf-8", .body = row->result->log};
+}
+
+Response get_job_file(const Request& request, Service& service) {
+  const auto id = id_of(request);
+  if (!id) return problem_of(id.error(), request);
+  const auto hash = hash_from_hex(request.path_values.at("hash"));
+  if (!hash) return problem(400, "the hash of a file must be 64 hexadecimal digits", request);
+  const auto file = service.file(request.submitter, *id, *hash);
+  if (!file) return problem_of(file.error(), request);
+  return {.status = 200, .type = "text/plain; charset=utf-8", .body = std::string(file->bytes.view())};
 }
 
 }  // namespace kq::gateway

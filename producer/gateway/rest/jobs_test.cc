@@ -71,6 +71,26 @@ TEST_F(RestJobs, a_log_belongs_to_a_finished_job) {
   EXPECT_THAT(log.type, HasSubstr("text/plain"));
 }
 
+TEST_F(RestJobs, a_job_goes_on_for_another_submitter) {
+  service_.is_shared = true;
+  const Response cancelled = delete_job(request(id_), service_);
+  EXPECT_EQ(cancelled.status, 200);
+  EXPECT_THAT(cancelled.body, AllOf(HasSubstr(R"("state": "queued")"), HasSubstr(R"("detail": "it goes on")")));
+}
+
+TEST_F(RestJobs, a_file_is_found_by_its_hash) {
+  const Hash hash = service_.rows.at({"r", "a"}).entry.submission.files.at(0).hash;
+  const auto asked = [&](const std::string& text) {
+    Request file = request(id_);
+    file.path_values["hash"] = text;
+    return get_job_file(file, service_);
+  };
+  EXPECT_EQ(asked(to_hex(hash)).body, "import torch\n");
+  EXPECT_THAT(asked(to_hex(hash)).type, HasSubstr("text/plain"));
+  EXPECT_EQ(asked(to_hex(sha256("other"))).status, 404);
+  EXPECT_EQ(asked("xyz").status, 400);
+}
+
 TEST_F(RestJobs, a_finished_job_is_not_cancelled) {
   EXPECT_EQ(delete_job(request(id_), service_).status, 200);
   service_.finish("r", "a", VerdictName::passed);

@@ -9,6 +9,7 @@ Routes rest_routes() {
       {.method = "DELETE", .path = "/api/v1/jobs/{id}", .handler = delete_job},
       {.method = "GET", .path = "/api/v1/jobs/{id}/result", .handler = get_job_result, .waits = true},
       {.method = "GET", .path = "/api/v1/jobs/{id}/log", .handler = get_job_log},
+      {.method = "GET", .path = "/api/v1/jobs/{id}/files/{hash}", .handler = get_job_file},
       {.method = "GET", .path = "/api/v1/runs", .handler = get_runs},
       {.method = "GET", .path = "/api/v1/runs/{run}", .handler = get_run},
       {.method = "GET", .path = "/api/v1/runs/{run}/results", .handler = get_run_results, .waits = true},

@@ -20,6 +20,7 @@ Response get_job(const Request& request, Service& service);
 Response delete_job(const Request& request, Service& service);
 Response get_job_result(const Request& request, Service& service);
 Response get_job_log(const Request& request, Service& service);
+Response get_job_file(const Request& request, Service& service);
 Response get_runs(const Request& request, Service& service);
 Response get_run(const Request& request, Service& service);
 Response get_run_results(const Request& request, Service& service);

@@ -38,7 +38,7 @@ from kq.wire.messages import (
     WaitReason,
 )
 from kq.wire.packing import batches, part_of, size_of
-from kq.wire.queue_messages import ActionReply, CancelJobs, JobAction
+from kq.wire.queue_messages import ActionReply, CancelJobs, Done, FileQuery, FileReply, JobAction, ShareRun
 
 ANSWER_TIMEOUT_S = 5.0  # how long to wait for the answer to a cheap request
 SUBMIT_TIMEOUT_S = 60.0  # how long to wait until a busy broker acknowledges one batch
@@ -300,6 +300,29 @@ def cancel(seqs: Iterable[int]) -> Operation[list[JobAction]]:
         reply = expect(ActionReply, (yield Ask(CancelJobs(wanted[start : start + QUERY_SEQS_MAX]), SUBMIT_TIMEOUT_S)))
         actions += reply.jobs
     return actions
+
+
+def share(run: str, names: Iterable[str], shared: bool) -> Operation[None]:
+    """Lets others add rows to a run and read its files, or no longer."""
+    check_name("run", run)
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise BadInput(f"a list of names is needed, got {names!r}")
+    wanted = list(names)
+    for name in wanted:
+        check_name("a name to share with", name)
+    expect(Done, (yield Ask(ShareRun(run, wanted, shared), ANSWER_TIMEOUT_S)))
+
+
+def sources(run: str, label: str) -> Operation[dict[str, bytes]]:
+    """Returns the contents of a row's source files by their names."""
+    found = yield from row(run, label)
+    if found is None:
+        raise BadInput(f"there is no label {label!r} in run {run!r}")
+    files = {}
+    for file in found.entry.submission.files:
+        reply = expect(FileReply, (yield Ask(FileQuery(run, label, file.hash), ANSWER_TIMEOUT_S)))
+        files[file.name] = reply.bytes
+    return files
 
 
 def leaderboard() -> Operation[list[LeaderboardRow]]:

@@ -6,7 +6,17 @@ import os
 import pwd
 import socket
 
+from kq.connection.key import Key
 from kq.records.validate import check_name
+
+
+class DefaultRun(str):
+    """The name of a run that the caller did not choose."""
+
+
+def run_of(run: str, key: Key | None) -> str:
+    """Returns the name of the run; a default name gets the key's name before it, as a run belongs to one key."""
+    return f"{key.name}/{run}" if key is not None and isinstance(run, DefaultRun) else str(run)
 
 
 def submitter_name(submitter: str | None) -> str:

@@ -234,6 +234,8 @@ class JobRecord:
     not_before_ms: int = 0
     deadline_ms: int = 0
     bytes: int = 0
+    first_submitter: str = ""  # the submitter of the job's first submission; empty: `submitter`
+    also_for: list[str] = field(default_factory=list)  # other submitters of the same work, while it is unfinished
 
 
 @dataclass(frozen=True)
@@ -242,6 +244,7 @@ class RunEntry:
 
     seq: int = 0
     submission: Submission = field(default_factory=Submission)
+    submitter: str = ""  # the submitter of this row, as its key proves it; empty where unknown
 
 
 @dataclass(frozen=True)
@@ -278,3 +281,4 @@ class LeaderboardRow:
     speedup: float = 0
     finished_at_ms: int = 0
     fell_back: bool = False  # an extension does not compile, so the time is that of the submission's fallback
+    submitter: str = ""  # as the key proves it, unlike the author

@@ -20,6 +20,7 @@ from kq.records.limits import (
     WORKLOADS_MAX,
 )
 from kq.records.submission import DeviceWish, Submission
+from kq.records.text_safety import is_hidden
 
 
 def name_error(name: str) -> str | None:
@@ -37,6 +38,8 @@ def name_error(name: str) -> str | None:
     for i, character in enumerate(name):
         if ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0:
             return f"holds a control character at byte {len(name[:i].encode())}"
+        if is_hidden(character):
+            return f"holds an invisible character at byte {len(name[:i].encode())}"
     return None
 
 

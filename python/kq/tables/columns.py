@@ -245,7 +245,7 @@ def _of_job(row: RunRow) -> dict[str, Any]:
         "truth_rms": submission.truth.rms,
         "truth_max": submission.truth.max,
         "allow_precision": submission.truth.allow_precision.value,
-        "submitter": job.submitter,
+        "submitter": row.entry.submitter or job.submitter,
         "priority": submission.priority.value,
         "not_before": time_of(submission.not_before_ms),
         "deadline": time_of(submission.deadline_ms),

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from kq.evaluation import Evaluation
 from kq.records.jobs import LeaderboardRow, RunRow
+from kq.records.text_safety import visible
 from kq.tables.columns import Row
 
 T = TypeVar("T")
@@ -70,7 +71,7 @@ def html_table(rows: Sequence[T], cells: Mapping[str, Callable[[T], str]]) -> st
 
 def _line(tag: str, texts: Iterable[str]) -> str:
     shown = (text if len(text) <= TEXT_MAX else text[: TEXT_MAX - 1] + "…" for text in texts)
-    return "<tr>" + "".join(f"<{tag}>{escape(text)}</{tag}>" for text in shown) + "</tr>"
+    return "<tr>" + "".join(f"<{tag}>{escape(visible(text))}</{tag}>" for text in shown) + "</tr>"
 
 
 def _verdict(row: RunRow | None) -> str:
@@ -115,6 +116,7 @@ BOARD_CELLS: dict[str, Callable[[LeaderboardRow], str]] = {
     "device": lambda row: row.device_model,
     "label": lambda row: row.label,
     "author": lambda row: row.author,
+    "submitter": lambda row: row.submitter,
     "backend": lambda row: f"{row.backend} (fallback)" if row.fell_back else row.backend,
     "time": lambda row: time_text(row.median_ns),
     "reference": lambda row: time_text(row.reference_ns),

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 from kq.aio import AsyncClient
 from kq.client import Client
 from kq.completion import first_code_block
+from kq.connection.submitter import DefaultRun
 from kq.evaluation import EVALUATE_TIMEOUT_S, Evaluation
 from kq.records.hash import Hash
 from kq.records.submission import Problem
@@ -32,7 +33,7 @@ class Scorer:
     def __init__(
         self,
         *,
-        run: str = "training",
+        run: str = DefaultRun("training"),  # noqa: B008
         timeout: float = EVALUATE_TIMEOUT_S,
         url: str | None = None,
         key: str | Path | None = None,

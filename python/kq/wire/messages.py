@@ -187,6 +187,7 @@ class BrokerReply:
     queued: int = 0
     leased: int = 0
     workers: list[WorkerStatus] = field(default_factory=list)
+    has_keys: bool = False  # without keys every client may read every source and change every run
 
 
 @dataclass(frozen=True)

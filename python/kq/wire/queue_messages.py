@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kq.records.hash import NO_HASH, Hash
 from kq.records.jobs import JobRecord, JobState, Requirements
 from kq.records.submission import Priority
 
@@ -15,9 +16,10 @@ from kq.records.submission import Priority
 
 @dataclass(frozen=True)
 class CancelJobs:
-    """Cancels queued or running jobs."""
+    """Cancels queued or running jobs for one submitter. A job that others submitted too goes on for them."""
 
     seqs: list[int] = field(default_factory=list)
+    submitter: str = ""  # the submitter for whom a gateway asks; empty: the client's own
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,25 @@ class RunsQuery:
 
     after: str = ""  # the name of the run after which the reply starts; empty: from the first run
     limit: int = 0
+
+
+@dataclass(frozen=True)
+class ShareRun:
+    """Lets others add rows to a run and read its files, or no longer. It needs a broker with keys."""
+
+    run: str = ""
+    names: list[str] = field(default_factory=list)
+    shared: bool = False
+    submitter: str = ""  # the submitter for whom a gateway asks; empty: the client's own
+
+
+@dataclass(frozen=True)
+class FileQuery:
+    """Asks for a file of one row: a source or the problem."""
+
+    run: str = ""
+    label: str = ""
+    hash: Hash = NO_HASH
 
 
 @dataclass(frozen=True)
@@ -167,7 +188,7 @@ class KnownRun:
     """A run in a list of runs."""
 
     run: str = ""
-    submitter: str = ""  # the submitter of the job of the run's first label
+    submitter: str = ""  # the owner of the run; without keys the submitter of its first label
     submitted_at_ms: int = 0  # when that job was submitted, Unix time
 
 
@@ -195,6 +216,15 @@ class StatsReply:
     metrics: list[Metric] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class FileReply:
+    """Answers a FileQuery."""
+
+    name: str = ""
+    hash: Hash = NO_HASH
+    bytes: bytes = field(default_factory=bytes)  # a plain default would hide the type of the same name
+
+
 Operation = (
     CancelJobs
     | RetryJobs
@@ -207,9 +237,14 @@ Operation = (
     | StatsQuery
     | Backup
     | RunsQuery
+    | ShareRun
+    | FileQuery
 )
-OperationReply = ActionReply | Done | JobsReply | QueueReply | StatsReply | RunsReply
+OperationReply = ActionReply | Done | JobsReply | QueueReply | StatsReply | RunsReply | FileReply
+
+
 OPERATIONS: tuple[type, ...] = (
     CancelJobs, RetryJobs, PurgeDead, Pause, Drain, JobsQuery, DeadQuery, QueueQuery, StatsQuery, Backup, RunsQuery,
+    ShareRun, FileQuery,
 )  # fmt: skip
-OPERATION_REPLIES: tuple[type, ...] = (ActionReply, Done, JobsReply, QueueReply, StatsReply, RunsReply)
+OPERATION_REPLIES: tuple[type, ...] = (ActionReply, Done, JobsReply, QueueReply, StatsReply, RunsReply, FileReply)

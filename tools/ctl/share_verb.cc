@@ -1,0 +1,40 @@
+#include "tools/ctl/share_verb.h"
+
+#include <ostream>
+
+#include "producer/client/sentences.h"
+#include "tools/ctl/broker_requests.h"
+#include "tools/ctl/listing.h"
+#include "tools/ctl/world.h"
+
+namespace kq::tools {
+
+Expected<ExitCode> ctl_share(int argc, const char* const* argv, const CtlWorld& world) {
+  BrokerFlags broker;
+  ShareRun request;
+  bool undo = false;
+  Flags flags(argv[0],
+              "Lets others add rows to a run and read its sources and logs. The first key that submits to a run owns "
+              "it; only the owner and admins may share it. A broker without keys shares every run with every client.");
+  flags.argument("RUN", "name of the run", request.run);
+  flags.arguments("NAME", "names of keys; KEY/NAME for a submitter of a gateway", request.names);
+  flags.flag("--undo", "take the rights back", undo);
+  add_flags(flags, broker);
+  if (const auto code = flags.parse(argc, argv)) return *code;
+  if (request.names.empty()) return bad_input("give the names with which to share run " + request.run);
+  request.shared = !undo;
+  KQ_TRY_VALUE(auto client, connect(world, broker));
+  KQ_TRY(ask<Done>(client, request));
+  if (broker.json) {
+    const producer::JsonObject object{{"run", json_text(request.run)},
+                                      {"names", json_texts(request.names)},
+                                      {"shared", producer::Json{request.shared}}};
+    world.out << producer::to_text(producer::Json{object}) << '\n';
+    return ExitCode::ok;
+  }
+  world.out << "run " << printable(request.run) << " is " << (undo ? "no longer " : "") << "shared with "
+            << producer::counted(request.names.size(), "name") << '\n';
+  return ExitCode::ok;
+}
+
+}  // namespace kq::tools

@@ -1,0 +1,32 @@
+#include "tools/ctl/share_verb.h"
+
+#include <gtest/gtest.h>
+
+#include "tools/ctl/scripted_world.h"
+
+namespace kq::tools {
+namespace {
+
+TEST(ShareVerb, a_run_is_shared_and_taken_back) {
+  ScriptedWorld kq;
+  kq.on<ShareRun>([](const auto&) { return Done{}; });
+  EXPECT_EQ(kq.run({"share", "nightly", "bob", "web/eve"}), 0);
+  EXPECT_EQ(kq.out.str(), "run nightly is shared with 2 names\n");
+  EXPECT_EQ(kq.run({"share", "--undo", "nightly", "bob", "--json"}), 0);
+  EXPECT_EQ(kq.out.str(), "{\"run\": \"nightly\", \"names\": [\"bob\"], \"shared\": false}\n");
+  const auto requests = kq.requests_of<ShareRun>();
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_EQ(requests[0].names, (std::vector<std::string>{"bob", "web/eve"}));
+  EXPECT_TRUE(requests[0].shared);
+  EXPECT_FALSE(requests[1].shared);
+  EXPECT_EQ(kq.run({"share", "nightly"}), 2);
+}
+
+TEST(ShareVerb, a_refusal_is_bad_input) {
+  ScriptedWorld kq;
+  kq.on<ShareRun>([](const auto&) { return Refused{"run 'nightly' belongs to ada"}; });
+  EXPECT_EQ(kq.run({"share", "nightly", "bob"}), 2);
+}
+
+}  // namespace
+}  // namespace kq::tools
