@@ -53,6 +53,10 @@ Report = dict[str, Any]
 
 
 def run(job: Job) -> int:
+    # A worker's processes ignore these signals. A program must not inherit that: multiprocessing ends the processes of
+    # a pool by SIGTERM and waits for them.
+    for number in (signal.SIGTERM, signal.SIGUSR1):
+        signal.signal(number, signal.SIG_DFL)
     channel = socket.socket(fileno=CHANNEL_FD)
     order = json.loads(channel.recv(ASSIGNMENT_BYTES))
     channel.close()

@@ -74,7 +74,8 @@ std::string flat_name(const std::string& path) {
 // Returns "a.b" of "a/b.py", or an empty text where a part is no name of Python.
 std::string module_name(const std::string& path) {
   std::string name;
-  for (const std::filesystem::path& part : std::filesystem::path(path).replace_extension()) {
+  const std::filesystem::path without_extension = std::filesystem::path(path).lexically_normal().replace_extension();
+  for (const std::filesystem::path& part : without_extension) {
     if (!is_identifier(part.string())) return "";
     name += (name.empty() ? "" : ".") + part.string();
   }
