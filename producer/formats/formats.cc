@@ -101,6 +101,9 @@ Expected<RecognisedFormat> find_candidates(const std::filesystem::path& input, c
   if (!std::filesystem::exists(status)) return bad_input(input.string() + ": " + wrong.message());
   const auto known = recognise(input, format, options);
   if (!known) return known;
+  if (options.judged_by != JudgedBy::kq && known->format->name != "popcorn")
+    return bad_input("--judged-by goes with problems in GPU MODE's form, and " + input.string() + " is read as " +
+                     std::string(known->format->name));
   CandidateSink applied = sink;
   applied.candidate = [&](Candidate candidate) {
     apply(options, candidate);

@@ -63,10 +63,10 @@ class Eval(kq.SubmitTest):
         self.assertEqual(
             [(case["case_id"], case["case_weight"]) for case in cases],
             [
-                ("test.0 (size: 127)", "0.0"),
-                ("test.1 (size: 4096)", "0.0"),
-                ("benchmark.0 (size: 4096)", "1.0"),
-                ("benchmark.1 (size: 65536)", "1.0"),
+                ("test.0 (size: 127)", "0"),
+                ("test.1 (size: 4096)", "0"),
+                ("benchmark.0 (size: 4096)", "1"),
+                ("benchmark.1 (size: 65536)", "1"),
             ],
         )
         times = [float(case["median_us"]) for case in cases[2:]]
@@ -105,6 +105,16 @@ class Eval(kq.SubmitTest):
             kq.kq("dump", "--run", "profile", "--format", "jsonl", "--broker", self.url).stdout.splitlines()[0]
         )
         self.assertEqual(log["verdict"], "passed")
+
+
+class Mistakes(kq.EndToEndTest):
+    def test_only_such_problems_have_a_judge_of_their_own(self) -> None:
+        (self.folder / "relu.py").write_text(kq.RELU)
+        (self.folder / "new.py").write_text(kq.RIGHT)
+        words = (self.folder / "new.py", "--problem", self.folder / "relu.py", "--judged-by", "both", "--dry-run")
+        done = kq.kq("submit", *words)
+        self.assert_end(done, 2)
+        self.assertIn("--judged-by goes with problems in GPU MODE's form", done.stderr)
 
 
 class Programs(kq.SubmitTest):
