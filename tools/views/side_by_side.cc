@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "core/base/enum_names.h"
 #include "tools/cli/text.h"
 #include "tools/table/levels.h"
 
@@ -14,6 +15,10 @@ constexpr const char* kWhole = "(all)";
 double time_of(const RunRow& row) {
   const Measurement* const measured = row.result ? measurement_of(row.result->verdict) : nullptr;
   return measured == nullptr ? 0 : measured->submission.median_ns;
+}
+
+std::string verdict_of(const RunRow& row) {
+  return std::string(row.result ? to_string(name_of(row.result->verdict)) : to_string(row.job.state));
 }
 
 std::string ratio_text(double own_ns, double judged_ns) {
@@ -31,12 +36,12 @@ void SideBySide::add(const RunRow& row) {
   if (is_own) label.resize(label.size() - kSelfReportedSuffix.size());
   Pair& pair = pairs_[label];
   (is_own ? pair.has_own : pair.has_judged) = true;
-  (is_own ? pair.own_job : pair.judged_job) = {outcome_text(row), time_of(row)};
+  (is_own ? pair.own_job : pair.judged_job) = {outcome_text(row), verdict_of(row), time_of(row)};
   if (!row.result || row.result->cases.empty()) return;
   for (std::size_t i = 0; i < case_count(row); ++i) {
     const std::string name = case_name(row, i);
     const RunRow one = case_of(row, i);
-    (is_own ? pair.own : pair.judged)[name] = {outcome_text(one), time_of(one)};
+    (is_own ? pair.own : pair.judged)[name] = {outcome_text(one), verdict_of(one), time_of(one)};
     if (std::ranges::find(pair.cases, name) == pair.cases.end()) pair.cases.push_back(name);
   }
 }
@@ -56,7 +61,7 @@ std::string SideBySide::table_text() const {
   for (const auto& [label, pair] : pairs_) {
     if (!pair.has_own || !pair.has_judged) continue;
     ++pair_count;
-    other_count += pair.own_job.outcome == pair.judged_job.outcome ? 0 : 1;
+    other_count += pair.own_job.verdict == pair.judged_job.verdict ? 0 : 1;
     const auto side = [](const std::map<std::string, Side>& cases, const std::string& name) {
       const auto found = cases.find(name);
       return found == cases.end() ? Side{} : found->second;

@@ -25,7 +25,8 @@ class SideBySide {
  private:
   // What one side says of one case.
   struct Side {
-    std::string outcome;
+    std::string outcome;  // the verdict with its reason
+    std::string verdict;
     double time_ns = 0;
   };
   struct Pair {

@@ -67,7 +67,7 @@ def run_and_check_text(row: dict[str, Any]) -> str:
     """Returns what KernelBench's run_and_check.py prints of one kernel. Times are in milliseconds."""
     passed = row["verdict"] == "passed"
     compiled = row["verdict"] not in ("build_failed", "load_failed", "rejected")
-    hardware = {"hardware": row["device_model"], "device": row["device_kind"]}
+    hardware = {"hardware": row["device_model"], "device": row["device"]}
 
     def stats(prefix: str) -> dict[str, Any]:
         names = {"mean": "mean", "std": "std", "min": "min", "max": "max"}
