@@ -10,7 +10,7 @@ from moving_in_test import write_trace_problem
 
 
 def add_files_and_folders(problem: Path) -> None:
-    """Adds a workload with a tensor of a file, a bound on errors, and solutions with folders and with one bad element."""
+    """Adds a workload with a tensor of a file and a bound on errors, and solutions with folders, one of them wrong."""
     data = struct.pack("<16f", *map(float, range(1, 17)))
     header = json.dumps({"w": {"dtype": "F32", "shape": [16], "data_offsets": [0, len(data)]}}).encode()
     (problem / "blob").mkdir()
