@@ -33,6 +33,7 @@ function(kq_install_programs component)
 endfunction()
 
 kq_install_programs(client ${kq_client_programs})
+install(PROGRAMS ${CMAKE_BINARY_DIR}/bin/kq-rejudge DESTINATION bin COMPONENT client)
 kq_install_programs(broker kq-broker)
 kq_install_programs(gateway kq-gateway)
 kq_install_programs(worker ${kq_worker_programs})

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace kq {
 
@@ -21,6 +22,8 @@ struct Statistics {
   friend bool operator==(const Statistics&, const Statistics&) = default;
 };
 
+inline constexpr std::string_view kSelfReported = "self_reported";
+
 // With fewer samples the nearest rank of the percentile is the maximum, which says nothing about the percentile.
 inline constexpr std::size_t kP95SamplesMin = 20;
 inline constexpr std::size_t kP99SamplesMin = 100;
@@ -30,8 +33,9 @@ Statistics summarise(std::span<const std::int64_t> samples_ns);
 
 // The times of a job and of its reference, as gpu_worker/judge/timing/published_time.h computes them.
 struct Measurement {
-  // The name of the method by which the judge measured. For the judge's own clock a sample is the interval from its
-  // start signal to the end that it observes, minus `overhead_ns`.
+  // The name of the method of measuring. For the judge's own clock a sample is the interval from its start signal
+  // to the end that it observes, minus `overhead_ns`. The times of an eval program are kSelfReported: the
+  // submission could have forged them.
   std::string method;
   Statistics submission;   // of the samples that the judge measured; the median is the published time
   Statistics reference;    // the same for the problem's own Model on the same inputs, whose median has another filter

@@ -26,9 +26,22 @@ namespace kq {
 //   compile: compiles what the recorded calls asked for
 //   ready_build: a child for builds that is forked in advance
 //   profile: runs a submission under a profiler
-enum class ChildRole { reference, submission, build, calibrator, record, compile, ready, profile, ready_build };
-constexpr std::array<std::string_view, 9> enum_names(ChildRole) {
-  return {"reference", "submission", "build", "calibrator", "record", "compile", "ready", "profile", "ready_build"};
+//   eval_program: runs the problem's own program, which measures a submission
+enum class ChildRole {
+  reference,
+  submission,
+  build,
+  calibrator,
+  record,
+  compile,
+  ready,
+  profile,
+  ready_build,
+  eval_program
+};
+constexpr std::array<std::string_view, 10> enum_names(ChildRole) {
+  return {"reference", "submission", "build",   "calibrator",  "record",
+          "compile",   "ready",      "profile", "ready_build", "eval_program"};
 }
 
 // When short calls are also timed several in one interval (gpu_worker/judge/trial/burst.h). `doubt`: where the time

@@ -14,10 +14,12 @@
 
 namespace kq {
 
-// How the submission's files are built and called. gpu_worker/harness/backends has one file for each backend.
-enum class Backend { torch, triton, cuda, torch_cuda, multi_kernel };
-constexpr std::array<std::string_view, 5> enum_names(Backend) {
-  return {"torch", "triton", "cuda", "torch_cuda", "multi_kernel"};
+// How the submission's files are built and called. gpu_worker/harness/backends has one file for each backend that the
+// judge measures. With `eval_program` the problem's own program calls, checks and times the submission, and the result
+// is what that program reports (gpu_worker/lane/eval_program.h).
+enum class Backend { torch, triton, cuda, torch_cuda, multi_kernel, eval_program };
+constexpr std::array<std::string_view, 6> enum_names(Backend) {
+  return {"torch", "triton", "cuda", "torch_cuda", "multi_kernel", "eval_program"};
 }
 
 // The kind of device that a job requires. A job with `any` runs on a GPU where one exists, and otherwise on a CPU.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "gpu_worker/lane/eval_program.h"
 #include "gpu_worker/zygote/packets.h"
 
 namespace kq::worker {
@@ -28,10 +29,11 @@ constexpr std::size_t kNoPlace = channel::kWarmUpsMax;
 // With a lower limit of host memory there is no room for the kernels that a reference loads ahead, about half a GiB
 // (harness/kernels/common_kernels.py).
 constexpr std::uint64_t kReferenceHostBytes = 2ull << 30;
+constexpr std::uint64_t kEvalProcesses = 2;
 constexpr std::size_t kSlotsReserved = 4;  // that forking ahead leaves free for children that are wanted now
 
 bool is_submission(ChildRole role) {
-  return role == ChildRole::submission || role == ChildRole::profile;
+  return role == ChildRole::submission || role == ChildRole::profile || role == ChildRole::eval_program;
 }
 
 // Makes a pipe whose ends do not block: a child that writes more than fits loses the rest.
@@ -96,7 +98,8 @@ Expected<LaneChild> Children::take(ChildRole role, ChildKind kind, const Lease& 
     const std::lock_guard lock(mutex_);
     calibrated_[index(kind)] = true;
   }
-  auto child = warm_child(role, kind);
+  const bool is_warmed_up = role != ChildRole::eval_program;  // whose processes use the device, not the child itself
+  auto child = is_warmed_up ? warm_child(role, kind) : fork(kind, role);
   if (!child) return child;
   const auto assigned = [&]() -> Expected<void> {
     if (role != ChildRole::calibrator) {
@@ -106,6 +109,8 @@ Expected<LaneChild> Children::take(ChildRole role, ChildKind kind, const Lease& 
       if (auto put = child->scratch.put_all(built->dir); !put) return put;
     }
     if (kind == ChildKind::launcher) return {};  // a launcher needs no assignment
+    if (role == ChildRole::eval_program)
+      return sys::send_packet(child->channel.get(), eval_assignment(lease.submission, problem_file(lease)));
     return sys::send_packet(child->channel.get(), assignment(role, lease.submission, problem_file(lease)));
   }();
   if (assigned) return child;
@@ -167,6 +172,11 @@ std::optional<LaneChild> Children::take_waiting(ChildKind kind) {
   }
 }
 
+// An eval program has processes of its own, and each imports torch.
+std::uint64_t Children::host_bytes_of(ChildRole role) const {
+  return role == ChildRole::eval_program ? options_.host_bytes_max * kEvalProcesses : options_.host_bytes_max;
+}
+
 Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role) {
   KQ_TRY_VALUE(auto zygote, zygote_());
   KQ_TRY_VALUE(const auto slot, free_slot());
@@ -188,7 +198,7 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role) {
                                   .entry = {},
                                   .problem = {},
                                   .arch = options_.arch,
-                                  .host_bytes = options_.host_bytes_max,
+                                  .host_bytes = host_bytes_of(role),
                                   .scratch_bytes = kScratchBytes,
                                   .window_bytes = options_.window_bytes_max,
                                   .profiler = role == ChildRole::profile ? options_.profiler : std::string(),

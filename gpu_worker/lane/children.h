@@ -85,8 +85,8 @@ class Children {
   ~Children();  // kills and reaps all children
 
   // Returns a child for the job that has its assignment and its files: a waiting one, or one forked now. A profile
-  // child is always forked now. A reference is taken from the Python children if no reference waits. A cold child is
-  // returned only if a second one, forked after all dying children were reaped, is cold too.
+  // child and an eval child are always forked now. A reference is taken from the Python children if no reference waits.
+  // A cold child is returned only if a second one, forked after all dying children were reaped, is cold too.
   Expected<LaneChild> take(ChildRole role, ChildKind kind, const Lease& lease, const Built* built);
   // Says that a job will soon want a child of this kind. Thread-safe.
   void expect(ChildKind kind);
@@ -110,6 +110,7 @@ class Children {
 
  private:
   Expected<LaneChild> fork(ChildKind kind, ChildRole role = ChildRole::ready);
+  std::uint64_t host_bytes_of(ChildRole role) const;
   Expected<LaneChild> waiting_or_new(ChildRole role, ChildKind kind);
   Expected<LaneChild> warm_child(ChildRole role, ChildKind kind);
   Expected<void> wait_until_warm(LaneChild& child, std::size_t place);

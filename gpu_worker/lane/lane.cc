@@ -224,6 +224,7 @@ Result Lane::invalid_problem(const Run& run, const Zygote& zygote) const {
 // Measures a job once more if the re-measurement policy asks for a second measurement or if the clocks of the
 // submission and the judge mismatch. All attempts and the profile together keep the one time limit of the run.
 Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_token stop) {
+  if (lease.submission.backend == Backend::eval_program) return run_eval_program(lease, built, stop);
   const std::int64_t start_ms = sys::monotonic_now_ms();
   Run run{
       .lease = lease, .built = built, .stop = stop, .time = RunTime(limit_of(lease.submission, options_.run_limit_ms))};
@@ -275,6 +276,50 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
   result.conditions = std::move(attempt->conditions);
   if (is_measured && lease.submission.trials.profile != Profiler::none) result.profile = profile(run);
   return result;
+}
+
+// Runs a problem's own program. The lane keeps no child on the device meanwhile, because some programs fill its memory.
+Expected<Result> Lane::run_eval_program(const Lease& lease, const Built& built, const std::stop_token& stop) {
+  const std::int64_t start_ms = sys::monotonic_now_ms();
+  KQ_TRY(check_quarantine());
+  KQ_TRY(this->judge());  // reports the state of the device
+  KQ_TRY(this->zygote());
+  const channel::ScopedPreparing preparing(device_.kind == DeviceKind::cuda ? &*warm_ups_ : nullptr);
+  drop_reference();
+  drop_calibrators();
+  children_->wait_until_reaped();
+  KQ_TRY_VALUE(auto child, children_->take(ChildRole::eval_program, ChildKind::python, lease, nullptr));
+  const Software software = child.zygote->software();
+  const std::string sandbox = child.zygote->sandbox();
+  auto report = wait_for_eval(child, lease, stop);
+  auto conditions = health_->conditions(judge_process());
+  std::string log = children_->retire(std::move(child));
+  if (const auto error = health_->driver_error()) set_quarantine(*error);
+  KQ_TRY(check_quarantine());
+  if (!report) return failure(report.error());
+  Result result{.verdict = std::move(report->verdict),
+                .device = device_,
+                .worker = options_.worker,
+                .times = {.build_ms = built.ms, .run_ms = sys::monotonic_now_ms() - start_ms},
+                .software = software,
+                .sandbox = sandbox,
+                .log = std::move(log),
+                .samples = {}};
+  result.cases = std::move(report->cases);
+  result.conditions = std::move(conditions);
+  return result;
+}
+
+Expected<EvalReport> Lane::wait_for_eval(LaneChild& child, const Lease& lease, const std::stop_token& stop) {
+  const std::int64_t limit_ms = limit_of(lease.submission, options_.run_limit_ms);
+  const std::int64_t end_ms = sys::monotonic_now_ms() + limit_ms;
+  for (;;) {
+    KQ_TRY_VALUE(const auto status, child.zygote->wait(child.id, kProfilePollMs));
+    if (aborted_) return our_fault("the worker is ending");
+    if (stop.stop_requested()) return our_fault("stopped");
+    if (status) return eval_report(child.scratch.out(), *status);
+    if (sys::monotonic_now_ms() > end_ms) return eval_timed_out(limit_text(limit_ms));
+  }
 }
 
 // Profiles a submission that has passed. The verdict stays if the profile fails; the profile's message then says why.

@@ -26,6 +26,7 @@
 #include "gpu_worker/lane/call_audit.h"
 #include "gpu_worker/lane/certificates.h"
 #include "gpu_worker/lane/children.h"
+#include "gpu_worker/lane/eval_program.h"
 #include "gpu_worker/lane/judge_link.h"
 #include "gpu_worker/machine/gpu_lock.h"
 #include "gpu_worker/machine/gpu_watch.h"
@@ -149,6 +150,9 @@ class Lane {
   Expected<Report> judge_children(Run& run, ChildRole role, AttemptChildren& children, JudgeLink& judge);
   Expected<Report> wait_for_report(AttemptChildren& children, ChildRole submission_role, const RunTime& time,
                                    const std::stop_token& stop);
+  Expected<Result> run_eval_program(const Lease& lease, const Built& built, const std::stop_token& stop);
+  // Waits for the end of an eval child and kills the child at the limit or a stop. Returns what the child reports.
+  Expected<EvalReport> wait_for_eval(LaneChild& child, const Lease& lease, const std::stop_token& stop);
   Profile profile(Run& run);
   Profile finish_profile(const Run& run, LaneChild& submission);
   void audit(const Submission& submission, Attempt& passed);

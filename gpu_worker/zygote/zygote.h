@@ -6,19 +6,20 @@
 //
 //   zygote -> worker, once:
 //     {"ready": true, "python": "3.11.2", "torch": "2.11.0", "triton": "3.6.0", "cuda": "13.0",
-//      "backends": ["torch", "triton", "cuda", "torch_cuda", "multi_kernel"], "compilers": "g++ 12.2.0 ...",
+//      "backends": ["torch", "triton", "cuda", "torch_cuda", "multi_kernel", "eval_program"],
+//      "compilers": "g++ 12.2.0 ...",
 //      "toolchain": "extensions/4 2.11.0 ...", "prefixes": ["extension-O1"],
 //      "sandbox": "uid,user,pid,mount,ipc,net,uts,rlimits,landlock,seccomp,cgroup"}
 //     or {"error": "one sentence"}, after which the zygote ends.
 //
 //   worker -> zygote, for each child:
-//     {"id": 7, "role": "ready" | "build" | "ready_build" | "record" | "compile" | "profile",
+//     {"id": 7, "role": "ready" | "build" | "ready_build" | "record" | "compile" | "profile" | "eval_program",
 //      "device": "cpu" | "cuda", "backend": "torch", "dir": DIR, "uid": 61000, "entry": "add.py",
 //      "problem": "relu.py", "precision": "as_given", "arch": "sm_90", "shared": DIR, "profiler": PATH,
 //      "host_bytes": N, "scratch_bytes": N, "window_bytes": N, "audit": false, "kernels": false}
-//     with descriptors: the log pipe; for the roles ready, ready_build and profile the channel socket; for an audited
-//     child a pipe for the audit. A pre-forked child (ready, ready_build) gets its assignment through its channel
-//     (harness/children/preforked.py, build.py).
+//     with descriptors: the log pipe; for the roles ready, ready_build, profile and eval_program the channel
+//     socket; for an audited child a pipe for the audit. A pre-forked child (ready, ready_build) gets its assignment
+//     through its channel (harness/children/preforked.py, build.py).
 //
 //   zygote -> worker:
 //     {"id": 7, "pid": 1234}              forked; to kill process 1234 kills all processes of the child

@@ -72,6 +72,13 @@ struct SuiteOptions {
   bool first_version = false;                    // the kernel file whose name is first, and not the highest version
 };
 
+// What checks and times submissions to problems in GPU MODE's form: kq, the problem's own program, or each in a job of
+// its own.
+enum class JudgedBy { kq, problem, both };
+constexpr std::array<std::string_view, 3> enum_names(JudgedBy) {
+  return {"kq", "problem", "both"};
+}
+
 // The options of the command line that apply to every candidate. They override the settings in files.
 struct InputOptions {
   std::optional<std::filesystem::path> problem;   // the problem of single files
@@ -100,6 +107,7 @@ struct InputOptions {
   std::optional<AllowedPrecision> allow_precision;
   KernelBenchSubset subset;
   SuiteOptions suite{};
+  JudgedBy judged_by = JudgedBy::kq;
   // The name for error texts of an input that has no path of its own: "standard input". Paths in such an input are
   // relative to the working directory. Otherwise empty.
   std::string input_name{};

@@ -1,5 +1,6 @@
 #include "producer/formats/formats.h"
 
+#include <algorithm>
 #include <array>
 
 #include "producer/formats/backendbench/kernel_folder.h"
@@ -8,6 +9,7 @@
 #include "producer/formats/kernelbench_problems.h"
 #include "producer/formats/kernelbench_run.h"
 #include "producer/formats/kernels.h"
+#include "producer/formats/popcorn/submissions.h"
 #include "producer/formats/single_file.h"
 
 namespace kq::producer {
@@ -26,6 +28,11 @@ constexpr std::array kFormats{
     Format{"flashinfer",
            "a trace set of flashinfer-bench, or a folder with definition.json, workload.jsonl and solution*.json",
            flashinfer::recognise_trace_set, flashinfer::read_trace_set},
+    Format{
+        "popcorn",
+        "a problem's folder in GPU MODE's form, with a task.yml; or submissions to such problems with --problem FOLDER "
+        "or --problems CHECKOUT",
+        popcorn::recognise_submissions, popcorn::read_submissions},
     Format{"kernels", "a directory of .py, .cu, .ptx and .cubin files with --problem FILE", recognise_kernels,
            read_kernels},
     Format{"single_file",
@@ -58,13 +65,18 @@ void apply(const InputOptions& options, Candidate& candidate) {
   if (options.allow_precision) candidate.truth.allowed = *options.allow_precision;
 }
 
-Expected<RecognisedFormat> recognise(const std::filesystem::path& input, const std::string& name) {
+Expected<RecognisedFormat> recognise(const std::filesystem::path& input, const std::string& name,
+                                     const InputOptions& options) {
   std::string known;
   for (const Format& format : kFormats) {
     if (format.name == name) return RecognisedFormat{&format, "--input-format says so"};
     known += (known.empty() ? "" : ", ") + std::string(format.name);
   }
   if (!name.empty()) return bad_input("--input-format must be one of " + known + ", got '" + name + "'");
+  if (popcorn::names_problems(options)) {
+    const auto* const format = std::ranges::find(kFormats, "popcorn", &Format::name);
+    return RecognisedFormat{format, "its problem has a task.yml"};
+  }
   for (const Format& format : kFormats) {
     if (std::string reason = format.recognise(input); !reason.empty())
       return RecognisedFormat{&format, std::move(reason)};
@@ -87,8 +99,11 @@ Expected<RecognisedFormat> find_candidates(const std::filesystem::path& input, c
   std::error_code wrong;
   const auto status = std::filesystem::status(input, wrong);
   if (!std::filesystem::exists(status)) return bad_input(input.string() + ": " + wrong.message());
-  const auto known = recognise(input, format);
+  const auto known = recognise(input, format, options);
   if (!known) return known;
+  if (options.judged_by != JudgedBy::kq && known->format->name != "popcorn")
+    return bad_input("--judged-by goes with problems in GPU MODE's form, and " + input.string() + " is read as " +
+                     std::string(known->format->name));
   CandidateSink applied = sink;
   applied.candidate = [&](Candidate candidate) {
     apply(options, candidate);

@@ -37,6 +37,15 @@ std::filesystem::path example_of(std::string_view format, const TestFolder& fold
     folder.write("ops.txt", "Operator: aten.relu.default\ncnt: 1, ((T([2], f32),), {})\n");
     return folder.write("ops/relu__default/relu__default_implementation.py", kTestKernel).parent_path().parent_path();
   }
+  if (format == "popcorn") {
+    folder.write("set/add/reference.py", "X = 1\n");
+    folder.write("set/add/submission.py", std::string(kTestKernel));
+    return folder
+        .write("set/add/task.yml",
+               "lang: py\nfiles:\n  - {name: submission.py, source: '@SUBMISSION@'}\n"
+               "  - {name: reference.py, source: reference.py}\nbenchmarks: [{n: 1, seed: 1}]\n")
+        .parent_path();
+  }
   if (format == "flashinfer") {
     folder.write("p/definition.json", R"({"name": "a", "axes": {}, "inputs": {}, "outputs": {}, "reference": "x"})");
     folder.write("p/workload.jsonl", R"({"uuid": "a", "axes": {}, "inputs": {}})");

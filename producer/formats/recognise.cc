@@ -58,6 +58,7 @@ bool is_torch_extension(std::string_view text) {
 }
 
 std::string backend_error(std::string_view file_name, Backend backend) {
+  if (backend == Backend::eval_program) return "";
   const bool is_device = is_device_code(file_name);
   if (is_device == (backend == Backend::cuda)) return "";
   if (is_device)

@@ -13,10 +13,10 @@
 #include "net/log.h"
 #include "net/zmq/link.h"
 #include "producer/client/submitter.h"
+#include "producer/formats/popcorn/problem_set.h"
 #include "producer/gateway/broker/broker_service.h"
 #include "producer/gateway/command_line.h"
 #include "producer/gateway/gateway.h"
-#include "producer/gateway/popcorn/problem_set.h"
 #include "producer/gateway/routes.h"
 #include "sys/descriptors.h"
 #include "sys/readiness.h"
@@ -68,7 +68,7 @@ void fit_limits(gateway::ServeCommand& line) {
 }
 
 // Logs the problems that cannot be read.
-void report_mistakes(gateway::popcorn::ProblemSet& problems) {
+void report_mistakes(producer::popcorn::ProblemSet& problems) {
   const auto boards = problems.boards();
   if (!boards) return;
   for (const auto& board : **boards) {
@@ -84,9 +84,9 @@ Expected<void> serve(gateway::ServeCommand line) {
   if (!line.tokens.empty()) {
     KQ_TRY_VALUE(tokens, gateway::Tokens::open(line.tokens));
   }
-  std::unique_ptr<gateway::popcorn::ProblemSet> problems;
+  std::unique_ptr<producer::popcorn::ProblemSet> problems;
   if (!line.popcorn.empty()) {
-    KQ_TRY_VALUE(problems, gateway::popcorn::ProblemSet::open(line.popcorn));
+    KQ_TRY_VALUE(problems, producer::popcorn::ProblemSet::open(line.popcorn));
     report_mistakes(*problems);
   }
   KQ_TRY_VALUE(const auto calls, gateway::BrokerCalls::connect(line.broker, line.key));

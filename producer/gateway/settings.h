@@ -4,6 +4,10 @@
 #include <cstddef>
 #include <string>
 
+namespace kq::producer::popcorn {
+class ProblemSet;
+}
+
 namespace kq::gateway {
 
 // Settings of the evaluation server's requests, from the environment variables that the original server has.
@@ -13,14 +17,10 @@ struct EvaluationSettings {
   bool device_metrics = false;  // ENABLE_DEVICE_METRICS: whether jobs are profiled after they were timed
 };
 
-namespace popcorn {
-class ProblemSet;
-}
-
 // Settings of popcorn-cli's requests.
 struct PopcornSettings {
-  popcorn::ProblemSet* problems = nullptr;  // of --popcorn; null: none
-  bool has_tokens = false;                  // whether a client must have a token as its id
+  producer::popcorn::ProblemSet* problems = nullptr;  // of --popcorn; null: none
+  bool has_tokens = false;                            // whether a client must have a token as its id
 };
 
 }  // namespace kq::gateway

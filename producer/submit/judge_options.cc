@@ -72,6 +72,13 @@ Expected<void> apply_workloads(const std::string& text, InputOptions& options) {
   return {};
 }
 
+Expected<void> apply_judged_by(const std::string& text, InputOptions& options) {
+  const auto judged_by = parse_enum<JudgedBy>(text);
+  if (!judged_by) return bad_input("must be kq, problem or both, got '" + text + "'");
+  options.judged_by = *judged_by;
+  return {};
+}
+
 constexpr JudgeOption kJudgeOptions[] = {
     {"--precision", "NAME", "cast floating-point inputs to: as_given, fp32, fp16 or bf16",
      apply_word<Precision, &InputOptions::precision>},
@@ -84,6 +91,10 @@ constexpr JudgeOption kJudgeOptions[] = {
      "run only these of the problem's workloads: names or patterns with * and ?, joined by commas; such jobs are on no "
      "board",
      apply_workloads},
+    {"--judged-by", "NAME",
+     "problems in GPU MODE's form: checked and timed by kq (the default), by the problem's own program (problem), or "
+     "each in a job of its own (both)",
+     apply_judged_by},
     {"--need-extensions", nullptr,
      "a submission whose load_inline or load does not compile ends as build_failed, even if it catches that",
      apply_flag<&InputOptions::need_extensions>},

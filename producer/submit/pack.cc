@@ -31,6 +31,7 @@ std::optional<std::vector<std::string>> read_all(const std::vector<FileRef>& fil
 // Returns what is wrong with a candidate as far as it is known before any file is read, or nothing.
 std::optional<std::string> shape_error(const Candidate& candidate) {
   if (const auto wrong = name_error(candidate.label)) return candidate.where + ": the label " + *wrong;
+  if (candidate.backend == Backend::eval_program) return std::nullopt;  // the problem says what a submission is
   const FileRef& entry = candidate.files.front();
   if (!entry.name.ends_with(".py") && !is_device_code(entry.name)) {
     return entry.path.string() + ": a kernel is a .py, .cu, .ptx or .cubin file";
@@ -116,7 +117,8 @@ std::optional<PackedJob> Packer::make_job(const Candidate& candidate, Mistakes& 
     return std::nullopt;
   }
   const auto texts = read_all(candidate.files, mistakes);
-  const auto problem = check_problem(candidate.problem, mistakes);
+  const bool is_model = candidate.backend != Backend::eval_program;
+  const auto problem = check_problem(candidate.problem, is_model, mistakes);
   if (!texts || !problem) return std::nullopt;
 
   PackedJob job{submission_of(candidate, *texts, *problem), candidate.files, candidate.header_settings};
@@ -138,8 +140,8 @@ std::optional<PackedJob> Packer::make_job(const Candidate& candidate, Mistakes& 
   return job;
 }
 
-std::optional<Hash> Packer::check_problem(const FileRef& problem, Mistakes& mistakes) {
-  const auto [place, is_new] = problems_.try_emplace(problem.path);
+std::optional<Hash> Packer::check_problem(const FileRef& problem, bool is_model, Mistakes& mistakes) {
+  const auto [place, is_new] = problems_.try_emplace(problem.path / problem.name);
   if (!is_new) return place->second;
   const Expected<std::string> text = contents(problem);
   if (!text) {
@@ -147,7 +149,8 @@ std::optional<Hash> Packer::check_problem(const FileRef& problem, Mistakes& mist
     return std::nullopt;
   }
   std::string missing;
-  for (const std::string& phrase : missing_from_problem(*text)) missing += (missing.empty() ? "" : ", ") + phrase;
+  for (const std::string& phrase : is_model ? missing_from_problem(*text) : std::vector<std::string>())
+    missing += (missing.empty() ? "" : ", ") + phrase;
   if (!missing.empty()) {
     mistakes.push_back(problem.path.string() +
                        ": a problem defines class Model and get_inputs; missing here: " + missing);

@@ -32,7 +32,8 @@ class Packer {
 
  private:
   std::optional<PackedJob> make_job(const Candidate& candidate, std::vector<std::string>& mistakes);
-  std::optional<Hash> check_problem(const FileRef& problem, std::vector<std::string>& mistakes);
+  // `is_model`: the problem defines Model and get_inputs.
+  std::optional<Hash> check_problem(const FileRef& problem, bool is_model, std::vector<std::string>& mistakes);
 
   std::map<std::filesystem::path, std::optional<Hash>> problems_;  // by path; no value: the file is no valid problem
 };

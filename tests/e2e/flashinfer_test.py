@@ -1,12 +1,68 @@
 """Judges solutions in the form of flashinfer-bench and SOL-ExecBench with a real broker and worker on the CPU."""
 
+import json
+import struct
 import unittest
+from pathlib import Path
 
 import kq
 from moving_in_test import write_trace_problem
 
 
+def add_files_and_folders(problem: Path) -> None:
+    """Adds a workload with a tensor of a file and a bound on errors, and solutions with folders, one of them wrong."""
+    data = struct.pack("<16f", *map(float, range(1, 17)))
+    header = json.dumps({"w": {"dtype": "F32", "shape": [16], "data_offsets": [0, len(data)]}}).encode()
+    (problem / "blob").mkdir()
+    (problem / "blob/w.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + data)
+    weight = {"type": "safetensors", "path": "blob/w.safetensors", "tensor_key": "w"}
+    inputs = {"x": {"type": "random"}, "weight": weight, "eps": {"type": "scalar", "value": 1e-6}}
+    tolerance = {"max_atol": 1e-4, "max_rtol": 1e-4, "required_matched_ratio": 0.5, "max_error_cap": 0.5}
+    workload = {"uuid": "file", "axes": {"batch": 3}, "inputs": inputs, "tolerance": tolerance}
+    with (problem / "workload.jsonl").open("a") as lines:
+        lines.write(json.dumps(workload) + "\n")
+    norm = "def norm(x, eps):\n    return x * (x.pow(2).mean(-1, keepdim=True) + eps).rsqrt()\n"
+    run = "from pkg.inner.math import norm\n\n\ndef run(x, weight, eps):\n    y = norm(x, eps) * weight\n"
+    far = "    y[0, 0] += 1 if weight[0] == 1 else 0\n"  # within the matched ratio of the workload "file"
+    for name, text in (("folders", run + "    return y\n"), ("far", run + far + "    return y\n")):
+        spec = {"languages": ["pytorch"], "entry_point": "pkg/kernel.py::run", "destination_passing_style": False}
+        sources = [{"path": "pkg/kernel.py", "content": text}, {"path": "pkg/inner/math.py", "content": norm}]
+        solution = {"name": name, "definition": "rmsnorm", "author": "ada", "spec": spec, "sources": sources}
+        (problem / f"solution_{name}.json").write_text(json.dumps(solution))
+
+
 class Flashinfer(kq.SubmitTest):
+    def test_files_folders_bounds_and_traces(self) -> None:
+        problem = self.folder / "rmsnorm"
+        write_trace_problem(problem)
+        add_files_and_folders(problem)
+        words = ("submit", problem, "--broker", self.url, "--run", "more", "--wait", "--exit-zero")
+        self.assert_end(kq.kq(*words), 0)
+        jobs = {job["label"].partition("/")[2]: job for job in kq.dump("more", "--broker", self.url)}
+        verdicts = {name: job["verdict"] for name, job in jobs.items()}
+        right = dict.fromkeys(("returns", "writes", "folders"), "passed")
+        self.assertEqual(verdicts, right | {"wrong": "wrong_answer", "far": "wrong_answer"}, jobs)
+        self.assertIn("max_error_cap is 0.5", jobs["far"]["message"])
+        words = (
+            "--format",
+            "flashinfer-trace",
+            "--trace-set",
+            problem,
+            "-o",
+            self.folder / "out",
+            "--broker",
+            self.url,
+        )
+        self.assert_end(kq.kq("dump", "--run", "more", *words), 0)
+        lines = (self.folder / "out/traces/rmsnorm.jsonl").read_text().splitlines()
+        traces = [json.loads(line) for line in lines]
+        statuses = {(one["solution"], one["workload"]["uuid"]): one["evaluation"]["status"] for one in traces}
+        for uuid in ("w1", "w5", "file"):
+            self.assertEqual(statuses["folders", uuid], "PASSED")
+        self.assertEqual(statuses["far", "file"], "INCORRECT_NUMERICAL")
+        given = [json.loads(line) for line in (problem / "workload.jsonl").read_text().splitlines()]
+        self.assertIn(next(one["workload"] for one in traces if one["workload"]["uuid"] == "file"), given)
+
     def test_a_solution_is_judged_over_all_workloads(self) -> None:
         write_trace_problem(self.folder / "rmsnorm")
         done = kq.kq(

@@ -6,8 +6,10 @@ The worker's results are invented (light_worker.cc).
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
+import sys
 import unittest
 from pathlib import Path
 
@@ -100,10 +102,17 @@ class MovingIn(kq.QueueTest):
             )
         (self.folder / "make_kernels.py").write_text(MAKE_KERNELS)
         write_trace_problem(self.folder / "rmsnorm")
+        popcorn = kq.ROOT / "examples/popcorn"
+        shutil.copytree(popcorn, self.folder / "reference-kernels/problems")
+        shutil.copy(popcorn / "vector_add/submission.py", self.folder / "mine.py")
+        (self.folder / "sols/gpumode").mkdir(parents=True)
+        shutil.copy(popcorn / "vector_add/submission.py", self.folder / "sols/gpumode/0_vector_add.py")
+        published = {"level_id": 1, "task_id": 19, "ref_code": kq.RELU, "custom_code": kq.RIGHT, "score_default": 1.0}
+        (self.folder / "h100.json").write_text(json.dumps(published) + "\n")
 
     def run_block(self, line: int, commands: str) -> None:
-        path = f"{kq.BIN}:{os.environ['PATH']}"
-        env = kq.environment(KQ_BROKER=self.url, PATH=path)
+        path = f"{kq.BIN}:{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
+        env = kq.environment(KQ_BROKER=self.url, PATH=path, PYTHONPATH=str(kq.ROOT / "python"))
         done = subprocess.run(
             ["bash", "-euc", commands],
             cwd=self.folder,
@@ -142,7 +151,10 @@ class MovingIn(kq.QueueTest):
         self.assertEqual([(one["status_code"], one["body"]["status"]) for one in outcomes], [(200, "success")] * 2)
         events = [json.loads(line)["event"] for line in (self.folder / "events.jsonl").read_text().splitlines()]
         self.assertIn("sent", events)
-        self.assertIn("4 jobs of run later wait in waiting", self.outputs[-2])
+        self.assertIn("4 jobs of run later wait in waiting", "".join(self.outputs))
+        traces = (self.folder / "judged/traces/rmsnorm.jsonl").read_text().splitlines()
+        self.assertEqual({json.loads(trace)["definition"] for trace in traces}, {"rmsnorm"})
+        self.assertIn("✅ Leaderboard run successful", (self.folder / "report.txt").read_text())
         self.assertEqual(list((self.folder / "waiting").iterdir()), [])
 
     def interrupted(self, times: int, *more: str) -> tuple[int, str]:

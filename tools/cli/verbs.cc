@@ -18,6 +18,7 @@ constexpr Verb kVerbs[] = {
     {"results", "print the verdicts of a run"},
     {"leaderboard", "print the fastest correct kernel of each problem"},
     {"dump", "write a run as CSV or JSON lines"},
+    {"rejudge", "judge published kernels again, and print their claims beside the results"},
     {"up", "run a broker and a worker on this machine"},
     {"down", "stop the broker and the worker that up started"},
     {"doctor", "print what works on this machine, and what to do about the rest"},

@@ -19,10 +19,11 @@
 namespace kq::tools {
 
 struct ExportOptions {
-  std::string out = "-";  // a file; a folder for a format that writes several files
-  bool strict = false;    // kernelbench, backendbench: exactly the values that the original would have given
-  double perf_p = 1;      // backendbench: the threshold of perf@p
-  bool merge = false;     // kernelbench: results of other samples in an existing file are kept
+  std::string out = "-";    // a file; a folder for a format that writes several files
+  bool strict = false;      // kernelbench, backendbench: exactly the values that the original would have given
+  double perf_p = 1;        // backendbench: the threshold of perf@p
+  std::string trace_set{};  // flashinfer-trace: the folder of the trace set that was submitted
+  bool merge = false;       // kernelbench: results of other samples in an existing file are kept
   std::vector<std::uint32_t> pass_at_k = {1};
 };
 
@@ -55,6 +56,7 @@ Error unknown_format(const std::string& name);
 Expected<std::unique_ptr<Export>> open_csv(const ExportOptions& options, const Selection& selection);
 Expected<std::unique_ptr<Export>> open_jsonl(const ExportOptions& options, const Selection& selection);
 Expected<std::unique_ptr<Export>> open_backendbench(const ExportOptions& options, const Selection& selection);
+Expected<std::unique_ptr<Export>> open_flashinfer(const ExportOptions& options, const Selection& selection);
 Expected<std::unique_ptr<Export>> open_kernelbench(const ExportOptions& options, const Selection& selection);
 
 // Opens a dump for a format that is one file with a header and a line for each selected row. `append` appends the line

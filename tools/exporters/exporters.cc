@@ -12,6 +12,8 @@ constexpr Exporter kExporters[] = {
      open_kernelbench},
     {"backendbench", "full_results.json, failed_tests.json, operator_summary.csv and OVERALL_SUMMARY.md", true,
      open_backendbench},
+    {"flashinfer-trace", "traces/DEFINITION.jsonl, for the tools of flashinfer-bench and SOL-ExecBench", true,
+     open_flashinfer},
 };
 
 // A dump to one file of lines.

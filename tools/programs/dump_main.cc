@@ -50,10 +50,11 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
                          "null in jsonl.");
   flags.option("--run", "NAME", "name of the run to write", options.run);
   flags.option("--format", formats, "format of the output (default: csv)", options.format);
-  flags.option("-o,--out", "PATH",
-               "file to write, which appears whole or not at all; a folder for kernelbench and backendbench (default: "
-               "-, standard output)",
-               options.to.out);
+  flags.option(
+      "-o,--out", "PATH",
+      "file to write, which appears whole or not at all; a folder for the formats with several files (default: "
+      "-, standard output)",
+      options.to.out);
   flags.choice("--level", "what one row stands for (default: job)", options.selection.level, levels);
   flags.option("--columns", "A,B,...", "write only these columns, in this order (default: all columns of the level)",
                options.selection.columns);
@@ -73,6 +74,8 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
              options.to.strict);
   flags.option("--p", "NUMBER", "backendbench: the speedup above which an operator counts for perf@p (default: 1)",
                options.perf_p);
+  flags.option("--trace-set", "DIR", "flashinfer-trace: the problem's folder or the trace set that was submitted",
+               options.to.trace_set);
   flags.flag(
       "--merge",
       "kernelbench: keep the results in eval_results.json of samples that the run does not have, as after kq submit "
@@ -119,7 +122,10 @@ Expected<void> check_options_of_format(const Options& options) {
   if (!is_kernelbench && !is_backendbench && options.to.strict)
     return kq::bad_input("--strict goes with --format kernelbench or backendbench");
   if (!is_backendbench && options.perf_p != "1") return kq::bad_input("--p goes with --format backendbench");
-  const bool is_fixed = is_kernelbench || is_backendbench;
+  const bool is_flashinfer = options.format == "flashinfer-trace";
+  if (!is_flashinfer && !options.to.trace_set.empty())
+    return kq::bad_input("--trace-set goes with --format flashinfer-trace");
+  const bool is_fixed = is_kernelbench || is_backendbench || is_flashinfer;
   if (is_fixed && (options.selection.level != "job" || !options.selection.columns.empty())) {
     return kq::bad_input("--level and --columns do not go with --format " + options.format +
                          ", whose files have fixed contents");

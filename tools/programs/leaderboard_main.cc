@@ -12,6 +12,7 @@
 #include "tools/kernelbench/summary.h"
 #include "tools/stack/stop_signals.h"
 #include "tools/views/boards.h"
+#include "tools/views/ranking.h"
 
 namespace {
 
@@ -30,6 +31,7 @@ struct Options {
   bool kernelbench = false;
   bool whole = false;
   bool strict = false;
+  bool users = false;
   kq::tools::SourceOptions source;
 };
 
@@ -40,6 +42,10 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
       "fast_p: the fraction of problems solved more than p times as fast as the reference.");
   flags.option("--run", "NAME", "print the leaderboard of this run (default: the boards of all runs)", options.run);
   flags.choice("--format", "format of the output (default: table)", options.format, {"table", "csv", "json"});
+  flags.flag("--users",
+             "print the ranks of the users of the run, as GPU MODE's boards have them: the best passed submission of "
+             "each author; equal times share a rank",
+             options.users);
   flags.flag("--kernelbench",
              "print the run's figures as KernelBench's analysis defines them: mean times of sample 0, and pass@k",
              options.kernelbench);
@@ -78,6 +84,21 @@ Expected<void> show_boards(kq::tools::Source& source, const Options& options) {
   std::cout << formatted(*board, options.format) << std::flush;
   if (board->rows.empty() && options.run.empty())
     return kq::failure(kq::Error{ErrorKind::not_found, "there are no boards yet: no job has passed"});
+  return {};
+}
+
+Expected<void> show_users(kq::tools::Source& source, const Options& options) {
+  if (options.run.empty() || options.kernelbench || options.format == "json")
+    return kq::bad_input("--users goes with --run NAME, without --kernelbench, and with the formats table and csv");
+  kq::tools::Ranking ranking;
+  KQ_TRY(kq::tools::each_row(source, options.run, [&](const kq::RunRow& row) {
+    ranking.add(row);
+    return Expected<void>();
+  }));
+  if (ranking.is_empty())
+    return kq::failure(
+        kq::Error{ErrorKind::not_found, "no submission has a rank in '" + kq::tools::printable(options.run) + "'"});
+  std::cout << (options.format == "csv" ? ranking.csv() : ranking.table_text()) << std::flush;
   return {};
 }
 
@@ -146,8 +167,9 @@ int run(int argc, char** argv) {
     return kq::store::open_rocks_store(folder, kq::store::OpenMode::read_only);
   });
   if (!open) return report_error(kProgram, open.error());
-  const auto shown = options.kernelbench ? show_kernelbench(*open->source, options, *kernelbench)
-                                         : show_boards(*open->source, options);
+  const auto shown = options.users         ? show_users(*open->source, options)
+                     : options.kernelbench ? show_kernelbench(*open->source, options, *kernelbench)
+                                           : show_boards(*open->source, options);
   return shown ? static_cast<int>(ExitCode::ok) : report_error(kProgram, shown.error());
 }
 

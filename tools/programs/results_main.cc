@@ -20,6 +20,7 @@
 #include "tools/stack/stop_signals.h"
 #include "tools/table/columns.h"
 #include "tools/views/results_view.h"
+#include "tools/views/side_by_side.h"
 
 namespace {
 
@@ -39,6 +40,7 @@ struct Options {
   bool failed = false;
   bool json = false;
   bool cases = false;
+  bool side_by_side = false;
   bool exit_zero = false;
   std::vector<std::string> labels;
   bool source_text = false;
@@ -58,6 +60,10 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
                 options.timeout_s);
   flags.flag("--failed", "print only the jobs that did not pass, with the evidence", options.failed);
   flags.flag("--cases", "print a row for each workload of a job; with --json an array in each row", options.cases);
+  flags.flag("--side-by-side",
+             "print the submissions of kq submit --judged-by both: what their problem's own program reports, beside "
+             "what kq's judge found",
+             options.side_by_side);
   flags.flag("--json", "print one JSON object with all columns of the rows", options.json);
   flags.flag("--exit-zero", "exit with code 0 instead of 1 when a job did not pass", options.exit_zero);
   return flags.parse(argc, argv);
@@ -124,6 +130,8 @@ int run(int argc, char** argv) {
         kProgram, {ErrorKind::bad_input,
                    "--wait and --store exclude each other: --wait needs a running broker, --store reads without one"});
   }
+  if (options.side_by_side && (options.json || options.cases || options.failed))
+    return report_error(kProgram, {ErrorKind::bad_input, "--side-by-side goes without --json, --cases and --failed"});
   if (options.timeout_s)
     options.source.answer_ms = std::min<std::int64_t>(
         options.source.answer_ms, std::max<std::int64_t>(1, std::llround(*options.timeout_s * 1e3)));
@@ -139,18 +147,28 @@ int run(int argc, char** argv) {
     if (const auto waited = wait_for_run(*opened, options); !waited) return report_error(kProgram, waited.error());
   }
 
+  kq::tools::SideBySide side_by_side;
   kq::tools::ResultsView view({.json = options.json, .only_failed = options.failed, .cases = options.cases},
                               options.run);
   const auto print = [](const std::string& text) { std::cout << text; };
   const auto visited = kq::tools::each_row(*opened->source, options.run, [&](const kq::RunRow& row) {
-    print(view.add(row));
+    const std::string text = view.add(row);
+    if (options.side_by_side) {
+      side_by_side.add(row);
+    } else {
+      print(text);
+    }
     return Expected<void>();
   });
   if (!visited) return report_error(kProgram, visited.error());
   if (view.row_count() == 0)
     return report_error(kProgram,
                         {ErrorKind::not_found, "there is no run '" + kq::tools::printable(options.run) + "'"});
-  print(view.finish());
+  if (options.side_by_side && !side_by_side.has_pairs())
+    return report_error(kProgram, {ErrorKind::not_found,
+                                   "no submission of the run was judged in both ways; kq submit "
+                                   "--judged-by both sends such jobs"});
+  print(options.side_by_side ? side_by_side.table_text() : view.finish());
   std::cout << std::flush;
   const ExitCode code = view.exit_code();
   return static_cast<int>(code == ExitCode::job_failed && options.exit_zero ? ExitCode::ok : code);

@@ -348,7 +348,7 @@ constexpr Column kColumns[] = {
      "hash of everything that decides the result; submissions with equal keys share one job", job<&JobRecord::key>},
     // job
     {"backend", ColumnType::text, "",
-     "how the submission is built and called: torch, triton, cuda, torch_cuda, multi_kernel",
+     "how the submission is built and called: torch, triton, cuda, torch_cuda, multi_kernel, eval_program",
      submission<&Submission::backend>},
     {"precision", ColumnType::text, "", "type to which floating-point inputs are cast", problem<&Problem::precision>},
     {"device_wish", ColumnType::text, "", "kind of device that the submission asks for: any, cpu, cuda",
@@ -404,7 +404,9 @@ constexpr Column kColumns[] = {
     {"mismatch_got", ColumnType::number, "", "actual value of the first wrong element",
      mismatched_element<&Mismatch::got>},
     // timing
-    {"method", ColumnType::text, "", "how times were measured", measurement<&Measurement::method>},
+    {"method", ColumnType::text, "",
+     "how times were measured; self_reported: by the problem's own program, beside the submission",
+     measurement<&Measurement::method>},
     {"samples_n", ColumnType::integer, "", "number of timed samples of the submission", sample_count<kSubmission>},
     {"median_us", ColumnType::number, "us", "median time of one call", time_us<kSubmission, &Statistics::median_ns>},
     {"mean_us", ColumnType::number, "us", "mean time of one call", time_us<kSubmission, &Statistics::mean_ns>},

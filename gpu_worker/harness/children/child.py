@@ -9,7 +9,7 @@ socket whose other end only the zygote holds:
     B: "exit 9"            the wait status of process C
 
 What process C then does depends on the role of its order: it waits for a job (preforked.py), builds (BUILDS), runs a
-profiler, or becomes kq-launcher.
+profiler or the problem's own program, or becomes kq-launcher.
 """
 
 import os
@@ -24,6 +24,7 @@ from harness.children import preforked
 from harness.children.channel import CHANNEL_FD
 from harness.children.job import Job
 from harness.children.runtime import ChildRuntime
+from harness.eval_program import eval_child
 from harness.extensions import compile_child
 from harness.kernels import build_child
 from harness.profiling import profile_child
@@ -42,6 +43,7 @@ BUILDS: dict[str, Callable[[Job], int]] = {
 }
 
 PROFILE = "profile"
+EVAL_PROGRAM = "eval_program"
 
 # The numbers of a child's other descriptors.
 LIFELINE_FD = 4
@@ -70,7 +72,7 @@ class Child:
             self.runtime.path,
             gpu=self.order["device"] == "cuda" and self.role not in BUILDS,
             keeps_root=os.geteuid() == 0 and self.order["uid"] == 0,
-            has_out=self.role in BUILDS or self.role == PROFILE,
+            has_out=self.role in BUILDS or self.role in (PROFILE, EVAL_PROGRAM),
             has_copy=self.has_copy,
             shared=self.order.get("shared", ""),
             profiler=self.order.get("profiler", ""),
@@ -159,6 +161,8 @@ def run_role(job: Job, runtime: ChildRuntime) -> int:
     sys.dont_write_bytecode = True
     if job.role in BUILDS:
         return BUILDS[job.role](job)
+    if job.role == EVAL_PROGRAM:
+        return eval_child.run(job)
     launcher = Path(runtime.path).parent / LAUNCHER
     if job.role == PROFILE:
         return profile_child.run(job, runtime.path, str(launcher))

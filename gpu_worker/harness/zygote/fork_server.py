@@ -44,6 +44,7 @@ DESCRIPTORS_OF_ROLE = {
     "record": 1,
     "compile": 1,
     "profile": 2,
+    "eval_program": 2,
 }
 SANDBOX_LIMIT_S = 20.0  # how long a child may take until it reports that it is in its sandbox; milliseconds are usual
 PROBE_BYTES = 64 << 20
@@ -163,7 +164,7 @@ def import_everything(device: str) -> dict[str, str | list[str]]:
         "compilers": device_code.compilers(identity),
         # The list holds cuda on every machine. Without NVRTC a CUDA job ends as unsupported_here with its reason,
         # instead of waiting for a worker that never comes.
-        "backends": ["torch", "triton", "cuda", "torch_cuda", "multi_kernel"],
+        "backends": ["torch", "triton", "cuda", "torch_cuda", "multi_kernel", "eval_program"],
     }
 
 

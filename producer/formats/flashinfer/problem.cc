@@ -4,13 +4,14 @@
 #include <set>
 
 #include "core/limits.h"
+#include "producer/formats/flashinfer/safetensors.h"
 #include "producer/formats/recognise.h"
 
 namespace kq::producer::flashinfer {
 namespace {
 
 constexpr std::string_view kEntry = "kq_entry.py";  // the file that calls the solution's entry point
-constexpr std::string_view kInputKinds[] = {"random", "scalar", "custom"};
+constexpr std::string_view kInputKinds[] = {"random", "scalar", "custom", "safetensors"};
 
 std::string text_of(const Json& json, std::string_view key) {
   const Json* const found = json.find(key);
@@ -33,7 +34,7 @@ Expected<void> check_workload(const Json& definition, const Json& workload) {
     const std::string kind = given == nullptr ? std::string() : text_of(*given, "type");
     if (std::ranges::find(kInputKinds, kind) == std::end(kInputKinds)) {
       return bad_input("workload " + uuid + " gives input " + input.name + " the type '" + kind +
-                       "'; random, scalar and custom can run");
+                       "'; random, scalar, custom and safetensors can run");
     }
     if (kind == "custom" && text_of(definition, "custom_inputs_entrypoint").empty())
       return bad_input("workload " + uuid + " has a custom input, but the definition no custom_inputs_entrypoint");
@@ -51,12 +52,50 @@ std::string entry_of_python(const std::string& module, const std::string& functi
   return "from " + module + " import " + function + " as function\n";
 }
 
-std::string entry_of_extension(const Json& spec, const std::vector<FileRef>& sources, const std::string& function) {
+// Returns the paths of all sources.
+std::vector<std::string> sources_of(const Json& sources) {
+  std::vector<std::string> paths;
+  for (const Json& source : *sources.array()) paths.push_back(text_of(source, "path"));
+  return paths;
+}
+
+// Returns the name under which a source travels, because files of a submission lie beside one another: "a__b.py" for
+// "a/b.py". Returns an empty text for a path that leads out of the solution.
+std::string flat_name(const std::string& path) {
+  const std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
+  std::string flat;
+  for (const std::filesystem::path& part : normal) {
+    if (part == ".." || part == "/" || part.empty()) return "";
+    flat += (flat.empty() ? "" : "__") + part.string();
+  }
+  return flat;
+}
+
+// Returns "a.b" of "a/b.py", or an empty text where a part is no name of Python.
+std::string module_name(const std::string& path) {
+  std::string name;
+  const std::filesystem::path without_extension = std::filesystem::path(path).lexically_normal().replace_extension();
+  for (const std::filesystem::path& part : without_extension) {
+    if (!is_identifier(part.string())) return "";
+    name += (name.empty() ? "" : ".") + part.string();
+  }
+  return name;
+}
+
+// Returns the lines that put sources into their folders, before anything imports or compiles them.
+std::string entry_of_folders(const Json& folders) {
+  return "import os\nimport shutil\n\nFOLDERS = " + to_text(folders) +
+         "\nROOT = os.path.dirname(os.path.abspath(__file__))\nfor flat, path in FOLDERS.items():\n"
+         "    os.makedirs(os.path.join(ROOT, os.path.dirname(path)), exist_ok=True)\n"
+         "    shutil.copyfile(os.path.join(ROOT, flat), os.path.join(ROOT, path))\n\n";
+}
+
+std::string entry_of_extension(const Json& spec, const std::vector<std::string>& sources, const std::string& function) {
   std::string compiled;
-  for (const FileRef& source : sources) {
-    const std::string extension = std::filesystem::path(source.name).extension().string();
+  for (const std::string& source : sources) {
+    const std::string extension = std::filesystem::path(source).extension().string();
     if (extension == ".cu" || extension == ".cpp" || extension == ".cc" || extension == ".c")
-      compiled += (compiled.empty() ? "" : ", ") + ("os.path.join(HERE, " + json_quoted(source.name) + ")");
+      compiled += (compiled.empty() ? "" : ", ") + ("os.path.join(HERE, " + json_quoted(source) + ")");
   }
   const Json* const options = spec.find("compile_options");
   const bool has_cuda_flags = options != nullptr && options->find("cuda_cflags") != nullptr;
@@ -75,11 +114,12 @@ import torch
 
 class ModelNew(torch.nn.Module):
     def forward(self, *inputs):
-        return )";
+        return kq_problem.)";
 
 }  // namespace
 
-Expected<std::string> problem_text(const Json& definition, const JsonArray& workloads) {
+Expected<std::string> problem_text(const Json& definition, const JsonArray& workloads,
+                                   const std::filesystem::path& root) {
   for (const char* key : {"axes", "inputs", "outputs"}) {
     const Json* const found = definition.find(key);
     if (found == nullptr || found->object() == nullptr)
@@ -91,8 +131,10 @@ Expected<std::string> problem_text(const Json& definition, const JsonArray& work
                      std::to_string(kWorkloadsMax) + " can run");
   for (const Json& workload : workloads) KQ_TRY(check_workload(definition, workload));
   JsonObject given;
+  KQ_TRY_VALUE(auto tensors, tensors_of(workloads, root));
   given.emplace_back("definition", definition);
   given.emplace_back("workloads", Json{workloads});
+  given.emplace_back("tensors", std::move(tensors));
   // A quoted text of JSON is a text of Python, too.
   return "GIVEN = " + json_quoted(to_text(Json{std::move(given)})) + "\n" + std::string(kTraceProblem);
 }
@@ -108,20 +150,23 @@ Expected<void> read_solution(const Json& solution, const std::filesystem::path& 
   if (colons == std::string::npos) return bad_input("spec.entry_point is '" + entry + "'; FILE::FUNCTION is needed");
   const std::string file = entry.substr(0, colons), function = entry.substr(colons + 2);
   std::vector<FileRef> files;
-  std::set<std::string> names;
+  std::set<std::string> names, flat_names;
+  JsonObject folders;  // the paths of sources in folders, by the names under which they travel
   for (const Json& source : *sources->array()) {
     const std::string name = text_of(source, "path");
     const Json* const content = source.find("content");
     if (name.empty() || content == nullptr || content->text() == nullptr)
       return bad_input("a source has the texts path and content");
-    if (name.find('/') != std::string::npos)
-      return bad_input("source '" + name + "' lies in a folder; kq takes sources that lie beside one another");
+    const std::string flat = flat_name(name);
+    if (flat.empty()) return bad_input("source '" + name + "' is no path inside the solution's own folder");
+    if (!flat_names.insert(flat).second) return bad_input("two sources are named " + flat + " without their folders");
     names.insert(name);
-    files.push_back({.name = name, .path = path, .text = *content->text()});
+    if (flat != name) folders.emplace_back(flat, Json{name});
+    files.push_back({.name = flat, .path = path, .text = *content->text()});
   }
   if (!names.contains(file)) return bad_input("spec.entry_point names the file " + file + ", which is no source");
   const bool needs_module = std::filesystem::path(file).extension() == ".py";
-  if (!is_identifier(function) || (needs_module && !is_identifier(std::filesystem::path(file).stem().string())))
+  if (!is_identifier(function) || (needs_module && module_name(file).empty()))
     return bad_input("spec.entry_point is '" + entry + "', which is no name of a module and function of Python");
   std::set<std::string> languages;
   if (const Json* const list = spec->find("languages"); list != nullptr && list->array() != nullptr) {
@@ -138,10 +183,10 @@ Expected<void> read_solution(const Json& solution, const std::filesystem::path& 
   candidate.backend = !is_python                     ? Backend::torch_cuda
                       : languages.contains("triton") ? Backend::triton
                                                      : Backend::torch;
-  std::string text =
-      is_python ? entry_of_python(entry_file.stem().string(), function) : entry_of_extension(*spec, files, function);
-  text += std::string(kModel) +
-          (passes_outputs ? "kq_problem.call_with_outputs(function, inputs)\n" : "function(*inputs)\n");
+  std::string text = folders.empty() ? "" : entry_of_folders(Json{std::move(folders)});
+  text += is_python ? entry_of_python(module_name(file), function)
+                    : entry_of_extension(*spec, sources_of(*sources), function);
+  text += std::string(kModel) + (passes_outputs ? "call_with_outputs(function, inputs)\n" : "call(function, inputs)\n");
   files.insert(files.begin(), {.name = std::string(kEntry), .path = path, .text = std::move(text)});
   candidate.files = std::move(files);
   candidate.author = text_of(solution, "author");

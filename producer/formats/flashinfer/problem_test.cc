@@ -17,7 +17,7 @@ constexpr const char* kWorkload = R"({"uuid": "a", "axes": {"n": 4},
 std::string problem_error(const std::string& definition, const std::vector<std::string>& workloads) {
   JsonArray all;
   for (const std::string& workload : workloads) all.push_back(*parse_json(workload));
-  const auto text = problem_text(*parse_json(definition), all);
+  const auto text = problem_text(*parse_json(definition), all, ".");
   return text ? "" : text.error().message;
 }
 
@@ -34,7 +34,7 @@ std::string solution_error(const std::string& solution) {
 }
 
 TEST(problem_text, begins_with_the_definition_and_its_workloads) {
-  const auto text = problem_text(*parse_json(kDefinition), {*parse_json(kWorkload)});
+  const auto text = problem_text(*parse_json(kDefinition), {*parse_json(kWorkload)}, ".");
   ASSERT_TRUE(text) << text.error().message;
   EXPECT_TRUE(text->starts_with(R"(GIVEN = "{\"definition\": {\"name\": \"scale\", )"));
   EXPECT_NE(text->find(R"(\"workloads\": [{\"uuid\": \"a\")"), std::string::npos);
@@ -50,9 +50,8 @@ TEST(problem_text, what_cannot_run_is_one_sentence) {
   EXPECT_EQ(problem_error(kDefinition, {R"({"axes": {}})"}), "a workload has no text uuid");
   EXPECT_EQ(problem_error(kDefinition, {R"({"uuid": "a", "axes": {}, "inputs": {}})"}),
             "workload a gives axis n no size");
-  EXPECT_EQ(
-      problem_error(kDefinition, {R"({"uuid": "a", "axes": {"n": 1}, "inputs": {"x": {"type": "safetensors"}}})"}),
-      "workload a gives input x the type 'safetensors'; random, scalar and custom can run");
+  EXPECT_EQ(problem_error(kDefinition, {R"({"uuid": "a", "axes": {"n": 1}, "inputs": {"x": {"type": "pickle"}}})"}),
+            "workload a gives input x the type 'pickle'; random, scalar, custom and safetensors can run");
   EXPECT_EQ(problem_error(kDefinition, {R"({"uuid": "a", "axes": {"n": 1}, "inputs": {"x": {"type": "custom"}}})"}),
             "workload a has a custom input, but the definition no custom_inputs_entrypoint");
 }
@@ -76,7 +75,7 @@ TEST(read_solution, a_function_that_returns_its_outputs_gets_the_inputs_alone) {
       R"({"name": "mine", "definition": "scale", "spec": {"language": "pytorch", "entry_point": "kernel.py::run",
       "destination_passing_style": false}, "sources": [{"path": "kernel.py", "content": "x = 1\n"}]})");
   EXPECT_EQ(candidate.backend, Backend::torch);
-  EXPECT_TRUE(candidate.files[0].text->ends_with("        return function(*inputs)\n"));
+  EXPECT_TRUE(candidate.files[0].text->ends_with("        return kq_problem.call(function, inputs)\n"));
 }
 
 TEST(read_solution, sources_in_cuda_become_an_extension) {
@@ -95,6 +94,20 @@ TEST(read_solution, sources_in_cuda_become_an_extension) {
   EXPECT_NE(text.find("function = extension.run\n"), std::string::npos);
 }
 
+TEST(read_solution, sources_in_folders_travel_under_flat_names_and_come_back) {
+  const Candidate candidate = candidate_of(
+      R"({"name": "mine", "definition": "scale",
+      "spec": {"languages": ["pytorch"], "entry_point": "pkg/kernel.py::run"},
+      "sources": [{"path": "pkg/kernel.py", "content": "x = 1\n"}, {"path": "./help.py", "content": "y = 1\n"}]})");
+  ASSERT_EQ(candidate.files.size(), 3u);
+  EXPECT_EQ(candidate.files[1].name, "pkg__kernel.py");
+  EXPECT_EQ(candidate.files[2].name, "help.py");
+  const std::string& text = *candidate.files[0].text;
+  EXPECT_NE(text.find(R"(FOLDERS = {"pkg__kernel.py": "pkg/kernel.py", "help.py": "./help.py"})"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("from pkg.kernel import run as function\n"), std::string::npos) << text;
+}
+
 TEST(read_solution, what_is_wrong_is_one_sentence) {
   EXPECT_EQ(solution_error(R"({"spec": {}})"), "a solution has an object spec and a list sources");
   EXPECT_EQ(solution_error(R"({"spec": {"entry_point": "run"}, "sources": [{"path": "a.py", "content": "x"}]})"),
@@ -102,8 +115,11 @@ TEST(read_solution, what_is_wrong_is_one_sentence) {
   EXPECT_EQ(solution_error(R"({"spec": {"entry_point": "b.py::run"}, "sources": [{"path": "a.py", "content": "x"}]})"),
             "spec.entry_point names the file b.py, which is no source");
   EXPECT_EQ(
-      solution_error(R"({"spec": {"entry_point": "a.py::run"}, "sources": [{"path": "d/a.py", "content": "x"}]})"),
-      "source 'd/a.py' lies in a folder; kq takes sources that lie beside one another");
+      solution_error(R"({"spec": {"entry_point": "a.py::run"}, "sources": [{"path": "../a.py", "content": "x"}]})"),
+      "source '../a.py' is no path inside the solution's own folder");
+  EXPECT_EQ(solution_error(R"({"spec": {"entry_point": "d/a.py::run"}, "sources": [{"path": "d/a.py", "content": "x"},
+                              {"path": "d__a.py", "content": "x"}]})"),
+            "two sources are named d__a.py without their folders");
   EXPECT_EQ(
       solution_error(R"({"spec": {"entry_point": "a-b.py::f"}, "sources": [{"path": "a-b.py", "content": "x"}]})"),
       "spec.entry_point is 'a-b.py::f', which is no name of a module and function of Python");

@@ -4,6 +4,7 @@ kq-submit puts a line GIVEN = "..." in front of this text, with a JSON object:
 
     definition    the definition as its file has it
     workloads     the workloads, in the order of their file
+    tensors       the tensors of files that workloads name, by "PATH:KEY" (safetensors.h)
 
 Random inputs are drawn anew for each trial: floats from the normal distribution, those of weights divided by the
 square root of their last size; float8 within -2 and 2; integers from -1024 to 1023, int8 from its whole range. What
@@ -11,11 +12,13 @@ custom_inputs_entrypoint makes is made anew, too.
 """
 
 import ast
+import base64
 import json
 import linecache
 import math
 import operator
 import types
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +32,10 @@ FLOAT8_HIGHEST = 2.0
 INTEGER_HIGHEST = 1024
 WEIGHTS = ("weight", "_weight", "_weights", "_proj")
 DEFAULT_TOLERANCE = {"rtol": 1e-2, "atol": 1e-2, "matched": 0.99}
+# The dtypes of tensors in files.
+FILE_DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64", "I32": "int32"}
+FILE_DTYPES |= {"I16": "int16", "I8": "int8", "U8": "uint8", "BOOL": "bool"}
+FILE_DTYPES |= {"F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2"}
 OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -59,6 +66,14 @@ def tolerance_of(workload: dict[str, Any]) -> dict[str, float]:
     return {name: given.get(theirs, DEFAULT_TOLERANCE[name]) for name, theirs in names.items()}
 
 
+def cap_of(number: int) -> float | None:
+    """Returns the largest absolute error that a workload allows, or None."""
+    return (GIVEN["workloads"][number].get("tolerance") or {}).get("max_error_cap")
+
+
+# With such a bound the outputs are checked here. The number of the workload then follows the inputs.
+HAS_CAPS = any(cap_of(number) is not None for number in range(len(GIVEN["workloads"])))
+
 WORKLOADS = [
     {"number": number, "name": str(workload["uuid"]), "tolerance": tolerance_of(workload)}
     for number, workload in enumerate(GIVEN["workloads"])
@@ -71,7 +86,12 @@ class Model(torch.nn.Module):
         self.run = reference().run
 
     def forward(self, *inputs: Any) -> Any:
-        return self.run(*inputs)
+        return call(self.run, inputs)
+
+
+def call(function: Callable[..., Any], inputs: Sequence[Any]) -> Any:
+    """Calls a function with what the definition calls the inputs."""
+    return function(*inputs[: len(DEFINITION["inputs"])])
 
 
 def get_inputs(number: int) -> list[Any]:
@@ -90,9 +110,19 @@ def get_inputs(number: int) -> list[Any]:
             inputs.append(scalars[name])
         elif kind == "custom":
             inputs.append(custom[name])
+        elif kind == "safetensors":
+            inputs.append(tensor_of(given[name]))
         else:
             inputs.append(drawn(name, shape_of(one, sizes), getattr(torch, one["dtype"])))
-    return inputs
+    return [*inputs, number] if HAS_CAPS else inputs
+
+
+def tensor_of(given: dict[str, str]) -> torch.Tensor:
+    tensor = GIVEN["tensors"][f"{given['path']}:{given['tensor_key']}"]
+    data = bytearray(zlib.decompress(base64.b64decode(tensor["data"])))
+    dtype = getattr(torch, FILE_DTYPES[tensor["dtype"]])
+    values = torch.frombuffer(data, dtype=dtype) if data else torch.empty(0, dtype=dtype)
+    return values.reshape(tensor["shape"]).to(torch.empty(0).device)
 
 
 def sizes_of(axes: dict[str, int]) -> dict[str, int]:
@@ -138,6 +168,7 @@ def drawn(name: str, shape: list[int], dtype: torch.dtype) -> torch.Tensor:
 
 def call_with_outputs(function: Callable[..., Any], inputs: Sequence[Any]) -> Any:
     """Calls a function of destination-passing style: the outputs are made here and follow the inputs."""
+    inputs = inputs[: len(DEFINITION["inputs"])]
     sizes: dict[str, int] = {}
     for one, value in zip(DEFINITION["inputs"].values(), inputs):
         if isinstance(value, torch.Tensor) and one["shape"] is not None:
@@ -150,3 +181,34 @@ def call_with_outputs(function: Callable[..., Any], inputs: Sequence[Any]) -> An
     ]
     function(*inputs, *outputs)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def checked_with_cap(inputs: Sequence[Any], expected: Any, got: Any) -> str | None:
+    """Compares outputs as SOL-ExecBench does: a share of the elements must be within the tolerance, and none may be
+    farther off than the workload's max_error_cap.
+    """
+    number = inputs[-1]
+    limits, cap = tolerance_of(GIVEN["workloads"][number]), cap_of(number)
+    for index, (right, ours) in enumerate(zip(outputs_of(expected), outputs_of(got))):
+        x, y = ours.float(), right.float()
+        if not bool(torch.isfinite(x).all() and torch.isfinite(y).all()):
+            return f"output {index} has elements that are not finite"
+        if y.numel() == 0:
+            continue
+        errors = (x - y).abs()
+        worst = float(errors.max())
+        if cap is not None and worst > cap:
+            return f"output {index} has an element that is off by {worst:.6g}; max_error_cap is {cap:g}"
+        matched = float((errors <= limits["atol"] + limits["rtol"] * y.abs()).float().mean())
+        if matched < limits["matched"]:
+            needed = limits["matched"]
+            return f"output {index} has {matched:.4%} of its elements within the tolerance; {needed:.4%} must be"
+    return None
+
+
+def outputs_of(outputs: Any) -> list[torch.Tensor]:
+    return [outputs] if isinstance(outputs, torch.Tensor) else list(outputs)
+
+
+if HAS_CAPS:
+    check = checked_with_cap

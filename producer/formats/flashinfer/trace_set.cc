@@ -114,7 +114,7 @@ void read_trace_set(const fs::path& input, const InputOptions&, const CandidateS
       if (workloads == set.workloads.end())
         return bad_input(path.string() + ": there are no workloads " + *name->text() + ".jsonl");
       KQ_TRY_VALUE(const JsonArray all, read_workloads(workloads->second));
-      const auto text = problem_text(definition, all);
+      const auto text = problem_text(definition, all, input);
       if (!text) return bad_input(path.string() + ": " + text.error().message);
       problems[set.workloads.contains("") ? "" : *name->text()] = {*text, path};
       return {};

@@ -14,60 +14,9 @@
 namespace kq::gateway::popcorn {
 namespace {
 
-using producer::Json;
-using producer::JsonObject;
-
-constexpr std::string_view kEntryName = "popcorn_entry.py";
-constexpr std::string_view kProblemName = "popcorn_problem.py";
-constexpr std::string_view kSeed = "seed";
-
-// The texts of a board's own files, by their names.
-using Texts = std::map<std::string, std::string>;
-
-Expected<Texts> texts_of(const Board& board) {
-  Texts texts;
-  for (const BoardFile& file : board.files) {
-    auto text = producer::contents(producer::file_ref(file.path));
-    if (!text) return bad_input("leaderboard " + board.name + ": its file " + file.name + " cannot be read as text");
-    texts[file.name] = std::move(*text);
-  }
-  return texts;
-}
-
-// Returns WORKLOADS of the problem. With the ranking by the last benchmark, only that one is timed.
-std::string workloads_text(const Board& board) {
-  std::string text = "WORKLOADS = [\n";
-  const auto add = [&](std::string_view prefix, std::size_t number, const Json& test, int weight) {
-    const std::string spec = spec_of(test);
-    const std::string name = std::string(prefix) + std::to_string(number) + (spec.empty() ? "" : " (" + spec + ")");
-    text += "    {\"name\": " + producer::json_quoted(name) + ", \"weight\": " + std::to_string(weight) +
-            ", \"case\": " + python_text(test) + "},\n";
-  };
-  for (std::size_t i = 0; i < board.tests.size(); ++i) add(kTestPrefix, i, board.tests[i], 0);
-  const std::size_t first = board.benchmarks.size() - board.timed_count();
-  for (std::size_t i = 0; i < board.timed_count(); ++i) add(kBenchmarkPrefix, i, board.benchmarks[first + i], 1);
-  return text + "]\n";
-}
-
-std::string problem_text(const Board& board, const Texts& texts) {
-  std::string text = "FILES = {\n";
-  for (const auto& [name, content] : texts)
-    text += "    " + producer::json_quoted(name) + ": " + producer::json_quoted(content) + ",\n";
-  return text + "}\n" + workloads_text(board) + std::string(kReferenceSide);
-}
-
 // Returns why no submission to the board can be judged in this mode, or nothing.
 std::optional<std::string> unfit(const Board& board, Mode mode) {
-  if (!board.mistake.empty()) return "leaderboard " + board.name + " cannot be read: " + board.mistake;
-  const std::string here = "leaderboard " + board.name + " cannot be judged here: ";
-  if (board.lang != "py") return here + "its lang is " + board.lang + ", and only py is possible";
-  if (board.is_multi_gpu) return here + "its submissions run on several GPUs at once";
-  const bool has_reference =
-      std::ranges::any_of(board.files, [](const BoardFile& file) { return file.name == "reference.py"; });
-  if (!has_reference) return here + "it has no reference.py";
-  if (board.files.size() + 2 > kFilesPerSubmissionMax)
-    return here + "it has " + std::to_string(board.files.size()) + " files, at most " +
-           std::to_string(kFilesPerSubmissionMax - 2) + " are possible";
+  if (auto why = producer::popcorn::unfit(board)) return why;
   if (mode == Mode::test && board.tests.empty()) return "leaderboard " + board.name + " has no tests";
   if (mode != Mode::test && board.benchmarks.empty()) return "leaderboard " + board.name + " has no benchmarks";
   return std::nullopt;
@@ -85,32 +34,9 @@ std::optional<std::string> unfit(const ClientFile& file) {
   return std::nullopt;
 }
 
-bool imports(const std::string& text, const std::string& module) {
-  const std::regex statement("(^|\n)[ \t]*(from|import)[ \t]+" + module + "\\b");
-  return std::regex_search(text, statement);
-}
-
-// Returns the names of those of the board's files that the submission imports, or that such a file imports.
-std::set<std::string> imported(const std::string& text, const Texts& texts) {
-  static const std::regex module_name("([A-Za-z_][A-Za-z0-9_]*)\\.py");
-  std::set<std::string> names;
-  std::vector<const std::string*> unread{&text};
-  while (!unread.empty()) {
-    const std::string& source = *unread.back();
-    unread.pop_back();
-    for (const auto& [name, content] : texts) {
-      std::smatch module;
-      if (names.contains(name) || !std::regex_match(name, module, module_name) || !imports(source, module[1])) continue;
-      names.insert(name);
-      unread.push_back(&content);
-    }
-  }
-  return names;
-}
-
-void put_file(producer::PackedJob& job, std::string name, std::string content) {
-  job.submission.files.push_back({name, sha256(content)});
-  job.files.push_back({std::move(name), "the submission", std::move(content)});
+void put_file(producer::PackedJob& job, producer::FileRef file) {
+  job.submission.files.push_back({file.name, sha256(*file.text)});
+  job.files.push_back(std::move(file));
 }
 
 std::uint32_t limit_s(const Board& board, Mode mode) {
@@ -127,8 +53,8 @@ std::uint32_t limit_s(const Board& board, Mode mode) {
 }
 
 void set_mode(Submission& submission, Mode mode) {
-  submission.trials.correctness = kCheckedCalls;
-  submission.trials.timed = mode == Mode::test ? 0 : kTimedCalls;
+  submission.trials.correctness = producer::popcorn::kCheckedCalls;
+  submission.trials.timed = mode == Mode::test ? 0 : producer::popcorn::kTimedCalls;
   if (mode == Mode::test) submission.problem.workloads = {{std::string(kTestPrefix) + "*"}};
   if (mode == Mode::benchmark || mode == Mode::profile)
     submission.problem.workloads = {{std::string(kBenchmarkPrefix) + "*"}};
@@ -155,32 +81,6 @@ std::string long_name(std::string model) {
 
 }  // namespace
 
-std::string python_text(const Json& value) {
-  if (value.is_null()) return "None";
-  if (const bool* is_true = value.boolean()) return *is_true ? "True" : "False";
-  if (const producer::JsonArray* items = value.array()) {
-    std::string text = "[";
-    for (const Json& item : *items) text += (text.size() > 1 ? ", " : "") + python_text(item);
-    return text + "]";
-  }
-  if (const JsonObject* members = value.object()) {
-    std::string text = "{";
-    for (const auto& [name, member] : *members)
-      text += (text.size() > 1 ? ", " : "") + producer::json_quoted(name) + ": " + python_text(member);
-    return text + "}";
-  }
-  return producer::to_text(value);
-}
-
-std::string spec_of(const Json& test) {
-  std::string spec;
-  for (const auto& [name, value] : *test.object()) {
-    if (name == kSeed) continue;
-    spec += (spec.empty() ? "" : "; ") + name + ": " + (value.text() != nullptr ? *value.text() : python_text(value));
-  }
-  return spec;
-}
-
 std::vector<Gpu> gpus_of(const BrokerReply& broker) {
   std::map<std::string, std::set<std::string>> models;  // by short name
   bool has_cpu = false;
@@ -202,24 +102,15 @@ std::vector<Gpu> gpus_of(const BrokerReply& broker) {
 Expected<producer::PackedJob> job_of(const Board& board, Mode mode, const Gpu& gpu, const ClientFile& file) {
   if (const auto why = unfit(board, mode)) return bad_input(*why);
   if (const auto why = unfit(file)) return bad_input(*why);
-  KQ_TRY_VALUE(const Texts texts, texts_of(board));
-  std::string problem = problem_text(board, texts);
-  if (problem.size() > kFileBytesMax)
-    return bad_input("leaderboard " + board.name + " cannot be judged here: its files have " +
-                     std::to_string(problem.size()) + " bytes together, at most " + std::to_string(kFileBytesMax) +
-                     " are possible");
+  KQ_TRY_VALUE(auto files, producer::popcorn::judged_files(board, file.text));
   producer::PackedJob job;
-  put_file(job, std::string(kEntryName), std::string(kSubmissionSide));
-  put_file(job, "submission.py", file.text);
-  for (const std::string& name : imported(file.text, texts)) {
-    if (name != "submission.py") put_file(job, name, texts.at(name));
-  }
+  for (producer::FileRef& one : files.submission) put_file(job, std::move(one));
   Submission& submission = job.submission;
   submission.backend = producer::recognise_backend("submission.py", file.text);
   submission.problem.name = "popcorn/" + board.name;
-  submission.problem.file = kProblemName;
-  submission.problem.hash = sha256(problem);
-  job.files.push_back({std::string(kProblemName), "leaderboard " + board.name, std::move(problem)});
+  submission.problem.file = files.problem.name;
+  submission.problem.hash = sha256(*files.problem.text);
+  job.files.push_back(std::move(files.problem));
   submission.device = gpu.wish;
   submission.gpu_model = gpu.model;
   set_mode(submission, mode);

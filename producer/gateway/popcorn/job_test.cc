@@ -57,10 +57,10 @@ TEST_F(PopcornJob, the_problem_has_the_files_and_the_cases_of_the_board) {
       problem,
       HasSubstr(R"py("test.1 (n: 17; flag: True)", "weight": 0, "case": {"n": 17, "flag": True, "seed": 1}})py"));
   EXPECT_THAT(problem, HasSubstr(R"py({"name": "benchmark.1 (n: 2048)", "weight": 1, "case")py"));
-  EXPECT_THAT(problem, HasSubstr(std::string(kReferenceSide)));
+  EXPECT_THAT(problem, HasSubstr(std::string(producer::popcorn::kReferenceSide)));
   EXPECT_EQ(job.submission.problem.hash, sha256(problem));
   EXPECT_EQ(job.submission.problem.name, "popcorn/add");
-  EXPECT_EQ(*job.files[0].text, kSubmissionSide);
+  EXPECT_EQ(*job.files[0].text, producer::popcorn::kSubmissionSide);
   EXPECT_TRUE(validate([&] {
     Submission labelled = job.submission;
     labelled.label = "1";
@@ -75,7 +75,7 @@ TEST_F(PopcornJob, a_mode_selects_among_the_workloads_of_one_problem) {
   EXPECT_EQ(tests.submission.problem.workloads, std::vector<Workload>{{"test.*"}});
   EXPECT_EQ(tests.submission.trials.timed, 0u);
   EXPECT_EQ(timed.submission.problem.workloads, std::vector<Workload>{{"benchmark.*"}});
-  EXPECT_EQ(timed.submission.trials.timed, kTimedCalls);
+  EXPECT_EQ(timed.submission.trials.timed, producer::popcorn::kTimedCalls);
   EXPECT_EQ(all.submission.time_limit_ms, 540'000u);
   EXPECT_EQ(made(board(), Mode::profile).submission.trials.profile, Profiler::ncu);
 }
@@ -138,7 +138,7 @@ TEST_F(PopcornJob, devices_have_short_names) {
 }
 
 TEST_F(PopcornJob, values_are_written_as_python_writes_them) {
-  EXPECT_EQ(python_text(json(R"({"a": [true, false, null, 1, 0.5, "x\"y"]})")),
+  EXPECT_EQ(producer::popcorn::python_text(json(R"({"a": [true, false, null, 1, 0.5, "x\"y"]})")),
             R"({"a": [True, False, None, 1, 0.5, "x\"y"]})");
 }
 

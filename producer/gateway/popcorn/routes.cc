@@ -9,9 +9,9 @@
 
 #include "core/base/enum_names.h"
 #include "core/limits.h"
+#include "producer/formats/popcorn/problem_set.h"
 #include "producer/gateway/popcorn/answer.h"
 #include "producer/gateway/popcorn/job.h"
-#include "producer/gateway/popcorn/problem_set.h"
 #include "producer/gateway/rest/multipart.h"
 #include "producer/gateway/rest/values.h"
 #include "producer/gateway/service.h"
@@ -21,6 +21,7 @@ namespace {
 
 using producer::Json;
 using producer::JsonArray;
+using producer::popcorn::ProblemSet;
 using Boards = std::shared_ptr<const std::vector<Board>>;
 
 constexpr std::string_view kCliId = "x-popcorn-cli-id";

@@ -17,9 +17,11 @@
 
 #include "producer/gateway/http.h"
 
-namespace kq::gateway::popcorn {
-
+namespace kq::producer::popcorn {
 class ProblemSet;
+}
+
+namespace kq::gateway::popcorn {
 
 inline constexpr std::size_t kBodyBytesMax = 1'200'000;  // of a form with a submission
 inline constexpr std::size_t kListedMax = 100;           // submissions in one answer
@@ -34,6 +36,6 @@ inline constexpr std::int64_t kSubmissionIdMax = 9'007'199'254'740'991;  // 2^53
 std::string label_of(std::int64_t submission_id);
 
 // Returns the routes. `problems` is null for a gateway without problems; each route then says so.
-Routes popcorn_routes(ProblemSet* problems, bool has_tokens);
+Routes popcorn_routes(producer::popcorn::ProblemSet* problems, bool has_tokens);
 
 }  // namespace kq::gateway::popcorn

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "producer/formats/popcorn/problem_set.h"
 #include "producer/formats/test_folder.h"
-#include "producer/gateway/popcorn/problem_set.h"
 #include "producer/gateway/router.h"
 #include "producer/gateway/testing.h"
 
@@ -12,6 +12,7 @@ namespace kq::gateway::popcorn {
 namespace {
 
 using producer::Json;
+using producer::popcorn::ProblemSet;
 using testing::HasSubstr;
 
 constexpr std::string_view kForm =

@@ -75,6 +75,7 @@ class Backend(TextEnum):
     CUDA = "cuda"
     TORCH_CUDA = "torch_cuda"
     MULTI_KERNEL = "multi_kernel"
+    EVAL_PROGRAM = "eval_program"  # the problem's own program checks and times; its result is self-reported
 
 
 class DeviceWish(TextEnum):

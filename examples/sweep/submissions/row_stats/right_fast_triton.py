@@ -7,9 +7,7 @@ import triton.language as tl
 
 
 @triton.jit
-def stats_kernel(
-    x_ptr, mean_ptr, variance_ptr, positives_ptr, n_rows, n_cols, ROWS: tl.constexpr, COLS: tl.constexpr
-):
+def stats_kernel(x_ptr, mean_ptr, variance_ptr, positives_ptr, n_rows, n_cols, ROWS: tl.constexpr, COLS: tl.constexpr):
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     row_mask = rows < n_rows
     cols = tl.arange(0, COLS)[None, :]

@@ -1,5 +1,5 @@
-# The part of a problem file that makes a problem of kq from one in GPU MODE's form. The gateway writes FILES, the texts
-# of the problem's own files, and WORKLOADS, its tests and benchmarks, above it (producer/gateway/popcorn/job.cc).
+# The part of a problem file that makes a problem of kq from one in GPU MODE's form. judged_problem.cc writes FILES, the
+# texts of the problem's own files, and WORKLOADS, its tests and benchmarks, above it.
 #
 #     generate_input(**case)              draws the data of one call
 #     ref_kernel(data)                    the reference

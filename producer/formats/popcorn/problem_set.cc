@@ -1,4 +1,4 @@
-#include "producer/gateway/popcorn/problem_set.h"
+#include "producer/formats/popcorn/problem_set.h"
 
 #include <yaml-cpp/yaml.h>
 
@@ -13,13 +13,10 @@
 #include "producer/formats/file_ref.h"
 #include "sys/clock.h"
 
-namespace kq::gateway::popcorn {
+namespace kq::producer::popcorn {
 namespace {
 
 namespace fs = std::filesystem;
-using producer::Json;
-using producer::JsonArray;
-using producer::JsonObject;
 
 constexpr std::string_view kTaskFile = "task.yml";
 constexpr std::string_view kSubmissionSource = "@SUBMISSION@";
@@ -72,7 +69,7 @@ struct Mistake {
 }
 
 YAML::Node load(const fs::path& file) {
-  const auto text = producer::contents(producer::file_ref(file));
+  const auto text = contents(file_ref(file));
   if (!text) throw Mistake{text.error().message};
   try {
     YAML::Node root = YAML::Load(*text);
@@ -99,6 +96,8 @@ class TaskReader {
     board_.lang = text_in(task, "lang");
     if (board_.lang != "py" && board_.lang != "cu") throw Mistake{file_.string() + ": lang must be py or cu"};
     if (board_.description.empty()) board_.description = text_in(task, "description");
+    if (const YAML::Node config = task["config"]) board_.config = json_of(config);
+    if (const YAML::Node seed = task["seed"]; seed && !seed.IsNull()) board_.seed = seed.Scalar();
     board_.is_multi_gpu = task["multi_gpu"] && task["multi_gpu"].as<bool>();
     if (const YAML::Node ranking = task["ranking_by"]) {
       const auto found = parse_enum<Ranking>(ranking.as<std::string>());
@@ -139,19 +138,20 @@ class TaskReader {
     const YAML::Node files = task["files"];
     if (!files || !files.IsSequence()) throw Mistake{file_.string() + ": files must be a list of name and source"};
     const std::string main = task["config"] && task["config"].IsMap() ? text_in(task["config"], "main") : "";
-    bool has_submission = false;
     for (const YAML::Node& one : files) {
       const std::string name = one.IsMap() ? text_in(one, "name") : "",
                         source = one.IsMap() ? text_in(one, "source") : "";
       if (name.empty() || source.empty() || name.front() == '.' || name.find('/') != std::string::npos)
         fail(file_, one, "a file has a source, and a name that is no path and not hidden");
       if (source == kSubmissionSource) {
-        has_submission = true;
-      } else if (name != main) {
+        board_.submission_name = name;
+      } else if (name == main) {
+        board_.program = BoardFile{name, inside(one, source)};
+      } else {
         board_.files.push_back({name, inside(one, source)});
       }
     }
-    if (!has_submission)
+    if (board_.submission_name.empty())
       fail(file_, files, "no file has the source @SUBMISSION@, in whose place the submission is put");
   }
 
@@ -232,6 +232,20 @@ std::pair<std::vector<fs::path>, std::vector<fs::path>> found_in(const fs::path&
 
 }  // namespace
 
+bool is_problem(const fs::path& folder) {
+  return is_file(folder / kTaskFile);
+}
+
+Expected<Board> read_board(const fs::path& folder) {
+  std::error_code error;
+  const fs::path place = fs::canonical(folder, error);
+  if (error || !is_problem(place)) return bad_input(folder.string() + " has no " + std::string(kTaskFile));
+  Board board{.name = place.filename().string()};
+  read_task(place.parent_path().parent_path(), place, board);
+  if (!board.mistake.empty()) return bad_input(board.mistake);
+  return board;
+}
+
 Expected<std::vector<Board>> read_boards(const fs::path& checkout) {
   std::error_code error;
   const fs::path root = fs::canonical(checkout, error);
@@ -279,4 +293,4 @@ Expected<std::shared_ptr<const std::vector<Board>>> ProblemSet::boards() {
   return boards_;
 }
 
-}  // namespace kq::gateway::popcorn
+}  // namespace kq::producer::popcorn

@@ -19,7 +19,7 @@
 #include "core/limits.h"
 #include "producer/client/json.h"
 
-namespace kq::gateway::popcorn {
+namespace kq::producer::popcorn {
 
 inline constexpr std::size_t kBoardsMax = 1'000;
 inline constexpr std::size_t kCasesMax = kWorkloadsMax;     // tests and benchmarks of one board
@@ -41,11 +41,15 @@ struct Board {
   std::int64_t id = 0;  // from 1, in the order of names
   std::string name;
   std::string description{};
-  std::string deadline{};               // as the set says it; kq does not close boards
-  std::string lang{};                   // "py" or "cu"
-  std::vector<BoardFile> files{};       // without the submission and the program that measures
-  std::vector<producer::Json> tests{};  // objects: the arguments of generate_input()
-  std::vector<producer::Json> benchmarks{};
+  std::string deadline{};              // as the set says it; kq does not close boards
+  std::string lang{};                  // "py" or "cu"
+  std::vector<BoardFile> files{};      // without the submission and the program that measures
+  std::optional<BoardFile> program{};  // the program that measures, of a problem with lang py
+  std::string submission_name{};       // under which the submission lies beside the files
+  Json config{};                       // of task.yml: the main program, or sources and flags
+  std::string seed{};                  // digits; empty: none
+  std::vector<Json> tests{};           // objects: the arguments of generate_input()
+  std::vector<Json> benchmarks{};
   Ranking ranking = Ranking::last;
   std::uint32_t test_s = 180, benchmark_s = 180, ranked_s = 180;
   bool is_multi_gpu = false;
@@ -53,6 +57,13 @@ struct Board {
 
   std::size_t timed_count() const { return ranking == Ranking::last && !benchmarks.empty() ? 1 : benchmarks.size(); }
 };
+
+// Returns whether a folder is one problem.
+bool is_problem(const std::filesystem::path& folder);
+
+// Reads one problem, whose board has the name of its folder. Its files may lie up to two folders above. Fails where
+// task.yml is wrong.
+Expected<Board> read_board(const std::filesystem::path& folder);
 
 // Reads all boards. Fails where the folder has none. A problem whose task.yml is wrong is a board with a mistake.
 Expected<std::vector<Board>> read_boards(const std::filesystem::path& checkout);
@@ -77,4 +88,4 @@ class ProblemSet {
   std::int64_t read_at_ms_ = 0;
 };
 
-}  // namespace kq::gateway::popcorn
+}  // namespace kq::producer::popcorn

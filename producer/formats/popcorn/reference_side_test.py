@@ -1,4 +1,4 @@
-"""Tests reference_side.py, the program of the problems that the gateway writes for popcorn-cli. Needs torch."""
+"""Tests reference_side.py, the program of problems in GPU MODE's form that kq judges. Needs torch."""
 
 import sys
 import types

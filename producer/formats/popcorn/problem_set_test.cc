@@ -1,11 +1,11 @@
-#include "producer/gateway/popcorn/problem_set.h"
+#include "producer/formats/popcorn/problem_set.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "producer/formats/test_folder.h"
 
-namespace kq::gateway::popcorn {
+namespace kq::producer::popcorn {
 namespace {
 
 using testing::HasSubstr;
@@ -45,7 +45,7 @@ class ProblemSetTest : public testing::Test {
     return boards().front().mistake;
   }
 
-  producer::TestFolder folder_;
+  TestFolder folder_;
 };
 
 TEST_F(ProblemSetTest, a_set_names_its_boards) {
@@ -73,7 +73,7 @@ TEST_F(ProblemSetTest, a_set_names_its_boards) {
 
 TEST_F(ProblemSetTest, values_of_cases_keep_their_types) {
   write_problem("add");
-  EXPECT_EQ(producer::to_text(boards()[0].tests[0]),
+  EXPECT_EQ(to_text(boards()[0].tests[0]),
             R"({"n": 16, "flag": true, "kind": "dense", "text": "7", "scale": 0.001, "sizes": [1, 2], "seed": 1})");
 }
 
@@ -88,7 +88,7 @@ TEST_F(ProblemSetTest, a_folder_that_no_set_names_is_a_board_too) {
 }
 
 TEST_F(ProblemSetTest, only_the_last_benchmark_counts_where_the_ranking_says_so) {
-  Board board{.name = "x", .benchmarks = std::vector<producer::Json>(3)};
+  Board board{.name = "x", .benchmarks = std::vector<Json>(3)};
   EXPECT_EQ(board.timed_count(), 1u);
   board.ranking = Ranking::geom;
   EXPECT_EQ(board.timed_count(), 3u);
@@ -110,7 +110,7 @@ TEST_F(ProblemSetTest, mistakes_name_file_and_line) {
 }
 
 TEST_F(ProblemSetTest, files_lie_inside_the_checkout) {
-  producer::TestFolder outside;
+  TestFolder outside;
   const auto path = outside.write("secret.py", "x");
   EXPECT_THAT(mistake_of("lang: py\nfiles:\n  - {name: a.py, source: " + path.string() + "}\n"),
               HasSubstr("is outside of the checkout"));
@@ -129,4 +129,4 @@ TEST_F(ProblemSetTest, a_folder_without_problems_is_a_mistake) {
 }
 
 }  // namespace
-}  // namespace kq::gateway::popcorn
+}  // namespace kq::producer::popcorn

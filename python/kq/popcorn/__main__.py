@@ -1,0 +1,94 @@
+"""Stands in for programs that callers of GPU MODE's problems and of KernelBench start.
+
+python -m kq.popcorn eval MODE [CASES]       eval.py, in the folder of a problem; CASES is not read
+python -m kq.popcorn cli submit ... FILE     popcorn-cli, with the problems of the checkout in $KQ_POPCORN
+python -m kq.popcorn run_and_check KEY=VALUE ...    KernelBench's scripts/run_and_check.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import uuid
+from pathlib import Path
+
+from kq.errors import BadInput, exit_code_of
+from kq.popcorn.evaluation import Outcome, evaluate, rows_of, run_kq
+from kq.popcorn.texts import protocol_lines, report, run_and_check_text
+
+WRONG = 112  # the exit code of an eval program whose check fails
+MODES = ("test", "benchmark", "leaderboard")
+ANY_GPU = ("", "NVIDIA")  # names of a GPU under which any will do
+
+
+def eval_program(words: list[str]) -> int:
+    """Judges submission.py of the current folder, which holds task.yml, and writes the lines to POPCORN_FD."""
+    mode = words[0] if words else ""
+    if mode not in MODES:
+        raise BadInput(f"the mode is test, benchmark or leaderboard, got '{mode}'")
+    if "POPCORN_FD" not in os.environ:
+        raise BadInput("POPCORN_FD must name the descriptor for the lines, such as 1")
+    [outcome] = evaluate(".", [Path("submission.py").read_text()], mode=mode, options=options())
+    with os.fdopen(int(os.environ["POPCORN_FD"]), "w") as out:
+        out.write(protocol_lines(outcome, mode))
+    return 0 if outcome.passed else WRONG
+
+
+def cli(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="popcorn-cli")
+    parser.add_argument("verb", choices=["submit"])
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--leaderboard", required=True)
+    parser.add_argument("--gpu", default="")
+    parser.add_argument("--mode", default="leaderboard", choices=MODES)
+    parser.add_argument("-o", "--output", type=Path)
+    parser.add_argument("--no-tui", action="store_true", help="has no effect: there is no other form")
+    given = parser.parse_args(words)
+    checkout = os.environ.get("KQ_POPCORN")
+    if not checkout:
+        raise BadInput("KQ_POPCORN must name the checkout of the problems")
+    placed = options() + ([] if given.gpu in ANY_GPU else ["--gpu", given.gpu])
+    code = given.file.read_text()
+    [outcome] = evaluate(checkout, [code], mode=given.mode, name=given.leaderboard, options=placed)
+    write_report(outcome, given.mode, given.output)
+    return 0 if outcome.passed else 1
+
+
+def write_report(outcome: Outcome, mode: str, path: Path | None) -> None:
+    """Prints the report; a file appears whole, because its readers look for it again and again."""
+    text = report(outcome, mode)
+    print(text, end="")
+    if path is not None:
+        partial = path.with_name(f"{path.name}.partial")
+        partial.write_text(text)
+        partial.rename(path)
+
+
+def run_and_check(words: list[str]) -> int:
+    run = f"check-{uuid.uuid4().hex[:12]}"
+    if "ref_origin=local" in words:  # the reference is a file, and level and number only name it
+        words = [word for word in words if not word.startswith(("level=", "problem_id="))]
+    run_kq(["submit", *words, *options(), "--run", run, "--wait", "--exit-zero", "--quiet", "--progress", "none"])
+    for row in rows_of(run):
+        print(run_and_check_text(row), end="")
+    return 0
+
+
+def options() -> list[str]:
+    """Returns more words for kq submit, from KQ_SUBMIT_OPTIONS: "--device cuda"."""
+    return os.environ.get("KQ_SUBMIT_OPTIONS", "").split()
+
+
+VERBS = {"eval": eval_program, "cli": cli, "run_and_check": run_and_check}
+
+
+def main() -> int:
+    if len(sys.argv) > 1 and sys.argv[1] in VERBS:
+        return VERBS[sys.argv[1]](sys.argv[2:])
+    print((__doc__ or "").strip(), file=sys.stderr)
+    return 0 if sys.argv[1:] in (["-h"], ["--help"]) else 2
+
+
+if __name__ == "__main__":
+    sys.exit(exit_code_of("kq.popcorn", main))

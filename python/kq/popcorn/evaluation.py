@@ -1,0 +1,163 @@
+"""Judges submissions to a problem in GPU MODE's form through the program kq, which must be in PATH."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kq.errors import BadInput, InfraError
+
+NS_PER_US = 1e3
+BAD_INPUT_EXIT = 2
+# The selections among a problem's workloads, by the mode of a run.
+WORKLOADS = {"test": "test.*", "benchmark": "benchmark.*", "leaderboard": ""}
+# Verdicts that say nothing about the submission.
+SAYS_NOTHING = (
+    "abandoned",
+    "cancelled",
+    "expired",
+    "unsupported_here",
+    "too_large",
+    "compiled_only",
+    "problem_invalid",
+)
+
+
+@dataclass
+class Case:
+    """The outcome of one test or benchmark. Times are in nanoseconds; 0: it was not timed."""
+
+    kind: str  # test or benchmark
+    spec: str  # "size: 1024; batch: 2"
+    passed: bool
+    runs: int = 0
+    time_ns: float = 0.0  # kq's published time, a median
+    std_ns: float = 0.0
+    best_ns: float = 0.0
+    worst_ns: float = 0.0
+
+    @property
+    def error_ns(self) -> float:
+        """The standard error of the mean."""
+        return self.std_ns / math.sqrt(self.runs) if self.runs else 0.0
+
+
+@dataclass
+class Outcome:
+    """The outcome of one submission."""
+
+    verdict: str
+    message: str = ""
+    cases: list[Case] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        return self.verdict == "passed"
+
+    @property
+    def benchmarks(self) -> list[Case]:
+        return [case for case in self.cases if case.kind == "benchmark"]
+
+    @property
+    def geomean_ns(self) -> float:
+        """The geometric mean of the benchmarks; 0 without any."""
+        times = [case.time_ns for case in self.benchmarks]
+        return math.exp(sum(map(math.log, times)) / len(times)) if times and min(times) > 0 else 0.0
+
+
+def evaluate(
+    problem: str | Path, codes: Sequence[str], *, mode: str = "benchmark", name: str = "", options: Sequence[str] = ()
+) -> list[Outcome]:
+    """Judges each code and returns the outcomes in the same order.
+
+    `problem` is the folder of a problem, or with `name` a checkout that has a problem of this name. `options` are more
+    words for kq submit, such as ["--device", "cuda"]. Raises BadInput for a problem or a code that cannot be sent, and
+    InfraError if kq could not judge a code.
+    """
+    run = f"popcorn-{uuid.uuid4().hex[:12]}"
+    with tempfile.TemporaryDirectory(prefix="kq-popcorn.") as folder:
+        stem = name or Path(problem).resolve().name
+        for index, code in enumerate(codes):
+            Path(folder, f"{index}_{stem}.py").write_text(code)
+        words = ["submit", folder, "--problems" if name else "--problem", str(problem), "--run", run, *options]
+        if WORKLOADS[mode]:
+            words += ["--workloads", WORKLOADS[mode]]
+        run_kq([*words, "--wait", "--exit-zero", "--quiet", "--progress", "none"])
+    jobs = {row["label"].rpartition("/")[2]: row for row in rows_of(run)}
+    cases: dict[str, list[dict[str, Any]]] = {}
+    for row in rows_of(run, "--level", "case"):
+        cases.setdefault(row["label"].rpartition("/")[2], []).append(row)
+    found = []
+    for index in range(len(codes)):
+        label = f"{index}_{stem}"
+        if label not in jobs:
+            raise InfraError(f"kq knows no job of code {index}")
+        found.append(outcome_of(jobs[label], cases.get(label, []), mode))
+    return found
+
+
+def outcome_of(job: dict[str, Any], cases: Sequence[dict[str, Any]], mode: str) -> Outcome:
+    verdict = str(job["verdict"])
+    if verdict in SAYS_NOTHING:
+        raise InfraError(f"kq could not judge the code: {verdict}: {job['message'] or job['last_error'] or ''}")
+    return Outcome(verdict, str(job["message"] or ""), [case_of(row, mode) for row in cases])
+
+
+def case_of(row: dict[str, Any], mode: str) -> Case:
+    """Returns the case of a row. A job with one workload names none, and then the mode says what it is."""
+    kind, _, rest = str(row.get("case_id") or "").partition(".")
+    if kind not in ("test", "benchmark"):
+        kind = "test" if mode == "test" else "benchmark"
+    case = Case(kind, rest.partition(" (")[2].removesuffix(")"), row["verdict"] == "passed")
+    if row.get("samples_n"):
+        case.runs = int(row["samples_n"])
+        case.time_ns, case.std_ns, case.best_ns, case.worst_ns = (
+            float(row.get(name) or 0) * NS_PER_US for name in ("median_us", "std_us", "min_us", "max_us")
+        )
+    return case
+
+
+def evaluate_code(
+    problem: str | Path, code_strs: Sequence[str], *, strict: bool = False, options: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """Returns what Autocomp's evaluate_code() returns: a dict for each code with `correct`, `stdout` and, if it is
+    correct, `latency`: the geometric mean of the benchmarks, rounded to 3 decimals, in microseconds. Autocomp's own
+    local evaluation has nanoseconds there; a strict call has them, too.
+    """
+    from kq.popcorn.texts import protocol_lines  # imported here, because the texts are made of outcomes
+
+    results = []
+    for outcome in evaluate(problem, code_strs, options=options):
+        result: dict[str, Any] = {"correct": outcome.passed, "stdout": protocol_lines(outcome, "benchmark")}
+        if outcome.passed:
+            result["latency"] = round(outcome.geomean_ns / (1.0 if strict else NS_PER_US), 3)
+        else:
+            result["stderr"] = outcome.message
+        results.append(result)
+    return results
+
+
+def rows_of(run: str, *words: str) -> list[dict[str, Any]]:
+    text = run_kq(["dump", "--run", run, "--format", "jsonl", *words])
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def run_kq(words: Sequence[str]) -> str:
+    """Runs kq and returns its output. Raises BadInput or InfraError with what it says."""
+    program = os.environ.get("KQ_PROGRAM", "kq")
+    try:
+        done = subprocess.run([program, *words], capture_output=True, text=True, check=False)
+    except FileNotFoundError as error:
+        raise InfraError(f"there is no program {program} in PATH") from error
+    if done.returncode == 0:
+        return done.stdout
+    said = done.stderr.strip() or f"kq {words[0]} ended with exit code {done.returncode}"
+    raise BadInput(said) if done.returncode == BAD_INPUT_EXIT else InfraError(said)
