@@ -11,10 +11,10 @@
 namespace kq {
 
 // The rights of a key. `submit` may submit jobs and read results. `work` may take jobs. `admin` may do what `submit`
-// may, and may also operate the broker.
-enum class Role { submit, work, admin };
-constexpr std::array<std::string_view, 3> enum_names(Role) {
-  return {"submit", "work", "admin"};
+// may, and may also operate the broker. `standby` may copy the whole store, as a second broker does.
+enum class Role { submit, work, admin, standby };
+constexpr std::array<std::string_view, 4> enum_names(Role) {
+  return {"submit", "work", "admin", "standby"};
 }
 
 struct Identity {

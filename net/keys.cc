@@ -30,7 +30,8 @@ constexpr mode_t kOthersWrite = 0022;
 constexpr mode_t kBeyondGroupRead = 0037;  // what a secret of root may not grant to its readers
 
 constexpr std::string_view kAuthorizedHead =
-    "# The keys that may connect to this broker: role name public-key, one per line. Roles: submit, work, admin.\n"
+    "# The keys that may connect to this broker: role name public-key, one per line. Roles: submit, work, admin,\n"
+    "# standby.\n"
     "# The broker reads this file again whenever it changes. Replace the file by mv, so that the broker never reads "
     "an incomplete file.\n";
 

@@ -390,10 +390,18 @@ Expected<std::unique_ptr<ClientLink>> connect_client(const std::string& endpoint
 Expected<std::optional<ClientKey>> read_key_for(Side side, const std::string& path) {
   if (path.empty()) return std::nullopt;
   KQ_TRY_VALUE(auto key, read_client_key(path));
-  if (may_use(key.who.role, side)) return std::optional<ClientKey>(std::move(key));
+  if (key.who.role != Role::standby && may_use(key.who.role, side)) return std::optional<ClientKey>(std::move(key));
   return bad_input("key file " + path + " is of '" + key.who.name + "' with the role " +
                    std::string(to_string(key.who.role)) + "; here a key with the role " +
                    (side == Side::worker ? "work" : "submit or admin") + " is needed");
+}
+
+Expected<std::optional<ClientKey>> read_standby_key(const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  KQ_TRY_VALUE(auto key, read_client_key(path));
+  if (key.who.role == Role::standby) return std::optional<ClientKey>(std::move(key));
+  return bad_input("key file " + path + " is of '" + key.who.name + "' with the role " +
+                   std::string(to_string(key.who.role)) + "; here a key with the role standby is needed");
 }
 
 }  // namespace kq::net

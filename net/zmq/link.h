@@ -39,5 +39,7 @@ Expected<std::unique_ptr<ClientLink>> connect_client(const std::string& endpoint
 // Reads the key file of a program that connects to this socket. Returns an empty optional for an empty path, and
 // bad_input if the key's role may not use the socket.
 Expected<std::optional<ClientKey>> read_key_for(Side side, const std::string& path);
+// Does the same for a standby broker, whose key has the role standby.
+Expected<std::optional<ClientKey>> read_standby_key(const std::string& path);
 
 }  // namespace kq::net

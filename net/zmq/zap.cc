@@ -48,6 +48,7 @@ bool may_use(Role role, Side side) {
     case Role::admin:
       return side == Side::client;
     case Role::work:
+    case Role::standby:
       return side == Side::worker;
   }
   return false;
