@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/base/error.h"
 #include "net/endpoint.h"
@@ -35,6 +36,10 @@ Expected<std::unique_ptr<ServerLink>> bind_server(const Endpoints& endpoints, co
 // keys of the broker and `key` do not fit, refusal() says so.
 Expected<std::unique_ptr<ClientLink>> connect_client(const std::string& endpoint,
                                                      const std::optional<ClientKey>& key = std::nullopt);
+
+// Does the same with the brokers of parse_broker_urls(), of which one serves and the others do not listen.
+Expected<std::unique_ptr<ClientLink>> connect_brokers(const std::vector<Endpoints>& brokers, Side side,
+                                                      const std::optional<ClientKey>& key = std::nullopt);
 
 // Reads the key file of a program that connects to this socket. Returns an empty optional for an empty path, and
 // bad_input if the key's role may not use the socket.

@@ -251,10 +251,6 @@ bool is_rocksdb_file(const std::string& name) {
   return name == kReserveFile;
 }
 
-bool holds_store(const std::string& dir) {
-  return std::filesystem::exists(std::filesystem::path(dir) / "CURRENT");
-}
-
 // Refuses a directory that holds no store and in which none may be created.
 Expected<void> check_directory(const std::string& dir, OpenMode mode) {
   namespace fs = std::filesystem;
@@ -483,6 +479,10 @@ Expected<std::unique_ptr<Store>> open_secondary(const std::string& dir, const Ro
 }
 
 }  // namespace
+
+bool holds_store(const std::string& dir) {
+  return std::filesystem::exists(std::filesystem::path(dir) / "CURRENT");
+}
 
 Expected<std::unique_ptr<Store>> open_rocks_store(const std::string& dir, OpenMode mode,
                                                   const RocksStoreOptions& options) {

@@ -38,6 +38,9 @@ struct RocksStoreOptions {
   bool follows = false;
 };
 
+// Returns whether the directory holds a store.
+bool holds_store(const std::string& dir);
+
 // Opens the store in `dir`. read_write creates `dir` if it is missing and refuses a store that another process has
 // open. read_only writes nothing to `dir`; its store shows the state at its opening, also while a broker writes
 // (store/rocks/secondary.h). read_write migrates a store of an older schema (store/migration.h), read_only refuses it,
