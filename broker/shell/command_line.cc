@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -182,7 +183,10 @@ std::optional<EarlyEnd> convert(const Texts& texts, CommandLine& line) {
     if (texts.replicas.value_or(0) == 0) return mistake("--alone-after needs --replicas 1");
   }
   line.standby.replicas = texts.replicas;
-  line.standby.store_dir = line.store_dir;
+  // The standby makes directories beside the store, so the name must not end in a slash.
+  std::filesystem::path store = std::filesystem::path(line.store_dir).lexically_normal();
+  if (!store.has_filename()) store = store.parent_path();
+  line.standby.store_dir = store.string();
   line.standby.url = line.bind;
   if (texts.ready_fd >= 0) line.ready_fd = texts.ready_fd;
   return std::nullopt;

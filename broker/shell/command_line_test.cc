@@ -117,7 +117,7 @@ TEST_F(CommandLineTest, help_and_version_are_not_mistakes) {
 TEST_F(CommandLineTest, a_standby_has_a_lease_and_bounds) {
   const auto standby = [](const auto& line) { return std::get<CommandLine>(line).standby; };
   EXPECT_FALSE(standby(parse({"--store", "s"})).is_used());
-  const auto all = standby(parse({"--store", "s", "--follow", "ipc:///o", "--lease-file", "l", "--takeover-after",
+  const auto all = standby(parse({"--store", "s/", "--follow", "ipc:///o", "--lease-file", "l", "--takeover-after",
                                   "500ms", "--replicas", "1", "--alone-after", "5s"}));
   EXPECT_TRUE(all.is_used());
   EXPECT_EQ(all.takeover_ms, 500);

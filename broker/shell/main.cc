@@ -170,7 +170,7 @@ Expected<void> serve(const broker::CommandLine& line, broker::Service& service, 
     primary.emplace(*service.store, service.history, *link, service.lease.get(),
                     broker::Primary::Options{.is_required = line.standby.replicas.value_or(0) > 0,
                                              .alone_after_ms = line.standby.alone_after_ms,
-                                             .checkpoint_dir = line.store_dir + ".checkpoint"},
+                                             .checkpoint_dir = line.standby.store_dir + ".checkpoint"},
                     sys::monotonic_now_ms, log_note);
     loop.replicate(*primary);
   }

@@ -11,6 +11,7 @@ namespace {
 // A turn takes at most so much from the link before it syncs and reports.
 constexpr std::size_t kTurnMessagesMax = 64;
 constexpr std::uint64_t kTurnBytesMax = kStreamWindowBytes / 2;
+constexpr int kWarnAfterAsking = 5;
 constexpr std::int64_t kRetryMs = 100;                 // after a request that the link did not take
 constexpr std::uint64_t kCommitBytesMax = 256u << 20;  // a longer commit is malformed
 
@@ -55,6 +56,9 @@ Expected<void> Follower::ask() {
   if (!link_->send(encode_standby(Follow{session_, last.number, last.tag, position(), options_.name}))) {
     session_ = 0;
     ask_at_ms_ = now_ms + kRetryMs;
+  } else if (++asked_count_ == kWarnAfterAsking && heard_ms_ == 0) {
+    options_.log(NoteLevel::warning,
+                 "the other broker does not answer; it lets a standby follow only with --replicas 0 or 1");
   }
   if (const auto why = link_->refusal(); why && *why != last_refusal_) {
     last_refusal_ = *why;

@@ -72,6 +72,7 @@ class Follower {
   store::LogRecord part_;                  // the commit whose parts arrive
   std::optional<CopyTarget> copy_;
   std::string last_refusal_;
+  int asked_count_ = 0;  // without an answer so far
 };
 
 }  // namespace kq::broker

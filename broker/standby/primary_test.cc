@@ -61,15 +61,16 @@ class PrimaryTest : public testing::Test {
     store::RocksStoreOptions options{.space = {.reserve_bytes = 0, .low_bytes = 0}};
     options.kept_log_bytes = kept_log_bytes;
     options.follows = follows;
-    auto store = store::open_rocks_store(path(name), store::OpenMode::read_write, options);
-    EXPECT_TRUE(store) << (store ? "" : store.error().message);
-    return std::move(*store);
+    auto opened = store::open_rocks_store(path(name), store::OpenMode::read_write, options);
+    EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
+    return std::move(*opened);
   }
   std::string path(const std::string& name) const { return directory.path() + "/" + name; }
 
   void start_primary(Primary::Options options = {}) {
     store = open("first");
-    ASSERT_TRUE(history.begin(*store, ++epoch, epoch * 100, "host:first"));
+    ++epoch;
+    ASSERT_TRUE(history.begin(*store, epoch, 77, "host:first"));
     options.checkpoint_dir = path("checkpoint");
     primary.emplace(
         *store, history, server, lease.get(), options, [this] { return now_ms; },
@@ -108,7 +109,7 @@ class PrimaryTest : public testing::Test {
     }
     ASSERT_TRUE(condition()) << said;
   }
-  bool is_equal() const {
+  bool is_equal() {
     return follower->store() != nullptr &&
            follower->store()->commit_log()->position() == store->commit_log()->position();
   }

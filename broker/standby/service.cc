@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kTurnMs = 50;  // the longest wait for a message of the primary
 // A broker that served last asks the other one for so long whether it serves now.
 constexpr std::int64_t kAskMs = 2'000;
+constexpr std::int64_t kReadLeaseMs = 200;  // the longest time between two looks at the lease
 
 std::uint64_t random_number() {
   std::uint64_t number = 0;
@@ -107,7 +108,7 @@ class Candidate {
   Expected<std::optional<Service>> serve_by_lease(Follower& follower) {
     const std::int64_t now_ms = sys::monotonic_now_ms();
     if (now_ms < read_lease_at_ms_) return std::optional<Service>();
-    read_lease_at_ms_ = now_ms + options_.takeover_ms / 20;
+    read_lease_at_ms_ = now_ms + std::min(options_.takeover_ms / 20, kReadLeaseMs);
     const auto lease = read_lease(options_.lease_path);
     if (!lease) {
       // The file system may come back.

@@ -30,7 +30,7 @@ def free_port() -> int:
 class FailoverTest(kq.EndToEndTest):
     def setUp(self) -> None:
         super().setUp()
-        self.a, self.b = (f"ipc://{self.folder}/{name}" for name in "ab")
+        self.a, self.b = (f"ipc://{self.folder}/{name}.sock" for name in "ab")
 
     def broker(self, url: str, store: str, *more: str | Path):
         return program("kq-broker", "--bind", url, "--store", self.folder / store, *more)

@@ -64,7 +64,7 @@ class Probe(threading.Thread):
 class Failover(Loop):
     def __init__(self, folder: Path, kill_count: int, seed: int) -> None:
         super().__init__(folder, kill_count, seed)
-        self.addresses = {name: f"ipc://{folder}/{name}" for name in "ab"}
+        self.addresses = {name: f"ipc://{folder}/{name}.sock" for name in "ab"}
         self.url = ",".join(self.addresses.values())
         self.lease = folder / "lease"
         self.brokers: dict[str, subprocess.Popen[bytes]] = {}
