@@ -176,16 +176,26 @@ Expected<void> Primary::send() {
 Expected<void> Primary::send_copy() {
   if (checkpoint_.valid()) {
     if (checkpoint_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return {};
-    KQ_TRY(checkpoint_.get());
-    KQ_TRY_VALUE(auto source, CopySource::open(options_.checkpoint_dir));
-    copy_.emplace(std::move(source));
+    // A copy that fails, for example because the disk is full, must not end the service. The standby asks again.
+    const auto made = checkpoint_.get();
+    auto source = made ? CopySource::open(options_.checkpoint_dir) : failure(made.error());
+    if (!source) {
+      drop("it gets no copy: " + source.error().message);
+      return {};
+    }
+    copy_.emplace(*std::move(source));
   }
   if (!copy_) {
     if (standby_->streamed == 0) begin_copy();
     return {};
   }
   for (const std::uint64_t end = standby_->sent + kCopyBytesPerTurn; has_window() && standby_->sent < end;) {
-    KQ_TRY_VALUE(auto part, copy_->next(kPartBytesMax));
+    auto next = copy_->next(kPartBytesMax);
+    if (!next) {
+      drop("it gets no copy: " + next.error().message);
+      return {};
+    }
+    auto& part = *next;
     if (!part) {
       // The standby opens the copy and asks again from its position.
       standby_->streamed = 1;
