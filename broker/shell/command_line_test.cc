@@ -125,10 +125,11 @@ TEST_F(CommandLineTest, a_standby_has_a_lease_and_bounds) {
   EXPECT_EQ(all.alone_after_ms, 5'000);
   EXPECT_EQ(all.store_dir, "s");
   EXPECT_EQ(all.url, "tcp://127.0.0.1:5570");
-  for (const std::vector<const char*>& more : {std::vector<const char*>{"--replicas", "2"},
-                                               {"--alone-after", "5s", "--replicas", "1"},
-                                               {"--lease-file", "l", "--takeover-after", "10ms"},
-                                               {"--lease-file", "l", "--alone-after", "5s"}}) {
+  const std::vector<std::vector<const char*>> wrong{{"--replicas", "2"},
+                                                    {"--alone-after", "5s", "--replicas", "1"},
+                                                    {"--lease-file", "l", "--takeover-after", "10ms"},
+                                                    {"--lease-file", "l", "--alone-after", "5s"}};
+  for (const std::vector<const char*>& more : wrong) {
     std::vector<const char*> words{"--store", "s"};
     words.insert(words.end(), more.begin(), more.end());
     words.insert(words.begin(), "kq-broker");

@@ -3,9 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <deque>
 #include <filesystem>
+#include <functional>
 
 #include "broker/standby/follower.h"
 #include "store/keys.h"
@@ -102,10 +104,10 @@ class PrimaryTest : public testing::Test {
     return primary->send();
   }
   void steps_until(const std::function<bool()>& condition) {
-    for (int i = 0; i < 3'000 && !condition(); ++i) {
+    for (int i = 0; i < 30'000 && !condition(); ++i) {
       const auto done = step();
       ASSERT_TRUE(done) << done.error().message;
-      if (i % 100 == 99) ::usleep(1'000);  // a thread makes the checkpoint
+      if (i % 10 == 9) ::usleep(1'000);  // a thread makes the checkpoint
     }
     ASSERT_TRUE(condition()) << said;
   }
