@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <sstream>
@@ -56,7 +57,7 @@ std::optional<LeaseRecord> record_in(const std::string& text) {
 
 // Replaces the file. `is_synced`: the new text survives a loss of power.
 Expected<void> write_lease(const std::string& path, const LeaseRecord& record, bool is_synced) {
-  const std::string temporary = path + ".new";
+  const std::string temporary = path + ".new." + std::to_string(record.epoch);  // each epoch has one writer
   const std::string text = text_of(record);
   const sys::Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kMode));
   const bool written = file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
@@ -157,10 +158,11 @@ void HeldLease::run() {
 
 Expected<bool> HeldLease::renew(bool is_synced) {
   const std::int64_t now_ms = sys::monotonic_now_ms();
-  KQ_TRY_VALUE(const auto held, take_lock(options_.path, record_.holder));
   KQ_TRY_VALUE(const auto present, read_lease(options_.path));
-  if (!present || present->epoch != record_.epoch || present->holder != record_.holder) return false;
-  record_.beat = present->beat + 1;
+  const bool is_lost = !present || present->epoch > record_.epoch ||
+                       (present->epoch == record_.epoch && present->holder != record_.holder);
+  if (is_lost) return false;
+  record_.beat = std::max(record_.beat, present->beat) + 1;
   KQ_TRY(write_lease(options_.path, record_, is_synced));
   renewed_ms_ = now_ms;
   return true;

@@ -4,8 +4,12 @@
 // beat. The other broker reads the file, and measures by its own clock for how long the beat has not changed; clocks of
 // two machines are never compared. After the whole takeover time it may write itself into the file with a higher epoch.
 // The serving broker stops serving when its last write is three quarters of that time ago, so it stops before another
-// one begins, also if it was frozen or lost the file system: it reads its own clock before each reply. Writes are done
-// under a lock on FILE.lock and replace the file, so nobody reads half of it.
+// one begins, also if it was frozen or lost the file system: it reads its own clock before each reply. A write replaces
+// the file, so that no reader sees half of it.
+//
+// A lease is taken under a lock on FILE.lock. It is renewed without the lock, because a holder that was frozen with the
+// lock would keep the other broker from taking over. If a late renewal of an earlier holder replaces the file, the
+// present holder replaces it again: the higher epoch wins.
 //
 // `standby` names the only broker that has every acknowledged job. Another one than that and the holder must not serve.
 #pragma once

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "store/temporary_directory.h"
@@ -64,6 +65,19 @@ TEST_F(LeaseFileTest, a_holder_that_lost_it_stays_without_it) {
   first.reset();
   EXPECT_EQ(record().epoch, 2) << "the loser does not release it";
   EXPECT_FALSE(record().is_released);
+}
+
+TEST_F(LeaseFileTest, a_late_write_of_an_earlier_holder_does_not_last) {
+  auto first = take(1, "a:/s", std::nullopt);
+  std::ostringstream old;
+  old << std::ifstream(options_.path).rdbuf();
+  first.reset();
+  const auto second = take(2, "b:/s", record());
+  ASSERT_NE(second, nullptr);
+  std::ofstream(options_.path) << old.str();
+  for (int i = 0; i < 100 && record().epoch != 2; ++i) pause(10);
+  EXPECT_EQ(record().epoch, 2);
+  EXPECT_TRUE(second->is_valid());
 }
 
 TEST_F(LeaseFileTest, only_one_of_two_takes_it) {

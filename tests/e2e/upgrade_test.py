@@ -19,7 +19,7 @@ assert kq.__file__.startswith(sys.argv[1]), kq.__file__
 with kq.Client(sys.argv[2]) as client:
     sources = [f"class ModelNew: pass  # {number}" for number in range(20)]
     verdicts = client.evaluate_many(sources, problem=kq.Problem.of(sys.argv[3], "relu"), timeout=60)
-    print(*sorted({str(verdict.name.value) for verdict in verdicts}), len(verdicts))
+    print(*sorted({str(one.verdict.name.value) for one in verdicts}), len(verdicts))
 """
 
 
