@@ -12,9 +12,10 @@ namespace kq {
 
 // The rights of a key. `submit` may submit jobs and read results. `work` may take jobs. `admin` may do what `submit`
 // may, and may also operate the broker. `gateway` may do what `submit` may, and names the submitter of its jobs.
-enum class Role { submit, work, admin, gateway };
-constexpr std::array<std::string_view, 4> enum_names(Role) {
-  return {"submit", "work", "admin", "gateway"};
+// `standby` may copy the whole store, as a second broker does.
+enum class Role { submit, work, admin, gateway, standby };
+constexpr std::array<std::string_view, 5> enum_names(Role) {
+  return {"submit", "work", "admin", "gateway", "standby"};
 }
 
 struct Identity {

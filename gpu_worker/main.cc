@@ -260,7 +260,7 @@ Expected<Lanes> tested_lanes(const Flags& flags, const std::string& scratch, con
 }
 
 Expected<void> run(const Flags& flags) {
-  KQ_TRY_VALUE(const auto endpoints, net::parse_broker_url(flags.broker));
+  KQ_TRY_VALUE(const auto brokers, net::parse_broker_urls(flags.broker));
   KQ_TRY_VALUE(const auto key, net::read_key_for(net::Side::worker, flags.key));
   const auto root = scratch_of(flags);  // destroyed after everything below
   if (!root) return failure(root.error());
@@ -299,7 +299,7 @@ Expected<void> run(const Flags& flags) {
     KQ_TRY_VALUE(const auto zygote, options.zygote(device.kind));
     options.worker.backends = zygote->backends();
   }
-  KQ_TRY_VALUE(auto broker, net::connect_client(endpoints.worker, key));
+  KQ_TRY_VALUE(auto broker, net::connect_brokers(brokers, net::Side::worker, key));
   if (const auto told = sys::report_ready(flags.ready_fd, "ready\n"); !told) spdlog::warn("{}", told.error().message);
   return work(*broker, lanes, options, drain, stop);
 }

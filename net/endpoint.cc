@@ -61,6 +61,20 @@ Expected<Endpoints> parse_broker_url(std::string_view url) {
   return bad_input("broker '" + std::string(url) + "': " + std::string(kExamples));
 }
 
+Expected<std::vector<Endpoints>> parse_broker_urls(std::string_view urls) {
+  std::vector<Endpoints> brokers;
+  for (std::string_view rest = urls;;) {
+    const std::size_t comma = rest.find(',');
+    KQ_TRY_VALUE(auto broker, parse_broker_url(rest.substr(0, comma)));
+    brokers.push_back(std::move(broker));
+    if (brokers.size() > kBrokersMax)
+      return bad_input("broker '" + std::string(urls) + "': at most " + std::to_string(kBrokersMax) +
+                       " URLs may be given");
+    if (comma == std::string_view::npos) return brokers;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
 bool is_loopback(std::string_view endpoint) {
   if (!endpoint.starts_with(kTcp)) return true;
   endpoint.remove_prefix(kTcp.size());

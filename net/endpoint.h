@@ -1,8 +1,10 @@
 // Parses the URL of a broker and derives its two endpoints: one for clients and one for workers.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/error.h"
 
@@ -19,6 +21,11 @@ struct Endpoints {
 // Returns the endpoints, or a bad_input error in one sentence if the URL has no scheme or no port, or an ipc path that
 // is longer than kIpcPathBytesMax.
 Expected<Endpoints> parse_broker_url(std::string_view url);
+
+// Parses one URL, or several with commas between them: a broker and the one that takes over for it. Programs that
+// connect take such a list, and go to the broker that serves.
+inline constexpr std::size_t kBrokersMax = 4;
+Expected<std::vector<Endpoints>> parse_broker_urls(std::string_view urls);
 
 // Returns whether only this machine can reach the endpoint: an ipc path, 127.0.0.0/8, [::1] or localhost. Returns false
 // for interface names and wildcards.

@@ -63,5 +63,14 @@ TEST(Endpoint, refuses_control_characters) {
   EXPECT_THAT(error_of(std::string_view("ipc:///tmp/a\0b", 14)), HasSubstr("holds a control character at byte 12"));
 }
 
+TEST(EndpointTest, a_list_of_brokers_has_commas) {
+  const auto brokers = parse_broker_urls("tcp://a:5570,ipc:///b");
+  ASSERT_TRUE(brokers);
+  ASSERT_EQ(brokers->size(), 2);
+  EXPECT_EQ((*brokers)[1].worker, "ipc:///b.workers");
+  for (const char* urls : {"", "tcp://a:1,", ",tcp://a:1", "tcp://a:1,tcp://b:1,tcp://c:1,tcp://d:1,tcp://e:1"})
+    EXPECT_FALSE(parse_broker_urls(urls)) << urls;
+}
+
 }  // namespace
 }  // namespace kq::net

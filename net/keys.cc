@@ -31,7 +31,7 @@ constexpr mode_t kBeyondGroupRead = 0037;  // what a secret of root may not gran
 
 constexpr std::string_view kAuthorizedHead =
     "# The keys that may connect to this broker: role name public-key, one per line.\n"
-    "# Roles: submit, work, admin, gateway.\n"
+    "# Roles: submit, work, admin, gateway, standby.\n"
     "# The broker reads this file again whenever it changes. Replace the file by mv, so that the broker never reads "
     "an incomplete file.\n";
 

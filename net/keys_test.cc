@@ -142,7 +142,7 @@ TEST_F(Keys, a_file_that_is_not_a_key_is_refused_with_a_reason) {
   EXPECT_THAT(error_of(read_client_key(path)), HasSubstr("'nom' is no field"));
   write(path, "kq client key 1\nname a\nrole king\npublic x\nsecret x\nbroker x\n");
   EXPECT_THAT(error_of(read_client_key(path)),
-              HasSubstr("role must be one of submit, work, admin, gateway, got 'king'"));
+              HasSubstr("role must be one of submit, work, admin, gateway, standby, got 'king'"));
   write(path, "kq client key 1\nname a\nrole work\npublic x\nsecret x\nbroker x\n");
   EXPECT_THAT(error_of(read_client_key(path)), HasSubstr("a key is 40 characters of Z85, got 1"));
 }

@@ -60,7 +60,7 @@ class ServerLink {
   virtual std::vector<std::string> take_log_lines() { return {}; }
 };
 
-// The connection of a client or a worker to the broker.
+// The connection of a client or a worker to the broker, or to the one of several brokers that serves.
 class ClientLink {
  public:
   virtual ~ClientLink() = default;
@@ -69,6 +69,8 @@ class ClientLink {
   virtual bool send(std::string_view bytes) = 0;
   // Returns the next message, or an empty optional after `timeout_ms`. Returns at once when the connection is refused.
   virtual Expected<std::optional<std::string>> receive(std::int64_t timeout_ms) = 0;
+  // Changes whenever a connection was made. Requests that were sent before may be lost, and should be sent again now.
+  virtual std::uint64_t connection_count() { return 0; }
   // Makes receive() return an empty optional also while this descriptor is readable.
   virtual void wake_on(int fd) { (void)fd; }
   // Returns why the server refuses the connection, if the reason is known and a retry alone will not help: the keys do

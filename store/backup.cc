@@ -24,9 +24,9 @@ Expected<void> sync(const fs::path& path) {
   return {};
 }
 
-// Returns whether a copy leaves out the file of this name.
+// Returns whether a copy leaves out the file of this name. "archive" has log files that the store no longer needs.
 bool is_of_the_process(const fs::path& name) {
-  return name == "LOCK" || name == "LOG" || name == "LOG.old" || name == kReserveFile;
+  return name == "LOCK" || name == "LOG" || name == "LOG.old" || name == "archive" || name == kReserveFile;
 }
 
 Expected<void> copy_files(const fs::path& from, const fs::path& to) {

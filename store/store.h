@@ -17,6 +17,8 @@
 
 namespace kq::store {
 
+class CommitLog;
+
 // The families of keys. core/records.h describes the values, store/keys.h the keys. A store that lacks a family gets it
 // when it is opened for writing, so a new family is appended here and needs no migration.
 enum class Family {
@@ -97,6 +99,9 @@ class Store {
   // Returns the space that the disk has left. Cheap enough for a call every 32 MB and every second. Not const, because
   // the call gives up or takes the reserve and starts the collection of space of removed values.
   virtual Expected<Space> space();
+
+  // Returns the log of this store's commits, which lives as long as the store, or null if the store has none.
+  virtual CommitLog* commit_log() { return nullptr; }
 };
 
 }  // namespace kq::store

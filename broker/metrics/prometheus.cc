@@ -45,6 +45,10 @@ constexpr MetricFamily kFamilies[] = {
      "Time since the last message of the worker that has been silent for longest."},
     {"kq_disk_free_bytes", MetricType::gauge, "Free space where the store is."},
     {"kq_disk_nearly_full", MetricType::gauge, "1 while new jobs are refused to keep room for results, else 0."},
+    {"kq_broker_epoch", MetricType::gauge, "How often a broker with a standby has begun to serve this queue."},
+    {"kq_standby_connected", MetricType::gauge, "1 while a standby follows, else 0."},
+    {"kq_standby_in_sync", MetricType::gauge, "1 while the standby had every acknowledged commit on disk, else 0."},
+    {"kq_standby_lag_changes", MetricType::gauge, "Changes of the store that the standby lacks."},
     {"kq_metrics_age_seconds", MetricType::gauge, "How long ago the broker's loop published these figures."},
 };
 

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -18,6 +19,9 @@ constexpr std::uint32_t kLeaseMsMin = 100;
 constexpr std::uint32_t kLeaseMsMax = 3'600'000;
 // A worker may lose almost this many heartbeats in a row before its leases lapse.
 constexpr std::uint32_t kHeartbeatsPerLease = 6;
+
+constexpr std::int64_t kTakeoverMsMin = 200;
+constexpr std::int64_t kTakeoverMsMax = 600'000;
 
 constexpr std::int64_t kKeepMsMin = 1'000;
 constexpr std::int64_t kKeepMsMax = 36'500ll * 86'400'000;
@@ -64,6 +68,9 @@ struct Texts {
   std::string jobs_bytes;
   std::string submitter_bytes;
   int ready_fd = -1;
+  std::string takeover = "2s";
+  std::string alone_after;
+  std::optional<int> replicas;
 };
 
 void add_basic_options(CLI::App& app, CommandLine& line, Texts& texts) {
@@ -101,6 +108,28 @@ void add_limit_options(CLI::App& app, CommandLine& line, Texts& texts) {
                  "remove a finished job once so many newer ones were submitted, but not within an hour of its end; the "
                  "best of each board stays")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000'000}));
+}
+
+void add_standby_options(CLI::App& app, CommandLine& line, Texts& texts) {
+  app.add_option("--replicas", texts.replicas,
+                 "let a standby follow this broker; 1: acknowledge nothing before the standby has it on disk")
+      ->check(CLI::Range(0, 1));
+  app.add_option("--follow", line.standby.follow,
+                 "URL of the other broker: stand by, and take over when it is ordered (kq ctl promote) or the lease is "
+                 "free")
+      ->envname("KQ_FOLLOW");
+  app.add_option("--standby-key", line.standby_key, "key file with the role standby, for the broker of --follow")
+      ->envname("KQ_STANDBY_KEY");
+  CLI::Option* lease = app.add_option("--lease-file", line.standby.lease_path,
+                                      "file that both brokers share; the one that holds the lease in it serves");
+  app.add_option("--takeover-after", texts.takeover,
+                 "how long the lease must not have been renewed before the standby takes over")
+      ->needs(lease)
+      ->capture_default_str();
+  app.add_option("--alone-after", texts.alone_after,
+                 "with --replicas 1: how long acknowledgements wait for a missing standby before this broker goes on "
+                 "alone and no standby may take over; without it they wait for ever")
+      ->needs(lease);
 }
 
 void add_report_options(CLI::App& app, CommandLine& line) {
@@ -143,6 +172,22 @@ std::optional<EarlyEnd> convert(const Texts& texts, CommandLine& line) {
       return mistake("--keep-for: a time from 1s to 36500d is needed, such as 30d, got '" + texts.keep + "'");
     line.options.keep_ms = *keep_ms;
   }
+  const auto takeover_ms = duration_ms(texts.takeover, kTakeoverMsMin, kTakeoverMsMax);
+  if (!takeover_ms)
+    return mistake("--takeover-after: a time from 200ms to 10m is needed, such as 2s, got '" + texts.takeover + "'");
+  line.standby.takeover_ms = *takeover_ms;
+  if (!texts.alone_after.empty()) {
+    line.standby.alone_after_ms = duration_ms(texts.alone_after, 0, kTakeoverMsMax);
+    if (!line.standby.alone_after_ms)
+      return mistake("--alone-after: a time up to 10m is needed, such as 5s, got '" + texts.alone_after + "'");
+    if (texts.replicas.value_or(0) == 0) return mistake("--alone-after needs --replicas 1");
+  }
+  line.standby.replicas = texts.replicas;
+  // The standby makes directories beside the store, so the name must not end in a slash.
+  std::filesystem::path store = std::filesystem::path(line.store_dir).lexically_normal();
+  if (!store.has_filename()) store = store.parent_path();
+  line.standby.store_dir = store.string();
+  line.standby.url = line.bind;
   if (texts.ready_fd >= 0) line.ready_fd = texts.ready_fd;
   return std::nullopt;
 }
@@ -156,6 +201,7 @@ std::variant<CommandLine, EarlyEnd> parse_command_line(int argc, const char* con
                "kq-broker");
   add_basic_options(app, line, texts);
   add_limit_options(app, line, texts);
+  add_standby_options(app, line, texts);
   add_report_options(app, line);
   app.set_version_flag("--version", "kq-broker " + std::string(kVersion));
   try {

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "broker/core/options.h"
+#include "broker/standby/service.h"
 #include "core/base/error.h"
 
 namespace kq::broker {
@@ -21,6 +22,8 @@ struct CommandLine {
   std::string log_format = "auto";
   std::optional<std::uint16_t> metrics_port{};  // serve Prometheus metrics at this port; 0: any free port
   std::string metrics_bind = "127.0.0.1";
+  StandbyOptions standby{};
+  std::string standby_key{};  // key file of the role standby, for the other broker
 };
 
 // The program ends at once: for --help or --version (code ok, text for stdout), or for a mistake (code bad_input, text

@@ -24,6 +24,8 @@ class CommandLineTest : public testing::Test {
     unsetenv("KQ_BROKER");
     unsetenv("KQ_STORE");
     unsetenv("KQ_KEYS");
+    unsetenv("KQ_FOLLOW");
+    unsetenv("KQ_STANDBY_KEY");
   }
 };
 
@@ -110,6 +112,31 @@ TEST_F(CommandLineTest, every_mistake_is_bad_input) {
 TEST_F(CommandLineTest, help_and_version_are_not_mistakes) {
   EXPECT_EQ(std::get<EarlyEnd>(parse({"--help"})).code, ExitCode::ok);
   EXPECT_THAT(std::get<EarlyEnd>(parse({"--version"})).text, HasSubstr("kq-broker 0."));
+}
+
+TEST_F(CommandLineTest, a_standby_has_a_lease_and_bounds) {
+  const auto standby = [](const auto& line) { return std::get<CommandLine>(line).standby; };
+  EXPECT_FALSE(standby(parse({"--store", "s"})).is_used());
+  const auto all = standby(parse({"--store", "s/", "--follow", "ipc:///o", "--lease-file", "l", "--takeover-after",
+                                  "500ms", "--replicas", "1", "--alone-after", "5s"}));
+  EXPECT_TRUE(all.is_used());
+  EXPECT_EQ(all.takeover_ms, 500);
+  EXPECT_EQ(all.replicas, 1);
+  EXPECT_EQ(all.alone_after_ms, 5'000);
+  EXPECT_EQ(all.store_dir, "s");
+  EXPECT_EQ(all.url, "tcp://127.0.0.1:5570");
+  const std::vector<std::vector<const char*>> wrong{{"--replicas", "2"},
+                                                    {"--alone-after", "5s", "--replicas", "1"},
+                                                    {"--lease-file", "l", "--takeover-after", "10ms"},
+                                                    {"--lease-file", "l", "--alone-after", "5s"}};
+  for (const std::vector<const char*>& more : wrong) {
+    std::vector<const char*> words{"--store", "s"};
+    words.insert(words.end(), more.begin(), more.end());
+    words.insert(words.begin(), "kq-broker");
+    const auto end = parse_command_line(static_cast<int>(words.size()), words.data());
+    ASSERT_TRUE(std::holds_alternative<EarlyEnd>(end)) << more.front();
+    EXPECT_EQ(std::get<EarlyEnd>(end).code, ExitCode::bad_input);
+  }
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ constexpr std::int64_t kTurnMsMax = 100;
 constexpr std::int64_t kStalledMsMin = 1'000;  // the broker is not told of a shorter stall
 // The longest wait, and so the longest time until the loop notices a signal that arrived just before the wait.
 constexpr std::int64_t kIdleMs = 200;
+constexpr std::int64_t kStandbyWaitMs = 20;    // between two checks whether a required standby is still there
 constexpr std::int64_t kSpaceCheckMs = 1'000;  // between two checks of the disk space
 
 void log(Note note) {
@@ -79,6 +80,7 @@ void Loop::observe(std::function<void(std::int64_t)> observer) {
 }
 
 Expected<void> Loop::run(const volatile std::sig_atomic_t& stop) {
+  stop_ = &stop;
   while (stop == 0) {
     KQ_TRY(turn());
   }
@@ -90,6 +92,7 @@ Expected<void> Loop::turn() {
   const bool waits = undelivered_.empty() && deferred_.empty();
   const std::int64_t wait_ms = waits ? std::clamp<std::int64_t>(wake_at_ms_ - asked_at_ms, 0, kIdleMs) : 0;
   KQ_TRY_VALUE(auto packets, receive(wait_ms));
+  KQ_TRY(take_replication(packets));
   const std::int64_t stalled_ms = this->stalled_ms(asked_at_ms, wait_ms);
   for (std::string& text : link_.take_log_lines()) log({NoteLevel::warning, std::move(text)});
   Ready turn;
@@ -141,6 +144,50 @@ Expected<std::vector<net::Packet>> Loop::receive(std::int64_t wait_ms) {
   return packets;
 }
 
+Expected<void> Loop::take_replication(std::vector<net::Packet>& packets) {
+  if (replication_ == nullptr) return {};
+  auto kept = packets.begin();
+  for (net::Packet& packet : packets) {
+    KQ_TRY_VALUE(const bool taken, replication_->receive(packet));
+    if (taken) continue;
+    if (&*kept != &packet) *kept = std::move(packet);
+    ++kept;
+  }
+  packets.erase(kept, packets.end());
+  return {};
+}
+
+Expected<bool> Loop::await_standby() {
+  if (replication_ == nullptr) return true;
+  std::size_t deferred_bytes = 0;
+  for (const net::Packet& packet : deferred_) deferred_bytes += packet.bytes.size();
+  for (;;) {
+    KQ_TRY(replication_->send());
+    KQ_TRY(replication_->check_lease());
+    KQ_TRY_VALUE(const bool waits, replication_->must_wait());
+    if (!waits) return true;
+    if (stop_ != nullptr && *stop_ != 0) return false;
+    KQ_TRY_VALUE(auto packets, link_.receive(kStandbyWaitMs, kPacketsAtOnce));
+    KQ_TRY(take_replication(packets));
+    for (net::Packet& packet : packets) {
+      // A message that finds no room is dropped; its sender repeats it.
+      if (deferred_.size() >= kTurnPacketsMax || deferred_bytes >= kTurnBytesMax) break;
+      deferred_bytes += packet.bytes.size();
+      deferred_.push_back(std::move(packet));
+    }
+  }
+}
+
+Expected<void> Loop::hand_over(std::int64_t wait_ms) {
+  const std::int64_t end_ms = now_ms_() + wait_ms;
+  while (replication_->lag().value_or(0) > 0 && now_ms_() < end_ms) {
+    KQ_TRY(replication_->send());
+    KQ_TRY_VALUE(auto packets, link_.receive(kStandbyWaitMs, kPacketsAtOnce));
+    KQ_TRY(take_replication(packets));
+  }
+  return {};
+}
+
 std::int64_t Loop::stalled_ms(std::int64_t asked_at_ms, std::int64_t wait_ms) {
   const std::int64_t received_before_ms = received_at_ms_ == 0 ? asked_at_ms : received_at_ms_;
   received_at_ms_ = now_ms_();
@@ -190,6 +237,8 @@ Expected<void> Loop::finish(Ready turn) {
   for (const store::Write& write : turn.writes())
     committed_bytes_ += write.key.size() + (write.value ? write.value->size() : 0);
   KQ_TRY_VALUE(auto sends, commit(std::move(turn), store_));
+  KQ_TRY_VALUE(const bool is_replicated, await_standby());
+  if (!is_replicated) return {};
   link_.hold();
   for (const Send& send : sends) std::visit([this](const auto& to) { deliver(to); }, send);
   link_.release();

@@ -5,6 +5,10 @@
 //
 // Work is done in turns. A turn is a Tick, the messages that have arrived, and a Dispatch, with one synced commit for
 // all of them. The Tick reads what the turn before committed.
+//
+// With a required standby, a turn sends its messages when the standby has the commit on disk, too. Meanwhile the loop
+// reads only messages of the standby and defers the others, so nothing is told that a failover could undo. The next
+// Tick treats the wait as a stall.
 #pragma once
 
 #include <csignal>
@@ -15,6 +19,7 @@
 #include <vector>
 
 #include "broker/broker.h"
+#include "broker/standby/replication.h"
 #include "net/link.h"
 #include "store/store.h"
 
@@ -36,6 +41,12 @@ class Loop {
   // waits for the call.
   void observe(std::function<void(std::int64_t now_ms)> observer);
 
+  // Replicates every commit. `replication` outlives the loop.
+  void replicate(Replication& replication) { replication_ = &replication; }
+
+  // Waits at most `wait_ms` until the standby has every commit, so that it can take over at once.
+  Expected<void> hand_over(std::int64_t wait_ms);
+
   // Runs turns until `stop` is set. The turn that is under way is finished. An Error is fatal: the loop has not
   // acknowledged events whose writes were not committed.
   Expected<void> run(const volatile std::sig_atomic_t& stop);
@@ -45,6 +56,10 @@ class Loop {
 
  private:
   Expected<std::vector<net::Packet>> receive(std::int64_t wait_ms);
+  // Removes and handles the messages of a standby.
+  Expected<void> take_replication(std::vector<net::Packet>& packets);
+  // Sends the commit to the standby and waits for it if it is required. Returns false if the process is to stop first.
+  Expected<bool> await_standby();
   // Returns for how long no message could be read, because this receive() returned late or the turn before it was long.
   // Returns 0 for a short time.
   std::int64_t stalled_ms(std::int64_t asked_at_ms, std::int64_t wait_ms);
@@ -61,6 +76,8 @@ class Loop {
   net::ServerLink& link_;
   std::function<std::int64_t()> now_ms_;
   std::function<void(std::int64_t)> observer_;
+  Replication* replication_ = nullptr;
+  const volatile std::sig_atomic_t* stop_ = nullptr;  // of run()
   std::int64_t observe_at_ms_ = 0;
   std::int64_t wake_at_ms_ = 0;
   std::int64_t check_space_at_ms_ = 0;

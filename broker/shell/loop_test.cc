@@ -287,6 +287,61 @@ TEST_F(LoopTest, waits_until_the_broker_wants_to_wake) {
   EXPECT_EQ(link.waits_ms.back(), 50);
 }
 
+// A standby whose messages begin with R. It has a commit on disk after `waits` checks.
+class FakeReplication final : public Replication {
+ public:
+  Expected<bool> receive(const net::Packet& packet) override {
+    if (!packet.bytes.starts_with('R')) return false;
+    ++received;
+    return true;
+  }
+  Expected<void> send() override { return {}; }
+  Expected<bool> must_wait() override {
+    if (waits == 0) return false;
+    if (when_waiting) when_waiting();
+    --waits;
+    return true;
+  }
+  std::optional<std::uint64_t> lag() const override { return 0; }
+  Expected<void> check_lease() override {
+    return has_lease ? Expected<void>() : Expected<void>(our_fault("the lease is lost"));
+  }
+
+  int received = 0;
+  int waits = 0;
+  bool has_lease = true;
+  std::function<void()> when_waiting;
+};
+
+TEST_F(LoopTest, replies_wait_for_the_standby_and_other_messages_are_deferred_meanwhile) {
+  FakeReplication standby;
+  loop.replicate(standby);
+  standby.waits = 2;
+  standby.when_waiting = [&] {
+    EXPECT_TRUE(link.sent.empty());
+    link.arriving.push_back({{net::Side::worker, "s"}, "R progress"});
+    arrive(hello());
+  };
+  arrive(one_job());
+  ASSERT_TRUE(loop.turn());
+  EXPECT_EQ(link.sent.size(), 1u) << "the acknowledgement";
+  EXPECT_EQ(standby.received, 2);
+  EXPECT_EQ(broker.state().workers.size(), 0u);
+  ASSERT_TRUE(loop.turn());
+  EXPECT_EQ(broker.state().workers.size(), 1u) << "the deferred messages are handled in the next turn";
+}
+
+TEST_F(LoopTest, a_broker_that_has_lost_its_lease_sends_nothing) {
+  FakeReplication standby;
+  loop.replicate(standby);
+  standby.has_lease = false;
+  arrive(one_job());
+  const auto done = loop.turn();
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().message, "the lease is lost");
+  EXPECT_TRUE(link.sent.empty());
+}
+
 TEST_F(LoopTest, stops_when_the_flag_is_set) {
   const volatile std::sig_atomic_t stop = 1;
   EXPECT_TRUE(loop.run(stop));

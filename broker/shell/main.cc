@@ -1,9 +1,13 @@
-// kq-broker: the process that owns the store. It serves producers and workers until it gets SIGTERM or SIGINT.
+// kq-broker: the process that owns the store. It serves producers and workers until it gets SIGTERM or SIGINT. With
+// --follow or --lease-file it stands by first, until it may serve.
 #include <spdlog/spdlog.h>
 
 #include <csignal>
 #include <cstdio>
+#include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 
 #include "broker/broker.h"
 #include "broker/metrics/metrics.h"
@@ -11,6 +15,9 @@
 #include "broker/shell/command_line.h"
 #include "broker/shell/loop.h"
 #include "broker/shell/store_lock.h"
+#include "broker/standby/primary.h"
+#include "broker/standby/protocol.h"
+#include "broker/standby/service.h"
 #include "net/endpoint.h"
 #include "net/http_server.h"
 #include "net/log.h"
@@ -25,6 +32,10 @@ namespace {
 using namespace kq;
 
 volatile std::sig_atomic_t stop = 0;
+
+// Log files kept for a standby that was away. A standby that missed more gets a copy of the whole store.
+constexpr std::uint64_t kKeptLogBytes = 1u << 30;
+constexpr std::int64_t kHandOverMs = 2'000;  // a broker that stops waits so long for its standby's last commits
 
 void handle_signals() {
   struct sigaction action = {};
@@ -78,39 +89,124 @@ Expected<std::unique_ptr<net::HttpServer>> serve_metrics(const broker::CommandLi
   return server;
 }
 
-Expected<void> run(const broker::CommandLine& line) {
+void log_note(broker::NoteLevel level, const std::string& text) {
+  spdlog::log(level == broker::NoteLevel::warning ? spdlog::level::warn : spdlog::level::info, text);
+}
+
+void tell_ready(const broker::CommandLine& line, const std::string& word) {
+  if (const auto told = sys::report_ready(line.ready_fd.value_or(-1), word + " " + line.bind + "\n"); !told)
+    spdlog::warn("{}", told.error().message);
+}
+
+// Stands by until this broker may serve. Returns nothing if it was stopped first.
+Expected<std::optional<broker::Service>> await_service(const broker::CommandLine& line, bool& is_told) {
+  const broker::StandbyOptions& standby = line.standby;
+  store::RocksStoreOptions serving;
+  serving.kept_log_bytes = standby.is_used() ? kKeptLogBytes : 0;
+  store::RocksStoreOptions following = serving;
+  following.follows = true;
+  broker::StandbyWorld world{
+      .open = [&] { return store::open_rocks_store(line.store_dir, store::OpenMode::read_write, serving); },
+      .open_follower = [&]() -> Expected<std::unique_ptr<store::Store>> {
+        if (!store::holds_store(line.store_dir)) return nullptr;
+        return store::open_rocks_store(line.store_dir, store::OpenMode::read_write, following);
+      },
+      .connect = [&]() -> Expected<std::unique_ptr<net::ClientLink>> {
+        KQ_TRY_VALUE(const auto other, net::parse_broker_url(standby.follow));
+        KQ_TRY_VALUE(const auto key, net::read_standby_key(line.standby_key));
+        return net::connect_client(other.worker, key);
+      },
+      .stands_by =
+          [&] {
+            block_signals(false);
+            is_told = true;
+            tell_ready(line, "standby");
+          },
+      .log = log_note};
+  return broker::await_service(standby, world, stop);
+}
+
+// Tells the broker that this one followed, once a second, that a later epoch is served. Needed without a lease only.
+class Fencer {
+ public:
+  Fencer(std::unique_ptr<net::ClientLink> other, const broker::Fence& fence)
+      : thread_([other = std::move(other), bytes = broker::encode_standby(fence)](std::stop_token stopped) {
+          while (!stopped.stop_requested()) {
+            (void)other->send(bytes);
+            if (!other->receive(kFenceMs)) return;
+          }
+        }) {}
+
+ private:
+  static constexpr std::int64_t kFenceMs = 1'000;
+  std::jthread thread_;
+};
+
+Expected<std::unique_ptr<Fencer>> fence_other(const broker::CommandLine& line, const broker::Service& service) {
+  if (line.standby.follow.empty() || service.lease) return std::unique_ptr<Fencer>();
+  KQ_TRY_VALUE(const auto other, net::parse_broker_url(line.standby.follow));
+  KQ_TRY_VALUE(const auto key, net::read_standby_key(line.standby_key));
+  KQ_TRY_VALUE(auto link, net::connect_client(other.worker, key));
+  return std::make_unique<Fencer>(std::move(link), broker::Fence{service.history.last().number, line.bind});
+}
+
+// Serves until the process is stopped.
+Expected<void> serve(const broker::CommandLine& line, broker::Service& service, bool is_told) {
   block_signals(true);
   KQ_TRY_VALUE(const auto endpoints, net::parse_broker_url(line.bind));
-  KQ_TRY_VALUE(const auto store_lock, broker::lock_store(line.store_dir));
   KQ_TRY_VALUE(const auto address_lock, broker::lock_address(line.bind));
-  KQ_TRY_VALUE(const auto store, store::open_rocks_store(line.store_dir, store::OpenMode::read_write));
   const SteadyUnixTime now_ms;
   broker::BrokerOptions options = line.options;
   options.notes_per_job = line.log_level == "debug";
-  auto broker = broker::Broker::recover(*store, options, now_ms());
+  auto broker = broker::Broker::recover(*service.store, options, now_ms());
   if (!broker) return failure(broker.error());
   KQ_TRY_VALUE(const auto link, net::bind_server(endpoints, server_options(line)));
+  KQ_TRY_VALUE(const auto fencer, fence_other(line, service));
 
   const broker::State& state = broker->state();
-  broker::Loop loop(*broker, *store, *link, now_ms);
+  broker::Loop loop(*broker, *service.store, *link, now_ms);
+  std::optional<broker::Primary> primary;
+  if (line.standby.is_used()) {
+    primary.emplace(*service.store, service.history, *link, service.lease.get(),
+                    broker::Primary::Options{.is_required = line.standby.replicas.value_or(0) > 0,
+                                             .alone_after_ms = line.standby.alone_after_ms,
+                                             .checkpoint_dir = line.standby.store_dir + ".checkpoint"},
+                    sys::monotonic_now_ms, log_note);
+    loop.replicate(*primary);
+  }
   broker::PublishedMetrics board;
   KQ_TRY_VALUE(const auto metrics, serve_metrics(line, board, now_ms));
-  if (metrics) loop.observe([&](std::int64_t at_ms) { board.publish(broker::metrics_of(state, at_ms), at_ms); });
+  if (metrics) {
+    loop.observe([&](std::int64_t at_ms) {
+      auto figures = broker::metrics_of(state, at_ms);
+      if (primary) primary->append_to(figures);
+      board.publish(std::move(figures), at_ms);
+    });
+  }
   const std::string_view openness =
       line.key_folder.empty() ? "; without keys every client may read every source and change every run" : "";
   spdlog::info("listening on {}; {} jobs queued, {} leased{}", line.bind,
                state.queue.scheduler().size() + state.queue.timers().waiting_count(), state.queue.jobs().leased_count(),
                openness);
   block_signals(false);
-  if (const auto told = sys::report_ready(line.ready_fd.value_or(-1), "ready " + line.bind + "\n"); !told)
-    spdlog::warn("{}", told.error().message);
+  if (!is_told) tell_ready(line, "ready");
   auto ended = loop.run(stop);
+  if (ended && primary) ended = loop.hand_over(kHandOverMs);
   if (ended) {
     spdlog::info("stopped; {} jobs queued, {} leased",
                  state.queue.scheduler().size() + state.queue.timers().waiting_count(),
                  state.queue.jobs().leased_count());
   }
   return ended;
+}
+
+Expected<void> run(const broker::CommandLine& line) {
+  block_signals(true);
+  KQ_TRY(net::parse_broker_url(line.bind));
+  KQ_TRY_VALUE(const auto store_lock, broker::lock_store(line.store_dir));
+  bool is_told = false;
+  KQ_TRY_VALUE(auto service, await_service(line, is_told));
+  return service ? serve(line, *service, is_told) : Expected<void>();
 }
 
 }  // namespace

@@ -61,6 +61,12 @@ class LocalClientLink final : public ClientLink {
 
   void wake_on(int fd) override { wake_fd_ = fd; }
 
+  std::uint64_t connection_count() override {
+    advance();
+    continue_handshake();
+    return connection_count_;
+  }
+
   std::optional<std::string> refusal() override {
     advance();
     continue_handshake();
@@ -136,6 +142,7 @@ class LocalClientLink final : public ClientLink {
           refusal_.reset();
           disconnect_count_ = 0;
           reconnect_ms_ = kReconnectMs;
+          ++connection_count_;
           break;
         case ZmtpItem::Kind::message:
           return std::move(item->bytes);
@@ -193,6 +200,7 @@ class LocalClientLink final : public ClientLink {
   std::int64_t reconnect_ms_ = kReconnectMs;
   int wake_fd_ = -1;
   int disconnect_count_ = 0;
+  std::uint64_t connection_count_ = 0;
   std::optional<std::string> refusal_;
   std::optional<std::string> early_message_;  // arrived directly after the handshake, outside of receive()
 };

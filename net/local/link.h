@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/base/error.h"
 #include "net/endpoint.h"
@@ -21,5 +22,8 @@ Expected<std::unique_ptr<ServerLink>> bind_local_server(const Endpoints& endpoin
 
 // Connects to a broker without keys, in the background. Returns bad_input if the endpoint is invalid.
 Expected<std::unique_ptr<ClientLink>> connect_local_client(const std::string& endpoint);
+
+// Connects to several brokers of which one serves (net/local/failover.cc). At least one endpoint is needed.
+Expected<std::unique_ptr<ClientLink>> connect_local_clients(const std::vector<std::string>& endpoints);
 
 }  // namespace kq::net

@@ -227,9 +227,12 @@ class ZmqServerLink final : public ServerLink {
 
 class ZmqClientLink final : public ClientLink {
  public:
-  Expected<void> connect(const std::string& endpoint, const ClientKey& key) {
+  // With several endpoints, a message goes to one of those that are connected. A broker that is frozen stays connected
+  // for some seconds; a message to it is lost, and its repetition goes to the other one.
+  Expected<void> connect(const std::vector<std::string>& endpoints, const ClientKey& key) {
+    std::string endpoint = endpoints.front();
     try {
-      endpoint_ = endpoint;
+      endpoints_ = endpoints;
       set_options(socket_, endpoint);
       // Queues messages for a live connection only. Messages queued for an absent server would reach it late and
       // several times.
@@ -242,7 +245,10 @@ class ZmqClientLink final : public ClientLink {
       socket_.set(zmq::sockopt::curve_secretkey, key.own.secret_key);
       if (zmq_socket_monitor(socket_.handle(), kMonitor, kMonitored) != 0) throw zmq::error_t();
       monitor_.connect(kMonitor);
-      socket_.connect(endpoint);
+      for (const std::string& one : endpoints) {
+        endpoint = one;
+        socket_.connect(one);
+      }
       return {};
     } catch (const zmq::error_t& error) {
       return bad_input(described(endpoint, error).message + "; tcp://HOST:PORT or ipc://PATH of a broker is needed");
@@ -280,11 +286,16 @@ class ZmqClientLink final : public ClientLink {
       return whole(bytes);
     } catch (const zmq::error_t& error) {
       if (error.num() == EINTR) return std::nullopt;
-      return failure(described(endpoint_, error));
+      return failure(described(endpoints_.front(), error));
     }
   }
 
   void wake_on(int fd) override { wake_fd_ = fd; }
+
+  std::uint64_t connection_count() override {
+    read_monitor();
+    return connection_count_;
+  }
 
   std::optional<std::string> refusal() override {
     read_monitor();
@@ -309,6 +320,7 @@ class ZmqClientLink final : public ClientLink {
         case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
           refusal_.reset();
           disconnect_count_ = 0;
+          ++connection_count_;
           break;
         case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
           refuse("it does not accept this key");
@@ -339,13 +351,16 @@ class ZmqClientLink final : public ClientLink {
   void reconnect_if_due() {
     if (!reconnect_at_ms_ || sys::monotonic_now_ms() < *reconnect_at_ms_) return;
     reconnect_at_ms_.reset();
-    zmq_disconnect(socket_.handle(), endpoint_.c_str());  // fails if the connection is already gone
-    socket_.connect(endpoint_);
+    for (const std::string& endpoint : endpoints_) {
+      zmq_disconnect(socket_.handle(), endpoint.c_str());  // fails if the connection is already gone
+      socket_.connect(endpoint);
+    }
   }
 
-  std::string endpoint_;
+  std::vector<std::string> endpoints_;
   int wake_fd_ = -1;
   int disconnect_count_ = 0;
+  std::uint64_t connection_count_ = 0;
   std::optional<std::string> refusal_;
   std::optional<std::int64_t> reconnect_at_ms_;
   zmq::context_t context_;
@@ -379,10 +394,18 @@ Expected<std::unique_ptr<ServerLink>> bind_server(const Endpoints& endpoints, co
 }
 
 Expected<std::unique_ptr<ClientLink>> connect_client(const std::string& endpoint, const std::optional<ClientKey>& key) {
-  if (!key) return connect_local_client(endpoint);
+  const std::vector<Endpoints> brokers{Endpoints{.client = endpoint, .worker = ""}};
+  return connect_brokers(brokers, Side::client, key);
+}
+
+Expected<std::unique_ptr<ClientLink>> connect_brokers(const std::vector<Endpoints>& brokers, Side side,
+                                                      const std::optional<ClientKey>& key) {
+  std::vector<std::string> endpoints;
+  for (const Endpoints& broker : brokers) endpoints.push_back(side == Side::client ? broker.client : broker.worker);
+  if (!key) return endpoints.size() == 1 ? connect_local_client(endpoints.front()) : connect_local_clients(endpoints);
   return opened<ClientLink>([&]() -> Expected<std::unique_ptr<ClientLink>> {
     auto link = std::make_unique<ZmqClientLink>();
-    KQ_TRY(link->connect(endpoint, *key));
+    KQ_TRY(link->connect(endpoints, *key));
     return link;
   });
 }
@@ -390,10 +413,18 @@ Expected<std::unique_ptr<ClientLink>> connect_client(const std::string& endpoint
 Expected<std::optional<ClientKey>> read_key_for(Side side, const std::string& path) {
   if (path.empty()) return std::nullopt;
   KQ_TRY_VALUE(auto key, read_client_key(path));
-  if (may_use(key.who.role, side)) return std::optional<ClientKey>(std::move(key));
+  if (key.who.role != Role::standby && may_use(key.who.role, side)) return std::optional<ClientKey>(std::move(key));
   return bad_input("key file " + path + " is of '" + key.who.name + "' with the role " +
                    std::string(to_string(key.who.role)) + "; here a key with the role " +
                    (side == Side::worker ? "work" : "submit or admin") + " is needed");
+}
+
+Expected<std::optional<ClientKey>> read_standby_key(const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  KQ_TRY_VALUE(auto key, read_client_key(path));
+  if (key.who.role == Role::standby) return std::optional<ClientKey>(std::move(key));
+  return bad_input("key file " + path + " is of '" + key.who.name + "' with the role " +
+                   std::string(to_string(key.who.role)) + "; here a key with the role standby is needed");
 }
 
 }  // namespace kq::net

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/base/error.h"
 #include "net/endpoint.h"
@@ -36,8 +37,14 @@ Expected<std::unique_ptr<ServerLink>> bind_server(const Endpoints& endpoints, co
 Expected<std::unique_ptr<ClientLink>> connect_client(const std::string& endpoint,
                                                      const std::optional<ClientKey>& key = std::nullopt);
 
+// Does the same with the brokers of parse_broker_urls(), of which one serves and the others do not listen.
+Expected<std::unique_ptr<ClientLink>> connect_brokers(const std::vector<Endpoints>& brokers, Side side,
+                                                      const std::optional<ClientKey>& key = std::nullopt);
+
 // Reads the key file of a program that connects to this socket. Returns an empty optional for an empty path, and
 // bad_input if the key's role may not use the socket.
 Expected<std::optional<ClientKey>> read_key_for(Side side, const std::string& path);
+// Does the same for a standby broker, whose key has the role standby.
+Expected<std::optional<ClientKey>> read_standby_key(const std::string& path);
 
 }  // namespace kq::net

@@ -113,6 +113,27 @@ TEST_P(ZmqLink, request_and_reply_over_ipc) {
   EXPECT_EQ(one_message(*submit), "pong");
 }
 
+TEST_P(ZmqLink, a_client_of_two_brokers_goes_to_the_one_that_serves) {
+  const Endpoints other = *parse_broker_url("ipc://" + folder_ + "/other.sock");
+  const auto submit = *connect_brokers({endpoints_, other}, Side::client, key(Side::client));
+  // Sends again what may be lost with a connection, as every caller does.
+  const auto arrives_at = [&](const Endpoints& endpoints) {
+    const auto broker = *bind_server(endpoints, options_);
+    for (const std::int64_t end_ms = sys::monotonic_now_ms() + kSoonMs; sys::monotonic_now_ms() < end_ms;) {
+      (void)submit->send("ping");
+      (void)submit->receive(1);
+      const auto packets = broker->receive(1, 1);
+      if (packets && !packets->empty()) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(arrives_at(endpoints_));
+  const std::uint64_t before = submit->connection_count();
+  EXPECT_TRUE(arrives_at(other));
+  EXPECT_GT(submit->connection_count(), before);
+  EXPECT_TRUE(arrives_at(endpoints_));
+}
+
 TEST_P(ZmqLink, release_sends_the_messages_that_were_held) {
   const auto broker = server();
   const auto submit = client(endpoints_.client);

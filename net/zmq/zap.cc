@@ -49,6 +49,7 @@ bool may_use(Role role, Side side) {
     case Role::gateway:
       return side == Side::client;
     case Role::work:
+    case Role::standby:
       return side == Side::worker;
   }
   return false;

@@ -29,11 +29,10 @@ bool answers(const Message<ClientReply>& reply, std::uint64_t request_id) {
 }  // namespace
 
 Expected<Client> Client::connect(const std::string& url, const std::string& key_file) {
-  const Expected<net::Endpoints> endpoints = net::parse_broker_url(url);
-  if (!endpoints) return failure(endpoints.error());
+  KQ_TRY_VALUE(const auto brokers, net::parse_broker_urls(url));
   const Expected<std::optional<net::ClientKey>> key = net::read_key_for(net::Side::client, key_file);
   if (!key) return failure(key.error());
-  Expected<std::unique_ptr<net::ClientLink>> link = net::connect_client(endpoints->client, *key);
+  Expected<std::unique_ptr<net::ClientLink>> link = net::connect_brokers(brokers, net::Side::client, *key);
   if (!link) return failure(link.error());
   return Client(url, std::move(*link), sys::monotonic_now_ms);
 }
@@ -68,6 +67,7 @@ Expected<ClientReply> Client::await(std::uint64_t request_id, const std::string&
   const std::int64_t resend_ms = waits_ms + kResendMs * static_cast<std::int64_t>(1 + bytes.size() / kResendBytes);
   const std::int64_t deadline_ms = now_ms_() + timeout_ms;
   std::int64_t send_ms = now_ms_();
+  std::uint64_t sent_over = link_->connection_count();
   std::int64_t report_ms = now_ms_() + waits_ms + kSilenceReportMs;
   for (;;) {
     if (interrupted_()) return failure(Error{ErrorKind::interrupted, "interrupted"});
@@ -78,8 +78,11 @@ Expected<ClientReply> Client::await(std::uint64_t request_id, const std::string&
                   std::to_string((deadline_ms - now_ms + 999) / 1000) + " s more");
       report_ms = deadline_ms;
     }
-    if (now_ms >= send_ms) {
+    // A request that went out over an earlier connection may be lost.
+    const std::uint64_t connection_count = link_->connection_count();
+    if (now_ms >= send_ms || connection_count != sent_over) {
       const bool sent = link_->send(bytes);
+      sent_over = link_->connection_count();
       now_ms = now_ms_();
       send_ms = now_ms + (sent ? resend_ms : kRetryMs);
     }

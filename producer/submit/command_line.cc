@@ -146,7 +146,7 @@ Expected<void> apply_options(const RawOptions& raw, SubmitCommandLine& line) {
   const auto device = parse_enum_option<DeviceWish>("--device", raw.device);
   if (!backend) return failure(backend.error());
   if (!device) return failure(device.error());
-  KQ_TRY(net::parse_broker_url(raw.broker));
+  KQ_TRY(net::parse_broker_urls(raw.broker));
   if (raw.repeat < 1 || raw.repeat > kRepeatMax) {
     return bad_input("--repeat must be from 1 to " + std::to_string(kRepeatMax) + ", got " +
                      std::to_string(raw.repeat));

@@ -25,6 +25,7 @@ from kq.client import POLL_TIMEOUT_S
 from kq.connection.handshake import HandshakeMonitor
 from kq.connection.key import given_key
 from kq.connection.link import (
+    RECONNECT_CHECK_S,
     RETRY_S,
     Connection,
     broker_url,
@@ -319,9 +320,15 @@ class AsyncClient:
             reply: asyncio.Future[Reply] = loop.create_future()
             self._replies[request_id] = reply
             try:
+                sent_over, send_at = handshake.connection_count(), loop.time()
                 while (left := deadline - loop.time()) > 0:
-                    pause = resend_s(data, request) if await _send(socket, data) else RETRY_S
-                    done, _ = await asyncio.wait({reply}, timeout=min(pause, left))
+                    if handshake.connection_count() != sent_over:
+                        sent_over, send_at = handshake.connection_count(), loop.time()
+                    if loop.time() >= send_at:
+                        pause = resend_s(data, request) if await _send(socket, data) else RETRY_S
+                        send_at = loop.time() + pause
+                    wait = min(send_at - loop.time(), RECONNECT_CHECK_S if broker_wait_s(request) else left, left)
+                    done, _ = await asyncio.wait({reply}, timeout=max(wait, 0.0))
                     if done:
                         return reply.result()
                     if reason := handshake.refusal_reason():

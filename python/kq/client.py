@@ -248,7 +248,10 @@ class Client:
             data = encoded(request_id, request)
             now = time.monotonic()
             send_at = now
+            sent_over = self._handshake.connection_count()
             while now < deadline:
+                if self._handshake.connection_count() != sent_over:
+                    sent_over, send_at = self._handshake.connection_count(), now
                 # If other threads wait for the socket, the request is sent again, to be answered immediately.
                 if self._lock_waiters and broker_wait_s(request):
                     request = without_wait(request)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -124,6 +125,21 @@ def test_both_clients_have_the_same_calls() -> None:
         for kind in (kq.Client, kq.AsyncClient)
     )
     assert calls == of_tasks
+
+
+def test_a_client_of_two_brokers_goes_to_the_one_that_serves(connect: Connect, folder: Path) -> None:
+    urls = [f"ipc://{folder}/{name}.sock" for name in "ab"]
+    client = connect(",".join(urls))
+    for url in (*urls, urls[0]):
+        broker = ScriptedBroker(url, lambda number, _, name=url: reply(number, BrokerReply(name)))  # type: ignore[misc]
+        assert client.status().version == url
+        broker.close()
+
+
+@pytest.mark.parametrize("url", ["ipc:///a,", ",ipc:///a", ",".join(["ipc:///a"] * 5), "ipc:///a,http://b"])
+def test_a_wrong_list_of_brokers_is_refused(url: str) -> None:
+    with pytest.raises(kq.BadInput):
+        kq.AsyncClient(url)
 
 
 def test_url_comes_from_the_environment_unless_given(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@
 #include "store/keys.h"
 #include "store/migration.h"
 #include "store/rocks/blob_garbage.h"
+#include "store/rocks/commit_log.h"
 #include "store/rocks/secondary.h"
 #include "store/rocks/settings.h"
 #include "store/rocks/small_tables.h"
@@ -69,7 +70,8 @@ class RocksStore final : public Store {
         env_(std::move(env)),
         db_(std::move(db)),
         handles_(std::move(handles)),
-        space_(std::move(space)) {
+        space_(std::move(space)),
+        log_(*db_, dir_) {
     if (mode != OpenMode::read_write) return;
     for (const Family family : {Family::blob, Family::object}) garbage_.emplace_back(*db_, handle(family));
   }
@@ -78,6 +80,7 @@ class RocksStore final : public Store {
     // Flushes all families: a store that was closed in order then has no log to replay, and no log in which damage
     // could pass for a torn tail. Flushes one family after the other and stops at the first error: two unsynced records
     // of the MANIFEST could be torn apart.
+    log_.close();
     garbage_.clear();
     bool flushed = mode_ == OpenMode::read_write && !broken_;
     for (rocksdb::ColumnFamilyHandle* handle : handles_) flushed = flushed && db_->Flush({}, handle).ok();
@@ -96,6 +99,7 @@ class RocksStore final : public Store {
       const rocksdb::Status status = append(batch_, writes[i]);
       if (!status.ok()) return fail_for_good("commit", status);
     }
+    if (batch_.Count() == 0) return {};
     rocksdb::WriteOptions options;
     options.sync = true;
     // If this succeeds, the writes survive a crash of the process or the machine.
@@ -186,6 +190,8 @@ class RocksStore final : public Store {
     return seen;
   }
 
+  CommitLog* commit_log() override { return &log_; }
+
   // Merges small tables at the start, because a short run of the broker has no other time for it.
   Expected<void> merge_tables() {
     KQ_TRY_VALUE(const auto seen, space());
@@ -226,6 +232,7 @@ class RocksStore final : public Store {
   const std::vector<rocksdb::ColumnFamilyHandle*> handles_;
   std::list<BlobGarbage> garbage_;
   std::optional<DiskSpace> space_;
+  RocksCommitLog log_;
   std::optional<Error> broken_;
   rocksdb::WriteBatch batch_;  // of the last commit; its memory is reused by the next one
 };
@@ -242,10 +249,6 @@ bool is_rocksdb_file(const std::string& name) {
     if (name.ends_with(end)) return true;
   }
   return name == kReserveFile;
-}
-
-bool holds_store(const std::string& dir) {
-  return std::filesystem::exists(std::filesystem::path(dir) / "CURRENT");
 }
 
 // Refuses a directory that holds no store and in which none may be created.
@@ -333,8 +336,9 @@ using Families = std::vector<rocksdb::ColumnFamilyDescriptor>;
 // Opens the families `wanted`. A store of an older kq that is opened for reading may lack some of them: those get a
 // null handle.
 Expected<std::unique_ptr<RocksStore>> open_families(const std::string& dir, OpenMode mode, const Env& env,
-                                                    const Families& wanted, std::optional<DiskSpace> space) {
-  const rocksdb::DBOptions options = db_options(dir, mode, env.get());
+                                                    const Families& wanted, std::optional<DiskSpace> space,
+                                                    std::uint64_t kept_log_bytes = 0) {
+  const rocksdb::DBOptions options = db_options(dir, mode, env.get(), kept_log_bytes);
   Families present = wanted;
   if (mode == OpenMode::read_only) {
     std::vector<std::string> names;
@@ -434,8 +438,10 @@ Expected<std::unique_ptr<Store>> try_open(const std::string& dir, OpenMode mode,
     KQ_TRY_VALUE(auto watched, DiskSpace::watch(dir, options.space));
     space = std::move(watched);
   }
-  KQ_TRY_VALUE(auto store, open_families(dir, mode, env, all_families(options.compacts), std::move(space)));
+  KQ_TRY_VALUE(auto store,
+               open_families(dir, mode, env, all_families(options.compacts), std::move(space), options.kept_log_bytes));
   if (mode == OpenMode::read_write) remove_unfinished_options(dir);
+  if (options.follows) return std::unique_ptr<Store>(std::move(store));
   if (mode == OpenMode::read_write && store->is_new()) {
     const Write named{Family::meta, std::string(kSchemaKey), std::to_string(kSchemaVersion)};
     KQ_TRY(store->commit({&named, 1}));
@@ -474,9 +480,15 @@ Expected<std::unique_ptr<Store>> open_secondary(const std::string& dir, const Ro
 
 }  // namespace
 
+bool holds_store(const std::string& dir) {
+  return std::filesystem::exists(std::filesystem::path(dir) / "CURRENT");
+}
+
 Expected<std::unique_ptr<Store>> open_rocks_store(const std::string& dir, OpenMode mode,
                                                   const RocksStoreOptions& options) {
   KQ_TRY(check_directory(dir, mode));
+  if (options.follows && !holds_store(dir))
+    return bad_input("no store at " + dir + ": there is nothing to follow with");
   if (mode == OpenMode::read_only) return open_secondary(dir, options);
   const Env env(std::shared_ptr<void>(), options.env);
   auto store = try_open(dir, mode, env, options);

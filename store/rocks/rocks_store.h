@@ -30,7 +30,16 @@ struct RocksStoreOptions {
   // Tests turn off background compactions, because this version of RocksDB aborts the process when a compaction fails.
   // For a broker such an abort is a crash like any other and loses nothing, but a test must continue.
   bool compacts = true;
+  // Log files that are no longer needed by this store are kept until they have so many bytes, so that a second broker
+  // can follow the log (store/commit_log.h). RocksDB removes files over the limit at most every ten minutes.
+  std::uint64_t kept_log_bytes = 0;
+  // The store is a copy that follows the log of another store. Opening it writes no commit of its own: it is not
+  // migrated, and a directory without a store is refused.
+  bool follows = false;
 };
+
+// Returns whether the directory holds a store.
+bool holds_store(const std::string& dir);
 
 // Opens the store in `dir`. read_write creates `dir` if it is missing and refuses a store that another process has
 // open. read_only writes nothing to `dir`; its store shows the state at its opening, also while a broker writes

@@ -103,8 +103,9 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr
 
 }  // namespace
 
-rocksdb::DBOptions db_options(const std::string& dir, OpenMode mode, rocksdb::Env* env) {
+rocksdb::DBOptions db_options(const std::string& dir, OpenMode mode, rocksdb::Env* env, std::uint64_t kept_log_bytes) {
   rocksdb::DBOptions options;
+  options.WAL_size_limit_MB = (kept_log_bytes + kMegabyte - 1) / kMegabyte;
   // Created once and never destroyed, like RocksDB's default Env: threads of any store may use it until the process
   // ends.
   static rocksdb::Env* const reading_ahead =

@@ -4,6 +4,7 @@
 #include <rocksdb/db.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,10 @@ inline constexpr std::size_t kMemtableBytesMax = 256 * kMegabyte;  // of all fam
 // Beyond this size of all logs, RocksDB flushes the families that need old logs.
 inline constexpr std::size_t kWriteAheadLogBytesMax = 256 * kMegabyte;
 
-// Returns the options of the store in `dir`. If `env` is null, the default file system is used.
-rocksdb::DBOptions db_options(const std::string& dir, OpenMode mode, rocksdb::Env* env);
+// Returns the options of the store in `dir`. If `env` is null, the default file system is used. `kept_log_bytes` is
+// that of RocksStoreOptions.
+rocksdb::DBOptions db_options(const std::string& dir, OpenMode mode, rocksdb::Env* env,
+                              std::uint64_t kept_log_bytes = 0);
 
 // Returns one column family per Family, in the order of Family, and then the default family, which RocksDB requires and
 // kq does not use.

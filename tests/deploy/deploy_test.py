@@ -80,6 +80,13 @@ class Deploy(unittest.TestCase):
             self.assertLessEqual(at["x"] + at["w"], 24)
             taken |= cells
 
+    def test_each_alert_names_its_section_of_the_runbook(self) -> None:
+        alerts = re.findall(r"- alert: (\w+)", RULES.read_text())
+        named = re.findall(r'runbook: "docs/operator/runbook.md#(\w+)"', RULES.read_text())
+        sections = re.findall(r"^## (\w+)$", (ROOT / "docs/operator/runbook.md").read_text(), re.MULTILINE)
+        self.assertEqual(named, [alert.lower() for alert in alerts])
+        self.assertEqual(sections, alerts)
+
     @unittest.skipUnless(PROMTOOL, "promtool is not installed")
     def test_promtool_accepts_the_rules_and_they_fire_as_they_should(self) -> None:
         self.assertEqual(judged("check", "rules", RULES), "")

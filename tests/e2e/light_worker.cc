@@ -169,12 +169,12 @@ class LightWorker {
 int main(int argc, char** argv) {
   std::uint64_t epoch = 0;
   const auto endpoints =
-      argc >= 3 ? net::parse_broker_url(argv[1]) : bad_input("usage: light_worker URL NAME [builds]");
+      argc >= 3 ? net::parse_broker_urls(argv[1]) : bad_input("usage: light_worker URL NAME [builds]");
   if (!endpoints || ::getrandom(&epoch, sizeof epoch, 0) != sizeof epoch) {
     std::fprintf(stderr, "light_worker: %s\n", endpoints ? "getrandom failed" : endpoints.error().message.c_str());
     return 2;
   }
-  auto link = net::connect_client(endpoints->worker);
+  auto link = net::connect_brokers(*endpoints, net::Side::worker);
   const auto done = link ? LightWorker(**link, argv[2], epoch, argc > 3 && std::string_view(argv[3]) == "builds").work()
                          : failure(link.error());
   std::fprintf(stderr, "light_worker: %s\n", done.error().message.c_str());

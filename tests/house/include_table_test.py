@@ -15,7 +15,14 @@ ALLOWED = {
     "net": ("core/*", "sys/*"),
     "store": ("core/*", "sys/*"),
     "guard": ("core/*",),
-    "broker": ("core/*", "store/store.h", "store/keys.h", "store/reader.h", "net/link.h"),
+    "broker": (
+        "core/*",
+        "store/store.h",
+        "store/commit_log.h",
+        "store/keys.h",
+        "store/reader.h",
+        "net/link.h",
+    ),
     "gpu_worker": ("core/*", "sys/*", "guard/*"),
     "producer": ("core/*", "sys/*", "net/*"),
     "tools": (
@@ -39,8 +46,8 @@ ALLOWED_INSIDE = {
     "producer/gateway/": ("tools/table/*", "producer/*"),
 }
 
-# What main files, loops and the shell of the broker may include besides: they construct the sockets and the store and
-# connect them.
+# What main files, loops, the shell of the broker and its replication may include besides: they construct the sockets
+# and the store and connect them.
 ALLOWED_IN_MAINS = {
     "broker": ("net/*", "sys/*", "store/rocks/rocks_store.h"),
     "gpu_worker": ("net/*",),
@@ -51,9 +58,9 @@ ALLOWED_IN_MAINS = {
 # process.
 WALLS = {"gpu_worker/judge/": ("gpu_worker/judge/*", "core/*", "sys/*", "gpu_worker/channel/*")}
 
-ALLOWED_IN_TESTS = ("store/memory_store.h",)
+ALLOWED_IN_TESTS = ("store/memory_store.h", "store/temporary_directory.h")
 
-MAINS = ("*/main.cc", "*_main.cc", "*/loop.cc", "*/loop.h", "broker/shell/*")
+MAINS = ("*/main.cc", "*_main.cc", "*/loop.cc", "*/loop.h", "broker/shell/*", "broker/standby/*")
 
 # Library -> (patterns of its headers, patterns of the files that may include them).
 LIBRARIES = {

@@ -39,6 +39,7 @@ constexpr CtlVerb kVerbs[] = {
     {"purge", ctl_purge, "remove dead letters from the list"},
     {"backup", ctl_backup, "copy the store of a running broker to a directory"},
     {"restore", ctl_restore, "make a store from a backup, without a broker"},
+    {"promote", ctl_promote, "order a standby on this machine to serve, without a broker"},
     {"verify", ctl_verify, "check a store for damage, without a broker"},
     {"cache", ctl_cache, "manage the build cache of this machine, without a broker: ls, stats, verify, prune"},
     {"keygen", ctl_keygen, "issue a key for a person or a worker, or revoke one, without a broker"},

@@ -42,7 +42,7 @@ Expected<ExitCode> revoke_keys(const CtlWorld& world, const KeygenFlags& flags) 
 
 Expected<ExitCode> make_key(const CtlWorld& world, const KeygenFlags& flags) {
   if (flags.name.empty() || flags.role.empty())
-    return bad_input("--name NAME and --role submit, work, admin or gateway are needed");
+    return bad_input("--name NAME and --role submit, work, admin, gateway or standby are needed");
   if (const auto wrong = name_error(flags.name)) return bad_input("--name '" + flags.name + "' " + *wrong);
   const Identity who{.name = flags.name, .role = *parse_enum<Role>(flags.role)};
   if (flags.out.empty() && flags.name.find('/') != std::string::npos) {
@@ -74,7 +74,7 @@ Expected<ExitCode> ctl_keygen(int argc, const char* const* argv, const CtlWorld&
       "keys.");
   flags.option("--keys", "DIR", "the broker's folder of keys", given.folder, "KQ_KEYS");
   flags.option("--name", "NAME", "name of the person or worker that the key identifies", given.name);
-  flags.choice("--role", "what the key allows", given.role, {"submit", "work", "admin", "gateway"});
+  flags.choice("--role", "what the key allows", given.role, {"submit", "work", "admin", "gateway", "standby"});
   flags.option("-o,--out", "FILE", "file to write the key to; it must not exist (default: NAME.key)", given.out);
   flags.option("--revoke", "NAME", "revoke all keys of this name", given.revoke);
   flags.flag("--json", "print one JSON object on standard output", given.json);

@@ -38,7 +38,7 @@ TEST(ctl_keygen, missing_flags_are_named) {
   EXPECT_EQ(kq.run({"keygen", "--name", "ann"}), 2);
   EXPECT_EQ(kq.err.str(), "kq-ctl keygen: --keys DIR is needed, the broker's folder of keys\n");
   EXPECT_EQ(kq.run({"keygen", "--keys", "/tmp/x", "--name", "ann"}), 2);
-  EXPECT_EQ(kq.err.str(), "kq-ctl keygen: --name NAME and --role submit, work, admin or gateway are needed\n");
+  EXPECT_EQ(kq.err.str(), "kq-ctl keygen: --name NAME and --role submit, work, admin, gateway or standby are needed\n");
   EXPECT_EQ(kq.run({"keygen", "--keys", "/tmp/x", "--name", "../ann", "--role", "submit"}), 2);
   EXPECT_EQ(kq.err.str(),
             "kq-ctl keygen: --name '../ann' cannot be a file name; name the file of the key with -o FILE\n");

@@ -1,9 +1,13 @@
 #include "tools/ctl/store_verbs.h"
 
+#include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <ostream>
+#include <thread>
 
 #include "producer/client/sentences.h"
+#include "sys/clock.h"
 #include "tools/ctl/broker_requests.h"
 #include "tools/ctl/listing.h"
 #include "tools/ctl/world.h"
@@ -109,6 +113,41 @@ Expected<ExitCode> ctl_backup(int argc, const char* const* argv, const CtlWorld&
     world.out << producer::to_text(producer::Json{producer::JsonObject{{"dir", json_text(dir.string())}}}) << '\n';
   } else {
     world.out << "the store is copied to " << printable(dir.string()) << '\n';
+  }
+  return ExitCode::ok;
+}
+
+// The standby removes the file beside its store (broker/standby/service.h, promote_path) when it begins to serve.
+Expected<ExitCode> ctl_promote(int argc, const char* const* argv, const CtlWorld& world) {
+  namespace fs = std::filesystem;
+  std::string store;
+  bool json = false;
+  Flags flags(
+      argv[0],
+      "Orders the standby of this machine that has this store to serve. Without a lease file, stop the broker "
+      "that served before, if it still runs. With a lease file, the standby serves once the lease is free, even "
+      "if its copy may lack acknowledged jobs.");
+  flags.option("--store", "DIR", "directory of the standby's store", store, "KQ_STORE");
+  flags.flag("--json", "print one JSON object on standard output", json);
+  if (const auto code = flags.parse(argc, argv)) return *code;
+  if (store.empty()) return bad_input("--store DIR is needed, the store of the standby");
+  std::error_code error;
+  fs::path path = fs::absolute(store, error).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  if (!fs::is_directory(path, error)) return bad_input("there is no store at " + store);
+  const fs::path order = path.string() + ".promote";
+  if (!std::ofstream(order)) return bad_input(order.string() + " cannot be written; use the account of the broker");
+  for (const std::int64_t end_ms = sys::monotonic_now_ms() + kPromoteTimeoutMs; fs::exists(order);) {
+    if (sys::monotonic_now_ms() >= end_ms) {
+      fs::remove(order, error);
+      return our_fault("no standby with the store " + store + " has begun to serve; its log says why");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  if (json) {
+    world.out << producer::to_text(producer::Json{producer::JsonObject{{"store", json_text(path.string())}}}) << '\n';
+  } else {
+    world.out << "the broker with the store " << printable(store) << " serves\n";
   }
   return ExitCode::ok;
 }

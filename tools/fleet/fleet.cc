@@ -174,7 +174,7 @@ void declare(Flags& flags, Options& options) {
 // Completes the options. Returns the pools.
 Expected<std::vector<FleetPool>> complete(Options& options, const FleetWorld& world) {
   if (options.engine != "slurm") return bad_input("there is no engine '" + options.engine + "'; the engine is slurm");
-  KQ_TRY(net::parse_broker_url(options.broker));
+  KQ_TRY(net::parse_broker_urls(options.broker));
   if (options.limits.workers_max == 0) return bad_input("--max is missing: the most workers that the fleet may have");
   if (options.limits.workers_min > options.limits.workers_max)
     return bad_input("--min " + std::to_string(options.limits.workers_min) + " is more than --max " +

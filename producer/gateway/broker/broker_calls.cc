@@ -107,6 +107,7 @@ class BrokerCalls::Line {
 
   void run() {
     while (take_inbox()) {
+      send_again_after_connecting();
       send_due();
       receive();
     }
@@ -129,6 +130,15 @@ class BrokerCalls::Line {
       }
     }
     return !stopping_;
+  }
+
+  // Calls that were sent over an earlier connection may be lost.
+  void send_again_after_connecting() {
+    const std::uint64_t connection_count = link_->connection_count();
+    if (connection_count == connection_count_) return;
+    connection_count_ = connection_count;
+    const std::int64_t now_ms = sys::monotonic_now_ms();
+    for (auto& [id, call] : calls_) set_due(*call, now_ms);
   }
 
   // Sends the calls that are due, and ends those whose time is over.
@@ -192,6 +202,7 @@ class BrokerCalls::Line {
   const std::string url_;
   const std::unique_ptr<net::ClientLink> link_;
   const sys::Fd wake_;
+  std::uint64_t connection_count_ = 0;  // of the link, when calls were last sent
   std::atomic<std::uint64_t> last_request_id_ = 0;
 
   std::mutex mutex_;
@@ -208,11 +219,11 @@ class BrokerCalls::Line {
 };
 
 Expected<std::unique_ptr<BrokerCalls>> BrokerCalls::connect(const std::string& url, const std::string& key_file) {
-  KQ_TRY_VALUE(const net::Endpoints endpoints, net::parse_broker_url(url));
+  KQ_TRY_VALUE(const auto brokers, net::parse_broker_urls(url));
   KQ_TRY_VALUE(const std::optional<net::ClientKey> key, net::read_key_for(net::Side::client, key_file));
   std::vector<std::unique_ptr<net::ClientLink>> links;
   for (std::size_t i = 0; i < kLines; ++i) {
-    KQ_TRY_VALUE(auto link, net::connect_client(endpoints.client, key));
+    KQ_TRY_VALUE(auto link, net::connect_brokers(brokers, net::Side::client, key));
     links.push_back(std::move(link));
   }
   return std::make_unique<BrokerCalls>(url, std::move(links));

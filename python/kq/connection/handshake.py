@@ -30,6 +30,7 @@ class HandshakeMonitor:
         self._socket, self._url, self._has_key = socket, url, has_key
         self._reason: str | None = None
         self._disconnects = 0
+        self._connections = 0
         self._must_connect_again = False  # ZeroMQ does not reconnect by itself after a refusal
         socket.monitor(
             MONITOR_ADDRESS,
@@ -48,6 +49,11 @@ class HandshakeMonitor:
             self._on_event(event["event"], event["value"])
         return self._reason
 
+    def connection_count(self) -> int:
+        """Returns how many connections were made. Requests that were sent over an earlier one may be lost."""
+        self.refusal_reason()
+        return self._connections
+
     def reconnect_if_refused(self) -> None:
         """Connects again if the broker refused before, because the broker's keys may have changed meanwhile."""
         if self.refusal_reason() is None:
@@ -55,11 +61,12 @@ class HandshakeMonitor:
         self._reason, self._disconnects = None, 0
         if self._must_connect_again:
             self._must_connect_again = False
-            try:
-                self._socket.disconnect(self._url)
-            except zmq.ZMQError:
-                pass  # ZeroMQ has already dropped the connection
-            self._socket.connect(self._url)
+            for broker in self._url.split(","):
+                try:
+                    self._socket.disconnect(broker)
+                except zmq.ZMQError:
+                    pass  # ZeroMQ has already dropped the connection
+                self._socket.connect(broker)
 
     def close(self) -> None:
         """Stops monitoring. Call it before the socket is closed."""
@@ -69,6 +76,7 @@ class HandshakeMonitor:
     def _on_event(self, event: int, value: int) -> None:
         if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
             self._reason, self._disconnects = None, 0
+            self._connections += 1
         elif event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
             self._refuse("it does not accept this key")
         elif event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL and value != MECHANISM_MISMATCH:

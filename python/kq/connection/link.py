@@ -22,6 +22,9 @@ from kq.wire.messages import REPLIES, Refused, Request, StatusQuery
 
 DEFAULT_BROKER_URL = "tcp://127.0.0.1:5570"
 IPC_PATH_BYTES_MAX = 99
+BROKERS_MAX = 4
+# A request whose answer may wait is looked at this often, and sent again over a new connection.
+RECONNECT_CHECK_S = 0.25
 # A request without a reply is sent again after RESEND_S, plus RESEND_S for each RESEND_BYTES of its size. A request
 # that is sent again too early only adds to the broker's work.
 RESEND_S = 1.0
@@ -30,10 +33,22 @@ RETRY_S = 0.02  # the pause after a send that ZeroMQ did not take, because the c
 
 
 def broker_url(url: str | None) -> str:
-    """Returns the given URL, else KQ_BROKER, else the default; raises BadInput if the URL is malformed."""
+    """Returns the given URL, else KQ_BROKER, else the default; raises BadInput if the URL is malformed.
+
+    Several URLs with commas between them name a broker and those that take over for it.
+    """
     url = url or os.environ.get("KQ_BROKER") or DEFAULT_BROKER_URL
     if not isinstance(url, str):
         raise BadInput(f"url must be a text such as {DEFAULT_BROKER_URL}, got {type(url).__name__}")
+    brokers = url.split(",")
+    if len(brokers) > BROKERS_MAX:
+        raise BadInput(f"broker '{url}': at most {BROKERS_MAX} URLs may be given")
+    for broker in brokers:
+        _check_url(broker)
+    return url
+
+
+def _check_url(url: str) -> None:
     if url.startswith("tcp://"):
         host, colon, port = url[6:].rpartition(":")
         bracketed = host.startswith("[") and host.endswith("]")
@@ -50,7 +65,6 @@ def broker_url(url: str | None) -> str:
             )
     else:
         raise BadInput(f"broker '{url}': a URL such as tcp://127.0.0.1:5570 or ipc:///tmp/kq.sock is needed")
-    return url
 
 
 class Connection:
@@ -89,7 +103,10 @@ def _close(context: Any, socket: Any, handshake: HandshakeMonitor, process: int)
 
 
 def connect(socket: Any, url: str, key: Key | None) -> HandshakeMonitor:
-    """Sets the socket's options, starts to connect, and returns the monitor of its handshakes."""
+    """Sets the socket's options, starts to connect, and returns the monitor of its handshakes.
+
+    With several brokers, a message goes to one that is connected; those that do not serve do not listen.
+    """
     socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.MAXMSGSIZE, MESSAGE_BYTES_MAX)
     socket.setsockopt(zmq.RCVHWM, 0)  # no limit: the broker sends replies only; net/limits/inbound_queue.h says more
@@ -100,14 +117,15 @@ def connect(socket: Any, url: str, key: Key | None) -> HandshakeMonitor:
     # Messages are queued only for a live connection. Requests queued for an absent broker would reach it late and
     # often.
     socket.setsockopt(zmq.IMMEDIATE, 1)
-    socket.setsockopt(zmq.IPV6, int(url.startswith("tcp://[")))
+    socket.setsockopt(zmq.IPV6, int("tcp://[" in url))
     if key is not None:
         socket.setsockopt(zmq.CURVE_SERVERKEY, key.broker.encode())
         socket.setsockopt(zmq.CURVE_PUBLICKEY, key.public.encode())
         socket.setsockopt(zmq.CURVE_SECRETKEY, key.secret.encode())
     handshake = HandshakeMonitor(socket, url, key is not None)
     try:
-        socket.connect(url)
+        for broker in url.split(","):
+            socket.connect(broker)
     except zmq.ZMQError as error:
         handshake.close()
         raise BadInput(
