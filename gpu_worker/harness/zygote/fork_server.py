@@ -333,9 +333,9 @@ class ForkServer:
     def prepare_shared_state(self, order: dict[str, Any]) -> None:
         """Does once in the zygote what each child would otherwise repeat: opens NVRTC, and imports what tracing needs.
 
-        In a zygote that has a GPU, NVRTC is opened only if it is the library that torch has loaded, because a torch that
-        looks for its own NVRTC would find the opened one instead. Imports may look for a GPU, so that none is visible
-        meanwhile.
+        In a zygote that has a GPU, NVRTC is opened only if it is the library that torch has loaded, because a torch
+        that looks for its own NVRTC would find the opened one instead. Imports may look for a GPU, so that none is
+        visible meanwhile.
         """
         from harness.extensions import tracing_child
         from harness.kernels import nvrtc
