@@ -49,8 +49,8 @@ TEST_F(SessionsTest, a_hello_has_limits) {
   endless.devices[0].uuid.assign(kNameBytesMax + 1, 'x');
   EXPECT_EQ(refusal_of(endless), "a device's UUID or architecture is 201 bytes long, the limit is 200");
   Hello all = hello();
-  all.backends.assign(6, Backend::torch);
-  EXPECT_EQ(refusal_of(all), "6 backends, there are 5");
+  all.backends.assign(7, Backend::torch);
+  EXPECT_EQ(refusal_of(all), "7 backends, there are 6");
   EXPECT_EQ(state.workers.size(), 0u);
 }
 

@@ -345,7 +345,7 @@ TEST(Codec, integers_that_do_not_fit_are_refused) {
 TEST(Codec, an_unknown_enumerator_lists_the_known_ones) {
   EXPECT_EQ(refusal<Submission>(map({{"backend", str("cobol")}})),
             "malformed message at '.backend': unknown name 'cobol', known are: torch, triton, cuda, torch_cuda, "
-            "multi_kernel");
+            "multi_kernel, eval_program");
 }
 
 TEST(Codec, an_unknown_variant_lists_the_known_ones) {

@@ -117,7 +117,7 @@ TEST_F(SubmitLine, every_mistake_is_bad_input_in_one_sentence) {
   EXPECT_EQ(error_text({"a", "--nonsense"}),
             "The following argument was not expected: --nonsense; see kq-submit --help");
   EXPECT_EQ(error_text({"a", "--backend", "hip"}),
-            "--backend must be one of torch, triton, cuda, torch_cuda, multi_kernel, got 'hip'");
+            "--backend must be one of torch, triton, cuda, torch_cuda, multi_kernel, eval_program, got 'hip'");
   EXPECT_EQ(error_text({"a", "--device", "gpu"}), "--device must be one of any, cpu, cuda, got 'gpu'");
   EXPECT_EQ(error_text({"a", "--baseline", "fast"}), "--baseline must be one of eager, compile, got 'fast'");
   EXPECT_EQ(error_text({"a", "--profile", "nsys"}), "--profile must be one of none, ncu, got 'nsys'");

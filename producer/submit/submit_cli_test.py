@@ -126,7 +126,7 @@ class SubmitTest(unittest.TestCase):
             ((), "PATH is required; see kq-submit --help"),
             (("add.py", "--nonsense"), "The following argument was not expected: --nonsense; see kq-submit --help"),
             (("add.py", "--backend", "hip"), "--backend must be one of torch, triton, cuda, torch_cuda, multi_kernel, "
-                                             "got 'hip'"),
+                                             "eval_program, got 'hip'"),
             (("add.py", "--broker", "nowhere"), "broker 'nowhere': a URL such as tcp://127.0.0.1:5570 or "
                                                 "ipc:///tmp/kq.sock is needed"),
         ):  # fmt: skip

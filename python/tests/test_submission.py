@@ -75,7 +75,7 @@ def test_a_contract_may_be_given_as_argument() -> None:
         (
             lambda: submission(backend="tridon"),
             kq.BadInput,
-            "one of torch, triton, cuda, torch_cuda, multi_kernel, got 'tridon'",
+            "one of torch, triton, cuda, torch_cuda, multi_kernel, eval_program, got 'tridon'",
         ),
         (lambda: submission(device="tpu"), kq.BadInput, "one of any, cpu, cuda, got 'tpu'"),
         (lambda: submission(backend="cuda"), kq.BadInput, "needs its IOContract"),
