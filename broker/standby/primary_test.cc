@@ -201,8 +201,7 @@ TEST_F(PrimaryTest, a_store_with_commits_of_its_own_is_replaced_and_kept_aside) 
   }
   ASSERT_TRUE(history.begin(*store, ++epoch, 9, "host:first"));
   start_follower();
-  steps_until([&] { return is_equal(); });
-  EXPECT_EQ(*follower->store()->get(store::Family::blob, "own"), std::nullopt);
+  steps_until([&] { return is_equal() && !*follower->store()->get(store::Family::blob, "own"); });
   EXPECT_TRUE(std::filesystem::exists(path("second.replaced")));
 }
 

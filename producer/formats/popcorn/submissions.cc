@@ -109,6 +109,9 @@ bool names_problems(const InputOptions& options) {
   if (options.problem) return is_problem(*options.problem);
   if (!options.problems) return false;
   std::error_code wrong;
+  // A folder that is a checkout of KernelBench may hold problems of this form somewhere below.
+  if (fs::exists(*options.problems / "KernelBench", wrong) || fs::exists(*options.problems / "level1", wrong))
+    return false;
   return fs::is_directory(*options.problems, wrong) && read_boards(*options.problems).has_value();
 }
 
