@@ -11,6 +11,8 @@ from harness.children.tensors import cast_model, short_name
 from harness.extensions import loader
 from harness.problem.construction import construct
 
+DERIVED_ELEMENTS_MAX = 1 << 22  # of a tensor whose elements are compared in order of size
+DERIVED_STEPS = 8  # how far these may be from a multiple of the reference's, in steps of their dtype
 UNMATCHED_MAX = 8  # the parameters and buffers of one side that a text names
 
 
@@ -34,8 +36,9 @@ def load(context: Context) -> Call:
 
 
 def take_state(model: torch.nn.Module, states: dict[str, torch.Tensor]) -> str:
-    """Copies the reference's parameters and buffers into the model where names and shapes match. Returns a text about
-    those on either side that have no partner, or an empty text.
+    """Copies the reference's parameters and buffers into the model where names and shapes match, except for what the
+    submission's constructor has made of the same numbers. Returns a text about those on either side that have no
+    partner, or an empty text.
     """
     taken = set()
     alone = []
@@ -46,13 +49,30 @@ def take_state(model: torch.nn.Module, states: dict[str, torch.Tensor]) -> str:
             if given is not None and torch.nn.parameter.is_lazy(own):
                 own.materialize(given.shape)
             if given is not None and isinstance(own, torch.Tensor) and own.shape == given.shape:
-                own.copy_(given)
+                if not is_derived(own, given):
+                    own.copy_(given)
                 taken.add(short)
             elif isinstance(own, torch.Tensor) and not torch.nn.parameter.is_lazy(own):
                 alone.append(_described(short, own))
     left = [_described(name, given) for name, given in states.items() if name not in taken]
     sides = (("the reference", left), ("the submission", alone))
     return "; ".join(f"{side} has {_listed(names)}" for side, names in sides if names)
+
+
+def is_derived(own: torch.Tensor, given: torch.Tensor) -> bool:
+    """Returns whether `own` has the numbers of `given` in another order, or multiplied by one factor: the submission
+    has drawn the same numbers under the same seed, and has folded something into them.
+    """
+    is_candidate = own.is_floating_point() and own.dtype == given.dtype and 1 < own.numel() <= DERIVED_ELEMENTS_MAX
+    if not is_candidate or torch.equal(own, given):
+        return False
+    sizes, given_sizes = (tensor.detach().flatten().double().abs().sort().values for tensor in (own, given))
+    is_constant = bool(given_sizes[0] == given_sizes[-1])
+    factor = sizes[-1] / given_sizes[-1]
+    if is_constant or not bool(factor.isfinite()) or not bool(factor > 0):
+        return False
+    near = DERIVED_STEPS * torch.finfo(own.dtype).eps
+    return torch.allclose(sizes, factor * given_sizes, rtol=near, atol=near * float(sizes[-1]))
 
 
 def _described(name: str, tensor: torch.Tensor) -> str:

@@ -163,6 +163,22 @@ class State(unittest.TestCase):
         take_state(model, {short_name(name).decode(): torch.ones(2)})
         self.assertEqual(getattr(model, name).tolist(), [1, 1])
 
+    def test_what_a_constructor_makes_of_the_same_numbers_stays(self) -> None:
+        import torch
+        from harness.backends.torch import is_derived, take_state
+
+        given = torch.randn(8, 8)
+        for own in (given / 3, -given, given.T.contiguous(), given.flip(0) * 0.1):
+            model = torch.nn.ParameterDict({"w": torch.nn.Parameter(own.clone())})
+            take_state(model, {"w": given})
+            self.assertTrue(torch.equal(model["w"], own))
+        others = (torch.randn(8, 8), given + 1, given.clone(), torch.zeros(8, 8), given.double() * 2)
+        self.assertFalse(any(is_derived(own, given) for own in others))
+        ones = torch.ones(4)
+        self.assertFalse(is_derived(ones * 2, ones), "a constant says nothing about what was drawn")
+        half = given.to(torch.bfloat16)
+        self.assertTrue(is_derived(half / 3, half))
+
     def test_a_lazy_parameter_takes_the_shape_of_the_references(self) -> None:
         import torch
         from harness.backends.torch import take_state
