@@ -16,7 +16,8 @@ struct BuildResources {
 
 // Returns the number of concurrent builds: as many as there are cores that no lane needs, and as fit into three
 // quarters of the memory when each of them, and the making of one prefix of torch's headers, takes all that a build
-// may. The rest of the memory is for the lanes. Returns at least 1 and at most kBuildSlotsMax.
+// may. The rest of the memory is for the lanes, and for what header_host_bytes() grants beyond that. Returns at least 1
+// and at most kBuildSlotsMax.
 std::uint32_t build_slots(const BuildResources& resources);
 
 // Returns the private memory that the making of one prefix may take: 16 GiB for the ten parts of the archive of bodies,

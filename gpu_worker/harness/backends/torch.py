@@ -63,8 +63,9 @@ def is_derived(own: torch.Tensor, given: torch.Tensor) -> bool:
     """Returns whether `own` has the numbers of `given` in another order, or multiplied by one factor: the submission
     has drawn the same numbers under the same seed, and has folded something into them.
     """
+    has_memory = not any(hasattr(tensor, "fake_mode") for tensor in (own, given))  # unlike those of a tracing child
     is_candidate = own.is_floating_point() and own.dtype == given.dtype and 1 < own.numel() <= DERIVED_ELEMENTS_MAX
-    if not is_candidate or torch.equal(own, given):
+    if not has_memory or not is_candidate or torch.equal(own, given):
         return False
     sizes, given_sizes = (tensor.detach().flatten().double().abs().sort().values for tensor in (own, given))
     is_constant = bool(given_sizes[0] == given_sizes[-1])
