@@ -374,7 +374,7 @@ class CommandHandler:
         if self._copies_outputs:
             return [False] * len(outputs)
         if self._arena is None and not self._keeps_outputs():
-            return [False] * len(outputs)
+            return [True] * len(outputs)
         # The aliases replace the objects that the model returned, so that those are freed unless the model holds them.
         outputs[:] = [output.detach() for output in outputs]
         return [not is_held for is_held in held_elsewhere(outputs)]

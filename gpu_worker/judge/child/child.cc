@@ -274,7 +274,7 @@ Expected<Outcome> Child::finish(const Hooks& hooks) {
   }
   std::int64_t end_ns = clock_ns();
   // Here the timed interval has ended.
-  if (auto trouble = end_interval(end_ns); !trouble.empty()) return Malformed{std::move(trouble)};
+  if (auto trouble = end_interval(end_ns); !trouble.empty()) return RanWhileStopped{std::move(trouble)};
   if (!ran_while_stopped_.empty()) return RanWhileStopped{std::exchange(ran_while_stopped_, {})};
   const std::int64_t interval_ns = end_ns - start_ns_;
 

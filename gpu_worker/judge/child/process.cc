@@ -170,8 +170,8 @@ std::string ChildProcess::settle() {
       });
       return {};
     }
-    if (now.size() > kTasksMax) return "it has more than " + std::to_string(kTasksMax) + " threads";
-    if (clock_ns() > deadline_ns) return "its threads cannot be stopped";
+    if (now.size() > kTasksMax) return "more than " + std::to_string(kTasksMax) + " threads went on";
+    if (clock_ns() > deadline_ns) return "a thread went on although it was stopped";
     before = std::move(now);
     pause_ns(kSettlePauseNs);
   }
@@ -267,7 +267,7 @@ void ChildProcess::note_window(int file) {
   }
 }
 
-// Returns all tasks of the process and of its descendants. Orphans are children of the supervisor.
+// Returns all tasks of the process and of its descendants. A reparented process is a child of the supervisor.
 std::vector<ChildProcess::Task> ChildProcess::tasks() const {
   std::vector<Task> found;
   add_tasks(pid_, found);

@@ -41,7 +41,7 @@ class ChildProcess {
   // within microseconds.
   void stop();
   // To be called after stop(): waits until every task is stopped, stops descendants that were not known, and notes how
-  // long each task has run. Returns what is wrong where tasks cannot be stopped; else an empty text.
+  // long each task has run. Returns what has gone on where tasks cannot be stopped; else an empty text.
   std::string settle();
   // Returns whether settle() has found a descendant that was not known before.
   bool has_new_descendant() const { return has_new_descendant_; }
@@ -79,7 +79,7 @@ class ChildProcess {
   std::string name_of(const Task& task) const;
 
   pid_t pid_;
-  pid_t parent_ = 0;  // the process that supervises it, which gets orphans of the submission; 0: not known
+  pid_t parent_ = 0;  // the process that supervises it, which gets its reparented processes; 0: not known
   sys::Fd handle_;
   bool is_stopped_ = false;
   bool has_new_descendant_ = false;

@@ -124,7 +124,7 @@ TEST(ChildProcess, stops_all_threads_until_it_goes_on) {
 TEST(ChildProcess, stops_processes_that_the_child_has_forked) {
   Forked forked([](Forked::Shared& shared) {
     if (::fork() != 0) return;
-    if (::fork() != 0) ::_exit(0);  // an orphan, which the supervisor gets
+    if (::fork() != 0) ::_exit(0);  // a reparented process, which the supervisor gets
     for (;;) ++shared.ticks;
   });
   forked.wait_for_ticks();
