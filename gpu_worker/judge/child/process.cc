@@ -76,6 +76,14 @@ std::string folder_of(pid_t process, pid_t thread) {
   return "/proc/" + std::to_string(process) + "/task/" + std::to_string(thread);
 }
 
+sys::Fd handle_of(pid_t process) {
+  return sys::Fd(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+}
+
+bool send(const sys::Fd& handle, int signal) {
+  return ::syscall(SYS_pidfd_send_signal, handle.get(), signal, nullptr, 0) == 0;
+}
+
 bool is_at_rest(char state) {
   return state == 'T' || state == 't' || state == 'Z' || state == 'X';
 }
@@ -111,11 +119,11 @@ std::unique_ptr<ChildProcess> ChildProcess::of_sender(int socket) {
   if (!process->handle_ || !(maps >> std::hex >> begin) || process->tasks().empty()) return nullptr;
   std::byte first{};
   if (!process->read(std::span(&first, 1), begin)) return nullptr;
-  if (::syscall(SYS_pidfd_send_signal, process->handle_.get(), 0, nullptr, 0) != 0) return nullptr;
+  if (!send(process->handle_, 0)) return nullptr;
   return process;
 }
 
-ChildProcess::ChildProcess(pid_t pid) : pid_(pid), handle_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))) {
+ChildProcess::ChildProcess(pid_t pid) : pid_(pid), handle_(handle_of(pid)) {
   const std::string stat = text_of("/proc/" + std::to_string(pid) + "/stat");
   const std::string_view rest = behind_name(stat);
   if (rest.size() > 2) parent_ = number_in<pid_t>(rest.substr(2));
@@ -127,8 +135,8 @@ ChildProcess::~ChildProcess() {
 }
 
 void ChildProcess::signal_all(int signal) const {
-  ::syscall(SYS_pidfd_send_signal, handle_.get(), signal, nullptr, 0);
-  for (const pid_t descendant : descendants_) ::kill(descendant, signal);
+  send(handle_, signal);
+  for (const Descendant& descendant : descendants_) send(descendant.handle, signal);
 }
 
 void ChildProcess::stop() {
@@ -143,7 +151,7 @@ void ChildProcess::resume() {
 }
 
 bool ChildProcess::is_known(pid_t process) const {
-  return process == pid_ || std::ranges::find(descendants_, process) != descendants_.end();
+  return process == pid_ || std::ranges::find(descendants_, process, &Descendant::process) != descendants_.end();
 }
 
 std::string ChildProcess::settle() {
@@ -156,8 +164,8 @@ std::string ChildProcess::settle() {
     for (const Task& task : now) {
       if (!is_known(task.process)) {
         has_new_descendant_ = true;
-        descendants_.push_back(task.process);
-        ::kill(task.process, SIGSTOP);
+        descendants_.push_back({task.process, handle_of(task.process)});
+        send(descendants_.back().handle, SIGSTOP);
         is_settled = false;
       }
       is_settled = is_settled && is_at_rest(task.state);
@@ -165,8 +173,8 @@ std::string ChildProcess::settle() {
     const auto is_same = [](const Task& a, const Task& b) { return a.thread == b.thread && a.run_ns == b.run_ns; };
     if (is_settled && std::ranges::equal(now, before, is_same)) {
       settled_ = std::move(now);
-      std::erase_if(descendants_, [&](pid_t process) {
-        return std::ranges::find(settled_, process, &Task::process) == settled_.end();
+      std::erase_if(descendants_, [&](const Descendant& descendant) {
+        return std::ranges::find(settled_, descendant.process, &Task::process) == settled_.end();
       });
       return {};
     }

@@ -68,6 +68,11 @@ class ChildProcess {
     char state = 0;
     std::uint64_t run_ns = 0;
   };
+  // The handle still means the same process when its number belongs to another one.
+  struct Descendant {
+    pid_t process = 0;
+    sys::Fd handle;
+  };
   struct Range {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
@@ -85,7 +90,7 @@ class ChildProcess {
   bool has_new_descendant_ = false;
   bool has_failed_read_ = false;
   std::vector<Task> settled_;
-  std::vector<pid_t> descendants_;
+  std::vector<Descendant> descendants_;
   std::vector<Range> windows_;
 };
 
