@@ -219,6 +219,9 @@ void Child::begin(const CommandRequest& request, const Hooks& hooks) {
     return;
   }
   if (process_ && role_ == ChildRole::submission) ran_while_stopped_ = process_->ran_while_stopped();
+  // A child that is stopped at `done` must leave its core to the judge, which else waits for as long as the child
+  // spins.
+  if (process_) page_->spin_ns = request.slots.empty() ? 0 : kSleepingChildSpinNs;
   page_->command = request.command;
   page_->seed = request.seed;
   page_->workload = request.workload;
