@@ -305,7 +305,7 @@ void Child::find_process() {
   has_sought_process_ = true;
   process_ = ChildProcess::of_sender(socket_.get());
   if (!process_) return;
-  page_->keeps_outputs = 1;
+  page_->keeps_outputs = process_->can_read() ? 1 : 0;
   process_->stop();
 }
 

@@ -141,7 +141,7 @@ class Child {
   bool usable() const { return usable_; }
 
   // The child's process, which is stopped while the child has no command; null for a child with a GPU, and where the
-  // judge may not stop the process or read its memory. Known from the first answer on.
+  // judge may not stop the process. Known from the first answer on.
   ChildProcess* process() const { return process_.get(); }
   // Lets the process go on for a moment without a command. Returns in words what of it then runs all the time, or an
   // empty text.

@@ -114,12 +114,12 @@ std::unique_ptr<ChildProcess> ChildProcess::of_sender(int socket) {
   if (sender.pid <= 0 || sender.pid == ::getpid()) return nullptr;
   auto process = std::make_unique<ChildProcess>(sender.pid);
   // Tries what later steps need: signals, the list of tasks, and memory.
+  if (!process->handle_ || !send(process->handle_, 0) || process->tasks().empty()) return nullptr;
   std::uint64_t begin = 0;
-  std::ifstream maps("/proc/" + std::to_string(sender.pid) + "/maps");
-  if (!process->handle_ || !(maps >> std::hex >> begin) || process->tasks().empty()) return nullptr;
   std::byte first{};
-  if (!process->read(std::span(&first, 1), begin)) return nullptr;
-  if (!send(process->handle_, 0)) return nullptr;
+  std::ifstream maps("/proc/" + std::to_string(sender.pid) + "/maps");
+  process->can_read_ = (maps >> std::hex >> begin) && process->read(std::span(&first, 1), begin);
+  process->has_failed_read_ = false;
   return process;
 }
 

@@ -29,8 +29,7 @@ namespace kq::judge {
 class ChildProcess {
  public:
   // Returns the process that has sent the packet which waits on the socket, or null: where there is no packet, where
-  // the process is this one, or where this process may not stop the other one or read its memory. The socket must have
-  // SO_PASSCRED.
+  // the process is this one, or where this process may not stop the other one. The socket must have SO_PASSCRED.
   static std::unique_ptr<ChildProcess> of_sender(int socket);
   explicit ChildProcess(pid_t pid);
   ~ChildProcess();  // lets the process go on
@@ -56,6 +55,8 @@ class ChildProcess {
   // Reads the process's memory. Returns false, and remembers that, where it does not have all of it.
   bool read(std::span<std::byte> to, std::uint64_t address);
   bool has_failed_read() const { return has_failed_read_; }
+  // Returns whether this process may read the other one's memory. Root needs CAP_SYS_PTRACE for processes of others.
+  bool can_read() const { return can_read_; }
   // Writes `word` repeatedly where the process may write. Does nothing where the memory is a part of a window.
   void fill(std::uint64_t address, std::uint64_t bytes, std::uint32_t word);
   // Notes where the process has mapped the file of a window.
@@ -89,6 +90,7 @@ class ChildProcess {
   bool is_stopped_ = false;
   bool has_new_descendant_ = false;
   bool has_failed_read_ = false;
+  bool can_read_ = false;
   std::vector<Task> settled_;
   std::vector<Descendant> descendants_;
   std::vector<Range> windows_;

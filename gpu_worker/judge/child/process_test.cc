@@ -100,6 +100,7 @@ TEST(ChildProcess, is_the_sender_of_the_packet) {
   Forked forked(sleep_without_work);
   const auto process = ChildProcess::of_sender(forked.socket());
   ASSERT_NE(process, nullptr);
+  EXPECT_TRUE(process->can_read()) << "it is a process of the same user";
   EXPECT_EQ(ChildProcess::of_sender(forked.socket()), nullptr) << "there is one packet";
 }
 
