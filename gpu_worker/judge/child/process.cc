@@ -213,11 +213,12 @@ std::string ChildProcess::runs_without_command() {
     stop();
     if (auto trouble = settle(); !trouble.empty()) return trouble;
     busiest.clear();
-    std::uint64_t most_ns = kIdleRunNsMax;
+    std::uint64_t most_ns = 0;
     for (const Task& task : after) {
       const auto known = std::ranges::find(before, task.thread, &Task::thread);
       const std::uint64_t ran_ns = task.run_ns - (known == before.end() ? 0 : std::min(known->run_ns, task.run_ns));
-      if (ran_ns <= most_ns) continue;
+      // On a busy machine a task that is ready may get no processor in all of the time.
+      if ((ran_ns <= kIdleRunNsMax && task.state != 'R') || ran_ns < most_ns) continue;
       most_ns = ran_ns;
       busiest = name_of(task) + " ran for " + milliseconds(ran_ns) + " in " + milliseconds(watched_ns);
     }
