@@ -1,7 +1,7 @@
 # A thread of C, which faulthandler starts, works every millisecond.
-# expect: rejected async
+# expect: rejected async | crashed signal 11
 # guard: clean
-# run: rejected async
+# run: rejected async | crashed signal 11
 # gpu: no
 import faulthandler
 
