@@ -24,6 +24,12 @@ constexpr std::string_view kLookUps[] = {"dlsym",
                                          "GetProcAddress"};
 
 constexpr std::string_view kStdThreads[] = {"thread", "jthread", "async"};
+// Words before a name that is used; any other name before it is the type in its declaration, as in `int thread`.
+constexpr std::string_view kBeforeUses[] = {
+    "return",   "new",     "else",   "do",      "throw",        "static", "const",     "constexpr", "inline",
+    "volatile", "extern",  "friend", "mutable", "thread_local", "case",   "co_return", "co_yield",  "co_await",
+    "register", "typedef", "not",    "and",     "or",           "delete", "using",     "goto"};
+constexpr std::string_view kClassKeys[] = {"struct", "class", "union", "enum"};
 
 template <std::size_t n>
 bool is_one_of(std::string_view text, const std::string_view (&known)[n]) {
@@ -126,13 +132,19 @@ class Reader {
     return next;
   }
 
+  // Returns whether the source declares the name itself, so that it means nothing of std there.
+  bool is_declared_here(std::size_t i) const {
+    if (i == 0 || !is_name(i - 1) || is_one_of(at(i - 1).text, kBeforeUses)) return false;
+    return !is_one_of(at(i - 1).text, kClassKeys) || is(i + 1, "{") || is(i + 1, ":");
+  }
+
   // Returns the full name of a thread type: with `namespace s = std;` s::thread is std::thread, and with
   // `using namespace std;` so is thread where it is a type. Any other name is returned as it is.
   std::string resolved(std::string name, std::size_t first, std::size_t next) const {
     const auto alias = namespaces_.find(at(first).text);
     if (alias != namespaces_.end() && name.size() > at(first).text.size())
       return alias->second + name.substr(at(first).text.size());
-    if (!uses_std_ || !is_one_of(name, kStdThreads)) return name;
+    if (!uses_std_ || !is_one_of(name, kStdThreads) || own_names_.contains(name)) return name;
     const bool is_behind_a_name = first > 0 && (is_name(first - 1) || is(first - 1, ".") || is(first - 1, "->") ||
                                                 is(first - 1, "*") || is(first - 1, "&") || is(first - 1, ">"));
     const bool is_type = is_name(next) || is(next, "(") || is(next, "{") || (first > 0 && is(first - 1, "<"));
@@ -206,6 +218,7 @@ class Reader {
 
   void note_names() {
     for (std::size_t i = 0; i + 3 < tokens_.size(); ++i) {
+      if (is_one_of(at(i).text, kStdThreads) && is_declared_here(i)) own_names_.insert(at(i).text);
       if (is(i, "using") && is_name(i + 1) && is(i + 2, "=") && is_one_of(at(i + 3).text, kStreamTypes))
         stream_types_.insert(at(i + 1).text);
       if (is(i, "typedef") && is_one_of(at(i + 1).text, kStreamTypes) && is_name(i + 2))
@@ -315,6 +328,7 @@ class Reader {
   std::map<std::string_view, Variable> variables_;
   std::set<std::string_view> stream_types_;             // aliases of stream types
   std::map<std::string_view, std::string> namespaces_;  // alias -> namespace
+  std::set<std::string_view, std::less<>> own_names_;   // of kStdThreads that the source declares
   bool uses_std_ = false;
   bool looks_up_ = false;
 };

@@ -85,6 +85,19 @@ TEST(JudgeCuda, threads_are_found_through_namespace_aliases) {
   EXPECT_EQ(rules_of("void f() { thread t(g); }"), Rules{}) << "the namespace of `thread` is unknown";
 }
 
+TEST(JudgeCuda, names_that_the_source_declares_are_not_those_of_std) {
+  for (const char* own :
+       {"struct thread { int x; };\nvoid f() { thread t(1); }", "struct async { int n; };\nvoid f() { async a{3}; }",
+        "template <int thread, int block> int reduce(int v) { return v + thread; }\n"
+        "int g() { return reduce<thread, 2>(1); }",
+        "enum class thread : int { one };\nvoid f() { auto t = thread(1); }"}) {
+    EXPECT_EQ(rules_of(std::string("using namespace std;\n") + own), Rules{}) << own;
+  }
+  for (const char* of_std : {"void f() { thread t(g); }", "void f() { async(g); }", "void f() { return thread(g); }"}) {
+    EXPECT_EQ(rules_of(std::string("using namespace std;\n") + of_std), Rules{"host_thread:2"}) << of_std;
+  }
+}
+
 TEST(JudgeCuda, a_macro_that_may_be_defined_does_not_decide_a_condition) {
   EXPECT_EQ(
       rules_of(

@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "sys/folder_rights.h"
+
 namespace kq::broker {
 namespace {
 
@@ -23,6 +25,7 @@ Expected<sys::FileLock> take(const std::string& path, const std::string& guarded
 }  // namespace
 
 Expected<sys::FileLock> lock_store(const std::string& dir) {
+  KQ_TRY(sys::check_others_cannot_write(dir, "store"));
   std::filesystem::path path = std::filesystem::path(dir).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();
   std::error_code error;

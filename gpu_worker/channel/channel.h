@@ -2,7 +2,9 @@
 //
 // Theory of operation. For each child the judge makes one page (a memfd) and one window (a memfd, or GPU memory shared
 // as a POSIX descriptor). It sends both over a socket pair with SCM_RIGHTS: one byte 'P' with the page, one byte 'W'
-// with the window. The child never writes to that socket. From then on all communication is in the page:
+// with the window. A child without a GPU sends one byte back, by whose
+// credentials the judge knows its process (gpu_worker/judge/child/process.h). From then on all communication is in the
+// page:
 //
 //   judge                                          child (child runtime and Python harness)
 //   writes command, seed and tables
@@ -23,7 +25,7 @@
 
 namespace kq::channel {
 
-inline constexpr std::uint32_t kMagic = 0x6B710009;  // "kq" and layout 9
+inline constexpr std::uint32_t kMagic = 0x6B71000A;  // "kq" and layout 10
 inline constexpr std::uint32_t kInputsMax = 64;
 inline constexpr std::uint32_t kOutputsMax = 64;
 inline constexpr std::uint32_t kStatesMax = 2048;  // parameters and buffers of a model
@@ -134,7 +136,8 @@ enum class Failure : std::uint32_t {
 // What an input or output is; `none` is Python's None. A state is always a tensor.
 enum class Kind : std::uint32_t { none = 0, tensor = 1, integer = 2, real = 3, boolean = 4 };
 
-enum class Place : std::uint32_t { window = 0, arena = 1 };
+// Where a tensor lies. `process`: an output of `call` that its process keeps in memory of its own (keeps_outputs).
+enum class Place : std::uint32_t { window = 0, arena = 1, process = 2 };
 
 enum class Dtype : std::uint32_t {
   none = 0,
@@ -206,7 +209,8 @@ struct TensorDesc {
   std::uint32_t ndim;
   Place place;  // of outputs, and of inputs in `answer`
   std::int64_t shape[kDimsMax];
-  std::uint64_t offset;  // in the window: set by the judge, a multiple of kAlign; in the arena: set by the child
+  std::uint64_t offset;  // in the window: set by the judge, a multiple of kAlign; in the arena: set by the child;
+                         // in the process: the address, set by the child
   std::uint64_t bytes;   // element_bytes() times the product of the shape, unless is_strided
   std::int64_t integer;  // value of kind integer or boolean
   double real;           // value of kind real
@@ -293,7 +297,9 @@ struct Page {
   TruthOrder truth;             // for `truth`; written by the judge
   std::uint32_t has_check;      // 1: the problem has a function check(); written by a reference that has loaded
   std::uint32_t has_forbidden;  // 1: it has FORBIDDEN; likewise, and written by the judge for a submission
-  std::uint32_t reserved;
+  // 1: the judge reads the child's memory while the child is stopped, so outputs of `call` and `call_compiled` may stay
+  // where the call has left them; written by the judge.
+  std::uint32_t keeps_outputs;
 };
 static_assert(offsetof(Page, go) == 8);
 static_assert(offsetof(Page, done) == 64);

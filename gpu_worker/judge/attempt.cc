@@ -179,6 +179,7 @@ Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::u
   report.trials_us += (clock_ns() - first_trial_ns) / 1'000;
   report.waited_us += queued_us() - queued_before_us;
   if (!times) return tl::unexpected(times.error());
+  KQ_TRY(submission.check_runs_nothing());
   begin(preparing);
   KQ_TRY_VALUE(const auto after, calibrate(plan, submission, among == nullptr ? 0 : kCalibrationAgeAmongNs));
   preparing.reset();

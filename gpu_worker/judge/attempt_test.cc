@@ -304,7 +304,7 @@ TEST(Attempt, an_output_outside_of_memory_is_tampering) {
   ASSERT_EQ(outcome_text(report), "rejected/tamper at judge");
   EXPECT_EQ(evidence_in(report).rule, "channel");
   EXPECT_EQ(outcome_text(fixture.run(at(
-                Command::call, [](FakeTurn& turn) { turn.page.outputs[0].place = static_cast<channel::Place>(2); }))),
+                Command::call, [](FakeTurn& turn) { turn.page.outputs[0].place = static_cast<channel::Place>(3); }))),
             "rejected/tamper at run");
 }
 

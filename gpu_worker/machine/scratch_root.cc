@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "sys/error_text.h"
+#include "sys/folder_rights.h"
 
 namespace kq::worker {
 namespace {
@@ -43,6 +44,7 @@ Expected<ScratchRoot> ScratchRoot::make(const std::string& state) {
   std::error_code error;
   fs::create_directories(state, error);
   if (error) return bad_input(state + ": " + error.message() + "; name a directory for scratch files with --state");
+  KQ_TRY(sys::check_others_cannot_write(state, "state directory"));
   remove_abandoned(state);
   std::string dir = state + "/" + kPrefix + std::to_string(::getpid()) + "-XXXXXX";
   if (::mkdtemp(dir.data()) == nullptr)

@@ -26,7 +26,22 @@ std::size_t printable_length(std::string_view text) {
 
 }  // namespace
 
-std::string one_line(std::string_view text) {
+std::string cut_message(std::string_view text) {
+  if (text.size() <= kMessageShownMax) return std::string(text);
+  constexpr std::size_t kEnd = kMessageShownMax / 4;
+  std::size_t begin = kMessageShownMax - kEnd;
+  std::size_t end = text.size() - kEnd;
+  // No character of several bytes is cut.
+  const auto is_inside = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80; };
+  while (begin > 0 && is_inside(begin)) --begin;
+  while (end < text.size() && is_inside(end)) ++end;
+  return std::string(text.substr(0, begin)) + " ... (" + std::to_string(end - begin) + " bytes) ... " +
+         std::string(text.substr(end));
+}
+
+std::string one_line(std::string_view whole) {
+  const std::string cut = cut_message(whole);
+  std::string_view text = cut;
   std::string line;
   while (!text.empty()) {
     const std::size_t length = printable_length(text);

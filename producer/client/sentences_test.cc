@@ -31,6 +31,18 @@ TEST(Sentences, a_shell_reads_a_quoted_word_literally) {
   EXPECT_EQ(shell_quoted("--run"), "'--run'");
 }
 
+TEST(Sentences, a_message_that_echoes_much_is_cut_between_characters) {
+  EXPECT_EQ(cut_message("short"), "short");
+  std::string long_text = "label '";
+  for (int i = 0; i < 100'000; ++i) long_text += "\xC3\xA9x";
+  long_text += "' is too long";
+  const std::string cut = cut_message(long_text);
+  EXPECT_LT(cut.size(), kMessageShownMax + 64);
+  EXPECT_TRUE(cut.starts_with("label '") && cut.ends_with("' is too long")) << cut;
+  EXPECT_NE(cut.find(" bytes) ... "), std::string::npos);
+  EXPECT_EQ(one_line(long_text).find("\\x"), std::string::npos) << "no character is cut";
+}
+
 TEST(Sentences, one_is_singular) {
   EXPECT_EQ(counted(1, "job"), "1 job");
   EXPECT_EQ(counted(0, "job"), "0 jobs");

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "core/base/version.h"
+#include "producer/client/sentences.h"
 #include "tools/cli/nearest.h"
 
 namespace kq::tools {
@@ -59,6 +60,7 @@ std::optional<std::string> emptied(const CLI::App& app) {
 }
 
 std::string one_line(std::string text) {
+  text = producer::cut_message(text);
   for (char& c : text) c = c == '\n' ? ' ' : c;
   return text;
 }
@@ -143,7 +145,7 @@ std::optional<ExitCode> Flags::parse(int argc, const char* const* argv) {
     app.parse(argc, argv);
     const std::optional<std::string> empty = emptied(app);
     if (!empty) return std::nullopt;
-    std::cerr << app.get_name() << ": " << *empty << '\n';
+    std::cerr << app.get_name() << ": " << producer::cut_message(*empty) << '\n';
   } catch (const CLI::CallForHelp&) {
     std::cout << app.help();
     return ExitCode::ok;
@@ -151,7 +153,8 @@ std::optional<ExitCode> Flags::parse(int argc, const char* const* argv) {
     std::cout << version.what() << '\n';
     return ExitCode::ok;
   } catch (const CLI::ExtrasError&) {
-    std::cerr << app.get_name() << ": " << unexpected(app) << " (" << app.get_name() << " --help lists the options)\n";
+    std::cerr << app.get_name() << ": " << producer::cut_message(unexpected(app)) << " (" << app.get_name()
+              << " --help lists the options)\n";
   } catch (const CLI::Error& error) {
     std::cerr << app.get_name() << ": " << repeated(app).value_or(one_line(error.what())) << " (" << app.get_name()
               << " --help lists the options)\n";
@@ -160,7 +163,7 @@ std::optional<ExitCode> Flags::parse(int argc, const char* const* argv) {
 }
 
 int report_error(const std::string& program, const Error& error) {
-  std::cerr << program << ": " << error.message << '\n';
+  std::cerr << program << ": " << producer::cut_message(error.message) << '\n';
   return static_cast<int>(exit_code(error.kind));
 }
 

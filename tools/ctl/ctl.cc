@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/base/version.h"
+#include "producer/client/sentences.h"
 #include "tools/cli/nearest.h"
 #include "tools/cli/text.h"
 #include "tools/ctl/cache.h"
@@ -65,7 +66,7 @@ std::string unknown_verb_text(const std::string& word) {
 
 // Prints the sentence of an Error and returns its exit code.
 int print_error(const CtlWorld& world, const std::string& program, const Error& error) {
-  world.err << program << ": " << printable(error.message) << '\n';
+  world.err << program << ": " << printable(producer::cut_message(error.message)) << '\n';
   return static_cast<int>(exit_code(error.kind));
 }
 

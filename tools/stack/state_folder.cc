@@ -15,6 +15,7 @@
 
 #include "net/endpoint.h"
 #include "sys/error_text.h"
+#include "sys/folder_rights.h"
 
 namespace kq::tools {
 namespace {
@@ -60,7 +61,10 @@ Expected<std::string> created_folder(const std::string& folder) {
   std::error_code error;
   const fs::path path = fs::weakly_canonical(folder, error);
   if (error) return bad_input("state folder " + folder + ": " + error.message());
-  if (fs::is_directory(path, error)) return path.string();
+  if (fs::is_directory(path, error)) {
+    KQ_TRY(sys::check_others_cannot_write(path.string(), "state folder"));
+    return path.string();
+  }
   error.clear();  // a missing folder is no error
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
   if (error || ::mkdir(path.c_str(), 0700) != 0) {

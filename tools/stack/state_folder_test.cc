@@ -33,6 +33,14 @@ TEST(state_folder, is_created_for_its_owner_alone) {
   EXPECT_EQ(status.st_mode & 0777, 0700u);
 }
 
+TEST(state_folder, is_refused_where_others_may_write_into_it) {
+  const TestFolder folder;
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0777), 0);
+  const auto state = StateFolder::take(folder.path());
+  ASSERT_FALSE(state);
+  EXPECT_THAT(state.error().message, HasSubstr("every user may write into the state folder " + folder.path()));
+}
+
 TEST(state_folder, may_be_a_new_relative_path) {
   const TestFolder folder;
   const auto before = std::filesystem::current_path();

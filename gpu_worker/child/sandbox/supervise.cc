@@ -63,6 +63,7 @@ void supervise(int lifeline, int job) {
   // ppoll.
   struct sigaction action {};
   action.sa_handler = ignore_signal;
+  action.sa_flags = SA_NOCLDSTOP;  // the judge stops the job between two calls
   ::sigaction(SIGCHLD, &action, nullptr);
   sigset_t child_signal, open_mask;
   ::sigemptyset(&child_signal);

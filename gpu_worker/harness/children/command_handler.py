@@ -348,8 +348,24 @@ class CommandHandler:
         entry.place, entry.offset = Place.ARENA, offset
         return True
 
-    def _may_stay_in_arena(self, outputs: list[torch.Tensor]) -> list[bool]:
-        """Returns for each output whether the judge may read it in the arena, without a copy into the window.
+    def _keeps_outputs(self) -> bool:
+        """Returns whether the judge reads this command's outputs in the memory of this process."""
+        return bool(self.page.keeps_outputs) and self.page.command in (Command.CALL, Command.CALL_COMPILED)
+
+    def _stays(self, output: torch.Tensor, entry: TensorDesc) -> bool:
+        """Returns whether the judge can read the output where it lies, and if so writes its place into the entry."""
+        if not self._keeps_outputs():
+            return self._lies_in_arena(output, entry)
+        storage = output.untyped_storage()
+        end = output.storage_offset() * output.element_size() + entry.bytes
+        if output.device.type != "cpu" or not output.is_contiguous() or storage.nbytes() < end:
+            return False
+        entry.place, entry.offset = Place.PROCESS, output.data_ptr()
+        return True
+
+    def _may_stay(self, outputs: list[torch.Tensor]) -> list[bool]:
+        """Returns for each output whether the judge may read it in the arena or in this process's own memory, without
+        a copy into the window.
 
         An output whose memory the model holds as well must be copied, because the model could count on its contents or
         write them again. The memory of the other outputs is free once the next call is staged, and the judge
@@ -357,7 +373,7 @@ class CommandHandler:
         """
         if self._copies_outputs:
             return [False] * len(outputs)
-        if self._arena is None:
+        if self._arena is None and not self._keeps_outputs():
             return [True] * len(outputs)
         # The aliases replace the objects that the model returned, so that those are freed unless the model holds them.
         outputs[:] = [output.detach() for output in outputs]
@@ -373,11 +389,11 @@ class CommandHandler:
             return f"returned {len(outputs)} outputs"
         self._last_outputs = outputs
         mismatch = ""
-        may_stay = self._may_stay_in_arena(outputs)
+        may_stay = self._may_stay(outputs)
         for i, (output, view) in enumerate(zip(outputs, views)):
             entry = self.page.outputs[self._output_row + i]
             if output.dtype == view.dtype and output.shape == view.shape:
-                if not (may_stay[i] and self._lies_in_arena(output, entry)) and not _is_in_place(output, view):
+                if not (may_stay[i] and self._stays(output, entry)) and not _is_in_place(output, view):
                     view.copy_(output)
             else:
                 expected = TensorSpec.of(entry)

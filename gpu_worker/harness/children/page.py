@@ -6,7 +6,7 @@ import ctypes
 from ctypes import c_char, c_double, c_int64, c_uint32, c_uint64
 from enum import IntEnum
 
-MAGIC = 0x6B710009
+MAGIC = 0x6B71000A
 INPUTS_MAX = 64
 OUTPUTS_MAX = 64
 STATES_MAX = 2048
@@ -78,6 +78,7 @@ class Kind(IntEnum):
 class Place(IntEnum):
     WINDOW = 0
     ARENA = 1
+    PROCESS = 2
 
 
 class TensorDesc(ctypes.Structure):
@@ -156,5 +157,5 @@ class Page(ctypes.Structure):
         ("truth", TruthOrder),
         ("has_check", c_uint32),
         ("has_forbidden", c_uint32),
-        ("reserved", c_uint32),
+        ("keeps_outputs", c_uint32),
     ]

@@ -66,7 +66,10 @@ def serve(
             roles[job.role].prepare(job)
         except Exception as raised:
             error = error or raised
-        role = roles[job.role](job, Channel(judge, runtime), runtime, gpu_byte)
+        channel = Channel(judge, runtime)
+        if not job.on_gpu:
+            channel.tell_process()
+        role = roles[job.role](job, channel, runtime, gpu_byte)
         if error is not None:
             role.fail(error)
         role.serve()

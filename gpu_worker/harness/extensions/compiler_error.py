@@ -23,6 +23,8 @@ UNKNOWN = re.compile(
     r"|has no member named [‘'](?P<b>\w+)[’']"
     r'|identifier "(?P<c>\w+)" is undefined|has no member "(?P<d>\w+)"'
 )
+# What assemblers, linkers and compilers say when a file reaches the limit of a build, or its disk is full.
+TOO_LARGE = re.compile(r"File size limit exceeded|File too large|No space left on device", re.I)
 WORD = re.compile(rb"[A-Za-z_]\w*")
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.M)
 TAIL_MAX = 1200
@@ -71,6 +73,11 @@ def error_excerpt(call: Call, log: str) -> str:
     """Returns the first error, in lines of the submission if its source is found there, and then the compiler's output
     from that error on.
     """
+    if large := TOO_LARGE.search(log):
+        return (
+            f"{call.place or call.name}: the compiler writes more than a build may write, which is 1 GiB in all"
+            f"\n{log[max(0, large.start() - TAIL_MAX // 2) :].strip()[:TAIL_MAX]}"
+        )
     found = FIRST_ERROR.search(log)
     tail = log[found.start() if found else 0 :].strip()[:TAIL_MAX]
     if found is None:

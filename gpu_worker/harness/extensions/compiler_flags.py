@@ -70,7 +70,11 @@ PAIRS = (
     "-O",
     "-Xfatbin",
     "-Xnvlink",
+    "-default-stream",
+    "--default-stream",
 )
+# The same for the host's compiler. A value may also follow the flag without a blank.
+HOST_PAIRS = ("-I", "-isystem", "-D", "-U")
 ARCH = ("-gencode", "--generate-code", "-arch", "--gpu-architecture", "-code")
 IGNORED = re.compile(
     r"(-gencode|--generate-code|-arch|--gpu-architecture|-code|--gpu-code|-t|--threads)=?.*|"
@@ -90,10 +94,12 @@ PASSED_VALUES = {
     "-O": re.compile(r"[0-3]"),
     "-Xcudafe": re.compile(r"--diag_suppress=[\w,]+|--display_error_number"),
     "-Xfatbin": re.compile(r"-compress-all|--?compress(=\w+|-all)?"),
+    "-default-stream": re.compile("legacy"),
+    "--default-stream": re.compile("legacy"),
 }
 LINK = re.compile(
     rf"-l[A-Za-z0-9_.+-]+|-L{VALUE}|"
-    rf"-Wl,(--no-as-needed|--as-needed|-rpath,(\$ORIGIN)?{VALUE}|--no-undefined|--strip-all|-s|-z,\w+|-O\d)|"
+    rf"-Wl,(--no-as-needed|--as-needed|-rpath[,=](\$ORIGIN)?{VALUE}|--no-undefined|--strip-all|-s|-z,\w+|-O\d)|"
     r"-pthread|-fopenmp|-s|-O\d"
 )
 
@@ -114,10 +120,10 @@ class Flags:
 
 def read(cflags: list[str], cuda_cflags: list[str], ldflags: list[str], include_paths: list[str], arch: str) -> Flags:
     found = Flags(arch=arch, includes=list(include_paths))
-    for flag in words(cflags):
+    for flag in joined(list(words(cflags)), HOST_PAIRS):
         accept_host_flag(flag, "extra_cflags", found.host, found)
     accept_device_flags(list(words(cuda_cflags)), found)
-    for flag in words(ldflags):
+    for flag in link_flags(list(words(ldflags))):
         if not LINK.fullmatch(flag):
             raise BadFlag(f"extra_ldflags: {flag[:80]!r} is not passed on; take libraries by -l and directories by -L")
         found.link.append(flag)
@@ -140,9 +146,30 @@ def words(flags: list[str]) -> list[str]:
     return [word for flag in flags for word in flag.split()]
 
 
+def joined(flags: list[str], pairs: tuple[str, ...]) -> list[str]:
+    """Returns the flags, those of `pairs` together with their value in one word: "-isystem" "include"."""
+    rest = iter(flags)
+    return [flag + next(rest, "") if flag in pairs else flag for flag in rest]
+
+
+def link_flags(flags: list[str]) -> list[str]:
+    """Returns flags of the linker in one form: "-Wl,-rpath" "-Wl,lib" and "-Xlinker" words as "-Wl,-rpath,lib"."""
+    rest = iter(flags)
+    found: list[str] = []
+    for flag in rest:
+        word = "-Wl," + next(rest, "") if flag == "-Xlinker" else flag
+        if found and found[-1] == "-Wl,-rpath" and word.startswith("-Wl,"):
+            found[-1] += word.removeprefix("-Wl")
+        else:
+            found.append(word)
+    return found
+
+
 def accept_host_flag(flag: str, where: str, to: list[str], found: Flags) -> None:
     if flag.startswith("-I") and len(flag) > 2:
         found.includes.append(flag[2:])
+    elif flag.startswith("-isystem") and len(flag) > len("-isystem"):
+        found.includes.append(flag.removeprefix("-isystem"))
     elif HOST.fullmatch(flag.replace("--std=", "-std=")):
         to.append(flag.replace("--std=", "-std="))  # one spelling, so that value_of() finds the standard again
     elif not IGNORED.fullmatch(flag):

@@ -2,7 +2,8 @@
 
 import unittest
 
-from harness.extensions.compiler_error import is_source_error, words_of
+from harness.extensions.compiler_error import error_excerpt, is_source_error, words_of
+from harness.extensions.loader_call import Call
 
 NAMES = words_of(b"namespace torch { struct Tensor; }\n#define CHECK_IT(x) check(x)\n")
 TWO = ["int f() { return g(lenght); }", "#include <torch/extension.h>\n#include <cub/cub.cuh>\nint g(int);"]
@@ -40,6 +41,17 @@ class CompilerErrorExcerpt(unittest.TestCase):
         )
         self.assertFalse(self.own(unknown, flags=("-Dlenght=3",)), "a flag defines it")
         self.assertTrue(self.own(unknown, compiled=TWO[0] + "\n#include <cub/cub.cuh>"), "the header left out is known")
+
+    def test_an_object_that_is_too_large_is_told_in_words(self) -> None:
+        call = Call(place="add.py:7", name="add", inline=True)
+        for words in (
+            "g++: fatal error: File size limit exceeded signal terminated program as",
+            "/tmp/x.s: Fatal error: can't write 4096 bytes to section .data of main.o: 'File too large'",
+            "/tmp/x.s: Fatal error: main.o: No space left on device",
+        ):
+            excerpt = error_excerpt(call, f"main.cpp: note\n{words}\ncompilation terminated.")
+            self.assertTrue(excerpt.startswith("add.py:7: the compiler writes more than a build may write"), excerpt)
+            self.assertIn(words[-12:], excerpt)
 
 
 if __name__ == "__main__":

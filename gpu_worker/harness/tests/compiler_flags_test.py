@@ -40,6 +40,25 @@ class ExtensionFlags(unittest.TestCase):
         link = "-Wl,--strip-all -Wl,-s -Wl,-rpath,$ORIGIN -Wl,-rpath,$ORIGIN/lib"
         self.assertEqual(flags(link=link).link, link.split())
 
+    def test_those_whose_value_is_the_next_word(self) -> None:
+        self.assertEqual(
+            flags(device="--default-stream legacy -default-stream legacy").device,
+            ["--default-stream", "legacy", "-default-stream", "legacy"],
+        )
+        self.assertEqual(
+            flags("-isystem /usr/include -I /opt/a -isystem/opt/b").includes, ["/usr/include", "/opt/a", "/opt/b"]
+        )
+        self.assertEqual(flags("-D N=4 -U M").host, ["-DN=4", "-UM"])
+        for link in ("-Wl,-rpath -Wl,/opt/lib", "-Xlinker -rpath -Xlinker /opt/lib", "-Wl,-rpath,/opt/lib"):
+            self.assertEqual(flags(link=link).link, ["-Wl,-rpath,/opt/lib"])
+        self.assertEqual(flags(link="-Wl,-rpath=/opt/lib").link, ["-Wl,-rpath=/opt/lib"])
+        for device in ("--default-stream per-thread", "--default-stream"):
+            with self.subTest(device), self.assertRaises(BadFlag):
+                flags(device=device)
+        for host in ("-isystem", "-I", "-D"):
+            with self.subTest(host), self.assertRaises(BadFlag):
+                flags(host)
+
     def test_those_that_have_the_source_read_in_another_way(self) -> None:
         for flag in (
             "-finput-charset=UTF-7",

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -128,6 +129,9 @@ Expected<std::unique_ptr<Child>> Child::start(sys::Fd socket, ChildRole role, Ex
   page->workloads[0].weight = 1;
   page->spin_ns = wait_mode == WaitMode::spin ? kChildSpinNs : kSleepingChildSpinNs;
   std::unique_ptr<Child> child(new Child(std::move(socket), role, exits, wait_mode, page));
+  // The child's packet then comes with the number of its process.
+  const int is_on = 1;
+  ::setsockopt(child->socket_.get(), SOL_SOCKET, SO_PASSCRED, &is_on, sizeof is_on);
   child->send('P', file.get());
   return child;
 }
@@ -211,8 +215,13 @@ void Child::begin(const CommandRequest& request, const Hooks& hooks) {
   is_early_ = false;
   if (hung_up_ || is_out_of_turn_) {
     if (hooks.at_start) hooks.at_start();
+    if (process_) process_->resume();  // so that it can end
     return;
   }
+  if (process_ && role_ == ChildRole::submission) ran_while_stopped_ = process_->ran_while_stopped();
+  // A child that is stopped at `done` must leave its core to the judge, which else waits for as long as the child
+  // spins.
+  if (process_) page_->spin_ns = request.slots.empty() ? 0 : kSleepingChildSpinNs;
   page_->command = request.command;
   page_->seed = request.seed;
   page_->workload = request.workload;
@@ -231,6 +240,7 @@ void Child::begin(const CommandRequest& request, const Hooks& hooks) {
     if (hooks.at_start) hooks.at_start();
   } else {
     if (hooks.at_start) hooks.at_start();
+    if (process_) process_->resume();
     futex(&page_->go, FUTEX_WAKE, INT_MAX, nullptr);
   }
   // From here on the timed interval runs.
@@ -261,11 +271,15 @@ Expected<Outcome> Child::finish(const Hooks& hooks) {
     case Wake::out_of_turn:
       return Malformed{"answered a command it was not given"};
   }
+  if (process_) process_->stop();
   if (hooks.at_done) {
     KQ_TRY(hooks.at_done());
   }
-  const std::int64_t interval_ns = clock_ns() - start_ns_;
+  std::int64_t end_ns = clock_ns();
   // Here the timed interval has ended.
+  if (auto trouble = end_interval(end_ns); !trouble.empty()) return RanWhileStopped{std::move(trouble)};
+  if (!ran_while_stopped_.empty()) return RanWhileStopped{std::exchange(ran_while_stopped_, {})};
+  const std::int64_t interval_ns = end_ns - start_ns_;
 
   Outcome outcome = read_answer(request.command, interval_ns);
   if (const auto* answered = std::get_if<Answered>(&outcome);
@@ -274,6 +288,29 @@ Expected<Outcome> Child::finish(const Hooks& hooks) {
   }
   usable_ = std::holds_alternative<Answered>(outcome);
   return outcome;
+}
+
+// Waits until all of the child's process is stopped. A process that the call has forked may have gone on until then, so
+// its interval ends then.
+std::string Child::end_interval(std::int64_t& end_ns) {
+  if (!process_ && !has_sought_process_) find_process();
+  if (!process_ || role_ != ChildRole::submission) return {};
+  auto trouble = process_->settle();
+  if (process_->has_new_descendant()) end_ns = clock_ns();
+  return trouble;
+}
+
+// Finds the process of a child that has answered its first command, before it runs any code of a job.
+void Child::find_process() {
+  has_sought_process_ = true;
+  process_ = ChildProcess::of_sender(socket_.get());
+  if (!process_) return;
+  page_->keeps_outputs = process_->can_read() ? 1 : 0;
+  process_->stop();
+}
+
+std::string Child::runs_without_command() {
+  return process_ ? process_->runs_without_command() : std::string();
 }
 
 // Announces the next slot of a burst where the call before has returned. Returns false where the child's count of

@@ -4,7 +4,7 @@
 // Theory of operation. Judge and child share the channel page, and the child may write anything into it at any time.
 // So the judge keeps its own count of commands, copies an answer out of the page exactly once, and checks and uses only
 // the copy. A child that exits, does not answer in time or breaks the channel's protocol gets an outcome of its own,
-// and the judge gives it no further command.
+// and the judge gives it no further command. A child without a GPU runs only while it has a command (process.h).
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@
 #include "core/base/error.h"
 #include "gpu_worker/channel/channel.h"
 #include "gpu_worker/judge/child/exits.h"
+#include "gpu_worker/judge/child/process.h"
 #include "gpu_worker/judge/device/memory.h"
 #include "gpu_worker/judge/tensor/table.h"
 #include "sys/fd.h"
@@ -54,7 +55,10 @@ struct TimedOut {
 struct Malformed {
   std::string what;  // how the child broke the protocol
 };
-using Outcome = std::variant<Answered, Exited, TimedOut, Malformed>;
+struct RanWhileStopped {
+  std::string what;  // what of the child has run while it had no command
+};
+using Outcome = std::variant<Answered, Exited, TimedOut, Malformed, RanWhileStopped>;
 
 // The sockets of an attempt's children, as the control process sends them. A child that is kept from the attempt before
 // sends none.
@@ -136,6 +140,13 @@ class Child {
   // Returns whether the child has answered every command so far.
   bool usable() const { return usable_; }
 
+  // The child's process, which is stopped while the child has no command; null for a child with a GPU, and where the
+  // judge may not stop the process. Known from the first answer on.
+  ChildProcess* process() const { return process_.get(); }
+  // Lets the process go on for a moment without a command. Returns in words what of it then runs all the time, or an
+  // empty text.
+  std::string runs_without_command();
+
  private:
   enum class Wake { done, exited, timed_out, out_of_turn };
   Child(sys::Fd socket, ChildRole role, Exits& exits, WaitMode wait_mode, channel::Page* page);
@@ -148,6 +159,8 @@ class Child {
   Expected<Wake> wait(const CommandRequest& request, std::int64_t start_ns);
   bool advance_burst(std::span<const std::uint16_t> slots);
   Expected<Outcome> wait_for_exit();
+  void find_process();
+  std::string end_interval(std::int64_t& end_ns);
   Outcome read_answer(channel::Command command, std::int64_t interval_ns) const;
   tl::expected<std::vector<WorkloadRow>, std::string> read_workloads() const;
   tl::expected<Tables, std::string> read_tables(channel::Command command, std::uint32_t input_count,
@@ -166,6 +179,9 @@ class Child {
   bool is_early_ = false;                // of this command, as in Answered
   std::optional<int> exit_;
   bool hung_up_ = false;  // the child's end of the socket is closed
+  std::unique_ptr<ChildProcess> process_;
+  bool has_sought_process_ = false;
+  std::string ran_while_stopped_;  // before the command that was begun last
   bool usable_ = true;
 };
 

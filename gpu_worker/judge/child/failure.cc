@@ -38,10 +38,15 @@ std::string sentence(const Malformed& malformed) {
   return "it broke the protocol of its channel: " + malformed.what;
 }
 
+std::string sentence(const RanWhileStopped& ran) {
+  return ran.what + " between two calls";
+}
+
 std::string sentence(const Outcome& outcome, Phase phase) {
   if (const auto* exited = std::get_if<Exited>(&outcome)) return sentence(*exited);
   if (const auto* timed_out = std::get_if<TimedOut>(&outcome)) return sentence(*timed_out, phase);
   if (const auto* malformed = std::get_if<Malformed>(&outcome)) return sentence(*malformed);
+  if (const auto* ran = std::get_if<RanWhileStopped>(&outcome)) return sentence(*ran);
   return std::get<Answered>(outcome).text;
 }
 
@@ -113,6 +118,8 @@ Stop submission_ended(const Outcome& outcome, const ChildActivity& activity) {
     found.rule = "channel";
     return Ended{VerdictName::rejected, std::move(found)};
   }
+  if (const auto* ran = std::get_if<RanWhileStopped>(&outcome))
+    return Ended{VerdictName::rejected, runs_between_calls(sentence(*ran))};
   return submission_failed(std::get<Answered>(outcome), activity);
 }
 
@@ -153,6 +160,13 @@ tl::unexpected<Stop> stop(VerdictName name, Evidence evidence) {
 
 tl::unexpected<Stop> stop(Error error) {
   return tl::unexpected<Stop>(std::move(error));
+}
+
+Evidence runs_between_calls(const std::string& what) {
+  Evidence found = evidence(Stage::judge, "async", "of the submission " + what);
+  found.rule = "between_calls";
+  found.hint = "all work of a call must be done when it returns; start no thread or process of your own";
+  return found;
 }
 
 Evidence evidence(Stage stage, std::string reason, std::string_view message) {

@@ -33,6 +33,9 @@ Step<Answered> accept(Expected<Outcome> outcome, const ChildActivity& activity);
 tl::unexpected<Stop> stop(VerdictName name, Evidence evidence);
 tl::unexpected<Stop> stop(Error error);
 
+// Returns the evidence against a submission of which something runs while it has no call; `what` says what.
+Evidence runs_between_calls(const std::string& what);
+
 // Returns an Evidence with these three fields. The message is made printable and cut to kMessageTextMax bytes.
 Evidence evidence(Stage stage, std::string reason, std::string_view message);
 

@@ -43,6 +43,7 @@ TEST(Accept, everything_that_ends_a_submission) {
   EXPECT_EQ(outcome_text(TimedOut{5}, kLoading), "timed_out load load");
   EXPECT_EQ(outcome_text(TimedOut{5}, kRunning), "timed_out run run");
   EXPECT_EQ(outcome_text(Malformed{"x"}, kRunning), "rejected tamper run");
+  EXPECT_EQ(outcome_text(RanWhileStopped{"a thread ran"}, kRunning), "rejected async judge");
   EXPECT_EQ(outcome_text(failed(Failure::gpu_fault), kRunning), "gpu_fault  run");
 }
 

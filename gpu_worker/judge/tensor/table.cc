@@ -64,9 +64,9 @@ tl::expected<Tensor, std::string> read_row(const TensorDesc& row, Strides stride
   tensor.integer = row.integer;
   tensor.real = row.real;
   if (row.kind != Kind::tensor) return tensor;
-  if (row.place != Place::window && row.place != Place::arena) return tl::unexpected<std::string>("an unknown place");
+  if (row.place > Place::process) return tl::unexpected<std::string>("an unknown place");
   tensor.place = row.place;
-  if (row.place == Place::arena) tensor.offset = row.offset;
+  if (row.place != Place::window) tensor.offset = row.offset;
 
   if (!known(row.dtype, kDtypeNames) || row.dtype == Dtype::none)
     return tl::unexpected<std::string>("an unknown dtype");

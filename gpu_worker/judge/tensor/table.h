@@ -28,7 +28,7 @@ struct Tensor {
   std::uint64_t bytes = 0;
   channel::Place place = channel::Place::window;
   // Place::window: the offset in the window, set by make_layout() only. Place::arena: the offset in the arena as the
-  // child wrote it; the caller compares it with the arena's size.
+  // child wrote it; the caller compares it with the arena's size. Place::process: the address as the child wrote it.
   std::uint64_t offset = 0;
   std::int64_t integer = 0;
   double real = 0;

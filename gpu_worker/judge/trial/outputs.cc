@@ -12,7 +12,7 @@ constexpr std::uint64_t kLargeBytes =
     4u << 20;  // for smaller outputs an extra copy costs more than copying too many bytes
 
 bool is_in_bounds(const Tensor& output, const Arena& arena) {
-  if (output.place == channel::Place::window) return true;
+  if (output.place != channel::Place::arena) return true;
   return arena.memory != nullptr && output.offset <= arena.bytes() && output.bytes <= arena.bytes() - output.offset;
 }
 
@@ -27,7 +27,10 @@ std::uint64_t arena_bytes(const Layout& layout, std::uint64_t device_bytes, std:
   return others + 2 * arena <= device_bytes / 100 * kDevicePercent ? arena : 0;
 }
 
-bool are_in_bounds(std::span<const Tensor> outputs, const Arena& arena) {
+bool are_in_bounds(std::span<const Tensor> outputs, const Arena& arena, const ChildProcess* process) {
+  if (process != nullptr && process->has_failed_read()) return false;
+  const bool is_in_process = std::ranges::count(outputs, channel::Place::process, &Tensor::place) > 0;
+  if (is_in_process && process == nullptr) return false;
   return std::ranges::all_of(outputs, [&](const Tensor& output) { return is_in_bounds(output, arena); });
 }
 
@@ -67,18 +70,26 @@ Expected<void> take_outputs(Device& device, const Layout& layout, const OutputSo
     return i < got.size() && got[i].place == channel::Place::arena && got[i].bytes == places[i].bytes &&
            is_in_bounds(got[i], from.arena);
   };
-  // Copy the window without the large outputs that lie in the arena. Then copy the outputs in the arena.
+  const auto is_in_process = [&](std::size_t i) {
+    return from.process != nullptr && i < got.size() && got[i].place == channel::Place::process &&
+           got[i].bytes == places[i].bytes;
+  };
+  // Copy the window without the large outputs that lie elsewhere. Then copy the outputs that lie elsewhere.
   std::uint64_t at = region.begin;
   const auto take_until = [&](std::uint64_t end) {
     return device.copy(to, at - region.begin, from.window, from.shift + at, end - at);
   };
   for (std::size_t i = 0; i < places.size(); ++i) {
-    if (places[i].bytes < kLargeBytes || !is_in_arena(i)) continue;
+    if (places[i].bytes < kLargeBytes || !(is_in_arena(i) || is_in_process(i))) continue;
     if (const auto copied = take_until(places[i].offset); !copied) return copied;
     at = places[i].offset + places[i].bytes;
   }
   if (const auto copied = take_until(region.end); !copied) return copied;
   for (std::size_t i = 0; i < places.size(); ++i) {
+    if (is_in_process(i)) {
+      auto* const begin = reinterpret_cast<std::byte*>(to.address()) + (places[i].offset - region.begin);
+      from.process->read(std::span(begin, got[i].bytes), got[i].offset);
+    }
     if (!is_in_arena(i)) continue;
     const Arena& arena = from.arena;
     if (const auto copied =

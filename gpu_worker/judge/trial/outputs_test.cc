@@ -131,6 +131,16 @@ TEST_F(OutputsTest, an_arena_has_room_for_more_than_the_outputs) {
   EXPECT_GT(arena_bytes(layout_, 80ull << 30), 3 * layout_.outputs.bytes());
 }
 
+TEST_F(OutputsTest, an_output_in_a_process_that_is_not_known_is_out_of_bounds) {
+  Tensor output = words(4);
+  output.place = channel::Place::process;
+  output.offset = window_->address();
+  at(*window_, layout_.tables.outputs[1].offset) = 8;
+  ASSERT_TRUE(take({words(1), output}));
+  EXPECT_EQ(at(*taken_, offset(1)), 8) << "it is not read at the address";
+  EXPECT_FALSE(are_in_bounds(std::span(&output, 1), arena()));
+}
+
 TEST(Outputs, a_problem_that_fills_the_device_has_no_arena) {
   Layout layout;
   layout.inputs = {0, 6ull << 30};

@@ -354,7 +354,7 @@ void ReferenceSide::keep_outputs(std::span<const Tensor> computed, ReferenceTria
 }
 
 Step<void> ReferenceSide::check_outputs(std::span<const Tensor> computed) const {
-  if (!are_in_bounds(computed, arena_)) return invalid("reported an output outside of its memory");
+  if (!are_in_bounds(computed, arena_, child_->process())) return invalid("reported an output outside of its memory");
   if (!same_form(layout_.tables.outputs, computed)) return invalid(kOutputsChangedForm);
   return {};
 }
@@ -438,7 +438,8 @@ Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const M
   child_->write_outputs(layout_.tables.outputs);
   auto prepare = [&] { return device_.copy(window(), region.begin, input_memory(), 0, region.bytes()); };
   auto take = [&](const Answered& answered) {
-    return take_outputs(device_, layout_, {.window = window(), .arena = arena_}, answered.tables.outputs, to);
+    const OutputSource from{.window = window(), .arena = arena_, .process = child_->process()};
+    return take_outputs(device_, layout_, from, answered.tables.outputs, to);
   };
   const CommandRequest request{.command = command, .limit_ms = plan.limits.load_limit_ms, .seed = seed};
   if (const auto staged = accept(stage(*child_, request), doing(Phase::run)); !staged) return staged;

@@ -146,6 +146,7 @@ Step<void> SubmissionSide::attach(const Plan& plan) {
   child_->send_window(window(), arena());
   KQ_TRY(accept(child_->command({.command = Command::attach, .limit_ms = plan.limits.load_limit_ms}),
                 doing(Phase::setup)));
+  if (child_->process() != nullptr) child_->process()->note_window(window().fd());
   return {};
 }
 
@@ -209,12 +210,14 @@ Step<SubmissionSide::CallResult> SubmissionSide::call(const Plan& plan, const Tr
     }
     return {};
   };
-  const OutputSource from{.window = window(), .shift = shift, .arena = arena()};
+  const OutputSource from{.window = window(), .shift = shift, .arena = arena(), .process = child_->process()};
   std::unique_ptr<Memory> in_place;
   auto take = [&](const Answered& answered) {
     if (!plan.constant_passes) in_place = outputs_to_compare_in_place(trial, from, answered.tables.outputs);
-    return in_place ? compare_in_place(plan, trial, *in_place)
-                    : take_outputs(device_, layout, from, answered.tables.outputs, *memory_.snapshot);
+    if (in_place) return compare_in_place(plan, trial, *in_place);
+    return take_outputs(device_, layout, from, answered.tables.outputs, *memory_.snapshot).map([&] {
+      poison_in_process(answered.tables.outputs, trial.poison);
+    });
   };
   const CommandRequest request{.command = Command::call,
                                .limit_ms = trial.limit_ms,
@@ -449,8 +452,23 @@ Expected<void> SubmissionSide::poison_previous_outputs(std::uint32_t poison) {
   return {};
 }
 
+// Outputs that the process keeps are overwritten while it is stopped, as those in an arena are: a later call that
+// writes only a part of them is caught.
+void SubmissionSide::poison_in_process(std::span<const Tensor> outputs, std::uint32_t poison) {
+  if (child_->process() == nullptr) return;
+  for (const Tensor& output : outputs) {
+    if (output.place == channel::Place::process) child_->process()->fill(output.offset, output.bytes, poison);
+  }
+}
+
+Step<void> SubmissionSide::check_runs_nothing() {
+  const std::string what = child_->runs_without_command();
+  if (what.empty()) return {};
+  return stop(VerdictName::rejected, runs_between_calls(what + " while no call was made"));
+}
+
 Step<void> SubmissionSide::record_returned(const std::vector<Tensor>& got) {
-  if (!are_in_bounds(got, arena())) {
+  if (!are_in_bounds(got, arena(), child_->process())) {
     Evidence found = evidence(Stage::judge, "tamper", "the submission reported an output outside of its memory");
     found.rule = "channel";
     return stop(VerdictName::rejected, std::move(found));

@@ -114,6 +114,10 @@ class SubmissionSide {
   // only.
   Step<void> inspect(const Plan& plan, std::uint64_t seed);
 
+  // Stops with `rejected` where something of the submission runs although it has no call. Does nothing where the judge
+  // does not know the child's process.
+  Step<void> check_runs_nothing();
+
   // Returns the outputs of the last call as they were copied, laid out like the window's region of outputs. Where the
   // plan says that a constant passes, the outputs of every call are copied.
   const Memory& copied_outputs() const { return *memory_.snapshot; }
@@ -163,6 +167,7 @@ class SubmissionSide {
   std::uint64_t shift_of(const Trial& trial) const {
     return trial.slot_draw % memory_.window.slots * reference_.layout().bytes();
   }
+  void poison_in_process(std::span<const Tensor> outputs, std::uint32_t poison);
   Step<void> record_returned(const std::vector<Tensor>& got);
   Step<void> check_forms(const Trial& trial, const Expectation& expectation, std::span<const Tensor> got) const;
   Step<void> check_gaps(const Trial& trial, const Expectation& expectation);

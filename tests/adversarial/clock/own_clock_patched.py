@@ -1,7 +1,7 @@
 # Turns the clock of its process back: nobody asks it.
-# expect: harmless
+# expect: harmless | rejected async
 # guard: review dynamic_library
-# run: harmless
+# run: harmless | rejected async
 # gpu: harmless | rejected tamper
 # row: 27
 import ctypes

@@ -1,7 +1,7 @@
 # A tensor over memory that is unmapped by then.
-# expect: crashed signal 11
+# expect: crashed signal 11 | rejected tamper
 # guard: review dynamic_library
-# run: crashed signal 11
+# run: crashed signal 11 | rejected tamper
 # gpu: no
 import ctypes
 import mmap

@@ -1,7 +1,7 @@
 # Keeps its output, writes only what is another, and has the harness believe that nobody keeps anything.
 # expect: wrong_answer nan | wrong_answer value
 # guard: review probes_harness
-# run: harmless
+# run: wrong_answer nan | harmless
 # gpu: wrong_answer nan
 import harness.children.command_handler
 import torch

@@ -1,7 +1,7 @@
 # Takes the window away.
-# expect: crashed signal 11
+# expect: crashed signal 11 | wrong_answer value
 # guard: review reads_system
-# run: crashed signal 11
+# run: crashed signal 11 | wrong_answer value
 # gpu: no
 import ctypes
 
