@@ -23,7 +23,7 @@
 
 namespace kq::channel {
 
-inline constexpr std::uint32_t kMagic = 0x6B710009;  // "kq" and layout 9
+inline constexpr std::uint32_t kMagic = 0x6B71000A;  // "kq" and layout 10
 inline constexpr std::uint32_t kInputsMax = 64;
 inline constexpr std::uint32_t kOutputsMax = 64;
 inline constexpr std::uint32_t kStatesMax = 2048;  // parameters and buffers of a model
@@ -293,6 +293,10 @@ struct Page {
   TruthOrder truth;             // for `truth`; written by the judge
   std::uint32_t has_check;      // 1: the problem has a function check(); written by a reference that has loaded
   std::uint32_t has_forbidden;  // 1: it has FORBIDDEN; likewise, and written by the judge for a submission
+  // For `call` to a submission, written by the judge: 1: the child finds out which kernels run, and which of the
+  // problem's forbidden operators. The judge never times such a call.
+  std::uint32_t is_watched;
+  std::uint32_t wants_own_kernels;  // 1: the problem has OWN_KERNELS or FORBIDDEN; written by a reference
   std::uint32_t reserved;
 };
 static_assert(offsetof(Page, go) == 8);

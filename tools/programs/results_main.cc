@@ -37,6 +37,8 @@ struct Options {
   bool failed = false;
   bool json = false;
   bool cases = false;
+  bool kernels = false;
+  std::vector<std::string> labels;
   bool exit_zero = false;
 };
 
@@ -46,12 +48,14 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
       "Prints the verdicts of a run. The exit code is 0 when all jobs passed, 1 when a job did not pass, 3 when a job "
       "ended as abandoned because of failures of kq, 4 when a job is not finished, 5 when there is no such run.");
   flags.argument("run", "name of the run", options.run);
+  flags.arguments("label", "print only the jobs with these labels", options.labels);
   kq::tools::add_flags(flags, options.source);
   flags.flag("--wait", "wait until every job is finished", options.wait);
   flags.seconds("--timeout", "stop waiting for the jobs, or for an answer of the broker, after this many seconds",
                 options.timeout_s);
   flags.flag("--failed", "print only the jobs that did not pass, with the evidence", options.failed);
   flags.flag("--cases", "print a row for each workload of a job; with --json an array in each row", options.cases);
+  flags.flag("--kernels", "print a row for each kernel that the GPU ran for a job", options.kernels);
   flags.flag("--json", "print one JSON object with all columns of the rows", options.json);
   flags.flag("--exit-zero", "exit with code 0 instead of 1 when a job did not pass", options.exit_zero);
   return flags.parse(argc, argv);
@@ -99,17 +103,19 @@ int run(int argc, char** argv) {
     if (const auto waited = wait_for_run(*opened, options); !waited) return report_error(kProgram, waited.error());
   }
 
-  kq::tools::ResultsView view({.json = options.json, .only_failed = options.failed, .cases = options.cases},
-                              options.run);
+  kq::tools::ResultsView view(
+      {.json = options.json, .only_failed = options.failed, .kernels = options.kernels, .cases = options.cases},
+      options.run);
   const auto print = [](const std::string& text) { std::cout << text; };
   const auto visited = kq::tools::each_row(*opened->source, options.run, [&](const kq::RunRow& row) {
-    print(view.add(row));
+    const std::string& label = row.entry.submission.label;
+    if (options.labels.empty() || std::ranges::count(options.labels, label) > 0) print(view.add(row));
     return Expected<void>();
   });
   if (!visited) return report_error(kProgram, visited.error());
   if (view.row_count() == 0)
-    return report_error(kProgram,
-                        {ErrorKind::not_found, "there is no run '" + kq::tools::printable(options.run) + "'"});
+    return report_error(kProgram, {ErrorKind::not_found, "there is no run '" + kq::tools::printable(options.run) + "'" +
+                                                             (options.labels.empty() ? "" : " with such a label")});
   print(view.finish());
   std::cout << std::flush;
   const ExitCode code = view.exit_code();

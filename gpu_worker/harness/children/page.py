@@ -6,7 +6,7 @@ import ctypes
 from ctypes import c_char, c_double, c_int64, c_uint32, c_uint64
 from enum import IntEnum
 
-MAGIC = 0x6B710009
+MAGIC = 0x6B71000A
 INPUTS_MAX = 64
 OUTPUTS_MAX = 64
 STATES_MAX = 2048
@@ -156,5 +156,7 @@ class Page(ctypes.Structure):
         ("truth", TruthOrder),
         ("has_check", c_uint32),
         ("has_forbidden", c_uint32),
+        ("is_watched", c_uint32),
+        ("wants_own_kernels", c_uint32),
         ("reserved", c_uint32),
     ]
