@@ -91,12 +91,12 @@ bool is_launch(std::string_view name) {
   return name == "cuLaunchKernel" || name == "cuLaunchKernelEx" || name == "cuLaunchCooperativeKernel" ||
          begins_with_any(name, {"cudaLaunchKernel", "cudaLaunchCooperativeKernel"});
 }
-bool is_copy(std::string_view name) {
-  return begins_with_any(name, {"cuMemcpy", "cudaMemcpy"});
+bool is_copy_or_graph(std::string_view name) {
+  return begins_with_any(name, {"cuMemcpy", "cudaMemcpy", "cuGraphLaunch", "cudaGraphLaunch"});
 }
 // Whether the audit must see the calls of a function to judge their arguments or their time.
 bool needs_arguments(std::string_view name) {
-  return begins_with_any(name, {"cuStreamCreate", "cuCtxSetLimit"}) || is_launch(name) || is_copy(name);
+  return begins_with_any(name, {"cuStreamCreate", "cuCtxSetLimit"}) || is_launch(name) || is_copy_or_graph(name);
 }
 
 std::atomic<bool> is_child_waiting = false;  // see set_waiting()
@@ -348,10 +348,12 @@ void Audit::on_call(const void* data) {
     const std::string_view symbol = call.symbol == nullptr ? "" : call.symbol;
     if (trace_.wants_modules_of(symbol)) trace_.on_launch(call.correlation, symbol, modules_on_stack());
   }
+  // A graph may copy memory, too.
+  if (is_copy_or_graph(name) && is_child_waiting.load(std::memory_order_relaxed)) note("waiting", name);
   if (is_deferring(name)) {
     note("api", name);
-  } else if (is_copy(name)) {
-    if (is_child_waiting.load(std::memory_order_relaxed)) note("waiting", name);
+  } else if (is_copy_or_graph(name)) {
+    return;
   } else if (call.parameters == nullptr) {
     return;
   } else if (name == "cuCtxSetLimit") {

@@ -275,6 +275,8 @@ TEST_F(AuditTest, copies_are_reported_while_the_child_waits) {
   EXPECT_EQ(lines().substr(0, 24), "waiting\tcuMemcpyDtoH_v2\t");
   call("cudaMemcpyAsync", nullptr);
   EXPECT_EQ(lines().substr(0, 24), "waiting\tcudaMemcpyAsync\t");
+  call("cuGraphLaunch", nullptr);
+  EXPECT_EQ(lines().substr(0, 22), "waiting\tcuGraphLaunch\t");
   page->go = 1;
   ASSERT_EQ(kq_wait_go(page.get(), 0, 1'000'000'000), 1);
   call("cuMemcpyDtoHAsync_v2", nullptr);

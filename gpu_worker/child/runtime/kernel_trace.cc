@@ -17,10 +17,14 @@ constexpr std::size_t kRecordAlign = 8;
 
 std::atomic<KernelTrace*> traced = nullptr;  // CUPTI's callbacks for buffers have no argument of the user
 
+struct Freed {
+  void operator()(char* text) const { std::free(text); }
+};
+
 std::string demangled(const std::string& symbol) {
+  if (!symbol.starts_with("_Z")) return symbol;  // the name of a triton kernel, which might look like an encoded type
   int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
-                                                         std::free);
+  const std::unique_ptr<char, Freed> name(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status));
   return status == 0 && name ? name.get() : symbol;
 }
 

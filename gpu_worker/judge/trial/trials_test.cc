@@ -80,7 +80,7 @@ TEST(TrialRun, two_correctness_calls_are_watched_at_places_that_differ) {
     const Report report = fixture.run([&](FakeTurn& turn) {
       if (turn.command == Command::call && turn.page.is_watched == 1) watched.push_back(calls);
       calls += turn.command == Command::call ? 1 : 0;
-      if (turn.command != Command::call) EXPECT_EQ(turn.page.is_watched, 0u);
+      EXPECT_TRUE(turn.command == Command::call || turn.page.is_watched == 0);
     });
     ASSERT_TRUE(report.verdict) << report.error;
     EXPECT_EQ(watched.size(), kWatchedCallsMax);

@@ -164,11 +164,6 @@ class Row:
     extensions: str | None = None
     extension_errors: str | None = None
     fell_back: bool | None = None
-    streams: str | None = None
-    graphs: str | None = None
-    own_share: float | None = None
-    decoy: bool | None = None
-    kernels: str | None = None
     cases: str | None = None
     workloads: str | None = None
     mismatch_place: str | None = None
@@ -195,6 +190,11 @@ class Row:
     truth_max: float | None = None
     allow_precision: str | None = None
     problem_warnings: str | None = None
+    streams: str | None = None
+    graphs: str | None = None
+    own_share: float | None = None
+    decoy: bool | None = None
+    kernels: str | None = None
 
     @classmethod
     def of(cls, row: RunRow) -> Row:
