@@ -113,7 +113,7 @@ TEST(read_audit, without_cupti_nothing_is_rejected) {
 
 TEST(read_audit, invalid_lines_are_ignored) {
   for (const std::string& junk :
-       {std::string("\n\n\t\t\n"), std::string("stream\n"), std::string("stream\t1\t2\t3\n"),
+       {std::string("\n\n\t\t\n"), std::string("stream\n"), std::string("stream\t1\t2\t3\t4\n"),
         std::string(70'000, 'x') + "\n", std::string("\0\xff\t\xfe\n", 5), std::string("wave\t1\t/kq/x\n")}) {
     EXPECT_EQ(rejection_of(junk), "clean") << junk.substr(0, 20);
   }

@@ -74,6 +74,7 @@ TEST(TrialRun, two_correctness_calls_are_watched_at_places_that_differ) {
   std::set<std::vector<int>> places;
   for (int run = 0; run < 8; ++run) {
     JudgeFixture fixture;
+    fixture.random.seed(static_cast<std::uint64_t>(run));
     fixture.plan.trials = {.correctness = 6, .warmup = 1, .timed = 4};
     std::vector<int> watched;
     int calls = 0;
