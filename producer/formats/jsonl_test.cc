@@ -65,14 +65,14 @@ TEST_F(Jsonl, files_are_texts_by_name) {
 }
 
 TEST_F(Jsonl, reads_every_key) {
-  const Found found = read(
-      R"({"id": "relu/fast", "problem": "problems/relu.py", "backend": "triton", "path": "subs/relu.py",)"
-      R"( "device": "cuda", "gpu": "NVIDIA H200", "author": "ada", "precision": "fp16", "rtol": 0.01, "atol": 0,)"
-      R"( "tags": {"model": "m1", "sample": 3}, "params": {"correctness": 2, "warmup": 0, "timed": 7},)"
-      R"( "baseline": "compile", "profile": "ncu", "need_extensions": true, "of_another_system": [1],)"
-      R"( "streams": "joined", "graphs": "allow",)"
-      R"( "truth": false, "truth_rms": 2.5, "truth_max": 9, "allow_precision": "bf16"})"
-      "\n");
+  const Found found =
+      read(R"({"id": "relu/fast", "problem": "problems/relu.py", "backend": "triton", "path": "subs/relu.py",)"
+           R"( "device": "cuda", "gpu": "NVIDIA H200", "author": "ada", "precision": "fp16", "rtol": 0.01, "atol": 0,)"
+           R"( "tags": {"model": "m1", "sample": 3}, "params": {"correctness": 2, "warmup": 0, "timed": 7},)"
+           R"( "baseline": "compile", "profile": "ncu", "need_extensions": true, "of_another_system": [1],)"
+           R"( "streams": "joined", "graphs": "allow",)"
+           R"( "truth": false, "truth_rms": 2.5, "truth_max": 9, "allow_precision": "bf16"})"
+           "\n");
   ASSERT_THAT(found.mistakes, IsEmpty());
   ASSERT_EQ(found.candidates.size(), 1u);
   const Candidate& candidate = found.candidates[0];
