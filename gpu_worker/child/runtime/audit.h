@@ -45,9 +45,9 @@
 namespace kq::runtime {
 
 inline constexpr std::size_t kAuditLinesMax = 60;
-inline constexpr std::size_t kAuditLineBytesMax = 1000;  // all lines together fit into a pipe
+inline constexpr std::size_t kAuditLineBytesMax = 1000;     // all lines together fit into a pipe
 inline constexpr std::size_t kAuditPipeBytes = 256u << 10;  // of the pipe, where the kernel grants as much
-inline constexpr int kAuditHeardMax = 64;                // lines `heard`; later ones are not written
+inline constexpr int kAuditHeardMax = 64;                   // lines `heard`; later ones are not written
 inline constexpr int kAuditModulesMax = 8;
 inline constexpr std::size_t kAuditStreamsMax = 256;      // streams that are asked for unfinished work
 inline constexpr std::size_t kWatchBytesMax = 96u << 10;  // lines of watched calls; later watched calls have none
