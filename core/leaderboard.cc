@@ -17,10 +17,15 @@ std::string shortest(const std::optional<double>& value) {
 
 }  // namespace
 
-Hash board_hash(const Problem& problem) {
-  if (problem.precision == Precision::as_given && !problem.rtol && !problem.atol) return problem.hash;
-  return sha256(to_hex(problem.hash) + " precision " + std::string(to_string(problem.precision)) + " rtol " +
-                shortest(problem.rtol) + " atol " + shortest(problem.atol));
+Hash board_hash(const Problem& problem, Streams streams, Graphs graphs) {
+  std::string text;
+  if (problem.precision != Precision::as_given || problem.rtol || problem.atol) {
+    text += " precision " + std::string(to_string(problem.precision)) + " rtol " + shortest(problem.rtol) + " atol " +
+            shortest(problem.atol);
+  }
+  if (streams != Streams::reject) text += " streams " + std::string(to_string(streams));
+  if (graphs != Graphs::reject) text += " graphs " + std::string(to_string(graphs));
+  return text.empty() ? problem.hash : sha256(to_hex(problem.hash) + text);
 }
 
 std::optional<LeaderboardRow> board_row(const Submission& submission, const Result& result, Sequence seq,
@@ -29,8 +34,11 @@ std::optional<LeaderboardRow> board_row(const Submission& submission, const Resu
   if (!row_of(name_of(result.verdict)).ranks || measurement == nullptr || measurement->submission.sample_count == 0 ||
       !runs_all_workloads(submission.problem))
     return std::nullopt;
+  const bool is_decoy = result.kernels_ran && result.kernels_ran->is_decoy;
+  if (is_decoy && result.kernels_ran->are_own_wanted) return std::nullopt;
+  const Trials& trials = submission.trials;
   return LeaderboardRow{.problem = submission.problem.name,
-                        .problem_hash = board_hash(submission.problem),
+                        .problem_hash = board_hash(submission.problem, trials.streams, trials.graphs),
                         .device_model = result.device.model,
                         .seq = seq,
                         .label = submission.label,
@@ -40,7 +48,10 @@ std::optional<LeaderboardRow> board_row(const Submission& submission, const Resu
                         .reference_ns = measurement->reference.median_ns,
                         .speedup = speedup(*measurement),
                         .finished_at_ms = finished_at_ms,
-                        .fell_back = result.extensions && result.extensions->fell_back};
+                        .fell_back = result.extensions && result.extensions->fell_back,
+                        .is_decoy = is_decoy,
+                        .streams = trials.streams,
+                        .graphs = trials.graphs};
 }
 
 bool is_better(const LeaderboardRow& challenger, const LeaderboardRow& holder) {

@@ -29,17 +29,20 @@ struct LeaderboardRow {
   std::int64_t finished_at_ms = 0;
   bool fell_back = false;   // an extension of the submission does not compile, so the time is that of its fallback
   std::string submitter{};  // as the key proves it, unlike the author; empty in rows of an earlier kq
+  bool is_decoy = false;    // the submission has kernels, but none of them ran (KernelsRan)
+  Streams streams = Streams::reject;
+  Graphs graphs = Graphs::reject;
 
   friend bool operator==(const LeaderboardRow&, const LeaderboardRow&) = default;
 };
 
 // Returns the hash that identifies the board of a problem. It is the hash of the reference's source where the problem
 // has neither tolerances nor a precision of its own. Otherwise these are hashed too, so that a submission with a looser
-// tolerance is listed on another board.
-Hash board_hash(const Problem& problem);
+// tolerance is listed on another board. Submissions that may use streams or graphs have boards of their own likewise.
+Hash board_hash(const Problem& problem, Streams streams = Streams::reject, Graphs graphs = Graphs::reject);
 
-// Returns the row of a finished job, or nothing where its verdict does not rank, it has no timed samples, or it runs
-// only some of the problem's workloads.
+// Returns the row of a finished job, or nothing where its verdict does not rank, it has no timed samples, it runs
+// only some of the problem's workloads, or it ran no kernel of its own where the problem asks for some.
 std::optional<LeaderboardRow> board_row(const Submission& submission, const Result& result, Sequence seq,
                                         std::int64_t finished_at_ms);
 
@@ -73,6 +76,9 @@ void fields(V& v, LeaderboardRow& x) {
   v("finished_at_ms", x.finished_at_ms);
   v("fell_back", x.fell_back);
   v("submitter", x.submitter);
+  v("decoy", x.is_decoy);
+  v("streams", x.streams);
+  v("graphs", x.graphs);
 }
 
 }  // namespace kq

@@ -77,6 +77,29 @@ TEST(BoardRow, stands_for_a_passed_and_timed_job) {
   EXPECT_EQ(row->speedup, 2);
 }
 
+TEST(BoardRow, of_a_decoy_is_flagged_and_missing_where_the_problem_asks_for_own_kernels) {
+  Result result;
+  result.verdict = timed(10);
+  result.kernels_ran = KernelsRan{.calls = 1, .is_decoy = true};
+  const auto row = board_row(Submission{}, result, 7, 8);
+  ASSERT_TRUE(row);
+  EXPECT_TRUE(row->is_decoy);
+  result.kernels_ran->are_own_wanted = true;
+  EXPECT_FALSE(board_row(Submission{}, result, 7, 8));
+  result.kernels_ran->is_decoy = false;
+  EXPECT_TRUE(board_row(Submission{}, result, 7, 8));
+}
+
+TEST(BoardHash, differs_where_streams_or_graphs_are_allowed) {
+  Problem problem;
+  problem.hash = sha256("problem");
+  const std::set<Hash> boards{problem.hash, board_hash(problem, Streams::joined),
+                              board_hash(problem, {}, Graphs::allow),
+                              board_hash(problem, Streams::joined, Graphs::allow)};
+  EXPECT_EQ(boards.size(), 4u);
+  EXPECT_EQ(board_hash(problem), problem.hash);
+}
+
 TEST(BoardRow, is_missing_where_the_verdict_does_not_rank_or_nothing_was_timed) {
   EXPECT_FALSE(row_of_verdict(Suspect{timed(10).measurement, {}, {}}));
   EXPECT_FALSE(row_of_verdict(ended(VerdictName::wrong_answer, {})));

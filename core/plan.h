@@ -121,6 +121,7 @@ struct Report {
   std::int64_t waited_us = 0;          // the part of trials_us in which the judge was ready to run but had no processor
   std::vector<CaseResult> cases = {};  // as in Result
   std::optional<ProblemCertificate> certificate = std::nullopt;  // where the plan asked for it and it is complete
+  bool wants_own_kernels = false;                                // as in KernelsRan
 };
 // The judge's first message, sent when its device is open. Where the device does not exist, the judge exits with
 // ExitCode::nothing instead.
@@ -199,6 +200,7 @@ void fields(V& v, Report& x) {
   v("waited_us", x.waited_us);
   v("cases", x.cases);
   v("certificate", x.certificate);
+  v("wants_own_kernels", x.wants_own_kernels);
 }
 template <class V>
 void fields(V& v, JudgeReady& x) {

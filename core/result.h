@@ -147,6 +147,42 @@ struct Extensions {
 
 inline constexpr std::size_t kFailedExtensionsMax = 16;
 
+// Whose a kernel is: the submission's own, that of a library such as cuBLAS, or that of torch, which includes what
+// torch.compile makes.
+enum class KernelOwner { submission, library, torch };
+constexpr std::array<std::string_view, 3> enum_names(KernelOwner) {
+  return {"submission", "library", "torch"};
+}
+
+// A kernel that the GPU ran in calls of the submission that CUPTI watched.
+struct RanKernel {
+  std::string name;  // demangled, at most kKernelNameBytesMax
+  KernelOwner owner = KernelOwner::submission;
+  std::uint64_t count = 0;  // launches in all watched calls
+  std::int64_t ns = 0;      // the time of these launches on the GPU
+
+  friend bool operator==(const RanKernel&, const RanKernel&) = default;
+};
+
+inline constexpr std::size_t kRanKernelsMax = 32;
+inline constexpr std::size_t kKernelNameBytesMax = 160;
+
+// The kernels that the GPU ran for a submission, as CUPTI reports them for untimed calls at random places among the
+// trials.
+struct KernelsRan {
+  std::uint32_t calls = 0;              // calls that CUPTI watched
+  std::vector<RanKernel> kernels = {};  // at most kRanKernelsMax, those with the most time first
+  std::uint32_t left_out = 0;           // further kernels, which count in own_share only
+  // The part of the time on the GPU that the submission's own kernels took, from 0 to 1. There is no value where no
+  // kernel ran.
+  std::optional<double> own_share = std::nullopt;
+  // Whether the submission's files have kernels, but none of its own kernels ran.
+  bool is_decoy = false;
+  bool are_own_wanted = false;  // whether the problem asks for kernels of the submission's own
+
+  friend bool operator==(const KernelsRan&, const KernelsRan&) = default;
+};
+
 // The outcome of one workload of a job.
 struct CaseResult {
   std::string workload;  // its name
@@ -204,6 +240,8 @@ struct Result {
   // figures are then the weighted geometric means over these, and its samples are empty.
   std::vector<CaseResult> cases = {};
   std::vector<ProblemWarning> problem_warnings = {};  // of the problem's certificate
+  // Present for a passed or suspect submission that ran on a GPU while CUPTI watched it.
+  std::optional<KernelsRan> kernels_ran = std::nullopt;
 
   friend bool operator==(const Result&, const Result&) = default;
 };
@@ -294,6 +332,22 @@ void fields(V& v, Extensions& x) {
   v("fell_back", x.fell_back);
 }
 template <class V>
+void fields(V& v, RanKernel& x) {
+  v("name", x.name);
+  v("owner", x.owner);
+  v("count", x.count);
+  v("ns", x.ns);
+}
+template <class V>
+void fields(V& v, KernelsRan& x) {
+  v("calls", x.calls);
+  v("kernels", x.kernels);
+  v("left_out", x.left_out);
+  v("own_share", x.own_share);
+  v("decoy", x.is_decoy);
+  v("own_wanted", x.are_own_wanted);
+}
+template <class V>
 void fields(V& v, CaseResult& x) {
   v("workload", x.workload);
   v("weight", x.weight);
@@ -327,6 +381,7 @@ void fields(V& v, Result& x) {
   v("extensions", x.extensions);
   v("cases", x.cases);
   v("problem_warnings", x.problem_warnings);
+  v("kernels_ran", x.kernels_ran);
 }
 
 }  // namespace kq

@@ -98,6 +98,8 @@ Hash submission_key(const Submission& submission) {
   if (submission.trials.baseline != Baseline::eager) put(text, "baseline", to_string(submission.trials.baseline));
   if (submission.trials.profile != Profiler::none) put(text, "profile", to_string(submission.trials.profile));
   if (submission.trials.need_extensions) put(text, "need_extensions", "yes");
+  if (submission.trials.streams != Streams::reject) put(text, "streams", to_string(submission.trials.streams));
+  if (submission.trials.graphs != Graphs::reject) put(text, "graphs", to_string(submission.trials.graphs));
   if (submission.time_limit_ms != 0) put(text, "time_limit_ms", std::to_string(submission.time_limit_ms));
   if (const TruthRule& truth = submission.truth; truth != TruthRule{}) {
     put(text, "truth", truth.is_used ? "yes" : "no");

@@ -50,6 +50,19 @@ constexpr std::array<std::string_view, 2> enum_names(Baseline) {
   return {"eager", "compile"};
 }
 
+// What becomes of a submission that makes CUDA streams of its own: it is rejected, or it may use streams that it joins
+// with the current stream before a call returns.
+enum class Streams { reject, joined };
+constexpr std::array<std::string_view, 2> enum_names(Streams) {
+  return {"reject", "joined"};
+}
+
+// What becomes of a submission that captures or replays CUDA graphs.
+enum class Graphs { reject, allow };
+constexpr std::array<std::string_view, 2> enum_names(Graphs) {
+  return {"reject", "allow"};
+}
+
 // The profiler under which the kernels of a passed submission run in a separate pass after the timing
 // (gpu_worker/lane/profile.h).
 enum class Profiler { none, ncu };
@@ -68,6 +81,8 @@ struct Trials {
   // Ends the job as `build_failed` where a call of load_inline or load does not compile, even if the submission catches
   // the error.
   bool need_extensions = false;
+  Streams streams = Streams::reject;
+  Graphs graphs = Graphs::reject;
 
   friend bool operator==(const Trials&, const Trials&) = default;
 };
@@ -139,6 +154,8 @@ void fields(V& v, Trials& x) {
   v("baseline", x.baseline);
   v("profile", x.profile);
   v("need_extensions", x.need_extensions);
+  v("streams", x.streams);
+  v("graphs", x.graphs);
 }
 template <class V>
 void fields(V& v, Submission& x) {

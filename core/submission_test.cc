@@ -60,6 +60,8 @@ TEST(SubmissionKey, differs_with_everything_that_changes_the_work) {
       [](Submission& s) { s.trials.timed = 8; },
       [](Submission& s) { s.trials.baseline = Baseline::eager; },
       [](Submission& s) { s.trials.profile = Profiler::none; },
+      [](Submission& s) { s.trials.streams = Streams::reject; },
+      [](Submission& s) { s.trials.graphs = Graphs::reject; },
       [](Submission& s) { s.truth.is_used = true; },
       [](Submission& s) { s.truth.rms = 3; },
       [](Submission& s) { s.truth.max = 3; },
@@ -176,6 +178,8 @@ TEST(SubmissionKey, is_the_same_in_every_release) {
   submission.trials.baseline = Baseline::eager;
   submission.trials.profile = Profiler::none;
   submission.trials.need_extensions = false;
+  submission.trials.streams = Streams::reject;
+  submission.trials.graphs = Graphs::reject;
   submission.truth = {};
   EXPECT_EQ(to_hex(submission_key(submission)), "37d84f37c34abfe99b793a64af82d92dfab29ce263a587ff5f084bf5efd3be58")
       << "stored results no longer answer the submissions they belong to; raise kEvaluatorVersion if that is meant";

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "core/limits.h"
 #include "guard/cuda_tokens.h"
@@ -104,9 +105,21 @@ std::vector<Finding> judge_all(const CudaFacts& facts) {
 
 }  // namespace
 
-const Finding* first_rejected(std::span<const Finding> findings) {
-  const auto found = std::find_if(findings.begin(), findings.end(),
-                                  [](const Finding& finding) { return finding.severity == Severity::reject; });
+bool is_allowed(std::string_view rule, const Policy& policy) {
+  const bool are_graphs_allowed = policy.graphs == Graphs::allow;
+  if (rule == "cuda_graph") return are_graphs_allowed;
+  const bool is_of_streams =
+      rule == "cuda_stream_create" || rule == "cuda_stream_external" || rule == "cuda_stream_context";
+  return is_of_streams && (are_graphs_allowed || policy.streams == Streams::joined);
+}
+
+const Finding* first_rejected(std::span<const Finding> findings, const Policy& policy) {
+  const auto is_rejected = [](const Finding& finding) { return finding.severity == Severity::reject; };
+  // A full list may have dropped findings that the policy does not allow.
+  const bool is_full = std::cmp_greater_equal(std::ranges::count_if(findings, is_rejected), kFindingsMax);
+  const auto found = std::find_if(findings.begin(), findings.end(), [&](const Finding& finding) {
+    return is_rejected(finding) && (is_full || !is_allowed(finding.rule, policy));
+  });
   return found == findings.end() ? nullptr : &*found;
 }
 

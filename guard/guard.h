@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/submission.h"
 #include "guard/facts.h"
 #include "guard/preprocessor.h"
 #include "guard/rules.h"
@@ -38,8 +39,16 @@ struct Finding {
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
-// Returns the first finding of severity `reject`, or null if there is none.
-const Finding* first_rejected(std::span<const Finding> findings);
+// What a job allows its submission (Trials in core/submission.h). Graphs include streams, because a capture needs one.
+struct Policy {
+  Streams streams = Streams::reject;
+  Graphs graphs = Graphs::reject;
+};
+// Returns whether the policy allows what a rule rejects.
+bool is_allowed(std::string_view rule, const Policy& policy);
+
+// Returns the first finding of severity `reject` that the policy does not allow, or null if there is none.
+const Finding* first_rejected(std::span<const Finding> findings, const Policy& policy = {});
 
 // Judges the facts of all Python files of a submission (guard/facts.h), in their order. Each rule is reported at most
 // once per line. C++ texts inside Python sources are judged like CUDA files, with the lines of the Python file.

@@ -146,6 +146,23 @@ TEST(Guard, reviews_do_not_displace_rejections) {
   EXPECT_EQ(first_rejected(findings)->line, 500u);
 }
 
+TEST(Guard, a_policy_lifts_the_rules_of_streams_and_graphs_and_no_others) {
+  const Policy joined{.streams = Streams::joined}, allow{.graphs = Graphs::allow};
+  const auto rejected = [](const std::string& facts, const Policy& policy) {
+    const auto findings = judge(facts);
+    const Finding* const found = first_rejected(findings, policy);
+    return found == nullptr ? std::string("none") : found->rule;
+  };
+  const std::string stream = "1\tcall\ttorch.cuda.Stream\n", graph = "2\tcall\ttorch.cuda.CUDAGraph\n";
+  EXPECT_EQ(rejected(stream + graph, {}), "cuda_stream_create");
+  EXPECT_EQ(rejected(stream + graph, joined), "cuda_graph");
+  EXPECT_EQ(rejected(stream + graph, allow), "none");
+  EXPECT_EQ(rejected(stream + "3\tset\ttime.time\t?\n", allow), "patches_clock");
+  std::string many;
+  for (std::size_t line = 1; line <= kFindingsMax; ++line) many += std::to_string(line) + "\tcall\ttorch.cuda.Stream\n";
+  EXPECT_EQ(rejected(many + "900\tset\ttime.time\t?\n", joined), "cuda_stream_create") << "the list is full";
+}
+
 TEST(Guard, code_that_never_runs_is_for_review) {
   const auto findings = judge("7\tcall\ttorch.cuda.Stream\t\tdead\n");
   ASSERT_EQ(findings.size(), 1u);

@@ -184,7 +184,7 @@ class JobsStep {
       auto submission = decode<Submission>(*body);
       if (!submission)
         return damaged(store::Family::body, job_text(job.record.seq) + ": " + submission.error().message);
-      job.board = board_hash(submission->problem);
+      job.board = board_hash(submission->problem, submission->trials.streams, submission->trials.graphs);
       job.first_label = std::move(submission->label);
     }
     drop_retained();

@@ -45,7 +45,9 @@ inline Submission submission() {
                      .timed = 100,
                      .baseline = Baseline::compile,
                      .profile = Profiler::ncu,
-                     .need_extensions = true},
+                     .need_extensions = true,
+                     .streams = Streams::joined,
+                     .graphs = Graphs::allow},
           .salt = "again",
           .time_limit_ms = 45'000,
           .priority = Priority::high,
@@ -204,7 +206,14 @@ inline Result result(Verdict verdict = passed()) {
                                    .failed = {{.name = "add", .error = "add.py:31: identifier \"n\" is undefined"}},
                                    .fell_back = true},
           .cases = {{.workload = "n=1024", .weight = 2, .verdict = passed(), .samples = samples()}},
-          .problem_warnings = certificate().warnings};
+          .problem_warnings = certificate().warnings,
+          .kernels_ran = KernelsRan{
+              .calls = 2,
+              .kernels = {{.name = "relu_kernel(float*)", .owner = KernelOwner::torch, .count = 4, .ns = 12'500}},
+              .left_out = 1,
+              .own_share = 0.25,
+              .is_decoy = true,
+              .are_own_wanted = true}};
 }
 
 inline JobRecord job() {
@@ -252,7 +261,10 @@ inline LeaderboardRow leaderboard_row() {
           .speedup = 10,
           .finished_at_ms = 1'760'000'002'000,
           .fell_back = true,
-          .submitter = "ada@lab"};
+          .submitter = "ada@lab",
+          .is_decoy = true,
+          .streams = Streams::joined,
+          .graphs = Graphs::allow};
 }
 
 inline Blob blob() {
@@ -415,7 +427,9 @@ inline std::vector<JudgeRequest> judge_requests() {
                           .timed = 100,
                           .baseline = Baseline::compile,
                           .profile = Profiler::ncu,
-                          .need_extensions = true},
+                          .need_extensions = true,
+                          .streams = Streams::joined,
+                          .graphs = Graphs::allow},
                .rtol = 0.01,
                .atol = 0.001,
                .limits = {.load_limit_ms = 1,
@@ -444,7 +458,8 @@ inline std::vector<JudgeReply> judge_replies() {
                                                  .trials_us = 640'125,
                                                  .waited_us = 1'250,
                                                  .cases = result().cases,
-                                                 .certificate = certificate()}};
+                                                 .certificate = certificate(),
+                                                 .wants_own_kernels = true}};
 }
 
 }  // namespace kq::examples

@@ -300,6 +300,10 @@ struct Page {
   // 1: the judge reads the child's memory while the child is stopped, so outputs of `call` and `call_compiled` may stay
   // where the call has left them; written by the judge.
   std::uint32_t keeps_outputs;
+  // For `call` to a submission, written by the judge: 1: the child finds out which kernels run, and which of the
+  // problem's forbidden operators. The judge never times such a call.
+  std::uint32_t is_watched;
+  std::uint32_t wants_own_kernels;  // 1: the problem has OWN_KERNELS or FORBIDDEN; written by a reference
 };
 static_assert(offsetof(Page, go) == 8);
 static_assert(offsetof(Page, done) == 64);

@@ -61,6 +61,10 @@ bool asks_for_trigraphs_in(std::string_view contract) {
          asks;  // Python may accept JSON that is invalid here
 }
 
+guard::Policy policy_of(const Lease& lease) {
+  return {.streams = lease.submission.trials.streams, .graphs = lease.submission.trials.graphs};
+}
+
 // Judges C++ files, which can be read without a compiler, and binaries, which are not allowed, before anything runs.
 Expected<std::optional<Built>> judge_files(const Lease& lease, const BuildTime& time) {
   std::vector<std::string> bytes;
@@ -79,12 +83,12 @@ Expected<std::optional<Built>> judge_files(const Lease& lease, const BuildTime& 
     if (auto over = time.over())
       return over->map([](Verdict& verdict) { return std::optional(ended_build(std::move(verdict))); });
     const auto binary = guard::judge_binary(source.text, source.name);
-    if (const guard::Finding* finding = guard::first_rejected(binary))
+    if (const guard::Finding* finding = guard::first_rejected(binary, policy_of(lease)))
       return std::optional(ended_build(rejected(*finding)));
     if (!is_cpp(source.name)) continue;
     auto findings = has_trigraphs ? guard::judge_trigraphs(source) : std::vector<guard::Finding>();
     std::ranges::move(guard::judge_cuda(source, sources), std::back_inserter(findings));
-    if (const guard::Finding* finding = guard::first_rejected(findings))
+    if (const guard::Finding* finding = guard::first_rejected(findings, policy_of(lease)))
       return std::optional(ended_build(rejected(*finding)));
   }
   return std::optional<Built>();
@@ -424,7 +428,9 @@ Expected<bool> Builder::compile_calls(const Job& job, const std::vector<Extensio
   // The guard judges all calls before any is compiled.
   const BuildTime time = time_to_judge(job.lease, job.stop, job.end_ms);
   for (const ExtensionCall& call : calls) {
-    if ((built.verdict = judge_call(call, [&] { return !time.over(); }))) return false;
+    if ((built.verdict = judge_call(
+             call, [&] { return !time.over(); }, policy_of(job.lease))))
+      return false;
     if (auto over = time.over()) {
       KQ_TRY_VALUE(built.verdict, std::move(*over));
       return false;
@@ -478,7 +484,7 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
     return Compiled{.verdict = {}, .dir = *entry, .cached = true, .toolchain = toolchain_text(*entry)};
   const Hash failed_key = failure_key(call, key);
   if (const auto entry = cache_.find(failed_key)) {
-    auto verdict = read_outcome(*entry);
+    auto verdict = read_outcome(*entry, policy_of(job.lease));
     const auto kept = failure_in(*entry);
     if (verdict && kept)
       return Compiled{.verdict = std::move(verdict),
@@ -540,7 +546,7 @@ Expected<std::optional<Verdict>> Builder::compile_once(const Job& job, const Scr
   BuildChild child = child_of(job, ChildRole::compile, options_.compile_limit_ms, headers);
   if (kind == BuildGate::Kind::alone) child.host_bytes = options_.alone_host_bytes;
   KQ_TRY_VALUE(auto end, run_build_child(child, job.lease, scratch, *job.zygote, job.stop));
-  auto verdict = end.verdict ? std::move(end.verdict) : read_outcome(scratch.out());
+  auto verdict = end.verdict ? std::move(end.verdict) : read_outcome(scratch.out(), policy_of(job.lease));
   // The compile child reports an error of the source even if the kernel killed another step for its memory.
   if (verdict && is_for_memory(*verdict)) verdict = build_out_of_memory(child.host_bytes);
   return verdict;
@@ -580,7 +586,7 @@ bool Builder::make_header(const HeaderOrder& order, std::size_t thread, const st
 }
 
 Built Builder::outcome(const Job& job, const std::string& dir, bool cached) const {
-  if (auto verdict = read_outcome(dir)) return ended_build(std::move(*verdict));
+  if (auto verdict = read_outcome(dir, policy_of(job.lease))) return ended_build(std::move(*verdict));
   Built built{.verdict = {}, .dir = dir, .cached = cached, .ms = 0};
   built.toolchain = toolchain_in(dir);
   built.extensions = extensions_in(dir);

@@ -328,9 +328,10 @@ Expected<std::vector<ExtensionCall>> parse_calls(std::string_view text) {
   return calls;
 }
 
-std::optional<Verdict> judge_call(const ExtensionCall& call, const std::function<bool()>& may_go_on) {
+std::optional<Verdict> judge_call(const ExtensionCall& call, const std::function<bool()>& may_go_on,
+                                  const guard::Policy& policy) {
   const auto flags = judge_flags(call);
-  if (const guard::Finding* finding = guard::first_rejected(flags)) {
+  if (const guard::Finding* finding = guard::first_rejected(flags, policy)) {
     guard::Finding flag_finding = *finding;
     flag_finding.file = call.place.empty() ? "load_inline" : call.place;
     flag_finding.line = 0;
@@ -341,7 +342,8 @@ std::optional<Verdict> judge_call(const ExtensionCall& call, const std::function
   for (const auto& [name, text] : call.sources) {
     const auto findings =
         reads_trigraphs ? guard::judge_trigraphs({.name = name, .text = text}) : std::vector<guard::Finding>();
-    if (const guard::Finding* finding = guard::first_rejected(findings)) return rejected(placed(call, *finding));
+    if (const guard::Finding* finding = guard::first_rejected(findings, policy))
+      return rejected(placed(call, *finding));
   }
   std::vector<guard::CppSource> files;  // files that a source may include
   for (const auto& [name, text] : std::span(call.sources).subspan(call.files_at))
@@ -349,7 +351,8 @@ std::optional<Verdict> judge_call(const ExtensionCall& call, const std::function
   for (const Joined& text : texts_of(call)) {
     if (!may_go_on()) return std::nullopt;
     const auto findings = text.judged(files);
-    if (const guard::Finding* finding = guard::first_rejected(findings)) return rejected(placed(call, *finding));
+    if (const guard::Finding* finding = guard::first_rejected(findings, policy))
+      return rejected(placed(call, *finding));
   }
   return std::nullopt;
 }

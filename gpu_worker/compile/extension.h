@@ -16,6 +16,7 @@
 #include "core/base/error.h"
 #include "core/bytes/hash.h"
 #include "core/verdict.h"
+#include "guard/guard.h"
 
 namespace kq::worker {
 
@@ -49,9 +50,10 @@ struct ExtensionCall {
 Expected<std::vector<ExtensionCall>> parse_calls(std::string_view json);
 
 // Returns the verdict on a call whose sources or flags break a rule, or nothing. Calls `may_go_on` before each text and
-// returns nothing if that is false.
+// returns nothing if that is false. `policy` says which rules the job lifts.
 std::optional<Verdict> judge_call(
-    const ExtensionCall& call, const std::function<bool()>& may_go_on = [] { return true; });
+    const ExtensionCall& call, const std::function<bool()>& may_go_on = [] { return true; },
+    const guard::Policy& policy = {});
 
 // Returns the hash of what shapes the module: the call without its place, the architecture, and `toolchain`, which
 // names compilers, torch and headers.

@@ -32,7 +32,7 @@ Verdict failed(Stage stage, std::string_view text) {
 }
 
 // Judges the libraries and device code that were built by what they import.
-std::optional<Verdict> judge_built(const std::string& dir) {
+std::optional<Verdict> judge_built(const std::string& dir, const guard::Policy& policy) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(dir, error)) {
     const std::string path = entry.path().string();
@@ -41,28 +41,28 @@ std::optional<Verdict> judge_built(const std::string& dir) {
     const auto bytes = read_child_file(path, kBuildBytesMax);
     if (!bytes) return failed(Stage::guard, bytes.error().message);
     const auto findings = guard::judge_elf(*bytes, entry.path().filename().string());
-    if (const guard::Finding* finding = guard::first_rejected(findings)) return rejected(*finding);
+    if (const guard::Finding* finding = guard::first_rejected(findings, policy)) return rejected(*finding);
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<Verdict> read_outcome(const std::string& dir) {
+std::optional<Verdict> read_outcome(const std::string& dir, const guard::Policy& policy) {
   // Reads one byte more than allowed, because facts that were cut off at the end of a line would look complete.
   if (const auto facts = read_child_file(dir + "/facts", guard::kFactsBytesMax + 1)) {
     const auto findings = guard::judge_facts(*facts);
     if (!findings) return failed(Stage::guard, findings.error().message);
-    if (const guard::Finding* finding = guard::first_rejected(*findings)) return rejected(*finding);
+    if (const guard::Finding* finding = guard::first_rejected(*findings, policy)) return rejected(*finding);
   }
   // The preprocessed source shows what macros of headers make of it.
   if (const auto text = read_child_file(dir + "/source.ii", kPreprocessedBytesMax)) {
     const auto findings = guard::judge_preprocessed({.name = "source.ii", .text = *text});
-    if (const guard::Finding* finding = guard::first_rejected(findings)) return rejected(*finding);
+    if (const guard::Finding* finding = guard::first_rejected(findings, policy)) return rejected(*finding);
   }
   const auto status = read_child_file(dir + "/status", kStatusBytesMax);
   const std::string word = status ? status->substr(0, status->find_first_of(" \n")) : "missing";
-  if (word == "ok") return judge_built(dir);
+  if (word == "ok") return judge_built(dir, policy);
   std::string message = shortened(read_child_file(dir + "/message", kMessageTextMax).value_or(""));
   if (word == "unsupported") {
     return ended(VerdictName::unsupported_here, {.stage = Stage::build,

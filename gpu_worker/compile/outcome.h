@@ -15,7 +15,7 @@ namespace kq::worker {
 
 // Reads `dir`/facts, source.ii, status and message, and the import table of every library and cubin there. Returns
 // nothing if the build succeeded.
-std::optional<Verdict> read_outcome(const std::string& dir);
+std::optional<Verdict> read_outcome(const std::string& dir, const guard::Policy& policy = {});
 
 // Returns the verdict on a submission that breaks a rule of the guard.
 Verdict rejected(const guard::Finding& finding);

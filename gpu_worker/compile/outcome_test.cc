@@ -79,6 +79,13 @@ TEST_F(BuildOutcomeTest, a_broken_rule_comes_before_the_status) {
   EXPECT_EQ(read().find("build_failed at guard: facts, line 1"), 0u) << read();
 }
 
+TEST_F(BuildOutcomeTest, a_job_may_lift_the_rules_of_streams) {
+  leave("status", "ok\n");
+  leave("facts", "file\tk.py\t2\n4\tcall\ttorch.cuda.Stream\n");
+  EXPECT_TRUE(read_outcome(dir_));
+  EXPECT_FALSE(read_outcome(dir_, {.streams = Streams::joined}));
+}
+
 TEST_F(BuildOutcomeTest, the_preprocessed_source_is_judged) {
   leave("status", "ok\n");
   leave("source.ii", "# 7 \"k.cu\"\nk<<<1, 2, 0, ((cudaStream_t)0x0)>>>();\n");

@@ -171,6 +171,7 @@ Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::u
   if (!made_ahead) return tl::unexpected(made_ahead.error());
 
   preparing.reset();
+  report.wants_own_kernels = reference_->wants_own_kernels();
 
   // Every output of every kind of trial is checked.
   const std::int64_t first_trial_ns = clock_ns();

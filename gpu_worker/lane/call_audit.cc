@@ -73,6 +73,8 @@ struct Meaning {
 };
 constexpr Meaning kMeanings[] = {
     {"stream", "cuda_stream_create", "stream", "created a CUDA stream", "launch on the current stream"},
+    {"unjoined", "unjoined_stream", "stream", "left work on a CUDA stream that the current stream did not wait for",
+     "wait for the stream before the call returns: torch.cuda.current_stream().wait_stream(stream)"},
     {"api", "cuda_graph", "stream", "called", "launch kernels directly, on the current stream"},
     {"persist", "persisting_l2", "policy", "asked for lines of the L2 cache to stay", "leave the cache as it is"},
     {"waiting", "copy_while_waiting", "async", "copied memory while it waited for a call",
@@ -82,7 +84,8 @@ constexpr Meaning kMeanings[] = {
 
 Meaning meaning_of(const Meaning& of_kind, std::string_view name) {
   Meaning found = of_kind;
-  if (name.find("HostFunc") != name.npos || name.find("AddCallback") != name.npos) {
+  if (name.find("HostFunc") != name.npos || name.find("AddCallback") != name.npos ||
+      name.find("HostNode") != name.npos) {
     found.rule = "host_callback";
     found.reason = "async";
   } else if (name.find("_pts") != name.npos || name.find("per-thread") != name.npos) {
@@ -93,13 +96,28 @@ Meaning meaning_of(const Meaning& of_kind, std::string_view name) {
   return found;
 }
 
-std::optional<Evidence> evidence_of_line(const std::vector<std::string_view>& parts, std::string_view python_home) {
-  if (parts.size() != 3) return std::nullopt;
+// Whether a job allows what a line reports.
+bool is_allowed(const Meaning& meaning, std::string_view kind, const AuditPolicy& policy) {
+  const bool are_graphs_allowed = policy.graphs == Graphs::allow;
+  if (kind == "unjoined") return false;
+  if (meaning.rule == "cuda_stream_create") return are_graphs_allowed || policy.streams == Streams::joined;
+  return meaning.rule == "cuda_graph" && are_graphs_allowed;
+}
+
+// Returns the name and the line of the Python file that made the call, or else the file name of the calling library.
+std::string place_of(const std::vector<std::string_view>& parts, const Callers& callers) {
+  return printable(file_of(parts.size() == 4 ? parts[3] : callers.caller));
+}
+
+std::optional<Evidence> evidence_of_line(const std::vector<std::string_view>& parts, std::string_view python_home,
+                                         const AuditPolicy& policy) {
+  if (parts.size() != 3 && parts.size() != 4) return std::nullopt;
   const auto* const row = std::ranges::find(kMeanings, parts[0], &Meaning::kind);
   if (row == std::end(kMeanings)) return std::nullopt;
   const Callers callers = callers_of(parts[2]);
   if (is_stream_creating_library(callers.caller, python_home)) return std::nullopt;
   const Meaning meaning = row->kind == "api" ? meaning_of(*row, parts[1]) : *row;
+  if (is_allowed(meaning, parts[0], policy)) return std::nullopt;
   std::string action(meaning.text);
   if (row->kind == "stream") action += parts[1] == "?" ? "" : " with flags " + std::string(parts[1]);
   if (row->kind == "api" || row->kind == "persist" || row->kind == "waiting")
@@ -109,7 +127,7 @@ std::optional<Evidence> evidence_of_line(const std::vector<std::string_view>& pa
                   .message = printable(to_text(callers) + " " + action),
                   .hint = std::string(meaning.hint),
                   .rule = std::string(meaning.rule),
-                  .place = printable(file_of(callers.caller)),
+                  .place = place_of(parts, callers),
                   .mismatch = {}};
 }
 
@@ -125,7 +143,12 @@ Evidence evidence_of_silence() {
 
 }  // namespace
 
-AuditReport read_audit(std::string_view text, std::uint32_t calls, std::string_view python_home) {
+std::string_view caller_in(std::string_view modules) {
+  return callers_of(modules).caller;
+}
+
+AuditReport read_audit(std::string_view text, std::uint32_t calls, std::string_view python_home,
+                       const AuditPolicy& policy) {
   AuditReport report;
   std::uint32_t answers = 0;
   bool is_silent = false;
@@ -135,7 +158,7 @@ AuditReport read_audit(std::string_view text, std::uint32_t calls, std::string_v
     if (parts[0] == "off" && parts.size() == 2 && !report.is_on) report.off = printable(parts[1]);
     if (parts[0] == "heard") ++answers;
     if (parts[0] == "silent") is_silent = true;
-    if (!report.rejection) report.rejection = evidence_of_line(parts, python_home);
+    if (!report.rejection) report.rejection = evidence_of_line(parts, python_home, policy);
   }
   if (!report.is_on && report.off.empty()) report.off = "the child reported nothing";
   // A stream is the stronger evidence, so silence counts only without one.
@@ -157,13 +180,16 @@ bool is_stream_creating_library(std::string_view library, std::string_view pytho
                                                                "libnccl.so",
                                                                "libcutensor",
                                                                "libtorch_cuda_linalg.so"};
+  return !is_of_submission(library, python_home) && begins_with_any(file_of(library), kLibraries);
+}
+
+bool is_of_submission(std::string_view library, std::string_view python_home) {
   // Directories that a job can write to in its sandbox.
   static constexpr std::array<std::string_view, 5> kWritableByJobs{"/kq/", "/tmp/", "/dev/", "/proc/", "/memfd:"};
   // The loader keeps the ".." of search paths.
   const std::string path = std::filesystem::path(library).lexically_normal();
-  const bool is_jobs =
-      begins_with_any(path, kWritableByJobs) && (python_home.empty() || !path.starts_with(python_home));
-  return path.starts_with('/') && !is_jobs && begins_with_any(file_of(path), kLibraries);
+  if (!path.starts_with('/')) return true;
+  return begins_with_any(path, kWritableByJobs) && (python_home.empty() || !path.starts_with(python_home));
 }
 
 }  // namespace kq::worker

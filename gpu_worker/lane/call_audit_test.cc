@@ -42,6 +42,33 @@ TEST(read_audit, a_stream_of_the_submission_is_rejected_whatever_made_it) {
   }
 }
 
+TEST(read_audit, policies_allow_joined_streams_and_graphs) {
+  const std::string stream = "stream\t0x1\t/usr/lib/libcuda.so.1|/kq/work/x.so\n";
+  const std::string graph = "api\tcuGraphLaunch\t/usr/lib/libcuda.so.1|/kq/work/x.so\n";
+  const auto rule = [](const std::string& lines, const AuditPolicy& policy) {
+    const auto report = read_audit(std::string(kOn) + lines + "heard\n", 1, {}, policy);
+    return report.rejection ? report.rejection->rule : "clean";
+  };
+  const AuditPolicy joined{.streams = Streams::joined}, allow{.graphs = Graphs::allow};
+  EXPECT_EQ(rule(stream, joined), "clean");
+  EXPECT_EQ(rule(graph, joined), "cuda_graph");
+  EXPECT_EQ(rule(stream + graph, allow), "clean") << "a capture needs a stream";
+  for (const AuditPolicy& policy : {joined, allow}) {
+    EXPECT_EQ(rule("unjoined\t-\t/usr/lib/libcuda.so.1|/kq/work/x.so\n", policy), "unjoined_stream");
+    EXPECT_EQ(rule("api\tcuMemcpyAsync_ptsz\t/kq/work/x.so\n", policy), "stream_per_thread");
+    EXPECT_EQ(rule("api\tcuLaunchHostFunc\t/kq/work/x.so\n", policy), "host_callback");
+    EXPECT_EQ(rule("api\tcuGraphAddHostNode\t/kq/work/x.so\n", policy), "host_callback");
+    EXPECT_EQ(rule("context\t-\t/kq/work/x.so\n", policy), "cuda_context");
+  }
+}
+
+TEST(read_audit, the_place_is_that_of_python_where_it_is_known) {
+  const auto report = read_audit(
+      std::string(kOn) + "stream\t0x1\t/lib/libcuda.so.1|/lib/libc10_cuda.so\t/kq/src/new.py:12\nheard\n", 1);
+  ASSERT_TRUE(report.rejection);
+  EXPECT_EQ(report.rejection->place, "new.py:12");
+}
+
 TEST(is_stream_creating_library, depends_on_the_file_name_and_the_directory) {
   EXPECT_TRUE(is_stream_creating_library("/usr/local/cuda/lib64/libcublas.so.13"));
   EXPECT_TRUE(is_stream_creating_library(
@@ -86,7 +113,7 @@ TEST(read_audit, without_cupti_nothing_is_rejected) {
 
 TEST(read_audit, invalid_lines_are_ignored) {
   for (const std::string& junk :
-       {std::string("\n\n\t\t\n"), std::string("stream\n"), std::string("stream\t1\t2\t3\n"),
+       {std::string("\n\n\t\t\n"), std::string("stream\n"), std::string("stream\t1\t2\t3\t4\n"),
         std::string(70'000, 'x') + "\n", std::string("\0\xff\t\xfe\n", 5), std::string("wave\t1\t/kq/x\n")}) {
     EXPECT_EQ(rejection_of(junk), "clean") << junk.substr(0, 20);
   }

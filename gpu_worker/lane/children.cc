@@ -1,4 +1,5 @@
 #include "gpu_worker/lane/children.h"
+#include "gpu_worker/child/runtime/audit.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -40,6 +41,7 @@ bool is_submission(ChildRole role) {
 Expected<std::pair<sys::Fd, sys::Fd>> pipe_for_lines() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return our_fault("cannot make a pipe for an audit");
+  (void)::fcntl(ends[1], F_SETPIPE_SZ, static_cast<int>(runtime::kAuditPipeBytes));  // else it holds 64 KiB
   return std::pair{sys::Fd(ends[0]), sys::Fd(ends[1])};
 }
 

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "gpu_worker/child/runtime/audit.h"
 #include "gpu_worker/core/deadlines.h"
+#include "gpu_worker/lane/kernels_ran.h"
 #include "gpu_worker/lane/profile.h"
 #include "sys/clock.h"
 
@@ -31,7 +33,7 @@ constexpr std::uint32_t kInterpretedBudgetMs = 200;
 
 // Returns what a pipe holds now. Does not wait for its end, because another process may still have a descriptor of it.
 std::string read_available(const sys::Fd& pipe) {
-  std::string text(64u << 10, '\0');
+  std::string text(runtime::kAuditPipeBytes, '\0');
   const ssize_t size = ::read(pipe.get(), text.data(), text.size());
   text.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
   return text;
@@ -57,6 +59,14 @@ bool is_killed_externally(int wait_status) {
 // Whether a verdict may follow from the death of a child.
 bool is_death_of_child(const Verdict& verdict) {
   return name_of(verdict) == VerdictName::crashed || name_of(verdict) == VerdictName::problem_invalid;
+}
+
+// Whether a file of the submission has kernels.
+bool brings_kernels(const Lease& lease) {
+  return std::ranges::any_of(lease.submission.files, [&](const SourceFile& file) {
+    const auto text = file_of(lease, file.hash);
+    return text && has_kernels(file.name, *text);
+  });
 }
 
 // Whether a submission, or its problem, found too little memory on the device.
@@ -255,7 +265,8 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
   }
   Report& report = attempt->report;
   KQ_TRY(check_foreign_processes(*report.verdict, attempt->conditions));
-  if (measurement_of(*report.verdict) != nullptr && is_audited(lease.submission)) audit(lease.submission, *attempt);
+  std::optional<KernelsRan> ran;
+  if (measurement_of(*report.verdict) != nullptr && is_audited(lease.submission)) ran = audit(lease, *attempt);
 
   const bool is_measured = measurement_of(*report.verdict) != nullptr;
   Result result{.verdict = std::move(*report.verdict),
@@ -272,6 +283,7 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
   result.toolchain = built.toolchain;
   result.extensions = built.extensions;
   result.cases = std::move(report.cases);
+  result.kernels_ran = std::move(ran);
   if (run.certificate) result.problem_warnings = std::move(run.certificate->warnings);
   result.conditions = std::move(attempt->conditions);
   if (is_measured && lease.submission.trials.profile != Profiler::none) result.profile = profile(run);
@@ -355,16 +367,24 @@ bool Lane::is_audited(const Submission& submission) const {
 }
 
 // Reads the audit of an attempt that has passed. The attempt's verdict becomes `rejected` if the audit shows a
-// violation.
-void Lane::audit(const Submission& submission, Attempt& passed) {
-  const Trials& trials = submission.trials;
+// violation. Returns which kernels ran, where CUPTI has watched a call.
+std::optional<KernelsRan> Lane::audit(const Lease& lease, Attempt& passed) {
+  const Trials& trials = lease.submission.trials;
   // The least number of calls: timed calls may end early, and decoys and repeated calls come on top.
   const std::uint32_t calls = trials.correctness + trials.warmup + std::min(trials.timed, kTimedSamplesMin);
   const std::string home = std::filesystem::path(options_.zygote.python).parent_path().parent_path();
-  const AuditReport report = read_audit(passed.audit, calls, home);
+  const AuditReport report =
+      read_audit(passed.audit, calls, home, {.streams = trials.streams, .graphs = trials.graphs});
   if (report.is_on) passed.sandbox += ",audit";
   audit_off_reason_ = report.off;
   if (report.rejection) passed.report.verdict = ended(VerdictName::rejected, *report.rejection);
+  if (report.rejection) return std::nullopt;
+  auto ran = read_kernels(passed.audit, home);
+  if (!ran) return std::nullopt;
+  const bool ran_own = std::ranges::count(ran->kernels, KernelOwner::submission, &RanKernel::owner) > 0;
+  ran->is_decoy = !ran_own && ran->left_out == 0 && brings_kernels(lease);
+  ran->are_own_wanted = passed.report.wants_own_kernels;
+  return ran;
 }
 
 Limits Lane::limits_for(const Submission& submission) const {

@@ -155,7 +155,7 @@ class Lane {
   Expected<EvalReport> wait_for_eval(LaneChild& child, const Lease& lease, const std::stop_token& stop);
   Profile profile(Run& run);
   Profile finish_profile(const Run& run, LaneChild& submission);
-  void audit(const Submission& submission, Attempt& passed);
+  std::optional<KernelsRan> audit(const Lease& lease, Attempt& passed);
 
   void drop(std::optional<LaneChild>& calibrator);
   void drop_calibrators();

@@ -89,6 +89,8 @@ struct InputOptions {
   std::optional<Precision> precision;
   std::optional<Baseline> baseline;
   std::optional<Profiler> profile;
+  std::optional<Streams> streams;
+  std::optional<Graphs> graphs;
   bool need_extensions = false;  // true overrides the candidate's setting
   std::optional<std::vector<Workload>> workloads;
   std::optional<Priority> priority;

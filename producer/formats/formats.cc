@@ -55,6 +55,8 @@ void apply(const InputOptions& options, Candidate& candidate) {
   if (options.timed_trials) candidate.trials.timed = *options.timed_trials;
   if (options.baseline) candidate.trials.baseline = *options.baseline;
   if (options.profile) candidate.trials.profile = *options.profile;
+  if (options.streams) candidate.trials.streams = *options.streams;
+  if (options.graphs) candidate.trials.graphs = *options.graphs;
   if (options.workloads) candidate.workloads = *options.workloads;
   if (options.need_extensions) candidate.trials.need_extensions = true;
   if (options.rtol) candidate.rtol = options.rtol;

@@ -77,6 +77,8 @@ TEST(Formats, each_recognises_its_own_example_only_and_reads_it) {
     options.precision = Precision::bf16;
     options.baseline = Baseline::compile;
     options.profile = Profiler::ncu;
+    options.streams = Streams::joined;
+    options.graphs = Graphs::allow;
     options.need_extensions = true;
     options.no_truth = true;
     options.truth_rms = 3;
@@ -92,6 +94,8 @@ TEST(Formats, each_recognises_its_own_example_only_and_reads_it) {
     EXPECT_EQ(candidate.precision, Precision::bf16);
     EXPECT_EQ(candidate.trials.baseline, Baseline::compile);
     EXPECT_EQ(candidate.trials.profile, Profiler::ncu);
+    EXPECT_EQ(candidate.trials.streams, Streams::joined);
+    EXPECT_EQ(candidate.trials.graphs, Graphs::allow);
     EXPECT_TRUE(candidate.trials.need_extensions);
     EXPECT_EQ(candidate.truth, (TruthRule{false, 3, 5, AllowedPrecision::fp16}));
     EXPECT_FALSE(candidate.where.empty());

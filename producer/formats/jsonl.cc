@@ -219,6 +219,12 @@ class LineParser {
     std::optional<Profiler> profile;
     read_enum("profile", profile);
     candidate.trials.profile = profile.value_or(candidate.trials.profile);
+    std::optional<Streams> streams;
+    read_enum("streams", streams);
+    candidate.trials.streams = streams.value_or(candidate.trials.streams);
+    std::optional<Graphs> graphs;
+    read_enum("graphs", graphs);
+    candidate.trials.graphs = graphs.value_or(candidate.trials.graphs);
     if (const Json* needed = line_->find("need_extensions")) {
       if (needed->boolean() == nullptr)
         return wrong("need_extensions must be true or false, got " + described(*needed));

@@ -70,6 +70,7 @@ TEST_F(Jsonl, reads_every_key) {
            R"( "device": "cuda", "gpu": "NVIDIA H200", "author": "ada", "precision": "fp16", "rtol": 0.01, "atol": 0,)"
            R"( "tags": {"model": "m1", "sample": 3}, "params": {"correctness": 2, "warmup": 0, "timed": 7},)"
            R"( "baseline": "compile", "profile": "ncu", "need_extensions": true, "of_another_system": [1],)"
+           R"( "streams": "joined", "graphs": "allow",)"
            R"( "truth": false, "truth_rms": 2.5, "truth_max": 9, "allow_precision": "bf16"})"
            "\n");
   ASSERT_THAT(found.mistakes, IsEmpty());
@@ -83,7 +84,8 @@ TEST_F(Jsonl, reads_every_key) {
   EXPECT_EQ(candidate.precision, Precision::fp16);
   EXPECT_EQ(candidate.rtol, 0.01);
   EXPECT_EQ(candidate.atol, 0);
-  EXPECT_EQ(candidate.trials, (Trials{2, 0, 7, Baseline::compile, Profiler::ncu, true}));
+  EXPECT_EQ(candidate.trials,
+            (Trials{2, 0, 7, Baseline::compile, Profiler::ncu, true, Streams::joined, Graphs::allow}));
   EXPECT_EQ(candidate.truth, (TruthRule{false, 2.5, 9, AllowedPrecision::bf16}));
   EXPECT_THAT(candidate.tags, ElementsAre(Pair("model", "m1"), Pair("sample", "3")));
   EXPECT_EQ(candidate.problem_name, "relu");

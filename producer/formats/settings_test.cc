@@ -46,6 +46,8 @@ TEST(settings, each_sets_what_it_names) {
                                                         {"timed", "100"},
                                                         {"baseline", "compile"},
                                                         {"profile", "ncu"},
+                                                        {"streams", "joined"},
+                                                        {"graphs", "allow"},
                                                         {"priority", "high"},
                                                         {"not_before", "1970-01-01T00:00:05Z"},
                                                         {"deadline", "+1h"},
@@ -67,7 +69,8 @@ TEST(settings, each_sets_what_it_names) {
   EXPECT_EQ(candidate.precision, Precision::bf16);
   EXPECT_EQ(candidate.rtol, 0.5);
   EXPECT_EQ(candidate.atol, 1e-3);
-  EXPECT_EQ(candidate.trials, (Trials{7, 0, 100, Baseline::compile, Profiler::ncu, true}));
+  EXPECT_EQ(candidate.trials,
+            (Trials{7, 0, 100, Baseline::compile, Profiler::ncu, true, Streams::joined, Graphs::allow}));
   EXPECT_EQ(candidate.truth, (TruthRule{false, 2.5, 9, AllowedPrecision::tf32}));
   EXPECT_EQ(candidate.priority, Priority::high);
   EXPECT_EQ(candidate.not_before_ms, 5'000);

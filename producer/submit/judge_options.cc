@@ -87,6 +87,12 @@ constexpr JudgeOption kJudgeOptions[] = {
     {"--profile", "NAME",
      "run the kernels of a passed submission under a profiler: ncu (NVIDIA's Nsight Compute), or none",
      apply_word<Profiler, &InputOptions::profile>},
+    {"--streams", "NAME",
+     "CUDA streams of a submission's own: reject, or joined: allow streams that are joined before a call returns; such "
+     "jobs are on a board of their own",
+     apply_word<Streams, &InputOptions::streams>},
+    {"--graphs", "NAME", "CUDA graphs: reject, or allow; such jobs are on a board of their own",
+     apply_word<Graphs, &InputOptions::graphs>},
     {"--workloads", "NAMES",
      "run only these of the problem's workloads: names or patterns with * and ?, joined by commas; such jobs are on no "
      "board",

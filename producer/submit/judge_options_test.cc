@@ -30,6 +30,8 @@ TEST(JudgeOptions, each_option_is_set) {
   const auto options = applied({{"--precision", "bf16"},
                                 {"--baseline", "compile"},
                                 {"--profile", "ncu"},
+                                {"--streams", "joined"},
+                                {"--graphs", "allow"},
                                 {"--workloads", "a,b*"},
                                 {"--need-extensions", ""},
                                 {"--rtol", "0.25"},
@@ -48,6 +50,8 @@ TEST(JudgeOptions, each_option_is_set) {
   EXPECT_EQ(options->precision, Precision::bf16);
   EXPECT_EQ(options->baseline, Baseline::compile);
   EXPECT_EQ(options->profile, Profiler::ncu);
+  EXPECT_EQ(options->streams, Streams::joined);
+  EXPECT_EQ(options->graphs, Graphs::allow);
   EXPECT_EQ(options->workloads->size(), 2u);
   EXPECT_TRUE(options->need_extensions);
   EXPECT_EQ(options->rtol, 0.25);

@@ -58,6 +58,22 @@ class Truth(kq.SubmitTest):
         strict = self.row(ONE_PASS, TWO_PASS, "--no-truth")
         self.assert_row(strict, verdict="wrong_answer", reason="value", truth_kind="", truth="false")
 
+    def test_streams_and_graphs_pass_where_a_job_allows_them_and_have_boards_of_their_own(self) -> None:
+        stream = model("x", "torch.cuda.Stream() if x.is_cuda else torch.relu(x)", "", NEW)
+        graph = model("x", "torch.cuda.CUDAGraph() if x.is_cuda else torch.relu(x)", "", NEW)
+        for kernel, options, wanted in (
+            (stream, (), {"verdict": "rejected", "reason": "stream", "streams": "reject", "graphs": "reject"}),
+            (stream, ("--streams", "joined"), {"verdict": "passed", "streams": "joined", "graphs": "reject"}),
+            (graph, ("--streams", "joined"), {"verdict": "rejected", "rule": "cuda_graph"}),
+            (graph, ("--graphs", "allow"), {"verdict": "passed", "streams": "reject", "graphs": "allow"}),
+            (stream, ("--graphs", "allow"), {"verdict": "passed", "own_share": "", "decoy": "", "kernels": ""}),
+        ):
+            with self.subTest(options=options):
+                self.assert_row(self.row(RELU, kernel, *options), **wanted)
+        board = kq.kq("leaderboard", KQ_BROKER=self.url).stdout
+        self.assertIn("torch (streams joined)", board)
+        self.assertIn("torch (graphs allow)", board)
+
     def test_a_lower_precision_is_wrong_unless_it_is_allowed(self) -> None:
         row = self.row(PRODUCT, IN_BF16)
         self.assert_row(row, verdict="wrong_answer", precision_like="bfloat16", rtol="1e-04", atol="1e-04")

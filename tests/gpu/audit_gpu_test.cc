@@ -2,6 +2,7 @@
 // reported, however the submission has found the function. The guard has not read these submissions.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -59,7 +60,7 @@ class AuditGpuTest : public ::testing::Test {
     if (!lane_) GTEST_SKIP() << "skipped: no GPU";
   }
 
-  static Expected<Result> run(const std::string& source, Backend backend = Backend::torch) {
+  static Expected<Result> run(const std::string& source, Backend backend = Backend::torch, Trials policies = {}) {
     Lease lease;
     lease.id = {1, 1};
     lease.device = lane_->device();
@@ -69,7 +70,8 @@ class AuditGpuTest : public ::testing::Test {
     lease.submission.problem.name = "relu";
     lease.submission.problem.file = "relu.py";
     lease.submission.problem.hash = sha256(kProblem);
-    lease.submission.trials = {.correctness = 2, .warmup = 1, .timed = 5};
+    lease.submission.trials = {
+        .correctness = 2, .warmup = 1, .timed = 5, .streams = policies.streams, .graphs = policies.graphs};
     lease.blobs = {{sha256(source), source}, {sha256(kProblem), std::string(kProblem)}};
     return lane_->run(lease, {.verdict = {}, .dir = root_ / "built"});
   }
@@ -207,6 +209,69 @@ TEST_F(AuditGpuTest, calls_of_a_submission_are_reported_in_any_disguise) {
        "rejected policy cuda_context +audit"},
   };
   for (const Case& one : cases) EXPECT_EQ(outcome_text(one.name, run(one.source)), one.ending) << one.name;
+}
+
+// Returns "owner: names" of the kernels that ran, for a passed submission.
+std::string kernels_text(const Expected<Result>& result) {
+  if (!result || !result->kernels_ran) return "unknown";
+  const KernelsRan& ran = *result->kernels_ran;
+  std::string text = "own " + (ran.own_share ? std::to_string(*ran.own_share) : std::string("-")) +
+                     (ran.is_decoy ? " decoy" : "") + " in " + std::to_string(ran.calls) + " calls";
+  for (const RanKernel& kernel : ran.kernels) {
+    text += "\n      " + std::string(to_string(kernel.owner)) + " x" + std::to_string(kernel.count) + " " +
+            std::to_string(kernel.ns) + " ns " + kernel.name;
+  }
+  std::printf("    %s\n", text.c_str());
+  return text;
+}
+
+TEST_F(AuditGpuTest, the_kernels_that_ran_and_their_owners_are_known) {
+  auto ran = run(std::string(kTriton), Backend::triton);
+  EXPECT_EQ(outcome_text("own kernel", ran), "passed +audit");
+  EXPECT_EQ(kernels_text(ran).substr(0, 22), "own 1.000000 in 2 call");
+  ran = run(model("pass"));
+  EXPECT_EQ(outcome_text("torch alone", ran), "passed +audit");
+  EXPECT_EQ(kernels_text(ran).substr(0, 22), "own 0.000000 in 2 call");
+  ran = run(model("x @ x"));
+  EXPECT_EQ(outcome_text("a library", ran), "passed +audit");
+  ASSERT_TRUE(ran && ran->kernels_ran);
+  EXPECT_GT(std::ranges::count(ran->kernels_ran->kernels, KernelOwner::library, &RanKernel::owner), 0);
+  kernels_text(ran);
+  std::string decoy(kTriton);
+  decoy.replace(decoy.find("        y = torch.empty_like"), std::string::npos, "        return torch.relu(x)\n");
+  ran = run(decoy, Backend::triton);
+  EXPECT_EQ(outcome_text("decoy", ran), "passed +audit");
+  EXPECT_EQ(kernels_text(ran).substr(0, 18), "own 0.000000 decoy");
+  ran = run(model("x = torch.compile(torch.sin)(x).clamp(1, 1) * 0 + x"));
+  outcome_text("torch.compile", ran);
+  kernels_text(ran);
+}
+
+TEST_F(AuditGpuTest, a_policy_allows_joined_streams_and_graphs) {
+  const std::string joined = model(
+      "s = torch.cuda.Stream(); c = torch.cuda.current_stream(); s.wait_stream(c)\n        with torch.cuda.stream(s):\n"
+      "            y = torch.relu(x)\n        c.wait_stream(s)\n        return y");
+  const std::string unjoined = model(
+      "s = torch.cuda.Stream(); s.wait_stream(torch.cuda.current_stream())\n        with torch.cuda.stream(s):\n"
+      "            torch.cuda._sleep(1000000); y = torch.relu(x)\n        return y");
+  const auto graph = [](const std::string& copy) {
+    return model("if self.g is None:\n            self.x = x.clone() if " + copy +
+                     " else x\n            self.g = torch.cuda.CUDAGraph()\n            "
+                     "with torch.cuda.graph(self.g): self.y = torch.relu(self.x)\n        " +
+                     copy + " and self.x.copy_(x)\n        self.g.replay()\n        return self.y.clone()",
+                 "pass", "self.g = None");
+  };
+  const Trials allow{.graphs = Graphs::allow}, join{.streams = Streams::joined};
+  EXPECT_EQ(outcome_text("joined, rejected", run(joined)), "rejected stream cuda_stream_create +audit");
+  EXPECT_EQ(outcome_text("joined, allowed", run(joined, Backend::torch, join)), "passed +audit");
+  EXPECT_EQ(outcome_text("unjoined", run(unjoined, Backend::torch, join)), "rejected stream unjoined_stream +audit");
+  EXPECT_EQ(outcome_text("graph under joined", run(graph("True"), Backend::torch, join)),
+            "rejected stream cuda_graph +audit");
+  const auto replayed = run(graph("True"), Backend::torch, allow);
+  EXPECT_EQ(outcome_text("graph, copies", replayed), "passed +audit");
+  kernels_text(replayed);
+  EXPECT_EQ(outcome_text("graph, old pointers", run(graph("False"), Backend::torch, allow)).substr(0, 12),
+            "wrong_answer");
 }
 
 TEST_F(AuditGpuTest, a_submission_that_silences_or_refuses_the_audit_does_not_rank) {

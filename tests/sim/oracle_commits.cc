@@ -308,8 +308,8 @@ void Oracle::enter_board(const JobRecord& record, const Result& result, const st
   LeaderboardRow row;
   row.seq = record.seq;
   row.median_ns = measurement->submission.median_ns;
-  const auto [place, is_new] =
-      best_.try_emplace(store::board_key(board_hash((*body)->problem), result.device.model), row);
+  const Hash board = board_hash((*body)->problem, (*body)->trials.streams, (*body)->trials.graphs);
+  const auto [place, is_new] = best_.try_emplace(store::board_key(board, result.device.model), row);
   if (!is_new && is_better(row, place->second)) place->second = row;
 }
 

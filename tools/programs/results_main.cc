@@ -41,6 +41,7 @@ struct Options {
   bool json = false;
   bool cases = false;
   bool side_by_side = false;
+  bool kernels = false;
   bool exit_zero = false;
   std::vector<std::string> labels;
   bool source_text = false;
@@ -52,7 +53,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
       "Prints the verdicts of a run. The exit code is 0 when all jobs passed, 1 when a job did not pass, 3 when a job "
       "ended as abandoned because of failures of kq, 4 when a job is not finished, 5 when there is no such run.");
   flags.argument("run", "name of the run", options.run);
-  flags.arguments("label", "with --source: a label of the run", options.labels);
+  flags.arguments("label", "print only the jobs with these labels", options.labels);
   flags.flag("--source", "print the sources of the label", options.source_text);
   kq::tools::add_flags(flags, options.source);
   flags.flag("--wait", "wait until every job is finished", options.wait);
@@ -64,6 +65,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
              "print the submissions of kq submit --judged-by both: what their problem's own program reports, beside "
              "what kq's judge found",
              options.side_by_side);
+  flags.flag("--kernels", "print a row for each kernel that the GPU ran for a job", options.kernels);
   flags.flag("--json", "print one JSON object with all columns of the rows", options.json);
   flags.flag("--exit-zero", "exit with code 0 instead of 1 when a job did not pass", options.exit_zero);
   return flags.parse(argc, argv);
@@ -123,7 +125,7 @@ Expected<void> print_sources(kq::tools::Source& source, const Options& options) 
 int run(int argc, char** argv) {
   Options options;
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
-  if (options.source_text ? options.labels.size() != 1 : !options.labels.empty())
+  if (options.source_text && options.labels.size() != 1)
     return report_error(kProgram, {ErrorKind::bad_input, "--source goes with the run and one label of it"});
   if (options.wait && !options.source.store.empty()) {
     return report_error(
@@ -148,10 +150,13 @@ int run(int argc, char** argv) {
   }
 
   kq::tools::SideBySide side_by_side;
-  kq::tools::ResultsView view({.json = options.json, .only_failed = options.failed, .cases = options.cases},
-                              options.run);
+  kq::tools::ResultsView view(
+      {.json = options.json, .only_failed = options.failed, .kernels = options.kernels, .cases = options.cases},
+      options.run);
   const auto print = [](const std::string& text) { std::cout << text; };
   const auto visited = kq::tools::each_row(*opened->source, options.run, [&](const kq::RunRow& row) {
+    if (!options.labels.empty() && std::ranges::count(options.labels, row.entry.submission.label) == 0)
+      return Expected<void>();
     const std::string text = view.add(row);
     if (options.side_by_side) {
       side_by_side.add(row);
@@ -162,8 +167,8 @@ int run(int argc, char** argv) {
   });
   if (!visited) return report_error(kProgram, visited.error());
   if (view.row_count() == 0)
-    return report_error(kProgram,
-                        {ErrorKind::not_found, "there is no run '" + kq::tools::printable(options.run) + "'"});
+    return report_error(kProgram, {ErrorKind::not_found, "there is no run '" + kq::tools::printable(options.run) + "'" +
+                                                             (options.labels.empty() ? "" : " with such a label")});
   if (options.side_by_side && !side_by_side.has_pairs())
     return report_error(kProgram, {ErrorKind::not_found,
                                    "no submission of the run was judged in both ways; kq submit "

@@ -275,6 +275,30 @@ Cell workloads(const RunRow& row) {
 Cell fell_back(const RunRow& row) {
   return row.result && row.result->extensions ? Cell(row.result->extensions->fell_back) : Cell();
 }
+const KernelsRan* kernels_ran(const RunRow& row) {
+  return row.result && row.result->kernels_ran ? &*row.result->kernels_ran : nullptr;
+}
+Cell own_share(const RunRow& row) {
+  const KernelsRan* const ran = kernels_ran(row);
+  return ran != nullptr && ran->own_share ? Cell(*ran->own_share) : Cell();
+}
+Cell decoy(const RunRow& row) {
+  const KernelsRan* const ran = kernels_ran(row);
+  return ran != nullptr ? Cell(ran->is_decoy) : Cell();
+}
+Cell kernels(const RunRow& row) {
+  const KernelsRan* const ran = kernels_ran(row);
+  if (ran == nullptr || ran->kernels.empty()) return {};
+  producer::JsonArray list;
+  for (const RanKernel& kernel : ran->kernels) {
+    list.push_back(
+        producer::Json{producer::JsonObject{{"name", producer::Json{kernel.name}},
+                                            {"owner", producer::Json{std::string(to_string(kernel.owner))}},
+                                            {"count", producer::Json{static_cast<std::int64_t>(kernel.count)}},
+                                            {"ns", producer::Json{kernel.ns}}}});
+  }
+  return producer::to_text(producer::Json{std::move(list)});
+}
 Cell profile_s(const RunRow& row) {
   return row.result && row.result->profile && row.result->profile->ms > 0 ? s(row.result->profile->ms) : Cell();
 }
@@ -586,6 +610,19 @@ constexpr Column kColumns[] = {
      truth_rule<&TruthRule::allowed>},
     {"problem_warnings", ColumnType::text, "",
      "what the problem cannot tell from a right kernel, one sentence each, joined by '; '", problem_warnings},
+    {"streams", ColumnType::text, "",
+     "whether the submission may use CUDA streams of its own: reject, or joined with the current stream",
+     trials<&Trials::streams>},
+    {"graphs", ColumnType::text, "", "whether the submission may use CUDA graphs: reject, allow",
+     trials<&Trials::graphs>},
+    {"own_share", ColumnType::number, "",
+     "part of the time on the GPU that the submission's own kernels took, from 0 to 1", own_share},
+    {"decoy", ColumnType::boolean, "", "whether the submission's files have kernels, but the GPU ran none of them",
+     decoy},
+    {"kernels", ColumnType::text, "",
+     "kernels that the GPU ran in untimed calls at random places, as a list in JSON: name, owner (submission, library, "
+     "torch), count and ns",
+     kernels},
 };
 
 }  // namespace

@@ -53,6 +53,9 @@ constexpr BoardColumn kBoardColumns[] = {
     {"finished_at", [](const LeaderboardRow& row) { return utc_time(row.finished_at_ms); }},
     {"fell_back", [](const LeaderboardRow& row) { return Cell(row.fell_back); }},
     {"submitter", [](const LeaderboardRow& row) { return known(row.submitter); }},
+    {"decoy", [](const LeaderboardRow& row) { return Cell(row.is_decoy); }},
+    {"streams", [](const LeaderboardRow& row) { return Cell(std::string(to_string(row.streams))); }},
+    {"graphs", [](const LeaderboardRow& row) { return Cell(std::string(to_string(row.graphs))); }},
 };
 
 std::string summary_line(const DeviceSummary& summary, std::size_t problem_count) {
@@ -61,6 +64,16 @@ std::string summary_line(const DeviceSummary& summary, std::size_t problem_count
                      " solved, geometric mean speedup " + speedup_text(summary.geometric_mean_speedup) + ", fast_p";
   for (const auto& [p, fraction] : summary.fast_p) line += " " + short_number(p) + ":" + fixed(fraction, 2);
   return line + '\n';
+}
+
+// What a reader of the row must know besides its time.
+std::string remarks(const LeaderboardRow& row) {
+  std::string text;
+  if (row.streams != Streams::reject) text += " (streams " + std::string(to_string(row.streams)) + ")";
+  if (row.graphs != Graphs::reject) text += " (graphs " + std::string(to_string(row.graphs)) + ")";
+  if (row.fell_back) text += " (fallback)";
+  if (row.is_decoy) text += " (decoy)";
+  return text;
 }
 
 }  // namespace
@@ -80,8 +93,9 @@ std::vector<DeviceSummary> Leaderboard::summaries() const {
 }
 
 void LeaderboardBuilder::add(const RunRow& row) {
-  const Problem& problem = row.entry.submission.problem;
-  problems_.emplace(problem.name, board_hash(problem));
+  const Submission& submission = row.entry.submission;
+  problems_.emplace(submission.problem.name,
+                    board_hash(submission.problem, submission.trials.streams, submission.trials.graphs));
   if (!row.result) return;
   if (auto ranked = board_row(row.entry.submission, *row.result, row.job.seq, row.job.finished_at_ms)) {
     ranked->submitter = row.entry.submitter;
@@ -120,11 +134,12 @@ std::string leaderboard_table(const Leaderboard& board) {
   if (board.rows.empty()) return "no job has passed yet\n";
   std::vector<std::vector<std::string>> cells;
   bool any_fallback = false;
+  bool any_decoy = false;
   for (const LeaderboardRow& row : board.rows) {
     cells.push_back({row.problem, row.device_model, time_text(row.median_ns), time_text(row.reference_ns),
-                     speedup_text(row.speedup), row.label, row.backend + (row.fell_back ? " (fallback)" : ""),
-                     row.author, row.submitter});
+                     speedup_text(row.speedup), row.label, row.backend + remarks(row), row.author, row.submitter});
     any_fallback = any_fallback || row.fell_back;
+    any_decoy = any_decoy || row.is_decoy;
   }
   std::string text = table({{"problem"},
                             {"device"},
@@ -137,6 +152,7 @@ std::string leaderboard_table(const Leaderboard& board) {
                             {"submitter"}},
                            cells);
   if (any_fallback) text += "(fallback): an extension does not compile, and the submission runs without it\n";
+  if (any_decoy) text += "(decoy): the submission has kernels, and the GPU ran none of them\n";
   for (const DeviceSummary& summary : board.summaries()) text += summary_line(summary, board.problem_count);
   return text;
 }

@@ -72,9 +72,9 @@ TEST(boards, table_csv_and_json_say_the_same) {
             "1.5:0.50 2:0.00\n");
   EXPECT_EQ(leaderboard_csv(board),
             "problem,problem_hash,device_model,job_id,label,author,backend,median_us,reference_us,speedup,finished_at,"
-            "fell_back,submitter\nrelu," +
+            "fell_back,submitter,decoy,streams,graphs\nrelu," +
                 to_hex(sha256("relu")) +
-                ",Test CPU,2,relu/fast,,torch,10,20,2,2023-11-14T22:13:22.000000Z,false,ada\n");
+                ",Test CPU,2,relu/fast,,torch,10,20,2,2023-11-14T22:13:22.000000Z,false,ada,false,reject,reject\n");
   const std::string json = producer::to_text(leaderboard_json(board));
   EXPECT_THAT(json, HasSubstr(R"("median_us": 10.0)"));
   EXPECT_THAT(json, HasSubstr(R"("problems_n": 2)"));

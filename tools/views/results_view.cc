@@ -1,5 +1,8 @@
 #include "tools/views/results_view.h"
 
+#include <array>
+#include <cstdio>
+
 #include "tools/cli/text.h"
 #include "tools/table/columns.h"
 #include "tools/table/levels.h"
@@ -39,6 +42,31 @@ std::vector<std::string> cells_of(const RunRow& row) {
   return cells;
 }
 
+std::string percent_text(double share) {
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "%.1f %%", 100 * share);
+  return text.data();
+}
+
+// Returns a row for each kernel that the GPU ran, or one that says that none is known.
+std::vector<std::vector<std::string>> kernels_of(const RunRow& row) {
+  const std::string& label = row.entry.submission.label;
+  if (!row.result || !row.result->kernels_ran) return {{label, "-", "-", "-", "-", "unknown"}};
+  const KernelsRan& ran = *row.result->kernels_ran;
+  std::int64_t all_ns = 0;
+  for (const RanKernel& kernel : ran.kernels) all_ns += kernel.ns;
+  std::vector<std::vector<std::string>> cells;
+  for (const RanKernel& kernel : ran.kernels) {
+    const double share = all_ns > 0 ? static_cast<double>(kernel.ns) / static_cast<double>(all_ns) : 0;
+    cells.push_back({label, std::string(to_string(kernel.owner)), std::to_string(kernel.count),
+                     time_text(static_cast<double>(kernel.ns)), percent_text(share), printable(kernel.name)});
+  }
+  if (ran.left_out > 0) cells.push_back({label, "-", "-", "-", "-", std::to_string(ran.left_out) + " more"});
+  if (cells.empty()) cells.push_back({label, "-", "0", "-", "-", "none"});
+  if (ran.is_decoy) cells.back().back() += "  (decoy: no kernel of the submission ran)";
+  return cells;
+}
+
 }  // namespace
 
 std::string ResultsView::add(const RunRow& row) {
@@ -54,6 +82,10 @@ std::string ResultsView::add(const RunRow& row) {
   ++shown_count_;
   if (style_.json) return json_row(row);
   if (style_.only_failed) return evidence_text(row);
+  if (style_.kernels) {
+    for (std::vector<std::string>& cells : kernels_of(row)) cells_.push_back(std::move(cells));
+    return "";
+  }
   if (!style_.cases) cells_.push_back(cells_of(row));
   for (std::size_t i = 0; style_.cases && i < case_count(row); ++i) {
     std::vector<std::string> cells = cells_of(case_of(row, i));
@@ -85,6 +117,8 @@ std::string ResultsView::finish() {
     std::vector<TableColumn> columns{{"label"},        {"device"},          {"verdict"},
                                      {"median", true}, {"reference", true}, {"speedup", true}};
     if (style_.cases) columns.insert(columns.begin() + 1, {"case"});
+    if (style_.kernels)
+      columns = {{"label"}, {"owner"}, {"launches", true}, {"time", true}, {"share", true}, {"kernel"}};
     text = table(columns, cells_);
   }
   return text + counts();

@@ -31,6 +31,21 @@ TEST(results_view, a_table_with_figures_and_counts) {
             "2 jobs: 1 passed, 1 wrong_answer\n");
 }
 
+TEST(results_view, kernels_with_their_owners_and_shares) {
+  ResultsView view({.kernels = true}, "r1");
+  RunRow own = kPassed;
+  own.result->kernels_ran =
+      KernelsRan{.calls = 2,
+                 .kernels = {{.name = "relu(float*)", .owner = KernelOwner::submission, .count = 2, .ns = 30'000},
+                             {.name = "at::copy", .owner = KernelOwner::torch, .count = 4, .ns = 10'000}}};
+  EXPECT_EQ(shown(view, {own, kWrong}),
+            "label       owner       launches     time   share  kernel\n"
+            "relu/fast   submission         2  30.0 us  75.0 %  relu(float*)\n"
+            "relu/fast   torch              4  10.0 us  25.0 %  at::copy\n"
+            "relu/wrong  -                  -        -       -  unknown\n"
+            "2 jobs: 1 passed, 1 wrong_answer\n");
+}
+
 TEST(results_view, failures_with_their_evidence) {
   ResultsView view({.only_failed = true}, "r1");
   EXPECT_EQ(shown(view, {kPassed, kWrong, kQueued}),

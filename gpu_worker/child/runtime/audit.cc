@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpu_worker/child/runtime/python_place.h"
 #include "gpu_worker/child/runtime/runtime.h"
 
 namespace kq::runtime {
@@ -21,12 +22,22 @@ namespace {
 
 // These values and layouts are those of cupti_callbacks.h of CUDA 12 and 13.
 constexpr std::uint32_t kDriverApi = 1, kRuntimeApi = 2, kResource = 3;
-constexpr std::uint32_t kContextCreated = 1, kStreamCreated = 3, kStreamAttributeChanged = 21;
+constexpr std::uint32_t kContextCreated = 1, kStreamCreated = 3, kStreamDestroyed = 4, kStreamAttributeChanged = 21;
 constexpr int kEnter = 0;
 struct CallData {
   int site;
   const char* function;
   const void* parameters;
+  void* result;
+  const char* symbol;  // of the kernel that a launch names
+  void* context;
+  std::uint32_t context_number;
+  std::uint64_t* own_data;
+  std::uint32_t correlation;
+};
+struct ResourceData {
+  void* context;
+  void* stream;
 };
 struct AttributeData {
   void* stream;
@@ -52,6 +63,8 @@ struct LaunchConfig {  // of cuLaunchKernelEx
   std::uint64_t stream;
 };
 
+constexpr int kNotReady = 600;  // CUresult
+
 constexpr std::uint32_t kFunctionsMax = 2000;  // upper bound of CUPTI's function numbers; CUDA 13.0 ends at 807
 
 // State of this thread: the flags of the stream that is being created (-1: none), whether the audit itself creates it,
@@ -70,18 +83,20 @@ bool is_deferring(std::string_view name) {
   return name.ends_with("_ptsz") || name.ends_with("_ptds") || name.find("_ptsz_v") != name.npos ||
          name.find("_ptds_v") != name.npos ||
          begins_with_any(name, {"cuStreamBeginCapture", "cudaStreamBeginCapture", "cuGraphLaunch", "cudaGraphLaunch",
-                                "cuLaunchHostFunc", "cudaLaunchHostFunc", "cuStreamAddCallback",
+                                "cuGraphInstantiate", "cudaGraphInstantiate", "cuGraphAddHostNode",
+                                "cudaGraphAddHostNode", "cuLaunchHostFunc", "cudaLaunchHostFunc", "cuStreamAddCallback",
                                 "cudaStreamAddCallback", "cuGreenCtxStreamCreate"});
 }
 bool is_launch(std::string_view name) {
-  return name == "cuLaunchKernel" || name == "cuLaunchKernelEx";
+  return name == "cuLaunchKernel" || name == "cuLaunchKernelEx" || name == "cuLaunchCooperativeKernel" ||
+         begins_with_any(name, {"cudaLaunchKernel", "cudaLaunchCooperativeKernel"});
 }
-bool is_copy(std::string_view name) {
-  return begins_with_any(name, {"cuMemcpy", "cudaMemcpy"});
+bool is_copy_or_graph(std::string_view name) {
+  return begins_with_any(name, {"cuMemcpy", "cudaMemcpy", "cuGraphLaunch", "cudaGraphLaunch"});
 }
 // Whether the audit must see the calls of a function to judge their arguments or their time.
 bool needs_arguments(std::string_view name) {
-  return begins_with_any(name, {"cuStreamCreate", "cuCtxSetLimit"}) || is_launch(name) || is_copy(name);
+  return begins_with_any(name, {"cuStreamCreate", "cuCtxSetLimit"}) || is_launch(name) || is_copy_or_graph(name);
 }
 
 std::atomic<bool> is_child_waiting = false;  // see set_waiting()
@@ -116,6 +131,12 @@ std::string modules_on_stack() {
   std::string joined;
   for (const std::string& module : walk.modules) joined += (joined.empty() ? "" : "|") + module;
   return joined.empty() ? "?" : joined;
+}
+
+// Returns the end of a line: the modules on the stack and, where Python has called them, its place.
+std::string origin_of_call() {
+  const std::string place = python_place();
+  return modules_on_stack() + (place.empty() ? "" : "\t" + place);
 }
 
 int find_loaded(dl_phdr_info* info, std::size_t, void* to) {
@@ -158,6 +179,14 @@ std::string find_cupti(Cupti& cupti) {
     void* const library = ::dlopen(place.c_str(), RTLD_NOW);
     if (library == nullptr) continue;
     cupti.library = place;
+    (void)find(library, "cuptiActivityRegisterCallbacks", cupti.activity.register_callbacks);
+    (void)find(library, "cuptiActivityEnable", cupti.activity.enable);
+    (void)find(library, "cuptiActivityDisable", cupti.activity.disable);
+    (void)find(library, "cuptiActivityFlushAll", cupti.activity.flush);
+    (void)find(library, "cuptiActivityGetNextRecord", cupti.activity.next);
+    (void)find(driver, "cuStreamSynchronize", cupti.stream_synchronize);
+    (void)find(driver, "cuStreamQuery", cupti.stream_query);
+    (void)find(driver, "cuCtxSynchronize", cupti.synchronize);
     if (find(library, "cuptiSubscribe", cupti.subscribe) && find(library, "cuptiEnableCallback", cupti.enable) &&
         find(library, "cuptiGetCallbackName", cupti.name)) {
       return {};
@@ -179,7 +208,7 @@ void Audit::begin(const Cupti& cupti, int fd) {
     return;
   }
   int failed = 0;
-  for (const std::uint32_t id : {kContextCreated, kStreamCreated, kStreamAttributeChanged}) {
+  for (const std::uint32_t id : {kContextCreated, kStreamCreated, kStreamDestroyed, kStreamAttributeChanged}) {
     const int result = cupti_.enable(1, subscriber_, kResource, id);
     if (id == kStreamCreated) failed = result;
   }
@@ -204,10 +233,50 @@ void Audit::enable_calls(std::uint32_t domain) {
 
 void Audit::stop_launch_reports() {
   if (subscriber_ == nullptr) return;
-  for (std::uint32_t id = 1; id < kFunctionsMax; ++id) {
-    const char* name = nullptr;
-    if (cupti_.name(kDriverApi, id, &name) == 0 && name != nullptr && is_launch(name))
-      (void)cupti_.enable(0, subscriber_, kDriverApi, id);
+  are_launches_reported_ = false;
+  enable_launches(false);
+}
+
+void Audit::enable_launches(bool on) {
+  for (const std::uint32_t domain : {kDriverApi, kRuntimeApi}) {
+    for (std::uint32_t id = 1; id < kFunctionsMax; ++id) {
+      const char* name = nullptr;
+      if (cupti_.name(domain, id, &name) == 0 && name != nullptr && is_launch(name))
+        (void)cupti_.enable(on ? 1 : 0, subscriber_, domain, id);
+    }
+  }
+}
+
+void Audit::begin_watch() {
+  if (subscriber_ == nullptr || watch_bytes_ > kWatchBytesMax || trace_.is_on()) return;
+  if (trace_.begin(cupti_.activity) && !are_launches_reported_) enable_launches(true);
+}
+
+void Audit::end_watch() {
+  if (!trace_.is_on()) return;
+  note_unjoined();
+  if (cupti_.synchronize != nullptr) (void)cupti_.synchronize();
+  const std::vector<std::string> lines = trace_.end();
+  if (!are_launches_reported_) enable_launches(false);
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  watch_bytes_ += text.size();
+  if (watch_bytes_ > kWatchBytesMax) return;
+  const std::lock_guard lock(mutex_);
+  if (::write(fd_, text.data(), text.size()) < 0) return;  // a watched call without lines proves nothing
+}
+
+// Notes the streams that still have work when the default stream has finished.
+void Audit::note_unjoined() {
+  if (cupti_.stream_synchronize == nullptr || cupti_.stream_query == nullptr) return;
+  if (streams_.empty() || cupti_.stream_synchronize(nullptr) != 0) return;
+  std::map<void*, std::string> streams;
+  {
+    const std::lock_guard lock(mutex_);
+    streams = streams_;
+  }
+  for (const auto& [stream, origin] : streams) {
+    if (cupti_.stream_query(stream) == kNotReady) write_line("unjoined\t-\t" + origin);
   }
 }
 
@@ -232,7 +301,20 @@ void Audit::on_event(void* audit, std::uint32_t domain, std::uint32_t id, const 
   }
 }
 
+// Keeps the list of streams that exist.
+void Audit::on_stream(std::uint32_t id, const void* data) {
+  void* const stream = data == nullptr ? nullptr : static_cast<const ResourceData*>(data)->stream;
+  if (stream == nullptr) return;
+  is_writing_note = true;
+  std::string origin = id == kStreamCreated ? origin_of_call() : std::string();
+  is_writing_note = false;
+  const std::lock_guard lock(mutex_);
+  if (id == kStreamDestroyed) streams_.erase(stream);
+  if (id == kStreamCreated && streams_.size() < kAuditStreamsMax) streams_[stream] = std::move(origin);
+}
+
 void Audit::on_resource(std::uint32_t id, const void* data) {
+  if ((id == kStreamCreated || id == kStreamDestroyed) && !is_making_own_stream) on_stream(id, data);
   if (id == kStreamCreated) {
     if (is_making_own_stream) {
       is_own_stream_reported_ = true;
@@ -262,10 +344,16 @@ void Audit::on_call(const void* data) {
     return;
   }
   if (call.site != kEnter) return;
+  if (is_launch(name)) {
+    const std::string_view symbol = call.symbol == nullptr ? "" : call.symbol;
+    if (trace_.wants_modules_of(symbol)) trace_.on_launch(call.correlation, symbol, modules_on_stack());
+  }
+  // A graph may copy memory, too.
+  if (is_copy_or_graph(name) && is_child_waiting.load(std::memory_order_relaxed)) note("waiting", name);
   if (is_deferring(name)) {
     note("api", name);
-  } else if (is_copy(name)) {
-    if (is_child_waiting.load(std::memory_order_relaxed)) note("waiting", name);
+  } else if (is_copy_or_graph(name)) {
+    return;
   } else if (call.parameters == nullptr) {
     return;
   } else if (name == "cuCtxSetLimit") {
@@ -282,7 +370,7 @@ void Audit::on_call(const void* data) {
 
 void Audit::note(std::string_view kind, std::string_view detail) {
   is_writing_note = true;
-  write_line(std::string(kind) + "\t" + std::string(detail) + "\t" + modules_on_stack());
+  write_line(std::string(kind) + "\t" + std::string(detail) + "\t" + origin_of_call());
   is_writing_note = false;
 }
 
@@ -314,6 +402,14 @@ void kq_audit_begin(int fd) {
 
 void kq_audit_poll() {
   kq::runtime::audit.poll();
+}
+
+void kq_audit_begin_watch() {
+  kq::runtime::audit.begin_watch();
+}
+
+void kq_audit_end_watch() {
+  kq::runtime::audit.end_watch();
 }
 
 void kq_audit_stop_launch_reports() {

@@ -8,20 +8,25 @@
 // gpu_worker/lane/call_audit.h decides what they mean.
 //
 // The child is the process that is timed. A subscriber to object creation and rare calls does not slow down launches,
-// but a subscriber to every launch does. So launches are reported only while the submission loads and is first called.
+// but a subscriber to every launch does. So launches are reported only while the submission loads, in its first calls,
+// and in the watched calls, which are never timed.
 //
 //   on\tLIBRARY                   the first line: the audit has subscribed
 //   off\tWHY                      the audit could not subscribe
 //   stream\tFLAGS\tMODULES        a stream was created; FLAGS as the driver received them, "?" if they are unknown
+//   unjoined\t-\tMODULES          in a watched call: a stream had work that the default stream did not wait for
 //   api\tNAME\tMODULES            a function of the driver or the runtime was called that no honest call needs
 //   persist\tNAME\tMODULES        the caller asked for lines of the L2 cache to persist
 //   context\t-\tMODULES           another context was created
 //   waiting\tNAME\tMODULES        memory was copied while the child had only to wait for `go`
+//   kernel, watched               what the GPU ran in a watched call (kernel_trace.h)
 //   heard / silent                before each call: CUPTI reported a stream that the audit itself created, or did not
 //   more                          there were more than kAuditLinesMax lines
 //
 // MODULES are the files whose code is on the stack, innermost first, joined by '|', without this library and CUPTI; "?"
-// is code that no file holds. A line that was already written is not repeated.
+// is code that no file holds. A line about something that was called from Python ends with "\tFILE:LINE" of the
+// innermost Python frame that is no library's (python_place.h). A line that was already written is not repeated, except
+// those of watched calls.
 //
 // The audit shares its process with the submission, so a hostile submission can silence it; the lines `heard` and
 // `silent` make that hard. Only the name of a violation depends on the audit: times are the judge's.
@@ -29,17 +34,23 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
 
+#include "gpu_worker/child/runtime/kernel_trace.h"
+
 namespace kq::runtime {
 
 inline constexpr std::size_t kAuditLinesMax = 60;
-inline constexpr std::size_t kAuditLineBytesMax = 1000;  // all lines together fit into a pipe
-inline constexpr int kAuditHeardMax = 64;                // lines `heard`; later ones are not written
+inline constexpr std::size_t kAuditLineBytesMax = 1000;     // all lines together fit into a pipe
+inline constexpr std::size_t kAuditPipeBytes = 256u << 10;  // of the pipe, where the kernel grants as much
+inline constexpr int kAuditHeardMax = 64;                   // lines `heard`; later ones are not written
 inline constexpr int kAuditModulesMax = 8;
+inline constexpr std::size_t kAuditStreamsMax = 256;      // streams that are asked for unfinished work
+inline constexpr std::size_t kWatchBytesMax = 96u << 10;  // lines of watched calls; later watched calls have none
 
 // Says whether the child waits for the start of a call: the channel passes true with an answer, and false when the
 // clock of the next call starts. In that time the judge writes the inputs of the next call, so a submission that copies
@@ -55,6 +66,11 @@ struct Cupti {
   int (*stream_create)(void** stream, unsigned flags) = nullptr;
   int (*stream_destroy)(void* stream) = nullptr;
   std::string library;  // the path or name of the CUPTI library
+  // The functions below may be missing; watched calls then have no lines.
+  CuptiActivity activity = {};
+  int (*stream_synchronize)(void* stream) = nullptr;
+  int (*stream_query)(void* stream) = nullptr;
+  int (*synchronize)() = nullptr;  // waits for all streams of the context
 };
 
 // Finds CUPTI, preferring a library that is already loaded. Returns an empty string, or a sentence that says what is
@@ -71,12 +87,18 @@ class Audit {
   void poll();
   // Stops the reports of launches; the other events are still reported.
   void stop_launch_reports();
+  // Begins and ends a watched call: what the submission launches between them is traced. end_watch() waits for the GPU.
+  void begin_watch();
+  void end_watch();
 
  private:
   static void on_event(void* audit, std::uint32_t domain, std::uint32_t id, const void* data);
   void on_resource(std::uint32_t id, const void* data);
   void on_call(const void* data);
+  void on_stream(std::uint32_t id, const void* data);
   void enable_calls(std::uint32_t domain);
+  void enable_launches(bool on);
+  void note_unjoined();
   void note(std::string_view kind, std::string_view detail);
   void write_line(const std::string& line);
 
@@ -87,6 +109,10 @@ class Audit {
   std::set<std::string> lines_;
   int heard_count_ = 0;
   bool is_own_stream_reported_ = false;
+  std::map<void*, std::string> streams_;  // that exist, with the modules and the place of their creation
+  KernelTrace trace_;
+  bool are_launches_reported_ = true;
+  std::size_t watch_bytes_ = 0;
 };
 
 }  // namespace kq::runtime

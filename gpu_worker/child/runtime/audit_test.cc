@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -81,16 +82,28 @@ class AuditTest : public ::testing::Test {
   static void resource(std::uint32_t id, const void* data = nullptr) {
     subscribed.callback(subscribed.user, kResource, id, data);
   }
-  static void call(const char* name, const void* parameters, int site = 0) {
+  static void call(const char* name, const void* parameters, int site = 0, const char* symbol = nullptr,
+                   std::uint32_t correlation = 0) {
     const struct {
       int site;
       const char* name;
       const void* parameters;
-    } data{site, name, parameters};
+      void* result;
+      const char* symbol;
+      void* context;
+      std::uint32_t context_number;
+      std::uint64_t* own_data;
+      std::uint32_t correlation;
+    } data{site, name, parameters, nullptr, symbol, nullptr, 0, nullptr, correlation};
     subscribed.callback(subscribed.user, kDriver, 1, &data);
   }
 
-  Cupti cupti_{subscribe, enable, name_of, stream_create, stream_destroy, "libcupti.so"};
+  Cupti cupti_{.subscribe = subscribe,
+               .enable = enable,
+               .name = name_of,
+               .stream_create = stream_create,
+               .stream_destroy = stream_destroy,
+               .library = "libcupti.so"};
   int pipe_[2] = {-1, -1};
   Audit audit_;
 };
@@ -108,6 +121,63 @@ TEST_F(AuditTest, stop_launch_reports_disables_launches_and_nothing_else) {
   begin();
   audit_.stop_launch_reports();
   EXPECT_EQ(subscribed.disabled, (std::vector<std::string>{"cuLaunchKernel", "cuLaunchKernelEx"}));
+}
+
+int no_callbacks(CuptiActivity::Requested, CuptiActivity::Completed) {
+  return 0;
+}
+int accept(int) {
+  return 0;
+}
+int flush_nothing(std::uint32_t) {
+  return 0;
+}
+int no_record(std::uint8_t*, std::size_t, void**) {
+  return 12;
+}
+int wait_for_stream(void*) {
+  return 0;
+}
+int is_idle(void* stream) {
+  return stream == reinterpret_cast<void*>(0x10) ? 600 : 0;
+}
+
+TEST_F(AuditTest, a_watched_call_reports_launches_and_streams_with_unfinished_work) {
+  cupti_.activity = {no_callbacks, accept, accept, flush_nothing, no_record};
+  cupti_.stream_synchronize = wait_for_stream;
+  cupti_.stream_query = is_idle;
+  begin();
+  audit_.stop_launch_reports();
+  struct {
+    void* context;
+    void* stream;
+  } made{nullptr, reinterpret_cast<void*>(0x10)}, other{nullptr, reinterpret_cast<void*>(0x20)};
+  resource(kStreamCreated, &made);
+  resource(kStreamCreated, &other);
+  lines();
+  subscribed.enabled.clear();
+  subscribed.disabled.clear();
+  audit_.begin_watch();
+  EXPECT_EQ(subscribed.enabled, (std::vector<std::string>{"cuLaunchKernel", "cuLaunchKernelEx"}));
+  call("cuLaunchKernel", nullptr, 0, "relu", 5);
+  audit_.end_watch();
+  EXPECT_EQ(subscribed.disabled, subscribed.enabled);
+  const std::string said = lines();
+  EXPECT_EQ(said.substr(0, 11), "unjoined\t-\t") << said;
+  EXPECT_TRUE(said.ends_with("\nwatched\t0\t0\n")) << said;
+  EXPECT_EQ(std::ranges::count(said, '\n'), 2) << said;
+  resource(4, &made);  // is destroyed
+  audit_.begin_watch();
+  audit_.end_watch();
+  EXPECT_EQ(lines(), "watched\t0\t0\n");
+}
+
+TEST_F(AuditTest, without_activity_records_no_call_is_watched) {
+  begin();
+  lines();
+  audit_.begin_watch();
+  audit_.end_watch();
+  EXPECT_EQ(lines(), "");
 }
 
 TEST_F(AuditTest, says_why_it_cannot_subscribe) {
@@ -205,6 +275,8 @@ TEST_F(AuditTest, copies_are_reported_while_the_child_waits) {
   EXPECT_EQ(lines().substr(0, 24), "waiting\tcuMemcpyDtoH_v2\t");
   call("cudaMemcpyAsync", nullptr);
   EXPECT_EQ(lines().substr(0, 24), "waiting\tcudaMemcpyAsync\t");
+  call("cuGraphLaunch", nullptr);
+  EXPECT_EQ(lines().substr(0, 22), "waiting\tcuGraphLaunch\t");
   page->go = 1;
   ASSERT_EQ(kq_wait_go(page.get(), 0, 1'000'000'000), 1);
   call("cuMemcpyDtoHAsync_v2", nullptr);

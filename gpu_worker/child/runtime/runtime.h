@@ -86,5 +86,8 @@ KQ_RUNTIME_API int kq_hide();
 KQ_RUNTIME_API void kq_audit_begin(int fd);
 // To be called before each call of the submission: writes a line that says whether CUPTI still reports events.
 KQ_RUNTIME_API void kq_audit_poll();
+// Begins and ends a watched call, of which the kernels are reported. The end waits for the GPU.
+KQ_RUNTIME_API void kq_audit_begin_watch();
+KQ_RUNTIME_API void kq_audit_end_watch();
 // Stops the reports of launches.
 KQ_RUNTIME_API void kq_audit_stop_launch_reports();

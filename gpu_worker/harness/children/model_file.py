@@ -24,7 +24,8 @@ PROBLEM_MODULE = "kq_problem"
 class Problem:
     """A problem file: class Model, the workloads (workloads.py) and, if the constructor has arguments,
     get_init_inputs(). One of the workloads is the one that is computed. Where the file defines check(inputs, expected,
-    got), that function decides whether outputs are right. FORBIDDEN names what a submission may not use.
+    got), that function decides whether outputs are right. FORBIDDEN names what a submission may not use;
+    OWN_KERNELS = True asks for kernels of the submission's own.
     """
 
     def __init__(self, path: Path, workload: int = 0) -> None:
@@ -35,6 +36,7 @@ class Problem:
         self.workload = self.workloads[workload]
         self.check: Callable[..., Any] | None = getattr(self.module, "check", None)
         self.forbidden = forbidden_of(self.module, path.name)
+        self.wants_own_kernels = self.forbidden is not None or getattr(self.module, "OWN_KERNELS", False) is True
 
     def get_inputs(self) -> Any:
         return self.workload.get_inputs()

@@ -158,4 +158,6 @@ class Page(ctypes.Structure):
         ("has_check", c_uint32),
         ("has_forbidden", c_uint32),
         ("keeps_outputs", c_uint32),
+        ("is_watched", c_uint32),
+        ("wants_own_kernels", c_uint32),
     ]

@@ -101,6 +101,7 @@ class Reference(CommandHandler):
         self.fill_states()
         self.page.has_check = int(self.problem.check is not None)
         self.page.has_forbidden = int(self.problem.forbidden is not None)
+        self.page.wants_own_kernels = int(self.problem.wants_own_kernels)
         if self.problem.check is not None and 2 * self.page.output_count > OUTPUTS_MAX:
             raise problem_error(f"a problem with check() returns at most {OUTPUTS_MAX // 2} outputs")
         self.synchronize()

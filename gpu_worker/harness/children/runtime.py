@@ -32,6 +32,8 @@ class ChildRuntime:
         self._unmap = self.function("kq_unmap_cuda_window", c_int, c_uint64, c_uint64, c_char_p, c_size_t)
         self.audit_begin = self.function("kq_audit_begin", None, c_int)
         self.audit_poll = self.function("kq_audit_poll", None)
+        self.audit_begin_watch = self.function("kq_audit_begin_watch", None)
+        self.audit_end_watch = self.function("kq_audit_end_watch", None)
         self.audit_stop_launch_reports = self.function("kq_audit_stop_launch_reports", None)
         self.become_subreaper = self.function("kq_become_subreaper", c_int)
         self._map_shared = self.function("kq_map_shared", c_void_p, c_int, c_size_t)

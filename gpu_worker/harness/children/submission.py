@@ -2,6 +2,8 @@
 only if it is against the submission.
 """
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -79,10 +81,27 @@ class Submission(CommandHandler):
         model = self.model if self.watched_calls == 0 else self.watched_model
         with torch.no_grad():
             try:
-                outputs = self.tensors_of(model(*inputs))
+                with self.what_runs():
+                    outputs = self.tensors_of(model(*inputs))  # a name for the result would keep the outputs
             finally:
                 loader.check_refusals()
             self.put_outputs(outputs)
+
+    @contextlib.contextmanager
+    def what_runs(self) -> Iterator[None]:
+        """Finds out what the call runs where the judge says that the call is watched: the kernels, by CUPTI, and the
+        forbidden operators. Such a call is checked like any other, and never timed.
+        """
+        if not self.page.is_watched:
+            yield
+            return
+        with contextlib.ExitStack() as stack:
+            if self.job.audit:
+                self._runtime.audit_begin_watch()
+                stack.callback(self._runtime.audit_end_watch)
+            if self.forbidden_calls is not None:
+                stack.enter_context(self.forbidden_calls.operators_noted())
+            yield
 
     def watched_model(self, *inputs: Any) -> Any:
         self.watched_calls -= 1

@@ -1,9 +1,11 @@
 """Finds which of the things that a problem forbids a submission uses. This module runs in a submission child.
 
-The submission is called twice more, after all of its trials, and nothing judges what these calls return:
+Two of the trials, at random places, are calls under torch's recorder of operators, which changes nothing for the code
+that it watches: all operators of this thread are seen, whether called from Python, from C++ or from what torch.compile
+has made. A submission does not know beforehand which calls these are. The submission is called twice more, after all of
+its trials, and nothing judges what these calls return:
 
-    1. under torch's recorder of operators, which changes nothing for the code that it watches: all operators of this
-       thread are seen, whether called from Python, from C++ or from what torch.compile has made
+    1. under the same recorder
     2. under torch's modes, which tell the line of each call and see functions that have no operator of their name.
        torch.compile steps aside for them, and a failure under them does not count
 
@@ -50,7 +52,7 @@ class ForbiddenCalls:
 
     def watch(self, call: Callable[[], Any]) -> None:
         """Makes the two calls. Raises what the first one raises."""
-        with _recorded(self._note_operator), _interpreter_marked():
+        with self.operators_noted():
             call()
         with contextlib.suppress(BaseException), _Functions(self), _operators(self), self._modules():
             call()
@@ -60,6 +62,12 @@ class ForbiddenCalls:
                 self._found.setdefault(f"imports {package}", "")
             elif owner in sys.modules and hasattr(sys.modules[owner], name):
                 self._found.setdefault(f"imports {owner}, which has {name}", "")
+
+    @contextlib.contextmanager
+    def operators_noted(self) -> Iterator[None]:
+        """Notes the forbidden operators that this thread calls meanwhile, and changes nothing for the code."""
+        with _recorded(self._note_operator), _interpreter_marked():
+            yield
 
     def sentence(self) -> str:
         """Returns "calls aten::mm (new.py:12)" about the first thing found, one with a place if there is any."""

@@ -51,6 +51,22 @@ class ForbiddenCallsTest(WorldTest):
     def test_nothing_is_found_in_a_submission_of_its_own(self) -> None:
         self.assert_ok(self.inspected(HEAD + SUM))
 
+    def test_what_only_a_watched_trial_calls_is_found(self) -> None:
+        """A submission that counts calls, and behaves in the calls after the trials, does not know which is watched."""
+        dodge = "        self.calls += 1\n        if self.calls < 3:\n            torch.mm(x, self.linear.weight)\n"
+        for watched, words in ((0, ""), (1, "calls aten::mm")):
+            reference, submission = self.pair(PROBLEM, HEAD + dodge + SUM)
+            self.assertEqual(reference.page.wants_own_kernels, 1)
+            submission.page.has_forbidden = 1
+            self.assert_ok(submission.do(Command.LOAD, 7))
+            self.assert_ok(reference.do(Command.MAKE_INPUTS, 1))
+            for entry in reference.page.inputs[: reference.page.input_count]:
+                submission.put(entry, reference.bytes_of(entry))
+            for call in range(4):
+                submission.page.is_watched = int(call == 1 and watched)
+                self.assert_ok(submission.do(Command.CALL, 2))
+            self.assertEqual(submission.do(Command.INSPECT, 3), (Status.OK, Failure.NONE, words))
+
     def test_each_way_of_calling_has_its_line(self) -> None:
         for call, words in (
             ("torch.mm(x, self.linear.weight.t())", ("torch.mm", "aten::mm")),

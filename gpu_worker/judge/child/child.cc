@@ -225,6 +225,7 @@ void Child::begin(const CommandRequest& request, const Hooks& hooks) {
   page_->command = request.command;
   page_->seed = request.seed;
   page_->workload = request.workload;
+  page_->is_watched = request.is_watched ? 1 : 0;
   if (!request.slots.empty()) {
     store(page_->returned, 0);
     turns_ = 1;
@@ -395,6 +396,7 @@ Outcome Child::read_answer(Command command, std::int64_t interval_ns) const {
                     .interval_ns = interval_ns,
                     .has_check = false,
                     .has_forbidden = false,
+                    .wants_own_kernels = false,
                     .is_early = is_early_,
                     .trees = {}};
   if (command == Command::load && role_ == ChildRole::reference) {
@@ -417,6 +419,9 @@ Outcome Child::read_answer(Command command, std::int64_t interval_ns) const {
   std::uint32_t has_forbidden = 0;
   copy_out(&has_forbidden, &page_->has_forbidden, sizeof has_forbidden);
   answered.has_forbidden = has_forbidden == 1;
+  std::uint32_t wants_own_kernels = 0;
+  copy_out(&wants_own_kernels, &page_->wants_own_kernels, sizeof wants_own_kernels);
+  answered.wants_own_kernels = wants_own_kernels == 1;
   answered.trees = {.inputs = std::move(*inputs), .outputs = std::move(*outputs)};
   return answered;
 }

@@ -40,11 +40,12 @@ struct Answered {
   // Of a reference's load: at least one, also where the load failed; none where the table is malformed.
   std::vector<WorkloadRow> workloads;
   Tables tables;  // those that the command fills: all for a reference's load, inputs for make_inputs, outputs for call
-  std::int64_t interval_ns = 0;  // the timed interval: from just before `at_start` until `at_done` has returned
-  bool has_check = false;        // of a reference's load: the problem has a function check()
-  bool has_forbidden = false;    // likewise: the problem has FORBIDDEN
-  bool is_early = false;         // the answer came before the interval began, that is before `at_start`
-  Trees trees;                   // of a reference's load
+  std::int64_t interval_ns = 0;    // the timed interval: from just before `at_start` until `at_done` has returned
+  bool has_check = false;          // of a reference's load: the problem has a function check()
+  bool has_forbidden = false;      // likewise: the problem has FORBIDDEN
+  bool wants_own_kernels = false;  // likewise: the problem asks for kernels of the submission's own
+  bool is_early = false;           // the answer came before the interval began, that is before `at_start`
+  Trees trees;                     // of a reference's load
 };
 struct Exited {
   int wait_status = 0;
@@ -79,6 +80,7 @@ struct CommandRequest {
   // The seed of the random numbers that the command draws. The child learns it together with `go`.
   std::uint64_t seed = 0;
   std::uint32_t workload = 0;  // for Command::load: the index of the workload
+  bool is_watched = false;     // for Command::call: as in channel::Page
 };
 
 // How judge and child wait for each other. Spinning reacts within a microsecond, but takes two cores.

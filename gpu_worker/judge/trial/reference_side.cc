@@ -63,6 +63,7 @@ Step<Layout> ReferenceSide::describe(const Plan& plan, std::uint64_t seed, std::
   trees_ = std::move(described.trees);
   has_check_ = described.has_check;
   has_forbidden_ = described.has_forbidden;
+  wants_own_kernels_ = described.wants_own_kernels;
   Layout layout = make_layout(std::move(described.tables));
   if (layout.bytes() <= plan.limits.window_bytes_max) return layout;
   return stop(VerdictName::too_large,

@@ -129,6 +129,8 @@ class ReferenceSide {
 
   // Returns whether the problem forbids a submission to use something.
   bool has_forbidden() const { return has_forbidden_; }
+  // Returns whether the problem asks for kernels of the submission's own.
+  bool wants_own_kernels() const { return wants_own_kernels_; }
   // Returns whether the problem itself decides which outputs are right.
   bool has_check() const { return has_check_; }
   // The outputs of one call of a submission, and what they depend on.
@@ -222,6 +224,7 @@ class ReferenceSide {
   Trees trees_;
   bool has_check_ = false;
   bool has_forbidden_ = false;
+  bool wants_own_kernels_ = false;
 };
 
 // A plain output as bytes for Comparison. Python's None has no bytes.

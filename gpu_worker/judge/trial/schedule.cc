@@ -1,5 +1,6 @@
 #include "gpu_worker/judge/trial/schedule.h"
 
+#include <numeric>
 #include <utility>
 
 namespace kq::judge {
@@ -17,6 +18,13 @@ std::vector<TrialKind> make_schedule(const Trials& trials, const Draw& draw) {
     std::swap(kinds[left - 1], kinds[chosen]);
   }
   return kinds;
+}
+
+std::vector<std::uint32_t> draw_watched(std::uint32_t correctness_count, const Draw& draw) {
+  std::vector<std::uint32_t> left(correctness_count);
+  std::iota(left.begin(), left.end(), 0u);
+  while (left.size() > kWatchedCallsMax) left.erase(left.begin() + static_cast<std::ptrdiff_t>(draw() % left.size()));
+  return left;
 }
 
 }  // namespace kq::judge

@@ -24,6 +24,11 @@ using Draw = std::function<std::uint64_t()>;
 // Where any call is timed, there are at least one and at most 1 + timed / kTimedPerDecoy decoys.
 inline constexpr std::uint32_t kTimedPerDecoy = 8;
 
+// In so many of the correctness calls, at random places, the child finds out what runs (channel::Page::is_watched).
+inline constexpr std::uint32_t kWatchedCallsMax = 2;
+// Returns which of the correctness calls are watched: different numbers from 0 on.
+std::vector<std::uint32_t> draw_watched(std::uint32_t correctness_count, const Draw& draw);
+
 // Returns the kinds of an attempt's calls in their order. There is always at least one call, so that no submission
 // passes unchecked.
 std::vector<TrialKind> make_schedule(const Trials& trials, const Draw& draw);

@@ -43,6 +43,19 @@ TEST(Schedule, neither_order_nor_length_is_predictable) {
   EXPECT_EQ(last.size(), 3u);
 }
 
+TEST(Schedule, watched_calls_are_drawn_among_the_correctness_calls) {
+  std::set<std::vector<std::uint32_t>> drawn;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    const auto watched = draw_watched(5, from(seed));
+    EXPECT_EQ(watched.size(), kWatchedCallsMax);
+    EXPECT_LT(watched.back(), 5u);
+    drawn.insert(watched);
+  }
+  EXPECT_EQ(drawn.size(), 10u) << "every pair";
+  EXPECT_EQ(draw_watched(1, from(1)), std::vector<std::uint32_t>{0});
+  EXPECT_TRUE(draw_watched(0, from(1)).empty());
+}
+
 TEST(Schedule, nothing_passes_unchecked) {
   EXPECT_EQ(make_schedule({.correctness = 0, .warmup = 0, .timed = 0}, from(1)), std::vector{TrialKind::correctness});
 }

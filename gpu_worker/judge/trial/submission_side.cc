@@ -66,7 +66,10 @@ SubmissionMemory::Sizes SubmissionMemory::sizes(const Device& device, std::span<
     sizes.arena = std::max(sizes.arena, arena_bytes(layout, device.info().memory_bytes, may_burst ? kBurstCalls : 0));
   }
   const bool is_gpu = device.info().kind == DeviceKind::cuda;
-  sizes.slots = std::clamp<std::uint64_t>(is_gpu && sizes.window > 0 ? kSlotsBytesMax / sizes.window : 1, 1, kSlotsMax);
+  // A graph that was captured on the pointers of one call must read stale inputs in another one.
+  const std::uint64_t slots_min = is_gpu && plan.trials.graphs == Graphs::allow ? 2 : 1;
+  const std::uint64_t slots = is_gpu && sizes.window > 0 ? kSlotsBytesMax / sizes.window : 1;
+  sizes.slots = std::clamp<std::uint64_t>(slots, slots_min, kSlotsMax);
   return sizes;
 }
 
@@ -222,7 +225,8 @@ Step<SubmissionSide::CallResult> SubmissionSide::call(const Plan& plan, const Tr
   const CommandRequest request{.command = Command::call,
                                .limit_ms = trial.limit_ms,
                                .launch_limit_ms = trial.launch_limit_ms,
-                               .seed = trial.seed};
+                               .seed = trial.seed,
+                               .is_watched = trial.is_watched};
   auto outcome = time_command(device_, *child_, request, {.prepare = prepare, .take = take});
   const auto findings = finish_device_check();
   KQ_TRY_VALUE(auto called, accept(std::move(outcome), doing(Phase::run)));

@@ -84,6 +84,7 @@ class SubmissionSide {
     std::uint64_t slot_draw = 0;
     std::int64_t limit_ms = 0;
     std::int64_t launch_limit_ms = 0;  // as in CommandRequest
+    bool is_watched = false;           // likewise
   };
   struct CallResult {
     std::int64_t interval_ns = 0;

@@ -45,6 +45,8 @@ TrialRun::TrialRun(Device& device, ReferenceSide& reference, SubmissionSide& sub
       plan_(plan),
       draw_(draw),
       kinds_left_(make_schedule(plan.trials, draw)) {
+  const auto correctness = std::ranges::count(kinds_left_, TrialKind::correctness);
+  watched_ = draw_watched(static_cast<std::uint32_t>(correctness), draw);
   voids_max_ = kVoidTrialsMax + kinds_left_.size() / kTrialsPerVoid;
 }
 
@@ -78,7 +80,7 @@ Step<void> TrialRun::run_all() {
     if (const auto started = submission_.begin_check(plan_, submission_trial(*trial), called); !started) return started;
     const TrialOutcome outcome = classify(*trial, called);
     if (outcome == TrialOutcome::counts) record(*trial, called);
-    auto following = outcome == TrialOutcome::again ? make(trial->kind) : next();
+    auto following = outcome == TrialOutcome::again ? repeat(*trial) : next();
     const bool is_free = !reference_.is_kept_in_place();
     auto begun = following && is_free ? begin(*following) : Step<void>();
     // The trial's inputs and expected outputs stay valid until finish_preparation() of the following trial.
@@ -115,7 +117,15 @@ std::optional<TrialRun::Trial> TrialRun::next() {
   }
   const TrialKind kind = *chosen;
   kinds_left_.erase(chosen);
-  return make(kind);
+  Trial trial = make(kind);
+  if (kind == TrialKind::correctness) trial.is_watched = std::ranges::count(watched_, correctness_count_++) > 0;
+  return trial;
+}
+
+TrialRun::Trial TrialRun::repeat(const Trial& trial) {
+  Trial again = make(trial.kind);
+  again.is_watched = trial.is_watched;
+  return again;
 }
 
 TrialRun::Trial TrialRun::make(TrialKind kind) {
@@ -139,7 +149,8 @@ SubmissionSide::Trial TrialRun::submission_trial(const Trial& trial) const {
           .poison = trial.poison,
           .slot_draw = trial.slot_draw,
           .limit_ms = call_limit_ms(plan_.limits, reference_ns_),
-          .launch_limit_ms = trial.number == 0 ? plan_.limits.first_launch_limit_ms : 0};
+          .launch_limit_ms = trial.number == 0 ? plan_.limits.first_launch_limit_ms : 0,
+          .is_watched = trial.is_watched};
 }
 
 Step<void> TrialRun::begin(Trial& trial) {

@@ -87,6 +87,7 @@ class TrialRun {
     bool times_reference = false;
     bool is_ahead = false;        // the reference computes it ahead
     bool during_warm_up = false;  // a warm-up ran when the trial was made
+    bool is_watched = false;      // the child finds out what runs
     Seeds seeds;
     std::uint32_t poison = 0;
     std::uint64_t slot_draw = 0;
@@ -100,6 +101,7 @@ class TrialRun {
   Step<void> observe_constants(const SubmissionSide::CallResult& called);
   std::optional<Trial> next();
   Trial make(TrialKind kind);
+  Trial repeat(const Trial& trial);
   Seeds draw_seeds() const { return {.inputs = draw_(), .calls = draw_()}; }
   Step<void> begin(Trial& trial);
   Step<void> finish_preparation(const Trial& trial);
@@ -129,7 +131,9 @@ class TrialRun {
   SubmissionSide& submission_;
   const Plan& plan_;
   const Draw& draw_;
-  std::vector<TrialKind> kinds_left_;  // the next one first
+  std::vector<TrialKind> kinds_left_;    // the next one first
+  std::vector<std::uint32_t> watched_;   // which of the correctness trials are watched
+  std::uint32_t correctness_count_ = 0;  // correctness trials that were made, without repetitions
   std::size_t voids_max_ = 0;
   std::uint32_t next_number_ = 0;
   std::uint32_t void_count_ = 0;

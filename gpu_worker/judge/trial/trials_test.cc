@@ -70,6 +70,27 @@ TEST(TrialRun, the_reference_is_timed_less_often_than_the_submission) {
   EXPECT_LE(least_inputs, 1u);
 }
 
+TEST(TrialRun, two_correctness_calls_are_watched_at_places_that_differ) {
+  std::set<std::vector<int>> places;
+  for (int run = 0; run < 8; ++run) {
+    JudgeFixture fixture;
+    fixture.random.seed(static_cast<std::uint64_t>(run));
+    fixture.plan.trials = {.correctness = 6, .warmup = 1, .timed = 4};
+    std::vector<int> watched;
+    int calls = 0;
+    const Report report = fixture.run([&](FakeTurn& turn) {
+      if (turn.command == Command::call && turn.page.is_watched == 1) watched.push_back(calls);
+      calls += turn.command == Command::call ? 1 : 0;
+      EXPECT_TRUE(turn.command == Command::call || turn.page.is_watched == 0);
+    });
+    ASSERT_TRUE(report.verdict) << report.error;
+    EXPECT_EQ(watched.size(), kWatchedCallsMax);
+    EXPECT_EQ(report.samples.submission_ns.size(), 4u);
+    places.insert(watched);
+  }
+  EXPECT_GT(places.size(), 1u);
+}
+
 // The commands that both children got, in order.
 struct CommandLog {
   std::mutex mutex;

@@ -20,7 +20,8 @@ Json board_row(const LeaderboardRow& row) {
   object.add("problem", row.problem).add("problem_hash", to_hex(row.problem_hash));
   object.add("device_model", row.device_model).add("label", row.label).add("author", row.author);
   object.add("backend", row.backend).add("median_ns", row.median_ns).add("reference_ns", row.reference_ns);
-  object.add("speedup", row.speedup).add("fell_back", row.fell_back);
+  object.add("speedup", row.speedup).add("fell_back", row.fell_back).add("decoy", row.is_decoy);
+  object.add("streams", to_string(row.streams)).add("graphs", to_string(row.graphs));
   object.add("finished_at", time_json(row.finished_at_ms));
   return object.json();
 }

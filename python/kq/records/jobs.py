@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kq.records.hash import NO_HASH, Hash
-from kq.records.submission import Backend, DeviceWish, Priority, Submission
+from kq.records.submission import Backend, DeviceWish, Graphs, Priority, Streams, Submission
 from kq.records.text_enum import TextEnum
 from kq.records.verdict import Verdict
 
@@ -147,6 +147,36 @@ class Extensions:
     fell_back: bool = False  # the submission catches the error of a failed call and goes on without the extension
 
 
+class KernelOwner(TextEnum):
+    """Whose a kernel is: the submission's own, that of a library, or that of torch and torch.compile."""
+
+    SUBMISSION = "submission"
+    LIBRARY = "library"
+    TORCH = "torch"
+
+
+@dataclass(frozen=True)
+class RanKernel:
+    """A kernel that the GPU ran in calls that CUPTI watched."""
+
+    name: str = ""
+    owner: KernelOwner = KernelOwner.SUBMISSION
+    count: int = 0  # launches in all watched calls
+    ns: int = 0  # their time on the GPU
+
+
+@dataclass(frozen=True)
+class KernelsRan:
+    """The kernels that the GPU ran for a submission, in untimed calls at random places among the trials."""
+
+    calls: int = 0
+    kernels: list[RanKernel] = field(default_factory=list)  # those with the most time first
+    left_out: int = 0  # further kernels
+    own_share: float | None = None  # the part of the time that the submission's own kernels took
+    decoy: bool = False  # the submission's files have kernels, but none of them ran
+    own_wanted: bool = False  # the problem asks for kernels of the submission's own
+
+
 @dataclass(frozen=True)
 class Toolchain:
     """The compiler and flags that built the kernel; both are empty if nothing was compiled."""
@@ -200,6 +230,7 @@ class Result:
     extensions: Extensions | None = None  # only for a submission that calls load_inline or load
     cases: list[CaseResult] = field(default_factory=list)  # only if the problem has several workloads
     problem_warnings: list[ProblemWarning] = field(default_factory=list)
+    kernels_ran: KernelsRan | None = None  # only on a GPU where CUPTI watched a call
 
 
 @dataclass(frozen=True)
@@ -282,3 +313,6 @@ class LeaderboardRow:
     finished_at_ms: int = 0
     fell_back: bool = False  # an extension does not compile, so the time is that of the submission's fallback
     submitter: str = ""  # as the key proves it, unlike the author
+    decoy: bool = False  # the submission has kernels, but none of them ran
+    streams: Streams = Streams.REJECT
+    graphs: Graphs = Graphs.REJECT

@@ -110,6 +110,20 @@ class Baseline(TextEnum):
     COMPILE = "compile"
 
 
+class Streams(TextEnum):
+    """What becomes of a submission that makes CUDA streams of its own."""
+
+    REJECT = "reject"
+    JOINED = "joined"  # it may use streams that it joins before a call returns
+
+
+class Graphs(TextEnum):
+    """What becomes of a submission that captures or replays CUDA graphs."""
+
+    REJECT = "reject"
+    ALLOW = "allow"
+
+
 class AllowedPrecision(TextEnum):
     """A precision to which a submission may round its inputs and parameters."""
 
@@ -213,10 +227,14 @@ class Trials:
     baseline: Baseline = Baseline.EAGER
     profile: Profiler = Profiler.NONE
     need_extensions: bool = False  # an extension that does not compile ends the job even if the submission catches that
+    streams: Streams = Streams.REJECT
+    graphs: Graphs = Graphs.REJECT
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "baseline", parsed(Baseline, self.baseline, "baseline"))
         object.__setattr__(self, "profile", parsed(Profiler, self.profile, "profile"))
+        object.__setattr__(self, "streams", parsed(Streams, self.streams, "streams"))
+        object.__setattr__(self, "graphs", parsed(Graphs, self.graphs, "graphs"))
 
 
 @dataclass(frozen=True)

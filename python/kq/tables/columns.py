@@ -6,12 +6,13 @@ times of a kernel that was not timed. A test checks that both languages have the
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from kq.records.jobs import Conditions, DeviceKind, Extensions, GpuProcess, Profile, Result, RunRow
+from kq.records.jobs import Conditions, DeviceKind, Extensions, GpuProcess, KernelsRan, Profile, Result, RunRow
 from kq.records.submission import Backend, Workload
 from kq.records.verdict import (
     Correctness,
@@ -189,6 +190,11 @@ class Row:
     truth_max: float | None = None
     allow_precision: str | None = None
     problem_warnings: str | None = None
+    streams: str | None = None
+    graphs: str | None = None
+    own_share: float | None = None
+    decoy: bool | None = None
+    kernels: str | None = None
 
     @classmethod
     def of(cls, row: RunRow) -> Row:
@@ -240,6 +246,8 @@ def _of_job(row: RunRow) -> dict[str, Any]:
         "baseline": trials.baseline.value,
         "profile": trials.profile.value,
         "need_extensions": trials.need_extensions,
+        "streams": trials.streams.value,
+        "graphs": trials.graphs.value,
         "workloads": None if problem.workloads == [Workload()] else ",".join(one.name for one in problem.workloads),
         "truth": submission.truth.used,
         "truth_rms": submission.truth.rms,
@@ -308,6 +316,8 @@ def _of_result(result: Result, backend: Backend) -> dict[str, Any]:
     columns["problem_warnings"] = "; ".join(warning.message for warning in result.problem_warnings)
     if result.extensions is not None:
         columns |= _of_extensions(result.extensions)
+    if result.kernels_ran is not None:
+        columns |= _of_kernels(result.kernels_ran)
     if verdict.evidence is not None:
         columns |= _of_evidence(verdict.evidence)
     if verdict.correctness is not None:
@@ -341,6 +351,15 @@ def _of_extensions(extensions: Extensions) -> dict[str, Any]:
         "extensions": f"{extensions.compiled} of {extensions.calls}",
         "extension_errors": "; ".join(f"{one.name}: {one.error}" for one in extensions.failed),
         "fell_back": extensions.fell_back,
+    }
+
+
+def _of_kernels(ran: KernelsRan) -> dict[str, Any]:
+    kernels = [{"name": one.name, "owner": one.owner.value, "count": one.count, "ns": one.ns} for one in ran.kernels]
+    return {
+        "own_share": ran.own_share,
+        "decoy": ran.decoy,
+        "kernels": json.dumps(kernels, ensure_ascii=False) if kernels else None,
     }
 
 

@@ -117,7 +117,7 @@ BOARD_CELLS: dict[str, Callable[[LeaderboardRow], str]] = {
     "label": lambda row: row.label,
     "author": lambda row: row.author,
     "submitter": lambda row: row.submitter,
-    "backend": lambda row: f"{row.backend} (fallback)" if row.fell_back else row.backend,
+    "backend": lambda row: row.backend + " (fallback)" * row.fell_back + " (decoy)" * row.decoy,
     "time": lambda row: time_text(row.median_ns),
     "reference": lambda row: time_text(row.reference_ns),
     "speedup": lambda row: speedup_text(row.speedup),

@@ -1,6 +1,7 @@
 # A graph of the first inputs, replayed for all.
 # expect: rejected stream
 # guard: cuda_graph
+# allowed: wrong_answer value
 # row: 17
 import torch
 import torch.nn as nn

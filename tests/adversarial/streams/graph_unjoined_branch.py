@@ -1,6 +1,7 @@
 # A capture with a branch that is never joined.
 # expect: rejected stream
 # guard: cuda_graph
+# allowed: runtime_error
 # row: 16
 import torch
 import torch.nn as nn

@@ -1,6 +1,7 @@
 # A right fork and join over two streams: against the policy all the same.
 # expect: rejected stream
 # guard: cuda_stream_create
+# allowed: passed
 # row: 15
 import torch
 import torch.nn as nn

@@ -5,6 +5,7 @@
     # guard: RULE | review RULE | clean          what the static guard alone must report
     # run: wrong_answer value | crashed signal 9 optional: the verdicts on the CPU without the guard
     # gpu: crashed signal 9 | no                 optional: the verdicts on a GPU if they differ; no: does not run there
+    # allowed: passed | wrong_answer value       optional: the verdicts on a GPU where streams and graphs are allowed
     # row: 12                                    optional: the number in the list of known attacks
     # problem: softmax                           optional: the problem in problems/; the default is relu
     # times: 2                                   optional: how often the row runs before the honest job
@@ -23,7 +24,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[1]
 FOLDERS = ("clock", "cuda_api", "honest", "memory", "mutants", "output", "patching", "process", "streams")
-HEADER = re.compile(r"^(?:#|//) (expect|guard|run|gpu|row|problem|times|matrix): (.+)$", re.M)
+HEADER = re.compile(r"^(?:#|//) (expect|guard|run|gpu|allowed|row|problem|times|matrix): (.+)$", re.M)
 LONG = re.compile(r"^(?:#|//) long$", re.M)
 
 
@@ -37,6 +38,7 @@ class Row:
     matrix: str = ""
     run: str = ""
     gpu: str = ""
+    allowed: str = ""
     problem: str = "relu"
     times: int = 1
     is_long: bool = False
@@ -66,6 +68,10 @@ class Row:
         allowed = self.gpu if device == "cuda" and self.gpu else self.run
         return ["passed" if ending == "harmless" else ending for ending in allowed.split(" | ")]
 
+    def endings_if_allowed(self) -> list[str]:
+        """Returns the allowed verdicts of a run on a GPU, with the audit, where streams and graphs are allowed."""
+        return ["passed" if ending == "harmless" else ending for ending in self.allowed.split(" | ")]
+
     @property
     def control(self) -> Path:
         """The path of the honest submission for the same problem."""
@@ -92,6 +98,7 @@ def rows() -> list[Row]:
                 matrix=header.get("matrix", ""),
                 run=header.get("run", ""),
                 gpu=header.get("gpu", ""),
+                allowed=header.get("allowed", ""),
                 problem=header.get("problem", "relu"),
                 times=int(header.get("times", "1")),
                 is_long=LONG.search(text) is not None,

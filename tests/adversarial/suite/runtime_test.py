@@ -102,6 +102,20 @@ class Runtime(unittest.TestCase):
                     print(f"{row.path.stem:40} {ending.verdict:28} {time.monotonic() - begun:6.2f} s", flush=True)
         print("\n".join(table_of(endings)), flush=True)
 
+    @unittest.skipUnless(DEVICE == "cuda", "streams and graphs need a GPU")
+    def test_each_row_ends_rightly_where_streams_and_graphs_are_allowed(self) -> None:
+        for lane in self.lanes.values():
+            lane.close()
+        self.lanes.clear()
+        lane = self.lanes["allowed"] = Lane(DEVICE, "allowed")
+        for row in [row for row in rows() if row.allowed and (CHOICE in ("", "all") or CHOICE in row.path.name)]:
+            with self.subTest(row.path.name):
+                ending = lane.run(row.path, problem_of(row), row.backend)
+                print(f"{row.path.stem:40} {ending.verdict:28} {ending.message}", flush=True)
+                self.assertIn(ending.verdict, row.endings_if_allowed(), ending.message + ending.log[-1500:])
+                control = lane.run(row.control, problem_of(row))
+                self.assertEqual(control.verdict, "passed", f"the honest job after {row.path.name}: {control.message}")
+
     def honest_job_after(self, lane: Lane, row: Row, limit_ns: float) -> float:
         """Runs the honest job after a row and returns its time; repeats the job up to five times if it was too slow."""
         took_ns = []
