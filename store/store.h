@@ -19,10 +19,26 @@ namespace kq::store {
 
 // The families of keys. core/records.h describes the values, store/keys.h the keys. A store that lacks a family gets it
 // when it is opened for writing, so a new family is appended here and needs no migration.
-enum class Family { meta, state, ids, body, result, samples, blob, run, board, queue, timer, dead, reuse, object };
-constexpr std::array<std::string_view, 14> enum_names(Family) {
-  return {"meta", "state", "ids",   "body",  "result", "samples", "blob",
-          "run",  "board", "queue", "timer", "dead",   "reuse",   "object"};
+enum class Family {
+  meta,
+  state,
+  ids,
+  body,
+  result,
+  samples,
+  blob,
+  run,
+  board,
+  queue,
+  timer,
+  dead,
+  reuse,
+  object,
+  kernel
+};
+constexpr std::array<std::string_view, 15> enum_names(Family) {
+  return {"meta",  "state", "ids",   "body", "result", "samples", "blob",  "run",
+          "board", "queue", "timer", "dead", "reuse",  "object",  "kernel"};
 }
 
 // Sets the value of a key. Without a value it removes the key, or, if `end` is set, every key in [key, end).

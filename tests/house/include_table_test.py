@@ -15,7 +15,7 @@ ALLOWED = {
     "net": ("core/*", "sys/*"),
     "store": ("core/*", "sys/*"),
     "guard": ("core/*",),
-    "broker": ("core/*", "store/store.h", "store/keys.h", "store/reader.h", "net/link.h"),
+    "broker": ("core/*", "store/boards.h", "store/store.h", "store/keys.h", "store/reader.h", "net/link.h"),
     "gpu_worker": ("core/*", "sys/*", "guard/*"),
     "producer": ("core/*", "sys/*", "net/*"),
     "tools": (
