@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <concepts>
 #include <optional>
 #include <type_traits>
@@ -284,6 +285,24 @@ Cell tags(const RunRow& row) {
   for (const auto& [name, value] : row.entry.submission.tags)
     joined += (joined.empty() ? "" : ";") + name + "=" + value;
   return to_cell(joined);
+}
+template <double (*Noise)(const Measurement&)>
+Cell noise_us(const RunRow& row) {
+  const Measurement* found = measurement_in(row);
+  if (found == nullptr || found->submission.sample_count == 0 || !std::isfinite(Noise(*found))) return {};
+  return to_cell(Noise(*found) / 1e3);
+}
+Cell noise_of_speedup(const RunRow& row) {
+  const Measurement* found = measurement_in(row);
+  return found == nullptr || !std::isfinite(speedup_noise(*found)) ? Cell() : to_cell(speedup_noise(*found));
+}
+Cell busy_tasks(const RunRow& row) {
+  const Measurement* found = measurement_in(row);
+  return found == nullptr || found->busy_tasks <= 0 ? Cell() : to_cell(found->busy_tasks);
+}
+Cell is_noisy(const RunRow& row) {
+  const Measurement* found = measurement_in(row);
+  return found == nullptr ? Cell() : Cell(found->is_noisy);
 }
 template <auto Member>
 Cell submission_time(const RunRow& row) {
@@ -579,6 +598,13 @@ constexpr Column kColumns[] = {
      truth_rule<&TruthRule::allowed>},
     {"problem_warnings", ColumnType::text, "",
      "what the problem cannot tell from a right kernel, one sentence each, joined by '; '", problem_warnings},
+    {"noise_us", ColumnType::number, "us",
+     "three standard errors of median_us, at least 1 %; times that differ by less are equal",
+     noise_us<submission_noise_ns>},
+    {"reference_noise_us", ColumnType::number, "us", "the same for reference_us", noise_us<reference_noise_ns>},
+    {"speedup_noise", ColumnType::number, "", "the same for speedup", noise_of_speedup},
+    {"busy_tasks", ColumnType::number, "", "mean number of tasks that ran on the machine beside the judge", busy_tasks},
+    {"noisy", ColumnType::boolean, "", "whether the machine was busy while the job was timed", is_noisy},
 };
 
 }  // namespace
