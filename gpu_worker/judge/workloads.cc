@@ -46,14 +46,14 @@ Statistics statistics_of(std::span<const CaseResult> cases, Statistics Measureme
 
 // Returns the noise of a weighted geometric mean: the shares of the noises, weighted, added as squares. Returns 0,
 // which is unknown, where a case has too few samples or no time.
-double noise_of_all(std::span<const CaseResult> cases, double (*noise_of)(const Measurement&),
+double noise_of_all(std::span<const CaseResult> cases, double (*noise)(const Measurement&),
                     Statistics Measurement::*side, double mean_ns) {
   double weights = 0;
   double squares = 0;
   for (const CaseResult& one : cases) {
     if (one.weight <= 0) continue;
     const Measurement& measurement = *measurement_of(one.verdict);
-    const double share = one.weight * noise_of(measurement) / (measurement.*side).median_ns;
+    const double share = one.weight * noise(measurement) / (measurement.*side).median_ns;
     weights += one.weight;
     squares += share * share;
   }
