@@ -63,8 +63,7 @@ Expected<void> handle(Step& step, Tick tick) {
   shrink_job_table(step);
   step.state.blobs.shrink();
   step.state.rights.shrink();
-  if (step.state.board_medians_ns.size() > step.state.options.board_medians_cached_max)
-    step.state.board_medians_ns.clear();
+  if (step.state.boards.size() > step.state.options.board_rows_cached_max) step.state.boards.clear();
   delete_unused_names(step);
   for (const auto part : {refill_windows, fire_timers, expire_leases, expire_builds, drop_silent_sessions, retain}) {
     KQ_TRY(part(step));

@@ -1,9 +1,11 @@
 #include "core/leaderboard.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <map>
 #include <tuple>
+#include <utility>
 
 namespace kq {
 namespace {
@@ -15,63 +17,182 @@ std::string shortest(const std::optional<double>& value) {
   return {digits, end.ptr};
 }
 
+// Returns whether a timed workload has too few samples.
+bool has_few_samples(const Result& result) {
+  return std::ranges::any_of(result.cases, [](const CaseResult& one) {
+    const Measurement* measurement = measurement_of(one.verdict);
+    return one.weight > 0 && measurement != nullptr && measurement->submission.sample_count < kRankSamplesMin;
+  });
+}
+
+double median_of(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  if (values.size() % 2 == 1) return *middle;
+  return (*std::max_element(values.begin(), middle) + *middle) / 2;
+}
+
+struct Figure {
+  double median_ns = 0;
+  double noise_ns = 0;
+};
+
+// Returns the median over runs, and its noise: that within the runs, which becomes smaller with each run, or the
+// scatter of the runs, whichever is larger.
+Figure figure_of(const std::vector<KernelRun>& runs, double KernelRun::*median, double KernelRun::*noise) {
+  std::vector<double> medians, noises;
+  std::vector<std::int64_t> rounded;
+  for (const KernelRun& run : runs) {
+    medians.push_back(run.*median);
+    noises.push_back(run.*noise);
+    rounded.push_back(std::llround(run.*median));
+  }
+  Figure figure{.median_ns = median_of(std::move(medians))};
+  const double within_ns = median_of(std::move(noises)) / std::sqrt(static_cast<double>(runs.size()));
+  figure.noise_ns = std::max({within_ns, kNoiseErrors * median_error_ns(rounded), kNoiseShareMin * figure.median_ns});
+  return figure;
+}
+
+void compute_figures(LeaderboardRow& row) {
+  const Figure own = figure_of(row.runs, &KernelRun::median_ns, &KernelRun::noise_ns);
+  const Figure reference = figure_of(row.runs, &KernelRun::reference_ns, &KernelRun::reference_noise_ns);
+  row.median_ns = own.median_ns;
+  row.noise_ns = own.noise_ns;
+  row.reference_ns = reference.median_ns;
+  row.reference_noise_ns = reference.noise_ns;
+  row.speedup = own.median_ns > 0 && reference.median_ns > 0 ? reference.median_ns / own.median_ns : 0;
+}
+
+double compared_noise_ns(const LeaderboardRow& row) {
+  return std::min(row.noise_ns, kComparedNoiseShareMax * row.median_ns);
+}
+
+bool is_earlier(const LeaderboardRow& a, const LeaderboardRow& b) {
+  return std::tie(a.finished_at_ms, a.seq) < std::tie(b.finished_at_ms, b.seq);
+}
+
+// Orders the kernels of one board by their ranks. Each group of equals consists of the fastest kernel that is left and
+// of all others than which it is not faster beyond the noise.
+void rank_board(std::vector<LeaderboardRow> board, std::vector<RankedRow>& ranks) {
+  std::ranges::sort(board, [](const LeaderboardRow& a, const LeaderboardRow& b) {
+    return std::tie(a.median_ns, a.seq) < std::tie(b.median_ns, b.seq);
+  });
+  std::uint32_t rank = 1;
+  for (auto first = board.begin(); first != board.end();) {
+    const LeaderboardRow fastest = *first;
+    const auto end =
+        std::stable_partition(first, board.end(), [&](const LeaderboardRow& row) { return !is_better(fastest, row); });
+    std::sort(first, end, is_earlier);
+    const auto count = static_cast<std::uint32_t>(end - first);
+    for (; first != end; ++first) ranks.push_back({std::move(*first), rank, count - 1});
+    rank += count;
+  }
+}
+
 }  // namespace
 
-Hash board_hash(const Problem& problem, Streams streams, Graphs graphs) {
+Hash board_hash(const Submission& submission) {
+  const Problem& problem = submission.problem;
+  const Trials& trials = submission.trials;
   std::string text;
   if (problem.precision != Precision::as_given || problem.rtol || problem.atol) {
     text += " precision " + std::string(to_string(problem.precision)) + " rtol " + shortest(problem.rtol) + " atol " +
             shortest(problem.atol);
   }
-  if (streams != Streams::reject) text += " streams " + std::string(to_string(streams));
-  if (graphs != Graphs::reject) text += " graphs " + std::string(to_string(graphs));
+  if (trials.streams != Streams::reject) text += " streams " + std::string(to_string(trials.streams));
+  if (trials.graphs != Graphs::reject) text += " graphs " + std::string(to_string(trials.graphs));
+  if (trials.baseline != Baseline::eager) text += " baseline " + std::string(to_string(trials.baseline));
   return text.empty() ? problem.hash : sha256(to_hex(problem.hash) + text);
+}
+
+Hash kernel_hash(const Submission& submission) {
+  if (submission.files.size() == 1) return submission.files.front().hash;
+  std::string files;
+  for (const SourceFile& file : submission.files) files += to_hex(file.hash) + " " + file.name + "\n";
+  return sha256(files);
 }
 
 std::optional<LeaderboardRow> board_row(const Submission& submission, const Result& result, Sequence seq,
                                         std::int64_t finished_at_ms) {
   const Measurement* measurement = measurement_of(result.verdict);
-  if (!row_of(name_of(result.verdict)).ranks || measurement == nullptr || measurement->submission.sample_count == 0 ||
+  if (!row_of(name_of(result.verdict)).ranks || measurement == nullptr ||
+      measurement->submission.sample_count < kRankSamplesMin ||
+      measurement->reference.sample_count < kRankReferenceSamplesMin || has_few_samples(result) ||
       !runs_all_workloads(submission.problem))
     return std::nullopt;
   const bool is_decoy = result.kernels_ran && result.kernels_ran->is_decoy;
   if (is_decoy && result.kernels_ran->are_own_wanted) return std::nullopt;
-  const Trials& trials = submission.trials;
-  return LeaderboardRow{.problem = submission.problem.name,
-                        .problem_hash = board_hash(submission.problem, trials.streams, trials.graphs),
-                        .device_model = result.device.model,
-                        .seq = seq,
-                        .label = submission.label,
-                        .author = submission.author,
-                        .backend = std::string(to_string(submission.backend)),
-                        .median_ns = measurement->submission.median_ns,
-                        .reference_ns = measurement->reference.median_ns,
-                        .speedup = speedup(*measurement),
-                        .finished_at_ms = finished_at_ms,
-                        .fell_back = result.extensions && result.extensions->fell_back,
-                        .is_decoy = is_decoy,
-                        .streams = trials.streams,
-                        .graphs = trials.graphs};
+  LeaderboardRow row{.problem = submission.problem.name,
+                     .problem_hash = board_hash(submission),
+                     .device_model = result.device.model,
+                     .seq = seq,
+                     .label = submission.label,
+                     .author = submission.author,
+                     .backend = std::string(to_string(submission.backend)),
+                     .finished_at_ms = finished_at_ms,
+                     .fell_back = result.extensions && result.extensions->fell_back,
+                     .is_decoy = is_decoy,
+                     .streams = submission.trials.streams,
+                     .graphs = submission.trials.graphs,
+                     .kernel_hash = kernel_hash(submission),
+                     .baseline = submission.trials.baseline,
+                     .sample_count = measurement->submission.sample_count,
+                     .is_noisy = measurement->is_noisy,
+                     .runs = {{.seq = seq,
+                               .median_ns = measurement->submission.median_ns,
+                               .reference_ns = measurement->reference.median_ns,
+                               .noise_ns = submission_noise_ns(*measurement),
+                               .reference_noise_ns = reference_noise_ns(*measurement)}}};
+  compute_figures(row);
+  return row;
+}
+
+void add_runs(LeaderboardRow& row, const LeaderboardRow& other) {
+  for (const KernelRun& run : other.runs) {
+    const bool is_known = std::ranges::find(row.runs, run.seq, &KernelRun::seq) != row.runs.end();
+    if (is_known || row.runs.size() >= kRunsPerKernelMax) continue;
+    row.runs.push_back(run);
+    row.sample_count += other.sample_count / static_cast<std::uint32_t>(other.runs.size());
+    row.is_noisy = row.is_noisy || other.is_noisy;
+  }
+  if (!row.runs.empty()) compute_figures(row);
+}
+
+double noise_between_ns(const LeaderboardRow& a, const LeaderboardRow& b) {
+  return std::hypot(compared_noise_ns(a), compared_noise_ns(b));
 }
 
 bool is_better(const LeaderboardRow& challenger, const LeaderboardRow& holder) {
-  return is_better(challenger, holder.median_ns);
+  return challenger.median_ns < holder.median_ns - noise_between_ns(challenger, holder);
 }
 
-bool is_better(const LeaderboardRow& challenger, double holder_median_ns) {
-  return challenger.median_ns < holder_median_ns;
-}
-
-std::vector<LeaderboardRow> best_of(std::span<const LeaderboardRow> passed) {
-  std::map<std::tuple<std::string, std::string, Hash>, LeaderboardRow> best;
-  for (const LeaderboardRow& row : passed) {
-    const auto [place, is_new] = best.try_emplace({row.problem, row.device_model, row.problem_hash}, row);
-    if (!is_new && is_better(row, place->second)) place->second = row;
+std::vector<RankedRow> ranked(std::span<const LeaderboardRow> rows) {
+  std::map<std::tuple<std::string, std::string, Hash>, std::map<Hash, LeaderboardRow>> boards;
+  std::vector<const LeaderboardRow*> in_order;
+  for (const LeaderboardRow& row : rows) in_order.push_back(&row);
+  std::ranges::sort(in_order, [](const auto* a, const auto* b) { return is_earlier(*a, *b); });
+  for (const LeaderboardRow* row : in_order) {
+    const auto [place, is_new] =
+        boards[{row->problem, row->device_model, row->problem_hash}].try_emplace(row->kernel_hash, *row);
+    if (!is_new) add_runs(place->second, *row);
   }
-  std::vector<LeaderboardRow> rows;
-  rows.reserve(best.size());
-  for (auto& [key, row] : best) rows.push_back(std::move(row));
-  return rows;
+  std::vector<RankedRow> ranks;
+  for (auto& [key, kernels] : boards) {
+    std::vector<LeaderboardRow> board;
+    for (auto& [hash, row] : kernels) board.push_back(std::move(row));
+    rank_board(std::move(board), ranks);
+  }
+  return ranks;
+}
+
+std::vector<RankedRow> best_of(std::span<const LeaderboardRow> rows) {
+  std::vector<RankedRow> best;
+  for (RankedRow& one : ranked(rows)) {
+    const bool is_same = !best.empty() && best.back().problem == one.problem &&
+                         best.back().device_model == one.device_model && best.back().problem_hash == one.problem_hash;
+    if (!is_same) best.push_back(std::move(one));
+  }
+  return best;
 }
 
 double geometric_mean_speedup(std::span<const LeaderboardRow> rows) {

@@ -14,6 +14,7 @@ LeaderboardRow row(const std::string& problem, const std::string& device_model, 
   row.problem_hash = sha256(problem);
   row.device_model = device_model;
   row.seq = seq;
+  row.kernel_hash = sha256(std::to_string(seq));
   row.median_ns = median_ns;
   row.speedup = speedup;
   return row;
@@ -25,9 +26,9 @@ std::vector<LeaderboardRow> with_speedups(const std::vector<double>& speedups) {
   return rows;
 }
 
-std::vector<Sequence> sequences(const std::vector<LeaderboardRow>& rows) {
+std::vector<Sequence> sequences(const std::vector<RankedRow>& rows) {
   std::vector<Sequence> seqs;
-  for (const LeaderboardRow& each : rows) seqs.push_back(each.seq);
+  for (const RankedRow& each : rows) seqs.push_back(each.seq);
   return seqs;
 }
 
@@ -106,17 +107,119 @@ TEST(BoardRow, is_missing_where_the_verdict_does_not_rank_or_nothing_was_timed) 
   EXPECT_FALSE(row_of_verdict(Passed{})) << "a median of 0 ns would be the best time for ever";
 }
 
-TEST(BoardHash, is_the_hash_of_the_source_unless_the_problem_has_tolerances_or_a_precision) {
-  Problem problem;
-  problem.hash = sha256("source");
-  EXPECT_EQ(board_hash(problem), problem.hash);
-  Problem loose = problem;
-  loose.rtol = 1;
-  Problem looser = loose;
-  looser.atol = 1;
-  Problem half = problem;
-  half.precision = Precision::fp16;
-  EXPECT_EQ(std::set({board_hash(problem), board_hash(loose), board_hash(looser), board_hash(half)}).size(), 4u);
+TEST(BoardRow, needs_enough_samples_of_both_sides) {
+  Passed passed = timed(10);
+  passed.measurement.submission.sample_count = kRankSamplesMin - 1;
+  EXPECT_FALSE(row_of_verdict(passed));
+  passed = timed(10);
+  passed.measurement.reference.sample_count = kRankReferenceSamplesMin - 1;
+  EXPECT_FALSE(row_of_verdict(passed));
+}
+
+TEST(BoardHash, is_the_hash_of_the_source_unless_something_else_decides_what_is_compared) {
+  Submission plain;
+  plain.problem.hash = sha256("source");
+  EXPECT_EQ(board_hash(plain), plain.problem.hash);
+  Submission loose = plain;
+  loose.problem.rtol = 1;
+  Submission looser = loose;
+  looser.problem.atol = 1;
+  Submission half = plain;
+  half.problem.precision = Precision::fp16;
+  Submission compiled = plain;
+  compiled.trials.baseline = Baseline::compile;
+  EXPECT_EQ(std::set({board_hash(plain), board_hash(loose), board_hash(looser), board_hash(half), board_hash(compiled)})
+                .size(),
+            5u);
+}
+
+TEST(KernelHash, is_that_of_the_file_or_of_all_files) {
+  Submission one;
+  one.files = {{"a.py", sha256("a")}};
+  EXPECT_EQ(kernel_hash(one), sha256("a"));
+  Submission two = one;
+  two.files.push_back({"b.cu", sha256("b")});
+  Submission other = one;
+  other.files.push_back({"b.cu", sha256("c")});
+  EXPECT_EQ(std::set({kernel_hash(one), kernel_hash(two), kernel_hash(other)}).size(), 3u);
+}
+
+// A row of a kernel that was measured with these medians and noises.
+LeaderboardRow measured(const std::string& kernel, const std::vector<std::pair<double, double>>& runs,
+                        Sequence first_seq = 1) {
+  LeaderboardRow all;
+  for (const auto& [median_ns, noise_ns] : runs) {
+    LeaderboardRow one = row("p", "H200", first_seq, median_ns);
+    one.kernel_hash = sha256(kernel);
+    one.noise_ns = noise_ns;
+    one.sample_count = 20;
+    one.runs = {{.seq = first_seq++,
+                 .median_ns = median_ns,
+                 .reference_ns = 100,
+                 .noise_ns = noise_ns,
+                 .reference_noise_ns = noise_ns}};
+    if (all.runs.empty()) all = one;
+    add_runs(all, one);
+  }
+  return all;
+}
+
+TEST(KernelFigure, is_the_median_over_all_runs_and_no_rerun_lowers_it_by_selection) {
+  LeaderboardRow figure = measured("k", {{100, 10}});
+  EXPECT_EQ(figure.median_ns, 100);
+  EXPECT_EQ(figure.noise_ns, 10);
+  EXPECT_EQ(figure.speedup, 1);
+  figure = measured("k", {{100, 10}, {60, 10}, {102, 10}});
+  EXPECT_EQ(figure.median_ns, 100) << "one lucky run changes nothing";
+  EXPECT_EQ(figure.sample_count, 60u);
+  EXPECT_EQ(figure.runs.size(), 3u);
+}
+
+TEST(KernelFigure, reruns_narrow_the_noise_unless_the_runs_scatter) {
+  EXPECT_NEAR(measured("k", {{100, 10}, {101, 10}, {100, 10}, {99, 10}}).noise_ns, 5, 0.1);
+  EXPECT_GT(measured("k", {{100, 10}, {150, 10}, {80, 10}, {60, 10}}).noise_ns, 40);
+}
+
+TEST(KernelFigure, keeps_a_limited_number_of_runs_and_none_twice) {
+  std::vector<std::pair<double, double>> runs(kRunsPerKernelMax + 5, {100, 10});
+  runs.back().first = 1;
+  LeaderboardRow figure = measured("k", runs);
+  EXPECT_EQ(figure.runs.size(), kRunsPerKernelMax);
+  const LeaderboardRow before = figure;
+  add_runs(figure, measured("k", {{5, 1}}));
+  EXPECT_EQ(figure, before) << "job 1 is there already";
+}
+
+TEST(Ranks, kernels_within_the_noise_share_a_rank_and_the_earlier_one_comes_first) {
+  const std::vector<LeaderboardRow> rows = {measured("first", {{101, 3}}, 1), measured("lucky copy", {{99, 3}}, 2),
+                                            measured("slow", {{120, 3}}, 3), measured("slower", {{121, 3}}, 4)};
+  const auto ranks = ranked(rows);
+  ASSERT_EQ(ranks.size(), 4u);
+  EXPECT_EQ(sequences(ranks), (std::vector<Sequence>{1, 2, 3, 4}));
+  EXPECT_EQ(ranks[0].rank, 1u);
+  EXPECT_EQ(ranks[1].rank, 1u);
+  EXPECT_EQ(ranks[0].tie_count, 1u);
+  EXPECT_EQ(ranks[2].rank, 3u);
+  EXPECT_EQ(ranks[3].rank, 3u);
+  EXPECT_EQ(sequences(best_of(rows)), (std::vector<Sequence>{1}));
+}
+
+TEST(Ranks, a_kernel_faster_beyond_the_noise_takes_the_first_place) {
+  EXPECT_EQ(sequences(best_of(std::vector{measured("first", {{101, 3}}, 1), measured("faster", {{90, 3}}, 2)})),
+            (std::vector<Sequence>{2}));
+}
+
+TEST(Ranks, a_kernel_of_scattered_times_is_not_equal_to_every_other_one) {
+  EXPECT_EQ(sequences(best_of(std::vector{measured("scattered", {{200, 1000}}, 1), measured("fast", {{90, 3}}, 2)})),
+            (std::vector<Sequence>{2}));
+}
+
+TEST(Ranks, merge_the_rows_of_one_kernel) {
+  const auto ranks = ranked(std::vector{measured("k", {{50, 3}}, 2), measured("k", {{100, 3}}, 1)});
+  ASSERT_EQ(ranks.size(), 1u);
+  EXPECT_EQ(ranks[0].runs.size(), 2u);
+  EXPECT_EQ(ranks[0].median_ns, 75);
+  EXPECT_EQ(ranks[0].seq, 1u) << "the names are those of the first run";
 }
 
 TEST(Leaderboard, of_nothing_is_empty) {

@@ -28,8 +28,21 @@ inline constexpr std::string_view kSelfReported = "self_reported";
 inline constexpr std::size_t kP95SamplesMin = 20;
 inline constexpr std::size_t kP99SamplesMin = 100;
 
+// The noise of a time is this many standard errors of its median, and at least this share of the time: processes that
+// run the same code differ by that much.
+inline constexpr double kNoiseErrors = 3;
+inline constexpr double kNoiseShareMin = 0.01;
+
 // Returns the statistics of raw samples; all are 0 where there are no samples.
 Statistics summarise(std::span<const std::int64_t> samples_ns);
+
+// Returns the standard error of the median of samples, by their median absolute deviation, so that a few very long
+// calls do not count. Returns 0 for fewer than two samples.
+double median_error_ns(std::span<const std::int64_t> samples_ns);
+
+// Returns the noise of a time: two times differ where they are farther apart than the root of their noises' squares.
+// Returns infinity where there are fewer than two samples, because then nothing tells the noise.
+double noise_of(std::span<const std::int64_t> samples_ns, double median_ns);
 
 // The times of a job and of its reference, as gpu_worker/judge/timing/published_time.h computes them.
 struct Measurement {
@@ -44,12 +57,24 @@ struct Measurement {
   double attested_ns = 0;  // the median of the submission's samples that the judge measured
   double event_ns = 0;     // the median of the times that the child measured itself, which are only a hint; 0: none
   double burst_ns = 0;     // the time per call where the judge measured several calls in one interval; 0: it did not
+  double noise_ns = 0;     // the noise of the submission's published time; 0: unknown
+  double reference_noise_ns = 0;  // the same for the reference
+  // The mean number of tasks beside the judge that ran or were ready to run just before a timed call; 0: unknown.
+  double busy_tasks = 0;
+  bool is_noisy = false;  // so many that none of the lane's processors was free for the call
 
   friend bool operator==(const Measurement&, const Measurement&) = default;
 };
 
 // Returns the reference's median divided by the submission's median, or 0 where either is not positive.
 double speedup(const Measurement& measurement);
+
+// Return the noise of a measured time. Where the judge did not report the noise, it follows from the standard deviation
+// of the samples. Infinity where there is only one sample.
+double submission_noise_ns(const Measurement& measurement);
+double reference_noise_ns(const Measurement& measurement);
+// Returns the noise of the speedup, or infinity.
+double speedup_noise(const Measurement& measurement);
 
 template <class V>
 void fields(V& v, Statistics& x) {
@@ -72,6 +97,10 @@ void fields(V& v, Measurement& x) {
   v("attested_ns", x.attested_ns);
   v("event_ns", x.event_ns);
   v("burst_ns", x.burst_ns);
+  v("noise_ns", x.noise_ns);
+  v("reference_noise_ns", x.reference_noise_ns);
+  v("busy_tasks", x.busy_tasks);
+  v("is_noisy", x.is_noisy);
 }
 
 }  // namespace kq

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 namespace kq {
@@ -66,6 +67,34 @@ TEST(Speedup, is_nothing_where_a_median_is_missing_or_not_positive) {
   EXPECT_EQ(speedup(medians(20, 0)), 0);
   EXPECT_EQ(speedup(medians(-1, 20)), 0);
   EXPECT_EQ(speedup(medians(20, -1)), 0);
+}
+
+TEST(Noise, is_three_standard_errors_by_the_median_deviation_and_at_least_a_hundredth) {
+  const std::vector<std::int64_t> samples = {90, 95, 100, 105, 110};
+  EXPECT_NEAR(median_error_ns(samples), 1.2533 * 1.4826 * 5 / std::sqrt(5), 1e-9);
+  EXPECT_DOUBLE_EQ(noise_of(samples, 100), 3 * median_error_ns(samples));
+  EXPECT_DOUBLE_EQ(noise_of(std::vector<std::int64_t>{100, 100, 100}, 100), 1);
+  const std::vector<std::int64_t> outlier = {90, 95, 100, 105, 5'000};
+  EXPECT_DOUBLE_EQ(median_error_ns(outlier), median_error_ns(samples)) << "one long call does not count";
+}
+
+TEST(Noise, of_one_sample_is_infinite) {
+  EXPECT_TRUE(std::isinf(noise_of(std::vector<std::int64_t>{100}, 100)));
+  Measurement measurement;
+  measurement.submission = measurement.reference = {.sample_count = 1, .median_ns = 10};
+  EXPECT_TRUE(std::isinf(submission_noise_ns(measurement)));
+  EXPECT_TRUE(std::isinf(speedup_noise(measurement)));
+}
+
+TEST(Noise, follows_from_the_deviation_where_the_judge_did_not_report_it) {
+  Measurement measurement;
+  measurement.submission = {.sample_count = 25, .median_ns = 100, .std_ns = 10};
+  measurement.reference = {.sample_count = 25, .median_ns = 200, .std_ns = 0};
+  EXPECT_NEAR(submission_noise_ns(measurement), 3 * 1.2533 * 10 / 5, 1e-9);
+  EXPECT_DOUBLE_EQ(reference_noise_ns(measurement), 2);
+  EXPECT_NEAR(speedup_noise(measurement), 2 * std::hypot(0.075198, 0.01), 1e-6);
+  measurement.noise_ns = 4;
+  EXPECT_DOUBLE_EQ(submission_noise_ns(measurement), 4);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@
 
 namespace kq {
 
-inline constexpr std::uint32_t kSchemaVersion = 4;
+inline constexpr std::uint32_t kSchemaVersion = 5;
 
 // The most samples, of submission and reference together, that a Result record holds. More samples are in a record of
 // their own, so that a reader of results does not have to load them.
@@ -65,7 +65,8 @@ struct JobRecord {
 //              The value never changes.
 //   `result`   Key: sequence. The Result, which includes its samples where they are at most kSamplesInResultMax.
 //   `samples`  Key: sequence. The Samples of a Result that has more.
-//   `board`    Key: problem hash and device model. A LeaderboardRow.
+//   `board`    Key: hash of the board (core/leaderboard.h) and device model. The LeaderboardRow of the first place.
+//   `kernel`   Key: hash of the board, hash of the kernel, and device model. The LeaderboardRow of the kernel.
 //   `queue`    An entry of a few bytes for each unfinished job that may run now. Keys and values: store/keys.h.
 //   `timer`    The time at which a queued job may run, or at which it expires. An expiry entry of a job that has
 //   started

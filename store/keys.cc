@@ -221,4 +221,8 @@ std::string board_key(const Hash& problem, std::string_view device_model) {
   return hash_key(problem).append(device_model);
 }
 
+std::string kernel_key(const Hash& problem, const Hash& kernel, std::string_view device_model) {
+  return hash_key(problem) + hash_key(kernel) + std::string(device_model);
+}
+
 }  // namespace kq::store

@@ -49,6 +49,8 @@ std::string sender_end(const Hash& hash);
 
 // Family board: problem hash, then the device model.
 std::string board_key(const Hash& problem, std::string_view device_model);
+// Family kernel: hash of the board, hash of the kernel, then the device model.
+std::string kernel_key(const Hash& problem, const Hash& kernel, std::string_view device_model);
 
 // Family queue: class (4 bytes), priority (1), submitter (4), sequence (8), all big-endian. The first three fields
 // identify a lane. Family meta holds the numbers of classes and submitters. queue_end() returns the first key after

@@ -6,6 +6,7 @@
 #include "core/records.h"
 #include "store/keys.h"
 #include "store/migration_2.h"
+#include "store/migration_5.h"
 
 namespace kq::store {
 namespace {
@@ -20,6 +21,7 @@ constexpr MigrationStep kSteps[] = {
     {.from = 1, .what = "jobs learn their requirements and take their places in the queue", .slice = migrate_1_to_2},
     {.from = 2, .what = "files may rest packed by LZ4", .slice = mark},
     {.from = 3, .what = "records may rest without the names of their fields", .slice = mark},
+    {.from = 4, .what = "boards are computed anew, with a figure for each kernel", .slice = migrate_4_to_5},
 };
 static_assert(std::size(kSteps) == kSchemaVersion - kOldestSchema);
 

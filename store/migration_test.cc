@@ -83,9 +83,11 @@ TEST_F(MigrationTest, a_store_of_schema_1_opens_with_everything_it_held) {
   ASSERT_GT(lines.size(), 70u);
   const auto store = open(OpenMode::read_write);
   ASSERT_TRUE(store) << store.error().message;
-  EXPECT_THAT(notes, ElementsAre(HasSubstr("schema 1"), HasSubstr("schema 2"), HasSubstr("schema 3")));
+  EXPECT_THAT(notes,
+              ElementsAre(HasSubstr("schema 1"), HasSubstr("schema 2"), HasSubstr("schema 3"), HasSubstr("schema 4")));
   std::map<Family, std::size_t> key_count;
   for (const auto& [family, key, was] : lines) {
+    if (family == Family::board) continue;  // boards are computed anew (migration_5_test.cc)
     ++key_count[family];
     if (key == kSchemaKey) continue;
     const auto is = (*store)->get(family, key).value();
@@ -138,7 +140,8 @@ TEST_F(MigrationTest, its_jobs_get_the_fields_that_the_queue_needs) {
   EXPECT_EQ(needs->gpu_model, "H200");
 }
 
-// Tests the migration of a schema whose records did not change; only new kinds of records were added later.
+// Tests the migration of a schema whose records, except boards, did not change; only new kinds of records were added
+// later. The records of schema 4 are those of schema 3, boards apart.
 class MarkedStore : public testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(MarkedStore, opens_with_everything_it_held) {
@@ -151,6 +154,7 @@ TEST_P(MarkedStore, opens_with_everything_it_held) {
   ASSERT_TRUE(store) << store.error().message;
   std::map<Family, std::size_t> key_count;
   for (const auto& [family, key, was] : lines) {
+    if (family == Family::board) continue;  // boards are computed anew (migration_5_test.cc)
     ++key_count[family];
     const std::string now =
         key == kSchemaKey ? std::to_string(GetParam()) : (*store)->get(family, key).value().value_or("nothing");
@@ -168,10 +172,11 @@ TEST_P(MarkedStore, has_something_in_every_family) {
   for (const Line& line : lines_of("schema_" + std::to_string(GetParam()))) families.insert(line.family);
   if (GetParam() < 3) families.insert(Family::object);
   families.insert({Family::owner, Family::sender});  // written since schema 4, which did not change the other records
+  families.insert(Family::kernel);
   EXPECT_EQ(families.size(), kEnumNames<Family>.size());
 }
 
-INSTANTIATE_TEST_SUITE_P(Schema, MarkedStore, testing::Range(2u, kSchemaVersion));
+INSTANTIATE_TEST_SUITE_P(Schema, MarkedStore, testing::Range(2u, 4u));
 
 TEST_F(MigrationTest, is_done_once) {
   ASSERT_TRUE(open(OpenMode::read_write));

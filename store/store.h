@@ -37,11 +37,12 @@ enum class Family {
   reuse,
   object,
   sender,
-  owner
+  owner,
+  kernel
 };
-constexpr std::array<std::string_view, 16> enum_names(Family) {
-  return {"meta",  "state", "ids",   "body", "result", "samples", "blob",   "run",
-          "board", "queue", "timer", "dead", "reuse",  "object",  "sender", "owner"};
+constexpr std::array<std::string_view, 17> enum_names(Family) {
+  return {"meta",  "state", "ids",  "body",  "result", "samples", "blob",  "run",   "board",
+          "queue", "timer", "dead", "reuse", "object", "sender",  "owner", "kernel"};
 }
 
 // Sets the value of a key. Without a value it removes the key, or, if `end` is set, every key in [key, end).

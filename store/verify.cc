@@ -36,7 +36,7 @@ class Verification {
         {Family::timer, &Verification::timer},   {Family::dead, &Verification::dead},
         {Family::reuse, &Verification::reuse},   {Family::body, &Verification::body},
         {Family::object, &Verification::object}, {Family::sender, &Verification::sender},
-        {Family::owner, &Verification::owner}};
+        {Family::owner, &Verification::owner},   {Family::kernel, &Verification::kernel}};
     for (const auto& [family, check] : kChecks) {
       family_ = family;
       KQ_TRY(store_.scan(family, "", "", [&, check = check](std::string_view key, std::string_view value) {
@@ -141,16 +141,12 @@ class Verification {
     }
   }
 
-  // Checks that no job that passed is better than the job on its board.
+  // Checks that there is a board for a job that passed.
   void held_by_board(const JobRecord& job, const Submission& submission, const Result& result) {
     const auto row = board_row(submission, result, job.seq, job.finished_at_ms);
     if (!row) return;
-    const auto bytes = value_of(Family::board, board_key(row->problem_hash, row->device_model));
-    if (!bytes) return problem(job_text(job.seq) + " passed, and its board has no row");
-    const auto holder = decode<LeaderboardRow>(*bytes);
-    if (holder && is_better(*row, *holder)) {
-      problem(job_text(job.seq) + " is faster than " + job_text(holder->seq) + ", which holds its board");
-    }
+    if (!value_of(Family::board, board_key(row->problem_hash, row->device_model)))
+      problem(job_text(job.seq) + " passed, and its board has no row");
   }
 
   void id(std::string_view key, std::string_view value) {
@@ -212,13 +208,31 @@ class Verification {
     const std::string subject = "'" + row->problem + "' on " + row->device_model + ": " + job_text(row->seq);
     if (key != board_key(row->problem_hash, row->device_model))
       problem(subject + " stands on another board than its own");
+    const auto kernel = value_of(Family::kernel, kernel_key(row->problem_hash, row->kernel_hash, row->device_model));
+    if (!kernel || *kernel != value) problem(subject + " has another figure as a kernel than on its board");
+    need(read_job(store_, row->seq), subject);
+  }
+
+  // Checks that the first run of a kernel passed with these figures, and that the kernel in the first place of its
+  // board is as fast. Other runs may have been removed.
+  void kernel(std::string_view key, std::string_view value) {
+    const auto row = decode<LeaderboardRow>(value);
+    if (!row) return problem("a row: " + row.error().message);
+    const std::string subject = "'" + row->problem + "' on " + row->device_model + ": " + job_text(row->seq);
+    if (key != kernel_key(row->problem_hash, row->kernel_hash, row->device_model))
+      return problem(subject + " stands under another kernel than its own");
+    const auto first = value_of(Family::board, board_key(row->problem_hash, row->device_model));
+    const auto holder = first ? decode<LeaderboardRow>(*first) : our_fault("there is none");
+    if (!holder) return problem(subject + " has no board");
+    if (is_better(*row, *holder))
+      problem(subject + " is faster than " + job_text(holder->seq) + ", which has the first place");
     const auto job = need(read_job(store_, row->seq), subject);
     const auto body = need(read_body(store_, row->seq), subject + ", its submission");
     const auto result = need(read_result(store_, row->seq, false), subject + ", its result");
     if (!job || !body || !result) return;
-    auto passed = board_row(*body, *result, row->seq, job->finished_at_ms);
-    if (passed) passed->submitter = row->submitter;  // the job may have been queued again for another submitter
-    if (passed != *row) problem(subject + " did not pass with what the row says");
+    const auto run = board_row(*body, *result, row->seq, job->finished_at_ms);
+    if (!run || row->runs.empty() || run->runs.front() != row->runs.front() || run->label != row->label)
+      problem(subject + " did not pass with what the row says");
   }
 
   void queue_entry(std::string_view key, std::string_view value) {

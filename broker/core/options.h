@@ -36,7 +36,7 @@ struct BrokerOptions {
   // Memory.
   LaneWindow lane_window{};                       // of each lane
   std::size_t queued_jobs_cached_max = 1u << 14;  // records of queued jobs in memory, about 30 MB
-  std::size_t board_medians_cached_max = 4'096;   // leaderboard medians in memory
+  std::size_t board_rows_cached_max = 4'096;      // rows of boards in memory
 
   // Work of one Tick. A Tick that reaches a limit asks to be woken at once.
   std::size_t timers_per_step_max = 1'024;

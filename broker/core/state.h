@@ -20,6 +20,7 @@
 #include "broker/tables/watchers.h"
 #include "broker/tables/worker_pool.h"
 #include "core/bytes/compress.h"
+#include "store/boards.h"
 #include "store/store.h"
 
 namespace kq::broker {
@@ -41,9 +42,9 @@ struct State {
   Retention retention{};
   Rights rights{};
   Watchers watchers{options.watchers_max, options.watched_jobs_max};
-  // Medians of leaderboard rows by their key, as this turn will leave them. Every row that was written since the last
-  // Tick is here, and some rows that were only read.
-  std::unordered_map<std::string, double> board_medians_ns{};
+  // Rows of boards as this turn will leave them. Every row that was written since the last Tick is here, and some rows
+  // that were only read.
+  store::PendingBoards boards{};
 };
 
 }  // namespace kq::broker

@@ -12,6 +12,7 @@
 #include "core/codec/codec.h"
 #include "core/leaderboard.h"
 #include "core/records.h"
+#include "store/boards.h"
 #include "store/keys.h"
 
 namespace kq::broker {
@@ -80,9 +81,11 @@ class JobsStep {
   // A job that is old enough to be removed.
   struct Candidate {
     JobRecord record;
-    std::string first_label{};          // the label of its submission
-    Hash board{};                       // board_hash() of its problem
-    std::vector<std::string> labels{};  // keys of family run that may name the job
+    std::string first_label{};               // the label of its submission
+    Hash board{};                            // board_hash() of its submission
+    Hash kernel{};                           // kernel_hash() of its submission
+    std::vector<std::string> kernel_keys{};  // rows of family kernel that end with the job
+    std::vector<std::string> labels{};       // keys of family run that may name the job
     std::vector<std::string> reuse_keys{};
     bool is_retained = false;
     bool is_dead = false;  // whether the job is a dead letter
@@ -184,7 +187,8 @@ class JobsStep {
       auto submission = decode<Submission>(*body);
       if (!submission)
         return damaged(store::Family::body, job_text(job.record.seq) + ": " + submission.error().message);
-      job.board = board_hash(submission->problem, submission->trials.streams, submission->trials.graphs);
+      job.board = board_hash(*submission);
+      job.kernel = kernel_hash(*submission);
       job.first_label = std::move(submission->label);
     }
     drop_retained();
@@ -210,6 +214,11 @@ class JobsStep {
       if (damage) return failure(std::move(*damage));
     }
     drop_retained();
+    // The figure of a kernel lasts as long as its first run.
+    for (Candidate& job : candidates_) {
+      KQ_TRY_VALUE(auto keys, store::kernels_begun_by(store_, job.board, job.kernel, job.record.seq));
+      job.kernel_keys = std::move(keys);
+    }
     return {};
   }
 
@@ -252,6 +261,10 @@ class JobsStep {
     Ready& ready = step_.ready;
     for (std::string& label : job.labels) ready.erase(store::Family::run, std::move(label));
     for (std::string& key : job.reuse_keys) ready.erase(store::Family::reuse, std::move(key));
+    for (std::string& key : job.kernel_keys) {
+      state_.boards.insert_or_assign({store::Family::kernel, key}, std::nullopt);
+      ready.erase(store::Family::kernel, std::move(key));
+    }
     ready.erase(store::Family::ids, store::hash_key(record.key));
     for (const store::Family family :
          {store::Family::state, store::Family::body, store::Family::result, store::Family::samples})

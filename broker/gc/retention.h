@@ -2,7 +2,7 @@
 //
 // A walk visits the finished jobs from the oldest to the youngest, a few at each Tick, and then pauses. Everything of a
 // job is removed in one commit: its records, its key and its entries in runs. Two kinds of jobs stay at any age:
-// unfinished jobs, and the job behind each leaderboard row, whose records are the evidence for that row.
+// unfinished jobs, and the first job of the kernel in the first place of each board, whose records are its evidence.
 //
 // Many jobs may name the same file. Counting references would cost every submission a read and a write, so files are
 // swept instead, and rarely: one walk over the remaining submissions fills a filter with the files that they name (new

@@ -9,6 +9,7 @@
 #include "core/base/check.h"
 #include "core/codec/codec.h"
 #include "core/limits.h"
+#include "store/boards.h"
 #include "store/keys.h"
 #include "store/reader.h"
 
@@ -265,18 +266,6 @@ Result without_run(VerdictName verdict, std::string reason, std::string message,
   return result;
 }
 
-// Returns the median of the leaderboard row with this key, as this turn will leave the row, or nothing if there is no
-// such row.
-Expected<std::optional<double>> time_to_beat_ns(State& state, const std::string& key) {
-  if (const auto place = state.board_medians_ns.find(key); place != state.board_medians_ns.end()) return place->second;
-  KQ_TRY_VALUE(const auto bytes, state.store->get(store::Family::board, key));
-  if (!bytes) return std::nullopt;
-  const auto row = decode<LeaderboardRow>(*bytes);
-  if (!row) return our_fault("store, family 'board': " + row.error().message);
-  state.board_medians_ns.emplace(key, row->median_ns);
-  return row->median_ns;
-}
-
 Expected<void> update_board(Step& step, const Job& job, const Result& result) {
   if (!row_of(name_of(result.verdict)).ranks) return {};
   KQ_TRY_VALUE(const auto body, submission_of(step, job));
@@ -284,12 +273,10 @@ Expected<void> update_board(Step& step, const Job& job, const Result& result) {
   auto row = board_row(*body, result, job.record.seq, job.record.finished_at_ms);
   if (!row) return {};
   row->submitter = first_submitter_of(job.record);
-  const std::string key = store::board_key(row->problem_hash, row->device_model);
-  KQ_TRY_VALUE(const auto to_beat, time_to_beat_ns(step.state, key));
-  if (to_beat && !is_better(*row, *to_beat)) return {};
-  step.ready.write(store::Family::board, key, encode(*row));
-  step.state.board_medians_ns.insert_or_assign(key, row->median_ns);
-  return {};
+  return store::add_to_boards(*step.state.store, step.state.boards, *row,
+                              [&](store::Family family, std::string key, std::string value) {
+                                step.ready.write(family, std::move(key), std::move(value));
+                              });
 }
 
 Expected<void> fire(Step& step, const store::TimerPlace& place) {

@@ -122,6 +122,7 @@ Result result_in(const Command& command) {
   Measurement measurement;
   measurement.submission.sample_count = 5;
   measurement.submission.median_ns = static_cast<double>(command.number("median", 1000));
+  measurement.reference.sample_count = 5;
   measurement.reference.median_ns = static_cast<double>(command.number("reference", 2000));
   Result result;
   result.device = device_in(command.text("device", "cpu"));

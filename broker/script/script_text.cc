@@ -284,6 +284,8 @@ std::string shown(const store::Write& write) {
       return "object of job " + seq + " " + quoted(decode<BuildObject>(value)->bytes);
     case store::Family::board:
       return "board " + shown(*decode<LeaderboardRow>(value));
+    case store::Family::kernel:
+      return "kernel " + shown(*decode<LeaderboardRow>(value));
   }
   return "";
 }

@@ -95,7 +95,11 @@ inline Measurement measurement() {
           .drift_ns = -250.5,
           .attested_ns = 2.25,
           .event_ns = 2,
-          .burst_ns = 2.125};
+          .burst_ns = 2.125,
+          .noise_ns = 0.125,
+          .reference_noise_ns = 2.5,
+          .busy_tasks = 1.5,
+          .is_noisy = true};
 }
 
 inline Correctness correctness() {
@@ -177,7 +181,7 @@ inline Result result(Verdict verdict = passed()) {
                        .torch = "2.9.0",
                        .triton = "3.5.0",
                        .cuda = "13.0",
-                       .evaluator = "kq-evaluator/2",
+                       .evaluator = "kq-evaluator/3",
                        .packages = to_hex(sha256("packages"))},
           .sandbox = "uid,user,pid,mount,ipc,net,rlimits",
           .log = "compiling\n\x1b[31mdone\xff\n",  // a log may have bytes that are not UTF-8
@@ -264,7 +268,14 @@ inline LeaderboardRow leaderboard_row() {
           .submitter = "ada@lab",
           .is_decoy = true,
           .streams = Streams::joined,
-          .graphs = Graphs::allow};
+          .graphs = Graphs::allow,
+          .kernel_hash = sha256("source"),
+          .baseline = Baseline::compile,
+          .noise_ns = 0.25,
+          .reference_noise_ns = 1.5,
+          .sample_count = 40,
+          .is_noisy = true,
+          .runs = {{.seq = 42, .median_ns = 2, .reference_ns = 20, .noise_ns = 0.25, .reference_noise_ns = 1.5}}};
 }
 
 inline Blob blob() {
@@ -376,7 +387,7 @@ inline std::vector<WorkerRequest> worker_requests() {
                 .epoch = 1ull << 63,
                 .devices = {device()},
                 .credit = 16,
-                .evaluator = "kq-evaluator/2",
+                .evaluator = "kq-evaluator/3",
                 .labels = {"nvlink"},
                 .backends = {Backend::triton, Backend::cuda},
                 .quarantined = {"NVIDIA H200: 3 processes are left"},

@@ -1,6 +1,7 @@
 #include "gpu_worker/judge/attempt.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <span>
@@ -13,6 +14,7 @@
 #include "gpu_worker/judge/trial/burst.h"
 #include "gpu_worker/judge/trial/certificate.h"
 #include "gpu_worker/judge/workloads.h"
+#include "sys/cores.h"
 
 namespace kq::judge {
 namespace {
@@ -164,7 +166,7 @@ Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::u
   touch_bytes_ = among != nullptr && among->touch_bytes > 0 ? among->touch_bytes : reference_->layout().bytes();
   KQ_TRY_VALUE(const auto before, calibrate(plan, submission, kCalibrationAgeMaxNs));
   KQ_TRY(submission.begin_load(plan, seed, workload));
-  TrialRun trials(device_, *reference_, submission, plan, draw_);
+  TrialRun trials(device_, *reference_, submission, plan, draw_, sampling_);
   if (among != nullptr && among->was_checked) trials.trust_reference();
   const auto made_ahead = trials.make_ahead_while([&] { return submission.is_loading(); });
   KQ_TRY(submission.finish_load());
@@ -177,8 +179,10 @@ Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::u
   const std::int64_t first_trial_ns = clock_ns();
   const std::int64_t queued_before_us = queued_us();
   const auto times = trials.run();
-  report.trials_us += (clock_ns() - first_trial_ns) / 1'000;
-  report.waited_us += queued_us() - queued_before_us;
+  const std::int64_t trials_us = (clock_ns() - first_trial_ns) / 1'000;
+  const std::int64_t waited_us = queued_us() - queued_before_us;
+  report.trials_us += trials_us;
+  report.waited_us += waited_us;
   if (!times) return tl::unexpected(times.error());
   KQ_TRY(submission.check_runs_nothing());
   begin(preparing);
@@ -192,6 +196,7 @@ Step<Verdict> Judge::judge_workload(const Plan& plan, std::uint64_t seed, std::u
     if (is_constant) return stop(VerdictName::problem_invalid, constant_outputs());
   }
   KQ_TRY_VALUE(auto measurement, measure(plan, submission, *times, before, after, report));
+  measurement.is_noisy = is_noisy(*times, waited_us, trials_us);
   if (reference_->has_forbidden()) {
     KQ_TRY(reference_->make_trial(plan, {.inputs = draw_(), .calls = draw_()}));
     KQ_TRY(submission.inspect(plan, draw_()));
@@ -227,16 +232,30 @@ Step<Measurement> Judge::measure(const Plan& plan, SubmissionSide& submission, c
   }
   // A judge that sleeps may be woken late where there are few cores, so its clock proves nothing against the child's.
   if (wait_mode_ == WaitMode::spin && report.disagreement.empty()) report.disagreement = published.clock_mismatch;
+  // With Sampling::alike both sides are published by the same rule, so that what lengthens both changes no speedup.
+  const std::span<const std::int64_t> references = report.samples.reference_ns;
+  const double reference_ns = sampling_ == Sampling::alike
+                                  ? published_time(references, times.reference.events_ns, drift_ns).median_ns
+                                  : reference_median_ns(references, times.reference.events_ns);
+  const auto known = [](double noise_ns) { return std::isfinite(noise_ns) ? noise_ns : 0; };
   return Measurement{
       .method = "attested",
       .submission = statistics_of(report.samples.submission_ns, published.median_ns),
-      .reference = statistics_of(report.samples.reference_ns,
-                                 reference_median_ns(report.samples.reference_ns, times.reference.events_ns)),
+      .reference = statistics_of(references, reference_ns),
       .overhead_ns = overhead_ns,
       .drift_ns = drift_ns,
       .attested_ns = published.judge_ns,
       .event_ns = published.event_ns,
-      .burst_ns = burst_ns};
+      .burst_ns = burst_ns,
+      .noise_ns = known(published.noise_ns),
+      .reference_noise_ns = known(published_noise_ns(references, times.reference.events_ns, reference_ns)),
+      .busy_tasks = times.busy_tasks};
+}
+
+bool Judge::is_noisy(const TimedTrials& times, std::int64_t waited_us, std::int64_t trials_us) const {
+  if (sampling_ == Sampling::sparse) return false;
+  return static_cast<double>(waited_us) > kNoisyWaitShare * static_cast<double>(trials_us) ||
+         times.busy_tasks >= sys::usable_cores();
 }
 
 Step<void> Judge::open_children(const Plan& plan, Channels& channels) {

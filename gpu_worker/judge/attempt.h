@@ -20,11 +20,15 @@ namespace kq::judge {
 // be credited with all the time that other processes took.
 inline constexpr double kOverheadMaxNs = 500'000;
 
+// With Sampling::alike a job is measured on a busy machine where the judge waited for a processor during this share of
+// the trials, or where at least as many tasks as the lane has processors ran beside the judge.
+inline constexpr double kNoisyWaitShare = 0.05;
+
 // Evaluates attempts one after another, and keeps the calibrator and reference children from one to the next.
 class Judge {
  public:
-  Judge(Device& device, Exits& exits, WaitMode wait_mode, Draw draw)
-      : device_(device), exits_(exits), wait_mode_(wait_mode), draw_(std::move(draw)) {}
+  Judge(Device& device, Exits& exits, WaitMode wait_mode, Draw draw, Sampling sampling = Sampling::sparse)
+      : device_(device), exits_(exits), wait_mode_(wait_mode), sampling_(sampling), draw_(std::move(draw)) {}
 
   // Returns a report with a verdict or an error in every case. `channels` holds the sockets of the children that the
   // plan calls fresh, and of the submission.
@@ -57,11 +61,13 @@ class Judge {
   Step<void> open_children(const Plan& plan, Channels& channels);
   Step<Measurement> measure(const Plan& plan, SubmissionSide& submission, const TimedTrials& times,
                             const Overhead& before, const Overhead& after, Report& report);
+  bool is_noisy(const TimedTrials& times, std::int64_t waited_us, std::int64_t trials_us) const;
   Step<double> burst_call_ns(const Plan& plan, SubmissionSide& submission, const TimedTrials& times);
 
   Device& device_;
   Exits& exits_;
   WaitMode wait_mode_;
+  Sampling sampling_;
   Draw draw_;
   std::map<std::uint32_t, std::unique_ptr<Calibrator>> calibrators_;  // by Plan::calibrator
   std::unique_ptr<ReferenceSide> reference_;

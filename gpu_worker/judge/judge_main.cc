@@ -30,6 +30,7 @@ namespace {
 constexpr int kControlSocket = 3;
 // Judge and child each take one core while they spin; the rest of the worker needs the others.
 constexpr unsigned kSpinningCoresMin = 4;
+constexpr unsigned kBriefSpinCoresMin = 2;
 
 struct Options {
   DeviceKind device = DeviceKind::cpu;
@@ -66,8 +67,13 @@ Expected<std::unique_ptr<Device>> open_device(const Options& options) {
 }
 
 WaitMode wait_mode_for(const Device& device) {
-  const bool has_cores = sys::usable_cores() >= kSpinningCoresMin;
-  return device.info().kind == DeviceKind::cuda && has_cores ? WaitMode::spin : WaitMode::sleep;
+  const std::uint32_t cores = sys::usable_cores();
+  if (device.info().kind == DeviceKind::cuda) return cores >= kSpinningCoresMin ? WaitMode::spin : WaitMode::sleep;
+  return cores >= kBriefSpinCoresMin ? WaitMode::spin_briefly : WaitMode::sleep;
+}
+
+Sampling sampling_for(const Device& device) {
+  return device.info().kind == DeviceKind::cpu ? Sampling::alike : Sampling::sparse;
 }
 
 std::uint64_t draw() {
@@ -82,7 +88,7 @@ int report_failure(const Error& error) {
 }
 
 int serve(Device& device, Control& control) {
-  Judge judge(device, control, wait_mode_for(device), draw);
+  Judge judge(device, control, wait_mode_for(device), draw, sampling_for(device));
   if (!control.send_reply(JudgeReady{device.info()})) return 0;
   for (;;) {
     auto packet = control.next_plan();

@@ -44,6 +44,23 @@ Statistics statistics_of(std::span<const CaseResult> cases, Statistics Measureme
   return statistics;
 }
 
+// Returns the noise of a weighted geometric mean: the shares of the noises, weighted, added as squares. Returns 0,
+// which is unknown, where a case has too few samples or no time.
+double noise_of_all(std::span<const CaseResult> cases, double (*noise)(const Measurement&),
+                    Statistics Measurement::*side, double mean_ns) {
+  double weights = 0;
+  double squares = 0;
+  for (const CaseResult& one : cases) {
+    if (one.weight <= 0) continue;
+    const Measurement& measurement = *measurement_of(one.verdict);
+    const double share = one.weight * noise(measurement) / (measurement.*side).median_ns;
+    weights += one.weight;
+    squares += share * share;
+  }
+  const double noise_ns = weights > 0 ? mean_ns * std::sqrt(squares) / weights : 0;
+  return std::isfinite(noise_ns) ? noise_ns : 0;
+}
+
 Measurement measurement_of_all(std::span<const CaseResult> cases) {
   const auto mean = [&](double Measurement::*figure) {
     return mean_of(cases, [&](const Measurement& measurement) { return measurement.*figure; });
@@ -57,6 +74,13 @@ Measurement measurement_of_all(std::span<const CaseResult> cases) {
                   .attested_ns = mean(&Measurement::attested_ns),
                   .event_ns = mean(&Measurement::event_ns),
                   .burst_ns = mean(&Measurement::burst_ns)};
+  all.noise_ns = noise_of_all(cases, &submission_noise_ns, &Measurement::submission, all.submission.median_ns);
+  all.reference_noise_ns = noise_of_all(cases, &reference_noise_ns, &Measurement::reference, all.reference.median_ns);
+  for (const CaseResult& one : cases) {
+    const Measurement& measurement = *measurement_of(one.verdict);
+    all.busy_tasks = std::max(all.busy_tasks, measurement.busy_tasks);
+    all.is_noisy = all.is_noisy || measurement.is_noisy;
+  }
   for (const CaseResult& one : cases) {  // the drift has a sign, so the largest one stands for all
     const double drift_ns = measurement_of(one.verdict)->drift_ns;
     if (std::abs(drift_ns) > std::abs(all.drift_ns)) all.drift_ns = drift_ns;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -60,6 +61,20 @@ class Evaluation:
         if not self.passed or self.verdict is None or self.verdict.measurement is None:
             return None
         return self.verdict.measurement.speedup or None
+
+    @property
+    def noise(self) -> float | None:
+        """The noise of the speedup, and so of the reward: 1.3 with the noise 0.4 is no gain. None if it is unknown."""
+        if self.speedup is None or self.verdict is None or self.verdict.measurement is None:
+            return None
+        noise = self.verdict.measurement.speedup_noise
+        return noise if math.isfinite(noise) else None
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether the machine was busy while the kernel was timed."""
+        measurement = self.verdict.measurement if self.verdict else None
+        return measurement is not None and measurement.is_noisy
 
     @property
     def is_held_against_it(self) -> bool:

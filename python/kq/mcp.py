@@ -35,7 +35,18 @@ ROWS_MAX = 100  # rows of one answer
 TEXT_CHARS_MAX = 4_000  # characters of one text in an answer; longer ones are cut in the middle
 CHECK_S_MAX = 30.0  # how long the static guard may take
 CANCEL_MAX = 10_000  # jobs of one call
-RESULT_COLUMNS = ("label", "job_id", "state", "verdict", "fault", "speedup", "median_us", "device_model", "message")
+RESULT_COLUMNS = (
+    "label",
+    "job_id",
+    "state",
+    "verdict",
+    "fault",
+    "speedup",
+    "speedup_noise",
+    "median_us",
+    "device_model",
+    "message",
+)
 NEED_MCP = "kq mcp needs the Python package mcp: pip install 'kq[mcp]', or pip install mcp"
 CUDA = re.compile(r"^\s*#\s*include\b|__global__", re.M)
 INSTRUCTIONS = (
@@ -174,7 +185,12 @@ class Tools:
         if not 1 <= limit <= ROWS_MAX:
             raise BadInput(f"limit must be from 1 to {ROWS_MAX}, got {limit}")
         rows = [row for row in await self._client.leaderboard() if problem in row.problem]
-        return {"rows": [plain(dataclasses.asdict(row)) for row in rows[:limit]], "left_out": max(0, len(rows) - limit)}
+        shown = []
+        for row in rows[:limit]:
+            fields = dataclasses.asdict(row)
+            fields["run_count"] = len(fields.pop("runs"))
+            shown.append(plain(fields))
+        return {"rows": shown, "left_out": max(0, len(rows) - limit)}
 
     async def cancel(self, jobs: list[int] | None = None, run: str = "") -> dict[str, Any]:
         """Cancels jobs by their numbers, or all unfinished jobs of a run. Finished jobs do not change."""

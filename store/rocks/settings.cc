@@ -89,6 +89,7 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr
     case Family::meta:
     case Family::run:
     case Family::board:
+    case Family::kernel:
     case Family::queue:
     case Family::timer:
     case Family::dead:

@@ -38,15 +38,14 @@ class BenchSpeedup(kq.EndToEndTest):
         problems.mkdir()
         (problems / "twice.py").write_text(PROBLEM.format(result="x * 2"))
         out = self.folder / "figures.json"
-        done = self.bench("--problems", problems, "--copies", "2", "--timed", "3", "--json", out)
+        done = self.bench("--problems", problems, "--copies", "2", "--timed", "6", "--json", out)
         self.assert_end(done, 0)
-        self.assertRegex(
-            done.stdout, r"\n\| twice \| 2 \| [^|]+ \| [^|]+ \| [^|]+ \| [^|]+ \| [^|]+ \| [^|]+ \|\n\n2 of 2 passed; "
-        )
+        self.assertRegex(done.stdout, r"\n\| twice \| 2 \|( [^|]+ \|){7} [0-2] \| [0-2] \|\n\n2 of 2 passed; ")
         found = json.loads(out.read_text())["problems"]["twice"]
-        for figures in found.values():
-            self.assertEqual(len(figures), 2)
-            self.assertGreater(min(figures), 0)
+        for name in ("times_us", "references_us", "speedups", "noises"):
+            self.assertEqual(len(found[name]), 2)
+            self.assertGreater(min(found[name]), 0)
+        self.assertRegex(done.stdout, r"\nmedian speedup [0-9.]+; [0-2] of 2 outside their noise, [0-2] ranked ")
         # A reference whose results differ from each other cannot be measured.
         (problems / "drawn.py").write_text(
             PROBLEM.format(result="x * torch.empty(1).fill_(__import__('time').time_ns() % 1009)")

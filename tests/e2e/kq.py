@@ -111,7 +111,7 @@ def wait_until(condition: Callable[[], object], what: str, limit_s: float = 120)
 def write_sweep(
     folder: Path,
     sources: dict[str, str],
-    trials: tuple[int, int, int] = (1, 0, 1),
+    trials: tuple[int, int, int] = (1, 0, 5),
     backend: str | None = "torch",
 ) -> Path:
     """Writes a folder of relu jobs, one per label, with few trials. Without a backend, kq decides by each source."""

@@ -17,6 +17,7 @@ ALLOWED = {
     "guard": ("core/*",),
     "broker": (
         "core/*",
+        "store/boards.h",
         "store/store.h",
         "store/commit_log.h",
         "store/keys.h",

@@ -97,6 +97,7 @@ bool is_permanent(store::Family family) {
     case store::Family::blob:
     case store::Family::run:
     case store::Family::board:
+    case store::Family::kernel:
     case store::Family::reuse:
       return true;
     case store::Family::meta:

@@ -160,20 +160,25 @@ void Oracle::ended(const store::Store& disk) {
   if (!verified) violated("verify: " + verified.error().message);
 }
 
-// Compares the leaderboards on disk with those that the oracle has computed from the results.
+// Compares the rows of kernels on disk with those that the oracle has computed from the results, and the first place of
+// each board with the rows of its kernels.
 void Oracle::check_board(const store::Store& disk) {
   std::size_t row_count = 0;
-  (void)disk.scan(store::Family::board, "", "", [&](std::string_view key, std::string_view value) {
+  (void)disk.scan(store::Family::kernel, "", "", [&](std::string_view key, std::string_view value) {
     const auto row = decode<LeaderboardRow>(value);
-    const auto place = best_.find(std::string(key));
+    const auto place = kernels_.find(std::string(key));
     ++row_count;
-    if (place == best_.end() || place->second.seq != row->seq || place->second.median_ns != row->median_ns) {
-      violated("the board row of " + row->problem + " names " + text_of(row->seq) + ", which is not the best result");
-    }
+    if (place == kernels_.end() || place->second != *row)
+      violated("the kernel of " + text_of(row->seq) + " has another figure than its results");
+    const auto first = disk.get(store::Family::board, store::board_key(row->problem_hash, row->device_model));
+    if (!first || !*first) return violated("the kernel of " + text_of(row->seq) + " is on no board"), true;
+    const auto holder = decode<LeaderboardRow>(**first);
+    if (is_better(*row, *holder))
+      violated(text_of(row->seq) + " is better than " + text_of(holder->seq) + ", which has the first place");
     return true;
   });
-  if (row_count != best_.size())
-    violated("the boards have " + std::to_string(row_count) + " rows instead of " + std::to_string(best_.size()));
+  if (row_count != kernels_.size())
+    violated("the boards have " + std::to_string(row_count) + " kernels instead of " + std::to_string(kernels_.size()));
 }
 
 }  // namespace kq::sim

@@ -81,7 +81,7 @@ class Oracle {
   void check_revival(const JobRecord& next, const JobRecord& before);
   void check_requested(const JobRecord& record, bool is_revived);
   void enter_board(const JobRecord& record, const Result& result, const store::Store& disk);
-  void check_board_write(const std::string& key, const LeaderboardRow& row);
+  void check_kernel_write(const std::string& key, const LeaderboardRow& row);
   void check_reply(const ClientReply& reply, const store::Store& disk);
   void check_reported_state(Sequence seq, JobState state, const char* where);
   void check_lease(const net::Peer& peer, const Lease& lease, const store::Store& disk);
@@ -103,8 +103,8 @@ class Oracle {
   std::size_t removed_file_count_ = 0;
   std::size_t object_count_ = 0;
   Sequence newest_ = 0;
-  std::set<Sequence> dead_;                     // jobs that are dead letters
-  std::map<std::string, LeaderboardRow> best_;  // the expected rows of the leaderboards by key
+  std::set<Sequence> dead_;                        // jobs that are dead letters
+  std::map<std::string, LeaderboardRow> kernels_;  // the expected rows of kernels by key
 
   // What clients, workers and the broker have told each other.
   bool is_disk_full_ = false;

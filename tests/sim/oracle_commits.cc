@@ -45,8 +45,8 @@ void Oracle::committing(std::span<const store::Write> writes, const store::Store
   }
   for (const store::Write& write : writes) {
     if (write.family == store::Family::run && write.value) named_[write.key] = decode<RunEntry>(*write.value)->seq;
-    if (write.family == store::Family::board && write.value)
-      check_board_write(write.key, *decode<LeaderboardRow>(*write.value));
+    if (write.family == store::Family::kernel && write.value)
+      check_kernel_write(write.key, *decode<LeaderboardRow>(*write.value));
   }
 }
 
@@ -96,9 +96,12 @@ void Oracle::check_removed_job(const JobRecord& job, const store::Store& disk) {
   const bool too_many =
       options_.keep_jobs != 0 && job.seq + options_.keep_jobs <= newest_ && age_ms >= options_.keep_ms_min;
   if (!old && !too_many) violated(text_of(job) + " was removed " + std::to_string(age_ms) + " ms after its last use");
-  for (const auto& [key, row] : best_) {
-    if (row.seq == job.seq) violated(text_of(job) + " was removed although a board has its row");
-  }
+  (void)disk.scan(store::Family::board, "", "", [&](std::string_view, std::string_view value) {
+    if (decode<LeaderboardRow>(value)->seq == job.seq)
+      violated(text_of(job) + " was removed although a board has its row");
+    return true;
+  });
+  std::erase_if(kernels_, [&](const auto& entry) { return entry.second.seq == job.seq; });
 }
 
 void Oracle::check_removed_key(const store::Write& write, const std::set<Sequence>& gone, const store::Store& disk) {
@@ -110,6 +113,8 @@ void Oracle::check_removed_key(const store::Write& write, const std::set<Sequenc
     seq = bytes && *bytes ? decode<RunEntry>(**bytes)->seq : 0;
   } else if (write.family == store::Family::reuse) {
     seq = store::reuse_place_from(write.key)->seq;
+  } else if (write.family == store::Family::kernel) {
+    seq = bytes && *bytes ? decode<LeaderboardRow>(**bytes)->seq : 0;
   } else if (write.family != store::Family::board) {
     seq = store::sequence_from(write.key).value_or(0);
   }
@@ -301,22 +306,23 @@ void Oracle::check_requested(const JobRecord& record, bool is_revived) {
 }
 
 void Oracle::enter_board(const JobRecord& record, const Result& result, const store::Store& disk) {
-  const Measurement* measurement = measurement_of(result.verdict);
-  if (name_of(result.verdict) != VerdictName::passed || measurement->submission.sample_count == 0) return;
   const auto body = store::read_body(disk, record.seq);
   if (!body || !*body) return violated(text_of(record.seq) + " passed but has no submission on disk");
-  LeaderboardRow row;
-  row.seq = record.seq;
-  row.median_ns = measurement->submission.median_ns;
-  const Hash board = board_hash((*body)->problem, (*body)->trials.streams, (*body)->trials.graphs);
-  const auto [place, is_new] = best_.try_emplace(store::board_key(board, result.device.model), row);
-  if (!is_new && is_better(row, place->second)) place->second = row;
+  const auto row = board_row(**body, result, record.seq, record.finished_at_ms);
+  if (!row) return;
+  const auto [place, is_new] =
+      kernels_.try_emplace(store::kernel_key(row->problem_hash, row->kernel_hash, row->device_model), *row);
+  if (!is_new) add_runs(place->second, *row);
 }
 
-void Oracle::check_board_write(const std::string& key, const LeaderboardRow& row) {
-  const auto place = best_.find(key);
-  if (place == best_.end()) return violated("a board row was written for which there is no result");
-  if (row.median_ns < place->second.median_ns) violated("a board row was written that is better than every result");
+void Oracle::check_kernel_write(const std::string& key, const LeaderboardRow& row) {
+  const auto place = kernels_.find(key);
+  if (place == kernels_.end()) return violated("the row of a kernel was written for which there is no result");
+  // Other results of the same commit may follow.
+  for (const KernelRun& run : row.runs) {
+    if (std::ranges::find(place->second.runs, run) == place->second.runs.end())
+      violated("the row of a kernel has a run for which there is no result");
+  }
 }
 
 }  // namespace kq::sim

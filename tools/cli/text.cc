@@ -1,6 +1,7 @@
 #include "tools/cli/text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "core/base/check.h"
@@ -88,6 +89,14 @@ std::string speedup_text(double speedup) {
   if (!(speedup > 0)) return "-";
   char buffer[40];
   std::snprintf(buffer, sizeof buffer, speedup < 100 ? "%.2fx" : "%.0fx", speedup);
+  return buffer;
+}
+
+std::string noise_text(double figure, double noise) {
+  if (!(figure > 0) || !(noise > 0) || !std::isfinite(noise)) return "";
+  char buffer[40];
+  const double percent = 100 * noise / figure;
+  std::snprintf(buffer, sizeof buffer, percent < 1 ? " ±%.1f%%" : " ±%.0f%%", percent);
   return buffer;
 }
 

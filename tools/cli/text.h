@@ -19,8 +19,11 @@ std::string valid_utf8(std::string_view text);
 // another user wrote must pass through this function before it is printed.
 std::string printable(std::string_view text);
 
-std::string time_text(double ns);          // three digits with the fitting unit: "12.5 us", "3.04 ms"; "-" for 0
-std::string speedup_text(double speedup);  // "1.73x"; "-" for 0
+std::string time_text(double ns);  // three digits with the fitting unit: "12.5 us", "3.04 ms"; "-" for 0
+std::string speedup_text(double speedup);
+// Returns " ±3%": the noise of a figure as a share of it, to follow the figure. Returns an empty text where the noise
+// is unknown.
+std::string noise_text(double figure, double noise);  // "1.73x"; "-" for 0
 
 // Returns the verdict with its reason, or the state of an unfinished job: "wrong_answer (shape)", "passed", "queued".
 std::string outcome_text(const RunRow& row);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <concepts>
 #include <optional>
 #include <type_traits>
@@ -314,6 +315,24 @@ Cell tags(const RunRow& row) {
     joined += (joined.empty() ? "" : ";") + name + "=" + value;
   return to_cell(joined);
 }
+template <double (*Noise)(const Measurement&)>
+Cell noise_us(const RunRow& row) {
+  const Measurement* found = measurement_in(row);
+  if (found == nullptr || found->submission.sample_count == 0 || !std::isfinite(Noise(*found))) return {};
+  return to_cell(Noise(*found) / 1e3);
+}
+Cell noise_of_speedup(const RunRow& row) {
+  const Measurement* found = measurement_in(row);
+  return found == nullptr || !std::isfinite(speedup_noise(*found)) ? Cell() : to_cell(speedup_noise(*found));
+}
+Cell busy_tasks(const RunRow& row) {
+  const Measurement* found = measurement_in(row);
+  return found == nullptr || found->busy_tasks <= 0 ? Cell() : to_cell(found->busy_tasks);
+}
+Cell is_noisy(const RunRow& row) {
+  const Measurement* found = measurement_in(row);
+  return found == nullptr ? Cell() : Cell(found->is_noisy);
+}
 template <auto Member>
 Cell submission_time(const RunRow& row) {
   return utc_time(row.entry.submission.*Member);
@@ -623,6 +642,13 @@ constexpr Column kColumns[] = {
      "kernels that the GPU ran in untimed calls at random places, as a list in JSON: name, owner (submission, library, "
      "torch), count and ns",
      kernels},
+    {"noise_us", ColumnType::number, "us",
+     "three standard errors of median_us, at least 1 %; times that differ by less are equal",
+     noise_us<submission_noise_ns>},
+    {"reference_noise_us", ColumnType::number, "us", "the same for reference_us", noise_us<reference_noise_ns>},
+    {"speedup_noise", ColumnType::number, "", "the same for speedup", noise_of_speedup},
+    {"busy_tasks", ColumnType::number, "", "mean number of tasks that ran on the machine beside the judge", busy_tasks},
+    {"noisy", ColumnType::boolean, "", "whether the machine was busy while the job was timed", is_noisy},
 };
 
 }  // namespace

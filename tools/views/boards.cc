@@ -1,8 +1,11 @@
 #include "tools/views/boards.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <map>
+#include <tuple>
 
 #include "tools/cli/text.h"
 #include "tools/table/cell.h"
@@ -36,32 +39,44 @@ Cell known(double value) {
 
 struct BoardColumn {
   std::string_view name;
-  Cell (*get)(const LeaderboardRow& row);
+  Cell (*get)(const RankedRow& row);
 };
 // As in tools/table/columns.h, columns are only ever added at the end.
 constexpr BoardColumn kBoardColumns[] = {
-    {"problem", [](const LeaderboardRow& row) { return known(row.problem); }},
-    {"problem_hash", [](const LeaderboardRow& row) { return known(to_hex(row.problem_hash)); }},
-    {"device_model", [](const LeaderboardRow& row) { return known(row.device_model); }},
-    {"job_id", [](const LeaderboardRow& row) { return Cell(std::uint64_t{row.seq}); }},
-    {"label", [](const LeaderboardRow& row) { return known(row.label); }},
-    {"author", [](const LeaderboardRow& row) { return known(row.author); }},
-    {"backend", [](const LeaderboardRow& row) { return known(row.backend); }},
-    {"median_us", [](const LeaderboardRow& row) { return known(row.median_ns / 1e3); }},
-    {"reference_us", [](const LeaderboardRow& row) { return known(row.reference_ns / 1e3); }},
-    {"speedup", [](const LeaderboardRow& row) { return known(row.speedup); }},
-    {"finished_at", [](const LeaderboardRow& row) { return utc_time(row.finished_at_ms); }},
-    {"fell_back", [](const LeaderboardRow& row) { return Cell(row.fell_back); }},
-    {"submitter", [](const LeaderboardRow& row) { return known(row.submitter); }},
-    {"decoy", [](const LeaderboardRow& row) { return Cell(row.is_decoy); }},
-    {"streams", [](const LeaderboardRow& row) { return Cell(std::string(to_string(row.streams))); }},
-    {"graphs", [](const LeaderboardRow& row) { return Cell(std::string(to_string(row.graphs))); }},
+    {"problem", [](const RankedRow& row) { return known(row.problem); }},
+    {"problem_hash", [](const RankedRow& row) { return known(to_hex(row.problem_hash)); }},
+    {"device_model", [](const RankedRow& row) { return known(row.device_model); }},
+    {"job_id", [](const RankedRow& row) { return Cell(std::uint64_t{row.seq}); }},
+    {"label", [](const RankedRow& row) { return known(row.label); }},
+    {"author", [](const RankedRow& row) { return known(row.author); }},
+    {"backend", [](const RankedRow& row) { return known(row.backend); }},
+    {"median_us", [](const RankedRow& row) { return known(row.median_ns / 1e3); }},
+    {"reference_us", [](const RankedRow& row) { return known(row.reference_ns / 1e3); }},
+    {"speedup", [](const RankedRow& row) { return known(row.speedup); }},
+    {"finished_at", [](const RankedRow& row) { return utc_time(row.finished_at_ms); }},
+    {"fell_back", [](const RankedRow& row) { return Cell(row.fell_back); }},
+    {"submitter", [](const RankedRow& row) { return known(row.submitter); }},
+    {"decoy", [](const RankedRow& row) { return Cell(row.is_decoy); }},
+    {"streams", [](const RankedRow& row) { return Cell(std::string(to_string(row.streams))); }},
+    {"graphs", [](const RankedRow& row) { return Cell(std::string(to_string(row.graphs))); }},
+    {"baseline", [](const RankedRow& row) { return Cell(std::string(to_string(row.baseline))); }},
+    {"kernel_hash", [](const RankedRow& row) { return known(to_hex(row.kernel_hash)); }},
+    {"noise_us", [](const RankedRow& row) { return known(row.noise_ns / 1e3); }},
+    {"reference_noise_us", [](const RankedRow& row) { return known(row.reference_noise_ns / 1e3); }},
+    {"run_count", [](const RankedRow& row) { return Cell(static_cast<std::uint64_t>(row.runs.size())); }},
+    {"sample_count", [](const RankedRow& row) { return Cell(std::uint64_t{row.sample_count}); }},
+    {"tie_count", [](const RankedRow& row) { return row.rank == 0 ? Cell() : Cell(std::uint64_t{row.tie_count}); }},
+    {"noisy", [](const RankedRow& row) { return Cell(row.is_noisy); }},
 };
 
-std::string summary_line(const DeviceSummary& summary, std::size_t problem_count) {
-  std::string line = printable(summary.device_model) + ": " + std::to_string(summary.solved_count) + " of " +
-                     std::to_string(problem_count) + (problem_count == 1 ? " problem" : " problems") +
-                     " solved, geometric mean speedup " + speedup_text(summary.geometric_mean_speedup) + ", fast_p";
+std::string summary_line(const DeviceSummary& summary) {
+  std::string line = printable(summary.device_model) +
+                     (summary.baseline == Baseline::eager
+                          ? ""
+                          : " compared with the reference under torch." + std::string(to_string(summary.baseline))) +
+                     ": " + std::to_string(summary.solved_count) + " of " + std::to_string(summary.problem_count) +
+                     (summary.problem_count == 1 ? " problem" : " problems") + " solved, geometric mean speedup " +
+                     speedup_text(summary.geometric_mean_speedup) + ", fast_p";
   for (const auto& [p, fraction] : summary.fast_p) line += " " + short_number(p) + ":" + fixed(fraction, 2);
   return line + '\n';
 }
@@ -76,38 +91,46 @@ std::string remarks(const LeaderboardRow& row) {
   return text;
 }
 
+double speedup_noise(const LeaderboardRow& row) {
+  if (row.median_ns <= 0 || row.reference_ns <= 0 || row.noise_ns <= 0) return 0;
+  return row.speedup * std::hypot(row.noise_ns / row.median_ns, row.reference_noise_ns / row.reference_ns);
+}
+
 }  // namespace
 
 std::vector<DeviceSummary> Leaderboard::summaries() const {
-  std::map<std::string, std::vector<LeaderboardRow>> by_device;
-  for (const LeaderboardRow& row : rows) by_device[row.device_model].push_back(row);
+  std::map<std::pair<std::string, Baseline>, std::vector<LeaderboardRow>> groups;
+  for (const RankedRow& row : rows) groups[{row.device_model, row.baseline}].push_back(row);
   std::vector<DeviceSummary> found;
-  for (const auto& [device_model, best] : by_device) {
+  for (const auto& [group, best] : groups) {
     DeviceSummary& summary = found.emplace_back();
-    summary.device_model = device_model;
+    std::tie(summary.device_model, summary.baseline) = group;
+    const auto count = problem_counts.find(summary.baseline);
+    summary.problem_count = count == problem_counts.end() ? problem_count : count->second;
     summary.solved_count = best.size();
     summary.geometric_mean_speedup = kq::geometric_mean_speedup(best);
-    for (double p : kThresholds) summary.fast_p.emplace_back(p, kq::fast_p(best, problem_count, p));
+    for (double p : kThresholds) summary.fast_p.emplace_back(p, kq::fast_p(best, summary.problem_count, p));
   }
   return found;
 }
 
 void LeaderboardBuilder::add(const RunRow& row) {
   const Submission& submission = row.entry.submission;
-  problems_.emplace(submission.problem.name,
-                    board_hash(submission.problem, submission.trials.streams, submission.trials.graphs));
+  problems_[submission.trials.baseline].emplace(submission.problem.name, board_hash(submission));
   if (!row.result) return;
-  if (auto ranked = board_row(row.entry.submission, *row.result, row.job.seq, row.job.finished_at_ms)) {
+  if (auto ranked = board_row(submission, *row.result, row.job.seq, row.job.finished_at_ms)) {
     ranked->submitter = row.entry.submitter;
     passed_.push_back(std::move(*ranked));
   }
-  if (passed_.size() < prune_at_) return;
-  passed_ = best_of(passed_);
-  prune_at_ = kPruneRowsMin + 2 * passed_.size();
 }
 
 Leaderboard LeaderboardBuilder::finish() {
-  return {.run = run_, .problem_count = problems_.size(), .rows = best_of(passed_)};
+  Leaderboard board{.run = run_, .rows = best_of(passed_)};
+  for (const auto& [baseline, problems] : problems_) {
+    board.problem_counts[baseline] = problems.size();
+    board.problem_count += problems.size();
+  }
+  return board;
 }
 
 Expected<Leaderboard> leaderboard_of_run(Source& source, const std::string& run) {
@@ -125,35 +148,48 @@ Expected<Leaderboard> leaderboard_of_run(Source& source, const std::string& run)
 Expected<Leaderboard> leaderboard_of_boards(Source& source) {
   Expected<std::vector<LeaderboardRow>> rows = all_boards(source);
   if (!rows) return failure(rows.error());
-  std::set<Hash> problems;
-  for (const LeaderboardRow& row : *rows) problems.insert(row.problem_hash);
-  return Leaderboard{.run = "", .problem_count = problems.size(), .rows = std::move(*rows)};
+  std::map<Baseline, std::set<Hash>> problems;
+  Leaderboard board;
+  for (LeaderboardRow& row : *rows) {
+    problems[row.baseline].insert(row.problem_hash);
+    board.rows.push_back({std::move(row), 0, 0});  // the kernels with the same rank are not known here
+  }
+  for (const auto& [baseline, hashes] : problems) {
+    board.problem_counts[baseline] = hashes.size();
+    board.problem_count += hashes.size();
+  }
+  return board;
 }
 
 std::string leaderboard_table(const Leaderboard& board) {
   if (board.rows.empty()) return "no job has passed yet\n";
+  const auto any = [&](auto&& holds) { return std::ranges::any_of(board.rows, holds); };
+  const bool has_ties = any([](const RankedRow& row) { return row.tie_count > 0; });
+  const bool has_baselines = any([](const RankedRow& row) { return row.baseline != Baseline::eager; });
+  const bool has_fallback = any([](const RankedRow& row) { return row.fell_back; });
+  const bool has_decoy = any([](const RankedRow& row) { return row.is_decoy; });
+  const bool has_noisy = any([](const RankedRow& row) { return row.is_noisy; });
+  std::vector<TableColumn> columns{{"problem"}, {"device"}, {"median", true}, {"reference", true}, {"speedup", true}};
+  if (has_baselines) columns.push_back({"baseline"});
+  if (has_ties) columns.push_back({"ties", true});
+  columns.insert(columns.end(), {{"label"}, {"backend"}, {"author"}, {"submitter"}});
   std::vector<std::vector<std::string>> cells;
-  bool any_fallback = false;
-  bool any_decoy = false;
-  for (const LeaderboardRow& row : board.rows) {
-    cells.push_back({row.problem, row.device_model, time_text(row.median_ns), time_text(row.reference_ns),
-                     speedup_text(row.speedup), row.label, row.backend + remarks(row), row.author, row.submitter});
-    any_fallback = any_fallback || row.fell_back;
-    any_decoy = any_decoy || row.is_decoy;
+  for (const RankedRow& row : board.rows) {
+    std::vector<std::string>& line = cells.emplace_back();
+    line = {row.problem, row.device_model,
+            (row.is_noisy ? "~" : "") + time_text(row.median_ns) + noise_text(row.median_ns, row.noise_ns),
+            time_text(row.reference_ns) + noise_text(row.reference_ns, row.reference_noise_ns),
+            speedup_text(row.speedup) + noise_text(row.speedup, speedup_noise(row))};
+    if (has_baselines) line.emplace_back(to_string(row.baseline));
+    if (has_ties) line.push_back(row.tie_count == 0 ? "" : std::to_string(row.tie_count));
+    line.insert(line.end(), {row.label, row.backend + remarks(row), row.author, row.submitter});
   }
-  std::string text = table({{"problem"},
-                            {"device"},
-                            {"median", true},
-                            {"reference", true},
-                            {"speedup", true},
-                            {"label"},
-                            {"backend"},
-                            {"author"},
-                            {"submitter"}},
-                           cells);
-  if (any_fallback) text += "(fallback): an extension does not compile, and the submission runs without it\n";
-  if (any_decoy) text += "(decoy): the submission has kernels, and the GPU ran none of them\n";
-  for (const DeviceSummary& summary : board.summaries()) text += summary_line(summary, board.problem_count);
+  std::string text = table(columns, cells);
+  if (has_fallback) text += "(fallback): an extension does not compile, and the submission runs without it\n";
+  if (has_decoy) text += "(decoy): the submission has kernels, and the GPU ran none of them\n";
+  if (has_ties) text += "ties: other kernels share the first place, because the noise is larger than the difference\n";
+  if (has_noisy) text += "~: the machine was busy while this was measured; measure again on a quiet one\n";
+  for (const DeviceSummary& summary : board.summaries()) text += summary_line(summary);
   return text;
 }
 
@@ -161,7 +197,7 @@ std::string leaderboard_csv(const Leaderboard& board) {
   std::vector<Cell> cells;
   for (const BoardColumn& column : kBoardColumns) cells.emplace_back(std::string(column.name));
   std::string text = csv_line(cells);
-  for (const LeaderboardRow& row : board.rows) {
+  for (const RankedRow& row : board.rows) {
     cells.clear();
     for (const BoardColumn& column : kBoardColumns) cells.push_back(column.get(row));
     text += csv_line(cells);
@@ -171,7 +207,7 @@ std::string leaderboard_csv(const Leaderboard& board) {
 
 producer::Json leaderboard_json(const Leaderboard& board) {
   producer::JsonArray rows;
-  for (const LeaderboardRow& row : board.rows) {
+  for (const RankedRow& row : board.rows) {
     producer::JsonObject object;
     for (const BoardColumn& column : kBoardColumns) object.emplace_back(column.name, to_json(column.get(row)));
     rows.push_back({std::move(object)});
@@ -182,6 +218,7 @@ producer::Json leaderboard_json(const Leaderboard& board) {
     for (const auto& [p, fraction] : summary.fast_p) fast.emplace_back(short_number(p), producer::Json{fraction});
     summaries.push_back(
         {producer::JsonObject{{"device_model", {summary.device_model}},
+                              {"baseline", {std::string(to_string(summary.baseline))}},
                               {"solved_n", {static_cast<std::int64_t>(summary.solved_count)}},
                               {"geometric_mean_speedup", to_json(known(summary.geometric_mean_speedup))},
                               {"fast_p", {std::move(fast)}}}});

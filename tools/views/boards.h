@@ -1,6 +1,7 @@
 // Leaderboards as the tools print them: the best rows, and summary figures for each device model.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,18 +15,21 @@
 
 namespace kq::tools {
 
-// The figures of one device model. Speedups of different device models are never combined.
+// The figures of one device model and one baseline. Speedups of different ones are never combined.
 struct DeviceSummary {
   std::string device_model;
+  Baseline baseline = Baseline::eager;
+  std::size_t problem_count = 0;  // problems with this baseline, solved or not
   std::size_t solved_count = 0;
   double geometric_mean_speedup = 0;              // over the solved problems
   std::vector<std::pair<double, double>> fast_p;  // p, and the fraction of all problems solved that fast
 };
 
 struct Leaderboard {
-  std::string run;                // empty for the boards of all runs
-  std::size_t problem_count = 0;  // distinct problems of the run, solved or not; or of the boards
-  std::vector<LeaderboardRow> rows;
+  std::string run;                                   // empty for the boards of all runs
+  std::size_t problem_count = 0;                     // distinct problems of the run, solved or not; or of the boards
+  std::vector<RankedRow> rows;                       // the first place of each board
+  std::map<Baseline, std::size_t> problem_counts{};  // the same by baseline
 
   std::vector<DeviceSummary> summaries() const;
 };
@@ -37,7 +41,7 @@ std::string leaderboard_table(const Leaderboard& board);
 std::string leaderboard_csv(const Leaderboard& board);
 producer::Json leaderboard_json(const Leaderboard& board);
 
-// Makes a leaderboard of the rows of a run. Keeps a bounded number of rows beside the best ones.
+// Makes a leaderboard of the rows of a run. Keeps one row for each kernel.
 class LeaderboardBuilder {
  public:
   explicit LeaderboardBuilder(std::string run) : run_(std::move(run)) {}
@@ -46,11 +50,8 @@ class LeaderboardBuilder {
 
  private:
   std::string run_;
-  std::set<std::pair<std::string, Hash>> problems_;
+  std::map<Baseline, std::set<std::pair<std::string, Hash>>> problems_;
   std::vector<LeaderboardRow> passed_;
-  std::size_t prune_at_ = kPruneRowsMin;
-
-  static constexpr std::size_t kPruneRowsMin = 4096;
 };
 
 }  // namespace kq::tools

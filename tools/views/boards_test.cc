@@ -51,11 +51,46 @@ TEST(boards, device_models_are_not_mixed) {
   EXPECT_EQ(summaries[1].geometric_mean_speedup, 2);
 }
 
-TEST(boards, a_large_run_is_pruned_to_the_same_rows) {
+TEST(boards, baselines_are_not_mixed) {
+  RunRow compiled = passed_row("relu/compiled", 5'000, 10'000, 5);
+  compiled.entry.submission.trials.baseline = Baseline::compile;
+  const Leaderboard board = built({passed_row("relu/eager", 10'000, 40'000), compiled});
+  ASSERT_EQ(board.rows.size(), 2u);
+  const auto summaries = board.summaries();
+  ASSERT_EQ(summaries.size(), 2u);
+  EXPECT_EQ(summaries[0].geometric_mean_speedup, 4);
+  EXPECT_EQ(summaries[0].problem_count, 1u);
+  EXPECT_EQ(summaries[1].geometric_mean_speedup, 2);
+  const std::string text = leaderboard_table(board);
+  EXPECT_THAT(text, HasSubstr("  compile  "));
+  EXPECT_THAT(text, HasSubstr("Test CPU compared with the reference under torch.compile: 1 of 1 problem solved"));
+}
+
+TEST(boards, ties_and_busy_machines_are_marked) {
+  RunRow copy = passed_row("relu/copy", 9'950, 20'000, 2);
+  std::get<Passed>(copy.result->verdict).measurement.is_noisy = true;
+  RunRow first = passed_row("relu/first", 10'000, 20'000, 1);
+  std::get<Passed>(first.result->verdict).measurement.is_noisy = true;
+  const std::string text = leaderboard_table(built({copy, first}));
+  EXPECT_THAT(text, HasSubstr("~10.0 us ±1%"));
+  EXPECT_THAT(text, HasSubstr("  relu/first"));
+  EXPECT_THAT(text, HasSubstr("ties: other kernels share the first place"));
+  EXPECT_THAT(text, HasSubstr("~: the machine was busy"));
+}
+
+TEST(boards, jobs_of_few_samples_do_not_rank) {
+  RunRow lucky = passed_row("relu/lucky", 1, 20'000, 2);
+  std::get<Passed>(lucky.result->verdict).measurement.submission.sample_count = 1;
+  const Leaderboard board = built({passed_row("relu/first", 10'000, 20'000, 1), lucky});
+  ASSERT_EQ(board.rows.size(), 1u);
+  EXPECT_EQ(board.rows[0].label, "relu/first");
+}
+
+TEST(boards, a_large_run_has_the_same_rows) {
   std::vector<RunRow> rows;
   for (Sequence i = 1; i <= 10'000; ++i) {
     rows.push_back(
-        passed_row((i % 2 == 0 ? "relu/" : "gelu/") + std::to_string(i), 50'000.0 - static_cast<double>(i), 50'000, i));
+        passed_row((i % 2 == 0 ? "relu/" : "gelu/") + std::to_string(i), i >= 9'999 ? 5'000.0 : 50'000.0, 50'000, i));
   }
   const Leaderboard board = built(rows);
   ASSERT_EQ(board.rows.size(), 2u);
@@ -66,15 +101,17 @@ TEST(boards, a_large_run_is_pruned_to_the_same_rows) {
 TEST(boards, table_csv_and_json_say_the_same) {
   const Leaderboard board = example();
   EXPECT_EQ(leaderboard_table(board),
-            "problem  device     median  reference  speedup  label      backend  author  submitter\n"
-            "relu     Test CPU  10.0 us    20.0 us    2.00x  relu/fast  torch            ada\n"
+            "problem  device         median    reference    speedup  label      backend  author  submitter\n"
+            "relu     Test CPU  10.0 us ±1%  20.0 us ±1%  2.00x ±1%  relu/fast  torch            ada\n"
             "Test CPU: 1 of 2 problems solved, geometric mean speedup 2.00x, fast_p 0:0.50 0.5:0.50 0.8:0.50 1:0.50 "
             "1.5:0.50 2:0.00\n");
   EXPECT_EQ(leaderboard_csv(board),
             "problem,problem_hash,device_model,job_id,label,author,backend,median_us,reference_us,speedup,finished_at,"
-            "fell_back,submitter,decoy,streams,graphs\nrelu," +
+            "fell_back,submitter,decoy,streams,graphs,baseline,kernel_hash,noise_us,reference_noise_us,run_count,"
+            "sample_count,tie_count,noisy\nrelu," +
                 to_hex(sha256("relu")) +
-                ",Test CPU,2,relu/fast,,torch,10,20,2,2023-11-14T22:13:22.000000Z,false,ada,false,reject,reject\n");
+                ",Test CPU,2,relu/fast,,torch,10,20,2,2023-11-14T22:13:22.000000Z,false,ada,false,reject,reject,eager," +
+                to_hex(sha256("relu/fast")) + ",0.1,0.2,1,20,0,false\n");
   const std::string json = producer::to_text(leaderboard_json(board));
   EXPECT_THAT(json, HasSubstr(R"("median_us": 10.0)"));
   EXPECT_THAT(json, HasSubstr(R"("problems_n": 2)"));

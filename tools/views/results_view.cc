@@ -36,8 +36,12 @@ std::vector<std::string> cells_of(const RunRow& row) {
   if (measurement == nullptr) {
     cells.insert(cells.end(), {"-", "-", "-"});
   } else {
-    cells.insert(cells.end(), {time_text(measurement->submission.median_ns),
-                               time_text(measurement->reference.median_ns), speedup_text(speedup(*measurement))});
+    const double ratio = speedup(*measurement);
+    const double own_ns = measurement->submission.median_ns, reference_ns = measurement->reference.median_ns;
+    cells.insert(cells.end(), {(measurement->is_noisy ? "~" : "") + time_text(own_ns) +
+                                   noise_text(own_ns, submission_noise_ns(*measurement)),
+                               time_text(reference_ns) + noise_text(reference_ns, reference_noise_ns(*measurement)),
+                               speedup_text(ratio) + noise_text(ratio, speedup_noise(*measurement))});
   }
   return cells;
 }
@@ -77,6 +81,8 @@ std::string ResultsView::add(const RunRow& row) {
   passed_count_ += passed ? 1 : 0;
   abandoned_count_ += ending == to_string(VerdictName::abandoned) ? 1 : 0;
   unfinished_count_ += row.result ? 0 : 1;
+  const Measurement* measurement = row.result ? measurement_of(row.result->verdict) : nullptr;
+  noisy_count_ += measurement != nullptr && measurement->is_noisy ? 1 : 0;
   // An unfinished job has not failed.
   if (style_.only_failed && (passed || !row.result)) return "";
   ++shown_count_;
@@ -120,6 +126,7 @@ std::string ResultsView::finish() {
     if (style_.kernels)
       columns = {{"label"}, {"owner"}, {"launches", true}, {"time", true}, {"share", true}, {"kernel"}};
     text = table(columns, cells_);
+    if (noisy_count_ > 0) text += "~: the machine was busy while this was measured; measure again on a quiet one\n";
   }
   return text + counts();
 }

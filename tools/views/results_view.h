@@ -41,6 +41,7 @@ class ResultsView {
   std::size_t passed_count_ = 0;
   std::size_t abandoned_count_ = 0;
   std::size_t unfinished_count_ = 0;
+  std::size_t noisy_count_ = 0;  // measured on a busy machine
   std::size_t shown_count_ = 0;
   std::map<std::string, std::size_t> count_by_outcome_;
   std::vector<std::vector<std::string>> cells_;

@@ -36,10 +36,16 @@ constexpr std::int64_t kBurstSleepNs = 50'000;
 constexpr std::int64_t kExitCheckNs = 1 * kMs;
 // How long the judge spins for one command. For a longer command the time of a wake-up is not worth a core.
 constexpr std::int64_t kSpinNs = 1'000 * kMs;
+// How long a judge in WaitMode::spin_briefly spins for a timed command, so that the interval of a short call does not
+// hold the wake-up of the judge.
+constexpr std::int64_t kBriefSpinNs = 20'000;
 // How long a child spins on `go` before it sleeps: long enough for all that the judge does between two commands of a
 // trial; and where judge and child sleep, long enough for a command that follows at once.
 constexpr std::uint64_t kChildSpinNs = 50 * kMs;
 constexpr std::uint64_t kSleepingChildSpinNs = 1 * kMs;
+// In WaitMode::spin_briefly only a child that is staged or in a burst spins, for long enough that the judge can lay
+// down inputs and poison. The spinning of any other child would take a processor from the call that is timed.
+constexpr std::uint64_t kStagedChildSpinNs = 4 * kMs;
 // The control process reports the exit of a child that has closed its socket within this time.
 constexpr std::int64_t kExitReportMs = 2'000;
 
@@ -49,6 +55,30 @@ std::string system_error(const char* what) {
 
 long futex(std::uint32_t* word, int operation, std::uint32_t value, const timespec* timeout) {
   return ::syscall(SYS_futex, word, operation, value, timeout, nullptr, 0);
+}
+
+std::uint64_t child_spin_ns(WaitMode wait_mode, Command command) {
+  switch (wait_mode) {
+    case WaitMode::sleep:
+      return kSleepingChildSpinNs;
+    case WaitMode::spin_briefly:
+      return channel::is_staging(command) || command == Command::burst ? kStagedChildSpinNs : 0;
+    case WaitMode::spin:
+      return kChildSpinNs;
+  }
+  return 0;
+}
+
+std::int64_t judge_spin_ns(WaitMode wait_mode, bool is_timed) {
+  switch (wait_mode) {
+    case WaitMode::sleep:
+      return 0;
+    case WaitMode::spin_briefly:
+      return is_timed ? kBriefSpinNs : 0;
+    case WaitMode::spin:
+      return kSpinNs;
+  }
+  return 0;
 }
 
 // All accesses to words of the page that either side may write at any time go through load() and store().
@@ -127,7 +157,7 @@ Expected<std::unique_ptr<Child>> Child::start(sys::Fd socket, ChildRole role, Ex
   page->workload_count = 1;
   kDefaultWorkload.copy(page->workloads[0].name, sizeof page->workloads[0].name - 1);
   page->workloads[0].weight = 1;
-  page->spin_ns = wait_mode == WaitMode::spin ? kChildSpinNs : kSleepingChildSpinNs;
+  page->spin_ns = child_spin_ns(wait_mode, Command::none);
   std::unique_ptr<Child> child(new Child(std::move(socket), role, exits, wait_mode, page));
   // The child's packet then comes with the number of its process.
   const int is_on = 1;
@@ -221,7 +251,8 @@ void Child::begin(const CommandRequest& request, const Hooks& hooks) {
   if (process_ && role_ == ChildRole::submission) ran_while_stopped_ = process_->ran_while_stopped();
   // A child that is stopped at `done` must leave its core to the judge, which else waits for as long as the child
   // spins.
-  if (process_) page_->spin_ns = request.slots.empty() ? 0 : kSleepingChildSpinNs;
+  const std::uint64_t stopped_spin_ns = request.slots.empty() ? 0 : kSleepingChildSpinNs;
+  page_->spin_ns = process_ ? stopped_spin_ns : child_spin_ns(wait_mode_, request.command);
   page_->command = request.command;
   page_->seed = request.seed;
   page_->workload = request.workload;
@@ -261,7 +292,7 @@ Expected<Outcome> Child::finish(const Hooks& hooks) {
   const CommandRequest request = *std::exchange(begun_, std::nullopt);
   if (hung_up_) return wait_for_exit();
   if (is_out_of_turn_) return Malformed{"answered before it was asked"};
-  KQ_TRY_VALUE(const auto wake, wait(request, start_ns_));
+  KQ_TRY_VALUE(const auto wake, wait(request, start_ns_, judge_spin_ns(wait_mode_, static_cast<bool>(hooks.at_done))));
   switch (wake) {
     case Wake::done:
       break;
@@ -325,7 +356,7 @@ bool Child::advance_burst(std::span<const std::uint16_t> slots) {
   return true;
 }
 
-Expected<Child::Wake> Child::wait(const CommandRequest& request, std::int64_t start_ns) {
+Expected<Child::Wake> Child::wait(const CommandRequest& request, std::int64_t start_ns, std::int64_t spin_ns) {
   const std::int64_t limit_ns = std::min<std::int64_t>(request.limit_ms, INT_MAX) * kMs;
   const std::int64_t launch_deadline_ns = start_ns + request.launch_limit_ms * kMs;
   std::int64_t deadline_ns = start_ns + limit_ns;
@@ -346,7 +377,7 @@ Expected<Child::Wake> Child::wait(const CommandRequest& request, std::int64_t st
     }
     if (now_ns < launch_deadline_ns && !has_launched()) deadline_ns = now_ns + limit_ns;
     if (now_ns >= deadline_ns) return Wake::timed_out;
-    if (wait_mode_ == WaitMode::spin && now_ns - start_ns < kSpinNs) {
+    if (now_ns - start_ns < spin_ns) {
       for (int i = 0; i < 16; ++i) relax();
       continue;
     }

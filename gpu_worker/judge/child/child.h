@@ -83,8 +83,10 @@ struct CommandRequest {
   bool is_watched = false;     // for Command::call: as in channel::Page
 };
 
-// How judge and child wait for each other. Spinning reacts within a microsecond, but takes two cores.
-enum class WaitMode { sleep, spin };
+// How judge and child wait for each other. Spinning reacts within a microsecond, but takes two cores. spin_briefly is
+// for calls on a CPU, which need the cores themselves: the child spins between staging and `go`, the judge at the
+// beginning of a timed interval.
+enum class WaitMode { sleep, spin_briefly, spin };
 
 class Child {
  public:
@@ -158,7 +160,7 @@ class Child {
   std::uint32_t done() const;
   bool has_launched() const;
   void wait_for_launches(const CommandRequest& request, std::int64_t launch_ns);
-  Expected<Wake> wait(const CommandRequest& request, std::int64_t start_ns);
+  Expected<Wake> wait(const CommandRequest& request, std::int64_t start_ns, std::int64_t spin_ns);
   bool advance_burst(std::span<const std::uint16_t> slots);
   Expected<Outcome> wait_for_exit();
   void find_process();

@@ -187,6 +187,11 @@ struct JudgeFixture {
     device = std::move(other);
     judge = std::make_unique<Judge>(*device, exits, wait_mode, [this] { return random(); });
   }
+  // Takes another way of sampling. Must be called before the first run.
+  void use(Sampling sampling, WaitMode wait_mode = WaitMode::sleep) {
+    judge = std::make_unique<Judge>(
+        *device, exits, wait_mode, [this] { return random(); }, sampling);
+  }
 
   std::unique_ptr<Device> device = std::move(*open_cpu_device());
   FakeExits exits;

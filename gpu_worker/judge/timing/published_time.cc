@@ -10,16 +10,6 @@
 namespace kq::judge {
 namespace {
 
-// The standard error of a median, by the median absolute deviation: sigma = 1.4826 MAD and error = sqrt(pi / 2) sigma /
-// sqrt(n), both for normal samples (Rousseeuw and Croux, Alternatives to the Median Absolute Deviation, 1993; Kenney
-// and Keeping, Mathematics of Statistics).
-double standard_error(std::span<const std::int64_t> samples_ns, double median_ns) {
-  std::vector<std::int64_t> deviations;
-  deviations.reserve(samples_ns.size());
-  for (const std::int64_t sample : samples_ns) deviations.push_back(std::llabs(sample - std::llround(median_ns)));
-  return 1.2533 * 1.4826 * summarise(deviations).median_ns / std::sqrt(static_cast<double>(samples_ns.size()));
-}
-
 // Returns the early time of the samples: their lower quartile by nearest rank, at most kLate* below the median.
 double early_ns(std::span<const std::int64_t> samples_ns, double median_ns) {
   if (samples_ns.size() < kQuartileSamplesMin) return median_ns;
@@ -57,11 +47,12 @@ PublishedTime published_time(std::span<const std::int64_t> samples_ns, std::span
   published.event_ns = event_median_ns(events_ns);
   if (published.event_ns == 0) {
     published.median_ns = published.judge_ns;
+    published.noise_ns = noise_of(samples_ns, published.median_ns);
     return published;
   }
   const double cap =
       std::min(std::max(kSlackMaxNs, kSlackMaxShare * published.judge_ns), kSlackMaxOfAll * published.judge_ns);
-  const double by_chance = standard_error(samples_ns, published.judge_ns);
+  const double by_chance = median_error_ns(samples_ns);
   const double error = 3 * std::hypot(by_chance, kCalibrationErrorNs) + std::abs(drift_ns);
   published.is_event_implausible =
       published.event_ns < published.judge_ns - std::min(3 * by_chance + std::abs(drift_ns), cap);
@@ -73,9 +64,15 @@ PublishedTime published_time(std::span<const std::int64_t> samples_ns, std::span
   }
   published.median_ns =
       std::max({published.event_ns, burst_floor_ns, early_ns(samples_ns, published.judge_ns) - slack, 1.0});
+  published.noise_ns = published_noise_ns(samples_ns, events_ns, published.median_ns);
   if (clocks_mismatch(published.judge_ns, published.event_ns))
     published.clock_mismatch = mismatch_text(published.judge_ns, published.event_ns);
   return published;
+}
+
+double published_noise_ns(std::span<const std::int64_t> samples_ns, std::span<const std::int64_t> events_ns,
+                          double median_ns) {
+  return noise_of(median_ns == event_median_ns(events_ns) ? events_ns : samples_ns, median_ns);
 }
 
 double reference_median_ns(std::span<const std::int64_t> samples_ns, std::span<const std::int64_t> events_ns) {

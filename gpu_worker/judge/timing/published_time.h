@@ -61,6 +61,7 @@ struct PublishedTime {
   double median_ns = 0;  // the published time
   double judge_ns = 0;   // the median of the samples, which is the judge-measured time
   double event_ns = 0;   // the median of the child's times; 0 where the child gave none
+  double noise_ns = 0;   // the noise of the published time (noise_of in core/measurement.h)
   // Whether the child's times are below all that the judge's clock allows if its calibration is right.
   bool is_event_implausible = false;
   // A sentence where the child's clock and the clock of a judge that spins cannot both be right; otherwise empty.
@@ -78,5 +79,9 @@ PublishedTime published_time(std::span<const std::int64_t> samples_ns, std::span
 // as a reference has the judge-measured median of a time of 10 to 20 us is off by 10 to 60 % where the child's clock is
 // off by 3 % (H200).
 double reference_median_ns(std::span<const std::int64_t> samples_ns, std::span<const std::int64_t> events_ns);
+
+// Returns the noise of a published time, from the clock that it comes from.
+double published_noise_ns(std::span<const std::int64_t> samples_ns, std::span<const std::int64_t> events_ns,
+                          double median_ns);
 
 }  // namespace kq::judge

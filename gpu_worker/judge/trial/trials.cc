@@ -5,16 +5,12 @@
 #include <string>
 #include <utility>
 
+#include "gpu_worker/judge/device/clock.h"
 #include "gpu_worker/judge/timing/concurrent_warm_ups.h"
 #include "gpu_worker/judge/timing/timed_interval.h"
 
 namespace kq::judge {
 namespace {
-
-// Returns whether a timed trial times the reference, given the numbers of samples of the submission and the reference.
-bool times_reference(std::size_t timed, std::size_t references) {
-  return references < kTimedSamplesMin + timed / kTimedPerReference;
-}
 
 // Returns whether the outlier filter has kept most calls. Where it has not, its choice of outliers is unreliable.
 bool is_majority(const CallTimes& kept, const CallTimes& all) {
@@ -38,12 +34,13 @@ Evidence early_evidence(std::uint32_t trial) {
 }
 
 TrialRun::TrialRun(Device& device, ReferenceSide& reference, SubmissionSide& submission, const Plan& plan,
-                   const Draw& draw)
+                   const Draw& draw, Sampling sampling)
     : device_(device),
       reference_(reference),
       submission_(submission),
       plan_(plan),
       draw_(draw),
+      sampling_(sampling),
       kinds_left_(make_schedule(plan.trials, draw)) {
   const auto correctness = std::ranges::count(kinds_left_, TrialKind::correctness);
   watched_ = draw_watched(static_cast<std::uint32_t>(correctness), draw);
@@ -76,6 +73,7 @@ Step<void> TrialRun::run_all() {
         device_, InputCopies(reference_.expected_outputs(), reference_.layout().outputs), reference_.outputs());
     if (!observed) return stop(observed.error());
     KQ_TRY_VALUE(const auto called, submission_.call(plan_, submission_trial(*trial)));
+    if (sampling_ == Sampling::alike && trial->is_timed()) count_busy_tasks();
     if (const auto seen = observe_constants(called); !seen) return seen;
     if (const auto started = submission_.begin_check(plan_, submission_trial(*trial), called); !started) return started;
     const TrialOutcome outcome = classify(*trial, called);
@@ -115,6 +113,12 @@ std::optional<TrialRun::Trial> TrialRun::next() {
     const auto untimed = std::ranges::find_if(kinds_left_, [](TrialKind kind) { return kind != TrialKind::timed; });
     if (untimed != kinds_left_.end()) chosen = untimed;
   }
+  if (*chosen != TrialKind::warm && must_warm()) {
+    if (steady_trials_++ == 0) steady_since_ns_ = clock_ns();
+    Trial trial = make(TrialKind::warm);
+    trial.is_for_steadiness = trial.times_reference = true;
+    return trial;
+  }
   const TrialKind kind = *chosen;
   kinds_left_.erase(chosen);
   Trial trial = make(kind);
@@ -135,8 +139,7 @@ TrialRun::Trial TrialRun::make(TrialKind kind) {
               .seeds = {},
               .poison = poison_word(draw_()),
               .slot_draw = kind == TrialKind::warm ? next_number_ : draw_()};
-  trial.times_reference =
-      trial.number == 0 || (trial.is_timed() && times_reference(times_.submission.size(), times_.reference.size()));
+  trial.times_reference = trial.number == 0 || (trial.is_timed() && times_reference());
   trial.is_ahead = reference_.next_ahead_seeds() != nullptr;
   trial.seeds = trial.is_ahead ? *reference_.next_ahead_seeds() : draw_seeds();
   trial.during_warm_up = is_warm_up_running();
@@ -200,6 +203,7 @@ Step<void> TrialRun::time_reference(const Trial& trial) {
     }
   }
   if (!called) return tl::unexpected(called.error());
+  if (trial.is_for_steadiness) steady_reference_.add(called->interval_ns);
   if (is_sample) times_.reference.add(called->interval_ns, called->event_ns, during_warm_up, called->slowness);
   reference_ns_ = sample_ns(called->interval_ns, submission_.overhead().median_ns);
   return {};
@@ -301,6 +305,7 @@ std::size_t TrialRun::drop_call_outliers(bool is_enough) {
 }
 
 void TrialRun::record(const Trial& trial, const SubmissionSide::CallResult& called) {
+  if (trial.is_for_steadiness) steady_submission_.add(called.interval_ns);
   // Some timed trials are repeated for the reference's sake only.
   if (!trial.is_timed() || times_.submission.size() == plan_.trials.timed) return;
   const bool during_warm_up = ran_during_warm_up(trial);

@@ -22,6 +22,7 @@
 #include "core/plan.h"
 #include "gpu_worker/judge/check/value_change.h"
 #include "gpu_worker/judge/timing/outlier_filter.h"
+#include "gpu_worker/judge/timing/steadiness.h"
 #include "gpu_worker/judge/trial/constant_outputs.h"
 #include "gpu_worker/judge/trial/reference_side.h"
 #include "gpu_worker/judge/trial/schedule.h"
@@ -54,16 +55,33 @@ inline constexpr std::int64_t kSlowMemoryLimitNs = 600'000'000;
 // in the next trial.
 inline constexpr std::int64_t kCommandNsMax = 4'000'000;
 
+// How often the reference is timed.
+//   sparse  In the first timed trials, and then once for kTimedPerReference samples: for a GPU, whose times change
+//   little. alike   In every timed trial, as the submission is. Before the timed trials both are called until they are
+//   steady
+//           (timing/steadiness.h). For a CPU: there the first calls of a process take several times as long as later
+//           ones, and a busy machine changes times from one moment to the next.
+enum class Sampling { sparse, alike };
+
+// The most warm trials that come before the timed ones until both sides are steady, and the time after which no further
+// one begins.
+inline constexpr std::uint32_t kSteadyTrialsMax = 24;
+inline constexpr std::int64_t kSteadyLimitNs = 300'000'000;
+
 // The measurements of an attempt's timed trials.
 struct TimedTrials {
   CallTimes submission;
   CallTimes reference;
+  // The mean number of tasks of the machine that ran or were ready to run after a timed call, without the judge;
+  // 0: unknown.
+  double busy_tasks = 0;
 };
 
 // Runs the trials of one attempt.
 class TrialRun {
  public:
-  TrialRun(Device& device, ReferenceSide& reference, SubmissionSide& submission, const Plan& plan, const Draw& draw);
+  TrialRun(Device& device, ReferenceSide& reference, SubmissionSide& submission, const Plan& plan, const Draw& draw,
+           Sampling sampling = Sampling::sparse);
 
   // Leaves out the check that the reference agrees with itself. May be called before run().
   void trust_reference() { is_reference_trusted_ = true; }
@@ -85,9 +103,10 @@ class TrialRun {
     std::uint32_t number = 0;
     TrialKind kind = TrialKind::warm;
     bool times_reference = false;
-    bool is_ahead = false;        // the reference computes it ahead
-    bool during_warm_up = false;  // a warm-up ran when the trial was made
-    bool is_watched = false;      // the child finds out what runs
+    bool is_for_steadiness = false;  // a warm trial that is timed to tell whether both sides are steady
+    bool is_ahead = false;           // the reference computes it ahead
+    bool during_warm_up = false;     // a warm-up ran when the trial was made
+    bool is_watched = false;         // the child finds out what runs
     Seeds seeds;
     std::uint32_t poison = 0;
     std::uint64_t slot_draw = 0;
@@ -106,6 +125,9 @@ class TrialRun {
   Step<void> begin(Trial& trial);
   Step<void> finish_preparation(const Trial& trial);
   Step<void> time_reference(const Trial& trial);
+  bool times_reference() const;
+  bool must_warm() const;
+  void count_busy_tasks();
   std::size_t missing_references() const;
   double timed_ns() const;
   std::vector<Seeds> draw_ahead(std::size_t wanted) const;
@@ -131,6 +153,7 @@ class TrialRun {
   SubmissionSide& submission_;
   const Plan& plan_;
   const Draw& draw_;
+  Sampling sampling_;
   std::vector<TrialKind> kinds_left_;    // the next one first
   std::vector<std::uint32_t> watched_;   // which of the correctness trials are watched
   std::uint32_t correctness_count_ = 0;  // correctness trials that were made, without repetitions
@@ -140,6 +163,11 @@ class TrialRun {
   std::uint32_t warm_up_repeats_ = 0;
   std::int64_t reference_ns_ = 0;  // the last time of the reference, from which limits follow
   TimedTrials times_;
+  Steadiness steady_submission_;
+  Steadiness steady_reference_;
+  std::uint32_t steady_trials_ = 0;
+  std::int64_t steady_since_ns_ = 0;  // when the first trial for steadiness was made; 0: none was
+  std::uint32_t busy_counts_ = 0;     // how often tasks were counted
   ValueChange inputs_change_;
   ValueChange outputs_change_;
   ConstantOutputs constants_;

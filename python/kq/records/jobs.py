@@ -5,10 +5,11 @@ The Python twin of core/records.h, core/result.h, core/device.h and core/leaderb
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from kq.records.hash import NO_HASH, Hash
-from kq.records.submission import Backend, DeviceWish, Graphs, Priority, Streams, Submission
+from kq.records.submission import Backend, Baseline, DeviceWish, Graphs, Priority, Streams, Submission
 from kq.records.text_enum import TextEnum
 from kq.records.verdict import Verdict
 
@@ -297,8 +298,19 @@ class RunRow:
 
 
 @dataclass(frozen=True)
+class KernelRun:
+    """One job of a kernel on a board."""
+
+    seq: int = 0
+    median_ns: float = 0
+    reference_ns: float = 0
+    noise_ns: float = 0
+    reference_noise_ns: float = 0
+
+
+@dataclass(frozen=True)
 class LeaderboardRow:
-    """The best passed job of one problem on one device model."""
+    """The kernel in the first place for one problem on one device model. Its times are medians over its runs."""
 
     problem: str = ""
     problem_hash: Hash = NO_HASH
@@ -316,3 +328,17 @@ class LeaderboardRow:
     decoy: bool = False  # the submission has kernels, but none of them ran
     streams: Streams = Streams.REJECT
     graphs: Graphs = Graphs.REJECT
+    kernel_hash: Hash = NO_HASH
+    baseline: Baseline = Baseline.EAGER
+    noise_ns: float = 0  # times that differ by less are equal; 0 if it is unknown
+    reference_noise_ns: float = 0
+    sample_count: int = 0  # of the submission, over all runs
+    is_noisy: bool = False  # one of the runs was measured on a busy machine
+    runs: list[KernelRun] = field(default_factory=list)
+
+    @property
+    def speedup_noise(self) -> float:
+        """The noise of the speedup; 0 if it is unknown."""
+        if self.median_ns <= 0 or self.reference_ns <= 0 or self.noise_ns <= 0:
+            return 0.0
+        return self.speedup * math.hypot(self.noise_ns / self.median_ns, self.reference_noise_ns / self.reference_ns)

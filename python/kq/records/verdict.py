@@ -5,6 +5,7 @@ python/tests/test_house.py checks that the names in both languages agree.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from kq.records.text_enum import TextEnum
@@ -94,6 +95,10 @@ class Measurement:
     attested_ns: float = 0  # median of the judge's own clock alone
     event_ns: float = 0  # median of the submission's own clock, which is only a hint; 0 if there is none
     burst_ns: float = 0  # time per call when several calls were timed in one interval; 0 if that was not done
+    noise_ns: float = 0  # three standard errors of the published time, at least 1 % of it; 0 if it is unknown
+    reference_noise_ns: float = 0  # the same for the reference
+    busy_tasks: float = 0  # tasks that ran on the machine beside the judge, in the mean; 0 if that is unknown
+    is_noisy: bool = False  # the machine was busy, so that no processor was free for the calls
 
     @property
     def speedup(self) -> float:
@@ -101,6 +106,35 @@ class Measurement:
         if self.submission.median_ns <= 0 or self.reference.median_ns <= 0:
             return 0.0
         return self.reference.median_ns / self.submission.median_ns
+
+    @property
+    def submission_noise(self) -> float:
+        """The noise of the submission's time in ns: times that differ by less are equal. Infinite for one sample."""
+        return _noise(self.noise_ns, self.submission)
+
+    @property
+    def reference_noise(self) -> float:
+        """The noise of the reference's time in ns. Infinite for one sample."""
+        return _noise(self.reference_noise_ns, self.reference)
+
+    @property
+    def speedup_noise(self) -> float:
+        """The noise of the speedup: 1.3 with the noise 0.4 is no gain. Infinite if it is unknown."""
+        if self.speedup <= 0:
+            return math.inf
+        ours = self.submission_noise / self.submission.median_ns
+        theirs = self.reference_noise / self.reference.median_ns
+        return self.speedup * math.hypot(ours, theirs)
+
+
+def _noise(noise_ns: float, statistics: Statistics) -> float:
+    if noise_ns > 0:
+        return noise_ns
+    if statistics.samples_n < 2:
+        return math.inf
+    # As in core/measurement.cc: the standard error of a median of normal samples.
+    error = 1.2533 * statistics.std_ns / math.sqrt(statistics.samples_n)
+    return max(3 * error, 0.01 * statistics.median_ns)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ times of a kernel that was not timed. A test checks that both languages have the
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -195,6 +196,11 @@ class Row:
     own_share: float | None = None
     decoy: bool | None = None
     kernels: str | None = None
+    noise_us: float | None = None
+    reference_noise_us: float | None = None
+    speedup_noise: float | None = None
+    busy_tasks: float | None = None
+    noisy: bool | None = None
 
     @classmethod
     def of(cls, row: RunRow) -> Row:
@@ -455,6 +461,7 @@ def _of_measurement(measured: Measurement) -> dict[str, Any]:
         clocks = {name: getattr(measured, f"{name}_ns") for name in ("attested", "event", "burst", "overhead", "drift")}
         columns |= {f"{name}_us": ns / 1e3 for name, ns in clocks.items() if ns != 0}
     columns |= {f"p{n}_us": _positive_us(ours, n) for n in (95, 99)}
+    columns |= _of_noise(measured)
     if ours.samples_n > 1 and ours.mean_ns > 0:
         columns["noise_pct"] = 100 * ours.std_ns / ours.mean_ns
     if theirs.samples_n > 0:
@@ -463,6 +470,18 @@ def _of_measurement(measured: Measurement) -> dict[str, Any]:
             f"reference_{name}_us": getattr(theirs, f"{name}_ns") / 1e3 for name in ("mean", "std", "min", "max")
         }
     return columns
+
+
+def _of_noise(measured: Measurement) -> dict[str, Any]:
+    known = {
+        "noise_us": measured.submission_noise / 1e3,
+        "reference_noise_us": measured.reference_noise / 1e3,
+        "speedup_noise": measured.speedup_noise,
+    }
+    if measured.submission.samples_n == 0:
+        known = {}
+    finite = {name: value for name, value in known.items() if math.isfinite(value)}
+    return finite | {"busy_tasks": measured.busy_tasks or None, "noisy": measured.is_noisy}
 
 
 def _positive_us(statistics: Statistics, percent: int) -> float | None:

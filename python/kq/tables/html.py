@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import TypeVar
@@ -57,6 +58,14 @@ def time_text(ns: float | None) -> str:
     return f"{ns / 1e9:.3g} s"
 
 
+def noise_text(figure: float, noise: float) -> str:
+    """Returns the noise as a share of the figure, such as " ±3%"; returns an empty text if it is unknown."""
+    if figure <= 0 or noise <= 0 or not math.isfinite(noise):
+        return ""
+    percent = 100 * noise / figure
+    return f" ±{percent:.1f}%" if percent < 1 else f" ±{percent:.0f}%"
+
+
 def speedup_text(speedup: float | None) -> str:
     """Returns a speedup such as "1.50x"; returns an empty text for 0 and None."""
     return f"{speedup:.2f}x" if speedup else ""
@@ -82,17 +91,25 @@ def _verdict(row: RunRow | None) -> str:
 
 def _time(row: RunRow | None) -> str:
     measured = row.verdict.measurement if row and row.verdict else None
-    return time_text(measured.submission.median_ns) if measured else ""
+    if not measured:
+        return ""
+    ns = measured.submission.median_ns
+    return ("~" if measured.is_noisy else "") + time_text(ns) + noise_text(ns, measured.submission_noise)
 
 
 def _reference_time(row: RunRow | None) -> str:
     measured = row.verdict.measurement if row and row.verdict else None
-    return time_text(measured.reference.median_ns) if measured else ""
+    if not measured:
+        return ""
+    ns = measured.reference.median_ns
+    return time_text(ns) + noise_text(ns, measured.reference_noise)
 
 
 def _speedup(row: RunRow) -> str:
     measured = row.verdict.measurement if row.verdict else None
-    return speedup_text(measured.speedup) if measured else ""
+    if not measured:
+        return ""
+    return speedup_text(measured.speedup) + noise_text(measured.speedup, measured.speedup_noise)
 
 
 def _message(row: RunRow | None) -> str:
@@ -118,15 +135,18 @@ BOARD_CELLS: dict[str, Callable[[LeaderboardRow], str]] = {
     "author": lambda row: row.author,
     "submitter": lambda row: row.submitter,
     "backend": lambda row: row.backend + " (fallback)" * row.fell_back + " (decoy)" * row.decoy,
-    "time": lambda row: time_text(row.median_ns),
-    "reference": lambda row: time_text(row.reference_ns),
-    "speedup": lambda row: speedup_text(row.speedup),
+    "time": lambda row: (
+        ("~" if row.is_noisy else "") + time_text(row.median_ns) + noise_text(row.median_ns, row.noise_ns)
+    ),
+    "reference": lambda row: time_text(row.reference_ns) + noise_text(row.reference_ns, row.reference_noise_ns),
+    "speedup": lambda row: speedup_text(row.speedup) + noise_text(row.speedup, row.speedup_noise),
+    "baseline": lambda row: row.baseline.value,
 }
 
 EVALUATION_CELLS: dict[str, Callable[[Evaluation], str]] = {
     "label": lambda one: one.label,
     "verdict": lambda one: _verdict(one.row) if one.row else "bad source" if one.bad_source else "",
-    "reward": lambda one: "" if one.reward is None else f"{one.reward:.3g}",
+    "reward": lambda one: "" if one.reward is None else f"{one.reward:.3g}" + noise_text(one.reward, one.noise or 0.0),
     "time": lambda one: _time(one.row),
     "reference": lambda one: _reference_time(one.row),
     "message": lambda one: one.infra_error or one.bad_source or _message(one.row),

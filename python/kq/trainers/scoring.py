@@ -101,6 +101,7 @@ def feedback(evaluation: Evaluation) -> dict[str, Any]:
         "verdict": name,
         "passed": evaluation.passed,
         "speedup": evaluation.speedup,
+        "speedup_noise": evaluation.noise,
         "message": evaluation.bad_source or message,
         "infra_error": evaluation.infra_error or "",
     }

@@ -1,12 +1,15 @@
 """Measures how far the speedup of each problem's own reference is from 1 when its Model is submitted as a kernel.
 
-    scripts/bench speedup --device cpu|cuda [--problems DIR] [--copies N] [--timed N] [--json FILE]
+    scripts/bench speedup --device cpu|cuda [--problems DIR] [--small] [--copies N] [--timed N] [--json FILE]
 
 Both sides run the same code, so every difference from 1 is an error of the submission's time, of the reference's time,
 or of both. Problems are files that define a Model and use the name Model for nothing else (default: those of
-examples/sweep). Copies of different problems take turns, so that the copies of one problem are measured at different
-moments. The benchmark runs in the tree that scripts/bundle makes, or in a checkout that has been built. Jobs run under
-$KQ_PYTHON (default: python3). Exit code 1: a job did not pass. Exit code 3: this machine has no such device.
+examples/sweep; with --small also operators on a few kilobytes, whose calls take some microseconds). A speedup is
+outside its noise if it differs from 1 by more than the column speedup_noise. Copies are ranked if the leaderboard of
+the run does not give them the first place together. Copies of different problems take turns, so that the copies of one
+problem are measured at different moments. The benchmark runs in the tree that scripts/bundle makes, or in a checkout
+that has been built. Jobs run under $KQ_PYTHON (default: python3). Exit code 1: a job did not pass. Exit code 3: this
+machine has no such device.
 """
 
 import argparse
@@ -23,6 +26,29 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
 LIMIT_S = 1200
+# Operators whose calls are short. {} is the forward pass.
+SMALL = {
+    "small_add": "a + b",
+    "small_matmul": "a @ b",
+    "small_relu": "torch.relu(a) * b",
+    "small_softmax": "torch.softmax(a, -1) + b",
+}
+SMALL_PROBLEM = """import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def forward(self, a, b):
+        return {}
+
+
+def get_inputs():
+    return [torch.randn(48, 48), torch.randn(48, 48)]
+
+
+def get_init_inputs():
+    return []
+"""
 FAR = 0.05  # a value is far if it differs from the median of its problem by more than this share
 
 
@@ -38,6 +64,7 @@ def arguments() -> argparse.Namespace:
         default=ROOT / "examples/sweep/problems",
         help="a folder of problem files",
     )
+    parser.add_argument("--small", action="store_true", help="add operators whose calls take some microseconds")
     parser.add_argument("--copies", metavar="N", type=int, default=8, help="copies of each problem (default: 8)")
     parser.add_argument("--timed", metavar="N", type=int, default=20, help="timed trials of each copy (default: 20)")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write every figure to FILE, in microseconds")
@@ -49,18 +76,26 @@ def arguments() -> argparse.Namespace:
     return options
 
 
+def problems_of(options: argparse.Namespace) -> dict[str, str]:
+    """Returns the text of each problem by its name."""
+    texts = {path.stem: path.read_text() for path in sorted(options.problems.glob("*.py"))}
+    return texts | ({name: SMALL_PROBLEM.format(call) for name, call in SMALL.items()} if options.small else {})
+
+
 def write_jobs(folder: Path, options: argparse.Namespace) -> Path:
     lines = []
+    problems = problems_of(options)
+    for name, text in problems.items():
+        (folder / f"{name}.py").write_text(text)
     for copy in range(options.copies):
-        for problem in sorted(options.problems.glob("*.py")):
-            kernel = folder / f"{problem.stem}_{copy}.py"
-            kernel.write_text(re.sub(r"\bModel\b", "ModelNew", problem.read_text()) + f"\n# {copy}\n")
-            (folder / problem.name).write_bytes(problem.read_bytes())
+        for name, text in problems.items():
+            kernel = folder / f"{name}_{copy}.py"
+            kernel.write_text(re.sub(r"\bModel\b", "ModelNew", text) + f"\n# {copy}\n")
             lines.append(
                 {
                     "label": kernel.stem,
                     "path": kernel.name,
-                    "problem": problem.name,
+                    "problem": f"{name}.py",
                     "backend": "torch",
                     "device": options.device,
                     "params": {"timed": options.timed},
@@ -71,7 +106,8 @@ def write_jobs(folder: Path, options: argparse.Namespace) -> Path:
     return jobs
 
 
-def judged(programs: Path, options: argparse.Namespace) -> list[dict[str, str]]:
+def judged(programs: Path, options: argparse.Namespace) -> tuple[list[dict[str, str]], dict[str, int]]:
+    """Returns the rows of all jobs, and for each problem how many copies share the first place."""
     with tempfile.TemporaryDirectory(prefix="kq-speedup.") as place:
         folder = Path(place)
         command = [
@@ -92,7 +128,15 @@ def judged(programs: Path, options: argparse.Namespace) -> list[dict[str, str]]:
             print(f"bench speedup: kq sweep: {done.stderr.strip()}", file=sys.stderr)
             sys.exit(3)
         with (folder / "rows.csv").open(newline="") as source:
-            return list(csv.DictReader(source))
+            rows = list(csv.DictReader(source))
+        board = subprocess.run(
+            [programs / "kq", "leaderboard", "--run", "speedup", "--format", "json", "--store", folder / "state/store"],
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=True,
+        )
+        return rows, {row["problem"]: 1 + row["tie_count"] for row in json.loads(board.stdout)["rows"]}
 
 
 def figures_of(rows: list[dict[str, str]]) -> dict[str, Any]:
@@ -103,7 +147,13 @@ def figures_of(rows: list[dict[str, str]]) -> dict[str, Any]:
         "times_us": times,
         "references_us": references,
         "speedups": [r / t for r, t in zip(references, times, strict=True)],
+        "noises": [float(row["speedup_noise"] or "inf") for row in rows],
+        "noisy": sum(row["noisy"] == "true" for row in rows),
     }
+
+
+def outside(one: dict[str, Any]) -> int:
+    return sum(abs(speedup - 1) > noise for speedup, noise in zip(one["speedups"], one["noises"], strict=True))
 
 
 def far(values: list[float]) -> int:
@@ -123,34 +173,47 @@ def main() -> int:
         print("bench speedup: no kq here; run scripts/build first", file=sys.stderr)
         return 2
     os.environ.setdefault("KQ_PYTHON", "python3")
-    rows = judged(programs, options)
+    rows, sharing = judged(programs, options)
     missed = [row for row in rows if row["verdict"] != "passed"]
     for row in missed:
         print(f"bench speedup: {row['label']}: {row['verdict']} {row['reason']}: {row['message']}", file=sys.stderr)
     found = {}
     print(
-        "| problem | copies | time us | least, most | reference us | least, most | speedup | least, most |\n|"
-        + "---|" * 8
+        "| problem | copies | time us | least, most | reference us | least, most | speedup | least, most | noise "
+        "| outside | ranked |\n|" + "---|" * 11
     )
     for problem in sorted({row["problem"] for row in rows}):
         passed = [row for row in rows if row["problem"] == problem and row not in missed]
         if not passed:
             continue
         one = found[problem] = figures_of(passed)
+        one["outside"] = outside(one)
+        one["ranked"] = len(passed) - sharing.get(problem, len(passed))
         print(
             f"| {problem} | {len(passed)} | {extremes(one['times_us'])} | {extremes(one['references_us'])} | "
-            f"{extremes(one['speedups'])} |"
+            f"{extremes(one['speedups'])} | {statistics.median(one['noises']):.0%} | {one['outside']} | "
+            f"{one['ranked']} |"
         )
     total = {side: sum(far(one[side]) for one in found.values()) for side in ("times_us", "references_us", "speedups")}
     print(
         f"\n{len(rows) - len(missed)} of {len(rows)} passed; more than {FAR:.0%} from the median of their problem: "
         f"{total['times_us']} times, {total['references_us']} references, {total['speedups']} speedups"
     )
-    if options.json:
-        options.json.write_text(
-            json.dumps({"device": options.device, "copies": options.copies, "far": total, "problems": found}, indent=1)
-            + "\n"
+    every = [speedup for one in found.values() for speedup in one["speedups"]]
+    figures = {
+        "median_speedup": statistics.median(every) if every else None,
+        "outside": sum(one["outside"] for one in found.values()),
+        "ranked": sum(one["ranked"] for one in found.values()),
+        "noisy": sum(one["noisy"] for one in found.values()),
+    }
+    if every:
+        print(
+            f"median speedup {figures['median_speedup']:.3f}; {figures['outside']} of {len(every)} outside their "
+            f"noise, {figures['ranked']} ranked behind the first place, {figures['noisy']} on a busy machine"
         )
+    if options.json:
+        known = {"device": options.device, "copies": options.copies, "far": total} | figures
+        options.json.write_text(json.dumps(known | {"problems": found}, indent=1) + "\n")
     return 1 if missed else 0
 
 

@@ -1,0 +1,94 @@
+#include "store/boards.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/codec/codec.h"
+#include "store/keys.h"
+#include "store/memory_store.h"
+
+namespace kq::store {
+namespace {
+
+constexpr double kNoiseNs = 3;
+
+LeaderboardRow run_of(const std::string& kernel, Sequence seq, double median_ns, double noise_ns = kNoiseNs) {
+  LeaderboardRow row;
+  row.problem = "relu";
+  row.problem_hash = sha256("relu");
+  row.device_model = "H200";
+  row.seq = seq;
+  row.label = kernel + std::to_string(seq);
+  row.median_ns = median_ns;
+  row.noise_ns = noise_ns;
+  row.kernel_hash = sha256(kernel);
+  row.sample_count = 20;
+  row.runs = {
+      {.seq = seq, .median_ns = median_ns, .reference_ns = 200, .noise_ns = noise_ns, .reference_noise_ns = noise_ns}};
+  return row;
+}
+
+class BoardsTest : public testing::Test {
+ protected:
+  void add(const LeaderboardRow& run, bool commits = true) {
+    const auto added = add_to_boards(store, pending, run, [this](Family family, std::string key, std::string value) {
+      writes.push_back({family, std::move(key), std::move(value)});
+    });
+    EXPECT_TRUE(added);
+    if (!commits) return;
+    EXPECT_TRUE(store.commit(writes));
+    writes.clear();
+    pending.clear();
+  }
+  LeaderboardRow first_place() const {
+    const auto bytes = store.get(Family::board, board_key(sha256("relu"), "H200")).value();
+    return bytes ? decode<LeaderboardRow>(*bytes).value() : LeaderboardRow{};
+  }
+
+  MemoryStore store;
+  PendingBoards pending;
+  std::vector<Write> writes;
+};
+
+TEST_F(BoardsTest, a_kernel_must_be_faster_beyond_the_noise) {
+  add(run_of("a", 1, 100));
+  add(run_of("b", 2, 98));
+  EXPECT_EQ(first_place().label, "a1");
+  add(run_of("c", 3, 90));
+  EXPECT_EQ(first_place().label, "c3");
+}
+
+TEST_F(BoardsTest, reruns_of_one_kernel_never_win_by_their_luckiest_run) {
+  add(run_of("honest", 1, 100));
+  Sequence seq = 2;
+  for (const double median_ns : {150.0, 140.0, 60.0, 155.0, 145.0, 70.0, 150.0}) add(run_of("copy", seq++, median_ns));
+  EXPECT_EQ(first_place().label, "honest1");
+}
+
+TEST_F(BoardsTest, a_first_place_won_by_luck_is_lost_by_reruns) {
+  add(run_of("honest", 1, 100));
+  add(run_of("lucky", 2, 60));
+  EXPECT_EQ(first_place().label, "lucky2");
+  add(run_of("lucky", 3, 150), false);
+  add(run_of("lucky", 4, 150), false);
+  add(run_of("lucky", 5, 150));
+  EXPECT_EQ(first_place().label, "honest1") << "the rows of this turn are compared, too";
+}
+
+TEST_F(BoardsTest, the_kernels_begun_by_a_job_are_found) {
+  add(run_of("a", 1, 100));
+  add(run_of("a", 2, 100));
+  EXPECT_EQ(kernels_begun_by(store, sha256("relu"), sha256("a"), 1).value(),
+            std::vector<std::string>{kernel_key(sha256("relu"), sha256("a"), "H200")});
+  EXPECT_TRUE(kernels_begun_by(store, sha256("relu"), sha256("a"), 2)->empty());
+}
+
+TEST_F(BoardsTest, an_unreadable_row_is_our_fault) {
+  EXPECT_TRUE(store.commit(std::vector<Write>{{Family::board, board_key(sha256("relu"), "H200"), "x"}}));
+  const auto added = add_to_boards(store, pending, run_of("a", 1, 100), [](Family, std::string, std::string) {});
+  ASSERT_FALSE(added);
+  EXPECT_THAT(added.error().message, testing::HasSubstr("store, family 'board'"));
+}
+
+}  // namespace
+}  // namespace kq::store

@@ -1,0 +1,48 @@
+"""Tests that a place on a board cannot be won by luck: by jobs of one sample, or by the luckiest of many reruns."""
+
+import json
+import unittest
+
+import kq
+
+RUNS = 8
+ONE_SAMPLE = {"correctness": 1, "warmup": 0, "timed": 1}
+
+
+class Boards(kq.SharedWorkerTest):
+    def submit_lines(self, run: str, lines: list[dict], *more: str) -> None:
+        self.folder.joinpath("relu.py").write_text(kq.RELU)
+        self.folder.joinpath("kernel.py").write_text(kq.RIGHT)
+        common = {"path": "kernel.py", "problem": "relu.py", "backend": "torch"}
+        jobs = self.folder / f"{run}.jsonl"
+        jobs.write_text("".join(json.dumps(common | line) + "\n" for line in lines))
+        self.assert_end(kq.kq("submit", jobs, "--run", run, "--wait", *more, KQ_BROKER=self.url), 0)
+
+    def board(self, *more: str) -> dict:
+        done = kq.kq("leaderboard", "--format", "json", *more, KQ_BROKER=self.url)
+        return json.loads(done.stdout)
+
+    def test_reruns_of_a_kernel_belong_to_the_first_and_jobs_of_one_sample_do_not_count(self) -> None:
+        with self.broker():
+            self.wait_for_worker()
+            thief = {"author": "bob", "params": ONE_SAMPLE}
+            self.submit_lines("thief", [{"label": f"bobs-{i}"} | thief for i in range(RUNS)], "--force-rerun")
+            self.assertEqual(self.board()["rows"], [], "one sample is no time")
+            self.assertEqual(self.board("--run", "thief")["rows"], [])
+            self.submit_lines("owner", [{"label": "alices", "author": "alice"}])
+            (before,) = self.board()["rows"]
+            self.assertEqual((before["label"], before["run_count"]), ("alices", 1))
+            self.assertGreaterEqual(before["noise_us"], 0.01 * before["median_us"])
+            # Many reruns by another author are runs of the same kernel.
+            self.submit_lines("again", [{"label": f"bobs-{i}", "author": "bob"} for i in range(RUNS)], "--force-rerun")
+            (after,) = self.board()["rows"]
+            self.assertEqual((after["label"], after["author"], after["run_count"]), ("alices", "alice", 1 + RUNS))
+            fastest = min(float(row["median_us"]) for row in kq.dump("again", "--broker", self.url))
+            self.assertGreater(after["median_us"], fastest)
+            (own,) = self.board("--run", "again")["rows"]
+            self.assertEqual((own["run_count"], own["tie_count"]), (RUNS, 0))
+        self.assert_end(kq.kq("ctl", "verify", "--store", self.store), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
