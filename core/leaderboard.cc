@@ -51,7 +51,8 @@ std::optional<LeaderboardRow> board_row(const Submission& submission, const Resu
                         .fell_back = result.extensions && result.extensions->fell_back,
                         .is_decoy = is_decoy,
                         .streams = trials.streams,
-                        .graphs = trials.graphs};
+                        .graphs = trials.graphs,
+                        .has_findings = !result.findings.empty()};
 }
 
 bool is_better(const LeaderboardRow& challenger, const LeaderboardRow& holder) {

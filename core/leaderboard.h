@@ -32,6 +32,7 @@ struct LeaderboardRow {
   bool is_decoy = false;    // the submission has kernels, but none of them ran (KernelsRan)
   Streams streams = Streams::reject;
   Graphs graphs = Graphs::reject;
+  bool has_findings = false;  // the guard has found something in the submission for review (Result::findings)
 
   friend bool operator==(const LeaderboardRow&, const LeaderboardRow&) = default;
 };
@@ -79,6 +80,7 @@ void fields(V& v, LeaderboardRow& x) {
   v("decoy", x.is_decoy);
   v("streams", x.streams);
   v("graphs", x.graphs);
+  v("findings", x.has_findings);
 }
 
 }  // namespace kq

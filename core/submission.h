@@ -121,7 +121,7 @@ struct Submission {
 
 // The version of the evaluation. It is hashed into every key, so that a result of one version is never reused for
 // another. Every change of what is measured needs a new version.
-inline constexpr std::string_view kEvaluatorVersion = "kq-evaluator/2";
+inline constexpr std::string_view kEvaluatorVersion = "kq-evaluator/3";
 
 // Returns the key, which identifies the work: submissions with equal keys are one job. See "Keys" in
 // docs/design/architecture.md.

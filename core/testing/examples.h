@@ -177,7 +177,7 @@ inline Result result(Verdict verdict = passed()) {
                        .torch = "2.9.0",
                        .triton = "3.5.0",
                        .cuda = "13.0",
-                       .evaluator = "kq-evaluator/2",
+                       .evaluator = "kq-evaluator/3",
                        .packages = to_hex(sha256("packages"))},
           .sandbox = "uid,user,pid,mount,ipc,net,rlimits",
           .log = "compiling\n\x1b[31mdone\xff\n",  // a log may have bytes that are not UTF-8
@@ -207,13 +207,15 @@ inline Result result(Verdict verdict = passed()) {
                                    .fell_back = true},
           .cases = {{.workload = "n=1024", .weight = 2, .verdict = passed(), .samples = samples()}},
           .problem_warnings = certificate().warnings,
-          .kernels_ran = KernelsRan{
-              .calls = 2,
-              .kernels = {{.name = "relu_kernel(float*)", .owner = KernelOwner::torch, .count = 4, .ns = 12'500}},
-              .left_out = 1,
-              .own_share = 0.25,
-              .is_decoy = true,
-              .are_own_wanted = true}};
+          .kernels_ran =
+              KernelsRan{
+                  .calls = 2,
+                  .kernels = {{.name = "relu_kernel(float*)", .owner = KernelOwner::torch, .count = 4, .ns = 12'500}},
+                  .left_out = 1,
+                  .own_share = 0.25,
+                  .is_decoy = true,
+                  .are_own_wanted = true},
+          .findings = {{.rule = "patches_torch", .place = "relu.py:12"}}};
 }
 
 inline JobRecord job() {
@@ -264,7 +266,8 @@ inline LeaderboardRow leaderboard_row() {
           .submitter = "ada@lab",
           .is_decoy = true,
           .streams = Streams::joined,
-          .graphs = Graphs::allow};
+          .graphs = Graphs::allow,
+          .has_findings = true};
 }
 
 inline Blob blob() {
@@ -376,7 +379,7 @@ inline std::vector<WorkerRequest> worker_requests() {
                 .epoch = 1ull << 63,
                 .devices = {device()},
                 .credit = 16,
-                .evaluator = "kq-evaluator/2",
+                .evaluator = "kq-evaluator/3",
                 .labels = {"nvlink"},
                 .backends = {Backend::triton, Backend::cuda},
                 .quarantined = {"NVIDIA H200: 3 processes are left"},

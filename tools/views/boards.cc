@@ -56,6 +56,7 @@ constexpr BoardColumn kBoardColumns[] = {
     {"decoy", [](const LeaderboardRow& row) { return Cell(row.is_decoy); }},
     {"streams", [](const LeaderboardRow& row) { return Cell(std::string(to_string(row.streams))); }},
     {"graphs", [](const LeaderboardRow& row) { return Cell(std::string(to_string(row.graphs))); }},
+    {"findings", [](const LeaderboardRow& row) { return Cell(row.has_findings); }},
 };
 
 std::string summary_line(const DeviceSummary& summary, std::size_t problem_count) {
@@ -73,6 +74,7 @@ std::string remarks(const LeaderboardRow& row) {
   if (row.graphs != Graphs::reject) text += " (graphs " + std::string(to_string(row.graphs)) + ")";
   if (row.fell_back) text += " (fallback)";
   if (row.is_decoy) text += " (decoy)";
+  if (row.has_findings) text += " (findings)";
   return text;
 }
 
@@ -98,6 +100,10 @@ void LeaderboardBuilder::add(const RunRow& row) {
                     board_hash(submission.problem, submission.trials.streams, submission.trials.graphs));
   if (!row.result) return;
   if (auto ranked = board_row(row.entry.submission, *row.result, row.job.seq, row.job.finished_at_ms)) {
+    if (leaves_out_findings_ && ranked->has_findings) {
+      ++left_out_count_;
+      return;
+    }
     ranked->submitter = row.entry.submitter;
     passed_.push_back(std::move(*ranked));
   }
@@ -107,11 +113,11 @@ void LeaderboardBuilder::add(const RunRow& row) {
 }
 
 Leaderboard LeaderboardBuilder::finish() {
-  return {.run = run_, .problem_count = problems_.size(), .rows = best_of(passed_)};
+  return {.run = run_, .problem_count = problems_.size(), .left_out_count = left_out_count_, .rows = best_of(passed_)};
 }
 
-Expected<Leaderboard> leaderboard_of_run(Source& source, const std::string& run) {
-  LeaderboardBuilder builder(run);
+Expected<Leaderboard> leaderboard_of_run(Source& source, const std::string& run, bool leaves_out_findings) {
+  LeaderboardBuilder builder(run, leaves_out_findings);
   bool any = false;
   KQ_TRY(each_row(source, run, [&](const RunRow& row) {
     any = true;
@@ -131,15 +137,18 @@ Expected<Leaderboard> leaderboard_of_boards(Source& source) {
 }
 
 std::string leaderboard_table(const Leaderboard& board) {
-  if (board.rows.empty()) return "no job has passed yet\n";
+  if (board.rows.empty())
+    return board.left_out_count > 0 ? "no job has passed without findings yet\n" : "no job has passed yet\n";
   std::vector<std::vector<std::string>> cells;
   bool any_fallback = false;
   bool any_decoy = false;
+  bool any_findings = false;
   for (const LeaderboardRow& row : board.rows) {
     cells.push_back({row.problem, row.device_model, time_text(row.median_ns), time_text(row.reference_ns),
                      speedup_text(row.speedup), row.label, row.backend + remarks(row), row.author, row.submitter});
     any_fallback = any_fallback || row.fell_back;
     any_decoy = any_decoy || row.is_decoy;
+    any_findings = any_findings || row.has_findings;
   }
   std::string text = table({{"problem"},
                             {"device"},
@@ -153,6 +162,7 @@ std::string leaderboard_table(const Leaderboard& board) {
                            cells);
   if (any_fallback) text += "(fallback): an extension does not compile, and the submission runs without it\n";
   if (any_decoy) text += "(decoy): the submission has kernels, and the GPU ran none of them\n";
+  if (any_findings) text += "(findings): the guard has found something for review; the column findings has it\n";
   for (const DeviceSummary& summary : board.summaries()) text += summary_line(summary, board.problem_count);
   return text;
 }

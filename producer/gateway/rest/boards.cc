@@ -22,6 +22,7 @@ Json board_row(const LeaderboardRow& row) {
   object.add("backend", row.backend).add("median_ns", row.median_ns).add("reference_ns", row.reference_ns);
   object.add("speedup", row.speedup).add("fell_back", row.fell_back).add("decoy", row.is_decoy);
   object.add("streams", to_string(row.streams)).add("graphs", to_string(row.graphs));
+  object.add("findings", row.has_findings);
   object.add("finished_at", time_json(row.finished_at_ms));
   return object.json();
 }

@@ -195,6 +195,7 @@ class Row:
     own_share: float | None = None
     decoy: bool | None = None
     kernels: str | None = None
+    findings: str | None = None
 
     @classmethod
     def of(cls, row: RunRow) -> Row:
@@ -314,6 +315,7 @@ def _of_result(result: Result, backend: Backend) -> dict[str, Any]:
         passed = sum(one.verdict.name is VerdictName.PASSED for one in result.cases)
         columns["cases"] = f"{passed} of {len(result.cases)}"
     columns["problem_warnings"] = "; ".join(warning.message for warning in result.problem_warnings)
+    columns["findings"] = "; ".join(f"{one.rule} at {one.place}" for one in result.findings)
     if result.extensions is not None:
         columns |= _of_extensions(result.extensions)
     if result.kernels_ran is not None:
