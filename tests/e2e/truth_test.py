@@ -75,7 +75,7 @@ class Truth(kq.SubmitTest):
         self.assertIn("torch (graphs allow)", board)
 
     def test_findings_for_review_are_a_column_and_a_board_may_ask_for_none(self) -> None:
-        kernel = "import os\n\nos.environ['LEVEL'] = '3'\n" + model("x", "torch.relu(x)", "", NEW)
+        kernel = "import os\n\nos.putenv('LEVEL', '3')\n" + model("x", "torch.relu(x)", "", NEW)
         run = self.submit(RELU, kernel)
         [row] = kq.dump(run, "--broker", self.url)
         self.assert_row(row, verdict="passed", findings="environment at kernel.py:3")
