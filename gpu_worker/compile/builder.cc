@@ -87,6 +87,7 @@ Expected<std::optional<Built>> judge_files(const Lease& lease, const BuildTime& 
     const auto binary = guard::judge_binary(source.text, source.name);
     if (const guard::Finding* finding = guard::first_rejected(binary, policy_of(lease)))
       return std::optional(ended_build(rejected(*finding)));
+    add_for_review(binary, for_review);
     if (!is_cpp(source.name)) continue;
     auto findings = has_trigraphs ? guard::judge_trigraphs(source) : std::vector<guard::Finding>();
     std::ranges::move(guard::judge_cuda(source, sources), std::back_inserter(findings));

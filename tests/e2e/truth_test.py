@@ -83,7 +83,7 @@ class Truth(kq.SubmitTest):
         self.assertIn("torch (findings)", board.stdout)
         none = kq.kq("leaderboard", "--run", run, "--no-findings", KQ_BROKER=self.url)
         self.assertEqual((none.returncode, none.stdout), (0, "no job has passed without findings yet\n"))
-        self.assertIn("1 passed jobs are left out, because the guard found something in them", none.stderr)
+        self.assertIn("left out 1 passed job with findings of the guard", none.stderr)
         [quiet] = kq.dump(self.submit(RELU, model("x", "torch.relu(x)", "", NEW)), "--broker", self.url)
         self.assert_row(quiet, verdict="passed", findings="")
         refused = kq.kq("leaderboard", "--no-findings", KQ_BROKER=self.url)

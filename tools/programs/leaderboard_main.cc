@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "producer/client/sentences.h"
 #include "producer/client/standard_output.h"
 #include "store/rocks/rocks_store.h"
 #include "tools/cli/flags.h"
@@ -87,7 +88,7 @@ Expected<void> show_boards(kq::tools::Source& source, const Options& options) {
   if (!board) return kq::failure(board.error());
   std::cout << formatted(*board, options.format) << std::flush;
   if (board->left_out_count > 0)
-    say(std::to_string(board->left_out_count) + " passed jobs are left out, because the guard found something in them");
+    say("left out " + kq::producer::counted(board->left_out_count, "passed job") + " with findings of the guard");
   if (board->rows.empty() && options.run.empty())
     return kq::failure(kq::Error{ErrorKind::not_found, "there are no boards yet: no job has passed"});
   return {};
