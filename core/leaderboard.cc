@@ -134,6 +134,7 @@ std::optional<LeaderboardRow> board_row(const Submission& submission, const Resu
                      .is_decoy = is_decoy,
                      .streams = submission.trials.streams,
                      .graphs = submission.trials.graphs,
+                     .has_findings = !result.findings.empty(),
                      .kernel_hash = kernel_hash(submission),
                      .baseline = submission.trials.baseline,
                      .sample_count = measurement->submission.sample_count,

@@ -60,6 +60,7 @@ struct LeaderboardRow {
   bool is_decoy = false;    // the submission has kernels, but none of them ran (KernelsRan)
   Streams streams = Streams::reject;
   Graphs graphs = Graphs::reject;
+  bool has_findings = false;  // the guard has found something in the submission for review (Result::findings)
   Hash kernel_hash{};  // kernel_hash() of the submission
   Baseline baseline = Baseline::eager;
   double noise_ns = 0;             // of median_ns; 0: unknown, for a row of an older version of kq
@@ -143,6 +144,7 @@ void fields(V& v, LeaderboardRow& x) {
   v("decoy", x.is_decoy);
   v("streams", x.streams);
   v("graphs", x.graphs);
+  v("findings", x.has_findings);
   v("kernel_hash", x.kernel_hash);
   v("baseline", x.baseline);
   v("noise_ns", x.noise_ns);

@@ -91,6 +91,14 @@ TEST(BoardRow, of_a_decoy_is_flagged_and_missing_where_the_problem_asks_for_own_
   EXPECT_TRUE(board_row(Submission{}, result, 7, 8));
 }
 
+TEST(BoardRow, says_whether_the_guard_has_findings) {
+  Result result;
+  result.verdict = timed(10);
+  EXPECT_FALSE(board_row(Submission{}, result, 7, 8)->has_findings);
+  result.findings = {{.rule = "patches_torch", .place = "a.py:1"}};
+  EXPECT_TRUE(board_row(Submission{}, result, 7, 8)->has_findings);
+}
+
 TEST(BoardHash, differs_where_streams_or_graphs_are_allowed) {
   Problem problem;
   problem.hash = sha256("problem");

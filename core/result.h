@@ -183,6 +183,16 @@ struct KernelsRan {
   friend bool operator==(const KernelsRan&, const KernelsRan&) = default;
 };
 
+// What the guard found in a submission for review, which changes no verdict.
+struct ReviewFinding {
+  std::string rule;   // the name of a rule in guard/rules.cc: "patches_torch"
+  std::string place;  // of the first finding of this rule: "relu.py:12"
+
+  friend bool operator==(const ReviewFinding&, const ReviewFinding&) = default;
+};
+
+inline constexpr std::size_t kReviewFindingsMax = 32;
+
 // The outcome of one workload of a job.
 struct CaseResult {
   std::string workload;  // its name
@@ -242,6 +252,8 @@ struct Result {
   std::vector<ProblemWarning> problem_warnings = {};  // of the problem's certificate
   // Present for a passed or suspect submission that ran on a GPU while CUPTI watched it.
   std::optional<KernelsRan> kernels_ran = std::nullopt;
+  // The guard's findings for review, one for each rule, at most kReviewFindingsMax.
+  std::vector<ReviewFinding> findings = {};
 
   friend bool operator==(const Result&, const Result&) = default;
 };
@@ -348,6 +360,11 @@ void fields(V& v, KernelsRan& x) {
   v("own_wanted", x.are_own_wanted);
 }
 template <class V>
+void fields(V& v, ReviewFinding& x) {
+  v("rule", x.rule);
+  v("place", x.place);
+}
+template <class V>
 void fields(V& v, CaseResult& x) {
   v("workload", x.workload);
   v("weight", x.weight);
@@ -382,6 +399,7 @@ void fields(V& v, Result& x) {
   v("cases", x.cases);
   v("problem_warnings", x.problem_warnings);
   v("kernels_ran", x.kernels_ran);
+  v("findings", x.findings);
 }
 
 }  // namespace kq

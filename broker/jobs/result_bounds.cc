@@ -92,6 +92,8 @@ bool cut_to_limits(Result& result) {
     for (KernelProfile& kernel : result.profile->kernels) cutter.cut_list(kernel.metrics, kProfileMetricsMax);
   }
   if (result.extensions) cutter.cut_list(result.extensions->failed, kFailedExtensionsMax);
+  if (result.kernels_ran) cutter.cut_list(result.kernels_ran->kernels, kRanKernelsMax);
+  cutter.cut_list(result.findings, kReviewFindingsMax);
   fields(cutter, result);
   return cutter.has_cut;
 }

@@ -41,7 +41,11 @@ TEST(ResultBounds, texts_and_lists_are_cut_in_all_fields) {
   result.conditions->foreign.emplace(1'000);
   result.profile.emplace().kernels.assign(
       20, {.kernel = endless, .metrics = std::vector<ProfileMetric>(1'000, {std::string(300, 'x'), 1})});
+  result.kernels_ran.emplace().kernels.resize(1'000);
+  result.findings.resize(1'000);
   EXPECT_TRUE(cut_to_limits(result));
+  EXPECT_EQ(result.kernels_ran->kernels.size(), kRanKernelsMax);
+  EXPECT_EQ(result.findings.size(), kReviewFindingsMax);
   EXPECT_EQ(measurement_of(result.verdict)->method.size(), kMessageTextMax);
   EXPECT_EQ(evidence_of(result.verdict)->message.size(), kMessageTextMax);
   EXPECT_EQ(evidence_of(result.verdict)->place.size(), kMessageTextMax);

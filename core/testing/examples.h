@@ -211,13 +211,15 @@ inline Result result(Verdict verdict = passed()) {
                                    .fell_back = true},
           .cases = {{.workload = "n=1024", .weight = 2, .verdict = passed(), .samples = samples()}},
           .problem_warnings = certificate().warnings,
-          .kernels_ran = KernelsRan{
-              .calls = 2,
-              .kernels = {{.name = "relu_kernel(float*)", .owner = KernelOwner::torch, .count = 4, .ns = 12'500}},
-              .left_out = 1,
-              .own_share = 0.25,
-              .is_decoy = true,
-              .are_own_wanted = true}};
+          .kernels_ran =
+              KernelsRan{
+                  .calls = 2,
+                  .kernels = {{.name = "relu_kernel(float*)", .owner = KernelOwner::torch, .count = 4, .ns = 12'500}},
+                  .left_out = 1,
+                  .own_share = 0.25,
+                  .is_decoy = true,
+                  .are_own_wanted = true},
+          .findings = {{.rule = "patches_torch", .place = "relu.py:12"}}};
 }
 
 inline JobRecord job() {
@@ -269,6 +271,7 @@ inline LeaderboardRow leaderboard_row() {
           .is_decoy = true,
           .streams = Streams::joined,
           .graphs = Graphs::allow,
+          .has_findings = true,
           .kernel_hash = sha256("source"),
           .baseline = Baseline::compile,
           .noise_ns = 0.25,

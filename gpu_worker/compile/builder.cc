@@ -66,7 +66,9 @@ guard::Policy policy_of(const Lease& lease) {
 }
 
 // Judges C++ files, which can be read without a compiler, and binaries, which are not allowed, before anything runs.
-Expected<std::optional<Built>> judge_files(const Lease& lease, const BuildTime& time) {
+// Adds the findings for review to `for_review`.
+Expected<std::optional<Built>> judge_files(const Lease& lease, const BuildTime& time,
+                                           std::vector<ReviewFinding>& for_review) {
   std::vector<std::string> bytes;
   std::vector<guard::CppSource> sources;
   bytes.reserve(lease.submission.files.size());
@@ -85,11 +87,13 @@ Expected<std::optional<Built>> judge_files(const Lease& lease, const BuildTime& 
     const auto binary = guard::judge_binary(source.text, source.name);
     if (const guard::Finding* finding = guard::first_rejected(binary, policy_of(lease)))
       return std::optional(ended_build(rejected(*finding)));
+    add_for_review(binary, for_review);
     if (!is_cpp(source.name)) continue;
     auto findings = has_trigraphs ? guard::judge_trigraphs(source) : std::vector<guard::Finding>();
     std::ranges::move(guard::judge_cuda(source, sources), std::back_inserter(findings));
     if (const guard::Finding* finding = guard::first_rejected(findings, policy_of(lease)))
       return std::optional(ended_build(rejected(*finding)));
+    add_for_review(findings, for_review);
   }
   return std::optional<Built>();
 }
@@ -235,11 +239,13 @@ Expected<Built> Builder::build(const Lease& lease, std::stop_token stop, std::si
   // An eval program builds the submission itself. Its result is self-reported, so the guard has nothing to protect.
   if (lease.submission.backend == Backend::eval_program) return Built{.verdict = {}, .dir = {}};
   const std::int64_t start_ms = sys::monotonic_now_ms();
-  KQ_TRY_VALUE(auto judged,
-               judge_files(lease, time_to_judge(lease, stop, start_ms + limit_of(lease.submission, kNoLimitMs))));
+  std::vector<ReviewFinding> findings;
+  const std::int64_t end_ms = start_ms + limit_of(lease.submission, kNoLimitMs);
+  KQ_TRY_VALUE(auto judged, judge_files(lease, time_to_judge(lease, stop, end_ms), findings));
   if (judged) return std::move(*judged);
   if (auto built = judge_entry(lease.submission)) return std::move(*built);
-  KQ_TRY_VALUE(const auto job, begin(lease, std::move(stop), slot, start_ms));
+  KQ_TRY_VALUE(auto job, begin(lease, std::move(stop), slot, start_ms));
+  job.findings = std::move(findings);
   const Hash key = key_of(job);
   const BuildTime time{.stop = job.stop, .end_ms = job.end_ms, .limit_ms = limit_of(lease.submission, kNoLimitMs)};
   const KeyLocks::Hold hold(key_locks_, key, time);
@@ -586,8 +592,8 @@ bool Builder::make_header(const HeaderOrder& order, std::size_t thread, const st
 }
 
 Built Builder::outcome(const Job& job, const std::string& dir, bool cached) const {
-  if (auto verdict = read_outcome(dir, policy_of(job.lease))) return ended_build(std::move(*verdict));
-  Built built{.verdict = {}, .dir = dir, .cached = cached, .ms = 0};
+  Built built{.verdict = {}, .dir = dir, .cached = cached, .ms = 0, .findings = job.findings};
+  if (auto verdict = read_outcome(dir, policy_of(job.lease), &built.findings)) return ended_build(std::move(*verdict));
   built.toolchain = toolchain_in(dir);
   built.extensions = extensions_in(dir);
   std::error_code error;

@@ -21,6 +21,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "gpu_worker/compile/build_gate.h"
 #include "gpu_worker/compile/cache.h"
@@ -82,7 +83,8 @@ class Builder {
     std::shared_ptr<Zygote> zygote;
     std::stop_token stop;
     std::size_t slot = 0;
-    std::int64_t end_ms = 0;  // of the whole build, if the submission has a limit
+    std::int64_t end_ms = 0;                   // of the whole build, if the submission has a limit
+    std::vector<ReviewFinding> findings = {};  // of the files that are read without a compiler
   };
   Expected<Job> begin(const Lease& lease, std::stop_token stop, std::size_t slot, std::int64_t start_ms) const;
   // Returns how long the guard may read from now on.

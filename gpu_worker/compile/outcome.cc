@@ -31,8 +31,21 @@ Verdict failed(Stage stage, std::string_view text) {
                                            .mismatch = {}});
 }
 
+std::string place_of(const guard::Finding& finding) {
+  return shortened(finding.line == 0 ? finding.file : finding.file + ":" + std::to_string(finding.line));
+}
+
+// Returns the verdict on the first finding that rejects, and otherwise notes those for review.
+std::optional<Verdict> verdict_on(std::span<const guard::Finding> findings, const guard::Policy& policy,
+                                  std::vector<ReviewFinding>* for_review) {
+  if (const guard::Finding* finding = guard::first_rejected(findings, policy)) return rejected(*finding);
+  if (for_review != nullptr) add_for_review(findings, *for_review);
+  return std::nullopt;
+}
+
 // Judges the libraries and device code that were built by what they import.
-std::optional<Verdict> judge_built(const std::string& dir, const guard::Policy& policy) {
+std::optional<Verdict> judge_built(const std::string& dir, const guard::Policy& policy,
+                                   std::vector<ReviewFinding>* for_review) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(dir, error)) {
     const std::string path = entry.path().string();
@@ -41,28 +54,29 @@ std::optional<Verdict> judge_built(const std::string& dir, const guard::Policy& 
     const auto bytes = read_child_file(path, kBuildBytesMax);
     if (!bytes) return failed(Stage::guard, bytes.error().message);
     const auto findings = guard::judge_elf(*bytes, entry.path().filename().string());
-    if (const guard::Finding* finding = guard::first_rejected(findings, policy)) return rejected(*finding);
+    if (auto verdict = verdict_on(findings, policy, for_review)) return verdict;
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<Verdict> read_outcome(const std::string& dir, const guard::Policy& policy) {
+std::optional<Verdict> read_outcome(const std::string& dir, const guard::Policy& policy,
+                                    std::vector<ReviewFinding>* for_review) {
   // Reads one byte more than allowed, because facts that were cut off at the end of a line would look complete.
   if (const auto facts = read_child_file(dir + "/facts", guard::kFactsBytesMax + 1)) {
     const auto findings = guard::judge_facts(*facts);
     if (!findings) return failed(Stage::guard, findings.error().message);
-    if (const guard::Finding* finding = guard::first_rejected(*findings, policy)) return rejected(*finding);
+    if (auto verdict = verdict_on(*findings, policy, for_review)) return verdict;
   }
   // The preprocessed source shows what macros of headers make of it.
   if (const auto text = read_child_file(dir + "/source.ii", kPreprocessedBytesMax)) {
     const auto findings = guard::judge_preprocessed({.name = "source.ii", .text = *text});
-    if (const guard::Finding* finding = guard::first_rejected(findings, policy)) return rejected(*finding);
+    if (auto verdict = verdict_on(findings, policy, for_review)) return verdict;
   }
   const auto status = read_child_file(dir + "/status", kStatusBytesMax);
   const std::string word = status ? status->substr(0, status->find_first_of(" \n")) : "missing";
-  if (word == "ok") return judge_built(dir, policy);
+  if (word == "ok") return judge_built(dir, policy, for_review);
   std::string message = shortened(read_child_file(dir + "/message", kMessageTextMax).value_or(""));
   if (word == "unsupported") {
     return ended(VerdictName::unsupported_here, {.stage = Stage::build,
@@ -86,15 +100,21 @@ std::optional<Verdict> read_outcome(const std::string& dir, const guard::Policy&
 }
 
 Verdict rejected(const guard::Finding& finding) {
-  return ended(
-      VerdictName::rejected,
-      {.stage = Stage::guard,
-       .reason = finding.reason,
-       .message = shortened(finding.message),
-       .hint = finding.hint,
-       .rule = finding.rule,
-       .place = shortened(finding.line == 0 ? finding.file : finding.file + ":" + std::to_string(finding.line)),
-       .mismatch = {}});
+  return ended(VerdictName::rejected, {.stage = Stage::guard,
+                                       .reason = finding.reason,
+                                       .message = shortened(finding.message),
+                                       .hint = finding.hint,
+                                       .rule = finding.rule,
+                                       .place = place_of(finding),
+                                       .mismatch = {}});
+}
+
+void add_for_review(std::span<const guard::Finding> findings, std::vector<ReviewFinding>& for_review) {
+  for (const guard::Finding& finding : findings) {
+    const bool is_known = std::ranges::find(for_review, finding.rule, &ReviewFinding::rule) != for_review.end();
+    if (finding.severity != guard::Severity::review || is_known || for_review.size() == kReviewFindingsMax) continue;
+    for_review.push_back({.rule = finding.rule, .place = place_of(finding)});
+  }
 }
 
 std::string place_in(const std::string& message) {

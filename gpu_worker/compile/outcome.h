@@ -5,17 +5,24 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "core/result.h"
 #include "core/verdict.h"
 #include "guard/guard.h"
 
 namespace kq::worker {
 
 // Reads `dir`/facts, source.ii, status and message, and the import table of every library and cubin there. Returns
-// nothing if the build succeeded.
-std::optional<Verdict> read_outcome(const std::string& dir, const guard::Policy& policy = {});
+// nothing if the build succeeded. Adds the guard's findings for review to `for_review` where it is not null.
+std::optional<Verdict> read_outcome(const std::string& dir, const guard::Policy& policy = {},
+                                    std::vector<ReviewFinding>* for_review = nullptr);
+
+// Adds the findings for review whose rule `for_review` does not have yet, up to kReviewFindingsMax.
+void add_for_review(std::span<const guard::Finding> findings, std::vector<ReviewFinding>& for_review);
 
 // Returns the verdict on a submission that breaks a rule of the guard.
 Verdict rejected(const guard::Finding& finding);

@@ -86,6 +86,16 @@ TEST_F(BuildOutcomeTest, a_job_may_lift_the_rules_of_streams) {
   EXPECT_FALSE(read_outcome(dir_, {.streams = Streams::joined}));
 }
 
+TEST_F(BuildOutcomeTest, the_first_place_of_each_rule_for_review_is_kept) {
+  leave("status", "ok\n");
+  leave("facts", "file\tk.py\t2\n4\tcall\tos.fork\n6\tcall\tos.fork\n7\tcall\tsocket.socket\n");
+  std::vector<ReviewFinding> findings{{.rule = "network", .place = "first.cu:1"}};
+  EXPECT_FALSE(read_outcome(dir_, {}, &findings));
+  const std::vector<ReviewFinding> expected{{.rule = "network", .place = "first.cu:1"},
+                                            {.rule = "process", .place = "k.py:4"}};
+  EXPECT_EQ(findings, expected);
+}
+
 TEST_F(BuildOutcomeTest, the_preprocessed_source_is_judged) {
   leave("status", "ok\n");
   leave("source.ii", "# 7 \"k.cu\"\nk<<<1, 2, 0, ((cudaStream_t)0x0)>>>();\n");

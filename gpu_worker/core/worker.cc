@@ -34,7 +34,8 @@ Result result_of_build(const Lease& lease, const Built& built, const std::string
           .log = {},
           .samples = {},
           .toolchain = built.toolchain,
-          .extensions = built.extensions};
+          .extensions = built.extensions,
+          .findings = built.findings};
 }
 
 // Whether a job for one device can run on the other device, and takes as long there.

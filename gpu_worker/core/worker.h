@@ -66,6 +66,7 @@ struct Built {
   std::int64_t ms = 0;
   Toolchain toolchain = {};
   std::optional<Extensions> extensions = {};  // of a submission that calls load_inline or load
+  std::vector<ReviewFinding> findings = {};   // of a build that the guard does not reject
   std::optional<BuildObject> object = {};     // the packed files, of a build for another worker
 };
 

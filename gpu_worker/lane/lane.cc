@@ -227,6 +227,7 @@ Result Lane::invalid_problem(const Run& run, const Zygote& zygote) const {
                 .samples = {}};
   result.toolchain = run.built.toolchain;
   result.extensions = run.built.extensions;
+  result.findings = run.built.findings;
   result.problem_warnings = run.certificate->warnings;
   return result;
 }
@@ -282,6 +283,7 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
                 .samples = is_measured ? std::move(report.samples) : Samples()};  // times of wrong outputs are not kept
   result.toolchain = built.toolchain;
   result.extensions = built.extensions;
+  result.findings = built.findings;
   result.cases = std::move(report.cases);
   result.kernels_ran = std::move(ran);
   if (run.certificate) result.problem_warnings = std::move(run.certificate->warnings);

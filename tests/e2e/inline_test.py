@@ -133,6 +133,7 @@ class InlineFailures(kq.SharedWorkerTest):
                 },
                 {label: row["message"] for label, row in rows.items()},
             )
+            self.assertEqual({label: row["findings"] for label, row in rows.items()}, dict.fromkeys(rows, ""))
             self.assertRegex(
                 rows["several"]["extension_errors"], r"^several_bad: .*\.py:16, cpp_sources line 5: ‘nonsense’"
             )

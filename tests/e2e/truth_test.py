@@ -74,6 +74,21 @@ class Truth(kq.SubmitTest):
         self.assertIn("torch (streams joined)", board)
         self.assertIn("torch (graphs allow)", board)
 
+    def test_findings_for_review_are_a_column_and_a_board_may_ask_for_none(self) -> None:
+        kernel = "import os\n\nos.putenv('LEVEL', '3')\n" + model("x", "torch.relu(x)", "", NEW)
+        run = self.submit(RELU, kernel)
+        [row] = kq.dump(run, "--broker", self.url)
+        self.assert_row(row, verdict="passed", findings="environment at kernel.py:3")
+        board = kq.kq("leaderboard", "--run", run, KQ_BROKER=self.url)
+        self.assertIn("torch (findings)", board.stdout)
+        none = kq.kq("leaderboard", "--run", run, "--no-findings", KQ_BROKER=self.url)
+        self.assertEqual((none.returncode, none.stdout), (0, "no job has passed without findings yet\n"))
+        self.assertIn("left out 1 passed job with findings of the guard", none.stderr)
+        [quiet] = kq.dump(self.submit(RELU, model("x", "torch.relu(x)", "", NEW)), "--broker", self.url)
+        self.assert_row(quiet, verdict="passed", findings="")
+        refused = kq.kq("leaderboard", "--no-findings", KQ_BROKER=self.url)
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+
     def test_a_lower_precision_is_wrong_unless_it_is_allowed(self) -> None:
         row = self.row(PRODUCT, IN_BF16)
         self.assert_row(row, verdict="wrong_answer", precision_like="bfloat16", rtol="1e-04", atol="1e-04")

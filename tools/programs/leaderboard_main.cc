@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "producer/client/sentences.h"
 #include "producer/client/standard_output.h"
 #include "store/rocks/rocks_store.h"
 #include "tools/cli/flags.h"
@@ -32,6 +33,7 @@ struct Options {
   bool whole = false;
   bool strict = false;
   bool users = false;
+  bool no_findings = false;
   kq::tools::SourceOptions source;
 };
 
@@ -46,6 +48,9 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
              "print the ranks of the users of the run, as GPU MODE's boards have them: the best passed submission of "
              "each author; equal times share a rank",
              options.users);
+  flags.flag("--no-findings",
+             "leave out submissions of the run in which the guard found something for review (column findings)",
+             options.no_findings);
   flags.flag("--kernelbench",
              "print the run's figures as KernelBench's analysis defines them: mean times of sample 0, and pass@k",
              options.kernelbench);
@@ -77,11 +82,13 @@ void say(const std::string& sentence) {
 }
 
 Expected<void> show_boards(kq::tools::Source& source, const Options& options) {
-  const Expected<kq::tools::Leaderboard> board = options.run.empty()
-                                                     ? kq::tools::leaderboard_of_boards(source)
-                                                     : kq::tools::leaderboard_of_run(source, options.run);
+  const Expected<kq::tools::Leaderboard> board =
+      options.run.empty() ? kq::tools::leaderboard_of_boards(source)
+                          : kq::tools::leaderboard_of_run(source, options.run, options.no_findings);
   if (!board) return kq::failure(board.error());
   std::cout << formatted(*board, options.format) << std::flush;
+  if (board->left_out_count > 0)
+    say("left out " + kq::producer::counted(board->left_out_count, "passed job") + " with findings of the guard");
   if (board->rows.empty() && options.run.empty())
     return kq::failure(kq::Error{ErrorKind::not_found, "there are no boards yet: no job has passed"});
   return {};
@@ -92,7 +99,7 @@ Expected<void> show_users(kq::tools::Source& source, const Options& options) {
     return kq::bad_input("--users goes with --run NAME, without --kernelbench, and with the formats table and csv");
   kq::tools::Ranking ranking;
   KQ_TRY(kq::tools::each_row(source, options.run, [&](const kq::RunRow& row) {
-    ranking.add(row);
+    if (!options.no_findings || !row.result || row.result->findings.empty()) ranking.add(row);
     return Expected<void>();
   }));
   if (ranking.is_empty())
@@ -100,6 +107,12 @@ Expected<void> show_users(kq::tools::Source& source, const Options& options) {
         kq::Error{ErrorKind::not_found, "no submission has a rank in '" + kq::tools::printable(options.run) + "'"});
   std::cout << (options.format == "csv" ? ranking.csv() : ranking.table_text()) << std::flush;
   return {};
+}
+
+Expected<void> check_findings_option(const Options& options) {
+  if (!options.no_findings || (!options.run.empty() && !options.kernelbench)) return {};
+  return kq::bad_input(
+      "--no-findings goes with --run NAME and without --kernelbench; the boards of all runs keep only their first row");
 }
 
 struct KernelBenchOptions {
@@ -163,6 +176,7 @@ int run(int argc, char** argv) {
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
   const auto kernelbench = check_kernelbench_options(options);
   if (!kernelbench) return report_error(kProgram, kernelbench.error());
+  if (const auto checked = check_findings_option(options); !checked) return report_error(kProgram, checked.error());
   const Expected<kq::tools::OpenSource> open = kq::tools::open_source(options.source, [](const std::string& folder) {
     return kq::store::open_rocks_store(folder, kq::store::OpenMode::read_only);
   });

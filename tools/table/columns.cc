@@ -300,6 +300,13 @@ Cell kernels(const RunRow& row) {
   }
   return producer::to_text(producer::Json{std::move(list)});
 }
+Cell findings(const RunRow& row) {
+  if (!row.result || row.result->findings.empty()) return {};
+  std::string text;
+  for (const ReviewFinding& finding : row.result->findings)
+    text += (text.empty() ? "" : "; ") + finding.rule + " at " + finding.place;
+  return text;
+}
 Cell profile_s(const RunRow& row) {
   return row.result && row.result->profile && row.result->profile->ms > 0 ? s(row.result->profile->ms) : Cell();
 }
@@ -642,6 +649,9 @@ constexpr Column kColumns[] = {
      "kernels that the GPU ran in untimed calls at random places, as a list in JSON: name, owner (submission, library, "
      "torch), count and ns",
      kernels},
+    {"findings", ColumnType::text, "",
+     "what the guard found for review, which changes no verdict: each rule with its first place, joined by '; '",
+     findings},
     {"noise_us", ColumnType::number, "us",
      "three standard errors of median_us, at least 1 %; times that differ by less are equal",
      noise_us<submission_noise_ns>},

@@ -59,6 +59,7 @@ constexpr BoardColumn kBoardColumns[] = {
     {"decoy", [](const RankedRow& row) { return Cell(row.is_decoy); }},
     {"streams", [](const RankedRow& row) { return Cell(std::string(to_string(row.streams))); }},
     {"graphs", [](const RankedRow& row) { return Cell(std::string(to_string(row.graphs))); }},
+    {"findings", [](const RankedRow& row) { return Cell(row.has_findings); }},
     {"baseline", [](const RankedRow& row) { return Cell(std::string(to_string(row.baseline))); }},
     {"kernel_hash", [](const RankedRow& row) { return known(to_hex(row.kernel_hash)); }},
     {"noise_us", [](const RankedRow& row) { return known(row.noise_ns / 1e3); }},
@@ -88,6 +89,7 @@ std::string remarks(const LeaderboardRow& row) {
   if (row.graphs != Graphs::reject) text += " (graphs " + std::string(to_string(row.graphs)) + ")";
   if (row.fell_back) text += " (fallback)";
   if (row.is_decoy) text += " (decoy)";
+  if (row.has_findings) text += " (findings)";
   return text;
 }
 
@@ -119,13 +121,17 @@ void LeaderboardBuilder::add(const RunRow& row) {
   problems_[submission.trials.baseline].emplace(submission.problem.name, board_hash(submission));
   if (!row.result) return;
   if (auto ranked = board_row(submission, *row.result, row.job.seq, row.job.finished_at_ms)) {
+    if (leaves_out_findings_ && ranked->has_findings) {
+      ++left_out_count_;
+      return;
+    }
     ranked->submitter = row.entry.submitter;
     passed_.push_back(std::move(*ranked));
   }
 }
 
 Leaderboard LeaderboardBuilder::finish() {
-  Leaderboard board{.run = run_, .rows = best_of(passed_)};
+  Leaderboard board{.run = run_, .left_out_count = left_out_count_, .rows = best_of(passed_)};
   for (const auto& [baseline, problems] : problems_) {
     board.problem_counts[baseline] = problems.size();
     board.problem_count += problems.size();
@@ -133,8 +139,8 @@ Leaderboard LeaderboardBuilder::finish() {
   return board;
 }
 
-Expected<Leaderboard> leaderboard_of_run(Source& source, const std::string& run) {
-  LeaderboardBuilder builder(run);
+Expected<Leaderboard> leaderboard_of_run(Source& source, const std::string& run, bool leaves_out_findings) {
+  LeaderboardBuilder builder(run, leaves_out_findings);
   bool any = false;
   KQ_TRY(each_row(source, run, [&](const RunRow& row) {
     any = true;
@@ -162,12 +168,14 @@ Expected<Leaderboard> leaderboard_of_boards(Source& source) {
 }
 
 std::string leaderboard_table(const Leaderboard& board) {
-  if (board.rows.empty()) return "no job has passed yet\n";
+  if (board.rows.empty())
+    return board.left_out_count > 0 ? "no job has passed without findings yet\n" : "no job has passed yet\n";
   const auto any = [&](auto&& holds) { return std::ranges::any_of(board.rows, holds); };
   const bool has_ties = any([](const RankedRow& row) { return row.tie_count > 0; });
   const bool has_baselines = any([](const RankedRow& row) { return row.baseline != Baseline::eager; });
   const bool has_fallback = any([](const RankedRow& row) { return row.fell_back; });
   const bool has_decoy = any([](const RankedRow& row) { return row.is_decoy; });
+  const bool has_findings = any([](const RankedRow& row) { return row.has_findings; });
   const bool has_noisy = any([](const RankedRow& row) { return row.is_noisy; });
   std::vector<TableColumn> columns{{"problem"}, {"device"}, {"median", true}, {"reference", true}, {"speedup", true}};
   if (has_baselines) columns.push_back({"baseline"});
@@ -187,6 +195,7 @@ std::string leaderboard_table(const Leaderboard& board) {
   std::string text = table(columns, cells);
   if (has_fallback) text += "(fallback): an extension does not compile, and the submission runs without it\n";
   if (has_decoy) text += "(decoy): the submission has kernels, and the GPU ran none of them\n";
+  if (has_findings) text += "(findings): the guard has found something for review; the column findings has it\n";
   if (has_ties) text += "ties: other kernels share the first place, because the noise is larger than the difference\n";
   if (has_noisy) text += "~: the machine was busy while this was measured; measure again on a quiet one\n";
   for (const DeviceSummary& summary : board.summaries()) text += summary_line(summary);

@@ -28,13 +28,15 @@ struct DeviceSummary {
 struct Leaderboard {
   std::string run;                                   // empty for the boards of all runs
   std::size_t problem_count = 0;                     // distinct problems of the run, solved or not; or of the boards
+  std::size_t left_out_count = 0;                    // passed jobs that are left out because of the guard's findings
   std::vector<RankedRow> rows;                       // the first place of each board
-  std::map<Baseline, std::size_t> problem_counts{};  // the same by baseline
+  std::map<Baseline, std::size_t> problem_counts{};  // the problem_count by baseline
 
   std::vector<DeviceSummary> summaries() const;
 };
 
-Expected<Leaderboard> leaderboard_of_run(Source& source, const std::string& run);
+// Leaves out submissions with findings of the guard where this is asked for.
+Expected<Leaderboard> leaderboard_of_run(Source& source, const std::string& run, bool leaves_out_findings = false);
 Expected<Leaderboard> leaderboard_of_boards(Source& source);
 
 std::string leaderboard_table(const Leaderboard& board);
@@ -44,14 +46,17 @@ producer::Json leaderboard_json(const Leaderboard& board);
 // Makes a leaderboard of the rows of a run. Keeps one row for each kernel.
 class LeaderboardBuilder {
  public:
-  explicit LeaderboardBuilder(std::string run) : run_(std::move(run)) {}
+  explicit LeaderboardBuilder(std::string run, bool leaves_out_findings = false)
+      : run_(std::move(run)), leaves_out_findings_(leaves_out_findings) {}
   void add(const RunRow& row);
   Leaderboard finish();
 
  private:
   std::string run_;
+  bool leaves_out_findings_;
   std::map<Baseline, std::set<std::pair<std::string, Hash>>> problems_;
   std::vector<LeaderboardRow> passed_;
+  std::size_t left_out_count_ = 0;
 };
 
 }  // namespace kq::tools

@@ -98,6 +98,19 @@ TEST(boards, a_large_run_has_the_same_rows) {
   EXPECT_EQ(board.rows[1].label, "relu/10000");
 }
 
+TEST(boards, rows_with_findings_are_marked_and_left_out_on_request) {
+  RunRow fast = passed_row("relu/fast", 10'000, 20'000, 2);
+  fast.result->findings = {{.rule = "patches_torch", .place = "relu.py:3"}};
+  EXPECT_THAT(leaderboard_table(built({fast})), HasSubstr("torch (findings)"));
+  LeaderboardBuilder builder("r1", true);
+  builder.add(fast);
+  builder.add(passed_row("relu/slow", 20'000, 20'000, 1));
+  const Leaderboard board = builder.finish();
+  ASSERT_EQ(board.rows.size(), 1u);
+  EXPECT_EQ(board.rows[0].label, "relu/slow");
+  EXPECT_EQ(board.left_out_count, 1u);
+}
+
 TEST(boards, table_csv_and_json_say_the_same) {
   const Leaderboard board = example();
   EXPECT_EQ(leaderboard_table(board),
@@ -107,10 +120,11 @@ TEST(boards, table_csv_and_json_say_the_same) {
             "1.5:0.50 2:0.00\n");
   EXPECT_EQ(leaderboard_csv(board),
             "problem,problem_hash,device_model,job_id,label,author,backend,median_us,reference_us,speedup,finished_at,"
-            "fell_back,submitter,decoy,streams,graphs,baseline,kernel_hash,noise_us,reference_noise_us,run_count,"
-            "sample_count,tie_count,noisy\nrelu," +
+            "fell_back,submitter,decoy,streams,graphs,findings,baseline,kernel_hash,noise_us,reference_noise_us,"
+            "run_count,sample_count,tie_count,noisy\nrelu," +
                 to_hex(sha256("relu")) +
-                ",Test CPU,2,relu/fast,,torch,10,20,2,2023-11-14T22:13:22.000000Z,false,ada,false,reject,reject,eager," +
+                ",Test CPU,2,relu/fast,,torch,10,20,2,2023-11-14T22:13:22.000000Z,false,ada,false,reject,reject,false,"
+                "eager," +
                 to_hex(sha256("relu/fast")) + ",0.1,0.2,1,20,0,false\n");
   const std::string json = producer::to_text(leaderboard_json(board));
   EXPECT_THAT(json, HasSubstr(R"("median_us": 10.0)"));

@@ -42,12 +42,13 @@ class Forked {
     supervisor_ = ::fork();
     if (supervisor_ == 0) {
       ::setpgid(0, 0);
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);  // a test program that is killed leaves no process behind
       ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
       const pid_t child = ::fork();
       if (child == 0) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-        shared_->pid = ::getpid();
         ::send(ends_.second.get(), "I", 1, 0);
+        shared_->pid = ::getpid();  // tells the test that the packet is there
         body(*shared_);
         for (;;) ::pause();
       }

@@ -9,7 +9,9 @@ namespace {
 
 using channel::Command;
 
-constexpr std::uint64_t kCheckBytesMax = 4ull << 30;  // of host memory, for the copies that check() gets
+// The copies that check() gets may take so much host memory, or this part of it where that is more.
+constexpr std::uint64_t kCheckBytes = 4ull << 30;
+constexpr std::uint64_t kCheckPartOfHost = 8;
 
 // Returns the rows with the offsets of tensors moved from one place to another.
 std::vector<Tensor> moved(std::span<const Tensor> rows, const std::vector<Tensor>& places, std::uint64_t from,
@@ -29,13 +31,14 @@ Step<std::string> ReferenceSide::run_check(const Plan& plan, const CheckRequest&
   const std::uint64_t expected_at = layout_.inputs.bytes();
   const std::uint64_t got_at = expected_at + layout_.outputs.bytes();
   const std::uint64_t bytes = got_at + layout_.outputs.bytes();
-  if (bytes > kCheckBytesMax) {
-    return stop(VerdictName::too_large, evidence(Stage::judge, "check",
-                                                 "inputs and both sides' outputs need " + format_bytes(bytes) +
-                                                     ", but check() gets at most " + format_bytes(kCheckBytesMax)));
-  }
   const auto host = open_cpu_device();
   if (!host) return stop(host.error());
+  const std::uint64_t bytes_max = std::max(kCheckBytes, (*host)->info().memory_bytes / kCheckPartOfHost);
+  if (bytes > bytes_max) {
+    return stop(VerdictName::too_large, evidence(Stage::judge, "check",
+                                                 "inputs and both sides' outputs need " + format_bytes(bytes) +
+                                                     ", but check() gets at most " + format_bytes(bytes_max)));
+  }
   auto memory = (*host)->make_window(bytes);
   if (!memory) return stop(memory.error());
   if (!*memory)

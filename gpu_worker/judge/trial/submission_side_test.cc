@@ -265,7 +265,8 @@ TEST(SubmissionSide, device_and_host_comparisons_lead_to_the_same_verdict) {
     }
     EXPECT_EQ(verdicts[0], verdicts[1]);
     EXPECT_EQ(verdicts[0] == "passed", way < 2) << way << ": " << verdicts[0];
-    EXPECT_NEAR(errors[0], errors[1], 1e-6);
+    // The trials decide to which float the changed value is rounded.
+    EXPECT_NEAR(errors[0], errors[1], 2.5e-6);
   }
 }
 

@@ -10,7 +10,8 @@
 #
 # Data may hold a buffer for the output, which a kernel fills and returns. Inputs may not be changed in kq, so such a
 # buffer does not travel: in its place the data has None, `places` describes it, and both sides make it anew for each
-# call, with filled().
+# call, with filled(). A buffer is what the reference writes and returns without a use of its earlier values, or what it
+# does not touch although it has the shape and dtype of an output and holds nothing or zeros.
 
 import reference  # noqa: E402
 import torch  # noqa: E402
@@ -51,8 +52,9 @@ def check(inputs, expected, got):
 def filled(data, places):
     """Returns the data with a new buffer at each of the places, on the device of its first tensor."""
     device = next((tensor.device for _, tensor in _leaves(data)), None)
-    for path, size, stride, dtype in places:
-        data = _with(data, path, torch.empty_strided(size, stride, dtype=dtype, device=device))
+    for path, size, stride, dtype, is_zero in places:
+        buffer = torch.empty_strided(size, stride, dtype=dtype, device=device)
+        data = _with(data, path, buffer.zero_() if is_zero else buffer)
     return data
 
 
@@ -78,9 +80,7 @@ _known_places = {}
 
 
 def _places(case):
-    """Returns (path, size, stride, dtype) of each tensor of the data that the reference writes and returns, and whose
-    earlier values it does not use.
-    """
+    """Returns (path, size, stride, dtype, is_zero) of each buffer for an output in the data."""
     key = repr(case)
     if key not in _known_places:
         # The draws of a trial follow from its seed, so finding the places must not draw.
@@ -91,15 +91,20 @@ def _places(case):
 
 def _find_places(case):
     random = torch.get_rng_state()
-    data = _drawn(case)
+    with _MarkedMemory():
+        data = _drawn(case)
     versions = {path: tensor._version for path, tensor in _leaves(data)}
+    blank = {path: kind for path, tensor in _leaves(data) if (kind := _blank_kind(tensor)) is not None}
     outputs = [tensor for _, tensor in _leaves(reference.ref_kernel(data))]
     returned = {tensor.untyped_storage().data_ptr() for tensor in outputs}
-    buffers = {
-        path: tensor
-        for path, tensor in _leaves(data)
-        if tensor._version != versions[path] and tensor.untyped_storage().data_ptr() in returned
-    }
+    forms = {(tensor.size(), tensor.dtype) for tensor in outputs}
+    buffers = {}
+    for path, tensor in _leaves(data):
+        if tensor._version != versions[path]:
+            if tensor.untyped_storage().data_ptr() in returned:
+                buffers[path] = (tensor, False)
+        elif path in blank and (tensor.size(), tensor.dtype) in forms:
+            buffers[path] = (tensor, blank[path] == "zeros")
     if not buffers:
         return ()
     outputs = [tensor.clone() for tensor in outputs]
@@ -111,7 +116,32 @@ def _find_places(case):
     others = [tensor for _, tensor in _leaves(reference.ref_kernel(again))]
     if len(outputs) != len(others) or not all(map(_are_close, outputs, others)):
         return ()
-    return tuple((path, b.size(), b.stride(), b.dtype) for path, b in buffers.items())
+    return tuple((path, b.size(), b.stride(), b.dtype, is_zero) for path, (b, is_zero) in buffers.items())
+
+
+class _MarkedMemory:
+    """While it is entered, torch fills new memory: with NaN, the largest integer, or True."""
+
+    def __enter__(self):
+        self._was = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+        torch.use_deterministic_algorithms(True, warn_only=True)
+
+    def __exit__(self, *_):
+        torch.use_deterministic_algorithms(self._was[0], warn_only=self._was[1])
+
+
+def _blank_kind(tensor):
+    """Returns "nothing" for a tensor whose memory was never written, "zeros" for one of zeros, and None for others."""
+    if tensor.numel() == 0 or tensor.dtype.is_complex:
+        return None
+    if not tensor.dtype.is_floating_point:
+        mark = True if tensor.dtype == torch.bool else torch.iinfo(tensor.dtype).max
+        is_blank = bool((tensor == mark).all())
+    else:
+        is_blank = bool(tensor.isnan().all())
+    if is_blank:
+        return "nothing"
+    return None if bool(tensor.any()) else "zeros"
 
 
 def _leaves(value, path=()):

@@ -23,6 +23,16 @@ def check_implementation(data, output):
     return right, "" if right else "off"
 """
 ACCUMULATES = WITH_BUFFER.replace("out[...] =", "out +=").replace("torch.empty(n)", "torch.zeros(n)")
+UNTOUCHED = """
+import torch
+def generate_input(n, seed):
+    one = torch.Generator().manual_seed(seed)
+    return torch.randn(n, generator=one), torch.empty(n)
+def ref_kernel(data):
+    return data[0] * 2
+def check_implementation(data, output):
+    return torch.allclose(ref_kernel(data), output), "off"
+"""
 PLAIN = """
 import torch
 def generate_input(n):
@@ -55,12 +65,29 @@ class ReferenceSide(unittest.TestCase):
         data, places = inputs
         self.assertIsNone(data["rest"][0])
         self.assertEqual(data["rest"][1], 2.0)
-        [(path, size, stride, dtype)] = places
-        self.assertEqual((path, tuple(size), stride, dtype), (("rest", 0), (8,), (1,), torch.float32))
+        [(path, size, stride, dtype, is_zero)] = places
+        self.assertEqual((path, tuple(size), stride, dtype, is_zero), (("rest", 0), (8,), (1,), torch.float32, False))
         self.assertTrue(torch.equal(output, data["x"] * 2))
         self.assertIsNot(made.filled(data, places)["rest"][0], made.filled(data, places)["rest"][0])
         self.assertIsNone(made.check(inputs, output, output))
         self.assertEqual(made.check(inputs, output, output + 1), "off")
+
+    def test_a_buffer_that_the_reference_does_not_touch_is_made_for_each_call(self) -> None:
+        for made_as, is_zero in (("torch.empty(n)", False), ("torch.zeros(n)", True)):
+            text = UNTOUCHED.replace("torch.empty(n)", made_as)
+            made = problem(text)
+            (data, places), _ = self.outputs(made, {"n": 8, "seed": 1})
+            self.assertIsNone(data[1], made_as)
+            self.assertEqual([(path, zero) for path, _, _, _, zero in places], [((1,), is_zero)])
+            if is_zero:
+                self.assertEqual(made.filled(data, places)[1].tolist(), [0] * 8)
+        self.assertFalse(torch.are_deterministic_algorithms_enabled())
+
+    def test_a_tensor_with_values_or_another_form_than_the_output_stays_an_input(self) -> None:
+        for kept in ("torch.ones(n)", "torch.empty(n + 1)", "torch.zeros(n, dtype=torch.int32)"):
+            data, places = problem(UNTOUCHED.replace("torch.empty(n)", kept)).get_inputs({"n": 8, "seed": 1})
+            self.assertEqual(places, (), kept)
+            self.assertIsNotNone(data[1], kept)
 
     def test_a_tensor_whose_values_count_stays_an_input(self) -> None:
         data, places = problem(ACCUMULATES).get_inputs({"n": 8, "seed": 1})

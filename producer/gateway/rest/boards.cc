@@ -22,6 +22,7 @@ Json board_row(const LeaderboardRow& row) {
   object.add("backend", row.backend).add("median_ns", row.median_ns).add("reference_ns", row.reference_ns);
   object.add("speedup", row.speedup).add("fell_back", row.fell_back).add("decoy", row.is_decoy);
   object.add("streams", to_string(row.streams)).add("graphs", to_string(row.graphs));
+  object.add("findings", row.has_findings);
   object.add("finished_at", time_json(row.finished_at_ms)).add("baseline", to_string(row.baseline));
   object.add("kernel_hash", to_hex(row.kernel_hash)).add("noise_ns", row.noise_ns);
   object.add("reference_noise_ns", row.reference_noise_ns).add("run_count", std::uint64_t{row.runs.size()});

@@ -179,6 +179,14 @@ class KernelsRan:
 
 
 @dataclass(frozen=True)
+class ReviewFinding:
+    """What the guard found for review, which changes no verdict: a rule with its first place."""
+
+    rule: str = ""
+    place: str = ""  # "relu.py:12"
+
+
+@dataclass(frozen=True)
 class Toolchain:
     """The compiler and flags that built the kernel; both are empty if nothing was compiled."""
 
@@ -232,6 +240,7 @@ class Result:
     cases: list[CaseResult] = field(default_factory=list)  # only if the problem has several workloads
     problem_warnings: list[ProblemWarning] = field(default_factory=list)
     kernels_ran: KernelsRan | None = None  # only on a GPU where CUPTI watched a call
+    findings: list[ReviewFinding] = field(default_factory=list)  # of the guard, one for each rule
 
 
 @dataclass(frozen=True)
@@ -328,6 +337,7 @@ class LeaderboardRow:
     decoy: bool = False  # the submission has kernels, but none of them ran
     streams: Streams = Streams.REJECT
     graphs: Graphs = Graphs.REJECT
+    findings: bool = False  # the guard has found something in the submission for review
     kernel_hash: Hash = NO_HASH
     baseline: Baseline = Baseline.EAGER
     noise_ns: float = 0  # times that differ by less are equal; 0 if it is unknown

@@ -196,6 +196,7 @@ class Row:
     own_share: float | None = None
     decoy: bool | None = None
     kernels: str | None = None
+    findings: str | None = None
     noise_us: float | None = None
     reference_noise_us: float | None = None
     speedup_noise: float | None = None
@@ -320,6 +321,7 @@ def _of_result(result: Result, backend: Backend) -> dict[str, Any]:
         passed = sum(one.verdict.name is VerdictName.PASSED for one in result.cases)
         columns["cases"] = f"{passed} of {len(result.cases)}"
     columns["problem_warnings"] = "; ".join(warning.message for warning in result.problem_warnings)
+    columns["findings"] = "; ".join(f"{one.rule} at {one.place}" for one in result.findings)
     if result.extensions is not None:
         columns |= _of_extensions(result.extensions)
     if result.kernels_ran is not None:

@@ -128,13 +128,18 @@ ROW_CELLS: dict[str, Callable[[RunRow], str]] = {
     "message": _message,
 }
 
+
+def _remarks(row: LeaderboardRow) -> str:
+    return " (fallback)" * row.fell_back + " (decoy)" * row.decoy + " (findings)" * row.findings
+
+
 BOARD_CELLS: dict[str, Callable[[LeaderboardRow], str]] = {
     "problem": lambda row: row.problem,
     "device": lambda row: row.device_model,
     "label": lambda row: row.label,
     "author": lambda row: row.author,
     "submitter": lambda row: row.submitter,
-    "backend": lambda row: row.backend + " (fallback)" * row.fell_back + " (decoy)" * row.decoy,
+    "backend": lambda row: row.backend + _remarks(row),
     "time": lambda row: (
         ("~" if row.is_noisy else "") + time_text(row.median_ns) + noise_text(row.median_ns, row.noise_ns)
     ),
