@@ -12,6 +12,9 @@
 # buffer does not travel: in its place the data has None, `places` describes it, and both sides make it anew for each
 # call, with filled(). A buffer is what the reference writes and returns without a use of its earlier values, or what it
 # does not touch although it has the shape and dtype of an output and holds nothing or zeros.
+#
+# GPU MODE compares outputs of any floating dtypes, kq only those of equal ones. So an output of the submission is
+# converted to the floating dtype of the reference's, in the call; `dtypes` has these.
 
 import reference  # noqa: E402
 import torch  # noqa: E402
@@ -29,20 +32,20 @@ for _name in ("generate_input", "ref_kernel", "check_implementation"):
 
 
 class Model(torch.nn.Module):
-    def forward(self, data, places):
+    def forward(self, data, places, dtypes):
         return reference.ref_kernel(filled(data, places))
 
 
 def get_inputs(case):
     data = _drawn(case)
-    places = _places(case)
+    places, dtypes = _frame(case)
     for path, *_ in places:
         data = _with(data, path, None)
-    return [data, places]
+    return [data, places, dtypes]
 
 
 def check(inputs, expected, got):
-    found = reference.check_implementation(filled(*inputs), got)
+    found = reference.check_implementation(filled(inputs[0], inputs[1]), got)
     is_right, message = found if isinstance(found, tuple) else (not found, found)
     if is_right:
         return None
@@ -56,6 +59,17 @@ def filled(data, places):
         buffer = torch.empty_strided(size, stride, dtype=dtype, device=device)
         data = _with(data, path, buffer.zero_() if is_zero else buffer)
     return data
+
+
+def converted(output, dtypes):
+    """Returns the output with each floating tensor in the dtype that the reference's tensor at its place has."""
+    leaves = _leaves(output)
+    if len(leaves) != len(dtypes):
+        return output
+    for (path, tensor), dtype in zip(leaves, dtypes):
+        if tensor.dtype != dtype and tensor.dtype.is_floating_point and dtype.is_floating_point:
+            output = _with(output, path, tensor.to(dtype))
+    return output
 
 
 def _with(value, path, leaf):
@@ -76,20 +90,20 @@ def _drawn(case):
     return reference.generate_input(**arguments)
 
 
-_known_places = {}
+_known_frames = {}
 
 
-def _places(case):
-    """Returns (path, size, stride, dtype, is_zero) of each buffer for an output in the data."""
+def _frame(case):
+    """Returns (path, size, stride, dtype, is_zero) of each buffer for an output in the data, and the outputs' dtypes."""
     key = repr(case)
-    if key not in _known_places:
-        # The draws of a trial follow from its seed, so finding the places must not draw.
+    if key not in _known_frames:
+        # The draws of a trial follow from its seed, so this must not draw.
         with torch.random.fork_rng(), torch.no_grad():
-            _known_places[key] = _find_places(case)
-    return _known_places[key]
+            _known_frames[key] = _find_frame(case)
+    return _known_frames[key]
 
 
-def _find_places(case):
+def _find_frame(case):
     random = torch.get_rng_state()
     with _MarkedMemory():
         data = _drawn(case)
@@ -97,6 +111,7 @@ def _find_places(case):
     blank = {path: kind for path, tensor in _leaves(data) if (kind := _blank_kind(tensor)) is not None}
     outputs = [tensor for _, tensor in _leaves(reference.ref_kernel(data))]
     returned = {tensor.untyped_storage().data_ptr() for tensor in outputs}
+    dtypes = tuple(tensor.dtype for tensor in outputs)
     forms = {(tensor.size(), tensor.dtype) for tensor in outputs}
     buffers = {}
     for path, tensor in _leaves(data):
@@ -106,7 +121,7 @@ def _find_places(case):
         elif path in blank and (tensor.size(), tensor.dtype) in forms:
             buffers[path] = (tensor, blank[path] == "zeros")
     if not buffers:
-        return ()
+        return (), dtypes
     outputs = [tensor.clone() for tensor in outputs]
     torch.set_rng_state(random)
     again = _drawn(case)
@@ -115,8 +130,8 @@ def _find_places(case):
             tensor.fill_(FILL)
     others = [tensor for _, tensor in _leaves(reference.ref_kernel(again))]
     if len(outputs) != len(others) or not all(map(_are_close, outputs, others)):
-        return ()
-    return tuple((path, b.size(), b.stride(), b.dtype, is_zero) for path, (b, is_zero) in buffers.items())
+        return (), dtypes
+    return tuple((path, b.size(), b.stride(), b.dtype, is_zero) for path, (b, is_zero) in buffers.items()), dtypes
 
 
 class _MarkedMemory:
@@ -130,15 +145,21 @@ class _MarkedMemory:
         torch.use_deterministic_algorithms(self._was[0], warn_only=self._was[1])
 
 
+# The dtypes of which torch has isnan() and any() on every device.
+_COMMON_FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+_COMMON_INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+
+
 def _blank_kind(tensor):
     """Returns "nothing" for a tensor whose memory was never written, "zeros" for one of zeros, and None for others."""
-    if tensor.numel() == 0 or tensor.dtype.is_complex:
+    if tensor.numel() == 0:
         return None
-    if not tensor.dtype.is_floating_point:
-        mark = True if tensor.dtype == torch.bool else torch.iinfo(tensor.dtype).max
-        is_blank = bool((tensor == mark).all())
-    else:
+    if tensor.dtype in _COMMON_FLOATS:
         is_blank = bool(tensor.isnan().all())
+    elif tensor.dtype in _COMMON_INTEGERS:
+        is_blank = bool((tensor == torch.iinfo(tensor.dtype).max).all())
+    else:
+        return None
     if is_blank:
         return "nothing"
     return None if bool(tensor.any()) else "zeros"

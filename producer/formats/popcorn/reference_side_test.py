@@ -62,7 +62,8 @@ class ReferenceSide(unittest.TestCase):
     def test_a_buffer_for_the_output_does_not_travel_and_is_made_for_each_call(self) -> None:
         made = problem(WITH_BUFFER)
         inputs, output = self.outputs(made, {"n": 8, "seed": 1})
-        data, places = inputs
+        data, places, dtypes = inputs
+        self.assertEqual(dtypes, (torch.float32,))
         self.assertIsNone(data["rest"][0])
         self.assertEqual(data["rest"][1], 2.0)
         [(path, size, stride, dtype, is_zero)] = places
@@ -76,7 +77,7 @@ class ReferenceSide(unittest.TestCase):
         for made_as, is_zero in (("torch.empty(n)", False), ("torch.zeros(n)", True)):
             text = UNTOUCHED.replace("torch.empty(n)", made_as)
             made = problem(text)
-            (data, places), _ = self.outputs(made, {"n": 8, "seed": 1})
+            (data, places, _), _ = self.outputs(made, {"n": 8, "seed": 1})
             self.assertIsNone(data[1], made_as)
             self.assertEqual([(path, zero) for path, _, _, _, zero in places], [((1,), is_zero)])
             if is_zero:
@@ -85,12 +86,12 @@ class ReferenceSide(unittest.TestCase):
 
     def test_a_tensor_with_values_or_another_form_than_the_output_stays_an_input(self) -> None:
         for kept in ("torch.ones(n)", "torch.empty(n + 1)", "torch.zeros(n, dtype=torch.int32)"):
-            data, places = problem(UNTOUCHED.replace("torch.empty(n)", kept)).get_inputs({"n": 8, "seed": 1})
+            data, places, _ = problem(UNTOUCHED.replace("torch.empty(n)", kept)).get_inputs({"n": 8, "seed": 1})
             self.assertEqual(places, (), kept)
             self.assertIsNotNone(data[1], kept)
 
     def test_a_tensor_whose_values_count_stays_an_input(self) -> None:
-        data, places = problem(ACCUMULATES).get_inputs({"n": 8, "seed": 1})
+        data, places, _ = problem(ACCUMULATES).get_inputs({"n": 8, "seed": 1})
         self.assertEqual(places, ())
         self.assertEqual(data["rest"][0].tolist(), [0] * 8)
 
@@ -117,6 +118,21 @@ class ReferenceSide(unittest.TestCase):
         self.assertIsNone(made.check(inputs, output, output))
         self.assertEqual(made.check(inputs, output, output + 1), "the sum is off")
 
+    def test_an_output_gets_the_floating_dtype_of_the_references(self) -> None:
+        made = problem(PLAIN)
+        values = (torch.tensor([1.0, 2.0]), [torch.tensor([3])])
+        dtypes = (torch.float64, torch.int32)
+        self.assertEqual(
+            [t.dtype for _, t in made._leaves(made.converted(values, dtypes))], [torch.float64, torch.int64]
+        )
+        self.assertIs(made.converted(values, dtypes[:1]), values)
+        self.assertIs(made.converted(values, (torch.float32, torch.int32)), values)
+
+    def test_tensors_of_dtypes_without_any_are_no_buffers(self) -> None:
+        text = UNTOUCHED.replace("torch.empty(n)", "torch.empty(n, dtype=torch.float8_e4m3fn)")
+        data, places, _ = problem(text).get_inputs({"n": 8, "seed": 1})
+        self.assertEqual(places, ())
+
     def test_named_tuples_keep_their_type(self) -> None:
         named = WITH_BUFFER.replace(
             "import torch\n", "import torch, collections\nD = collections.namedtuple('D', 'x rest')\n", 1
@@ -126,7 +142,7 @@ class ReferenceSide(unittest.TestCase):
             "D(torch.randn(n, generator=one), (torch.empty(n), 2.0))",
         )
         named = named.replace('data["rest"]', "data.rest").replace('data["x"]', "data.x")
-        data, places = problem(named).get_inputs({"n": 8, "seed": 1})
+        data, places, _ = problem(named).get_inputs({"n": 8, "seed": 1})
         self.assertEqual([path for path, *_ in places], [(1, 0)])
         self.assertIsNone(data.rest[0])
 
