@@ -31,6 +31,9 @@ function(kq_install_programs component)
       COMPONENT ${component})
   endforeach()
 endfunction()
+# zsh and fish find one file for all programs. fish reads a program's own file when it is completed first.
+install(FILES deploy/completion/kq.zsh DESTINATION share/zsh/vendor-completions RENAME _kq COMPONENT client)
+install(FILES deploy/completion/kq.fish DESTINATION share/fish/vendor_completions.d COMPONENT client)
 
 kq_install_programs(client ${kq_client_programs})
 kq_install_programs(broker kq-broker)
