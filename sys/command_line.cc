@@ -47,6 +47,8 @@ class Layout final : public CLI::Formatter {
   std::string make_option(const CLI::Option* option, bool is_positional) const override {
     std::string name =
         "  " + (is_positional ? option->get_name(true, false) : option->get_name(false, true) + value_text(*option));
+    // CLI11 marks a negated flag so: "--no-audit{false}".
+    if (const std::size_t mark = name.find("{false}"); mark != std::string::npos) name.erase(mark, 7);
     std::string description = option->get_description();
     if (!option->get_default_str().empty()) description += " (default: " + option->get_default_str() + ")";
     if (!option->get_envname().empty()) description += " [" + option->get_envname() + "]";
