@@ -95,7 +95,7 @@ class SubmitTest(unittest.TestCase):
 
     def test_empty_directory(self) -> None:
         (self.folder / "empty").mkdir()
-        self.assertIn("empty holds no submissions; known are: ", self.refused("empty")[0])
+        self.assertIn("empty holds no submissions: neither in it nor below it", self.refused("empty")[0])
 
     def test_broken_line(self) -> None:
         self.write("add.py", KERNEL)

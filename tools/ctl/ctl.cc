@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/base/version.h"
-#include "tools/cli/nearest.h"
+#include "sys/nearest.h"
 #include "tools/cli/text.h"
 #include "tools/ctl/cache.h"
 #include "tools/ctl/job_verbs.h"
@@ -58,7 +58,7 @@ std::string help() {
 std::string unknown_verb_text(const std::string& word) {
   std::vector<std::string> known;
   for (const CtlVerb& verb : kVerbs) known.emplace_back(verb.name);
-  const auto meant = nearest(word, known);
+  const auto meant = sys::nearest(word, known);
   return "there is no verb '" + printable(word) + "'" + (meant ? "; did you mean kq-ctl " + *meant + "?" : "") +
          " (kq-ctl --help lists the verbs)";
 }

@@ -82,8 +82,9 @@ std::string ResultsView::finish() {
   }
   std::string text;
   if (!style_.only_failed) {
-    std::vector<TableColumn> columns{{"label"},        {"device"},          {"verdict"},
-                                     {"median", true}, {"reference", true}, {"speedup", true}};
+    std::vector<TableColumn> columns{
+        {"label"},        {"device"},          {"verdict", false, style_.colours ? outcome_colour : nullptr},
+        {"median", true}, {"reference", true}, {"speedup", true}};
     if (style_.cases) columns.insert(columns.begin() + 1, {"case"});
     text = table(columns, cells_);
   }

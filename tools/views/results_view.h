@@ -15,6 +15,7 @@ struct ResultsStyle {
   bool json = false;
   bool only_failed = false;  // only rows that did not pass; in text mode with the evidence instead of the times
   bool cases = false;        // a row for each case of a job; as JSON an array `cases` in each row
+  bool colours = false;      // of verdicts in the table
 };
 
 class ResultsView {

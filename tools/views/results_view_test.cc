@@ -68,5 +68,14 @@ TEST(results_view, exit_codes) {
   EXPECT_EQ(code({kPassed, kAbandoned, kQueued}), ExitCode::gave_up);
 }
 
+TEST(results_view, verdicts_have_colours_on_a_terminal) {
+  ResultsView view({.colours = true}, "r");
+  view.add(passed_row("a", 1'000, 2'000));
+  EXPECT_NE(view.finish().find("\x1b[32mpassed"), std::string::npos);
+  ResultsView plain({}, "r");
+  plain.add(passed_row("a", 1'000, 2'000));
+  EXPECT_EQ(plain.finish().find('\x1b'), std::string::npos);
+}
+
 }  // namespace
 }  // namespace kq::tools

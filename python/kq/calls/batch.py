@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from itertools import islice
 from typing import Any
@@ -53,7 +53,7 @@ class PendingJob:
 
     label: str
     seq: int
-    since_s: float  # when the wait for this job began, by the client's clock
+    since_s: float = field(repr=False)  # when the wait for this job began, by the client's monotonic clock
     status: JobStatus
 
     def __str__(self) -> str:
@@ -270,6 +270,9 @@ class BatchView:
 
     def __len__(self) -> int:
         return len(self._jobs)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.run!r}: {self._jobs.tally()}>"
 
     def _repr_html_(self) -> str:
         """Returns HTML for notebooks: the batch's progress and its pending jobs."""
