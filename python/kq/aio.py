@@ -411,7 +411,15 @@ class AsyncBatch(BatchView):
         """See Batch.as_completed(); use it with `async for`."""
         clock = asyncio.get_running_loop().time
         return self._client._each(
-            batch.as_completed(self._jobs, clock, timeout, job_timeout, with_samples, progress_of(progress))
+            batch.as_completed(
+                self._jobs,
+                clock,
+                timeout,
+                job_timeout,
+                with_samples,
+                progress_of(progress),
+                batch.silence_of(timeout),
+            )
         )
 
     async def cancel(self) -> list[JobAction]:

@@ -317,7 +317,15 @@ class Batch(BatchView):
         function that takes a Tally.
         """
         return self._client._each(
-            batch.as_completed(self._jobs, time.monotonic, timeout, job_timeout, with_samples, progress_of(progress))
+            batch.as_completed(
+                self._jobs,
+                time.monotonic,
+                timeout,
+                job_timeout,
+                with_samples,
+                progress_of(progress),
+                batch.silence_of(timeout),
+            )
         )
 
     def cancel(self) -> list[JobAction]:
