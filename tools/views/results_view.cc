@@ -27,6 +27,13 @@ producer::Json json_of(const RunRow& row, bool has_cases) {
   return {std::move(object)};
 }
 
+// Returns the reference's time, and its baseline where that is not the usual one.
+std::string reference_text(const Submission& submission, const Measurement& measurement) {
+  const Baseline baseline = submission.trials.baseline;
+  return time_text(measurement.reference.median_ns) +
+         (baseline == Baseline::eager ? "" : " (" + std::string(to_string(baseline)) + ")");
+}
+
 std::vector<std::string> cells_of(const RunRow& row) {
   const Measurement* measurement = row.result ? measurement_of(row.result->verdict) : nullptr;
   std::vector<std::string> cells{row.entry.submission.label, device_text(row), outcome_text(row)};
@@ -34,7 +41,8 @@ std::vector<std::string> cells_of(const RunRow& row) {
     cells.insert(cells.end(), {"-", "-", "-"});
   } else {
     cells.insert(cells.end(), {time_text(measurement->submission.median_ns),
-                               time_text(measurement->reference.median_ns), speedup_text(speedup(*measurement))});
+                               reference_text(row.entry.submission, *measurement),
+                               speedup_text(speedup(*measurement))});
   }
   return cells;
 }

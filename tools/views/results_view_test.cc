@@ -31,6 +31,13 @@ TEST(results_view, a_table_with_figures_and_counts) {
             "2 jobs: 1 passed, 1 wrong_answer\n");
 }
 
+TEST(results_view, another_baseline_is_named) {
+  RunRow compiled = kPassed;
+  compiled.entry.submission.trials.baseline = Baseline::compile;
+  ResultsView view({}, "r1");
+  EXPECT_THAT(shown(view, {compiled}), HasSubstr("10.0 us  20.0 us (compile)    2.00x\n"));
+}
+
 TEST(results_view, failures_with_their_evidence) {
   ResultsView view({.only_failed = true}, "r1");
   EXPECT_EQ(shown(view, {kPassed, kWrong, kQueued}),
