@@ -124,7 +124,7 @@ class SubmitTest(unittest.TestCase):
         self.write("add.py", KERNEL)
         for words, sentence in (
             ((), "PATH is required; see kq-submit --help"),
-            (("add.py", "--nonsense"), "The following argument was not expected: --nonsense; see kq-submit --help"),
+            (("add.py", "--nonsense"), "there is no option '--nonsense' (kq-submit --help lists the options)"),
             (("add.py", "--backend", "hip"), "--backend must be one of torch, triton, cuda, torch_cuda, multi_kernel, "
                                              "eval_program, got 'hip'"),
             (("add.py", "--broker", "nowhere"), "broker 'nowhere': a URL such as tcp://127.0.0.1:5570 or "
