@@ -421,7 +421,7 @@ int run_program(int argc, char** argv) {
   sys::prepare(app);
   try {
     app.parse(argc, argv);
-    if (const auto empty = sys::empty_value_text(app)) {
+    if (const auto empty = sys::empty_value_text(app, "--key")) {
       std::cerr << "kq-worker: " << *empty << '\n';
       return static_cast<int>(ExitCode::bad_input);
     }

@@ -173,8 +173,9 @@ std::string mistake_text(const CLI::App& app, const CLI::ParseError& error) {
   return sentence + " (" + app.get_name() + " --help lists the options)";
 }
 
-std::optional<std::string> empty_value_text(const CLI::App& app) {
+std::optional<std::string> empty_value_text(const CLI::App& app, std::string_view may_be_empty) {
   for (const CLI::Option* option : app.get_options()) {
+    if (!may_be_empty.empty() && option->get_name() == may_be_empty) continue;
     const std::vector<std::string>& values = option->results();
     if (std::find(values.begin(), values.end(), "") != values.end())
       return option->get_name() + " is empty; give it a value, or leave it out";

@@ -52,6 +52,7 @@ TEST_F(CommandLine, an_unknown_option_gets_the_nearest_known_one) {
 
 TEST_F(CommandLine, an_empty_value_is_a_mistake) {
   EXPECT_EQ(mistake({"--devices", ""}), "--devices is empty; give it a value, or leave it out");
+  EXPECT_EQ(empty_value_text(app, "--devices"), std::nullopt);
 }
 
 TEST_F(CommandLine, the_help_has_groups_and_wrapped_lines) {

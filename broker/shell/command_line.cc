@@ -224,7 +224,7 @@ Examples:
   sys::prepare(app);
   try {
     app.parse(argc, argv);
-    if (const auto empty = sys::empty_value_text(app)) return mistake(*empty);
+    if (const auto empty = sys::empty_value_text(app, "--keys")) return mistake(*empty);
   } catch (const CLI::CallForHelp&) {
     return EarlyEnd{ExitCode::ok, sys::help_text(app)};
   } catch (const CLI::CallForVersion& version) {

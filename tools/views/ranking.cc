@@ -45,12 +45,13 @@ Expected<void> validate(const RankingOptions& options) {
 void Ranking::add(const std::string& run, const RunRow& row) {
   const Submission& submission = row.entry.submission;
   const std::string value = value_of(row, options_.by);
-  problems_[value].emplace(submission.problem.name, board_hash(submission.problem));
+  const std::string baseline(to_string(submission.trials.baseline));
+  problems_[{value, baseline}].emplace(submission.problem.name, board_hash(submission.problem));
   if (!row.result) return;
   auto ranked = board_row(submission, *row.result, row.job.seq, row.job.finished_at_ms);
   if (!ranked) return;
-  std::vector<Entry>& board = boards_[{value, std::string(to_string(submission.trials.baseline)), ranked->device_model,
-                                       ranked->problem, ranked->problem_hash}];
+  std::vector<Entry>& board =
+      boards_[{value, baseline, ranked->device_model, ranked->problem, ranked->problem_hash}];
   const auto place = std::upper_bound(board.begin(), board.end(), *ranked,
                                       [](const LeaderboardRow& a, const Entry& b) { return is_better(a, b.row); });
   if (static_cast<std::size_t>(place - board.begin()) >= options_.top) return;
@@ -99,7 +100,7 @@ std::string Ranking::table() const {
   std::string text = kq::tools::table(columns, cells);
   for (const auto& [group, best] : best_by_group()) {
     const auto& [value, baseline, device] = group;
-    const std::size_t tried = problems_.at(value).size();
+    const std::size_t tried = problems_.at({value, baseline}).size();
     text += (is_split ? printable(value) + " on " : "") + printable(device) + ", baseline " + baseline + ": " +
             std::to_string(best.size()) + " of " + std::to_string(tried) + (tried == 1 ? " problem" : " problems") +
             " solved, " + std::to_string(std::ranges::count_if(best, [](const auto& row) { return row.speedup > 1; })) +
@@ -150,7 +151,7 @@ producer::Json Ranking::json() const {
   }
   producer::JsonArray summaries;
   for (const auto& [group, best] : best_by_group()) {
-    const std::size_t tried = problems_.at(std::get<0>(group)).size();
+    const std::size_t tried = problems_.at({std::get<0>(group), std::get<1>(group)}).size();
     summaries.push_back({producer::JsonObject{{"value", {std::get<0>(group)}},
                                               {"baseline", {std::get<1>(group)}},
                                               {"device_model", {std::get<2>(group)}},

@@ -47,7 +47,8 @@ class Ranking {
 
   RankingOptions options_;
   std::map<Board, std::vector<Entry>> boards_;                              // the fastest first, at most `top`
-  std::map<std::string, std::set<std::pair<std::string, Hash>>> problems_;  // tried problems, by the value of `by`
+  // Tried problems, by the value of `by` and the baseline.
+  std::map<std::pair<std::string, std::string>, std::set<std::pair<std::string, Hash>>> problems_;
 };
 
 }  // namespace kq::tools
