@@ -24,8 +24,8 @@ std::string help_text(const CLI::App& app);
 std::string mistake_text(const CLI::App& app, const CLI::ParseError& error);
 
 // Describes an option whose value is empty, which happens when a variable of a script is not set. Such a value must not
-// count as absent: "kq-ctl pause --submitter ''" would pause all submitters. `may_be_empty` is the name of an option whose
-// empty value has a meaning, such as "--keys ''": no keys, whatever the environment names.
+// count as absent: "kq-ctl pause --submitter ''" would pause all submitters. `may_be_empty` is the name of an option
+// whose empty value has a meaning, such as "--keys ''": no keys, whatever the environment names.
 std::optional<std::string> empty_value_text(const CLI::App& app, std::string_view may_be_empty = "");
 
 }  // namespace kq::sys

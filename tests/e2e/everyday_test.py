@@ -66,7 +66,8 @@ class Everyday(kq.EndToEndTest):
         self.assertIn("waits for a NVIDIA H200: the only worker has none", done.stderr)
 
     def test_two_sweeps_share_a_state_folder(self) -> None:
-        first = self.start_sweep(kq.write_sweep(self.folder / "first", {"relu/a": sleeping(2, "first")}), "[0/1]")
+        jobs = kq.write_sweep(self.folder / "first", {"relu/a": sleeping(2, "first")})
+        first = self.start_sweep(jobs, "run first: accepted 1")
         second = kq.write_sweep(self.folder / "second", {f"relu/{i}": sleeping(1, f"second {i}") for i in range(4)})
         done = self.kq("sweep", second, "--device", "cpu")
         self.assertIn("this run shares it, and its worker", done.stderr)

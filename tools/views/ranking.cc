@@ -50,8 +50,7 @@ void Ranking::add(const std::string& run, const RunRow& row) {
   if (!row.result) return;
   auto ranked = board_row(submission, *row.result, row.job.seq, row.job.finished_at_ms);
   if (!ranked) return;
-  std::vector<Entry>& board =
-      boards_[{value, baseline, ranked->device_model, ranked->problem, ranked->problem_hash}];
+  std::vector<Entry>& board = boards_[{value, baseline, ranked->device_model, ranked->problem, ranked->problem_hash}];
   const auto place = std::upper_bound(board.begin(), board.end(), *ranked,
                                       [](const LeaderboardRow& a, const Entry& b) { return is_better(a, b.row); });
   if (static_cast<std::size_t>(place - board.begin()) >= options_.top) return;

@@ -40,9 +40,9 @@ std::vector<std::string> cells_of(const RunRow& row) {
   if (measurement == nullptr) {
     cells.insert(cells.end(), {"-", "-", "-"});
   } else {
-    cells.insert(cells.end(), {time_text(measurement->submission.median_ns),
-                               reference_text(row.entry.submission, *measurement),
-                               speedup_text(speedup(*measurement))});
+    cells.insert(cells.end(),
+                 {time_text(measurement->submission.median_ns), reference_text(row.entry.submission, *measurement),
+                  speedup_text(speedup(*measurement))});
   }
   return cells;
 }

@@ -48,8 +48,8 @@ class Problem:
             return [], dict(given)
         if not isinstance(given, Iterable):
             raise TypeError(
-                f"get_init_inputs() returned an object of type {type(given).__name__}; it returns a list of the constructor's "
-                "arguments, or a dict of named ones"
+                f"get_init_inputs() returned an object of type {type(given).__name__}; "
+                "it returns a list of the constructor's arguments, or a dict of named ones"
             )
         several = list(given)
         if len(several) == 2 and isinstance(several[0], (list, tuple)) and isinstance(several[1], dict):

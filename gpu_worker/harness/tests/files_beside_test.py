@@ -107,7 +107,7 @@ class FilesBesideTest(unittest.TestCase):
         sys.path.insert(0, str(self.folder))
         self.addCleanup(sys.path.remove, str(self.folder))
         text = PROBLEM + "\ndef get_init_inputs():\n    return 128\n"
-        with self.assertRaisesRegex(TypeError, r"get_init_inputs\(\) returned an object of type int; it returns a list"):
+        with self.assertRaisesRegex(TypeError, "returned an object of type int; it returns a list"):
             Problem(self.problem("gives_a_number.py", text), 1).init_arguments()
 
     def test_a_file_that_exists_stays(self) -> None:

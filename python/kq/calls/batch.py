@@ -286,7 +286,7 @@ def silence_of(timeout: float | None) -> float:
 
 
 def _answer_timeout_s(now_s: float, end_s: float) -> float:
-    """Returns how many seconds to wait for the next answer: until `end_s`, at most SILENCE_S, at least FINAL_QUERY_S."""
+    """Returns how many seconds to wait for the next answer: until `end_s`, from FINAL_QUERY_S to SILENCE_S."""
     return max(min(end_s - now_s, SILENCE_S), FINAL_QUERY_S)
 
 
