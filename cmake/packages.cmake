@@ -26,11 +26,15 @@ function(kq_install_programs component)
       add_dependencies(kq_man man_${program})
     endif()
     install(FILES ${page} DESTINATION share/man/man1 COMPONENT ${component} OPTIONAL)
-    # bash looks for a file of the program's name.
+    # bash and fish look for a file of the program's name.
     install(FILES deploy/completion/kq.bash DESTINATION share/bash-completion/completions RENAME ${program}
+      COMPONENT ${component})
+    install(FILES deploy/completion/kq.fish DESTINATION share/fish/vendor_completions.d RENAME ${program}.fish
       COMPONENT ${component})
   endforeach()
 endfunction()
+# zsh finds one file for all programs.
+install(FILES deploy/completion/kq.zsh DESTINATION share/zsh/vendor-completions RENAME _kq COMPONENT client)
 
 kq_install_programs(client ${kq_client_programs})
 install(PROGRAMS ${CMAKE_BINARY_DIR}/bin/kq-rejudge DESTINATION bin COMPONENT client)

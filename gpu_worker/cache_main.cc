@@ -7,6 +7,7 @@
 #include "core/base/version.h"
 #include "gpu_worker/compile/cache_report.h"
 #include "gpu_worker/machine/scratch_root.h"
+#include "sys/command_line.h"
 
 namespace {
 
@@ -43,14 +44,23 @@ int main(int argc, char** argv) {
          "verb", verb,
          "ls: list the entries, least recently used first; stats: count them; verify: hash all files and remove "
          "damaged entries (exit code 1 if there are any); prune: remove the least recently used entries")
+      ->type_name("")
       ->required();
-  app.add_option("--state", state, "the worker's directory (default: XDG_STATE_HOME/kq/worker)");
+  app.add_option("--state", state, "the worker's directory (default: $XDG_STATE_HOME/kq/worker)")->type_name("DIR");
   app.add_option("--gib", gib, "how much prune leaves, in GiB")->check(CLI::Range(0, 1 << 20))->capture_default_str();
   app.add_flag("--json", as_json, "write one JSON value to stdout");
+  kq::sys::prepare(app);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    std::cout << kq::sys::help_text(app);
+    return 0;
+  } catch (const CLI::CallForVersion& version) {
+    std::cout << version.what() << '\n';
+    return 0;
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(kq::ExitCode::bad_input);
+    std::cerr << "kq-cache: " << kq::sys::mistake_text(app, error) << '\n';
+    return static_cast<int>(kq::ExitCode::bad_input);
   }
   return run(verb, state, gib, as_json);
 }

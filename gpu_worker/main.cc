@@ -28,10 +28,12 @@
 #include "gpu_worker/loop.h"
 #include "gpu_worker/machine/host.h"
 #include "gpu_worker/machine/scratch_root.h"
+#include "gpu_worker/machine/worker_name.h"
 #include "gpu_worker/wanted_devices.h"
 #include "net/endpoint.h"
 #include "net/log.h"
 #include "net/zmq/link.h"
+#include "sys/command_line.h"
 #include "sys/cores.h"
 #include "sys/process.h"
 #include "sys/readiness.h"
@@ -54,6 +56,7 @@ void on_signal(int signal) {
 struct Flags {
   std::string broker = std::string(net::kDefaultBrokerUrl);
   std::string key;
+  std::string name;
   std::string state;
   std::string profiles;
   std::string devices = "auto";
@@ -129,10 +132,17 @@ Limits limits_for(DeviceKind device, std::size_t lanes) {
   return limits;
 }
 
-std::string worker_name() {
+// Returns the name of this worker at the broker: --name, else the name of its key, else host and devices.
+Expected<std::string> worker_name(const Flags& flags, const std::optional<net::ClientKey>& key) {
   char host[256] = "";
   ::gethostname(host, sizeof host - 1);
-  return std::string(host) + ":" + std::to_string(::getpid());
+  const std::string name = !flags.name.empty() ? flags.name
+                                               : default_worker_name({.key = key ? key->who.name : "",
+                                                                      .host = host,
+                                                                      .devices = flags.devices,
+                                                                      .compile_for = flags.compile_for});
+  if (const auto reason = name_error(name)) return bad_input("--name '" + name + "' " + *reason);
+  return name;
 }
 
 Expected<std::uint64_t> random_epoch() {
@@ -223,7 +233,7 @@ Expected<void> test_sandboxes(std::vector<std::unique_ptr<Lane>>& lanes, bool in
 
 Expected<void> test_itself(const Flags& flags) {
   KQ_TRY_VALUE(const auto scratch, scratch_of(flags));
-  KQ_TRY_VALUE(const auto lanes, lanes_of(flags, scratch.dir(), worker_name()));
+  KQ_TRY_VALUE(const auto lanes, lanes_of(flags, scratch.dir(), "self-test"));
   const Inventory inventory = take_inventory(lanes);
   std::cout << to_json(inventory) << std::flush;
   if (auto reason = startup_failure(inventory, flags.insecure)) return our_fault(std::move(*reason));
@@ -265,7 +275,7 @@ Expected<void> run(const Flags& flags) {
   const auto root = scratch_of(flags);  // destroyed after everything below
   if (!root) return failure(root.error());
   const std::string scratch = root->dir();
-  const std::string name = worker_name();
+  KQ_TRY_VALUE(const auto name, worker_name(flags, key));
   KQ_TRY_VALUE(auto worker, worker_options(flags, name));
   KQ_TRY_VALUE(auto tested, tested_lanes(flags, scratch, name));
   std::vector<std::unique_ptr<Lane>> lanes = std::move(tested.open);
@@ -304,53 +314,41 @@ Expected<void> run(const Flags& flags) {
   return work(*broker, lanes, options, drain, stop);
 }
 
-void add_options(CLI::App& app, Flags& flags) {
-  app.set_version_flag("--version", std::string(kVersion));
-  app.add_option("--connect", flags.broker, "broker URL (KQ_BROKER)")->envname("KQ_BROKER")->capture_default_str();
-  app.add_option("--key", flags.key, "key file of this worker, if the broker requires one (KQ_KEY)")->envname("KQ_KEY");
-  app.add_option("--state", flags.state,
-                 "directory for the build cache and scratch files (default: XDG_STATE_HOME/kq/worker)");
-  app.add_option("--profiles", flags.profiles,
-                 "directory for the files of --profile ncu, by run and job (default: profiles in the state directory)");
+void add_broker_options(CLI::App& app, Flags& flags) {
+  app.option_defaults()->group("Broker");
+  app.add_option("--connect", flags.broker, "URL of the broker")
+      ->type_name("URL")
+      ->envname("KQ_BROKER")
+      ->capture_default_str();
+  app.add_option("--key", flags.key, "key file of this worker, if the broker requires one")
+      ->type_name("FILE")
+      ->envname("KQ_KEY");
+  app.add_option("--name", flags.name,
+                 "name of this worker at the broker, by which kq-ctl drains it; it should last over restarts (default: "
+                 "the name of the key, else the host and --devices)")
+      ->type_name("NAME")
+      ->envname("KQ_WORKER_NAME");
+  app.add_option("--label", flags.labels, "a label that jobs may require with kq-submit --require; may be repeated")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  app.add_option("--idle-exit", flags.idle_exit_s, "end after this many seconds without a job or a build; 0: never")
+      ->type_name("S")
+      ->envname("KQ_IDLE_EXIT")
+      ->check(CLI::Range(0, 31'536'000))
+      ->capture_default_str();
+}
+
+void add_device_options(CLI::App& app, Flags& flags) {
+  app.option_defaults()->group("Devices");
   app.add_option("--devices", flags.devices,
                  "auto, or a list of cpu, cuda, cuda:N, each once; a GPU of a host can have one worker")
+      ->type_name("LIST")
       ->capture_default_str();
-  app.add_option("--compile-for", flags.compile_for,
-                 "only build, for jobs that wait for such a device: cpu, or an architecture like sm_90; needs no GPU; "
-                 "may be repeated")
-      ->allow_extra_args(false)
-      ->excludes("--devices");
-  app.add_option("--builds", flags.builds, "concurrent builds (default: by processors and memory)")
-      ->check(CLI::Range(1, 256));
-  app.add_flag("--headers-ahead,!--no-headers-ahead", flags.headers_ahead,
-               "prepare torch's headers for load_inline while there is no work, once for each torch and compiler; "
-               "takes a minute or two of two processors and a gigabyte of the build cache (default: yes)")
-      ->envname("KQ_HEADERS_AHEAD");
   app.add_option("--children-ahead", flags.children_ahead,
                  "processes that are forked and warmed up ahead of jobs on each device; 0: none")
       ->envname("KQ_CHILDREN_AHEAD")
       ->check(CLI::Range(0, 4))
       ->capture_default_str();
-  app.add_option("--cache-gib", flags.cache_gib, "limit of the build cache, in GiB")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  app.add_option("--label", flags.labels, "a label that jobs may require with kq-submit --require; may be repeated")
-      ->allow_extra_args(false);
-  app.add_option("--log-format", flags.log_format,
-                 "auto, text or json; auto: text on a terminal, else one JSON object per line")
-      ->check(CLI::IsMember({"auto", "text", "json"}))
-      ->capture_default_str();
-  app.add_option("--log-level", flags.log_level, "debug, info, warn, error, off")
-      ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))
-      ->capture_default_str();
-  app.add_option("--idle-exit", flags.idle_exit_s,
-                 "end after this many seconds without a job or a build; 0: never (KQ_IDLE_EXIT)")
-      ->envname("KQ_IDLE_EXIT")
-      ->check(CLI::Range(0, 31'536'000))
-      ->capture_default_str();
-  app.add_option("--ready-fd", flags.ready_fd, "write 'ready' to this descriptor once every device is open");
-  app.add_flag("--self-test", flags.self_test,
-               "open every device, start the processes that run jobs, print what was found as JSON, and end");
   app.add_option("--bursts", flags.bursts,
                  "on a GPU, when calls below 20 us are also timed eight at a time, which takes 0.2 s; doubt: when a "
                  "job's own clock reports less than the judge's clock allows")
@@ -364,15 +362,78 @@ void add_options(CLI::App& app, Flags& flags) {
                "work even if jobs cannot be kept away from this user's files and network");
 }
 
+void add_build_options(CLI::App& app, Flags& flags) {
+  app.option_defaults()->group("Builds and files");
+  app.add_option("--compile-for", flags.compile_for,
+                 "only build, for jobs that wait for such a device: cpu, or an architecture like sm_90; needs no GPU; "
+                 "may be repeated")
+      ->type_name("TARGET")
+      ->allow_extra_args(false)
+      ->excludes("--devices");
+  app.add_option("--builds", flags.builds, "concurrent builds (default: by processors and memory)")
+      ->check(CLI::Range(1, 256));
+  app.add_flag("--headers-ahead,!--no-headers-ahead", flags.headers_ahead,
+               "prepare torch's headers for load_inline while there is no work, once for each torch and compiler; "
+               "takes a minute or two of two processors and a gigabyte of the build cache (default: yes)")
+      ->envname("KQ_HEADERS_AHEAD");
+  app.add_option("--cache-gib", flags.cache_gib, "limit of the build cache, in GiB")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--state", flags.state,
+                 "directory for the build cache and scratch files (default: $XDG_STATE_HOME/kq/worker)")
+      ->type_name("DIR");
+  app.add_option("--profiles", flags.profiles,
+                 "directory for the files of --profile ncu, by run and job (default: profiles in the state directory)")
+      ->type_name("DIR");
+}
+
+void add_log_options(CLI::App& app, Flags& flags) {
+  app.option_defaults()->group("Logs and checks");
+  app.add_option("--log-format", flags.log_format, "auto: text on a terminal, else one JSON object per line")
+      ->check(CLI::IsMember({"auto", "text", "json"}))
+      ->capture_default_str();
+  app.add_option("--log-level", flags.log_level, "what to log to standard error; warning is warn")
+      ->check(CLI::IsMember({"debug", "info", "warn", "warning", "error", "off"}))
+      ->capture_default_str();
+  app.add_option("--ready-fd", flags.ready_fd, "write 'ready' to this descriptor once every device is open");
+  app.add_flag("--self-test", flags.self_test,
+               "open every device, start the processes that run jobs, print what was found as JSON, and end");
+}
+
+void add_options(CLI::App& app, Flags& flags) {
+  app.set_version_flag("--version", std::string(kVersion));
+  add_broker_options(app, flags);
+  add_device_options(app, flags);
+  add_build_options(app, flags);
+  add_log_options(app, flags);
+  app.footer(R"(
+Examples:
+  kq-worker --connect tcp://broker:5570 --key ~/.kq/w1.key
+  kq-worker --devices cuda:1 --label big --name lab3-gpu1
+  kq-worker --self-test)");
+}
+
 int run_program(int argc, char** argv) {
   Flags flags;
   CLI::App app("Takes jobs from a kq broker, builds and judges them in sandboxes, sends the verdicts back.",
                "kq-worker");
   add_options(app, flags);
+  sys::prepare(app);
   try {
     app.parse(argc, argv);
+    if (const auto empty = sys::empty_value_text(app, "--key")) {
+      std::cerr << "kq-worker: " << *empty << '\n';
+      return static_cast<int>(ExitCode::bad_input);
+    }
+  } catch (const CLI::CallForHelp&) {
+    std::cout << sys::help_text(app);
+    return 0;
+  } catch (const CLI::CallForVersion& version) {
+    std::cout << version.what() << '\n';
+    return 0;
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::bad_input);
+    std::cerr << "kq-worker: " << sys::mistake_text(app, error) << '\n';
+    return static_cast<int>(ExitCode::bad_input);
   }
 
   ::prctl(PR_SET_DUMPABLE, 0);  // a child of the same user must not read this process's memory

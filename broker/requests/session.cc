@@ -88,7 +88,8 @@ Session* session_for(Step& step, const std::string& peer, const Hello& hello) {
   if (workers.size() >= step.state.options.sessions_max) return nullptr;
   step.ready.note(NoteLevel::info,
                   "worker " + hello.worker + ": connected " +
-                      (hello.builds_for.empty() ? "with " + std::to_string(hello.devices.size()) + " devices"
+                      (hello.builds_for.empty() ? "with " + std::to_string(hello.devices.size()) +
+                                                      (hello.devices.size() == 1 ? " device" : " devices")
                                                 : "to build for others"));
   return &workers.insert(peer, hello, step.now_ms);
 }

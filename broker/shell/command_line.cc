@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/version.h"
+#include "sys/command_line.h"
 
 namespace kq::broker {
 namespace {
@@ -74,21 +75,29 @@ struct Texts {
 };
 
 void add_basic_options(CLI::App& app, CommandLine& line, Texts& texts) {
+  app.option_defaults()->group("Service");
   app.add_option("--bind", line.bind,
                  "URL to listen on: tcp://127.0.0.1:PORT (workers: PORT+1) or ipc://PATH (workers: PATH.workers)")
+      ->type_name("URL")
       ->envname("KQ_BROKER")
       ->capture_default_str();
-  app.add_option("--store", line.store_dir, "directory of the store; made if missing")->envname("KQ_STORE")->required();
+  app.add_option("--store", line.store_dir, "directory of the store, necessary; made if missing")
+      ->type_name("DIR")
+      ->envname("KQ_STORE")
+      ->required();
   app.add_option(
          "--keys", line.key_folder,
          "folder of keys: only holders of these keys may connect, encrypted; needed to listen beyond this machine")
+      ->type_name("DIR")
       ->envname("KQ_KEYS");
   app.add_option("--lease", texts.lease, "how long a silent worker keeps its jobs, such as 30s, 1500ms, 2m")
+      ->type_name("TIME")
       ->capture_default_str();
   app.add_option("--ready-fd", texts.ready_fd, "write \"ready URL\" to this descriptor once requests are answered");
 }
 
 void add_limit_options(CLI::App& app, CommandLine& line, Texts& texts) {
+  app.option_defaults()->group("Limits");
   app.add_option("--jobs-max", line.options.unfinished_jobs_max,
                  "unfinished jobs; beyond them submitters are told to wait")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
@@ -98,12 +107,15 @@ void add_limit_options(CLI::App& app, CommandLine& line, Texts& texts) {
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
       ->capture_default_str();
   app.add_option("--jobs-bytes-max", texts.jobs_bytes,
-                 "bytes of unfinished jobs and their files, such as 512M, 100G (the default), 2T");
+                 "bytes of unfinished jobs and their files, such as 512M, 100G (the default), 2T")
+      ->type_name("BYTES");
   app.add_option("--submitter-bytes-max", texts.submitter_bytes,
-                 "bytes of unfinished jobs of one submitter; 50G is the default");
+                 "bytes of unfinished jobs of one submitter; 50G is the default")
+      ->type_name("BYTES");
   app.add_option("--keep-for", texts.keep,
                  "remove a finished job this long after its end or after it was last asked for, such as 30d, 36h; the "
-                 "best of each board stays");
+                 "best of each board stays")
+      ->type_name("TIME");
   app.add_option("--keep-jobs", line.options.keep_jobs,
                  "remove a finished job once so many newer ones were submitted, but not within an hour of its end; the "
                  "best of each board stays")
@@ -133,16 +145,17 @@ void add_standby_options(CLI::App& app, CommandLine& line, Texts& texts) {
 }
 
 void add_report_options(CLI::App& app, CommandLine& line) {
+  app.option_defaults()->group("Metrics and logs");
   CLI::Option* metrics_port = app.add_option("--metrics-port", line.metrics_port,
                                              "serve Prometheus metrics at http://HOST:PORT/metrics; 0: any free port");
   app.add_option("--metrics-bind", line.metrics_bind, "the HOST of --metrics-port: a numeric address")
+      ->type_name("HOST")
       ->needs(metrics_port)
       ->capture_default_str();
-  app.add_option("--log-level", line.log_level, "what to log to stderr: debug, info, warning or error")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
+  app.add_option("--log-level", line.log_level, "what to log to standard error; warning is warn")
+      ->check(CLI::IsMember({"debug", "info", "warn", "warning", "error", "off"}))
       ->capture_default_str();
-  app.add_option("--log-format", line.log_format,
-                 "auto, text or json; auto: text on a terminal, else a JSON object a line")
+  app.add_option("--log-format", line.log_format, "auto: text on a terminal, else a JSON object a line")
       ->check(CLI::IsMember({"auto", "text", "json"}))
       ->capture_default_str();
 }
@@ -204,14 +217,20 @@ std::variant<CommandLine, EarlyEnd> parse_command_line(int argc, const char* con
   add_standby_options(app, line, texts);
   add_report_options(app, line);
   app.set_version_flag("--version", "kq-broker " + std::string(kVersion));
+  app.footer(R"(
+Examples:
+  kq-broker --store ~/kq-store
+  kq-broker --store /var/lib/kq --bind tcp://0.0.0.0:5570 --keys /etc/kq/keys --keep-for 30d)");
+  sys::prepare(app);
   try {
     app.parse(argc, argv);
+    if (const auto empty = sys::empty_value_text(app, "--keys")) return mistake(*empty);
   } catch (const CLI::CallForHelp&) {
-    return EarlyEnd{ExitCode::ok, app.help()};
+    return EarlyEnd{ExitCode::ok, sys::help_text(app)};
   } catch (const CLI::CallForVersion& version) {
     return EarlyEnd{ExitCode::ok, std::string(version.what()) + "\n"};
   } catch (const CLI::ParseError& error) {
-    return mistake(std::string(error.what()) + "; see kq-broker --help");
+    return mistake(sys::mistake_text(app, error));
   }
   if (auto end = convert(texts, line)) return std::move(*end);
   return line;

@@ -43,6 +43,11 @@ std::string list(const std::vector<CacheEntry>& entries, bool as_json) {
   return text.empty() ? "the cache is empty\n" : text;
 }
 
+std::string size_text(std::uintmax_t bytes) {
+  constexpr std::uintmax_t kMiB = 1u << 20;
+  return bytes < kMiB ? std::to_string(bytes) + " bytes" : std::to_string((bytes + kMiB / 2) / kMiB) + " MiB";
+}
+
 std::string stats(const std::vector<CacheEntry>& entries, bool as_json) {
   std::size_t build_count = 0;
   std::uintmax_t build_bytes = 0;
@@ -62,9 +67,8 @@ std::string stats(const std::vector<CacheEntry>& entries, bool as_json) {
                .dump(2) +
            "\n";
   }
-  return std::to_string(build_count) + " builds, " + std::to_string(build_bytes) + " bytes; " +
-         std::to_string(header_count) + " precompiled headers, " + std::to_string(header_bytes) + " bytes" +
-         (oldest.empty() ? "" : "; oldest use " + oldest) + "\n";
+  return std::to_string(build_count) + " builds, " + size_text(build_bytes) + "; " + std::to_string(header_count) +
+         " precompiled headers, " + size_text(header_bytes) + (oldest.empty() ? "" : "; oldest use " + oldest) + "\n";
 }
 
 CacheAnswer verified(const std::vector<std::string>& damaged, bool as_json) {

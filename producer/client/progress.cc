@@ -46,7 +46,11 @@ std::string rate_text(const Tally& tally, std::int64_t elapsed_ms, std::size_t f
   const double per_second =
       static_cast<double>(tally.finished - finished_before) * 1000 / static_cast<double>(elapsed_ms);
   char text[32];
-  std::snprintf(text, sizeof text, " %.1f/s", per_second);
+  if (per_second >= 1) {
+    std::snprintf(text, sizeof text, " %.1f/s", per_second);
+  } else {
+    std::snprintf(text, sizeof text, " %.1f s/job", 1 / per_second);
+  }
   if (tally.finished == tally.total) return text;
   const auto left = static_cast<double>(tally.total - tally.finished);
   return text + (" eta " + clock_text(std::llround(left / per_second)));

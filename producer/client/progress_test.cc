@@ -29,7 +29,7 @@ TEST(Progress, one_line_has_all_counts) {
 
 TEST(Progress, no_rate_before_the_first_result_and_no_eta_after_the_last) {
   EXPECT_EQ(progress_text(tally(3, 0, {}), 5'000), "[0/3]   0% run 0 q 3 pass 0 fail 0 infra 0");
-  EXPECT_EQ(progress_text(tally(0, 0, {{"passed", 3}}), 6'000), "[3/3] 100% run 0 q 0 pass 3 fail 0 infra 0 0.5/s");
+  EXPECT_EQ(progress_text(tally(0, 0, {{"passed", 3}}), 6'000), "[3/3] 100% run 0 q 0 pass 3 fail 0 infra 0 2.0 s/job");
   EXPECT_TRUE(progress_text(tally(0, 0, {{"passed", 200}}), 1'000, 200).ends_with(" infra 0"))
       << "every job was finished before the wait began";
   EXPECT_TRUE(progress_text(tally(10, 0, {{"passed", 190}}), 5'000, 180).ends_with(" 2.0/s eta 00:05"));

@@ -110,6 +110,8 @@ struct InputOptions {
   KernelBenchSubset subset;
   SuiteOptions suite{};
   JudgedBy judged_by = JudgedBy::kq;
+  // The absolute path below which the path of a kernel's file is its label; empty: its label is its name.
+  std::filesystem::path label_root{};
   // The name for error texts of an input that has no path of its own: "standard input". Paths in such an input are
   // relative to the working directory. Otherwise empty.
   std::string input_name{};

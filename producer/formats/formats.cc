@@ -33,8 +33,8 @@ constexpr std::array kFormats{
         "a problem's folder in GPU MODE's form, with a task.yml; or submissions to such problems with --problem FOLDER "
         "or --problems CHECKOUT",
         popcorn::recognise_submissions, popcorn::read_submissions},
-    Format{"kernels", "a directory of .py, .cu, .ptx and .cubin files with --problem FILE", recognise_kernels,
-           read_kernels},
+    Format{"kernels", "a directory with .py, .cu, .ptx and .cubin files in it or below it, with --problem FILE",
+           recognise_kernels, read_kernels},
     Format{"single_file",
            "a .py, .cu, .ptx or .cubin file with --problem FILE, or a comment kq: problem=FILE at its head",
            recognise_single_file, read_single_file},
@@ -84,10 +84,13 @@ Expected<RecognisedFormat> recognise(const std::filesystem::path& input, const s
       return RecognisedFormat{&format, std::move(reason)};
   }
   known.clear();
+  if (std::filesystem::is_directory(input)) {
+    return bad_input(input.string() +
+                     " holds no submissions: neither in it nor below it is a .py, .cu, .ptx or .cubin file or a "
+                     "submissions.jsonl (kq-submit --help lists what an input may be)");
+  }
   for (const Format& format : kFormats) known += (known.empty() ? "" : "; ") + std::string(format.description);
-  const bool is_directory = std::filesystem::is_directory(input);
-  return bad_input(input.string() + (is_directory ? " holds no submissions" : " is no kernel") +
-                   "; known are: " + known);
+  return bad_input(input.string() + " is no kernel; known are: " + known);
 }
 
 }  // namespace

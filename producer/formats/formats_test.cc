@@ -107,9 +107,10 @@ TEST(Formats, each_recognises_its_own_example_only_and_reads_it) {
 TEST(Formats, an_empty_directory_is_a_mistake_that_says_what_is_known) {
   TestFolder folder;
   const Found found = find_candidates(folder / "", {});
-  EXPECT_THAT(found.mistakes,
-              ElementsAre(HasSubstr(" holds no submissions; known are: a .jsonl file, or a directory with a "
-                                    "submissions.jsonl; a directory with files named level_L")));
+  EXPECT_THAT(
+      found.mistakes,
+      ElementsAre(HasSubstr(" holds no submissions: neither in it nor below it is a .py, .cu, .ptx or .cubin file "
+                            "or a submissions.jsonl")));
 }
 
 TEST(Formats, a_format_can_be_named) {

@@ -1,10 +1,13 @@
 #include "producer/formats/jsonl.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <limits>
 #include <memory>
+#include <set>
+#include <vector>
 
 #include "core/limits.h"
 #include "producer/client/json.h"
@@ -14,6 +17,7 @@
 #include "producer/formats/recognise.h"
 #include "producer/formats/single_file.h"
 #include "sys/error_text.h"
+#include "sys/nearest.h"
 
 namespace kq::producer {
 namespace {
@@ -21,6 +25,39 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kFileName = "submissions.jsonl";
+
+// The keys of a line. Other systems' lines may have others, which are ignored.
+const std::vector<std::string> kKeys{"id",
+                                     "problem",
+                                     "problem_source",
+                                     "path",
+                                     "source",
+                                     "files",
+                                     "io",
+                                     "metadata",
+                                     "backend",
+                                     "device",
+                                     "precision",
+                                     "baseline",
+                                     "profile",
+                                     "need_extensions",
+                                     "gpu",
+                                     "author",
+                                     "rtol",
+                                     "atol",
+                                     "workloads",
+                                     "truth_rms",
+                                     "truth_max",
+                                     "truth",
+                                     "allow_precision",
+                                     "priority",
+                                     "not_before",
+                                     "deadline",
+                                     "require",
+                                     "time_limit_s",
+                                     "params",
+                                     "tags"};
+constexpr std::size_t kUnknownKeysMax = 1'000;  // of one input, that are remembered
 
 // Reads the lines of a file, of which none may have more than kLineBytesMax bytes.
 class LineReader {
@@ -60,9 +97,15 @@ class LineReader {
 // Reads the object of one line into a Candidate. It reports every mistake of the line, not only the first one.
 class LineParser {
  public:
+  // `unknown_keys` holds the unknown keys of earlier lines.
   LineParser(std::string where, const fs::path& base, std::size_t number, const InputOptions& options,
-             const CandidateSink& sink)
-      : where_(std::move(where)), base_(base), number_(number), options_(options), finds_(sink) {}
+             const CandidateSink& sink, std::set<std::string>& unknown_keys)
+      : where_(std::move(where)),
+        base_(base),
+        number_(number),
+        options_(options),
+        finds_(sink),
+        unknown_keys_(unknown_keys) {}
 
   void parse(std::string_view line) {
     const Expected<Json> json = parse_json(line);
@@ -72,6 +115,7 @@ class LineParser {
     if (!hosted) return wrong(hosted.error().message);
     if (*hosted) return submit_reference(**hosted);
     line_ = &*json;
+    note_misspelt_keys();
 
     Candidate candidate;
     candidate.where = where_;
@@ -189,6 +233,16 @@ class LineParser {
     const fs::path entry = candidate.files[0].name;
     if (contract)
       candidate.files.push_back({fs::path(entry).replace_extension(".json").string(), where_ + ": io", *contract});
+  }
+
+  // Notes a key that is ignored but looks like a known one, once for each input.
+  void note_misspelt_keys() {
+    for (const auto& [key, value] : *line_->object()) {
+      if (std::ranges::find(kKeys, key) != kKeys.end() || unknown_keys_.size() >= kUnknownKeysMax) continue;
+      if (!unknown_keys_.insert(key).second) continue;
+      if (const auto meant = sys::nearest(key, kKeys))
+        finds_.note(where_ + ": the key '" + key + "' is unknown and ignored; did you mean " + *meant + "?");
+    }
   }
 
   // Returns the members "io" and "metadata" in the form of X.json, or nothing where neither is present.
@@ -349,6 +403,7 @@ class LineParser {
   std::size_t number_;
   const InputOptions& options_;
   const CandidateSink& finds_;
+  std::set<std::string>& unknown_keys_;
   const Json* line_ = nullptr;
   bool any_wrong_ = false;
 };
@@ -368,6 +423,7 @@ void read_jsonl(const fs::path& input, const InputOptions& options, const Candid
   if (!lines.opened()) return sink.mistake(sys::error_text(name));
   if (options.problem) sink.mistake(name + ": --problem serves single files, each line here names its own");
   bool any = false;
+  std::set<std::string> unknown_keys;
   std::string_view line;
   for (LineReader::Got got = lines.next(line); got != LineReader::Got::end && !sink.stopped(); got = lines.next(line)) {
     const std::string where = name + ":" + std::to_string(lines.number());
@@ -376,7 +432,7 @@ void read_jsonl(const fs::path& input, const InputOptions& options, const Candid
       sink.mistake(where + ": the line has more than " + std::to_string(kLineBytesMax) +
                    " bytes; put the source into a file and name its path");
     } else if (line.find_first_not_of(" \t") != std::string_view::npos) {
-      LineParser parser(where, base, lines.number(), options, sink);
+      LineParser parser(where, base, lines.number(), options, sink, unknown_keys);
       parser.parse(line);
       if (parser.any_wrong()) sink.left_out();
     } else {

@@ -248,5 +248,13 @@ TEST_F(Jsonl, standard_input_has_that_name_and_paths_relative_to_the_working_dir
   EXPECT_EQ(read("no").mistakes.at(0).find("standard input:1: not JSON"), 0u);
 }
 
+TEST_F(Jsonl, a_misspelt_key_is_noted_once) {
+  const Found found = read(line(R"("id": "a", "baselien": "compile")") + "\n" +
+                           line(R"("id": "b", "baselien": "compile", "temperature": 1)"));
+  EXPECT_EQ(found.candidates.size(), 2u);
+  ASSERT_EQ(found.notes.size(), 1u);
+  EXPECT_THAT(found.notes[0], HasSubstr("jsonl:1: the key 'baselien' is unknown and ignored; did you mean baseline?"));
+}
+
 }  // namespace
 }  // namespace kq::producer

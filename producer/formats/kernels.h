@@ -1,5 +1,8 @@
-// A directory of kernels: each .py, .cu, .ptx or .cubin file in it is read as a single file (single_file.h), in the
-// order of their names.
+// A directory of kernels, which is searched to the bottom: each .py, .cu, .ptx or .cubin file is read as a single file
+// (single_file.h). The files of a directory come first, in the order of their names, then the directories in it.
+//
+// A directory below it that is of another format, such as a KernelBench run, is read by that format. Hidden files and
+// directories, __pycache__, links to directories, and the problems that lie among the kernels are left out.
 #pragma once
 
 #include <filesystem>

@@ -58,6 +58,48 @@ TEST(kernels, each_may_name_a_problem_of_its_own) {
   ASSERT_EQ(found.candidates.size(), 1u);
   EXPECT_EQ(found.candidates[0].problem_name, "relu");
   EXPECT_THAT(found.mistakes, ElementsAre(HasSubstr("b.py: which problem does it solve?")));
+  EXPECT_THAT(found.notes, ElementsAre(HasSubstr("k: 1 file is a problem and no kernel: ")));
+}
+
+TEST(kernels, a_folder_is_searched_to_the_bottom) {
+  TestFolder folder;
+  folder.write("problem.py", kTestProblem);
+  for (const char* name : {"k/z.py", "k/gelu/anna.py", "k/gelu/deep/anna.py", "k/matmul/anna.py"})
+    folder.write(name, kTestKernel);
+  for (const char* name : {"k/.hidden.py", "k/.git/a.py", "k/__pycache__/a.py"}) folder.write(name, kTestKernel);
+  std::filesystem::create_directory_symlink(folder / "k", folder / "k/gelu/loop");
+  InputOptions options;
+  options.problem = folder / "problem.py";
+  options.label_root = folder / "k";
+  std::vector<std::string> labels;
+  for (const Candidate& candidate : read(folder / "k", options).candidates) labels.push_back(candidate.label);
+  EXPECT_THAT(labels, ElementsAre("z", "gelu/anna", "gelu/deep/anna", "matmul/anna"));
+  std::filesystem::remove(folder / "k/z.py");
+  EXPECT_EQ(recognise_kernels(folder / "k"), "it holds gelu/anna.py");
+  EXPECT_EQ(recognise_kernels(folder / "k/__pycache__/none"), "");
+}
+
+TEST(kernels, a_folder_below_that_is_of_another_format_is_read_by_it) {
+  TestFolder folder;
+  folder.write("k/a.py", "# kq: problem=../problem.py\n" + std::string(kTestKernel));
+  folder.write("problem.py", kTestProblem);
+  folder.write("k/more/b.py", kTestKernel);
+  folder.write("k/more/submissions.jsonl", R"({"id": "b", "problem": "../../problem.py", "path": "b.py"})");
+  const Found found = read(folder / "k", {});
+  EXPECT_THAT(found.mistakes, IsEmpty());
+  ASSERT_EQ(found.candidates.size(), 2u);
+  EXPECT_EQ(found.candidates[1].label, "b");
+}
+
+TEST(kernels, the_problem_itself_is_no_kernel) {
+  TestFolder folder;
+  folder.write("k/problem.py", kTestProblem);
+  folder.write("k/a.py", kTestKernel);
+  InputOptions options;
+  options.problem = folder / "k/problem.py";
+  const Found found = read(folder / "k", options);
+  EXPECT_THAT(found.mistakes, IsEmpty());
+  EXPECT_EQ(found.candidates.size(), 1u);
 }
 
 }  // namespace

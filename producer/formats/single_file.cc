@@ -69,6 +69,16 @@ std::string label_of_stdin(const std::filesystem::path& path) {
   return "stdin-" + to_hex(sha256(text)).substr(0, kDigits);
 }
 
+// Returns the path of a kernel below the root of labels, without its ending, or its name where it lies elsewhere.
+std::string label_of(const std::filesystem::path& input, const InputOptions& options) {
+  const std::string name = input.stem().string();
+  if (options.label_root.empty()) return name;
+  const std::filesystem::path below =
+      std::filesystem::absolute(input).lexically_normal().lexically_relative(options.label_root);
+  if (below.empty() || *below.begin() == "..") return name;
+  return (below.parent_path() / name).string();
+}
+
 // Returns the sample name of the file. A kernel from standard input has none.
 std::optional<SampleName> sample_name_of(const std::filesystem::path& input, const InputOptions& options) {
   return options.input_name.empty() ? parse_sample_name(input.filename().string()) : std::nullopt;
@@ -90,6 +100,18 @@ bool is_named_as_kernel(const std::filesystem::path& input) {
 
 std::string recognise_single_file(const std::filesystem::path& input) {
   return is_file(input) && is_named_as_kernel(input) ? "its name ends in " + input.extension().string() : "";
+}
+
+bool is_problem_among_kernels(const std::filesystem::path& input, const InputOptions& options) {
+  if (input.extension() != ".py") return false;
+  std::error_code ignored;
+  if (options.problem) return std::filesystem::equivalent(input, *options.problem, ignored);
+  if (sample_name_of(input, options)) return false;
+  const auto header = header_of(input);
+  if (!header || std::ranges::any_of(*header, [](const HeaderSetting& one) { return one.key == "problem"; }))
+    return false;
+  const auto text = contents(file_ref(input));
+  return text && missing_from_problem(*text).empty() && text->find("class ModelNew") == std::string::npos;
 }
 
 std::vector<FileRef> extension_files(FileRef source) {
@@ -129,7 +151,7 @@ void read_single_file(const std::filesystem::path& input, const InputOptions& op
   Candidate candidate;
   if (sample) candidate = sample_candidate(input, *sample);
   candidate.where = name;
-  if (!sample) candidate.label = options.input_name.empty() ? input.stem().string() : label_of_stdin(input);
+  if (!sample) candidate.label = options.input_name.empty() ? label_of(input, options) : label_of_stdin(input);
   candidate.files =
       source_files(input, options.input_name.empty() ? std::string() : "submission" + input.extension().string());
   const std::filesystem::path base = options.input_name.empty() ? input.parent_path() : "";

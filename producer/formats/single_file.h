@@ -1,5 +1,7 @@
 // One kernel in one .py, .cu, .ptx or .cubin file, whose problem is named by --problem or by a comment at its head.
 //
+// The label of a kernel is its path below InputOptions::label_root, without the ending: "add" or "gelu/anna".
+//
 // A sample of a KernelBench run (level_1_problem_2_sample_0_kernel.py) has the same label and tags as in its run, and
 // its problem is found in the same way where none is named.
 #pragma once
@@ -15,6 +17,10 @@ namespace kq::producer {
 bool is_named_as_kernel(const std::filesystem::path& input);
 std::string recognise_single_file(const std::filesystem::path& input);
 void read_single_file(const std::filesystem::path& input, const InputOptions& options, const CandidateSink& sink);
+
+// Returns whether a file among kernels is a problem: it is the one that --problem names, or it names no problem itself
+// and defines Model and get_inputs, but no ModelNew.
+bool is_problem_among_kernels(const std::filesystem::path& input, const InputOptions& options);
 
 // Returns the files of a submission with this entry, which may be given another name. X.cu needs X.json, its
 // IOContract. X.py includes X.json where that is an IOContract. X.cu without X.json that is an extension of torch is

@@ -8,6 +8,7 @@
 #include "core/base/version.h"
 #include "net/endpoint.h"
 #include "producer/gateway/rest/values.h"
+#include "sys/command_line.h"
 
 namespace kq::gateway {
 namespace {
@@ -62,10 +63,9 @@ void add_options(CLI::App& app, ServeCommand& line, Texts& texts) {
   app.add_option("--drain", texts.drain_s, "seconds that requests have to finish after SIGTERM")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
-  app.add_option("--log-level", line.log_level, "what to log to stderr: debug, info, warning or error (or LOG_LEVEL)")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
-  app.add_option("--log-format", line.log_format,
-                 "auto, text or json; auto: text on a terminal, else a JSON object a line")
+  app.add_option("--log-level", line.log_level, "what to log to standard error; warning is warn [LOG_LEVEL]")
+      ->check(CLI::IsMember({"debug", "info", "warn", "warning", "error", "off"}));
+  app.add_option("--log-format", line.log_format, "auto: text on a terminal, else a JSON object a line")
       ->check(CLI::IsMember({"auto", "text", "json"}))
       ->capture_default_str();
   app.add_option("--ready-fd", texts.ready_fd, "write \"ready URL\" to this descriptor once requests are answered");
@@ -143,14 +143,15 @@ std::variant<ServeCommand, TokenCommand, EarlyEnd> parse_command_line(int argc, 
   CLI::App* make = app.add_subcommand("token", "makes a token and prints its line for --tokens");
   make->add_option("NAME", token.name, "name of the submitter: letters, digits, '.', '_' and '-'")->required();
   make->add_option("--quota", token.jobs_max, "the most queued jobs of the submitter; 0: only the broker's own quota");
+  sys::prepare(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    return EarlyEnd{ExitCode::ok, app.help()};
+    return EarlyEnd{ExitCode::ok, sys::help_text(app)};
   } catch (const CLI::CallForVersion& version) {
     return EarlyEnd{ExitCode::ok, std::string(version.what()) + "\n"};
   } catch (const CLI::ParseError& error) {
-    return mistake(std::string(error.what()) + "; see kq-gateway --help");
+    return mistake(sys::mistake_text(app, error));
   }
   if (make->parsed()) {
     if (const auto wrong = submitter_name_error(token.name)) return mistake("token: the name " + *wrong);

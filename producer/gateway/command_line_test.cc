@@ -76,7 +76,7 @@ TEST_F(GatewayCommandLine, the_evaluation_servers_environment_counts) {
 TEST_F(GatewayCommandLine, mistakes_are_one_sentence) {
   for (const char* listen : {"8000", ":8000", "host:", "host:99999", "host:x"})
     EXPECT_THAT(mistake({"--listen", listen}), HasSubstr("HOST:PORT is needed")) << listen;
-  EXPECT_THAT(mistake({"--no-such"}), HasSubstr("see kq-gateway --help"));
+  EXPECT_THAT(mistake({"--no-such"}), HasSubstr("kq-gateway --help lists the options"));
   EXPECT_THAT(mistake({"token", "a/b"}), HasSubstr("may have letters"));
 }
 

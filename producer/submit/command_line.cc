@@ -1,7 +1,5 @@
 #include "producer/submit/command_line.h"
 
-#include <glob.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -13,10 +11,12 @@
 #include "net/endpoint.h"
 #include "producer/client/submitter.h"
 #include "producer/client/when.h"
+#include "producer/formats/formats.h"
 #include "producer/formats/settings.h"
 #include "producer/submit/judge_options.h"
 #include "producer/submit/kernelbench_options.h"
 #include "sys/clock.h"
+#include "sys/command_line.h"
 
 namespace kq::producer {
 namespace {
@@ -103,17 +103,6 @@ std::optional<std::filesystem::path> optional_path(const std::string& word) {
   return word.empty() ? std::nullopt : std::optional<std::filesystem::path>(word);
 }
 
-// Returns the files that match a pattern, which the shell has not expanded because it was in quotes.
-std::vector<std::string> matching(const std::string& pattern) {
-  std::error_code ignored;
-  if (pattern.find_first_of("*?[") == std::string::npos || std::filesystem::exists(pattern, ignored)) return {pattern};
-  glob_t found{};
-  std::vector<std::string> paths;
-  if (::glob(pattern.c_str(), 0, nullptr, &found) == 0) paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  ::globfree(&found);
-  return paths;
-}
-
 // Applies the inputs, and returns those arguments that are options of KernelBench's scripts.
 Expected<std::vector<std::string>> apply_inputs(const RawOptions& raw, SubmitCommandLine& line) {
   std::vector<std::string> options;
@@ -127,8 +116,7 @@ Expected<std::vector<std::string>> apply_inputs(const RawOptions& raw, SubmitCom
       options.push_back(input);
       continue;
     }
-    const std::vector<std::string> paths = matching(input);
-    if (paths.empty()) return bad_input("nothing matches '" + input + "'");
+    KQ_TRY_VALUE(const auto paths, expanded_input(input));
     line.request.inputs.insert(line.request.inputs.end(), paths.begin(), paths.end());
   }
   return options;
@@ -171,27 +159,43 @@ Expected<void> apply_options(const RawOptions& raw, SubmitCommandLine& line) {
   return apply_queue_options(raw, line.request);
 }
 
+// Returns the names of the input formats, as --input-format takes them.
+std::string format_names() {
+  std::string names;
+  for (const Format& format : formats()) names += (names.empty() ? "" : ", ") + std::string(format.name);
+  return names;
+}
+
 void add_input_options(CLI::App& app, RawOptions& raw, SubmitCommandLine& line) {
-  app.add_option("PATH", raw.inputs, "an input to submit; see below");
+  app.option_defaults()->group("What is submitted");
+  app.add_option("PATH", raw.inputs, "an input to submit; see below")->type_name("");
+  app.add_option("--run", raw.run, "name of the run (default: the name of the first PATH, with a key KEY/NAME)")
+      ->type_name("NAME");
+  app.add_option("--share", line.share, "let this key add rows to the run and read its sources; may be repeated")
+      ->type_name("KEY")
+      ->allow_extra_args(false);
+  app.add_option("--problem", raw.problem, "the problem of single files: its path, or its name in --problems")
+      ->type_name("FILE");
+  app.add_option("--problems", raw.problems,
+                 "where problems are found: a directory such as a KernelBench checkout, or a .jsonl of its data set")
+      ->type_name("DIR");
+  app.add_option("--backend", raw.backend,
+                 "torch, triton, cuda, torch_cuda or multi_kernel; without it recognised by each file")
+      ->type_name("NAME");
   app.add_option("--input-format", raw.input_format,
-                 "the format of every PATH: jsonl, kernelbench_run, kernelbench_problems, backendbench, flashinfer, "
-                 "kernels or single_file; "
-                 "without it each PATH is recognised");
+                 "the format of every PATH: " + format_names() + "; without it each PATH is recognised")
+      ->type_name("NAME");
   app.add_flag("--resume", line.request.options.subset.resume,
                "leave out samples that a KernelBench run's eval_results.json has");
-  app.add_option(
-      "--spool", line.spool,
-      "keep the jobs in this folder while no broker answers; jobs in the folder are sent first, also without a PATH");
-  app.add_option("--problem", raw.problem, "the problem of single files: its path, or its name in --problems");
-  app.add_option("--problems", raw.problems,
-                 "where problems are found: a directory such as a KernelBench checkout, or a .jsonl of its data set");
-  app.add_option("--backend", raw.backend,
-                 "torch, triton, cuda, torch_cuda or multi_kernel; without it recognised by each file");
-  app.add_option("--device", raw.device, "any, cpu or cuda");
-  app.add_option("--gpu", raw.gpu, "run only on this GPU model, as workers name it");
+  app.add_option("--repeat", raw.repeat, "submit each kernel this many times, as LABEL, LABEL#2, ...");
+  app.add_flag("--force-rerun", line.force_rerun, "run jobs again that already have a verdict");
+  app.add_flag("--keep-going", line.keep_going,
+               "send the valid kernels although others are invalid; the exit code is still 2");
+  app.add_flag("--dry-run", line.dry_run, "validate and list, send nothing; needs no broker");
 }
 
 void add_judge_options(CLI::App& app, RawOptions& raw) {
+  app.option_defaults()->group("How it is judged");
   for (JudgeOptionTexts::Given& given : raw.judging.all()) {
     if (given.option.value == nullptr) {
       app.add_flag(given.option.flag, given.is_set, given.option.help);
@@ -201,34 +205,51 @@ void add_judge_options(CLI::App& app, RawOptions& raw) {
   }
 }
 
-void add_queue_options(CLI::App& app, RawOptions& raw, SubmitCommandLine& line) {
-  app.add_option("--priority", raw.priority, "low, normal or high: which jobs run first; jobs that wait longer rise");
-  app.add_option("--not-before", raw.not_before, "run no earlier than this: 2026-11-21T18:00Z, or +30m from now");
-  app.add_option("--deadline", raw.deadline,
-                 "jobs that have not started by then end as expired; written as for --not-before");
+void add_place_options(CLI::App& app, RawOptions& raw, SubmitCommandLine& line) {
+  app.option_defaults()->group("Where and when it runs");
+  app.add_option("--device", raw.device, "any, cpu or cuda")->type_name("KIND");
+  app.add_option("--gpu", raw.gpu, "run only on this GPU model, as workers name it")->type_name("MODEL");
   app.add_option("--require", raw.labels, "run only on workers with this label; may be repeated")
+      ->type_name("LABEL")
       ->allow_extra_args(false);
-  app.add_option("--submitter", raw.submitter,
-                 "the name whose share and quota the jobs count against; default USER@HOST")
-      ->envname("KQ_SUBMITTER");
-  app.add_option("--run", raw.run, "name of the run; default the name of the first PATH, with a key KEY/NAME");
-  app.add_option("--share", line.share, "let this key add rows to the run and read its sources; may be repeated")
-      ->allow_extra_args(false);
-  app.add_option("--broker", raw.broker, "URL of the broker")->envname("KQ_BROKER")->capture_default_str();
-  app.add_option("--key", line.key, "your key file, where the broker requires a key")->envname("KQ_KEY");
-  app.add_flag("--wait", line.wait, "wait for the verdicts, which determine the exit code");
+  app.add_option("--priority", raw.priority, "low, normal or high: which jobs run first; jobs that wait longer rise")
+      ->type_name("NAME");
+  app.add_option("--not-before", raw.not_before, "run no earlier than this: 2026-11-21T18:00Z, or +30m from now")
+      ->type_name("WHEN");
+  app.add_option("--deadline", raw.deadline,
+                 "jobs that have not started by then end as expired; written as for --not-before")
+      ->type_name("WHEN");
   app.add_option("--time-limit", raw.time_limit_s,
-                 "seconds that each job's build and its run may take; lowers what the worker allows");
+                 "seconds that each job's build and its run may take; lowers what the worker allows")
+      ->type_name("S");
+  app.option_defaults()->group("Broker");
+  app.add_option("--broker", raw.broker, "URL of the broker")
+      ->type_name("URL")
+      ->envname("KQ_BROKER")
+      ->capture_default_str();
+  app.add_option("--key", line.key, "your key file, where the broker requires a key")
+      ->type_name("FILE")
+      ->envname("KQ_KEY");
+  app.add_option("--submitter", raw.submitter,
+                 "the name whose share and quota the jobs count against (default: USER@HOST)")
+      ->type_name("NAME")
+      ->envname("KQ_SUBMITTER");
+  app.add_option(
+         "--spool", line.spool,
+         "keep the jobs in this folder while no broker answers; jobs in the folder are sent first, also without a PATH")
+      ->type_name("DIR");
+}
+
+void add_wait_options(CLI::App& app, RawOptions& raw, SubmitCommandLine& line) {
+  app.option_defaults()->group("Waiting and output");
+  app.add_flag("--wait", line.wait, "wait for the verdicts, which determine the exit code");
   app.add_option("--timeout", raw.timeout_s,
-                 "stop waiting for a broker, for room in a full queue or for verdicts after this many seconds");
-  app.add_flag("--force-rerun", line.force_rerun, "run jobs again that already have a verdict");
-  app.add_option("--repeat", raw.repeat, "submit each kernel this many times, as LABEL, LABEL#2, ...");
-  app.add_flag("--keep-going", line.keep_going,
-               "send the valid kernels although others are invalid; the exit code is still 2");
-  app.add_flag("--json", line.json, "print one JSON object on standard output");
-  app.add_flag("--dry-run", line.dry_run, "validate and list, send nothing; needs no broker");
+                 "stop waiting for a broker, for room in a full queue or for verdicts after this many seconds")
+      ->type_name("S");
   app.add_flag("--exit-zero", line.exit_zero, "exit 0 also when a kernel did not pass");
-  app.add_option("--progress", raw.progress, "progress on standard error: auto, json (one object per line) or none");
+  app.add_flag("--json", line.json, "print one JSON object on standard output");
+  app.add_option("--progress", raw.progress, "progress on standard error: auto, json (one object per line) or none")
+      ->type_name("HOW");
   app.add_flag("-q,--quiet", line.quiet, "print errors only, without counts and progress");
 }
 
@@ -243,17 +264,19 @@ std::variant<SubmitCommandLine, EarlyEnd> parse_submit_command_line(int argc, co
   app.footer(kFooter);
   add_input_options(app, raw, line);
   add_judge_options(app, raw);
-  add_queue_options(app, raw, line);
+  add_place_options(app, raw, line);
+  add_wait_options(app, raw, line);
   app.set_version_flag("--version", "kq-submit " + std::string(kVersion));
+  sys::prepare(app);
   // CLI11's own exit codes are 100 and more. In kq the exit code of every such mistake is 2.
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    return EarlyEnd{ExitCode::ok, app.help()};
+    return EarlyEnd{ExitCode::ok, sys::help_text(app)};
   } catch (const CLI::CallForVersion& version) {
     return EarlyEnd{ExitCode::ok, std::string(version.what()) + "\n"};
   } catch (const CLI::ParseError& error) {
-    return EarlyEnd{ExitCode::bad_input, std::string(error.what()) + "; see kq-submit --help"};
+    return EarlyEnd{ExitCode::bad_input, sys::mistake_text(app, error)};
   }
   // An empty value comes from an unset variable of a script. Without this check an empty --gpu, for example, would run
   // the jobs on any GPU.

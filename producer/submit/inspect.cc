@@ -1,5 +1,7 @@
 #include "producer/submit/inspect.h"
 
+#include <glob.h>
+
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -22,6 +24,25 @@ std::string run_name_of(const fs::path& input) {
   return path.stem().string();
 }
 
+// Returns the folder below which the paths of kernels are their labels: a single folder itself, else the deepest folder
+// that holds all inputs. Returns an empty path where that is the root of the file system.
+fs::path common_folder(const std::vector<fs::path>& inputs) {
+  fs::path common;
+  for (const fs::path& input : inputs) {
+    std::error_code wrong;
+    fs::path path = fs::absolute(input, wrong).lexically_normal();
+    if (!path.has_filename()) path = path.parent_path();
+    if (inputs.size() == 1 && fs::is_directory(path, wrong)) return path;
+    const fs::path folder = path.parent_path();
+    if (common.empty()) common = folder;
+    const auto [end, ignored] = std::mismatch(common.begin(), common.end(), folder.begin(), folder.end());
+    fs::path shared;
+    for (auto part = common.begin(); part != end; ++part) shared /= *part;
+    common = shared;
+  }
+  return common == common.root_path() ? fs::path() : common;
+}
+
 // Calls `visit` with each candidate of all inputs in their order, and with its number, counted from 0. `others` gets
 // mistakes and notes.
 using VisitCandidate = std::function<void(std::uint32_t ordinal, const Candidate& candidate)>;
@@ -33,8 +54,10 @@ void each_candidate(const SubmitRequest& request, const VisitCandidate& visit, c
     if (ordinal < kSubmissionsMax) visit(ordinal, candidate);
     ++ordinal;
   };
+  InputOptions options = request.options;
+  options.label_root = common_folder(request.inputs);
   for (const fs::path& input : request.inputs) {
-    const auto known = find_candidates(input, request.input_format, request.options, sink);
+    const auto known = find_candidates(input, request.input_format, options, sink);
     if (known && recognised != nullptr)
       recognised->push_back({input.string(), std::string(known->format->name), known->reason});
     if (!known) others.mistake(known.error().message);
@@ -112,7 +135,8 @@ class FirstPass {
         const auto [first, is_new] = places.try_emplace(label, candidate.where);
         if (is_new) continue;
         mistake(candidate.where + ": the label '" + label + "' is taken by " + first->second +
-                "; labels must differ within a run");
+                "; labels must differ within a run: name one of them with kq: id=NAME at its head, or submit it under "
+                "another --run");
         bad_.push_back(ordinal);
         return;
       }
@@ -178,6 +202,18 @@ Inspected inspect(const SubmitRequest& request) {
     return second_pass(request, *bad, job_count, visit);
   };
   return inspected;
+}
+
+Expected<std::vector<std::string>> expanded_input(const std::string& argument) {
+  std::error_code ignored;
+  if (argument.find_first_of("*?[") == std::string::npos || fs::exists(argument, ignored))
+    return std::vector<std::string>{argument};
+  glob_t found{};
+  std::vector<std::string> paths;
+  if (::glob(argument.c_str(), 0, nullptr, &found) == 0) paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  if (paths.empty()) return bad_input("nothing matches '" + argument + "'");
+  return paths;
 }
 
 }  // namespace kq::producer

@@ -56,4 +56,8 @@ struct Inspected {
 // Reads and validates all inputs. It needs no broker.
 Inspected inspect(const SubmitRequest& request);
 
+// Returns the paths that an argument stands for: itself, or the files that match a pattern such as 'k/*.py', which the
+// shell has not expanded because it was in quotes. Fails where nothing matches.
+Expected<std::vector<std::string>> expanded_input(const std::string& argument);
+
 }  // namespace kq::producer

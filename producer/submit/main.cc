@@ -5,11 +5,9 @@
 // of core/base/error.h. The first SIGINT ends sending or waiting. After --wait a second SIGINT within 2 s cancels the
 // jobs that this call submitted. Every SIGINT after the second ends the process at once.
 #include <signal.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -20,7 +18,6 @@
 #include <string>
 #include <vector>
 
-#include "core/bytes/hash.h"
 #include "core/limits.h"
 #include "net/endpoint.h"
 #include "net/keys.h"
@@ -66,14 +63,6 @@ void watch_for_interrupt() {
     if (g_interrupts >= kInterruptsCounted) ::signal(SIGINT, SIG_DFL);
   };
   sigaction(SIGINT, &action, nullptr);  // without SA_RESTART a signal ends a wait early
-}
-
-Expected<std::string> random_salt() {
-  std::array<char, 16> bytes{};
-  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    return our_fault(sys::error_text("no random numbers for --force-rerun"));
-  }
-  return to_hex(sha256({bytes.data(), bytes.size()})).substr(0, 32);
 }
 
 // Prints each acknowledgement when it arrives: numbers or JSON objects on standard output, and progress and refusals on
@@ -198,7 +187,13 @@ void say_outcome(const WaitOutcome& outcome, const SubmitCommandLine& line, cons
   if (outcome.end == WaitEnd::timed_out)
     say("--timeout is over; " + resume_text(unfinished, run, broker_argument(line)));
   if (outcome.end == WaitEnd::interrupted) say("interrupted; " + resume_text(unfinished, run, broker_argument(line)));
-  if (!line.quiet && line.progress != ProgressStyle::json) say(summary_text(outcome.tally()));
+  if (line.quiet || line.progress == ProgressStyle::json) return;
+  say(summary_text(outcome.tally()));
+  if (outcome.tally().failed() + outcome.tally().abandoned() > 0) {
+    const std::string broker = broker_argument(line);
+    say("kq results " + shell_quoted(run) + " --failed" + (broker.empty() ? "" : " --broker " + shell_quoted(broker)) +
+        " shows why");
+  }
 }
 
 // Returns the exit code of the call. A fault of kq takes precedence over bad input, and bad input over a kernel that

@@ -1,10 +1,16 @@
 #include "producer/submit/submit.h"
 
+#include <sys/random.h>
+
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <numeric>
 
+#include "core/bytes/hash.h"
 #include "core/limits.h"
 #include "producer/client/sentences.h"
+#include "sys/error_text.h"
 
 namespace kq::producer {
 namespace {
@@ -219,6 +225,14 @@ void BusyReporter::operator()(const Busy& busy) {
   reason_ = busy.reason;
   reported_ms_ = now_ms_();
   say_(busy_text(busy));
+}
+
+Expected<std::string> random_salt() {
+  std::array<char, 16> bytes{};
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    return our_fault(sys::error_text("no random numbers for --force-rerun"));
+  }
+  return to_hex(sha256({bytes.data(), bytes.size()})).substr(0, 32);
 }
 
 }  // namespace kq::producer

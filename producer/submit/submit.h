@@ -109,4 +109,7 @@ class BusyReporter {
 };
 inline constexpr std::int64_t kBusyReportMs = 10'000;
 
+// Returns a random SubmitRequest::salt, with which the broker reuses no finished jobs.
+Expected<std::string> random_salt();
+
 }  // namespace kq::producer

@@ -95,7 +95,7 @@ class SubmitTest(unittest.TestCase):
 
     def test_empty_directory(self) -> None:
         (self.folder / "empty").mkdir()
-        self.assertIn("empty holds no submissions; known are: ", self.refused("empty")[0])
+        self.assertIn("empty holds no submissions: neither in it nor below it", self.refused("empty")[0])
 
     def test_broken_line(self) -> None:
         self.write("add.py", KERNEL)
@@ -124,7 +124,7 @@ class SubmitTest(unittest.TestCase):
         self.write("add.py", KERNEL)
         for words, sentence in (
             ((), "PATH is required; see kq-submit --help"),
-            (("add.py", "--nonsense"), "The following argument was not expected: --nonsense; see kq-submit --help"),
+            (("add.py", "--nonsense"), "there is no option '--nonsense' (kq-submit --help lists the options)"),
             (("add.py", "--backend", "hip"), "--backend must be one of torch, triton, cuda, torch_cuda, multi_kernel, "
                                              "eval_program, got 'hip'"),
             (("add.py", "--broker", "nowhere"), "broker 'nowhere': a URL such as tcp://127.0.0.1:5570 or "

@@ -14,6 +14,10 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
+constexpr const char* kRemedy =
+    "; labels must differ within a run: name one of them with kq: id=NAME at its head, or submit it under another "
+    "--run";
+
 std::vector<std::string> labels(const Prepared& prepared) {
   std::vector<std::string> labels;
   for (const PackedJob& job : prepared.jobs) labels.push_back(job.submission.label);
@@ -82,13 +86,26 @@ TEST_F(Submit, all_mistakes_are_found_and_the_good_part_is_kept) {
                                              "gone.py: No such file or directory"));
 }
 
-TEST_F(Submit, labels_differ_within_a_run) {
+TEST_F(Submit, labels_are_the_paths_below_the_common_folder) {
   add("a/add.py");
   add("b/add.py");
   const Prepared prepared = prepare(request_);
-  EXPECT_THAT(labels(prepared), ElementsAre("add"));
-  EXPECT_THAT(prepared.mistakes, ElementsAre((folder_ / "b/add.py").string() + ": the label 'add' is taken by " +
-                                             (folder_ / "a/add.py").string() + "; labels must differ within a run"));
+  EXPECT_THAT(labels(prepared), ElementsAre("a/add", "b/add"));
+  EXPECT_THAT(prepared.mistakes, IsEmpty());
+  request_.inputs = {folder_ / "a", folder_ / "b"};
+  EXPECT_THAT(labels(prepare(request_)), ElementsAre("a/add", "b/add"));
+  request_.inputs = {folder_ / "a"};
+  EXPECT_THAT(labels(prepare(request_)), ElementsAre("add"));
+}
+
+TEST_F(Submit, labels_differ_within_a_run) {
+  const std::string named = "# kq: id=same\n" + std::string(kTestKernel);
+  add("a.py", named);
+  add("b.py", named);
+  const Prepared prepared = prepare(request_);
+  EXPECT_THAT(labels(prepared), ElementsAre("same"));
+  EXPECT_THAT(prepared.mistakes, ElementsAre((folder_ / "b.py").string() + ": the label 'same' is taken by " +
+                                             (folder_ / "a.py").string() + kRemedy));
 }
 
 TEST_F(Submit, repeat_and_salt_make_new_jobs) {
@@ -110,7 +127,7 @@ TEST_F(Submit, a_repetition_does_not_take_another_files_label) {
   request_.repeat = 2;
   EXPECT_THAT(prepare(request_).mistakes,
               ElementsAre((folder_ / "add#2.py").string() + ": the label 'add#2' is taken by " +
-                          (folder_ / "add.py").string() + "; labels must differ within a run"));
+                          (folder_ / "add.py").string() + kRemedy));
 }
 
 TEST_F(Submit, every_batch_is_acknowledged_in_order) {

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import zmq
 import zmq.asyncio
@@ -41,12 +41,16 @@ from kq.connection.link import (
 from kq.connection.submitter import DefaultRun, run_of, submitter_name
 from kq.errors import BadInput, BrokerUnreachable, Error, GaveUp
 from kq.evaluation import EVALUATE_TIMEOUT_S, Evaluation, GivenProblem, Reward, Source, order_of
+from kq.records.arguments import EvaluateFields, RewardFields, SubmissionFields
 from kq.records.jobs import RunRow
 from kq.records.submission import Backend, Submission
 from kq.records.validate import span_s
 from kq.tables.html import Board, Evaluations, Rows
 from kq.wire.messages import Acceptance, BrokerReply, JobAck, JobStatus, Reply, Request
 from kq.wire.queue_messages import JobAction
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 T = TypeVar("T")
 
@@ -91,7 +95,7 @@ class AsyncClient:
 
     async def results(self, run: str, with_samples: bool = False) -> Rows:
         """See Client.results()."""
-        return Rows(await self._run(operations.results(run, with_samples)))
+        return Rows(operations.known(run, await self._run(operations.results(run, with_samples))))
 
     async def each_row(self, run: str, with_samples: bool = False) -> AsyncIterator[RunRow]:
         """See Client.each_row()."""
@@ -146,7 +150,7 @@ class AsyncClient:
         run: str = DefaultRun("evaluate"),  # noqa: B008
         label: str = "",
         fresh: bool = False,
-        **fields: Any,
+        **fields: Unpack[SubmissionFields],
     ) -> Evaluation:
         """Submits one source, waits for its verdict and returns the Evaluation with times and reward.
 
@@ -179,7 +183,7 @@ class AsyncClient:
         timeout: float | None = EVALUATE_TIMEOUT_S,
         job_timeout: float | None = None,
         progress: bool | Progress | None = None,
-        **arguments: Any,
+        **arguments: Unpack[EvaluateFields],
     ) -> Evaluations:
         """See Client.evaluate_many()."""
         span_s(job_timeout, "job_timeout")
@@ -199,7 +203,7 @@ class AsyncClient:
         order.fail(failure)
         return Evaluations(order.evaluations())
 
-    async def reward(self, kernel: Source, problem: GivenProblem, **arguments: Any) -> Reward:
+    async def reward(self, kernel: Source, problem: GivenProblem, **arguments: Unpack[RewardFields]) -> Reward:
         """See Client.reward()."""
         return (await self.evaluate(kernel, problem=problem, **arguments)).as_reward()
 
@@ -407,7 +411,15 @@ class AsyncBatch(BatchView):
         """See Batch.as_completed(); use it with `async for`."""
         clock = asyncio.get_running_loop().time
         return self._client._each(
-            batch.as_completed(self._jobs, clock, timeout, job_timeout, with_samples, progress_of(progress))
+            batch.as_completed(
+                self._jobs,
+                clock,
+                timeout,
+                job_timeout,
+                with_samples,
+                progress_of(progress),
+                batch.silence_of(timeout),
+            )
         )
 
     async def cancel(self) -> list[JobAction]:

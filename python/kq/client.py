@@ -8,7 +8,7 @@ import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import zmq
 
@@ -34,12 +34,16 @@ from kq.connection.link import (
 from kq.connection.submitter import run_of, submitter_name
 from kq.errors import BrokerUnreachable, Error, GaveUp
 from kq.evaluation import EVALUATE_TIMEOUT_S, Evaluation, GivenProblem, Order, Reward, Source, order_of
+from kq.records.arguments import EvaluateFields, RewardFields
 from kq.records.jobs import RunRow
 from kq.records.submission import Submission
 from kq.records.validate import span_s
 from kq.tables.html import Board, Evaluations, Rows
 from kq.wire.messages import BrokerReply, JobAck, JobStatus, Reply, Request
 from kq.wire.queue_messages import JobAction
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 T = TypeVar("T")
 E = TypeVar("E")
@@ -106,11 +110,16 @@ class Client:
         return Batch(self, jobs)
 
     def evaluate(
-        self, source: Source, *, problem: GivenProblem, timeout: float | None = EVALUATE_TIMEOUT_S, **arguments: Any
+        self,
+        source: Source,
+        *,
+        problem: GivenProblem,
+        timeout: float | None = EVALUATE_TIMEOUT_S,
+        **arguments: Unpack[EvaluateFields],
     ) -> Evaluation:
         """Submits one source, waits for its verdict and returns the Evaluation with times and reward.
 
-        `arguments` are those of AsyncClient.evaluate().
+        `arguments` are those of EvaluateFields, as AsyncClient.evaluate() describes them.
         """
         return self._evaluations(order_of([source], problem=problem, **arguments), timeout, None, None)[0]
 
@@ -122,7 +131,7 @@ class Client:
         timeout: float | None = EVALUATE_TIMEOUT_S,
         job_timeout: float | None = None,
         progress: bool | Progress | None = None,
-        **arguments: Any,
+        **arguments: Unpack[EvaluateFields],
     ) -> Evaluations:
         """Evaluates many sources together and returns one Evaluation per source, in order.
 
@@ -134,7 +143,7 @@ class Client:
             order_of(sources, problem=problem, **arguments), timeout, job_timeout, progress_of(progress)
         )
 
-    def reward(self, kernel: Source, problem: GivenProblem, **arguments: Any) -> Reward:
+    def reward(self, kernel: Source, problem: GivenProblem, **arguments: Unpack[RewardFields]) -> Reward:
         """Evaluates one kernel and returns (value, infra_error); see Evaluation.reward."""
         return self.evaluate(kernel, problem=problem, **arguments).as_reward()
 
@@ -151,11 +160,14 @@ class Client:
         return self._run(operations.sources(run, label))
 
     def results(self, run: str, with_samples: bool = False) -> Rows:
-        """Returns the rows of a run in label order. Unfinished jobs have no result; an unknown run has no rows."""
-        return Rows(self._run(operations.results(run, with_samples)))
+        """Returns the rows of a run in label order. Unfinished jobs have no result.
+
+        Raises BadInput for an unknown run.
+        """
+        return Rows(operations.known(run, self._run(operations.results(run, with_samples))))
 
     def each_row(self, run: str, with_samples: bool = False) -> Iterator[RunRow]:
-        """Yields the rows that results() returns, with only one page of them in memory."""
+        """Yields the rows that results() returns, with only one page of them in memory. An unknown run has none."""
         after: str | None = ""
         while after is not None:
             reply = self._run(operations.page(run, after, with_samples))
@@ -305,7 +317,15 @@ class Batch(BatchView):
         function that takes a Tally.
         """
         return self._client._each(
-            batch.as_completed(self._jobs, time.monotonic, timeout, job_timeout, with_samples, progress_of(progress))
+            batch.as_completed(
+                self._jobs,
+                time.monotonic,
+                timeout,
+                job_timeout,
+                with_samples,
+                progress_of(progress),
+                batch.silence_of(timeout),
+            )
         )
 
     def cancel(self) -> list[JobAction]:
@@ -313,7 +333,9 @@ class Batch(BatchView):
         return self._client.cancel([job.seq for job in self._jobs.pending])
 
 
-def reward(kernel: Source, problem: GivenProblem, *, url: str | None = None, **arguments: Any) -> Reward:
+def reward(
+    kernel: Source, problem: GivenProblem, *, url: str | None = None, **arguments: Unpack[RewardFields]
+) -> Reward:
     """Calls Client.reward() on a new connection, which is closed afterwards."""
     with Client(url) as client:
         return client.reward(kernel, problem, **arguments)

@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 from kq.connection.submitter import DefaultRun
 from kq.errors import BadInput, BadSource
+from kq.records.arguments import SubmissionFields
 from kq.records.field_types import field_type_error
 from kq.records.hash import Hash
 from kq.records.jobs import RunRow
@@ -19,12 +20,16 @@ from kq.records.submission import Backend, Problem, SourceFile, Submission, sour
 from kq.records.verdict import Fault, Verdict, VerdictName
 from kq.wire.codec import Malformed, encode
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 # A kernel: its text, the Path of its file, or its files with the entry first.
 Source = str | Path | Sequence[SourceFile]
 # A problem, or the path of its file.
 GivenProblem = Problem | str | Path
 
 EVALUATE_TIMEOUT_S = 600.0  # the default timeout of evaluate() and evaluate_many()
+REPR_TEXT_MAX = 160  # characters of a message in the repr of an Evaluation
 
 
 class Reward(NamedTuple):
@@ -34,7 +39,7 @@ class Reward(NamedTuple):
     infra_error: str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """The outcome of one submission: a finished row, a source that cannot be a kernel, or a failure of kq."""
 
@@ -44,6 +49,15 @@ class Evaluation:
     row: RunRow | None = None
     bad_source: str = ""  # a sentence that says why the source cannot be a kernel; then nothing was sent
     failure: str = ""  # a sentence that says why there is no finished row
+
+    def __repr__(self) -> str:
+        """One line: the names, the verdict, and the speedup or what went wrong. `row` has everything."""
+        ended = self.verdict.name.value if self.verdict else "no verdict"
+        told = f"{self.speedup:.2f}x" if self.speedup is not None else self.bad_source or self.failure
+        if self.verdict is not None and self.verdict.evidence is not None and not told:
+            told = self.verdict.evidence.message
+        told = told.split("\n", 1)[0][:REPR_TEXT_MAX]
+        return f"<Evaluation {self.label!r} of run {self.run!r}, job {self.seq}: {ended}{told and ', ' + told}>"
 
     @property
     def verdict(self) -> Verdict | None:
@@ -172,7 +186,7 @@ def order_of(
     run: str = DefaultRun("evaluate"),  # noqa: B008
     label: str = "",
     fresh: bool = False,
-    **fields: Any,
+    **fields: Unpack[SubmissionFields],
 ) -> Order:
     """Returns the order for these sources, with one problem for all or one for each.
 

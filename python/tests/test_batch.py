@@ -132,6 +132,13 @@ def test_a_silent_broker_is_tolerated_for_a_limited_time() -> None:
     assert broker.now_s < 5 + SILENCE_S + 2 * FINAL_QUERY_S
 
 
+def test_a_silent_broker_is_tolerated_for_as_long_as_the_caller_waits() -> None:
+    broker = Broker({"a": 20}, silent_s=5, back_s=5 + 2 * SILENCE_S)
+    jobs = submitted(broker, "a")
+    timeout = 4 * SILENCE_S
+    assert [one.reward for one in outcomes(broker, jobs, timeout=timeout, silence_s=batch.silence_of(timeout))] == [1.5]
+
+
 def test_a_job_without_a_row_has_an_outcome_that_says_why() -> None:
     broker = Broker({"a": 1, "b": 1, "c": 1})
     broker.refused = "c"

@@ -49,7 +49,9 @@ def test_unfinished_run_has_rows_without_results(connect: Connect, broker: RealB
     assert [row.entry.submission for row in rows] == jobs
     assert [row.job.seq for row in rows] == [ack.seq for ack in acks]
     assert all(row.result is None and row.verdict is None for row in rows)
-    assert client.results("wednesday") == [] and client.leaderboard() == []
+    assert client.leaderboard() == []
+    with pytest.raises(kq.BadInput, match="there is no run 'wednesday'"):
+        client.results("wednesday")
     status = client.status()
     assert (status.version, status.queued, status.leased, status.workers) == (kq.__version__, 300, 0, [])
 

@@ -61,3 +61,9 @@ def test_a_label_is_only_for_a_single_source() -> None:
 def test_a_wrong_type_is_bad_input() -> None:
     with pytest.raises(kq.BadInput, match="submission"):
         order_of(["import torch\n"], problem=kq.Problem.of("x = 1\n", "p"), time_limit_ms="20")
+
+
+def test_a_repr_is_one_short_line() -> None:
+    failed = kq.Evaluation("tuesday", "relu/a", failure="relu/a: not finished within 3 s")
+    assert repr(failed) == "<Evaluation 'relu/a' of run 'tuesday', job 0: no verdict, relu/a: not finished within 3 s>"
+    assert "\n" not in repr(kq.Evaluation("r", "b", bad_source="x\ny"))

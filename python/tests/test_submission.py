@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ from examples import MODEL, ROOT, problem, submission
 import kq
 from kq.calls import operations
 from kq.evaluation import order_of
+from kq.records.arguments import ProblemFields, SubmissionFields
 from kq.records.hash import Hash
 from kq.records.limits import FILE_BYTES_MAX, SUBMIT_BYTES_MAX, SUBMIT_JOBS_MAX
+from kq.records.submission import OTHER_FIELDS
 from kq.records.validate import name_error
 from kq.wire import packing
 from kq.wire.messages import Blob, Packing
@@ -229,3 +232,19 @@ def test_a_job_that_is_too_large_for_a_batch_is_refused() -> None:
     big = kq.Submission(label="big", files=files, problem=problem())
     with pytest.raises(kq.BadInput, match="big: its files have .* bytes, at most 16777216 are allowed"):
         operations.checked("run", [big])
+
+
+def test_a_problem_without_a_text_is_refused() -> None:
+    with pytest.raises(kq.BadInput, match=r"Problem\('relu', ...\) has no text: Problem.of\(text, name\)"):
+        kq.Problem("relu", "def f(): pass")
+
+
+def test_a_field_of_the_problem_is_named_as_such() -> None:
+    with pytest.raises(kq.BadInput, match=r"rtol is a field of the problem: Problem.read\(path, rtol=...\)"):
+        kq.Submission.of("x", label="a", problem=kq.Problem.of("x", "x"), rtol=1e-3)  # type: ignore[call-arg]
+
+
+def test_typed_arguments_are_the_fields_of_the_records() -> None:
+    assert list(SubmissionFields.__annotations__) == list(OTHER_FIELDS)
+    named = {one.name for one in fields(kq.Problem)} - {"name", "file", "hash", "content"}
+    assert set(ProblemFields.__annotations__) == named

@@ -321,7 +321,8 @@ Expected<bool> cut_torn_tail(const std::string& path, const RocksStoreOptions& o
 }
 
 tl::unexpected<Error> cannot_open(const std::string& dir, const rocksdb::Status& status) {
-  const std::string words = status.ToString();
+  std::string words = status.ToString();
+  while (words.ends_with('\n')) words.pop_back();
   if (status.IsIOError() &&
       (words.find("lock file") != std::string::npos || words.find("lock hold") != std::string::npos)) {
     return bad_input("store at " + dir +

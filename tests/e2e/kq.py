@@ -85,7 +85,7 @@ def environment(**changes: str) -> dict[str, str]:
     """Returns an environment without the KQ_ settings of the caller. Workers prepare one child ahead instead of two,
     and no headers of torch.
     """
-    own = ("KQ_BROKER", "KQ_STORE", "KQ_KEY", "KQ_KEYS", "KQ_TOKENS")
+    own = ("KQ_BROKER", "KQ_STORE", "KQ_KEY", "KQ_KEYS", "KQ_TOKENS", "KQ_WORKER_NAME")
     env = {name: value for name, value in os.environ.items() if name not in own}
     return {"KQ_CHILDREN_AHEAD": "1", "KQ_HEADERS_AHEAD": "false"} | env | changes
 

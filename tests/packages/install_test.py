@@ -30,6 +30,26 @@ class Install(unittest.TestCase):
         place = f"PATH={tree / 'bin'}:{os.environ['PATH']}"
         return self.run_ok("env", place, "bash", "-c", script, file, *typed.split()).strip()
 
+    def check_other_shells(self, tree: Path) -> None:
+        """Checks the completion of fish and zsh where they are installed, as on CI."""
+        place = f"PATH={tree / 'bin'}:{os.environ['PATH']}"
+        if fish := shutil.which("fish"):
+            file = tree / "share/fish/vendor_completions.d/kq.fish"
+            script = f"source {file}; complete -C 'kq-submit --ru'; complete -C 'kq su'"
+            offered = self.run_ok("env", place, fish, "--no-config", "-c", script)
+            self.assertIn("--run\tname of the run", offered)
+            self.assertIn("submit\tsend kernels to a broker", offered)
+        if zsh := shutil.which("zsh"):
+            # The functions of zsh's completion are replaced by ones that print what they are given.
+            script = """
+              compdef() { :; }; _describe() { print -rl -- ${(P)2}; }; _files() { print files; }
+              source $1; words=(kq-submit --ru); CURRENT=2; _kq; words=(kq su); _kq
+            """
+            file = tree / "share/zsh/vendor-completions/_kq"
+            offered = self.run_ok("env", place, zsh, "-f", "-c", script, "zsh", file)
+            self.assertIn("--run:name of the run", offered)
+            self.assertIn("submit:send kernels to a broker", offered)
+
     def test_a_moved_tree_sweeps_and_checks(self) -> None:
         self.run_ok("cmake", "--install", BUILD, "--prefix", self.folder / "first", "--strip")
         tree = (self.folder / "first").rename(self.folder / "second")
@@ -41,6 +61,7 @@ class Install(unittest.TestCase):
         self.assertIn("right_fast_torch", self.run_ok(tree / "bin/kq", *words, "--state", self.folder / "state"))
         for typed, words in (("kq su", "submit"), ("kq ctl keygen --ro", "--role"), ("kq-submit --ru", "--run")):
             self.assertEqual(self.completed(tree, typed), words)
+        self.check_other_shells(tree)
         client = ["-c", "import kq; print(kq.__version__)"]
         path = str(tree / "lib/python3/dist-packages")
         self.assertIn(".", self.run_ok("env", f"PYTHONPATH={path}", os.environ["KQ_PYTHON"], *client))

@@ -29,10 +29,14 @@ SLOW = kq.RIGHT.replace("import torch\n", "import time\n\nimport torch\n", 1).re
 )
 
 
-def is_alive(worker: str) -> bool:
-    """Returns whether the process of a worker, whose name is HOST:PID, runs. The broker may not miss it yet."""
-    cmdline = Path("/proc", worker.rpartition(":")[2], "cmdline")
-    return cmdline.exists() and cmdline.read_bytes() != b""
+def is_alive(job: str) -> bool:
+    """Returns whether the worker of a Slurm job runs, which has the label slurm-JOB. The broker may not miss it yet."""
+    for cmdline in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = cmdline.read_bytes().split(b"\0")
+            if words[0].endswith(b"kq-worker") and f"slurm-{job}".encode() in words:
+                return True
+    return False
 
 
 class ClusterTest(kq.QueueTest):
@@ -111,7 +115,7 @@ class FailureTest(ClusterTest):
             job: (running[job], worker["running"])
             for worker in self.ctl_json("workers", code=None)["workers"]
             for job in (label.removeprefix("slurm-") for label in worker["labels"])
-            if job in running and is_alive(worker["worker"])
+            if job in running and is_alive(job)
         }
 
     def busy_worker(self) -> tuple[str, str]:

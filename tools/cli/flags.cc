@@ -7,7 +7,7 @@
 
 #include "core/base/version.h"
 #include "producer/client/sentences.h"
-#include "tools/cli/nearest.h"
+#include "sys/command_line.h"
 
 namespace kq::tools {
 
@@ -17,64 +17,34 @@ struct Flags::Parser {
   CLI::App app;
 };
 
-namespace {
-
-std::vector<std::string> known_options(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
-}
-
-// Describes the first argument that CLI11 could not assign. CLI11's own message does not name it.
-std::string unexpected(const CLI::App& app) {
-  const std::vector<std::string> left = app.remaining();
-  if (left.empty()) return "there is one argument too many";
-  const std::string word = left.front().substr(0, left.front().find('='));
-  if (word.empty() || word.front() != '-') return "'" + word + "' is one argument too many";
-  const std::optional<std::string> meant = nearest(word, known_options(app));
-  return "there is no option '" + word + "'" + (meant ? "; did you mean " + *meant + "?" : "");
-}
-
-// Describes an option that is given more often than once. CLI11's own message is "At Most 1 required but received 2".
-std::optional<std::string> repeated(const CLI::App& app) {
-  for (const CLI::Option* option : app.get_options()) {
-    const bool takes_one =
-        option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw && option->get_items_expected_max() == 1;
-    if (takes_one && option->count() > 1)
-      return option->get_name() + " is given " + std::to_string(option->count()) + " times, but takes one value";
-  }
-  return std::nullopt;
-}
-
-// Describes an option whose value is empty, which happens when a variable of a script is not set. Such a value must not
-// count as absent: "kq-ctl pause --submitter ''" would pause all submitters.
-std::optional<std::string> emptied(const CLI::App& app) {
-  for (const CLI::Option* option : app.get_options()) {
-    const std::vector<std::string>& values = option->results();
-    if (std::find(values.begin(), values.end(), "") != values.end())
-      return option->get_name() + " is empty; give it a value, or leave it out";
-  }
-  return std::nullopt;
-}
-
-std::string one_line(std::string text) {
-  text = producer::cut_message(text);
-  for (char& c : text) c = c == '\n' ? ' ' : c;
-  return text;
-}
-
-}  // namespace
-
 Flags::Flags(std::string program, std::string about) : parser_(std::make_unique<Parser>(std::move(about))) {
   CLI::App& app = parser_->app;
   app.name(std::move(program));
-  app.set_version_flag("--version", app.get_name() + " " + std::string(kVersion), "Print the version and exit");
-  app.get_formatter()->column_width(34);
+  app.set_version_flag("--version", app.get_name() + " " + std::string(kVersion), "print the version and exit");
+  sys::prepare(app);
 }
 
 Flags::~Flags() = default;
+
+void Flags::group(const std::string& name) {
+  parser_->app.option_defaults()->group(name);
+}
+
+void Flags::examples(const std::string& lines) {
+  parser_->app.footer("\nExamples:\n" + lines);
+}
+
+void Flags::optional_argument(const std::string& name, const std::string& doc, std::string& into) {
+  parser_->app.add_option(name, into, doc)->type_name("");
+}
+
+void Flags::run(const std::string& doc, std::string& into) {
+  parser_->app.add_option("RUN,--run", into, doc)->type_name("");
+}
+
+void Flags::runs(const std::string& doc, std::vector<std::string>& into) {
+  parser_->app.add_option("RUN,--run", into, doc)->type_name("")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
 
 void Flags::argument(const std::string& name, const std::string& doc, std::string& into) {
   parser_->app.add_option(name, into, doc)->required()->type_name("");
@@ -143,21 +113,17 @@ std::optional<ExitCode> Flags::parse(int argc, const char* const* argv) {
   CLI::App& app = parser_->app;
   try {
     app.parse(argc, argv);
-    const std::optional<std::string> empty = emptied(app);
+    const std::optional<std::string> empty = sys::empty_value_text(app);
     if (!empty) return std::nullopt;
     std::cerr << app.get_name() << ": " << producer::cut_message(*empty) << '\n';
   } catch (const CLI::CallForHelp&) {
-    std::cout << app.help();
+    std::cout << sys::help_text(app);
     return ExitCode::ok;
   } catch (const CLI::CallForVersion& version) {
     std::cout << version.what() << '\n';
     return ExitCode::ok;
-  } catch (const CLI::ExtrasError&) {
-    std::cerr << app.get_name() << ": " << producer::cut_message(unexpected(app)) << " (" << app.get_name()
-              << " --help lists the options)\n";
-  } catch (const CLI::Error& error) {
-    std::cerr << app.get_name() << ": " << repeated(app).value_or(one_line(error.what())) << " (" << app.get_name()
-              << " --help lists the options)\n";
+  } catch (const CLI::ParseError& error) {
+    std::cerr << app.get_name() << ": " << producer::cut_message(sys::mistake_text(app, error)) << '\n';
   }
   return ExitCode::bad_input;
 }

@@ -18,8 +18,19 @@ class Flags {
   Flags(std::string program, std::string about);
   ~Flags();
 
+  // Puts the options that are declared next under this heading of --help.
+  void group(const std::string& name);
+  // Sets the examples at the end of --help, each on a line that begins with two spaces.
+  void examples(const std::string& lines);
+
   // A required argument without dashes. Arguments are assigned in the order of their declarations.
   void argument(const std::string& name, const std::string& doc, std::string& into);
+  void optional_argument(const std::string& name, const std::string& doc, std::string& into);
+  // One run, as an argument without dashes or as `--run NAME`; empty where it is left out.
+  void run(const std::string& doc, std::string& into);
+  // Any number of runs, as arguments without dashes. `--run NAME` means the same, as in programs whose arguments are
+  // paths or jobs.
+  void runs(const std::string& doc, std::vector<std::string>& into);
   // Any number of arguments without dashes, after all others.
   void arguments(const std::string& name, const std::string& doc, std::vector<std::string>& into);
   // An option with a value. `names` is like "-o,--out"; `value` is the placeholder in --help, such as "FILE"; `env` is

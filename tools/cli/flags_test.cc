@@ -96,6 +96,20 @@ TEST(flags, help_and_version_are_printed_on_standard_output) {
   EXPECT_EQ(help.err + version.err, "");
 }
 
+TEST(flags, a_run_is_an_argument_or_an_option_before_other_arguments) {
+  for (const std::vector<const char*>& words :
+       {std::vector<const char*>{"kq-try", "r1", "a", "b"}, {"kq-try", "--run", "r1", "a", "b"}}) {
+    std::string run;
+    std::vector<std::string> labels;
+    Flags flags("kq-try", "Tries flags.");
+    flags.run("The run", run);
+    flags.arguments("LABEL", "Labels", labels);
+    EXPECT_FALSE(flags.parse(static_cast<int>(words.size()), words.data()));
+    EXPECT_EQ(run, "r1");
+    EXPECT_EQ(labels, (std::vector<std::string>{"a", "b"}));
+  }
+}
+
 TEST(flags, a_flag_without_value_may_be_repeated) {
   EXPECT_TRUE(ask({"x.py", "--json", "--json"}).values.json);
 }

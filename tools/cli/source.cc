@@ -9,6 +9,7 @@
 #include "core/limits.h"
 #include "net/endpoint.h"
 #include "store/reader.h"
+#include "tools/cli/default_place.h"
 #include "tools/views/run_pages.h"
 
 namespace kq::tools {
@@ -21,6 +22,16 @@ class BrokerSource final : public Source {
   explicit BrokerSource(producer::Client& client) : client_(client) {}
   Expected<RunReply> run_page(const RunQuery& query) override { return client_.ask_for<RunReply>(query); }
   Expected<BoardReply> board_page(const BoardQuery& query) override { return client_.ask_for<BoardReply>(query); }
+  Expected<RunsReply> runs_page(const RunsQuery& query) override { return client_.ask_for<RunsReply>(query); }
+  Expected<std::optional<JobName>> job_name(Sequence seq) override {
+    for (const JobState state : {JobState::finished, JobState::leased, JobState::queued}) {
+      KQ_TRY_VALUE(const auto page,
+                   client_.ask_for<JobsReply>(JobsQuery{.state = state, .after_seq = seq - 1, .limit = 1}));
+      if (!page.jobs.empty() && page.jobs.front().job.seq == seq)
+        return std::optional(JobName{.run = page.jobs.front().job.run, .label = page.jobs.front().label});
+    }
+    return std::nullopt;
+  }
   Expected<FileReply> file(const FileQuery& query) override { return client_.ask_for<FileReply>(query); }
 
  private:
@@ -32,6 +43,13 @@ class StoreSource final : public Source {
   explicit StoreSource(std::unique_ptr<store::Store> store) : store_(std::move(store)) {}
   Expected<RunReply> run_page(const RunQuery& query) override { return store::read_run(*store_, query); }
   Expected<BoardReply> board_page(const BoardQuery& query) override { return store::read_board(*store_, query); }
+  Expected<RunsReply> runs_page(const RunsQuery& query) override { return store::read_runs(*store_, query); }
+  Expected<std::optional<JobName>> job_name(Sequence seq) override {
+    KQ_TRY_VALUE(const auto job, store::read_job(*store_, seq));
+    KQ_TRY_VALUE(const auto body, store::read_body(*store_, seq));
+    if (!job || !body) return std::nullopt;
+    return std::optional(JobName{.run = job->run, .label = body->label});
+  }
   Expected<FileReply> file(const FileQuery& query) override {
     KQ_TRY_VALUE(auto content, store::read_file(*store_, query.hash));
     if (content) return FileReply{.name = "", .hash = query.hash, .bytes = std::move(*content)};
@@ -50,14 +68,6 @@ Expected<bool> has_next_page(bool more, bool is_empty) {
   return more;
 }
 
-// Returns the store inside a state folder of kq sweep or kq up, else `folder` itself.
-std::string store_in(const std::string& folder) {
-  std::error_code ignored;
-  const fs::path inside = fs::path(folder) / "store";
-  const bool is_store = fs::exists(fs::path(folder) / "CURRENT", ignored);
-  return !is_store && fs::exists(inside / "CURRENT", ignored) ? inside.string() : folder;
-}
-
 Expected<OpenSource> open_broker(const SourceOptions& options) {
   Expected<producer::Client> connected = producer::Client::connect(options.broker, options.key);
   if (!connected) return failure(connected.error());
@@ -68,6 +78,7 @@ Expected<OpenSource> open_broker(const SourceOptions& options) {
     return failure(
         Error{there.error().kind, there.error().message + "; or read the store of a stopped broker with --store DIR"});
   open.source = broker_source(*open.client);
+  open.place = options.broker;
   return open;
 }
 
@@ -101,6 +112,23 @@ Expected<void> each_row(Source& source, const std::string& run, const VisitRow& 
   }
 }
 
+Expected<std::optional<RunRow>> one_row(Source& source, const std::string& run, const std::string& label) {
+  // A label without its last byte comes before the label, and mostly not long before it.
+  RunQuery query{.run = run,
+                 .after_label = label.substr(0, label.empty() ? 0 : label.size() - 1),
+                 .limit = kQueryRowsMax,
+                 .with_samples = true};
+  while (true) {
+    KQ_TRY_VALUE(auto page, source.run_page(query));
+    for (RunRow& row : page.rows) {
+      if (row.entry.submission.label == label) return std::optional(std::move(row));
+    }
+    KQ_TRY_VALUE(const bool more, has_next_page(page.more, page.rows.empty()));
+    if (!more || page.rows.back().entry.submission.label > label) return std::nullopt;
+    query.after_label = page.rows.back().entry.submission.label;
+  }
+}
+
 Expected<std::vector<LeaderboardRow>> all_boards(Source& source) {
   std::vector<LeaderboardRow> rows;
   BoardQuery query{.after_key = "", .limit = kQueryRowsMax};
@@ -119,19 +147,51 @@ Expected<std::vector<LeaderboardRow>> all_boards(Source& source) {
   return rows;
 }
 
+Expected<std::vector<std::string>> all_runs(Source& source) {
+  std::vector<std::string> names;
+  RunsQuery query{.after = "", .limit = kQueryRowsMax};
+  while (true) {
+    KQ_TRY_VALUE(const RunsReply page, source.runs_page(query));
+    for (const KnownRun& run : page.runs) names.push_back(run.run);
+    KQ_TRY_VALUE(const bool more, has_next_page(page.more, page.runs.empty()));
+    if (!more) return names;
+    query.after = names.back();
+  }
+}
+
+std::string store_in(const std::string& folder) {
+  std::error_code ignored;
+  const fs::path inside = fs::path(folder) / "store";
+  const bool is_store = fs::exists(fs::path(folder) / "CURRENT", ignored);
+  return !is_store && fs::exists(inside / "CURRENT", ignored) ? inside.string() : folder;
+}
+
 void add_flags(Flags& flags, SourceOptions& options) {
-  options.broker = net::kDefaultBrokerUrl;
-  flags.option("--broker", "URL", "URL of the broker to read from (default " + options.broker + ")", options.broker,
-               "KQ_BROKER");
+  flags.group("Where the rows are read from");
+  flags.option(
+      "--broker", "URL",
+      "URL of the broker to read from (default: $KQ_BROKER, else the broker of kq up or of a running kq sweep, "
+      "else " +
+          std::string(net::kDefaultBrokerUrl) + ")",
+      options.broker);
   flags.option("--key", "FILE", "your key file, for a broker that requires keys", options.key, "KQ_KEY");
-  flags.option("--store", "DIR", "read this store instead; its broker may be stopped", options.store);
+  flags.option("--store", "DIR",
+               "read this store instead, or that of a state folder; its broker may be stopped (default: $KQ_STORE, or "
+               "that of the last kq sweep where no broker runs)",
+               options.store);
 }
 
 Expected<OpenSource> open_source(const SourceOptions& options, const OpenStore& open_store) {
-  if (options.store.empty()) return open_broker(options);
-  Expected<std::unique_ptr<store::Store>> store = open_store(store_in(options.store));
+  SourceOptions found = options;
+  if (found.store.empty() && found.broker.empty()) {
+    Place place = default_place({.environment = process_environment, .is_listening = is_listening});
+    found.broker = std::move(place.broker);
+    found.store = std::move(place.store);
+  }
+  if (found.store.empty()) return open_broker(found);
+  Expected<std::unique_ptr<store::Store>> store = open_store(store_in(found.store));
   if (!store) return failure(store.error());
-  return OpenSource{.client = nullptr, .source = store_source(std::move(*store))};
+  return OpenSource{.client = nullptr, .source = store_source(std::move(*store)), .place = found.store};
 }
 
 }  // namespace kq::tools

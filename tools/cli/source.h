@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,12 +14,21 @@
 
 namespace kq::tools {
 
+// The run and the label under which a job was first submitted.
+struct JobName {
+  std::string run;
+  std::string label;
+};
+
 // Reads the rows of runs and the leaderboards one page at a time.
 class Source {
  public:
   virtual ~Source() = default;
   virtual Expected<RunReply> run_page(const RunQuery& query) = 0;
   virtual Expected<BoardReply> board_page(const BoardQuery& query) = 0;
+  virtual Expected<RunsReply> runs_page(const RunsQuery&) { return RunsReply{}; }  // sources of one run know no runs
+  // Returns the name of a job, or nothing for an unknown number.
+  virtual Expected<std::optional<JobName>> job_name(Sequence) { return std::nullopt; }
   // Returns a source or the problem of a row. Fails where the caller may not read it, or the row has no such file.
   virtual Expected<FileReply> file(const FileQuery& query);
 };
@@ -31,10 +41,17 @@ std::unique_ptr<Source> store_source(std::unique_ptr<store::Store> store);
 using VisitRow = std::function<Expected<void>(const RunRow& row)>;
 Expected<void> each_row(Source& source, const std::string& run, const VisitRow& visit, bool with_samples = false);
 
+// Returns the row of one label, or nothing where the run has no such label.
+Expected<std::optional<RunRow>> one_row(Source& source, const std::string& run, const std::string& label);
+
 // Returns the rows of all boards, ordered by problem name, then device model.
 Expected<std::vector<LeaderboardRow>> all_boards(Source& source);
 
-// The values of --broker, --key and --store.
+// Returns the names of all runs, in their order.
+Expected<std::vector<std::string>> all_runs(Source& source);
+
+// The values of --broker, --key and --store. Without --broker and --store, open_source() finds the place
+// (tools/cli/default_place.h).
 struct SourceOptions {
   std::string broker;
   std::string key{};  // path of a key file; empty for no key
@@ -46,10 +63,14 @@ void add_flags(Flags& flags, SourceOptions& options);
 // Opens a store directory for reading. It is a parameter because only a main function links the real store.
 using OpenStore = std::function<Expected<std::unique_ptr<store::Store>>(const std::string& folder)>;
 
+// Returns the store inside a state folder of kq sweep or kq up, else `folder` itself.
+std::string store_in(const std::string& folder);
+
 // A source and the client that it reads through.
 struct OpenSource {
   std::unique_ptr<producer::Client> client;  // null when a store is read
   std::unique_ptr<Source> source;
+  std::string place = "";  // URL of the broker, or folder of the store
 };
 // Opens the store when --store names one, else connects to the broker and asks it once, so that an absent broker is an
 // Error here. A state folder of kq sweep or kq up stands for the store inside it.

@@ -25,8 +25,11 @@ std::string padded(const std::string& cell, std::size_t to, bool is_number) {
 std::string joined(const std::vector<std::string>& cells, const std::vector<std::size_t>& widths,
                    const std::vector<TableColumn>& columns) {
   std::string line;
-  for (std::size_t i = 0; i < cells.size(); ++i)
-    line += (i == 0 ? "" : "  ") + padded(cells[i], widths[i], columns[i].is_number);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::string cell = padded(cells[i], widths[i], columns[i].is_number);
+    const auto colour = columns[i].colour != nullptr ? columns[i].colour(cells[i]) : sys::Colour::none;
+    line += (i == 0 ? "" : "  ") + sys::coloured(cell, colour);
+  }
   line.erase(line.find_last_not_of(' ') + 1);
   return line + '\n';
 }
@@ -107,11 +110,21 @@ std::string outcome_text(const RunRow& row) {
   return evidence == nullptr || evidence->reason.empty() ? name : name + " (" + evidence->reason + ")";
 }
 
+sys::Colour outcome_colour(const std::string& outcome) {
+  const std::string name = outcome.substr(0, outcome.find(' '));
+  if (name == to_string(VerdictName::passed)) return sys::Colour::green;
+  const auto verdict = parse_enum<VerdictName>(name);
+  if (!verdict) return sys::Colour::none;
+  return row_of(*verdict).terminal ? sys::Colour::red : sys::Colour::yellow;
+}
+
 std::string evidence_text(const RunRow& row) {
   std::string text = printable(row.entry.submission.label) + ": " + printable(outcome_text(row));
   const Evidence* evidence = row.result ? evidence_of(row.result->verdict) : nullptr;
   if (evidence == nullptr) return text + '\n';
-  if (!evidence->place.empty()) text += ": " + printable(evidence->place);
+  // Many compilers and interpreters begin their messages with the place.
+  if (!evidence->place.empty() && !evidence->message.starts_with(evidence->place + ":"))
+    text += ": " + printable(evidence->place);
   if (!evidence->rule.empty()) text += ": rule " + printable(evidence->rule);
   if (!evidence->message.empty()) text += ": " + indented(evidence->message);
   text += '\n';

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/records.h"
+#include "sys/colour.h"
 
 namespace kq::tools {
 
@@ -34,8 +35,13 @@ std::string evidence_text(const RunRow& row);
 
 struct TableColumn {
   std::string name;
-  bool is_number = false;  // aligned right
+  bool is_number = false;                                    // aligned right
+  sys::Colour (*colour)(const std::string& cell) = nullptr;  // of a cell, for a terminal; null for none
 };
+
+// Returns the colour of a verdict, an outcome or a state: green if it passed, red if it did not, yellow if the same job
+// may still pass, as one that was cancelled.
+sys::Colour outcome_colour(const std::string& outcome);
 // Returns a table with a heading. A column is as wide as its widest cell, and columns are two spaces apart. Cells are
 // made printable.
 std::string table(const std::vector<TableColumn>& columns, const std::vector<std::vector<std::string>>& rows);

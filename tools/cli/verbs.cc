@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "tools/cli/nearest.h"
+#include "sys/nearest.h"
 #include "tools/cli/text.h"
 
 namespace kq::tools {
@@ -16,6 +16,7 @@ constexpr Verb kVerbs[] = {
     {"problem", "look at problems before a sweep: what passes against them that should not"},
     {"submit", "send kernels to a broker"},
     {"results", "print the verdicts of a run"},
+    {"show", "print one job: its evidence, what it printed, its sources, how to measure it again"},
     {"leaderboard", "print the fastest correct kernel of each problem"},
     {"dump", "write a run as CSV or JSON lines"},
     {"rejudge", "judge published kernels again, and print their claims beside the results"},
@@ -71,7 +72,7 @@ std::string verbs_help(const std::string& folder) {
 std::string unknown_verb(const std::string& verb, const std::string& folder) {
   std::vector<std::string> known = other_verbs(folder);
   for (const Verb& row : kVerbs) known.insert(known.begin(), std::string(row.name));
-  const auto meant = nearest(verb, known);
+  const auto meant = sys::nearest(verb, known);
   return "kq: there is no verb '" + printable(verb) + "'" + (meant ? "; did you mean kq " + *meant + "?" : "") +
          " (kq --help lists the verbs)";
 }

@@ -10,8 +10,12 @@
 namespace kq::tools {
 
 void add_flags(Flags& flags, BrokerFlags& into) {
-  into.broker = net::kDefaultBrokerUrl;
-  flags.option("--broker", "URL", "URL of the broker to ask (default " + into.broker + ")", into.broker, "KQ_BROKER");
+  flags.group("Broker and output");
+  flags.option(
+      "--broker", "URL",
+      "URL of the broker to ask (default: $KQ_BROKER, else the broker of kq up or of a running kq sweep, else " +
+          std::string(net::kDefaultBrokerUrl) + ")",
+      into.broker);
   flags.option("--key", "FILE", "your key file, for a broker that requires keys", into.key, "KQ_KEY");
   flags.flag("--json", "print one JSON object on standard output", into.json);
 }

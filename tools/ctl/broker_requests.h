@@ -18,7 +18,7 @@ struct CtlWorld;
 
 // The values of --broker, --key and --json.
 struct BrokerFlags {
-  std::string broker;
+  std::string broker;  // empty: the broker that readers find without an option
   std::string key;
   bool json = false;
 };

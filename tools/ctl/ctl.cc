@@ -5,7 +5,7 @@
 
 #include "core/base/version.h"
 #include "producer/client/sentences.h"
-#include "tools/cli/nearest.h"
+#include "sys/nearest.h"
 #include "tools/cli/text.h"
 #include "tools/ctl/cache.h"
 #include "tools/ctl/job_verbs.h"
@@ -59,7 +59,7 @@ std::string help() {
 std::string unknown_verb_text(const std::string& word) {
   std::vector<std::string> known;
   for (const CtlVerb& verb : kVerbs) known.emplace_back(verb.name);
-  const auto meant = nearest(word, known);
+  const auto meant = sys::nearest(word, known);
   return "there is no verb '" + printable(word) + "'" + (meant ? "; did you mean kq-ctl " + *meant + "?" : "") +
          " (kq-ctl --help lists the verbs)";
 }

@@ -1,5 +1,9 @@
 #include "tools/ctl/listing_verbs.h"
 
+#include <memory>
+#include <optional>
+
+#include "store/reader.h"
 #include "tools/ctl/broker_requests.h"
 #include "tools/ctl/listing.h"
 #include "tools/ctl/world.h"
@@ -109,16 +113,29 @@ Expected<ExitCode> ctl_dead_letters(int argc, const char* const* argv, const Ctl
 
 Expected<ExitCode> ctl_runs(int argc, const char* const* argv, const CtlWorld& world) {
   BrokerFlags broker;
+  std::string store_folder;
   Flags flags(argv[0],
               "Lists the runs that the broker knows, ordered by name, with the submitter and the time of one job of "
-              "each. The exit code is 5 when there is none.");
+              "each. Where no broker runs, it reads the store of the last kq sweep. The exit code is 5 when there is "
+              "none.");
+  flags.option("--store", "DIR",
+               "read this store instead, or that of a state folder; its broker may be stopped (default: $KQ_STORE, or "
+               "that of the last kq sweep where no broker runs)",
+               store_folder);
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
-  KQ_TRY_VALUE(auto client, connect(world, broker));
+  std::unique_ptr<store::Store> store;
+  if (!store_folder.empty() || broker.broker.empty()) {
+    KQ_TRY_VALUE(store, world.open_store(store_folder));
+  }
+  std::optional<producer::Client> client;
+  if (store == nullptr) {
+    KQ_TRY_VALUE(client, connect(world, broker));
+  }
   Listing listing(world.out, broker.json, "runs", {{"run"}, {"submitter"}, {"submitted", true}});
   RunsQuery query{.after = {}, .limit = kQueryRowsMax};
   for (bool more = true; more;) {
-    KQ_TRY_VALUE(const auto page, ask<RunsReply>(client, query));
+    KQ_TRY_VALUE(const auto page, store ? store::read_runs(*store, query) : ask<RunsReply>(*client, query));
     for (const KnownRun& row : page.runs) {
       listing.add({row.run, or_dash(row.submitter), age_text(world.unix_now_ms() - row.submitted_at_ms)},
                   {{"run", json_text(row.run)},
@@ -127,7 +144,7 @@ Expected<ExitCode> ctl_runs(int argc, const char* const* argv, const CtlWorld& w
     }
     more = page.more;
     if (more && (page.runs.empty() || page.runs.back().run <= query.after))
-      return our_fault("broker " + client.url() + " gave the same page of runs twice");
+      return our_fault((client ? "broker " + client->url() : "store") + " gave the same page of runs twice");
     if (more) query.after = page.runs.back().run;
   }
   listing.finish();

@@ -162,6 +162,14 @@ std::string results_hint(const JobStatus& status, const JobRecord& job) {
   return "; kq results " + producer::shell_quoted(job.run) + (passed ? " shows its times" : " --failed shows why");
 }
 
+// Asks the broker for the record of a job. Returns an empty record if the job has changed its state meanwhile.
+Expected<JobRecord> asked_record(producer::Client& client, const JobStatus& status) {
+  KQ_TRY_VALUE(auto rows,
+               ask<JobsReply>(client, JobsQuery{.state = status.state, .after_seq = status.seq - 1, .limit = 1}));
+  if (rows.jobs.empty() || rows.jobs[0].job.seq != status.seq) return JobRecord();
+  return std::move(rows.jobs[0].job);
+}
+
 // Asks the broker about jobs, at most kQuerySeqsMax of them in a message, and prints a sentence about each.
 class Explainer {
  public:
@@ -192,10 +200,7 @@ class Explainer {
  private:
   Expected<JobRecord> record_of(const JobStatus& status, const std::map<Sequence, JobRecord>& jobs) {
     if (const auto known = jobs.find(status.seq); known != jobs.end()) return known->second;
-    KQ_TRY_VALUE(auto rows,
-                 ask<JobsReply>(client_, JobsQuery{.state = status.state, .after_seq = status.seq - 1, .limit = 1}));
-    if (rows.jobs.empty() || rows.jobs[0].job.seq != status.seq) return JobRecord();  // the job has changed its state
-    return std::move(rows.jobs[0].job);
+    return asked_record(client_, status);
   }
 
   void print(const JobStatus& status, const JobRecord& job) {
@@ -256,6 +261,21 @@ std::string why_text(const JobStatus& status, const JobRecord& job, const std::v
       return name + "is finished: " + status.verdict + results_hint(status, job);
   }
   return name;
+}
+
+Expected<std::optional<std::string>> why_first_unfinished(producer::Client& client, std::span<const Sequence> seqs,
+                                                          std::int64_t unix_now_ms) {
+  for (; !seqs.empty(); seqs = seqs.subspan(std::min(kQuerySeqsMax, seqs.size()))) {
+    const auto chunk = seqs.first(std::min(kQuerySeqsMax, seqs.size()));
+    KQ_TRY_VALUE(const auto reply, ask<StatusReply>(client, StatusQuery{{chunk.begin(), chunk.end()}}));
+    for (const JobStatus& status : reply.jobs) {
+      if (status.state == JobState::finished) continue;
+      KQ_TRY_VALUE(const auto job, asked_record(client, status));
+      KQ_TRY_VALUE(const auto broker, ask<BrokerReply>(client, BrokerQuery{}));
+      return std::optional(why_text(status, job, broker.workers, unix_now_ms));
+    }
+  }
+  return std::nullopt;
 }
 
 Expected<ExitCode> ctl_why(int argc, const char* const* argv, const CtlWorld& world) {

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/messages.h"
+#include "producer/client/client.h"
 
 namespace kq::tools {
 
@@ -19,5 +22,9 @@ Expected<ExitCode> ctl_why(int argc, const char* const* argv, const CtlWorld& wo
 // are the connected workers. Of a finished job, only the run in `job` is used.
 std::string why_text(const JobStatus& status, const JobRecord& job, const std::vector<WorkerStatus>& workers,
                      std::int64_t unix_now_ms);
+
+// Returns the sentence about the first of the jobs that is not finished, or nothing where all are. `seqs` is sorted.
+Expected<std::optional<std::string>> why_first_unfinished(producer::Client& client, std::span<const Sequence> seqs,
+                                                          std::int64_t unix_now_ms);
 
 }  // namespace kq::tools

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
+#include <memory>
 #include <string>
 
 #include "core/base/error.h"
 #include "producer/client/client.h"
+#include "store/store.h"
 #include "store/verify.h"
 
 namespace kq::tools {
@@ -20,7 +22,8 @@ using ReportProblem = std::function<void(const std::string& problem)>;
 struct CtlWorld {
   std::ostream& out;
   std::ostream& err;
-  // Connects to the broker at `url`; `key` is the path of a key file, or empty.
+  // Connects to the broker at `url`, or for an empty URL to the one that is found without an option
+  // (tools/cli/default_place.h); `key` is the path of a key file, or empty.
   std::function<Expected<producer::Client>(const std::string& url, const std::string& key)> connect;
   std::function<std::int64_t()> unix_now_ms;
   // Waits for `ms`, or until a stop signal arrives. Returns whether the verb should stop waiting.
@@ -30,6 +33,10 @@ struct CtlWorld {
   std::function<Expected<store::Verified>(const std::string& dir, const ReportProblem&)> verify;
   std::function<Expected<store::Verified>(const std::string& from, const std::string& dir, const ReportProblem&)>
       restore;
+  // Opens the store in a directory. For an empty name, opens the store that readers find without an option, or returns
+  // null where they find a broker.
+  std::function<Expected<std::unique_ptr<store::Store>>(const std::string& dir)> open_store =
+      [](const std::string&) -> Expected<std::unique_ptr<store::Store>> { return nullptr; };
 };
 
 }  // namespace kq::tools

@@ -126,11 +126,18 @@ Health worst(const std::vector<Finding>& findings) {
 }
 
 std::string doctor_text(const std::vector<Finding>& findings) {
+  constexpr std::size_t kFoundMax = 72;  // bytes of a cell; a longer text stands on lines of its own
   std::vector<std::vector<std::string>> rows;
   for (const Finding& finding : findings) {
-    rows.push_back({std::string(to_string(finding.health)), finding.what, finding.found, finding.advice});
+    const bool is_long = finding.found.size() > kFoundMax;
+    rows.push_back({std::string(to_string(finding.health)), finding.what, is_long ? "see below" : finding.found});
   }
-  return table({{""}, {"what"}, {"found"}, {"what to do"}}, rows);
+  std::string text = table({{""}, {"what"}, {"found"}}, rows);
+  for (const Finding& finding : findings) {
+    if (finding.found.size() > kFoundMax) text += '\n' + printable(finding.what + ": " + finding.found) + '\n';
+    if (!finding.advice.empty()) text += '\n' + printable(finding.what + ", what to do: " + finding.advice) + '\n';
+  }
+  return text;
 }
 
 std::string doctor_json(const std::vector<Finding>& findings) {

@@ -7,10 +7,10 @@
 
 #include "core/limits.h"
 #include "producer/client/standard_output.h"
+#include "sys/nearest.h"
 #include "tools/check/inputs.h"
 #include "tools/check/report.h"
 #include "tools/cli/flags.h"
-#include "tools/cli/nearest.h"
 #include "tools/cli/text.h"
 #include "tools/stack/stack.h"
 #include "tools/stack/stop_signals.h"
@@ -60,7 +60,7 @@ int explain(const std::string& name) {
   }
   std::vector<std::string> known;
   for (const kq::guard::Rule& rule : kq::guard::rules()) known.emplace_back(rule.name);
-  const auto meant = kq::tools::nearest(name, known);
+  const auto meant = kq::sys::nearest(name, known);
   return report_error(kProgram,
                       {ErrorKind::bad_input, "there is no rule '" + kq::tools::printable(name) + "'" +
                                                  (meant ? "; did you mean " + *meant + "?" : "; --rules lists them")});

@@ -6,12 +6,14 @@
 
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <iostream>
 #include <utility>
 
 #include "producer/client/standard_output.h"
 #include "sys/error_text.h"
 #include "tools/cli/flags.h"
+#include "tools/cli/text.h"
 #include "tools/doctor/cuda_finder.h"
 #include "tools/doctor/doctor.h"
 #include "tools/doctor/remedies.h"
@@ -67,6 +69,23 @@ kq::tools::Finding nvrtc_finding() {
           .advice = "cuda submissions need NVRTC: install the CUDA toolkit, or name its folder in KQ_CUDA"};
 }
 
+// Returns the free space of the file system of the default state folder, which has the queue and the builds.
+kq::tools::Finding disk_finding() {
+  constexpr std::uintmax_t kEnoughBytes = 20ull << 30;
+  const auto state = kq::tools::default_state_folder(kq::tools::process_environment);
+  std::filesystem::path place = state ? *state : "/";
+  std::error_code error;
+  while (!std::filesystem::exists(place, error) && place.has_relative_path()) place = place.parent_path();
+  const auto space = std::filesystem::space(place, error);
+  const bool is_known = !error;
+  const bool is_enough = is_known && space.available >= kEnoughBytes;
+  return {.what = "disk",
+          .health = is_enough ? kq::tools::Health::good : kq::tools::Health::weak,
+          .found = is_known ? kq::tools::bytes_text(space.available) + " free for " + (state ? *state : "/")
+                            : place.string() + ": " + error.message(),
+          .advice = is_enough ? "" : "the build cache alone may take 16 GiB: free some space, or set XDG_STATE_HOME"};
+}
+
 int run(int argc, char** argv) {
   std::string devices = "auto";
   bool json = false;
@@ -92,6 +111,10 @@ int run(int argc, char** argv) {
   findings.push_back(kq::tools::program_finding(
       "C++ compiler", "g++", kq::tools::process_environment("PATH"),
       "triton and inline C++ need a C++ compiler: " + kq::tools::compiler_remedy(installation)));
+  findings.push_back(kq::tools::program_finding(
+      "nvcc", "nvcc", kq::tools::process_environment("PATH") + ":/usr/local/cuda/bin",
+      "CUDA in load_inline, and contracts with compiler nvcc, need nvcc: install the CUDA toolkit"));
+  findings.push_back(disk_finding());
   std::cout << (json ? kq::tools::doctor_json(findings) : kq::tools::doctor_text(findings)) << std::flush;
   switch (kq::tools::worst(findings)) {
     case kq::tools::Health::good:

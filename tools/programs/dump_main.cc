@@ -27,7 +27,7 @@ using kq::tools::report_error;
 const std::string kProgram = "kq-dump";
 
 struct Options {
-  std::string run;
+  std::vector<std::string> runs;
   std::string format = "csv";
   std::string pass_at_k = "1";
   std::string perf_p = "1";
@@ -48,7 +48,8 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   kq::tools::Flags flags(kProgram,
                          "Writes the rows of a run to files for other programs. An unknown value is empty in csv and "
                          "null in jsonl.");
-  flags.option("--run", "NAME", "name of the run to write", options.run);
+  flags.runs("names of the runs to write; with --since all runs if none is named", options.runs);
+  flags.group("What is written");
   flags.option("--format", formats, "format of the output (default: csv)", options.format);
   flags.option(
       "-o,--out", "PATH",
@@ -56,8 +57,10 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
       "-, standard output)",
       options.to.out);
   flags.choice("--level", "what one row stands for (default: job)", options.selection.level, levels);
-  flags.option("--columns", "A,B,...", "write only these columns, in this order (default: all columns of the level)",
-               options.selection.columns);
+  flags.option(
+      "--columns", "A,B,...",
+      "write only these columns, in this order; tag.NAME is the value of a tag (default: all columns of the level)",
+      options.selection.columns);
   flags.repeatable_option(
       "--where", "CONDITION",
       "write only rows that meet this condition, such as verdict=passed or speedup>=2; the operators are =, !=, <, <=, "
@@ -68,6 +71,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
                options.selection.since);
   flags.flag("--excel-safe", "csv: no longer needed, text that a spreadsheet would take for a formula is always safe",
              options.excel_safe);
+  flags.group("KernelBench, BackendBench and flashinfer-bench");
   flags.flag("--strict",
              "kernelbench: count a GPU fault or a timeout as not compiled, as KernelBench does; backendbench: count a "
              "failed test as a speedup of 1, as BackendBench does",
@@ -82,12 +86,17 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
       "--resume",
       options.to.merge);
   flags.option("--pass-at-k", "K,...", "kernelbench: values of k for pass@k (default: 1)", options.pass_at_k);
+  flags.group("Descriptions");
   flags.flag("--no-meta", "do not write FILE.meta.json, which holds the options, the source and the time of the dump",
              options.no_metadata);
   flags.flag("--schema",
              "print the meaning and unit of each column and write nothing; with --format jsonl as JSON Schema",
              options.schema);
   kq::tools::add_flags(flags, options.source);
+  flags.examples(
+      "  kq-dump r1 -o r1.csv\n"
+      "  kq-dump r1 r2 --columns run,label,verdict,speedup,tag.model --where tag.model=m1\n"
+      "  kq-dump --since 2026-11-23T00:00Z --format jsonl");
   return flags.parse(argc, argv);
 }
 
@@ -96,20 +105,34 @@ struct Dumped {
   std::size_t matched_count = 0;  // rows that meet --where and --since
 };
 
-// Writes all rows of the run to `to`. When there is no such run, an existing output file stays as it is.
-Expected<Dumped> dump(kq::tools::Source& source, const std::string& run, const kq::tools::Selection& selection,
-                      kq::tools::Export& to, bool is_file) {
+// Writes all rows of the runs to `to`. When there is no such run, an existing output file stays as it is.
+Expected<Dumped> dump(kq::tools::Source& source, const std::vector<std::string>& runs,
+                      const kq::tools::Selection& selection, kq::tools::Export& to, bool is_file) {
   Dumped dumped;
-  const auto add = [&](const kq::RunRow& row) {
-    ++dumped.row_count;
-    dumped.matched_count += selection.matches(row) ? 1 : 0;
-    return to.add(row);
-  };
-  KQ_TRY(kq::tools::each_row(source, run, add, selection.needs_samples()));
-  KQ_TRY(dumped.row_count > 0 || !is_file ? to.finish() : Expected<void>());
-  if (dumped.row_count == 0)
-    return kq::failure(kq::Error{ErrorKind::not_found, "there is no run '" + kq::tools::printable(run) + "'"});
+  for (const std::string& run : runs) {
+    std::size_t row_count = 0;
+    const auto add = [&](const kq::RunRow& row) {
+      ++row_count;
+      dumped.matched_count += selection.matches(row) ? 1 : 0;
+      return to.add(row);
+    };
+    KQ_TRY(kq::tools::each_row(source, run, add, selection.needs_samples()));
+    if (row_count == 0) {
+      if (!is_file) {
+        KQ_TRY(to.finish());
+      }
+      return kq::failure(kq::Error{ErrorKind::not_found, "there is no run '" + kq::tools::printable(run) + "'"});
+    }
+    dumped.row_count += row_count;
+  }
+  KQ_TRY(to.finish());
   return dumped;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
 }
 
 // Refuses options that the chosen format would silently ignore.
@@ -126,6 +149,8 @@ Expected<void> check_options_of_format(const Options& options) {
   if (!is_flashinfer && !options.to.trace_set.empty())
     return kq::bad_input("--trace-set goes with --format flashinfer-trace");
   const bool is_fixed = is_kernelbench || is_backendbench || is_flashinfer;
+  if (is_fixed && options.runs.size() > 1)
+    return kq::bad_input("--format " + options.format + " writes one RUN; kq ctl runs lists the runs");
   if (is_fixed && (options.selection.level != "job" || !options.selection.columns.empty())) {
     return kq::bad_input("--level and --columns do not go with --format " + options.format +
                          ", whose files have fixed contents");
@@ -149,7 +174,8 @@ Expected<void> work(Options& options) {
               << std::flush;
     return {};
   }
-  if (options.run.empty()) return kq::bad_input("--run NAME is needed; kq-ctl runs lists the runs");
+  if (options.runs.empty() && options.selection.since.empty())
+    return kq::bad_input("a RUN is needed, or --since WHEN for all runs; kq ctl runs lists the runs");
   const kq::tools::Exporter& exporter = *kq::tools::find_exporter(options.format);
   if (exporter.writes_folder && options.to.out == "-") {
     return kq::bad_input("--format " + options.format + " writes several files; name their folder with -o DIR");
@@ -159,26 +185,30 @@ Expected<void> work(Options& options) {
   KQ_TRY_VALUE(const auto open, kq::tools::open_source(options.source, [](const std::string& folder) {
                  return kq::store::open_rocks_store(folder, kq::store::OpenMode::read_only);
                }));
-  KQ_TRY_VALUE(const auto dumped, dump(*open.source, options.run, selection, *to, options.to.out != "-"));
+  if (options.runs.empty()) {
+    KQ_TRY_VALUE(options.runs, kq::tools::all_runs(*open.source));
+    if (options.runs.empty()) return kq::failure(kq::Error{ErrorKind::not_found, "there are no runs yet"});
+  }
+  KQ_TRY_VALUE(const auto dumped, dump(*open.source, options.runs, selection, *to, options.to.out != "-"));
   if (kq::tools::can_have_metadata(options.to.out) && !options.no_metadata) {
-    const auto noted = kq::tools::write_dump_metadata(
-        {.file = options.to.out,
-         .run = options.run,
-         .source = options.source.store.empty() ? options.source.broker : options.source.store,
-         .format = options.format,
-         .selection = options.selection,
-         .columns = kq::tools::names_of(selection),
-         .row_count = to->row_count(),
-         .made_at_ms = kq::sys::unix_now_ms()});
+    const auto noted = kq::tools::write_dump_metadata({.file = options.to.out,
+                                                       .run = joined(options.runs),
+                                                       .source = open.place,
+                                                       .format = options.format,
+                                                       .selection = options.selection,
+                                                       .columns = kq::tools::names_of(selection),
+                                                       .row_count = to->row_count(),
+                                                       .made_at_ms = kq::sys::unix_now_ms()});
     if (!noted) return noted;
   }
   for (const std::string& note : to->notes()) std::cerr << kProgram << ": " << note << '\n';
   const std::string rows = kq::producer::counted(dumped.row_count, "row");
+  const std::string of_runs = options.runs.size() == 1 ? " of the run" : " of the runs";
   if (dumped.matched_count == 0)
     return kq::failure(kq::Error{ErrorKind::not_found,
-                                 "nothing matched: none of the " + rows + " of the run meets --where and --since"});
+                                 "nothing matched: none of the " + rows + of_runs + " meets --where and --since"});
   if (to->row_count() == 0)
-    std::cerr << kProgram << ": none of the " << rows << " of the run has anything at --level "
+    std::cerr << kProgram << ": none of the " << rows << of_runs << " has anything at --level "
               << options.selection.level << '\n';
   return {};
 }

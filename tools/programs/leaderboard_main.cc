@@ -3,6 +3,7 @@
 #include <iostream>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "producer/client/sentences.h"
 #include "producer/client/standard_output.h"
@@ -14,6 +15,7 @@
 #include "tools/stack/stop_signals.h"
 #include "tools/views/boards.h"
 #include "tools/views/ranking.h"
+#include "tools/views/user_ranks.h"
 
 namespace {
 
@@ -32,9 +34,13 @@ struct Options {
   bool kernelbench = false;
   bool whole = false;
   bool strict = false;
+  std::string by;
+  std::uint32_t top = 1;
   bool users = false;
   bool no_findings = false;
   kq::tools::SourceOptions source;
+
+  bool is_ranking() const { return !by.empty() || top > 1; }
 };
 
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
@@ -42,8 +48,14 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
       kProgram,
       "Prints the fastest passed kernel of each problem on each device model, the geometric mean of the speedups, and "
       "fast_p: the fraction of problems solved more than p times as fast as the reference.");
-  flags.option("--run", "NAME", "print the leaderboard of this run (default: the boards of all runs)", options.run);
+  std::vector<std::string> runs;
+  flags.runs("name of the run (default: the boards of all runs)", runs);
+  flags.group("What is printed");
   flags.choice("--format", "format of the output (default: table)", options.format, {"table", "csv", "json"});
+  flags.option("--by", "COLUMN",
+               "print the best of each value of author, backend or tag.NAME, and the figures of each value",
+               options.by);
+  flags.number("--top", "print so many kernels of each problem, ranked by their times", options.top, 1, 1'000'000);
   flags.flag("--users",
              "print the ranks of the users of the run, as GPU MODE's boards have them: the best passed submission of "
              "each author; equal times share a rank",
@@ -51,6 +63,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.flag("--no-findings",
              "leave out submissions of the run in which the guard found something for review (column findings)",
              options.no_findings);
+  flags.group("As KernelBench");
   flags.flag("--kernelbench",
              "print the run's figures as KernelBench's analysis defines them: mean times of sample 0, and pass@k",
              options.kernelbench);
@@ -62,7 +75,17 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.flag("--strict", "kernelbench: count a GPU fault or a timeout as not compiled, as KernelBench does",
              options.strict);
   kq::tools::add_flags(flags, options.source);
-  return flags.parse(argc, argv);
+  flags.examples(
+      "  kq-leaderboard\n"
+      "  kq-leaderboard r1 --by tag.model\n"
+      "  kq-leaderboard r1 --top 5 --format csv");
+  if (const auto end = flags.parse(argc, argv)) return end;
+  if (runs.size() > 1) {
+    std::cerr << kProgram << ": at most one RUN is taken; without one the boards of all runs are printed\n";
+    return ExitCode::bad_input;
+  }
+  if (!runs.empty()) options.run = runs.front();
+  return std::nullopt;
 }
 
 std::string formatted(const kq::tools::Leaderboard& board, const std::string& format) {
@@ -95,17 +118,42 @@ Expected<void> show_boards(kq::tools::Source& source, const Options& options) {
 }
 
 Expected<void> show_users(kq::tools::Source& source, const Options& options) {
-  if (options.run.empty() || options.kernelbench || options.format == "json")
-    return kq::bad_input("--users goes with --run NAME, without --kernelbench, and with the formats table and csv");
-  kq::tools::Ranking ranking;
+  if (options.run.empty() || options.kernelbench || options.is_ranking() || options.format == "json")
+    return kq::bad_input(
+        "--users goes with a RUN, without --by, --top and --kernelbench, and with the formats table and csv");
+  kq::tools::UserRanks ranks;
   KQ_TRY(kq::tools::each_row(source, options.run, [&](const kq::RunRow& row) {
-    if (!options.no_findings || !row.result || row.result->findings.empty()) ranking.add(row);
+    if (!options.no_findings || !row.result || row.result->findings.empty()) ranks.add(row);
     return Expected<void>();
   }));
-  if (ranking.is_empty())
+  if (ranks.is_empty())
     return kq::failure(
         kq::Error{ErrorKind::not_found, "no submission has a rank in '" + kq::tools::printable(options.run) + "'"});
-  std::cout << (options.format == "csv" ? ranking.csv() : ranking.table_text()) << std::flush;
+  std::cout << (options.format == "csv" ? ranks.csv() : ranks.table_text()) << std::flush;
+  return {};
+}
+
+// Prints boards of several kernels, or of the values of a column. Without a run it reads all runs.
+Expected<void> show_ranking(kq::tools::Source& source, const Options& options) {
+  kq::tools::Ranking ranking({.by = options.by, .top = options.top});
+  std::vector<std::string> runs{options.run};
+  if (options.run.empty()) {
+    KQ_TRY_VALUE(runs, kq::tools::all_runs(source));
+  }
+  std::size_t row_count = 0;
+  for (const std::string& run : runs) {
+    KQ_TRY(kq::tools::each_row(source, run, [&](const kq::RunRow& row) {
+      ++row_count;
+      ranking.add(run, row);
+      return Expected<void>();
+    }));
+  }
+  if (row_count == 0 && !options.run.empty())
+    return kq::failure(kq::Error{ErrorKind::not_found, "there is no run '" + kq::tools::printable(options.run) + "'"});
+  std::cout << (options.format == "csv"    ? ranking.csv()
+                : options.format == "json" ? kq::producer::to_text(ranking.json()) + '\n'
+                                           : ranking.table())
+            << std::flush;
   return {};
 }
 
@@ -126,7 +174,10 @@ Expected<KernelBenchOptions> check_kernelbench_options(const Options& options) {
     return kq::bad_input("--baseline, --pass-at-k, --whole-level and --strict go with --kernelbench");
   }
   if (options.kernelbench && options.run.empty())
-    return kq::bad_input("--kernelbench needs --run NAME, because it shows one run");
+    return kq::bad_input("--kernelbench needs a RUN, because it shows one run");
+  if (options.kernelbench && (!options.by.empty() || options.top > 1))
+    return kq::bad_input("--by and --top do not go with --kernelbench");
+  KQ_TRY(kq::tools::validate(kq::tools::RankingOptions{.by = options.by, .top = options.top}));
   KernelBenchOptions kernelbench;
   KQ_TRY_VALUE(auto ks, kq::tools::parse_pass_at_k(options.pass_at_k));
   kernelbench.ks = std::move(ks);
@@ -181,9 +232,10 @@ int run(int argc, char** argv) {
     return kq::store::open_rocks_store(folder, kq::store::OpenMode::read_only);
   });
   if (!open) return report_error(kProgram, open.error());
-  const auto shown = options.users         ? show_users(*open->source, options)
-                     : options.kernelbench ? show_kernelbench(*open->source, options, *kernelbench)
-                                           : show_boards(*open->source, options);
+  const auto shown = options.users          ? show_users(*open->source, options)
+                     : options.kernelbench  ? show_kernelbench(*open->source, options, *kernelbench)
+                     : options.is_ranking() ? show_ranking(*open->source, options)
+                                            : show_boards(*open->source, options);
   return shown ? static_cast<int>(ExitCode::ok) : report_error(kProgram, shown.error());
 }
 

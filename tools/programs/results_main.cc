@@ -14,6 +14,7 @@
 #include "producer/client/wait.h"
 #include "store/rocks/rocks_store.h"
 #include "sys/clock.h"
+#include "sys/colour.h"
 #include "tools/cli/flags.h"
 #include "tools/cli/source.h"
 #include "tools/cli/text.h"
@@ -43,8 +44,13 @@ struct Options {
   bool side_by_side = false;
   bool kernels = false;
   bool exit_zero = false;
+  bool quiet = false;
   std::vector<std::string> labels;
   bool source_text = false;
+
+  bool is_wanted(const kq::Submission& submission) const {
+    return labels.empty() || std::ranges::count(labels, submission.label) > 0;
+  }
 };
 
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
@@ -52,13 +58,9 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
       kProgram,
       "Prints the verdicts of a run. The exit code is 0 when all jobs passed, 1 when a job did not pass, 3 when a job "
       "ended as abandoned because of failures of kq, 4 when a job is not finished, 5 when there is no such run.");
-  flags.argument("run", "name of the run", options.run);
-  flags.arguments("label", "print only the jobs with these labels", options.labels);
-  flags.flag("--source", "print the sources of the label", options.source_text);
-  kq::tools::add_flags(flags, options.source);
-  flags.flag("--wait", "wait until every job is finished", options.wait);
-  flags.seconds("--timeout", "stop waiting for the jobs, or for an answer of the broker, after this many seconds",
-                options.timeout_s);
+  flags.run("name of the run", options.run);
+  flags.arguments("LABEL", "print only the jobs with these labels", options.labels);
+  flags.group("What is printed");
   flags.flag("--failed", "print only the jobs that did not pass, with the evidence", options.failed);
   flags.flag("--cases", "print a row for each workload of a job; with --json an array in each row", options.cases);
   flags.flag("--side-by-side",
@@ -66,9 +68,23 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
              "what kq's judge found",
              options.side_by_side);
   flags.flag("--kernels", "print a row for each kernel that the GPU ran for a job", options.kernels);
+  flags.flag("--source", "print only the sources of the job with the one LABEL", options.source_text);
   flags.flag("--json", "print one JSON object with all columns of the rows", options.json);
+  flags.group("Waiting");
+  flags.flag("--wait", "wait until every job is finished", options.wait);
+  flags.seconds("--timeout", "stop waiting for the jobs, or for an answer of the broker, after this many seconds",
+                options.timeout_s);
+  flags.flag("-q,--quiet", "print no progress while waiting", options.quiet);
   flags.flag("--exit-zero", "exit with code 0 instead of 1 when a job did not pass", options.exit_zero);
-  return flags.parse(argc, argv);
+  kq::tools::add_flags(flags, options.source);
+  flags.examples(
+      "  kq-results r1\n"
+      "  kq-results r1 --failed\n"
+      "  kq-results r1 --wait --timeout 600 --json");
+  if (const auto end = flags.parse(argc, argv)) return end;
+  if (!options.run.empty()) return std::nullopt;
+  std::cerr << kProgram << ": RUN is required; kq ctl runs lists the runs\n";
+  return ExitCode::bad_input;
 }
 
 // Waits until every job of the run is finished or the --timeout has passed, and shows the progress meanwhile.
@@ -76,14 +92,16 @@ Expected<void> wait_for_run(kq::tools::OpenSource& opened, const Options& option
   kq::producer::WaitList jobs;
   const auto visited = kq::tools::each_row(*opened.source, options.run, [&](const kq::RunRow& row) {
     const kq::Submission& submission = row.entry.submission;
-    jobs.add({row.job.seq, kq::requirements_of(submission)});
+    if (options.is_wanted(submission)) jobs.add({row.job.seq, kq::requirements_of(submission)});
     return Expected<void>();
   });
   if (!visited) return visited;
   kq::producer::StatusLine line(kq::producer::stderr_status_line(), kq::sys::monotonic_now_ms());
   kq::producer::WaitOptions wait = kq::producer::real_wait_options();
   if (options.timeout_s) wait.timeout_ms = static_cast<std::int64_t>(*options.timeout_s * 1e3);
-  wait.progress = [&](const kq::producer::Tally& tally) { line.update(tally, kq::sys::monotonic_now_ms()); };
+  wait.progress = [&](const kq::producer::Tally& tally) {
+    if (!options.quiet) line.update(tally, kq::sys::monotonic_now_ms());
+  };
   KQ_TRY_VALUE(const auto outcome, kq::producer::wait_for(*opened.client, std::move(jobs), wait));
   line.end();
   if (outcome.end == kq::producer::WaitEnd::timed_out) {
@@ -98,18 +116,15 @@ Expected<void> wait_for_run(kq::tools::OpenSource& opened, const Options& option
 Expected<void> print_sources(kq::tools::Source& source, const Options& options) {
   const std::string& label = options.labels.front();
   const bool is_terminal = ::isatty(STDOUT_FILENO) == 1;
-  std::optional<kq::Submission> found;
-  KQ_TRY(kq::tools::each_row(source, options.run, [&](const kq::RunRow& row) {
-    if (row.entry.submission.label == label) found = row.entry.submission;
-    return Expected<void>();
-  }));
+  KQ_TRY_VALUE(const auto found, kq::tools::one_row(source, options.run, label));
   if (!found) {
     return kq::failure(Error{ErrorKind::not_found, "there is no label '" + kq::tools::printable(label) + "' in run '" +
                                                        kq::tools::printable(options.run) + "'"});
   }
-  for (const kq::SourceFile& file : found->files) {
+  const auto& files = found->entry.submission.files;
+  for (const kq::SourceFile& file : files) {
     KQ_TRY_VALUE(const auto reply, source.file({.run = options.run, .label = label, .hash = file.hash}));
-    if (found->files.size() > 1) std::cout << "==> " << kq::tools::printable(file.name) << " <==\n";
+    if (files.size() > 1) std::cout << "==> " << kq::tools::printable(file.name) << " <==\n";
     std::string_view text = reply.bytes.view();
     while (is_terminal && !text.empty()) {
       const std::size_t end = std::min(text.find('\n'), text.size());
@@ -145,18 +160,20 @@ int run(int argc, char** argv) {
     const auto printed = print_sources(*opened->source, options);
     return printed ? 0 : report_error(kProgram, printed.error());
   }
-  if (options.wait) {
+  if (options.wait && opened->client != nullptr) {
     if (const auto waited = wait_for_run(*opened, options); !waited) return report_error(kProgram, waited.error());
   }
 
   kq::tools::SideBySide side_by_side;
-  kq::tools::ResultsView view(
-      {.json = options.json, .only_failed = options.failed, .kernels = options.kernels, .cases = options.cases},
-      options.run);
+  kq::tools::ResultsView view({.json = options.json,
+                               .only_failed = options.failed,
+                               .kernels = options.kernels,
+                               .cases = options.cases,
+                               .colours = kq::sys::takes_colour(STDOUT_FILENO)},
+                              options.run);
   const auto print = [](const std::string& text) { std::cout << text; };
   const auto visited = kq::tools::each_row(*opened->source, options.run, [&](const kq::RunRow& row) {
-    if (!options.labels.empty() && std::ranges::count(options.labels, row.entry.submission.label) == 0)
-      return Expected<void>();
+    if (!options.is_wanted(row.entry.submission)) return Expected<void>();
     const std::string text = view.add(row);
     if (options.side_by_side) {
       side_by_side.add(row);
@@ -176,6 +193,12 @@ int run(int argc, char** argv) {
   print(options.side_by_side ? side_by_side.table_text() : view.finish());
   std::cout << std::flush;
   const ExitCode code = view.exit_code();
+  if (code == ExitCode::job_failed && !options.json && ::isatty(STDOUT_FILENO) == 1) {
+    const std::string run = kq::producer::shell_quoted(options.run);
+    std::cerr << kProgram << ": "
+              << (options.failed ? "kq show " + run + " LABEL shows a job with its log and sources\n"
+                                 : "kq results " + run + " --failed shows why jobs did not pass\n");
+  }
   return static_cast<int>(code == ExitCode::job_failed && options.exit_zero ? ExitCode::ok : code);
 }
 

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "producer/client/sentences.h"
 #include "producer/client/standard_output.h"
@@ -19,6 +20,7 @@
 #include "producer/submit/judge_options.h"
 #include "producer/submit/submit.h"
 #include "sys/clock.h"
+#include "sys/colour.h"
 #include "tools/cli/flags.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/source.h"
@@ -41,7 +43,7 @@ using kq::tools::report_error;
 const std::string kProgram = "kq-sweep";
 
 struct Options {
-  std::string path;
+  std::vector<std::string> paths;
   std::string run;
   std::string broker;
   std::string key;
@@ -59,6 +61,8 @@ struct Options {
   bool keep_going = false;
   bool exit_zero = false;
   bool json = false;
+  bool quiet = false;
+  bool force_rerun = false;
 };
 
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
@@ -66,18 +70,17 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
       kProgram,
       "Evaluates a folder of kernels and prints the verdicts and the leaderboard. Without --broker it starts a broker "
       "and a worker on this machine and stops them at the end.");
-  flags.argument("path", "folder or file of kernels, as for kq submit", options.path);
-  flags.option("--run", "NAME", "name of the run (default: the name of the folder)", options.run);
-  flags.option("--broker", "URL", "use this broker and its workers instead of starting programs", options.broker,
-               "KQ_BROKER");
-  flags.option("--key", "FILE", "your key file, for a broker that requires keys", options.key, "KQ_KEY");
-  flags.option("--state", "DIR",
-               "folder of the jobs, results and builds of a broker that kq-sweep starts (default: $XDG_STATE_HOME/kq); "
-               "KQ_BROKER "
-               "is ignored when it is given",
-               options.state);
-  flags.choice("--device", "kind of device that the jobs run on", options.device, {"any", "cpu", "cuda"});
-  flags.option("--gpu", "MODEL", "GPU model that the jobs run on, such as 'NVIDIA H200'", options.gpu);
+  flags.group("What is evaluated");
+  flags.arguments("PATH", "a folder or file of kernels, or a pattern in quotes, as for kq submit; may be repeated",
+                  options.paths);
+  flags.option("--run", "NAME", "name of the run (default: the name of the first PATH)", options.run);
+  flags.option("--problem", "FILE", "file of the problem, for single kernel files", options.problem);
+  flags.option("--problems", "DIR", "folder in which problems are looked up", options.problems);
+  flags.flag("--keep-going", "leave out kernels with mistakes and evaluate the rest", options.keep_going);
+  flags.flag("--force-rerun", "run jobs again that already have a verdict", options.force_rerun);
+  flags.option("--expect", "FILE", "CSV file of the expected outcomes, with the header job,device,verdict,reason",
+               options.expect);
+  flags.group("How it is judged");
   for (auto& given : options.judging.all()) {
     if (given.option.value == nullptr) {
       flags.flag(given.option.flag, given.option.help, given.is_set);
@@ -85,20 +88,36 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
       flags.option(given.option.flag, given.option.value, given.option.help, given.text);
     }
   }
+  flags.group("Where it runs");
+  flags.choice("--device", "kind of device that the jobs run on", options.device, {"any", "cpu", "cuda"});
+  flags.option("--gpu", "MODEL", "GPU model that the jobs run on, such as 'NVIDIA H200'", options.gpu);
+  flags.option(
+      "--state", "DIR",
+      "folder of the jobs, results and builds of a broker that kq-sweep starts, or shares with another kq that "
+      "runs there (default: $XDG_STATE_HOME/kq); KQ_BROKER is ignored when it is given",
+      options.state);
+  flags.option("--broker", "URL", "use this broker and its workers instead of starting programs", options.broker,
+               "KQ_BROKER");
+  flags.option("--key", "FILE", "your key file, for a broker that requires keys", options.key, "KQ_KEY");
   flags.choice("--priority", "priority of the jobs at a broker that has other jobs", options.priority,
                {"low", "normal", "high"});
   flags.option("--submitter", "NAME", "name of the submitter whose share and quota the jobs use (default: USER@HOST)",
                options.submitter, "KQ_SUBMITTER");
-  flags.option("--problem", "FILE", "file of the problem, for a single kernel file", options.problem);
-  flags.option("--problems", "DIR", "folder in which problems are looked up", options.problems);
-  flags.option("--expect", "FILE", "CSV file of the expected outcomes, with the header job,device,verdict,reason",
-               options.expect);
-  flags.option("--csv", "FILE", "also write the rows to this file, as kq-dump does", options.csv);
+  flags.group("Waiting and output");
   flags.seconds("--timeout", "stop waiting after this many seconds", options.timeout_s);
-  flags.flag("--keep-going", "leave out kernels with mistakes and evaluate the rest", options.keep_going);
-  flags.flag("--exit-zero", "exit with code 0 instead of 1 when a job did not pass", options.exit_zero);
+  flags.option("--csv", "FILE", "also write the rows to this file, as kq-dump does", options.csv);
   flags.flag("--json", "print one JSON object on standard output", options.json);
+  flags.flag("-q,--quiet", "print the report and errors only, without progress", options.quiet);
+  flags.flag("--exit-zero", "exit with code 0 instead of 1 when a job did not pass", options.exit_zero);
+  flags.examples(
+      "  kq-sweep examples/sweep\n"
+      "  kq-sweep kernels --problem problems/gelu.py --device cpu\n"
+      "  kq-sweep 'runs/*/gelu_*.py' --problems KernelBench --run gelu --csv gelu.csv");
   if (const auto end = flags.parse(argc, argv)) return end;
+  if (options.paths.empty()) {
+    std::cerr << kProgram << ": PATH is required, a folder or file of kernels (kq-sweep --help lists the options)\n";
+    return ExitCode::bad_input;
+  }
   // --state names the folder of a broker that this program starts, so it wins over KQ_BROKER, but not over --broker.
   const bool says_broker = std::any_of(
       argv, argv + argc, [](std::string_view word) { return word == "--broker" || word.starts_with("--broker="); });
@@ -108,7 +127,10 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
 
 Expected<kq::producer::SubmitRequest> request_of(const Options& options) {
   kq::producer::SubmitRequest request;
-  request.inputs = {options.path};
+  for (const std::string& path : options.paths) {
+    KQ_TRY_VALUE(const auto inputs, kq::producer::expanded_input(path));
+    request.inputs.insert(request.inputs.end(), inputs.begin(), inputs.end());
+  }
   request.run = options.run;
   request.submitter = options.submitter.empty() ? kq::producer::default_submitter() : options.submitter;
   request.options.now_ms = kq::sys::unix_now_ms();
@@ -116,6 +138,9 @@ Expected<kq::producer::SubmitRequest> request_of(const Options& options) {
   KQ_TRY(options.judging.apply(request.options));
   if (options.device != "any") request.options.device = kq::parse_enum<kq::DeviceWish>(options.device);
   if (!options.gpu.empty()) request.options.gpu_model = options.gpu;
+  if (options.force_rerun) {
+    KQ_TRY_VALUE(request.salt, kq::producer::random_salt());
+  }
   if (!options.problem.empty()) request.options.problem = options.problem;
   if (!options.problems.empty()) request.options.problems = options.problems;
   return request;
@@ -132,7 +157,8 @@ class Sweep {
                      .key = options.key,
                      .state = options.state,
                      .device = options.device,
-                     .timeout_s = options.timeout_s}) {}
+                     .timeout_s = options.timeout_s,
+                     .is_quiet = options.quiet}) {}
 
   // Runs the sweep and returns the exit code. No process that it started outlives the call.
   int run(const kq::producer::Prepared& prepared) {
@@ -147,7 +173,13 @@ class Sweep {
     }
     if (!outcome) return report_error(kProgram, outcome.error());
     const int code = static_cast<int>(exit_code(*outcome));
-    if (report_) std::cout << (options_.json ? report_->json(code) : report_->text()) << std::flush;
+    if (report_)
+      std::cout << (options_.json ? report_->json(code) : report_->text(kq::sys::takes_colour(STDOUT_FILENO)))
+                << std::flush;
+    if (report_ && !options_.json && !options_.quiet && report_->not_passed_count() > 0)
+      std::cerr << kProgram << ": kq results " << kq::producer::shell_quoted(prepared.run) << " --failed"
+                << evaluation_.place_options() << " shows why jobs did not pass; kq show "
+                << kq::producer::shell_quoted(prepared.run) << " LABEL shows one of them\n";
     return code;
   }
 
@@ -220,7 +252,7 @@ int run(int argc, char** argv) {
     return static_cast<int>(ExitCode::bad_input);
   for (const std::string& note : prepared.notes) std::cerr << kProgram << ": " << kq::tools::printable(note) << '\n';
   if (prepared.jobs.empty())
-    return report_error(kProgram, {ErrorKind::not_found, "there are no kernels in " + options.path});
+    return report_error(kProgram, {ErrorKind::not_found, "there are no kernels in " + options.paths.front()});
   if (!options.csv.empty()) {
     if (const auto place = kq::tools::OutputFile::open(options.csv); !place)
       return report_error(kProgram, place.error());

@@ -18,6 +18,7 @@
 #include "producer/client/standard_output.h"
 #include "sys/error_text.h"
 #include "tools/cli/flags.h"
+#include "tools/stack/evaluation.h"
 #include "tools/stack/stack.h"
 #include "tools/stack/stop_signals.h"
 
@@ -65,6 +66,11 @@ ExitCode run(const Options& options, const Announce& announce, const std::functi
                                                                                .gateway_popcorn = options.popcorn,
                                                                                .programs = kq::tools::program_folder()},
                                                                               sleep);
+  if (stack && options.keys.empty()) {
+    // A kq sweep that was killed could not resume the submitters that waited for it.
+    kq::tools::resume_submitters((*stack)->broker_url(), (*stack)->left_paused());
+    (*stack)->record_paused({});
+  }
   Expected<void> started = stack ? (*stack)->start_worker(sleep) : kq::failure(stack.error());
   if (started) started = (*stack)->start_gateway(sleep);
   if (!started) {

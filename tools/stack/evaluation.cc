@@ -1,9 +1,18 @@
 #include "tools/stack/evaluation.h"
 
+#include <algorithm>
 #include <iostream>
+#include <map>
+#include <set>
 
+#include "core/limits.h"
+#include "producer/client/sentences.h"
+#include "producer/client/submitter.h"
 #include "sys/clock.h"
 #include "tools/cli/text.h"
+#include "tools/ctl/broker_requests.h"
+#include "tools/ctl/why.h"
+#include "tools/stack/stall_watch.h"
 #include "tools/views/sweep_report.h"
 
 namespace kq::tools {
@@ -11,6 +20,19 @@ namespace {
 
 // How long the status line does not report jobs that no worker serves, because our own worker may still be starting.
 constexpr std::int64_t kWorkerStartMs = 20'000;
+
+// Between two looks at the process that holds the state folder.
+constexpr std::int64_t kHolderPollMs = 300;
+
+// Returns the reason for which the first unfinished job waits. Without an answer of the broker, returns nothing.
+std::optional<std::string> why_first_waits(producer::Client& client, const producer::SubmitSummary& submitted,
+                                           std::int64_t unix_now_ms) {
+  std::vector<Sequence> seqs;
+  for (const producer::SubmittedJob& job : submitted.jobs) seqs.push_back(job.ack.seq);
+  std::sort(seqs.begin(), seqs.end());
+  auto why = why_first_unfinished(client, seqs, unix_now_ms);
+  return why ? *why : std::nullopt;
+}
 
 Expected<void> complain_of_refused(const producer::SubmitSummary& submitted) {
   for (const producer::SubmittedJob& job : submitted.jobs) {
@@ -24,17 +46,25 @@ Expected<void> complain_of_refused(const producer::SubmitSummary& submitted) {
 
 }  // namespace
 
+void resume_submitters(const std::string& url, const std::vector<std::string>& submitters) {
+  if (submitters.empty()) return;
+  auto client = producer::Client::connect(url, "");
+  for (std::size_t i = 0; client && i < submitters.size(); ++i) {
+    if (!ask<Done>(*client, Pause{submitters[i], false})) return;
+  }
+}
+
 Expected<producer::WaitOutcome> Evaluation::run(const producer::Prepared& prepared, const Gather& gather) {
   Expected<producer::WaitOutcome> outcome = evaluate(prepared, gather);
+  resume_others();
   if (stack_) stack_->stop([&](std::int64_t ms) { return signals_.take(ms).has_value(); });
   if (signal_) return failure({ErrorKind::interrupted, "interrupted"});
   return outcome;
 }
 
-Expected<producer::WaitOutcome> Evaluation::evaluate(const producer::Prepared& prepared, const Gather& gather) {
-  const Expected<std::string> url = plan_.broker.empty() ? start_stack() : plan_.broker;
-  if (!url) return failure(url.error());
-  Expected<producer::Client> client = producer::Client::connect(*url, plan_.broker.empty() ? "" : plan_.key);
+Expected<producer::WaitOutcome> Evaluation::evaluate(const producer::Prepared& wanted, const Gather& gather) {
+  KQ_TRY_VALUE(url_, find_broker());
+  Expected<producer::Client> client = producer::Client::connect(url_, key_of_broker());
   if (!client) return failure(client.error());
   client->stop_when([&] { return interrupted(); });
 
@@ -44,10 +74,16 @@ Expected<producer::WaitOutcome> Evaluation::evaluate(const producer::Prepared& p
     std::cerr << plan_.program << ": " << printable(news) << '\n';
     start_worker();  // without a worker the queue would stay full
   });
+  producer::Prepared prepared = wanted;
+  if (!state_.empty()) put_first(*client, prepared);
   const producer::SubmitSummary submitted = producer::submit(*client, prepared, options);
-  std::cerr << plan_.program << ": run " << printable(submitted.run) << ": " << submitted_text(submitted) << '\n';
+  say("run " + submitted.run + ": " + submitted_text(submitted));
   if (submitted.stopped) return stopped(*submitted.stopped);
   KQ_TRY(complain_of_refused(submitted));
+
+  if (!state_.empty()) {
+    if (const auto held = hold_others(*client, submitted); !held) return stopped(held.error());
+  }
 
   Expected<producer::WaitOutcome> outcome = wait(*client, submitted);
   if (!outcome) return stopped(outcome.error());
@@ -56,18 +92,137 @@ Expected<producer::WaitOutcome> Evaluation::evaluate(const producer::Prepared& p
   return outcome;
 }
 
+// Returns the URL of the broker that the plan names, of the process that holds the state folder, or of a new stack.
+Expected<std::string> Evaluation::find_broker() {
+  if (!plan_.broker.empty()) return plan_.broker;
+  KQ_TRY_VALUE(state_, plan_.state.empty() ? default_state_folder(process_environment) : plan_.state);
+  for (bool is_told = false;;) {
+    const std::optional<StackRecord> holder = holder_of(state_);
+    if (!holder) {
+      auto url = start_stack();
+      if (url || !holder_of(state_)) return url;
+      continue;  // another process was faster
+    }
+    if (!holder->url.empty()) {
+      say("process " + std::to_string(holder->pid) + " runs a broker in state folder " + state_ +
+          "; this run shares it, and its worker");
+      return holder->url;
+    }
+    if (!is_told) say("waiting for another process, which is starting or stopping in state folder " + state_);
+    is_told = true;
+    if (sleep(kHolderPollMs)) return failure(Error{ErrorKind::interrupted, "interrupted"});
+  }
+}
+
+// Returns the key file for the broker. A broker that listens at a socket was started by a sweep and has no keys.
+std::string Evaluation::key_of_broker() const {
+  const bool is_of_sweep = !state_.empty() && url_.starts_with("ipc://");
+  return stack_ || is_of_sweep ? "" : plan_.key;
+}
+
+StackPlan Evaluation::stack_plan() const {
+  return {.state_folder = state_,
+          .broker_url = "",
+          .devices = plan_.device == "any" ? "auto" : plan_.device,
+          .programs = program_folder()};
+}
+
 Expected<std::string> Evaluation::start_stack() {
-  Expected<std::string> state = plan_.state.empty() ? default_state_folder(process_environment) : plan_.state;
-  if (!state) return state;
-  Expected<std::unique_ptr<Stack>> stack = Stack::start({.state_folder = *state,
-                                                         .broker_url = "",
-                                                         .devices = plan_.device == "any" ? "auto" : plan_.device,
-                                                         .programs = program_folder()},
-                                                        [&](std::int64_t ms) { return sleep(ms); });
+  auto stack = Stack::start(stack_plan(), [&](std::int64_t ms) { return sleep(ms); });
   if (!stack) return failure(stack.error());
   stack_ = std::move(*stack);
-  std::cerr << plan_.program << ": started a broker in " << stack_->folder().path() << '\n';
+  say("started a broker in " + stack_->folder().path());
+  resume_submitters(stack_->broker_url(), stack_->left_paused());
+  stack_->record_paused({});
   return stack_->broker_url();
+}
+
+// Starts an own stack once the process whose broker this run shares has ended. Jobs and results are in the store.
+void Evaluation::take_over() {
+  const std::int64_t now_ms = sys::monotonic_now_ms();
+  if (now_ms - holder_seen_ms_ < kHolderPollMs) return;
+  holder_seen_ms_ = now_ms;
+  if (holder_of(state_)) return;
+  StackPlan plan = stack_plan();
+  if (!url_.starts_with("ipc://")) plan.broker_url = url_;  // the URL of kq up, to which the client reconnects
+  auto stack = Stack::start(plan, [&](std::int64_t ms) { return sleep(ms); });
+  if (!stack && holder_of(state_)) return;  // another process was faster
+  if (stack && (*stack)->broker_url() != url_)
+    stack = our_fault("the broker " + url_ + ", which this run shared, has ended; the same command continues the run");
+  if (!stack) {
+    stack_error_ = stack.error();
+    return;
+  }
+  stack_ = std::move(*stack);
+  say("the process whose broker this run shared has ended; started a broker in " + stack_->folder().path());
+  resume_submitters(url_, stack_->left_paused());
+  stack_->record_paused({});
+  start_worker();
+}
+
+// Gives the run a submitter of its own where the queue is not empty, because a worker takes the jobs of all submitters
+// in turn. At an own broker the run gets a higher priority too.
+void Evaluation::put_first(producer::Client& client, producer::Prepared& prepared) {
+  const auto broker = client.ask_for<BrokerReply>(BrokerQuery{});
+  if (!broker || broker->queued + broker->leased == 0) return;
+  for (producer::PackedJob& job : prepared.jobs) {
+    if (stack_ && job.submission.priority == Priority::normal) job.submission.priority = Priority::high;
+  }
+  const std::string own = prepared.submitter + "/" + prepared.run;
+  if (prepared.submitter == producer::default_submitter() && !name_error(own)) prepared.submitter = own;
+}
+
+// Names the unfinished jobs of other runs. Pauses their submitters at an own broker, except a submitter of a job that
+// this run needs too.
+Expected<void> Evaluation::hold_others(producer::Client& client, const producer::SubmitSummary& submitted) {
+  std::set<Sequence> own;
+  for (const producer::SubmittedJob& job : submitted.jobs) own.insert(job.ack.seq);
+  std::map<std::string, std::size_t> counts;
+  std::set<std::string> others, needed;
+  for (const JobState state : {JobState::leased, JobState::queued}) {
+    KQ_TRY(each_page(client, JobsQuery{.state = state}, [&](const JobsReply& page) {
+      for (const JobRow& row : page.jobs) {
+        const bool is_own = own.contains(row.job.seq);
+        (is_own ? needed : others).insert(row.job.submitter);
+        if (!is_own) ++counts[row.job.run];
+      }
+      return Expected<void>();
+    }));
+  }
+  if (counts.empty()) return {};
+  const auto most =
+      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  say("state folder " + state_ + " holds " + producer::counted(most->second, "unfinished job") + " of run " +
+      most->first + (counts.size() > 1 ? " and of " + producer::counted(counts.size() - 1, "other run") : "") +
+      (stack_ ? "; this run goes first" : "; the runs take turns") + "; kq ctl cancel --run " +
+      producer::shell_quoted(most->first) + " --broker " + producer::shell_quoted(url_) + " ends them");
+  if (!stack_) return {};
+  for (const std::string& submitter : others) {
+    if (needed.contains(submitter) || submitter.empty()) continue;
+    paused_.push_back(submitter);
+  }
+  stack_->record_paused(paused_);
+  for (const std::string& submitter : paused_) KQ_TRY(ask<Done>(client, Pause{submitter, true}));
+  return {};
+}
+
+void Evaluation::resume_others() {
+  if (paused_.empty() || !stack_) return;
+  resume_submitters(url_, paused_);
+  stack_->record_paused({});
+}
+
+std::string Evaluation::place_options() const {
+  if (state_.empty()) return " --broker " + producer::shell_quoted(url_);
+  const auto usual = default_state_folder(process_environment);
+  return usual && *usual == state_ ? "" : " --store " + producer::shell_quoted(state_);
+}
+
+// Prints news on a line of its own.
+void Evaluation::say(const std::string& sentence) {
+  if (plan_.is_quiet) return;
+  if (line_ != nullptr) line_->end();
+  std::cerr << plan_.program << ": " << printable(sentence) << '\n';
 }
 
 // Starts the worker of our own stack, if there is one. Called only when a job is left to do: a batch whose results are
@@ -88,6 +243,7 @@ bool Evaluation::interrupted() {
       std::cerr << plan_.program << ": " << **note << '\n';
     }
   }
+  if (!state_.empty() && !stack_ && !stack_error_ && !url_.empty()) take_over();
   return sleep(0) || stack_error_.has_value();
 }
 
@@ -109,12 +265,21 @@ Expected<producer::WaitOutcome> Evaluation::wait(producer::Client& client, const
   options.sleep_ms = [&](std::int64_t ms) { sleep(ms); };
   options.interrupted = [&] { return interrupted(); };
   const std::int64_t start_ms = sys::monotonic_now_ms();
+  StallWatch stall;
+  std::optional<producer::Client> asker;  // a connection of its own, because `client` waits for answers meanwhile
   options.progress = [&](const producer::Tally& tally) {
     if (tally.finished < tally.total) start_worker();
     const std::int64_t now_ms = sys::monotonic_now_ms();
+    if (stall.is_due(tally, now_ms)) {
+      if (!asker) {
+        if (auto connected = producer::Client::connect(url_, key_of_broker())) asker.emplace(std::move(*connected));
+      }
+      const auto why = asker ? why_first_waits(*asker, submitted, sys::unix_now_ms()) : std::nullopt;
+      if (why && stall.is_news(*why)) say(*why);
+    }
     producer::Tally shown = tally;
     if (stack_ && now_ms - start_ms < kWorkerStartMs) shown.unserved.clear();  // our worker is starting
-    line.update(shown, now_ms);
+    if (!plan_.is_quiet) line.update(shown, now_ms);
   };
   Expected<producer::WaitOutcome> outcome = producer::wait_for(client, submitted.to_wait_for(), options);
   line_ = nullptr;

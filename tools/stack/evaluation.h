@@ -1,15 +1,19 @@
 // Runs prepared jobs at a broker and waits for them, as kq sweep and kq problem check do.
 //
 // Without the URL of a broker, an Evaluation starts a broker and a worker (tools/stack/stack.h) and stops them before
-// run() returns. Everything runs on one thread. Whatever waits (for an answer, for jobs, for a program to start) calls
-// interrupted() or sleep() again and again; these take stop signals, and interrupted() restarts a broker or worker that
-// has ended.
+// run() returns. If another process holds the state folder, its broker and worker are used, and the Evaluation starts
+// its own in the same folder once that process has ended. In a folder with unfinished jobs of other runs, the jobs of
+// this run go first: an own broker pauses the submitters of those jobs until run() returns. Everything runs on one
+// thread. Whatever waits (for an answer, for jobs, for a program to start)
+// calls interrupted() or sleep() again and again; these take stop signals, and interrupted() restarts a broker or
+// worker that has ended.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "producer/client/progress.h"
 #include "producer/client/wait.h"
@@ -26,7 +30,11 @@ struct EvaluationPlan {
   std::string state;    // state folder of the programs that are started; empty for the default
   std::string device;   // "any", "cpu" or "cuda"
   std::optional<double> timeout_s;
+  bool is_quiet = false;  // print neither progress nor news
 };
+
+// Resumes submitters at a broker without keys. Failures are ignored, because kq ctl resume does the same.
+void resume_submitters(const std::string& url, const std::vector<std::string>& submitters);
 
 // One batch of jobs from submission to results. It must be constructed in main() before a thread is started.
 class Evaluation {
@@ -42,12 +50,23 @@ class Evaluation {
   // Returns the stop signal that ended run(), or nothing.
   const std::optional<int>& signal() const { return signal_; }
   // Returns, while run() calls `gather`, the path of the store of the broker that was started, or the URL of another.
-  std::string place() const { return stack_ ? stack_->folder().file("store") : plan_.broker; }
+  std::string place() const { return stack_ ? stack_->folder().file("store") : url_; }
+  // Returns the options with which other programs find the results after run(), such as " --broker URL"; empty where
+  // they find the results without an option.
+  std::string place_options() const;
 
  private:
   Expected<producer::WaitOutcome> evaluate(const producer::Prepared& prepared, const Gather& gather);
+  Expected<std::string> find_broker();
   Expected<std::string> start_stack();
+  StackPlan stack_plan() const;
+  std::string key_of_broker() const;
+  void take_over();
+  void put_first(producer::Client& client, producer::Prepared& prepared);
+  Expected<void> hold_others(producer::Client& client, const producer::SubmitSummary& submitted);
+  void resume_others();
   void start_worker();
+  void say(const std::string& sentence);
   bool interrupted();
   bool sleep(std::int64_t ms);
   tl::unexpected<Error> stopped(const Error& error) const;
@@ -58,6 +77,10 @@ class Evaluation {
   std::optional<int> signal_;
   std::optional<Error> stack_error_;
   std::unique_ptr<Stack> stack_;
+  std::string url_;                       // of the broker that is used
+  std::string state_;                     // the state folder; empty with a broker that the plan names
+  std::vector<std::string> paused_;       // submitters of other runs
+  std::int64_t holder_seen_ms_ = 0;       // when take_over() last looked for the process that holds the folder
   producer::StatusLine* line_ = nullptr;  // while waiting
 };
 

@@ -98,9 +98,19 @@ Expected<std::unique_ptr<Stack>> Stack::start(const StackPlan& plan, const Sleep
   }
 
   std::unique_ptr<Stack> stack(new Stack(std::move(*folder), std::move(endpoint), plan));
+  stack->paused_ = stack->left_paused();
   stack->record();
   KQ_TRY(stack->start(stack->broker_, sleep));
   return stack;
+}
+
+std::vector<std::string> Stack::left_paused() const {
+  return folder_.stale_record() ? folder_.stale_record()->paused : std::vector<std::string>();
+}
+
+void Stack::record_paused(std::vector<std::string> submitters) {
+  paused_ = std::move(submitters);
+  record();
 }
 
 Expected<void> Stack::start_worker(const Sleep& sleep) {
@@ -184,7 +194,7 @@ Expected<void> Stack::start(Member& member, const Sleep& sleep) {
 }
 
 void Stack::record() {
-  StackRecord record{.pid = ::getpid(), .url = url_, .children = {}};
+  StackRecord record{.pid = ::getpid(), .url = url_, .children = {}, .paused = paused_};
   for (const Member* member : {&broker_, &worker_, &gateway_}) {
     if (member->process) record.children.push_back(member->process->pid());
   }

@@ -56,6 +56,10 @@ class Stack {
 
   const std::string& broker_url() const { return url_; }
   const StateFolder& folder() const { return folder_; }
+  // The submitters that a process paused which was killed in this folder.
+  std::vector<std::string> left_paused() const;
+  // Records the submitters that this process has paused, so that the next stack can resume them.
+  void record_paused(std::vector<std::string> submitters);
 
   // Restarts a program that has ended by itself and returns a sentence about it; returns nothing while all run.
   // Returns an Error once kRestartsMax is used up.
@@ -83,6 +87,7 @@ class Stack {
   Member broker_;
   Member worker_;
   Member gateway_;  // without a command where the plan has none
+  std::vector<std::string> paused_;
   int restarts_ = 0;
 };
 

@@ -44,6 +44,7 @@ std::optional<StackRecord> read_record(const std::string& path) {
     if (word == "url") record.url = value;
     if (word == "pid") record.pid = std::atoi(value.c_str());
     if (word == "child") record.children.push_back(std::atoi(value.c_str()));
+    if (word == "paused") record.paused.push_back(value);
   }
   return record.pid > 0 ? std::optional(record) : std::nullopt;
 }
@@ -53,6 +54,7 @@ std::string text_of(const StackRecord& record) {
   text << "pid " << record.pid << '\n';
   if (!record.url.empty()) text << "url " << record.url << '\n';
   for (pid_t child : record.children) text << "child " << child << '\n';
+  for (const std::string& submitter : record.paused) text << "paused " << submitter << '\n';
   return text.str();
 }
 

@@ -24,6 +24,8 @@ struct StackRecord {
   pid_t pid = 0;                // the process that runs the stack
   std::string url;              // URL of the broker; empty until the broker listens
   std::vector<pid_t> children;  // the broker, the worker and the gateway
+  // Submitters that the process has paused while its own jobs run. They are resumed when it ends, or by the next stack.
+  std::vector<std::string> paused{};
 
   friend bool operator==(const StackRecord&, const StackRecord&) = default;
 };

@@ -57,7 +57,8 @@ TEST(state_folder, has_one_holder_whose_record_can_be_read) {
   {
     auto state = StateFolder::take(folder.path());
     ASSERT_TRUE(state);
-    const StackRecord record{.pid = 42, .url = "ipc:///x/broker.sock", .children = {43, 44}};
+    const StackRecord record{
+        .pid = 42, .url = "ipc:///x/broker.sock", .children = {43, 44}, .paused = {"ann", "ben@host/r 1"}};
     state->write(record);
     EXPECT_EQ(holder_of(folder.path()), record);
     const auto second = StateFolder::take(folder.path());

@@ -6,7 +6,7 @@
 #include <compare>
 
 #include "producer/client/when.h"
-#include "tools/cli/nearest.h"
+#include "sys/nearest.h"
 #include "tools/cli/text.h"
 #include "tools/table/csv.h"
 
@@ -77,7 +77,19 @@ Expected<Selection> Selection::make(const SelectionOptions& words, std::int64_t 
   return selection;
 }
 
+Cell tag_cell(const RunRow& row, std::string_view tag) {
+  const auto& tags = row.entry.submission.tags;
+  const auto found = tags.find(std::string(tag.substr(kTagPrefix.size())));
+  return found == tags.end() || found->second.empty() ? Cell() : Cell(found->second);
+}
+
+Cell SelectedColumn::get(const RunRow& row, std::size_t item) const {
+  if (!tag.empty()) return tag_cell(row, tag);
+  return of_job != nullptr ? of_job->get(row) : of_item->get(row, item);
+}
+
 Expected<SelectedColumn> Selection::find(std::string_view name) const {
+  if (name.starts_with(kTagPrefix) && name.size() > kTagPrefix.size()) return SelectedColumn{.tag = std::string(name)};
   std::vector<std::string> known;
   for (const Column& column : kq::tools::columns()) {
     if (column.name == name) return SelectedColumn{.of_job = &column};
@@ -87,9 +99,10 @@ Expected<SelectedColumn> Selection::find(std::string_view name) const {
     if (column.name == name) return SelectedColumn{.of_item = &column};
     known.emplace_back(column.name);
   }
-  const auto meant = nearest(name, known);
+  const auto meant = sys::nearest(name, known);
   return bad_input("there is no column '" + printable(name) + "'" + (meant ? ", did you mean " + *meant + "?" : "") +
-                   "; kq-dump --schema --level " + std::string(level_->name) + " lists them");
+                   "; kq-dump --schema --level " + std::string(level_->name) +
+                   " lists them, and tag.NAME is the value of a tag");
 }
 
 Expected<void> Selection::choose_columns(const std::string& names) {
@@ -127,7 +140,7 @@ Expected<void> Selection::add_condition(const std::string& text) {
     if (!column) return bad_input("--where: " + column.error().message);
     Condition condition{.column = *column, .test = test, .text = text.substr(name_bytes + sign.size()), .number = {}};
     condition.number = parsed_number(condition.text);
-    const ColumnType type = column->of_job != nullptr ? column->of_job->type : column->of_item->type;
+    const ColumnType type = column->type();
     const bool needs_number = (type == ColumnType::integer || type == ColumnType::number) && test != Test::contains &&
                               !condition.text.empty();
     if (needs_number && !condition.number)
@@ -182,7 +195,7 @@ bool Selection::is_recent(const RunRow& row) const {
 bool Selection::matches(const RunRow& row) const {
   if (!is_recent(row)) return false;
   for (const Condition& condition : conditions_) {
-    if (condition.column.of_job != nullptr && !condition.holds(condition.column.of_job->get(row))) return false;
+    if (condition.column.of_item == nullptr && !condition.holds(condition.column.get(row, 0))) return false;
   }
   return true;
 }

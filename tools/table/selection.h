@@ -22,19 +22,25 @@ struct SelectionOptions {
   std::string since{};               // "2026-11-21T18:00Z", or "2h" for the last two hours; empty for all times
 };
 
-// A column of the job or of the level below it: exactly one of the pointers is not null.
+inline constexpr std::string_view kTagPrefix = "tag.";  // before the name of a tag in the name of a column
+
+// A column of the job, of the level below it, or of one tag: one of the pointers is not null, or the tag is not empty.
 struct SelectedColumn {
   const Column* of_job = nullptr;
   const ItemColumn* of_item = nullptr;
+  std::string tag = "";  // with the prefix: "tag.model"
 
-  std::string_view name() const { return of_job != nullptr ? of_job->name : of_item->name; }
-  ColumnType type() const { return of_job != nullptr ? of_job->type : of_item->type; }
-  std::string_view unit() const { return of_job != nullptr ? of_job->unit : of_item->unit; }
-  std::string_view doc() const { return of_job != nullptr ? of_job->doc : of_item->doc; }
-  Cell get(const RunRow& row, std::size_t item) const {
-    return of_job != nullptr ? of_job->get(row) : of_item->get(row, item);
+  std::string_view name() const { return !tag.empty() ? tag : of_job != nullptr ? of_job->name : of_item->name; }
+  ColumnType type() const { return !tag.empty() ? ColumnType::text : of_job != nullptr ? of_job->type : of_item->type; }
+  std::string_view unit() const { return !tag.empty() ? "" : of_job != nullptr ? of_job->unit : of_item->unit; }
+  std::string_view doc() const {
+    return !tag.empty() ? "value of this tag of the submission" : of_job != nullptr ? of_job->doc : of_item->doc;
   }
+  Cell get(const RunRow& row, std::size_t item) const;
 };
+
+// Returns the value of a tag, whose name has the prefix; no value where the submission has no such tag.
+Cell tag_cell(const RunRow& row, std::string_view tag);
 
 class Selection {
  public:

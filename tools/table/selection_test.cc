@@ -43,6 +43,18 @@ TEST(selection, columns_come_in_the_order_asked_for) {
   EXPECT_EQ(Selection::make({}, kNowMs)->columns().size(), columns().size());
 }
 
+TEST(selection, tags_are_columns_and_conditions) {
+  RunRow row = passed_row("relu/fast", 12'500, 25'000);
+  row.entry.submission.tags = {{"model", "m2"}, {"turn", ""}};
+  EXPECT_THAT(shown({.columns = "label,tag.model,tag.turn,tag.none"}, row), ElementsAre("relu/fast,m2,,\n"));
+  EXPECT_TRUE(keeps("tag.model=m2", row));
+  EXPECT_TRUE(keeps("tag.model~m", row));
+  EXPECT_TRUE(keeps("tag.none=", row));
+  EXPECT_FALSE(keeps("tag.model=m1", row));
+  EXPECT_THAT(error_message({.columns = "tag."}), HasSubstr("tag.NAME is the value of a tag"));
+  EXPECT_THAT(error_message({.columns = "tag.a,tag.a"}), HasSubstr("--columns names tag.a twice"));
+}
+
 TEST(selection, numbers_are_compared_as_numbers_and_texts_as_texts) {
   const RunRow row = passed_row("relu/fast", 10'000, 95'000);
   for (const char* held : {"speedup>2", "speedup>=9.5", "speedup<10", "verdict=passed", "verdict!=crashed",

@@ -1,40 +1,54 @@
-// The ranks of the users of a run on each board, as GPU MODE's leaderboards have them: the best passed submission of
-// each user counts, equal times share a rank, and the ranks after them are left out: 1, 2, 2, 4.
-//
-// A submission that ran a problem's own program is passed only if its run with secret seeds passed too, so a public run
-// without a passing secret one is on no board.
+// Boards with more than the best kernel: the fastest kernels of each problem, by author, backend or tag.
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/leaderboard.h"
 #include "core/records.h"
+#include "producer/client/json.h"
 
 namespace kq::tools {
 
+struct RankingOptions {
+  std::string by{};     // "author", "backend" or "tag.NAME": each of its values has boards of its own; empty: none
+  std::size_t top = 1;  // kernels of each board
+};
+// Fails for a column that splits no boards.
+Expected<void> validate(const RankingOptions& options);
+
+// The ranks of the passed jobs of one or several runs. A board has the kernels of one problem on one device model,
+// under one baseline and one value of `by`: times against eager references and against compiled ones are never
+// compared.
 class Ranking {
  public:
-  void add(const RunRow& row);
-  std::string table_text() const;
+  explicit Ranking(RankingOptions options) : options_(std::move(options)) {}
+  void add(const std::string& run, const RunRow& row);
+
+  std::string table() const;
   std::string csv() const;
-  bool is_empty() const { return boards_.empty(); }
+  producer::Json json() const;
 
  private:
-  struct Ranked {
-    std::size_t rank = 0;
+  struct Entry {
+    std::string run;
     LeaderboardRow row;
   };
-  struct BoardKey {
-    std::string problem, device_model;
-    Hash hash;
-    auto operator<=>(const BoardKey&) const = default;
-  };
-  using Board = std::map<std::string, LeaderboardRow>;  // the best row, by user
+  // Value of `by`, baseline, device model, problem, hash of the board.
+  using Board = std::tuple<std::string, std::string, std::string, std::string, Hash>;
+  // Value of `by`, baseline, device model.
+  using Group = std::tuple<std::string, std::string, std::string>;
 
-  static std::vector<Ranked> ranked(const Board& board);
-  std::map<BoardKey, Board> boards_;
+  std::map<Group, std::vector<LeaderboardRow>> best_by_group() const;
+
+  RankingOptions options_;
+  std::map<Board, std::vector<Entry>> boards_;  // the fastest first, at most `top`
+  // Tried problems, by the value of `by` and the baseline.
+  std::map<std::pair<std::string, std::string>, std::set<std::pair<std::string, Hash>>> problems_;
 };
 
 }  // namespace kq::tools

@@ -30,6 +30,14 @@ producer::Json json_of(const RunRow& row, bool has_cases) {
   return {std::move(object)};
 }
 
+// Returns the reference's time, and its baseline where that is not the usual one.
+std::string reference_text(const Submission& submission, const Measurement& measurement) {
+  const Baseline baseline = submission.trials.baseline;
+  return time_text(measurement.reference.median_ns) +
+         noise_text(measurement.reference.median_ns, reference_noise_ns(measurement)) +
+         (baseline == Baseline::eager ? "" : " (" + std::string(to_string(baseline)) + ")");
+}
+
 std::vector<std::string> cells_of(const RunRow& row) {
   const Measurement* measurement = row.result ? measurement_of(row.result->verdict) : nullptr;
   std::vector<std::string> cells{row.entry.submission.label, device_text(row), outcome_text(row)};
@@ -37,10 +45,10 @@ std::vector<std::string> cells_of(const RunRow& row) {
     cells.insert(cells.end(), {"-", "-", "-"});
   } else {
     const double ratio = speedup(*measurement);
-    const double own_ns = measurement->submission.median_ns, reference_ns = measurement->reference.median_ns;
+    const double own_ns = measurement->submission.median_ns;
     cells.insert(cells.end(), {(measurement->is_noisy ? "~" : "") + time_text(own_ns) +
                                    noise_text(own_ns, submission_noise_ns(*measurement)),
-                               time_text(reference_ns) + noise_text(reference_ns, reference_noise_ns(*measurement)),
+                               reference_text(row.entry.submission, *measurement),
                                speedup_text(ratio) + noise_text(ratio, speedup_noise(*measurement))});
   }
   return cells;
@@ -120,8 +128,9 @@ std::string ResultsView::finish() {
   }
   std::string text;
   if (!style_.only_failed) {
-    std::vector<TableColumn> columns{{"label"},        {"device"},          {"verdict"},
-                                     {"median", true}, {"reference", true}, {"speedup", true}};
+    std::vector<TableColumn> columns{
+        {"label"},        {"device"},          {"verdict", false, style_.colours ? outcome_colour : nullptr},
+        {"median", true}, {"reference", true}, {"speedup", true}};
     if (style_.cases) columns.insert(columns.begin() + 1, {"case"});
     if (style_.kernels)
       columns = {{"label"}, {"owner"}, {"launches", true}, {"time", true}, {"share", true}, {"kernel"}};

@@ -16,6 +16,7 @@ struct ResultsStyle {
   bool only_failed = false;  // only rows that did not pass; in text mode with the evidence instead of the times
   bool kernels = false;      // a row for each kernel that the GPU ran, in text mode
   bool cases = false;        // a row for each case of a job; as JSON an array `cases` in each row
+  bool colours = false;      // of verdicts in the table
 };
 
 class ResultsView {

@@ -46,6 +46,13 @@ TEST(results_view, kernels_with_their_owners_and_shares) {
             "2 jobs: 1 passed, 1 wrong_answer\n");
 }
 
+TEST(results_view, another_baseline_is_named) {
+  RunRow compiled = kPassed;
+  compiled.entry.submission.trials.baseline = Baseline::compile;
+  ResultsView view({}, "r1");
+  EXPECT_THAT(shown(view, {compiled}), HasSubstr("20.0 us (compile)"));
+}
+
 TEST(results_view, failures_with_their_evidence) {
   ResultsView view({.only_failed = true}, "r1");
   EXPECT_EQ(shown(view, {kPassed, kWrong, kQueued}),
@@ -81,6 +88,15 @@ TEST(results_view, exit_codes) {
   EXPECT_EQ(code({kPassed, kWrong}), ExitCode::job_failed);
   EXPECT_EQ(code({kPassed, kWrong, kAbandoned}), ExitCode::our_fault);
   EXPECT_EQ(code({kPassed, kAbandoned, kQueued}), ExitCode::gave_up);
+}
+
+TEST(results_view, verdicts_have_colours_on_a_terminal) {
+  ResultsView view({.colours = true}, "r");
+  view.add(passed_row("a", 1'000, 2'000));
+  EXPECT_NE(view.finish().find("\x1b[32mpassed"), std::string::npos);
+  ResultsView plain({}, "r");
+  plain.add(passed_row("a", 1'000, 2'000));
+  EXPECT_EQ(plain.finish().find('\x1b'), std::string::npos);
 }
 
 }  // namespace

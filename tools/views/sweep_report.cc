@@ -1,5 +1,7 @@
 #include "tools/views/sweep_report.h"
 
+#include <algorithm>
+
 #include "tools/cli/text.h"
 
 namespace kq::tools {
@@ -62,10 +64,11 @@ std::string SweepReport::explained() const {
   return text.empty() ? "" : "not passed:\n" + text + "\n";
 }
 
-std::string SweepReport::text() const {
+std::string SweepReport::text(bool colours) const {
   std::vector<std::vector<std::string>> cells;
   for (const auto& [ending, count] : count_by_outcome_) cells.push_back({ending, std::to_string(count)});
-  std::string text = table({{"verdict"}, {"jobs", true}}, cells) + '\n' + explained() + leaderboard_table(board_);
+  std::string text = table({{"verdict", false, colours ? outcome_colour : nullptr}, {"jobs", true}}, cells) + '\n' +
+                     explained() + leaderboard_table(board_);
   if (expectations_ == nullptr) return text;
   if (disagreements_.empty()) return text + "\nevery job ended as expected\n";
   text += "\n" + jobs(disagreements_.size()) + " not as expected:\n";
@@ -96,7 +99,10 @@ std::string submitted_text(const producer::SubmitSummary& submitted) {
   const std::size_t accepted = submitted.count(Acceptance::accepted);
   const std::size_t reused = submitted.count(Acceptance::reused);
   const std::size_t refused = submitted.count(Acceptance::refused);
-  if (accepted + refused == 0 && reused > 0) return "reused all " + jobs(reused) + ", whose results are known";
+  const bool is_finished = std::ranges::all_of(
+      submitted.jobs, [](const producer::SubmittedJob& job) { return job.ack.state == JobState::finished; });
+  if (accepted + refused == 0 && reused > 0)
+    return "reused all " + jobs(reused) + (is_finished ? ", whose results are known" : ", which are not all finished");
   std::string text = "accepted " + std::to_string(accepted) + ", reused " + std::to_string(reused);
   if (refused > 0) text += ", refused " + std::to_string(refused);
   return text;

@@ -24,12 +24,13 @@ class SweepReport {
   bool add(const RunRow& row);
   void finish();
 
+  std::size_t not_passed_count() const { return not_passed_count_; }
   std::size_t disagreement_count() const { return disagreements_.size(); }
   bool agrees() const { return expectations_ == nullptr || disagreements_.empty(); }
 
   // Returns the report for people: counts of verdicts, jobs that did not pass and why, the leaderboard, and the jobs
   // that did not end as expected.
-  std::string text() const;
+  std::string text(bool colours = false) const;
   // Returns the report for programs: one JSON object.
   std::string json(int exit_code) const;
 

@@ -11,13 +11,12 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-producer::SubmitSummary submitted(const std::vector<std::string>& labels,
-                                  Acceptance acceptance = Acceptance::accepted) {
+producer::SubmitSummary submitted(const std::vector<std::string>& labels, Acceptance acceptance = Acceptance::accepted,
+                                  JobState state = JobState::queued) {
   producer::SubmitSummary summary;
   summary.run = "r1";
   Sequence seq = 0;
-  for (const std::string& label : labels)
-    summary.add({label, {acceptance, ++seq, JobState::queued, ""}, Requirements{}});
+  for (const std::string& label : labels) summary.add({label, {acceptance, ++seq, state, ""}, Requirements{}});
   return summary;
 }
 
@@ -83,7 +82,9 @@ TEST(sweep_report, a_long_list_of_failures_is_cut) {
 
 TEST(sweep_report, submitted_jobs_are_counted) {
   EXPECT_EQ(submitted_text(submitted({"a", "b"})), "accepted 2, reused 0");
-  EXPECT_EQ(submitted_text(submitted({"a", "b"}, Acceptance::reused)), "reused all 2 jobs, whose results are known");
+  EXPECT_EQ(submitted_text(submitted({"a", "b"}, Acceptance::reused, JobState::finished)),
+            "reused all 2 jobs, whose results are known");
+  EXPECT_EQ(submitted_text(submitted({"a", "b"}, Acceptance::reused)), "reused all 2 jobs, which are not all finished");
   EXPECT_EQ(submitted_text(submitted({"a"}, Acceptance::refused)), "accepted 0, reused 0, refused 1");
 }
 

@@ -5,7 +5,7 @@ files. A submission's file may import the problem's as kq_problem, whatever its 
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -48,6 +48,11 @@ class Problem:
         given: Any = self.workload.get_init_inputs()
         if isinstance(given, dict):
             return [], dict(given)
+        if not isinstance(given, Iterable):
+            raise TypeError(
+                f"get_init_inputs() returned an object of type {type(given).__name__}; "
+                "it returns a list of the constructor's arguments, or a dict of named ones"
+            )
         several = list(given)
         if len(several) == 2 and isinstance(several[0], (list, tuple)) and isinstance(several[1], dict):
             if takes_names(self.model_class, several[1]):

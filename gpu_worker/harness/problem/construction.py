@@ -7,6 +7,7 @@ HOST_DRAWS_MAX numbers, it is called again for the GPU. If it fails there, it is
 limit.
 """
 
+import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from harness.children.failures import classify
 from harness.children.page import Failure
 
 HOST_DRAWS_MAX = 1 << 24  # less than 0.1 s on the host by one thread, twice for each job
+SHOWN_MAX = 200  # characters of a constructor's arguments in an error
 
 # Methods of tensors, and functions of torch.nn.init, whose calls of these methods the counter does not see.
 DRAWN_IN_PLACE = (
@@ -66,7 +68,24 @@ def construct(
     device: torch.device,
     seed: Callable[[], None],
 ) -> Any:
-    """Constructs a model. `seed` is called before each attempt."""
+    """Constructs a model. `seed` is called before each attempt. Where the constructor does not take the arguments, the
+    TypeError says what get_init_inputs() gave.
+    """
+    try:
+        return _constructed(model_class, args, kwargs, device, seed)
+    except TypeError as error:
+        if _takes(model_class, args, kwargs):
+            raise
+        raise TypeError(f"{error}; get_init_inputs() gave {_shown(args, kwargs)}") from error
+
+
+def _constructed(
+    model_class: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    device: torch.device,
+    seed: Callable[[], None],
+) -> Any:
     seed()
     if device.type != "cuda":
         return model_class(*args, **kwargs)
@@ -83,6 +102,22 @@ def construct(
             raise
     seed()
     return model_class(*args, **kwargs)
+
+
+def _takes(model_class: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Returns whether the constructor has a parameter for each argument, and an argument for each parameter."""
+    try:
+        inspect.signature(model_class).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    except ValueError:  # the constructor has no signature
+        return True
+    return True
+
+
+def _shown(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    text = repr(dict(kwargs)) if kwargs and not args else repr([*args, dict(kwargs)] if kwargs else list(args))
+    return text if len(text) <= SHOWN_MAX else text[:SHOWN_MAX] + "..."
 
 
 def _draws_of(name: str, args: Any, kwargs: Mapping[str, Any]) -> int:

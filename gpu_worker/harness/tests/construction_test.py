@@ -55,6 +55,16 @@ class Construction(unittest.TestCase):
         model, seeds = self.constructed(FailsElsewhere, 64)
         self.assertEqual((model.linear.weight.device.type, seeds), ("cpu", 3))
 
+    def test_a_constructor_that_does_not_take_the_arguments_is_told_them(self) -> None:
+        with self.assertRaises(TypeError) as raised:
+            construction.construct(torch.nn.ReLU, [128, 1, 2], {}, torch.device("cpu"), lambda: None)
+        self.assertIn("; get_init_inputs() gave [128, 1, 2]", str(raised.exception))
+
+    def test_a_type_error_inside_of_a_constructor_stays(self) -> None:
+        with self.assertRaises(TypeError) as raised:
+            construction.construct(Model, ["n"], {}, torch.device("cpu"), lambda: None)
+        self.assertNotIn("get_init_inputs", str(raised.exception))
+
     def test_what_is_drawn_is_counted(self) -> None:
         for draw in (
             lambda: torch.randn(30, 40),

@@ -103,6 +103,13 @@ class FilesBesideTest(unittest.TestCase):
         torch.testing.assert_close(problem.get_inputs()[0], torch.ones(2))
         self.assertEqual(problem.init_arguments(), ([2], {}))
 
+    def test_a_number_is_no_list_of_arguments(self) -> None:
+        sys.path.insert(0, str(self.folder))
+        self.addCleanup(sys.path.remove, str(self.folder))
+        text = PROBLEM + "\ndef get_init_inputs():\n    return 128\n"
+        with self.assertRaisesRegex(TypeError, "returned an object of type int; it returns a list"):
+            Problem(self.problem("gives_a_number.py", text), 1).init_arguments()
+
     def test_a_file_that_exists_stays(self) -> None:
         (self.folder / "a.txt").write_text("own")
         write_files_beside(self.problem("p.py", "\nFILES = {'a.txt': 'other', 'b.txt': 'new'}\n"))

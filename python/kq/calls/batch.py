@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from itertools import islice
 from typing import Any
@@ -53,7 +53,7 @@ class PendingJob:
 
     label: str
     seq: int
-    since_s: float  # when the wait for this job began, by the client's clock
+    since_s: float = field(repr=False)  # when the wait for this job began, by the client's monotonic clock
     status: JobStatus
 
     def __str__(self) -> str:
@@ -189,11 +189,12 @@ def as_completed(
     job_timeout: float | None = None,
     with_samples: bool = False,
     progress: Progress | None = None,
+    silence_s: float = SILENCE_S,
 ) -> Outcomes:
     """Yields the outcome of each pending job as the job finishes; ends after `timeout` seconds at the latest.
 
     The outcome is a failure for a job that is not finished `job_timeout` seconds after the broker accepted the job, and
-    for every unfinished job once the broker has not answered for SILENCE_S.
+    for every unfinished job once the broker has not answered for `silence_s`.
     """
     start_s = last_reply_s = now()
     jobs.restart_waiting(start_s)
@@ -207,21 +208,20 @@ def as_completed(
         next_deadline = min(deadline, oldest_s + job_span_s)
         outcomes: list[Evaluation] = []
         try:
-            answer_timeout_s = _answer_timeout_s(now(), next_deadline, last_reply_s)
+            answer_timeout_s = _answer_timeout_s(now(), min(next_deadline, last_reply_s + silence_s))
             found = yield from statuses(
                 [job.seq for job in waiting], answer_timeout_s, min(wait_s, next_deadline - now())
             )
             last_reply_s = now()
             over = jobs.update(found)
             labels = [job.label for job in over if job.seq in found]
-            rows = yield from rows_of(
-                jobs.run, labels, _answer_timeout_s(now(), next_deadline, last_reply_s), with_samples
-            )
+            answer_timeout_s = _answer_timeout_s(now(), min(next_deadline, last_reply_s + silence_s))
+            rows = yield from rows_of(jobs.run, labels, answer_timeout_s, with_samples)
             last_reply_s = now()
             finished = (jobs.finish(job, rows.get(job.label), known=job.seq in found) for job in over)
             outcomes += [outcome for outcome in finished if outcome]
         except BrokerUnreachable as error:
-            if now() >= last_reply_s + SILENCE_S:
+            if now() >= last_reply_s + silence_s:
                 outcomes += [jobs.give_up(job, str(error)) for job in jobs.waiting()]
         for job in jobs.waiting():
             if now() >= deadline:
@@ -271,18 +271,23 @@ class BatchView:
     def __len__(self) -> int:
         return len(self._jobs)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.run!r}: {self._jobs.tally()}>"
+
     def _repr_html_(self) -> str:
         """Returns HTML for notebooks: the batch's progress and its pending jobs."""
         line = f"<p>{escape(self.run)}: {escape(str(self._jobs.tally()))}</p>"
         return line + (html_table(self.pending, PENDING_CELLS) if self.pending else "")
 
 
-def _answer_timeout_s(now_s: float, next_deadline: float, last_reply_s: float) -> float:
-    """Returns how many seconds to wait for the next answer.
+def silence_of(timeout: float | None) -> float:
+    """Returns how many seconds of silence a wait with this timeout tolerates: never fewer than its caller grants."""
+    return SILENCE_S if timeout is None else max(SILENCE_S, timeout)
 
-    The wait ends at the next deadline or SILENCE_S after the last reply; it lasts at least FINAL_QUERY_S.
-    """
-    return max(min(next_deadline, last_reply_s + SILENCE_S) - now_s, FINAL_QUERY_S)
+
+def _answer_timeout_s(now_s: float, end_s: float) -> float:
+    """Returns how many seconds to wait for the next answer: until `end_s`, from FINAL_QUERY_S to SILENCE_S."""
+    return max(min(end_s - now_s, SILENCE_S), FINAL_QUERY_S)
 
 
 def _timeout_text(job: PendingJob, timeout: float | None) -> str:

@@ -241,6 +241,13 @@ def results(run: str, with_samples: bool) -> Operation[list[RunRow]]:
     return rows
 
 
+def known(run: str, rows: list[RunRow]) -> list[RunRow]:
+    """Returns the rows; raises BadInput if there are none, because a run has at least one row."""
+    if not rows:
+        raise BadInput(f"there is no run {run!r}; kq ctl runs lists the runs of the broker")
+    return rows
+
+
 def page(run: str, after_label: str, with_samples: bool) -> Operation[RunReply]:
     """Returns the rows that follow a label, as many as one reply holds."""
     check_name("run", run)

@@ -13,12 +13,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from kq.errors import BadInput, BadSource
+from kq.records.arguments import ProblemFields, SubmissionFields
 from kq.records.hash import NO_HASH, Hash
 from kq.records.limits import FILE_BYTES_MAX
 from kq.records.text_enum import TextEnum
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 LOCAL: Mapping[str, bool] = {"local": True}  # metadata of a field that is kept in this process and is never sent
 
@@ -184,20 +188,25 @@ class Problem:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "precision", parsed(Precision, self.precision, "precision"))
+        if self.content is None and self.hash == NO_HASH and (self.name or self.file):
+            raise BadInput(
+                f"Problem({self.name!r}, ...) has no text: Problem.of(text, name) makes a problem from a text, "
+                "Problem.read(path) from a file"
+            )
 
     @classmethod
-    def of(cls, text: str | bytes, name: str, file: str = "", **fields: Any) -> Problem:
-        """Makes a problem from its text. `fields` are precision, rtol and atol."""
+    def of(cls, text: str | bytes, name: str, file: str = "", **fields: Unpack[ProblemFields]) -> Problem:
+        """Makes a problem from its text. `fields` are those of ProblemFields, such as rtol."""
         file = file or name.rpartition("/")[2] + ".py"
         try:
             content = content_of(text, file)
         except BadSource as error:
             raise BadInput(f"problem {error}") from None  # not BadSource, which would mean that a kernel is at fault
-        return cls(name=name, file=file, hash=Hash.of(content), content=content, **fields)
+        return cls(name=name, file=file, hash=Hash.of(content), content=content, **cast(dict[str, Any], fields))
 
     @classmethod
-    def read(cls, path: str | Path, name: str = "", **fields: Any) -> Problem:
-        """Reads a problem from its file. `fields` are precision, rtol and atol."""
+    def read(cls, path: str | Path, name: str = "", **fields: Unpack[ProblemFields]) -> Problem:
+        """Reads a problem from its file. `fields` are those of ProblemFields, such as rtol."""
         path = path_of(path)
         content = read_bytes(path)
         problem = cls.of(content, name or path.stem, path.name, **fields)
@@ -296,7 +305,7 @@ class Submission:
         problem: Problem | str | Path,
         backend: Backend | str | None = None,
         contract: Mapping[str, Any] | str | None = None,
-        **fields: Any,
+        **fields: Unpack[SubmissionFields],
     ) -> Submission:
         """Makes a submission of a source: its text, the Path of its file, or its files with the entry first.
 
@@ -308,17 +317,20 @@ class Submission:
             said = (
                 "gpu_model takes the model's whole name as its worker reports it, such as 'NVIDIA H200'"
                 if name == "gpu"
+                else f"{name} is a field of the problem: Problem.read(path, {name}=...)"
+                if name in ("rtol", "atol", "precision", "workloads")
                 else f"known fields are {', '.join(OTHER_FIELDS)}"
             )
             raise BadInput(f"there is no field {name!r}; {said}")
         known = parsed(Backend, backend, "backend") if backend is not None else None
         given = Problem.given(problem)
         files, known = files_of(source, known, contract)
-        labels = fields.get("labels")
+        others = cast(dict[str, Any], fields)
+        labels = others.get("labels")
         # The labels may be given in any order, as in kq-submit; other types are left to validation.
         if isinstance(labels, list | tuple | set) and all(isinstance(one, str) for one in labels):
-            fields["labels"] = sorted(set(labels), key=lambda label: label.encode(errors="surrogatepass"))
-        return cls(label=label, backend=known, files=files, problem=given, **fields)
+            others["labels"] = sorted(set(labels), key=lambda label: label.encode(errors="surrogatepass"))
+        return cls(label=label, backend=known, files=files, problem=given, **others)
 
 
 # The fields that Submission.of() takes as `fields`, in the order of their declaration.

@@ -53,8 +53,7 @@ class ThroughTheQueue(kq.QueueTest):
             kq.wait_until(lambda: self.finished("honest"), "the honest job has ended")
             self.assertEqual([row["verdict"] for row in self.finished("honest")], ["passed"])
             self.assertIsNone(worker.poll())
-            workers = self.ctl_json("workers")["workers"]
-            self.assertEqual([one["worker"].rpartition(":")[2] for one in workers], [str(worker.pid)])
+            self.assertEqual(len(self.ctl_json("workers")["workers"]), 1)
 
     def finished(self, run: str) -> list[dict[str, str]]:
         return [row for row in kq.dump(run, "--broker", self.url) if row["state"] == "finished"]

@@ -1,10 +1,10 @@
-#include "tools/cli/nearest.h"
+#include "sys/nearest.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <vector>
 
-namespace kq::tools {
+namespace kq::sys {
 namespace {
 
 // Returns the optimal string alignment distance: the number of insertions, deletions, substitutions and transpositions
@@ -43,4 +43,4 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
   return best;
 }
 
-}  // namespace kq::tools
+}  // namespace kq::sys

@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-namespace kq::tools {
+namespace kq::sys {
 
 // Returns the first of the most similar words, or nothing when more than a third of the word's letters differ. An
 // added, missing or changed letter counts once, and so do two neighbours in the wrong order.
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> known);
 
-}  // namespace kq::tools
+}  // namespace kq::sys

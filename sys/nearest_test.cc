@@ -1,10 +1,10 @@
-#include "tools/cli/nearest.h"
+#include "sys/nearest.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-namespace kq::tools {
+namespace kq::sys {
 namespace {
 
 const std::vector<std::string> kWords{"submit", "sweep", "up", "down", "results", "dump"};
@@ -28,4 +28,4 @@ TEST(nearest, the_more_similar_of_two_words_wins) {
 }
 
 }  // namespace
-}  // namespace kq::tools
+}  // namespace kq::sys

@@ -1,0 +1,25 @@
+#compdef kq kq-broker kq-cache kq-check kq-ctl kq-doctor kq-down kq-dump kq-fleet kq-gateway kq-leaderboard kq-problem kq-results kq-show kq-submit kq-sweep kq-up kq-worker
+# Completion of kq and its programs for zsh. The words are those of --help: programs need no list here.
+_kq() {
+  local -a asked=("${words[1]}") found
+  local word help
+  # Verbs come before options: `kq ctl --b` asks `kq ctl --help`.
+  for word in "${(@)words[2,CURRENT-1]}"; do
+    [[ $word =~ '^[a-z]+(-[a-z]+)*$' && ${asked[1]:t} == (kq|kq-ctl) ]] || break
+    asked+=("$word")
+    ((${#asked} < 3)) || break
+  done
+  help=$("${asked[@]}" --help 2>/dev/null </dev/null)
+  if [[ ${words[CURRENT]} == -* ]]; then
+    found=(${(f)"$(print -r -- "$help" | sed -nE \
+      -e 's/^  (-[a-zA-Z],)?(--[a-z][a-z-]*)( [^ ]+)?  +(.*)$/\2:\4/p' \
+      -e 's/^  (-[a-zA-Z],)?(--[a-z][a-z-]*)( [^ ]+)?$/\2:/p')"})
+    _describe option found
+  elif [[ $help == *"VERB --help lists the arguments"* ]]; then
+    found=(${(f)"$(print -r -- "$help" | sed -nE 's/^  ([a-z-]+) +(.*)/\1:\2/p')"})
+    _describe verb found
+  else
+    _files
+  fi
+}
+if [[ $funcstack[1] == _kq ]]; then _kq "$@"; else compdef _kq kq kq-{broker,cache,check,ctl,doctor,down,dump,fleet,gateway,leaderboard,problem,results,show,submit,sweep,up,worker}; fi

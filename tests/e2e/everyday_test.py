@@ -1,0 +1,134 @@
+"""Tests what people do every day with the real programs: sweep again, sweep beside another sweep, and look at results
+without naming a broker or a store.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import unittest
+from pathlib import Path
+
+import kq
+
+SLEEPS = kq.RIGHT.replace("import torch\n", "import time\n\nimport torch\n", 1).replace(
+    "        return", "        time.sleep(SECONDS)\n        return"
+)
+TALKS = kq.RIGHT.replace("        return", '        print("hello from the kernel")\n        return')
+
+
+def sleeping(seconds: float, mark: str) -> str:
+    return f"# {mark}\n{SLEEPS.replace('SECONDS', str(seconds))}"
+
+
+class Everyday(kq.EndToEndTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.home = {"XDG_STATE_HOME": str(self.folder)}  # the default state folder is then FOLDER/kq
+        self.state = self.folder / "kq"
+
+    def kq(self, *words: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = kq.kq(*words, **self.home)
+        self.assert_end(done, code)
+        return done
+
+    def start_sweep(self, jobs: Path, until: str) -> subprocess.Popen[str]:
+        """Starts a sweep and returns when a line of its standard error has this text."""
+        command = [str(kq.BIN / "kq"), "sweep", str(jobs), "--device", "cpu"]
+        sweep = subprocess.Popen(
+            command, env=kq.environment(**self.home), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+        )
+        self.addCleanup(sweep.wait)
+        self.addCleanup(sweep.kill)
+        self.addCleanup(sweep.stderr.close)
+        said = []
+        for line in sweep.stderr:
+            said.append(line)
+            if until in line:
+                return sweep
+        raise AssertionError(f"the sweep ended with {sweep.wait(60)} before it said '{until}':\n{''.join(said)}")
+
+    def test_a_run_goes_before_the_rest_of_a_run_that_was_given_up(self) -> None:
+        slow = {f"relu/{i}": sleeping(20, f"many {i}") for i in range(4)}
+        many = self.start_sweep(kq.write_sweep(self.folder / "many", slow), "run many: accepted 4")
+        os.kill(many.pid, signal.SIGINT)
+        self.assertEqual(many.wait(60), 130)
+        small = kq.write_sweep(self.folder / "small", {"relu/a": kq.RIGHT, "relu/b": f"# b\n{kq.RIGHT}"})
+        done = self.kq("sweep", small, "--device", "cpu")
+        self.assertIn("holds 4 unfinished jobs of run many; this run goes first", done.stderr)
+        self.assertIn("kq ctl cancel --run many --broker ipc://", done.stderr)
+        rows = kq.dump("many", "--store", self.state)
+        self.assertLessEqual(sum(row["state"] == "finished" for row in rows), 1, "the other run was finished first")
+
+    def test_a_sweep_says_why_nothing_moves(self) -> None:
+        jobs = kq.write_sweep(self.folder / "jobs", {"relu/a": kq.RIGHT})
+        done = self.kq("sweep", jobs, "--gpu", "NVIDIA H200", "--timeout", "12", code=4)
+        self.assertIn("waits for a NVIDIA H200: the only worker has none", done.stderr)
+
+    def test_two_sweeps_share_a_state_folder(self) -> None:
+        jobs = kq.write_sweep(self.folder / "first", {"relu/a": sleeping(2, "first")})
+        first = self.start_sweep(jobs, "run first: accepted 1")
+        second = kq.write_sweep(self.folder / "second", {f"relu/{i}": sleeping(1, f"second {i}") for i in range(4)})
+        done = self.kq("sweep", second, "--device", "cpu")
+        self.assertIn("this run shares it, and its worker", done.stderr)
+        self.assertIn("the process whose broker this run shared has ended; started a broker", done.stderr)
+        self.assertEqual(first.wait(60), 0)
+        self.assertEqual({row["verdict"] for row in kq.dump("second", "--store", self.state)}, {"passed"})
+
+    def test_readers_find_the_last_sweep_and_its_jobs(self) -> None:
+        jobs = kq.write_sweep(self.folder / "r1", {"relu/a": TALKS, "relu/b": kq.WRONG})
+        swept = self.kq("sweep", jobs, "--device", "cpu", code=1)
+        self.assertIn("kq results r1 --failed shows why", swept.stderr)
+        self.assertIn("relu/b: wrong_answer", self.kq("results", "r1", "--failed", code=1).stdout)
+        self.assertIn("r1", self.kq("ctl", "runs").stdout)
+        self.assertIn("relu", self.kq("leaderboard", "r1").stdout)
+        self.assertIn("label", self.kq("dump", "r1", "--columns", "label,verdict").stdout)
+        shown = self.kq("show", "r1", "relu/a").stdout
+        for part in ("verdict     relu/a: passed", "  hello from the kernel", "class ModelNew", "--force-rerun"):
+            self.assertIn(part, shown)
+        number = kq.rows_of(self.kq("dump", "r1", "--columns", "job_id,label").stdout)[0]["job_id"]
+        self.assertIn("hello from the kernel", self.kq("show", number, "--log").stdout)
+        self.assertEqual(self.kq("show", "r1", "relu/b", "--source").stdout, kq.WRONG)
+        self.assertEqual(json.loads(self.kq("show", "r1", "relu/a", "--json").stdout)["row"]["label"], "relu/a")
+        self.assertIn("run 'r2' has no job 'x'", self.kq("show", "r2", "x", code=5).stderr)
+        # The sources of a job can be measured again.
+        self.kq("show", "r1", "relu/a", "-o", self.folder / "again")
+        again = self.kq("sweep", self.folder / "again", "--force-rerun", "--device", "cpu")
+        self.assertIn("accepted 1, reused 0", again.stderr)
+
+    def test_folders_are_searched_to_the_bottom_and_patterns_give_the_same_labels(self) -> None:
+        problem = self.folder / "relu.py"
+        problem.write_text(kq.RELU)
+        for name in ("one/anna.py", "two/anna.py"):
+            path = self.folder / "kernels" / name
+            path.parent.mkdir(parents=True)
+            path.write_text(f"# {name}\n{kq.RIGHT}")
+        self.kq("sweep", self.folder / "kernels", "--problem", problem, "--run", "a", "--device", "cpu")
+        pattern = self.folder / "kernels/*/*.py"
+        done = self.kq("sweep", pattern, "--problem", problem, "--run", "b", "--device", "cpu")
+        self.assertIn("reused all 2 jobs", done.stderr)
+        rows = kq.rows_of(self.kq("dump", "a", "b", "--columns", "run,label").stdout)
+        self.assertEqual(
+            [(row["run"], row["label"]) for row in rows],
+            [("a", "one/anna"), ("a", "two/anna"), ("b", "one/anna"), ("b", "two/anna")],
+        )
+
+
+class Drained(kq.QueueTest):
+    def test_a_drain_lasts_when_the_worker_is_restarted(self) -> None:
+        with self.broker():
+            with self.worker("--name", "lab3"):
+                self.wait_for_worker()
+                self.ctl("drain", "lab3")
+            with self.worker("--name", "lab3"):
+                self.wait_for_worker()
+                (job,) = self.submit("after", {"relu/a": kq.RIGHT})
+                self.assertRegex(self.ctl("why", job), "can run it (is|are) draining|is draining")
+        words = [str(kq.BIN / "kq-worker"), "--devices", "cpu", "--devices", "cuda"]
+        twice = subprocess.run(words, capture_output=True, text=True, check=False)
+        self.assertEqual(twice.returncode, 2)
+        self.assertIn("--devices is given 2 times, but takes one value", twice.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
