@@ -238,4 +238,16 @@ Expected<BoardReply> read_board(const Store& store, const BoardQuery& query) {
   return reply;
 }
 
+Expected<std::optional<std::string>> read_file(const Store& store, const Hash& hash) {
+  for (const Packing packing : {Packing::lz4, Packing::raw, Packing::zstd}) {
+    KQ_TRY_VALUE(auto bytes, store.get(Family::blob, blob_key(hash, packing)));
+    if (!bytes) continue;
+    if (packing == Packing::raw) return bytes;
+    auto content = Decompressor().decompress(packing, *bytes, kFileBytesMax);
+    if (!content) return damaged(Family::blob, to_hex(hash), content.error().message);
+    return std::optional<std::string>(std::move(*content));
+  }
+  return std::nullopt;
+}
+
 }  // namespace kq::store

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "core/messages.h"
@@ -20,5 +21,8 @@ Expected<std::optional<Sequence>> find_key(const Store& store, const Hash& key);
 Expected<RunReply> read_run(const Store& store, const RunQuery& query);
 Expected<RunsReply> read_runs(const Store& store, const RunsQuery& query);
 Expected<BoardReply> read_board(const Store& store, const BoardQuery& query);
+
+// Returns the content of a file of a job, or nothing where the store has none with this hash.
+Expected<std::optional<std::string>> read_file(const Store& store, const Hash& hash);
 
 }  // namespace kq::store

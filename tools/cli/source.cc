@@ -21,6 +21,7 @@ class BrokerSource final : public Source {
   explicit BrokerSource(producer::Client& client) : client_(client) {}
   Expected<RunReply> run_page(const RunQuery& query) override { return client_.ask_for<RunReply>(query); }
   Expected<BoardReply> board_page(const BoardQuery& query) override { return client_.ask_for<BoardReply>(query); }
+  Expected<RunsReply> runs_page(const RunsQuery& query) override { return client_.ask_for<RunsReply>(query); }
 
  private:
   producer::Client& client_;
@@ -31,6 +32,8 @@ class StoreSource final : public Source {
   explicit StoreSource(std::unique_ptr<store::Store> store) : store_(std::move(store)) {}
   Expected<RunReply> run_page(const RunQuery& query) override { return store::read_run(*store_, query); }
   Expected<BoardReply> board_page(const BoardQuery& query) override { return store::read_board(*store_, query); }
+  Expected<RunsReply> runs_page(const RunsQuery& query) override { return store::read_runs(*store_, query); }
+  Expected<std::optional<std::string>> file(const Hash& hash) override { return store::read_file(*store_, hash); }
 
  private:
   std::unique_ptr<store::Store> store_;
@@ -107,6 +110,18 @@ Expected<std::vector<LeaderboardRow>> all_boards(Source& source) {
     return std::tie(a.problem, a.device_model, a.problem_hash) < std::tie(b.problem, b.device_model, b.problem_hash);
   });
   return rows;
+}
+
+Expected<std::vector<std::string>> all_runs(Source& source) {
+  std::vector<std::string> names;
+  RunsQuery query{.after = "", .limit = kQueryRowsMax};
+  while (true) {
+    KQ_TRY_VALUE(const RunsReply page, source.runs_page(query));
+    for (const KnownRun& run : page.runs) names.push_back(run.run);
+    KQ_TRY_VALUE(const bool more, has_next_page(page.more, page.runs.empty()));
+    if (!more) return names;
+    query.after = names.back();
+  }
 }
 
 void add_flags(Flags& flags, SourceOptions& options) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ class Source {
   virtual ~Source() = default;
   virtual Expected<RunReply> run_page(const RunQuery& query) = 0;
   virtual Expected<BoardReply> board_page(const BoardQuery& query) = 0;
+  virtual Expected<RunsReply> runs_page(const RunsQuery&) { return RunsReply{}; }  // sources of one run know no runs
+  // Returns the content of a file of a job; nothing where it is not there, and from a broker, which sends no files.
+  virtual Expected<std::optional<std::string>> file(const Hash&) { return std::nullopt; }
 };
 
 std::unique_ptr<Source> broker_source(producer::Client& client);  // the client must outlive the source
@@ -31,6 +35,9 @@ Expected<void> each_row(Source& source, const std::string& run, const VisitRow& 
 
 // Returns the rows of all boards, ordered by problem name, then device model.
 Expected<std::vector<LeaderboardRow>> all_boards(Source& source);
+
+// Returns the names of all runs, in their order.
+Expected<std::vector<std::string>> all_runs(Source& source);
 
 // The values of --broker, --key and --store.
 struct SourceOptions {

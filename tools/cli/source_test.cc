@@ -72,6 +72,30 @@ TEST(source, every_row_of_a_run_is_visited_once_over_all_pages) {
   for (std::size_t i = 0; i < labels.size(); ++i) EXPECT_EQ(labels[i], label_of(i));
 }
 
+// A source of many runs.
+class ManyRuns final : public Source {
+ public:
+  Expected<RunReply> run_page(const RunQuery&) override { return RunReply{}; }
+  Expected<BoardReply> board_page(const BoardQuery&) override { return BoardReply{}; }
+  Expected<RunsReply> runs_page(const RunsQuery& query) override {
+    const std::size_t first = query.after.empty() ? 0 : std::stoul(query.after) - 1'000 + 1;
+    RunsReply reply;
+    for (std::size_t i = first; i < 600 && reply.runs.size() < kQueryRowsMax; ++i)
+      reply.runs.push_back({.run = std::to_string(1'000 + i), .submitter = "", .submitted_at_ms = 0});
+    reply.more = first + reply.runs.size() < 600;
+    return reply;
+  }
+};
+
+TEST(source, all_runs_are_listed_over_all_pages) {
+  ManyRuns source;
+  const auto runs = all_runs(source);
+  ASSERT_TRUE(runs) << runs.error().message;
+  ASSERT_EQ(runs->size(), 600u);
+  EXPECT_EQ(runs->back(), "1599");
+  EXPECT_EQ(source.file(sha256("x")), std::optional<std::string>());
+}
+
 TEST(source, an_error_of_the_visitor_ends_the_iteration) {
   FakeSource source(10);
   int visits = 0;
