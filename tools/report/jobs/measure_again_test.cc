@@ -16,12 +16,11 @@ TEST(MeasureAgain, names_the_files_of_a_plain_job) {
 }
 
 TEST(MeasureAgain, has_every_option_that_decides_the_result) {
-  EXPECT_EQ(
-      measure_again_command(examples::submission(), "r 1"),
-      "kq submit relu.py --problem 19_ReLU.py --precision bf16 --rtol 0.01 --atol 0.001 --workloads large "
-      "--backend triton --device cuda --gpu 'NVIDIA H200' --baseline compile --need-extensions --no-truth "
-      "--truth-rms 2.5 --truth-max 4.5 --allow-precision tf32 --time-limit 45 --require nvlink --require rack-7 "
-      "--run 'r 1-again' --force-rerun --wait");
+  EXPECT_EQ(measure_again_command(examples::submission(), "r 1"),
+            "kq submit relu.py --problem 19_ReLU.py --precision bf16 --rtol 0.01 --atol 0.001 --workloads large "
+            "--backend triton --device cuda --gpu 'NVIDIA H200' --baseline compile --need-extensions --no-truth "
+            "--truth-rms 2.5 --truth-max 4.5 --allow-precision tf32 --time-limit 45 --require nvlink --require rack-7 "
+            "--run 'r 1-again' --force-rerun --wait");
 }
 
 TEST(MeasureAgain, a_hostile_name_is_one_word_of_the_shell) {
