@@ -22,6 +22,7 @@ class BrokerSource final : public Source {
   Expected<RunReply> run_page(const RunQuery& query) override { return client_.ask_for<RunReply>(query); }
   Expected<BoardReply> board_page(const BoardQuery& query) override { return client_.ask_for<BoardReply>(query); }
   Expected<FileReply> file(const FileQuery& query) override { return client_.ask_for<FileReply>(query); }
+  Expected<RunsReply> runs_page(const RunsQuery& query) override { return client_.ask_for<RunsReply>(query); }
 
  private:
   producer::Client& client_;
@@ -37,6 +38,7 @@ class StoreSource final : public Source {
     if (content) return FileReply{.name = "", .hash = query.hash, .bytes = std::move(*content)};
     return bad_input("the store has no file with the SHA-256 " + to_hex(query.hash));
   }
+  Expected<RunsReply> runs_page(const RunsQuery& query) override { return store::read_runs(*store_, query); }
 
  private:
   std::unique_ptr<store::Store> store_;
@@ -117,6 +119,25 @@ Expected<std::vector<LeaderboardRow>> all_boards(Source& source) {
     return std::tie(a.problem, a.device_model, a.problem_hash) < std::tie(b.problem, b.device_model, b.problem_hash);
   });
   return rows;
+}
+
+Expected<std::vector<std::string>> all_runs(Source& source) {
+  std::vector<std::string> names;
+  RunsQuery query{.after = "", .limit = kQueryRowsMax};
+  while (true) {
+    KQ_TRY_VALUE(const RunsReply page, source.runs_page(query));
+    for (const KnownRun& run : page.runs) names.push_back(run.run);
+    KQ_TRY_VALUE(const bool more, has_next_page(page.more, page.runs.empty()));
+    if (!more) return names;
+    query.after = names.back();
+  }
+}
+
+Expected<std::optional<std::string>> readable_file(Source& source, const RunRow& row, const Hash& hash) {
+  const auto reply = source.file({.run = row.run, .label = row.entry.submission.label, .hash = hash});
+  if (reply) return std::optional<std::string>(reply->bytes.view());
+  if (reply.error().kind == ErrorKind::bad_input) return std::nullopt;
+  return failure(reply.error());
 }
 
 void add_flags(Flags& flags, SourceOptions& options) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ class Source {
   virtual ~Source() = default;
   virtual Expected<RunReply> run_page(const RunQuery& query) = 0;
   virtual Expected<BoardReply> board_page(const BoardQuery& query) = 0;
+  virtual Expected<RunsReply> runs_page(const RunsQuery&) { return RunsReply{}; }  // sources of one run know no runs
   // Returns a source or the problem of a row. Fails where the caller may not read it, or the row has no such file.
   virtual Expected<FileReply> file(const FileQuery& query);
 };
@@ -33,6 +35,12 @@ Expected<void> each_row(Source& source, const std::string& run, const VisitRow& 
 
 // Returns the rows of all boards, ordered by problem name, then device model.
 Expected<std::vector<LeaderboardRow>> all_boards(Source& source);
+
+// Returns the names of all runs, in their order.
+Expected<std::vector<std::string>> all_runs(Source& source);
+
+// Returns the content of a file of a row; nothing where the caller may not read it, or it is not kept any more.
+Expected<std::optional<std::string>> readable_file(Source& source, const RunRow& row, const Hash& hash);
 
 // The values of --broker, --key and --store.
 struct SourceOptions {
