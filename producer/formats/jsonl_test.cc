@@ -174,7 +174,8 @@ TEST_F(Jsonl, mistakes_name_file_and_line_and_what_would_be_right) {
   EXPECT_EQ(mistake(R"({"problem": "problems/relu.py", "source": "x", "backend": "cuda"})"),
             "submissions.jsonl:1: io is missing: a CUDA source needs its IOContract");
   EXPECT_EQ(mistake(line(R"("backend": "hip")")),
-            "submissions.jsonl:1: backend must be one of torch, triton, cuda, torch_cuda, multi_kernel, eval_program, got 'hip'");
+            "submissions.jsonl:1: backend must be one of torch, triton, cuda, torch_cuda, multi_kernel, eval_program, "
+            "got 'hip'");
   EXPECT_EQ(mistake(line(R"("device": "gpu")")),
             "submissions.jsonl:1: device must be one of any, cpu, cuda, got 'gpu'");
   EXPECT_EQ(mistake(line(R"("rtol": 2)")), "submissions.jsonl:1: rtol must be a number from 0 to 1, got 2");

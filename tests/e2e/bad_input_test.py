@@ -28,7 +28,10 @@ class BadInput(kq.EndToEndTest):
         (("results",), "run is required"),
         (("results", "r", "--wait", "--store", "FOLDER"), "--wait needs a running broker"),
         (("dump",), "--run NAME is needed"),
-        (("dump", "--run", "r", "--format", "xml"), "must be one of csv, jsonl, kernelbench, backendbench, flashinfer-trace, got 'xml'"),
+        (
+            ("dump", "--run", "r", "--format", "xml"),
+            "must be one of csv, jsonl, kernelbench, backendbench, flashinfer-trace, got 'xml'",
+        ),
         (("dump", "--run", "r", "-o", "FOLDER"), "is a folder; the name of a file is needed"),
         (("dump", "--run", "r", "--broker", "tcp://nowhere"), "no port"),
         (("dump", "--run", "r", "--format", "kernelbench"), "writes several files; name their folder with -o DIR"),

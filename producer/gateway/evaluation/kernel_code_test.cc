@@ -83,7 +83,8 @@ TEST(KernelCode, schema_errors_name_the_field_by_its_path) {
   EXPECT_EQ(error_of(evaluate(R"({"source_code": " ", "kernel_type": "torch"})")),
             "kernel -> source_code: is empty (value_error)");
   EXPECT_EQ(error_of(evaluate(R"({"source_code": "x", "kernel_type": "hip"})")),
-            "kernel -> kernel_type: must be one of torch, triton, cuda, torch_cuda, multi_kernel, eval_program, got 'hip' (enum)");
+            "kernel -> kernel_type: must be one of torch, triton, cuda, torch_cuda, multi_kernel, eval_program, "
+            "got 'hip' (enum)");
   EXPECT_EQ(error_of(evaluate(R"({"source_code": "x", "kernel_type": "multi_kernel"})")),
             "kernel -> metadata -> entry_point: is required for multi_kernel: the function that is called (missing)");
   EXPECT_EQ(error_of(evaluate(kTorch, ", \"num_trials\": \"many\"")),
