@@ -14,6 +14,7 @@ except ImportError:
     sys.exit(4)
 
 VEGA_LITE = "6.1"
+NOTICE = Path(__file__).with_name("vega.notice.txt")  # whose terms ask that each copy has the notice
 PNG_SCALE = 2  # pixels for a unit, so that a picture is sharp on paper and on dense screens
 
 
@@ -22,7 +23,7 @@ def bundle(file: Path) -> None:
     # The end of an element within the script would end the script.
     if "</script" in script.lower():
         sys.exit("render.py: the bundle holds the end of a script")
-    file.write_text("(() => {\n" + script + "\n})();\n")
+    file.write_text("/*!\n" + NOTICE.read_text() + "*/\n(() => {\n" + script + "\n})();\n")
 
 
 def render(form: str, specification: Path, file: Path) -> None:
