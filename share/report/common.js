@@ -116,6 +116,8 @@ const kq = (() => {
   });
 
   // ---- plots ------------------------------------------------------------------------------------------------------
+  const NARROW_PX = 420;
+  const PX_OF_LETTER = 7.6; // in the labels of axes
   const POINTS_OF_SVG_MAX = 600; // more marks are drawn faster on a canvas
 
   // Texts in values may be hostile; a canvas would turn its line by them.
@@ -127,11 +129,27 @@ const kq = (() => {
     });
   }
 
+  // Returns whether the library of plots is there. A page holds it packed, so that it opens before the library is read,
+  // or has loaded it from beside itself. The policy of the page knows the hash of the unpacked script.
+  let library = null;
+  function loadLibrary() {
+    library ??= (async () => {
+      const element = document.getElementById("vega");
+      if (typeof window.vegaEmbed === "undefined" && element !== null) {
+        const script = make("script");
+        script.text = await inflate(element.textContent);
+        document.body.append(script);
+      }
+      return typeof window.vegaEmbed !== "undefined";
+    })();
+    return library;
+  }
+
   // Draws a plot into an element, now and after each change of the theme. `values` is a function.
   function plot(element, kind, values, onClick = null) {
-    if (typeof window.vegaEmbed === "undefined") return null;
     let view = null;
     const draw = async () => {
+      if (!(await loadLibrary())) return;
       const all = await data("specifications");
       const rows = safe(values());
       const spec = structuredClone(all.plots[kind].spec);
@@ -144,8 +162,14 @@ const kq = (() => {
       }
       spec.autosize = { type: "fit-x", contains: "padding" };
       spec.config = { ...all.themes[isDark() ? "dark" : "light"], background: "transparent" };
-      // On a phone long names leave no room for marks.
-      spec.config.axis = { ...spec.config.axis, labelLimit: Math.max(80, Math.min(260, element.clientWidth / 3)) };
+      // On a phone long names leave no room for marks, and legends stand below each other. Names differ at their ends.
+      const limit = Math.max(80, Math.min(320, element.clientWidth / 3));
+      spec.config.axis = { ...spec.config.axis, labelLimit: limit };
+      if (spec.encoding?.y?.type === "nominal") {
+        const count = Math.floor(limit / PX_OF_LETTER);
+        spec.encoding.y.axis = { ...spec.encoding.y.axis, labelExpr: `length(datum.label) > ${count} ? '…' + slice(datum.label, ${1 - count}) : datum.label` };
+      }
+      if (element.clientWidth < NARROW_PX) spec.config.legend = { ...spec.config.legend, columns: 1, layout: { top: { direction: "vertical", anchor: "start" } } };
       if (view !== null) view.finalize();
       view = await window.vegaEmbed(element, spec, {
         actions: false, ast: true, renderer: rows.length > POINTS_OF_SVG_MAX ? "canvas" : "svg",

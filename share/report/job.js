@@ -130,8 +130,8 @@ const kqJob = (() => {
     const code = make("code", {}, job.again);
     return [make("h3", {}, "Measure it again"), make("p", {}, "Save the files above into one folder, and run there:"), make("div", { class: "command" }, make("pre", { tabindex: 0 }, code), button)];
   }
-  // Terminals would colour their text by these; here they are noise.
-  const plainLog = (log) => log.replace(/\u001b\[[0-9;?]*[A-Za-z]/g, "");
+  // Terminals would colour their text by these; here they are noise. A worker puts ? for the escape character.
+  const plainLog = (log) => log.replace(/\u001b\[[0-9;?]*[A-Za-z]|\?\[[0-9][0-9;]*m/g, "");
 
   function provenance(details, units) {
     return make("details", { class: "provenance" }, make("summary", {}, "Everything that is known of the job"), make("dl", { class: "facts" }, Object.entries(details).flatMap(([name, value]) => [make("dt", {}, name + (units[name] ? ", " + units[name] : "")), make("dd", {}, typeof value === "number" ? number(value) : String(value))])));

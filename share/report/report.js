@@ -92,6 +92,7 @@
     const isHere = facts.is_part || facts.pages.length === 1;
     return isHere ? address({ job }) : encodeURIComponent(page) + "#job=" + job;
   }
+  const COLUMNS_MAX = 10; // more leave no room for labels; the message is in the details as well
   const COLUMNS = [
     { name: "label", title: "kernel", cell: (row) => make("a", { href: link(row), tabindex: -1 }, value("label", row)) },
     { name: "problem", title: "problem", cell: (row) => value("problem", row) },
@@ -110,9 +111,8 @@
     { name: "author", title: "author", cell: (row) => value("author", row) },
     { name: "submitter", title: "submitter", cell: (row) => value("submitter", row) },
     { name: "device", title: "device", cell: (row) => value("device", row) },
-    { name: "tags", title: "tags", cell: (row) => value("tags", row) },
     { name: "message", title: "message", cell: (row) => value("message", row) },
-  ].filter((column) => column.number || ["label", "verdict"].includes(column.name) || isTelling(column.name));
+  ].filter((column) => column.number || ["label", "verdict"].includes(column.name) || isTelling(column.name)).filter((column, i) => column.name !== "message" || i < COLUMNS_MAX);
   // One device for all jobs is in the heading of the page; a column of it would only take room.
   function isTelling(name) {
     const values = text[name].values.filter((one) => one !== "");
@@ -156,7 +156,7 @@
 
   function makeLine(row, index) {
     const line = make("div", { role: "row", class: "line" + (index === grid.at ? " at" : ""), id: "row-" + index, "aria-rowindex": index + 2, "data-job": numbers.job[row] },
-      COLUMNS.map((column) => make("div", { role: "gridcell", class: "c-" + column.name + (column.number ? " n" : "") }, column.cell(row))));
+      COLUMNS.map((column) => make("div", { role: "gridcell", class: "c-" + column.name + (column.number ? " n" : ""), title: column.name in text ? visible(value(column.name, row)) : null }, column.cell(row))));
     line.style.top = index * ROW_PX + "px";
     return line;
   }

@@ -11,7 +11,7 @@
     const rows = [...body.rows];
     const texts = rows.map((row) => row.textContent.toLowerCase());
     const key = (name) => table.id + "." + name;
-    const search = make("input", { type: "search", "aria-label": "Filter the table", placeholder: "filter" });
+    const search = make("input", { type: "search", "aria-label": "Filter the table", placeholder: "Filter" + (table.dataset.hint ? " by " + table.dataset.hint : "") });
     const count = make("output", { "aria-live": "polite" });
     const select = table.dataset.choice === undefined ? null : make("select", { "aria-label": "Filter by " + table.dataset.choice });
 

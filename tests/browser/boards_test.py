@@ -106,6 +106,29 @@ class Boards(browser.BrowserTest):
             head.click()
         self.assertEqual(self.all("#entries th")[-1].get_attribute("aria-sort"), "ascending")
 
+    def test_a_phone_shows_whole_rows(self) -> None:
+        self.size(*browser.NARROW)
+        for page in (self.site / "index.html", *(self.site / "boards").glob("*.html")):
+            self.open(page)
+            self.assert_fits()
+            for table in self.all(".scroll"):
+                self.assertLessEqual(
+                    self.js("return arguments[0].scrollWidth - arguments[0].clientWidth", table), 0, page
+                )
+            self.assertEqual(self.js(browser.CONTRAST), [])
+        self.assertTrue(self.one("td .sub").is_displayed(), "what hidden columns say stands below the names")
+
+    def test_the_keyboard_sorts_and_follows_links(self) -> None:
+        from selenium.webdriver.common.keys import Keys
+
+        self.open(self.site / "index.html")
+        self.js("document.querySelector('#boards th button').focus()")
+        self.browser.switch_to.active_element.send_keys(Keys.ENTER, Keys.ENTER)
+        self.assertEqual(self.texts("#boards tbody td:first-child a"), ["relu", "gelu"])
+        self.js("document.querySelector('#boards tbody a').focus()")
+        self.browser.switch_to.active_element.send_keys(Keys.ENTER)
+        self.until(lambda: "/boards/relu." in self.js("return location.href"), "the page of the board is open")
+
     def test_json_and_feed_say_the_same_as_the_pages(self) -> None:
         boards = json.loads((self.site / "boards.json").read_text())
         valid_by_schema(boards, "kq.boards-1.schema.json")

@@ -25,7 +25,7 @@ except ImportError:
     webdriver = None
 
 WAIT_S = 30
-WIDE = (1280, 900)
+WIDE = (1440, 900)
 NARROW = (390, 844)
 
 

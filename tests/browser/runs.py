@@ -25,7 +25,7 @@ FIRST: dict[str, tuple[str, str]] = {
     "relu/raises": ("relu", kq.RIGHT.replace("return torch.relu(x)", f"raise ValueError({SCRIPT!r})")),
     f"relu/{SCRIPT}": ("relu", f"# </script>{SCRIPT}<!-- {BIDI}\n{kq.RIGHT}"),
     f"relu/{IMAGE}": ("relu", f"# {IMAGE}\n{kq.RIGHT}"),
-    f"relu/{BIDI}": ("relu", f"# the source\n{kq.RIGHT}"),
+    "relu/turns": ("relu", f"# {BIDI}\n{kq.RIGHT}"),  # labels may not turn the direction of a line, sources may
     "=1+cmd|' /C calc'!A0": ("relu", f"# a formula\n{kq.RIGHT}"),
     "gelu/copy": ("gelu", RIGHT_GELU),
     "gelu/wrong": ("gelu", kq.RIGHT),

@@ -42,6 +42,15 @@ std::string html_text(std::string_view text) {
   return escaped;
 }
 
+std::string name_html(std::string_view name) {
+  std::string html;
+  for (const char c : html_text(name)) {
+    html += c;
+    if (c == '/' || c == '_') html += "<wbr>";
+  }
+  return html;
+}
+
 std::string address_of(std::string_view name) {
   constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
   std::string address;

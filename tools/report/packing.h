@@ -10,6 +10,9 @@ namespace kq::tools {
 // characters and those that change the direction of writing become visible.
 std::string html_text(std::string_view text);
 
+// Returns a name as HTML that may be broken into lines after each / and _.
+std::string name_html(std::string_view name);
+
 // Returns a file name as a relative address, with the characters that have a meaning in addresses escaped.
 std::string address_of(std::string_view name);
 

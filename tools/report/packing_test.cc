@@ -19,6 +19,10 @@ TEST(Packing, html_text_shows_controls_and_changes_of_direction) {
   EXPECT_EQ(html_text("\xFF"), "\uFFFD");
 }
 
+TEST(Packing, names_may_be_broken_after_slashes_and_underscores) {
+  EXPECT_EQ(name_html("<a>/b_c"), "&lt;a&gt;/<wbr>b_<wbr>c");
+}
+
 TEST(Packing, addresses_escape_everything_but_plain_characters) {
   EXPECT_EQ(address_of("a b#c?d/\u00e9\".html"), "a%20b%23c%3Fd%2F%C3%A9%22.html");
 }

@@ -42,6 +42,7 @@ Expected<PageFiles> read_page_files(const std::string& folder) {
   KQ_TRY_VALUE(files.report, read_file(folder, "report.js", true));
   KQ_TRY_VALUE(files.tables, read_file(folder, "tables.js", true));
   KQ_TRY_VALUE(files.vega, read_file(folder, "vega.js", false));
+  if (!files.vega.empty()) files.packed_vega = packed(files.vega);
   KQ_TRY_VALUE(files.prism, read_file(folder, "prism.js", false));
   return files;
 }
@@ -61,10 +62,13 @@ std::string page_html(const PageFiles& files, const Page& page) {
   for (const std::string_view script : page.scripts) {
     if (!script.empty()) scripts.push_back(script);
   }
+  const bool holds_vega = page.holds_plots && !files.vega.empty();
+  std::vector<std::string_view> allowed = scripts;
+  if (holds_vega) allowed.push_back(files.vega);
   std::string html =
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"" +
-      policy(scripts, !page.linked.empty()) +
+      policy(allowed, !page.linked.empty()) +
       "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n"
       "<link rel=\"icon\" href=\"data:,\">\n<title>" +
@@ -72,6 +76,9 @@ std::string page_html(const PageFiles& files, const Page& page) {
       page.body;
   for (const PageData& data : page.data)
     html += "<script type=\"text/plain\" id=\"" + html_text(data.id) + "\">" + data.packed + "</script>\n";
+  if (holds_vega)
+    html += "<script type=\"text/plain\" id=\"vega\">" +
+            (files.packed_vega.empty() ? packed(files.vega) : files.packed_vega) + "</script>\n";
   if (!page.linked.empty()) html += "<script src=\"" + html_text(page.linked) + "\"></script>\n";
   for (const std::string_view script : scripts) html.append("<script>").append(script).append("</script>\n");
   return html + "</body>\n</html>\n";

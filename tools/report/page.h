@@ -11,9 +11,10 @@ namespace kq::tools {
 
 // The files in share/kq/report. A file of a library is empty where the library was absent when kq was built.
 struct PageFiles {
-  std::string style = {};   // style.css
-  std::string plots = {};   // plots.json: the specification of each plot, in Vega-Lite
-  std::string vega = {};    // vega.js: Vega, Vega-Lite and Vega-Embed
+  std::string style = {};  // style.css
+  std::string plots = {};  // plots.json: the specification of each plot, in Vega-Lite
+  std::string vega = {};   // vega.js: Vega, Vega-Lite and Vega-Embed
+  std::string packed_vega = {};
   std::string prism = {};   // prism.js: Prism with the grammars of Python and C++
   std::string common = {};  // common.js: unpacking, escaping, the theme, and plots
   std::string job = {};     // job.js: one job
@@ -34,7 +35,8 @@ struct Page {
   std::vector<PageData> data = {};
   std::vector<std::string_view> scripts = {};  // in the order in which they run
   std::string head = {};                       // further elements of the head
-  std::string linked = {};  // address of a script beside the page that runs before the others; or empty
+  std::string linked = {};   // address of a script beside the page that runs before the others; or empty
+  bool holds_plots = false;  // whether vega.js is in the page, packed; common.js unpacks it for the first plot
 };
 
 // Returns the page as HTML. Its policy allows these scripts by their hashes, and no other script.

@@ -4,6 +4,7 @@
 
 #include "core/bytes/base64.h"
 #include "core/bytes/hash.h"
+#include "tools/report/packing.h"
 
 namespace kq::tools {
 namespace {
@@ -31,6 +32,16 @@ TEST(Page, a_linked_script_is_allowed_beside_the_page) {
   linked.linked = "../assets/vega.js";
   EXPECT_THAT(page_html({}, linked), HasSubstr("script-src 'self' 'sha256-"));
   EXPECT_THAT(page_html({}, linked), HasSubstr("<script src=\"../assets/vega.js\"></script>\n<script>run();"));
+}
+
+TEST(Page, plots_are_packed_and_allowed_by_the_hash_of_what_is_unpacked) {
+  Page plots = page();
+  plots.holds_plots = true;
+  const std::string html = page_html({.vega = "draw();"}, plots);
+  EXPECT_THAT(html, HasSubstr("'sha256-" + base64(as_bytes(sha256("draw();"))) + "'"));
+  EXPECT_THAT(html, HasSubstr("<script type=\"text/plain\" id=\"vega\">" + packed("draw();") + "</script>"));
+  EXPECT_THAT(html, Not(HasSubstr("draw();")));
+  EXPECT_THAT(page_html({}, plots), Not(HasSubstr("id=\"vega\"")));
 }
 
 TEST(Page, a_missing_installation_is_one_sentence) {

@@ -46,6 +46,7 @@ std::string plain_name(const std::string& name) {
     else if (!plain.empty() && plain.back() != '-')
       plain += '-';
   }
+  if (plain.ends_with('-')) plain.pop_back();
   return plain.empty() ? "board" : plain;
 }
 

@@ -20,10 +20,10 @@ struct BoardEntry {
   LeaderboardRow row = {};
   std::string run = {};  // in which the job was seen first
   std::string baseline = {};
-  double spread_pct = -1;      // standard deviation of the samples in percent of their mean; below 0: unknown
-  double median_error_ns = 0;  // standard error of the median
+  double spread_pct = -1;         // standard deviation of the samples in percent of their mean; below 0: unknown
+  double median_error_ns = 0;     // standard error of the median
   bool is_self_reported = false;  // the time is that of the problem's own program
-  std::size_t rank = 0;        // from 1; entries that do not differ beyond the noise share a rank
+  std::size_t rank = 0;           // from 1; entries that do not differ beyond the noise share a rank
 };
 
 // One board: a problem, as board_hash() identifies it, a device model and a baseline.

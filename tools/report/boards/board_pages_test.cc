@@ -20,7 +20,7 @@ TEST(BoardPages, entries_link_to_their_job_in_the_report_of_the_run) {
   const auto pages = board_pages({.vega = "x"}, boards, {.report_of_run = {{"r1", "r1.html"}}});
   ASSERT_EQ(pages.size(), 5u);
   EXPECT_EQ(pages[0].path, "index.html");
-  EXPECT_THAT(pages[0].text, HasSubstr("<a href=\"runs/r1.html#job=7\">&lt;b&gt;/a</a>"));
+  EXPECT_THAT(pages[0].text, HasSubstr("<a href=\"runs/r1.html#job=7\">&lt;b&gt;/<wbr>a</a>"));
   EXPECT_EQ(pages[3].path, "assets/vega.js");
   EXPECT_THAT(pages[4].path, testing::StartsWith("boards/b.Test-CPU."));
   EXPECT_THAT(pages[4].text, HasSubstr("<a href=\"../runs/r1.html#job=7\">"));

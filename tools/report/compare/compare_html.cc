@@ -32,32 +32,41 @@ std::string chip(Change change, const std::string& words) {
 }
 
 // A cell of a number: the text that is shown, and the value by which the column sorts.
-std::string cell(const std::string& shown, double value) {
-  return "<td class=\"n\" data-value=\"" + (value > 0 ? number(value) : "") + "\">" + html_text(shown) + "</td>";
+std::string cell(const std::string& shown, double value, const char* more_class = "") {
+  return "<td class=\"n" + std::string(more_class) + "\" data-value=\"" + (value > 0 ? number(value) : "") + "\">" +
+         html_text(shown) + "</td>";
 }
 
-std::string side_cell(const KernelResult* side) {
-  if (side == nullptr) return "<td class=\"n\" data-value=\"\">-</td>";
-  if (!side->is_passed) return "<td class=\"n\" data-value=\"\">" + html_text(side->outcome) + "</td>";
-  return cell(time_text(side->median_us * 1e3), side->median_us);
+std::string side_text(const KernelResult* side) {
+  if (side == nullptr) return "-";
+  return side->is_passed ? time_text(side->median_us * 1e3) : side->outcome;
 }
 
-std::string row_html(const ComparedKernel& kernel) {
+std::string side_cell(const KernelResult* side, const char* more_class, const std::string& below) {
+  const double value = side != nullptr && side->is_passed ? side->median_us : 0;
+  return "<td class=\"n wrap" + std::string(more_class) + "\" data-value=\"" + (value > 0 ? number(value) : "") +
+         "\">" + html_text(side_text(side)) + below + "</td>";
+}
+
+std::string row_html(const ComparedKernel& kernel, bool shows_device) {
   const KernelResult& side = kernel.either();
   const char* tone = is_regression(kernel.change) ? "worse" : kernel.change == Change::faster ? "better" : "";
   char p[32];
   std::snprintf(p, sizeof p, kernel.p < 0.001 ? "%.0e" : "%.3f", kernel.p);
   return "<tr data-choice=\"" + std::string(to_string(kernel.change)) + "\"><td>" +
-         chip(kernel.change, std::string(to_string(kernel.change))) + "</td><td>" + html_text(kernel.label) +
+         chip(kernel.change, std::string(to_string(kernel.change))) + "</td><td>" + name_html(kernel.label) +
          (kernel.is_same_source || kernel.base == nullptr || kernel.now == nullptr
               ? ""
               : " <span class=\"quiet\">(source changed)</span>") +
-         "</td><td>" + html_text(side.problem) + "</td><td>" + html_text(side.author) + "</td><td>" +
-         html_text(side.device) + "</td>" + side_cell(kernel.base) + side_cell(kernel.now) +
-         "<td class=\"n\" data-value=\"" + (kernel.ratio > 0 ? number(kernel.ratio) : "") + "\"><span class=\"" + tone +
-         "\">" + html_text(ratio_text(kernel.ratio)) + "</span></td>" +
-         cell(kernel.ratio > 0 ? p : "-", kernel.ratio > 0 ? std::max(kernel.p, 1e-300) : 0) +
-         cell(ratio_text(kernel.reference_ratio), kernel.reference_ratio) + "</tr>\n";
+         narrow_line({side.problem, side.author}) + "</td><td class=\"more\">" + name_html(side.problem) +
+         "</td><td class=\"more\">" + html_text(side.author) + "</td>" +
+         (shows_device ? "<td class=\"more\">" + html_text(side.device) + "</td>" : "") +
+         side_cell(kernel.base, " more", "") +
+         side_cell(kernel.now, "", narrow_line({"was " + side_text(kernel.base)})) + "<td class=\"n\" data-value=\"" +
+         (kernel.ratio > 0 ? number(kernel.ratio) : "") + "\"><span class=\"" + tone + "\">" +
+         html_text(ratio_text(kernel.ratio)) + "</span></td>" +
+         cell(kernel.ratio > 0 ? p : "-", kernel.ratio > 0 ? std::max(kernel.p, 1e-300) : 0, " more") +
+         cell(ratio_text(kernel.reference_ratio), kernel.reference_ratio, " more") + "</tr>\n";
 }
 
 std::string group_html(const Comparison& comparison, std::string_view property) {
@@ -97,10 +106,16 @@ std::string plot_values(const Comparison& comparison) {
   return text + "]";
 }
 
-std::string section(const Comparison& comparison, std::size_t place) {
+std::string title_of(const Comparison& comparison) {
+  return comparison.base_run + " → " + comparison.run;
+}
+
+// A comparison that is alone on its page has its title in the heading of the page.
+std::string section(const Comparison& comparison, std::size_t place, bool is_alone) {
   const std::string id = std::to_string(place);
-  std::string html = "<section><h2>" + html_text(comparison.base_run) + " → " + html_text(comparison.run) +
-                     "</h2><ul class=\"chips\">";
+  std::string html = "<section>";
+  if (!is_alone) html += "<h2>" + html_text(title_of(comparison)) + "</h2>";
+  html += "<ul class=\"chips\">";
   for (std::size_t i = 0; i < enum_names(Change{}).size(); ++i) {
     const auto change = static_cast<Change>(i);
     if (const std::size_t count = comparison.count(change); count > 0)
@@ -112,18 +127,26 @@ std::string section(const Comparison& comparison, std::size_t place) {
     for (const std::string& note : comparison.notes) html += "<li>" + html_text(note) + "</li>";
     html += "</ul></div>\n";
   }
-  html +=
-      "<figure class=\"wide\"><h3>Change of time</h3><div class=\"plot\" data-plot=\"changes\" data-values=\"changes-" +
-      id +
-      "\" role=\"img\" aria-label=\"Change of time of each kernel\"></div><figcaption>Kernels that pass in both "
-      "runs, sorted by how many times as fast they are now; above the line they are faster.</figcaption></figure>\n";
+  const bool is_any_timed = std::any_of(comparison.kernels.begin(), comparison.kernels.end(),
+                                        [](const ComparedKernel& kernel) { return kernel.ratio > 0; });
+  const bool shows_device = grouped(comparison, "device").size() > 1;
+  if (is_any_timed)
+    html +=
+        "<figure class=\"wide\"><h3>Change of time</h3><div class=\"plot\" data-plot=\"changes\" "
+        "data-values=\"changes-" +
+        id +
+        "\" role=\"img\" aria-label=\"Change of time of each kernel\"></div><figcaption>Kernels that pass in both "
+        "runs, sorted by how many times as fast they are now; above the line they are faster.</figcaption></figure>\n";
   for (const std::string_view property : kCompareGroups) html += group_html(comparison, property);
   html +=
       "<h3>Kernels</h3><div class=\"scroll\"><table class=\"plain sortable\" id=\"t" + id +
-      "\" data-choice=\"change\"><thead><tr><th>change</th><th>kernel</th><th>problem</th><th>author</th>"
-      "<th>device</th><th class=\"n\">base</th><th class=\"n\">new</th><th class=\"n\">by</th><th class=\"n\">p</th>"
-      "<th class=\"n\">the reference</th></tr></thead><tbody>\n";
-  for (const ComparedKernel& kernel : comparison.kernels) html += row_html(kernel);
+      "\" data-choice=\"change\" data-hint=\"kernel, problem, author, "
+      "device\"><thead><tr><th>change</th><th>kernel</th>"
+      "<th class=\"more\">problem</th><th class=\"more\">author</th>" +
+      std::string(shows_device ? "<th class=\"more\">device</th>" : "") +
+      "<th class=\"n more\">base</th><th class=\"n\">new</th><th class=\"n\">difference</th><th class=\"n more\">p</th>"
+      "<th class=\"n more\">of the reference</th></tr></thead><tbody>\n";
+  for (const ComparedKernel& kernel : comparison.kernels) html += row_html(kernel, shows_device);
   return html + "</tbody></table></div></section>\n";
 }
 
@@ -131,15 +154,20 @@ std::string section(const Comparison& comparison, std::size_t place) {
 
 std::string compare_page(const PageFiles& files, std::span<const Comparison> comparisons, const CompareOptions& options,
                          const std::string& source, const std::string& made_at) {
-  Page page{.title = comparisons.empty() ? "kq compare" : comparisons.front().base_run + " compared - kq",
-            .body = "<header class=\"top\"><div><p class=\"kind\">Comparison</p><h1>" +
-                    html_text(comparisons.empty() ? "" : comparisons.front().base_run) +
-                    "</h1><p class=\"quiet\">with " + producer::counted(comparisons.size(), "run") +
+  const bool is_alone = comparisons.size() == 1;
+  const std::string base = comparisons.empty() ? "" : comparisons.front().base_run;
+  const std::string title = is_alone ? title_of(comparisons.front()) : base;
+  Page page{.title = title + " - kq compare",
+            .body = "<header class=\"top\"><div><p class=\"kind\">Comparison</p><h1>" + name_html(title) +
+                    "</h1><p class=\"quiet\">" +
+                    (is_alone ? producer::counted(comparisons.front().kernels.size(), "kernel")
+                              : "with " + producer::counted(comparisons.size(), "run")) +
                     "</p></div></header>\n<main>\n",
             .data = {{"specifications", packed(files.plots)}},
-            .scripts = {files.vega, files.common, files.tables}};
+            .scripts = {files.common, files.tables},
+            .holds_plots = true};
   for (std::size_t i = 0; i < comparisons.size(); ++i) {
-    page.body += section(comparisons[i], i);
+    page.body += section(comparisons[i], i, is_alone);
     page.data.push_back({"changes-" + std::to_string(i), packed(plot_values(comparisons[i]))});
   }
   page.body += "<p class=\"quiet\">A " + std::string(options.metric == Metric::time ? "time" : "speedup") +

@@ -99,7 +99,7 @@ std::vector<ReportFile> RunReport::pages(const PageFiles& files, const std::stri
   const bool is_paged = parts_.size() > 1;
   std::vector<std::string> names;
   for (std::size_t i = 0; i < parts_.size(); ++i) names.push_back(is_paged ? page_name(name, i + 1) : name);
-  const std::vector<std::string_view> scripts{files.vega, files.prism, files.common, files.job, files.report};
+  const std::vector<std::string_view> scripts{files.prism, files.common, files.job, files.report};
 
   Page first{.title = summary.run + " - kq report",
              .body = overview_body(files, summary, plots),
@@ -108,7 +108,8 @@ std::vector<ReportFile> RunReport::pages(const PageFiles& files, const std::stri
                       {"plot-values", packed(plots_json(plots))},
                       {"strips", packed(plots_.strips())},
                       {"specifications", packed(files.plots)}},
-             .scripts = scripts};
+             .scripts = scripts,
+             .holds_plots = true};
   if (!is_paged) add_groups(first, parts_.front().groups);
   std::vector<ReportFile> pages;
   pages.push_back({name, page_html(files, first)});
@@ -118,7 +119,8 @@ std::vector<ReportFile> RunReport::pages(const PageFiles& files, const std::stri
               .data = {{"facts", packed(page_facts(summary.run, names, i, true))},
                        {"jobs-data", packed(parts_[i].table.json())},
                        {"specifications", packed(files.plots)}},
-              .scripts = scripts};
+              .scripts = scripts,
+              .holds_plots = true};
     add_groups(page, parts_[i].groups);
     pages.push_back({names[i], page_html(files, page)});
   }

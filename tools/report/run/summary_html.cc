@@ -21,10 +21,22 @@ std::string percent(std::size_t part, std::size_t all) {
   return buffer;
 }
 
-std::string tile(std::string_view figure, std::string_view name, std::string_view more) {
+}  // namespace
+
+std::string narrow_line(std::initializer_list<std::string> words) {
+  std::string line;
+  for (const std::string& word : words) {
+    if (!word.empty()) line += (line.empty() ? "" : " · ") + html_text(word);
+  }
+  return line.empty() ? "" : "<span class=\"sub\">" + line + "</span>";
+}
+
+std::string tile_html(std::string_view figure, std::string_view name, std::string_view more) {
   return "<div class=\"tile\"><dt>" + html_text(name) + "</dt><dd><strong>" + html_text(figure) + "</strong><span>" +
          html_text(more) + "</span></dd></div>\n";
 }
+
+namespace {
 
 struct Words {
   std::string_view kind;
@@ -62,12 +74,14 @@ std::string figure(const Words& words, const std::string& more) {
 }
 
 std::string row_html(const LeaderboardRow& row) {
-  return "<tr><td>" + html_text(row.problem) + "</td><td>" + html_text(row.device_model) +
-         "</td><td><a href=\"#job=" + std::to_string(row.seq) + "\">" + html_text(row.label) + "</a></td><td>" +
-         html_text(row.author) + "</td><td>" + html_text(row.backend) + (row.fell_back ? " (fallback)" : "") +
-         "</td><td class=\"n\">" + html_text(time_text(row.median_ns)) + "</td><td class=\"n\">" +
-         html_text(time_text(row.reference_ns)) + "</td><td class=\"n\"><b class=\"" +
-         (row.speedup > 1 ? "up" : "down") + "\">" + html_text(speedup_text(row.speedup)) + "</b></td></tr>\n";
+  const std::string backend = row.backend + (row.fell_back ? " (fallback)" : "");
+  return "<tr><td>" + name_html(row.problem) + narrow_line({row.device_model}) + "</td><td class=\"more\">" +
+         html_text(row.device_model) + "</td><td><a href=\"#job=" + std::to_string(row.seq) + "\">" +
+         name_html(row.label) + "</a>" + narrow_line({row.author, backend}) + "</td><td class=\"more\">" +
+         html_text(row.author) + "</td><td class=\"more\">" + html_text(backend) + "</td><td class=\"n more\">" +
+         html_text(time_text(row.median_ns)) + "</td><td class=\"n more\">" + html_text(time_text(row.reference_ns)) +
+         "</td><td class=\"n\"><b class=\"" + (row.speedup > 1 ? "up" : "down") + "\">" +
+         html_text(speedup_text(row.speedup)) + "</b>" + narrow_line({time_text(row.median_ns)}) + "</td></tr>\n";
 }
 
 }  // namespace
@@ -105,15 +119,16 @@ std::string tiles_html(const RunSummary& summary) {
   const Funnel& funnel = summary.funnel;
   std::string html =
       "<section aria-labelledby=\"glance\"><h2 id=\"glance\" class=\"hidden\">At a glance</h2><dl class=\"tiles\">\n";
-  html += tile(std::to_string(funnel.submitted), funnel.submitted == 1 ? "job" : "jobs",
-               counted(summary.board.problem_count, "problem"));
-  html += tile(percent(funnel.built, funnel.submitted), "built", std::to_string(funnel.built));
-  html += tile(percent(funnel.correct, funnel.submitted), "right", std::to_string(funnel.correct));
-  html += tile(percent(funnel.faster, funnel.submitted), "faster than the reference", std::to_string(funnel.faster));
+  html += tile_html(std::to_string(funnel.submitted), funnel.submitted == 1 ? "job" : "jobs",
+                    counted(summary.board.problem_count, "problem"));
+  html += tile_html(percent(funnel.built, funnel.submitted), "built", std::to_string(funnel.built));
+  html += tile_html(percent(funnel.correct, funnel.submitted), "right", std::to_string(funnel.correct));
+  html +=
+      tile_html(percent(funnel.faster, funnel.submitted), "faster than the reference", std::to_string(funnel.faster));
   for (const DeviceSummary& device : summary.board.summaries())
-    html += tile(speedup_text(device.geometric_mean_speedup), "geometric mean speedup",
-                 std::to_string(device.solved_count) + " of " + counted(summary.board.problem_count, "problem") + ", " +
-                     device.device_model);
+    html += tile_html(speedup_text(device.geometric_mean_speedup), "geometric mean speedup",
+                      std::to_string(device.solved_count) + " of " + counted(summary.board.problem_count, "problem") +
+                          ", " + device.device_model);
   html += "</dl>\n<div class=\"verdicts\"><div class=\"bar\" aria-hidden=\"true\">";
   std::vector<std::pair<std::string, std::size_t>> outcomes(summary.count_by_outcome.begin(),
                                                             summary.count_by_outcome.end());
@@ -174,8 +189,10 @@ std::string board_html(const RunSummary& summary) {
   if (rows.empty()) return "";
   std::string html =
       "<section aria-labelledby=\"board\"><h2 id=\"board\">Fastest kernel of each problem</h2>"
-      "<div class=\"scroll\"><table class=\"plain\"><thead><tr><th>problem</th><th>device</th><th>kernel</th>"
-      "<th>author</th><th>backend</th><th class=\"n\">median</th><th class=\"n\">reference</th>"
+      "<div class=\"scroll\"><table class=\"plain\"><thead><tr><th>problem</th><th "
+      "class=\"more\">device</th><th>kernel</th>"
+      "<th class=\"more\">author</th><th class=\"more\">backend</th><th class=\"n more\">median</th>"
+      "<th class=\"n more\">reference</th>"
       "<th class=\"n\">speedup</th></tr></thead><tbody>\n";
   for (std::size_t i = 0; i < std::min(rows.size(), kBoardRowsShown); ++i) html += row_html(rows[i]);
   html += "</tbody></table></div>";

@@ -2,6 +2,7 @@
 // returns HTML in which every text of a run is escaped.
 #pragma once
 
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,11 @@ namespace kq::tools {
 
 inline constexpr std::size_t kBoardRowsShown = 200;  // of the table of the fastest kernels
 
+// Returns one tile of a list of the class `tiles`: a figure, what the figure is, and a detail.
+std::string tile_html(std::string_view figure, std::string_view name, std::string_view more);
+// Returns a line that only narrow windows show: the words that are not empty, with dots between them. Such windows hide
+// the columns of the class `more`, whose texts belong into such a line.
+std::string narrow_line(std::initializer_list<std::string> words);
 std::string header_html(const RunSummary& summary);
 std::string tiles_html(const RunSummary& summary);
 std::string warnings_html(const RunSummary& summary);

@@ -37,7 +37,7 @@ TEST(SummaryHtml, texts_of_a_run_are_escaped_everywhere) {
                            footer_html(files, "<q>", "now");
   for (const char* tag : {"<b>run", "<i>x", "<u>", "<s>", "<em>", "<q>", "<p>."})
     EXPECT_THAT(html, Not(HasSubstr(tag)));
-  EXPECT_THAT(html, HasSubstr("&lt;i&gt;x&lt;/i&gt;/a"));
+  EXPECT_THAT(html, HasSubstr("&lt;i&gt;x&lt;/<wbr>i&gt;/<wbr>a"));
 }
 
 TEST(SummaryHtml, a_build_without_plots_says_why) {
