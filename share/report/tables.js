@@ -3,6 +3,7 @@
 // address.
 (() => {
   const { make } = kq;
+  const order = new Intl.Collator("en", { numeric: true }); // level1/2 comes before level1/10
   const state = new URLSearchParams(location.hash.slice(1));
   const save = () => history.replaceState(null, "", state.size === 0 ? location.pathname : "#" + state.toString());
 
@@ -37,7 +38,7 @@
       const sorted = [...rows].sort((a, b) => {
         const [left, right] = [valueOf(a), valueOf(b)];
         if (left === "" || right === "") return left === right ? 0 : left === "" ? 1 : -1;
-        return (isDown ? -1 : 1) * (isNumber ? Number(left) - Number(right) : left < right ? -1 : left > right ? 1 : 0);
+        return (isDown ? -1 : 1) * (isNumber ? Number(left) - Number(right) : order.compare(left, right));
       });
       body.append(...sorted);
       [...table.tHead.rows[0].cells].forEach((head, i) => head.setAttribute("aria-sort", i !== index ? "none" : isDown ? "descending" : "ascending"));

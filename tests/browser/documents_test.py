@@ -81,6 +81,7 @@ class ReportsPage(kq.EndToEndTest):
                 "--alpha must be a number from 0 to 1",
             ),
             ("leaderboard", "--base-url", "x", "--store", store): (2, "go with --html DIR"),
+            ("leaderboard", "--html", "x", "--users", "--run", "bench", "--store", store): (2, "does not go with"),
         }
         for words, (code, sentence) in mistakes.items():
             with self.subTest(words=words):

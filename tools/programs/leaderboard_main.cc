@@ -174,8 +174,8 @@ Expected<void> show_kernelbench(kq::tools::Source& source, const Options& option
 }
 
 Expected<void> write_pages(kq::tools::Source& source, const Options& options) {
-  if (options.kernelbench || options.format != "table")
-    return kq::bad_input("--html writes a folder of its own; it does not go with --kernelbench or --format");
+  if (options.kernelbench || options.users || options.format != "table")
+    return kq::bad_input("--html writes a folder of its own; it does not go with --kernelbench, --users or --format");
   const kq::tools::Cell now = kq::tools::utc_time(kq::sys::unix_now_ms());
   KQ_TRY_VALUE(const auto board_count,
                kq::tools::write_board_folder(

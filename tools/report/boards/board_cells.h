@@ -1,6 +1,7 @@
 // Cells of the tables that the index and the pages of boards have.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 

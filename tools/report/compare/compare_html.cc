@@ -45,7 +45,13 @@ std::string side_text(const KernelResult* side) {
 std::string side_cell(const KernelResult* side, const char* more_class, const std::string& below) {
   const double value = side != nullptr && side->is_passed ? side->median_us : 0;
   return "<td class=\"n wrap" + std::string(more_class) + "\" data-value=\"" + (value > 0 ? number(value) : "") +
-         "\">" + html_text(side_text(side)) + below + "</td>";
+         "\">" + name_html(side_text(side)) + below + "</td>";
+}
+
+// A line for narrow windows, which have no column of the base run.
+std::string was_line(const ComparedKernel& kernel) {
+  if (kernel.base == nullptr || side_text(kernel.base) == side_text(kernel.now)) return "";
+  return narrow_line({"was " + side_text(kernel.base)});
 }
 
 std::string row_html(const ComparedKernel& kernel, bool shows_device) {
@@ -61,10 +67,9 @@ std::string row_html(const ComparedKernel& kernel, bool shows_device) {
          narrow_line({side.problem, side.author}) + "</td><td class=\"more\">" + name_html(side.problem) +
          "</td><td class=\"more\">" + html_text(side.author) + "</td>" +
          (shows_device ? "<td class=\"more\">" + html_text(side.device) + "</td>" : "") +
-         side_cell(kernel.base, " more", "") +
-         side_cell(kernel.now, "", narrow_line({"was " + side_text(kernel.base)})) + "<td class=\"n\" data-value=\"" +
-         (kernel.ratio > 0 ? number(kernel.ratio) : "") + "\"><span class=\"" + tone + "\">" +
-         html_text(ratio_text(kernel.ratio)) + "</span></td>" +
+         side_cell(kernel.base, " more", "") + side_cell(kernel.now, "", was_line(kernel)) +
+         "<td class=\"n\" data-value=\"" + (kernel.ratio > 0 ? number(kernel.ratio) : "") + "\"><span class=\"" + tone +
+         "\">" + html_text(ratio_text(kernel.ratio)) + "</span></td>" +
          cell(kernel.ratio > 0 ? p : "-", kernel.ratio > 0 ? std::max(kernel.p, 1e-300) : 0, " more") +
          cell(ratio_text(kernel.reference_ratio), kernel.reference_ratio, " more") + "</tr>\n";
 }

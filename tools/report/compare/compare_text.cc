@@ -92,7 +92,8 @@ bool is_change(Change change) {
 
 std::string ratio_text(double ratio) {
   if (!(ratio > 0)) return "-";
-  return speedup_text(ratio >= 1 ? ratio : 1 / ratio) + (ratio >= 1 ? " faster" : " slower");
+  const std::string times = speedup_text(ratio >= 1 ? ratio : 1 / ratio);
+  return times == speedup_text(1) ? "as before" : times + (ratio >= 1 ? " faster" : " slower");
 }
 
 std::string compare_table(const Comparison& comparison, const CompareTextOptions& options) {

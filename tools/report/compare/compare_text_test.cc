@@ -44,6 +44,7 @@ TEST(CompareText, json_has_both_sides_of_each_kernel) {
 TEST(CompareText, a_ratio_says_its_direction) {
   EXPECT_EQ(ratio_text(1.25), "1.25x faster");
   EXPECT_EQ(ratio_text(0.8), "1.25x slower");
+  EXPECT_EQ(ratio_text(1.001), "as before");
   EXPECT_EQ(ratio_text(0), "-");
 }
 
