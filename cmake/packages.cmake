@@ -47,6 +47,8 @@ install(TARGETS kq-launcher RUNTIME DESTINATION lib/kq COMPONENT worker)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/share/kq/harness DESTINATION share/kq COMPONENT client
   FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE PATTERN tests EXCLUDE)
 install(DIRECTORY share/ DESTINATION share/kq COMPONENT client)
+# The libraries that reports hold, where the build found them.
+install(DIRECTORY ${CMAKE_BINARY_DIR}/share/kq/report/ DESTINATION share/kq/report COMPONENT client)
 install(PROGRAMS deploy/slurm/worker.sbatch DESTINATION share/kq/slurm COMPONENT client)
 install(DIRECTORY docs/user docs/operator DESTINATION share/doc/kq-client/docs COMPONENT client)
 install(FILES docs/README.md docs/glossary.md DESTINATION share/doc/kq-client/docs COMPONENT client)

@@ -82,6 +82,17 @@ TEST_F(ReaderTest, existing_records_are_read_back) {
   EXPECT_EQ(find_key(store, sha256("key")).value(), 42u);
 }
 
+TEST_F(ReaderTest, a_file_is_read_however_it_is_packed) {
+  const std::string text(1'000, 'x');
+  put(Family::blob, blob_key(sha256("raw"), Packing::raw), "raw");
+  put(Family::blob, blob_key(sha256(text), Packing::lz4), *Compressor().compress(text));
+  EXPECT_EQ(read_file(store, sha256("raw")).value(), "raw");
+  EXPECT_EQ(read_file(store, sha256(text)).value(), text);
+  EXPECT_EQ(read_file(store, sha256("absent")).value(), std::nullopt);
+  put(Family::blob, blob_key(sha256("damaged"), Packing::lz4), "no");
+  EXPECT_FALSE(read_file(store, sha256("damaged")));
+}
+
 TEST_F(ReaderTest, samples_are_joined_when_asked_for) {
   put_job("nightly", "a", 1, JobState::finished);
   EXPECT_EQ(read_result(store, 1, false).value()->samples, Samples{});

@@ -15,8 +15,8 @@ _kq() {
     mapfile -t COMPREPLY < <(compgen -W "$(sed -nE 's/^  ([a-z-]+) .*/\1/p' <<<"$help")" -- "$cur")
   fi
 }
-for program in kq kq-broker kq-cache kq-check kq-ctl kq-doctor kq-down kq-dump kq-fleet kq-gateway kq-leaderboard \
-  kq-problem kq-results kq-show kq-submit kq-sweep kq-up kq-worker; do
+for program in kq kq-broker kq-cache kq-check kq-compare kq-ctl kq-doctor kq-down kq-dump kq-fleet kq-gateway \
+  kq-leaderboard kq-plot kq-problem kq-report kq-results kq-show kq-submit kq-sweep kq-up kq-worker; do
   complete -o default -F _kq "$program"
 done
 unset program

@@ -1,5 +1,6 @@
-// Fills a store with finished jobs in the form in which a broker writes them, for scripts/bench dump. Some jobs passed
-// and some failed, and their messages have quotes, newlines and other characters that readers of CSV may get wrong.
+// Fills a store with finished jobs in the form in which a broker writes them, for scripts/bench dump and for
+// tests/browser. Each job has a source of its own. Some jobs passed and some failed, and their messages have quotes,
+// newlines and other characters that readers of CSV may get wrong.
 //
 //   dump_rows STORE ROWS
 #include <charconv>
@@ -18,6 +19,7 @@ namespace {
 using namespace kq;
 
 constexpr std::size_t kRowsPerCommit = 5'000;
+constexpr std::size_t kSourceBytes = 2'000;
 constexpr const char* kRun = "bench";
 
 std::vector<std::int64_t> times_ns(std::mt19937_64& random) {
@@ -80,6 +82,17 @@ Result judged(Sequence seq, std::mt19937_64& random) {
   return result;
 }
 
+// Returns a source of 2 KB that differs from those of other jobs, as kernels of a language model do.
+std::string source_of(std::string_view label, std::mt19937_64& random) {
+  std::string text = "# " + std::string(label) + "\nimport torch\nimport triton\nimport triton.language as tl\n\n";
+  while (text.size() < kSourceBytes) {
+    const std::string number = std::to_string(random() % 1'000'000);
+    text += "def kernel_" + number + "(x, block=" + std::to_string(16u << (random() % 7)) +
+            "):\n    return torch.relu(x) + " + number + "  # a step\n";
+  }
+  return text;
+}
+
 void put(std::vector<store::Write>& writes, Sequence seq, std::mt19937_64& random) {
   Submission submission;
   char label[32];
@@ -87,7 +100,9 @@ void put(std::vector<store::Write>& writes, Sequence seq, std::mt19937_64& rando
   submission.label = label;
   submission.author = "ada";
   submission.tags = {{"model", "m1"}, {"turn", std::to_string(seq % 7)}};
-  submission.files = {{"submission.py", sha256(submission.label)}};
+  const std::string source = source_of(submission.label, random);
+  submission.files = {{"submission.py", sha256(source)}};
+  writes.push_back({store::Family::blob, store::hash_key(submission.files.front().hash), source});
   submission.problem.name = "level1/" + std::to_string(1 + seq % 100) + "_name";
   submission.problem.file = std::to_string(1 + seq % 100) + "_name.py";
   submission.problem.hash = sha256(submission.problem.name);

@@ -68,7 +68,15 @@ LIBRARIES = {
     "ZeroMQ": (("zmq.h", "zmq.hpp", "zmq_addon.hpp"), ("net/zmq/*",)),
     "RocksDB": (("rocksdb/*",), ("store/rocks/*",)),
     "msgpack": (("msgpack.h", "msgpack.hpp", "msgpack/*"), ("core/codec/msgpack_*_test.cc",)),
-    "OpenSSL": (("openssl/*",), ("core/bytes/hash.cc",)),
+    "OpenSSL": (("openssl/*",), ("core/bytes/base64.cc", "core/bytes/hash.cc")),
+    "zlib": (
+        ("zlib.h",),
+        (
+            "producer/formats/flashinfer/safetensors.cc",
+            "producer/gateway/evaluation/packed_data.cc",
+            "tools/report/packing.cc",
+        ),
+    ),
     "zstd": (("zstd.h", "zstd_errors.h", "zdict.h"), ("core/bytes/compress.cc",)),
     "LZ4": (("lz4.h", "lz4frame.h", "lz4hc.h"), ("core/bytes/compress.cc",)),
     "spdlog": (("spdlog/*", "fmt/*"), (*MAINS, "net/log.*")),

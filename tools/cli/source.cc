@@ -55,6 +55,7 @@ class StoreSource final : public Source {
     if (content) return FileReply{.name = "", .hash = query.hash, .bytes = std::move(*content)};
     return bad_input("the store has no file with the SHA-256 " + to_hex(query.hash));
   }
+  Expected<RunsReply> runs_page(const RunsQuery& query) override { return store::read_runs(*store_, query); }
 
  private:
   std::unique_ptr<store::Store> store_;
@@ -164,6 +165,13 @@ std::string store_in(const std::string& folder) {
   const fs::path inside = fs::path(folder) / "store";
   const bool is_store = fs::exists(fs::path(folder) / "CURRENT", ignored);
   return !is_store && fs::exists(inside / "CURRENT", ignored) ? inside.string() : folder;
+}
+
+Expected<std::optional<std::string>> readable_file(Source& source, const RunRow& row, const Hash& hash) {
+  const auto reply = source.file({.run = row.run, .label = row.entry.submission.label, .hash = hash});
+  if (reply) return std::optional<std::string>(reply->bytes.view());
+  if (reply.error().kind == ErrorKind::bad_input) return std::nullopt;
+  return failure(reply.error());
 }
 
 void add_flags(Flags& flags, SourceOptions& options) {

@@ -50,6 +50,9 @@ Expected<std::vector<LeaderboardRow>> all_boards(Source& source);
 // Returns the names of all runs, in their order.
 Expected<std::vector<std::string>> all_runs(Source& source);
 
+// Returns the content of a file of a row; nothing where the caller may not read it, or it is not kept any more.
+Expected<std::optional<std::string>> readable_file(Source& source, const RunRow& row, const Hash& hash);
+
 // The values of --broker, --key and --store. Without --broker and --store, open_source() finds the place
 // (tools/cli/default_place.h).
 struct SourceOptions {

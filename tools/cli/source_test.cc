@@ -72,6 +72,53 @@ TEST(source, every_row_of_a_run_is_visited_once_over_all_pages) {
   for (std::size_t i = 0; i < labels.size(); ++i) EXPECT_EQ(labels[i], label_of(i));
 }
 
+// A source of many runs.
+class ManyRuns final : public Source {
+ public:
+  Expected<RunReply> run_page(const RunQuery&) override { return RunReply{}; }
+  Expected<BoardReply> board_page(const BoardQuery&) override { return BoardReply{}; }
+  Expected<RunsReply> runs_page(const RunsQuery& query) override {
+    const std::size_t first = query.after.empty() ? 0 : std::stoul(query.after) - 1'000 + 1;
+    RunsReply reply;
+    for (std::size_t i = first; i < 600 && reply.runs.size() < kQueryRowsMax; ++i)
+      reply.runs.push_back({.run = std::to_string(1'000 + i), .submitter = "", .submitted_at_ms = 0});
+    reply.more = first + reply.runs.size() < 600;
+    return reply;
+  }
+};
+
+TEST(source, all_runs_are_listed_over_all_pages) {
+  ManyRuns source;
+  const auto runs = all_runs(source);
+  ASSERT_TRUE(runs) << runs.error().message;
+  ASSERT_EQ(runs->size(), 600u);
+  EXPECT_EQ(runs->back(), "1599");
+}
+
+// A source with one file, and an Error for all others.
+class OneFile final : public Source {
+ public:
+  explicit OneFile(ErrorKind kind) : kind_(kind) {}
+  Expected<RunReply> run_page(const RunQuery&) override { return RunReply{}; }
+  Expected<BoardReply> board_page(const BoardQuery&) override { return BoardReply{}; }
+  Expected<FileReply> file(const FileQuery& query) override {
+    if (query.run == "r1" && query.label == "relu/a" && query.hash == sha256("x"))
+      return FileReply{.name = "x.py", .hash = query.hash, .bytes = std::string("x")};
+    return failure(Error{kind_, "no"});
+  }
+
+ private:
+  ErrorKind kind_;
+};
+
+TEST(source, a_refused_file_is_no_error_but_a_lost_broker_is) {
+  const RunRow row = passed_row("relu/a", 1'000, 2'000);
+  OneFile refuses(ErrorKind::bad_input), is_lost(ErrorKind::our_fault);
+  EXPECT_EQ(readable_file(refuses, row, sha256("x")).value(), "x");
+  EXPECT_EQ(readable_file(refuses, row, sha256("y")).value(), std::nullopt);
+  EXPECT_FALSE(readable_file(is_lost, row, sha256("y")));
+}
+
 TEST(source, an_error_of_the_visitor_ends_the_iteration) {
   FakeSource source(10);
   int visits = 0;

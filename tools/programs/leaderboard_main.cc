@@ -8,11 +8,15 @@
 #include "producer/client/sentences.h"
 #include "producer/client/standard_output.h"
 #include "store/rocks/rocks_store.h"
+#include "sys/clock.h"
 #include "tools/cli/flags.h"
 #include "tools/cli/source.h"
 #include "tools/cli/text.h"
 #include "tools/kernelbench/summary.h"
+#include "tools/report/boards/board_folder.h"
+#include "tools/stack/stack.h"
 #include "tools/stack/stop_signals.h"
+#include "tools/table/columns.h"
 #include "tools/views/boards.h"
 #include "tools/views/ranking.h"
 #include "tools/views/user_ranks.h"
@@ -31,6 +35,9 @@ struct Options {
   std::string format = "table";
   std::string baseline;
   std::string pass_at_k = "1";
+  std::string html;
+  std::string base_url;
+  bool no_reports = false;
   bool kernelbench = false;
   bool whole = false;
   bool strict = false;
@@ -63,6 +70,14 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.flag("--no-findings",
              "leave out submissions of the run in which the guard found something for review (column findings)",
              options.no_findings);
+  flags.group("As pages");
+  flags.option(
+      "--html", "DIR",
+      "write the boards as static pages for a web server, with boards.json and a feed of new records, feed.xml",
+      options.html);
+  flags.option("--base-url", "URL", "html: where the folder will be served, for the links of the feed",
+               options.base_url);
+  flags.flag("--no-reports", "html: leave out the reports of the runs, to which the entries link", options.no_reports);
   flags.group("As KernelBench");
   flags.flag("--kernelbench",
              "print the run's figures as KernelBench's analysis defines them: mean times of sample 0, and pass@k",
@@ -222,9 +237,28 @@ Expected<void> show_kernelbench(kq::tools::Source& source, const Options& option
   return {};
 }
 
+Expected<void> write_pages(kq::tools::Source& source, const Options& options) {
+  if (options.kernelbench || options.users || options.format != "table")
+    return kq::bad_input("--html writes a folder of its own; it does not go with --kernelbench, --users or --format");
+  const kq::tools::Cell now = kq::tools::utc_time(kq::sys::unix_now_ms());
+  KQ_TRY_VALUE(const auto board_count,
+               kq::tools::write_board_folder(
+                   source, {.folder = options.html,
+                            .run = options.run,
+                            .base_url = options.base_url,
+                            .source = options.source.store.empty() ? options.source.broker : options.source.store,
+                            .made_at = std::get<std::string>(now).substr(0, 19) + "Z",
+                            .page_files = kq::tools::program_folder() + "/../share/kq/report",
+                            .has_reports = !options.no_reports}));
+  std::cout << options.html << "/index.html: " << kq::producer::counted(board_count, "board") << '\n';
+  return {};
+}
+
 int run(int argc, char** argv) {
   Options options;
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
+  if (options.html.empty() && (!options.base_url.empty() || options.no_reports))
+    return report_error(kProgram, {ErrorKind::bad_input, "--base-url and --no-reports go with --html DIR"});
   const auto kernelbench = check_kernelbench_options(options);
   if (!kernelbench) return report_error(kProgram, kernelbench.error());
   if (const auto checked = check_findings_option(options); !checked) return report_error(kProgram, checked.error());
@@ -232,7 +266,8 @@ int run(int argc, char** argv) {
     return kq::store::open_rocks_store(folder, kq::store::OpenMode::read_only);
   });
   if (!open) return report_error(kProgram, open.error());
-  const auto shown = options.users          ? show_users(*open->source, options)
+  const auto shown = !options.html.empty()  ? write_pages(*open->source, options)
+                     : options.users        ? show_users(*open->source, options)
                      : options.kernelbench  ? show_kernelbench(*open->source, options, *kernelbench)
                      : options.is_ranking() ? show_ranking(*open->source, options)
                                             : show_boards(*open->source, options);

@@ -1,0 +1,26 @@
+// Writes the pages of leaderboards, and the reports to which their entries link, into a folder.
+#pragma once
+
+#include <string>
+
+#include "tools/cli/source.h"
+
+namespace kq::tools {
+
+struct BoardFolderOptions {
+  std::string folder = {};
+  std::string run = {};  // only the jobs of this run; empty: of all runs
+  std::string base_url = {};
+  std::string source = {};
+  std::string made_at = {};
+  std::string page_files = {};  // share/kq/report
+  bool has_reports = true;
+};
+
+// Returns the number of boards. Each file appears whole or not at all; the index is the last.
+Expected<std::size_t> write_board_folder(Source& source, const BoardFolderOptions& options);
+
+// Returns a file name for a name that may hold any character. Names that differ have names of files that differ.
+std::string report_name_of(const std::string& run);
+
+}  // namespace kq::tools

@@ -1,0 +1,92 @@
+// Compares two runs kernel by kernel: what passes now, what fails now, and what became faster or slower beyond the
+// noise.
+//
+// Kernels are the same where their labels are. A change of time counts where the rank-sum test of Mann and Whitney on
+// the raw samples, adjusted for the number of kernels, finds it, and where it is larger than a smallest change.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/enum_names.h"
+#include "core/records.h"
+
+namespace kq::tools {
+
+enum class Change { failed, slower, missing, passed, faster, added, same, failing, unfinished, incomparable };
+constexpr std::array<std::string_view, 10> enum_names(Change) {
+  return {"failed", "slower", "missing", "passed", "faster", "added", "same", "failing", "unfinished", "incomparable"};
+}
+// Returns what a change means, as a sentence.
+std::string_view meaning_of(Change change);
+inline bool is_regression(Change change) {
+  return change == Change::failed || change == Change::slower || change == Change::missing;
+}
+
+// What times are compared by: the time of a call, or the time divided by that of the reference in the same run.
+enum class Metric { time, speedup };
+
+struct CompareOptions {
+  double alpha = 0.01;       // the rate of chance findings among the changes of time
+  double change_min = 0.03;  // a change by less is none
+  Metric metric = Metric::time;
+};
+
+// One run's side of a kernel.
+struct KernelResult {
+  Sequence seq = 0;
+  std::string outcome = {};  // "passed", "wrong_answer (shape)", "queued"
+  bool is_finished = false;
+  bool is_passed = false;
+  std::string problem = {};
+  Hash problem_hash = {};
+  Hash kernel_hash = {};
+  std::string author = {};
+  std::string device = {};
+  std::string version = {};  // of kq, torch and the driver
+  double median_us = 0;
+  double reference_us = 0;
+  std::vector<std::vector<double>> samples_us = {};  // of each case
+  std::vector<double> reference_us_of_case = {};     // the medians
+};
+KernelResult kernel_result(const RunRow& row);
+
+using RunResults = std::map<std::string, KernelResult>;  // by label
+
+struct ComparedKernel {
+  std::string label = {};
+  const KernelResult* base = nullptr;  // null: the base run has no such kernel
+  const KernelResult* now = nullptr;
+  Change change = Change::same;
+  double ratio = 0;            // the base's time divided by the new one: above 1 it is faster; 0: not compared
+  double p = 1;                // adjusted
+  double reference_ratio = 0;  // the same of the reference's time
+  bool is_same_source = false;
+
+  const KernelResult& either() const { return now != nullptr ? *now : *base; }
+};
+
+struct Comparison {
+  std::string base_run = {};
+  std::string run = {};
+  std::vector<ComparedKernel> kernels = {};  // the worst changes first, then by label
+  std::vector<std::string> notes = {};       // sentences about what hinders the comparison
+
+  std::size_t count(Change change) const;
+  std::size_t regression_count() const;
+};
+
+// Both results must outlive the comparison.
+Comparison compare_runs(const std::string& base_run, const RunResults& base, const std::string& run,
+                        const RunResults& now, const CompareOptions& options);
+
+// Counts of changes by the values of one property: "author", "device", "version" or "problem".
+using ChangeCounts = std::map<std::string, std::map<Change, std::size_t>>;
+inline constexpr std::array<std::string_view, 4> kCompareGroups = {"author", "device", "version", "problem"};
+ChangeCounts grouped(const Comparison& comparison, std::string_view property);
+
+}  // namespace kq::tools

@@ -1,0 +1,92 @@
+#include "tools/report/compare/compare_runs.h"
+
+#include <gmock/gmock.h>
+
+#include "tools/testing.h"
+
+namespace kq::tools {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+RunRow timed(const std::string& label, std::int64_t about_ns, std::int64_t reference_ns = 5'000) {
+  RunRow row = passed_row(label, static_cast<double>(about_ns), static_cast<double>(reference_ns));
+  for (int i = -10; i <= 10; ++i) {
+    row.result->samples.submission_ns.push_back(about_ns + i * about_ns / 200);
+    row.result->samples.reference_ns.push_back(reference_ns + i);
+  }
+  return row;
+}
+
+RunResults results(const std::vector<RunRow>& rows) {
+  RunResults found;
+  for (const RunRow& row : rows) found.emplace(row.entry.submission.label, kernel_result(row));
+  return found;
+}
+
+std::vector<std::string> changes(const Comparison& comparison) {
+  std::vector<std::string> found;
+  for (const ComparedKernel& kernel : comparison.kernels)
+    found.push_back(kernel.label + " " + std::string(to_string(kernel.change)));
+  return found;
+}
+
+TEST(CompareRuns, finds_each_kind_of_change_and_puts_the_worst_first) {
+  const RunResults base = results({timed("a", 1'000), timed("b", 1'000), timed("c", 1'000), timed("d", 1'000),
+                                   ended_row("e", VerdictName::crashed), ended_row("f", VerdictName::crashed)});
+  const RunResults now =
+      results({timed("a", 1'000), timed("b", 2'000), timed("c", 500), ended_row("d", VerdictName::crashed),
+               timed("e", 1'000), ended_row("f", VerdictName::timed_out), timed("g", 1'000), queued_row("h")});
+  const Comparison comparison = compare_runs("r1", base, "r2", now, {});
+  EXPECT_THAT(changes(comparison),
+              ElementsAre("d failed", "b slower", "e passed", "c faster", "g added", "h added", "a same", "f failing"));
+  EXPECT_EQ(comparison.regression_count(), 2u);
+  EXPECT_DOUBLE_EQ(comparison.kernels[1].ratio, 0.5);
+  EXPECT_LT(comparison.kernels[1].p, 1e-6);
+}
+
+TEST(CompareRuns, a_kernel_that_is_gone_is_a_regression) {
+  const RunResults base = results({timed("a", 1'000)});
+  EXPECT_THAT(changes(compare_runs("r1", base, "r2", {}, {})), ElementsAre("a missing"));
+}
+
+TEST(CompareRuns, small_changes_count_only_if_asked) {
+  const RunResults base = results({timed("a", 10'000)}), now = results({timed("a", 10'800)});
+  EXPECT_THAT(changes(compare_runs("r1", base, "r2", now, {})), ElementsAre("a slower"));
+  EXPECT_THAT(changes(compare_runs("r1", base, "r2", now, {.change_min = 0.1})), ElementsAre("a same"));
+}
+
+TEST(CompareRuns, few_samples_prove_nothing) {
+  const RunResults base = results({passed_row("a", 1'000, 5'000)}), now = results({passed_row("a", 9'000, 5'000)});
+  EXPECT_THAT(changes(compare_runs("r1", base, "r2", now, {})), ElementsAre("a same"));
+}
+
+TEST(CompareRuns, a_slower_machine_is_told_from_a_slower_kernel_by_its_reference) {
+  const RunResults base = results({timed("a", 1'000, 5'000)}), now = results({timed("a", 2'000, 10'000)});
+  const Comparison times = compare_runs("r1", base, "r2", now, {});
+  EXPECT_THAT(changes(times), ElementsAre("a slower"));
+  EXPECT_THAT(times.notes, ElementsAre(HasSubstr("The times of 1 of 1 reference changed as well")));
+  EXPECT_THAT(changes(compare_runs("r1", base, "r2", now, {.metric = Metric::speedup})), ElementsAre("a same"));
+}
+
+TEST(CompareRuns, times_of_other_devices_are_not_compared) {
+  RunRow elsewhere = timed("a", 100);
+  elsewhere.result->device.model = "Other CPU";
+  const RunResults base = results({timed("a", 1'000)}), now = results({elsewhere});
+  const Comparison comparison = compare_runs("r1", base, "r2", now, {});
+  EXPECT_THAT(changes(comparison), ElementsAre("a incomparable"));
+  EXPECT_THAT(comparison.notes, ElementsAre(HasSubstr("whose device model or problem differs")));
+}
+
+TEST(CompareRuns, counts_by_author) {
+  RunRow row = timed("a", 1'000);
+  row.entry.submission.author = "ann";
+  const RunResults base = results({row, timed("b", 1'000)}), now = results({row, timed("b", 3'000)});
+  const ChangeCounts counts = grouped(compare_runs("r1", base, "r2", now, {}), "author");
+  EXPECT_EQ(counts.at("ann").at(Change::same), 1u);
+  EXPECT_EQ(counts.at("-").at(Change::slower), 1u);
+}
+
+}  // namespace
+}  // namespace kq::tools

@@ -1,0 +1,89 @@
+#include "tools/report/run/markdown.h"
+
+#include <algorithm>
+
+#include "producer/client/sentences.h"
+#include "tools/cli/text.h"
+#include "tools/report/run/summary_html.h"
+
+namespace kq::tools {
+namespace {
+
+constexpr std::size_t kMessageBytesMax = 200;
+
+std::string line(std::initializer_list<std::string> cells) {
+  std::string text = "|";
+  for (const std::string& cell : cells) text += " " + cell + " |";
+  return text + '\n';
+}
+
+std::string board(const RunSummary& summary) {
+  const std::vector<LeaderboardRow>& rows = summary.board.rows;
+  if (rows.empty()) return "";
+  std::string text = "\n| problem | device | kernel | median | reference | speedup |\n|---|---|---|--:|--:|--:|\n";
+  for (std::size_t i = 0; i < std::min(rows.size(), kMarkdownRowsMax); ++i) {
+    const LeaderboardRow& row = rows[i];
+    text += line({markdown_text(row.problem), markdown_text(row.device_model), markdown_text(row.label),
+                  time_text(row.median_ns), time_text(row.reference_ns), speedup_text(row.speedup)});
+  }
+  if (rows.size() > kMarkdownRowsMax)
+    text +=
+        "\nShown are the first " + std::to_string(kMarkdownRowsMax) + " of " + std::to_string(rows.size()) + " rows.\n";
+  return text;
+}
+
+}  // namespace
+
+std::string markdown_text(std::string_view text) {
+  constexpr std::string_view special = "\\`*_{}[]<>()#+-!|~&@:";
+  std::string escaped;
+  for (const char c : printable(text)) {
+    if (special.find(c) != std::string_view::npos) {
+      // An entity has no meaning left. A backslash would not keep @ from notifying a user, or : from making a link.
+      escaped += "&#" + std::to_string(static_cast<int>(c)) + ";";
+    } else {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
+std::optional<MarkdownFailure> markdown_failure(const RunRow& row) {
+  if (!row.result || name_of(row.result->verdict) == VerdictName::passed) return std::nullopt;
+  const Evidence* evidence = evidence_of(row.result->verdict);
+  std::string message;
+  if (evidence != nullptr) {
+    message = evidence->place.empty() ? "" : evidence->place + ": ";
+    message += valid_utf8(
+        std::string_view(evidence->message).substr(0, std::min(evidence->message.find('\n'), kMessageBytesMax)));
+  }
+  return MarkdownFailure{row.entry.submission.label, outcome_text(row), std::move(message)};
+}
+
+std::string markdown_report(const RunSummary& summary, std::span<const MarkdownFailure> failures,
+                            std::size_t failure_count) {
+  const Funnel& funnel = summary.funnel;
+  std::string text = "### Run " + markdown_text(summary.run) + "\n\n**" + std::to_string(funnel.correct) + " of " +
+                     producer::counted(funnel.submitted, "job") + " right, " + std::to_string(funnel.faster) +
+                     " faster than the reference.**";
+  for (const auto& [outcome, count] : summary.count_by_outcome)
+    text += (outcome == summary.count_by_outcome.begin()->first ? " " : ", ") + std::to_string(count) + " `" + outcome +
+            "`";
+  text += ".\n\n";
+  for (const DeviceSummary& device : summary.board.summaries())
+    text += "- " + markdown_text(device.device_model) + ": " + std::to_string(device.solved_count) + " of " +
+            producer::counted(summary.board.problem_count, "problem") + " solved, geometric mean speedup " +
+            speedup_text(device.geometric_mean_speedup) + "\n";
+  for (const std::string& warning : summary.warnings) text += "- ⚠ " + markdown_text(warning) + "\n";
+  text += board(summary);
+  if (failures.empty()) return text;
+  text += "\n<details><summary>" + producer::counted(failure_count, "job") +
+          " did not pass</summary>\n\n| kernel | verdict | message |\n|---|---|---|\n";
+  for (const MarkdownFailure& failure : failures)
+    text += line({markdown_text(failure.label), markdown_text(failure.outcome), markdown_text(failure.message)});
+  if (failure_count > failures.size())
+    text += "\nAnd " + std::to_string(failure_count - failures.size()) + " more: `kq results --failed`.\n";
+  return text + "\n</details>\n";
+}
+
+}  // namespace kq::tools

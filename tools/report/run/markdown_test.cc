@@ -1,0 +1,41 @@
+#include "tools/report/run/markdown.h"
+
+#include <gmock/gmock.h>
+
+#include "tools/testing.h"
+
+namespace kq::tools {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(Markdown, shows_the_board_and_what_did_not_pass) {
+  SummaryBuilder summary("r1");
+  const RunRow wrong = ended_row("relu/b", VerdictName::wrong_answer, evidence("shape", "too long\nmore"));
+  summary.add(passed_row("relu/a", 1'000, 2'000));
+  summary.add(wrong);
+  const std::vector<MarkdownFailure> failures{*markdown_failure(wrong)};
+  const std::string text = markdown_report(summary.finish(), failures, 3);
+  EXPECT_THAT(text, HasSubstr("**1 of 2 jobs right, 1 faster than the reference.** 1 `passed`, 1 `wrong_answer`."));
+  EXPECT_THAT(text, HasSubstr("| relu | Test CPU | relu/a | 1.00 us | 2.00 us | 2.00x |"));
+  EXPECT_THAT(text, HasSubstr("<details><summary>3 jobs did not pass</summary>"));
+  EXPECT_THAT(text, HasSubstr("| relu/b | wrong&#95;answer &#40;shape&#41; | too long |"));
+  EXPECT_THAT(text, HasSubstr("And 2 more: `kq results --failed`."));
+}
+
+TEST(Markdown, text_of_others_has_no_meaning) {
+  EXPECT_EQ(markdown_text("a|b"), "a&#124;b");
+  EXPECT_EQ(markdown_text("@all"), "&#64;all");
+  EXPECT_EQ(markdown_text("![x](http://e)"), "&#33;&#91;x&#93;&#40;http&#58;//e&#41;");
+  EXPECT_THAT(markdown_text("<img src=x>\n\u202E"),
+              Not(testing::AnyOf(HasSubstr("<"), HasSubstr("\n"), HasSubstr("\u202E"))));
+}
+
+TEST(Markdown, passed_and_unfinished_jobs_are_no_failures) {
+  EXPECT_FALSE(markdown_failure(passed_row("relu/a", 1, 2)));
+  EXPECT_FALSE(markdown_failure(queued_row("relu/a")));
+}
+
+}  // namespace
+}  // namespace kq::tools
