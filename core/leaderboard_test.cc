@@ -100,13 +100,14 @@ TEST(BoardRow, says_whether_the_guard_has_findings) {
 }
 
 TEST(BoardHash, differs_where_streams_or_graphs_are_allowed) {
-  Problem problem;
-  problem.hash = sha256("problem");
-  const std::set<Hash> boards{problem.hash, board_hash(problem, Streams::joined),
-                              board_hash(problem, {}, Graphs::allow),
-                              board_hash(problem, Streams::joined, Graphs::allow)};
+  Submission plain;
+  plain.problem.hash = sha256("problem");
+  Submission joined = plain, graphs = plain, both = plain;
+  joined.trials.streams = both.trials.streams = Streams::joined;
+  graphs.trials.graphs = both.trials.graphs = Graphs::allow;
+  const std::set<Hash> boards{board_hash(plain), board_hash(joined), board_hash(graphs), board_hash(both)};
   EXPECT_EQ(boards.size(), 4u);
-  EXPECT_EQ(board_hash(problem), problem.hash);
+  EXPECT_EQ(board_hash(plain), plain.problem.hash);
 }
 
 TEST(BoardRow, is_missing_where_the_verdict_does_not_rank_or_nothing_was_timed) {

@@ -46,13 +46,14 @@ void Ranking::add(const std::string& run, const RunRow& row) {
   const Submission& submission = row.entry.submission;
   const std::string value = value_of(row, options_.by);
   const std::string baseline(to_string(submission.trials.baseline));
-  problems_[{value, baseline}].emplace(submission.problem.name, board_hash(submission.problem));
+  problems_[{value, baseline}].emplace(submission.problem.name, board_hash(submission));
   if (!row.result) return;
   auto ranked = board_row(submission, *row.result, row.job.seq, row.job.finished_at_ms);
   if (!ranked) return;
   std::vector<Entry>& board = boards_[{value, baseline, ranked->device_model, ranked->problem, ranked->problem_hash}];
-  const auto place = std::upper_bound(board.begin(), board.end(), *ranked,
-                                      [](const LeaderboardRow& a, const Entry& b) { return is_better(a, b.row); });
+  const auto place =
+      std::upper_bound(board.begin(), board.end(), *ranked,
+                       [](const LeaderboardRow& a, const Entry& b) { return a.median_ns < b.row.median_ns; });
   if (static_cast<std::size_t>(place - board.begin()) >= options_.top) return;
   // The same job may be a row of several runs.
   if (std::ranges::any_of(board, [&](const Entry& one) { return one.row.seq == ranked->seq; })) return;

@@ -24,7 +24,7 @@ void UserRanks::add(const RunRow& row) {
   if (!made) return;
   Board& board = boards_[{made->problem, made->device_model, made->problem_hash}];
   const auto [place, is_new] = board.try_emplace(user_of(*made), *made);
-  if (!is_new && is_better(*made, place->second)) place->second = *made;
+  if (!is_new && made->median_ns < place->second.median_ns) place->second = *made;
 }
 
 std::vector<UserRanks::Ranked> UserRanks::ranked(const Board& board) {

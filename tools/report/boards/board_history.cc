@@ -1,14 +1,10 @@
 #include "tools/report/boards/board_history.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace kq::tools {
 namespace {
 
-// The standard error of a median is this times that of the mean, for a normal distribution and approximately for
-// others.
-constexpr double kMedianErrorOfMean = 1.2533;
 constexpr std::size_t kSlugNameBytesMax = 60;
 
 // Keeps the entries that were a record when they finished.
@@ -24,8 +20,8 @@ std::vector<BoardEntry> records(std::vector<BoardEntry> entries) {
 }
 
 bool is_before(const BoardEntry& a, const BoardEntry& b) {
-  if (is_better(a.row, b.row) != is_better(b.row, a.row)) return is_better(a.row, b.row);
-  return std::tuple(a.row.finished_at_ms, a.row.seq) < std::tuple(b.row.finished_at_ms, b.row.seq);
+  return std::tuple(a.row.median_ns, a.row.finished_at_ms, a.row.seq) <
+         std::tuple(b.row.median_ns, b.row.finished_at_ms, b.row.seq);
 }
 
 // Entries share the rank of the fastest entry of their group as long as they are tied with it.
@@ -53,8 +49,7 @@ std::string plain_name(const std::string& name) {
 }  // namespace
 
 bool is_tied(const BoardEntry& a, const BoardEntry& b) {
-  const double error = std::hypot(a.median_error_ns, b.median_error_ns);
-  return std::abs(a.row.median_ns - b.row.median_ns) <= 2 * error;
+  return !is_better(a.row, b.row) && !is_better(b.row, a.row);
 }
 
 std::string Board::slug() const {
@@ -74,10 +69,7 @@ void BoardCollector::add(const RunRow& row) {
   const Measurement* measurement = measurement_of(row.result->verdict);
   const Statistics times = measurement != nullptr ? measurement->submission : Statistics{};
   entry.is_self_reported = measurement != nullptr && measurement->method == kSelfReported;
-  if (times.sample_count > 1 && times.mean_ns > 0) {
-    entry.spread_pct = 100 * times.std_ns / times.mean_ns;
-    entry.median_error_ns = kMedianErrorOfMean * times.std_ns / std::sqrt(static_cast<double>(times.sample_count));
-  }
+  if (times.sample_count > 1 && times.mean_ns > 0) entry.spread_pct = 100 * times.std_ns / times.mean_ns;
   Entries& entries = boards_[Key{entry.row.problem, entry.row.device_model, entry.baseline, entry.row.problem_hash}];
   ++entries.count;
   entries.all_in_time.push_back(entry);

@@ -21,7 +21,6 @@ struct BoardEntry {
   std::string run = {};  // in which the job was seen first
   std::string baseline = {};
   double spread_pct = -1;         // standard deviation of the samples in percent of their mean; below 0: unknown
-  double median_error_ns = 0;     // standard error of the median
   bool is_self_reported = false;  // the time is that of the problem's own program
   std::size_t rank = 0;           // from 1; entries that do not differ beyond the noise share a rank
 };
@@ -56,8 +55,7 @@ class BoardCollector {
   std::set<Sequence> seen_;  // a job may be in several runs
 };
 
-// Returns whether two entries do not differ beyond the noise: the difference of their medians is within twice the
-// standard error of the difference.
+// Returns whether two entries do not differ beyond the noise (is_better in core/leaderboard.h).
 bool is_tied(const BoardEntry& a, const BoardEntry& b);
 
 }  // namespace kq::tools

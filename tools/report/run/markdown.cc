@@ -18,7 +18,7 @@ std::string line(std::initializer_list<std::string> cells) {
 }
 
 std::string board(const RunSummary& summary) {
-  const std::vector<LeaderboardRow>& rows = summary.board.rows;
+  const std::vector<RankedRow>& rows = summary.board.rows;
   if (rows.empty()) return "";
   std::string text = "\n| problem | device | kernel | median | reference | speedup |\n|---|---|---|--:|--:|--:|\n";
   for (std::size_t i = 0; i < std::min(rows.size(), kMarkdownRowsMax); ++i) {

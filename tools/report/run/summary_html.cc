@@ -185,7 +185,7 @@ std::string plots_section_html(const PageFiles& files, const RunSummary& summary
 }
 
 std::string board_html(const RunSummary& summary) {
-  const std::vector<LeaderboardRow>& rows = summary.board.rows;
+  const std::vector<RankedRow>& rows = summary.board.rows;
   if (rows.empty()) return "";
   std::string html =
       "<section aria-labelledby=\"board\"><h2 id=\"board\">Fastest kernel of each problem</h2>"
