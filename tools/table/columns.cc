@@ -593,8 +593,7 @@ constexpr Column kColumns[] = {
     {"worst_allowed", ColumnType::number, "", "error that is allowed there: atol + rtol * |worst_expected|",
      mismatched_element<&Mismatch::worst_allowed>},
     {"not_finite_count", ColumnType::integer, "",
-     "number of its elements that are NaN or infinite where the expected "
-     "ones are finite",
+     "number of its elements that are NaN or infinite where the expected ones are finite",
      mismatched_element<&Mismatch::not_finite>},
     {"looks_like", ColumnType::text, "",
      "what the first wrong output looks like: unwritten, zeros, stale, transposed, shifted, tail, tile, fp32, tf32, "

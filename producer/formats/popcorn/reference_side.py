@@ -94,7 +94,9 @@ _known_frames = {}
 
 
 def _frame(case):
-    """Returns (path, size, stride, dtype, is_zero) of each buffer for an output in the data, and the outputs' dtypes."""
+    """Returns (path, size, stride, dtype, is_zero) of each buffer for an output in the data, and the dtypes of the
+    outputs.
+    """
     key = repr(case)
     if key not in _known_frames:
         # The draws of a trial follow from its seed, so this must not draw.
@@ -138,7 +140,10 @@ class _MarkedMemory:
     """While it is entered, torch fills new memory: with NaN, the largest integer, or True."""
 
     def __enter__(self):
-        self._was = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+        self._was = (
+            torch.are_deterministic_algorithms_enabled(),
+            torch.is_deterministic_algorithms_warn_only_enabled(),
+        )
         torch.use_deterministic_algorithms(True, warn_only=True)
 
     def __exit__(self, *_):
