@@ -1,8 +1,12 @@
 """Tests a broker with keys: a client with a key works, and a client without one is refused and leaves no trace."""
 
+import base64
+import json
+import re
 import socket
 import subprocess
 import unittest
+import zlib
 from pathlib import Path
 
 import kq
@@ -19,6 +23,12 @@ def free_port() -> int:
             except OSError:
                 continue
             return port
+
+
+def sources_in(report: Path) -> set[str]:
+    """Returns the sources that a report holds, which are packed in groups of jobs."""
+    groups = re.findall(r'id="group-[0-9]+">([^<]+)<', report.read_text())
+    return {text for one in groups for text in json.loads(zlib.decompress(base64.b64decode(one)))["files"].values()}
 
 
 class Keys(kq.EndToEndTest):
@@ -97,6 +107,9 @@ class Keys(kq.EndToEndTest):
             self.assertIn("run 'r' belongs to ada", as_(bob, "submit", other, "--run", "r", code=2))
             self.assertEqual(as_(ada, "results", "r", "relu/a", "--source"), kq.RIGHT)
             self.assertIn("for its submitter", as_(bob, "results", "r", "relu/a", "--source", code=2))
+            for key, sources in ((ada, {kq.RIGHT, kq.RELU}), (bob, set())):
+                as_(key, "report", "r", "-o", self.folder / "r.html")
+                self.assertEqual(sources_in(self.folder / "r.html"), sources)
             self.assertIn("belongs to ada", as_(bob, "ctl", "share", "r", "bob", code=2))
             as_(ada, "ctl", "share", "r", "bob")
             self.assertEqual(as_(bob, "results", "r", "relu/a", "--source"), kq.RIGHT)

@@ -14,6 +14,7 @@
 #include "tools/cli/text.h"
 #include "tools/report/compare/compare_html.h"
 #include "tools/report/compare/compare_text.h"
+#include "tools/report/source_name.h"
 #include "tools/stack/stack.h"
 #include "tools/stack/stop_signals.h"
 #include "tools/table/columns.h"
@@ -97,8 +98,7 @@ Expected<std::string> text_of(const Options& options, const std::vector<kq::tool
   }
   KQ_TRY_VALUE(const auto files, kq::tools::read_page_files(kq::tools::program_folder() + "/../share/kq/report"));
   const kq::tools::Cell now = kq::tools::utc_time(kq::sys::unix_now_ms());
-  return kq::tools::compare_page(files, comparisons, how,
-                                 options.source.store.empty() ? options.source.broker : options.source.store,
+  return kq::tools::compare_page(files, comparisons, how, kq::tools::source_name(options.source),
                                  std::get<std::string>(now).substr(0, 19) + "Z");
 }
 

@@ -14,6 +14,7 @@
 #include "tools/cli/text.h"
 #include "tools/kernelbench/summary.h"
 #include "tools/report/boards/board_folder.h"
+#include "tools/report/source_name.h"
 #include "tools/stack/stack.h"
 #include "tools/stack/stop_signals.h"
 #include "tools/table/columns.h"
@@ -242,14 +243,13 @@ Expected<void> write_pages(kq::tools::Source& source, const Options& options) {
     return kq::bad_input("--html writes a folder of its own; it does not go with --kernelbench, --users or --format");
   const kq::tools::Cell now = kq::tools::utc_time(kq::sys::unix_now_ms());
   KQ_TRY_VALUE(const auto board_count,
-               kq::tools::write_board_folder(
-                   source, {.folder = options.html,
-                            .run = options.run,
-                            .base_url = options.base_url,
-                            .source = options.source.store.empty() ? options.source.broker : options.source.store,
-                            .made_at = std::get<std::string>(now).substr(0, 19) + "Z",
-                            .page_files = kq::tools::program_folder() + "/../share/kq/report",
-                            .has_reports = !options.no_reports}));
+               kq::tools::write_board_folder(source, {.folder = options.html,
+                                                      .run = options.run,
+                                                      .base_url = options.base_url,
+                                                      .source = kq::tools::source_name(options.source),
+                                                      .made_at = std::get<std::string>(now).substr(0, 19) + "Z",
+                                                      .page_files = kq::tools::program_folder() + "/../share/kq/report",
+                                                      .has_reports = !options.no_reports}));
   std::cout << options.html << "/index.html: " << kq::producer::counted(board_count, "board") << '\n';
   return {};
 }

@@ -14,6 +14,7 @@
 #include "tools/cli/text.h"
 #include "tools/report/run/markdown.h"
 #include "tools/report/run/report_pages.h"
+#include "tools/report/source_name.h"
 #include "tools/stack/stack.h"
 #include "tools/stack/stop_signals.h"
 #include "tools/table/columns.h"
@@ -87,7 +88,7 @@ Expected<void> write_html(kq::tools::Source& source, const Options& options) {
   const kq::tools::Cell now = kq::tools::utc_time(kq::sys::unix_now_ms());
   kq::tools::RunReport report(
       {.run = options.run,
-       .source = options.source.store.empty() ? options.source.broker : options.source.store,
+       .source = kq::tools::source_name(options.source),
        .made_at = std::get<std::string>(now).substr(0, 19) + "Z"},
       [&](const kq::RunRow& row, const kq::Hash& hash) { return kq::tools::readable_file(source, row, hash); });
   KQ_TRY(kq::tools::each_row(
