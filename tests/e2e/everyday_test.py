@@ -114,6 +114,22 @@ class Everyday(kq.EndToEndTest):
         )
 
 
+class Asked(kq.QueueTest):
+    def test_a_broker_sends_the_sources_of_a_job_and_the_rows_of_a_label(self) -> None:
+        with self.broker():
+            self.submit("asked", {"relu/a": kq.RIGHT, "relu/b": kq.WRONG})
+            place = ("--broker", self.url)
+            self.assertEqual(kq.kq("show", "asked", "relu/b", "--source", *place).stdout, kq.WRONG)
+            self.assertEqual(kq.kq("results", "asked", "relu/b", "--source", *place).stdout, kq.WRONG)
+            rows = kq.kq("results", "asked", "relu/b", *place)
+            self.assert_end(rows, 4)  # no worker has run it
+            self.assertIn("relu/b", rows.stdout)
+            self.assertNotIn("relu/a", rows.stdout)
+            again = self.folder / "again"
+            self.assert_end(kq.kq("show", "asked", "relu/a", "-o", again, *place), 0)
+            self.assertEqual(len((again / "submissions.jsonl").read_text().splitlines()), 1)
+
+
 class Drained(kq.QueueTest):
     def test_a_drain_lasts_when_the_worker_is_restarted(self) -> None:
         with self.broker():
