@@ -102,9 +102,9 @@
       return make("b", { class: one > 1 ? "up" : "down" }, kq.speedup(one));
     } },
     { name: "median_us", title: "median", number: true, cell: (row) => kq.time(numbers.median_us[row]) },
-    { name: "spread_pct", title: "noise", number: true, cell: (row) => {
-      const one = numbers.spread_pct[row];
-      return one === null ? "" : make("span", { class: one > 20 ? "noisy" : "" }, "±" + (one < 9.95 ? one.toFixed(1) : one.toFixed(0)) + " %");
+    { name: "median_noise_pct", title: "noise", number: true, cell: (row) => {
+      const one = numbers.median_noise_pct[row];
+      return one === null ? "" : make("span", { class: one > 10 ? "noisy" : "" }, "±" + (one < 9.95 ? one.toFixed(1) : one.toFixed(0)) + " %");
     } },
     { name: "reference_us", title: "reference", number: true, cell: (row) => kq.time(numbers.reference_us[row]) },
     { name: "backend", title: "backend", cell: (row) => value("backend", row) },
@@ -255,7 +255,7 @@
     return /[",\n\r]/.test(cell) ? '"' + cell.replaceAll('"', '""') + '"' : cell;
   }
   function saveCsv() {
-    const names = ["job", "label", "problem", "verdict", "reason", "speedup", "median_us", "spread_pct", "reference_us", "device", "backend", "author", "submitter", "baseline", "tags", "message"];
+    const names = ["job", "label", "problem", "verdict", "reason", "speedup", "median_us", "median_noise_pct", "reference_us", "device", "backend", "author", "submitter", "baseline", "tags", "message"];
     const lines = [names.join(",")];
     for (const row of rows) lines.push(names.map((name) => csvCell(name in numbers ? numbers[name][row] : value(name, row))).join(","));
     kqJob.save(facts.run + ".csv", lines.join("\n") + "\n", "text/csv");

@@ -82,7 +82,13 @@ std::string summary_line(const DeviceSummary& summary) {
   return line + '\n';
 }
 
-// What a reader of the row must know besides its time.
+double speedup_noise(const LeaderboardRow& row) {
+  if (row.median_ns <= 0 || row.reference_ns <= 0 || row.noise_ns <= 0) return 0;
+  return row.speedup * std::hypot(row.noise_ns / row.median_ns, row.reference_noise_ns / row.reference_ns);
+}
+
+}  // namespace
+
 std::string remarks(const LeaderboardRow& row) {
   std::string text;
   if (row.streams != Streams::reject) text += " (streams " + std::string(to_string(row.streams)) + ")";
@@ -92,13 +98,6 @@ std::string remarks(const LeaderboardRow& row) {
   if (row.has_findings) text += " (findings)";
   return text;
 }
-
-double speedup_noise(const LeaderboardRow& row) {
-  if (row.median_ns <= 0 || row.reference_ns <= 0 || row.noise_ns <= 0) return 0;
-  return row.speedup * std::hypot(row.noise_ns / row.median_ns, row.reference_noise_ns / row.reference_ns);
-}
-
-}  // namespace
 
 std::vector<DeviceSummary> Leaderboard::summaries() const {
   std::map<std::pair<std::string, Baseline>, std::vector<LeaderboardRow>> groups;

@@ -39,6 +39,9 @@ struct Leaderboard {
 Expected<Leaderboard> leaderboard_of_run(Source& source, const std::string& run, bool leaves_out_findings = false);
 Expected<Leaderboard> leaderboard_of_boards(Source& source);
 
+// Returns what a reader of the row must know besides its time, such as " (fallback)"; "" for nothing.
+std::string remarks(const LeaderboardRow& row);
+
 std::string leaderboard_table(const Leaderboard& board);
 std::string leaderboard_csv(const Leaderboard& board);
 producer::Json leaderboard_json(const Leaderboard& board);

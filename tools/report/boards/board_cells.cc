@@ -5,6 +5,7 @@
 #include "tools/cli/text.h"
 #include "tools/report/packing.h"
 #include "tools/report/run/summary_html.h"
+#include "tools/views/boards.h"
 
 namespace kq::tools {
 namespace {
@@ -23,7 +24,7 @@ std::string figure_cell(const std::string& html, double value, std::string_view 
 }
 
 std::string noise_cell(const BoardEntry& entry) {
-  return figure_cell(html_text(noise_text(entry)), entry.spread_pct, " more");
+  return figure_cell(html_text(noise_text(entry)), entry.noise_pct, " more");
 }
 
 std::string speedup_cell(const BoardEntry& entry, bool has_time_below) {
@@ -44,14 +45,14 @@ std::string time_cell(std::int64_t unix_ms, bool is_more) {
 }
 
 std::string noise_text(const BoardEntry& entry) {
-  if (entry.spread_pct < 0) return "";
+  if (entry.noise_pct < 0) return "";
   char buffer[32];
-  std::snprintf(buffer, sizeof buffer, entry.spread_pct < 9.95 ? "±%.1f %%" : "±%.0f %%", entry.spread_pct);
+  std::snprintf(buffer, sizeof buffer, entry.noise_pct < 9.95 ? "±%.1f %%" : "±%.0f %%", entry.noise_pct);
   return buffer;
 }
 
 std::string backend_text(const BoardEntry& entry) {
-  return entry.row.backend + (entry.is_self_reported ? " (self-reported)" : "");
+  return entry.row.backend + remarks(entry.row) + (entry.is_self_reported ? " (self-reported)" : "");
 }
 
 std::string kernel_html(const BoardEntry& entry, const BoardPagesOptions& options, std::string_view up) {

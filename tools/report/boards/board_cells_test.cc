@@ -11,8 +11,8 @@ TEST(BoardCells, a_figure_sorts_by_its_value_and_an_unknown_one_has_none) {
 }
 
 TEST(BoardCells, noise_has_two_digits) {
-  EXPECT_EQ(noise_text({.spread_pct = 1.26}), "±1.3 %");
-  EXPECT_EQ(noise_text({.spread_pct = 12.6}), "±13 %");
+  EXPECT_EQ(noise_text({.noise_pct = 1.26}), "±1.3 %");
+  EXPECT_EQ(noise_text({.noise_pct = 12.6}), "±13 %");
   EXPECT_EQ(noise_text({}), "");
 }
 

@@ -31,7 +31,7 @@ Json entry_json(const BoardEntry& entry, bool has_rank) {
   object.emplace_back("run", Json{entry.run});
   object.emplace_back("job_id", Json{static_cast<std::int64_t>(row.seq)});
   object.emplace_back("median_us", Json{row.median_ns / 1e3});
-  object.emplace_back("noise_pct", entry.spread_pct < 0 ? Json{} : Json{entry.spread_pct});
+  object.emplace_back("noise_pct", entry.noise_pct < 0 ? Json{} : Json{entry.noise_pct});
   object.emplace_back("reference_us", row.reference_ns > 0 ? Json{row.reference_ns / 1e3} : Json{});
   object.emplace_back("speedup", row.speedup > 0 ? Json{row.speedup} : Json{});
   object.emplace_back("finished_at", to_json(utc_time(row.finished_at_ms)));

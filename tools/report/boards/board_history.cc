@@ -67,9 +67,9 @@ void BoardCollector::add(const RunRow& row) {
       .row = std::move(*ranked), .run = row.run, .baseline = std::string(to_string(submission.trials.baseline))};
   entry.row.submitter = row.entry.submitter.empty() ? row.job.submitter : row.entry.submitter;
   const Measurement* measurement = measurement_of(row.result->verdict);
-  const Statistics times = measurement != nullptr ? measurement->submission : Statistics{};
   entry.is_self_reported = measurement != nullptr && measurement->method == kSelfReported;
-  if (times.sample_count > 1 && times.mean_ns > 0) entry.spread_pct = 100 * times.std_ns / times.mean_ns;
+  if (entry.row.noise_ns > 0 && entry.row.median_ns > 0)
+    entry.noise_pct = 100 * entry.row.noise_ns / entry.row.median_ns;
   Entries& entries = boards_[Key{entry.row.problem, entry.row.device_model, entry.baseline, entry.row.problem_hash}];
   ++entries.count;
   entries.all_in_time.push_back(entry);

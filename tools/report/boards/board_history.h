@@ -20,7 +20,7 @@ struct BoardEntry {
   LeaderboardRow row = {};
   std::string run = {};  // in which the job was seen first
   std::string baseline = {};
-  double spread_pct = -1;         // standard deviation of the samples in percent of their mean; below 0: unknown
+  double noise_pct = -1;          // of the median (LeaderboardRow::noise_ns), in percent of it; below 0: unknown
   bool is_self_reported = false;  // the time is that of the problem's own program
   std::size_t rank = 0;           // from 1; entries that do not differ beyond the noise share a rank
 };

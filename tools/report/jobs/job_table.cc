@@ -13,7 +13,8 @@ namespace {
 
 constexpr const char* kTexts[] = {"label",  "problem",   "verdict",  "reason", "device", "backend",
                                   "author", "submitter", "baseline", "tags",   "message"};
-constexpr const char* kNumbers[] = {"job", "page", "speedup", "median_us", "spread_pct", "reference_us", "finished_ms"};
+constexpr const char* kNumbers[] = {"job",          "page",       "speedup", "median_us", "median_noise_pct",
+                                    "reference_us", "finished_ms"};
 constexpr std::size_t kMessageBytesMax = 160;  // the table shows the beginning; the details have all
 
 std::string first_line(std::string_view message) {
@@ -74,7 +75,8 @@ void JobTable::add(const RunRow& row, std::size_t page) {
   const double faster = measurement != nullptr ? speedup(*measurement) : 0;
   put(2, faster, faster > 0);
   put(3, times.median_ns / 1e3, times.median_ns > 0);
-  put(4, times.mean_ns > 0 ? 100 * times.std_ns / times.mean_ns : 0, times.sample_count > 1 && times.mean_ns > 0);
+  const double noise_ns = measurement != nullptr ? submission_noise_ns(*measurement) : 0;
+  put(4, times.median_ns > 0 ? 100 * noise_ns / times.median_ns : 0, times.median_ns > 0 && noise_ns > 0);
   put(5, measurement != nullptr ? measurement->reference.median_ns / 1e3 : 0,
       measurement != nullptr && measurement->reference.median_ns > 0);
   std::string& finished = numbers_[6].numbers;
