@@ -61,7 +61,7 @@ struct LeaderboardRow {
   Streams streams = Streams::reject;
   Graphs graphs = Graphs::reject;
   bool has_findings = false;  // the guard has found something in the submission for review (Result::findings)
-  Hash kernel_hash{};  // kernel_hash() of the submission
+  Hash kernel_hash{};         // kernel_hash() of the submission
   Baseline baseline = Baseline::eager;
   double noise_ns = 0;             // of median_ns; 0: unknown, for a row of an older version of kq
   double reference_noise_ns = 0;   // of reference_ns

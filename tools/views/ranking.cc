@@ -51,9 +51,9 @@ void Ranking::add(const std::string& run, const RunRow& row) {
   auto ranked = board_row(submission, *row.result, row.job.seq, row.job.finished_at_ms);
   if (!ranked) return;
   std::vector<Entry>& board = boards_[{value, baseline, ranked->device_model, ranked->problem, ranked->problem_hash}];
-  const auto place =
-      std::upper_bound(board.begin(), board.end(), *ranked,
-                       [](const LeaderboardRow& a, const Entry& b) { return a.median_ns < b.row.median_ns; });
+  const auto place = std::upper_bound(board.begin(), board.end(), *ranked, [](const LeaderboardRow& a, const Entry& b) {
+    return a.median_ns < b.row.median_ns;
+  });
   if (static_cast<std::size_t>(place - board.begin()) >= options_.top) return;
   // The same job may be a row of several runs.
   if (std::ranges::any_of(board, [&](const Entry& one) { return one.row.seq == ranked->seq; })) return;
