@@ -55,7 +55,6 @@ class StoreSource final : public Source {
     if (content) return FileReply{.name = "", .hash = query.hash, .bytes = std::move(*content)};
     return bad_input("the store has no file with the SHA-256 " + to_hex(query.hash));
   }
-  Expected<RunsReply> runs_page(const RunsQuery& query) override { return store::read_runs(*store_, query); }
 
  private:
   std::unique_ptr<store::Store> store_;
