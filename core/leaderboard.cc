@@ -17,8 +17,10 @@ std::string shortest(const std::optional<double>& value) {
   return {digits, end.ptr};
 }
 
-// Returns whether a timed workload has too few samples.
-bool has_few_samples(const Result& result) {
+// Returns whether the job, or a timed workload of it, has too few samples.
+bool has_few_samples(const Measurement& all, const Result& result) {
+  if (all.submission.sample_count < kRankSamplesMin || all.reference.sample_count < kRankReferenceSamplesMin)
+    return true;
   return std::ranges::any_of(result.cases, [](const CaseResult& one) {
     const Measurement* measurement = measurement_of(one.verdict);
     return one.weight > 0 && measurement != nullptr && measurement->submission.sample_count < kRankSamplesMin;
@@ -116,8 +118,8 @@ std::optional<LeaderboardRow> board_row(const Submission& submission, const Resu
                                         std::int64_t finished_at_ms) {
   const Measurement* measurement = measurement_of(result.verdict);
   if (!row_of(name_of(result.verdict)).ranks || measurement == nullptr ||
-      measurement->submission.sample_count < kRankSamplesMin ||
-      measurement->reference.sample_count < kRankReferenceSamplesMin || has_few_samples(result) ||
+      measurement->submission.sample_count == 0 ||
+      (measurement->method != kSelfReported && has_few_samples(*measurement, result)) ||
       !runs_all_workloads(submission.problem))
     return std::nullopt;
   const bool is_decoy = result.kernels_ran && result.kernels_ran->is_decoy;

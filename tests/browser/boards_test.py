@@ -135,8 +135,9 @@ class Boards(browser.BrowserTest):
         self.assertEqual([board["problem"] for board in boards["boards"]], ["gelu", "relu"])
         for board in boards["boards"]:
             self.assertTrue((self.site / board["page"]).exists())
+            # A record is faster than the one before it beyond the noise, so the fastest entry may be none.
             best = min(entry["median_us"] for entry in board["entries"])
-            self.assertEqual(board["history"][-1]["median_us"], best)
+            self.assertGreaterEqual(board["history"][-1]["median_us"], best)
         feed = ElementTree.parse(self.site / "feed.xml").getroot()
         entries = feed.findall(f"{ATOM}entry")
         self.assertEqual(len(entries), sum(len(board["history"]) for board in boards["boards"]))

@@ -26,15 +26,15 @@ class Boards(kq.SharedWorkerTest):
         with self.broker():
             self.wait_for_worker()
             thief = {"author": "bob", "params": ONE_SAMPLE}
-            self.submit_lines("thief", [{"label": f"bobs-{i}"} | thief for i in range(RUNS)], "--force-rerun")
+            self.submit_lines("thief", [{"id": f"bobs-{i}"} | thief for i in range(RUNS)], "--force-rerun")
             self.assertEqual(self.board()["rows"], [], "one sample is no time")
             self.assertEqual(self.board("--run", "thief")["rows"], [])
-            self.submit_lines("owner", [{"label": "alices", "author": "alice"}])
+            self.submit_lines("owner", [{"id": "alices", "author": "alice"}])
             (before,) = self.board()["rows"]
             self.assertEqual((before["label"], before["run_count"]), ("alices", 1))
             self.assertGreaterEqual(before["noise_us"], 0.01 * before["median_us"])
             # Many reruns by another author are runs of the same kernel.
-            self.submit_lines("again", [{"label": f"bobs-{i}", "author": "bob"} for i in range(RUNS)], "--force-rerun")
+            self.submit_lines("again", [{"id": f"bobs-{i}", "author": "bob"} for i in range(RUNS)], "--force-rerun")
             (after,) = self.board()["rows"]
             self.assertEqual((after["label"], after["author"], after["run_count"]), ("alices", "alice", 1 + RUNS))
             fastest = min(float(row["median_us"]) for row in kq.dump("again", "--broker", self.url))

@@ -253,7 +253,7 @@ TEST_F(AuditGpuTest, a_policy_allows_joined_streams_and_graphs) {
       "            y = torch.relu(x)\n        c.wait_stream(s)\n        return y");
   const std::string unjoined = model(
       "s = torch.cuda.Stream(); s.wait_stream(torch.cuda.current_stream())\n        with torch.cuda.stream(s):\n"
-      "            torch.cuda._sleep(1000000); y = torch.relu(x)\n        return y");
+      "            torch.cuda._sleep(200000000); y = torch.relu(x)\n        return y");
   const auto graph = [](const std::string& copy) {
     return model("if self.g is None:\n            self.x = x.clone() if " + copy +
                      " else x\n            self.g = torch.cuda.CUDAGraph()\n            "

@@ -308,8 +308,9 @@ void Oracle::check_requested(const JobRecord& record, bool is_revived) {
 void Oracle::enter_board(const JobRecord& record, const Result& result, const store::Store& disk) {
   const auto body = store::read_body(disk, record.seq);
   if (!body || !*body) return violated(text_of(record.seq) + " passed but has no submission on disk");
-  const auto row = board_row(**body, result, record.seq, record.finished_at_ms);
+  auto row = board_row(**body, result, record.seq, record.finished_at_ms);
   if (!row) return;
+  row->submitter = first_submitter_of(record);
   const auto [place, is_new] =
       kernels_.try_emplace(store::kernel_key(row->problem_hash, row->kernel_hash, row->device_model), *row);
   if (!is_new) add_runs(place->second, *row);

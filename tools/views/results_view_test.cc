@@ -25,9 +25,9 @@ const RunRow kQueued = queued_row("relu/later", 4);
 TEST(results_view, a_table_with_figures_and_counts) {
   ResultsView view({}, "r1");
   EXPECT_EQ(shown(view, {kPassed, kWrong}),
-            "label       device    verdict                median  reference  speedup\n"
-            "relu/fast   Test CPU  passed                10.0 us    20.0 us    2.00x\n"
-            "relu/wrong  Test CPU  wrong_answer (shape)        -          -        -\n"
+            "label       device    verdict                    median    reference    speedup\n"
+            "relu/fast   Test CPU  passed                10.0 us ±1%  20.0 us ±1%  2.00x ±1%\n"
+            "relu/wrong  Test CPU  wrong_answer (shape)            -            -          -\n"
             "2 jobs: 1 passed, 1 wrong_answer\n");
 }
 
@@ -50,7 +50,7 @@ TEST(results_view, another_baseline_is_named) {
   RunRow compiled = kPassed;
   compiled.entry.submission.trials.baseline = Baseline::compile;
   ResultsView view({}, "r1");
-  EXPECT_THAT(shown(view, {compiled}), HasSubstr("20.0 us (compile)"));
+  EXPECT_THAT(shown(view, {compiled}), HasSubstr("20.0 us ±1% (compile)"));
 }
 
 TEST(results_view, failures_with_their_evidence) {

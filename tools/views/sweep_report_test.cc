@@ -32,8 +32,8 @@ TEST(sweep_report, has_verdicts_reasons_and_the_leaderboard) {
             "rejected     1\n\n"
             "not passed:\n"
             "  relu/bad: rejected (stream): makes a stream\n\n"
-            "problem  device     median  reference  speedup  label      backend  author  submitter\n"
-            "relu     Test CPU  10.0 us    20.0 us    2.00x  relu/fast  torch\n"
+            "problem  device         median    reference    speedup  label      backend  author  submitter\n"
+            "relu     Test CPU  10.0 us ±1%  20.0 us ±1%  2.00x ±1%  relu/fast  torch\n"
             "Test CPU: 1 of 1 problem solved, geometric mean speedup 2.00x, fast_p 0:1.00 0.5:1.00 0.8:1.00 1:1.00 "
             "1.5:1.00 2:0.00\n");
 }

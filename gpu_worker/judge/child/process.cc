@@ -36,6 +36,10 @@ constexpr int kIdleWindowsMax = 60;                 // a pool that spins longer 
 constexpr int kStarvedWindowsMax = 300;
 constexpr std::uint64_t kBusyNsMin = 20'000'000;  // what a task has run that is held against the child
 constexpr std::uint64_t kFillBytes = 1u << 20;
+// The kernel may account the last moments of a task when it has shown the task as stopped for a while. So a task may
+// seem to have run for so long, and that so often, before it is held against the child.
+constexpr std::uint64_t kLateAccountNsMax = 200'000;
+constexpr int kLateAccountsMax = 3;
 constexpr std::string_view kWindowName = "/memfd:kq-window";
 
 void pause_ns(std::int64_t ns) {
@@ -188,14 +192,16 @@ std::string ChildProcess::settle() {
   }
 }
 
-std::string ChildProcess::ran_while_stopped() const {
+std::string ChildProcess::ran_while_stopped() {
   if (!is_stopped_) return {};
   const std::vector<Task> now = tasks();
   if (std::ranges::find(now, pid_, &Task::process) == now.end()) return {};  // it has ended, which is told elsewhere
   for (const Task& task : now) {
     const auto known = std::ranges::find(settled_, task.thread, &Task::thread);
     if (known == settled_.end()) return name_of(task) + " was started";
-    if (task.run_ns > known->run_ns) return name_of(task) + " ran for " + milliseconds(task.run_ns - known->run_ns);
+    const std::uint64_t ran_ns = task.run_ns - std::min(known->run_ns, task.run_ns);
+    if (ran_ns == 0 || (ran_ns <= kLateAccountNsMax && ++late_accounts_ <= kLateAccountsMax)) continue;
+    return name_of(task) + " ran for " + milliseconds(ran_ns);
   }
   for (const Task& task : settled_) {
     const bool is_there = std::ranges::find(now, task.thread, &Task::thread) != now.end();

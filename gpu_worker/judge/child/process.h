@@ -44,8 +44,8 @@ class ChildProcess {
   std::string settle();
   // Returns whether settle() has found a descendant that was not known before.
   bool has_new_descendant() const { return has_new_descendant_; }
-  // Returns what has run since settle(), in words, or an empty text.
-  std::string ran_while_stopped() const;
+  // Returns what has run since settle(), in words, or an empty text. Ignores moments that the kernel accounts late.
+  std::string ran_while_stopped();
   void resume();
   // Lets the process go on for a while without a command, and stops it again. Returns in words which task has run all
   // that time, or an empty text. Pools of threads, such as OpenMP's, spin for some milliseconds after their last work
@@ -91,6 +91,7 @@ class ChildProcess {
   bool has_new_descendant_ = false;
   bool has_failed_read_ = false;
   bool can_read_ = false;
+  int late_accounts_ = 0;
   std::vector<Task> settled_;
   std::vector<Descendant> descendants_;
   std::vector<Range> windows_;

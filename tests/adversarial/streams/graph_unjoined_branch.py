@@ -1,7 +1,7 @@
 # A capture with a branch that is never joined.
 # expect: rejected stream
 # guard: cuda_graph
-# allowed: runtime_error
+# allowed: runtime_error | gpu_fault
 # row: 16
 import torch
 import torch.nn as nn
