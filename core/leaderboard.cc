@@ -117,8 +117,7 @@ Hash kernel_hash(const Submission& submission) {
 std::optional<LeaderboardRow> board_row(const Submission& submission, const Result& result, Sequence seq,
                                         std::int64_t finished_at_ms) {
   const Measurement* measurement = measurement_of(result.verdict);
-  if (!row_of(name_of(result.verdict)).ranks || measurement == nullptr ||
-      measurement->submission.sample_count == 0 ||
+  if (!row_of(name_of(result.verdict)).ranks || measurement == nullptr || measurement->submission.sample_count == 0 ||
       (measurement->method != kSelfReported && has_few_samples(*measurement, result)) ||
       !runs_all_workloads(submission.problem))
     return std::nullopt;
