@@ -11,7 +11,7 @@
 # Data may hold a buffer for the output, which a kernel fills and returns. Inputs may not be changed in kq, so such a
 # buffer does not travel: in its place the data has None, `places` describes it, and both sides make it anew for each
 # call, with filled(). A buffer is what the reference writes and returns without a use of its earlier values, or what it
-# does not touch although it has the shape and dtype of an output and holds nothing or zeros.
+# does not touch although it has the form of an output and holds nothing or zeros.
 #
 # GPU MODE compares outputs of any floating dtypes, kq only those of equal ones. So an output of the submission is
 # converted to the floating dtype of the reference's, in the call; `dtypes` has these.
@@ -114,13 +114,13 @@ def _find_frame(case):
     outputs = [tensor for _, tensor in _leaves(reference.ref_kernel(data))]
     returned = {tensor.untyped_storage().data_ptr() for tensor in outputs}
     dtypes = tuple(tensor.dtype for tensor in outputs)
-    forms = {(tensor.size(), tensor.dtype) for tensor in outputs}
+    forms = {_form(tensor) for tensor in outputs}
     buffers = {}
     for path, tensor in _leaves(data):
         if tensor._version != versions[path]:
             if tensor.untyped_storage().data_ptr() in returned:
                 buffers[path] = (tensor, False)
-        elif path in blank and (tensor.size(), tensor.dtype) in forms:
+        elif path in blank and _form(tensor) in forms:
             buffers[path] = (tensor, blank[path] == "zeros")
     if not buffers:
         return (), dtypes
@@ -134,6 +134,11 @@ def _find_frame(case):
     if len(outputs) != len(others) or not all(map(_are_close, outputs, others)):
         return (), dtypes
     return tuple((path, b.size(), b.stride(), b.dtype, is_zero) for path, (b, is_zero) in buffers.items()), dtypes
+
+
+def _form(tensor):
+    """Returns the size and the dtype, without the width of a floating one, because converted() changes that."""
+    return tensor.size(), "floating" if tensor.dtype.is_floating_point else tensor.dtype
 
 
 class _MarkedMemory:

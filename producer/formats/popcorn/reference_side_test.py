@@ -74,7 +74,8 @@ class ReferenceSide(unittest.TestCase):
         self.assertEqual(made.check(inputs, output, output + 1), "off")
 
     def test_a_buffer_that_the_reference_does_not_touch_is_made_for_each_call(self) -> None:
-        for made_as, is_zero in (("torch.empty(n)", False), ("torch.zeros(n)", True)):
+        half = "torch.empty(n, dtype=torch.float16)"
+        for made_as, is_zero in (("torch.empty(n)", False), (half, False), ("torch.zeros(n)", True)):
             text = UNTOUCHED.replace("torch.empty(n)", made_as)
             made = problem(text)
             (data, places, _), _ = self.outputs(made, {"n": 8, "seed": 1})
