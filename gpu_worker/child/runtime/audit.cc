@@ -350,7 +350,11 @@ void Audit::on_call(const void* data) {
   }
   // A graph may copy memory, too.
   if (is_copy_or_graph(name) && is_child_waiting.load(std::memory_order_relaxed)) note("waiting", name);
-  if (is_deferring(name)) {
+  if (begins_with_any(name, {"cuGraphLaunch", "cudaGraphLaunch"}) && name.find("_pts") == name.npos) {
+    // To find the origin takes half a millisecond, which would be a part of the call's time. Each graph has been noted
+    // when it was instantiated.
+    if (graph_launch_notes_.fetch_add(1, std::memory_order_relaxed) < kGraphLaunchNotesMax) note("api", name);
+  } else if (is_deferring(name)) {
     note("api", name);
   } else if (is_copy_or_graph(name)) {
     return;

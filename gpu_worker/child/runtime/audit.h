@@ -32,6 +32,7 @@
 // `silent` make that hard. Only the name of a violation depends on the audit: times are the judge's.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -50,6 +51,7 @@ inline constexpr std::size_t kAuditPipeBytes = 256u << 10;  // of the pipe, wher
 inline constexpr int kAuditHeardMax = 64;                   // lines `heard`; later ones are not written
 inline constexpr int kAuditModulesMax = 8;
 inline constexpr std::size_t kAuditStreamsMax = 256;      // streams that are asked for unfinished work
+inline constexpr int kGraphLaunchNotesMax = 4;            // launches of graphs whose origin is sought
 inline constexpr std::size_t kWatchBytesMax = 96u << 10;  // lines of watched calls; later watched calls have none
 
 // Says whether the child waits for the start of a call: the channel passes true with an answer, and false when the
@@ -107,6 +109,7 @@ class Audit {
   void* subscriber_ = nullptr;
   std::mutex mutex_;
   std::set<std::string> lines_;
+  std::atomic<int> graph_launch_notes_ = 0;
   int heard_count_ = 0;
   bool is_own_stream_reported_ = false;
   std::map<void*, std::string> streams_;  // that exist, with the modules and the place of their creation

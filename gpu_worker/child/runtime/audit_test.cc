@@ -142,6 +142,19 @@ int is_idle(void* stream) {
   return stream == reinterpret_cast<void*>(0x10) ? 600 : 0;
 }
 
+TEST_F(AuditTest, only_the_first_launches_of_graphs_are_noted) {
+  begin();
+  lines();
+  for (int i = 0; i < kGraphLaunchNotesMax; ++i) call("cuGraphLaunch", nullptr);
+  EXPECT_TRUE(lines().starts_with("api\tcuGraphLaunch\t"));
+  call("cudaGraphLaunch", nullptr);
+  EXPECT_EQ(lines(), "") << "the origin takes time, of which a timed call would have to pay for each launch";
+  call("cudaGraphLaunch_ptsz", nullptr);
+  EXPECT_TRUE(lines().starts_with("api\tcudaGraphLaunch_ptsz\t")) << "it is a launch on another stream";
+  call("cuGraphInstantiateWithFlags", nullptr);
+  EXPECT_TRUE(lines().starts_with("api\tcuGraphInstantiateWithFlags\t"));
+}
+
 TEST_F(AuditTest, a_watched_call_reports_launches_and_streams_with_unfinished_work) {
   cupti_.activity = {no_callbacks, accept, accept, flush_nothing, no_record};
   cupti_.stream_synchronize = wait_for_stream;
