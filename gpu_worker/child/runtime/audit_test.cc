@@ -225,7 +225,7 @@ TEST_F(AuditTest, equal_lines_are_written_once_and_the_output_is_bounded) {
   const std::string said = lines();
   EXPECT_EQ(said.find('\n'), said.size() - 1) << said;
   for (int i = 0; i < 1000; ++i) {
-    const std::string name = "cuGraphLaunch" + std::to_string(i) + std::string(2000, 'x');
+    const std::string name = "cuGraphInstantiate" + std::to_string(i) + std::string(2000, 'x');
     call(name.c_str(), nullptr);
   }
   const std::string more = lines();
