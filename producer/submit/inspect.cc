@@ -25,7 +25,7 @@ std::string run_name_of(const fs::path& input) {
 }
 
 // Returns the folder below which the paths of kernels are their labels: a single folder itself, else the deepest folder
-// that holds all inputs. Returns an empty path where that is the root of the file system.
+// that holds all inputs that exist. Returns an empty path where that is the root of the file system.
 fs::path common_folder(const std::vector<fs::path>& inputs) {
   fs::path common;
   for (const fs::path& input : inputs) {
@@ -33,6 +33,7 @@ fs::path common_folder(const std::vector<fs::path>& inputs) {
     fs::path path = fs::absolute(input, wrong).lexically_normal();
     if (!path.has_filename()) path = path.parent_path();
     if (inputs.size() == 1 && fs::is_directory(path, wrong)) return path;
+    if (!fs::exists(path, wrong)) continue;  // a mistake, which must not change the labels of the others
     const fs::path folder = path.parent_path();
     if (common.empty()) common = folder;
     const auto [end, ignored] = std::mismatch(common.begin(), common.end(), folder.begin(), folder.end());

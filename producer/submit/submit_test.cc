@@ -80,10 +80,11 @@ TEST_F(Submit, all_mistakes_are_found_and_the_good_part_is_kept) {
   add("notes.txt");
   add("empty.py", "");
   request_.inputs.push_back("gone.py");
+  request_.inputs.push_back(folder_ / "../gone.py");
   const Prepared prepared = prepare(request_);
   EXPECT_THAT(labels(prepared), ElementsAre("good"));
   EXPECT_THAT(prepared.mistakes, ElementsAre(HasSubstr("notes.txt is no kernel"), HasSubstr("empty.py is empty"),
-                                             "gone.py: No such file or directory"));
+                                             "gone.py: No such file or directory", HasSubstr("../gone.py: No such")));
 }
 
 TEST_F(Submit, labels_are_the_paths_below_the_common_folder) {

@@ -1,7 +1,8 @@
-# Says done when most of the output is there, and writes the rest while the judge reads the beginning.
-# expect: wrong_answer nan | wrong_answer value | rejected tamper
+# Says done when most of the output is there, and writes the rest while the judge reads the beginning. The timed interval
+# ends when the process is stopped, so what is written until then is paid for.
+# expect: harmless | wrong_answer nan | wrong_answer value | rejected tamper
 # guard: review probes_harness
-# run: wrong_answer nan | wrong_answer value | rejected tamper
+# run: harmless | wrong_answer nan | wrong_answer value | rejected tamper
 # gpu: no
 import sys
 

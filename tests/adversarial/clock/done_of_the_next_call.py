@@ -1,5 +1,5 @@
 # Answers the next call before it is asked. A judge that sleeps sees only the answer to this call, and nothing changes.
-# expect: passed | rejected tamper | wrong_answer value | wrong_answer nan
+# expect: harmless | rejected tamper | wrong_answer value | wrong_answer nan
 # guard: review probes_harness
 # run: harmless | rejected tamper | wrong_answer value | wrong_answer nan
 # row: 58
