@@ -33,20 +33,7 @@ class Everyday(kq.EndToEndTest):
         return done
 
     def start_sweep(self, jobs: Path, until: str) -> subprocess.Popen[str]:
-        """Starts a sweep and returns when a line of its standard error has this text."""
-        command = [str(kq.BIN / "kq"), "sweep", str(jobs), "--device", "cpu"]
-        sweep = subprocess.Popen(
-            command, env=kq.environment(**self.home), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
-        )
-        self.addCleanup(sweep.wait)
-        self.addCleanup(sweep.kill)
-        self.addCleanup(sweep.stderr.close)
-        said = []
-        for line in sweep.stderr:
-            said.append(line)
-            if until in line:
-                return sweep
-        raise AssertionError(f"the sweep ended with {sweep.wait(60)} before it said '{until}':\n{''.join(said)}")
+        return self.sweep_until(until, jobs, "--device", "cpu", **self.home)
 
     def test_a_run_goes_before_the_rest_of_a_run_that_was_given_up(self) -> None:
         slow = {f"relu/{i}": sleeping(20, f"many {i}") for i in range(4)}

@@ -206,6 +206,22 @@ class EndToEndTest(unittest.TestCase):
     def assert_end(self, done: subprocess.CompletedProcess[str], code: int) -> None:
         self.assertEqual(done.returncode, code, f"{done.args}\nstdout: {done.stdout}\nstderr: {done.stderr}")
 
+    def sweep_until(self, until: str, *arguments: object, **variables: str) -> subprocess.Popen[str]:
+        """Starts a sweep and returns when a line of its standard error has this text. The sweep ends with the test."""
+        command = [str(BIN / "kq"), "sweep", *map(str, arguments)]
+        sweep = subprocess.Popen(
+            command, env=environment(**variables), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+        )
+        self.addCleanup(sweep.wait)
+        self.addCleanup(sweep.kill)
+        self.addCleanup(sweep.stderr.close)
+        said = []
+        for line in sweep.stderr:
+            said.append(line)
+            if until in line:
+                return sweep
+        raise AssertionError(f"the sweep ended with {sweep.wait(60)} before it said '{until}':\n{''.join(said)}")
+
 
 class QueueTest(EndToEndTest):
     """Each test has its own queue."""

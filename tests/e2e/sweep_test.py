@@ -142,19 +142,7 @@ class Sweep(kq.EndToEndTest):
 
     def start_long_sweep(self, name: str, sources: dict[str, str], until: str) -> subprocess.Popen[str]:
         jobs = kq.write_sweep(self.folder / name, sources)
-        command = [str(kq.BIN / "kq"), "sweep", str(jobs), "--run", name, "--device", "cpu", "--state", str(self.state)]
-        sweep = subprocess.Popen(
-            command, env=kq.environment(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
-        )
-        self.addCleanup(sweep.wait)
-        self.addCleanup(sweep.kill)
-        self.addCleanup(sweep.stderr.close)
-        said = []
-        for line in sweep.stderr:
-            said.append(line)
-            if until in line:
-                return sweep
-        raise AssertionError(f"the sweep ended with {sweep.wait(60)} before it said '{until}':\n{''.join(said)}")
+        return self.sweep_until(until, jobs, "--run", name, "--device", "cpu", "--state", self.state)
 
     def test_the_programs_of_a_killed_sweep_end_and_an_interrupt_stops_the_next_sweep(self) -> None:
         killed = self.start_long_sweep("killed", {"relu/first": f"# 1\n{kq.RIGHT}", "relu/c": SLOW}, "pass 1")

@@ -143,7 +143,7 @@ TEST(ChildProcess, stops_processes_that_the_child_has_forked) {
 
 TEST(ChildProcess, tells_what_has_run_while_it_was_stopped) {
   Forked forked([](Forked::Shared& shared) {
-    // A timer of the kernel lets the process go on, whoever has stopped it.
+    // A timer of the kernel sends SIGCONT to the stopped process.
     sigevent event{};
     event.sigev_notify = SIGEV_SIGNAL;
     event.sigev_signo = SIGCONT;

@@ -1,4 +1,4 @@
-// The rank-sum test of Mann and Whitney, for samples of times, whose distribution is nothing like normal.
+// The rank-sum test of Mann and Whitney. It compares two samples of times and assumes no normal distribution.
 #pragma once
 
 #include <cstdint>

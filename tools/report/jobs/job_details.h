@@ -1,5 +1,5 @@
 // What a page shows of one job: all columns of a row, sources, the log, raw samples, and the command that measures it
-// again. Jobs are packed in groups, so that a page unpacks only those that somebody looks at.
+// again. Jobs are packed in groups, and a page unpacks a group when a reader opens one of its jobs.
 #pragma once
 
 #include <cstddef>
