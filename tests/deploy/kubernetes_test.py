@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,13 +22,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/e2e"))
+from ports import free_port
+
 try:
     import helm_python
     import yaml
 except ImportError:
     helm_python = None
 
-ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("KQ_BIN") or ROOT / "build/release/bin")
 KUBERNETES = ROOT / "deploy/kubernetes"
 CHART = ROOT / "deploy/helm/kq"
@@ -89,17 +91,6 @@ def has_kustomize() -> bool:
 def container(one: dict[str, Any]) -> dict[str, Any]:
     (found,) = one["spec"]["template"]["spec"]["containers"]
     return dict(found)
-
-
-def free_port() -> int:
-    """Returns a port that is free, and whose successor is free."""
-    while True:
-        with socket.socket() as first, socket.socket() as second:
-            first.bind(("127.0.0.1", 0))
-            port = int(first.getsockname()[1])
-            with contextlib.suppress(OSError):
-                second.bind(("127.0.0.1", port + 1))
-                return port
 
 
 def status_of(port: int, path: str) -> int:

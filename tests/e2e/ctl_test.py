@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
 import time
 import unittest
@@ -11,6 +10,7 @@ import urllib.request
 from pathlib import Path
 
 import kq
+from ports import free_port
 
 SLOW_TO_LOAD = f"import time\ntime.sleep(45)\n{kq.RIGHT}"
 
@@ -37,9 +37,7 @@ class Ctl(kq.QueueTest):
         self.ctl("verify", "--store", str(self.state / "store"))
 
     def test_metrics_are_served_and_a_log_that_is_no_terminal_is_json(self) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         log = self.folder / "broker.log"
         ready, tell = os.pipe()
         words = ["--bind", self.url, "--store", self.state / "store", "--metrics-port", port, "--ready-fd", tell]

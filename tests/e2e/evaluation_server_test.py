@@ -3,12 +3,12 @@
 import concurrent.futures
 import http.client
 import json
-import socket
 import unittest
 from typing import Any
 
 import kq
 from evaluation_client import Contract, EvaluationClient, Json, kernel
+from ports import free_port
 
 DOUBLE = "class Model(torch.nn.Module):\n    def forward(self, x):\n        return x * 2"  # without imports
 ADD_X = DOUBLE.replace("x * 2", "x + x")
@@ -58,13 +58,6 @@ def triton_contract(role: str = "output") -> Contract:
     made = Contract().tensor("a", (64,), kind="randn", seed=1).tensor("b", (64,), kind="randn", seed=2)
     made.scalar("BLOCK", "int", 64, is_meta=True).tensor("c", (64,), role=role)
     return made.scalar("count", "int", 64).scalar("factor", "float", 3.0).grid(1, num_warps=2)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 class EvaluationServer(kq.SharedWorkerTest):

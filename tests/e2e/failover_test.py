@@ -4,7 +4,6 @@ kill_brokers.py tests takeovers by the lease.
 """
 
 import signal
-import socket
 import subprocess
 import time
 import unittest
@@ -12,19 +11,7 @@ from pathlib import Path
 
 import kq
 from kq import program, wait_until
-
-
-def free_port() -> int:
-    """Returns a port that is free together with the next one."""
-    while True:
-        with socket.socket() as one, socket.socket() as next_one:
-            one.bind(("127.0.0.1", 0))
-            port = one.getsockname()[1]
-            try:
-                next_one.bind(("127.0.0.1", port + 1))
-            except OSError:
-                continue
-            return port
+from ports import free_port
 
 
 class FailoverTest(kq.EndToEndTest):

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import kq
-from http_client import Client, files_form, free_port, line, token_line
+from http_client import Client, files_form, line, token_line
+from ports import free_port
 
 GIB = 1 << 30
 MUTATIONS = int(os.environ.get("KQ_MUTATIONS", "300"))

@@ -15,12 +15,6 @@ import kq
 OPENAPI = json.loads((kq.ROOT / "share/kq.openapi.json").read_text())
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 def operation_of(method: str, path: str) -> dict[str, Any] | None:
     """Returns the description of an operation, or nothing where the description has none."""
     for template, item in OPENAPI["paths"].items():

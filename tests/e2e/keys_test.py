@@ -3,26 +3,13 @@
 import base64
 import json
 import re
-import socket
 import subprocess
 import unittest
 import zlib
 from pathlib import Path
 
 import kq
-
-
-def free_port() -> int:
-    """Returns a free port whose successor, which the workers use, is free too."""
-    while True:
-        with socket.socket() as first, socket.socket() as second:
-            first.bind(("127.0.0.1", 0))
-            port = first.getsockname()[1]
-            try:
-                second.bind(("127.0.0.1", port + 1))
-            except OSError:
-                continue
-            return port
+from ports import free_port
 
 
 def sources_in(report: Path) -> set[str]:

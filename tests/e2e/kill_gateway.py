@@ -33,7 +33,8 @@ from pathlib import Path
 from typing import Any
 
 import kq
-from http_client import Answer, Client, free_port, line
+from http_client import Answer, Client, line
+from ports import free_port
 
 CLIENTS = 3  # of each kind
 BATCH_REQUESTS = 4

@@ -13,6 +13,7 @@ from typing import Any
 import http_client
 import kq
 from popcorn_client import PopcornClient, Refused
+from ports import free_port
 
 SET = kq.ROOT / "examples/popcorn"
 PAGE = kq.ROOT / "docs/user/popcorn.md"
@@ -26,7 +27,7 @@ WORD = RIGHT.replace("    return torch", "    # on the current stream\n    retur
 class Popcorn(kq.SharedWorkerTest):
     def setUp(self) -> None:
         super().setUp()
-        self.port = http_client.free_port()
+        self.port = free_port()
         listen = ("--listen", f"127.0.0.1:{self.port}")
         self.running = [
             self.broker(),
@@ -135,7 +136,7 @@ class Popcorn(kq.SharedWorkerTest):
         ).stdout.strip()
         tokens = self.folder / "tokens"
         tokens.write_text(f"{line} ada 0\n")
-        port = http_client.free_port()
+        port = free_port()
         words = ("--broker", self.url, "--listen", f"127.0.0.1:{port}", "--popcorn", SET, "--tokens", tokens)
         with kq.program("kq-gateway", *words):
             client = PopcornClient(f"http://127.0.0.1:{port}", "unknown")
@@ -151,7 +152,7 @@ class Popcorn(kq.SharedWorkerTest):
 class Page(kq.EndToEndTest):
     def test_its_commands_work(self) -> None:
         [commands] = re.findall(r"```bash\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
-        commands = commands.replace("8000", str(http_client.free_port()))
+        commands = commands.replace("8000", str(free_port()))
         commands = commands.replace("--state state", f"--state {self.state}")
         tool = self.folder / "popcorn-cli"
         tool.write_text(f'#!/bin/sh\nexec {sys.executable} {Path(__file__).parent / "popcorn_client.py"} "$@"\n')

@@ -9,10 +9,11 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from pathlib import Path
+
+from ports import free_port  # in tests/e2e, which slurm_test.py adds to the path
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol")
 START_LIMIT_S = 30
@@ -61,17 +62,6 @@ def missing() -> str:
     return "" if os.geteuid() == 0 else "slurmd starts jobs of other users, so this test needs root"
 
 
-def free_ports(count: int) -> int:
-    """Returns the first of `count` neighbouring ports that are free at present."""
-    for first in range(20_000 + os.getpid() % 10_000, 60_000, count):
-        with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
-            for port in range(first, first + count):
-                one = stack.enter_context(socket.socket())
-                one.bind(("", port))
-            return first
-    raise AssertionError("no free ports were found")
-
-
 def descendants(pids: set[int]) -> set[int]:
     """Returns these processes and all their descendants."""
     parents = {}
@@ -95,7 +85,7 @@ class Cluster:
         self.log = (folder / "log").open("wb")
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         (folder / "state").mkdir()
-        first = free_ports(nodes + 1)
+        first = free_port()  # that of slurmctld, before those of the nodes
         (folder / "slurm.conf").write_text(
             CONF.format(folder=folder, port=first, nodes=nodes, first=first + 1, last=first + nodes)
         )
