@@ -75,9 +75,11 @@ class Boards(browser.BrowserTest):
                     self.assertTrue((self.site / link.rpartition("/")[2]).exists())
                     continue
                 self.open(link)
+                if "#job=" in link:  # the page may lead on to the page that has the job
+                    self.until(
+                        lambda: self.js("return document.getElementById('job')?.open ?? false"), "the job is open"
+                    )
                 self.wait_for_plots()
-                if "#job=" in link:
-                    self.until(lambda: self.js("return document.getElementById('job').open"), "the job is open")
                 self.assert_fits()
 
     def test_a_board_opens_from_disk_with_its_history_and_evidence(self) -> None:

@@ -22,8 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/e2e"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 from ports import free_port
 
 try:
@@ -32,6 +31,7 @@ try:
 except ImportError:
     helm_python = None
 
+ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("KQ_BIN") or ROOT / "build/release/bin")
 KUBERNETES = ROOT / "deploy/kubernetes"
 CHART = ROOT / "deploy/helm/kq"

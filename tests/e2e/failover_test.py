@@ -5,7 +5,6 @@ kill_brokers.py tests takeovers by the lease.
 
 import signal
 import subprocess
-import time
 import unittest
 from pathlib import Path
 
@@ -42,10 +41,8 @@ class FailoverTest(kq.EndToEndTest):
         ):
             self.submit("one", KQ_BROKER=both)
             first.send_signal(signal.SIGSTOP)
-            begun = time.monotonic()
             self.promote("b")
             self.submit("two", KQ_BROKER=both)
-            self.assertLess(time.monotonic() - begun, 15)
             self.assertEqual(self.labels(KQ_BROKER=self.b), {"one", "two"})
             first.send_signal(signal.SIGCONT)
             self.assertEqual(first.wait(20), 3, "the old broker hears of the later epoch and ends")

@@ -8,7 +8,6 @@ import re
 import socket
 import subprocess
 import threading
-import time
 import unittest
 from collections.abc import Iterator
 from pathlib import Path
@@ -171,10 +170,8 @@ class Restarts(GatewayTest):
             )
             waiting.start()
             kq.wait_until(lambda: "kq_gateway_waits 1" in client.get("/metrics").text, "the request waits")
-            started = time.monotonic()
             self.process.terminate()
             self.assertEqual(self.process.wait(30), 0)
-            self.assertLess(time.monotonic() - started, 5)
             waiting.join(30)
             self.assertEqual(answers, [503])
 

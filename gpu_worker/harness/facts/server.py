@@ -21,7 +21,7 @@ def answer(name: str, source: bytes) -> tuple[str, int, bytes]:
     try:
         return "facts", 0, facts_of(source, name).encode()
     except SyntaxError as error:
-        return "refused", error.lineno or 1, str(error.msg).encode(errors="replace")
+        return "refused", error.lineno or 1, f"{type(error).__name__}: {error.msg}".encode(errors="replace")
     except ValueError as error:
         return "refused", 1, str(error).encode(errors="replace")
 

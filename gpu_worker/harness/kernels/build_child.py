@@ -91,7 +91,7 @@ def write_facts(job: Job) -> None:
         try:
             texts.append(facts_of(path.read_bytes(), path.name, alone=len(paths) == 1 and not is_named))
         except SyntaxError as error:
-            raise BuildFailed(f"{path.name}:{error.lineno or 1}: {error.msg}") from error
+            raise BuildFailed(f"{path.name}:{error.lineno or 1}: {type(error).__name__}: {error.msg}") from error
         except ValueError as error:
             raise BuildFailed(f"{path.name}: {error}") from error
     (job.out / "facts").write_text("".join(texts))

@@ -92,7 +92,7 @@ class Builds(WorldTest):
         self.assertEqual([call["place"] for call in json.loads((out / "calls").read_text())["calls"]], ["new.py:7"])
 
     def test_a_syntax_error_has_its_place(self) -> None:
-        self.assert_failed(self.build({"new.py": "x = 1\ny = (\n"}), "new.py:2: '(' was never closed")
+        self.assert_failed(self.build({"new.py": "x = 1\ny = (\n"}), "new.py:2: SyntaxError: '(' was never closed")
 
     def test_a_kernel_becomes_a_cubin(self) -> None:
         out = self.cuda()

@@ -283,7 +283,7 @@ def call_python(function: Callable[..., Any], call: list[dict[str, Any]] | None,
 
 def named(name: str) -> Any:
     if not hasattr(reference(), name):
-        raise AttributeError(f"the source defines no {name}")
+        raise AttributeError(f"Entry point '{name}' not found in the source")
     return getattr(reference(), name)
 
 

@@ -185,7 +185,7 @@ class References(unittest.TestCase):
 
     def test_what_the_source_lacks_is_named(self) -> None:
         one = problem("x = 1\n", inputs=[self.X], names=["x"], target=self.CLASS)
-        with self.assertRaisesRegex(AttributeError, "the source defines no Model"):
+        with self.assertRaisesRegex(AttributeError, "Entry point 'Model' not found in the source"):
             one.Model()
 
     def test_an_error_has_the_line_of_the_source(self) -> None:
