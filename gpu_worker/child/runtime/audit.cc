@@ -1,6 +1,7 @@
 #include "gpu_worker/child/runtime/audit.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <unistd.h>
 #include <unwind.h>
@@ -107,13 +108,20 @@ struct Walk {
   std::string last;  // the module of the last visited frame; consecutive frames of one module count once
 };
 
+// Returns the file of the code at an address, or "?". dladdr() would also seek the symbol, among all those of the file,
+// which takes a millisecond in torch's largest library.
+std::string module_of(void* address) {
+  dl_find_object found{};
+  if (::_dl_find_object(address, &found) != 0 || found.dlfo_link_map == nullptr) return "?";
+  const std::string_view name = found.dlfo_link_map->l_name;
+  return std::string(name.empty() ? program_invocation_name : name);  // the program itself has no name in the list
+}
+
 _Unwind_Reason_Code visit_frame(_Unwind_Context* context, void* to) {
   auto& walk = *static_cast<Walk*>(to);
   const auto at = _Unwind_GetIP(context);
   if (at == 0) return _URC_END_OF_STACK;
-  Dl_info info{};
-  std::string name =
-      ::dladdr(reinterpret_cast<void*>(at - 1), &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "?";
+  std::string name = module_of(reinterpret_cast<void*>(at - 1));
   for (char& letter : name) {
     if (static_cast<unsigned char>(letter) < ' ' || letter == '|') letter = '_';
   }
@@ -228,6 +236,7 @@ void Audit::enable_calls(std::uint32_t domain) {
     const char* name = nullptr;
     if (cupti_.name(domain, id, &name) != 0 || name == nullptr) continue;
     if (is_deferring(name) || needs_arguments(name)) (void)cupti_.enable(1, subscriber_, domain, id);
+    if (is_launch(name)) launch_functions_.emplace_back(domain, id);
   }
 }
 
@@ -238,13 +247,7 @@ void Audit::stop_launch_reports() {
 }
 
 void Audit::enable_launches(bool on) {
-  for (const std::uint32_t domain : {kDriverApi, kRuntimeApi}) {
-    for (std::uint32_t id = 1; id < kFunctionsMax; ++id) {
-      const char* name = nullptr;
-      if (cupti_.name(domain, id, &name) == 0 && name != nullptr && is_launch(name))
-        (void)cupti_.enable(on ? 1 : 0, subscriber_, domain, id);
-    }
-  }
+  for (const auto& [domain, id] : launch_functions_) (void)cupti_.enable(on ? 1 : 0, subscriber_, domain, id);
 }
 
 void Audit::begin_watch() {

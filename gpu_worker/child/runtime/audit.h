@@ -40,6 +40,8 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "gpu_worker/child/runtime/kernel_trace.h"
 
@@ -115,6 +117,7 @@ class Audit {
   std::map<void*, std::string> streams_;  // that exist, with the modules and the place of their creation
   KernelTrace trace_;
   bool are_launches_reported_ = true;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> launch_functions_;  // domain and number of those that launch
   std::size_t watch_bytes_ = 0;
 };
 

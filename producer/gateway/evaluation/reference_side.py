@@ -236,13 +236,16 @@ def takes_all(function: Callable[..., Any], count: int) -> bool:
 
 def call_for(function: Callable[..., Any], leading: int) -> list[dict[str, Any]] | None:
     """Returns the arguments of a function of the source, which has `leading` parameters of its own. A function that
-    takes fewer arguments than the contract has gets no outputs. None: exactly the inputs, in their order.
+    takes fewer arguments than the contract has gets no outputs, and then, if they still are too many, no scalars: a
+    contract may be that of a kernel, which needs sizes that the function does not. None: exactly the inputs, in their
+    order.
     """
     call: list[dict[str, Any]] | None = PLAN["call"]
     if call is None:
         return None
-    if not takes_all(function, leading + len(call)):
-        call = [entry for entry in call if "output" not in entry]
+    for left_out in ("output", "value"):
+        if not takes_all(function, leading + len(call)):
+            call = [entry for entry in call if left_out not in entry]
     inputs = [entry["input"] for entry in call if "input" in entry and not entry["written"]]
     is_plain = len(inputs) == len(call) and inputs == list(range(len(PLAN["inputs"] or [])))
     return None if is_plain else call

@@ -160,10 +160,12 @@ class References(unittest.TestCase):
         (x,), y = self.outputs(problem(source, inputs=[self.X], names=["x"], target=target, call=call))
         self.assertTrue(torch.equal(y, x * 2))
 
-    def test_a_function_writes_its_outputs_or_takes_none(self) -> None:
+    def test_a_function_writes_its_outputs_or_takes_none_and_no_scalars(self) -> None:
         form = {"shape": [4], "dtype": "float32", "name": "y"}
         call = [{"name": "x", "input": 0, "written": False}, {"name": "y", "output": form}]
-        for source in ("def f(x, y):\n    y.copy_(x + 1)\n", "def f(x):\n    return x + 1\n"):
+        call.append({"name": "n", "value": 1})
+        with_all = "def f(x, y, n):\n    y.copy_(x + n)\n"
+        for source in (with_all, "def f(x, n):\n    return x + n\n", "def f(x):\n    return x + 1\n"):
             target = {"kind": "function", "name": "f", "has_init_inputs": False}
             (x,), y = self.outputs(problem(source, inputs=[self.X], names=["x"], target=target, call=call))
             self.assertTrue(torch.equal(y, x + 1), source)
