@@ -98,7 +98,7 @@ class Popcorn(kq.SharedWorkerTest):
         events = list(self.client.events(self.file(RIGHT), "vector_add", "CPU", "leaderboard"))
         self.assertEqual(events[0][0], "status")
         name, result = events[-1]
-        self.assertEqual((name, result["status"]), ("result", "success"))
+        self.assertEqual((name, result["status"]), ("result", "success"), result)
         [report] = result["reports"]
         self.assertIn("✅ Leaderboard run successful", report)
         self.assertEqual(report.count("⏱"), 4)

@@ -151,6 +151,7 @@ class CudaDevice : public Device {
   std::int64_t occupancy_gap_ns() override { return spin_->occupancy_gap_ns(); }
   double memory_slowness() override { return spin_->memory_slowness(); }
   Expected<void> await_quick_memory(std::int64_t limit_ns) override { return spin_->await_quick_memory(limit_ns); }
+  Expected<void> run_without_call() override { return spin_->run_once(); }
 
  private:
   void begin_copies() override { is_copying_ = true; }

@@ -54,6 +54,8 @@ class SpinKernel {
   // Returns how much longer than usual the device's memory took for the flush of the last sequence: 1 for no longer, or
   // where that is not known.
   double memory_slowness() const { return memory_speed_.slowness(); }
+  // Runs one sequence without a call.
+  Expected<void> run_once();
   // Runs sequences without a call until the memory is as fast as usual or limit_ns are over.
   Expected<void> await_quick_memory(std::int64_t limit_ns);
   // Notes that the caller has queued a copy or fill of `bytes` behind a gate. occupancy_gap_ns() does not count the
@@ -64,7 +66,6 @@ class SpinKernel {
   }
 
  private:
-  Expected<void> run_once();
   Expected<void> flush_cache();
   Expected<void> wait_for(std::uint32_t& word) const { return await_number(driver_, word, number_); }
   // In mapped host memory; each member has a cache line of its own.

@@ -85,6 +85,9 @@ class Device {
   virtual double memory_slowness() { return 1; }
   // Waits until the memory is as fast as usual, at most limit_ns.
   virtual Expected<void> await_quick_memory(std::int64_t /*limit_ns*/) { return {}; }
+  // Runs the steps of a timed call without a call. Afterwards the device is as it is between two calls: the judge's
+  // context has it, and not that of another process which has just worked for the judge.
+  virtual Expected<void> run_without_call() { return {}; }
 
  private:
   // The steps, which only the objects of steps.h call, in their order.

@@ -23,7 +23,8 @@ class FakeDevice : public Device {
   std::function<std::int64_t()> occupancy_gap = [] { return 0; };  // asked after each call
   std::function<double()> slowness = [] { return 1.0; };           // of the memory, asked after each call
   std::function<void()> at_slow_memory = [] {};                    // runs when the judge waits for fast memory
-  int windows = 0;                                                 // made so far
+  int runs_without_call = 0;
+  int windows = 0;  // made so far
   std::uint64_t copied_bytes = 0;
   bool can_compare = false;                     // whether it compares by itself, as a GPU can
   int byte_comparisons = 0;                     // requested comparisons of the bytes of two memories
@@ -57,6 +58,10 @@ class FakeDevice : public Device {
   double memory_slowness() override { return slowness(); }
   Expected<void> await_quick_memory(std::int64_t) override {
     at_slow_memory();
+    return {};
+  }
+  Expected<void> run_without_call() override {
+    ++runs_without_call;
     return {};
   }
 

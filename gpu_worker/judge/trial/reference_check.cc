@@ -58,6 +58,8 @@ Step<std::string> ReferenceSide::run_check(const Plan& plan, const CheckRequest&
   KQ_TRY_VALUE(
       const auto answered,
       accept(child_->command({.command = Command::check, .limit_ms = plan.limits.load_limit_ms}), doing(Phase::run)));
+  // check() may use the device. What is left of its context would count as work before the next call.
+  if (const auto run = device_.run_without_call(); !run) return stop(run.error());
   return answered.text;
 }
 

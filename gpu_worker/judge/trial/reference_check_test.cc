@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "gpu_worker/judge/attempt.h"
+#include "gpu_worker/judge/testing/fake_device.h"
 #include "gpu_worker/judge/testing/fake_problem.h"
 
 namespace kq::judge {
@@ -48,6 +49,18 @@ TEST(ReferenceCheck, its_sentence_decides_in_place_of_a_tolerance) {
   EXPECT_EQ(outcome_text(wrong), "wrong_answer/check at judge");
   EXPECT_EQ(evidence_in(wrong).message, "check() of the problem says in trial 0: the largest is another one");
   EXPECT_TRUE(wrong.reference_usable);
+}
+
+// Work of the reference's process must not count as work before the next call.
+TEST(ReferenceCheck, the_device_is_the_judges_again_after_each) {
+  JudgeFixture fixture;
+  auto owned = std::make_unique<FakeDevice>();
+  const FakeDevice& device = *owned;
+  fixture.use(std::move(owned));
+  int asked = 0;
+  EXPECT_EQ(outcome_text(fixture.run({}, with_check(asked))), "passed");
+  EXPECT_GE(asked, 3);
+  EXPECT_EQ(device.runs_without_call, asked);
 }
 
 TEST(ReferenceCheck, one_that_fails_is_the_problems_fault) {
