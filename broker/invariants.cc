@@ -45,6 +45,8 @@ Broken broken_in(const State& state, const Session& session) {
     }
     slow_count += is_slow_to_build(job->record.needs) ? 1 : 0;
   }
+  if (session.free_credit() > 0 && !state.workers.may_have_free_credit(session))
+    return "it has free credit and would get no job";
   if (slow_count != session.slow_lease_count) return "its count of leases that are slow to build is wrong";
   for (const Sequence seq : session.builds) {
     const auto build = state.builds.in_flight.find(seq);

@@ -56,6 +56,7 @@ install(FILES README.md CHANGELOG.md DESTINATION share/doc/kq-client COMPONENT c
 install(DIRECTORY examples/sweep DESTINATION share/doc/kq-client/examples COMPONENT client)
 install(DIRECTORY python/kq DESTINATION lib/python3/dist-packages COMPONENT python
   FILES_MATCHING PATTERN "*.py" PATTERN py.typed PATTERN __pycache__ EXCLUDE)
+install(PROGRAMS deploy/debian/python/kq-mcp DESTINATION bin COMPONENT python)
 
 # Files that only a Debian system wants: file(INSTALL) puts DESTDIR before these absolute names.
 function(kq_install_below_usr component folder name file)

@@ -39,7 +39,7 @@ class Dispatcher {
   explicit Dispatcher(Step& step) : step_(step), state_(step.state) {}
 
   Expected<void> run() {
-    if (state_.switches.paused.contains("")) return {};
+    if (state_.switches.paused.contains("") || state_.queue.scheduler().empty()) return {};
     std::vector<Session*> sessions = with_credit();
     for (const Session* session : sessions) credit_ += session->free_credit();
     // Workers with a GPU for which no job is left. Then workers without one may have the jobs for any device.
@@ -69,10 +69,10 @@ class Dispatcher {
 
  private:
   std::vector<Session*> with_credit() {
-    std::vector<Session*> sessions;
-    for (auto& [id, session] : state_.workers.all()) {
-      if (session.builds_for.empty() && may_receive_jobs(step_, session)) sessions.push_back(&session);
-    }
+    std::vector<Session*> sessions = state_.workers.with_free_credit();
+    std::erase_if(sessions, [&](const Session* session) {
+      return !session->builds_for.empty() || !may_receive_jobs(step_, *session);
+    });
     std::stable_sort(sessions.begin(), sessions.end(),
                      [](const Session* a, const Session* b) { return a->leases.size() < b->leases.size(); });
     return sessions;
@@ -252,10 +252,10 @@ Expected<void> dispatch(Step& step) {
   if (!step.state.queue.scheduler().lanes_to_refill().empty()) step.ready.wake_at(step.now_ms);
   if (const auto next = step.state.queue.jobs().next_deadline_ms()) step.ready.wake_at(*next);
   if (const auto next = step.state.queue.timers().next_ms()) step.ready.wake_at(*next);
-  for (const auto& [id, session] : step.state.workers.all()) {
-    step.ready.wake_at(session.last_seen_ms + step.state.options.lease_ms);
-    if (session.backs_off_until_ms > step.now_ms && !step.state.queue.scheduler().empty())
-      step.ready.wake_at(session.backs_off_until_ms);
+  if (step.state.workers.size() != 0) step.ready.wake_at(step.state.workers.silence_check_ms());
+  if (step.state.queue.scheduler().empty()) return {};
+  for (const Session* session : step.state.workers.with_free_credit()) {
+    if (session->backs_off_until_ms > step.now_ms) step.ready.wake_at(session->backs_off_until_ms);
   }
   return {};
 }

@@ -469,6 +469,7 @@ void release_lease(Step& step, const Job& leased) {
   if (Session* session = step.state.workers.find(job.lease->session_id)) {
     session->slow_lease_count -= session->leases.erase(job.record.seq) * (is_slow_to_build(job.record.needs) ? 1 : 0);
     session->builds_in_progress.erase({job.record.seq, job.record.attempt});
+    step.state.workers.credit_may_have_grown(*session);
   }
   job.lease->session_id = kNoSession;
 }

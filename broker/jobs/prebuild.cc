@@ -28,6 +28,7 @@ void forget(State& state, Sequence seq) {
   if (build.empty()) return;
   if (Session* builder = state.workers.find(build.mapped().session_id)) {
     builder->builds.erase(seq);
+    state.workers.credit_may_have_grown(*builder);
     builder->builds_in_progress.erase({seq, 0});
   }
 }
@@ -201,8 +202,8 @@ Expected<void> dispatch_builds(Step& step) {
   for (const auto& [seq, build] : state.builds.in_flight) step.ready.wake_at(build.deadline_ms);
   if (state.queue.scheduler().empty() || state.switches.paused.contains("") || state.space.nearly_full) return {};
   std::vector<Session*> idle;
-  for (auto& [id, session] : state.workers.all()) {
-    if (!session.builds_for.empty() && may_receive_jobs(step, session)) idle.push_back(&session);
+  for (Session* session : state.workers.with_free_credit()) {
+    if (!session->builds_for.empty() && may_receive_jobs(step, *session)) idle.push_back(session);
   }
   if (idle.empty()) return {};
   if (step.now_ms >= state.builds.next_search_ms) {

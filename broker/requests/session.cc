@@ -123,6 +123,7 @@ Expected<void> handle_hello(Step& step, const std::string& peer, std::uint64_t r
   }
   if (session->devices != hello.devices) step.state.workers.set_devices(*session, hello.devices);
   session->credit = hello.credit;
+  step.state.workers.credit_may_have_grown(*session);
   session->labels = hello.labels;
   session->backends = hello.backends;
   session->builds_for = hello.builds_for;
@@ -160,6 +161,7 @@ Expected<void> handle_heartbeat(Step& step, const std::string& peer, std::uint64
     }
   }
   session->unknown_lease_count = unknown.size();
+  step.state.workers.credit_may_have_grown(*session);
   // These leases are no longer current: the worker did not receive the message that revoked them, or only the broker
   // before a restart knew them. The next heartbeat lists again what does not fit into this message.
   if (!unknown.empty()) {
@@ -215,11 +217,18 @@ void extend_deadlines(Step& step, std::int64_t stalled_ms) {
 }
 
 Expected<void> drop_silent_sessions(Step& step) {
+  if (step.now_ms < step.state.workers.silence_check_ms()) return {};
   const std::int64_t silence_ms = step.state.options.lease_ms;
   std::vector<SessionId> silent;
+  std::int64_t next_ms = step.now_ms + silence_ms;  // a session that connects later has until then at least
   for (const auto& [id, session] : step.state.workers.all()) {
-    if (session.last_seen_ms + silence_ms <= step.now_ms) silent.push_back(id);
+    if (session.last_seen_ms + silence_ms <= step.now_ms) {
+      silent.push_back(id);
+    } else {
+      next_ms = std::min(next_ms, session.last_seen_ms + silence_ms);
+    }
   }
+  step.state.workers.set_silence_check_ms(next_ms);
   for (const SessionId id : silent) drop(step, *step.state.workers.find(id), "silent for too long");
   return {};
 }

@@ -12,6 +12,14 @@ namespace {
 
 constexpr std::array kLikeliestFirst{Packing::lz4, Packing::zstd, Packing::raw};
 
+// The memory of an entry beside its bytes: the nodes of the list and of the hash table, the hash twice, and what the
+// allocator adds. Without it a cache of tiny files would have millions of entries.
+constexpr std::size_t kEntryBytes = 256;
+
+std::size_t memory_of(const Blob& blob) {
+  return kEntryBytes + blob.bytes.size();
+}
+
 }  // namespace
 
 std::size_t BlobCache::KeyHash::operator()(const Hash& hash) const {
@@ -23,7 +31,7 @@ std::size_t BlobCache::KeyHash::operator()(const Hash& hash) const {
 const Blob& BlobCache::put(Blob blob) {
   const auto [place, is_new] = places_.try_emplace(blob.hash);
   if (is_new) {
-    kept_.bytes += blob.bytes.size();
+    kept_.bytes += memory_of(blob);
     kept_.list.push_front({.blob = std::move(blob)});
     place->second = kept_.list.begin();
   }
@@ -75,8 +83,8 @@ void BlobCache::shrink() {
 
 void BlobCache::to_front_of(Entries& entries, Place place) {
   Entries& from = entries_of(*place);
-  from.bytes -= place->blob.bytes.size();
-  entries.bytes += place->blob.bytes.size();
+  from.bytes -= memory_of(place->blob);
+  entries.bytes += memory_of(place->blob);
   entries.list.splice(entries.list.begin(), from.list, place);
   place->is_shared = place->is_shared || place->is_used;
   place->is_used = &entries == &used_;
@@ -84,7 +92,7 @@ void BlobCache::to_front_of(Entries& entries, Place place) {
 
 void BlobCache::drop(Place place) {
   Entries& entries = entries_of(*place);
-  entries.bytes -= place->blob.bytes.size();
+  entries.bytes -= memory_of(place->blob);
   places_.erase(place->blob.hash);
   entries.list.erase(place);
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "store/memory_store.h"
 
 namespace kq::broker {
@@ -15,6 +17,13 @@ Blob blob(char content, std::size_t size = 1, Packing packing = Packing::raw) {
 void save(store::MemoryStore& store, const Blob& blob) {
   const store::Write write = write_of(blob);
   ASSERT_TRUE(store.commit(std::span(&write, 1)));
+}
+
+// What the cache counts for a blob beside its bytes.
+std::size_t overhead() {
+  BlobCache blobs;
+  blobs.put(blob('a'));
+  return blobs.size_bytes() - 1;
 }
 
 TEST(BlobCache, finds_blobs_in_memory_or_on_disk_raw_or_packed) {
@@ -54,7 +63,7 @@ TEST(BlobCache, drops_a_blob_that_left_the_store) {
 TEST(BlobCache, drops_the_least_recently_used_blob) {
   store::MemoryStore store;
   BlobCache blobs;
-  const std::size_t third = BlobCache::kBytesMax / 3;
+  const std::size_t third = BlobCache::kBytesMax / 3 - overhead();
   const Blob a = blob('a', third), b = blob('b', third), c = blob('c', third), d = blob('d', third);
   blobs.put(a);
   blobs.put(b);
@@ -71,7 +80,7 @@ TEST(BlobCache, drops_the_least_recently_used_blob) {
 TEST(BlobCache, drops_blobs_used_once_before_shared_or_unused_ones) {
   store::MemoryStore store;
   BlobCache blobs;
-  const std::size_t half = BlobCache::kUsedBytesMax / 2;
+  const std::size_t half = BlobCache::kUsedBytesMax / 2 - overhead();
   const Blob shared = blob('s', half), waits = blob('w', half);
   blobs.put(shared);
   blobs.put(waits);
@@ -84,7 +93,23 @@ TEST(BlobCache, drops_blobs_used_once_before_shared_or_unused_ones) {
   blobs.shrink();
   EXPECT_FALSE(blobs.has(blob('a', half).hash));
   for (const Blob& kept : {shared, waits, blob('b', half), blob('c', half)}) EXPECT_TRUE(blobs.has(kept.hash));
-  EXPECT_EQ(blobs.size_bytes(), 4 * half);
+  EXPECT_EQ(blobs.size_bytes(), 4 * (half + overhead()));
+}
+
+TEST(BlobCache, limits_the_number_of_tiny_blobs) {
+  constexpr std::size_t kTinyBytes = 8;
+  BlobCache blobs;
+  const std::size_t count = BlobCache::kBytesMax / 64;
+  Blob tiny = blob('t', kTinyBytes);
+  const auto number = [&](std::size_t i) -> const Blob& {
+    std::memcpy(tiny.hash.bytes.data(), &i, sizeof i);
+    return tiny;
+  };
+  for (std::size_t i = 0; i < count; ++i) blobs.put(number(i));
+  blobs.shrink();
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < count; ++i) kept += blobs.has(number(i).hash) ? 1 : 0;
+  EXPECT_LE(kept, BlobCache::kBytesMax / 128);
 }
 
 }  // namespace

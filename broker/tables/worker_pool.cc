@@ -66,6 +66,7 @@ Session& WorkerPool::insert(const std::string& peer, const Hello& hello, std::in
                   .backends = hello.backends};
   Session& inserted = sessions_.emplace(id, std::move(session)).first->second;
   set_devices(inserted, hello.devices);
+  credit_may_have_grown(inserted);
   return inserted;
 }
 
@@ -82,7 +83,19 @@ void WorkerPool::remove(SessionId id) {
   set_devices(place->second, {});
   by_peer_.erase(place->second.peer);
   by_process_.erase({place->second.worker, place->second.epoch});
+  maybe_free_.erase(id);
   sessions_.erase(place);
+}
+
+std::vector<Session*> WorkerPool::with_free_credit() {
+  std::vector<Session*> free;
+  std::erase_if(maybe_free_, [&](SessionId id) {
+    Session& session = sessions_.at(id);
+    if (session.free_credit() == 0) return true;
+    free.push_back(&session);
+    return false;
+  });
+  return free;
 }
 
 void WorkerPool::set_devices(Session& session, std::vector<DeviceInfo> devices) {

@@ -84,6 +84,17 @@ class WorkerPool {
     return {.own = session.warm[device], .device_counts = &warm_device_counts_};
   }
 
+  // Notes that the free credit of the session may have grown. Without this call the session gets no more jobs.
+  void credit_may_have_grown(const Session& session) { maybe_free_.insert(session.id); }
+  bool may_have_free_credit(const Session& session) const { return maybe_free_.contains(session.id); }
+  // Returns the sessions with free credit, in the order of arrival. The call takes no time for busy sessions.
+  std::vector<Session*> with_free_credit();
+
+  // No session has been silent for too long before this time. drop_silent_sessions() keeps it, so that not every turn
+  // looks at every session.
+  std::int64_t silence_check_ms() const { return silence_check_ms_; }
+  void set_silence_check_ms(std::int64_t ms) { silence_check_ms_ = ms; }
+
   // Returns whether any process of this worker is connected.
   bool is_connected(const std::string& worker) const;
   // Returns whether any session could run jobs with these requirements.
@@ -99,6 +110,8 @@ class WorkerPool {
   std::map<SessionId, Session> sessions_;
   std::map<std::string, SessionId> by_peer_;
   std::map<std::pair<std::string, std::uint64_t>, SessionId> by_process_;
+  std::set<SessionId> maybe_free_;  // every session with free credit, and some without
+  std::int64_t silence_check_ms_ = 0;
   std::map<std::uint64_t, std::size_t> warm_device_counts_;  // number of devices by warm problem; none is 0
   SessionId last_id_ = kNoSession;
 };

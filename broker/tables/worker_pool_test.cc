@@ -75,6 +75,20 @@ TEST(WorkerPool, leases_and_unknown_leases_use_up_credit) {
   EXPECT_EQ(session.free_credit(), 0u);
 }
 
+TEST(WorkerPool, finds_the_sessions_with_free_credit_in_the_order_of_their_arrival) {
+  WorkerPool workers;
+  Session& one = workers.insert("one", hello("host:1", 1), 1000);
+  Session& other = workers.insert("other", hello("host:2", 2), 1000);
+  EXPECT_EQ(workers.with_free_credit(), (std::vector<Session*>{&one, &other}));
+  one.leases = {1, 2};
+  EXPECT_EQ(workers.with_free_credit(), std::vector<Session*>{&other});
+  one.leases = {1};
+  workers.credit_may_have_grown(one);
+  EXPECT_EQ(workers.with_free_credit(), (std::vector<Session*>{&one, &other}));
+  workers.remove(one.id);
+  EXPECT_EQ(workers.with_free_credit(), std::vector<Session*>{&other});
+}
+
 TEST(WorkerPool, serves_a_lane_if_any_device_of_any_session_does) {
   WorkerPool workers;
   EXPECT_FALSE(workers.serves({}));

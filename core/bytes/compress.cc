@@ -72,13 +72,11 @@ std::size_t content_bytes(Packing packing, std::string_view packed) {
 }
 
 struct Decompressor::Memory {
-  std::unique_ptr<ZSTD_DCtx, FreeContext> context{ZSTD_createDCtx()};
+  std::unique_ptr<ZSTD_DCtx, FreeContext> context;  // made for the first zstd frame, because most files are LZ4 blocks
   std::string content;  // the content of the last view, followed by the rest of earlier and longer ones
 };
 
-Decompressor::Decompressor() : memory_(std::make_unique<Memory>()) {
-  KQ_CHECK(memory_->context != nullptr);
-}
+Decompressor::Decompressor() : memory_(std::make_unique<Memory>()) {}
 Decompressor::~Decompressor() = default;
 Decompressor::Decompressor(Decompressor&&) noexcept = default;
 Decompressor& Decompressor::operator=(Decompressor&&) noexcept = default;
@@ -129,6 +127,8 @@ Expected<std::string_view> Decompressor::of_zstd(std::string_view frame, std::si
       ZSTD_isError(n) != 0 || n != frame.size()) {
     return bad_input("a zstd frame that is cut short, or with something behind it");
   }
+  if (memory_->context == nullptr) memory_->context.reset(ZSTD_createDCtx());
+  KQ_CHECK(memory_->context != nullptr);
   char* const content = room_for(static_cast<std::size_t>(size));
   const std::size_t n =
       ZSTD_decompressDCtx(memory_->context.get(), content, static_cast<std::size_t>(size), frame.data(), frame.size());

@@ -11,6 +11,7 @@ class Row:
     words: tuple[str, ...] = ()  # the arguments of kq-bench cycle
     share: float = 1.0  # a factor on the number of jobs, so that a run takes some seconds
     random: bool = False  # whether bodies are random and so cannot be compressed
+    replicas: int | None = None  # --replicas of kq-broker, which then has a standby on the same machine and disk
     curve: bool = False  # whether connections are encrypted and authenticated by keys, which only kq supports
 
 
@@ -48,6 +49,21 @@ CYCLES = (
         peers=True,
         words=("--consumers", "0"),
         share=0.05,
+    ),
+    *(
+        Row(
+            f"{name}_replicas_{replicas}",
+            f"as {name}, with a standby on the same disk" + (" that every reply waits for" if replicas else ""),
+            peers=False,
+            words=words,
+            share=share,
+            replicas=replicas,
+        )
+        for replicas in (0, 1)
+        for name, words, share in (
+            ("pipelined", ("--batch", "64", "--in-flight", "4", "--at-once", "256"), 1.0),
+            ("unloaded", ("--consumers", "0"), 0.05),
+        )
     ),
 )
 

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,8 +82,14 @@ def free_port() -> int:
 class Server:
     """A running server in its own session. Its directory exists until stop()."""
 
-    def __init__(self, kind: Kind, programs: Path, directory: Path, keys: Path | None = None):
+    def __init__(
+        self, kind: Kind, programs: Path, directory: Path, keys: Path | None = None, replicas: int | None = None
+    ):
+        """`replicas` is that of kq-broker; with it, await_ready() starts a standby on the same disk."""
         self.kind = kind
+        self._replicas = replicas
+        self._standby: subprocess.Popen[bytes] | None = None
+        self._metrics_port = free_port()
         self.port = free_port()
         self.directory = directory
         self._programs = programs
@@ -111,10 +118,26 @@ class Server:
         while time.monotonic() < end:
             if self._process.poll() is not None:
                 break
-            if self._answers():
+            if self._answers() and (self._replicas is None or self._has_standby()):
                 return
             time.sleep(0.05)
         raise Trouble(f"{self.kind.name} did not start: {self._last_words()}")
+
+    def _has_standby(self) -> bool:
+        """Starts the standby on the first call. Returns whether it has a copy of everything."""
+        if self._standby is None:
+            words = ["--bind", f"tcp://127.0.0.1:{free_port()}", "--store", str(self.directory / "standby")]
+            words += ["--follow", f"tcp://127.0.0.1:{self.port}", *self._lease(), "--log-level", "warning"]
+            with open(self.directory / "standby.log", "ab") as output:
+                self._standby = subprocess.Popen([str(self._programs / "kq-broker"), *words], stderr=output)
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._metrics_port}/metrics") as answer:
+                return b"\nkq_standby_in_sync 1" in answer.read()
+        except OSError:
+            return False
+
+    def _lease(self) -> list[str]:
+        return ["--lease-file", str(self.directory / "lease"), "--replicas", str(self._replicas)]
 
     def _answers(self) -> bool:
         # RabbitMQ listens before it can create queues.
@@ -132,6 +155,9 @@ class Server:
         self._process.wait()
 
     def stop(self) -> None:
+        if self._standby is not None:  # first, so that it does not take over
+            self._standby.kill()
+            self._standby.wait()
         self._process.terminate()
         try:
             self._process.wait(STOP_S_MAX)
@@ -178,6 +204,8 @@ class Server:
         words = ["--bind", f"tcp://127.0.0.1:{self.port}", "--store", str(store), "--log-level", "warning"]
         if self._keys is not None:
             words += ["--keys", str(self._keys)]
+        if self._replicas is not None:
+            words += [*self._lease(), "--metrics-port", str(self._metrics_port)]
         return [str(self._programs / "kq-broker"), *words], {}
 
     def _beanstalkd(self) -> tuple[list[str], dict[str, str]]:

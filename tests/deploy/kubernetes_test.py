@@ -52,6 +52,7 @@ ALL_OPTIONS: dict[str, Any] = {
     },
     "networkPolicy": {"clients": [{"podSelector": {}}], "gatewayClients": [{"podSelector": {}}]},
 }
+STANDBY: dict[str, Any] = {"broker": {"standby": {"enabled": True, "leaseClassName": "shared"}}}
 SMALL: dict[str, Any] = {
     "broker": {"disruptionBudget": False},
     "gateway": {"enabled": False},
@@ -141,7 +142,7 @@ class Manifests(unittest.TestCase):
         self.assertEqual((chart["version"], chart["appVersion"]), (version, version))
 
     def test_published_schemas_accept_every_rendering(self) -> None:
-        texts = [render(values) for values in ({}, ALL_OPTIONS, SMALL)]
+        texts = [render(values) for values in ({}, ALL_OPTIONS, SMALL, STANDBY)]
         if has_kustomize():
             texts.append(kustomized("overlays/two-models"))
         with tempfile.TemporaryDirectory() as folder:
@@ -190,8 +191,25 @@ class Manifests(unittest.TestCase):
             self.assertIn(f'"{metric}"', table)
             self.assertIn(f'"{state}"', table)
 
+    def test_two_brokers_share_a_lease_and_everything_knows_both(self) -> None:
+        found = objects(render(STANDBY))
+        for name, other in (("kq-broker", "b"), ("kq-broker-b", "a")):
+            words = container(found["StatefulSet", name])["args"]
+            self.assertIn(f"--follow=tcp://kq-broker-own-{other}.kq.svc:5570", words)
+        both = "tcp://kq-broker-own-a.kq.svc:5570,tcp://kq-broker-own-b.kq.svc:5570"
+        self.assertIn(f"--broker={both}", container(found["Deployment", "kq-gateway"])["args"])
+        self.assertIn(f"--connect={both}", container(found["Deployment", "kq-worker-gpu"])["args"])
+        self.assertEqual(found["PersistentVolumeClaim", "kq-broker-lease"]["spec"]["accessModes"], ["ReadWriteMany"])
+        for letter in "ab":
+            service = found["Service", f"kq-broker-own-{letter}"]["spec"]
+            self.assertTrue(service["publishNotReadyAddresses"], "the other broker connects to a standby, too")
+            self.assertEqual(service["selector"]["kq/broker"], letter)
+        self.assertNotIn(
+            "kq/broker", found["Service", "kq-broker"]["spec"]["selector"], "metrics of the one that serves"
+        )
+
     def test_options_in_the_manifests_are_options_of_the_programs(self) -> None:
-        for values in ({}, ALL_OPTIONS):
+        for values in ({}, ALL_OPTIONS, STANDBY):
             for one in objects(render(values)).values():
                 if one["kind"] not in ("StatefulSet", "Deployment"):
                     continue
@@ -256,6 +274,42 @@ class Programs(unittest.TestCase):
                 with pod(broker, broker_words):
                     self.wait_for(metrics, container(broker)["startupProbe"]["httpGet"]["path"], 200)
                     self.wait_for(http, ready, 200)
+
+    def test_the_other_broker_becomes_ready_when_the_serving_one_ends(self) -> None:
+        found = objects(render(STANDBY))
+        ports = {letter: free_port() for letter in "ab"}
+        metrics = {letter: free_port() for letter in "ab"}
+        with tempfile.TemporaryDirectory(prefix="kq-k8s-") as name, contextlib.ExitStack() as stack:
+            made = [BIN / "kq-ctl", "keygen", "--keys", f"{name}/keys", "--name", "standby", "--role", "standby"]
+            subprocess.run([*made, "-o", f"{name}/standby.key"], check=True, capture_output=True)
+            pods = {}
+            for letter, other in (("a", "b"), ("b", "a")):
+                words = {
+                    "0.0.0.0": "127.0.0.1",
+                    f"kq-broker-own-{other}.kq.svc:5570": f"127.0.0.1:{ports[other]}",
+                    "5570": str(ports[letter]),
+                    "9570": str(metrics[letter]),
+                    "/var/lib/kq-lease": name,
+                    "/var/lib/kq/": f"{name}/{letter}-",
+                    "/etc/kq/keys": f"{name}/keys",
+                    "/etc/kq/standby": name,
+                }
+                one = found["StatefulSet", "kq-broker" if letter == "a" else "kq-broker-b"]
+                path = container(one)["readinessProbe"]["httpGet"]["path"]
+                pods[letter] = stack.enter_context(pod(one, words))
+                if letter == "a":
+                    self.wait_for(metrics["a"], path, 200)
+            self.wait_for_standby(Path(name) / "lease")
+            self.assertEqual(status_of(metrics["b"], path), 0)
+            pods["a"].send_signal(signal.SIGTERM)
+            self.wait_for(metrics["b"], path, 200)
+
+    def wait_for_standby(self, lease: Path) -> None:
+        """Waits until the lease names the broker that may take over."""
+        end = time.monotonic() + START_S
+        while not re.search(r"^standby .*:/", lease.read_text(), re.MULTILINE):
+            self.assertLess(time.monotonic(), end, lease.read_text())
+            time.sleep(0.05)
 
 
 if __name__ == "__main__":

@@ -65,6 +65,7 @@ class Install(unittest.TestCase):
         client = ["-c", "import kq; print(kq.__version__)"]
         path = str(tree / "lib/python3/dist-packages")
         self.assertIn(".", self.run_ok("env", f"PYTHONPATH={path}", os.environ["KQ_PYTHON"], *client))
+        self.assertIn("usage: kq mcp", self.run_ok(tree / "bin/kq", "mcp", "--help"))
 
 
 if __name__ == "__main__":

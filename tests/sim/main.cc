@@ -18,6 +18,7 @@
 
 #include "core/base/error.h"
 #include "core/bytes/hash.h"
+#include "tests/sim/scale/command.h"
 #include "tests/sim/world.h"
 
 namespace {
@@ -29,7 +30,8 @@ constexpr unsigned kJobsMax = 256;
 constexpr std::uint64_t kSeedRanges = 1'000'000'000'000;  // a text chooses one of this many ranges of a million seeds
 
 constexpr const char* kUsage =
-    "usage: kq-sim [--seeds A..B | --seeds-from TEXT N | --seed N] [--jobs N] [--trace] [--plant NAME]\n"
+    "usage: kq-sim scale [OPTIONS]   one large world; kq-sim scale --help\n"
+    "       kq-sim [--seeds A..B | --seeds-from TEXT N | --seed N] [--jobs N] [--trace] [--plant NAME]\n"
     "  --seeds A..B       the worlds to run (default 1..200)\n"
     "  --seeds-from T N   N worlds chosen by a text, such as a commit's hash\n"
     "  --seed N           one world\n"
@@ -194,6 +196,7 @@ int report(const Options& options, const Totals& totals, double seconds) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "scale") return kq::sim::scale_command(argc - 1, argv + 1);
   Options options;
   std::vector<std::string_view> arguments(argv + 1, argv + argc);
   while (!arguments.empty()) {

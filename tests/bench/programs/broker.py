@@ -149,7 +149,7 @@ class Bench:
         """Measures one row on a new server."""
         jobs = int(kind.jobs_per_s * row.share * (1 if self.quick else 3))
         keys = self.keys() if row.curve else None
-        server = Server(kind, self.programs, self.directory / "server", keys)
+        server = Server(kind, self.programs, self.directory / "server", keys, row.replicas)
         try:
             server.await_ready()
             words = ["cycle", "--peer", kind.name, "--port", str(server.port), "--jobs", str(jobs), *row.words]

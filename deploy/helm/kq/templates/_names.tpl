@@ -10,8 +10,18 @@
 {{ include "kq.name" . }}-broker.{{ .Release.Namespace }}.svc
 {{- end }}
 
+{{- define "kq.broker.own.url" -}}
+tcp://{{ include "kq.name" .root }}-broker-own-{{ .letter }}.{{ .root.Release.Namespace }}.svc:5570
+{{- end }}
+
 {{- define "kq.broker.url" -}}
+{{- if .Values.broker.standby.enabled -}}
+{{- $first := include "kq.broker.own.url" (dict "root" . "letter" "a") -}}
+{{- $second := include "kq.broker.own.url" (dict "root" . "letter" "b") -}}
+{{ $first }},{{ $second }}
+{{- else -}}
 tcp://{{ include "kq.broker.host" . }}:5570
+{{- end }}
 {{- end }}
 
 {{- define "kq.labels" -}}
