@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -21,7 +22,6 @@
 #include "producer/gateway/routes.h"
 #include "sys/descriptors.h"
 #include "sys/readiness.h"
-#include "tools/stack/stack.h"
 
 namespace {
 
@@ -81,7 +81,8 @@ void report_mistakes(producer::popcorn::ProblemSet& problems) {
 
 // Returns the live page. Without its files the gateway answers requests all the same.
 std::string live_page() {
-  const auto files = tools::read_page_files(tools::program_folder() + "/../share/kq/report");
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
+  const auto files = tools::read_page_files(program.parent_path() / "../share/kq/report");
   if (files) return gateway::live_page_html(*files);
   spdlog::warn("there is no live page: {}", files.error().message);
   return "";

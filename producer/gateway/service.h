@@ -75,7 +75,7 @@ class Service {
   virtual Expected<StatsReply> statistics() = 0;  // all metrics of the broker
 
   // Jobs in one state, in the order of their numbers, and the lanes of the queue, whose submitters are not hidden.
-  virtual Expected<VisibleJobs> jobs(const Submitter& submitter, const JobsQuery& query) = 0;
+  virtual Expected<VisibleJobs> visible_jobs(const Submitter& submitter, const JobsQuery& query) = 0;
   virtual Expected<QueueReply> lanes(const QueueQuery& query) = 0;
 
   // What operators may do. They fail with bad_input where the broker refuses, for example because the gateway's key is

@@ -130,7 +130,7 @@ class FakeService final : public Service {
     return BrokerReply{.version = "1", .queued = 2, .leased = 1, .workers = {{.worker = "w", .devices = {{}}}}};
   }
   Expected<StatsReply> statistics() override { return StatsReply{}; }
-  Expected<VisibleJobs> jobs(const Submitter&, const JobsQuery& query) override {
+  Expected<VisibleJobs> visible_jobs(const Submitter&, const JobsQuery& query) override {
     VisibleJobs visible;
     for (const auto& [names, row] : rows) {
       if (row.job.state != query.state || row.job.seq <= query.after_seq) continue;

@@ -49,10 +49,10 @@
   }, 1_000);
   const gigabytes = (bytes) => (bytes > 0 ? (bytes / 2 ** 30).toFixed(0) + " GiB" : "");
 
-  const GOOD = new Set(["passed", "busy", "idle", "served"]);
+  const GOOD = new Set(["passed", "busy", "served"]);
   const POLICY = new Set(["suspect", "rejected", "draining", "paused", "silent"]);
   const FAULTS = new Set(["problem_invalid", "too_large", "unsupported_here", "expired", "abandoned", "quarantined", "no worker"]);
-  const WAITING = new Set(["queued", "leased", "compiled_only", "cancelled"]);
+  const WAITING = new Set(["idle", "queued", "leased", "compiled_only", "cancelled"]);
   const tone = (word) => (GOOD.has(word) ? "good" : POLICY.has(word) ? "policy" : FAULTS.has(word) ? "fault" : WAITING.has(word) ? "waiting" : "bad");
   const chip = (word, reason = "") => make("span", { class: "chip " + tone(word) }, word + (reason ? " (" + reason + ")" : ""));
 
@@ -179,9 +179,9 @@
     return bar;
   }
   const showRuns = table(byId("run-rows"), "Runs", (run) => run.run, [
-    { title: "run", cell: (run) => runLink(run.run) },
+    { title: "run", class: "name", cell: (run) => runLink(run.run) },
     { title: "progress", class: "wide-cell", cell: (run) => [progress(run), make("span", { class: "quiet" }, (run.is_counted ? "" : "counting, so far ") + count(run.finished) + " of " + count(run.jobs) + (run.is_part ? " and more" : "") + (run.running ? ", " + count(run.running) + " running" : ""))] },
-    { title: "passed", class: "n", cell: (run) => count(run.passed) },
+    { title: "passed", class: "n more", cell: (run) => count(run.passed) },
     { title: "failed", class: "n", cell: (run) => (run.failed ? make("a", { href: address({ run: run.run, outcome: "failed", label: "", after: "" }) }, count(run.failed)) : "0") },
     { title: "jobs/s", class: "n more", cell: (run) => (run.rate_per_s === null ? "" : kq.digits(run.rate_per_s)) },
     { title: "left", class: "n", cell: (run) => (run.left_s === null ? (run.queued + run.running > 0 ? "unknown" : "") : duration(run.left_s)) },
@@ -210,29 +210,29 @@
     worker.draining ? "The worker gets jobs again." : "The worker gets no new jobs. Its running jobs continue. This outlives restarts of the broker and of the worker.",
     "/api/v1/workers/" + encodeURIComponent(worker.worker) + "/drain", "POST", { draining: !worker.draining }, worker.draining ? "The worker gets jobs again." : "The worker gets no new jobs.");
   const showWorkers = table(byId("worker-rows"), "Workers", (worker) => worker.worker, [
-    { title: "worker", cell: (worker) => [make("div", {}, worker.worker), worker.labels.length > 0 ? make("div", { class: "quiet" }, worker.labels.join(", ")) : null] },
+    { title: "worker", class: "name", cell: (worker) => [make("div", {}, worker.worker), worker.labels.length > 0 ? make("div", { class: "quiet" }, worker.labels.join(", ")) : null, make("div", { class: "sub" }, devices(worker))] },
     { title: "state", cell: (worker) => chip(worker.state) },
-    { title: "devices", cell: devices },
+    { title: "devices", class: "roomy", cell: devices },
     { title: "runs", class: "wide-cell", cell: runningJobs },
     { title: "", cell: (worker) => (viewer.is_operator ? drain(worker) : "") },
   ], "No worker is connected.");
 
   const showFailures = table(byId("failure-rows"), "Last failures", (job) => job.id, [
-    { title: "kernel", cell: (job) => [jobLink(job), make("div", { class: "quiet" }, "in ", runLink(job.run))] },
-    { title: "verdict", cell: (job) => chip(job.verdict, job.reason) },
+    { title: "kernel", class: "name", cell: (job) => [jobLink(job), make("div", { class: "quiet" }, "in ", runLink(job.run)), make("div", { class: "sub" }, chip(job.verdict, job.reason))] },
+    { title: "verdict", class: "roomy", cell: (job) => chip(job.verdict, job.reason) },
     { title: "message", class: "wide-cell", cell: (job) => make("div", { class: "clamped", title: visible(job.message) }, job.message.split("\n")[0]) },
     { title: "device", class: "more", cell: (job) => job.device },
-    { title: "finished", class: "when", cell: (job) => since(job.finished_at, " ago") },
+    { title: "finished", class: "when roomy", cell: (job) => since(job.finished_at, " ago") },
   ], "No job of these runs has failed.");
 
   const pauseOf = (submitter, paused) => action(paused ? "Pause" : "Resume", (paused ? "Pause " : "Resume ") + (submitter ? "submitter " + submitter : "the whole queue") + "?",
     paused ? "No more jobs are leased. Running jobs continue. The pause outlives a restart of the broker." : "Jobs are leased again.", "/api/v1/pause", "POST", { submitter, paused }, paused ? "Paused: running jobs continue." : "Resumed: jobs are leased again.");
   const showLanes = table(byId("lane-rows"), "Lanes", (lane) => [lane.priority, lane.submitter, lane.needs, lane.backend, lane.oldest_at].join("\n"), [
-    { title: "priority", cell: (lane) => lane.priority },
+    { title: "priority", class: "roomy", cell: (lane) => lane.priority },
     { title: "submitter", cell: (lane) => lane.submitter || "-" },
     { title: "needs", cell: (lane) => lane.needs + ", " + lane.backend },
     { title: "queued", class: "n", cell: (lane) => count(lane.queued) },
-    { title: "oldest", class: "when", cell: (lane) => since(lane.oldest_at, " ago") },
+    { title: "oldest", class: "when roomy", cell: (lane) => since(lane.oldest_at, " ago") },
     { title: "state", cell: (lane) => chip(lane.state) },
     { title: "", cell: (lane) => (viewer.is_operator && lane.submitter ? pauseOf(lane.submitter, lane.state !== "paused") : "") },
   ], "No job is queued.");
@@ -400,7 +400,7 @@
 
   // ---- found jobs, and the jobs of a run --------------------------------------------------------------------------
   const COLUMNS = [
-    { title: "job", class: "n", cell: (job) => String(job.job) },
+    { title: "job", class: "n roomy", cell: (job) => String(job.job) },
     { title: "kernel", class: "wide-cell", cell: (job) => jobLink(job) },
     { title: "run", cell: (job) => runLink(job.run) },
     { title: "outcome", cell: (job) => chip(job.verdict ?? (job.state === "leased" ? "running" : job.state)) },

@@ -11,11 +11,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "python/tests")]
 
-import zmq  # noqa: E402 - the paths come first
-from worker_messages import REPLIES, Heartbeat, Hello, LeaseBatch, LeaseId, Unknown  # noqa: E402
-
 import kq  # noqa: E402
+import zmq  # noqa: E402 - the paths come first
 from kq.wire.codec import decode_message, encode_message  # noqa: E402
+from worker_messages import REPLIES, Heartbeat, Hello, LeaseBatch, LeaseId, Unknown  # noqa: E402
 
 HEARTBEAT_S = 5
 POLL_MS = 200

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import browser  # noqa: F401 - the path to tests/e2e comes with it
+import browser  # the path to tests/e2e comes with it
 import kq
 from http_client import Client, free_port, token_line
 
@@ -56,3 +56,41 @@ def holding_workers(broker: str, count: int, busy: int = 0) -> Iterator[None]:
         process.wait(30)
         if process.stdout is not None:
             process.stdout.close()
+
+
+class LiveTest(browser.BrowserTest):
+    """The tests of a class share a broker and a gateway."""
+
+    stack: Stack
+
+    @classmethod
+    def start(cls, store: Path | None = None) -> None:
+        running = stack(cls.folder / "stack", store)
+        cls.stack = running.__enter__()
+        cls.addClassCleanup(running.__exit__, None, None, None)
+        cls.hosts = (cls.stack.url,)
+
+    def tearDown(self) -> None:
+        self.assertIsNone(self.js("return document.documentElement.dataset.broken ?? null"))
+        self.js("sessionStorage.clear()")
+        super().tearDown()
+
+    def texts(self, selector: str) -> list[str]:
+        """Returns the texts at one moment, because events replace elements at any time."""
+        script = "return [...document.querySelectorAll(arguments[0])].filter((one) => one.checkVisibility())"
+        found: list[str] = self.js(script + ".map((one) => one.innerText.trim())", selector)
+        return found
+
+    def wait_for_text(self, selector: str, text: str) -> None:
+        self.until(lambda: any(text in one for one in self.texts(selector)), f"{selector} has {text!r}")
+
+    def press(self, place: str, name: str) -> None:
+        """Presses the button with this name at this place."""
+        self.until(lambda: name in self.texts(f"{place} button"), f"{place} has a button {name}")
+        script = "return [...document.querySelectorAll(arguments[0])].find((one) => one.innerText === arguments[1])"
+        self.js(script, f"{place} button", name).click()
+
+    def sign_in(self, token: str) -> None:
+        self.one("#sign").click()
+        self.one("#token").send_keys(token)
+        self.one("#ask-yes").click()

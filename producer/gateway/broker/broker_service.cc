@@ -236,7 +236,7 @@ Expected<StatsReply> BrokerService::statistics() {
   return cached<StatsReply, StatsQuery>(statistics_);
 }
 
-Expected<VisibleJobs> BrokerService::jobs(const Submitter& submitter, const JobsQuery& query) {
+Expected<VisibleJobs> BrokerService::visible_jobs(const Submitter& submitter, const JobsQuery& query) {
   VisibleJobs visible;
   KQ_TRY_VALUE(visible.reply, calls_.ask_for<JobsReply>(query));
   if (submitter.name.empty()) return visible;

@@ -49,7 +49,7 @@ class BrokerService final : public Service {
   Expected<BoardReply> board_page(const BoardQuery& query) override;
   Expected<BrokerReply> broker() override;
   Expected<StatsReply> statistics() override;
-  Expected<VisibleJobs> jobs(const Submitter& submitter, const JobsQuery& query) override;
+  Expected<VisibleJobs> visible_jobs(const Submitter& submitter, const JobsQuery& query) override;
   Expected<QueueReply> lanes(const QueueQuery& query) override;
   Expected<JobAction> retry(Sequence seq) override;
   Expected<void> pause(const Pause& request) override;

@@ -84,7 +84,7 @@ struct CannedService final : Service {
   Expected<BoardReply> board_page(const BoardQuery&) override { return BoardReply{}; }
   Expected<BrokerReply> broker() override { return error ? Expected<BrokerReply>(failure(*error)) : BrokerReply{}; }
   Expected<StatsReply> statistics() override { return error ? Expected<StatsReply>(failure(*error)) : StatsReply{}; }
-  Expected<VisibleJobs> jobs(const Submitter&, const JobsQuery&) override { return VisibleJobs{}; }
+  Expected<VisibleJobs> visible_jobs(const Submitter&, const JobsQuery&) override { return VisibleJobs{}; }
   Expected<QueueReply> lanes(const QueueQuery&) override { return QueueReply{}; }
   Expected<JobAction> retry(Sequence seq) override { return JobAction{.seq = seq, .reason = ""}; }
   Expected<void> pause(const Pause&) override { return {}; }

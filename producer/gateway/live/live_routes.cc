@@ -152,7 +152,7 @@ Expected<void> add_numbered(const Request& request, Service& service, Sequence s
   KQ_TRY_VALUE(const std::vector<JobStatus> states, service.wait_any(seqs, 0, {}));
   if (states.empty()) return {};
   KQ_TRY_VALUE(const VisibleJobs page,
-               service.jobs(request.submitter, {.state = states[0].state, .after_seq = seq - 1, .limit = 1}));
+               service.visible_jobs(request.submitter, {.state = states[0].state, .after_seq = seq - 1, .limit = 1}));
   for (const JobRow& row : page.reply.jobs) {
     if (row.job.seq != seq) continue;
     const VerdictName verdict = parse_enum<VerdictName>(states[0].verdict).value_or(VerdictName::abandoned);

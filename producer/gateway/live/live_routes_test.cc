@@ -45,7 +45,7 @@ class LiveRoutes : public testing::Test {
   JobId id_{.seq = 1, .run = "r", .label = "a"};
 };
 
-TEST_F(LiveRoutes, the_page_may_stand_in_no_frame) {
+TEST_F(LiveRoutes, no_other_page_may_show_the_page_in_a_frame) {
   const Response page = get("/");
   EXPECT_EQ(page.body, "<!doctype html>");
   EXPECT_THAT(page.headers, testing::Contains(testing::Pair("Content-Security-Policy", "frame-ancestors 'none'")));

@@ -315,12 +315,14 @@ Expected<FoundJobs> View::find(Service& service, const std::string& run, const J
     if (first.rows.empty()) return failure(Error{ErrorKind::not_found, "there is no run '" + run + "'"});
     watched({.run = run, .submitter = "", .submitted_at_ms = 0});
   }
+  if (run.empty()) KQ_TRY(refresh_run_list(service, sys::monotonic_now_ms()));
   FoundJobs found;
+  const std::int64_t end_ms = sys::monotonic_now_ms() + kSearchReadingMs;
   const std::string wanted = lower(filter.text);
   for (auto& [name, one] : runs_) {
     if (!run.empty() && name != run) continue;
     if (!run.empty()) one.asked_at_ms = sys::monotonic_now_ms();
-    if (!one.watch.is_whole()) KQ_TRY(read_rows(service, one, sys::monotonic_now_ms() + kReadingMs));
+    if (!one.watch.is_whole() && sys::monotonic_now_ms() < end_ms) KQ_TRY(read_rows(service, one, end_ms));
     found.is_whole = found.is_whole && one.watch.is_whole() && !one.watch.has_more_jobs();
     for (const WatchedJob& job : one.watch.jobs()) {
       if (!is_of(job, filter.outcome) || (!wanted.empty() && lower(job.label).find(wanted) == std::string::npos))

@@ -26,6 +26,7 @@ class Service;
 
 inline constexpr std::int64_t kOverviewAgeMs = 500;
 inline constexpr std::int64_t kReadingMs = 150;          // of one refresh, for rows of runs
+inline constexpr std::int64_t kSearchReadingMs = 500;    // of one search
 inline constexpr std::int64_t kReadingShare = 20;        // a run is read again after this many times its last reading
 inline constexpr std::int64_t kReadingPauseMs = 10'000;  // and not before this time
 inline constexpr std::int64_t kRunListAgeMs = 5'000;

@@ -18,7 +18,7 @@ Expected<void> RunningJobs::refresh(Service& service, const Submitter& submitter
     const JobsQuery query{.state = JobState::leased,
                           .after_seq = after_,
                           .limit = static_cast<std::uint32_t>(std::min(missing, kQueryRowsMax))};
-    KQ_TRY_VALUE(VisibleJobs page, service.jobs(submitter, query));
+    KQ_TRY_VALUE(VisibleJobs page, service.visible_jobs(submitter, query));
     hidden_ += page.hidden_count;
     after_ = page.reply.last_seq;
     std::ranges::move(page.reply.jobs, std::back_inserter(found_));
