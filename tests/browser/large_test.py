@@ -74,13 +74,15 @@ class LargeQueue(live_stack.LiveTest):
             self.until(lambda: self.drawn() > 3, "the page follows the events")
             before, began, sent = self.measures(), time.monotonic(), replay.sent
             time.sleep(EVENTS_S)
-            after, rate = self.measures(), (replay.sent - sent) / (time.monotonic() - began)
+            rate = (replay.sent - sent) / (time.monotonic() - began)
+            # Replaced elements are counted until the browser collects them, which it does when it likes.
+            self.until(lambda: self.measures()["Nodes"] < before["Nodes"] * 1.05 + 100, "old elements are collected")
+            after = self.measures()
             replay.stop()
             self.until(lambda: self.texts("#tiles strong")[0] == f"{replay.sent:,}", "the page shows the last event")
             self.open(self.stack.url)
         print(f"{rate:.0f} events/s, nodes {before['Nodes']} to {after['Nodes']}, heap {before} to {after}")
         self.assertGreater(rate, EVENTS_PER_S * 0.8)
-        self.assertLess(after["Nodes"], before["Nodes"] * 1.05 + 100)
         self.assertLess(after["JSEventListeners"], before["JSEventListeners"] * 1.05 + 20)
         self.assertLess(after["JSHeapUsedSize"], before["JSHeapUsedSize"] * 1.1 + 2_000_000)
         self.assertGreater(after["drawn"], before["drawn"] + EVENTS_S)
