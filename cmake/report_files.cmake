@@ -2,7 +2,7 @@
 # that the pages hold. Packages bring the libraries: vl-convert-python (PyPI) has Vega, node-prismjs (Debian) has Prism.
 # Without one of them pages lack plots, or the colours of sources.
 set(report_files ${CMAKE_BINARY_DIR}/share/kq/report)
-foreach(name common.js job.js plots.json render.py report.js style.css tables.js vega.notice.txt)
+foreach(name common.js job.js live.js plots.json render.py report.js style.css tables.js vega.notice.txt)
   configure_file(${CMAKE_SOURCE_DIR}/share/report/${name} ${report_files}/${name} COPYONLY)
 endforeach()
 

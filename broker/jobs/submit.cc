@@ -96,20 +96,48 @@ class SubmitHandler {
     // The broker computes the key itself: a wrong key from a producer could answer a submission with the result of
     // another.
     const Hash key = submission_key(submission);
-    if (const Job* job = state_.queue.jobs().find(key)) return accept_known(submission, job->record, job->ending);
-    KQ_TRY_VALUE(const auto seq, store::find_key(*state_.store, key));
-    if (!seq || state_.retention.removed.contains(*seq)) return accept_new(std::move(submission), key);
-    KQ_TRY_VALUE(const auto record, store::read_job(*state_.store, *seq));
-    if (!record) return our_fault("store: job " + std::to_string(*seq) + " has a key, but no record");
-    if (record->state != JobState::finished) return accept_known(submission, *record, std::nullopt);
-    KQ_TRY_VALUE(const auto result, store::read_result(*state_.store, *seq, false));
-    if (!result) return our_fault("store: job " + std::to_string(*seq) + " is finished, but has no result");
-    return accept_known(submission, *record, Ending{name_of(result->verdict), result->device.memory_bytes});
+    KQ_TRY_VALUE(auto known, find(key));
+    if (!known) {
+      KQ_TRY_VALUE(known, failed_with_eager(submission));
+    }
+    if (!known) return accept_new(std::move(submission), key);
+    return accept_known(submission, std::move(known->record), known->ending);
   }
 
   bool accepted_new() const { return accepted_new_; }
 
  private:
+  struct KnownJob {
+    JobRecord record;
+    std::optional<Ending> ending;  // of a finished job
+  };
+
+  // Returns the job with this key, or nothing.
+  Expected<std::optional<KnownJob>> find(const Hash& key) const {
+    if (const Job* job = state_.queue.jobs().find(key)) return KnownJob{job->record, job->ending};
+    KQ_TRY_VALUE(const auto seq, store::find_key(*state_.store, key));
+    if (!seq || state_.retention.removed.contains(*seq)) return std::optional<KnownJob>();
+    KQ_TRY_VALUE(const auto record, store::read_job(*state_.store, *seq));
+    if (!record) return our_fault("store: job " + std::to_string(*seq) + " has a key, but no record");
+    if (record->state != JobState::finished) return KnownJob{*record, std::nullopt};
+    KQ_TRY_VALUE(const auto result, store::read_result(*state_.store, *seq, false));
+    if (!result) return our_fault("store: job " + std::to_string(*seq) + " is finished, but has no result");
+    return KnownJob{*record, Ending{name_of(result->verdict), result->device.memory_bytes}};
+  }
+
+  // Returns the job that ended with a failure of the submission when it was judged against the reference as it is, or
+  // nothing. Outputs are always compared with that reference, so another baseline of the times ends in the same way.
+  Expected<std::optional<KnownJob>> failed_with_eager(const Submission& submission) const {
+    if (submission.trials.baseline == Baseline::eager) return std::optional<KnownJob>();
+    Submission eager = submission;
+    eager.trials.baseline = Baseline::eager;
+    KQ_TRY_VALUE(auto known, find(submission_key(eager)));
+    if (!known || !known->ending) return std::optional<KnownJob>();
+    const VerdictRow& verdict = row_of(known->ending->verdict);
+    const bool is_fault = verdict.fault == Fault::user || verdict.fault == Fault::policy;
+    return verdict.terminal && !verdict.measured && is_fault ? std::move(known) : std::optional<KnownJob>();
+  }
+
   // Answers a submission whose key is known with that job. A finished job is queued again if its verdict is not
   // terminal. `ending` is a copy, because queueing the job again clears its own.
   Expected<JobAck> accept_known(const Submission& submission, JobRecord record, std::optional<Ending> ending) {

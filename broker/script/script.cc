@@ -48,6 +48,7 @@ Submission submission_in(const std::string& job, const Command& command) {
   submission.device = parse_enum<DeviceWish>(command.text("device", "any")).value_or(DeviceWish::any);
   submission.gpu_model = command.text("gpu_model");
   submission.salt = command.text("salt");
+  submission.trials.baseline = parse_enum<Baseline>(command.text("baseline", "eager")).value_or(Baseline::eager);
   submission.backend = parse_enum<Backend>(command.text("backend", "torch")).value_or(Backend::torch);
   submission.priority = parse_enum<Priority>(command.text("priority", "normal")).value_or(Priority::normal);
   submission.labels = split(command.text("labels"), '+');

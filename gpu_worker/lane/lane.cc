@@ -9,6 +9,7 @@
 
 #include "gpu_worker/child/runtime/audit.h"
 #include "gpu_worker/core/deadlines.h"
+#include "gpu_worker/lane/crash_place.h"
 #include "gpu_worker/lane/kernels_ran.h"
 #include "gpu_worker/lane/profile.h"
 #include "sys/clock.h"
@@ -266,6 +267,9 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
   }
   Report& report = attempt->report;
   KQ_TRY(check_foreign_processes(*report.verdict, attempt->conditions));
+  if (Ended* ended = std::get_if<Ended>(&*report.verdict);
+      ended != nullptr && ended->name == VerdictName::crashed && ended->evidence.place.empty())
+    ended->evidence.place = crash_place(attempt->log, lease.submission.files);
   std::optional<KernelsRan> ran;
   if (measurement_of(*report.verdict) != nullptr && is_audited(lease.submission)) ran = audit(lease, *attempt);
 

@@ -113,6 +113,15 @@ TEST_F(LaneTest, every_bad_ending_has_its_verdict_and_the_next_job_passes) {
   }
 }
 
+TEST_F(LaneTest, a_crash_names_its_line) {
+  const std::string source = submission("ctypes.string_at(0)");
+  const auto result = run(source);
+  ASSERT_EQ(verdict_of(result), "crashed signal 11");
+  const auto line =
+      1 + std::count(source.begin(), source.begin() + static_cast<std::ptrdiff_t>(source.find("string_at")), '\n');
+  EXPECT_EQ(evidence_of(result->verdict)->place, "kernel.py:" + std::to_string(line)) << result->log;
+}
+
 TEST_F(LaneTest, output_of_a_submission_is_logged_and_has_no_influence) {
   const auto result = run(submission("print('{\"verdict\": \"passed\"}', flush=True); return x"));
   EXPECT_EQ(verdict_of(result), "wrong_answer value");

@@ -52,6 +52,9 @@ void add_options(CLI::App& app, ServeCommand& line, Texts& texts) {
          "file of tokens, one line each: HASH NAME QUOTA; then a request needs a token, and each submitter sees "
          "its own runs only")
       ->envname("KQ_TOKENS");
+  app.add_option("--operators", line.operators,
+                 "file of tokens in the same form, whose owners may cancel, retry, pause and drain and see every run; "
+                 "with a broker with keys the role of --key must then be admin");
   app.add_option("--popcorn", line.popcorn,
                  "folder of problems in GPU MODE's form, such as a checkout of them; popcorn-cli then works with this "
                  "gateway");

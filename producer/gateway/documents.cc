@@ -29,7 +29,7 @@ Response get_page(const Request&, Service&) {
 }  // namespace
 
 Routes document_routes() {
-  return {{.method = "GET", .path = "/", .access = Access::anyone, .handler = get_page},
+  return {{.method = "GET", .path = "/docs", .access = Access::anyone, .handler = get_page},
           {.method = "GET", .path = "/openapi.json", .access = Access::anyone, .handler = get_openapi}};
 }
 

@@ -11,7 +11,7 @@ namespace kq::gateway {
 std::string_view openapi_text();
 std::string_view page_text();
 
-// GET / and GET /openapi.json.
+// GET /docs and GET /openapi.json.
 Routes document_routes();
 
 }  // namespace kq::gateway

@@ -49,6 +49,13 @@ std::optional<std::string> repetition_error(const net::HttpRequest& request) {
   return std::nullopt;
 }
 
+// Returns the token of a request; popcorn-cli sends its token in a header field of its own.
+std::optional<std::string> token_of(const net::HttpRequest& request) {
+  const auto given = request.header("authorization");
+  if (given && lower(*given).starts_with(kBearer)) return given->substr(kBearer.size());
+  return request.header("x-popcorn-cli-id");
+}
+
 Request plain(const net::HttpRequest& request) {
   Request made;
   static_cast<net::HttpRequest&>(made) = request;
@@ -144,11 +151,8 @@ Gateway::Finding Gateway::find(const net::HttpRequest& request) const {
   if (found.match.route == nullptr && !found.match.other_methods.empty())
     return refuse(405, "this path takes " + joined(found.match.other_methods) + ", not " + request.method);
   if (found.match.route == nullptr) return refuse(404, "there is no such path; /openapi.json lists all of them");
-  if (found.match.route->access == Access::submitter && tokens_ != nullptr) {
-    auto submitter = submitter_of(request);
-    if (!submitter) return refuse(401, "a valid token is needed in the header field \"Authorization: Bearer TOKEN\"");
-    found.submitter = std::move(*submitter);
-  }
+  identify(request, found);
+  if (found.status != 0) return found;
   if (const auto wrong = repetition_error(request)) return refuse(400, *wrong);
   const std::string coding = lower(request.header("content-encoding").value_or(""));
   if (request.method == "POST" && !coding.empty() && coding != "identity")
@@ -169,12 +173,25 @@ std::optional<std::string> Gateway::browser_error(const net::HttpRequest& reques
   return std::nullopt;
 }
 
-std::optional<Submitter> Gateway::submitter_of(const net::HttpRequest& request) const {
-  const auto given = request.header("authorization");
-  if (given && lower(*given).starts_with(kBearer))
-    return tokens_->find(std::string_view(*given).substr(kBearer.size()));
-  const auto cli_id = request.header("x-popcorn-cli-id");  // popcorn-cli sends its token so
-  return cli_id ? tokens_->find(*cli_id) : std::nullopt;
+void Gateway::identify(const net::HttpRequest& request, Finding& found) const {
+  const auto refuse = [&](int status, const char* sentence) {
+    found.status = status;
+    found.sentence = sentence;
+  };
+  const Access access = found.match.route->access;
+  const std::string token = token_of(request).value_or("");
+  if (access == Access::anyone) return;
+  if (options_.operators != nullptr && !token.empty() && options_.operators->find(token)) {
+    found.submitter.is_operator = true;
+    return;
+  }
+  if (access == Access::operators && options_.operators == nullptr)
+    return refuse(403, "this gateway lets nobody operate the queue; kq-gateway --operators FILE names who may");
+  auto submitter = tokens_ == nullptr || token.empty() ? std::nullopt : tokens_->find(token);
+  if (submitter) found.submitter = std::move(*submitter);
+  if (access == Access::operators && submitter) return refuse(403, "only the token of an operator may do this");
+  if (access == Access::operators || (tokens_ != nullptr && !submitter))
+    refuse(401, "a valid token is needed in the header field \"Authorization: Bearer TOKEN\"");
 }
 
 // Calls the handler, if the route may wait within the limit of waits.

@@ -29,6 +29,8 @@ struct GatewayOptions {
   // page cannot reach the gateway by a name that it controls.
   bool is_loopback = true;
   std::string instance = "0";  // begins the ids of requests
+  // The tokens of those who may operate the queue; null: nobody may. It must outlive the gateway.
+  const Tokens* operators = nullptr;
 };
 
 class Gateway {
@@ -50,7 +52,8 @@ class Gateway {
   Response reject(const net::HttpFault& fault, const net::HttpRequest& request);
   Finding find(const net::HttpRequest& request) const;
   std::optional<std::string> browser_error(const net::HttpRequest& request) const;
-  std::optional<Submitter> submitter_of(const net::HttpRequest& request) const;
+  // Sets the submitter of a request, or the status and sentence of its refusal.
+  void identify(const net::HttpRequest& request, Finding& found) const;
   Response run(const Route& route, const Request& request);
   bool begin_wait(const std::string& submitter);
   void end_wait(const std::string& submitter);

@@ -57,7 +57,13 @@ Routes routes() {
            [](const Request&, Service&) {
              return Response{.status = 200, .stream = [](const Write& write) { return write("x"); }};
            },
-       .waits = true}};
+       .waits = true},
+      {.method = "POST",
+       .path = "/operate",
+       .access = Access::operators,
+       .handler = [](const Request& request, Service&) {
+         return Response{.status = 200, .body = request.submitter.is_operator ? "operator" : "?"};
+       }}};
 }
 
 class GatewayTest : public testing::Test {
@@ -124,6 +130,39 @@ TEST_F(GatewayTest, a_token_is_needed_where_there_are_tokens) {
   asked.headers["x-popcorn-cli-id"] = kAda.token;
   EXPECT_EQ(ask(served, asked).body, "ada x ");
   EXPECT_EQ(ask(served, request("GET", "/open")).status, 200);
+}
+
+TEST_F(GatewayTest, only_operators_operate) {
+  net::HttpRequest asked = request("POST", "/operate");
+  asked.headers["authorization"] = "Bearer " + kAda.token;
+  EXPECT_EQ(ask(app(), asked).status, 403);  // the gateway has no operators
+  const auto known = tokens();
+  const net::HttpApp served = app(nullptr, {.operators = known.get()});
+  EXPECT_EQ(ask(served, asked).body, "operator");
+  asked.headers["authorization"] = "Bearer wrong";
+  EXPECT_EQ(ask(served, asked).status, 401);
+  asked.headers.erase("authorization");
+  EXPECT_EQ(ask(served, asked).status, 401);
+  EXPECT_EQ(ask(served, request("POST", "/mine/x")).status, 200);  // reading and submitting need no token here
+}
+
+TEST_F(GatewayTest, an_operator_sees_all_runs_and_a_submitter_does_not_operate) {
+  const auto known = tokens();
+  const NewToken root = make_token("root", 0, "other");
+  std::string name = "/tmp/kq-gateway-test.XXXXXX";
+  const int file = ::mkstemp(name.data());
+  ASSERT_EQ(::write(file, root.line.data(), root.line.size()), static_cast<ssize_t>(root.line.size()));
+  const auto operators = std::move(*Tokens::open(name));
+  ::close(file);
+  ::unlink(name.c_str());
+  const net::HttpApp served = app(known.get(), {.operators = operators.get()});
+  net::HttpRequest asked = request("POST", "/operate");
+  asked.headers["authorization"] = "Bearer " + kAda.token;
+  EXPECT_EQ(ask(served, asked).status, 403);
+  net::HttpRequest mine = request("POST", "/mine/x");
+  mine.headers["authorization"] = "Bearer " + root.token;
+  EXPECT_EQ(ask(served, mine).body, " x ");
+  EXPECT_EQ(ask(served, request("POST", "/mine/x")).status, 401);
 }
 
 TEST_F(GatewayTest, a_web_page_cannot_reach_a_gateway_without_tokens) {

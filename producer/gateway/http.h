@@ -23,6 +23,7 @@ class Service;
 struct Submitter {
   std::string name;            // empty: the gateway has no tokens
   std::uint64_t jobs_max = 0;  // the most queued jobs of this submitter; 0: only the broker's own quota counts
+  bool is_operator = false;    // may operate the queue. An operator has no name as submitter, and sees every run
 
   friend bool operator==(const Submitter&, const Submitter&) = default;
 };
@@ -40,6 +41,7 @@ using Response = net::HttpResponse;
 enum class Access {
   anyone,     // no token is needed: /health, /openapi.json
   submitter,  // a token is needed, where the gateway has tokens
+  operators,  // the token of an operator is needed
 };
 
 using Handler = std::function<Response(const Request& request, Service& service)>;

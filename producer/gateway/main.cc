@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -17,6 +18,7 @@
 #include "producer/gateway/broker/broker_service.h"
 #include "producer/gateway/command_line.h"
 #include "producer/gateway/gateway.h"
+#include "producer/gateway/live/page.h"
 #include "producer/gateway/routes.h"
 #include "sys/descriptors.h"
 #include "sys/readiness.h"
@@ -77,12 +79,25 @@ void report_mistakes(producer::popcorn::ProblemSet& problems) {
   spdlog::info("{} leaderboards", (*boards)->size());
 }
 
+// Returns the live page. Without its files the gateway answers requests all the same.
+std::string live_page() {
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
+  const auto files = tools::read_page_files(program.parent_path() / "../share/kq/report");
+  if (files) return gateway::live_page_html(*files);
+  spdlog::warn("there is no live page: {}", files.error().message);
+  return "";
+}
+
 Expected<void> serve(gateway::ServeCommand line) {
   const StopSignal stop;
   fit_limits(line);
   std::unique_ptr<gateway::Tokens> tokens;
   if (!line.tokens.empty()) {
     KQ_TRY_VALUE(tokens, gateway::Tokens::open(line.tokens));
+  }
+  std::unique_ptr<gateway::Tokens> operators;
+  if (!line.operators.empty()) {
+    KQ_TRY_VALUE(operators, gateway::Tokens::open(line.operators));
   }
   std::unique_ptr<producer::popcorn::ProblemSet> problems;
   if (!line.popcorn.empty()) {
@@ -94,10 +109,13 @@ Expected<void> serve(gateway::ServeCommand line) {
   gateway::BrokerService service(*calls, producer::default_submitter(), key ? key->who : Identity{});
   std::function<std::string()> metrics_text;
   gateway::Gateway frame(
-      gateway::all_routes(line.evaluation, {.problems = problems.get(), .has_tokens = tokens != nullptr},
+      gateway::all_routes(line.evaluation, {.problems = problems.get(), .has_tokens = tokens != nullptr}, live_page(),
                           [&] { return metrics_text(); }),
       service, tokens.get(),
-      {.limits = line.limits, .is_loopback = line.is_loopback, .instance = service.random_name().substr(0, 8)});
+      {.limits = line.limits,
+       .is_loopback = line.is_loopback,
+       .instance = service.random_name().substr(0, 8),
+       .operators = operators.get()});
   std::unique_ptr<net::HttpListener> listener;
   std::mutex mutex;  // the first request may come before start() has returned
   metrics_text = [&] {
@@ -115,8 +133,10 @@ Expected<void> serve(gateway::ServeCommand line) {
   if (const auto told = sys::report_ready(line.ready_fd.value_or(-1), "ready " + url + "\n"); !told)
     spdlog::warn("{}", told.error().message);
   while (!stop.arrives_within(kTokensCheckMs)) {
-    if (!tokens) continue;
-    if (const auto news = tokens->refresh()) spdlog::warn(*news);
+    for (gateway::Tokens* file : {tokens.get(), operators.get()}) {
+      if (file == nullptr) continue;
+      if (const auto news = file->refresh()) spdlog::warn(*news);
+    }
   }
   spdlog::info("stopping; requests have {} ms to finish", line.drain_ms);
   calls->stop_waits();

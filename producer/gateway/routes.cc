@@ -4,6 +4,7 @@
 
 #include "producer/gateway/documents.h"
 #include "producer/gateway/evaluation/routes.h"
+#include "producer/gateway/live/live_routes.h"
 #include "producer/gateway/metrics.h"
 #include "producer/gateway/popcorn/routes.h"
 #include "producer/gateway/rest/rest.h"
@@ -18,9 +19,10 @@ void add(Routes& routes, Routes more) {
 
 }  // namespace
 
-Routes all_routes(const EvaluationSettings& evaluation, const PopcornSettings& popcorn,
+Routes all_routes(const EvaluationSettings& evaluation, const PopcornSettings& popcorn, std::string page,
                   std::function<std::string()> metrics_text) {
   Routes routes = rest_routes();
+  add(routes, live_routes(std::move(page)));
   add(routes, document_routes());
   add(routes, evaluation::evaluation_routes(evaluation));
   routes.push_back({.method = "GET",

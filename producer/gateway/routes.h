@@ -9,8 +9,8 @@
 
 namespace kq::gateway {
 
-// `metrics_text` makes the answer to GET /metrics.
-Routes all_routes(const EvaluationSettings& evaluation, const PopcornSettings& popcorn,
+// `page` is the HTML of the live page; empty: there is none. `metrics_text` makes the answer to GET /metrics.
+Routes all_routes(const EvaluationSettings& evaluation, const PopcornSettings& popcorn, std::string page,
                   std::function<std::string()> metrics_text);
 
 }  // namespace kq::gateway

@@ -26,6 +26,12 @@ struct SubmittedJob {
   JobAck ack;
 };
 
+// The jobs of a reply that a submitter may see, with the names that it gave to the runs.
+struct VisibleJobs {
+  JobsReply reply;
+  std::size_t hidden_count = 0;  // jobs of others, which were removed from the reply
+};
+
 class Service {
  public:
   virtual ~Service() = default;
@@ -68,6 +74,17 @@ class Service {
   virtual Expected<BrokerReply> broker() = 0;     // the length of the queue, and the workers with their devices
   virtual Expected<StatsReply> statistics() = 0;  // all metrics of the broker
 
+  // Jobs in one state, in the order of their numbers, and the lanes of the queue, whose submitters are not hidden.
+  virtual Expected<VisibleJobs> visible_jobs(const Submitter& submitter, const JobsQuery& query) = 0;
+  virtual Expected<QueueReply> lanes(const QueueQuery& query) = 0;
+
+  // What operators may do. They fail with bad_input where the broker refuses, for example because the gateway's key is
+  // not that of an admin.
+  virtual Expected<JobAction> retry(Sequence seq) = 0;
+  virtual Expected<void> pause(const Pause& request) = 0;
+  virtual Expected<void> drain(const Drain& request) = 0;
+
+  virtual bool is_stopping() const = 0;         // whether the gateway stops; a stream of events then ends
   virtual std::int64_t now_ms() const = 0;      // Unix time
   virtual std::string random_name() const = 0;  // 16 hex digits, for a run, label or salt that has no name
 };

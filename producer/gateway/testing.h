@@ -19,6 +19,10 @@ class FakeService final : public Service {
   std::optional<JobAck> answer;  // to every submitted job, in place of an acceptance
   std::vector<LeaderboardRow> board;
   std::size_t page_rows = 256;
+  std::vector<LaneRow> lanes_of_queue;
+  std::vector<Pause> pauses;
+  std::vector<Drain> drains;
+  bool stops = false;
   bool is_shared = false;  // another submitter has asked for every job too
 
   // Ends a job with a verdict and a log.
@@ -126,6 +130,31 @@ class FakeService final : public Service {
     return BrokerReply{.version = "1", .queued = 2, .leased = 1, .workers = {{.worker = "w", .devices = {{}}}}};
   }
   Expected<StatsReply> statistics() override { return StatsReply{}; }
+  Expected<VisibleJobs> visible_jobs(const Submitter&, const JobsQuery& query) override {
+    VisibleJobs visible;
+    for (const auto& [names, row] : rows) {
+      if (row.job.state != query.state || row.job.seq <= query.after_seq) continue;
+      JobRow one{.job = row.job, .label = names.second, .author = "", .worker = "w"};
+      one.job.run = names.first;
+      visible.reply.jobs.push_back(std::move(one));
+    }
+    return visible;
+  }
+  Expected<QueueReply> lanes(const QueueQuery&) override { return QueueReply{.lanes = lanes_of_queue}; }
+  Expected<JobAction> retry(Sequence seq) override {
+    const bool is_known = seq <= rows.size();
+    return JobAction{.seq = seq, .done = is_known, .state = JobState::queued, .reason = is_known ? "" : "no such job"};
+  }
+  Expected<void> pause(const Pause& request) override {
+    if (failure_of_all) return failure(*failure_of_all);
+    pauses.push_back(request);
+    return {};
+  }
+  Expected<void> drain(const Drain& request) override {
+    drains.push_back(request);
+    return {};
+  }
+  bool is_stopping() const override { return stops; }
   std::int64_t now_ms() const override { return 1'800'000'000'000; }
   std::string random_name() const override { return "0123456789abcdef"; }
 };

@@ -137,7 +137,7 @@ const kqJob = (() => {
     return make("details", { class: "provenance" }, make("summary", {}, "Everything that is known of the job"), make("dl", { class: "facts" }, Object.entries(details).flatMap(([name, value]) => [make("dt", {}, name + (units[name] ? ", " + units[name] : "")), make("dd", {}, typeof value === "number" ? number(value) : String(value))])));
   }
 
-  function fill(facts, table, row, group, index) {
+  function fill(group, index, actions) {
     const job = group.jobs[index];
     const details = {};
     const units = {};
@@ -155,25 +155,29 @@ const kqJob = (() => {
     dialog.replaceChildren(make("div", { class: "job" },
       make("header", {}, make("div", {}, make("p", { class: "kind" }, "Job " + details.job_id), make("h2", { id: "job-title", tabindex: -1, autofocus: true }, details.label), make("p", { class: "quiet" }, line)), close),
       make("p", {}, make("span", { class: "chip " + tone }, outcome + (details.reason ? " (" + details.reason + ")" : ""))),
-      why(details), figures(details), cases(job), samples(job),
+      actions, why(details), figures(details), cases(job), samples(job),
       make("h3", {}, "Sources"), sources(group, job, details),
       log ? [make("h3", {}, "What it printed"), make("pre", { class: "log", tabindex: 0 }, log)] : null,
       profile(job), again(job), provenance(details, units)));
   }
 
-  async function show(facts, table, row, closed) {
-    const job = table.numbers.job[row];
+  // Shows a job of a group, unless the open dialog shows it already. `key` names the job, `closed` is called when the
+  // reader closes the dialog, and `actions` is an element with what the reader may do, or null.
+  function open(group, index, key, closed, actions = null) {
     onClose = null;
-    if (dialog.open && dialog.dataset.job === String(job)) return;
-    // The groups of a page hold its jobs in their order.
-    const index = row;
-    const group = await kq.data("group-" + Math.floor(index / facts.group_size));
-    if (group === null) return;
-    fill(facts, table, row, group, index % facts.group_size);
-    dialog.dataset.job = job;
+    fill(group, index, actions);
+    dialog.dataset.job = key;
     if (!dialog.open) dialog.showModal();
     dialog.scrollTop = 0;
     onClose = closed;
+  }
+  async function show(facts, table, row, closed) {
+    const job = String(table.numbers.job[row]);
+    onClose = null;
+    if (dialog.open && dialog.dataset.job === job) return;
+    // The groups of a page hold its jobs in their order.
+    const group = await kq.data("group-" + Math.floor(row / facts.group_size));
+    if (group !== null) open(group, row % facts.group_size, job, closed);
   }
   function hide() {
     if (dialog !== null && dialog.open) {
@@ -181,5 +185,5 @@ const kqJob = (() => {
       dialog.close();
     }
   }
-  return { show, hide, save };
+  return { show, open, hide, save };
 })();

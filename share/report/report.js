@@ -49,6 +49,7 @@
     return found;
   }
   const orders = new Map();
+  const naturally = new Intl.Collator("en", { numeric: true }); // relu2 comes before relu10
   // Returns a number for each row by which the column sorts; NaN comes last in both directions.
   function order(name) {
     if (orders.has(name)) return orders.get(name);
@@ -57,7 +58,7 @@
       keys = numbers[name].map((one) => (one === null ? NaN : one));
     } else {
       const sorted = text[name].values.map((_, i) => i);
-      sorted.sort((a, b) => (text[name].values[a] < text[name].values[b] ? -1 : 1));
+      sorted.sort((a, b) => naturally.compare(text[name].values[a], text[name].values[b]));
       const place = [];
       sorted.forEach((index, i) => (place[index] = i));
       keys = text[name].of.map((index) => (text[name].values[index] === "" ? NaN : place[index]));

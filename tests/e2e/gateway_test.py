@@ -190,7 +190,7 @@ class Page(kq.EndToEndTest):
 
     def test_its_commands_work(self) -> None:
         page = (kq.ROOT / "docs/operator/gateway.md").read_text()
-        first, token = re.findall(r"```bash\n(.*?)```", page, flags=re.DOTALL)
+        first, token, operators = re.findall(r"```bash\n(.*?)```", page, flags=re.DOTALL)
         done = self.run_script(first.replace("8000", str(free_port())), kq.ROOT / "examples/sweep")
         self.assert_end(done, 0)
         self.assertIn('"healthy"', done.stdout)
@@ -199,6 +199,7 @@ class Page(kq.EndToEndTest):
         made = self.run_script(token, self.folder)
         self.assertIn("the token of ada", made.stderr)
         self.assertRegex((self.folder / "tokens").read_text(), "^[0-9a-f]{64} ada 500\n$")
+        self.assertIn("the token of root", self.run_script(operators, self.folder).stderr)
 
     def run_script(self, script: str, where: Path) -> subprocess.CompletedProcess[str]:
         script = script.replace("--state state", f"--state {self.folder}/state")

@@ -44,7 +44,7 @@ ALLOWED = {
 
 # A room inside a room, which may include more than its surroundings.
 ALLOWED_INSIDE = {
-    "producer/gateway/": ("tools/table/*", "producer/*"),
+    "producer/gateway/": ("tools/table/*", "tools/report/*", "producer/*"),
 }
 
 # What main files, loops, the shell of the broker and its replication may include besides: they construct the sockets

@@ -10,6 +10,7 @@
 #include "net/endpoint.h"
 #include "store/reader.h"
 #include "tools/cli/default_place.h"
+#include "tools/cli/natural_order.h"
 #include "tools/views/run_pages.h"
 
 namespace kq::tools {
@@ -142,7 +143,8 @@ Expected<std::vector<LeaderboardRow>> all_boards(Source& source) {
     query.after_key = page->last_key;
   }
   std::sort(rows.begin(), rows.end(), [](const LeaderboardRow& a, const LeaderboardRow& b) {
-    return std::tie(a.problem, a.device_model, a.problem_hash) < std::tie(b.problem, b.device_model, b.problem_hash);
+    if (const auto order = natural_order(a.problem, b.problem); order != 0) return order < 0;
+    return std::tie(a.device_model, a.problem_hash) < std::tie(b.device_model, b.problem_hash);
   });
   return rows;
 }

@@ -180,6 +180,9 @@ class Sweep {
       std::cerr << kProgram << ": kq results " << kq::producer::shell_quoted(prepared.run) << " --failed"
                 << evaluation_.place_options() << " shows why jobs did not pass; kq show "
                 << kq::producer::shell_quoted(prepared.run) << " LABEL shows one of them\n";
+    if (report_ && !options_.json && !options_.quiet && !prepared.run.empty())
+      std::cerr << kProgram << ": kq report " << kq::producer::shell_quoted(prepared.run) << evaluation_.place_options()
+                << " writes a page with plots and every job\n";
     return code;
   }
 

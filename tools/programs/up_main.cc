@@ -41,6 +41,7 @@ struct Options {
   std::string key;
   std::string gateway;
   std::string gateway_tokens;
+  std::string gateway_operators;
   std::string gateway_key;
   std::string popcorn;
   bool detach = false;
@@ -55,17 +56,19 @@ ExitCode run(const Options& options, const Announce& announce, const std::functi
   kq::tools::StopSignals signals;
   bool stopping = false;
   const auto sleep = [&](std::int64_t ms) { return stopping = signals.take(ms).has_value() || stopping; };
-  Expected<std::unique_ptr<kq::tools::Stack>> stack = kq::tools::Stack::start({.state_folder = options.state,
-                                                                               .broker_url = options.url,
-                                                                               .key_folder = options.keys,
-                                                                               .worker_key = options.key,
-                                                                               .devices = options.devices,
-                                                                               .gateway = options.gateway,
-                                                                               .gateway_tokens = options.gateway_tokens,
-                                                                               .gateway_key = options.gateway_key,
-                                                                               .gateway_popcorn = options.popcorn,
-                                                                               .programs = kq::tools::program_folder()},
-                                                                              sleep);
+  Expected<std::unique_ptr<kq::tools::Stack>> stack =
+      kq::tools::Stack::start({.state_folder = options.state,
+                               .broker_url = options.url,
+                               .key_folder = options.keys,
+                               .worker_key = options.key,
+                               .devices = options.devices,
+                               .gateway = options.gateway,
+                               .gateway_tokens = options.gateway_tokens,
+                               .gateway_operators = options.gateway_operators,
+                               .gateway_key = options.gateway_key,
+                               .gateway_popcorn = options.popcorn,
+                               .programs = kq::tools::program_folder()},
+                              sleep);
   if (stack && options.keys.empty()) {
     // A kq sweep that was killed could not resume the submitters that waited for it.
     kq::tools::resume_submitters((*stack)->broker_url(), (*stack)->left_paused());
@@ -190,10 +193,13 @@ int up(int argc, char** argv) {
   flags.option("--keys", "DIR", "the broker's folder of keys; only the keys in it may connect", options.keys,
                "KQ_KEYS");
   flags.option("--worker-key", "FILE", "key file of the worker, necessary with --keys", options.key);
-  flags.option("--gateway", "HOST:PORT", "run a gateway too, which answers HTTP requests at this address",
-               options.gateway);
+  flags.option("--gateway", "HOST:PORT",
+               "run a gateway too, which answers HTTP requests and shows the queue at this address", options.gateway);
   flags.option("--gateway-tokens", "FILE", "file of the gateway's tokens, necessary beyond this machine",
                options.gateway_tokens);
+  flags.option("--gateway-operators", "FILE",
+               "file of the tokens with which the page at / of the gateway cancels, retries, pauses and drains",
+               options.gateway_operators);
   flags.option("--gateway-key", "FILE", "key file of the gateway, necessary with --keys", options.gateway_key);
   flags.option("--popcorn", "DIR", "folder of problems in GPU MODE's form, which popcorn-cli finds at the gateway",
                options.popcorn);

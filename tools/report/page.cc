@@ -13,11 +13,12 @@
 namespace kq::tools {
 namespace {
 
-std::string policy(const std::vector<std::string_view>& scripts, bool has_linked) {
-  std::string hashes = has_linked ? " 'self'" : "";
+std::string policy(const std::vector<std::string_view>& scripts, const Page& page) {
+  std::string hashes = !page.linked.empty() ? " 'self'" : "";
   for (const std::string_view script : scripts) hashes += " 'sha256-" + base64(as_bytes(sha256(script))) + "'";
   return "default-src 'none'; script-src" + (hashes.empty() ? " 'none'" : hashes) +
-         "; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'";
+         "; style-src 'unsafe-inline'; img-src data: blob:;" + (page.asks_its_server ? " connect-src 'self';" : "") +
+         " base-uri 'none'; form-action 'none'";
 }
 
 Expected<std::string> read_file(const std::string& folder, const char* name, bool must_exist) {
@@ -40,6 +41,7 @@ Expected<PageFiles> read_page_files(const std::string& folder) {
   KQ_TRY_VALUE(files.common, read_file(folder, "common.js", true));
   KQ_TRY_VALUE(files.job, read_file(folder, "job.js", true));
   KQ_TRY_VALUE(files.report, read_file(folder, "report.js", true));
+  KQ_TRY_VALUE(files.live, read_file(folder, "live.js", true));
   KQ_TRY_VALUE(files.tables, read_file(folder, "tables.js", true));
   KQ_TRY_VALUE(files.vega, read_file(folder, "vega.js", false));
   if (!files.vega.empty()) files.packed_vega = packed(files.vega);
@@ -68,7 +70,7 @@ std::string page_html(const PageFiles& files, const Page& page) {
   std::string html =
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"" +
-      policy(allowed, !page.linked.empty()) +
+      policy(allowed, page) +
       "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n"
       "<link rel=\"icon\" href=\"data:,\">\n<title>" +

@@ -1,4 +1,5 @@
-// The files of which pages are made, and a page that holds all of them: it asks no host for anything.
+// The files of which pages are made, and a page that holds all of them. It asks no host for anything, but the live page
+// of a gateway asks that gateway.
 #pragma once
 
 #include <string>
@@ -19,6 +20,7 @@ struct PageFiles {
   std::string common = {};  // common.js: unpacking, escaping, the theme, and plots
   std::string job = {};     // job.js: one job
   std::string report = {};  // report.js: the page of a run
+  std::string live = {};    // live.js: the live page of a gateway
   std::string tables = {};  // tables.js: tables of pages that are whole without a script
 };
 Expected<PageFiles> read_page_files(const std::string& folder);
@@ -35,8 +37,9 @@ struct Page {
   std::vector<PageData> data = {};
   std::vector<std::string_view> scripts = {};  // in the order in which they run
   std::string head = {};                       // further elements of the head
-  std::string linked = {};   // address of a script beside the page that runs before the others; or empty
-  bool holds_plots = false;  // whether vega.js is in the page, packed; common.js unpacks it for the first plot
+  std::string linked = {};       // address of a script beside the page that runs before the others; or empty
+  bool holds_plots = false;      // whether vega.js is in the page, packed; common.js unpacks it for the first plot
+  bool asks_its_server = false;  // whether scripts may ask the server that the page comes from
 };
 
 // Returns the page as HTML. Its policy allows these scripts by their hashes, and no other script.

@@ -147,8 +147,8 @@ Stack::Stack(StateFolder folder, PrivateEndpoint endpoint, const StackPlan& plan
   gateway_ = {.name = "kq-gateway", .command = {}, .process = std::nullopt};
   if (plan.gateway.empty()) return;
   gateway_.command = {.words = {plan.programs + "/kq-gateway", "--broker", url_, "--listen", plan.gateway, "--tokens",
-                                plan.gateway_tokens, "--key", plan.gateway_key, "--popcorn", plan.gateway_popcorn,
-                                "--log-format", "text"},
+                                plan.gateway_tokens, "--operators", plan.gateway_operators, "--key", plan.gateway_key,
+                                "--popcorn", plan.gateway_popcorn, "--log-format", "text"},
                       .log = folder_.file("gateway.log")};
 }
 

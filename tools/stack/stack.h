@@ -29,6 +29,7 @@ struct StackPlan {
   std::string devices = "auto";           // devices of the worker, as for kq-worker --devices
   std::string gateway = "";               // address HOST:PORT of the gateway; empty for no gateway
   std::string gateway_tokens = "";        // path of the gateway's file of tokens; empty for none
+  std::string gateway_operators = "";     // path of the file of operators' tokens; empty for none
   std::string gateway_key = "";           // path of the gateway's key file; empty for no key
   std::string gateway_popcorn = "";       // folder of the gateway's problems in GPU MODE's form; empty for none
   std::string programs;                   // folder of the programs

@@ -54,13 +54,14 @@ TEST_F(StackTest, a_gateway_starts_last_and_ends_first) {
                                          .broker_url = "",
                                          .gateway = "127.0.0.1:8000",
                                          .gateway_tokens = "tokens",
+                                         .gateway_operators = "operators",
                                          .gateway_popcorn = "problems",
                                          .programs = folder_.file("bin")},
                                         sleep_uninterrupted));
   ASSERT_TRUE(stack) << stack.error().message;
   ASSERT_TRUE((*stack)->start_gateway(sleep_uninterrupted));
   EXPECT_THAT(log("gateway"), HasSubstr("--broker " + (*stack)->broker_url() + " --listen 127.0.0.1:8000"));
-  EXPECT_THAT(log("gateway"), HasSubstr("--tokens tokens"));
+  EXPECT_THAT(log("gateway"), HasSubstr("--tokens tokens --operators operators"));
   EXPECT_THAT(log("gateway"), HasSubstr("--popcorn problems"));
   EXPECT_EQ(children().size(), 3u);
   (*stack)->stop(sleep_uninterrupted);

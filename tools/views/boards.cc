@@ -7,6 +7,7 @@
 #include <map>
 #include <tuple>
 
+#include "tools/cli/natural_order.h"
 #include "tools/cli/text.h"
 #include "tools/table/cell.h"
 #include "tools/table/columns.h"
@@ -131,6 +132,8 @@ void LeaderboardBuilder::add(const RunRow& row) {
 
 Leaderboard LeaderboardBuilder::finish() {
   Leaderboard board{.run = run_, .left_out_count = left_out_count_, .rows = best_of(passed_)};
+  std::ranges::stable_sort(
+      board.rows, [](const RankedRow& a, const RankedRow& b) { return natural_order(a.problem, b.problem) < 0; });
   for (const auto& [baseline, problems] : problems_) {
     board.problem_counts[baseline] = problems.size();
     board.problem_count += problems.size();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "tools/cli/natural_order.h"
 #include "tools/cli/text.h"
 #include "tools/table/cell.h"
 #include "tools/table/columns.h"
@@ -40,6 +41,14 @@ Expected<void> validate(const RankingOptions& options) {
   const bool is_tag = by.starts_with(kTagPrefix) && by.size() > kTagPrefix.size();
   if (by.empty() || by == "author" || by == "backend" || is_tag) return {};
   return bad_input("--by must be author, backend or tag.NAME, got '" + printable(by) + "'");
+}
+
+bool Ranking::BoardLess::operator()(const Board& a, const Board& b) const {
+  if (const auto order = natural_order(std::get<0>(a), std::get<0>(b)); order != 0) return order < 0;
+  const auto group = [](const Board& one) { return std::tie(std::get<1>(one), std::get<2>(one)); };
+  if (group(a) != group(b)) return group(a) < group(b);
+  if (const auto order = natural_order(std::get<3>(a), std::get<3>(b)); order != 0) return order < 0;
+  return std::get<4>(a) < std::get<4>(b);
 }
 
 void Ranking::add(const std::string& run, const RunRow& row) {

@@ -46,7 +46,11 @@ class Ranking {
   std::map<Group, std::vector<LeaderboardRow>> best_by_group() const;
 
   RankingOptions options_;
-  std::map<Board, std::vector<Entry>> boards_;  // the fastest first, at most `top`
+  // Orders by the natural order of names.
+  struct BoardLess {
+    bool operator()(const Board& a, const Board& b) const;
+  };
+  std::map<Board, std::vector<Entry>, BoardLess> boards_;  // the fastest first, at most `top`
   // Tried problems, by the value of `by` and the baseline.
   std::map<std::pair<std::string, std::string>, std::set<std::pair<std::string, Hash>>> problems_;
 };

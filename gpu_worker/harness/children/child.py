@@ -12,6 +12,7 @@ What process C then does depends on the role of its order: it waits for a job (p
 profiler or the problem's own program, or becomes kq-launcher.
 """
 
+import faulthandler
 import os
 import signal
 import socket
@@ -140,6 +141,8 @@ class Child:
         sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
         self.tell_zygote(f"in {self.sandbox.layer_names()}")
         self.lifeline.close()
+        # A crash leaves the line of Python in the log, where the worker finds it.
+        faulthandler.enable(2, all_threads=False)
         # From here on code of the job runs.
         code = EXIT_BROKEN
         try:

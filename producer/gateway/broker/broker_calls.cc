@@ -268,10 +268,12 @@ Expected<ClientReply> BrokerCalls::ask(const ClientRequest& request, const CallO
 }
 
 void BrokerCalls::stop_waits() {
+  is_stopping_ = true;
   for (auto& line : lines_) line->stop_waits();
 }
 
 void BrokerCalls::stop() {
+  is_stopping_ = true;
   for (auto& line : lines_) line->stop();
 }
 

@@ -6,6 +6,7 @@
 // its reply is there; every request is idempotent at the broker.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -55,6 +56,7 @@ class BrokerCalls {
 
   // Ends the open queries that wait for a job to finish, and lets later ones fail; other calls go on.
   void stop_waits();
+  bool is_stopping() const { return is_stopping_; }  // whether stop_waits() or stop() was called
   void stop();
 
  private:
@@ -62,6 +64,7 @@ class BrokerCalls {
   struct Call;
 
   const std::string url_;
+  std::atomic<bool> is_stopping_ = false;
   std::vector<std::unique_ptr<Line>> lines_;  // the last one is for queries that wait
 };
 

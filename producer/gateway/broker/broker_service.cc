@@ -236,6 +236,42 @@ Expected<StatsReply> BrokerService::statistics() {
   return cached<StatsReply, StatsQuery>(statistics_);
 }
 
+Expected<VisibleJobs> BrokerService::visible_jobs(const Submitter& submitter, const JobsQuery& query) {
+  VisibleJobs visible;
+  KQ_TRY_VALUE(visible.reply, calls_.ask_for<JobsReply>(query));
+  if (submitter.name.empty()) return visible;
+  const std::string prefix = submitter.name + "/";
+  visible.hidden_count =
+      std::erase_if(visible.reply.jobs, [&](const JobRow& row) { return !row.job.run.starts_with(prefix); });
+  for (JobRow& row : visible.reply.jobs) {
+    row.job.run = own_run(submitter, row.job.run);
+    row.job.submitter = submitter.name;
+    row.job.first_submitter.clear();
+    row.job.also_for.clear();
+  }
+  return visible;
+}
+
+Expected<QueueReply> BrokerService::lanes(const QueueQuery& query) {
+  return calls_.ask_for<QueueReply>(query);
+}
+
+Expected<JobAction> BrokerService::retry(Sequence seq) {
+  KQ_TRY_VALUE(ActionReply reply, calls_.ask_for<ActionReply>(RetryJobs{{seq}}));
+  if (reply.jobs.size() != 1) return our_fault("the broker answered a retry of a job without the job");
+  return std::move(reply.jobs[0]);
+}
+
+Expected<void> BrokerService::pause(const Pause& request) {
+  KQ_TRY(calls_.ask_for<Done>(request));
+  return {};
+}
+
+Expected<void> BrokerService::drain(const Drain& request) {
+  KQ_TRY(calls_.ask_for<Done>(request));
+  return {};
+}
+
 std::int64_t BrokerService::now_ms() const {
   return sys::unix_now_ms();
 }

@@ -49,6 +49,12 @@ class BrokerService final : public Service {
   Expected<BoardReply> board_page(const BoardQuery& query) override;
   Expected<BrokerReply> broker() override;
   Expected<StatsReply> statistics() override;
+  Expected<VisibleJobs> visible_jobs(const Submitter& submitter, const JobsQuery& query) override;
+  Expected<QueueReply> lanes(const QueueQuery& query) override;
+  Expected<JobAction> retry(Sequence seq) override;
+  Expected<void> pause(const Pause& request) override;
+  Expected<void> drain(const Drain& request) override;
+  bool is_stopping() const override { return calls_.is_stopping(); }
   std::int64_t now_ms() const override;
   std::string random_name() const override;
 

@@ -84,6 +84,12 @@ struct CannedService final : Service {
   Expected<BoardReply> board_page(const BoardQuery&) override { return BoardReply{}; }
   Expected<BrokerReply> broker() override { return error ? Expected<BrokerReply>(failure(*error)) : BrokerReply{}; }
   Expected<StatsReply> statistics() override { return error ? Expected<StatsReply>(failure(*error)) : StatsReply{}; }
+  Expected<VisibleJobs> visible_jobs(const Submitter&, const JobsQuery&) override { return VisibleJobs{}; }
+  Expected<QueueReply> lanes(const QueueQuery&) override { return QueueReply{}; }
+  Expected<JobAction> retry(Sequence seq) override { return JobAction{.seq = seq, .reason = ""}; }
+  Expected<void> pause(const Pause&) override { return {}; }
+  Expected<void> drain(const Drain&) override { return {}; }
+  bool is_stopping() const override { return false; }
   std::int64_t now_ms() const override { return clock_ms; }
   std::string random_name() const override { return "name" + std::to_string(++names); }
 };

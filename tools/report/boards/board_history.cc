@@ -1,4 +1,5 @@
 #include "tools/report/boards/board_history.h"
+#include "tools/cli/natural_order.h"
 
 #include <algorithm>
 
@@ -97,6 +98,8 @@ std::vector<Board> BoardCollector::finish() {
     if (board.entries.size() > kBoardEntriesMax) board.entries.resize(kBoardEntriesMax);
     give_ranks(board.entries);
   }
+  std::stable_sort(boards.begin(), boards.end(),
+                   [](const Board& a, const Board& b) { return natural_order(a.problem, b.problem) < 0; });
   return boards;
 }
 

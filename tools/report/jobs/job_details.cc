@@ -7,7 +7,6 @@
 #include "producer/client/json.h"
 #include "tools/cli/text.h"
 #include "tools/report/jobs/measure_again.h"
-#include "tools/report/packing.h"
 #include "tools/report/plots.h"
 #include "tools/table/columns.h"
 #include "tools/table/levels.h"
@@ -99,7 +98,7 @@ Expected<void> JobGroup::add(const RunRow& row, const ReadSource& read) {
   return {};
 }
 
-std::string JobGroup::finish() const {
+std::string JobGroup::json() const {
   std::string text = "{\"keys\": [";
   for (const Column& column : columns()) {
     if (&column != &columns().front()) text += ", ";
@@ -115,7 +114,7 @@ std::string JobGroup::finish() const {
     text += (hash == files_.begin()->first ? "\"" : ",\n\"") + to_hex(hash) + "\": ";
     producer::append_json(content, text);
   }
-  return packed(text + "},\n\"jobs\": [" + jobs_ + "]}");
+  return text + "},\n\"jobs\": [" + jobs_ + "]}";
 }
 
 }  // namespace kq::tools

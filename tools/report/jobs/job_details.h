@@ -27,8 +27,8 @@ class JobGroup {
  public:
   Expected<void> add(const RunRow& row, const ReadSource& read);
   std::size_t size() const { return size_; }
-  // Returns {"keys": [...], "jobs": [...], "files": {HASH: TEXT}}, packed.
-  std::string finish() const;
+  // Returns {"keys": [...], "units": [...], "files": {HASH: TEXT}, "jobs": [...]}.
+  std::string json() const;
 
  private:
   Expected<void> add_file(const RunRow& row, const std::string& name, const Hash& hash, const char* role,

@@ -18,7 +18,7 @@ TEST(JobDetails, reads_each_file_of_a_group_once) {
   ASSERT_TRUE(group.add(passed_row("relu/b", 1'000, 2'000, 2), read));
   EXPECT_EQ(group.size(), 2u);
   EXPECT_EQ(asked.size(), 3u) << "two kernels and their problem";
-  EXPECT_FALSE(group.finish().empty());
+  EXPECT_FALSE(group.json().empty());
 }
 
 TEST(JobDetails, a_file_that_cannot_be_read_ends_the_report) {
@@ -30,14 +30,13 @@ TEST(JobDetails, a_file_that_cannot_be_read_ends_the_report) {
   EXPECT_EQ(added.error().message, "damaged");
 }
 
-// Texts compress well, so their sizes say little; a text beyond the limit adds next to nothing.
 TEST(JobDetails, long_texts_are_cut) {
   RunRow row = passed_row("relu/a", 1'000, 2'000);
   for (std::size_t i = 0; i < 10 * kShownLogBytesMax; ++i) row.result->log += static_cast<char>('!' + i * i % 83);
   JobGroup group;
   ASSERT_TRUE(
       group.add(row, [](const RunRow&, const Hash&) { return Expected<std::optional<std::string>>(std::nullopt); }));
-  EXPECT_LT(group.finish().size(), 2 * kShownLogBytesMax);
+  EXPECT_LT(group.json().size(), 2 * kShownLogBytesMax);
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ RunReport::RunReport(ReportOptions options, ReadSource read)
 void RunReport::end_group() {
   if (group_.size() == 0) return;
   Part& part = parts_.back();
-  part.groups.push_back(group_.finish());
+  part.groups.push_back(packed(group_.json()));
   part.bytes += part.groups.back().size();
   group_ = {};
 }

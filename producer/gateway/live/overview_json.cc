@@ -1,0 +1,114 @@
+#include "producer/gateway/live/overview_json.h"
+
+#include <map>
+
+#include "producer/client/wait.h"
+#include "producer/gateway/live/overview.h"
+
+namespace kq::gateway {
+
+using producer::Json;
+using producer::JsonArray;
+
+Json queue_json(const BrokerReply& broker, const QueueReply& queue, const Submitter& viewer) {
+  JsonArray lanes;
+  for (const LaneRow& lane : queue.lanes) {
+    const bool is_own =
+        viewer.name.empty() || lane.submitter == viewer.name || lane.submitter.ends_with("/" + viewer.name);
+    Object object;
+    object.add("priority", to_string(lane.priority)).add("submitter", is_own ? lane.submitter : std::string("others"));
+    object.add("needs", producer::needs_text(lane.needs)).add("backend", to_string(lane.needs.backend));
+    object.add("queued", lane.queued).add("oldest_at", time_json(lane.oldest_ms));
+    object.add("state", lane.paused ? "paused" : lane.served ? "served" : "no worker");
+    lanes.push_back(object.json());
+  }
+  Object object;
+  object.add("queued", broker.queued).add("running", broker.leased).add("waiting", queue.waiting);
+  object.add("lanes", Json{std::move(lanes)}).add("has_more_lanes", queue.more);
+  return object.json();
+}
+
+std::string_view state_of(const WorkerStatus& worker, std::int64_t now_ms) {
+  if (worker.devices.empty() && !worker.quarantined.empty()) return "quarantined";
+  if (now_ms - worker.last_seen_ms > kSilentMs) return "silent";
+  if (worker.draining) return "draining";
+  return worker.running > 0 ? "busy" : "idle";
+}
+
+int rank_of(const WorkerStatus& worker, std::int64_t now_ms) {
+  const std::string_view state = state_of(worker, now_ms);
+  if (state == "idle") return 3;
+  if (state == "busy") return worker.quarantined.empty() ? 2 : 0;
+  return state == "draining" ? 1 : 0;
+}
+
+Object worker_object(const WorkerStatus& worker, std::int64_t now_ms) {
+  JsonArray labels, quarantined, targets;
+  for (const std::string& label : worker.labels) labels.push_back(Json{label});
+  for (const std::string& sentence : worker.quarantined) quarantined.push_back(Json{sentence});
+  for (const DeviceInfo& target : worker.builds_for)
+    targets.push_back(Json{target.arch.empty() ? std::string(to_string(target.kind)) : target.arch});
+  const std::string_view state = state_of(worker, now_ms);
+  Object object;
+  object.add("worker", worker.worker).add("state", state).add("draining", worker.draining);
+  object.add("running", worker.running).add("labels", Json{std::move(labels)});
+  object.add("quarantined", Json{std::move(quarantined)}).add("builds_for", Json{std::move(targets)});
+  object.add("building", worker.building).add("build_started_at", time_json(worker.build_started_ms));
+  // The time of each heartbeat would make every overview new.
+  object.add("last_seen_at", state == "silent" ? time_json(worker.last_seen_ms) : Json{nullptr});
+  return object;
+}
+
+Json device_state_json(const DeviceInfo& device, const Conditions* conditions) {
+  Object object;
+  object.add("kind", to_string(device.kind)).add("model", device.model).add("memory_bytes", device.memory_bytes);
+  if (conditions == nullptr) return object.json();
+  object.add("sm_clock_mhz", conditions->sm_clock_mhz).add("memory_clock_mhz", conditions->memory_clock_mhz);
+  object.add("temperature_c", conditions->temperature_c).add("power_w", conditions->power_w);
+  object.add("throttle", conditions->throttle);
+  return object.json();
+}
+
+Json running_job_json(const JobRow& row) {
+  Object object;
+  object.add("id", JobId{.seq = row.job.seq, .run = row.job.run, .label = row.label}.text()).add("job", row.job.seq);
+  object.add("run", row.job.run).add("label", row.label).add("leased_at", time_json(row.job.leased_at_ms));
+  object.add("build_started_at", time_json(row.build_started_ms));
+  return object.json();
+}
+
+Object worker_counts(const BrokerReply& broker, std::int64_t now_ms) {
+  struct Model {
+    std::size_t devices = 0;
+    std::size_t workers = 0;
+    std::uint64_t memory_bytes = 0;
+  };
+  std::map<std::string, std::size_t> states;
+  std::map<std::string, Model> models;
+  for (const WorkerStatus& worker : broker.workers) {
+    ++states[std::string(state_of(worker, now_ms))];
+    std::string last;
+    for (const DeviceInfo& device : worker.devices) {
+      const std::string name = device.model.empty() ? std::string(to_string(device.kind)) : device.model;
+      Model& model = models[name];
+      ++model.devices;
+      model.workers += name == last ? 0 : 1;
+      model.memory_bytes = device.memory_bytes;
+      last = name;
+    }
+  }
+  Object state_counts;
+  for (const auto& [state, count] : states) state_counts.add(state, count);
+  JsonArray list;
+  for (const auto& [name, model] : models) {
+    Object object;
+    object.add("model", name).add("devices", model.devices).add("workers", model.workers);
+    object.add("memory_bytes", model.memory_bytes);
+    list.push_back(object.json());
+  }
+  Object object;
+  object.add("count", broker.workers.size()).add("states", state_counts.json()).add("models", Json{std::move(list)});
+  return object;
+}
+
+}  // namespace kq::gateway

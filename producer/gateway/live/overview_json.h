@@ -1,0 +1,34 @@
+// The JSON of the parts of an overview.
+#pragma once
+
+#include <cstdint>
+
+#include "core/messages.h"
+#include "producer/gateway/http.h"
+#include "producer/gateway/rest/values.h"
+
+namespace kq::gateway {
+
+// Returns {"queued", "running", "waiting", "lanes": [...], "has_more_lanes"}. A submitter sees the names of its own
+// lanes only.
+producer::Json queue_json(const BrokerReply& broker, const QueueReply& queue, const Submitter& viewer);
+
+// Returns the state of a worker: "quarantined", "silent", "draining", "busy" or "idle"; and a number by which those
+// that need attention come first.
+std::string_view state_of(const WorkerStatus& worker, std::int64_t now_ms);
+int rank_of(const WorkerStatus& worker, std::int64_t now_ms);
+
+// Returns {"worker", "state", "running", ...} without devices and jobs.
+Object worker_object(const WorkerStatus& worker, std::int64_t now_ms);
+
+// Returns a device with what the last job on it saw: its clocks and temperature. `conditions` is null for a CPU, and
+// where no job has told them.
+producer::Json device_state_json(const DeviceInfo& device, const Conditions* conditions);
+
+// Returns a leased job: {"id", "job", "run", "label", "leased_at", "build_started_at"}.
+producer::Json running_job_json(const JobRow& row);
+
+// Returns {"count", "states": {STATE: N}, "models": [{"model", "devices", "workers", "memory_bytes"}]}.
+Object worker_counts(const BrokerReply& broker, std::int64_t now_ms);
+
+}  // namespace kq::gateway

@@ -1,0 +1,71 @@
+#include "producer/gateway/live/overview.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "producer/gateway/rest/rest.h"
+#include "producer/gateway/testing.h"
+
+namespace kq::gateway {
+namespace {
+
+using testing::HasSubstr;
+
+class OverviewTest : public testing::Test {
+ protected:
+  OverviewTest() {
+    Request request = test_request("POST", "/api/v1/jobs", test_line("a") + test_line("b") + test_line("c"));
+    request.query.emplace("run", "r");
+    post_jobs(request, service_);
+    service_.finish("r", "c", VerdictName::wrong_answer);
+  }
+  FakeService service_;
+};
+
+TEST_F(OverviewTest, runs_have_their_counts_and_failures_their_names) {
+  View view{Submitter{}};
+  const std::string text = view.text(service_).value();
+  EXPECT_THAT(text, HasSubstr(R"("run": "r", "submitter": "ada")"));
+  EXPECT_THAT(text, HasSubstr(R"("jobs": 3, "queued": 2, "running": 0, "finished": 1, "passed": 0, "failed": 1)"));
+  EXPECT_THAT(text, HasSubstr(R"("label": "c", "verdict": "wrong_answer")"));
+}
+
+TEST_F(OverviewTest, an_overview_is_made_anew_only_after_a_while) {
+  View view{Submitter{}};
+  const std::string text = view.text(service_).value();
+  service_.failure_of_all = Error{ErrorKind::our_fault, "the broker does not answer"};
+  EXPECT_EQ(view.text(service_).value(), text);
+}
+
+TEST_F(OverviewTest, jobs_are_found_by_text_and_outcome_in_pages) {
+  View view{Submitter{}};
+  ASSERT_TRUE(view.text(service_));
+  const auto page = view.find(service_, "r", {.limit = 2}).value();
+  EXPECT_EQ(page.jobs.size(), 2u);
+  EXPECT_EQ(page.total_count, 3u);
+  EXPECT_EQ(page.next, "b");
+  const auto rest = view.find(service_, "r", {.after = "b", .limit = 2}).value();
+  ASSERT_EQ(rest.jobs.size(), 1u);
+  EXPECT_EQ(rest.next, "");
+  EXPECT_EQ(view.find(service_, "r", {.outcome = "failed"}).value().jobs.at(0).job.label, "c");
+  EXPECT_EQ(view.find(service_, "", {.text = "B"}).value().total_count, 1u);
+  EXPECT_EQ(view.find(service_, "none", {}).error().kind, ErrorKind::not_found);
+}
+
+TEST_F(OverviewTest, a_thousand_workers_are_counted_and_few_are_listed) {
+  View view{Submitter{}};
+  const auto page = view.workers(service_, "", "", 1).value();
+  EXPECT_THAT(producer::to_text(page), HasSubstr(R"("worker": "w")"));
+  EXPECT_THAT(producer::to_text(view.workers(service_, "nosuch", "", 1).value()), HasSubstr(R"("workers": [])"));
+}
+
+TEST(Overviews, few_views_are_kept) {
+  Overviews views;
+  const auto first = views.of({.name = "first"}, 1);
+  for (std::size_t i = 0; i < kViewsMax; ++i) views.of({.name = "s" + std::to_string(i)}, 2);
+  EXPECT_NE(views.of({.name = "first"}, 3), first);
+  EXPECT_EQ(views.of({.name = "first"}, 4), views.of({.name = "first"}, 5));
+}
+
+}  // namespace
+}  // namespace kq::gateway

@@ -1,0 +1,22 @@
+#include "producer/gateway/live/page.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kq::gateway {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(LivePage, the_page_allows_its_scripts_and_its_gateway_only) {
+  const std::string page = live_page_html({.style = "p {}", .common = "1", .job = "2", .live = "3"});
+  EXPECT_THAT(page, HasSubstr("default-src 'none'; script-src 'sha256-"));
+  EXPECT_THAT(page, HasSubstr("connect-src 'self'"));
+  EXPECT_THAT(page, HasSubstr("<script>3</script>"));
+  EXPECT_THAT(page, Not(HasSubstr("http://")));
+  EXPECT_THAT(page, Not(HasSubstr("https://")));
+}
+
+}  // namespace
+}  // namespace kq::gateway
