@@ -8,7 +8,8 @@ from pathlib import Path
 
 import browser  # the path to tests/e2e comes with it
 import kq
-from http_client import Client, free_port, token_line
+from http_client import Client, token_line
+from ports import free_port
 
 WORKERS = Path(__file__).with_name("holding_workers.py")
 
