@@ -72,7 +72,7 @@ from kq.records.verdict import (
 from kq.tables.columns import Row
 from kq.wire.messages import Acceptance, BrokerReply, JobAck, JobStatus, WorkerStatus
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Acceptance",

@@ -201,6 +201,18 @@ class Page(kq.EndToEndTest):
         self.assertRegex((self.folder / "tokens").read_text(), "^[0-9a-f]{64} ada 500\n$")
         self.assertIn("the token of root", self.run_script(operators, self.folder).stderr)
 
+    def test_two_queues_have_a_gateway_each(self) -> None:
+        (script,) = re.findall(r"```bash\n(.*?)```", (kq.ROOT / "docs/operator/scale.md").read_text(), flags=re.DOTALL)
+        for port in ("5580", "5590", "8001", "8002"):
+            script = script.replace(port, str(free_port()))
+        for state in ("h100", "l4"):
+            script = script.replace(f"--state {state}", f"--state {self.folder}/{state}")
+            script = script.replace(f"--store {state}", f"--store {self.folder}/{state}")
+        done = self.run_script(script, kq.ROOT / "examples/sweep")
+        self.assert_end(done, 0)
+        self.assertEqual(done.stdout.count("event: finished\n"), 2, done.stdout)
+        self.assertIn("right_fast_torch", done.stdout.rpartition("event: finished")[2])
+
     def run_script(self, script: str, where: Path) -> subprocess.CompletedProcess[str]:
         script = script.replace("--state state", f"--state {self.folder}/state")
         env = kq.environment(PATH=f"{kq.BIN}:{os.environ['PATH']}", KQ_BROKER=f"ipc://{self.folder}/b")

@@ -77,6 +77,7 @@ class Packages(unittest.TestCase):
         health = 'import urllib.request as u; print(u.urlopen("http://127.0.0.1:8000/health").read().decode())'
         self.assertIn('"status"', system.run(f"python3 -c '{health}'"))
         self.assertEqual(system.run("python3 -c 'import kq; print(kq.Client().status().queued)'").strip(), "0")
+        self.assertIn("usage: kq mcp", system.run("kq mcp --help"))
         self.assertIn("kq-submit", system.run("zcat /usr/share/man/man1/kq-submit.1.gz"))
 
         for unit, exposure in re.findall(
@@ -94,7 +95,9 @@ class Packages(unittest.TestCase):
         broker = system.run("systemctl show -P MainPID kq-broker")
         system.run("cd /packages/2 && " + steps["Upgrade"])
         self.assertNotEqual(system.run("systemctl show -P MainPID kq-broker"), broker)
-        self.assertIn("0.1.0-2", system.run("dpkg-query -W kq-broker kq-worker"))
+        version = system.run("kq --version").split()[1]
+        for package in ("kq-broker", "kq-worker"):
+            self.assertEqual(system.run(f"dpkg-query -W {package}").split(), [package, f"{version}-2"])
         self.assertIn("# mine", system.run("cat /etc/kq/broker.env"))
         self.assertIn("right_fast_torch", system.run("kq leaderboard --run first"))
         system.run("systemctl start kq-worker && kq submit --help >/dev/null")
@@ -105,9 +108,9 @@ class Packages(unittest.TestCase):
         system.run(steps["Remove"])
         self.assertEqual(system.run("ls -d /var/lib/kq/* /etc/kq/* /usr/bin/kq* 2>/dev/null || true"), "")
 
-    def test_lintian_finds_no_error(self) -> None:
+    def test_lintian_finds_nothing(self) -> None:
         files = sorted(map(str, (self.packages / "1").glob("*.deb")))
-        debian.check(["lintian", "--allow-root", "--fail-on", "error", *files])
+        debian.check(["lintian", "--allow-root", "--fail-on", "error,warning", *files])
 
     def test_containers(self) -> None:
         gateway = self.images.build("gateway")
