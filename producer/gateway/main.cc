@@ -80,10 +80,11 @@ void report_mistakes(producer::popcorn::ProblemSet& problems) {
 }
 
 // Returns the live page. Without its files the gateway answers requests all the same.
-std::string live_page() {
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
+std::string live_page(bool needs_token) {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   const auto files = tools::read_page_files(program.parent_path() / "../share/kq/report");
-  if (files) return gateway::live_page_html(*files);
+  if (files) return gateway::live_page_html(*files, needs_token);
   spdlog::warn("there is no live page: {}", files.error().message);
   return "";
 }
@@ -109,8 +110,8 @@ Expected<void> serve(gateway::ServeCommand line) {
   gateway::BrokerService service(*calls, producer::default_submitter(), key ? key->who : Identity{});
   std::function<std::string()> metrics_text;
   gateway::Gateway frame(
-      gateway::all_routes(line.evaluation, {.problems = problems.get(), .has_tokens = tokens != nullptr}, live_page(),
-                          [&] { return metrics_text(); }),
+      gateway::all_routes(line.evaluation, {.problems = problems.get(), .has_tokens = tokens != nullptr},
+                          live_page(tokens != nullptr), [&] { return metrics_text(); }),
       service, tokens.get(),
       {.limits = line.limits,
        .is_loopback = line.is_loopback,

@@ -8,13 +8,16 @@
   const RENDER_MS = 100; // between two changes of the page, however many events come
   const AGAIN_MS = 2_000; // before a lost connection is tried again
   const EVENT_CHARACTERS_MAX = 4_000_000;
-  const RUN_REFRESH_MS = 3_000;
+  const REFRESH_MS = 3_000; // of lists that events do not bring
   const NOTE_MS = 6_000;
 
   // ---- the gateway ------------------------------------------------------------------------------------------------
   let token = sessionStorage.getItem("kq-token") ?? "";
   let viewer = { submitter: "", is_operator: false };
   let stream = null; // aborts the stream of events
+  // A gateway with tokens is asked only once the reader has given one.
+  const needsToken = document.querySelector("main").dataset.needsToken === "yes";
+  let wake = () => {}; // ends the wait for a token
 
   function request(path, options = {}) {
     const headers = { ...options.headers };
@@ -260,15 +263,20 @@
   let workerFilter = "";
   let workerPage = null; // rows of a filter or of further pages, in place of the overview's
   let isOperator = null;
+  let isChecked = false; // whether the reader was told that the token is unknown
   function show() {
     clockAhead = Date.parse(overview.now) - Date.now();
     viewer = overview.viewer;
     if (isOperator !== viewer.is_operator) showControls();
     isOperator = viewer.is_operator;
+    if (token && !isChecked && !viewer.is_operator && !viewer.submitter) say("This gateway does not know the token.", true);
+    isChecked = true;
     showTiles(overview);
     showRuns(overview.runs);
     if (workerPage === null) showWorkers(overview.workers.shown);
-    moreWorkers.hidden = workerPage === null ? overview.workers.shown.length >= overview.workers.count : workerPage.next === null;
+    moreWorkers.hidden = overview.workers.shown.length >= overview.workers.count || workerFilter !== "";
+    moreWorkers.textContent = workerPage !== null && workerPage.next === null ? "First workers" : "Further workers";
+    byId("lanes").querySelector("h2").textContent = "Queued jobs by lane" + (overview.queue.has_more_lanes ? ", the first " + overview.queue.lanes.length : "");
     showFailures(overview.failures);
     showLanes(overview.queue.lanes);
     showConnection();
@@ -305,6 +313,12 @@
   }
   async function listen() {
     for (;;) {
+      while (needsToken && token === "") {
+        trouble = "This gateway needs a token.";
+        document.documentElement.dataset.ready = "yes";
+        showConnection();
+        await new Promise((resolve) => (wake = resolve));
+      }
       stream = new AbortController();
       try {
         const answer = await request("/api/v1/overview/events", { signal: stream.signal });
@@ -335,7 +349,7 @@
   function showConnection() {
     const place = byId("connection");
     const isNote = note !== null && note.until > Date.now();
-    const text = isNote ? note.text : trouble || !isLive ? (trouble || "The gateway does not answer.") + " The page tries again." : "Live, kq " + overview.version + (viewer.submitter ? ", as " + viewer.submitter : viewer.is_operator ? ", as operator" : ", read only");
+    const text = isNote ? note.text : trouble || !isLive ? (trouble || "The gateway does not answer.") + (needsToken && token === "" ? "" : " The page tries again.") : "Live, kq " + overview.version + (viewer.submitter ? ", as " + viewer.submitter : viewer.is_operator ? ", as operator" : ", read only");
     place.classList.toggle("worse", isNote ? note.isMistake : trouble !== "" || !isLive);
     if (place.textContent !== visible(text)) place.replaceChildren(make("span", {}, text));
   }
@@ -354,9 +368,15 @@
   function signIn(text) {
     token = text;
     if (token) sessionStorage.setItem("kq-token", token);
-    else sessionStorage.removeItem("kq-token");
+    else {
+      sessionStorage.removeItem("kq-token");
+      location.reload(); // what the token showed leaves the page
+    }
+    isChecked = false;
     showControls();
     stream?.abort();
+    wake();
+    follow();
   }
   function askToken() {
     const dialog = byId("ask");
@@ -390,7 +410,8 @@
     askWorkers("");
   });
   // The overview has the workers that need attention first; pages go by names from the first.
-  moreWorkers.addEventListener("click", () => askWorkers(workerPage?.next ?? " "));
+  moreWorkers.addEventListener("click", () => askWorkers(workerPage === null ? " " : workerPage.next ?? ""));
+  setInterval(() => workerFilter && !document.hidden && askWorkers(""), REFRESH_MS);
   byId("worker-controls").append(filter, moreWorkers);
   addEventListener("keydown", (event) => {
     if (event.key !== "/" || /INPUT|SELECT|TEXTAREA/.test(document.activeElement.tagName)) return;
@@ -407,8 +428,10 @@
   ];
   const showFound = table(byId("found-rows"), "Found jobs", (job) => job.id, COLUMNS, "No job of the listed runs has this in its label or as its number.");
   let searched = "";
+  const mayAsk = () => !needsToken || token !== "";
   async function find() {
-    byId("found").hidden = state.q === "";
+    byId("found").hidden = state.q === "" || !mayAsk();
+    if (!mayAsk()) return;
     if (document.activeElement !== search) search.value = state.q;
     if (state.q === searched) return;
     searched = state.q;
@@ -443,8 +466,8 @@
   runNext.addEventListener("click", () => change({ after: nextAfter }));
   let runAsked = "";
   async function showRun(isAgain = false) {
-    runPlace.hidden = state.run === "";
-    if (state.run === "") {
+    runPlace.hidden = state.run === "" || !mayAsk();
+    if (runPlace.hidden) {
       runAsked = "";
       return;
     }
@@ -469,12 +492,12 @@
       say(error.message, true);
     }
   }
-  setInterval(() => !document.hidden && showRun(true), RUN_REFRESH_MS);
+  setInterval(() => !document.hidden && showRun(true), REFRESH_MS);
 
   // ---- one job ----------------------------------------------------------------------------------------------------
   let jobShown = "";
   async function showJob() {
-    if (state.job === jobShown) return;
+    if (state.job === jobShown || !mayAsk()) return;
     jobShown = state.job;
     if (state.job === "") return kqJob.hide();
     const id = state.job;

@@ -26,14 +26,17 @@ class Stack:
 
 
 @contextlib.contextmanager
-def stack(folder: Path, store: Path | None = None) -> Iterator[Stack]:
-    """Runs a broker on the store, and a gateway with one operator."""
+def stack(folder: Path, store: Path | None = None, tokens: str = "") -> Iterator[Stack]:
+    """Runs a broker on the store, and a gateway with one operator; with `tokens` requests need a token."""
     folder.mkdir(parents=True, exist_ok=True)
     url = f"ipc://{folder}/broker"
     token, line = token_line("root")
     (folder / "operators").write_text(line)
     port = free_port()
-    words = ("--broker", url, "--listen", f"127.0.0.1:{port}", "--operators", folder / "operators")
+    words = ["--broker", url, "--listen", f"127.0.0.1:{port}", "--operators", folder / "operators"]
+    if tokens:
+        (folder / "tokens").write_text(tokens)
+        words += ["--tokens", folder / "tokens"]
     with (
         kq.program("kq-broker", "--bind", url, "--store", store or folder / "store"),
         kq.program("kq-gateway", *words),

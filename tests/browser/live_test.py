@@ -120,5 +120,26 @@ class LivePage(live_stack.LiveTest):
         kq.wait_until(lambda: "verdict" not in self.stack.client.get(f"/api/v1/jobs/{held['id']}").json, "it is queued")
 
 
+class Tokens(live_stack.LiveTest):
+    """A gateway that answers nothing without a token."""
+
+    def test_a_submitter_sees_its_own_runs_after_it_gave_its_token(self) -> None:
+        token, line = http_client.token_line("ada")
+        with live_stack.stack(self.folder / "stack", tokens=line) as stack:
+            type(self).hosts = (stack.url,)
+            ada = http_client.Client(stack.client.port, token)
+            ada.submit([http_client.line("mine")], run="own")
+            stack.operator.submit([http_client.line("other", kq.RIGHT + "# other\n")], run="of root")
+            self.open(stack.url, "#q=mine")
+            self.wait_for_text("#connection", "This gateway needs a token.")
+            self.sign_in(token)
+            self.wait_for_text("#connection", "as ada")
+            self.assertEqual(self.texts("#run-rows td:first-child"), ["own"])
+            self.wait_for_text("#found h2", "Found: 1")
+            self.press("#controls", "Sign out")
+            self.wait_for_text("#connection", "This gateway needs a token.")
+            self.assertEqual(self.texts("#run-rows td:first-child"), [])
+
+
 if __name__ == "__main__":
     unittest.main()

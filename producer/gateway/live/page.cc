@@ -5,10 +5,11 @@
 namespace kq::gateway {
 namespace {
 
-constexpr std::string_view kBody =
+constexpr std::string_view kHeader =
     "<header class=\"top\"><div><p class=\"kind\">kq</p><h1>Queue</h1><p class=\"quiet\" id=\"connection\" "
-    "role=\"status\">The page connects to its gateway.</p></div></header>\n"
-    "<main>\n<div class=\"controls\" id=\"controls\"></div>\n"
+    "role=\"status\">The page connects to its gateway.</p></div></header>\n";
+constexpr std::string_view kSections =
+    "<div class=\"controls\" id=\"controls\"></div>\n"
     "<dl class=\"tiles\" id=\"tiles\"></dl>\n"
     "<section id=\"found\" hidden><h2>Found</h2><div id=\"found-rows\"></div></section>\n"
     "<section id=\"run\" hidden></section>\n"
@@ -22,13 +23,14 @@ constexpr std::string_view kBody =
 
 }  // namespace
 
-std::string live_page_html(const tools::PageFiles& files) {
+std::string live_page_html(const tools::PageFiles& files, bool needs_token) {
+  const std::string main = std::string("<main") + (needs_token ? " data-needs-token=\"yes\"" : "") + ">\n";
   const std::string footer =
       "<footer><p>The page shows what the broker knows now. <a href=\"/docs\">Routes</a>, <a "
       "href=\"/metrics\">metrics</a>. " +
       tools::libraries_html(files) + "</p></footer>\n";
   return tools::page_html(files, {.title = "kq",
-                                  .body = std::string(kBody) + footer,
+                                  .body = std::string(kHeader) + main + std::string(kSections) + footer,
                                   .data = {{"specifications", tools::packed(files.plots)}},
                                   .scripts = {files.prism, files.common, files.job, files.live},
                                   .holds_plots = true,

@@ -7,6 +7,7 @@
 
 namespace kq::gateway {
 
-std::string live_page_html(const tools::PageFiles& files);
+// `needs_token` says that the gateway answers nothing without a token, so that the page asks for one first.
+std::string live_page_html(const tools::PageFiles& files, bool needs_token);
 
 }  // namespace kq::gateway
