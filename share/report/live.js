@@ -80,6 +80,7 @@
       dialog.showModal();
     });
   }
+  // Returns a button that sends a request after it asked, and again while the answer says that there is more to do.
   function action(name, title, text, path, method, body, done) {
     const button = make("button", { type: "button", class: "small" }, name);
     button.addEventListener("click", async (event) => {
@@ -87,7 +88,9 @@
       if (!(await confirm(title, text, name))) return;
       try {
         const options = body === null ? { method } : { method, body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
-        const answer = await ask(path, options);
+        let answer;
+        do answer = await ask(path, options);
+        while (answer.has_more && answer.cancelled > 0);
         say(answer.detail ?? done);
       } catch (error) {
         say(error.message, true);
@@ -373,6 +376,7 @@
       location.reload(); // what the token showed leaves the page
     }
     isChecked = false;
+    runAsked = "";
     showControls();
     stream?.abort();
     wake();
@@ -455,8 +459,9 @@
   const runBack = make("button", { type: "button", id: "run-close" }, "Close");
   const runFirst = make("button", { type: "button", id: "run-first" }, "First page");
   const runNext = make("button", { type: "button", id: "run-next" }, "Next page");
+  const runActions = make("span");
   const runRows = make("div", { class: "scroll" });
-  runPlace.append(runTitle, make("div", { class: "controls" }, runText, runOutcome, runFirst, runNext, runBack, runCount), runRows);
+  runPlace.append(runTitle, make("div", { class: "controls" }, runText, runOutcome, runFirst, runNext, runActions, runBack, runCount), runRows);
   const showJobs = table(runRows, "Jobs of the run", (job) => job.id, COLUMNS.filter((column) => column.title !== "run"), "No job of the run is like this.");
   runText.addEventListener("input", () => change({ label: runText.value.trim(), after: "" }, false));
   runOutcome.addEventListener("change", () => change({ outcome: runOutcome.value, after: "" }));
@@ -479,9 +484,11 @@
     runTitle.replaceChildren(make("span", {}, "Run " + state.run));
     if (document.activeElement !== runText) runText.value = state.label;
     runOutcome.value = state.outcome;
+    const path = "/api/v1/runs/" + encodeURIComponent(state.run);
+    if (!isAgain) runActions.replaceChildren(...(token ? [action("Cancel run", "Cancel run " + state.run + "?", "Its queued and running jobs end without results, unless another submitter asked for the same work.", path + "/cancel", "POST", {}, "The run is cancelled.")] : []));
     if (isNew) runPlace.scrollIntoView();
     try {
-      const page = await ask("/api/v1/runs/" + encodeURIComponent(state.run) + "/jobs?" + new URLSearchParams(words));
+      const page = await ask(path + "/jobs?" + new URLSearchParams(words));
       if (asked !== runAsked) return;
       showJobs(page.jobs);
       nextAfter = page.next;

@@ -112,6 +112,11 @@ class LivePage(live_stack.LiveTest):
             "the job ends",
         )
         self.press("#job", "✕")
+        self.js("location.hash = 'run=held'")
+        self.press("#run", "Cancel run")
+        self.press("#ask", "Cancel run")
+        self.wait_for_text("#connection", "The run is cancelled.")
+        self.press("#run", "Close")
         self.one("#search").send_keys(f"{held['job']}\n")
         self.wait_for_text("#found-rows .chip", "cancelled")
         self.one("#found-rows a").click()

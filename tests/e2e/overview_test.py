@@ -65,6 +65,8 @@ class Overview(GatewayTest):
             cancelled = operator.get("/api/v1/search?q=a").json["jobs"][0]
             self.assertEqual(operator.call("POST", f"/api/v1/jobs/{cancelled['id']}/retry").json["state"], "queued")
             self.assertEqual(submitter.call("POST", f"/api/v1/jobs/{job['id']}/retry").status, 403)
+            self.assertEqual(submitter.call("POST", "/api/v1/runs/r/cancel").json["cancelled"], 1)
+            self.assertEqual(submitter.call("POST", "/api/v1/runs/none/cancel").status, 404)
             self.assertEqual(operator.call("POST", "/api/v1/workers/none/drain", drain).status, 404)
 
 

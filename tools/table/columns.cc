@@ -421,7 +421,7 @@ constexpr Column kColumns[] = {
     {"stage", ColumnType::text, "", "stage in which the job ended", evidence<&Evidence::stage>},
     {"reason", ColumnType::text, "", "detail of the verdict: shape, stream, host", evidence<&Evidence::reason>},
     {"rule", ColumnType::text, "", "rule that rejected the submission", evidence<&Evidence::rule>},
-    {"place", ColumnType::text, "", "file:line of a rejection or build error", evidence<&Evidence::place>},
+    {"place", ColumnType::text, "", "file:line of a rejection, a build error or a crash", evidence<&Evidence::place>},
     {"message", ColumnType::text, "", "evidence for people; may quote the submission", evidence<&Evidence::message>},
     {"hint", ColumnType::text, "", "what would help", evidence<&Evidence::hint>},
     // correctness

@@ -20,16 +20,9 @@ namespace {
 using producer::Json;
 using producer::JsonArray;
 
-// Where a handler finds the view of its request's submitter.
-class Views {
- public:
-  std::shared_ptr<View> of(const Request& request, const Service& service) {
-    return all_.of(request.submitter, service.now_ms());
-  }
-
- private:
-  Overviews all_;
-};
+std::shared_ptr<View> view_of(const Request& request, const Service& service, Overviews& views) {
+  return views.of(request.submitter, service.now_ms());
+}
 
 Expected<std::size_t> limit_of(const Request& request) {
   const auto limit = whole_number(request.query_value("limit").value_or(std::to_string(kPageRowsMax)), 1, kPageRowsMax);
@@ -53,8 +46,8 @@ std::string overview_text(const std::string& members, const Request& request, co
          ", \"viewer\": " + producer::to_text(viewer.json()) + ", " + members + "}";
 }
 
-Response get_overview(const Request& request, Service& service, Views& views) {
-  const auto text = views.of(request, service)->text(service);
+Response get_overview(const Request& request, Service& service, Overviews& views) {
+  const auto text = view_of(request, service, views)->text(service);
   if (!text) return problem_of(text.error(), request);
   return {.status = 200, .type = "application/json", .body = overview_text(*text, request, service) + "\n"};
 }
@@ -68,12 +61,12 @@ bool pause_stream(const Request& request, const Service& service) {
   return !service.is_stopping() && !request.is_abandoned();
 }
 
-bool send_overviews(const Request& request, Service& service, Views& views, const Write& write) {
+bool send_overviews(const Request& request, Service& service, Overviews& views, const Write& write) {
   const std::int64_t end_ms = sys::monotonic_now_ms() + kOverviewStreamMs;
   std::string last;
   std::int64_t sent_ms = 0;
   while (sys::monotonic_now_ms() < end_ms) {
-    const auto text = views.of(request, service)->text(service);
+    const auto text = view_of(request, service, views)->text(service);
     std::string event;
     if (!text && text.error().message != last) {
       event = "event: error\ndata: " + producer::json_quoted(text.error().message) + "\n\n";
@@ -92,7 +85,7 @@ bool send_overviews(const Request& request, Service& service, Views& views, cons
   return true;
 }
 
-Response get_overview_events(const Request& request, Service& service, const std::shared_ptr<Views>& views) {
+Response get_overview_events(const Request& request, Service& service, const std::shared_ptr<Overviews>& views) {
   Response response{.status = 200, .type = "text/event-stream"};
   response.stream = [&service, request, views](const Write& write) {
     return send_overviews(request, service, *views, write);
@@ -100,13 +93,13 @@ Response get_overview_events(const Request& request, Service& service, const std
   return response;
 }
 
-Response get_workers(const Request& request, Service& service, Views& views) {
+Response get_workers(const Request& request, Service& service, Overviews& views) {
   const auto limit = limit_of(request);
   if (!limit) return problem_of(limit.error(), request);
   const auto text = text_of(request, "q");
   if (!text) return problem_of(text.error(), request);
   const auto page =
-      views.of(request, service)->workers(service, *text, request.query_value("after").value_or(""), *limit);
+      view_of(request, service, views)->workers(service, *text, request.query_value("after").value_or(""), *limit);
   if (!page) return problem_of(page.error(), request);
   return json_response(200, *page);
 }
@@ -128,7 +121,7 @@ Json found_json(const FoundJobs& found) {
   return body.json();
 }
 
-Response get_run_jobs(const Request& request, Service& service, Views& views) {
+Response get_run_jobs(const Request& request, Service& service, Overviews& views) {
   const auto limit = limit_of(request);
   if (!limit) return problem_of(limit.error(), request);
   const auto text = text_of(request, "q");
@@ -138,7 +131,7 @@ Response get_run_jobs(const Request& request, Service& service, Views& views) {
       outcome.empty() || outcome == "failed" || parse_enum<JobState>(outcome) || parse_enum<VerdictName>(outcome);
   if (!is_known) return problem(400, "outcome must be a verdict, queued, leased, finished or failed", request);
   const auto found =
-      views.of(request, service)
+      view_of(request, service, views)
           ->find(
               service, request.path_values.at("run"),
               {.text = *text, .outcome = outcome, .after = request.query_value("after").value_or(""), .limit = *limit});
@@ -164,7 +157,7 @@ Expected<void> add_numbered(const Request& request, Service& service, Sequence s
   return {};
 }
 
-Response get_search(const Request& request, Service& service, Views& views) {
+Response get_search(const Request& request, Service& service, Overviews& views) {
   const auto text = text_of(request, "q");
   if (!text) return problem_of(text.error(), request);
   if (text->empty()) return problem(400, "q must be a part of a label, or the number or id of a job", request);
@@ -178,7 +171,7 @@ Response get_search(const Request& request, Service& service, Views& views) {
       return json_response(200, found_json(found));
     }
   }
-  auto by_label = views.of(request, service)->find(service, "", {.text = *text});
+  auto by_label = view_of(request, service, views)->find(service, "", {.text = *text});
   if (!by_label) return problem_of(by_label.error(), request);
   const auto number = whole_number(*text, 1, std::numeric_limits<std::int64_t>::max());
   if (number) {
@@ -202,6 +195,36 @@ Response get_job_details(const Request& request, Service& service) {
   };
   if (const auto added = group.add(*row, read); !added) return problem_of(added.error(), request);
   return {.status = 200, .type = "application/json", .body = group.json() + "\n"};
+}
+
+// Cancels the unfinished jobs of a run, as DELETE does for one job.
+Response post_cancel_run(const Request& request, Service& service) {
+  const std::string& run = request.path_values.at("run");
+  RunQuery query{.run = run, .after_label = "", .limit = kQueryRowsMax};
+  std::size_t asked = 0, cancelled = 0;
+  bool is_known = false, has_more = false;
+  for (bool more = true; more && !has_more;) {
+    const auto page = service.run_page(request.submitter, query);
+    if (!page) return problem_of(page.error(), request);
+    for (const RunRow& row : page->rows) {
+      is_known = true;
+      query.after_label = row.entry.submission.label;
+      if (row.job.state == JobState::finished) continue;
+      has_more = asked == kCancelledJobsMax;
+      if (has_more) break;
+      ++asked;
+      const auto action =
+          service.cancel(request.submitter, {.seq = row.entry.seq, .run = run, .label = query.after_label});
+      if (!action && action.error().kind != ErrorKind::not_found) return problem_of(action.error(), request);
+      cancelled += action && action->done ? 1 : 0;
+    }
+    more = page->more && !page->rows.empty();
+  }
+  if (!is_known) return problem(404, "there is no run '" + run + "'", request);
+  Object answer;
+  answer.add("run", run).add("cancelled", cancelled).add("kept", asked - cancelled);
+  answer.add("has_more", has_more);
+  return json_response(200, answer.json());
 }
 
 // ---- what operators may do ------------------------------------------------------------------------------------------
@@ -281,8 +304,8 @@ Response get_page(const std::string& page) {
 }  // namespace
 
 Routes live_routes(std::string page) {
-  const auto views = std::make_shared<Views>();
-  const auto with_views = [&](Response (*handler)(const Request&, Service&, Views&)) {
+  const auto views = std::make_shared<Overviews>();
+  const auto with_views = [&](Response (*handler)(const Request&, Service&, Overviews&)) {
     return [handler, views](const Request& request, Service& service) { return handler(request, service, *views); };
   };
   return {
@@ -298,6 +321,7 @@ Routes live_routes(std::string page) {
        .waits = true},
       {.method = "GET", .path = "/api/v1/workers", .handler = with_views(get_workers)},
       {.method = "GET", .path = "/api/v1/runs/{run}/jobs", .handler = with_views(get_run_jobs)},
+      {.method = "POST", .path = "/api/v1/runs/{run}/cancel", .handler = post_cancel_run},
       {.method = "GET", .path = "/api/v1/search", .handler = with_views(get_search)},
       {.method = "GET", .path = "/api/v1/jobs/{id}/details", .handler = get_job_details},
       {.method = "POST", .path = "/api/v1/jobs/{id}/retry", .access = Access::operators, .handler = post_retry},

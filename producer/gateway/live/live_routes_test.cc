@@ -36,7 +36,7 @@ class LiveRoutes : public testing::Test {
   }
   Response post(const std::string& path, const std::string& body, const std::string& worker = "w") {
     Request request = test_request("POST", path, body);
-    request.path_values = {{"id", id_.text()}, {"worker", worker}};
+    request.path_values = {{"id", id_.text()}, {"run", id_.run}, {"worker", worker}};
     return ask("POST", path, request);
   }
 
@@ -107,6 +107,13 @@ TEST_F(LiveRoutes, details_have_sources_and_the_command) {
   EXPECT_EQ(get("/api/v1/jobs/{id}/details").status, 404);
 }
 
+TEST_F(LiveRoutes, a_run_is_cancelled_as_far_as_its_jobs_are_not_finished) {
+  EXPECT_EQ(post("/api/v1/runs/{run}/cancel", "").body,
+            "{\"run\": \"r\", \"cancelled\": 1, \"kept\": 0, \"has_more\": false}\n");
+  id_.run = "nosuch";
+  EXPECT_EQ(post("/api/v1/runs/{run}/cancel", "").status, 404);
+}
+
 TEST_F(LiveRoutes, operators_retry_pause_and_drain) {
   EXPECT_THAT(post("/api/v1/jobs/{id}/retry", "").body, HasSubstr(R"("state": "queued")"));
   EXPECT_THAT(post("/api/v1/pause", R"({"paused": true, "submitter": "ada"})").body,
@@ -120,7 +127,10 @@ TEST_F(LiveRoutes, operators_retry_pause_and_drain) {
   EXPECT_EQ(post("/api/v1/pause", "[]").status, 400);
   EXPECT_EQ(post("/api/v1/pause", R"({"paused": 1})").status, 400);
   EXPECT_EQ(post("/api/v1/pause", R"({"paused": true, "submitter": 1})").status, 400);
-  for (const Route& route : routes_) EXPECT_EQ(route.access == Access::operators, route.method == "POST") << route.path;
+  for (const Route& route : routes_) {
+    const bool is_operation = route.method == "POST" && route.path != "/api/v1/runs/{run}/cancel";
+    EXPECT_EQ(route.access == Access::operators, is_operation) << route.path;
+  }
 }
 
 }  // namespace

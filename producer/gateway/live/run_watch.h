@@ -29,7 +29,6 @@ inline constexpr std::size_t kRateTimesMax = 120;        // points from which th
 inline constexpr std::int64_t kRateWindowMs = 300'000;   // the time that these points span at most
 inline constexpr std::int64_t kRatePointMs = 2'000;      // between two of these points
 inline constexpr std::size_t kNewlyFinishedMax = 1'000;  // jobs that a watch remembers for its owner
-inline constexpr std::size_t kRunFailuresMax = 20;       // the newest failures of a run
 
 struct WatchedJob {
   Sequence seq = 0;
