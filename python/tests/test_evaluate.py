@@ -148,6 +148,7 @@ def test_a_wrong_source_is_refused_with_its_index(url: str) -> None:
             (["# a", None], f"source 1: {needed} NoneType"),
             (["# a", "# b", b"# c"], f"source 2: {needed} bytes; decode it"),
             (["# a", ["# b"]], f"source 1: {needed} a list of str"),
+            (["# a", "kernels/a.py"], "source 1: 'kernels/a.py' is the name of a file, not the text of a kernel"),
             (None, "takes a list of sources, got NoneType"),
             (b"# a", "takes a list of sources, evaluate\\(\\) a single one"),
         ):

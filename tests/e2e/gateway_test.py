@@ -176,11 +176,14 @@ class Restarts(GatewayTest):
             self.assertEqual(answers, [503])
 
     def test_kq_up_runs_a_gateway(self) -> None:
-        port, state = free_port(), self.folder / "up"
+        state = self.folder / "up"
         words = ("up", "-d", "--state", state, "--devices", "cpu", "--broker-url", f"ipc://{self.folder}/up.sock")
-        self.assert_end(kq.kq(*words, "--gateway", f"127.0.0.1:{port}"), 0)
+        done = kq.kq(*words, "--gateway", "127.0.0.1:0")
+        self.assert_end(done, 0)
         try:
-            self.assertEqual(Client(port).get("/health").status, 200)
+            port = re.search(r"gateway at http://127\.0\.0\.1:([0-9]+)$", done.stderr, re.MULTILINE)
+            assert port is not None, done.stderr
+            self.assertEqual(Client(int(port[1])).get("/health").status, 200)
         finally:
             self.assert_end(kq.kq("down", "--state", state), 0)
 

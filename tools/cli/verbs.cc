@@ -73,6 +73,9 @@ std::string verbs_help(const std::string& folder) {
 }
 
 std::string unknown_verb(const std::string& verb, const std::string& folder) {
+  if (verb == "mcp")
+    return "kq: kq mcp is a part of the Python client: pip install './python[mcp]', and put the environment's kq-mcp "
+           "into PATH";
   std::vector<std::string> known = other_verbs(folder);
   for (const Verb& row : kVerbs) known.insert(known.begin(), std::string(row.name));
   const auto meant = sys::nearest(verb, known);

@@ -30,6 +30,7 @@ TEST(verbs, an_unknown_verb_gets_the_most_similar_one) {
   folder.write_program("kq-gateway", "");
   EXPECT_THAT(unknown_verb("swep", ""), HasSubstr("there is no verb 'swep'; did you mean kq sweep?"));
   EXPECT_THAT(unknown_verb("gatway", folder.path()), HasSubstr("did you mean kq gateway?"));
+  EXPECT_THAT(unknown_verb("mcp", ""), HasSubstr("pip install './python[mcp]'"));
   EXPECT_THAT(unknown_verb("frobnicate", ""), Not(HasSubstr("did you mean")));
 }
 

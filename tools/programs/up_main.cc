@@ -49,7 +49,8 @@ struct Options {
 
 // Called once the stack is up, with the URL of its broker. Returns false when the process that waits for the URL has
 // ended; the stack is then stopped.
-using Announce = std::function<bool(const std::string& url, const kq::tools::StateFolder& folder)>;
+using Announce =
+    std::function<bool(const std::string& url, const std::string& gateway_url, const kq::tools::StateFolder& folder)>;
 
 // Runs the stack until a stop signal arrives and returns the exit code. Errors are passed to `report`.
 ExitCode run(const Options& options, const Announce& announce, const std::function<void(const Error&)>& report) {
@@ -81,7 +82,7 @@ ExitCode run(const Options& options, const Announce& announce, const std::functi
     return kq::exit_code(started.error().kind);
   }
   ExitCode code = ExitCode::ok;
-  if (announce((*stack)->broker_url(), (*stack)->folder())) {
+  if (announce((*stack)->broker_url(), (*stack)->gateway_url(), (*stack)->folder())) {
     while (!sleep(kCheckIntervalMs)) {
       const auto note = (*stack)->restart_ended();
       if (!note) {
@@ -97,10 +98,11 @@ ExitCode run(const Options& options, const Announce& announce, const std::functi
 }
 
 int run_in_foreground(const Options& options) {
-  const auto announce = [&](const std::string& url, const kq::tools::StateFolder& folder) {
+  const auto announce = [&](const std::string& url, const std::string& gateway_url,
+                            const kq::tools::StateFolder& folder) {
     std::cout << url << std::endl;
     std::cerr << kProgram << ": broker and worker run in " << folder.path() << "; Ctrl-C stops them" << std::endl;
-    if (!options.gateway.empty()) std::cerr << kProgram << ": gateway at http://" << options.gateway << std::endl;
+    if (!gateway_url.empty()) std::cerr << kProgram << ": gateway at " << gateway_url << std::endl;
     return true;
   };
   return static_cast<int>(run(options, announce, [](const Error& error) { report_error(kProgram, error); }));
@@ -115,19 +117,21 @@ void redirect_to_log(const kq::tools::StateFolder& folder) {
   ::dup2(log < 0 ? nothing : log, STDERR_FILENO);
 }
 
-// Runs the stack in the detached process. Writes one line to the pipe `report_fd`: "url URL" once the stack is up, or
-// "CODE sentence" when it cannot be started.
+// Runs the stack in the detached process. Writes one line to the pipe `report_fd`: "url URL [URL of the gateway]" once
+// the stack is up, or "CODE sentence" when it cannot be started.
 int run_detached(const Options& options, int report_fd) {
   const auto say = [&](const std::string& text) { return ::write(report_fd, text.data(), text.size()) > 0; };
-  const auto announce = [&](const std::string& url, const kq::tools::StateFolder& folder) {
+  const auto announce = [&](const std::string& url, const std::string& gateway_url,
+                            const kq::tools::StateFolder& folder) {
     redirect_to_log(folder);
-    const bool is_read = say("url " + url);
+    const bool is_read = say("url " + url + (gateway_url.empty() ? "" : " " + gateway_url));
     ::close(report_fd);
     return is_read;
   };
   bool started = false;
-  const auto announced = [&](const std::string& url, const kq::tools::StateFolder& folder) {
-    return started = announce(url, folder);
+  const auto announced = [&](const std::string& url, const std::string& gateway_url,
+                             const kq::tools::StateFolder& folder) {
+    return started = announce(url, gateway_url, folder);
   };
   return static_cast<int>(run(options, announced, [&](const Error& error) {
     if (started)
@@ -171,7 +175,9 @@ int detach(const Options& options) {
                                    "the detached process ended without a report; see up.log in the state folder"});
   }
   if (report.starts_with("url ")) {
-    std::cout << report.substr(space + 1) << std::endl;
+    const std::size_t gateway = report.find(' ', space + 1);
+    std::cout << report.substr(space + 1, gateway - space - 1) << std::endl;
+    if (gateway != std::string::npos) std::cerr << kProgram << ": gateway at " << report.substr(gateway + 1) << '\n';
     return static_cast<int>(ExitCode::ok);
   }
   std::cerr << kProgram << ": " << report.substr(space + 1) << '\n';

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -42,11 +43,15 @@ struct Pipe {
 
 enum class Readiness { ready, closed, not_yet };
 
-Readiness wait_on(const Pipe& pipe, std::int64_t timeout_ms) {
+// Puts what the program says when it is ready, "ready URL", into `said`.
+Readiness wait_on(const Pipe& pipe, std::int64_t timeout_ms, std::string& said) {
   pollfd events{.fd = pipe.read_end, .events = POLLIN, .revents = 0};
   if (::poll(&events, 1, static_cast<int>(timeout_ms)) <= 0) return Readiness::not_yet;
-  char byte = 0;
-  return ::read(pipe.read_end, &byte, 1) == 1 ? Readiness::ready : Readiness::closed;
+  std::array<char, 512> line{};  // a program writes its line at once
+  const ssize_t bytes = ::read(pipe.read_end, line.data(), line.size());
+  if (bytes <= 0) return Readiness::closed;
+  said.assign(line.data(), static_cast<std::size_t>(bytes));
+  return Readiness::ready;
 }
 
 // Returns whether the process is a running program of a stack, and not another process that has got the same id
@@ -122,9 +127,15 @@ Expected<void> Stack::start_worker(const Sleep& sleep) {
 
 Expected<void> Stack::start_gateway(const Sleep& sleep) {
   if (gateway_.command.words.empty() || gateway_.process) return {};
-  auto started = start(gateway_, sleep);
-  if (!started) stop(sleep);
-  return started;
+  std::string said;
+  auto started = start(gateway_, sleep, &said);
+  if (!started) {
+    stop(sleep);
+    return started;
+  }
+  if (const std::size_t url = said.find("http://"); url != said.npos)
+    gateway_url_ = said.substr(url, said.find_first_of(" \n", url) - url);
+  return {};
 }
 
 Stack::Stack(StateFolder folder, PrivateEndpoint endpoint, const StackPlan& plan)
@@ -161,7 +172,7 @@ Stack::~Stack() {
   if (!endpoint_.created_folder.empty()) fs::remove_all(endpoint_.created_folder, ignored);
 }
 
-Expected<void> Stack::start(Member& member, const Sleep& sleep) {
+Expected<void> Stack::start(Member& member, const Sleep& sleep, std::string* said) {
   Pipe pipe;
   if (pipe.read_end < 0) return our_fault("cannot make a pipe for " + member.name);
   Command command = member.command;
@@ -178,8 +189,10 @@ Expected<void> Stack::start(Member& member, const Sleep& sleep) {
                      " ends with:" + member.process->log_tail());
   };
   for (std::int64_t waited = 0; waited < start_limit_ms_; waited += kStepMs) {
-    switch (wait_on(pipe, kStepMs)) {
+    std::string line;
+    switch (wait_on(pipe, kStepMs, line)) {
       case Readiness::ready:
+        if (said != nullptr) *said = line;
         return {};
       case Readiness::not_yet:
         break;

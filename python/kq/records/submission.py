@@ -409,8 +409,13 @@ def contract_text(contract: Mapping[str, Any] | str) -> str:
     return text
 
 
+PATH_TEXT = re.compile(r"[^\s()=;]+\.(py|cu|ptx|cubin)")  # no kernel is a single word with such an end
+
+
 def source_error(source: Any) -> str | None:
-    """Returns an error text if a source has a wrong type, else None. Callers may ignore the type annotations."""
+    """Returns an error text if a source has a wrong type or is a path as text, else None. Callers may ignore the type annotations."""
+    if isinstance(source, str) and PATH_TEXT.fullmatch(source):
+        return f"{source!r} is the name of a file, not the text of a kernel: pass Path({source!r})"
     if isinstance(source, str | Path):
         return None
     got = type(source).__name__ + ("; decode it" if isinstance(source, bytes) else "")

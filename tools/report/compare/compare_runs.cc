@@ -70,6 +70,16 @@ Change by_verdict(const ComparedKernel& kernel, Metric metric) {
   return is_same_place && kernel.base->problem_hash == kernel.now->problem_hash ? Change::same : Change::incomparable;
 }
 
+// Drops versions that only lack the rest of another, because a failed build knows no versions of torch and triton.
+std::set<std::string> whole_versions(const std::set<std::string>& versions) {
+  std::set<std::string> whole;
+  for (const std::string& one : versions) {
+    const auto has_more = [&](const std::string& other) { return other.starts_with(one + ","); };
+    if (std::ranges::none_of(versions, has_more)) whole.insert(one);
+  }
+  return whole;
+}
+
 std::vector<std::string> notes_on(const Comparison& comparison, const CompareOptions& options) {
   std::size_t moved = 0, timed = 0;
   std::set<std::string> base_versions, versions;
@@ -86,6 +96,8 @@ std::vector<std::string> notes_on(const Comparison& comparison, const CompareOpt
         "The times of " + std::to_string(moved) + " of " + producer::counted(timed, "reference") +
         " changed as well, so the machines differ or were busy; --metric speedup compares with the reference "
         "of the same run.");
+  base_versions = whole_versions(base_versions);
+  versions = whole_versions(versions);
   if (base_versions != versions && !base_versions.empty() && !versions.empty())
     notes.push_back("The runs were made by different versions: " + *base_versions.begin() + "; " + *versions.begin() +
                     ".");

@@ -9,6 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 RunRow timed(const std::string& label, std::int64_t about_ns, std::int64_t reference_ns = 5'000) {
   RunRow row = passed_row(label, static_cast<double>(about_ns), static_cast<double>(reference_ns));
@@ -77,6 +78,15 @@ TEST(CompareRuns, times_of_other_devices_are_not_compared) {
   const Comparison comparison = compare_runs("r1", base, "r2", now, {});
   EXPECT_THAT(changes(comparison), ElementsAre("a incomparable"));
   EXPECT_THAT(comparison.notes, ElementsAre(HasSubstr("whose device model or problem differs")));
+}
+
+TEST(CompareRuns, versions_that_a_failed_build_does_not_know_are_no_difference) {
+  RunResults base = results({timed("a", 1'000)}), now = results({timed("a", 1'000), timed("b", 1'000)});
+  base.at("a").version = now.at("a").version = "kq 1, torch 2";
+  now.at("b").version = "kq 1";
+  EXPECT_THAT(compare_runs("r1", base, "r2", now, {}).notes, IsEmpty());
+  now.at("a").version = "kq 1, torch 3";
+  EXPECT_THAT(compare_runs("r1", base, "r2", now, {}).notes, ElementsAre(HasSubstr("kq 1, torch 2; kq 1, torch 3")));
 }
 
 TEST(CompareRuns, counts_by_author) {
