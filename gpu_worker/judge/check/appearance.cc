@@ -176,14 +176,19 @@ std::optional<Appearance> region(const WrongOutput& output, std::span<const std:
 }
 
 std::optional<Appearance> precision(const WrongOutput& output) {
-  double errors = 0, size = 0;
+  double errors = 0, size = 0, largest = 0;
+  std::size_t count = 0;
   for (std::size_t i = 0; i < output.expected.size(); ++i) {
     if (!std::isfinite(output.expected[i]) || !std::isfinite(output.got[i])) continue;
-    errors += (output.got[i] - output.expected[i]) * (output.got[i] - output.expected[i]);
+    const double error = std::abs(output.got[i] - output.expected[i]);
+    errors += error * error;
+    largest = std::max(largest, error);
+    ++count;
     size += output.expected[i] * output.expected[i];
   }
   const double rms = size > 0 ? std::sqrt(errors / size) : 0;
-  const std::string like = precision_like(rms);
+  const double mean = std::sqrt(size / static_cast<double>(std::max<std::size_t>(count, 1)));
+  const std::string like = precision_like(rms, mean > 0 ? largest / mean : 0);
   if (like.empty()) return std::nullopt;
   char text[96];
   std::snprintf(text, sizeof text, "the relative RMS of its errors is %.2g, as %s has", rms, like.c_str());

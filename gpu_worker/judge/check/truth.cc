@@ -25,6 +25,9 @@ constexpr PrecisionRow kPrecisions[] = {
     {1e-3, 8e-3, "bfloat16"},
 };
 
+// Rounding errors are in proportion to the numbers, and the largest of 10^8 normal numbers is 6 times their RMS.
+constexpr double kRoundingErrorMax = 32;
+
 // Slices have equally many elements on all sides, whatever the dtypes are. No element has more than 16 bytes.
 constexpr std::size_t kSliceElements = kSliceBytes / 16;
 
@@ -219,7 +222,7 @@ TruthErrors TruthComparison::errors() const {
           .reference_rms = relative(rms(reference_)),
           .rounding_max = rounding_.largest,
           .rounding_rms = relative(rms(rounding_)),
-          .looks_like = precision_like(relative(rms(submission_)))};
+          .looks_like = precision_like(relative(rms(submission_)), relative(submission_.largest))};
 }
 
 void TruthComparison::widen(TruthAllowance& allowance, const TruthRule& rule) const {
@@ -251,7 +254,8 @@ bool AllowanceComparison::is_right(const TruthAllowance& allowance) const {
          difference_.largest <= allowance.max * size;
 }
 
-std::string precision_like(double relative_rms) {
+std::string precision_like(double relative_rms, double relative_largest) {
+  if (relative_largest > kRoundingErrorMax * relative_rms) return {};
   const auto* const row = std::ranges::find_if(
       kPrecisions, [&](const PrecisionRow& one) { return one.begin <= relative_rms && relative_rms <= one.end; });
   return row == std::end(kPrecisions) ? std::string() : std::string(row->name);

@@ -104,8 +104,9 @@ class AllowanceComparison {
   bool is_form_right_ = true;
 };
 
-// Returns the precision that a relative RMS error looks like: "float32", "TF32 or float16" or "bfloat16"; otherwise an
-// empty text.
-std::string precision_like(double relative_rms);
+// Returns the precision that errors look like whose RMS and largest are relative to the size of the numbers: "float32",
+// "TF32 or float16" or "bfloat16"; otherwise an empty text. A low precision makes many errors of about the same size,
+// so an error that is far larger than the RMS means that a few elements are wrong.
+std::string precision_like(double relative_rms, double relative_largest);
 
 }  // namespace kq::judge

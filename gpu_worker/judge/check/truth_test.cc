@@ -127,11 +127,12 @@ TEST(Truth, later_trials_are_measured_by_what_earlier_ones_have_allowed) {
 }
 
 TEST(PrecisionLike, knows_the_ranges_that_were_measured) {
-  EXPECT_EQ(precision_like(3e-8), "float32");
-  EXPECT_EQ(precision_like(1e-6), "float32");
-  EXPECT_EQ(precision_like(2.9e-4), "TF32 or float16");
-  EXPECT_EQ(precision_like(3e-3), "bfloat16");
-  for (const double other : {0.0, 1e-12, 2e-5, 0.01, 1.0}) EXPECT_EQ(precision_like(other), "") << other;
+  EXPECT_EQ(precision_like(3e-8, 2e-7), "float32");
+  EXPECT_EQ(precision_like(1e-6, 5e-6), "float32");
+  EXPECT_EQ(precision_like(2.9e-4, 2e-3), "TF32 or float16");
+  EXPECT_EQ(precision_like(3e-3, 2e-2), "bfloat16");
+  for (const double other : {0.0, 1e-12, 2e-5, 0.01, 1.0}) EXPECT_EQ(precision_like(other, other), "") << other;
+  EXPECT_EQ(precision_like(3e-3, 1), "");  // one wrong element among many right ones
 }
 
 }  // namespace
