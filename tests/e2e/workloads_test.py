@@ -79,11 +79,13 @@ class Workloads(kq.SubmitTest):
         self.assertEqual([float(row["case_weight"]) for row in cases], [1, 3, 1])
 
     def test_a_workload_may_have_a_tolerance_of_its_own(self) -> None:
-        loose = SIZED.replace('"name": "small"', '"name": "small", "tolerance": 0.5') + "TOLERANCE = 0.25\n"
+        # With an atol of 0.5 zeros would pass some of the drawn inputs.
+        own = '"name": "small", "tolerance": {"rtol": 0.5, "atol": 0.01}'
+        loose = SIZED.replace('"name": "small"', own) + "TOLERANCE = 0.25\n"
         off = SAME_LINEAR.replace("return self.linear(x)", "return self.linear(x) * 1.4")
         cases = self.rows(self.submit(loose, off, "--no-truth"), "case")
         shown = [(row["case_id"], row["verdict"], float(row["rtol"]), float(row["atol"])) for row in cases]
-        self.assertEqual(shown[0], ("small", "passed", 0.5, 0.5))
+        self.assertEqual(shown[0], ("small", "passed", 0.5, 0.01))
         self.assertEqual(shown[1], ("rows=64:width=32", "wrong_answer", 0.25, 0.25))
 
     def test_a_selection_runs_some_and_is_on_no_board(self) -> None:
