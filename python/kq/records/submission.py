@@ -66,6 +66,7 @@ class ModelNew(Model):
         return extension.forward(*inputs, *self.kq_weights)
 """
 DEVICE_CODE = (".cu", ".ptx", ".cubin")
+PATH_TEXT = re.compile(r"[^\s()=;]+\.(py|cu|ptx|cubin)")  # a single word with such an end is no kernel
 # The keys of an IOContract (docs/user/formats.md), which says how a bare kernel is called or which function is the
 # entry.
 CONTRACT_KEYS = frozenset({"args", "io", "metadata", "kernel_name", "function_name", "class_name", "entry_point"})
@@ -409,11 +410,10 @@ def contract_text(contract: Mapping[str, Any] | str) -> str:
     return text
 
 
-PATH_TEXT = re.compile(r"[^\s()=;]+\.(py|cu|ptx|cubin)")  # no kernel is a single word with such an end
-
-
 def source_error(source: Any) -> str | None:
-    """Returns an error text if a source has a wrong type or is a path as text, else None. Callers may ignore the type annotations."""
+    """Returns an error text if a source has a wrong type or is a path as text, else None. Callers may ignore the type
+    annotations.
+    """
     if isinstance(source, str) and PATH_TEXT.fullmatch(source):
         return f"{source!r} is the name of a file, not the text of a kernel: pass Path({source!r})"
     if isinstance(source, str | Path):
