@@ -20,7 +20,7 @@ struct ServeCommand {
   std::string host;
   std::uint16_t port = 0;
   std::string tokens;     // the path of the file of tokens; empty: none
-  std::string operators;  // the path of the file of operators' tokens; empty: nobody may operate the queue
+  std::string operators;  // the path of the file of operators' tokens; without it no token operates the queue
   std::string popcorn;    // the path of a checkout of problems in GPU MODE's form; empty: none
   bool is_loopback = true;
   net::HttpLimits http{};

@@ -186,7 +186,7 @@ void Gateway::identify(const net::HttpRequest& request, Finding& found) const {
     return;
   }
   if (access == Access::operators && options_.operators == nullptr)
-    return refuse(403, "this gateway lets nobody operate the queue; kq-gateway --operators FILE names who may");
+    return refuse(403, "this gateway has no tokens of operators; kq-gateway --operators FILE names a file of them");
   auto submitter = tokens_ == nullptr || token.empty() ? std::nullopt : tokens_->find(token);
   if (submitter) found.submitter = std::move(*submitter);
   if (access == Access::operators && submitter) return refuse(403, "only the token of an operator may do this");

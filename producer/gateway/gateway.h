@@ -29,7 +29,7 @@ struct GatewayOptions {
   // page cannot reach the gateway by a name that it controls.
   bool is_loopback = true;
   std::string instance = "0";  // begins the ids of requests
-  // The tokens of those who may operate the queue; null: nobody may. It must outlive the gateway.
+  // The tokens that operate the queue; null: no token does. The list must outlive the gateway.
   const Tokens* operators = nullptr;
 };
 

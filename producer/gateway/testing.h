@@ -177,4 +177,11 @@ inline Request test_request(const std::string& method, const std::string& path, 
   return request;
 }
 
+// Asks to submit the jobs a, b and c to the run r.
+inline Request test_three_jobs() {
+  Request request = test_request("POST", "/api/v1/jobs", test_line("a") + test_line("b") + test_line("c"));
+  request.query.emplace("run", "r");
+  return request;
+}
+
 }  // namespace kq::gateway

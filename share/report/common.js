@@ -184,6 +184,16 @@ const kq = (() => {
     return draw;
   }
 
+  // Returns what the fragment of the address says under these names: texts, empty for what it does not name.
+  function stateInAddress(names) {
+    const given = new URLSearchParams(location.hash.slice(1));
+    return Object.fromEntries(names.map((name) => [name, given.get(name) ?? ""]));
+  }
+  // Returns the fragment for a state: "#" and its texts that are not empty.
+  function addressOf(state) {
+    return "#" + new URLSearchParams(Object.entries(state).filter(([, text]) => text)).toString();
+  }
+
   // Calls `draw` once when the element comes near the window.
   function whenSeen(element, draw) {
     const observer = new IntersectionObserver((entries) => {
@@ -194,6 +204,6 @@ const kq = (() => {
     observer.observe(element);
   }
 
-  return { data, append, visible, make, time, speedup, digits, plot, whenSeen, addThemeButton };
+  return { data, append, visible, make, time, speedup, digits, plot, stateInAddress, addressOf, whenSeen, addThemeButton };
 })();
 kq.addThemeButton();

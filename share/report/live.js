@@ -141,18 +141,8 @@
   // ---- the address ------------------------------------------------------------------------------------------------
   const NAMES = ["run", "outcome", "label", "after", "job", "q"];
   let state = {};
-  function readAddress() {
-    const given = new URLSearchParams(location.hash.slice(1));
-    state = Object.fromEntries(NAMES.map((name) => [name, given.get(name) ?? ""]));
-  }
-  function address(changes) {
-    const words = new URLSearchParams();
-    for (const name of NAMES) {
-      const one = changes[name] ?? state[name];
-      if (one) words.set(name, one);
-    }
-    return "#" + words.toString();
-  }
+  const readAddress = () => (state = kq.stateInAddress(NAMES));
+  const address = (changes) => kq.addressOf({ ...state, ...changes });
   function change(changes, isStep = true) {
     history[isStep ? "pushState" : "replaceState"](null, "", address(changes));
     readAddress();

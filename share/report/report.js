@@ -13,19 +13,8 @@
   const CHOICES = ["verdict", "device", "backend", "author", "submitter"];
   const NAMES = ["q", ...CHOICES, "sort", "job", "samples"];
   let state = {};
-  function readAddress() {
-    const given = new URLSearchParams(location.hash.slice(1));
-    state = {};
-    for (const name of NAMES) state[name] = given.get(name) ?? "";
-  }
-  function address(changes) {
-    const words = new URLSearchParams();
-    for (const name of NAMES) {
-      const one = changes[name] ?? state[name];
-      if (one) words.set(name, one);
-    }
-    return "#" + words.toString();
-  }
+  const readAddress = () => (state = kq.stateInAddress(NAMES));
+  const address = (changes) => kq.addressOf({ ...state, ...changes });
   function change(changes, isStep = false) {
     history[isStep ? "pushState" : "replaceState"](null, "", address(changes) === "#" ? location.pathname : address(changes));
     readAddress();

@@ -70,7 +70,7 @@ class Boards(browser.BrowserTest):
         with served(self.site) as address:
             self.open(address + "/index.html")
             self.assertEqual(sorted(self.texts("tbody td:first-child a")), ["gelu", "relu"])
-            for link in {one.get_attribute("href") for one in self.all("a[href]")}:
+            for link in sorted({one.get_attribute("href") for one in self.all("a[href]")}):
                 if link.endswith((".xml", ".json")):
                     self.assertTrue((self.site / link.rpartition("/")[2]).exists())
                     continue
@@ -80,7 +80,6 @@ class Boards(browser.BrowserTest):
                         lambda: self.js("return document.getElementById('job')?.open ?? false"), "the job is open"
                     )
                 self.wait_for_plots()
-                self.assert_fits()
 
     def test_a_board_opens_from_disk_with_its_history_and_evidence(self) -> None:
         (page,) = (self.site / "boards").glob("relu.*.html")

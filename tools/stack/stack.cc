@@ -43,14 +43,14 @@ struct Pipe {
 
 enum class Readiness { ready, closed, not_yet };
 
-// Puts what the program says when it is ready, "ready URL", into `said`.
-Readiness wait_on(const Pipe& pipe, std::int64_t timeout_ms, std::string& said) {
+// Puts the line that a ready program writes into `line`.
+Readiness wait_on(const Pipe& pipe, std::int64_t timeout_ms, std::string& line) {
   pollfd events{.fd = pipe.read_end, .events = POLLIN, .revents = 0};
   if (::poll(&events, 1, static_cast<int>(timeout_ms)) <= 0) return Readiness::not_yet;
-  std::array<char, 512> line{};  // a program writes its line at once
-  const ssize_t bytes = ::read(pipe.read_end, line.data(), line.size());
+  std::array<char, 512> buffer{};  // a program writes its line at once
+  const ssize_t bytes = ::read(pipe.read_end, buffer.data(), buffer.size());
   if (bytes <= 0) return Readiness::closed;
-  said.assign(line.data(), static_cast<std::size_t>(bytes));
+  line.assign(buffer.data(), static_cast<std::size_t>(bytes));
   return Readiness::ready;
 }
 
@@ -127,15 +127,15 @@ Expected<void> Stack::start_worker(const Sleep& sleep) {
 
 Expected<void> Stack::start_gateway(const Sleep& sleep) {
   if (gateway_.command.words.empty() || gateway_.process) return {};
-  std::string said;
-  auto started = start(gateway_, sleep, &said);
-  if (!started) {
-    stop(sleep);
-    return started;
-  }
-  if (const std::size_t url = said.find("http://"); url != said.npos)
-    gateway_url_ = said.substr(url, said.find_first_of(" \n", url) - url);
-  return {};
+  auto started = start(gateway_, sleep);
+  if (!started) stop(sleep);
+  return started;
+}
+
+std::string Stack::gateway_url() const {
+  const std::size_t begin = gateway_.ready_line.find("http://");
+  if (begin == std::string::npos) return {};
+  return gateway_.ready_line.substr(begin, gateway_.ready_line.find_first_of(" \n", begin) - begin);
 }
 
 Stack::Stack(StateFolder folder, PrivateEndpoint endpoint, const StackPlan& plan)
@@ -172,7 +172,7 @@ Stack::~Stack() {
   if (!endpoint_.created_folder.empty()) fs::remove_all(endpoint_.created_folder, ignored);
 }
 
-Expected<void> Stack::start(Member& member, const Sleep& sleep, std::string* said) {
+Expected<void> Stack::start(Member& member, const Sleep& sleep) {
   Pipe pipe;
   if (pipe.read_end < 0) return our_fault("cannot make a pipe for " + member.name);
   Command command = member.command;
@@ -189,10 +189,8 @@ Expected<void> Stack::start(Member& member, const Sleep& sleep, std::string* sai
                      " ends with:" + member.process->log_tail());
   };
   for (std::int64_t waited = 0; waited < start_limit_ms_; waited += kStepMs) {
-    std::string line;
-    switch (wait_on(pipe, kStepMs, line)) {
+    switch (wait_on(pipe, kStepMs, member.ready_line)) {
       case Readiness::ready:
-        if (said != nullptr) *said = line;
         return {};
       case Readiness::not_yet:
         break;

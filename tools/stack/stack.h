@@ -58,7 +58,7 @@ class Stack {
   const std::string& broker_url() const { return url_; }
   const StateFolder& folder() const { return folder_; }
   // The URL at which the gateway listens; empty where there is none.
-  const std::string& gateway_url() const { return gateway_url_; }
+  std::string gateway_url() const;
   // The submitters that a process paused which was killed in this folder.
   std::vector<std::string> left_paused() const;
   // Records the submitters that this process has paused, so that the next stack can resume them.
@@ -77,17 +77,16 @@ class Stack {
     std::string name;
     Command command;
     std::optional<Process> process;
+    std::string ready_line = {};  // "ready URL", which the program wrote at its first start
   };
 
   Stack(StateFolder folder, PrivateEndpoint endpoint, const StackPlan& plan);
-  // Puts the line with which the program reports that it is ready into `said`.
-  Expected<void> start(Member& member, const Sleep& sleep, std::string* said = nullptr);
+  Expected<void> start(Member& member, const Sleep& sleep);
   void record();
 
   StateFolder folder_;
   PrivateEndpoint endpoint_;
   std::string url_;
-  std::string gateway_url_;
   std::int64_t start_limit_ms_;
   Member broker_;
   Member worker_;

@@ -354,7 +354,7 @@ void Audit::on_call(const void* data) {
   // A graph may copy memory, too.
   if (is_copy_or_graph(name) && is_child_waiting.load(std::memory_order_relaxed)) note("waiting", name);
   if (begins_with_any(name, {"cuGraphLaunch", "cudaGraphLaunch"}) && name.find("_pts") == name.npos) {
-    // To find the origin takes half a millisecond, which would be a part of the call's time. Each graph has been noted
+    // The search for the origin walks the stack, which would be a part of the call's time. Each graph has been noted
     // when it was instantiated.
     if (graph_launch_notes_.fetch_add(1, std::memory_order_relaxed) < kGraphLaunchNotesMax) note("api", name);
   } else if (is_deferring(name)) {

@@ -14,9 +14,7 @@ using testing::HasSubstr;
 class OverviewTest : public testing::Test {
  protected:
   OverviewTest() {
-    Request request = test_request("POST", "/api/v1/jobs", test_line("a") + test_line("b") + test_line("c"));
-    request.query.emplace("run", "r");
-    post_jobs(request, service_);
+    post_jobs(test_three_jobs(), service_);
     service_.finish("r", "c", VerdictName::wrong_answer);
   }
   FakeService service_;

@@ -13,9 +13,7 @@ const Submitter kViewer{};
 class RunWatchTest : public testing::Test {
  protected:
   RunWatchTest() {
-    Request request = test_request("POST", "/api/v1/jobs", test_line("a") + test_line("b") + test_line("c"));
-    request.query.emplace("run", "r");
-    post_jobs(request, service_);
+    post_jobs(test_three_jobs(), service_);
     service_.page_rows = 2;
   }
   void read_all(RunWatch& watch) {

@@ -16,9 +16,7 @@ using testing::StartsWith;
 class RestRuns : public testing::Test {
  protected:
   RestRuns() {
-    Request request = test_request("POST", "/api/v1/jobs", test_line("a") + test_line("b") + test_line("c"));
-    request.query.emplace("run", "r");
-    post_jobs(request, service_);
+    post_jobs(test_three_jobs(), service_);
     service_.finish("r", "b", VerdictName::wrong_answer);
     service_.page_rows = 2;
   }
