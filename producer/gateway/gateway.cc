@@ -119,11 +119,16 @@ net::HttpAdmission Gateway::admit(net::HttpRequest& request) {
 
 Response Gateway::answer(net::HttpRequest& request) {
   Finding found = find(request);
-  Request mine;
-  static_cast<net::HttpRequest&>(mine) = std::move(request);
-  request.method = mine.method;  // for the log
-  request.path = mine.path;
-  request.id = mine.id;
+  Request mine{{.method = request.method,  // the log reads the method, the path and the id after the answer
+                .path = request.path,
+                .query = std::move(request.query),
+                .headers = std::move(request.headers),
+                .body = std::move(request.body),
+                .peer = std::move(request.peer),
+                .id = request.id,
+                .is_abandoned = std::move(request.is_abandoned)},
+               {},
+               {}};
   if (mine.method == "HEAD") mine.method = "GET";
   if (found.status != 0) return shaped(found.match.route, found.status, found.sentence, mine);  // a token has expired
   mine.path_values = std::move(found.match.path_values);

@@ -359,9 +359,7 @@ void Audit::on_call(const void* data) {
     if (graph_launch_notes_.fetch_add(1, std::memory_order_relaxed) < kGraphLaunchNotesMax) note("api", name);
   } else if (is_deferring(name)) {
     note("api", name);
-  } else if (is_copy_or_graph(name)) {
-    return;
-  } else if (call.parameters == nullptr) {
+  } else if (is_copy_or_graph(name) || call.parameters == nullptr) {
     return;
   } else if (name == "cuCtxSetLimit") {
     if (*static_cast<const int*>(call.parameters) == kPersistingL2Limit) note("persist", name);
