@@ -129,7 +129,7 @@ class BrowserTest(unittest.TestCase):
     def assert_fits(self) -> None:
         """The page has nothing that reaches out of the window, once its plots have got their widths."""
         width = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        self.until(lambda: self.js(width) <= 0, "the page is not wider than the window")
+        self.until(lambda: self.js(width) <= 0, "the page is no wider than the window")
 
 
 # Returns the pairs of texts and backgrounds whose contrast is below what WCAG asks of level AA.
