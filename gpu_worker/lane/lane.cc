@@ -235,7 +235,7 @@ Result Lane::invalid_problem(const Run& run, const Zygote& zygote) const {
 
 // Measures a job once more if the re-measurement policy asks for a second measurement or if the clocks of the
 // submission and the judge mismatch. All attempts and the profile together keep the one time limit of the run.
-Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_token stop) {
+Expected<Result> Lane::run(const Lease& lease, const Built& built, const std::stop_token& stop) {
   if (lease.submission.backend == Backend::eval_program) return run_eval_program(lease, built, stop);
   const std::int64_t start_ms = sys::monotonic_now_ms();
   Run run{

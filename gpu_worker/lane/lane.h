@@ -77,7 +77,7 @@ class Lane {
   void expect(Backend backend) { children_->expect(kind_of(backend, device_.kind)); }
   // Runs a job; blocks until its result is known. Fails if the failure is ours, or after a stop: then the submission is
   // killed at once, and the lane is ready for the next job.
-  Expected<Result> run(const Lease& lease, const Built& built, std::stop_token stop = {});
+  Expected<Result> run(const Lease& lease, const Built& built, const std::stop_token& stop = {});
   // Kills the zygote and with it every child. What runs, or is built from this zygote, ends at once with an Error, and
   // nothing starts any more. Thread-safe.
   void abort();

@@ -51,7 +51,7 @@ void each_candidate(const SubmitRequest& request, const VisitCandidate& visit, c
                     std::vector<RecognisedInput>* recognised) {
   std::uint32_t ordinal = 0;
   CandidateSink sink = others;
-  sink.candidate = [&](Candidate candidate) {
+  sink.candidate = [&](const Candidate& candidate) {
     if (ordinal < kSubmissionsMax) visit(ordinal, candidate);
     ++ordinal;
   };

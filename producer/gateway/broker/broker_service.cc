@@ -83,7 +83,8 @@ Expected<std::vector<SubmittedJob>> BrokerService::submit(const Submitter& submi
   submitted.reserve(jobs.size());
   const auto add = [&](JobAck ack) {
     const std::string& label = jobs[submitted.size()].submission.label;
-    submitted.push_back({.id = {.seq = ack.seq, .run = run, .label = label}, .ack = std::move(ack)});
+    SubmittedJob& job = submitted.emplace_back(SubmittedJob{.id = {.seq = ack.seq, .run = run, .label = label}, .ack = {}});
+    job.ack = std::move(ack);
   };
   const auto within_quota = jobs.first(std::min(jobs.size(), room));
   while (submitted.size() < within_quota.size()) {
