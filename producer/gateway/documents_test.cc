@@ -47,6 +47,34 @@ TEST(GatewayDocuments, the_description_says_which_routes_need_no_token) {
   }
 }
 
+// Returns the parameters of a query that an operation describes, with a "*" behind those that may be repeated.
+std::set<std::string> described_parameters(const producer::Json& operation) {
+  std::set<std::string> names;
+  const producer::Json* all = operation.find("parameters");
+  if (all == nullptr) return names;
+  for (const producer::Json& one : *all->array()) {
+    if (one.find("in") == nullptr || *one.find("in")->text() != "query") continue;
+    const producer::Json* type = one.find("schema")->find("type");
+    names.insert(*one.find("name")->text() + (type != nullptr && *type->text() == "array" ? "*" : ""));
+  }
+  return names;
+}
+
+TEST(GatewayDocuments, own_routes_take_exactly_the_described_parameters) {
+  const auto description = producer::parse_json(openapi_text());
+  ASSERT_TRUE(description);
+  for (const Route& route : all_routes({}, {}, "", [] { return std::string(); })) {
+    EXPECT_EQ(route.takes_any_parameter, !route.path.starts_with("/api/v1/")) << route.path;
+    if (route.takes_any_parameter) continue;
+    std::string method = route.method;
+    for (char& c : method) c = static_cast<char>(c - 'A' + 'a');
+    std::set<std::string> taken;
+    for (const QueryParameter& one : route.parameters) taken.insert(one.name + (one.may_repeat ? "*" : ""));
+    EXPECT_EQ(taken, described_parameters(*description->find("paths")->find(route.path)->find(method)))
+        << route.method << " " << route.path;
+  }
+}
+
 // Adds the references within a JSON value.
 void add_references(const producer::Json& json, std::set<std::string>& references) {
   if (json.array() != nullptr) {

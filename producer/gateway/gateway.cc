@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::size_t kRequestIdBytesMax = 64;
 constexpr std::string_view kBearer = "bearer ";
-constexpr std::string_view kRepeatable = "where";  // the only parameter of a query that may have several values
 
 // Returns "kq:8000" of "kq:8000" and "kq" of "kq", without the port.
 std::string_view host_of(std::string_view authority) {
@@ -38,15 +37,6 @@ std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
   return text;
-}
-
-// Returns why the query is ambiguous, or nothing.
-std::optional<std::string> repetition_error(const net::HttpRequest& request) {
-  for (auto one = request.query.begin(); one != request.query.end(); one = request.query.upper_bound(one->first)) {
-    if (one->first != kRepeatable && request.query.count(one->first) > 1)
-      return "the query has the parameter " + producer::json_quoted(one->first) + " twice; one value is needed";
-  }
-  return std::nullopt;
 }
 
 // Returns the token of a request; popcorn-cli sends its token in a header field of its own.
@@ -158,7 +148,7 @@ Gateway::Finding Gateway::find(const net::HttpRequest& request) const {
   if (found.match.route == nullptr) return refuse(404, "there is no such path; /openapi.json lists all of them");
   identify(request, found);
   if (found.status != 0) return found;
-  if (const auto wrong = repetition_error(request)) return refuse(400, *wrong);
+  if (const auto wrong = query_error(*found.match.route, request.query)) return refuse(400, *wrong);
   const std::string coding = lower(request.header("content-encoding").value_or(""));
   if (request.method == "POST" && !coding.empty() && coding != "identity")
     return refuse(415, "the body has the Content-Encoding " + coding + ", but a body without one is needed");

@@ -1,11 +1,45 @@
 #include "producer/gateway/http.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "sys/nearest.h"
 
 namespace kq::gateway {
 
 using producer::Json;
 using producer::JsonObject;
+
+namespace {
+
+std::string unknown_parameter_text(const Route& route, const std::string& name) {
+  const std::string what = "there is no parameter " + producer::json_quoted(name) + " of " + route.method + " " +
+                           route.path + "; ";
+  if (route.parameters.empty()) return what + "the path takes no parameters";
+  std::vector<std::string> known;
+  std::string listed;
+  for (const QueryParameter& one : route.parameters) {
+    known.push_back(one.name);
+    listed += (listed.empty() ? "" : ", ") + one.name;
+  }
+  const auto meant = sys::nearest(name, known);
+  return what + (meant ? "did you mean " + *meant + "? " : "") + "known are: " + listed;
+}
+
+}  // namespace
+
+std::optional<std::string> query_error(const Route& route, const std::multimap<std::string, std::string>& query) {
+  for (const auto& [name, value] : query) {
+    const auto known = std::ranges::find(route.parameters, name, &QueryParameter::name);
+    const bool is_known = known != route.parameters.end();
+    if (!is_known && !route.takes_any_parameter) return unknown_parameter_text(route, name);
+    if (query.count(name) > 1 && !(is_known && known->may_repeat))
+      return "the query has the parameter " + producer::json_quoted(name) + " twice; one value is needed";
+    if (is_known && value.empty() && !known->may_be_empty)
+      return "the parameter " + name + " is empty; leave it out, or give it a value";
+  }
+  return std::nullopt;
+}
 
 Response json_response(int status, const Json& body) {
   return {.status = status, .type = "application/json", .body = producer::to_text(body) + "\n"};

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,13 @@ using Handler = std::function<Response(const Request& request, Service& service)
 // gateway. `error` is a sentence for people.
 using ErrorShape = Response (*)(int status, const std::string& error, const Request& request);
 
+// A parameter of a query that a route takes.
+struct QueryParameter {
+  std::string name;
+  bool may_be_empty = false;  // ?name= means the same as leaving it out, not a variable that a script has not set
+  bool may_repeat = false;
+};
+
 struct Route {
   std::string method;
   std::string path;  // "/api/v1/jobs/{id}": a name in braces stands for one part between slashes
@@ -58,8 +66,16 @@ struct Route {
   ErrorShape error_shape = nullptr;        // nullptr: problem() below
   std::size_t body_bytes_max = 64u << 10;  // a longer body is answered 413 before it is read
   bool waits = false;                      // whether the handler may wait for a result; such requests are counted
+  std::vector<QueryParameter> parameters = {};
+  // Whether other parameters are passed over, as the foreign servers do whose clients the route serves. Otherwise they
+  // are answered 400.
+  bool takes_any_parameter = false;
 };
 using Routes = std::vector<Route>;
+
+// Returns why the query does not fit the route: an unknown, a repeated or an empty parameter; nothing where it fits.
+std::optional<std::string> query_error(const Route& route,
+                                       const std::multimap<std::string, std::string>& query);
 
 // Returns an answer with one JSON value as its body.
 Response json_response(int status, const producer::Json& body);

@@ -17,21 +17,29 @@ void add(Routes& routes, Routes more) {
   for (Route& route : more) routes.push_back(std::move(route));
 }
 
+// Makes routes pass over parameters that they do not know: those of foreign servers, and documents and pages, whose
+// addresses may carry what is meant for others.
+Routes with_any_parameter(Routes routes) {
+  for (Route& route : routes) route.takes_any_parameter = true;
+  return routes;
+}
+
 }  // namespace
 
 Routes all_routes(const EvaluationSettings& evaluation, const PopcornSettings& popcorn, std::string page,
                   std::function<std::string()> metrics_text) {
   Routes routes = rest_routes();
   add(routes, live_routes(std::move(page)));
-  add(routes, document_routes());
-  add(routes, evaluation::evaluation_routes(evaluation));
+  add(routes, with_any_parameter(document_routes()));
+  add(routes, with_any_parameter(evaluation::evaluation_routes(evaluation)));
   routes.push_back({.method = "GET",
                     .path = "/metrics",
                     .access = Access::anyone,
                     .handler = [text = std::move(metrics_text)](const Request&, Service&) {
                       return Response{.status = 200, .type = std::string(kMetricsType), .body = text()};
-                    }});
-  add(routes, popcorn::popcorn_routes(popcorn.problems, popcorn.has_tokens));
+                    },
+                    .takes_any_parameter = true});
+  add(routes, with_any_parameter(popcorn::popcorn_routes(popcorn.problems, popcorn.has_tokens)));
   return routes;
 }
 

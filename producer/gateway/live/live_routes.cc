@@ -308,21 +308,30 @@ Routes live_routes(std::string page) {
   const auto with_views = [&](Response (*handler)(const Request&, Service&, Overviews&)) {
     return [handler, views](const Request& request, Service& service) { return handler(request, service, *views); };
   };
+  // The page sends the text of its search and the start of its list even where they are empty.
+  const QueryParameter q{.name = "q", .may_be_empty = true}, after{.name = "after", .may_be_empty = true};
   return {
       {.method = "GET",
        .path = "/",
        .access = Access::anyone,
-       .handler = [page = std::move(page)](const Request&, Service&) { return get_page(page); }},
+       .handler = [page = std::move(page)](const Request&, Service&) { return get_page(page); },
+       .takes_any_parameter = true},
       {.method = "GET", .path = "/api/v1/overview", .handler = with_views(get_overview)},
       {.method = "GET",
        .path = "/api/v1/overview/events",
        .handler = [views](const Request& request,
                           Service& service) { return get_overview_events(request, service, views); },
        .waits = true},
-      {.method = "GET", .path = "/api/v1/workers", .handler = with_views(get_workers)},
-      {.method = "GET", .path = "/api/v1/runs/{run}/jobs", .handler = with_views(get_run_jobs)},
+      {.method = "GET",
+       .path = "/api/v1/workers",
+       .handler = with_views(get_workers),
+       .parameters = {q, after, {"limit"}}},
+      {.method = "GET",
+       .path = "/api/v1/runs/{run}/jobs",
+       .handler = with_views(get_run_jobs),
+       .parameters = {q, {.name = "outcome", .may_be_empty = true}, after, {"limit"}}},
       {.method = "POST", .path = "/api/v1/runs/{run}/cancel", .handler = post_cancel_run},
-      {.method = "GET", .path = "/api/v1/search", .handler = with_views(get_search)},
+      {.method = "GET", .path = "/api/v1/search", .handler = with_views(get_search), .parameters = {q}},
       {.method = "GET", .path = "/api/v1/jobs/{id}/details", .handler = get_job_details},
       {.method = "POST", .path = "/api/v1/jobs/{id}/retry", .access = Access::operators, .handler = post_retry},
       {.method = "POST", .path = "/api/v1/pause", .access = Access::operators, .handler = post_pause},
