@@ -24,8 +24,8 @@ function __kq_verbs
     and printf '%s\n' $help | string replace -rf '^  ([a-z-]+) +(.*)$' '$1\t$2'
 end
 
-for program in kq kq-broker kq-cache kq-check kq-ctl kq-doctor kq-down kq-dump kq-fleet kq-gateway kq-leaderboard \
-    kq-problem kq-results kq-show kq-submit kq-sweep kq-up kq-worker
+for program in kq kq-broker kq-cache kq-check kq-compare kq-ctl kq-doctor kq-down kq-dump kq-fleet kq-gateway \
+    kq-leaderboard kq-plot kq-problem kq-report kq-results kq-show kq-submit kq-sweep kq-up kq-worker
     complete -c $program -n 'string match -q -- "-*" (commandline -ct)' -f -a '(__kq_options)'
     complete -c $program -n 'not string match -q -- "-*" (commandline -ct)' -a '(__kq_verbs)'
 end

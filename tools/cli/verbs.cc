@@ -30,6 +30,7 @@ constexpr Verb kVerbs[] = {
     {"fleet", "keep as many workers in Slurm as the queue needs"},
     {"cache", "manage the build cache of this machine: ls, stats, verify, prune"},
     {"check", "check files against the guard's rules: streams, clocks, hidden programs"},
+    {"completion", "print the script with which bash, zsh or fish completes kq's words"},
     {"version", "print the versions of kq and of its packages; --json"},
 };
 

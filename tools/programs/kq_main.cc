@@ -1,4 +1,4 @@
-// kq VERB ...: replaces itself by the program kq-VERB. Only `kq version` is built in.
+// kq VERB ...: replaces itself by the program kq-VERB. `kq version` and `kq completion` are built in.
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +10,7 @@
 #include "core/base/version.h"
 #include "producer/client/standard_output.h"
 #include "sys/error_text.h"
+#include "tools/cli/completion.h"
 #include "tools/cli/flags.h"
 #include "tools/cli/verbs.h"
 #include "tools/cli/versions.h"
@@ -30,6 +31,23 @@ int version(int argc, char** argv) {
   if (const auto code = flags.parse(argc, argv)) return end(*code);
   const auto rows = kq::tools::versions(kq::tools::process_environment);
   std::cout << (json ? kq::tools::versions_json(rows) : kq::tools::versions_text(rows)) << std::flush;
+  return end(ExitCode::ok);
+}
+
+int completion(int argc, char** argv) {
+  std::string shell;
+  kq::tools::Flags flags("kq-completion",
+                         "Prints the script with which a shell completes the verbs and options of kq's programs. "
+                         "Debian packages install it already.");
+  flags.argument("SHELL", "bash, zsh or fish", shell);
+  flags.examples(
+      "  source <(kq completion bash)      # in ~/.bashrc\n"
+      "  source <(kq completion zsh)       # in ~/.zshrc, below compinit\n"
+      "  kq completion fish | source       # in ~/.config/fish/config.fish");
+  if (const auto code = flags.parse(argc, argv)) return end(*code);
+  const auto script = kq::tools::completion_script(shell);
+  if (!script) return kq::tools::report_error("kq-completion", script.error());
+  std::cout << *script << std::flush;
   return end(ExitCode::ok);
 }
 
@@ -66,6 +84,7 @@ int run(int argc, char** argv) {
   }
   const std::string verb = words.front();
   if (verb == "version") return version(static_cast<int>(words.size()), words.data());
+  if (verb == "completion") return completion(static_cast<int>(words.size()), words.data());
   if (!kq::tools::is_verb(verb)) {
     std::cerr << kq::tools::unknown_verb(verb, kq::tools::program_folder()) << '\n';
     return end(ExitCode::bad_input);
