@@ -14,9 +14,10 @@ from kq.errors import BadInput, BadSource
 from kq.records.arguments import SubmissionFields
 from kq.records.field_types import field_type_error
 from kq.records.hash import Hash
-from kq.records.jobs import RunRow
+from kq.records.jobs import REPR_TEXT_MAX, RunRow
 from kq.records.limits import NAME_BYTES_MAX
 from kq.records.submission import Backend, Problem, SourceFile, Submission, source_error
+from kq.records.text_safety import one_line
 from kq.records.verdict import Fault, Verdict, VerdictName
 from kq.wire.codec import Malformed, encode
 
@@ -29,7 +30,6 @@ Source = str | Path | Sequence[SourceFile]
 GivenProblem = Problem | str | Path
 
 EVALUATE_TIMEOUT_S = 600.0  # the default timeout of evaluate() and evaluate_many()
-REPR_TEXT_MAX = 160  # characters of a message in the repr of an Evaluation
 
 
 class Reward(NamedTuple):
@@ -56,7 +56,7 @@ class Evaluation:
         told = f"{self.speedup:.2f}x" if self.speedup is not None else self.bad_source or self.failure
         if self.verdict is not None and self.verdict.evidence is not None and not told:
             told = self.verdict.evidence.message
-        told = told.split("\n", 1)[0][:REPR_TEXT_MAX]
+        told = one_line(told, REPR_TEXT_MAX)
         return f"<Evaluation {self.label!r} of run {self.run!r}, job {self.seq}: {ended}{told and ', ' + told}>"
 
     @property

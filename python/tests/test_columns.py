@@ -25,6 +25,7 @@ from kq import export
 from kq.records.verdict import Correctness, Statistics
 from kq.tables.columns import Row
 from kq.tables.html import SHOWN_MAX, Board, Evaluations, Rows, time_text
+from kq.tables.text_table import PRINTED_MAX
 
 TYPES = {"text": str, "integer": int, "number": float, "boolean": bool, "time": datetime}
 STATISTICS = Statistics(100, 2_500.5, 2_600.25, 33.125, 2_400, 3_000, 2_900, 2_990)
@@ -94,6 +95,23 @@ def test_rows_are_those_of_kq_dump_and_of_its_export(broker: RealBroker, worker:
     assert pq.read_table(folder / "asked.parquet").equals(pq.read_table(folder / "read.parquet"))
     assert pq.read_table(folder / "asked.parquet").to_pylist() == [vars(row) for row in rows.flat()]
     assert export.run([*asked[:1], "nobody", *asked[2:]]) == 5
+
+
+def test_a_row_prints_as_one_line_and_rows_as_a_table() -> None:
+    bad = kq.Verdict(name=kq.VerdictName.CRASHED, evidence=kq.Evidence(message="\x1b[2Jsegfault\nat 0x0"))
+    crashed = kq.RunRow("r", kq.RunEntry(7, submission("a")), result=kq.Result(verdict=bad))
+    assert repr(crashed) == "<RunRow 'a' of run 'r', job 7: crashed, \N{REPLACEMENT CHARACTER}[2Jsegfault>"
+    queued = kq.RunRow("r", kq.RunEntry(8, submission("bb")))
+    lines = str(Rows([crashed, queued])).split("\n")
+    assert [line.split() for line in lines] == [
+        ["label", "problem", "verdict", "message"],
+        ["a", queued.entry.submission.problem.name, "crashed", "\N{REPLACEMENT CHARACTER}[2Jsegfault"],
+        ["bb", queued.entry.submission.problem.name, "queued"],
+    ]
+    assert repr(Rows([queued]).flat()) == "[<Row 'bb' of run 'r', job 0: queued>]"
+    assert str(Rows([queued] * (PRINTED_MAX + 3))).endswith("\nand 3 more") and repr(Rows()) == "no rows"
+    best = kq.LeaderboardRow("relu", device_model="GPU", label="a", speedup=1.5)
+    assert repr(best) == "<LeaderboardRow 'relu' on 'GPU': 'a', 1.50x>"
 
 
 def test_notebooks_show_tables() -> None:

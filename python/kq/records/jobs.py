@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from kq.records.hash import NO_HASH, Hash
 from kq.records.submission import Backend, Baseline, DeviceWish, Graphs, Priority, Streams, Submission
 from kq.records.text_enum import TextEnum
+from kq.records.text_safety import one_line
 from kq.records.verdict import Verdict
 
 
@@ -288,7 +289,10 @@ class RunEntry:
     submitter: str = ""  # the submitter of this row, as its key proves it; empty where unknown
 
 
-@dataclass(frozen=True)
+REPR_TEXT_MAX = 160  # characters of a message in the repr of a row
+
+
+@dataclass(frozen=True, repr=False)
 class RunRow:
     """One label of a run with its job, and with the job's result once the job is finished."""
 
@@ -305,6 +309,18 @@ class RunRow:
     def verdict(self) -> Verdict | None:
         return self.result.verdict if self.result else None
 
+    def __repr__(self) -> str:
+        """One line: the names, the verdict, and the speedup or what went wrong. The fields have everything."""
+        ended, told = self.job.state.value, ""
+        if self.verdict is not None:
+            ended = self.verdict.name.value
+            if self.verdict.measurement is not None and self.verdict.measurement.speedup:
+                told = f"{self.verdict.measurement.speedup:.2f}x"
+            elif self.verdict.evidence is not None:
+                told = self.verdict.evidence.message
+        told = one_line(told, REPR_TEXT_MAX)
+        return f"<RunRow {self.label!r} of run {self.run!r}, job {self.entry.seq}: {ended}{told and ', ' + told}>"
+
 
 @dataclass(frozen=True)
 class KernelRun:
@@ -317,7 +333,7 @@ class KernelRun:
     reference_noise_ns: float = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LeaderboardRow:
     """The kernel in the first place for one problem on one device model. Its times are medians over its runs."""
 
@@ -352,3 +368,7 @@ class LeaderboardRow:
         if self.median_ns <= 0 or self.reference_ns <= 0 or self.noise_ns <= 0:
             return 0.0
         return self.speedup * math.hypot(self.noise_ns / self.median_ns, self.reference_noise_ns / self.reference_ns)
+
+    def __repr__(self) -> str:
+        """One line: the problem, the device, the kernel and its speedup. The fields have everything."""
+        return f"<LeaderboardRow {self.problem!r} on {self.device_model!r}: {self.label!r}, {self.speedup:.2f}x>"

@@ -30,3 +30,10 @@ def is_hidden(character: str) -> bool:
 def visible(text: str) -> str:
     """Returns the text with a visible mark, U+FFFD, in place of each hidden character."""
     return "".join("\N{REPLACEMENT CHARACTER}" if is_hidden(character) else character for character in text)
+
+
+def one_line(text: str, characters_max: int) -> str:
+    """Returns the first line of an untrusted text, cut, without what a terminal obeys or a reader cannot see."""
+    line = text.split("\n", 1)[0]
+    shown = line if len(line) <= characters_max else line[: characters_max - 1] + "…"
+    return "".join(one if one.isprintable() and not is_hidden(one) else "\N{REPLACEMENT CHARACTER}" for one in shown)

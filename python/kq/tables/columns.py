@@ -29,7 +29,7 @@ SCHEMA = "kq.result/1"
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Row:
     """One row with all columns. `kq-dump --schema` prints what each column means."""
 
@@ -202,6 +202,11 @@ class Row:
     speedup_noise: float | None = None
     busy_tasks: float | None = None
     noisy: bool | None = None
+
+    def __repr__(self) -> str:
+        """One line: the names, the verdict, and the speedup. dataclasses.asdict() gives every column."""
+        told = "" if self.speedup is None else f", {self.speedup:.2f}x"
+        return f"<Row {self.label!r} of run {self.run!r}, job {self.job_id}: {self.verdict or self.state}{told}>"
 
     @classmethod
     def of(cls, row: RunRow) -> Row:

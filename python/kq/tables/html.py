@@ -1,4 +1,4 @@
-"""Lists of results that a notebook shows as an HTML table."""
+"""Lists of results that a notebook shows as an HTML table, and print() as a table of text."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from kq.evaluation import Evaluation
 from kq.records.jobs import LeaderboardRow, RunRow
 from kq.records.text_safety import visible
 from kq.tables.columns import Row
+from kq.tables.text_table import text_table
 
 T = TypeVar("T")
 
@@ -25,12 +26,18 @@ class Rows(list[RunRow]):
         """Returns the rows as flat records with every column of kq-dump."""
         return [Row.of(row) for row in self]
 
+    def __repr__(self) -> str:
+        return text_table(self, ROW_CELLS)
+
     def _repr_html_(self) -> str:
         return html_table(self, ROW_CELLS)
 
 
 class Board(list[LeaderboardRow]):
     """The rows of a leaderboard."""
+
+    def __repr__(self) -> str:
+        return text_table(self, BOARD_CELLS)
 
     def _repr_html_(self) -> str:
         return html_table(self, BOARD_CELLS)
@@ -43,6 +50,9 @@ class Evaluations(list[Evaluation]):
     def rewards(self) -> list[float | None]:
         """The reward of each source, or None where it is unknown."""
         return [one.reward for one in self]
+
+    def __repr__(self) -> str:
+        return text_table(self, EVALUATION_CELLS)
 
     def _repr_html_(self) -> str:
         return html_table(self, EVALUATION_CELLS)
