@@ -65,10 +65,4 @@ Expected<JobId> JobId::parse(std::string_view text) {
   return id;
 }
 
-std::string before_label(const std::string& label) {
-  std::string before = label;
-  before.back() = static_cast<char>(static_cast<unsigned char>(before.back()) - 1);
-  return before + '\xFF';  // no label has this byte, because labels are UTF-8
-}
-
 }  // namespace kq::gateway

@@ -25,8 +25,4 @@ struct JobId {
   friend bool operator==(const JobId&, const JobId&) = default;
 };
 
-// Returns the largest text before `label` in the order of bytes among those that labels can be, so that the first row
-// after it has this label.
-std::string before_label(const std::string& label);
-
 }  // namespace kq::gateway

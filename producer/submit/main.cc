@@ -25,6 +25,7 @@
 #include "producer/client/sentences.h"
 #include "producer/client/standard_output.h"
 #include "producer/submit/command_line.h"
+#include "producer/submit/outcomes.h"
 #include "producer/submit/output.h"
 #include "producer/submit/spool.h"
 #include "producer/submit/spooled_stdin.h"
@@ -83,7 +84,8 @@ class AckPrinter {
     if (!line_.json && job.ack.seq != 0) print(std::to_string(job.ack.seq) + "\n");
     if (line_.json && !line_.wait) list_.add(job_json(job));
     if (line_.wait && job.ack.seq != 0) to_wait_for_.add({job.ack.seq, job.needs});
-    if (line_.wait && line_.json) summary_.jobs.push_back(std::move(job));  // printed with the verdicts after the wait
+    // After the wait these are printed with their verdicts.
+    if (line_.wait && (line_.json || summary_.jobs.size() < kToldJobsMax)) summary_.jobs.push_back(std::move(job));
     show();
   }
 
@@ -182,18 +184,31 @@ std::string broker_argument(const SubmitCommandLine& line) {
   return line.broker == (known != nullptr ? std::string_view(known) : net::kDefaultBrokerUrl) ? "" : line.broker;
 }
 
-void say_outcome(const WaitOutcome& outcome, const SubmitCommandLine& line, const std::string& run) {
+// Returns the option with which a later command of this shell finds the broker, with a space before it.
+std::string place_options(const SubmitCommandLine& line) {
+  const std::string broker = broker_argument(line);
+  return broker.empty() ? "" : " --broker " + shell_quoted(broker);
+}
+
+// Prints texts of several lines, which are harmless, each behind the program's name.
+void say_lines(const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) std::fputs((std::string(kProgram) + ": " + text + "\n").c_str(), stderr);
+}
+
+void say_outcome(WaitOutcome& outcome, const SubmitCommandLine& line, const SubmitSummary& summary,
+                 const ReadRows& read) {
   const std::size_t unfinished = outcome.tally().total - outcome.tally().finished;
   if (outcome.end == WaitEnd::timed_out)
-    say("--timeout is over; " + resume_text(unfinished, run, broker_argument(line)));
-  if (outcome.end == WaitEnd::interrupted) say("interrupted; " + resume_text(unfinished, run, broker_argument(line)));
+    say("--timeout is over; " + resume_text(unfinished, summary.run, broker_argument(line)));
+  if (outcome.end == WaitEnd::interrupted)
+    say("interrupted; " + resume_text(unfinished, summary.run, broker_argument(line)));
   if (line.quiet || line.progress == ProgressStyle::json) return;
+  // After a ^C nothing more is asked of the broker.
+  if (outcome.end != WaitEnd::interrupted && !line.json)
+    say_lines(outcome_texts(summary, outcome.jobs, read, place_options(line)));
   say(summary_text(outcome.tally()));
-  if (outcome.tally().failed() + outcome.tally().abandoned() > 0) {
-    const std::string broker = broker_argument(line);
-    say("kq results " + shell_quoted(run) + " --failed" + (broker.empty() ? "" : " --broker " + shell_quoted(broker)) +
-        " shows why");
-  }
+  const std::string next = next_command(summary, outcome.jobs, place_options(line));
+  if (!next.empty()) say(next);
 }
 
 // Returns the exit code of the call. A fault of kq takes precedence over bad input, and bad input over a kernel that
@@ -230,6 +245,9 @@ ExitCode send_spooled(Client& client, const SubmitCommandLine& line, const Submi
 // Reports why sending stopped, or waits for the jobs if --wait asks for it. Returns the exit code of the broker's part.
 ExitCode after_sending(Client& client, AckPrinter& acks, const SubmitCommandLine& line, std::int64_t start_ms) {
   const SubmitSummary& summary = acks.summary();
+  const ReadRows read = [&](std::vector<std::string> labels, const VisitRow& visit) {
+    return each_row_of(client, summary.run, std::move(labels), visit);
+  };
   WaitList waited_jobs;
   ExitCode code = ExitCode::ok;
   if (summary.stopped) {
@@ -244,14 +262,14 @@ ExitCode after_sending(Client& client, AckPrinter& acks, const SubmitCommandLine
     Expected<WaitOutcome> waited = wait_with_progress(client, std::move(acks.to_wait_for()), line, left_ms);
     if (waited) {
       code = exit_code_of(*waited);
-      say_outcome(*waited, line, summary.run);
+      say_outcome(*waited, line, summary, read);
       waited_jobs = std::move(waited->jobs);
     } else {
       say(waited.error().message);
       code = exit_code(waited.error().kind);
     }
   }
-  if (line.json && line.wait) list_jobs(summary, waited_jobs, acks.list());
+  if (line.json && line.wait) list_jobs(summary, waited_jobs, read, acks.list());
   if (line.json) acks.list().end();
   if (code == ExitCode::interrupted && line.wait) offer_to_cancel(client, acks.accepted());
   return code;

@@ -22,12 +22,6 @@ std::string device_text(const Submission& submission) {
   return submission.gpu_model.empty() ? std::string(to_string(submission.device)) : submission.gpu_model;
 }
 
-JobEnd end_of(const WaitList::Job& job, const WaitList& waited_jobs) {
-  if (job.standing == WaitList::Standing::finished)
-    return {.state = JobState::finished, .verdict = waited_jobs.verdict_of(job)};
-  return {.state = job.standing == WaitList::Standing::running ? JobState::leased : JobState::queued, .verdict = {}};
-}
-
 }  // namespace
 
 std::string counts_text(const SubmitSummary& summary) {
@@ -53,15 +47,11 @@ Json job_json(const SubmittedJob& job, const std::optional<JobEnd>& end) {
                     {"state", refused ? Json{nullptr} : text(to_string(state))},
                     {"acceptance", text(to_string(job.ack.acceptance))},
                     {"reason", job.ack.reason.empty() ? Json{nullptr} : text(job.ack.reason)}};
-  if (end) object.emplace_back("verdict", state == JobState::finished ? text(end->verdict) : Json{nullptr});
-  return Json{std::move(object)};
-}
-
-void list_jobs(const SubmitSummary& summary, WaitList& waited_jobs, JobList& list) {
-  for (const SubmittedJob& job : summary.jobs) {
-    const WaitList::Job* known = job.ack.seq != 0 ? waited_jobs.find(job.ack.seq) : nullptr;
-    list.add(job_json(job, known != nullptr ? std::optional(end_of(*known, waited_jobs)) : std::nullopt));
+  if (end) {
+    object.emplace_back("verdict", state == JobState::finished ? text(end->verdict) : Json{nullptr});
+    object.insert(object.end(), end->members.begin(), end->members.end());
   }
+  return Json{std::move(object)};
 }
 
 std::string dry_run_line(const PackedJob& job) {

@@ -30,14 +30,13 @@ class JobList {
 };
 
 // The state of a job after a wait. job_json() returns {"id", "label", "state", "acceptance", "reason"}, and with an
-// `end` also "verdict".
+// `end` also "verdict" and the further members.
 struct JobEnd {
   JobState state = JobState::queued;
   std::string verdict;
+  JsonObject members = {};
 };
 Json job_json(const SubmittedJob& job, const std::optional<JobEnd>& end = std::nullopt);
-// Adds all jobs to the list, with their last known states from a wait.
-void list_jobs(const SubmitSummary& summary, WaitList& waited_jobs, JobList& list);
 
 // The label, backend, device, the first digits of the key, and the settings in the kernel's own text.
 std::string dry_run_line(const PackedJob& job);

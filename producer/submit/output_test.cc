@@ -49,14 +49,10 @@ TEST(SubmitOutput, json_is_one_object) {
 }
 
 TEST(SubmitOutput, json_after_a_wait_has_verdicts) {
-  WaitList waited_jobs;
-  waited_jobs.add({.seq = 7});
-  waited_jobs.update({.seq = 7, .state = JobState::finished, .verdict = "passed"});
-  SubmitSummary summary = three();
-  summary.jobs.resize(1);
-  EXPECT_THAT(
-      listed_jobs([&](JobList& list) { list_jobs(summary, waited_jobs, list); }),
-      testing::HasSubstr(R"("state": "finished", "acceptance": "accepted", "reason": null, "verdict": "passed")"));
+  const JobEnd end{.state = JobState::finished, .verdict = "passed", .members = {{"speedup", Json{2.0}}}};
+  EXPECT_EQ(to_text(job_json(job("a", Acceptance::accepted, 7), end)),
+            R"({"id": 7, "label": "a", "state": "finished", "acceptance": "accepted", "reason": null, )"
+            R"("verdict": "passed", "speedup": 2.0})");
 }
 
 TEST(SubmitOutput, a_dry_run_lists_what_would_be_sent) {

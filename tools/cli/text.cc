@@ -1,12 +1,7 @@
 #include "tools/cli/text.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
-
-#include "core/base/check.h"
-#include "core/base/safe_text.h"
-#include "producer/client/json.h"
 
 namespace kq::tools {
 namespace {
@@ -34,81 +29,7 @@ std::string joined(const std::vector<std::string>& cells, const std::vector<std:
   return line + '\n';
 }
 
-// Makes each line printable and indents all lines but the first.
-std::string indented(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    out += (out.empty() ? "" : "\n    ") + printable(text.substr(0, end));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  }
-  return out;
-}
-
 }  // namespace
-
-// The JSON library replaces bytes that are not UTF-8.
-std::string valid_utf8(std::string_view text) {
-  if (std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; }))
-    return std::string(text);
-  const Expected<producer::Json> copy = producer::parse_json(producer::json_quoted(text));
-  KQ_CHECK(copy && copy->text() != nullptr);
-  return *copy->text();
-}
-
-std::string printable(std::string_view text) {
-  const std::string valid = visible(valid_utf8(text));
-  std::string out;
-  for (std::size_t i = 0; i < valid.size(); ++i) {
-    const auto c = static_cast<unsigned char>(valid[i]);
-    if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\t') {
-      out += ' ';
-    } else if (c < 0x20 || c == 0x7F) {
-      char escape[8];
-      std::snprintf(escape, sizeof escape, "\\x%02x", c);
-      out += escape;
-    } else {
-      out += valid[i];
-    }
-  }
-  return out;
-}
-
-std::string time_text(double ns) {
-  const auto three_digits = [](double value, const char* unit) {
-    char buffer[40];
-    std::snprintf(buffer, sizeof buffer, "%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value, unit);
-    return std::string(buffer);
-  };
-  if (!(ns > 0)) return "-";
-  if (ns < 999.5e3) return three_digits(ns / 1e3, "us");
-  if (ns < 999.5e6) return three_digits(ns / 1e6, "ms");
-  return three_digits(ns / 1e9, "s");
-}
-
-std::string speedup_text(double speedup) {
-  if (!(speedup > 0)) return "-";
-  char buffer[40];
-  std::snprintf(buffer, sizeof buffer, speedup < 100 ? "%.2fx" : "%.0fx", speedup);
-  return buffer;
-}
-
-std::string noise_text(double figure, double noise) {
-  if (!(figure > 0) || !(noise > 0) || !std::isfinite(noise)) return "";
-  char buffer[40];
-  const double percent = 100 * noise / figure;
-  std::snprintf(buffer, sizeof buffer, percent < 1 ? " ±%.1f%%" : " ±%.0f%%", percent);
-  return buffer;
-}
-
-std::string outcome_text(const RunRow& row) {
-  if (!row.result) return std::string(to_string(row.job.state));
-  const Evidence* evidence = evidence_of(row.result->verdict);
-  const std::string name(to_string(name_of(row.result->verdict)));
-  return evidence == nullptr || evidence->reason.empty() ? name : name + " (" + evidence->reason + ")";
-}
 
 sys::Colour outcome_colour(const std::string& outcome) {
   const std::string name = outcome.substr(0, outcome.find(' '));
@@ -116,20 +37,6 @@ sys::Colour outcome_colour(const std::string& outcome) {
   const auto verdict = parse_enum<VerdictName>(name);
   if (!verdict) return sys::Colour::none;
   return row_of(*verdict).terminal ? sys::Colour::red : sys::Colour::yellow;
-}
-
-std::string evidence_text(const RunRow& row) {
-  std::string text = printable(row.entry.submission.label) + ": " + printable(outcome_text(row));
-  const Evidence* evidence = row.result ? evidence_of(row.result->verdict) : nullptr;
-  if (evidence == nullptr) return text + '\n';
-  // Many compilers and interpreters begin their messages with the place.
-  if (!evidence->place.empty() && !evidence->message.starts_with(evidence->place + ":"))
-    text += ": " + printable(evidence->place);
-  if (!evidence->rule.empty()) text += ": rule " + printable(evidence->rule);
-  if (!evidence->message.empty()) text += ": " + indented(evidence->message);
-  text += '\n';
-  if (!evidence->hint.empty()) text += "    " + indented(evidence->hint) + '\n';
-  return text;
 }
 
 std::string table(const std::vector<TableColumn>& columns, const std::vector<std::vector<std::string>>& rows) {

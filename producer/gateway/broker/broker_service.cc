@@ -12,6 +12,7 @@
 
 #include "core/bytes/hash.h"
 #include "core/limits.h"
+#include "producer/client/run_rows.h"
 #include "sys/clock.h"
 
 namespace kq::gateway {
@@ -116,7 +117,7 @@ Expected<RunRow> BrokerService::row_of(const Submitter& submitter, const JobId& 
   if (!run) return failure(not_found(id));  // no run of this submitter has such a name
   KQ_TRY_VALUE(RunReply page,
                calls_.ask_for<RunReply>(RunQuery{
-                   .run = *run, .after_label = before_label(id.label), .limit = 1, .with_samples = with_samples}));
+                   .run = *run, .after_label = producer::before_label(id.label), .limit = 1, .with_samples = with_samples}));
   if (page.rows.empty() || page.rows[0].entry.submission.label != id.label) return failure(not_found(id));
   if (page.rows[0].entry.seq != id.seq) {
     return failure(Error{ErrorKind::not_found, "job " + std::to_string(id.seq) + " was replaced by job " +

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "producer/client/run_rows.h"
 #include "producer/gateway/broker/scripted_broker.h"
 
 namespace kq::gateway {
@@ -40,7 +41,7 @@ TEST(BrokerService, runs_of_a_submitter_have_its_name) {
 
 TEST(BrokerService, the_row_behind_the_text_before_a_label_is_that_of_the_label) {
   for (const std::string& label : std::vector<std::string>{"a", "relu/fast", "x ", "ä"}) {
-    const std::string before = before_label(label);
+    const std::string before = producer::before_label(label);
     EXPECT_LT(before, label);
     for (const std::string& other :
          {label.substr(0, label.size() - 1), std::string("`zzz"), std::string("relu/fass~~")})

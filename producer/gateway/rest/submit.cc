@@ -11,6 +11,7 @@
 
 #include "core/bytes/hash.h"
 #include "core/limits.h"
+#include "producer/client/run_rows.h"
 #include "producer/gateway/rest/rest.h"
 #include "producer/gateway/rest/submission_body.h"
 #include "producer/gateway/rest/values.h"
@@ -84,7 +85,7 @@ enum class Earlier { none, same, other };
 Expected<Earlier> earlier_request(const Request& request, Service& service, const Wishes& wishes,
                                   const std::string& first_label) {
   if (!wishes.idempotency) return Earlier::none;
-  const RunQuery first_job{.run = wishes.run, .after_label = before_label(first_label), .limit = 1};
+  const RunQuery first_job{.run = wishes.run, .after_label = producer::before_label(first_label), .limit = 1};
   const RunQuery first_page{.run = wishes.run, .after_label = "", .limit = kQueryRowsMax};
   for (const RunQuery& query : {first_job, first_page}) {
     KQ_TRY_VALUE(const RunReply page, service.run_page(request.submitter, query));

@@ -1,0 +1,41 @@
+#include "producer/client/run_rows.h"
+
+#include <algorithm>
+
+#include "core/limits.h"
+#include "core/messages.h"
+
+namespace kq::producer {
+
+std::string before_label(const std::string& label) {
+  std::string before = label;
+  before.back() = static_cast<char>(static_cast<unsigned char>(before.back()) - 1);
+  return before + '\xFF';  // no label has this byte, because labels are UTF-8
+}
+
+Expected<void> each_row_of(Client& client, const std::string& run, std::vector<std::string> labels,
+                           const VisitRow& visit) {
+  std::sort(labels.begin(), labels.end());
+  labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
+  std::string last;  // the label of the last row that was read
+  for (auto wanted = labels.begin(); wanted != labels.end();) {
+    const auto left = static_cast<std::size_t>(labels.end() - wanted);
+    const RunQuery query{.run = run,
+                         .after_label = std::max(last, before_label(*wanted)),
+                         .limit = static_cast<std::uint32_t>(std::min<std::size_t>(left, kQueryRowsMax))};
+    KQ_TRY_VALUE(const RunReply page, client.ask_for<RunReply>(query));
+    for (const RunRow& row : page.rows) {
+      last = row.entry.submission.label;
+      wanted = std::lower_bound(wanted, labels.end(), last);
+      if (wanted == labels.end()) return {};
+      if (*wanted != last) continue;
+      visit(row);
+      ++wanted;
+    }
+    if (page.rows.empty() || !page.more) return {};
+    wanted = std::upper_bound(wanted, labels.end(), last);
+  }
+  return {};
+}
+
+}  // namespace kq::producer

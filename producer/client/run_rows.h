@@ -1,0 +1,24 @@
+// Reads some rows of a run, whose other rows may be many.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/records.h"
+#include "producer/client/client.h"
+
+namespace kq::producer {
+
+// Returns the largest text before `label` in the order of bytes among those that labels can be, so that the first row
+// after it has this label.
+std::string before_label(const std::string& label);
+
+// Calls `visit` with the rows of these labels, in the order of bytes. A label without a row is passed over. Labels that
+// are neighbours in the run are asked for together.
+using VisitRow = std::function<void(const RunRow& row)>;
+Expected<void> each_row_of(Client& client, const std::string& run, std::vector<std::string> labels,
+                           const VisitRow& visit);
+
+}  // namespace kq::producer
