@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "producer/formats/test_folder.h"
 
 namespace kq::producer {
@@ -52,6 +55,47 @@ TEST_F(Inspect, jobs_can_be_visited_repeatedly) {
   ASSERT_EQ(inspected.recognised.size(), 1u);
   EXPECT_EQ(inspected.recognised[0].format, "jsonl");
   EXPECT_EQ(inspected.recognised[0].reason, "its name ends in .jsonl");
+}
+
+// Runs a test in another working directory.
+class WorkingFolder {
+ public:
+  explicit WorkingFolder(const std::filesystem::path& folder) { std::filesystem::current_path(folder); }
+  ~WorkingFolder() { std::filesystem::current_path(before_); }
+  WorkingFolder(const WorkingFolder&) = delete;
+  WorkingFolder& operator=(const WorkingFolder&) = delete;
+
+ private:
+  const std::filesystem::path before_ = std::filesystem::current_path();
+};
+
+TEST_F(Inspect, labels_and_run_do_not_depend_on_how_a_path_is_written) {
+  const std::filesystem::path sweep = folder_ / "sweep";
+  std::filesystem::create_directories(sweep / "gelu");
+  std::filesystem::create_directories(sweep / "relu");
+  for (const char* name : {"sweep/gelu/anna.py", "sweep/relu/anna.py", "sweep/top.py"})
+    folder_.write(name, kTestKernel);
+  const auto labels_of = [&](const std::filesystem::path& from, const std::vector<std::filesystem::path>& inputs) {
+    const WorkingFolder here(from);
+    SubmitRequest request;
+    request.inputs = inputs;
+    request.options.problem = folder_ / "problem.py";
+    const Inspected inspected = inspect(request);
+    EXPECT_THAT(inspected.mistakes, IsEmpty());
+    std::vector<std::string> found = labels(inspected.source);
+    std::sort(found.begin(), found.end());
+    if (inputs.size() == 1) EXPECT_EQ(inspected.source.run, "sweep") << inputs.front();
+    return found;
+  };
+  const auto wanted = ElementsAre("gelu/anna", "relu/anna", "top");
+  for (const char* spelling : {"sweep", "sweep/", "./sweep", "sweep/.", "sweep/gelu/.."})
+    EXPECT_THAT(labels_of(folder_ / "", {spelling}), wanted) << spelling;
+  EXPECT_THAT(labels_of("/", {sweep}), wanted);
+  for (const char* spelling : {".", "./", "../sweep"}) EXPECT_THAT(labels_of(sweep, {spelling}), wanted) << spelling;
+  EXPECT_THAT(labels_of(sweep / "gelu", {".."}), wanted);
+  // The paths below a folder, as a pattern gives them, have the labels that the folder gives.
+  EXPECT_THAT(labels_of(sweep, {"gelu", "relu", "top.py"}), wanted);
+  EXPECT_THAT(labels_of(folder_ / "", {"./sweep/gelu/anna.py", sweep / "relu", "sweep/top.py"}), wanted);
 }
 
 TEST_F(Inspect, a_default_run_has_the_name_of_the_key_before_it) {

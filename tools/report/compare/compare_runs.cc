@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -80,6 +81,40 @@ std::set<std::string> whole_versions(const std::set<std::string>& versions) {
   return whole;
 }
 
+// Returns a sentence where less than half of the smaller run has partners in the other, mostly because labels are paths
+// below another folder; nothing otherwise.
+std::optional<std::string> few_in_common(const Comparison& comparison) {
+  std::size_t shared = 0, base_count = 0, count = 0;
+  std::map<Hash, const ComparedKernel*> alone_in_base;
+  std::set<Hash> base_problems, problems;
+  for (const ComparedKernel& kernel : comparison.kernels) {
+    shared += kernel.base != nullptr && kernel.now != nullptr ? 1 : 0;
+    base_count += kernel.base != nullptr ? 1 : 0;
+    count += kernel.now != nullptr ? 1 : 0;
+    if (kernel.base != nullptr) base_problems.insert(kernel.base->problem_hash);
+    if (kernel.now != nullptr) problems.insert(kernel.now->problem_hash);
+    if (kernel.now == nullptr) alone_in_base.emplace(kernel.base->kernel_hash, &kernel);
+  }
+  if (2 * shared >= std::min(base_count, count)) return std::nullopt;
+  std::size_t renamed = 0;
+  std::string example;
+  for (const ComparedKernel& kernel : comparison.kernels) {
+    if (kernel.base != nullptr) continue;
+    const auto twin = alone_in_base.find(kernel.now->kernel_hash);
+    if (twin == alone_in_base.end() || twin->second->base->problem_hash != kernel.now->problem_hash) continue;
+    if (renamed++ == 0) example = twin->second->label + " and " + kernel.label;
+  }
+  const auto shared_problems = static_cast<std::size_t>(
+      std::ranges::count_if(base_problems, [&](const Hash& one) { return problems.contains(one); }));
+  std::string text = "The runs have " + producer::counted(shared, "label") + " and " +
+                     producer::counted(shared_problems, "problem") + " in common, of " + std::to_string(base_count) +
+                     " and " + producer::counted(count, "kernel") + "; ";
+  if (renamed > 0)
+    text += producer::counted(renamed, "kernel") + (renamed == 1 ? " has" : " have") +
+            " the same source under another label, such as " + example + "; ";
+  return text + "a label is the path below the folder that was submitted, so submit the same folder for both runs.";
+}
+
 std::vector<std::string> notes_on(const Comparison& comparison, const CompareOptions& options) {
   std::size_t moved = 0, timed = 0;
   std::set<std::string> base_versions, versions;
@@ -91,6 +126,7 @@ std::vector<std::string> notes_on(const Comparison& comparison, const CompareOpt
     moved += std::abs(std::log(kernel.reference_ratio)) > std::log1p(2 * options.change_min) ? 1 : 0;
   }
   std::vector<std::string> notes;
+  if (auto few = few_in_common(comparison)) notes.push_back(std::move(*few));
   if (options.metric == Metric::time && timed > 0 && 2 * moved > timed)
     notes.push_back(
         "The times of " + std::to_string(moved) + " of " + producer::counted(timed, "reference") +

@@ -89,6 +89,20 @@ TEST(CompareRuns, versions_that_a_failed_build_does_not_know_are_no_difference) 
   EXPECT_THAT(compare_runs("r1", base, "r2", now, {}).notes, ElementsAre(HasSubstr("kq 1, torch 2; kq 1, torch 3")));
 }
 
+TEST(CompareRuns, runs_with_few_labels_in_common_get_a_hint) {
+  RunRow moved = timed("gelu/anna", 1'000);
+  const RunRow before = timed("anna", 1'000);
+  moved.entry.submission.files = before.entry.submission.files;
+  moved.entry.submission.problem = before.entry.submission.problem;
+  const RunResults base = results({before, timed("b", 1'000), timed("c", 1'000)});
+  const Comparison comparison = compare_runs("r1", base, "r2", results({moved, timed("c", 1'000), timed("d/x", 1)}), {});
+  EXPECT_THAT(comparison.notes,
+              ElementsAre("The runs have 1 label and 2 problems in common, of 3 and 3 kernels; 1 kernel has the same "
+                          "source under another label, such as anna and gelu/anna; a label is the path below the folder "
+                          "that was submitted, so submit the same folder for both runs."));
+  EXPECT_THAT(compare_runs("r1", base, "r2", results({timed("b", 1'000)}), {}).notes, IsEmpty());
+}
+
 TEST(CompareRuns, counts_by_author) {
   RunRow row = timed("a", 1'000);
   row.entry.submission.author = "ann";
