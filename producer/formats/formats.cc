@@ -51,6 +51,8 @@ void apply(const InputOptions& options, Candidate& candidate) {
   if (options.deadline_ms) candidate.deadline_ms = *options.deadline_ms;
   if (options.time_limit_ms) candidate.time_limit_ms = *options.time_limit_ms;
   if (options.labels) candidate.labels = *options.labels;
+  if (options.author) candidate.author = *options.author;
+  for (const auto& [name, value] : options.tags) candidate.tags.insert_or_assign(name, value);
   if (options.correctness_trials) candidate.trials.correctness = *options.correctness_trials;
   if (options.timed_trials) candidate.trials.timed = *options.timed_trials;
   if (options.baseline) candidate.trials.baseline = *options.baseline;

@@ -15,6 +15,7 @@
 #include "producer/formats/settings.h"
 #include "producer/submit/judge_options.h"
 #include "producer/submit/kernelbench_options.h"
+#include "producer/submit/naming_options.h"
 #include "sys/clock.h"
 #include "sys/command_line.h"
 
@@ -53,6 +54,7 @@ struct RawOptions {
   double timeout_s = 0;
   std::uint32_t repeat = 1;
   JudgeOptionTexts judging;
+  NamingTexts naming;
 };
 
 template <NamedEnum E>
@@ -145,6 +147,7 @@ Expected<void> apply_options(const RawOptions& raw, SubmitCommandLine& line) {
   line.request.options.backend = *backend;
   line.request.options.device = *device;
   KQ_TRY(raw.judging.apply(line.request.options));
+  KQ_TRY(raw.naming.apply(line.request.options));
   if (!raw.gpu.empty()) line.request.options.gpu_model = raw.gpu;
   line.request.input_format = raw.input_format;
   line.request.run = raw.run;
@@ -185,6 +188,8 @@ void add_input_options(CLI::App& app, RawOptions& raw, SubmitCommandLine& line) 
   app.add_option("--input-format", raw.input_format,
                  "the format of every PATH: " + format_names() + "; without it each PATH is recognised")
       ->type_name("NAME");
+  app.add_option("--author", raw.naming.author, kAuthorHelp)->type_name("NAME");
+  app.add_option("--tag", raw.naming.tags, kTagHelp)->type_name("NAME=VALUE")->allow_extra_args(false);
   app.add_flag("--resume", line.request.options.subset.resume,
                "leave out samples that a KernelBench run's eval_results.json has");
   app.add_option("--repeat", raw.repeat, "submit each kernel this many times, as LABEL, LABEL#2, ...");

@@ -84,7 +84,9 @@ TEST_F(Inspect, labels_and_run_do_not_depend_on_how_a_path_is_written) {
     EXPECT_THAT(inspected.mistakes, IsEmpty());
     std::vector<std::string> found = labels(inspected.source);
     std::sort(found.begin(), found.end());
-    if (inputs.size() == 1) EXPECT_EQ(inspected.source.run, "sweep") << inputs.front();
+    if (inputs.size() == 1) {
+      EXPECT_EQ(inspected.source.run, "sweep") << inputs.front();
+    }
     return found;
   };
   const auto wanted = ElementsAre("gelu/anna", "relu/anna", "top");

@@ -38,6 +38,7 @@ ALLOWED = {
         "producer/formats/sample_name.h",
         "producer/submit/pack.h",
         "producer/submit/judge_options.h",
+        "producer/submit/naming_options.h",
         "producer/submit/submit.h",
     ),
 }

@@ -18,6 +18,7 @@
 #include "producer/client/submitter.h"
 #include "producer/client/wait.h"
 #include "producer/submit/judge_options.h"
+#include "producer/submit/naming_options.h"
 #include "producer/submit/submit.h"
 #include "sys/clock.h"
 #include "sys/colour.h"
@@ -51,6 +52,7 @@ struct Options {
   std::string device = "any";
   std::string gpu;
   kq::producer::JudgeOptionTexts judging;
+  kq::producer::NamingTexts naming;
   std::string priority;
   std::string submitter;
   std::string problem;
@@ -76,6 +78,8 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.option("--run", "NAME", "name of the run (default: the name of the first PATH)", options.run);
   flags.option("--problem", "FILE", "file of the problem, for single kernel files", options.problem);
   flags.option("--problems", "DIR", "folder in which problems are looked up", options.problems);
+  flags.option("--author", "NAME", kq::producer::kAuthorHelp, options.naming.author);
+  flags.repeatable_option("--tag", "NAME=VALUE", kq::producer::kTagHelp, options.naming.tags);
   flags.flag("--keep-going", "leave out kernels with mistakes and evaluate the rest", options.keep_going);
   flags.flag("--force-rerun", "run jobs again that already have a verdict", options.force_rerun);
   flags.option("--expect", "FILE", "CSV file of the expected outcomes, with the header job,device,verdict,reason",
@@ -136,6 +140,7 @@ Expected<kq::producer::SubmitRequest> request_of(const Options& options) {
   request.options.now_ms = kq::sys::unix_now_ms();
   request.options.priority = kq::parse_enum<kq::Priority>(options.priority);
   KQ_TRY(options.judging.apply(request.options));
+  KQ_TRY(options.naming.apply(request.options));
   if (options.device != "any") request.options.device = kq::parse_enum<kq::DeviceWish>(options.device);
   if (!options.gpu.empty()) request.options.gpu_model = options.gpu;
   if (options.force_rerun) {
