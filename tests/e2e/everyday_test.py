@@ -47,6 +47,20 @@ class Everyday(kq.EndToEndTest):
         rows = kq.dump("many", "--store", self.state)
         self.assertLessEqual(sum(row["state"] == "finished" for row in rows), 1, "the other run was finished first")
 
+    def test_the_rest_of_a_run_that_was_given_up_is_cancelled_without_a_broker(self) -> None:
+        slow = {f"relu/{i}": sleeping(20, f"rest {i}") for i in range(3)}
+        jobs = kq.write_sweep(self.folder / "rest", slow)
+        for more, cancel in (([], []), (["--state", self.folder / "own"], ["--state", str(self.folder / "own")])):
+            done = self.kq("sweep", jobs, "--device", "cpu", "--timeout", "0.1", *more, code=4)
+            words = " ".join(map(str, ["kq sweep", jobs, "--device cpu --timeout 0.1", *more]))
+            self.assertIn(f"not finished; to go on: {words}; to cancel the rest: ", done.stderr)
+            self.assertIn(" ".join(["to cancel the rest: kq ctl cancel --run rest", *cancel]) + "\n", done.stderr)
+            cancelled = self.kq("ctl", "cancel", "--run", "rest", *cancel)
+            self.assertEqual(cancelled.stdout, "cancelled 3 jobs\n")
+            self.assertIn("no broker runs; started one in", cancelled.stderr)
+            self.assertEqual(kq.processes_of(self.folder), [])
+            self.kq("ctl", "cancel", "--run", "rest", *cancel, code=5)
+
     def test_a_sweep_says_why_nothing_moves(self) -> None:
         jobs = kq.write_sweep(self.folder / "jobs", {"relu/a": kq.RIGHT})
         done = self.kq("sweep", jobs, "--gpu", "NVIDIA H200", "--timeout", "12", code=4)

@@ -54,6 +54,16 @@ TEST_F(JobVerbs, a_job_that_goes_on_for_others_is_counted_apart) {
   EXPECT_EQ(kq.out.str(), "cancelled 1 job, left 1 to other submitters\n");
 }
 
+TEST_F(JobVerbs, what_a_sweep_left_is_cancelled_by_the_broker_of_its_state_folder) {
+  EXPECT_EQ(kq.run({"cancel", "7", "--state", "mine"}), 0);
+  EXPECT_EQ(kq.run({"cancel", "8"}), 0);
+  EXPECT_EQ(kq.states, (std::vector<std::string>{"mine", ""}));
+  EXPECT_EQ(kq.run({"cancel", "7", "--broker", "ipc:///x"}), 0);
+  EXPECT_EQ(kq.states.size(), 2u);
+  EXPECT_EQ(kq.run({"cancel", "7", "--broker", "ipc:///x", "--state", "mine"}), 2);
+  EXPECT_EQ(kq.err.str(), "kq-ctl cancel: give either --state DIR or --broker URL\n");
+}
+
 TEST_F(JobVerbs, cancels_by_number_and_prints_refusals) {
   refused = {8};
   EXPECT_EQ(kq.run({"cancel", "7", "8", "9"}), 2);

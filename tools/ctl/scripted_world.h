@@ -17,10 +17,16 @@ struct ScriptedWorld {
   std::ostringstream err;
   producer::ScriptedBroker broker;
   std::int64_t unix_now_ms = 1'795'284'000'000;  // 2026-11-21T18:00:00Z
+  std::vector<std::string> states;  // whose brokers connect_or_start() was asked for
   CtlWorld world{
       .out = out,
       .err = err,
       .connect = [this](const std::string&, const std::string&) { return Expected<producer::Client>(broker.client()); },
+      .connect_or_start =
+          [this](const std::string& state, const std::string&) {
+            states.push_back(state);
+            return Expected<producer::Client>(broker.client());
+          },
       .unix_now_ms = [this] { return unix_now_ms; },
       .sleep =
           [this](std::int64_t ms) {

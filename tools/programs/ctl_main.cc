@@ -8,8 +8,10 @@
 #include "sys/clock.h"
 #include "tools/cli/default_place.h"
 #include "tools/cli/source.h"
+#include "tools/cli/text.h"
 #include "tools/ctl/ctl.h"
 #include "tools/ctl/world.h"
+#include "tools/stack/state_broker.h"
 #include "tools/stack/stop_signals.h"
 
 namespace {
@@ -28,20 +30,40 @@ kq::Expected<std::unique_ptr<kq::store::Store>> open_store_at(const std::string&
   return kq::store::open_rocks_store(kq::tools::store_in(store), kq::store::OpenMode::read_only);
 }
 
+// Returns the state folder whose broker, which does not run, may be started: the default one where readers would read its
+// store. Returns an empty text where a broker is found or named.
+std::string idle_state_folder() {
+  const kq::tools::Place place =
+      kq::tools::default_place({.environment = kq::tools::process_environment, .is_listening = kq::tools::is_listening});
+  const auto state = kq::tools::default_state_folder(kq::tools::process_environment);
+  return state && place.store == *state + "/store" ? *state : "";
+}
+
 int run(int argc, char** argv) {
   kq::tools::StopSignals signals;
+  const auto stops = [&](std::int64_t ms) { return signals.take(ms).has_value(); };
+  kq::tools::StateBroker state_broker(kq::tools::program_folder(), stops, [](const std::string& sentence) {
+    std::cerr << "kq-ctl: " << kq::tools::printable(sentence) << '\n';
+  });
+  const auto stoppable = [&](kq::Expected<kq::producer::Client> client) {
+    if (client) client->stop_when([&] { return stops(0); });
+    return client;
+  };
+  const auto connect = [&](const std::string& url, const std::string& key) {
+    return stoppable(kq::producer::Client::connect(
+        url.empty() ? kq::tools::default_broker(kq::tools::process_environment) : url, key));
+  };
   const kq::tools::CtlWorld world{
       .out = std::cout,
       .err = std::cerr,
-      .connect =
-          [&](const std::string& url, const std::string& key) {
-            auto client = kq::producer::Client::connect(
-                url.empty() ? kq::tools::default_broker(kq::tools::process_environment) : url, key);
-            if (client) client->stop_when([&] { return signals.take(0).has_value(); });
-            return client;
+      .connect = connect,
+      .connect_or_start =
+          [&](const std::string& state, const std::string& key) {
+            const std::string folder = state.empty() ? idle_state_folder() : state;
+            return folder.empty() ? connect("", key) : stoppable(state_broker.connect(folder, key));
           },
       .unix_now_ms = kq::sys::unix_now_ms,
-      .sleep = [&](std::int64_t ms) { return signals.take(ms).has_value(); },
+      .sleep = stops,
       .verify = verify_at,
       .restore = kq::store::restore,
       .open_store = open_store_at};

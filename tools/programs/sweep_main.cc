@@ -154,8 +154,10 @@ Expected<kq::producer::SubmitRequest> request_of(const Options& options) {
 // One sweep: evaluates the jobs, gathers the rows, prints the report.
 class Sweep {
  public:
-  Sweep(const Options& options, std::optional<kq::tools::Expectations> expectations)
+  // `words` are the arguments of the command line, for the command that goes on with this sweep.
+  Sweep(const Options& options, std::optional<kq::tools::Expectations> expectations, std::vector<std::string> words)
       : options_(options),
+        words_(std::move(words)),
         expectations_(std::move(expectations)),
         evaluation_({.program = kProgram,
                      .broker = options.broker,
@@ -167,13 +169,14 @@ class Sweep {
 
   // Runs the sweep and returns the exit code. No process that it started outlives the call.
   int run(const kq::producer::Prepared& prepared) {
+    run_ = prepared.run;
     const auto outcome =
         evaluation_.run(prepared, [&](kq::producer::Client& client, const kq::producer::SubmitSummary& submitted) {
           return gather(client, submitted);
         });
     if (evaluation_.signal()) {
-      std::cerr << kProgram
-                << ": stopped by a signal; finished jobs are kept, and the same command continues with the others\n";
+      std::cerr << kProgram << ": stopped by a signal; finished jobs are kept; "
+                << evaluation_.next_commands(run_, words_) << '\n';
       return kq::tools::exit_code_of_signal(*evaluation_.signal());
     }
     if (!outcome) return report_error(kProgram, outcome.error());
@@ -222,7 +225,8 @@ class Sweep {
   ExitCode exit_code(const kq::producer::WaitOutcome& outcome) const {
     if (outcome.end == kq::producer::WaitEnd::timed_out) {
       std::cerr << kProgram << ": gave up waiting, " << outcome.tally().total - outcome.tally().finished << " of "
-                << outcome.tally().total << " jobs are not finished; the same command continues with them\n";
+                << outcome.tally().total << " jobs are not finished; "
+                << evaluation_.next_commands(run_, words_) << '\n';
       return ExitCode::gave_up;
     }
     const ExitCode code =
@@ -231,6 +235,8 @@ class Sweep {
   }
 
   const Options& options_;
+  const std::vector<std::string> words_;
+  std::string run_;
   std::optional<kq::tools::Expectations> expectations_;
   kq::tools::Evaluation evaluation_;
   std::optional<kq::tools::SweepReport> report_;
@@ -265,7 +271,8 @@ int run(int argc, char** argv) {
     if (const auto place = kq::tools::OutputFile::open(options.csv); !place)
       return report_error(kProgram, place.error());
   }
-  const int code = Sweep(options, std::move(expectations)).run(prepared);
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const int code = Sweep(options, std::move(expectations), std::move(words)).run(prepared);
   if (prepared.left_out_count > 0)
     std::cerr << kProgram << ": " << kq::producer::left_out_text(prepared.left_out_count, "evaluated") << '\n';
   // As in kq-submit, mistakes outweigh verdicts in the exit code, but not a failure of the sweep itself.

@@ -21,6 +21,8 @@ namespace {
 // How long the status line does not report jobs that no worker serves, because our own worker may still be starting.
 constexpr std::int64_t kWorkerStartMs = 20'000;
 
+constexpr std::size_t kCommandBytesMax = 500;  // a longer command is not printed
+
 // Between two looks at the process that holds the state folder.
 constexpr std::int64_t kHolderPollMs = 300;
 
@@ -77,6 +79,7 @@ Expected<producer::WaitOutcome> Evaluation::evaluate(const producer::Prepared& w
   producer::Prepared prepared = wanted;
   if (!state_.empty()) put_first(*client, prepared);
   const producer::SubmitSummary submitted = producer::submit(*client, prepared, options);
+  has_submitted_ = submitted.answered_count() > submitted.count(Acceptance::refused);
   say("run " + submitted.run + ": " + submitted_text(submitted));
   if (submitted.stopped) return stopped(*submitted.stopped);
   KQ_TRY(complain_of_refused(submitted));
@@ -216,6 +219,23 @@ std::string Evaluation::place_options() const {
   if (state_.empty()) return " --broker " + producer::shell_quoted(url_);
   const auto usual = default_state_folder(process_environment);
   return usual && *usual == state_ ? "" : " --store " + producer::shell_quoted(state_);
+}
+
+std::string Evaluation::next_commands(const std::string& run, const std::vector<std::string>& words) const {
+  std::string again = plan_.program;
+  std::replace(again.begin(), again.end(), '-', ' ');
+  for (const std::string& word : words) {
+    // With this option the command would begin anew.
+    if (word != "--force-rerun") again += " " + producer::shell_quoted(word);
+  }
+  // A shell may have expanded a pattern to thousands of words.
+  std::string text = "to go on: " + (again.size() <= kCommandBytesMax ? again : "the same command");
+  if (!has_submitted_) return text;
+  const auto usual = default_state_folder(process_environment);
+  const std::string where = state_.empty()             ? " --broker " + producer::shell_quoted(url_)
+                            : usual && *usual == state_ ? ""
+                                                        : " --state " + producer::shell_quoted(state_);
+  return text + "; to cancel the rest: kq ctl cancel --run " + producer::shell_quoted(run) + where;
 }
 
 // Prints news on a line of its own.

@@ -54,6 +54,9 @@ class Evaluation {
   // Returns the options with which other programs find the results after run(), such as " --broker URL"; empty where
   // they find the results without an option.
   std::string place_options() const;
+  // Returns the end of a sentence about jobs that are left: the command that goes on, whose arguments are `words`,
+  // and the command that cancels them.
+  std::string next_commands(const std::string& run, const std::vector<std::string>& words) const;
 
  private:
   Expected<producer::WaitOutcome> evaluate(const producer::Prepared& prepared, const Gather& gather);
@@ -78,6 +81,7 @@ class Evaluation {
   std::optional<Error> stack_error_;
   std::unique_ptr<Stack> stack_;
   std::string url_;                       // of the broker that is used
+  bool has_submitted_ = false;            // whether the broker has jobs of the run
   std::string state_;                     // the state folder; empty with a broker that the plan names
   std::vector<std::string> paused_;       // submitters of other runs
   std::int64_t holder_seen_ms_ = 0;       // when take_over() last looked for the process that holds the folder
